@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "entry.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "machine.h"
+
+/* One record, its extent known: offsets in the section. */
+struct record {
+	uint64_t offset; /* of the length field */
+	uint64_t id_at;  /* of the CIE pointer or id */
+	uint64_t id;
+	bool wide;          /* 64-bit DWARF format */
+	struct cursor body; /* after the id, to the record's end */
+};
+
+enum cfi_reason cfi_read_pointer(const struct cfi_section *section, struct cursor *c,
+				 uint8_t encoding, uint64_t *ret)
+{
+	uint64_t at = section->address + cursor_offset(c);
+	union {
+		uint16_t u16;
+		uint32_t u32;
+		uint64_t u64;
+		int64_t s64;
+	} v = { 0 };
+	enum cfi_reason r;
+
+	switch (encoding & 0x0f) {
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
+		r = cursor_u64(c, &v.u64);
+		break;
+	case DW_EH_PE_udata4:
+		r = cursor_u32(c, &v.u32);
+		break;
+	case DW_EH_PE_sdata4:
+		r = cursor_u32(c, &v.u32);
+		v.s64 = (int32_t)v.u32;
+		break;
+	case DW_EH_PE_udata2:
+		r = cursor_u16(c, &v.u16);
+		break;
+	case DW_EH_PE_sdata2:
+		r = cursor_u16(c, &v.u16);
+		v.s64 = (int16_t)v.u16;
+		break;
+	case DW_EH_PE_uleb128:
+		r = cursor_uleb(c, &v.u64);
+		break;
+	case DW_EH_PE_sleb128:
+		r = cursor_sleb(c, &v.s64);
+		break;
+	default:
+		c->mark = c->pos;
+		return CFI_BAD_ENCODING;
+	}
+	if (r != CFI_NONE)
+		return r;
+
+	switch (encoding & 0xf0) {
+	case DW_EH_PE_absptr:
+		*ret = v.u64;
+		return CFI_NONE;
+	case DW_EH_PE_pcrel:
+		*ret = v.u64 + at;
+		return CFI_NONE;
+	default:
+		return CFI_BAD_ENCODING;
+	}
+}
+
+/*
+ * Read the length and id at the cursor. CFI_NONE with wide ids, or the reason
+ * why nothing after this record can be found.
+ */
+static enum cfi_reason read_record(struct cursor *c, struct record *ret)
+{
+	uint32_t word;
+	uint64_t length;
+	enum cfi_reason r;
+
+	ret->offset = cursor_offset(c);
+	ret->wide = false;
+	r = cursor_u32(c, &word);
+	length = word;
+	if (r == CFI_NONE && word == UINT32_MAX) {
+		ret->wide = true;
+		r = cursor_u64(c, &length);
+	} else if (r == CFI_NONE && word >= 0xfffffff0) {
+		return CFI_BAD_LENGTH;
+	}
+	if (r != CFI_NONE)
+		return r;
+	if (length > cursor_left(c))
+		return CFI_TRUNCATED;
+
+	ret->body = *c;
+	ret->body.end = c->pos + length;
+	c->pos += length;
+	ret->id_at = cursor_offset(&ret->body);
+	ret->id = 0;
+	return CFI_NONE;
+}
+
+/*
+ * The id follows the length: 4 bytes in .eh_frame even in the 64-bit format
+ * (LSB Core 5.0 §10.6.1.1), 8 bytes in a 64-bit .debug_frame.
+ */
+static enum cfi_reason read_id(const struct cfi_section *section, struct record *rec)
+{
+	uint32_t word = 0;
+	enum cfi_reason r;
+
+	if (rec->wide && section->debug_frame)
+		return cursor_u64(&rec->body, &rec->id);
+	r = cursor_u32(&rec->body, &word);
+	rec->id = word;
+	if (r == CFI_NONE && section->debug_frame && word == UINT32_MAX)
+		rec->id = UINT64_MAX;
+	return r;
+}
+
+static bool record_is_cie(const struct cfi_section *section, const struct record *rec)
+{
+	return rec->id == (section->debug_frame ? UINT64_MAX : 0);
+}
+
+/* The CIE that an FDE's id points at: an offset, or a distance back from the id itself. */
+static uint64_t record_cie_offset(const struct cfi_section *section, const struct record *rec)
+{
+	return section->debug_frame ? rec->id : rec->id_at - rec->id;
+}
+
+/* LSB Core 5.0 §10.6.1.1.1: the letters say what the augmentation data holds, in order. */
+static enum cfi_reason read_augmentation(const struct cfi_section *section, struct cursor *c,
+					 const uint8_t *letters, struct cfi_cie *cie)
+{
+	struct cursor data;
+	uint64_t size, pointer;
+	uint8_t encoding;
+	enum cfi_reason r;
+
+	if (*letters == '\0')
+		return CFI_NONE;
+	if (*letters != 'z')
+		return CFI_BAD_AUGMENTATION;
+	r = cursor_uleb(c, &size);
+	if (r != CFI_NONE)
+		return r;
+	data = *c;
+	r = cursor_skip(c, size);
+	if (r != CFI_NONE)
+		return r;
+	data.end = c->pos;
+	cie->has_augmentation = true;
+
+	while (*++letters != '\0') {
+		switch (*letters) {
+		case 'R':
+			r = cursor_u8(&data, &cie->fde_encoding);
+			break;
+		case 'L':
+			r = cursor_u8(&data, &encoding);
+			break;
+		case 'P':
+			r = cursor_u8(&data, &encoding);
+			if (r == CFI_NONE && (encoding & 0x70) == DW_EH_PE_aligned)
+				r = CFI_BAD_ENCODING;
+			/* What the personality routine is relative to is of no interest here. */
+			if (r == CFI_NONE)
+				r = cfi_read_pointer(section, &data, encoding & 0x0f, &pointer);
+			break;
+		case 'S':
+			cie->signal = true;
+			break;
+		default:
+			r = CFI_BAD_AUGMENTATION;
+		}
+		if (r != CFI_NONE) {
+			c->mark = data.mark;
+			return r;
+		}
+	}
+	return CFI_NONE;
+}
+
+/* The fixed fields of a CIE, up to its initial instructions. */
+static enum cfi_reason read_cie(const struct cfi_section *section, struct record *rec,
+				struct cfi_cie *cie)
+{
+	struct cursor *c = &rec->body;
+	const uint8_t *letters = c->pos;
+	uint8_t version, byte = 0;
+	uint64_t return_register;
+	enum cfi_reason r;
+
+	r = cursor_u8(c, &version);
+	if (r == CFI_NONE && version != 1 && version != 3 && version != 4)
+		r = CFI_BAD_CIE_VERSION;
+	if (r == CFI_NONE)
+		letters = c->pos;
+	while (r == CFI_NONE) {
+		r = cursor_u8(c, &byte);
+		if (r == CFI_NONE && byte == '\0')
+			break;
+	}
+	if (r == CFI_NONE && version == 4) {
+		uint16_t sizes; /* address size 8, segment selector size 0 */
+
+		r = cursor_u16(c, &sizes);
+		if (r == CFI_NONE && sizes != 8)
+			r = CFI_BAD_ADDRESS_SIZE;
+	}
+	if (r == CFI_NONE)
+		r = cursor_uleb(c, &cie->code_factor);
+	if (r == CFI_NONE)
+		r = cursor_sleb(c, &cie->data_factor);
+	if (r == CFI_NONE && version == 1) {
+		r = cursor_u8(c, &byte);
+		return_register = byte;
+	} else if (r == CFI_NONE) {
+		r = cursor_uleb(c, &return_register);
+	}
+	if (r == CFI_NONE && return_register != CFI_RIP)
+		r = CFI_BAD_RETURN_REGISTER;
+	if (r == CFI_NONE)
+		r = read_augmentation(section, c, letters, cie);
+	return r;
+}
+
+static int index_refuse(struct cfi_index *index, enum cfi_reason reason, uint64_t offset)
+{
+	if (array_reserve(index->refusals, index->n_refusals, index->refusals_size) < 0)
+		return -ENOMEM;
+	index->refusals[index->n_refusals++] = (struct cfi_refusal){ reason, offset };
+	return 0;
+}
+
+static int index_add_cie(struct cfi_index *index, const struct cfi_section *section,
+			 struct record *rec)
+{
+	struct cfi_cie *cie;
+	struct cfi_refusal initial;
+	enum cfi_reason r;
+
+	if (array_reserve(index->cies, index->n_cies, index->cies_size) < 0)
+		return -ENOMEM;
+	cie = &index->cies[index->n_cies];
+	*cie = (struct cfi_cie){ .offset = rec->offset, .fde_encoding = DW_EH_PE_absptr };
+
+	r = read_cie(section, rec, cie);
+	if (r != CFI_NONE)
+		return index_refuse(index, r, cursor_mark(&rec->body));
+	cie->ops = cursor_offset(&rec->body);
+	cie->ops_end = cie->ops + cursor_left(&rec->body);
+	initial = cfi_machine_initial(section, cie);
+	if (initial.reason != CFI_NONE)
+		return index_refuse(index, initial.reason, initial.offset);
+	index->n_cies++;
+	return 0;
+}
+
+/* CIEs are appended in the order of the section, so that they are sorted by offset. */
+static size_t index_find_cie(const struct cfi_index *index, uint64_t offset)
+{
+	size_t lo = 0, hi = index->n_cies;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (index->cies[mid].offset < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < index->n_cies && index->cies[lo].offset == offset)
+		return lo;
+	return SIZE_MAX;
+}
+
+static enum cfi_reason read_fde(const struct cfi_section *section, const struct cfi_cie *cie,
+				struct cursor *c, struct cfi_fde *fde)
+{
+	uint64_t start, length, size;
+	enum cfi_reason r;
+
+	r = cfi_read_pointer(section, c, cie->fde_encoding, &start);
+	/* The length has the address's size but is relative to nothing. */
+	if (r == CFI_NONE)
+		r = cfi_read_pointer(section, c, cie->fde_encoding & 0x0f, &length);
+	if (r == CFI_NONE && __builtin_add_overflow(start, length, &fde->end))
+		r = CFI_BAD_RANGE;
+	if (r == CFI_NONE && cie->has_augmentation) {
+		r = cursor_uleb(c, &size);
+		if (r == CFI_NONE)
+			r = cursor_skip(c, size);
+	}
+	if (r == CFI_NONE)
+		fde->start = start;
+	return r;
+}
+
+static int index_add_fde(struct cfi_index *index, const struct cfi_section *section,
+			 struct record *rec)
+{
+	uint64_t cie_offset = record_cie_offset(section, rec);
+	size_t cie = index->n_cies - 1;
+	struct cfi_fde *fde;
+	enum cfi_reason r;
+
+	/* Nearly always the CIE seen last. */
+	if (index->n_cies == 0 || index->cies[cie].offset != cie_offset)
+		cie = index_find_cie(index, cie_offset);
+	if (cie == SIZE_MAX)
+		return index_refuse(index, CFI_NO_CIE, rec->id_at);
+	if (array_reserve(index->fdes, index->n_fdes, index->fdes_size) < 0)
+		return -ENOMEM;
+
+	fde = &index->fdes[index->n_fdes];
+	r = read_fde(section, &index->cies[cie], &rec->body, fde);
+	if (r != CFI_NONE)
+		return index_refuse(index, r, cursor_mark(&rec->body));
+	if (fde->start == fde->end)
+		return 0; /* left behind by a linker that dropped the function */
+	fde->cie = (uint32_t)cie;
+	fde->offset = (uint32_t)rec->offset;
+	fde->ops = (uint32_t)cursor_offset(&rec->body);
+	fde->ops_end = fde->ops + (uint32_t)cursor_left(&rec->body);
+	index->n_fdes++;
+	return 0;
+}
+
+/* Which records a pass over the section looks at. */
+enum pass {
+	PASS_CIES,
+	PASS_FDES,
+};
+
+static int index_pass(struct cfi_index *index, const struct cfi_section *section, enum pass pass)
+{
+	struct cursor c;
+
+	cursor_init(&c, section->data, 0, section->size);
+	while (cursor_left(&c) > 0) {
+		struct record rec;
+		enum cfi_reason r = read_record(&c, &rec);
+		int err = 0;
+
+		if (r != CFI_NONE)
+			return pass == PASS_CIES ? index_refuse(index, r, rec.offset) : 0;
+		/*
+		 * A zero length ends the section for libgcc. Linkers that join
+		 * sections can leave one in the middle, and .eh_frame_hdr then
+		 * still leads to what follows.
+		 */
+		if (cursor_left(&rec.body) == 0)
+			continue;
+		r = read_id(section, &rec);
+		if (r != CFI_NONE && pass == PASS_CIES)
+			err = index_refuse(index, r, rec.offset);
+		else if (r == CFI_NONE && record_is_cie(section, &rec) && pass == PASS_CIES)
+			err = index_add_cie(index, section, &rec);
+		else if (r == CFI_NONE && !record_is_cie(section, &rec) && pass == PASS_FDES)
+			err = index_add_fde(index, section, &rec);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+static int fde_compare(const void *a, const void *b)
+{
+	const struct cfi_fde *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void index_sort(struct cfi_index *index)
+{
+	for (size_t i = 1; i < index->n_fdes; i++) {
+		if (fde_compare(&index->fdes[i - 1], &index->fdes[i]) > 0) {
+			qsort(index->fdes, index->n_fdes, sizeof(*index->fdes), fde_compare);
+			return;
+		}
+	}
+}
+
+int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
+{
+	struct cfi_index index = { 0 };
+	int err;
+
+	if (section->size > UINT32_MAX)
+		return -EFBIG;
+	/* Two passes: in .debug_frame an FDE may come before its CIE. */
+	err = index_pass(&index, section, PASS_CIES);
+	if (err == 0)
+		err = index_pass(&index, section, PASS_FDES);
+	if (err < 0) {
+		cfi_index_done(&index);
+		return err;
+	}
+	index_sort(&index);
+	*ret = index;
+	return 0;
+}
+
+void cfi_index_done(struct cfi_index *index)
+{
+	free(index->cies);
+	free(index->fdes);
+	free(index->refusals);
+	*index = (struct cfi_index){ 0 };
+}

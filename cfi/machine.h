@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_CFI_MACHINE_H
+#define DP_CFI_MACHINE_H
+
+#include "entry.h"
+#include "row.h"
+
+/*
+ * The call frame instructions of one FDE, executed (DWARF 5 §6.4.2). The
+ * machine stops each time the location advances and shows the row that is in
+ * force for the addresses passed.
+ */
+
+/* Compilers nest remember_state once, at most twice; libgcc allows any depth. */
+#define CFI_MAX_REMEMBERED 16
+
+struct cfi_machine {
+	const struct cfi_section *section;
+	const struct cfi_cie *cie;
+	bool in_cie; /* running the CIE's own instructions: nothing to restore yet */
+	struct cursor ops;
+	uint64_t pc, end;   /* what is left of the FDE's range */
+	struct cfi_row row; /* in force for the span shown last */
+	struct cfi_refusal refusal;
+	unsigned int n_remembered;
+	struct cfi_row remembered[CFI_MAX_REMEMBERED];
+};
+
+struct cfi_span {
+	uint64_t start, end;
+};
+
+enum cfi_step {
+	CFI_STEP_ROW,     /* m->row holds for the span */
+	CFI_STEP_END,     /* the FDE's range is done */
+	CFI_STEP_REFUSED, /* m->refusal says why; nothing is known from m->pc to m->end */
+};
+
+void cfi_machine_init(struct cfi_machine *m, const struct cfi_section *section,
+		      const struct cfi_cie *cie, const struct cfi_fde *fde);
+
+/*
+ * Go on to the next row. Spans come in ascending order, are not empty, and
+ * cover the FDE's range without a gap until the end or a refusal.
+ */
+enum cfi_step cfi_machine_next(struct cfi_machine *m, struct cfi_span *ret);
+
+/* Evaluate the initial instructions of a CIE into cie->initial; CFI_NONE or the refusal. */
+struct cfi_refusal cfi_machine_initial(const struct cfi_section *section, struct cfi_cie *cie);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_CFI_ROW_H
+#define DP_CFI_ROW_H
+
+/*
+ * What call frame information means, apart from how it is written down: for a
+ * range of addresses, how the registers of the calling frame follow from those
+ * of this one (DWARF 5 §6.4.1). Nothing here knows opcodes or sections.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* x86-64 psABI, figure 3.36: DWARF register numbers. RIP stands for the return address. */
+enum cfi_register {
+	CFI_RAX,
+	CFI_RDX,
+	CFI_RCX,
+	CFI_RBX,
+	CFI_RSI,
+	CFI_RDI,
+	CFI_RBP,
+	CFI_RSP,
+	CFI_R8,
+	CFI_R9,
+	CFI_R10,
+	CFI_R11,
+	CFI_R12,
+	CFI_R13,
+	CFI_R14,
+	CFI_R15,
+	CFI_RIP,
+	CFI_N_REGISTERS,
+};
+
+/* Stands for every register that the project does not track (SSE, x87, ...). */
+#define CFI_OTHER_REGISTER 0xff
+
+/* The caller's value of a register, in the words of DWARF 5 §6.4.1. */
+enum cfi_rule_kind {
+	CFI_RULE_UNSPECIFIED,    /* the FDE is silent: the ABI decides */
+	CFI_RULE_UNDEFINED,      /* cannot be recovered; for RIP: there is no caller */
+	CFI_RULE_SAME,           /* unchanged */
+	CFI_RULE_OFFSET,         /* *(CFA + offset) */
+	CFI_RULE_VAL_OFFSET,     /* CFA + offset */
+	CFI_RULE_REGISTER,       /* in register reg */
+	CFI_RULE_EXPRESSION,     /* *(value of the expression, CFA pushed first) */
+	CFI_RULE_VAL_EXPRESSION, /* value of the expression, CFA pushed first */
+};
+
+struct cfi_rule {
+	uint8_t kind; /* enum cfi_rule_kind */
+	uint8_t reg;  /* enum cfi_register, or CFI_OTHER_REGISTER */
+	uint32_t expr_size;
+	union {
+		int64_t offset;
+		const uint8_t *expr; /* inside the section */
+	};
+};
+
+enum cfi_cfa_kind {
+	CFI_CFA_UNSET,
+	CFI_CFA_REGISTER,   /* reg + offset */
+	CFI_CFA_EXPRESSION, /* value of the expression */
+};
+
+/*
+ * An expression leaves the offset as it was: hand-written code (libgcrypt's,
+ * OpenSSL's) goes back from one by naming a register alone, and libgcc and
+ * readelf then use the offset from before.
+ */
+struct cfi_cfa {
+	uint8_t kind; /* enum cfi_cfa_kind */
+	uint8_t reg;
+	uint32_t expr_size;
+	int64_t offset;
+	const uint8_t *expr; /* inside the section */
+};
+
+struct cfi_row {
+	struct cfi_cfa cfa;
+	struct cfi_rule regs[CFI_N_REGISTERS];
+};
+
+#endif
