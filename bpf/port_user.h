@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_PORT_USER_H
+#define DP_BPF_PORT_USER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "abi.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#ifndef __noinline
+#define __noinline __attribute__((noinline))
+#endif
+
+struct walk;
+
+/* The world of a walk in user space; struct walk points at it. */
+struct port_user {
+	/* Copy size bytes at address in the walked process: 0, or negative if they cannot be had. */
+	int (*read)(struct port_user *port, void *dst, uint32_t size, uint64_t address);
+	/* The segments of the pool. */
+	uint8_t *const *segments;
+	uint32_t n_segments;
+};
+
+/* Every struct walk starts with this. */
+struct port_world {
+	struct port_user *user;
+};
+
+static inline int port_read_user(struct walk *w, void *dst, uint32_t size, uint64_t address)
+{
+	struct port_user *port = ((struct port_world *)w)->user;
+
+	return port->read(port, dst, size, address);
+}
+
+static inline const void *port_pool(struct walk *w, uint32_t cell)
+{
+	struct port_user *port = ((struct port_world *)w)->user;
+	uint32_t segment = cell / DP_SEGMENT_CELLS;
+
+	if (segment >= port->n_segments)
+		return NULL;
+	return port->segments[segment] + (size_t)(cell % DP_SEGMENT_CELLS) * DP_CELL_SIZE;
+}
+
+static inline uint32_t port_index(uint32_t i, uint32_t n)
+{
+	if (i >= n)
+		__builtin_trap();
+	return i;
+}
+
+static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (fn(i, ctx))
+			return i + 1;
+	return i;
+}
+
+#define port_opaque(x) (x)
+
+#endif

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+
+#include "world.h"
+
+static struct world *w;
+
+/* Where the stack of most tests begins, well inside a page. */
+static const uint64_t sp = WORLD_STACK + 0x1100;
+
+static void begin(void)
+{
+	w = world_new();
+	/* Function 0 is the root; 1 has a frame of 32 bytes, 2 one of 16. */
+	world_root(w, 0);
+	world_rule(w, 1, 32);
+	world_rule(w, 2, 16);
+}
+
+static void end(void)
+{
+	world_free(w);
+}
+
+TestSuite(walk, .init = begin, .fini = end);
+
+static uint64_t code(int n)
+{
+	return WORLD_IN(WORLD_CODE, n);
+}
+
+static uint64_t library(int n)
+{
+	return WORLD_IN(WORLD_LIBRARY, n);
+}
+
+static void expect_frame(uint32_t i, uint64_t address, enum dp_method method)
+{
+	cr_assert(i < w->walk.n_frames, "only %u frames", w->walk.n_frames);
+	cr_assert(DP_FRAME_ADDRESS(w->walk.frames[i]) == address, "frame %u: %llx", i,
+		  DP_FRAME_ADDRESS(w->walk.frames[i]));
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[i]) == method, "frame %u: method %llu", i,
+		  DP_FRAME_METHOD(w->walk.frames[i]));
+}
+
+static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
+{
+	cr_assert(got == want, "outcome %d, not %d", got, want);
+	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
+	cr_assert(w->walk.sample.n_user == n_frames);
+}
+
+Test(walk, reaches_the_root_through_two_mappings)
+{
+	world_poke(w, sp + 8, library(1));
+	world_poke(w, sp + 16 + 24, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	expect_frame(0, code(2), DP_METHOD_LEAF);
+	expect_frame(1, library(1), DP_METHOD_TABLE);
+	expect_frame(2, code(0), DP_METHOD_TABLE);
+}
+
+/* A caller is looked up at its call: the return address may be the next function's first byte. */
+Test(walk, looks_callers_up_before_their_return_address)
+{
+	uint64_t behind = WORLD_CODE + 2 * WORLD_FUNCTION_SIZE; /* function 1 ends, 2 begins */
+
+	world_poke(w, sp + 8, behind);
+	world_poke(w, sp + 16 + 24, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	expect_frame(1, behind, DP_METHOD_TABLE);
+}
+
+Test(walk, restores_rbp_and_uses_it)
+{
+	world_rule(w, 2, 16)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_poke(w, sp, sp + 0x80); /* the caller's rbp */
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 0x80 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0xdead), DP_COMPLETE, 3);
+}
+
+/* GCC's realigned frames: CFA = *(rbp - 40), rbp = *rbp. Both from the frame's own rbp. */
+Test(walk, reads_a_cfa_from_memory)
+{
+	struct dp_rule *rule = world_rule(w, 1, -40);
+
+	rule->cfa = DP_CFA_MEMORY;
+	rule->cfa_reg = DP_RBP;
+	rule->rbp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RBP };
+	world_poke(w, sp + 0x100 - 40, sp + 0x200); /* the CFA */
+	world_poke(w, sp + 0x100, 0x1234);          /* the caller's rbp */
+	world_poke(w, sp + 0x200 - 8, code(0));
+	expect_outcome(world_walk(w, code(1), sp, sp + 0x100), DP_COMPLETE, 2);
+	cr_assert(w->walk.rbp == 0x1234 && w->walk.sp == sp + 0x200);
+}
+
+Test(walk, adds_to_a_cfa_from_memory)
+{
+	struct dp_rule *rule = world_rule(w, 1, 24);
+
+	rule->cfa = DP_CFA_MEMORY;
+	rule->cfa_add = 8;
+	world_poke(w, sp + 24, sp + 0x300);
+	world_poke(w, sp + 0x300, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+}
+
+/* The second half of a lazy binding stub has pushed one word more. */
+Test(walk, tells_the_halves_of_a_plt_entry_apart)
+{
+	struct dp_rule *rule = world_rule(w, 1, 8);
+	uint64_t entry = WORLD_CODE + WORLD_FUNCTION_SIZE + 16;
+
+	rule->cfa = DP_CFA_PLT;
+	rule->cfa_add = 11;
+	world_poke(w, sp, code(0));
+	world_poke(w, sp + 8, library(0));
+	for (uint64_t i = 0; i < 16; i++) {
+		expect_outcome(world_walk(w, entry + i, sp, 0), DP_COMPLETE, 2);
+		expect_frame(1, i < 11 ? code(0) : library(0), DP_METHOD_TABLE);
+	}
+}
+
+/* In the innermost frame every register is known: r10 in GCC's realigning prologues. */
+Test(walk, takes_any_register_in_the_innermost_frame)
+{
+	world_rule(w, 1, 0)->cfa_reg = DP_R10;
+	w->walk.regs.reg[DP_R10] = sp + 0x40;
+	world_poke(w, sp + 0x38, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+}
+
+/* Further out a caller-saved register is gone. */
+Test(walk, does_not_guess_a_register)
+{
+	world_rule(w, 1, 0)->cfa_reg = DP_R10;
+	w->walk.regs.reg[DP_R10] = sp + 0x40;
+	world_poke(w, sp + 8, code(1));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
+}
+
+/*
+ * The lazy binding resolver is found through rbx. Nobody between saved rbx: it
+ * is still the innermost frame's.
+ */
+Test(walk, finds_a_callee_saved_register_nobody_saved)
+{
+	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
+	w->walk.regs.reg[DP_RBX] = sp + 0x100;
+	world_poke(w, sp + 8, library(3));
+	world_poke(w, sp + 0x100 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+}
+
+/* Two frames saved rbx: what counts is the one nearest to the frame that needs it. */
+Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
+{
+	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
+	world_rule(w, 4, 32)->saves = 1;
+	world_rule(w, 5, 32)->saves = 2;
+	world_saves(w)[0].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -16 };
+	world_saves(w)[1].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -24 };
+	w->walk.regs.reg[DP_RBX] = 0xbad;
+
+	world_poke(w, sp + 16, 0xbad);          /* function 4's save of rbx */
+	world_poke(w, sp + 24, library(5));     /* its return address */
+	world_poke(w, sp + 32 + 8, sp + 0x200); /* function 5's save */
+	world_poke(w, sp + 32 + 24, code(2));
+	world_poke(w, sp + 64 + 8, code(3));
+	world_poke(w, sp + 0x200 + 8, code(0));
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 5);
+}
+
+/* In a realigned frame registers are saved relative to rbp. */
+Test(walk, finds_a_callee_saved_register_relative_to_rbp)
+{
+	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
+	world_rule(w, 4, 32)->saves = 1;
+	world_saves(w)[0].where[DP_SAVED_RBX] =
+		(struct dp_where){ DP_WHERE_MEMORY, DP_RBP, 0, -16 };
+	world_poke(w, sp + 0x400 - 16, sp + 0x200);
+	world_poke(w, sp + 24, code(3));
+	world_poke(w, sp + 0x200 + 8, code(0));
+	expect_outcome(world_walk(w, code(4), sp, sp + 0x400), DP_COMPLETE, 3);
+}
+
+/* A frame that was left by its frame pointer may have saved rbx anywhere. */
+Test(walk, gives_a_register_up_behind_a_frame_without_rules)
+{
+	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
+	w->walk.regs.reg[DP_RBX] = sp + 0x100;
+	world_poke(w, sp + 0x40, 0);
+	world_poke(w, sp + 0x48, code(3));
+	world_poke(w, sp + 0x100 + 8, code(0));
+	expect_outcome(world_walk(w, WORLD_JIT, sp, sp + 0x40), DP_REGISTER_LOST, 2);
+}
+
+/* Set a word of the signal context at an address: struct sigcontext_64. */
+static void poke_context(uint64_t context, int word, uint64_t value)
+{
+	world_poke(w, context + 8 * (uint64_t)word, value);
+}
+
+/*
+ * Through a signal handler: the interrupted address is exact, all registers
+ * are known again, and the stack may be another one, below this one.
+ */
+Test(walk, goes_on_where_a_signal_interrupted)
+{
+	uint64_t other = WORLD_STACK + 0x100, at = WORLD_CODE + 6 * WORLD_FUNCTION_SIZE;
+	struct dp_rule *trampoline = world_rule(w, 5, 40);
+
+	trampoline->cfa = DP_CFA_SIGNAL;
+	world_rule(w, 6, 0)->cfa_reg = DP_R10;
+	world_rule(w, 1, 16)->cfa_reg = DP_RBX;
+
+	world_poke(w, sp + 8, code(5));
+	poke_context(sp + 16 + 40, 2, other + 0x20);   /* r10 */
+	poke_context(sp + 16 + 40, 10, 0x5555);        /* rbp */
+	poke_context(sp + 16 + 40, 11, other + 0x100); /* rbx */
+	poke_context(sp + 16 + 40, 15, other);         /* rsp */
+	poke_context(sp + 16 + 40, 16, at);            /* rip: a function's first byte */
+	world_poke(w, other + 0x18, code(1));
+	world_poke(w, other + 0x108, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 5);
+	expect_frame(1, code(5), DP_METHOD_TABLE);
+	expect_frame(2, at, DP_METHOD_SIGNAL);
+	expect_frame(3, code(1), DP_METHOD_TABLE);
+	cr_assert(w->walk.rbp == 0x5555);
+}
+
+/* Other than across a signal frame, the stack only grows. */
+Test(walk, never_goes_down_the_stack)
+{
+	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_poke(w, sp - 0x40 + 8, code(1));
+	expect_outcome(world_walk(w, code(1), sp, sp - 0x40), DP_STACK_DIRECTION, 1);
+}
+
+/* A frame that leads to itself ends too: its CFA does not grow. */
+Test(walk, does_not_loop)
+{
+	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_poke(w, sp + 8, code(1));
+	expect_outcome(world_walk(w, code(1), sp, sp), DP_STACK_DIRECTION, 2);
+}
+
+Test(walk, names_a_page_that_cannot_be_read)
+{
+	world_rule(w, 1, 0x2000);
+	world_fault(w, sp + 0x2000 - 8);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_READ_FAULT, 1);
+	cr_assert(w->fault_hit[0]);
+}
+
+Test(walk, names_a_signal_context_that_cannot_be_read)
+{
+	world_rule(w, 5, 0x3000)->cfa = DP_CFA_SIGNAL;
+	world_fault(w, sp + 0x3000);
+	expect_outcome(world_walk(w, code(5), sp, 0), DP_READ_FAULT, 1);
+	cr_assert(w->fault_hit[0]);
+}
+
+/* Words that straddle two pages are read across the boundary. */
+Test(walk, reads_words_across_pages)
+{
+	uint64_t odd = WORLD_STACK + 2 * DP_USER_PAGE_SIZE - 12;
+
+	world_rule(w, 1, 16);
+	world_poke(w, odd + 8, code(0));
+	expect_outcome(world_walk(w, code(1), odd, 0), DP_COMPLETE, 2);
+}
+
+/* Many frames on one page cost one read of it (and one of each mapping's mark). */
+Test(walk, reads_each_page_once)
+{
+	for (uint64_t i = 0; i < 50; i++)
+		world_poke(w, sp + 16 * i + 8, code(2));
+	world_poke(w, sp + 16 * 50 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 52);
+	cr_assert(w->n_reads == 2, "%d reads", w->n_reads);
+}
+
+Test(walk, reports_the_depth_limit)
+{
+	for (uint64_t i = 0; i < 50; i++)
+		world_poke(w, sp + 16 * i + 8, code(2));
+	w->walk.max_frames = 10;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_DEPTH_LIMIT, 10);
+	/* A stack of just as many frames is complete. */
+	world_poke(w, sp + 16 * 8 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 10);
+}
+
+Test(walk, goes_as_deep_as_the_limit)
+{
+	uint64_t at = WORLD_STACK + 8;
+
+	for (int i = 0; i < DP_MAX_FRAMES; i++)
+		world_poke(w, at + 16 * (uint64_t)i + 8, code(2));
+	expect_outcome(world_walk(w, code(2), at, 0), DP_DEPTH_LIMIT, DP_MAX_FRAMES);
+	world_poke(w, at + 16 * (DP_MAX_FRAMES - 2) + 8, code(0));
+	expect_outcome(world_walk(w, code(2), at, 0), DP_COMPLETE, DP_MAX_FRAMES);
+}
+
+Test(walk, names_a_return_address_of_zero)
+{
+	world_poke(w, sp + 8, 0);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NULL_RETURN, 1);
+}
+
+/* A return address outside all code is not shown as a frame. */
+Test(walk, invents_no_frames)
+{
+	world_poke(w, sp + 8, 0x123456);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_MAPPING, 1);
+	world_poke(w, sp + 8, 0xffffffffffffffff);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_MAPPING, 1);
+}
+
+/* Where a program has jumped to is shown, wherever that is. */
+Test(walk, shows_the_innermost_address_in_any_case)
+{
+	expect_outcome(world_walk(w, 0, sp, 0), DP_NO_MAPPING, 1);
+	expect_frame(0, 0, DP_METHOD_LEAF);
+}
+
+Test(walk, names_a_refused_rule_and_does_not_fall_back)
+{
+	*world_rule(w, 1, 0) = (struct dp_rule){ .why = DP_UNSUPPORTED_RULE };
+	world_poke(w, sp + 0x40, 0);
+	world_poke(w, sp + 0x48, code(0));
+	expect_outcome(world_walk(w, code(1), sp, sp + 0x40), DP_UNSUPPORTED_RULE, 1);
+}
+
+Test(walk, falls_back_to_the_frame_pointer_where_there_is_no_rule)
+{
+	int none = WORLD_FUNCTIONS - 1;
+
+	world_poke(w, sp + 0x40, 0x99);
+	world_poke(w, sp + 0x48, code(2));
+	world_poke(w, sp + 0x50 + 8, code(0));
+	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
+	expect_frame(1, code(2), DP_METHOD_FRAME_POINTER);
+	expect_frame(2, code(0), DP_METHOD_TABLE);
+	/* The same from code that is in no file. */
+	expect_outcome(world_walk(w, WORLD_JIT + 5, sp, sp + 0x40), DP_COMPLETE, 3);
+}
+
+Test(walk, does_not_fall_back_if_told_so)
+{
+	world_poke(w, sp + 0x40, 0x99);
+	world_poke(w, sp + 0x48, code(0));
+	w->walk.unwind = DP_UNWIND_DWARF;
+	expect_outcome(world_walk(w, code(WORLD_FUNCTIONS - 1), sp, sp + 0x40), DP_NO_RULE, 1);
+	expect_outcome(world_walk(w, WORLD_JIT, sp, sp + 0x40), DP_NO_TABLE, 1);
+}
+
+/* Not aligned, below the stack pointer, unreadable, or leading out of the code. */
+Test(walk, falls_back_only_to_plausible_frame_pointers)
+{
+	uint64_t none = code(WORLD_FUNCTIONS - 1);
+
+	world_poke(w, sp + 0x40, 0x99);
+	world_poke(w, sp + 0x48, 0x123456);
+	expect_outcome(world_walk(w, none, sp, sp + 0x40), DP_NO_RULE, 1);
+	world_poke(w, sp + 0x48, code(0));
+	expect_outcome(world_walk(w, none, sp, sp + 0x41), DP_NO_RULE, 1);
+	expect_outcome(world_walk(w, none, sp, sp - 0x40), DP_NO_RULE, 1);
+	expect_outcome(world_walk(w, none, sp, 0x50000000000), DP_NO_RULE, 1);
+	expect_outcome(world_walk(w, none, sp, 0), DP_NO_RULE, 1);
+	expect_outcome(world_walk(w, none, sp, sp + 0x40), DP_COMPLETE, 2);
+}
+
+Test(walk, follows_frame_pointers_alone_to_their_end)
+{
+	w->walk.unwind = DP_UNWIND_FP;
+	world_poke(w, sp + 0x40, sp + 0x80);
+	world_poke(w, sp + 0x48, code(1));
+	world_poke(w, sp + 0x80, 0);
+	world_poke(w, sp + 0x88, library(2));
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_CHAIN_END, 3);
+	expect_frame(1, code(1), DP_METHOD_FRAME_POINTER);
+	expect_frame(2, library(2), DP_METHOD_FRAME_POINTER);
+	world_poke(w, sp + 0x80, sp + 0x40);
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 3);
+}
+
+/* Another binary has been mapped where this one was: its table must not be used. */
+Test(walk, notices_that_a_binary_was_replaced)
+{
+	world_poke(w, sp + 8, library(1));
+	world_poke(w, sp + 16 + 24, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	w->mark++;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 0);
+	w->mark--;
+	world_fault(w, WORLD_LIBRARY - WORLD_MARK_BELOW);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 1);
+	cr_assert(w->fault_hit[0]);
+}
+
+/* What is remembered of one space is not used in another. */
+Test(walk, forgets_rules_with_their_space)
+{
+	world_poke(w, sp + 8, code(0));
+	world_poke(w, sp + 24, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
+	world_rule(w, 2, 32);
+	world_poke(w, sp + 8, 0x666);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_MAPPING, 1);
+	w->walk.space++;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
+}
+
+/* rbp of a frame whose rule cannot tell where it was saved. */
+Test(walk, names_a_lost_rbp)
+{
+	world_rule(w, 2, 16)->rbp.kind = DP_WHERE_UNKNOWN;
+	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_poke(w, sp + 8, code(1));
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
+}
+
+Test(walk, finds_the_return_address_in_a_register)
+{
+	world_rule(w, 1, 8)->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDI };
+	w->walk.regs.reg[DP_RDI] = code(0);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+}

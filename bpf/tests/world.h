@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_TESTS_WORLD_H
+#define DP_BPF_TESTS_WORLD_H
+
+/*
+ * A process made up for the walker: a stack whose words a test sets, and one
+ * binary of one page whose rules it sets. The binary is mapped twice, so that
+ * walks cross mappings.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walk.h"
+
+#define WORLD_STACK 0x20000000000ULL
+#define WORLD_STACK_PAGES 64
+#define WORLD_CODE 0x400000ULL         /* first mapping */
+#define WORLD_LIBRARY 0x30000000000ULL /* second mapping of the same binary */
+#define WORLD_MARK 0x1122334455667788ULL
+#define WORLD_MARK_BELOW 0x800
+#define WORLD_JIT 0x10000000ULL /* a mapping without a table */
+#define WORLD_PID 42
+#define WORLD_MAX_FAULTS 4
+
+/* The functions of the binary: 64 bytes each, function number n at n * 64. */
+#define WORLD_FUNCTIONS 64
+#define WORLD_FUNCTION_SIZE (DP_PAGE_SIZE / WORLD_FUNCTIONS)
+
+/* An address inside a function, in either mapping. */
+#define WORLD_IN(base, n) ((base) + (uint64_t)(n)*WORLD_FUNCTION_SIZE + 16)
+
+enum {
+	WORLD_SPACE_CELL = 4,
+	WORLD_IMAGE_CELL = 64,
+};
+
+struct world {
+	struct port_user port;
+	uint8_t *segment;
+	uint64_t stack[WORLD_STACK_PAGES * DP_USER_PAGE_SIZE / 8];
+	uint64_t mark; /* what the process has where the binary's mark should be */
+	/* Pages that cannot be read, and whether somebody tried */
+	uint64_t faults[WORLD_MAX_FAULTS];
+	int fault_hit[WORLD_MAX_FAULTS];
+	int n_faults;
+	int n_reads;
+	struct walk walk;
+};
+
+static inline int world_read(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+{
+	struct world *w = (struct world *)port;
+
+	w->n_reads++;
+	for (int i = 0; i < w->n_faults; i++) {
+		if (address / DP_USER_PAGE_SIZE != w->faults[i] / DP_USER_PAGE_SIZE)
+			continue;
+		w->fault_hit[i] = 1;
+		return -14;
+	}
+	if (size == 8 && (address == WORLD_CODE - WORLD_MARK_BELOW ||
+			  address == WORLD_LIBRARY - WORLD_MARK_BELOW)) {
+		memcpy(dst, &w->mark, size);
+		return 0;
+	}
+	if (address < WORLD_STACK || address + size > WORLD_STACK + sizeof(w->stack))
+		return -14;
+	memcpy(dst, (uint8_t *)w->stack + (address - WORLD_STACK), size);
+	return 0;
+}
+
+static inline void *world_cell(struct world *w, uint32_t cell)
+{
+	return w->segment + (size_t)cell * DP_CELL_SIZE;
+}
+
+static inline struct dp_rule *world_rules(struct world *w)
+{
+	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+
+	return world_cell(w, WORLD_IMAGE_CELL + image->rules);
+}
+
+static inline struct dp_saves *world_saves(struct world *w)
+{
+	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+
+	return world_cell(w, WORLD_IMAGE_CELL + image->saves);
+}
+
+/* Rule number n + 1 holds in function n; function WORLD_FUNCTIONS - 1 has none. */
+static inline void world_image(struct world *w)
+{
+	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+	struct dp_page *page;
+	struct dwarf_delta *rows;
+
+	*image = (struct dp_image){ .base = 0, .n_pages = 1, .n_rules = WORLD_FUNCTIONS + 1 };
+	image->saves = 4;
+	image->rules = image->saves + 8 * 5;
+	image->pages = image->rules + image->n_rules * 4;
+	page = world_cell(w, WORLD_IMAGE_CELL + image->pages);
+	*page = (struct dp_page){ .rows = image->pages + 1,
+				  .n_rows = WORLD_FUNCTIONS - 1,
+				  .rule = 1 };
+	rows = world_cell(w, WORLD_IMAGE_CELL + page->rows);
+	for (uint16_t n = 1; n < WORLD_FUNCTIONS; n++)
+		rows[n - 1] = (struct dwarf_delta){
+			(uint16_t)(n * WORLD_FUNCTION_SIZE),
+			(uint16_t)(n == WORLD_FUNCTIONS - 1 ? DP_RULE_NONE : n + 1)
+		};
+	image->n_cells = page->rows + WORLD_FUNCTIONS;
+	world_rules(w)[DP_RULE_NONE] = (struct dp_rule){ .why = DP_NO_RULE };
+}
+
+static inline void world_space(struct world *w)
+{
+	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*space) / DP_CELL_SIZE);
+
+	*space = (struct dp_space){ .id = 7, .pid = WORLD_PID, .n_mappings = 3 };
+	m[0] = (struct dp_mapping){ WORLD_CODE,       WORLD_CODE + DP_PAGE_SIZE, WORLD_CODE,
+				    WORLD_IMAGE_CELL, WORLD_MARK_BELOW,          WORLD_MARK };
+	m[1] = (struct dp_mapping){ .start = WORLD_JIT, .end = WORLD_JIT + DP_PAGE_SIZE };
+	m[2] = (struct dp_mapping){ WORLD_LIBRARY,    WORLD_LIBRARY + DP_PAGE_SIZE,
+				    WORLD_LIBRARY,    WORLD_IMAGE_CELL,
+				    WORLD_MARK_BELOW, WORLD_MARK };
+}
+
+static inline struct world *world_new(void)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert(w);
+	w->segment = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	assert(w->segment);
+	w->port = (struct port_user){ world_read, &w->segment, 1 };
+	w->mark = WORLD_MARK;
+	w->walk.world.user = &w->port;
+	w->walk.space = 7;
+	w->walk.space_cell = WORLD_SPACE_CELL;
+	w->walk.max_frames = DP_MAX_FRAMES;
+	world_image(w);
+	world_space(w);
+	return w;
+}
+
+static inline void world_free(struct world *w)
+{
+	free(w->segment);
+	free(w);
+}
+
+/* Set what function n's rule is: CFA = rsp + cfa_offset, return address below it, rbp kept. */
+static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_offset)
+{
+	struct dp_rule *rule = &world_rules(w)[n + 1];
+
+	*rule = (struct dp_rule){
+		.cfa = DP_CFA_REGISTER,
+		.cfa_reg = DP_RSP,
+		.cfa_offset = cfa_offset,
+		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
+	};
+	return rule;
+}
+
+/* The rule of the root: no caller. */
+static inline void world_root(struct world *w, int n)
+{
+	world_rule(w, n, 8)->ra.kind = DP_WHERE_UNDEFINED;
+}
+
+/* Set the word at an address of the stack. */
+static inline void world_poke(struct world *w, uint64_t address, uint64_t value)
+{
+	assert(address >= WORLD_STACK && address + 8 <= WORLD_STACK + sizeof(w->stack));
+	memcpy((uint8_t *)w->stack + (address - WORLD_STACK), &value, sizeof(value));
+}
+
+static inline void world_fault(struct world *w, uint64_t address)
+{
+	assert(w->n_faults < WORLD_MAX_FAULTS);
+	w->faults[w->n_faults++] = address;
+}
+
+static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t rbp)
+{
+	w->walk.regs.reg[DP_RIP] = pc;
+	w->walk.regs.reg[DP_RSP] = sp;
+	w->walk.regs.reg[DP_RBP] = rbp;
+	walk_run(&w->walk);
+	return w->walk.sample.outcome;
+}
+
+#endif
