@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_DECODE_H
+#define DP_TABLES_DECODE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "abi.h"
+#include "image.h"
+
+/* What an image says, read back from its packed form. */
+
+struct image_row {
+	uint64_t start, end; /* in the file's own address space, end exclusive */
+	const struct dp_rule *rule;
+	const struct dp_saves *saves; /* NULL: the frame saved none of those registers */
+};
+
+/*
+ * Call fn for every row of the image that has a rule, in ascending order,
+ * neighbours with the same rule joined. Stops early, with its value, if fn
+ * returns other than 0.
+ */
+int image_for_each_row(const struct image *image, int (*fn)(const struct image_row *row, void *arg),
+		       void *arg);
+
+/* "rsp", "r10", ...; never NULL. */
+const char *register_name(unsigned int reg);
+
+/*
+ * Print a row as one line: `START END CFA ra=RULE fp=RULE`, numbers in hex
+ * without 0x. CFA is `rsp+N`, `*(rbp-K)+M`, `plt(T)` or `none`;
+ * RULE is `c-K` (saved at CFA-K), `s` (same value), `u` (undefined), a register,
+ * `*(rsp+K)` or `unknown`. With `regs`, the other callee-saved registers follow
+ * as `rbx=RULE r12=RULE` and so on.
+ */
+void image_row_print(const struct image_row *row, int regs, FILE *to);
+
+#endif

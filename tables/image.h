@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_IMAGE_H
+#define DP_TABLES_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "entry.h"
+#include "rule.h"
+
+/*
+ * The image of one binary: its unwind information in the form that the kernel
+ * searches (struct dp_image and what it leads to). Built once, never changed.
+ */
+
+/* What became of the rows that were refused: how many, and how many bytes of code they cover. */
+struct image_refused {
+	uint64_t rows;
+	uint64_t bytes;
+};
+
+struct image_stats {
+	uint64_t n_fdes;
+	uint64_t n_rows;  /* in the image, gaps included */
+	uint64_t covered; /* bytes of code with a rule */
+	uint32_t n_rules;
+	uint32_t n_saves;
+	uint64_t n_bad_records; /* records of the section that could not be read */
+	struct image_refused refused[RULE_N_REFUSALS];
+};
+
+struct image {
+	uint64_t *cells;
+	uint32_t n_cells;
+	struct image_stats stats;
+};
+
+/* The addresses that may hold code: FDEs outside are left out. End exclusive. */
+struct image_extent {
+	uint64_t start, end;
+};
+
+/*
+ * Build the image of a section of unwind information. Rows that cannot be
+ * expressed, and gaps, become rows of their own that end a walk by name.
+ * Returns 0, -ENOMEM, -EFBIG for a file whose code spans 4 GiB and more, or
+ * -ENODATA if there is no FDE in the extent. image_done() releases *ret.
+ */
+int image_build(const struct cfi_section *section, const struct image_extent *extent,
+		struct image *ret);
+void image_done(struct image *image);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rule.h"
+
+#include <string.h>
+
+#include "expr.h"
+
+static_assert((int)DP_N_REGISTERS == (int)CFI_N_REGISTERS,
+	      "both number the registers as DWARF does");
+static_assert((int)DP_RIP == (int)CFI_RIP, "both number the registers as DWARF does");
+
+static const struct {
+	const char *word;
+	const char *sentence;
+} refusals[RULE_N_REFUSALS] = {
+#define X(name, word, sentence) [RULE_##name] = { word, sentence },
+	RULE_REFUSALS(X)
+#undef X
+};
+
+const char *rule_refusal_word(enum rule_refusal refusal)
+{
+	return (unsigned int)refusal < RULE_N_REFUSALS ? refusals[refusal].word : "unknown";
+}
+
+const char *rule_refusal_sentence(enum rule_refusal refusal)
+{
+	return (unsigned int)refusal < RULE_N_REFUSALS ? refusals[refusal].sentence : "unknown";
+}
+
+static bool fits(int64_t v)
+{
+	return v >= INT32_MIN && v <= INT32_MAX;
+}
+
+static struct dp_where where_plain(enum dp_where_kind kind)
+{
+	return (struct dp_where){ .kind = kind };
+}
+
+static struct dp_where where_from_rule(const struct cfi_rule *rule)
+{
+	struct cfi_expr e;
+
+	switch (rule->kind) {
+	case CFI_RULE_UNSPECIFIED:
+	case CFI_RULE_SAME:
+		return where_plain(DP_WHERE_SAME);
+	case CFI_RULE_UNDEFINED:
+		return where_plain(DP_WHERE_UNDEFINED);
+	case CFI_RULE_OFFSET:
+		if (fits(rule->offset))
+			return (struct dp_where){ .kind = DP_WHERE_CFA,
+						  .offset = (int32_t)rule->offset };
+		break;
+	case CFI_RULE_REGISTER:
+		if (rule->reg < CFI_RIP)
+			return (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = rule->reg };
+		break;
+	case CFI_RULE_EXPRESSION:
+		e = cfi_expr_classify(rule->expr, rule->expr_size);
+		if (e.kind == CFI_EXPR_ADDRESS && e.reg != CFI_RIP && fits(e.offset))
+			return (struct dp_where){ .kind = DP_WHERE_MEMORY,
+						  .reg = e.reg,
+						  .offset = (int32_t)e.offset };
+		break;
+	}
+	return where_plain(DP_WHERE_UNKNOWN);
+}
+
+static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule *rule)
+{
+	struct cfi_expr e;
+
+	switch (cfa->kind) {
+	case CFI_CFA_REGISTER:
+		e = (struct cfi_expr){ CFI_EXPR_ADDRESS, cfa->reg, cfa->offset, 0 };
+		break;
+	case CFI_CFA_EXPRESSION:
+		e = cfi_expr_classify(cfa->expr, cfa->expr_size);
+		break;
+	default:
+		return RULE_CFA_UNSET;
+	}
+
+	if (e.kind == CFI_EXPR_OTHER)
+		return RULE_CFA_EXPRESSION;
+	if (e.reg >= CFI_RIP)
+		return RULE_CFA_REGISTER;
+	if (!fits(e.offset) || !fits(e.add))
+		return RULE_OFFSET;
+	rule->cfa = e.kind == CFI_EXPR_ADDRESS ? DP_CFA_REGISTER :
+		    e.kind == CFI_EXPR_DEREF   ? DP_CFA_MEMORY :
+						 DP_CFA_PLT;
+	rule->cfa_reg = e.reg;
+	rule->cfa_offset = (int32_t)e.offset;
+	rule->cfa_add = (int32_t)e.add;
+	return RULE_NONE;
+}
+
+/*
+ * The place of each register in struct sigcontext_64, in words
+ * (arch/x86/include/uapi/asm/sigcontext.h).
+ */
+static const uint8_t sigcontext_word[DP_N_REGISTERS] = {
+	[DP_R8] = 0,   [DP_R9] = 1,   [DP_R10] = 2,  [DP_R11] = 3,  [DP_R12] = 4,  [DP_R13] = 5,
+	[DP_R14] = 6,  [DP_R15] = 7,  [DP_RDI] = 8,  [DP_RSI] = 9,  [DP_RBP] = 10, [DP_RBX] = 11,
+	[DP_RDX] = 12, [DP_RAX] = 13, [DP_RCX] = 14, [DP_RSP] = 15, [DP_RIP] = 16,
+};
+
+/*
+ * The trampoline that a signal handler returns to describes all registers by
+ * expressions, each where the kernel has put it (glibc's __restore_rt).
+ */
+static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_rule *ret)
+{
+	struct cfi_expr cfa = { .kind = CFI_EXPR_OTHER };
+	int64_t start;
+
+	if (row->cfa.kind == CFI_CFA_EXPRESSION)
+		cfa = cfi_expr_classify(row->cfa.expr, row->cfa.expr_size);
+	if (cfa.kind != CFI_EXPR_DEREF || cfa.reg != CFI_RSP || cfa.add != 0)
+		return RULE_SIGNAL_LAYOUT;
+	start = cfa.offset - 8 * sigcontext_word[DP_RSP];
+	if (!fits(start))
+		return RULE_SIGNAL_LAYOUT;
+
+	for (int i = 0; i < DP_N_REGISTERS; i++) {
+		struct dp_where w = where_from_rule(&row->regs[i]);
+
+		if (w.kind != DP_WHERE_MEMORY || w.reg != DP_RSP ||
+		    w.offset != start + 8 * sigcontext_word[i])
+			return RULE_SIGNAL_LAYOUT;
+	}
+	*ret = (struct dp_rule){ .cfa = DP_CFA_SIGNAL,
+				 .cfa_reg = DP_RSP,
+				 .cfa_offset = (int32_t)start,
+				 .ra = where_from_rule(&row->regs[CFI_RIP]),
+				 .rbp = where_from_rule(&row->regs[CFI_RBP]) };
+	return RULE_NONE;
+}
+
+static bool is_return_address(const struct dp_where *w)
+{
+	return w->kind == DP_WHERE_CFA || w->kind == DP_WHERE_MEMORY ||
+	       w->kind == DP_WHERE_REGISTER || w->kind == DP_WHERE_UNDEFINED;
+}
+
+/* The caller's stack pointer is the CFA by definition, unless the row says otherwise. */
+static bool stack_pointer_is_cfa(const struct cfi_rule *rule)
+{
+	return rule->kind == CFI_RULE_UNSPECIFIED ||
+	       (rule->kind == CFI_RULE_VAL_OFFSET && rule->offset == 0);
+}
+
+enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
+				struct dp_saves *ret_saves, bool *ret_has_saves)
+{
+	static const uint8_t saved[DP_N_SAVED] = {
+#define X(name, word) CFI_##name,
+		DP_SAVED_REGISTERS(X)
+#undef X
+	};
+	struct dp_rule rule;
+	enum rule_refusal refusal;
+
+	memset(&rule, 0, sizeof(rule));
+	memset(ret_saves, 0, sizeof(*ret_saves));
+	*ret_has_saves = false;
+	if (signal)
+		return signal_from_row(row, ret);
+
+	rule.ra = where_from_rule(&row->regs[CFI_RIP]);
+	rule.rbp = where_from_rule(&row->regs[CFI_RBP]);
+	refusal = cfa_from_row(&row->cfa, &rule);
+	if (refusal != RULE_NONE)
+		return refusal;
+	if (!is_return_address(&rule.ra))
+		return RULE_RETURN_ADDRESS;
+	if (!stack_pointer_is_cfa(&row->regs[CFI_RSP]))
+		return RULE_STACK_POINTER;
+
+	for (int i = 0; i < DP_N_SAVED; i++) {
+		ret_saves->where[i] = where_from_rule(&row->regs[saved[i]]);
+		if (ret_saves->where[i].kind != DP_WHERE_SAME)
+			*ret_has_saves = true;
+	}
+	*ret = rule;
+	return RULE_NONE;
+}

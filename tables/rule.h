@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_RULE_H
+#define DP_TABLES_RULE_H
+
+#include <stdbool.h>
+
+#include "abi.h"
+#include "row.h"
+
+/*
+ * Why a row of unwind information cannot be expressed in an image. The walk
+ * then ends at such an address with DP_UNSUPPORTED_RULE.
+ *
+ *   X(enumerator, word, sentence)
+ */
+#define RULE_REFUSALS(X)                                                                           \
+	X(NONE, "none", "expressed")                                                               \
+	X(CFA_UNSET, "cfa_unset", "the row defines no CFA")                                        \
+	X(CFA_REGISTER, "cfa_register", "the CFA is based on a register that is not tracked")      \
+	X(CFA_EXPRESSION, "cfa_expression", "the CFA is an expression of an unknown shape")        \
+	X(OFFSET, "offset", "an offset does not fit 32 bits")                                      \
+	X(RETURN_ADDRESS, "return_address",                                                        \
+	  "the rule for the return address is not of a known kind")                                \
+	X(STACK_POINTER, "stack_pointer", "the caller's stack pointer is not the CFA")             \
+	X(SIGNAL_LAYOUT, "signal_layout",                                                          \
+	  "a signal frame's registers are not where the kernel puts them")                         \
+	X(CFI, "cfi", "the call frame instructions were refused")                                  \
+	X(TOO_MANY, "too_many", "the file has more distinct rules than an image can number")
+
+#define X(name, word, sentence) RULE_##name,
+enum rule_refusal { RULE_REFUSALS(X) RULE_N_REFUSALS };
+#undef X
+
+const char *rule_refusal_word(enum rule_refusal refusal);
+const char *rule_refusal_sentence(enum rule_refusal refusal);
+
+/*
+ * Express a row as a rule of an image. `signal` is the 'S' of its CIE. On
+ * RULE_NONE *ret and *ret_saves are set, with every padding byte zero, so that
+ * equal rules are equal bytes; ret->saves is left 0. *ret_has_saves says
+ * whether *ret_saves holds anything but "unchanged".
+ *
+ * A register other than the return address whose rule has no counterpart
+ * becomes DP_WHERE_UNKNOWN: a walk that needs it ends with DP_REGISTER_LOST.
+ */
+enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
+				struct dp_saves *ret_saves, bool *ret_has_saves);
+
+#endif

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <dwarf.h>
+#include <errno.h>
+
+#define ASSEMBLER_SIZE (8 << 20)
+#include "assembler.h"
+#include "base/array.h"
+#include "decode.h"
+#include "image.h"
+#include "lookup.h"
+#include "rule_set.h"
+
+static const struct image_extent everywhere = { 0, UINT64_MAX };
+
+/* Each test runs in a process of its own, and finds it empty. */
+static struct assembler a;
+
+/*
+ * A pool with a process that has one image mapped: the space in the first
+ * segment, the image from the second one on.
+ */
+#define N_SEGMENTS 5
+#define SPACE_CELL 4U
+#define BIAS UINT64_C(0x7f0000000000)
+
+struct walk {
+	struct port_world world;
+};
+
+struct pool_fixture {
+	struct port_user port;
+	struct walk walk;
+	uint8_t *segments[N_SEGMENTS];
+};
+
+static struct pool_fixture pool;
+
+static void load(const struct image *image)
+{
+	struct dp_space space = { .id = 1, .pid = 1, .n_mappings = 1 };
+	struct dp_mapping mapping = {
+		.start = BIAS,
+		.end = BIAS + (UINT64_C(1) << 40),
+		.bias = BIAS,
+		.image = DP_SEGMENT_CELLS,
+	};
+
+	pool = (struct pool_fixture){ .port.n_segments = N_SEGMENTS };
+	pool.port.segments = pool.segments;
+	pool.walk.world.user = &pool.port;
+	for (uint32_t i = 0; i < N_SEGMENTS; i++)
+		pool.segments[i] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	for (uint32_t i = 0; i < image->n_cells; i++)
+		memcpy(pool.segments[1 + i / DP_SEGMENT_CELLS] +
+			       i % DP_SEGMENT_CELLS * DP_CELL_SIZE,
+		       image->cells + i, DP_CELL_SIZE);
+	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE, &space, sizeof(space));
+	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE + sizeof(space), &mapping,
+	       sizeof(mapping));
+}
+
+static void unload(void)
+{
+	for (int i = 0; i < N_SEGMENTS; i++)
+		free(pool.segments[i]);
+}
+
+static struct dp_rule look_up(uint64_t address)
+{
+	struct dp_rule rule;
+
+	lookup_space(&pool.walk, SPACE_CELL, BIAS + address, &rule);
+	return rule;
+}
+
+static void put_row(uint32_t advance, uint64_t cfa_offset)
+{
+	put_u8(&a, DW_CFA_advance_loc4), put_u32(&a, advance);
+	put_u8(&a, DW_CFA_def_cfa_offset), put_uleb(&a, cfa_offset);
+}
+
+static struct image build(void)
+{
+	struct cfi_section section = assembled(&a);
+	struct image image;
+
+	cr_assert(image_build(&section, &everywhere, &image) == 0);
+	return image;
+}
+
+Test(image, finds_every_row_of_a_function)
+{
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x40);
+	struct image image;
+
+	put_row(1, 16);
+	put_row(4, 48);
+	put_row(0x20, 8);
+	record_end(&a, fde);
+	image = build();
+	load(&image);
+	for (uint64_t pc = 0xff0; pc < 0x1060; pc++) {
+		struct dp_rule rule = look_up(pc);
+
+		if (pc < 0x1000 || pc >= 0x1040) {
+			cr_assert(rule.cfa == DP_CFA_NONE && rule.why == DP_NO_RULE, "%lx", pc);
+			continue;
+		}
+		cr_assert(rule.cfa == DP_CFA_REGISTER, "%lx", pc);
+		cr_assert(rule.cfa_offset == (pc < 0x1001 ? 8 :
+					      pc < 0x1005 ? 16 :
+					      pc < 0x1025 ? 48 :
+							    8),
+			  "%lx: %d", pc, rule.cfa_offset);
+	}
+	unload();
+	image_done(&image);
+}
+
+/* A gap of one byte between two functions belongs to neither. */
+Test(image, lets_no_neighbour_answer_for_a_gap)
+{
+	size_t cie = put_cie(&a);
+	struct image image;
+
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x0f));
+	record_end(&a, fde_begin(&a, cie, 0x1010, 0x10));
+	image = build();
+	load(&image);
+	cr_assert(look_up(0x100e).cfa == DP_CFA_REGISTER);
+	cr_assert(look_up(0x100f).cfa == DP_CFA_NONE);
+	cr_assert(look_up(0x1010).cfa == DP_CFA_REGISTER);
+	cr_assert(image.stats.n_rows == 4 && image.stats.covered == 0x1f);
+	unload();
+	image_done(&image);
+}
+
+/* The row in force at the start of a page is found there, however far back it began. */
+Test(image, carries_rows_across_pages)
+{
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1ff0, 10 * DP_PAGE_SIZE);
+	struct image image;
+
+	put_row(0x10, 16);             /* exactly at a page's start */
+	put_row(3 * DP_PAGE_SIZE, 24); /* three pages on, again at the start */
+	put_row(2 * DP_PAGE_SIZE + 5, 32);
+	record_end(&a, fde);
+	image = build();
+	load(&image);
+	cr_assert(look_up(0x1fff).cfa_offset == 8);
+	cr_assert(look_up(0x2000).cfa_offset == 16);
+	cr_assert(look_up(0x3000).cfa_offset == 16 && look_up(0x4fff).cfa_offset == 16);
+	cr_assert(look_up(0x5000).cfa_offset == 24);
+	cr_assert(look_up(0x7004).cfa_offset == 24);
+	cr_assert(look_up(0x7005).cfa_offset == 32);
+	cr_assert(look_up(0x1ff0 + 10 * DP_PAGE_SIZE - 1).cfa_offset == 32);
+	cr_assert(look_up(0x1ff0 + 10 * DP_PAGE_SIZE).cfa == DP_CFA_NONE);
+	unload();
+	image_done(&image);
+}
+
+/* libgcc searches for the last FDE that starts at or before an address. */
+Test(image, lets_the_later_of_overlapping_fdes_hold)
+{
+	size_t cie = put_cie(&a), fde;
+	struct image image;
+
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x100));
+	fde = fde_begin(&a, cie, 0x1040, 0x20);
+	put_u8(&a, DW_CFA_def_cfa_offset), put_uleb(&a, 64);
+	record_end(&a, fde);
+	image = build();
+	load(&image);
+	cr_assert(look_up(0x103f).cfa_offset == 8);
+	cr_assert(look_up(0x1040).cfa_offset == 64);
+	cr_assert(look_up(0x1060).cfa == DP_CFA_NONE);
+	unload();
+	image_done(&image);
+}
+
+/* A refused row is one of its own; what is known before it stays. */
+Test(image, gives_refused_instructions_a_row)
+{
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
+	struct image image;
+
+	put_u8(&a, DW_CFA_advance_loc | 8);
+	put_u8(&a, 0x3c);
+	record_end(&a, fde);
+	image = build();
+	load(&image);
+	cr_assert(look_up(0x1007).cfa == DP_CFA_REGISTER);
+	cr_assert(look_up(0x1008).cfa == DP_CFA_NONE);
+	cr_assert(look_up(0x1008).why == DP_UNSUPPORTED_RULE);
+	cr_assert(look_up(0x1020).why == DP_NO_RULE);
+	cr_assert(image.stats.refused[RULE_CFI].rows == 1);
+	cr_assert(image.stats.refused[RULE_CFI].bytes == 0x18);
+	unload();
+	image_done(&image);
+}
+
+Test(image, leaves_out_what_is_no_code)
+{
+	static const struct image_extent extent = { 0x1000, 0x2000 };
+	size_t cie = put_cie(&a);
+	struct cfi_section section;
+	struct image image;
+
+	record_end(&a, fde_begin(&a, cie, 0x1800, 0x1000));
+	record_end(&a, fde_begin(&a, cie, 0x800, 0x10));
+	section = assembled(&a);
+	cr_assert(image_build(&section, &extent, &image) == -ENODATA);
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x1000));
+	section = assembled(&a);
+	cr_assert(image_build(&section, &extent, &image) == 0);
+	cr_assert(image.stats.n_fdes == 1);
+	image_done(&image);
+}
+
+Test(image, refuses_code_that_spans_too_much)
+{
+	size_t cie = put_cie(&a);
+	struct cfi_section section;
+	struct image image;
+
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x10));
+	record_end(&a, fde_begin(&a, cie, UINT64_C(1) << 40, 0x10));
+	section = assembled(&a);
+	cr_assert(image_build(&section, &everywhere, &image) == -EFBIG);
+}
+
+static int count_row(const struct image_row *row, void *arg)
+{
+	uint64_t *counts = arg;
+
+	counts[0]++;
+	counts[1] += row->end - row->start;
+	return 0;
+}
+
+/* CFA offset at 0x10000 + i, 0: no rule */
+static int32_t expected[6 << 20];
+
+/* A function at 0x10000 + at, its rows of random lengths and offsets. */
+static void put_function(size_t cie, uint64_t at, uint32_t size, unsigned int *seed)
+{
+	size_t fde = fde_begin(&a, cie, 0x10000 + at, size);
+	int32_t offset = 8;
+	uint32_t pc = 0;
+
+	while (pc < size) {
+		uint32_t step = 1 + rand_r(seed) % (rand_r(seed) % 32 ? 6 : 600);
+
+		for (uint32_t i = pc; i < pc + step && i < size; i++)
+			expected[at + i] = offset;
+		pc += step;
+		offset = 8 + 8 * (rand_r(seed) % 64);
+		put_row(step, (uint64_t)offset);
+	}
+	record_end(&a, fde);
+}
+
+/*
+ * The property that everything rests on: at every address the packed image
+ * gives the rule that the instructions give when evaluated directly. The image
+ * is larger than a segment of the pool, so that its rows span several.
+ */
+Test(image, says_what_the_instructions_say)
+{
+	unsigned int seed = 12345;
+	uint64_t counts[2] = { 0 }, covered = 0, address = 0;
+	struct image image;
+	size_t cie = put_cie(&a);
+
+	while (address + 0x10000 < ARRAY_SIZE(expected)) {
+		uint32_t size = 1 + rand_r(&seed) % (rand_r(&seed) % 64 ? 400 : 0x8000);
+
+		put_function(cie, address, size, &seed);
+		covered += size;
+		address += size + rand_r(&seed) % 32;
+	}
+	image = build();
+	cr_assert(image.n_cells > DP_SEGMENT_CELLS, "%u cells", image.n_cells);
+	load(&image);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		struct dp_rule rule = look_up(0x10000 + i);
+		int32_t offset = rule.cfa == DP_CFA_NONE ? 0 : rule.cfa_offset;
+
+		cr_assert(offset == expected[i], "at %zx: %d, not %d", i, offset, expected[i]);
+	}
+	cr_assert(image_for_each_row(&image, count_row, counts) == 0);
+	cr_assert(counts[1] == covered && image.stats.covered == covered);
+	cr_assert(counts[0] > 100000);
+	unload();
+	image_done(&image);
+}
+
+static int print_row(const struct image_row *row, void *to)
+{
+	image_row_print(row, 1, to);
+	return 0;
+}
+
+Test(image, prints_rows_as_documented)
+{
+	static const uint8_t expr[] = { DW_OP_breg6, 0x58, DW_OP_deref };
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	struct image image;
+
+	put_u8(&a, DW_CFA_advance_loc | 1);
+	put_u8(&a, DW_CFA_def_cfa_offset), put_uleb(&a, 32);
+	put_u8(&a, DW_CFA_offset | 6), put_uleb(&a, 2);
+	put_u8(&a, DW_CFA_offset | 3), put_uleb(&a, 3);
+	put_u8(&a, DW_CFA_advance_loc | 1);
+	put_u8(&a, DW_CFA_def_cfa_expression), put_uleb(&a, 3), put_bytes(&a, expr, 3);
+	put_u8(&a, DW_CFA_undefined), put_uleb(&a, 16);
+	record_end(&a, fde);
+	image = build();
+	image_for_each_row(&image, print_row, to);
+	fclose(to);
+	cr_assert_str_eq(text,
+			 "1000 1001 rsp+8 ra=c-8 fp=s rbx=s r12=s r13=s r14=s r15=s\n"
+			 "1001 1002 rsp+20 ra=c-8 fp=c-10 rbx=c-18 r12=s r13=s r14=s r15=s\n"
+			 "1002 1020 *(rbp-28)+0 ra=u fp=c-10 rbx=c-18 r12=s r13=s r14=s r15=s\n");
+	free(text);
+	image_done(&image);
+}
+
+Test(rule_set, numbers_equal_rules_alike)
+{
+	struct rule_set set;
+	struct dp_rule rule = { .cfa = DP_CFA_REGISTER, .cfa_reg = DP_RSP, .cfa_offset = 8 };
+	struct dp_saves saves = { .where[1] = { .kind = DP_WHERE_CFA, .offset = -16 } };
+	struct dp_rule rules[8];
+	struct dp_saves all_saves[8];
+	int plain, with_saves;
+
+	cr_assert(rule_set_init(&set) == 0);
+	plain = rule_set_add(&set, &rule, NULL);
+	with_saves = rule_set_add(&set, &rule, &saves);
+	cr_assert(plain > RULE_SET_REFUSED && with_saves > plain);
+	cr_assert(rule_set_add(&set, &rule, NULL) == plain);
+	cr_assert(rule_set_add(&set, &rule, &saves) == with_saves);
+	rule_set_copy(&set, all_saves, rules);
+	cr_assert(rules[DP_RULE_NONE].why == DP_NO_RULE);
+	cr_assert(rules[RULE_SET_REFUSED].why == DP_UNSUPPORTED_RULE);
+	cr_assert(rules[plain].saves == 0 && rules[with_saves].saves == 1);
+	cr_assert(all_saves[0].where[1].offset == -16);
+	rule_set_done(&set);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <dwarf.h>
+
+#include "rule.h"
+
+/* The row that most functions start with: rsp+8, return address at CFA-8. */
+static struct cfi_row plain_row(void)
+{
+	struct cfi_row row = { .cfa = { .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 8 } };
+
+	row.regs[CFI_RIP] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -8 };
+	return row;
+}
+
+static struct dp_rule rule;
+static struct dp_saves saves;
+static bool has_saves;
+
+static void expect(const struct cfi_row *row, enum rule_refusal refusal)
+{
+	enum rule_refusal r = rule_from_row(row, false, &rule, &saves, &has_saves);
+
+	cr_assert(r == refusal, "%s", rule_refusal_word(r));
+}
+
+Test(rule, expresses_the_common_row)
+{
+	struct cfi_row row = plain_row();
+
+	expect(&row, RULE_NONE);
+	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_RSP && rule.cfa_offset == 8);
+	cr_assert(rule.ra.kind == DP_WHERE_CFA && rule.ra.offset == -8);
+	cr_assert(rule.rbp.kind == DP_WHERE_SAME && !has_saves);
+}
+
+Test(rule, keeps_the_places_of_callee_saved_registers)
+{
+	struct cfi_row row = plain_row();
+
+	row.regs[CFI_RBX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -24 };
+	row.regs[CFI_R15] = (struct cfi_rule){ .kind = CFI_RULE_UNDEFINED };
+	row.regs[CFI_RBP] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -16 };
+	expect(&row, RULE_NONE);
+	cr_assert(has_saves);
+	cr_assert(saves.where[DP_SAVED_RBX].kind == DP_WHERE_CFA);
+	cr_assert(saves.where[DP_SAVED_RBX].offset == -24);
+	cr_assert(saves.where[DP_SAVED_R12].kind == DP_WHERE_SAME);
+	cr_assert(saves.where[DP_SAVED_R15].kind == DP_WHERE_UNDEFINED);
+	cr_assert(rule.rbp.kind == DP_WHERE_CFA && rule.rbp.offset == -16);
+}
+
+/* Caller-saved registers say nothing about how to go on. */
+Test(rule, ignores_caller_saved_registers)
+{
+	struct cfi_row row = plain_row();
+
+	row.regs[CFI_RAX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -24 };
+	expect(&row, RULE_NONE);
+	cr_assert(!has_saves);
+}
+
+/* GCC's frames with an alignment of their own. */
+Test(rule, expresses_a_cfa_in_memory)
+{
+	static const uint8_t cfa[] = { DW_OP_breg6, 0x58, DW_OP_deref };
+	static const uint8_t rbp[] = { DW_OP_breg6, 0 };
+	struct cfi_row row = plain_row();
+
+	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_EXPRESSION,
+				    .expr = cfa,
+				    .expr_size = sizeof(cfa) };
+	row.regs[CFI_RBP] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION,
+					       .expr = rbp,
+					       .expr_size = sizeof(rbp) };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.cfa == DP_CFA_MEMORY && rule.cfa_reg == DP_RBP && rule.cfa_offset == -40);
+	cr_assert(rule.rbp.kind == DP_WHERE_MEMORY && rule.rbp.reg == DP_RBP &&
+		  rule.rbp.offset == 0);
+}
+
+Test(rule, knows_the_end_of_a_stack)
+{
+	struct cfi_row row = plain_row();
+
+	row.regs[CFI_RIP].kind = CFI_RULE_UNDEFINED;
+	expect(&row, RULE_NONE);
+	cr_assert(rule.ra.kind == DP_WHERE_UNDEFINED);
+}
+
+/* vfork() keeps its return address in a register. */
+Test(rule, expresses_a_return_address_in_a_register)
+{
+	struct cfi_row row = plain_row();
+
+	row.regs[CFI_RIP] = (struct cfi_rule){ .kind = CFI_RULE_REGISTER, .reg = CFI_RDI };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.ra.kind == DP_WHERE_REGISTER && rule.ra.reg == DP_RDI);
+}
+
+/* Only a walk that needs such a register fails. */
+Test(rule, marks_a_register_it_cannot_find)
+{
+	static const uint8_t expr[] = { DW_OP_lit0 };
+	struct cfi_row row = plain_row();
+
+	row.regs[CFI_RBP] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION,
+					       .expr = expr,
+					       .expr_size = sizeof(expr) };
+	row.regs[CFI_R12] = (struct cfi_rule){ .kind = CFI_RULE_VAL_OFFSET, .offset = 8 };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rbp.kind == DP_WHERE_UNKNOWN);
+	cr_assert(saves.where[DP_SAVED_R12].kind == DP_WHERE_UNKNOWN);
+}
+
+Test(rule, refuses_by_name)
+{
+	static const uint8_t expr[] = { DW_OP_lit0 };
+	struct cfi_row row = plain_row();
+
+	row.cfa.kind = CFI_CFA_UNSET;
+	expect(&row, RULE_CFA_UNSET);
+
+	row = plain_row();
+	row.cfa.reg = CFI_OTHER_REGISTER;
+	expect(&row, RULE_CFA_REGISTER);
+
+	row = plain_row();
+	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_EXPRESSION, .expr = expr, .expr_size = 1 };
+	expect(&row, RULE_CFA_EXPRESSION);
+
+	row = plain_row();
+	row.cfa.offset = INT64_C(1) << 31;
+	expect(&row, RULE_OFFSET);
+
+	row = plain_row();
+	row.regs[CFI_RIP].kind = CFI_RULE_SAME;
+	expect(&row, RULE_RETURN_ADDRESS);
+
+	/* longjmp() describes the stack pointer that it is about to set. */
+	row = plain_row();
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_REGISTER, .reg = CFI_R8 };
+	expect(&row, RULE_STACK_POINTER);
+}
+
+/* glibc's __restore_rt: every register at its place in the signal context. */
+static struct cfi_row signal_row(uint8_t exprs[CFI_N_REGISTERS][3])
+{
+	static const uint8_t cfa[] = { DW_OP_breg7, 0xa0, 0x01, DW_OP_deref };
+	static const uint8_t words[CFI_N_REGISTERS] = {
+		[CFI_R8] = 0,   [CFI_R9] = 1,   [CFI_R10] = 2,  [CFI_R11] = 3,  [CFI_R12] = 4,
+		[CFI_R13] = 5,  [CFI_R14] = 6,  [CFI_R15] = 7,  [CFI_RDI] = 8,  [CFI_RSI] = 9,
+		[CFI_RBP] = 10, [CFI_RBX] = 11, [CFI_RDX] = 12, [CFI_RAX] = 13, [CFI_RCX] = 14,
+		[CFI_RSP] = 15, [CFI_RIP] = 16,
+	};
+	struct cfi_row row = { .cfa = { .kind = CFI_CFA_EXPRESSION, .expr = cfa, .expr_size = 4 } };
+
+	for (int i = 0; i < CFI_N_REGISTERS; i++) {
+		uint32_t at = 40 + 8U * words[i];
+
+		exprs[i][0] = DW_OP_breg7;
+		exprs[i][1] = (uint8_t)((at & 0x7f) | 0x80);
+		exprs[i][2] = (uint8_t)(at >> 7);
+		row.regs[i] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION,
+						 .expr = exprs[i],
+						 .expr_size = 3 };
+	}
+	return row;
+}
+
+Test(rule, knows_the_signal_trampoline)
+{
+	uint8_t exprs[CFI_N_REGISTERS][3];
+	struct cfi_row row = signal_row(exprs);
+
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_NONE);
+	cr_assert(rule.cfa == DP_CFA_SIGNAL && rule.cfa_offset == 40);
+
+	/* One register elsewhere, and it is not the kernel's layout. */
+	exprs[CFI_R9][1]++;
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_SIGNAL_LAYOUT);
+}
