@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_KERNEL_BPF_H
+#define DP_BPF_KERNEL_BPF_H
+
+/*
+ * The few kernel types that are read, with the few members that are needed.
+ * libbpf finds the members' real places in the running kernel's own type
+ * information (CO-RE), so that the build needs no vmlinux.h.
+ */
+
+#include <linux/bpf.h>
+
+#define DP_CORE __attribute__((preserve_access_index))
+
+struct mm_struct;
+
+struct task_struct {
+	unsigned int flags;
+	struct mm_struct *mm;
+	struct task_struct *group_leader;
+	char comm[16];
+} DP_CORE;
+
+/*
+ * The context of perf_event and uprobe programs, arch/x86/include/uapi/asm/ptrace.h:
+ * an interface of the kernel, so its layout needs no look-up, and a context may
+ * only be read by whole words.
+ */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12;
+	unsigned long bp, bx;
+	unsigned long r11, r10, r9, r8;
+	unsigned long ax, cx, dx, si, di;
+	unsigned long orig_ax;
+	unsigned long ip, cs, flags, sp, ss;
+};
+
+/* The same registers reached from a task, where the kernel knows each member's type. */
+struct pt_regs___task {
+	unsigned long r15, r14, r13, r12;
+	unsigned long bp, bx;
+	unsigned long r11, r10, r9, r8;
+	unsigned long ax, cx, dx, si, di;
+	unsigned long ip, cs, sp;
+} DP_CORE;
+
+/* include/uapi/linux/bpf_perf_event.h */
+struct bpf_perf_event_data {
+	struct pt_regs regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+#endif

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The same walks in the kernel and in user space: random rules, stacks and
+ * registers, in memory that both read. Finds what the two compilers, the
+ * verifier or the ports make different; not what both get wrong.
+ */
+#include <bpf/bpf.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "walk_test.h"
+#include "walk_test.skel.h"
+#include "world.h"
+
+#define N_WALKS 20000
+#define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
+
+struct fixture {
+	struct world *world;
+	struct walk_test_bpf *bpf;
+	uint8_t *segment;  /* the pool's, shared with the kernel */
+	struct walk state; /* of the kernel's walk */
+};
+
+static struct fixture f;
+static unsigned int seed = 1;
+
+static uint64_t pick(uint64_t n)
+{
+	return (uint64_t)rand_r(&seed) % n;
+}
+
+static void *map_at(uint64_t address, size_t size)
+{
+	void *p = mmap((void *)address, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	cr_assert(p == (void *)address, "cannot map %lx", address);
+	return p;
+}
+
+/* Give the made-up process real memory, where both walkers read. */
+static int read_real(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+{
+	struct world *w = (struct world *)port;
+	uint64_t stack_end = WORLD_STACK + sizeof(w->stack);
+
+	if (size == 8 && (address == WORLD_CODE - WORLD_MARK_BELOW ||
+			  address == WORLD_LIBRARY - WORLD_MARK_BELOW)) {
+		memcpy(dst, (void *)address, size);
+		return 0;
+	}
+	if (address < WORLD_STACK || address + size > stack_end || address + size < address)
+		return -EFAULT;
+	memcpy(dst, (void *)address, size);
+	return 0;
+}
+
+static void open_kernel(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	uint32_t zero = 0;
+	int fd;
+
+	f.bpf = walk_test_bpf__open_and_load();
+	cr_assert(f.bpf, "cannot load the walker: %s", strerror(errno));
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", 4, SEGMENT_MAP_SIZE, 1, &opts);
+	cr_assert(fd >= 0);
+	f.segment = mmap(NULL, SEGMENT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert(f.segment != MAP_FAILED);
+	cr_assert(bpf_map_update_elem(bpf_map__fd(f.bpf->maps.dp_pool), &zero, &fd, 0) == 0);
+	close(fd);
+}
+
+static void begin(void)
+{
+	f.world = world_new();
+	f.world->port.read = read_real;
+	open_kernel();
+	map_at(WORLD_STACK, sizeof(f.world->stack));
+	map_at(WORLD_CODE - DP_PAGE_SIZE, DP_PAGE_SIZE);
+	map_at(WORLD_LIBRARY - DP_PAGE_SIZE, DP_PAGE_SIZE);
+}
+
+static void end(void)
+{
+	munmap(f.segment, SEGMENT_MAP_SIZE);
+	walk_test_bpf__destroy(f.bpf);
+	world_free(f.world);
+}
+
+static uint64_t random_code(void)
+{
+	static const uint64_t bases[] = { WORLD_CODE, WORLD_LIBRARY };
+
+	if (pick(30) == 0)
+		return WORLD_JIT + pick(DP_PAGE_SIZE);
+	if (pick(100) == 0)
+		return pick(2) ? 0 : 0x123456;
+	return bases[pick(2)] + pick(DP_PAGE_SIZE);
+}
+
+static uint64_t random_stack(void)
+{
+	return WORLD_STACK + pick(sizeof(f.world->stack)) / (pick(8) ? 8 : 1) * 8;
+}
+
+static struct dp_where random_where(void)
+{
+	struct dp_where where = { .kind = DP_WHERE_SAME };
+
+	switch (pick(24)) {
+	case 0 ... 7:
+		where.kind = DP_WHERE_CFA;
+		where.offset = -8 * (int32_t)(1 + pick(8));
+		break;
+	case 8:
+		where.kind = DP_WHERE_MEMORY;
+		where.reg = (uint8_t)pick(DP_N_REGISTERS);
+		where.offset = 8 * (int32_t)pick(16);
+		break;
+	case 9:
+		where.kind = DP_WHERE_REGISTER;
+		where.reg = (uint8_t)pick(DP_N_REGISTERS);
+		break;
+	case 10:
+		where.kind = (uint8_t)pick(7);
+		break;
+	}
+	return where;
+}
+
+static void random_rule(struct dp_rule *rule)
+{
+	static const uint8_t others[] = { DP_RBP, DP_RBP, DP_RBX, DP_R12, DP_R10 };
+
+	*rule = (struct dp_rule){
+		.cfa = (uint8_t)(pick(16) ? DP_CFA_REGISTER : pick(6)),
+		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
+		.why = (uint16_t)(1 + pick(DP_N_OUTCOMES - 1)),
+		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
+		.cfa_add = (int32_t)pick(16),
+		.saves = (uint32_t)(pick(3) ? 0 : 1 + pick(8)),
+		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
+		.rbp = random_where(),
+	};
+	if (pick(32) == 0)
+		rule->ra = random_where();
+}
+
+static void random_tables(void)
+{
+	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++)
+		random_rule(&world_rules(f.world)[i + 1]);
+	world_root(f.world, 0);
+	for (int i = 0; i < 8; i++)
+		for (int j = 0; j < DP_N_SAVED; j++)
+			world_saves(f.world)[i].where[j] = random_where();
+	memcpy(f.segment, f.world->segment, DP_SEGMENT_SIZE);
+}
+
+static void random_memory(void)
+{
+	static const uint64_t mark = WORLD_MARK, other = WORLD_MARK + 1;
+	uint64_t *words = (uint64_t *)WORLD_STACK;
+
+	for (size_t i = 0; i < sizeof(f.world->stack) / 8; i++)
+		words[i] = pick(12) ? random_code() : random_stack();
+	memcpy((void *)(WORLD_CODE - WORLD_MARK_BELOW), &mark, 8);
+	memcpy((void *)(WORLD_LIBRARY - WORLD_MARK_BELOW), pick(10) ? &mark : &other, 8);
+}
+
+static void random_request(struct walk_request *request)
+{
+	for (int i = 0; i < DP_N_REGISTERS; i++)
+		request->regs.reg[i] = pick(4) ? random_stack() : random_code();
+	request->regs.reg[DP_RSP] = random_stack();
+	request->regs.reg[DP_RIP] = random_code();
+	request->space_cell = WORLD_SPACE_CELL;
+	request->unwind = (uint32_t)(pick(2) ? DP_UNWIND_AUTO : pick(3));
+	request->max_frames = (uint32_t)(pick(4) ? DP_MAX_FRAMES : 1 + pick(10));
+}
+
+static const struct walk *walk_in_kernel(struct walk_request *request)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = request, .ctx_size_in = sizeof(*request));
+	uint32_t zero = 0;
+
+	cr_assert(bpf_prog_test_run_opts(bpf_program__fd(f.bpf->progs.walk_test), &opts) == 0);
+	cr_assert(opts.retval == 0);
+	cr_assert(bpf_map_lookup_elem(bpf_map__fd(f.bpf->maps.walk_state), &zero, &f.state) == 0);
+	return &f.state;
+}
+
+static const struct walk *walk_in_user_space(const struct walk_request *request)
+{
+	struct walk *w = &f.world->walk;
+
+	w->regs = request->regs;
+	w->space = request->space;
+	w->space_cell = request->space_cell;
+	w->unwind = request->unwind;
+	w->max_frames = request->max_frames;
+	walk_run(w);
+	return w;
+}
+
+static void compare(const struct walk *kernel, const struct walk *user, int i)
+{
+	cr_assert(kernel->sample.outcome == user->sample.outcome, "walk %d: outcome %d, %d", i,
+		  kernel->sample.outcome, user->sample.outcome);
+	cr_assert(kernel->n_frames == user->n_frames, "walk %d: %u frames, %u", i, kernel->n_frames,
+		  user->n_frames);
+	cr_assert(memcmp(kernel->frames, user->frames, user->n_frames * sizeof(user->frames[0])) ==
+			  0,
+		  "walk %d: frames differ", i);
+	cr_assert(kernel->sp == user->sp && kernel->rbp == user->rbp && kernel->pc == user->pc);
+	cr_assert(memcmp(&kernel->regs, &user->regs, sizeof(user->regs)) == 0);
+}
+
+Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 100)
+{
+	unsigned int outcomes[DP_N_OUTCOMES] = { 0 };
+	unsigned int frames = 0;
+
+	for (int i = 0; i < N_WALKS; i++) {
+		struct walk_request request = { .space = 1 + (uint64_t)i / 50 };
+		const struct walk *user;
+
+		if (i % 50 == 0) {
+			random_tables();
+			random_memory();
+		}
+		random_request(&request);
+		user = walk_in_user_space(&request);
+		compare(walk_in_kernel(&request), user, i);
+		outcomes[user->sample.outcome]++;
+		frames += user->n_frames;
+	}
+	/* The walks must have gone everywhere for their agreement to mean something. */
+	for (int i = DP_COMPLETE; i <= DP_CHAIN_END; i++)
+		cr_expect(outcomes[i] > 0 || i == DP_NO_PROCESS || i == DP_NULL_RETURN,
+			  "no walk ended with outcome %d", i);
+	cr_assert(frames > 2 * N_WALKS, "%u frames", frames);
+}

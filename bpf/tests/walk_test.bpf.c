@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The walker in the kernel, on request: what test_walk_kernel.c compares with the one in user space. */
+#include "walk_test.h"
+
+#include "walk.h"
+
+#include <bpf/bpf_helpers.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walk_state SEC(".maps");
+
+SEC("syscall")
+int walk_test(struct walk_request *request)
+{
+	__u32 zero = 0;
+	struct walk *w = bpf_map_lookup_elem(&walk_state, &zero);
+
+	if (!w)
+		return -1;
+	w->regs = request->regs;
+	w->space = request->space;
+	w->space_cell = request->space_cell;
+	w->unwind = request->unwind;
+	w->max_frames = request->max_frames;
+	walk_run(w);
+	return 0;
+}

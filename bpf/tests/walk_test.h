@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_TESTS_WALK_TEST_H
+#define DP_BPF_TESTS_WALK_TEST_H
+
+#include "abi.h"
+
+/* What walk_test.bpf.c is asked to walk, in the memory of the process that asks. */
+struct walk_request {
+	struct dp_regs regs;
+	__u64 space;
+	__u32 space_cell;
+	__u32 unwind;
+	__u32 max_frames;
+	__u32 zero;
+};
+
+#endif
