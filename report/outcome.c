@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "outcome.h"
+
+static const struct {
+	const char *word;
+	const char *sentence;
+} outcomes[DP_N_OUTCOMES] = { [DP_WALKING] = { "walking", "the walk has not ended" },
+#define X(name, word, sentence) [DP_##name] = { word, sentence },
+			      DP_OUTCOMES(X)
+#undef X
+};
+
+static const char *const methods[DP_N_METHODS] = {
+#define X(name, word, sentence) [DP_METHOD_##name] = word,
+	DP_METHODS(X)
+#undef X
+};
+
+const char *outcome_word(enum dp_outcome outcome)
+{
+	return (unsigned int)outcome < DP_N_OUTCOMES ? outcomes[outcome].word : "unknown";
+}
+
+const char *outcome_sentence(enum dp_outcome outcome)
+{
+	return (unsigned int)outcome < DP_N_OUTCOMES ? outcomes[outcome].sentence : "unknown";
+}
+
+const char *method_word(enum dp_method method)
+{
+	return (unsigned int)method < DP_N_METHODS ? methods[method] : "unknown";
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "kallsyms.h"
+
+static const struct report_format formats[] = {
+	{ "folded", ".folded .collapsed", report_folded_new },
+	{ "jsonl", ".jsonl", report_jsonl_new },
+	{ "text", ".txt", report_text_new },
+};
+
+const struct report_format *report_format_by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+static bool ends_with(const char *path, const char *ending, size_t n)
+{
+	size_t length = strlen(path);
+
+	return length > n && strncmp(path + length - n, ending, n) == 0;
+}
+
+const struct report_format *report_format_by_path(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		const char *ending = formats[i].extensions;
+
+		while (*ending) {
+			size_t n = strcspn(ending, " ");
+
+			if (ends_with(path, ending, n))
+				return &formats[i];
+			ending += n;
+			ending += strspn(ending, " ");
+		}
+	}
+	return NULL;
+}
+
+void report_format_list(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		fprintf(to, "%s%s (%s)", i ? ", " : "", formats[i].name, formats[i].extensions);
+}
+
+const char *report_kernel_label(const struct report *report, uint64_t address, size_t i,
+				char buffer[FRAME_LABEL_SIZE])
+{
+	const char *name = NULL;
+	uint64_t offset;
+
+	/* As in user space, a return address belongs to the call before it. */
+	if (report->context.kallsyms)
+		name = kallsyms_find(report->context.kallsyms, address - (i > 0), &offset);
+	if (name)
+		return name;
+	snprintf(buffer, FRAME_LABEL_SIZE, "0x%" PRIx64, address);
+	return buffer;
+}
+
+int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
+	       struct report **ret)
+{
+	struct report *report;
+	int err = format->new (&report);
+
+	if (err < 0)
+		return err;
+	report->context = *context;
+	report->to = to;
+	*ret = report;
+	return 0;
+}
+
+int report_add(struct report *report, const struct sample *sample, const struct totals *totals)
+{
+	return report->add(report, sample, totals);
+}
+
+int report_finish(struct report *report, const struct totals *totals)
+{
+	int err = report->finish(report, totals);
+
+	if (err == 0 && (fflush(report->to) != 0 || ferror(report->to)))
+		err = errno ? -errno : -EIO;
+	return err;
+}
+
+struct report *report_free(struct report *report)
+{
+	if (report)
+		report->free(report);
+	return NULL;
+}
