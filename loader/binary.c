@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "binary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "clock.h"
+#include "log.h"
+#include "proc_maps.h"
+
+static void binary_free(struct binary *binary)
+{
+	if (!binary)
+		return;
+	if (binary->elf.elf)
+		elf_file_done(&binary->elf);
+	module_done(&binary->module);
+	free(binary);
+}
+
+DEFINE_CLEANUP(struct binary *, binary_free)
+
+void binary_store_init(struct binary_store *store, struct pool *pool)
+{
+	*store = (struct binary_store){ .pool = pool };
+}
+
+void binary_store_done(struct binary_store *store)
+{
+	struct binary *b, *next;
+
+	HASH_ITER(hh, store->binaries, b, next) {
+		HASH_DEL(store->binaries, b);
+		binary_free(b);
+	}
+	binary_free(store->vdso);
+	free(store->vdso_copy);
+}
+
+/* Build the table and put it into the pool. A binary without unwind information is no error. */
+static int binary_load(struct binary_store *store, struct binary *b)
+{
+	_cleanup_(image_done) struct image image = { 0 };
+	uint64_t start = clock_now_ns();
+	uint32_t cell;
+	int err;
+
+	if (b->elf.eh_frame.size == 0) {
+		log_debug("%s has no .eh_frame", b->module.path);
+		return 0;
+	}
+	err = image_build(&b->elf.eh_frame, &b->elf.code, &image);
+	if (err == -ENODATA) {
+		log_debug("%s has an empty .eh_frame", b->module.path);
+		return 0;
+	}
+	if (err == 0)
+		err = pool_alloc(store->pool, image.n_cells, &cell);
+	if (err < 0)
+		return err;
+	pool_write(store->pool, cell, image.cells, image.n_cells);
+	b->image = cell;
+	store->n_rows += image.stats.n_rows;
+	store->n_cells += image.n_cells;
+	store->build_ns += clock_now_ns() - start;
+	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms", b->module.path, image.stats.n_rows,
+		  (size_t)image.n_cells * DP_CELL_SIZE, (double)(clock_now_ns() - start) / 1e6);
+	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
+		if (image.stats.refused[i].rows > 0)
+			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
+				  b->module.path, image.stats.refused[i].rows,
+				  image.stats.refused[i].bytes, rule_refusal_sentence(i));
+	return 0;
+}
+
+/* Takes over fd, also on failure. */
+static int binary_new(const char *path, int fd, struct binary **ret)
+{
+	struct binary *b = calloc(1, sizeof(*b));
+	char *copy = strdup(path);
+
+	if (!b || !copy) {
+		free(b);
+		free(copy);
+		if (fd >= 0)
+			close(fd);
+		return -ENOMEM;
+	}
+	module_init(&b->module, copy, b->elf.build_id, fd);
+	*ret = b;
+	return 0;
+}
+
+int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret)
+{
+	_cleanup_(binary_freep) struct binary *b = NULL;
+	_cleanup_close_ int own = fd;
+	struct binary *known;
+	struct file_id id;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	memset(&id, 0, sizeof(id));
+	id.device = st.st_dev;
+	id.inode = st.st_ino;
+	id.size = (uint64_t)st.st_size;
+	id.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+
+	HASH_FIND(hh, store->binaries, &id, sizeof(id), known);
+	if (known) {
+		*ret = known;
+		return 0;
+	}
+	err = binary_new(path, steal_fd(&own), &b);
+	if (err == 0) {
+		b->id = id;
+		err = elf_file_init_fd(&b->elf, b->module.fd);
+	}
+	if (err == 0)
+		err = binary_load(store, b);
+	if (err < 0)
+		return err;
+	HASH_ADD(hh, store->binaries, id, sizeof(id), b);
+	*ret = steal_ptr(b);
+	return 0;
+}
+
+/* Copy this process's own vDSO. */
+static int copy_vdso(void **ret, size_t *ret_size)
+{
+	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
+	struct proc_map map;
+	int err = proc_maps_open(&maps, getpid());
+
+	if (err < 0)
+		return err;
+	while ((err = proc_maps_next(&maps, &map)) > 0) {
+		if (strcmp(map.name, "[vdso]") != 0)
+			continue;
+		*ret_size = map.end - map.start;
+		*ret = malloc(*ret_size);
+		if (!*ret)
+			return -ENOMEM;
+		memcpy(*ret, (const void *)map.start, *ret_size);
+		return 0;
+	}
+	return err < 0 ? err : -ENOENT;
+}
+
+int binary_store_get_vdso(struct binary_store *store, struct binary **ret)
+{
+	_cleanup_(binary_freep) struct binary *b = NULL;
+	size_t size;
+	int err;
+
+	if (store->vdso) {
+		*ret = store->vdso;
+		return 0;
+	}
+	err = store->vdso_copy ? -ENOEXEC : copy_vdso(&store->vdso_copy, &size);
+	if (err == 0)
+		err = binary_new("[vdso]", -1, &b);
+	if (err < 0)
+		return err;
+	b->module.memory = store->vdso_copy;
+	b->module.memory_size = size;
+	err = elf_file_init_memory(&b->elf, store->vdso_copy, size);
+	if (err == 0)
+		err = binary_load(store, b);
+	if (err < 0)
+		return err;
+	*ret = store->vdso = steal_ptr(b);
+	return 0;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_BINARY_H
+#define DP_LOADER_BINARY_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "elf_file.h"
+#include "module.h"
+#include "pool.h"
+
+#include <uthash.h>
+
+/*
+ * A binary that some process has mapped: its unwind table, which is in the
+ * pool, and what its names are found with. One for each file, however many
+ * processes map it and under whatever names.
+ */
+
+/* What tells files apart without reading them. */
+struct file_id {
+	uint64_t device, inode;
+	uint64_t size;
+	uint64_t mtime_ns;
+};
+
+struct binary {
+	struct file_id id;
+	struct module module;
+	struct elf_file elf;
+	uint32_t image; /* cell of its struct dp_image, 0: it has no unwind information */
+	UT_hash_handle hh;
+};
+
+struct binary_store {
+	struct pool *pool;
+	struct binary *binaries;
+	struct binary *vdso;
+	void *vdso_copy;
+	uint64_t n_rows; /* of all tables made */
+	uint64_t n_cells;
+	uint64_t build_ns;
+};
+
+void binary_store_init(struct binary_store *store, struct pool *pool);
+void binary_store_done(struct binary_store *store);
+
+/*
+ * The binary behind fd, which the store takes over. Its table is built and put
+ * into the pool if the file is new. `path` is how to call it. Returns 0, or a
+ * negative errno for what is no ELF file of this machine or does not fit.
+ */
+int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret);
+
+/* The vDSO, which is the same in all processes. */
+int binary_store_get_vdso(struct binary_store *store, struct binary **ret);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elf_file.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int read_header(Elf *elf)
+{
+	GElf_Ehdr header;
+
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+		return -ENOEXEC;
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
+		return -ENOTSUP;
+	return 0;
+}
+
+static int read_segments(struct elf_file *file)
+{
+	size_t n;
+
+	if (elf_getphdrnum(file->elf, &n) < 0)
+		return -EBADMSG;
+	file->segments = calloc(n ? n : 1, sizeof(*file->segments));
+	if (!file->segments)
+		return -ENOMEM;
+	file->code.start = UINT64_MAX;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr p;
+		struct elf_segment *s = &file->segments[file->n_segments];
+
+		if (!gelf_getphdr(file->elf, (int)i, &p))
+			return -EBADMSG;
+		if (p.p_type != PT_LOAD)
+			continue;
+		*s = (struct elf_segment){ p.p_offset, p.p_vaddr, p.p_filesz, p.p_flags & PF_X };
+		file->n_segments++;
+		if (!s->executable)
+			continue;
+		if (s->address < file->code.start)
+			file->code.start = s->address;
+		if (s->address + p.p_memsz > file->code.end)
+			file->code.end = s->address + p.p_memsz;
+	}
+	return 0;
+}
+
+static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t address)
+{
+	size_t offset = 0, name, desc;
+	GElf_Nhdr note;
+
+	while ((offset = gelf_getnote(notes, offset, &note, &name, &desc)) > 0) {
+		const uint8_t *id = (const uint8_t *)notes->d_buf + desc;
+		size_t size = note.n_descsz;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
+		    memcmp((const char *)notes->d_buf + name, "GNU", sizeof("GNU")) != 0)
+			continue;
+		if (size > (ELF_BUILD_ID_SIZE - 1) / 2)
+			size = (ELF_BUILD_ID_SIZE - 1) / 2;
+		for (size_t i = 0; i < size; i++) {
+			file->build_id[2 * i] = "0123456789abcdef"[id[i] >> 4];
+			file->build_id[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+		}
+		if (address != 0 && size >= sizeof(file->mark)) {
+			memcpy(&file->mark, id, sizeof(file->mark));
+			file->mark_address = address + desc;
+		}
+		return;
+	}
+}
+
+/* Without a build id: the place of the section headers, which depends on all that is in the file. */
+static void read_header_mark(struct elf_file *file)
+{
+	GElf_Ehdr header;
+
+	if (file->mark_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
+		return;
+	for (size_t i = 0; i < file->n_segments; i++) {
+		if (file->segments[i].offset != 0)
+			continue;
+		file->mark = header.e_shoff;
+		file->mark_address = file->segments[i].address + offsetof(Elf64_Ehdr, e_shoff);
+		return;
+	}
+}
+
+static void read_eh_frame(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header)
+{
+	Elf_Data *data;
+
+	if (header->sh_type == SHT_NOBITS || (header->sh_flags & SHF_COMPRESSED))
+		return;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf)
+		return;
+	file->eh_frame = (struct cfi_section){
+		.data = data->d_buf,
+		.size = data->d_size,
+		.address = header->sh_addr,
+	};
+}
+
+static int read_sections(struct elf_file *file)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(file->elf, &names) < 0)
+		return -EBADMSG;
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &header))
+			return -EBADMSG;
+		name = elf_strptr(file->elf, names, header.sh_name);
+		if (name && strcmp(name, ".eh_frame") == 0)
+			read_eh_frame(file, scn, &header);
+		if (header.sh_type == SHT_NOTE && file->build_id[0] == '\0') {
+			Elf_Data *notes = elf_getdata(scn, NULL);
+
+			if (notes)
+				read_build_id(file, notes, header.sh_addr);
+		}
+	}
+	return 0;
+}
+
+/* Takes elf over, also on failure. */
+static int elf_file_init(struct elf_file *ret, Elf *elf)
+{
+	struct elf_file file = { .elf = elf };
+	int err;
+
+	err = read_header(elf);
+	if (err == 0)
+		err = read_segments(&file);
+	if (err == 0)
+		err = read_sections(&file);
+	if (err == 0)
+		read_header_mark(&file);
+	if (err < 0) {
+		elf_file_done(&file);
+		return err;
+	}
+	*ret = file;
+	return 0;
+}
+
+int elf_file_init_fd(struct elf_file *ret, int fd)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
+}
+
+int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_memory((char *)data, size);
+	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
+}
+
+void elf_file_done(struct elf_file *file)
+{
+	free(file->segments);
+	elf_end(file->elf);
+	*file = (struct elf_file){ 0 };
+}
+
+int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret)
+{
+	/* A mapping starts at a page; the segment's first byte may lie anywhere in it. */
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (!s->executable || offset < (s->offset & ~(page - 1)) ||
+		    offset >= s->offset + s->file_size)
+			continue;
+		*ret = start - offset + s->offset - s->address;
+		return 0;
+	}
+	return -ENOENT;
+}

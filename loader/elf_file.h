@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_ELF_FILE_H
+#define DP_LOADER_ELF_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "entry.h"
+#include "image.h"
+
+/*
+ * An ELF file as far as unwinding needs it: where its segments go, its
+ * identity, and its unwind information. The file is mapped, not read.
+ */
+
+/* One PT_LOAD. */
+struct elf_segment {
+	uint64_t offset; /* in the file */
+	uint64_t address;
+	uint64_t file_size;
+	bool executable;
+};
+
+/* A build id in hex. GNU's is 20 bytes long; a longer one is cut. */
+#define ELF_BUILD_ID_SIZE (2 * 20 + 1)
+
+struct elf_file {
+	struct Elf *elf;
+	struct elf_segment *segments;
+	size_t n_segments;
+	struct image_extent code;         /* from the first to the last executable byte */
+	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
+	/* A word of the mapped file that sets it apart from others, and its address; 0: none */
+	uint64_t mark, mark_address;
+	struct cfi_section eh_frame; /* size 0 if there is none */
+};
+
+/*
+ * Read the ELF file behind fd, or in size bytes of memory. The caller keeps
+ * fd and the memory, and both only while *ret is used. Returns 0 or
+ * -ENOMEM, -ENOEXEC for what is no ELF file, -ENOTSUP for one of another
+ * machine, -EBADMSG for one that is damaged.
+ */
+int elf_file_init_fd(struct elf_file *ret, int fd);
+int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size);
+void elf_file_done(struct elf_file *file);
+
+/*
+ * The difference between an address in a process and in the file, for a
+ * mapping at `start` of the file's bytes from `offset` on. -ENOENT if no
+ * segment of the file lies there.
+ */
+int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_LAUNCH_H
+#define DP_LOADER_LAUNCH_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * A command that is started for being profiled: forked at once, executed only
+ * when the profiler is ready. If the profiler dies before, so does it.
+ */
+struct launch {
+	pid_t pid;
+	int go;     /* one byte written here lets the child execute */
+	int failed; /* the child writes errno here if it cannot */
+};
+
+/* Fork; the child will have the signal mask given. 0 or a negative errno. */
+int launch_start(char **argv, const sigset_t *mask, struct launch *ret);
+
+/* Let the child execute. 0, or the negative errno of its exec. */
+int launch_go(struct launch *launch);
+
+/* Wait for the child to end: its exit code, or 128 plus the signal that ended it. */
+int launch_wait(struct launch *launch);
+
+/* End the child if it has not executed yet, and close what is open. */
+void launch_done(struct launch *launch);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static enum log_level log_threshold = LOG_INFO;
+static bool progress_shown;
+
+void log_set_level(enum log_level level)
+{
+	log_threshold = level;
+}
+
+bool log_enabled(enum log_level level)
+{
+	return level <= log_threshold;
+}
+
+void log_progress_clear(void)
+{
+	if (!progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress_shown = false;
+}
+
+void log_message(enum log_level level, const char *format, ...)
+{
+	va_list args;
+
+	if (!log_enabled(level))
+		return;
+	log_progress_clear();
+	fputs("dwarfprof: ", stderr);
+	if (level == LOG_WARNING)
+		fputs("warning: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+void log_detail(const char *format, ...)
+{
+	va_list args;
+
+	fputs("  ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+void log_progress(const char *format, ...)
+{
+	va_list args;
+
+	if (!isatty(STDERR_FILENO) || log_threshold < LOG_INFO)
+		return;
+	fputs("\r\033[K", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fflush(stderr);
+	progress_shown = true;
+}

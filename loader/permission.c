@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "permission.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "log.h"
+
+/* Newer than the oldest kernel headers we build with. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+#endif
+
+static const struct {
+	int number;
+	const char *name;
+} capabilities[] = {
+	{ CAP_BPF, "CAP_BPF" },
+	{ CAP_PERFMON, "CAP_PERFMON" },
+	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+};
+
+static uint64_t effective_set(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	uint64_t set = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "CapEff: %" SCNx64, &set) == 1)
+			break;
+	return set;
+}
+
+bool permission_has(int capability)
+{
+	return effective_set() >> capability & 1;
+}
+
+static void explain_capabilities(const int *needed, size_t n)
+{
+	char need[128] = "", missing[128] = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
+		for (size_t j = 0; j < n; j++) {
+			if (capabilities[i].number != needed[j])
+				continue;
+			if (need[0])
+				strcat(need, ", ");
+			strcat(need, capabilities[i].name);
+			if (permission_has(needed[j]))
+				continue;
+			if (missing[0])
+				strcat(missing, ", ");
+			strcat(missing, capabilities[i].name);
+		}
+	}
+	log_detail("need: %s (root has them); missing: %s", need, missing[0] ? missing : "none");
+	log_detail("try:  sudo dwarfprof ..., or once: "
+		   "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep $(command -v dwarfprof)");
+}
+
+static int read_sysctl(const char *path)
+{
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	int value = 0;
+
+	if (file && fscanf(file, "%d", &value) != 1)
+		value = 0;
+	return value;
+}
+
+void permission_explain_bpf(int err)
+{
+	static const int needed[] = { CAP_BPF, CAP_PERFMON };
+
+	log_error("cannot load the BPF programs: %s", strerror(-err));
+	if (!permission_has(CAP_SYS_ADMIN) &&
+	    (!permission_has(CAP_BPF) || !permission_has(CAP_PERFMON))) {
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+	} else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
+		log_detail("need: type information of the running kernel, /sys/kernel/btf/vmlinux");
+		log_detail(
+			"try:  a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
+	} else if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
+		log_detail("need: bpf_loop(), which Linux has since 5.17");
+		log_detail("try:  a newer kernel");
+	} else {
+		log_detail("try:  dwarfprof -v ..., which shows what the kernel says");
+	}
+}
+
+void permission_explain_perf(const char *what, int err)
+{
+	static const int needed[] = { CAP_PERFMON };
+
+	log_error("cannot open %s: %s", what, strerror(-err));
+	if (err == -EACCES || err == -EPERM) {
+		log_detail("kernel.perf_event_paranoid is %d",
+			   read_sysctl("/proc/sys/kernel/perf_event_paranoid"));
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+	} else if (err == -EMFILE) {
+		log_detail("try:  ulimit -n 65536");
+	} else if (err == -EINVAL) {
+		log_detail("the highest rate is %d Hz (kernel.perf_event_max_sample_rate)",
+			   read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate"));
+		log_detail("try:  a lower -F");
+	}
+}
+
+void permission_explain_process(int pid, int err)
+{
+	static const int needed[] = { CAP_SYS_PTRACE };
+
+	if (err == -ESRCH) {
+		log_error("there is no process %d", pid);
+		return;
+	}
+	log_error("cannot read the mappings of process %d: %s", pid, strerror(-err));
+	if (err == -EACCES || err == -EPERM)
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_PERMISSION_H
+#define DP_LOADER_PERMISSION_H
+
+#include <stdbool.h>
+
+/*
+ * What this process may do, and how to tell a person what it would need.
+ * Numbers of capabilities are those of <linux/capability.h>.
+ */
+
+/* Is the capability in the effective set? */
+bool permission_has(int capability);
+
+/* The BPF programs could not be loaded: say what the kernel or the user lacks. */
+void permission_explain_bpf(int err);
+
+/* A perf event could not be opened: say what is lacking. */
+void permission_explain_perf(const char *what, int err);
+
+/* A process could not be looked into. */
+void permission_explain_process(int pid, int err);
+
+#endif

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "log.h"
+#include "proc_maps.h"
+
+#define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
+
+/* Addresses from here on are the kernel's; [vsyscall] is among them. */
+#define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
+
+void process_table_init(struct process_table *table, struct pool *pool,
+			struct binary_store *binaries, int (*publish)(void *, pid_t, uint32_t),
+			void *arg)
+{
+	*table = (struct process_table){
+		.pool = pool,
+		.binaries = binaries,
+		.publish = publish,
+		.arg = arg,
+		.next_id = 1,
+	};
+}
+
+static void process_free(struct process_table *table, struct process *p)
+{
+	HASH_DEL(table->processes, p);
+	free(p->mappings);
+	free(p);
+}
+
+void process_table_done(struct process_table *table)
+{
+	struct process *p, *next_p;
+	struct space *s, *next_s;
+
+	HASH_ITER(hh, table->spaces, s, next_s)
+		space_free(table, s);
+	HASH_ITER(hh, table->processes, p, next_p)
+		process_free(table, p);
+}
+
+struct process *process_table_find(const struct process_table *table, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND(hh, table->processes, &pid, sizeof(pid), p);
+	return p;
+}
+
+struct space *process_table_find_space(const struct process_table *table, uint64_t id)
+{
+	struct space *s;
+
+	HASH_FIND(hh, table->spaces, &id, sizeof(id), s);
+	return s;
+}
+
+static struct process *process_new(struct process_table *table, pid_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->exited = TIME_NEVER;
+	HASH_ADD(hh, table->processes, pid, sizeof(pid), p);
+	return p;
+}
+
+static int mapping_append(struct process *p, const struct mapping *m)
+{
+	if (array_reserve(p->mappings, p->n_mappings, p->mappings_size) < 0)
+		return -ENOMEM;
+	p->mappings[p->n_mappings++] = *m;
+	p->changed = true;
+	return 0;
+}
+
+/* Add a mapping; what it covers of older ones is gone from then on. */
+static int mapping_add(struct process *p, const struct mapping *m)
+{
+	for (size_t i = p->n_mappings; i-- > 0;) {
+		struct mapping old = p->mappings[i], left = old, right = old;
+		int err = 0;
+
+		if (old.died != TIME_NEVER || old.end <= m->start || old.start >= m->end)
+			continue;
+		p->mappings[i].died = m->born;
+		left.born = right.born = m->born;
+		left.end = m->start;
+		right.start = m->end;
+		if (left.start < left.end)
+			err = mapping_append(p, &left);
+		if (err == 0 && right.start < right.end)
+			err = mapping_append(p, &right);
+		if (err < 0)
+			return err;
+	}
+	return mapping_append(p, m);
+}
+
+static void mappings_end(struct process *p, uint64_t time)
+{
+	for (size_t i = 0; i < p->n_mappings; i++)
+		if (p->mappings[i].died == TIME_NEVER)
+			p->mappings[i].died = time;
+	p->changed = true;
+}
+
+static int open_if_inode(const char *path, uint64_t inode)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_ino != inode || !S_ISREG(st.st_mode))
+		return -ESTALE;
+	return steal_fd(&fd);
+}
+
+/*
+ * Open the file of a mapping: the very file where the kernel lets us, which
+ * may have been deleted or replaced; else by its name, as the process sees it.
+ */
+static int open_mapped_file(pid_t pid, const struct mapping *m, uint64_t inode, const char *name)
+{
+	char path[PATH_MAX + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start,
+		 m->end);
+	fd = open_if_inode(path, inode);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
+	fd = open_if_inode(path, inode);
+	if (fd >= 0)
+		return fd;
+	return open_if_inode(name, inode);
+}
+
+static uint64_t mark_address(const struct mapping *m)
+{
+	return m->bias + m->binary->elf.mark_address;
+}
+
+/* Is there a mark where the walker can compare it? */
+static bool has_mark(const struct mapping *m)
+{
+	return m->binary->elf.mark_address != 0 && mark_address(m) < m->start &&
+	       m->start - mark_address(m) <= UINT32_MAX;
+}
+
+/* Reading a word makes its page resident; the walker cannot. */
+static bool touch(pid_t pid, uint64_t address)
+{
+	uint64_t word;
+	struct iovec local = { &word, sizeof(word) };
+	struct iovec remote = { (void *)address, sizeof(word) };
+
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(word);
+}
+
+/* Find the binary and the bias of a mapping; without one it stays code that is in no file. */
+static void mapping_resolve(struct process_table *table, pid_t pid, struct mapping *m,
+			    uint64_t inode, const char *name)
+{
+	struct binary *b;
+	int fd, err;
+
+	if (strcmp(name, "[vdso]") == 0) {
+		err = binary_store_get_vdso(table->binaries, &b);
+	} else if (name[0] == '/' && inode != 0) {
+		fd = open_mapped_file(pid, m, inode, name);
+		err = fd < 0 ? fd : binary_store_get(table->binaries, fd, name, &b);
+	} else {
+		return;
+	}
+	if (err == 0)
+		err = elf_file_bias(&b->elf, m->start, m->offset, &m->bias);
+	if (err == 0) {
+		m->binary = b;
+		m->marked = has_mark(m);
+		/* If it fails, the process may have unmapped the binary meanwhile. */
+		if (m->marked)
+			touch(pid, mark_address(m));
+	} else {
+		log_debug("process %d: no table for %s: %s", pid, name, strerror(-err));
+	}
+}
+
+static int process_read_maps(struct process_table *table, struct process *p, uint64_t time)
+{
+	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
+	struct proc_map map;
+	int err;
+
+	err = proc_maps_open(&maps, p->pid);
+	if (err < 0)
+		return err;
+	while ((err = proc_maps_next(&maps, &map)) > 0) {
+		struct mapping m = { map.start, map.end, map.offset, .born = time,
+				     .died = TIME_NEVER };
+
+		if (!map.executable || map.end > USER_ADDRESS_END)
+			continue;
+		mapping_resolve(table, p->pid, &m, map.inode, map.name);
+		err = mapping_add(p, &m);
+		if (err < 0)
+			return err;
+	}
+	return err;
+}
+
+int process_table_add(struct process_table *table, pid_t pid)
+{
+	struct process *p = process_table_find(table, pid);
+	int err;
+
+	if (p)
+		return 0;
+	p = process_new(table, pid);
+	if (!p)
+		return -ENOMEM;
+	err = process_read_maps(table, p, 0);
+	if (err < 0)
+		process_free(table, p);
+	return err;
+}
+
+int process_table_add_launched(struct process_table *table, pid_t pid)
+{
+	struct process *p = process_new(table, pid);
+
+	if (!p)
+		return -ENOMEM;
+	p->sampled_from = TIME_NEVER;
+	p->changed = true;
+	return 0;
+}
+
+/* The process that a record is about, or NULL if it is of no interest. */
+static struct process *process_of_record(struct process_table *table, pid_t pid)
+{
+	struct process *p = process_table_find(table, pid);
+
+	if (!p && table->all)
+		p = process_new(table, pid);
+	return p;
+}
+
+int process_table_on_mmap(struct process_table *table, const struct mmap_record *r)
+{
+	struct process *p = process_of_record(table, r->pid);
+	struct mapping m = { r->start, r->end, r->offset, .born = r->time, .died = TIME_NEVER };
+
+	if (!p || r->end > USER_ADDRESS_END)
+		return 0;
+	mapping_resolve(table, r->pid, &m, r->inode, r->name);
+	return mapping_add(p, &m);
+}
+
+int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time)
+{
+	struct process *from = process_table_find(table, parent);
+	struct process *p = process_table_find(table, child);
+
+	if (!from || parent == child)
+		return 0;
+	if (p) /* the number was used before */
+		mappings_end(p, time);
+	else
+		p = process_new(table, child);
+	if (!p)
+		return -ENOMEM;
+	p->exited = TIME_NEVER;
+	p->sampled_from = from->sampled_from;
+	p->changed = true;
+	for (size_t i = 0; i < from->n_mappings; i++) {
+		struct mapping m = from->mappings[i];
+
+		if (m.died != TIME_NEVER)
+			continue;
+		m.born = time;
+		if (mapping_append(p, &m) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time)
+{
+	struct process *p = process_of_record(table, pid);
+
+	if (!p)
+		return;
+	mappings_end(p, time);
+	if (p->sampled_from == TIME_NEVER)
+		p->sampled_from = time;
+}
+
+void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time)
+{
+	struct process *p = process_table_find(table, pid);
+
+	if (p)
+		p->exited = time;
+}
+
+void process_table_check_marks(struct process_table *table, struct process *p)
+{
+	for (size_t i = 0; i < p->n_mappings; i++) {
+		struct mapping *m = &p->mappings[i];
+
+		if (m->died != TIME_NEVER || !m->marked || touch(p->pid, mark_address(m)))
+			continue;
+		m->marked = false;
+		p->changed = true;
+	}
+}
+
+void process_table_resync(struct process_table *table, uint64_t time)
+{
+	struct process *p, *next;
+
+	HASH_ITER(hh, table->processes, p, next) {
+		if (p->exited != TIME_NEVER)
+			continue;
+		mappings_end(p, time);
+		if (process_read_maps(table, p, time) < 0)
+			p->exited = time;
+	}
+}
+
+static int mapping_compare(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Copy the mappings that live at a time into the space, sorted. */
+static int space_collect(struct space *s, const struct process *p, uint64_t time)
+{
+	s->mappings = calloc(p->n_mappings ? p->n_mappings : 1, sizeof(*s->mappings));
+	if (!s->mappings)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_mappings; i++)
+		if (p->mappings[i].born <= time && time < p->mappings[i].died)
+			s->mappings[s->n_mappings++] = p->mappings[i];
+	if (s->n_mappings > DP_MAX_MAPPINGS)
+		s->n_mappings = DP_MAX_MAPPINGS;
+	qsort(s->mappings, s->n_mappings, sizeof(*s->mappings), mapping_compare);
+	return 0;
+}
+
+/* Put the space into the pool, in the form that the walker reads. */
+static int space_write(struct process_table *table, struct space *s, bool marks)
+{
+	struct dp_space head = { .id = s->id,
+				 .pid = (uint32_t)s->pid,
+				 .n_mappings = (uint32_t)s->n_mappings };
+	uint32_t n_cells = CELLS(struct dp_space) + head.n_mappings * CELLS(struct dp_mapping);
+	_cleanup_free_ struct dp_mapping *mappings = NULL;
+	int err;
+
+	mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
+	if (!mappings)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		mappings[i] = (struct dp_mapping){
+			.start = m->start,
+			.end = m->end,
+			.bias = m->bias,
+			.image = m->binary ? m->binary->image : 0,
+		};
+		if (marks && m->marked) {
+			mappings[i].mark = m->binary->elf.mark;
+			mappings[i].mark_below = (uint32_t)(m->start - mark_address(m));
+		}
+	}
+	err = pool_alloc(table->pool, n_cells, &s->cell);
+	if (err < 0)
+		return err;
+	s->n_cells = n_cells;
+	pool_write(table->pool, s->cell, &head, CELLS(struct dp_space));
+	pool_write(table->pool, s->cell + CELLS(struct dp_space), mappings,
+		   head.n_mappings * CELLS(struct dp_mapping));
+	return 0;
+}
+
+static int space_new(struct process_table *table, const struct process *process, uint64_t time,
+		     bool marks, struct space **ret)
+{
+	struct space *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->id = table->next_id++;
+	s->pid = process->pid;
+	HASH_ADD(hh, table->spaces, id, sizeof(s->id), s);
+	err = space_collect(s, process, time);
+	if (err == 0)
+		err = space_write(table, s, marks);
+	if (err < 0) {
+		space_free(table, s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
+		     struct space **ret)
+{
+	return space_new(table, process, time, false, ret);
+}
+
+struct space *space_free(struct process_table *table, struct space *s)
+{
+	if (!s)
+		return NULL;
+	HASH_DEL(table->spaces, s);
+	if (s->n_cells > 0)
+		pool_release(table->pool, s->cell, s->n_cells);
+	free(s->mappings);
+	free(s);
+	return NULL;
+}
+
+const struct mapping *space_find(const struct space *space, uint64_t address)
+{
+	size_t lo = 0, hi = space->n_mappings;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (space->mappings[mid].start <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || address >= space->mappings[lo - 1].end)
+		return NULL;
+	return &space->mappings[lo - 1];
+}
+
+static void space_retire(struct process_table *table, struct space *s, uint64_t now)
+{
+	if (!s)
+		return;
+	s->retired = now;
+	if (table->last_retired)
+		table->last_retired->next_retired = s;
+	else
+		table->first_retired = s;
+	table->last_retired = s;
+}
+
+int process_table_publish(struct process_table *table, uint64_t now)
+{
+	struct process *p, *next;
+
+	HASH_ITER(hh, table->processes, p, next) {
+		struct space *s;
+		int err;
+
+		if (!p->changed)
+			continue;
+		/* Nothing is born later than now: the newest state of the list. */
+		err = space_new(table, p, TIME_NEVER - 1, true, &s);
+		if (err == 0)
+			err = table->publish(table->arg, p->pid, s->cell);
+		if (err < 0)
+			return err;
+		space_retire(table, p->space, now);
+		p->space = s;
+		p->changed = false;
+	}
+	return 0;
+}
+
+static bool has_threads(pid_t pid)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	const struct dirent *entry;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && atoi(entry->d_name) != pid)
+			return true;
+	return false;
+}
+
+static void process_forget_mappings(struct process *p, uint64_t before)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_mappings; i++)
+		if (p->mappings[i].died >= before)
+			p->mappings[kept++] = p->mappings[i];
+	p->n_mappings = kept;
+}
+
+void process_table_forget(struct process_table *table, uint64_t before)
+{
+	struct process *p, *next;
+
+	while (table->first_retired && table->first_retired->retired < before) {
+		struct space *s = table->first_retired;
+
+		table->first_retired = s->next_retired;
+		if (!table->first_retired)
+			table->last_retired = NULL;
+		space_free(table, s);
+	}
+	HASH_ITER(hh, table->processes, p, next) {
+		process_forget_mappings(p, before);
+		if (p->exited >= before)
+			continue;
+		if (has_threads(p->pid)) { /* only its first thread has exited */
+			p->exited = TIME_NEVER;
+			continue;
+		}
+		if (p->space) {
+			table->publish(table->arg, p->pid, 0);
+			space_retire(table, p->space, before);
+		}
+		process_free(table, p);
+	}
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_PROCESS_H
+#define DP_LOADER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "binary.h"
+#include "pool.h"
+
+#include <uthash.h>
+
+/*
+ * The processes that are profiled and what they have mapped, followed through
+ * time and kept in step with what the kernel's walker sees.
+ *
+ * Each process has a list of executable mappings, each with the time it came
+ * and went. From the list as it is at one moment a *space* is made: a sorted
+ * copy that is put into the pool and never changes. Samples name the space
+ * they were walked in, so that their addresses are told apart by exactly the
+ * mappings that the kernel used.
+ */
+
+#define TIME_NEVER UINT64_MAX
+
+struct mapping {
+	uint64_t start, end;   /* end exclusive */
+	uint64_t offset;       /* in the file */
+	uint64_t bias;         /* address in the process minus address in the file */
+	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	bool marked;           /* the walker compares the binary's mark */
+	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
+};
+
+struct space {
+	uint64_t id;
+	pid_t pid;
+	uint32_t cell, n_cells; /* of its struct dp_space */
+	uint64_t retired;       /* when another one took its place */
+	struct space *next_retired;
+	size_t n_mappings;
+	struct mapping *mappings; /* sorted by start */
+	UT_hash_handle hh;
+};
+
+struct process {
+	pid_t pid;
+	struct mapping *mappings; /* in the order in which they came */
+	size_t n_mappings, mappings_size;
+	struct space *space;   /* the one that the kernel uses now */
+	bool changed;          /* the list is newer than the space */
+	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
+	uint64_t exited;       /* when; TIME_NEVER while it runs */
+	UT_hash_handle hh;
+};
+
+struct process_table {
+	struct pool *pool;
+	struct binary_store *binaries;
+	/* Tell the kernel where the space of a process is; cell 0: nowhere any more. */
+	int (*publish)(void *arg, pid_t pid, uint32_t cell);
+	void *arg;
+	bool all; /* every process is of interest, not only those taken in and their children */
+	struct process *processes;
+	struct space *spaces;                       /* by id */
+	struct space *first_retired, *last_retired; /* by time */
+	uint64_t next_id;
+};
+
+void process_table_init(struct process_table *table, struct pool *pool,
+			struct binary_store *binaries,
+			int (*publish)(void *arg, pid_t pid, uint32_t cell), void *arg);
+void process_table_done(struct process_table *table);
+
+/*
+ * Take in a running process with the mappings that it has now, and make its
+ * tables. Returns 0, -ESRCH if there is no such process, -EACCES if its maps
+ * may not be read, or another errno.
+ */
+int process_table_add(struct process_table *table, pid_t pid);
+
+/* Take in a process that is about to execute a program: samples count from the exec on. */
+int process_table_add_launched(struct process_table *table, pid_t pid);
+
+struct process *process_table_find(const struct process_table *table, pid_t pid);
+struct space *process_table_find_space(const struct process_table *table, uint64_t id);
+
+/*
+ * What perf's records tell. Processes that are not in the table are of no
+ * interest; a child of one that is, is.
+ */
+struct mmap_record {
+	pid_t pid;
+	uint64_t time, start, end, offset;
+	uint64_t inode;
+	const char *name;
+};
+
+int process_table_on_mmap(struct process_table *table, const struct mmap_record *record);
+int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time);
+void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time);
+void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time);
+
+/*
+ * The walker found that a mark differs, but nothing has changed since: have
+ * the marks read, which makes them resident, and give up those that cannot be.
+ */
+void process_table_check_marks(struct process_table *table, struct process *process);
+
+/* Records were lost: read the mappings of every process again. */
+void process_table_resync(struct process_table *table, uint64_t time);
+
+/* Make new spaces for all processes that changed, and show them to the kernel. */
+int process_table_publish(struct process_table *table, uint64_t now);
+
+/*
+ * Forget what nobody can ask for any more: spaces that were replaced, and
+ * processes that exited, before `before`.
+ */
+void process_table_forget(struct process_table *table, uint64_t before);
+
+/*
+ * The mappings that a process had at a time, as a space of the pool; for
+ * samples that were walked before the kernel had them. It has no marks: it is
+ * true of that time whatever is in memory now. space_free() ends it.
+ */
+int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
+		     struct space **ret);
+struct space *space_free(struct process_table *table, struct space *space);
+
+/* The mapping that an address lies in, or NULL. */
+const struct mapping *space_find(const struct space *space, uint64_t address);
+
+#endif

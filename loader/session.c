@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "dwarfprof.skel.h"
+#include "event.h"
+#include "log.h"
+#include "permission.h"
+
+#define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[1024];
+
+	if (!log_enabled(LOG_DEBUG) || level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	log_debug("%s", text);
+	return 0;
+}
+
+/*
+ * Put n maps into a map of maps, in one go: the kernel waits for a grace
+ * period, some 10 ms, after each update of such a map, but since 6.8 only once
+ * after a batch.
+ */
+static int outer_update(const struct bpf_map *outer, const uint32_t *keys, const int *fds,
+			uint32_t n)
+{
+	int err = 0;
+
+	if (bpf_map_update_batch(bpf_map__fd(outer), keys, fds, &n, NULL) == 0)
+		return 0;
+	/* Kernels before 5.13 have no batches here. */
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		err = bpf_map_update_elem(bpf_map__fd(outer), &keys[i], &fds[i], BPF_ANY) < 0 ?
+			      -errno :
+			      0;
+	return err;
+}
+
+/* Make segment number `index` of the pool and put it where the programs look. */
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct session *s = arg;
+	_cleanup_close_ int fd = -1;
+	void *memory;
+
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", sizeof(uint32_t), SEGMENT_MAP_SIZE, 1,
+			    &opts);
+	if (fd < 0)
+		return -errno;
+	memory = mmap(NULL, SEGMENT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_pool), &index, &fd, BPF_ANY) < 0) {
+		int err = -errno;
+
+		munmap(memory, SEGMENT_MAP_SIZE);
+		return err;
+	}
+	*ret = memory;
+	return 0;
+}
+
+static int make_rings(struct session *s, size_t size)
+{
+	_cleanup_free_ uint32_t *cpus = calloc(s->n_cpus, sizeof(*cpus));
+	uint32_t n = s->n_cpus;
+
+	s->ring_fds = malloc(s->n_cpus * sizeof(*s->ring_fds));
+	if (!s->ring_fds || !cpus)
+		return -ENOMEM;
+	memset(s->ring_fds, -1, s->n_cpus * sizeof(*s->ring_fds));
+	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
+		int fd =
+			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dp_ring", 0, 0, (uint32_t)size, NULL);
+
+		if (fd < 0)
+			return -errno;
+		cpus[cpu] = cpu;
+		s->ring_fds[cpu] = fd;
+	}
+	return outer_update(s->bpf->maps.dp_rings, cpus, s->ring_fds, n);
+}
+
+static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options,
+			unsigned int n_cpus)
+{
+	bpf->rodata->dp_all_processes = options->all_processes;
+	bpf->rodata->dp_unwind = options->unwind;
+	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus);
+	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
+	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * DP_LEVELS);
+	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, !options->uprobe);
+	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, options->uprobe);
+}
+
+int session_open(struct session *ret, const struct session_options *options)
+{
+	struct session *s = ret;
+	int n_cpus = libbpf_num_possible_cpus();
+	int err;
+
+	*s = (struct session){ 0 };
+	libbpf_set_print(print_libbpf);
+	if (n_cpus < 0)
+		return n_cpus;
+	s->n_cpus = (unsigned int)n_cpus;
+	pool_init(&s->pool, add_segment, s);
+
+	s->bpf = dwarfprof_bpf__open();
+	if (!s->bpf)
+		return -errno;
+	set_options(s->bpf, options, s->n_cpus);
+	err = dwarfprof_bpf__load(s->bpf);
+	if (err < 0) {
+		permission_explain_bpf(err);
+		session_close(s);
+		return err == -EPERM || err == -EACCES ? -EPERM : err;
+	}
+	err = make_rings(s, options->ring_size);
+	if (err < 0) {
+		log_error("cannot make the ring buffers: %s", strerror(-err));
+		session_close(s);
+	}
+	return err;
+}
+
+void session_close(struct session *s)
+{
+	session_stop(s);
+	free(s->links);
+	ring_buffer__free(s->rings);
+	for (unsigned int i = 0; s->ring_fds && i < s->n_cpus; i++)
+		if (s->ring_fds[i] >= 0)
+			close(s->ring_fds[i]);
+	free(s->ring_fds);
+	free(s->readers);
+	for (size_t i = 0; i < s->pool.n_segments; i++)
+		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
+	pool_done(&s->pool);
+	dwarfprof_bpf__destroy(s->bpf);
+	*s = (struct session){ 0 };
+}
+
+int session_publish(struct session *s, pid_t pid, uint32_t cell)
+{
+	int fd = bpf_map__fd(s->bpf->maps.dp_processes);
+
+	if (cell == 0)
+		return bpf_map_delete_elem(fd, &pid) < 0 && errno != ENOENT ? -errno : 0;
+	return bpf_map_update_elem(fd, &pid, &cell, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int reader_call(void *arg, void *data, size_t size)
+{
+	struct ring_reader *r = arg;
+
+	return r->fn(r->arg, r->cpu, data, size);
+}
+
+int session_read_rings(struct session *s, int (*fn)(void *, unsigned int, const void *, size_t),
+		       void *arg)
+{
+	s->readers = calloc(s->n_cpus, sizeof(*s->readers));
+	if (!s->readers)
+		return -ENOMEM;
+	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
+		struct ring_reader *r = &s->readers[cpu];
+		int err = 0;
+
+		*r = (struct ring_reader){ fn, arg, cpu };
+		if (!s->rings)
+			s->rings = ring_buffer__new(s->ring_fds[cpu], reader_call, r, NULL);
+		else
+			err = ring_buffer__add(s->rings, s->ring_fds[cpu], reader_call, r);
+		if (!s->rings || err < 0)
+			return err < 0 ? err : -errno;
+	}
+	return 0;
+}
+
+int session_rings_fd(const struct session *s)
+{
+	return ring_buffer__epoll_fd(s->rings);
+}
+
+int session_consume(struct session *s)
+{
+	int n = ring_buffer__consume(s->rings);
+
+	return n < 0 ? n : 0;
+}
+
+static int link_add(struct session *s, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (array_reserve(s->links, s->n_links, s->links_size) < 0) {
+		bpf_link__destroy(link);
+		return -ENOMEM;
+	}
+	s->links[s->n_links++] = link;
+	return 0;
+}
+
+static bool lacks_hardware(int err)
+{
+	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV;
+}
+
+/* Open the event on every CPU that is online, into fds; then attach, which enables. */
+static int sample_cpus(struct session *s, unsigned int hz, bool hardware)
+{
+	_cleanup_free_ int *fds = calloc(s->n_cpus, sizeof(*fds));
+	size_t n = 0;
+	int err = 0;
+
+	if (!fds)
+		return -ENOMEM;
+	for (unsigned int cpu = 0; err == 0 && cpu < s->n_cpus; cpu++) {
+		int fd = event_open_sampling(cpu, hz, hardware);
+
+		if (fd >= 0)
+			fds[n++] = fd;
+		else if (fd != -ENODEV)
+			err = fd;
+	}
+	if (err == 0 && n == 0)
+		err = -ENODEV;
+	for (size_t i = 0; i < n; i++) {
+		struct bpf_link *link = NULL;
+
+		if (err == 0) {
+			link = bpf_program__attach_perf_event(s->bpf->progs.dp_sample_cpu, fds[i]);
+			err = link_add(s, link);
+		}
+		if (!link) /* else the link owns the descriptor */
+			close(fds[i]);
+	}
+	return err;
+}
+
+int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event)
+{
+	int err = sample_cpus(s, hz, true);
+
+	*ret_event = "cycles";
+	if (lacks_hardware(err)) {
+		*ret_event = "cpu-clock";
+		err = sample_cpus(s, hz, false);
+	}
+	if (err < 0)
+		permission_explain_perf("the sampling event", err);
+	return err;
+}
+
+int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .func_name = symbol);
+	int err = link_add(s, bpf_program__attach_uprobe_opts(s->bpf->progs.dp_sample_uprobe, -1,
+							      path, 0, &opts));
+
+	if (err == -ENOENT) {
+		log_error("%s has no function %s", path, symbol);
+		log_detail("try:  nm -D %s, nm %s", path, path);
+	} else if (err < 0) {
+		permission_explain_perf("the uprobe", err);
+	}
+	return err;
+}
+
+void session_stop(struct session *s)
+{
+	for (size_t i = 0; i < s->n_links; i++)
+		bpf_link__destroy(s->links[i]);
+	s->n_links = 0;
+}
+
+uint64_t session_losses(const struct session *s)
+{
+	uint64_t total = 0;
+
+	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
+		struct dp_losses losses;
+
+		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0)
+			total += losses.full + losses.busy;
+	}
+	return total;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "log.h"
+#include "permission.h"
+
+/* The process that a thread belongs to, and whether it is a thread of the kernel. */
+static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[32], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*ret_process = pid;
+	*ret_has_memory = false;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "Tgid: %d", ret_process);
+		if (strncmp(line, "VmSize:", 7) == 0)
+			*ret_has_memory = true;
+	}
+	return 0;
+}
+
+static int add_pid(struct process_table *table, pid_t pid)
+{
+	bool has_memory;
+	pid_t process;
+	int err;
+
+	err = read_status(pid, &process, &has_memory);
+	if (err < 0) {
+		permission_explain_process(pid, err);
+		return err;
+	}
+	if (process != pid) {
+		log_error("%d is a thread of process %d", pid, process);
+		log_detail("try:  -p %d", process);
+		return -ESRCH;
+	}
+	if (!has_memory) {
+		log_error("process %d has no user memory: it belongs to the kernel, or has exited",
+			  pid);
+		return -ESRCH;
+	}
+	err = process_table_add(table, pid);
+	if (err < 0)
+		permission_explain_process(pid, err);
+	return err == -EACCES ? -EPERM : err;
+}
+
+int target_add_pids(struct process_table *table, const pid_t *pids, size_t n_pids)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n_pids; i++)
+		err = add_pid(table, pids[i]);
+	return err;
+}
+
+int target_add_all(struct process_table *table)
+{
+	_cleanup_closedir_ DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+	size_t n_refused = 0;
+
+	if (!dir)
+		return -errno;
+	table->all = true;
+	while ((entry = readdir(dir))) {
+		bool has_memory;
+		pid_t pid, process;
+		int err;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		pid = atoi(entry->d_name);
+		if (read_status(pid, &process, &has_memory) < 0 || !has_memory)
+			continue;
+		err = process_table_add(table, pid);
+		if (err == -ENOMEM || err == -ENOSPC)
+			return err;
+		if (err < 0 && err != -ESRCH)
+			n_refused++;
+	}
+	if (n_refused > 0)
+		log_warning("the mappings of %zu processes could not be read (CAP_SYS_PTRACE)",
+			    n_refused);
+	return 0;
+}
+
+void target_describe(const pid_t *pids, size_t n_pids, char **command, char *buffer, size_t size)
+{
+	char path[32], comm[32] = "?";
+	FILE *file;
+
+	if (command) {
+		snprintf(buffer, size, "%s", command[0]);
+	} else if (n_pids == 0) {
+		snprintf(buffer, size, "all processes");
+	} else if (n_pids > 1) {
+		snprintf(buffer, size, "%zu processes", n_pids);
+	} else {
+		snprintf(path, sizeof(path), "/proc/%d/comm", pids[0]);
+		file = fopen(path, "re");
+		if (file) {
+			if (fgets(comm, sizeof(comm), file))
+				comm[strcspn(comm, "\n")] = '\0';
+			fclose(file);
+		}
+		snprintf(buffer, size, "%s (PID %d)", comm, pids[0]);
+	}
+}

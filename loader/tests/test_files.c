@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reading what the machine has: /proc/PID/maps, ELF files, and their tables. */
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "decode.h"
+#include "elf_file.h"
+#include "proc_maps.h"
+
+/* The lines of /proc/PID/maps, from a string. */
+static struct proc_maps maps_of(const char *text)
+{
+	FILE *file = fmemopen((void *)text, strlen(text), "r");
+
+	cr_assert(file);
+	return (struct proc_maps){ .file = file };
+}
+
+Test(proc_maps, reads_every_kind_of_line)
+{
+	struct proc_maps maps = maps_of(
+		"55c3f7a00000-55c3f7a21000 r-xp 00002000 fe:01 1837 /usr/bin/with space (deleted)\n"
+		"7f1000000000-7f1000021000 rw-p 00000000 00:00 0 \n"
+		"7ffd11fd5000-7ffd11fd7000 r-xp 00000000 00:00 0                          [vdso]\n"
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n");
+	struct proc_map map;
+
+	cr_assert(proc_maps_next(&maps, &map) == 1);
+	cr_assert(map.start == 0x55c3f7a00000 && map.end == 0x55c3f7a21000 && map.offset == 0x2000);
+	cr_assert(map.executable && map.inode == 1837);
+	cr_assert_str_eq(map.name, "/usr/bin/with space (deleted)");
+	cr_assert(proc_maps_next(&maps, &map) == 1);
+	cr_assert(!map.executable && map.inode == 0);
+	cr_assert_str_eq(map.name, "");
+	cr_assert(proc_maps_next(&maps, &map) == 1);
+	cr_assert_str_eq(map.name, "[vdso]");
+	cr_assert(proc_maps_next(&maps, &map) == 1);
+	cr_assert(map.start == 0xffffffffff600000);
+	cr_assert(proc_maps_next(&maps, &map) == 0);
+	proc_maps_close(&maps);
+}
+
+Test(proc_maps, refuses_other_text)
+{
+	struct proc_maps maps = maps_of("what is this\n");
+	struct proc_map map;
+
+	cr_assert(proc_maps_next(&maps, &map) == -EBADMSG);
+	proc_maps_close(&maps);
+}
+
+Test(proc_maps, says_that_there_is_no_such_process)
+{
+	struct proc_maps maps;
+
+	cr_assert(proc_maps_open(&maps, 0x7fffffff) == -ESRCH);
+}
+
+static struct elf_file open_self(int *ret_fd)
+{
+	struct elf_file file;
+
+	*ret_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	cr_assert(elf_file_init_fd(&file, *ret_fd) == 0);
+	return file;
+}
+
+Test(elf_file, reads_this_program)
+{
+	int fd;
+	struct elf_file file = open_self(&fd);
+
+	cr_assert(file.eh_frame.size > 0 && file.n_segments >= 2);
+	cr_assert(file.code.start < file.code.end);
+	elf_file_done(&file);
+	close(fd);
+}
+
+/* Where the kernel has put this program tells whether the bias is right. */
+static int find_self(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	*(uint64_t *)ret = info->dlpi_addr;
+	return 1;
+}
+
+Test(elf_file, computes_the_bias_that_the_dynamic_linker_knows)
+{
+	struct proc_maps maps;
+	struct proc_map map;
+	uint64_t expected, bias = 1;
+	int fd;
+	struct elf_file file = open_self(&fd);
+
+	dl_iterate_phdr(find_self, &expected);
+	cr_assert(proc_maps_open(&maps, getpid()) == 0);
+	while (proc_maps_next(&maps, &map) > 0) {
+		if (map.start > (uint64_t)(uintptr_t)&find_self ||
+		    map.end <= (uint64_t)(uintptr_t)&find_self)
+			continue;
+		cr_assert(elf_file_bias(&file, map.start, map.offset, &bias) == 0);
+	}
+	cr_assert(bias == expected, "%lx, not %lx", bias, expected);
+	cr_assert(elf_file_bias(&file, 0x1000, UINT64_C(1) << 40, &bias) == -ENOENT);
+	/* The mark is what is in memory now. */
+	cr_assert(file.mark_address != 0);
+	cr_assert(memcmp((void *)(file.mark_address + expected), &file.mark, 8) == 0);
+	proc_maps_close(&maps);
+	elf_file_done(&file);
+	close(fd);
+}
+
+Test(elf_file, reads_the_vdso_from_memory)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file file;
+
+	if (!vdso)
+		cr_skip("valgrind hides the vDSO");
+	cr_assert(elf_file_init_memory(&file, vdso, 8192) == 0);
+	cr_assert(file.eh_frame.size > 0);
+	elf_file_done(&file);
+}
+
+static int init_bytes(const void *bytes, size_t size)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC), err;
+	struct elf_file file;
+
+	cr_assert(write(fd, bytes, size) == (ssize_t)size);
+	err = elf_file_init_fd(&file, fd);
+	if (err == 0)
+		elf_file_done(&file);
+	close(fd);
+	return err;
+}
+
+Test(elf_file, refuses_what_is_not_for_this_machine)
+{
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
+			      .e_type = ET_DYN,
+			      .e_machine = EM_AARCH64,
+			      .e_version = 1,
+			      .e_ehsize = sizeof(header) };
+
+	cr_assert(init_bytes("", 0) == -ENOEXEC);
+	cr_assert(init_bytes("#!/bin/sh\n", 10) == -ENOEXEC);
+	cr_assert(init_bytes(&header, sizeof(header)) == -ENOTSUP);
+}
+
+/* A file cut off anywhere, as while it is being written, is read or refused, no more. */
+Test(elf_file, survives_truncation)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	size_t size = (size_t)lseek(fd, 0, SEEK_END);
+	uint8_t *bytes = malloc(size);
+
+	cr_assert(pread(fd, bytes, size, 0) == (ssize_t)size);
+	for (size_t n = 0; n < size; n += 1 + n / 40)
+		init_bytes(bytes, n);
+	free(bytes);
+	close(fd);
+}
+
+struct check {
+	const struct cfi_section *section;
+	uint64_t last_end;
+	uint64_t n;
+};
+
+static int check_row(const struct image_row *row, void *arg)
+{
+	struct check *c = arg;
+
+	cr_assert(row->start < row->end && row->start >= c->last_end);
+	cr_assert(row->rule->cfa <= DP_CFA_SIGNAL);
+	c->last_end = row->end;
+	c->n++;
+	return 0;
+}
+
+Test(tables, builds_the_table_of_libc)
+{
+	struct elf_file file;
+	struct image image;
+	struct check c = { 0 };
+	Dl_info info;
+	int fd;
+
+	cr_assert(dladdr((void *)&gnu_get_libc_version, &info));
+	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	cr_assert(elf_file_init_fd(&file, fd) == 0);
+	cr_assert(image_build(&file.eh_frame, &file.code, &image) == 0);
+	image_for_each_row(&image, check_row, &c);
+	cr_assert(c.n > 10000 && image.stats.n_bad_records == 0);
+	cr_assert(c.n <= image.stats.n_rows);
+	image_done(&image);
+	elf_file_done(&file);
+	close(fd);
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "process.h"
+
+/* A process table without a kernel: what would be published is remembered here. */
+static uint8_t *segments[64];
+static int n_segments;
+static uint32_t published[8]; /* by pid - 1000 */
+static struct pool pool;
+static struct binary_store binaries;
+static struct process_table table;
+
+#define PID(n) (1000 + (n))
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	*ret = segments[n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+static int publish(void *arg, pid_t pid, uint32_t cell)
+{
+	if (pid >= PID(0) && pid < PID(8))
+		published[pid - PID(0)] = cell;
+	return 0;
+}
+
+static void begin(void)
+{
+	pool_init(&pool, add_segment, NULL);
+	binary_store_init(&binaries, &pool);
+	process_table_init(&table, &pool, &binaries, publish, NULL);
+}
+
+static void end(void)
+{
+	process_table_done(&table);
+	binary_store_done(&binaries);
+	pool_done(&pool);
+	for (int i = 0; i < n_segments; i++)
+		free(segments[i]);
+}
+
+TestSuite(process, .init = begin, .fini = end);
+
+static void map(int n, uint64_t time, uint64_t start, uint64_t stop)
+{
+	struct mmap_record r = {
+		.pid = PID(n),
+		.time = time,
+		.start = start,
+		.end = stop,
+		.name = "//anon",
+	};
+
+	cr_assert(process_table_on_mmap(&table, &r) == 0);
+}
+
+static struct space *snapshot(int n, uint64_t time)
+{
+	struct space *s;
+
+	cr_assert(process_snapshot(&table, process_table_find(&table, PID(n)), time, &s) == 0);
+	return s;
+}
+
+static void expect_mappings(int n, uint64_t time, size_t count)
+{
+	struct space *s = snapshot(n, time);
+
+	cr_assert(s->n_mappings == count, "%zu mappings at %lu", s->n_mappings, time);
+	for (size_t i = 1; i < count; i++)
+		cr_assert(s->mappings[i - 1].end <= s->mappings[i].start, "sorted, no overlap");
+	space_free(&table, s);
+}
+
+Test(process, ignores_records_of_strangers)
+{
+	map(0, 1, 0x1000, 0x2000);
+	cr_assert(process_table_find(&table, PID(0)) == NULL);
+	table.all = true;
+	map(0, 1, 0x1000, 0x2000);
+	cr_assert(process_table_find(&table, PID(0)) != NULL);
+}
+
+Test(process, remembers_when_mappings_came_and_went)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x3000);
+	map(0, 20, 0x5000, 0x6000);
+	map(0, 30, 0x2000, 0x5800); /* covers the end of one and the start of the other */
+	expect_mappings(0, 9, 0);
+	expect_mappings(0, 10, 1);
+	expect_mappings(0, 25, 2);
+	expect_mappings(0, 30, 3);
+}
+
+/* A mapping inside another one leaves its two ends. */
+Test(process, splits_a_mapping)
+{
+	struct space *s;
+
+	table.all = true;
+	map(0, 10, 0x1000, 0x9000);
+	map(0, 20, 0x3000, 0x4000);
+	s = snapshot(0, 20);
+	cr_assert(s->n_mappings == 3);
+	cr_assert(s->mappings[0].end == 0x3000 && s->mappings[2].start == 0x4000);
+	cr_assert(space_find(s, 0x3fff) == &s->mappings[1]);
+	cr_assert(space_find(s, 0x9000) == NULL && space_find(s, 0xfff) == NULL);
+	space_free(&table, s);
+}
+
+Test(process, gives_a_child_its_parents_mappings)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	table.all = false;
+	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0);
+	cr_assert(process_table_on_fork(&table, PID(5), PID(6), 20) == 0);
+	cr_assert(process_table_find(&table, PID(6)) == NULL);
+	expect_mappings(1, 20, 1);
+	map(1, 30, 0x5000, 0x6000);
+	expect_mappings(1, 30, 2);
+	expect_mappings(0, 30, 1);
+}
+
+Test(process, starts_anew_at_exec)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	process_table_on_exec(&table, PID(0), 20);
+	map(0, 21, 0x8000, 0x9000);
+	expect_mappings(0, 15, 1);
+	expect_mappings(0, 20, 0);
+	expect_mappings(0, 21, 1);
+}
+
+/* A number that is used again is another process. */
+Test(process, does_not_mix_up_reused_numbers)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	map(1, 10, 0x5000, 0x6000);
+	map(1, 11, 0x7000, 0x8000);
+	process_table_on_exit(&table, PID(1), 20);
+	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 30) == 0);
+	expect_mappings(1, 15, 2);
+	expect_mappings(1, 30, 1);
+	cr_assert(process_table_find(&table, PID(1))->exited == TIME_NEVER);
+}
+
+Test(process, counts_a_command_from_its_exec)
+{
+	struct process *p;
+
+	cr_assert(process_table_add_launched(&table, PID(2)) == 0);
+	p = process_table_find(&table, PID(2));
+	cr_assert(p->sampled_from == TIME_NEVER);
+	process_table_on_exec(&table, PID(2), 55);
+	process_table_on_exec(&table, PID(2), 66);
+	cr_assert(p->sampled_from == 55);
+}
+
+Test(process, publishes_what_changed_and_nothing_else)
+{
+	const struct dp_space *space;
+	const struct dp_mapping *mapping;
+	uint32_t first;
+
+	table.all = true;
+	map(0, 10, 0x5000, 0x6000);
+	map(0, 10, 0x1000, 0x2000);
+	map(1, 10, 0x1000, 0x2000);
+	cr_assert(process_table_publish(&table, 100) == 0);
+	first = published[0];
+	cr_assert(first != 0 && published[1] != 0 && first != published[1]);
+	space = (const void *)(segments[0] + (size_t)first * 8);
+	mapping = (const void *)(space + 1);
+	cr_assert(space->pid == PID(0) && space->n_mappings == 2);
+	cr_assert(mapping[0].start == 0x1000 && mapping[1].start == 0x5000);
+	cr_assert(process_table_find_space(&table, space->id) != NULL);
+
+	published[1] = 0;
+	map(0, 110, 0x8000, 0x9000);
+	cr_assert(process_table_publish(&table, 120) == 0);
+	cr_assert(published[0] != first && published[1] == 0);
+}
+
+/* A replaced space is kept for the samples that name it, and its cells are used again after. */
+Test(process, forgets_replaced_spaces_in_time)
+{
+	uint64_t id;
+
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	process_table_publish(&table, 100);
+	id = process_table_find(&table, PID(0))->space->id;
+	map(0, 110, 0x3000, 0x4000);
+	process_table_publish(&table, 200);
+	process_table_forget(&table, 200);
+	cr_assert(process_table_find_space(&table, id) != NULL);
+	process_table_forget(&table, 201);
+	cr_assert(process_table_find_space(&table, id) == NULL);
+}
+
+Test(process, forgets_processes_that_exited)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	process_table_publish(&table, 100);
+	process_table_on_exit(&table, PID(0), 150);
+	process_table_forget(&table, 150);
+	cr_assert(process_table_find(&table, PID(0)) != NULL);
+	process_table_forget(&table, 151);
+	cr_assert(process_table_find(&table, PID(0)) == NULL && published[0] == 0);
+}
+
+/* Thousands of changes do not use up the pool. */
+Test(process, reuses_the_pool)
+{
+	table.all = true;
+	for (uint64_t i = 0; i < 5000; i++) {
+		map(0, 10 * i, 0x1000 * (1 + i % 300), 0x1000 * (2 + i % 300));
+		process_table_publish(&table, 10 * i);
+		process_table_forget(&table, 10 * i - 20);
+	}
+	cr_assert(n_segments == 1, "%d segments", n_segments);
+}
+
+/* This very process: its libraries are found, with tables, and so is the vDSO. */
+Test(process, takes_in_a_real_process)
+{
+	struct process *p;
+	const struct mapping *m;
+	struct space *s;
+
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, 1) == 0);
+	p = process_table_find(&table, getpid());
+	s = p->space;
+	m = space_find(s, (uint64_t)(uintptr_t)&begin);
+	cr_assert(m && m->binary && m->binary->image != 0 && m->marked);
+	m = space_find(s, (uint64_t)(uintptr_t)&gnu_get_libc_version);
+	cr_assert(m && m->binary && strstr(m->binary->module.path, "libc.so"));
+	if (getauxval(AT_SYSINFO_EHDR)) /* valgrind hides it */
+		cr_assert(binaries.vdso && binaries.vdso->image != 0);
+}
+
+Test(process, says_that_there_is_no_such_process)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	cr_assert(process_table_add(&table, pid) == -ESRCH);
+	cr_assert(process_table_find(&table, pid) == NULL);
+}
