@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "options.h"
+#include "report.h"
+
+static struct options options;
+
+static char *arguments[32];
+static int n_arguments;
+
+/* The parser may change its arguments, which literals would not bear. */
+static void parse(const char *const *given)
+{
+	for (n_arguments = 0; given[n_arguments]; n_arguments++)
+		arguments[n_arguments] = strdup(given[n_arguments]);
+	options_parse(&options, n_arguments, arguments);
+}
+
+#define PARSE(...) parse((const char *const[]){ "dwarfprof", __VA_ARGS__, NULL })
+
+static void end(void)
+{
+	options_done(&options);
+	for (int i = 0; i < n_arguments; i++)
+		free(arguments[i]);
+}
+
+TestSuite(options);
+
+Test(options, reads_durations)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} cases[] = {
+		{ "30", 30000000000 },  { "30s", 30000000000 }, { "1.5s", 1500000000 },
+		{ "500ms", 500000000 }, { "5m", 300000000000 }, { "1h", 3600000000000 },
+		{ ".5", 500000000 },
+	};
+	static const char *const wrong[] = { "",      "s",   "-1",           "0",   "0ms",
+					     "1x",    "1e3", "inf",          "nan", "0x10",
+					     "1.2.3", "5 s", "999999999999h" };
+	uint64_t ns;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cr_assert(options_parse_duration(cases[i].text, &ns) == 0, "%s", cases[i].text);
+		cr_assert(ns == cases[i].ns, "%s: %lu", cases[i].text, ns);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_assert(options_parse_duration(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
+}
+
+Test(options, has_the_promised_defaults)
+{
+	PARSE("-p", "17");
+	cr_assert(options.record.n_pids == 1 && options.record.pids[0] == 17);
+	cr_assert(options.record.hz == 99 && options.record.max_frames == 1024);
+	cr_assert(options.record.unwind == DP_UNWIND_AUTO && options.record.symbols);
+	cr_assert(options.record.duration_ns == 0);
+	/* Not a terminal: folded stacks */
+	cr_assert_str_eq(options.record.format->name, "folded");
+	end();
+}
+
+Test(options, takes_the_word_record_and_several_processes)
+{
+	PARSE("record", "-p", "1,2", "-p", "3", "-d", "5", "-F", "999", "-o", "x.jsonl", "--unwind",
+	      "fp", "--max-stack", "2048", "--no-symbols", "-v");
+	cr_assert(options.record.n_pids == 3 && options.record.pids[2] == 3);
+	cr_assert(options.record.hz == 999 && options.record.max_frames == 2048);
+	cr_assert(options.record.unwind == DP_UNWIND_FP && !options.record.symbols);
+	cr_assert(options.verbose);
+	cr_assert_str_eq(options.record.format->name, "jsonl");
+	end();
+}
+
+/* What follows -- is the command's, options and all. */
+Test(options, leaves_a_command_its_options)
+{
+	PARSE("-F", "10", "--", "ls", "-p", "5", "--", "x");
+	cr_assert(options.record.hz == 10 && options.record.n_pids == 0);
+	cr_assert_str_eq(options.record.command[0], "ls");
+	cr_assert_str_eq(options.record.command[1], "-p");
+	cr_assert_str_eq(options.record.command[4], "x");
+	cr_assert(options.record.command[5] == NULL);
+	end();
+}
+
+Test(options, takes_uprobes)
+{
+	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
+	cr_assert_str_eq(options.record.uprobe_path, "libc.so.6");
+	cr_assert_str_eq(options.record.uprobe_symbol, "malloc");
+	end();
+}
+
+Test(options, lets_format_win_over_extension)
+{
+	PARSE("-a", "-o", "x.folded", "--format", "jsonl");
+	cr_assert_str_eq(options.record.format->name, "jsonl");
+	end();
+}
+
+/* Whatever makes no sense ends the program with 2. */
+#define REFUSES(name, ...)                                                                         \
+	Test(options, refuses_##name, .exit_code = EXIT_CODE_USAGE)                                \
+	{                                                                                          \
+		PARSE(__VA_ARGS__);                                                                \
+	}
+
+REFUSES(no_target, "-d", "5")
+REFUSES(two_targets, "-p", "1", "-a")
+REFUSES(a_target_and_a_command, "-a", "--", "ls")
+REFUSES(an_empty_command, "--")
+REFUSES(a_stray_word, "-a", "ls")
+REFUSES(a_bad_pid, "-p", "12x")
+REFUSES(an_empty_pid, "-p", ",")
+REFUSES(pid_zero, "-p", "0")
+REFUSES(a_bad_rate, "-a", "-F", "0")
+REFUSES(a_bad_duration, "-a", "-d", "soon")
+REFUSES(a_bad_mode, "-a", "--unwind", "magic")
+REFUSES(too_deep_a_stack, "-a", "--max-stack", "4096")
+REFUSES(an_unknown_extension, "-a", "-o", "x.svg")
+REFUSES(an_unknown_format, "-a", "--format", "svg")
+REFUSES(a_bad_event, "-a", "-e", "kprobe:x")
+REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
+REFUSES(an_unknown_option, "-a", "--frobnicate")
