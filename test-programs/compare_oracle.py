@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare dwarfprof's stacks with libgcc's, frame by frame.
+
+usage: compare_oracle.py DWARFPROF PROGRAM [--min N] [-- SCENARIO...]
+
+Runs PROGRAM (test-programs/stacks.c) under dwarfprof with a uprobe on
+oracle_mark(). The program writes what libgcc's _Unwind_Backtrace lists right
+before each call. Both must give the same number of stacks, and the same
+frames in each.
+
+One place is known where the compiler's unwind information itself is wrong, and
+both unwinders go astray in their own ways: the last instruction of a function
+that ends by __builtin_eh_return (libgcc's _Unwind_Resume and its kin). GCC
+bases the CFA on rcx there, which the instruction before, `pop %rcx`, has just
+replaced by the address to jump to. Such stacks are counted apart; dwarfprof's
+must be the beginning of libgcc's.
+"""
+import argparse
+import collections
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+
+def read_oracle(path):
+    """{tid: [[address, ...], ...]} in the order of the calls."""
+    stacks = collections.defaultdict(list)
+    with open(path) as file:
+        for line in file:
+            tid, *addresses = line.split()
+            frames = [int(a, 16) for a in addresses]
+            while frames and frames[-1] == 0:
+                frames.pop()  # libgcc lists the caller that _start does not have
+            stacks[int(tid)].append(frames[1:])  # the first is oracle_check() itself
+    return stacks
+
+
+def read_samples(path):
+    stacks = collections.defaultdict(list)
+    lost = 0
+    with open(path) as file:
+        for line in file:
+            sample = json.loads(line)
+            frames = [int(f["address"], 16) for f in sample["user_stack"]]
+            # oracle_mark() and oracle_check()
+            stacks[sample["tid"]].append((frames[2:], sample))
+            lost = sample["lost"]
+    return stacks, lost
+
+
+def describe(sample):
+    return [
+        f"{f['address']} {f['method']} {os.path.basename(f['module'] or '?')}+{f['offset']}"
+        for f in sample["user_stack"]
+    ]
+
+
+def read_code(path, address, size):
+    """Bytes at an address of an ELF file, found through its program headers."""
+    with open(path, "rb") as file:
+        data = file.read()
+    (table,) = struct.unpack_from("<Q", data, 0x20)
+    entry_size, n_entries = struct.unpack_from("<HH", data, 0x36)
+    for i in range(n_entries):
+        kind, _, offset, start, _, file_size = struct.unpack_from("<IIQQQQ", data,
+                                                                 table + i * entry_size)
+        if kind == 1 and start <= address < start + file_size:
+            return data[offset + address - start:][:size]
+    return b""
+
+
+def is_eh_return(sample, n_frames):
+    """Was the innermost of the frames not found `jmp *%rcx` behind `pop %rcx`?"""
+    if sample["outcome"] == "complete" or n_frames == 0:
+        return False
+    last = sample["user_stack"][-1]
+    if last["method"] != "signal" or not last["module"]:
+        return False
+    return read_code(last["module"], int(last["offset"], 16) - 1, 3) == b"\x59\xff\xe1"
+
+
+def compare(oracle, samples, show):
+    compared, different, eh_return = 0, 0, 0
+    for tid, expected in oracle.items():
+        found = samples.get(tid, [])
+        if len(expected) != len(found):
+            print(f"  thread {tid}: {len(expected)} stacks expected, {len(found)} sampled")
+            different += abs(len(expected) - len(found))
+        for i, (theirs, (ours, sample)) in enumerate(zip(expected, found)):
+            compared += 1
+            # An interrupted address that is NULL is a frame for us, and the end for libgcc.
+            if ours and ours[-1] == 0:
+                ours = ours[:-1]
+            if ours == theirs:
+                continue
+            if ours == theirs[:len(ours)] and is_eh_return(sample, len(ours)):
+                eh_return += 1
+                continue
+            different += 1
+            if show <= 0:
+                continue
+            show -= 1
+            print(f"  thread {tid}, stack {i}: outcome {sample['outcome']}, "
+                  f"{len(ours)} frames, expected {len(theirs)}")
+            for line in describe(sample)[:40]:
+                print(f"    {line}")
+            print("    expected " + " ".join(f"{a:x}" for a in theirs[:40]))
+    return compared, different, eh_return
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("dwarfprof")
+    parser.add_argument("program")
+    parser.add_argument("--min", type=int, default=1, help="stacks that must be compared")
+    parser.add_argument("--unwind", default="dwarf")
+    parser.add_argument("--show", type=int, default=3, help="differences to print")
+    parser.add_argument("scenarios", nargs="*")
+    args = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as directory:
+        oracle_file = os.path.join(directory, "oracle")
+        samples_file = os.path.join(directory, "samples.jsonl")
+        result = subprocess.run(
+            [args.dwarfprof, "-e", f"uprobe:{args.program}:oracle_mark", "--unwind", args.unwind,
+             "--max-stack", "2048", "--no-symbols", "-o", samples_file,
+             "--", args.program, oracle_file, *args.scenarios],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if result.returncode != 0:
+            print(result.stdout)
+            print(f"{args.program}: exit code {result.returncode}")
+            return 1
+        oracle = read_oracle(oracle_file)
+        samples, lost = read_samples(samples_file)
+
+    compared, different, eh_return = compare(oracle, samples, args.show)
+    print(f"{args.program}: {compared} stacks compared, {different} different, {lost} lost, "
+          f"{eh_return} inside eh_return")
+    if compared < args.min:
+        print(f"  at least {args.min} were expected")
+    return 0 if different == 0 and lost == 0 and compared >= args.min and eh_return < 3 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

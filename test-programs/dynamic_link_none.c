@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A static program has no dynamic linker to bind and load anything. */
+#include "scenario.h"
+
+void scenario_plt(void)
+{
+}
+
+void scenario_dlopen(void)
+{
+}
