@@ -189,45 +189,70 @@ static enum cfi_reason read_augmentation(const struct cfi_section *section, stru
 	return CFI_NONE;
 }
 
+/* The version, and where the augmentation string is; the cursor stands behind it. */
+static enum cfi_reason read_cie_start(struct cursor *c, uint8_t *ret_version,
+				      const uint8_t **ret_letters)
+{
+	uint8_t byte;
+	enum cfi_reason r = cursor_u8(c, ret_version);
+
+	if (r == CFI_NONE && *ret_version != 1 && *ret_version != 3 && *ret_version != 4)
+		r = CFI_BAD_CIE_VERSION;
+	if (r != CFI_NONE)
+		return r;
+	*ret_letters = c->pos;
+	do
+		r = cursor_u8(c, &byte);
+	while (r == CFI_NONE && byte != '\0');
+	return r;
+}
+
+/* Version 4 tells how wide addresses and segment selectors are: 8 bytes, and none. */
+static enum cfi_reason read_cie_sizes(struct cursor *c, uint8_t version)
+{
+	uint16_t sizes;
+	enum cfi_reason r;
+
+	if (version < 4)
+		return CFI_NONE;
+	r = cursor_u16(c, &sizes);
+	return r == CFI_NONE && sizes != 8 ? CFI_BAD_ADDRESS_SIZE : r;
+}
+
+/* The column of the return address: one byte in version 1. */
+static enum cfi_reason read_return_register(struct cursor *c, uint8_t version)
+{
+	uint64_t column;
+	uint8_t byte;
+	enum cfi_reason r;
+
+	if (version == 1) {
+		r = cursor_u8(c, &byte);
+		column = byte;
+	} else {
+		r = cursor_uleb(c, &column);
+	}
+	return r == CFI_NONE && column != CFI_RIP ? CFI_BAD_RETURN_REGISTER : r;
+}
+
 /* The fixed fields of a CIE, up to its initial instructions. */
 static enum cfi_reason read_cie(const struct cfi_section *section, struct record *rec,
 				struct cfi_cie *cie)
 {
 	struct cursor *c = &rec->body;
-	const uint8_t *letters = c->pos;
-	uint8_t version, byte = 0;
-	uint64_t return_register;
+	const uint8_t *letters;
+	uint8_t version;
 	enum cfi_reason r;
 
-	r = cursor_u8(c, &version);
-	if (r == CFI_NONE && version != 1 && version != 3 && version != 4)
-		r = CFI_BAD_CIE_VERSION;
+	r = read_cie_start(c, &version, &letters);
 	if (r == CFI_NONE)
-		letters = c->pos;
-	while (r == CFI_NONE) {
-		r = cursor_u8(c, &byte);
-		if (r == CFI_NONE && byte == '\0')
-			break;
-	}
-	if (r == CFI_NONE && version == 4) {
-		uint16_t sizes; /* address size 8, segment selector size 0 */
-
-		r = cursor_u16(c, &sizes);
-		if (r == CFI_NONE && sizes != 8)
-			r = CFI_BAD_ADDRESS_SIZE;
-	}
+		r = read_cie_sizes(c, version);
 	if (r == CFI_NONE)
 		r = cursor_uleb(c, &cie->code_factor);
 	if (r == CFI_NONE)
 		r = cursor_sleb(c, &cie->data_factor);
-	if (r == CFI_NONE && version == 1) {
-		r = cursor_u8(c, &byte);
-		return_register = byte;
-	} else if (r == CFI_NONE) {
-		r = cursor_uleb(c, &return_register);
-	}
-	if (r == CFI_NONE && return_register != CFI_RIP)
-		r = CFI_BAD_RETURN_REGISTER;
+	if (r == CFI_NONE)
+		r = read_return_register(c, version);
 	if (r == CFI_NONE)
 		r = read_augmentation(section, c, letters, cie);
 	return r;

@@ -21,6 +21,7 @@ static bool read_breg(struct cursor *c, uint8_t *ret_reg, int64_t *ret_offset)
 	return cursor_sleb(c, ret_offset) == CFI_NONE;
 }
 
+/* One byte: an operator, or a small operand. */
 static bool read_op(struct cursor *c, uint8_t want)
 {
 	uint8_t op;
@@ -28,6 +29,7 @@ static bool read_op(struct cursor *c, uint8_t want)
 	return cursor_u8(c, &op) == CFI_NONE && op == want;
 }
 
+/* DW_OP_litN */
 static bool read_literal(struct cursor *c, uint8_t *ret)
 {
 	uint8_t op;
@@ -45,24 +47,21 @@ static bool read_literal(struct cursor *c, uint8_t *ret)
  */
 static struct cfi_expr classify_plt(struct cursor c)
 {
-	struct cfi_expr e = { .kind = CFI_EXPR_PLT };
-	uint8_t rip, threshold, mask, shift;
-	int64_t rip_offset;
+	static const uint8_t before[] = { DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and };
+	static const uint8_t behind[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
+	uint8_t threshold;
 
-	if (!read_breg(&c, &e.reg, &e.offset) || e.reg != CFI_RSP || e.offset != 8)
+	for (size_t i = 0; i < sizeof(before); i++)
+		if (!read_op(&c, before[i]))
+			return other;
+	if (!read_literal(&c, &threshold))
 		return other;
-	if (!read_breg(&c, &rip, &rip_offset) || rip != CFI_RIP || rip_offset != 0)
+	for (size_t i = 0; i < sizeof(behind); i++)
+		if (!read_op(&c, behind[i]))
+			return other;
+	if (cursor_left(&c) > 0)
 		return other;
-	if (!read_literal(&c, &mask) || mask != 15 || !read_op(&c, DW_OP_and))
-		return other;
-	if (!read_literal(&c, &threshold) || !read_op(&c, DW_OP_ge))
-		return other;
-	if (!read_literal(&c, &shift) || shift != 3 || !read_op(&c, DW_OP_shl))
-		return other;
-	if (!read_op(&c, DW_OP_plus) || cursor_left(&c) > 0)
-		return other;
-	e.add = threshold;
-	return e;
+	return (struct cfi_expr){ CFI_EXPR_PLT, CFI_RSP, 8, threshold };
 }
 
 struct cfi_expr cfi_expr_classify(const uint8_t *expr, uint32_t size)

@@ -20,14 +20,16 @@ static int read_header(Elf *elf)
 
 static int read_segments(struct elf_file *file)
 {
+	GElf_Ehdr header;
 	size_t n;
 
-	if (elf_getphdrnum(file->elf, &n) < 0)
+	if (!gelf_getehdr(file->elf, &header) || elf_getphdrnum(file->elf, &n) < 0)
 		return -EBADMSG;
 	file->segments = calloc(n ? n : 1, sizeof(*file->segments));
 	if (!file->segments)
 		return -ENOMEM;
 	file->code.start = UINT64_MAX;
+	file->code.entry = header.e_entry;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;
 		struct elf_segment *s = &file->segments[file->n_segments];

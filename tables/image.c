@@ -13,6 +13,9 @@
 /* Pages of 4 KiB: a file whose code spans less than 4 GiB. */
 #define IMAGE_MAX_PAGES (1U << (32 - DP_PAGE_BITS))
 
+/* Bytes of code at a program's entry that are taken for its start-up code: glibc's have 61. */
+#define ENTRY_SIZE 64
+
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 
 /*
@@ -122,35 +125,74 @@ static int builder_add_fde(struct builder *b, const struct cfi_section *section,
 }
 
 /*
+ * Padding, or code without unwind information: a neighbour's rule must not
+ * answer. But what is executed first has no caller, said or not (psABI 3.4.1):
+ * the dynamic linker's entry is such code, and musl's.
+ */
+static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint64_t entry)
+{
+	static const struct dp_rule root = {
+		.cfa = DP_CFA_REGISTER,
+		.cfa_reg = DP_RSP,
+		.cfa_offset = 8,
+		.ra = { .kind = DP_WHERE_UNDEFINED },
+	};
+	int number, err;
+
+	err = builder_add(b, start, DP_RULE_NONE);
+	if (err < 0 || entry == 0 || entry < start || entry >= end)
+		return err;
+	number = rule_set_add(&b->rules, &root, NULL);
+	if (number < 0)
+		return number;
+	err = builder_add(b, entry, (uint16_t)number);
+	if (err == 0 && end - entry > ENTRY_SIZE)
+		err = builder_add(b, entry + ENTRY_SIZE, DP_RULE_NONE);
+	return err;
+}
+
+static bool is_inside(const struct cfi_fde *fde, const struct image_extent *extent)
+{
+	return fde->start >= extent->start && fde->end <= extent->end;
+}
+
+/*
  * Where FDEs overlap, the one that starts last holds, and nothing holds behind
  * its end: what libgcc's search in .eh_frame_hdr finds.
  */
 static int builder_add_section(struct builder *b, const struct cfi_section *section,
 			       const struct cfi_index *index, const struct image_extent *extent)
 {
+	uint64_t done = 0; /* behind the last address that has a row */
+
 	for (size_t i = 0; i < index->n_fdes; i++) {
 		struct cfi_fde fde = index->fdes[i];
-		uint64_t next = i + 1 < index->n_fdes ? index->fdes[i + 1].start : UINT64_MAX;
-		int err;
+		int err = 0;
 
-		if (fde.start < extent->start || fde.end > extent->end)
+		if (!is_inside(&fde, extent))
 			continue;
-		if (fde.end > next)
-			fde.end = next;
+		if (i + 1 < index->n_fdes && fde.end > index->fdes[i + 1].start)
+			fde.end = index->fdes[i + 1].start;
 		if (fde.start == fde.end)
 			continue;
-		if (b->n_pages == 0)
-			b->base = fde.start & ~(uint64_t)(DP_PAGE_SIZE - 1);
+		if (done == 0) {
+			done = fde.start;
+			if (extent->entry != 0 && extent->entry >= extent->start &&
+			    extent->entry < done)
+				done = extent->entry;
+			b->base = done & ~(uint64_t)(DP_PAGE_SIZE - 1);
+		}
 		if ((fde.end - b->base) >> DP_PAGE_BITS >= IMAGE_MAX_PAGES)
 			return -EFBIG;
-		err = builder_add_fde(b, section, &index->cies[fde.cie], &fde);
-		/* Padding, or code without unwind information: a neighbour's rule must not answer. */
-		if (err == 0 && fde.end < next)
-			err = builder_add(b, fde.end, DP_RULE_NONE);
+		if (done < fde.start)
+			err = builder_add_gap(b, done, fde.start, extent->entry);
+		if (err == 0)
+			err = builder_add_fde(b, section, &index->cies[fde.cie], &fde);
 		if (err < 0)
 			return err;
+		done = fde.end;
 	}
-	return b->n_pages > 0 ? 0 : -ENODATA;
+	return done == 0 ? -ENODATA : builder_add_gap(b, done, extent->end, extent->entry);
 }
 
 static uint32_t align_cells(uint32_t cell, uint32_t to)

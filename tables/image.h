@@ -36,9 +36,10 @@ struct image {
 	struct image_stats stats;
 };
 
-/* The addresses that may hold code: FDEs outside are left out. End exclusive. */
+/* What is known of a file's code from elsewhere. */
 struct image_extent {
-	uint64_t start, end;
+	uint64_t start, end; /* addresses that may hold code: FDEs outside are left out */
+	uint64_t entry;      /* where execution starts, 0: nowhere */
 };
 
 /*

@@ -11,7 +11,7 @@
 #include "lookup.h"
 #include "rule_set.h"
 
-static const struct image_extent everywhere = { 0, UINT64_MAX };
+static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };
 
 /* Each test runs in a process of its own, and finds it empty. */
 static struct assembler a;
@@ -200,9 +200,37 @@ Test(image, gives_refused_instructions_a_row)
 	image_done(&image);
 }
 
+/* ld.so's entry has no unwind information, yet it is known to be the root. */
+Test(image, ends_stacks_at_the_entry)
+{
+	/* before, inside and behind the code that has unwind information */
+	static const uint64_t entries[] = { 0x1f10, 0x2008, 0x2108 };
+	size_t cie = put_cie(&a);
+	struct cfi_section section;
+
+	record_end(&a, fde_begin(&a, cie, 0x2000, 0x10));
+	section = assembled(&a);
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
+		uint64_t entry = entries[i];
+		struct image_extent extent = { 0x1000, 0x4000, entry };
+		bool is_root = entry != 0x2008;
+		struct image image;
+
+		cr_assert(image_build(&section, &extent, &image) == 0);
+		load(&image);
+		cr_assert((look_up(entry).ra.kind == DP_WHERE_UNDEFINED) == is_root);
+		cr_assert((look_up(entry + 7).ra.kind == DP_WHERE_UNDEFINED) == is_root);
+		cr_assert(look_up(entry - 1).ra.kind != DP_WHERE_UNDEFINED);
+		cr_assert(look_up(entry + 64).cfa == DP_CFA_NONE);
+		cr_assert(look_up(0x200f).ra.kind == DP_WHERE_CFA);
+		unload();
+		image_done(&image);
+	}
+}
+
 Test(image, leaves_out_what_is_no_code)
 {
-	static const struct image_extent extent = { 0x1000, 0x2000 };
+	static const struct image_extent extent = { 0x1000, 0x2000, 0 };
 	size_t cie = put_cie(&a);
 	struct cfi_section section;
 	struct image image;
