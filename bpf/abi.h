@@ -99,7 +99,8 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	  "the frame pointer does not lead to a plausible frame")                                  \
 	X(CHAIN_END, "chain_end",                                                                  \
 	  "the chain of frame pointers ended; that this is the root is not proven")                \
-	X(KERNEL_THREAD, "kernel_thread", "the task has no user memory")                           \
+	X(NO_USER_STACK, "no_user_stack",                                                          \
+	  "the task is a thread of the kernel, is exiting, or is executing a new program")         \
 	X(COMPAT_MODE, "compat_mode", "the task runs 32-bit code")                                 \
 	X(TABLES_CHANGED, "tables_changed", "the process's tables were replaced during the walk")  \
 	X(STACK_COPY_END, "stack_copy_end",                                                        \
@@ -328,7 +329,7 @@ struct dp_chunk {
 	__u64 time_ns; /* of the sample */
 	__u64 start;   /* address of the first byte */
 	__u32 size;
-	__u32 zero;
+	__u32 in_syscall;    /* the program counter is behind a system call's instruction */
 	struct dp_regs regs; /* of the sample, the same in all of its chunks */
 };
 

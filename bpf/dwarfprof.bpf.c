@@ -28,6 +28,13 @@ const volatile bool dp_all_processes;
 const volatile __u32 dp_unwind;     /* enum dp_unwind */
 const volatile __u32 dp_max_frames; /* at most DP_MAX_FRAMES */
 
+/*
+ * The PID namespace whose numbers are used, by its file's device and inode; 0:
+ * the initial one, which every task is in.
+ */
+const volatile __u64 dp_pid_namespace_device;
+const volatile __u64 dp_pid_namespace_inode;
+
 /* Process (thread group) to the cell of its struct dp_space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -135,13 +142,29 @@ static __always_inline void scratch_release(struct scratch *s)
 		(__u16)(from)->cs;                                                                 \
 	})
 
-/* The user registers of the current task, which is in the kernel. Returns its code segment. */
-static __noinline int regs_of_task(struct dp_regs *to)
+/* `syscall`, as it lies in memory */
+#define SYSCALL_INSTRUCTION 0x050f
+
+/*
+ * The user registers of the current task, which is in the kernel. Returns its
+ * code segment.
+ *
+ * Is its program counter behind a system call's instruction? On entry by
+ * anything else orig_ax is -1 (arch/x86/entry/entry_64.S); but execve() and
+ * the delivery of a signal put a new program counter there, hence the look at
+ * the instruction.
+ */
+static __noinline int regs_of_task(struct walk *w)
 {
 	const struct pt_regs___task *regs =
 		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+	__u16 instruction = 0;
 
-	return REGS_COPY(to, regs);
+	if ((long)regs->orig_ax >= 0)
+		bpf_probe_read_user(&instruction, sizeof(instruction),
+				    (const void *)(regs->ip - sizeof(instruction)));
+	w->in_syscall = instruction == SYSCALL_INSTRUCTION;
+	return REGS_COPY(&w->regs, regs);
 }
 
 /* Look up the tables of the process: DP_WALKING, or why there are none. */
@@ -172,6 +195,9 @@ static __always_inline __u64 wakeup_flags(void *ring)
 	return used > size / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+/* A frame larger than this, not touched yet, hides the stack above it. */
+#define MAX_EMPTY_PAGES 16
+
 /* Send the next chunk of the stack; 1 if it was the last, because memory or the ring ends. */
 static long send_chunk(__u32 i, void *ctx)
 {
@@ -187,14 +213,19 @@ static long send_chunk(__u32 i, void *ctx)
 			break;
 		size += DP_USER_PAGE_SIZE;
 	}
-	if (!ring || size == 0)
+	if (!ring)
 		return 1;
+	if (size == 0) {
+		/* A page that is just being faulted in holds nothing yet: what matters is above. */
+		chunk->start += DP_USER_PAGE_SIZE;
+		return s->walk.sample.n_chunks > 0 || i >= MAX_EMPTY_PAGES;
+	}
 	chunk->size = size;
 	if (bpf_ringbuf_output(ring, chunk, sizeof(*chunk) + size, wakeup_flags(ring)) < 0)
 		return 1;
 	chunk->start += size;
 	s->walk.sample.n_chunks++;
-	return size < DP_CHUNK_SIZE;
+	return size < DP_CHUNK_SIZE || s->walk.sample.n_chunks == DP_MAX_CHUNKS;
 }
 
 /* Send ahead what user space needs to walk the stack when the tables are there. */
@@ -204,8 +235,19 @@ static __noinline int send_stack(struct scratch *s)
 	s->chunk.tid = s->walk.sample.tid;
 	s->chunk.time_ns = s->walk.sample.time_ns;
 	s->chunk.start = s->chunk.regs.reg[DP_RSP] & ~(__u64)(DP_USER_PAGE_SIZE - 1);
-	bpf_loop(DP_MAX_CHUNKS, send_chunk, &s, 0);
+	bpf_loop(DP_MAX_CHUNKS + MAX_EMPTY_PAGES, send_chunk, &s, 0);
 	return 0;
+}
+
+/*
+ * Is the task in an execve()? If its registers then lead nowhere, they are the
+ * old program's, and the memory the new one's.
+ */
+static __always_inline bool is_executing(void)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
 
 /* Walk the user stack whose registers are in w->regs. */
@@ -219,6 +261,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		return;
 	}
 	s->chunk.regs = w->regs; /* a signal frame replaces them during the walk */
+	s->chunk.in_syscall = w->in_syscall;
 	outcome = sample_space(w, cell);
 	if (outcome == DP_WALKING) {
 		w->unwind = dp_unwind;
@@ -231,8 +274,15 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->sample.outcome = outcome;
 	}
 	outcome = w->sample.outcome;
-	if (outcome == DP_NO_PROCESS || outcome == DP_NO_MAPPING || outcome == DP_TABLES_CHANGED)
-		send_stack(s);
+	if (outcome != DP_NO_PROCESS && outcome != DP_NO_MAPPING && outcome != DP_TABLES_CHANGED)
+		return;
+	if (is_executing()) {
+		w->sample.outcome = DP_NO_USER_STACK;
+		w->n_frames = 0;
+		w->sample.n_user = 0;
+		return;
+	}
+	send_stack(s);
 }
 
 /* Put the kernel's frames behind the user's. */
@@ -277,22 +327,64 @@ static __always_inline void sample_begin(struct walk *w, __u64 pid_tgid, enum dp
 		.event = event,
 	};
 	w->n_frames = 0;
+	w->in_syscall = 0;
 	bpf_get_current_comm(w->sample.thread_name, sizeof(w->sample.thread_name));
 	leader = task->group_leader;
 	bpf_core_read(w->sample.comm, sizeof(w->sample.comm), &leader->comm);
 }
 
-/* Is the current process to be sampled? If so, *ret_cell says where its tables are, if known. */
+/*
+ * Is there no user stack behind the kernel's? A thread of the kernel and one
+ * that is exiting have no memory of a user; one in the middle of an execve()
+ * has new memory, but still the registers of the old program. start_code is
+ * set at the end, right before the registers (load_elf_binary(),
+ * fs/binfmt_elf.c).
+ */
+static __always_inline bool has_no_user_stack(const struct task_struct *task)
+{
+	const struct mm_struct *mm = task->mm;
+
+	return (task->flags & PF_KTHREAD) || !mm || mm->start_code == 0;
+}
+
+/* Process and thread, as user space numbers them; 0 for a task outside its namespace. */
+static __always_inline __u64 current_pid_tgid(void)
+{
+	struct bpf_pidns_info info;
+
+	if (dp_pid_namespace_inode == 0)
+		return bpf_get_current_pid_tgid();
+	if (bpf_get_ns_current_pid_tgid(dp_pid_namespace_device, dp_pid_namespace_inode, &info,
+					sizeof(info)) < 0)
+		return 0;
+	return (__u64)info.tgid << 32 | info.pid;
+}
+
+/*
+ * Is the current process to be sampled? If so, *ret_cell says where its tables
+ * are, if they are known. A child that was forked a moment ago is wanted for
+ * its parent's sake, until user space has heard of it.
+ */
 static __always_inline bool is_wanted(__u32 pid, const __u32 **ret_cell)
 {
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	__u32 parent;
+
 	*ret_cell = bpf_map_lookup_elem(&dp_processes, &pid);
-	return pid != 0 && (*ret_cell || dp_all_processes);
+	if (pid == 0)
+		return false;
+	if (*ret_cell || dp_all_processes)
+		return true;
+	if (dp_pid_namespace_inode != 0) /* the parent's number there is not to be had */
+		return false;
+	parent = task->real_parent->tgid;
+	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
 }
 
 SEC("perf_event")
 int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	const struct task_struct *task;
 	const __u32 *cell;
@@ -310,13 +402,13 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	cs = (__u16)ctx->regs.cs;
 	user_mode = cs & 3; /* the privilege level */
 	task = (const void *)bpf_get_current_task_btf();
-	if (!user_mode && ((task->flags & PF_KTHREAD) || !task->mm)) {
-		s->walk.sample.outcome = DP_KERNEL_THREAD;
+	if (!user_mode && has_no_user_stack(task)) {
+		s->walk.sample.outcome = DP_NO_USER_STACK;
 	} else {
 		if (user_mode)
 			REGS_COPY(&s->walk.regs, &ctx->regs);
 		else
-			cs = regs_of_task(&s->walk.regs);
+			cs = regs_of_task(&s->walk);
 		sample_user_stack(s, cell, cs);
 	}
 	if (!user_mode)
@@ -329,7 +421,7 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 SEC("uprobe")
 int dp_sample_uprobe(struct pt_regs *ctx)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 pid_tgid = current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	const __u32 *cell;
 	struct scratch *s;

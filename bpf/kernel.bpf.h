@@ -12,12 +12,17 @@
 
 #define DP_CORE __attribute__((preserve_access_index))
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long start_code;
+} DP_CORE;
 
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	int tgid;
+	unsigned int in_execve : 1;
 	char comm[16];
 } DP_CORE;
 
@@ -41,6 +46,7 @@ struct pt_regs___task {
 	unsigned long bp, bx;
 	unsigned long r11, r10, r9, r8;
 	unsigned long ax, cx, dx, si, di;
+	unsigned long orig_ax;
 	unsigned long ip, cs, sp;
 } DP_CORE;
 

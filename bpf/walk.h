@@ -55,6 +55,7 @@ struct walk {
 	__u32 space_cell;
 	__u32 unwind;     /* enum dp_unwind */
 	__u32 max_frames; /* at most DP_MAX_FRAMES */
+	__u32 in_syscall; /* the innermost pc is behind an instruction that has the kernel at work */
 
 	/* Where the walk is: frames found are n_frames, the one at pc is the next */
 	__u32 n_frames;
@@ -352,7 +353,8 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 		outcome = walk_where(w, &rule->rbp, cfa, &rbp);
 	if (outcome != DP_WALKING)
 		return outcome;
-	if (cfa <= w->sp)
+	/* Only an innermost frame may have nothing on the stack, like vfork()'s. */
+	if (cfa < w->sp || (cfa == w->sp && w->n_frames - 1 != w->fresh))
 		return DP_STACK_DIRECTION;
 	if (pc == 0)
 		return DP_NULL_RETURN;
@@ -392,16 +394,21 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 /* Add the frame at pc and go on to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
-	/* A caller's address is the one after its call, which may belong to the next function. */
-	int exact = w->method == DP_METHOD_LEAF || w->method == DP_METHOD_SIGNAL;
-	const struct dp_rule *rule = walk_rule(w, exact ? w->pc : w->pc - 1);
+	int called = w->method == DP_METHOD_TABLE || w->method == DP_METHOD_FRAME_POINTER;
+	/*
+	 * A caller's address is the one behind its call, which may belong to the
+	 * next function; so is that of a system call's instruction: exit_group()'s
+	 * and rt_sigreturn()'s are the last ones of their functions.
+	 */
+	int behind = called || (w->method == DP_METHOD_LEAF && w->in_syscall);
+	const struct dp_rule *rule = walk_rule(w, behind ? w->pc - 1 : w->pc);
 	enum dp_outcome why;
 
 	if (!rule)
 		return DP_TABLES_CHANGED;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
 	/* A return address outside all code is no frame. */
-	if (why == DP_NO_MAPPING && !exact)
+	if (why == DP_NO_MAPPING && called)
 		return why;
 	if (w->n_frames >= w->max_frames)
 		return DP_DEPTH_LIMIT;
@@ -427,8 +434,8 @@ static long walk_loop_step(__u32 i, void *ctx)
 }
 
 /*
- * Walk the stack that w->regs belongs to. The caller has set regs, space,
- * space_cell, unwind and max_frames. Leaves the frames in w->frames, their
+ * Walk the stack that w->regs belongs to. The caller has set regs, in_syscall,
+ * space, space_cell, unwind and max_frames. Leaves the frames in w->frames, their
  * number and the outcome in w->sample.
  */
 static __always_inline void walk_run(struct walk *w)

@@ -71,6 +71,20 @@ Test(walk, looks_callers_up_before_their_return_address)
 	expect_frame(1, behind, DP_METHOD_TABLE);
 }
 
+/* So is the address behind a system call: rt_sigreturn()'s is its function's last instruction. */
+Test(walk, looks_system_calls_up_before_their_return_address)
+{
+	uint64_t behind = WORLD_CODE + 2 * WORLD_FUNCTION_SIZE;
+
+	world_poke(w, sp + 24, code(0));
+	w->walk.in_syscall = 1;
+	expect_outcome(world_walk(w, behind, sp, 0), DP_COMPLETE, 2);
+	expect_frame(0, behind, DP_METHOD_LEAF);
+	w->walk.in_syscall = 0;
+	world_poke(w, sp + 8, 0x123456);
+	expect_outcome(world_walk(w, behind, sp, 0), DP_NO_MAPPING, 1);
+}
+
 Test(walk, restores_rbp_and_uses_it)
 {
 	world_rule(w, 2, 16)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
@@ -369,7 +383,7 @@ Test(walk, falls_back_only_to_plausible_frame_pointers)
 	world_poke(w, sp + 0x48, code(0));
 	expect_outcome(world_walk(w, none, sp, sp + 0x41), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, none, sp, sp - 0x40), DP_NO_RULE, 1);
-	expect_outcome(world_walk(w, none, sp, 0x50000000000), DP_NO_RULE, 1);
+	expect_outcome(world_walk(w, none, sp, 0x500000000000), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, none, sp, 0), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, none, sp, sp + 0x40), DP_COMPLETE, 2);
 }
@@ -424,9 +438,10 @@ Test(walk, names_a_lost_rbp)
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
 }
 
+/* vfork() has taken its return address off the stack: the CFA is the stack pointer. */
 Test(walk, finds_the_return_address_in_a_register)
 {
-	world_rule(w, 1, 8)->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDI };
+	world_rule(w, 1, 0)->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDI };
 	w->walk.regs.reg[DP_RDI] = code(0);
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }

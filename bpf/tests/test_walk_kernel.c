@@ -64,6 +64,8 @@ static void open_kernel(void)
 	uint32_t zero = 0;
 	int fd;
 
+	if (geteuid() != 0)
+		cr_skip("the kernel lets only root do this");
 	f.bpf = walk_test_bpf__open_and_load();
 	cr_assert(f.bpf, "cannot load the walker: %s", strerror(errno));
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", 4, SEGMENT_MAP_SIZE, 1, &opts);
@@ -180,6 +182,7 @@ static void random_request(struct walk_request *request)
 	request->regs.reg[DP_RIP] = random_code();
 	request->space_cell = WORLD_SPACE_CELL;
 	request->unwind = (uint32_t)(pick(2) ? DP_UNWIND_AUTO : pick(3));
+	request->in_syscall = (uint32_t)pick(2);
 	request->max_frames = (uint32_t)(pick(4) ? DP_MAX_FRAMES : 1 + pick(10));
 }
 
@@ -203,6 +206,7 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 	w->space_cell = request->space_cell;
 	w->unwind = request->unwind;
 	w->max_frames = request->max_frames;
+	w->in_syscall = request->in_syscall;
 	walk_run(w);
 	return w;
 }

@@ -28,6 +28,7 @@ int walk_test(struct walk_request *request)
 	w->space_cell = request->space_cell;
 	w->unwind = request->unwind;
 	w->max_frames = request->max_frames;
+	w->in_syscall = request->in_syscall;
 	walk_run(w);
 	return 0;
 }

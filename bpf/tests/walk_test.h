@@ -11,7 +11,7 @@ struct walk_request {
 	__u32 space_cell;
 	__u32 unwind;
 	__u32 max_frames;
-	__u32 zero;
+	__u32 in_syscall;
 };
 
 #endif
