@@ -167,7 +167,7 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const _
 }
 
 static int report_sample(struct drain *d, const struct dp_sample *raw, const struct space *space,
-			 const struct rescue_result *walk)
+			 const struct rescue_result *walk, bool late)
 {
 	const __u64 *kernel = (const __u64 *)(raw + 1) + raw->n_user;
 	struct sample sample = {
@@ -181,11 +181,13 @@ static int report_sample(struct drain *d, const struct dp_sample *raw, const str
 		.kernel = kernel,
 		.n_kernel = raw->n_kernel,
 		.kernel_error = raw->kernel_error,
+		.late = late,
 	};
 
 	memcpy(sample.comm, raw->comm, sizeof(raw->comm));
 	memcpy(sample.thread_name, raw->thread_name, sizeof(raw->thread_name));
 	d->totals.samples++;
+	d->totals.finished_late += late;
 	d->totals.outcomes[sample.outcome]++;
 	return report_add(d->report, &sample, &d->totals);
 }
@@ -198,14 +200,12 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 	struct space *space = NULL;
 	int err;
 
-	if (p && process_snapshot(d->table, p, q->time, &space) == 0) {
+	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
 		walk = rescue_walk(d->rescue, q->copy, space->id, space->cell);
-		d->totals.finished_late++;
-	}
 	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
 	    p->space->id == q->sample->space)
 		process_table_check_marks(d->table, p);
-	err = report_sample(d, q->sample, space, &walk);
+	err = report_sample(d, q->sample, space, &walk, space != NULL);
 	space_free(d->table, space);
 	return err;
 }
@@ -227,7 +227,7 @@ static int report_queued(struct drain *d, const struct queued *q)
 		return 0;
 	if (q->copy)
 		return report_late(d, q, p, &walk);
-	return report_sample(d, raw, process_table_find_space(d->table, raw->space), &walk);
+	return report_sample(d, raw, process_table_find_space(d->table, raw->space), &walk, false);
 }
 
 /* Stacks whose samples were lost because the ring was full. */
@@ -258,14 +258,16 @@ int drain_run(struct drain *d, bool final)
 		return err;
 	d->totals.lost = session_losses(d->session);
 
-	qsort(d->queue, d->n_queue, sizeof(*d->queue), queued_compare);
+	if (d->n_queue > 0)
+		qsort(d->queue, d->n_queue, sizeof(*d->queue), queued_compare);
 	while (err == 0 && n < d->n_queue && d->queue[n].time < horizon &&
 	       (final || clock_now_ns() - now < REPORT_NS))
 		err = report_queued(d, &d->queue[n++]);
 	for (size_t i = 0; i < n; i++)
 		queued_done(&d->queue[i]);
 	d->n_queue -= n;
-	memmove(d->queue, d->queue + n, d->n_queue * sizeof(*d->queue));
+	if (n > 0)
+		memmove(d->queue, d->queue + n, d->n_queue * sizeof(*d->queue));
 	if (d->n_queue > 0 && d->queue[0].time < oldest)
 		oldest = d->queue[0].time;
 	process_table_forget(d->table, oldest - KEEP_NS);

@@ -32,6 +32,7 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 		if (!c)
 			return -ENOMEM;
 		c->regs = chunk->regs;
+		c->in_syscall = chunk->in_syscall;
 		c->tid = chunk->tid;
 		c->time_ns = chunk->time_ns;
 		c->start = chunk->start;
@@ -96,6 +97,7 @@ struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy
 	r->copy = copy;
 	r->beyond_copy = false;
 	w->regs = copy->regs;
+	w->in_syscall = copy->in_syscall;
 	w->space = id;
 	w->space_cell = cell;
 	walk_run(w);

@@ -23,7 +23,8 @@ struct stack_copy {
 	uint64_t time_ns;
 	uint64_t start; /* address of the first byte */
 	size_t size;
-	bool cut;       /* there was more stack than was copied */
+	bool cut; /* there was more stack than was copied */
+	bool in_syscall;
 	uint8_t *bytes; /* owned */
 };
 

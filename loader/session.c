@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -96,12 +97,27 @@ static int make_rings(struct session *s, size_t size)
 	return outer_update(s->bpf->maps.dp_rings, cpus, s->ring_fds, n);
 }
 
+/* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFC
+
+/* Count processes as this one does, also in a container. */
+static void set_pid_namespace(struct dwarfprof_bpf *bpf)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE)
+		return;
+	bpf->rodata->dp_pid_namespace_device = st.st_dev;
+	bpf->rodata->dp_pid_namespace_inode = st.st_ino;
+}
+
 static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options,
 			unsigned int n_cpus)
 {
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = options->max_frames;
+	set_pid_namespace(bpf);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * DP_LEVELS);

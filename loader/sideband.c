@@ -241,7 +241,8 @@ int sideband_drain(struct sideband *s, struct process_table *table)
 
 	for (size_t i = 0; err == 0 && i < s->n_rings; i++)
 		err = ring_read(s, s->rings[i]);
-	qsort(s->records, s->n_records, sizeof(*s->records), record_compare);
+	if (s->n_records > 0)
+		qsort(s->records, s->n_records, sizeof(*s->records), record_compare);
 	for (size_t i = 0; err == 0 && i < s->n_records; i++)
 		err = record_apply(&s->records[i], table);
 	records_clear(s);

@@ -89,11 +89,14 @@ int target_add_all(struct process_table *table)
 		err = process_table_add(table, pid);
 		if (err == -ENOMEM || err == -ENOSPC)
 			return err;
-		if (err < 0 && err != -ESRCH)
-			n_refused++;
+		if (err == 0 || err == -ESRCH)
+			continue;
+		log_debug("cannot read the mappings of process %d: %s", pid, strerror(-err));
+		n_refused++;
 	}
 	if (n_refused > 0)
-		log_warning("the mappings of %zu processes could not be read (CAP_SYS_PTRACE)",
+		log_warning("%zu processes left out, because their mappings cannot be read "
+			    "(-v shows them; CAP_SYS_PTRACE helps)",
 			    n_refused);
 	return 0;
 }

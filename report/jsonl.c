@@ -109,6 +109,7 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "kernel_stack_error",
 			    sample->kernel_error ? json_string(strerror(-sample->kernel_error)) :
 						   json_null());
+	json_object_set_new(json, "late", json_boolean(sample->late));
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
 	return json;
 }

@@ -6,9 +6,11 @@
 
 double totals_complete(const struct totals *totals)
 {
-	if (totals->samples == 0)
+	uint64_t with_stack = totals->samples - totals->outcomes[DP_NO_USER_STACK];
+
+	if (with_stack == 0)
 		return 0;
-	return 100.0 * (double)totals->outcomes[DP_COMPLETE] / (double)totals->samples;
+	return 100.0 * (double)totals->outcomes[DP_COMPLETE] / (double)with_stack;
 }
 
 const char *frame_symbol(const struct frame *frame, uint64_t *ret_offset)

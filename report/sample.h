@@ -31,6 +31,7 @@ struct sample {
 	const __u64 *kernel; /* leaf first */
 	size_t n_kernel;
 	int kernel_error; /* negative errno, or 0 */
+	bool late;        /* walked in user space, once the tables were there */
 };
 
 /* Samples by how they ended, and those that never arrived. */
@@ -43,7 +44,7 @@ struct totals {
 	uint64_t duration_ns;
 };
 
-/* Share of the samples that are complete, in percent; 0 without samples. */
+/* Share of the samples with a user stack that are complete, in percent; 0 without any. */
 double totals_complete(const struct totals *totals);
 
 /*

@@ -72,6 +72,19 @@ static int count_frame(struct text *text, const char *name, const char *module,
 	return 0;
 }
 
+/* As frame_label(), but the functions of a binary that have no names count as one. */
+static const char *function_label(const struct text *text, const struct frame *frame,
+				  char buffer[FRAME_LABEL_SIZE])
+{
+	uint64_t offset;
+	const char *name = text->report.context.symbols ? frame_symbol(frame, &offset) : NULL;
+
+	if (name || !frame->module)
+		return name ? name : "[unknown]";
+	snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s]", frame->module->name);
+	return buffer;
+}
+
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
@@ -85,7 +98,7 @@ static int count_stack(const struct stack *stack, void *arg)
 	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
 		struct frame frame = stack_frame_unpack(&stack->user[i]);
 
-		err = count_frame(text, frame_label(&frame, text->report.context.symbols, buffer),
+		err = count_frame(text, function_label(text, &frame, buffer),
 				  frame.module ? frame.module->name : "?", stack,
 				  i == 0 && stack->n_kernel == 0);
 	}

@@ -11,12 +11,13 @@
 /* Longer names stay as they are: the demangler's time grows faster than they do. */
 #define MAX_MANGLED 4096
 
-/* Length of the name without the endings of clones. */
-static size_t length_without_clones(const char *symbol)
+/* Length of the name without the endings of clones, and without a version. */
+static size_t plain_length(const char *symbol)
 {
 	static const char *const endings[] = { ".constprop.", ".isra.", ".part.", ".cold",
 					       ".llvm." };
-	size_t length = strlen(symbol);
+	const char *version = strchr(symbol, '@');
+	size_t length = version && version != symbol ? (size_t)(version - symbol) : strlen(symbol);
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		const char *at = strstr(symbol, endings[i]);
@@ -29,7 +30,7 @@ static size_t length_without_clones(const char *symbol)
 
 char *demangle(const char *symbol)
 {
-	_cleanup_free_ char *plain = strndup(symbol, length_without_clones(symbol));
+	_cleanup_free_ char *plain = strndup(symbol, plain_length(symbol));
 	char *name = NULL;
 
 	if (!plain)

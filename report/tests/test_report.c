@@ -181,7 +181,8 @@ Test(report, tells_a_person_what_matters)
 	cr_assert(strstr(text, "prog (PID 42), cpu-clock at 99 Hz, 2.0 s\n"));
 	cr_assert(strstr(text, "Samples: 4, lost: 0, complete: 3 (75.0 %)\n"));
 	cr_assert(strstr(text, outcome_sentence(DP_READ_FAULT)));
-	cr_assert(strstr(text, " 100.0 %  100.0 %  [prog"), "%s", text);
+	cr_assert(strstr(text, " 100.0 %  100.0 %  [prog] "), "%s", text);
+	cr_assert(strstr(text, "   0.0 %  100.0 %  [unknown] "), "%s", text);
 	free(text);
 }
 

@@ -36,6 +36,8 @@ Test(demangle, takes_the_endings_of_clones_off)
 	expect_name("_ZN1a1bEv.part.3", "a::b");
 	expect_name("_ZN1a1bEv.llvm.12345", "a::b");
 	expect_name(".cold", ".cold");
+	expect_name("memcpy@@GLIBC_2.14", "memcpy");
+	expect_name("@", "@");
 }
 
 Test(demangle, leaves_other_names_alone)

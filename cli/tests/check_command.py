@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a user meets: exit codes, errors, formats, signals, and nothing left behind.
+
+usage: check_command.py DWARFPROF PROGRAM-DIR
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+DWARFPROF = None
+PROGRAMS = None
+NOBODY = 65534
+
+
+def dwarfprof(*args, **kwargs):
+    return subprocess.run([DWARFPROF, *args], capture_output=True, text=True, timeout=60, **kwargs)
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+class Target:
+    """A program that runs while the `with` block does."""
+
+    def __init__(self, *command):
+        self.command = command
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        # Until it has executed the program, it is still a copy of this one.
+        while os.readlink(f"/proc/{self.process.pid}/exe") == os.readlink("/proc/self/exe") \
+                and "python" not in self.command[0]:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        return str(self.process.pid)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def busy():
+    return Target(program("fibonacci"), "60")
+
+
+def kernel_objects():
+    """Our programs, maps and links that the kernel holds."""
+    found = []
+    for kind in ("prog", "map", "link"):
+        out = subprocess.run(["bpftool", "-j", kind, "show"], capture_output=True, text=True)
+        if out.returncode == 0 and out.stdout.strip():
+            for item in json.loads(out.stdout):
+                name = item.get("name", "")
+                if name.startswith("dp_") or name.startswith("dwarfpro"):
+                    found.append((kind, item["id"], name))
+    return found
+
+
+def wait_for_no_objects():
+    """The kernel frees them some grace periods after the last reference is gone."""
+    for _ in range(100):
+        if not kernel_objects():
+            return []
+        time.sleep(0.1)
+    return kernel_objects()
+
+
+class Folded(unittest.TestCase):
+    """dwarfprof -p PID -d N, the main job."""
+
+    def test_stdout_gets_folded_stacks_and_stderr_the_chatter(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.splitlines()
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertRegex(line, r"^fibonacci(;[^;]+)+ \d+$")
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+        self.assertGreater(total, 60)
+        recursive = [line for line in lines if line.count(";fibonacci") > 10]
+        self.assertTrue(recursive)
+        self.assertIn(";_start;", recursive[0])
+        self.assertIn(";main;", recursive[0])
+        self.assertRegex(result.stderr, r"sampling fibonacci \(PID \d+\) at 99 Hz by (cycles|cpu-clock)")
+        self.assertRegex(result.stderr, rf"{total} samples in 1\.\d s, 0 lost, {total} complete")
+
+    def test_duration_is_kept(self):
+        with busy() as pid:
+            start = time.monotonic()
+            dwarfprof("-p", pid, "-d", "500ms")
+            took = time.monotonic() - start
+        self.assertGreater(took, 0.5)
+        self.assertLess(took, 3)
+
+    def test_rate_is_kept(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "2", "-F", "499")
+        total = int(re.search(r"(\d+) samples", result.stderr).group(1))
+        self.assertGreater(total, 700)
+        self.assertLess(total, 1100)
+
+    def test_file_by_extension(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "out.folded")
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stdout, "")
+            with open(path) as file:
+                self.assertIn(";main;", file.read())
+
+    def test_text_report(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "--format", "text")
+        self.assertRegex(result.stdout, r"fibonacci \(PID \d+\), (cycles|cpu-clock) at 99 Hz, 1\.\d s")
+        self.assertRegex(result.stdout, r"lost: 0, complete: \d+ \(100\.0 %\)")
+        self.assertRegex(result.stdout, r"(\d+\.\d) % +100\.0 %  fibonacci +fibonacci\n")
+
+    def test_rust_names(self):
+        if not os.path.exists(program("fibonacci_rs")):
+            self.skipTest("built without rustc")
+        with Target(program("fibonacci_rs"), "60") as pid:
+            result = dwarfprof("-p", pid, "-d", "500ms")
+        first = result.stdout.partition("\n")[0]
+        self.assertIn("<fibonacci_rs::numbers::Fibonacci as fibonacci_rs::numbers::Series>::term", first)
+        self.assertIn("fibonacci_rs::main;", first)
+        self.assertNotRegex(first, r"17h[0-9a-f]{16}E")
+
+    def test_two_processes(self):
+        with busy() as one, Target(program("inefficient"), "60") as two:
+            result = dwarfprof("-p", f"{one},{two}", "-d", "1")
+        self.assertIn("fibonacci;", result.stdout)
+        self.assertIn("inefficient;", result.stdout)
+
+    def test_all_processes(self):
+        with busy():
+            result = dwarfprof("-a", "-d", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("fibonacci;", result.stdout)
+
+    def test_a_target_that_ends_ends_sampling(self):
+        target = subprocess.Popen([program("fibonacci"), "1"], stdout=subprocess.DEVNULL)
+        time.sleep(0.1)
+        start = time.monotonic()
+        result = dwarfprof("-p", str(target.pid), "-d", "30")
+        self.assertLess(time.monotonic() - start, 10)
+        target.wait()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(";main;", result.stdout)
+
+
+class Stream(unittest.TestCase):
+    """--format jsonl, the interface for machines."""
+
+    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "event", "outcome",
+              "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "late", "lost"]
+
+    def samples(self, *args):
+        result = dwarfprof("--format", "jsonl", *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def test_fields(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "500ms")
+        self.assertTrue(samples)
+        for sample in samples:
+            self.assertEqual(list(sample), self.FIELDS)
+            self.assertEqual(sample["pid"], int(pid))
+            self.assertEqual(sample["comm"], "fibonacci")
+            self.assertEqual(sample["outcome"], "complete")
+            self.assertIsNone(sample["user_stack_error"])
+            leaf, *callers = sample["user_stack"]
+            self.assertEqual(leaf["method"], "leaf")
+            for frame in callers:
+                self.assertEqual(list(frame), ["address", "module", "offset", "symbol", "method"])
+                self.assertEqual(frame["method"], "table")
+                self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
+            self.assertEqual(callers[-1]["symbol"], "_start")
+
+    def test_times_ascend(self):
+        with busy() as pid, busy() as other:
+            samples = self.samples("-p", f"{pid},{other}", "-d", "1", "-F", "499")
+        times = [sample["time_ns"] for sample in samples]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(len({sample["pid"] for sample in samples}), 2)
+
+    def test_no_symbols(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "300ms", "--no-symbols")
+        self.assertTrue(all(frame["symbol"] is None and frame["offset"] is not None
+                            for sample in samples for frame in sample["user_stack"]))
+
+    def test_depth_limit_is_reported(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "500ms", "--max-stack", "5")
+        deep = [s for s in samples if s["outcome"] == "depth_limit"]
+        self.assertTrue(deep)
+        self.assertTrue(all(len(s["user_stack"]) == 5 and s["user_stack_error"] for s in deep))
+
+    def test_thread_names(self):
+        code = ("import threading,ctypes,sys\n"
+                "def f():\n"
+                "  ctypes.CDLL(None).prctl(15, b'my worker', 0, 0, 0)\n"
+                "  while True: sum(range(1000))\n"
+                "threading.Thread(target=f, daemon=True).start()\n"
+                "while True: sum(range(1000))\n")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            time.sleep(0.3)
+            samples = self.samples("-p", pid, "-d", "1")
+        names = {(s["comm"], s["thread_name"], s["tid"] == s["pid"]) for s in samples}
+        self.assertIn(("python3", "python3", True), names)
+        self.assertIn(("python3", "my worker", False), names)
+
+    def test_uprobe(self):
+        with Target(program("inefficient"), "60") as pid:
+            samples = self.samples("-p", pid, "-d", "500ms",
+                                   "-e", f"uprobe:{program('inefficient')}:report")
+        self.assertTrue(samples)
+        for sample in samples:
+            self.assertEqual([f["symbol"] for f in sample["user_stack"][:2]], ["report", "main"])
+            self.assertTrue(sample["event"].startswith("uprobe:"))
+            self.assertEqual(sample["outcome"], "complete")
+
+    def test_kernel_stacks(self):
+        with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M") as pid:
+            samples = self.samples("-p", pid, "-d", "1")
+        in_kernel = [s for s in samples if s["kernel_stack"]]
+        self.assertTrue(in_kernel)
+        for sample in in_kernel:
+            self.assertIsNone(sample["kernel_stack_error"])
+            self.assertEqual(sample["outcome"], "complete")
+        self.assertTrue(any("read" in (f["symbol"] or "") for s in in_kernel for f in s["kernel_stack"]))
+
+
+class Command(unittest.TestCase):
+    """dwarfprof -- CMD."""
+
+    def test_its_exit_code_wins(self):
+        for code in (0, 3, 42):
+            result = dwarfprof("-o", "/dev/null", "--format", "folded", "--", "/bin/sh", "-c", f"exit {code}")
+            self.assertEqual(result.returncode, code, result.stderr)
+
+    def test_a_signal_is_128_plus_its_number(self):
+        result = dwarfprof("-o", "/dev/null", "--format", "folded", "--", "/bin/sh", "-c", "kill -9 $$")
+        self.assertEqual(result.returncode, 137)
+
+    def test_what_cannot_be_executed(self):
+        result = dwarfprof("--", "/nonexistent/command")
+        self.assertEqual(result.returncode, 127)
+        self.assertIn("cannot execute /nonexistent/command: No such file or directory", result.stderr)
+
+    def test_samples_are_of_the_command_alone(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("-F", "999", "-o", path, "--", program("fibonacci"), "2")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path) as file:
+                samples = [json.loads(line) for line in file]
+        self.assertGreater(len(samples), 100)
+        self.assertEqual({s["comm"] for s in samples}, {"fibonacci"})
+        self.assertFalse([s for s in samples
+                          if s["outcome"] not in ("complete", "no_user_stack")])
+
+    def test_children_are_followed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.folded")
+            dwarfprof("-o", path, "--", "/bin/sh", "-c", f"{program('fibonacci')} 1; true")
+            with open(path) as file:
+                self.assertIn("fibonacci;", file.read())
+
+    def test_short_lived_children_miss_no_table(self):
+        script = f"for i in 1 2 3 4 5 6 7 8 9 10; do {program('inefficient')} 0; /bin/ls /usr/bin >/dev/null; done"
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            dwarfprof("-F", "4999", "-o", path, "--", "/bin/sh", "-c", script)
+            with open(path) as file:
+                samples = [json.loads(line) for line in file]
+        user = [s for s in samples if s["outcome"] != "no_user_stack"]
+        self.assertGreater(len(user), 50)
+        # Start-up code in .init has no unwind information, and is all there is to excuse.
+        self.assertLessEqual({s["outcome"] for s in user}, {"complete", "no_rule"})
+        complete = [s for s in user if s["outcome"] == "complete"]
+        self.assertGreater(len(complete), 0.96 * len(user))
+        self.assertEqual(samples[-1]["lost"], 0)
+
+    def test_ctrl_c_ends_sampling_and_writes(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.folded")
+            process = subprocess.Popen([DWARFPROF, "-o", path, "--", program("fibonacci"), "3"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            # The command was not interrupted: it is waited for, and its code returned.
+            self.assertEqual(process.wait(20), 0)
+            with open(path) as file:
+                self.assertIn(";main;", file.read())
+
+
+class Interrupt(unittest.TestCase):
+    def start(self, pid, path):
+        process = subprocess.Popen([DWARFPROF, "-p", pid, "-o", path], stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        return process
+
+    def test_ctrl_c_ends_sampling_and_writes(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "out.folded")
+            process = self.start(pid, path)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 0, err)
+            with open(path) as file:
+                self.assertIn(";main;", file.read())
+            self.assertIn("samples in", err)
+
+    def test_sigterm_does_the_same(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "out.folded")
+            process = self.start(pid, path)
+            process.terminate()
+            process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 0)
+            self.assertGreater(os.path.getsize(path), 0)
+
+    def test_kill_leaves_nothing_in_the_kernel(self):
+        self.assertEqual(wait_for_no_objects(), [])
+        with busy() as pid:
+            process = subprocess.Popen([DWARFPROF, "-p", pid, "-o", "/dev/null", "--format", "folded"],
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(1)
+            self.assertTrue(kernel_objects(), "something is loaded while it runs")
+            process.kill()
+            process.wait()
+        self.assertEqual(wait_for_no_objects(), [])
+
+    def test_kill_before_exec_leaves_no_child(self):
+        process = subprocess.Popen([DWARFPROF, "-o", "/dev/null", "--format", "folded", "--", "/bin/sleep", "77"],
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(0.02)
+        process.kill()
+        process.wait()
+        time.sleep(0.5)
+        # If the command had been executed already, it is still there, and ours to end.
+        subprocess.run(["pkill", "-x", "-f", "/bin/sleep 77"])
+        self.assertEqual(subprocess.run(["pgrep", "-f", f"{DWARFPROF} -o /dev/null --format folded -- /bin/sleep"],
+                                        capture_output=True).stdout, b"")
+
+
+class Namespace(unittest.TestCase):
+    def test_numbers_are_those_of_the_own_pid_namespace(self):
+        script = (f"{program('fibonacci')} 60 & "
+                  f"sleep 0.3; {DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill $!; exit $code")
+        result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c", script],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertGreater(len(samples), 20)
+        self.assertTrue(all(s["pid"] < 100 and s["outcome"] == "complete" for s in samples))
+
+
+class Errors(unittest.TestCase):
+    """Every error says what failed, what it needs, and what to type."""
+
+    def test_no_such_process(self):
+        result = dwarfprof("-p", "999999999", "-d", "1")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("there is no process 999999999", result.stderr)
+
+    def test_a_thread_is_not_a_process(self):
+        code = "import threading,time; threading.Thread(target=time.sleep, args=(60,)).start()"
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            time.sleep(0.3)
+            tid = next(t for t in os.listdir(f"/proc/{pid}/task") if t != pid)
+            result = dwarfprof("-p", tid, "-d", "1")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn(f"{tid} is a thread of process {pid}", result.stderr)
+        self.assertIn(f"-p {pid}", result.stderr)
+
+    def test_a_kernel_thread_has_no_stack(self):
+        result = dwarfprof("-p", "2", "-d", "1")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("has no user memory", result.stderr)
+
+    def test_no_samples(self):
+        with Target("/bin/sleep", "60") as pid:
+            result = dwarfprof("-p", pid, "-d", "300ms")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("no samples", result.stderr)
+
+    def test_usage(self):
+        result = dwarfprof()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("give -p PID, -a, or -- CMD", result.stderr)
+        self.assertEqual(result.stdout, "")
+
+    def test_an_unknown_extension_lists_the_known_ones(self):
+        result = dwarfprof("-p", "1", "-o", "x.svg")
+        self.assertEqual(result.returncode, 2)
+        for extension in (".folded", ".jsonl", ".txt"):
+            self.assertIn(extension, result.stderr)
+
+    def test_output_that_cannot_be_written(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "-o", "/nonexistent/x.folded")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("cannot write /nonexistent/x.folded", result.stderr)
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", "/dev/full", "--format", "folded")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("No space left", result.stderr)
+
+    def test_an_unknown_function(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "-e", f"uprobe:{program('fibonacci')}:nonesuch")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("has no function nonesuch", result.stderr)
+
+    def test_too_high_a_rate(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "-F", "1000000")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("kernel.perf_event_max_sample_rate", result.stderr)
+
+    def test_missing_permissions_are_named(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(result.returncode, 3, result.stderr)
+        for word in ("CAP_BPF", "CAP_PERFMON", "sudo", "setcap"):
+            self.assertIn(word, result.stderr)
+
+    def test_help(self):
+        result = dwarfprof("--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stderr, "")
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
+        for option in ("-p", "-a", "-d", "-F", "-o", "-e", "--unwind", "--max-stack", "--format"):
+            self.assertIn(option, result.stdout)
+
+
+if __name__ == "__main__":
+    DWARFPROF, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    outcome = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False).result
+    # What this machine cannot do is installed by ci/setup.
+    sys.exit(0 if outcome.wasSuccessful() and not outcome.skipped else 1)
