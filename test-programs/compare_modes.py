@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compare unwinding by tables with unwinding by frame pointers.
+
+usage: compare_modes.py DWARFPROF PROGRAM-WITH PROGRAM-WITHOUT
+
+The same program, compiled with and without frame pointers, walked in both
+modes at the same function. With frame pointers both must find all of the
+program's own frames, up to main(); without, the tables must still find them
+all, and the frame pointers must not. (Beyond main() is libc, which Debian
+compiles without frame pointers.)
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+from oracle_files import read_oracle, read_samples
+
+# Of the frames that dwarfprof finds, how many come before oracle_check()'s. At
+# a function's first instruction the frame pointer is still its caller's: the
+# caller's own frame, record()'s, is one that frame pointers cannot see there.
+BEFORE = {"dwarf": 2, "fp": 1}
+
+
+def run(dwarfprof, program, mode):
+    """[(frames that libgcc lists, dwarfprof's)], one for each call."""
+    with tempfile.TemporaryDirectory() as directory:
+        oracle = os.path.join(directory, "oracle")
+        samples = os.path.join(directory, "samples.jsonl")
+        subprocess.run(
+            [dwarfprof, "-e", f"uprobe:{program}:oracle_mark", "--unwind", mode,
+             "--max-stack", "2048", "--no-symbols", "-o", samples,
+             "--", program, oracle, "recursion"], check=True, stderr=subprocess.DEVNULL)
+        expected = read_oracle(oracle)
+        found, lost = read_samples(samples, skip=0)
+    assert lost == 0 and expected.keys() == found.keys()
+    return [(theirs, ours)
+            for tid in expected
+            for theirs, (ours, _) in zip(expected[tid], found[tid])]
+
+
+def program_length(theirs):
+    """Frames before the first one of libc: the program's lie together, far from libc's.
+
+    In a signal handler that is the first, because the return trampoline is in libc.
+    """
+    n = 1
+    while n < len(theirs) and abs(theirs[n] - theirs[0]) < 1 << 32:
+        n += 1
+    return n
+
+
+def count(stacks, mode):
+    """(stacks, those whose program frames were all found)"""
+    total = complete = 0
+    for theirs, ours in stacks:
+        n = program_length(theirs)
+        if n < 60:  # not one of the moments that the program chose
+            continue
+        total += 1
+        complete += ours[BEFORE[mode]:][:n] == theirs[:n]
+    return total, complete
+
+
+def main():
+    dwarfprof, with_fp, without_fp = sys.argv[1:]
+    failed = 0
+    for program, fp_finds_all in ((with_fp, True), (without_fp, False)):
+        for mode in ("dwarf", "fp"):
+            total, complete = count(run(dwarfprof, program, mode), mode)
+            print(f"{os.path.basename(program)}, {mode}: {complete} of {total} stacks with all frames")
+            expect = total if mode == "dwarf" or fp_finds_all else 0
+            failed |= total < 30 or complete != expect
+    return int(failed)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    sys.exit(main())
