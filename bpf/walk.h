@@ -391,24 +391,35 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 	return DP_WALKING;
 }
 
+static __always_inline int walk_is_called(const struct walk *w)
+{
+	return w->method == DP_METHOD_TABLE || w->method == DP_METHOD_FRAME_POINTER;
+}
+
+/*
+ * The address to look the frame at pc up at. A caller's is the one behind its
+ * call, which may belong to the next function; so is that behind a system
+ * call's instruction: exit_group()'s and rt_sigreturn()'s are the last ones of
+ * their functions.
+ */
+static __always_inline __u64 walk_lookup_pc(const struct walk *w)
+{
+	if (walk_is_called(w) || (w->method == DP_METHOD_LEAF && w->in_syscall))
+		return w->pc - 1;
+	return w->pc;
+}
+
 /* Add the frame at pc and go on to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
-	int called = w->method == DP_METHOD_TABLE || w->method == DP_METHOD_FRAME_POINTER;
-	/*
-	 * A caller's address is the one behind its call, which may belong to the
-	 * next function; so is that of a system call's instruction: exit_group()'s
-	 * and rt_sigreturn()'s are the last ones of their functions.
-	 */
-	int behind = called || (w->method == DP_METHOD_LEAF && w->in_syscall);
-	const struct dp_rule *rule = walk_rule(w, behind ? w->pc - 1 : w->pc);
+	const struct dp_rule *rule = walk_rule(w, walk_lookup_pc(w));
 	enum dp_outcome why;
 
 	if (!rule)
 		return DP_TABLES_CHANGED;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
 	/* A return address outside all code is no frame. */
-	if (why == DP_NO_MAPPING && called)
+	if (why == DP_NO_MAPPING && walk_is_called(w))
 		return why;
 	if (w->n_frames >= w->max_frames)
 		return DP_DEPTH_LIMIT;

@@ -17,7 +17,7 @@
 
 #define WORLD_STACK 0x200000000000ULL
 #define WORLD_STACK_PAGES 64
-#define WORLD_CODE 0x400000ULL         /* first mapping */
+#define WORLD_CODE 0x400000ULL          /* first mapping */
 #define WORLD_LIBRARY 0x300000000000ULL /* second mapping of the same binary */
 #define WORLD_MARK 0x1122334455667788ULL
 #define WORLD_MARK_BELOW 0x800
