@@ -30,12 +30,14 @@
 
 /*
  * The user stack that a sample which cannot be walked yet takes along: up to
- * 1 MiB, in chunks, so that the kernel needs little room to copy it.
+ * 1 MiB, in chunks, so that the kernel needs little room to copy it; and from
+ * a signal's alternate stack, the last 128 KiB of the normal one too.
  */
 #define DP_USER_PAGE_SIZE 4096
 #define DP_CHUNK_PAGES 4
 #define DP_CHUNK_SIZE (DP_CHUNK_PAGES * DP_USER_PAGE_SIZE)
 #define DP_MAX_CHUNKS 64
+#define DP_NORMAL_STACK_PAGES 32
 
 /* Rows of an image are grouped by pages of its address space. */
 #define DP_PAGE_BITS 12
@@ -274,15 +276,18 @@ struct dp_space {
 };
 
 /*
- * Samplers that can be at work on one CPU at the same time: a timer interrupts
- * a uprobe's program, or a uprobe's program is preempted by another one.
+ * Samples that can be in the making on one CPU at the same time. A program on
+ * a CPU's perf event is never interrupted by another one (bpf_overflow_handler(),
+ * kernel/events/core.c, counts them in bpf_prog_active); one on a uprobe can be
+ * preempted by others.
  */
-#define DP_LEVELS 4
+#define DP_CPU_LEVELS 1
+#define DP_UPROBE_LEVELS 4
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {
 	__u64 full; /* the ring buffer had no room */
-	__u64 busy; /* all DP_LEVELS were in use */
+	__u64 busy; /* all levels were in use */
 };
 
 /* What a sample was taken for. */
@@ -320,8 +325,8 @@ struct dp_sample {
 /*
  * Part of the stack of a sample that met code whose tables were not in the
  * kernel yet: user space finishes the walk. The chunks of a sample follow each
- * other on the ring and in memory; only the last may be smaller than
- * DP_CHUNK_SIZE. The bytes come behind it.
+ * other on the ring, and in memory as long as they have DP_CHUNK_SIZE bytes; a
+ * smaller one ends where the memory does. The bytes come behind it.
  */
 struct dp_chunk {
 	__u32 kind; /* DP_RECORD_CHUNK */

@@ -28,6 +28,8 @@ const volatile bool dp_all_processes;
 const volatile __u32 dp_unwind;     /* enum dp_unwind */
 const volatile __u32 dp_max_frames; /* at most DP_MAX_FRAMES */
 
+const volatile __u32 dp_levels; /* DP_CPU_LEVELS or DP_UPROBE_LEVELS */
+
 /*
  * The PID namespace whose numbers are used, by its file's device and inode; 0:
  * the initial one, which every task is in.
@@ -70,13 +72,16 @@ struct {
 struct scratch {
 	__u64 busy;
 	struct walk walk;
-	/* Part of the stack of a sample that user space has to finish */
+	/* Part of the stack of a sample that user space has to finish, and where to stop */
+	__u64 chunk_limit;
+	__u32 n_region; /* chunks of this stack so far */
+	__u32 zero;
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
 };
 
 /*
- * DP_LEVELS for each CPU. A plain array, because its look-up is inlined on
+ * dp_levels for each CPU. A plain array, because its look-up is inlined on
  * every kernel, which that of a per-CPU array is only since 6.8.
  */
 struct {
@@ -103,8 +108,8 @@ static __always_inline void count_loss(__u32 cpu, bool full)
 
 static __always_inline struct scratch *scratch_claim(__u32 cpu)
 {
-	for (__u32 level = 0; level < DP_LEVELS; level++) {
-		__u32 key = cpu * DP_LEVELS + level;
+	for (__u32 level = 0; level < dp_levels && level < DP_UPROBE_LEVELS; level++) {
+		__u32 key = cpu * dp_levels + level;
 		struct scratch *s = bpf_map_lookup_elem(&dp_scratch, &key);
 
 		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0)
@@ -195,10 +200,10 @@ static __always_inline __u64 wakeup_flags(void *ring)
 	return used > size / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-/* A frame larger than this, not touched yet, hides the stack above it. */
-#define MAX_EMPTY_PAGES 16
+/* Pages at the start of a stack that may be empty: a frame that is not touched yet. */
+#define MAX_EMPTY_PAGES DP_NORMAL_STACK_PAGES
 
-/* Send the next chunk of the stack; 1 if it was the last, because memory or the ring ends. */
+/* Send the next chunk of a stack; 1 if it was the last, because memory or the ring ends. */
 static long send_chunk(__u32 i, void *ctx)
 {
 	struct scratch *s = *(struct scratch **)ctx;
@@ -208,34 +213,63 @@ static long send_chunk(__u32 i, void *ctx)
 	__u32 size = 0;
 
 	for (__u32 page = 0; page < DP_CHUNK_PAGES; page++) {
-		if (bpf_probe_read_user(s->bytes + page * DP_USER_PAGE_SIZE, DP_USER_PAGE_SIZE,
+		if (chunk->start + size >= s->chunk_limit ||
+		    bpf_probe_read_user(s->bytes + page * DP_USER_PAGE_SIZE, DP_USER_PAGE_SIZE,
 					(const void *)(chunk->start + size)) < 0)
 			break;
 		size += DP_USER_PAGE_SIZE;
 	}
-	if (!ring)
+	if (!ring || s->walk.sample.n_chunks == DP_MAX_CHUNKS)
 		return 1;
 	if (size == 0) {
 		/* A page that is just being faulted in holds nothing yet: what matters is above. */
 		chunk->start += DP_USER_PAGE_SIZE;
-		return s->walk.sample.n_chunks > 0 || i >= MAX_EMPTY_PAGES;
+		return s->n_region > 0 || i >= MAX_EMPTY_PAGES;
 	}
 	chunk->size = size;
 	if (bpf_ringbuf_output(ring, chunk, sizeof(*chunk) + size, wakeup_flags(ring)) < 0)
 		return 1;
 	chunk->start += size;
+	s->n_region++;
 	s->walk.sample.n_chunks++;
-	return size < DP_CHUNK_SIZE || s->walk.sample.n_chunks == DP_MAX_CHUNKS;
+	return size < DP_CHUNK_SIZE;
+}
+
+static __noinline int send_region(struct scratch *s, __u64 start, __u64 limit)
+{
+	s->chunk.start = start & ~(__u64)(DP_USER_PAGE_SIZE - 1);
+	s->chunk_limit = limit;
+	s->n_region = 0;
+	bpf_loop(DP_MAX_CHUNKS + MAX_EMPTY_PAGES, send_chunk, &s, 0);
+	return 0;
+}
+
+/* The end of a thread's normal stack: glibc keeps a thread's own data right above it. */
+static __always_inline __u64 normal_stack_end(const struct task_struct *task)
+{
+	__u64 end = task->pid == task->tgid ? task->mm->start_stack : task->thread.fsbase;
+
+	return (end | (DP_USER_PAGE_SIZE - 1)) + 1;
 }
 
 /* Send ahead what user space needs to walk the stack when the tables are there. */
 static __noinline int send_stack(struct scratch *s)
 {
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	__u64 sp = s->chunk.regs.reg[DP_RSP];
+	__u64 end;
+
 	s->chunk.kind = DP_RECORD_CHUNK;
 	s->chunk.tid = s->walk.sample.tid;
 	s->chunk.time_ns = s->walk.sample.time_ns;
-	s->chunk.start = s->chunk.regs.reg[DP_RSP] & ~(__u64)(DP_USER_PAGE_SIZE - 1);
-	bpf_loop(DP_MAX_CHUNKS + MAX_EMPTY_PAGES, send_chunk, &s, 0);
+	if (sp - task->sas_ss_sp >= task->sas_ss_size) {
+		send_region(s, sp, ~0ULL);
+		return 0;
+	}
+	/* A signal handler on its alternate stack: what it interrupted is on the normal one. */
+	send_region(s, sp, task->sas_ss_sp + task->sas_ss_size);
+	end = normal_stack_end(task);
+	send_region(s, end - DP_NORMAL_STACK_PAGES * DP_USER_PAGE_SIZE, end);
 	return 0;
 }
 

@@ -14,6 +14,11 @@
 
 struct mm_struct {
 	unsigned long start_code;
+	unsigned long start_stack;
+} DP_CORE;
+
+struct thread_struct {
+	unsigned long fsbase;
 } DP_CORE;
 
 struct task_struct {
@@ -21,7 +26,9 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
-	int tgid;
+	int pid, tgid;
+	unsigned long sas_ss_sp, sas_ss_size;
+	struct thread_struct thread;
 	unsigned int in_execve : 1;
 	char comm[16];
 } DP_CORE;

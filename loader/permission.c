@@ -27,6 +27,7 @@ static const struct {
 	{ CAP_BPF, "CAP_BPF" },
 	{ CAP_PERFMON, "CAP_PERFMON" },
 	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
 };
 
 static uint64_t effective_set(void)
@@ -46,27 +47,40 @@ bool permission_has(int capability)
 	return effective_set() >> capability & 1;
 }
 
+static const char *capability_name(int number)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
+		if (capabilities[i].number == number)
+			return capabilities[i].name;
+	return "?";
+}
+
+/* Name the capabilities that are needed, and those of them that are missing. */
 static void explain_capabilities(const int *needed, size_t n)
 {
-	char need[128] = "", missing[128] = "";
+	_cleanup_free_ char *text = NULL;
+	size_t size, n_missing = 0;
+	FILE *to = open_memstream(&text, &size);
 
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++) {
-		for (size_t j = 0; j < n; j++) {
-			if (capabilities[i].number != needed[j])
-				continue;
-			if (need[0])
-				strcat(need, ", ");
-			strcat(need, capabilities[i].name);
-			if (permission_has(needed[j]))
-				continue;
-			if (missing[0])
-				strcat(missing, ", ");
-			strcat(missing, capabilities[i].name);
-		}
+	if (!to)
+		return;
+	fputs("need:", to);
+	for (size_t i = 0; i < n; i++)
+		fprintf(to, " %s", capability_name(needed[i]));
+	fputs("; missing:", to);
+	for (size_t i = 0; i < n; i++) {
+		if (permission_has(needed[i]))
+			continue;
+		fprintf(to, " %s", capability_name(needed[i]));
+		n_missing++;
 	}
-	log_detail("need: %s (root has them); missing: %s", need, missing[0] ? missing : "none");
-	log_detail("try:  sudo dwarfprof ..., or once: "
-		   "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep $(command -v dwarfprof)");
+	fputs(n_missing ? "" : " none", to);
+	fclose(to);
+	log_detail("%s", text);
+	log_detail("try:  sudo dwarfprof ...");
+	if (needed[0] != CAP_SYS_ADMIN)
+		log_detail("or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep "
+			   "$(command -v dwarfprof)");
 }
 
 static int read_sysctl(const char *path)
@@ -115,6 +129,16 @@ void permission_explain_perf(const char *what, int err)
 			   read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate"));
 		log_detail("try:  a lower -F");
 	}
+}
+
+void permission_explain_uprobe(int err)
+{
+	/* The kernel's perf uprobe demands this one, whatever else there is. */
+	static const int needed[] = { CAP_SYS_ADMIN };
+
+	log_error("cannot set the uprobe: %s", strerror(-err));
+	if (err == -EACCES || err == -EPERM)
+		explain_capabilities(needed, ARRAY_SIZE(needed));
 }
 
 void permission_explain_process(int pid, int err)

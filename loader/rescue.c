@@ -4,7 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "walk.h"
+
+/* An address this far above a copied stack may still be on it: the usual limit, ulimit -s. */
+#define MAX_STACK_SIZE (8U << 20)
 
 struct rescue {
 	struct port_user port;
@@ -16,53 +20,73 @@ struct rescue {
 
 struct stack_copy *stack_copy_free(struct stack_copy *copy)
 {
-	if (copy)
-		free(copy->bytes);
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < copy->n_parts; i++)
+		free(copy->parts[i].bytes);
+	free(copy->parts);
 	free(copy);
 	return NULL;
 }
 
+/* The part that a chunk continues, or a new one. */
+static struct stack_part *part_of_chunk(struct stack_copy *c, const struct dp_chunk *chunk)
+{
+	struct stack_part *last = c->n_parts ? &c->parts[c->n_parts - 1] : NULL;
+
+	if (last && chunk->start == last->start + last->size)
+		return last;
+	if (array_reserve(c->parts, c->n_parts, c->parts_size) < 0)
+		return NULL;
+	c->parts[c->n_parts] = (struct stack_part){ .start = chunk->start };
+	return &c->parts[c->n_parts++];
+}
+
 int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 {
-	struct stack_copy *c = *copy;
+	struct stack_part *part;
 	uint8_t *bytes;
 
-	if (!c) {
-		c = calloc(1, sizeof(*c));
+	if (!*copy) {
+		struct stack_copy *c = calloc(1, sizeof(*c));
+
 		if (!c)
 			return -ENOMEM;
 		c->regs = chunk->regs;
 		c->in_syscall = chunk->in_syscall;
 		c->tid = chunk->tid;
 		c->time_ns = chunk->time_ns;
-		c->start = chunk->start;
 		*copy = c;
 	}
-	if (chunk->start != c->start + c->size)
-		return -EBADMSG;
-	bytes = realloc(c->bytes, c->size + chunk->size);
+	part = part_of_chunk(*copy, chunk);
+	if (!part)
+		return -ENOMEM;
+	bytes = realloc(part->bytes, part->size + chunk->size);
 	if (!bytes)
 		return -ENOMEM;
-	memcpy(bytes + c->size, chunk + 1, chunk->size);
-	c->bytes = bytes;
-	c->size += chunk->size;
+	memcpy(bytes + part->size, chunk + 1, chunk->size);
+	part->bytes = bytes;
+	part->size += chunk->size;
 	/* The last chunk is smaller where the memory ended. */
-	c->cut = chunk->size == DP_CHUNK_SIZE;
+	part->cut = chunk->size == DP_CHUNK_SIZE;
 	return 0;
 }
 
 static int read_copy(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
 	struct rescue *r = (struct rescue *)port;
-	const struct stack_copy *c = r->copy;
 
-	if (address < c->start || address - c->start > c->size ||
-	    c->size - (address - c->start) < size) {
-		r->beyond_copy = c->cut && address >= c->start;
-		return -EFAULT;
+	for (size_t i = 0; i < r->copy->n_parts; i++) {
+		const struct stack_part *p = &r->copy->parts[i];
+		uint64_t offset = address - p->start;
+
+		if (offset < p->size && p->size - offset >= size) {
+			memcpy(dst, p->bytes + offset, size);
+			return 0;
+		}
+		r->beyond_copy |= p->cut && offset >= p->size && offset < MAX_STACK_SIZE;
 	}
-	memcpy(dst, c->bytes + (address - c->start), size);
-	return 0;
+	return -EFAULT;
 }
 
 int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,

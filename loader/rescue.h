@@ -16,21 +16,27 @@
  */
 struct rescue;
 
-/* Registers and stack of a sample, as far as it could take them along. */
-struct stack_copy {
-	struct dp_regs regs;
-	uint32_t tid; /* whose sample, and when: tells which sample it belongs to */
-	uint64_t time_ns;
+/* Bytes of a stack that lie together. */
+struct stack_part {
 	uint64_t start; /* address of the first byte */
 	size_t size;
-	bool cut; /* there was more stack than was copied */
-	bool in_syscall;
+	bool cut;       /* there was more behind it than was copied */
 	uint8_t *bytes; /* owned */
+};
+
+/* Registers and stacks of a sample, as far as it could take them along. */
+struct stack_copy {
+	struct dp_regs regs;
+	bool in_syscall;
+	uint32_t tid; /* whose sample, and when: tells which sample it belongs to */
+	uint64_t time_ns;
+	struct stack_part *parts;
+	size_t n_parts, parts_size;
 };
 
 struct stack_copy *stack_copy_free(struct stack_copy *copy);
 
-/* Add the next chunk; *copy is made by the first one. 0, -ENOMEM, or -EBADMSG if it does not fit. */
+/* Add the next chunk; *copy is made by the first one. 0 or -ENOMEM. */
 int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk);
 
 int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,

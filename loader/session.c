@@ -114,13 +114,16 @@ static void set_pid_namespace(struct dwarfprof_bpf *bpf)
 static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options,
 			unsigned int n_cpus)
 {
+	unsigned int levels = options->uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS;
+
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf->rodata->dp_levels = levels;
 	set_pid_namespace(bpf);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
-	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * DP_LEVELS);
+	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * levels);
 	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, !options->uprobe);
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, options->uprobe);
 }
@@ -295,7 +298,7 @@ int session_sample_uprobe(struct session *s, const char *path, const char *symbo
 		log_error("%s has no function %s", path, symbol);
 		log_detail("try:  nm -D %s, nm %s", path, path);
 	} else if (err < 0) {
-		permission_explain_perf("the uprobe", err);
+		permission_explain_uprobe(err);
 	}
 	return err;
 }

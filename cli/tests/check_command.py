@@ -148,7 +148,7 @@ class Folded(unittest.TestCase):
         self.assertIn("fibonacci;", result.stdout)
 
     def test_a_target_that_ends_ends_sampling(self):
-        target = subprocess.Popen([program("fibonacci"), "1"], stdout=subprocess.DEVNULL)
+        target = subprocess.Popen([program("fibonacci"), "3"], stdout=subprocess.DEVNULL)
         time.sleep(0.1)
         start = time.monotonic()
         result = dwarfprof("-p", str(target.pid), "-d", "30")
@@ -436,6 +436,26 @@ class Errors(unittest.TestCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         for word in ("CAP_BPF", "CAP_PERFMON", "sudo", "setcap"):
             self.assertIn(word, result.stderr)
+
+    def test_two_capabilities_are_enough_for_own_processes(self):
+        as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon",
+               "--bounding-set=-all,+bpf,+perfmon"]
+        with Target(*as_nobody, program("fibonacci"), "60") as pid:
+            result = subprocess.run([*as_nobody, *two, DWARFPROF, "-p", pid, "-d", "500ms"],
+                                    capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(";main;", result.stdout)
+            self.assertIn("(100.0 %)", result.stderr)
+            uprobe = ["-e", f"uprobe:{program('fibonacci')}:fibonacci"]
+            result = subprocess.run([*as_nobody, *two, DWARFPROF, "-p", pid, "-d", "1", *uprobe],
+                                    capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("need: CAP_SYS_ADMIN; missing: CAP_SYS_ADMIN", result.stderr)
+        result = subprocess.run([*as_nobody, *two, DWARFPROF, "-p", "1", "-d", "1"],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("missing: CAP_SYS_PTRACE", result.stderr)
 
     def test_help(self):
         result = dwarfprof("--help")
