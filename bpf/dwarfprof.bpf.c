@@ -339,9 +339,8 @@ static __always_inline void sample_send(struct walk *w, __u32 cpu)
 	void *ring = bpf_map_lookup_elem(&dp_rings, &cpu);
 	__u32 n = port_opaque((__u32)w->sample.n_user + w->sample.n_kernel);
 
-	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
-		return;
-	if (bpf_ringbuf_output(ring, &w->sample, sizeof(w->sample) + n * sizeof(__u64),
+	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES ||
+	    bpf_ringbuf_output(ring, &w->sample, sizeof(w->sample) + n * sizeof(__u64),
 			       wakeup_flags(ring)) < 0)
 		count_loss(cpu, true);
 }

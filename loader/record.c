@@ -32,10 +32,13 @@
 /* How often the rings are read when nothing else wakes us, in milliseconds. */
 #define DRAIN_EVERY_MS 100
 
-/* Ring buffers: room for seconds of samples. A uprobe may fire much more often than a timer. */
-#define RING_SIZE (1U << 20)
-#define UPROBE_RING_SIZE (8U << 20)
-#define UPROBE_RINGS_TOTAL (128U << 20)
+/*
+ * Ring buffers: room for what arrives while a large table is being made, in
+ * bytes per CPU. Samples that wait for that table take their stacks along.
+ */
+#define MAX_RING_SIZE (8U << 20)
+#define MIN_RING_SIZE (1U << 20)
+#define ALL_RINGS_SIZE (128U << 20)
 
 /* One run. The parts are made in the order in which they stand here, and undone in reverse. */
 struct record {
@@ -95,6 +98,16 @@ static int open_output(struct record *r)
 	return 0;
 }
 
+static size_t ring_size(void)
+{
+	size_t n_cpus = (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	size_t size = MAX_RING_SIZE;
+
+	while (size > MIN_RING_SIZE && size * n_cpus > ALL_RINGS_SIZE)
+		size /= 2;
+	return size;
+}
+
 static int open_session(struct record *r)
 {
 	const struct record_options *o = r->options;
@@ -103,17 +116,10 @@ static int open_session(struct record *r)
 		.unwind = o->unwind,
 		.max_frames = o->max_frames,
 		.uprobe = o->uprobe_path != NULL,
-		.ring_size = RING_SIZE,
+		.ring_size = ring_size(),
 	};
-	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	int err;
 
-	if (options.uprobe) {
-		options.ring_size = UPROBE_RING_SIZE;
-		while (options.ring_size > RING_SIZE &&
-		       options.ring_size * (size_t)n_cpus > UPROBE_RINGS_TOTAL)
-			options.ring_size /= 2;
-	}
 	err = session_open(&r->session, &options);
 	if (err < 0)
 		return err;

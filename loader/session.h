@@ -54,7 +54,7 @@ int session_publish(struct session *session, pid_t pid, uint32_t cell);
 
 /*
  * Have fn called for every record that arrives (struct dp_sample, struct
- * dp_stack), in the order of each CPU; the record is gone afterwards.
+ * dp_chunk), in the order of each CPU; the record is gone afterwards.
  */
 int session_read_rings(struct session *session,
 		       int (*fn)(void *arg, unsigned int cpu, const void *record, size_t size),
