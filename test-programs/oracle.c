@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "oracle.h"
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ static unsigned long log_used;
 static __thread unsigned long words[MAX_FRAMES];
 static __thread int busy;
 static __thread unsigned int count, timer_count;
+static __thread sigjmp_buf unwinder_crashed;
+static unsigned int crash_count;
 static volatile int paused;
 static volatile int chosen = 1;
 static timer_t timer;
@@ -45,6 +48,17 @@ static _Unwind_Reason_Code trace_frame(struct _Unwind_Context *context, void *ar
 }
 
 /*
+ * Compilers' unwind information is wrong in places (docs/ACCURACY.md), and
+ * libgcc follows it wherever it leads.
+ */
+static void on_crash(int signal)
+{
+	if (!busy)
+		abort();
+	siglongjmp(unwinder_crashed, 1);
+}
+
+/*
  * The list's first entry is in this function: the same frame that dwarfprof
  * finds above oracle_mark(), at another call. The comparison starts behind it.
  */
@@ -56,6 +70,11 @@ __attribute__((noinline)) static void record(void)
 	if (busy)
 		return;
 	busy = 1;
+	if (sigsetjmp(unwinder_crashed, 1)) {
+		__atomic_fetch_add(&crash_count, 1, __ATOMIC_RELAXED);
+		busy = 0;
+		return;
+	}
 	_Unwind_Backtrace(trace_frame, &t);
 	at = __atomic_fetch_add(&log_used, t.n + 2, __ATOMIC_RELAXED);
 	if (at + t.n + 2 > LOG_WORDS)
@@ -92,6 +111,11 @@ unsigned int oracle_timer_count(void)
 	return timer_count;
 }
 
+unsigned int oracle_crash_count(void)
+{
+	return crash_count;
+}
+
 static void on_timer(int signal)
 {
 	if (paused || busy)
@@ -108,10 +132,12 @@ void oracle_timer_pause(int pause)
 void oracle_timer_start(long us)
 {
 	struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
+	struct sigaction crash = { .sa_handler = on_crash };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
 	struct itimerspec every = { { 0, us * 1000 }, { 0, us * 1000 } };
 
 	sigaction(SIGPROF, &action, NULL);
+	sigaction(SIGSEGV, &crash, NULL);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
 		abort();
 	timer_settime(timer, 0, &every, NULL);

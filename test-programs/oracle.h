@@ -33,6 +33,9 @@ void oracle_timer_pause(int pause);
 unsigned int oracle_count(void);
 unsigned int oracle_timer_count(void);
 
+/* Moments of all threads that were not recorded, because libgcc's unwinder crashed. */
+unsigned int oracle_crash_count(void);
+
 /* Write all lists to a file: a line for each moment, `TID ADDRESS...`, innermost first. */
 int oracle_write(const char *path);
 

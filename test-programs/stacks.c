@@ -60,6 +60,16 @@ static int is_enough(int round, unsigned int interrupts)
 	return round >= MAX_ROUNDS || (round >= CHOSEN_ROUNDS && interrupts >= ENOUGH_INTERRUPTS);
 }
 
+/* libgcc crashes only where a compiler's unwind information is wrong: rarely. */
+static int is_sound(void)
+{
+	unsigned int crashes = oracle_crash_count();
+
+	if (crashes > 0)
+		fprintf(stderr, "%u moments are left out: libgcc's unwinder crashed\n", crashes);
+	return crashes * 50 <= oracle_count();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -81,5 +91,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %u stacks, %u at random moments\n", scenarios[i].name,
 			oracle_count() - before, oracle_timer_count() - timer_before);
 	}
-	return oracle_write(argv[1]) == 0 ? 0 : 1;
+	return oracle_write(argv[1]) == 0 && is_sound() ? 0 : 1;
 }
