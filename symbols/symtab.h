@@ -19,13 +19,13 @@ struct symtab;
  * symbols is no error.
  */
 int symtab_new(int fd, const void *memory, size_t size, const char *path, struct symtab **ret);
-struct symtab *symtab_free(struct symtab *symtab);
+struct symtab *symtab_free(struct symtab *t);
 
 /*
  * The function that an address of the file lies in: its demangled name, which
  * lives as long as the table, and the distance from its start. NULL if the
  * address is in none.
  */
-const char *symtab_find(struct symtab *symtab, uint64_t address, uint64_t *ret_offset);
+const char *symtab_find(struct symtab *t, uint64_t address, uint64_t *ret_offset);
 
 #endif
