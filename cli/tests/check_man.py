@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The manual page says what the program does: the same options, outcomes and methods.
+
+usage: check_man.py DWARFPROF MANUAL-PAGE ABI-HEADER
+"""
+import re
+import subprocess
+import sys
+import unittest
+
+DWARFPROF, PAGE, HEADER = sys.argv[1:4]
+
+# What argp adds to --help by itself is in the page, too.
+OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True,
+                          env={"LC_ALL": "C.UTF-8", "MANWIDTH": "400", "PATH": "/usr/bin:/bin"})
+
+
+def list_of(text, name):
+    """Word and sentence of each line of an X-macro."""
+    body = re.search(rf"#define {name}\(X\)(.*?[^\\])\n", text, re.S).group(1)
+    items = re.findall(r"X\(\w+, \"(\w+)\",\s*\"([^\"]+)\"\)", body.replace("\\\n", " "))
+    assert len(items) == body.count("X("), name
+    return items
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        rendered = run("man", "--warnings", "-l", PAGE)
+        cls.warnings = rendered.stderr
+        cls.text = re.sub(r"\s+", " ", re.sub(r".\x08", "", rendered.stdout))
+        with open(PAGE, encoding="utf-8") as page:
+            cls.source = page.read()
+        with open(HEADER, encoding="utf-8") as header:
+            cls.header = header.read()
+
+    def test_formats_without_warnings(self):
+        self.assertEqual(self.warnings, "")
+
+    def test_lists_the_options_of_help(self):
+        helped = set()
+        for line in run(DWARFPROF, "--help").stdout.splitlines():
+            if re.match(r" {2,6}-", line):
+                helped.update(OPTION.findall(line[:29].split("  [")[0]))
+        section = re.search(r"^\.SH OPTIONS$(.*?)^\.SH", self.source, re.S | re.M).group(1)
+        described = set()
+        for line in re.findall(r"^\.TP\n\.BR? (.*)$", section, re.M):
+            described.update(OPTION.findall(line.replace("\\-", "-")))
+        self.assertGreater(len(helped), 20)
+        self.assertEqual(described, helped)
+
+    def test_explains_every_outcome(self):
+        outcomes = list_of(self.header, "DP_OUTCOMES")
+        self.assertGreater(len(outcomes), 10)
+        for word, sentence in outcomes:
+            self.assertIn(f"{word} {sentence[0].upper()}{sentence[1:]}.", self.text)
+
+    def test_explains_every_method(self):
+        for word, sentence in list_of(self.header, "DP_METHODS"):
+            self.assertIn(f"{word} {sentence[0].upper()}{sentence[1:]}.", self.text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
