@@ -27,6 +27,17 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def wait_until_it_samples(process):
+    """Of a dwarfprof whose stderr is a pipe: until it says so, and some samples are taken."""
+    said = ""
+    while "sampling" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    time.sleep(0.5)
+    return said
+
+
 class Target:
     """A program that runs while the `with` block does."""
 
@@ -297,19 +308,22 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.folded")
             process = subprocess.Popen([DWARFPROF, "-o", path, "--", program("fibonacci"), "3"],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(1)
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       text=True)
+            wait_until_it_samples(process)
             process.send_signal(signal.SIGINT)
             # The command was not interrupted: it is waited for, and its code returned.
-            self.assertEqual(process.wait(20), 0)
+            process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 0)
             with open(path) as file:
                 self.assertIn(";main;", file.read())
 
 
 class Interrupt(unittest.TestCase):
     def start(self, pid, path):
-        process = subprocess.Popen([DWARFPROF, "-p", pid, "-o", path], stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
+        process = subprocess.Popen([DWARFPROF, "-p", pid, "-o", path], stderr=subprocess.PIPE,
+                                   text=True)
+        wait_until_it_samples(process)
         return process
 
     def test_ctrl_c_ends_sampling_and_writes(self):
@@ -336,11 +350,11 @@ class Interrupt(unittest.TestCase):
         self.assertEqual(wait_for_no_objects(), [])
         with busy() as pid:
             process = subprocess.Popen([DWARFPROF, "-p", pid, "-o", "/dev/null", "--format", "folded"],
-                                       stderr=subprocess.DEVNULL)
-            time.sleep(1)
+                                       stderr=subprocess.PIPE, text=True)
+            wait_until_it_samples(process)
             self.assertTrue(kernel_objects(), "something is loaded while it runs")
             process.kill()
-            process.wait()
+            process.communicate()
         self.assertEqual(wait_for_no_objects(), [])
 
     def test_kill_before_exec_leaves_no_child(self):
