@@ -15,14 +15,16 @@
 
 #define TEXT_TOP 20
 
+/* A row: a function of a binary. Equal names in different binaries are different functions. */
 struct function {
 	UT_hash_handle hh;
 	uint64_t self;
 	uint64_t total;
 	const void *last_stack; /* counted in total for this one already: recursion counts once */
-	const char *module;
 	bool failed;
-	char name[];
+	const char *name; /* in the key */
+	size_t key_size;
+	char key[]; /* path of the binary and name, each with its zero */
 };
 
 struct text {
@@ -36,20 +38,32 @@ static int text_add(struct report *report, const struct sample *sample, const st
 	return profile_add(((struct text *)report)->profile, sample);
 }
 
-static struct function *text_function(struct text *text, const char *name, const char *module)
+static struct function *function_new(const char *path, const char *name)
 {
-	size_t size = strlen(name);
-	struct function *f;
+	size_t path_size = strlen(path) + 1, name_size = strlen(name) + 1;
+	struct function *f = calloc(1, sizeof(*f) + path_size + name_size);
 
-	HASH_FIND(hh, text->functions, name, size, f);
-	if (f)
-		return f;
-	f = calloc(1, sizeof(*f) + size + 1);
 	if (!f)
 		return NULL;
-	memcpy(f->name, name, size);
-	f->module = module;
-	HASH_ADD(hh, text->functions, name, size, f);
+	f->key_size = path_size + name_size;
+	memcpy(f->key, path, path_size);
+	memcpy(f->key + path_size, name, name_size);
+	f->name = f->key + path_size;
+	return f;
+}
+
+static struct function *text_function(struct text *text, const char *path, const char *name)
+{
+	struct function *f = function_new(path, name), *known;
+
+	if (!f)
+		return NULL;
+	HASH_FIND(hh, text->functions, f->key, f->key_size, known);
+	if (known) {
+		free(f);
+		return known;
+	}
+	HASH_ADD_KEYPTR(hh, text->functions, f->key, f->key_size, f);
 	if (f->failed) {
 		free(f);
 		return NULL;
@@ -57,10 +71,10 @@ static struct function *text_function(struct text *text, const char *name, const
 	return f;
 }
 
-static int count_frame(struct text *text, const char *name, const char *module,
+static int count_frame(struct text *text, const char *path, const char *name,
 		       const struct stack *stack, bool leaf)
 {
-	struct function *f = text_function(text, name, module);
+	struct function *f = text_function(text, path, name);
 
 	if (!f)
 		return -ENOMEM;
@@ -92,14 +106,14 @@ static int count_stack(const struct stack *stack, void *arg)
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
-		err = count_frame(text,
+		err = count_frame(text, "[kernel]",
 				  report_kernel_label(&text->report, stack->kernel[i], i, buffer),
-				  "[kernel]", stack, i == 0);
+				  stack, i == 0);
 	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
 		struct frame frame = stack_frame_unpack(&stack->user[i]);
 
-		err = count_frame(text, function_label(text, &frame, buffer),
-				  frame.module ? frame.module->name : "?", stack,
+		err = count_frame(text, frame.module ? frame.module->path : "?",
+				  function_label(text, &frame, buffer), stack,
 				  i == 0 && stack->n_kernel == 0);
 	}
 	return err;
@@ -111,7 +125,26 @@ static int function_compare(struct function *a, struct function *b)
 		return a->self > b->self ? -1 : 1;
 	if (a->total != b->total)
 		return a->total > b->total ? -1 : 1;
-	return strcmp(a->name, b->name);
+	return strcmp(a->name, b->name) ? strcmp(a->name, b->name) : strcmp(a->key, b->key);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The last part of the binary's path; the whole where a row would look like another one. */
+static const char *function_binary(const struct text *text, const struct function *f)
+{
+	const char *base = base_name(f->key);
+
+	for (const struct function *other = text->functions; other; other = other->hh.next)
+		if (other != f && strcmp(other->name, f->name) == 0 &&
+		    strcmp(base_name(other->key), base) == 0)
+			return f->key;
+	return base;
 }
 
 static void print_outcomes(const struct totals *totals, FILE *to)
@@ -146,7 +179,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 	fprintf(to, "\n%8s %8s  %-50s %s\n", "self", "total", "function", "binary");
 	for (const struct function *f = text->functions; f && n < TEXT_TOP; f = f->hh.next, n++)
 		fprintf(to, "%6.1f %% %6.1f %%  %-50s %s\n", 100.0 * (double)f->self / all,
-			100.0 * (double)f->total / all, f->name, f->module);
+			100.0 * (double)f->total / all, f->name, function_binary(text, f));
 	if (HASH_COUNT(text->functions) > TEXT_TOP)
 		fprintf(to, "... and %u more functions\n", HASH_COUNT(text->functions) - TEXT_TOP);
 	return 0;

@@ -186,6 +186,31 @@ Test(report, tells_a_person_what_matters)
 	free(text);
 }
 
+/* Binaries without symbols, whose only function is therefore called like themselves. */
+Test(report, keeps_functions_of_different_binaries_apart)
+{
+	static struct module modules[] = {
+		{ .name = "lib.so", .path = (char *)"/a/lib.so", .fd = -1, .symtab_tried = true },
+		{ .name = "lib.so", .path = (char *)"/b/lib.so", .fd = -1, .symtab_tried = true },
+	};
+	const struct frame other[] = {
+		{ 0x9010, 0x10, &modules[0], DP_METHOD_LEAF },
+		{ 0xa010, 0x10, &modules[1], DP_METHOD_TABLE },
+		{ 0x5120, 0x1120, &program, DP_METHOD_TABLE },
+	};
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	sample.user = other;
+	begin("text");
+	add(sample);
+	finish();
+	cr_assert(strstr(text, " 100.0 %  100.0 %  [lib.so] "), "%s", text);
+	cr_assert(strstr(text, " /a/lib.so\n") && strstr(text, " /b/lib.so\n"), "%s", text);
+	cr_assert(strstr(text, "   0.0 %  100.0 %  [prog] "), "%s", text);
+	cr_assert(strstr(text, " prog\n"), "%s", text);
+	free(text);
+}
+
 /* Every outcome and method has a word of its own, fit for scripts, and a sentence. */
 Test(outcome, has_words_and_sentences)
 {
