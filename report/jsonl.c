@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "kallsyms.h"
 #include "outcome.h"
 #include "report.h"
@@ -14,26 +16,19 @@ struct jsonl {
 	struct report report;
 };
 
-/*
- * A string of the target's, which may be any bytes: what is not UTF-8 becomes
- * question marks, byte by byte, so that the line stays valid.
- */
+/* A string of the target's, which may be any bytes; json_string() refuses what is not UTF-8. */
 static json_t *json_text(const char *text)
 {
 	json_t *json = json_string(text);
-	char *copy;
+	_cleanup_free_ char *copy = NULL;
 
 	if (json)
 		return json;
 	copy = strdup(text);
 	if (!copy)
 		return NULL;
-	for (char *c = copy; *c; c++)
-		if ((unsigned char)*c >= 0x80)
-			*c = '?';
-	json = json_string(copy);
-	free(copy);
-	return json;
+	text_make_utf8(copy);
+	return json_string(copy);
 }
 
 static json_t *json_hex(uint64_t value)

@@ -156,6 +156,35 @@ Test(report, streams_samples_as_json)
 	free(text);
 }
 
+static void expect_comm(const char *comm, const char *expected)
+{
+	struct sample sample = sample_of(DP_COMPLETE);
+	json_t *json;
+
+	strcpy(sample.comm, comm);
+	begin("jsonl");
+	add(sample);
+	finish();
+	json = json_loads(text, 0, NULL);
+	cr_assert(json, "%s", text);
+	cr_assert_str_eq(string_at(json, "comm"), expected);
+	json_decref(json);
+	free(text);
+}
+
+/* The kernel cuts names at 15 bytes, also inside a character; what is one stays. */
+Test(report, replaces_only_bytes_that_are_not_utf8)
+{
+	expect_comm("grüße", "grüße");
+	expect_comm("größenvergle\xc3", "größenvergle?");
+	expect_comm("größe\xe2\x82", "größe??");
+	expect_comm("\x80ä\xff€", "?ä?€");
+	/* Longer than need be, a surrogate, behind the last character */
+	expect_comm("\xc0\xaf\xe0\x80\xaf", "?????");
+	expect_comm("\xed\xa0\x80 \xf0\x9f\x98\x80", "??? \xf0\x9f\x98\x80");
+	expect_comm("\xf4\x90\x80\x80\xf8", "?????");
+}
+
 Test(report, streams_complete_samples_without_errors)
 {
 	json_t *json;
