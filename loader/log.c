@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
+
 static enum log_level log_threshold = LOG_INFO;
 static bool progress_shown;
 
@@ -27,6 +30,20 @@ void log_progress_clear(void)
 	progress_shown = false;
 }
 
+/* What is said may hold names that others chose: no byte of them is for the terminal to obey. */
+static void put_line(const char *format, va_list args)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return;
+	}
+	text_make_plain(text);
+	fputs(text, stderr);
+	fputc('\n', stderr);
+}
+
 void log_message(enum log_level level, const char *format, ...)
 {
 	va_list args;
@@ -38,9 +55,8 @@ void log_message(enum log_level level, const char *format, ...)
 	if (level == LOG_WARNING)
 		fputs("warning: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	put_line(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 }
 
 void log_detail(const char *format, ...)
@@ -49,9 +65,8 @@ void log_detail(const char *format, ...)
 
 	fputs("  ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	put_line(format, args);
 	va_end(args);
-	fputc('\n', stderr);
 }
 
 void log_progress(const char *format, ...)

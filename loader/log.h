@@ -6,7 +6,8 @@
 
 /*
  * What the program says to a person, on stderr. Every line starts with the
- * program's name, but for the lines of detail under an error.
+ * program's name, but for the lines of detail under an error. A message is one
+ * line: control characters in it, and bytes that are not UTF-8, become `?`.
  */
 enum log_level {
 	LOG_ERROR,

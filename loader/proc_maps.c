@@ -27,6 +27,30 @@ void proc_maps_close(struct proc_maps *maps)
 	*maps = (struct proc_maps){ 0 };
 }
 
+/*
+ * The kernel writes a newline of a path as `\012`, and nothing else in another
+ * way (seq_path() in show_map_vma()): not even a backslash.
+ */
+static void decode_newlines(char *path)
+{
+	static const char code[] = "\\012";
+	size_t size = strlen(code);
+
+	for (char *at = strstr(path, code); at; at = strstr(at + 1, code)) {
+		*at = '\n';
+		memmove(at + 1, at + size, strlen(at + size) + 1);
+	}
+}
+
+void proc_maps_strip_deleted(char *path)
+{
+	static const char mark[] = " (deleted)";
+	size_t size = strlen(path);
+
+	if (path[0] == '/' && size > strlen(mark) && strcmp(path + size - strlen(mark), mark) == 0)
+		path[size - strlen(mark)] = '\0';
+}
+
 int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 {
 	struct proc_map map;
@@ -44,6 +68,8 @@ int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 		   &map.start, &map.end, permissions, &map.offset, &map.inode, &name_at) != 5)
 		return -EBADMSG;
 	map.executable = permissions[2] == 'x';
+	decode_newlines(maps->line + name_at);
+	proc_maps_strip_deleted(maps->line + name_at);
 	map.name = maps->line + name_at;
 	*ret = map;
 	return 1;

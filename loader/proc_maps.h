@@ -13,7 +13,11 @@ struct proc_map {
 	uint64_t offset;
 	uint64_t inode;
 	bool executable;
-	const char *name; /* path, "[vdso]" and the like, or ""; valid until the next call */
+	/*
+	 * Path, also of a file that has been deleted, "[vdso]" and the like, or
+	 * ""; valid until the next call.
+	 */
+	const char *name;
 };
 
 struct proc_maps {
@@ -31,5 +35,12 @@ void proc_maps_close(struct proc_maps *maps);
 
 /* Read the next line: 1, 0 at the end, or a negative errno. */
 int proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
+
+/*
+ * The kernel ends the path of a deleted file with " (deleted)" (d_path()): take
+ * that off. A file that is really called so loses the end of its name; it is
+ * opened through /proc/PID/map_files all the same.
+ */
+void proc_maps_strip_deleted(char *path);
 
 #endif

@@ -14,6 +14,7 @@
 #include "event.h"
 #include "log.h"
 #include "permission.h"
+#include "proc_maps.h"
 
 /* Data pages per CPU: room for a thousand records, and within kernel.perf_event_mlock_kb. */
 #define SIDEBAND_PAGES 32
@@ -191,7 +192,7 @@ static int record_compare(const void *a, const void *b)
 
 static int apply_mmap(const struct record *r, struct process_table *table)
 {
-	const struct mmap2_body *body = (const void *)r->header;
+	struct mmap2_body *body = (void *)r->header;
 	struct mmap_record m = {
 		.pid = (pid_t)body->pid,
 		.time = r->time,
@@ -205,6 +206,7 @@ static int apply_mmap(const struct record *r, struct process_table *table)
 	/* A kernel module's text is reported too, as a mapping of process -1. */
 	if (m.pid <= 0)
 		return 0;
+	proc_maps_strip_deleted(body->name);
 	return process_table_on_mmap(table, &m);
 }
 

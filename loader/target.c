@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "log.h"
 #include "permission.h"
 
@@ -116,10 +117,14 @@ void target_describe(const pid_t *pids, size_t n_pids, char **command, char *buf
 		snprintf(path, sizeof(path), "/proc/%d/comm", pids[0]);
 		file = fopen(path, "re");
 		if (file) {
-			if (fgets(comm, sizeof(comm), file))
-				comm[strcspn(comm, "\n")] = '\0';
+			size_t n = fread(comm, 1, sizeof(comm), file);
+
+			/* The last newline is not the name's; others may be. */
+			if (n > 0)
+				comm[n - 1] = '\0';
 			fclose(file);
 		}
 		snprintf(buffer, size, "%s (PID %d)", comm, pids[0]);
 	}
+	text_make_plain(buffer);
 }

@@ -17,7 +17,10 @@ int target_add_pids(struct process_table *table, const pid_t *pids, size_t n_pid
 /* All processes that run. Those that may not be looked into are left out, with a warning. */
 int target_add_all(struct process_table *table);
 
-/* "python3 (PID 4711)", "3 processes", "all processes" or the command, into buffer. */
+/*
+ * "python3 (PID 4711)", "3 processes", "all processes" or the command, into
+ * buffer; fit for a terminal, whatever the process calls itself.
+ */
 void target_describe(const pid_t *pids, size_t n_pids, char **command, char *buffer, size_t size);
 
 #endif

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "outcome.h"
 #include "profile.h"
 #include "report.h"
@@ -37,11 +38,11 @@ static int folded_add(struct report *report, const struct sample *sample,
 	return profile_add(((struct folded *)report)->profile, sample);
 }
 
-/* A frame's name inside a line: `;` separates frames, and a line is a line. */
+/* A frame's name inside a line, where `;` separates frames. */
 static void put_name(const char *name, FILE *to)
 {
 	for (; *name; name++)
-		fputc(*name == ';' ? ':' : (unsigned char)*name < ' ' ? '?' : *name, to);
+		fputc(*name == ';' ? ':' : *name, to);
 }
 
 /* The first frame is the command, without the spaces that end a line's stack. */
@@ -105,6 +106,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	put_stack(folded, stack, to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
+	text_make_plain(text); /* a line is a line, and may go to a terminal */
 	return count_line(folded, text, size, stack->count);
 }
 

@@ -9,6 +9,8 @@
 #define uthash_nonfatal_oom(entry) ((entry)->failed = true)
 #include <uthash.h>
 
+#include "base/cleanup.h"
+#include "base/text.h"
 #include "outcome.h"
 #include "profile.h"
 #include "report.h"
@@ -24,7 +26,7 @@ struct function {
 	bool failed;
 	const char *name; /* in the key */
 	size_t key_size;
-	char key[]; /* path of the binary and name, each with its zero */
+	char key[]; /* path of the binary and name, each with its zero; fit for a terminal */
 };
 
 struct text {
@@ -48,6 +50,8 @@ static struct function *function_new(const char *path, const char *name)
 	f->key_size = path_size + name_size;
 	memcpy(f->key, path, path_size);
 	memcpy(f->key + path_size, name, name_size);
+	text_make_plain(f->key);
+	text_make_plain(f->key + path_size);
 	f->name = f->key + path_size;
 	return f;
 }
@@ -147,6 +151,30 @@ static const char *function_binary(const struct text *text, const struct functio
 	return base;
 }
 
+static int print_plain(const char *text, FILE *to)
+{
+	_cleanup_free_ char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	text_make_plain(copy);
+	fputs(copy, to);
+	return 0;
+}
+
+static int print_head(const struct report_context *context, const struct totals *totals, FILE *to)
+{
+	int err = print_plain(context->target, to);
+
+	fputs(", ", to);
+	if (err == 0)
+		err = print_plain(context->event, to);
+	if (context->hz)
+		fprintf(to, " at %u Hz", context->hz);
+	fprintf(to, ", %.1f s\n", (double)totals->duration_ns / 1e9);
+	return err;
+}
+
 static void print_outcomes(const struct totals *totals, FILE *to)
 {
 	fprintf(to, "Samples: %" PRIu64 ", lost: %" PRIu64 ", complete: %" PRIu64 " (%.1f %%)\n",
@@ -171,10 +199,9 @@ static int text_finish(struct report *report, const struct totals *totals)
 		return err;
 	HASH_SORT(text->functions, function_compare);
 
-	fprintf(to, "%s, %s", report->context.target, report->context.event);
-	if (report->context.hz)
-		fprintf(to, " at %u Hz", report->context.hz);
-	fprintf(to, ", %.1f s\n", (double)totals->duration_ns / 1e9);
+	err = print_head(&report->context, totals, to);
+	if (err < 0)
+		return err;
 	print_outcomes(totals, to);
 	fprintf(to, "\n%8s %8s  %-50s %s\n", "self", "total", "function", "binary");
 	for (const struct function *f = text->functions; f && n < TEXT_TOP; f = f->hh.next, n++)

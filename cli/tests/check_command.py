@@ -7,6 +7,7 @@ usage: check_command.py DWARFPROF PROGRAM-DIR
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -251,6 +252,29 @@ class Stream(unittest.TestCase):
             self.assertIsNone(sample["kernel_stack_error"])
             self.assertEqual(sample["outcome"], "complete")
         self.assertTrue(any("read" in (f["symbol"] or "") for s in in_kernel for f in s["kernel_stack"]))
+
+
+class Names(unittest.TestCase):
+    """A target may call itself anything, and its file may be gone."""
+
+    def test_a_hostile_name(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "e\x1b[2J\n\\101 f")
+            shutil.copy(program("fibonacci"), path)
+            with Target(path, "60") as pid:
+                os.unlink(path)
+                text = dwarfprof("-v", "-p", pid, "-d", "500ms", "--format", "text")
+                folded = dwarfprof("-p", pid, "-d", "500ms", "--no-symbols")
+                stream = dwarfprof("-p", pid, "-d", "500ms", "--format", "jsonl")
+        for result in (text, folded, stream):
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertFalse([c for c in result.stdout + result.stderr if c < " " and c not in "\n\t"])
+        self.assertIn("sampling e?[2J?\\101 f (PID ", text.stderr)
+        self.assertIn(" e?[2J?\\101 f\n", text.stdout)
+        self.assertIn(";[e?[2J?\\101 f+0x", folded.stdout)
+        leaf = json.loads(stream.stdout.splitlines()[0])["user_stack"][0]
+        self.assertEqual(leaf["module"], path)
+        self.assertEqual(leaf["symbol"], "fibonacci")
 
 
 class Command(unittest.TestCase):

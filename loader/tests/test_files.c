@@ -36,7 +36,7 @@ Test(proc_maps, reads_every_kind_of_line)
 	cr_assert(proc_maps_next(&maps, &map) == 1);
 	cr_assert(map.start == 0x55c3f7a00000 && map.end == 0x55c3f7a21000 && map.offset == 0x2000);
 	cr_assert(map.executable && map.inode == 1837);
-	cr_assert_str_eq(map.name, "/usr/bin/with space (deleted)");
+	cr_assert_str_eq(map.name, "/usr/bin/with space");
 	cr_assert(proc_maps_next(&maps, &map) == 1);
 	cr_assert(!map.executable && map.inode == 0);
 	cr_assert_str_eq(map.name, "");
@@ -46,6 +46,55 @@ Test(proc_maps, reads_every_kind_of_line)
 	cr_assert(map.start == 0xffffffffff600000);
 	cr_assert(proc_maps_next(&maps, &map) == 0);
 	proc_maps_close(&maps);
+}
+
+static void expect_map_name(const char *written, const char *name)
+{
+	char line[256];
+	struct proc_maps maps;
+	struct proc_map map;
+
+	snprintf(line, sizeof(line), "1000-2000 r-xp 00000000 fe:01 18 %s\n", written);
+	maps = maps_of(line);
+	cr_assert(proc_maps_next(&maps, &map) == 1);
+	cr_assert_str_eq(map.name, name);
+	proc_maps_close(&maps);
+}
+
+Test(proc_maps, gives_the_path_of_the_file)
+{
+	expect_map_name("/tmp/two\\012lines", "/tmp/two\nlines");
+	expect_map_name("/tmp/\\012", "/tmp/\n");
+	/* Only a newline is written in another way. */
+	expect_map_name("/tmp/back\\slash\\\\\\101\\01", "/tmp/back\\slash\\\\\\101\\01");
+	expect_map_name("/tmp/gone (deleted)", "/tmp/gone");
+	expect_map_name("/tmp/gone (deleted) (deleted)", "/tmp/gone (deleted)");
+	expect_map_name("(deleted)", "(deleted)");
+}
+
+/* The same, of a file that the kernel has mapped. */
+Test(proc_maps, undoes_what_the_kernel_does_to_a_path)
+{
+	char directory[] = "/tmp/dwarfprof-test-XXXXXX";
+	char path[128];
+	struct proc_maps maps;
+	struct proc_map map;
+	bool found = false;
+	int fd;
+
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/a\n b\\n\\101\t\x1b[31m\xff", directory);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	cr_assert(fd >= 0 && ftruncate(fd, 4096) == 0);
+	cr_assert(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	unlink(path);
+	rmdir(directory);
+	cr_assert(proc_maps_open(&maps, getpid()) == 0);
+	while (proc_maps_next(&maps, &map) > 0)
+		found |= strcmp(map.name, path) == 0;
+	cr_assert(found);
+	proc_maps_close(&maps);
+	close(fd);
 }
 
 Test(proc_maps, refuses_other_text)

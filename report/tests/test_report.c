@@ -240,6 +240,35 @@ Test(report, keeps_functions_of_different_binaries_apart)
 	free(text);
 }
 
+/* What a target calls itself and its files is not for the terminal to obey. */
+Test(report, shows_control_characters_to_nobody)
+{
+	static struct module evil = { .name = "e\x1b[2J\xc2\x9b\n\x7fä\xff",
+				      .path = (char *)"/e\x1b[2J\xc2\x9b\n\x7fä\xff",
+				      .fd = -1,
+				      .symtab_tried = true };
+	static const struct frame frame = { 0x10, 0x10, &evil, DP_METHOD_LEAF };
+	struct report_context context = { .target = "\x1b]0;x\a", .event = "uprobe:\r:x" };
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	sample.user = &frame;
+	sample.n_user = 1;
+	strcpy(sample.comm, "\x1b[2J");
+	begin("text");
+	report->context = context;
+	add(sample);
+	finish();
+	cr_assert(strstr(text, "[e?[2J????ä?] "), "%s", text);
+	cr_assert(strstr(text, " e?[2J????ä?\n"), "%s", text);
+	cr_assert(strstr(text, "?]0;x?, uprobe:?:x"), "%s", text);
+	free(text);
+	begin("folded");
+	add(sample);
+	finish();
+	cr_assert_str_eq(text, "_[2J;[e?[2J????ä?+0x10] 1\n");
+	free(text);
+}
+
 /* Every outcome and method has a word of its own, fit for scripts, and a sentence. */
 Test(outcome, has_words_and_sentences)
 {
