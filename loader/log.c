@@ -3,10 +3,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+
+/* Of a text that is not ours. */
+#define MAX_LINE 1000
 
 static enum log_level log_threshold = LOG_INFO;
 static bool progress_shown;
@@ -57,6 +61,17 @@ void log_message(enum log_level level, const char *format, ...)
 	va_start(args, format);
 	put_line(format, args);
 	va_end(args);
+}
+
+void log_lines(enum log_level level, const char *text)
+{
+	while (*text) {
+		size_t size = strcspn(text, "\n");
+
+		log_message(level, "%.*s", size < MAX_LINE ? (int)size : MAX_LINE, text);
+		text += size;
+		text += *text == '\n';
+	}
 }
 
 void log_detail(const char *format, ...)

@@ -26,6 +26,9 @@ void log_message(enum log_level level, const char *format, ...)
 /* A line under the error before it: what is needed, what to type. */
 void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Say a text of many lines, of which very long ones are cut: what libraries and the kernel say. */
+void log_lines(enum log_level level, const char *text);
+
 #define log_error(...) log_message(LOG_ERROR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
 #define log_info(...) log_message(LOG_INFO, __VA_ARGS__)

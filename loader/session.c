@@ -21,13 +21,15 @@
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[1024];
+	_cleanup_free_ char *text = NULL;
 
 	if (!log_enabled(LOG_DEBUG) || level == LIBBPF_DEBUG)
 		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	log_debug("%s", text);
+	/* The verifier's log is one message of thousands of lines. */
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	else
+		log_lines(LOG_DEBUG, text);
 	return 0;
 }
 
