@@ -2,11 +2,15 @@
 #include "permission.h"
 
 #include <bpf/libbpf.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -131,14 +135,68 @@ void permission_explain_perf(const char *what, int err)
 	}
 }
 
-void permission_explain_uprobe(int err)
+/* Open a file in the first directory, of a list separated by colons, that has it; else -1. */
+static int open_from_list(const char *list, const char *name)
+{
+	int fd = -1;
+
+	while (fd < 0 && list && *list) {
+		size_t n = strcspn(list, ":");
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, list, name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		list += n + (list[n] == ':');
+	}
+	return fd;
+}
+
+/* Where libbpf looks for the file of a uprobe: resolve_full_path() in its libbpf.c. */
+static int open_uprobe_file(const char *path)
+{
+	bool library = strstr(path, ".so");
+	int fd;
+
+	if (strchr(path, '/'))
+		return open(path, O_RDONLY | O_CLOEXEC);
+	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), path);
+	if (fd >= 0)
+		return fd;
+	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/x86_64-linux-gnu" :
+					"/usr/bin:/usr/sbin",
+			      path);
+}
+
+static void explain_uprobe_file(const char *path, int err)
+{
+	log_error("cannot read %s: %s", path, strerror(err));
+	if (!strchr(path, '/'))
+		log_detail("try:  its whole path; only the usual directories are searched");
+}
+
+void permission_explain_uprobe(const char *path, const char *symbol, int err)
 {
 	/* The kernel's perf uprobe demands this one, whatever else there is. */
 	static const int needed[] = { CAP_SYS_ADMIN };
+	_cleanup_close_ int fd = open_uprobe_file(path);
+	char text[128] = "";
 
-	log_error("cannot set the uprobe: %s", strerror(-err));
-	if (err == -EACCES || err == -EPERM)
-		explain_capabilities(needed, ARRAY_SIZE(needed));
+	if (fd < 0) {
+		explain_uprobe_file(path, errno);
+	} else if (read(fd, text, SELFMAG) != SELFMAG || memcmp(text, ELFMAG, SELFMAG) != 0) {
+		log_error("%s is no ELF file", path);
+	} else if (err == -ENOENT) {
+		log_error("%s has no function %s", path, symbol);
+		log_detail("try:  nm -D %s, nm %s", path, path);
+	} else if (err == -LIBBPF_ERRNO__FORMAT) {
+		/* elf_find_func_offset(), libbpf's elf.c */
+		log_error("%s has more than one function %s", path, symbol);
+	} else {
+		libbpf_strerror(err, text, sizeof(text)); /* knows libbpf's own numbers, too */
+		log_error("cannot set the uprobe: %s", text);
+		if (err == -EACCES || err == -EPERM)
+			explain_capabilities(needed, ARRAY_SIZE(needed));
+	}
 }
 
 void permission_explain_process(int pid, int err)

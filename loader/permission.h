@@ -15,9 +15,9 @@ bool permission_has(int capability);
 /* The BPF programs could not be loaded: say what the kernel or the user lacks. */
 void permission_explain_bpf(int err);
 
-/* A perf event, or a uprobe, could not be opened: say what is lacking. */
+/* A perf event, or a uprobe (libbpf's errors), could not be opened: say what is lacking. */
 void permission_explain_perf(const char *what, int err);
-void permission_explain_uprobe(int err);
+void permission_explain_uprobe(const char *path, const char *symbol, int err);
 
 /* A process could not be looked into. */
 void permission_explain_process(int pid, int err);

@@ -296,12 +296,8 @@ int session_sample_uprobe(struct session *s, const char *path, const char *symbo
 	int err = link_add(s, bpf_program__attach_uprobe_opts(s->bpf->progs.dp_sample_uprobe, -1,
 							      path, 0, &opts));
 
-	if (err == -ENOENT) {
-		log_error("%s has no function %s", path, symbol);
-		log_detail("try:  nm -D %s, nm %s", path, path);
-	} else if (err < 0) {
-		permission_explain_uprobe(err);
-	}
+	if (err < 0)
+		permission_explain_uprobe(path, symbol, err);
 	return err;
 }
 

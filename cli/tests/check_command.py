@@ -462,6 +462,16 @@ class Errors(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("has no function nonesuch", result.stderr)
 
+    def test_a_uprobe_in_what_is_no_binary(self):
+        with busy() as pid:
+            for file, error in (("nosuch.so", "cannot read nosuch.so: No such file"),
+                                ("/nosuch/file", "cannot read /nosuch/file: No such file"),
+                                ("/etc/passwd", "/etc/passwd is no ELF file"),
+                                ("libc.so.6", "libc.so.6 has no function malloc_")):
+                result = dwarfprof("-p", pid, "-d", "1", "-e", f"uprobe:{file}:malloc_")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(error, result.stderr)
+
     def test_too_high_a_rate(self):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1", "-F", "1000000")
