@@ -9,7 +9,8 @@
 
 #include "base/cleanup.h"
 
-static _Noreturn void child_run(char **argv, const sigset_t *mask, int go, int failed)
+static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct sigaction *on_child,
+				int go, int failed)
 {
 	char byte;
 	int err;
@@ -17,6 +18,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, int go, int f
 	/* End of file: the profiler is gone. */
 	if (read(go, &byte, 1) != 1)
 		_exit(126);
+	sigaction(SIGCHLD, on_child, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	err = errno;
@@ -27,6 +29,9 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, int go, int f
 
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
 {
+	/* Where SIGCHLD is ignored, as may be inherited, children cannot be waited for (wait(2)). */
+	const struct sigaction wait_for_child = { .sa_handler = SIG_DFL };
+	struct sigaction inherited;
 	int go[2], failed[2];
 	pid_t pid;
 
@@ -40,11 +45,12 @@ int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
 		close(go[1]);
 		return err;
 	}
+	sigaction(SIGCHLD, &wait_for_child, &inherited);
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
 		close(failed[0]);
-		child_run(argv, mask, go[0], failed[1]);
+		child_run(argv, mask, &inherited, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

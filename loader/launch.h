@@ -16,13 +16,19 @@ struct launch {
 	int failed; /* the child writes errno here if it cannot */
 };
 
-/* Fork; the child will have the signal mask given. 0 or a negative errno. */
+/*
+ * Fork; the child will have the signal mask given. In this process SIGCHLD gets
+ * its default action, in the child it keeps the one it had. 0 or a negative errno.
+ */
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret);
 
 /* Let the child execute. 0, or the negative errno of its exec. */
 int launch_go(struct launch *launch);
 
-/* Wait for the child to end: its exit code, or 128 plus the signal that ended it. */
+/*
+ * Wait for the child to end: its exit code, or 128 plus the signal that ended
+ * it; or a negative errno.
+ */
 int launch_wait(struct launch *launch);
 
 /* End the child if it has not executed yet, and close what is open. */

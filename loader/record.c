@@ -457,7 +457,7 @@ int record_run(const struct record_options *options)
 		int own = launch_wait(&r.launch);
 
 		if (err == 0 || err == -ENOEXEC)
-			code = own;
+			code = own < 0 ? EXIT_CODE_FAILED : own;
 	}
 	launch_done(&r.launch);
 	return code;

@@ -289,6 +289,17 @@ class Command(unittest.TestCase):
         result = dwarfprof("-o", "/dev/null", "--format", "folded", "--", "/bin/sh", "-c", "kill -9 $$")
         self.assertEqual(result.returncode, 137)
 
+    def test_children_that_nobody_waits_for(self):
+        """With SIGCHLD ignored, as some shells and daemons leave it to their children."""
+        def ignore():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        quiet = ["-o", "/dev/null", "--format", "folded", "--"]
+        result = dwarfprof(*quiet, "/bin/sh", "-c", "exit 7", preexec_fn=ignore)
+        self.assertEqual(result.returncode, 7, result.stderr)
+        # The command itself gets what was inherited.
+        result = dwarfprof(*quiet, "/bin/grep", "SigIgn", "/proc/self/status", preexec_fn=ignore)
+        self.assertTrue(int(result.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1)
+
     def test_what_cannot_be_executed(self):
         result = dwarfprof("--", "/nonexistent/command")
         self.assertEqual(result.returncode, 127)
