@@ -257,7 +257,7 @@ static void show_progress(const struct record *r)
 {
 	const struct totals *t = &r->drain.totals;
 
-	log_progress("%.0f s, %" PRIu64 " samples, %.1f %% complete, %" PRIu64
+	log_progress("%.0f s, %" PRIu64 " samples, %.1f %% of user stacks complete, %" PRIu64
 		     " lost (Ctrl-C to end)",
 		     (double)(clock_now_ns() - r->started) / 1e9, t->samples, totals_complete(t),
 		     t->lost);
@@ -316,9 +316,10 @@ static void print_totals(const struct record *r)
 {
 	const struct totals *t = &r->drain.totals;
 
-	log_info("%" PRIu64 " samples in %.1f s, %" PRIu64 " lost, %" PRIu64 " complete (%.1f %%)",
+	log_info("%" PRIu64 " samples in %.1f s, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+		 " with a user stack complete (%.1f %%)",
 		 t->samples, (double)t->duration_ns / 1e9, t->lost, t->outcomes[DP_COMPLETE],
-		 totals_complete(t));
+		 totals_with_user_stack(t), totals_complete(t));
 	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
 		if (t->outcomes[i] > 0 && log_enabled(LOG_INFO))
 			log_detail("%" PRIu64 " %s: %s", t->outcomes[i], outcome_word(i),

@@ -115,6 +115,24 @@ static int line_compare(struct line *a, struct line *b)
 	return strcmp(a->text, b->text);
 }
 
+/*
+ * How good the stacks are, as a stack that weighs nothing: flamegraph.pl and
+ * inferno leave frames without width out, speedscope samples without weight. At
+ * a comment the first two would warn, and simple readers would stop.
+ */
+static void put_totals(const struct totals *totals, FILE *to)
+{
+	fprintf(to,
+		"[totals: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+		" with a user stack complete (%.1f %%)",
+		totals->samples, totals->lost, totals->outcomes[DP_COMPLETE],
+		totals_with_user_stack(totals), totals_complete(totals));
+	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
+		if (totals->outcomes[i] > 0)
+			fprintf(to, ", %" PRIu64 " %s", totals->outcomes[i], outcome_word(i));
+	fputs("] 0\n", to);
+}
+
 static int folded_finish(struct report *report, const struct totals *totals)
 {
 	struct folded *folded = (struct folded *)report;
@@ -127,6 +145,7 @@ static int folded_finish(struct report *report, const struct totals *totals)
 		fprintf(report->to, "%s %" PRIu64 "\n", line->text, line->count);
 	if (totals->lost > 0)
 		fprintf(report->to, "[lost samples] %" PRIu64 "\n", totals->lost);
+	put_totals(totals, report->to);
 	return 0;
 }
 

@@ -4,9 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+uint64_t totals_with_user_stack(const struct totals *totals)
+{
+	return totals->samples - totals->outcomes[DP_NO_USER_STACK];
+}
+
 double totals_complete(const struct totals *totals)
 {
-	uint64_t with_stack = totals->samples - totals->outcomes[DP_NO_USER_STACK];
+	uint64_t with_stack = totals_with_user_stack(totals);
 
 	if (with_stack == 0)
 		return 0;

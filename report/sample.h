@@ -44,7 +44,9 @@ struct totals {
 	uint64_t duration_ns;
 };
 
-/* Share of the samples with a user stack that are complete, in percent; 0 without any. */
+/* How many samples have a user stack: what the share of complete ones is of. */
+uint64_t totals_with_user_stack(const struct totals *totals);
+/* Share of these that are complete, in percent; 0 without any. */
 double totals_complete(const struct totals *totals);
 
 /*

@@ -177,9 +177,11 @@ static int print_head(const struct report_context *context, const struct totals 
 
 static void print_outcomes(const struct totals *totals, FILE *to)
 {
-	fprintf(to, "Samples: %" PRIu64 ", lost: %" PRIu64 ", complete: %" PRIu64 " (%.1f %%)\n",
+	fprintf(to,
+		"Samples: %" PRIu64 ", lost: %" PRIu64 ", complete: %" PRIu64 " of %" PRIu64
+		" with a user stack (%.1f %%)\n",
 		totals->samples, totals->lost, totals->outcomes[DP_COMPLETE],
-		totals_complete(totals));
+		totals_with_user_stack(totals), totals_complete(totals));
 	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
 		if (totals->outcomes[i] > 0)
 			fprintf(to, "  %-18s %8" PRIu64 "  %s\n", outcome_word(i),

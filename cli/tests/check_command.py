@@ -93,7 +93,7 @@ class Folded(unittest.TestCase):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
-        lines = result.stdout.splitlines()
+        *lines, totals = result.stdout.splitlines()
         self.assertTrue(lines)
         for line in lines:
             self.assertRegex(line, r"^fibonacci(;[^;]+)+ \d+$")
@@ -104,7 +104,8 @@ class Folded(unittest.TestCase):
         self.assertIn(";_start;", recursive[0])
         self.assertIn(";main;", recursive[0])
         self.assertRegex(result.stderr, r"sampling fibonacci \(PID \d+\) at 99 Hz by (cycles|cpu-clock)")
-        self.assertRegex(result.stderr, rf"{total} samples in 1\.\d s, 0 lost, {total} complete")
+        self.assertRegex(totals, rf"^\[totals: {total} samples, 0 lost, .*100\.0 %\)\] 0$")
+        self.assertRegex(result.stderr, rf"{total} samples in 1\.\d s, 0 lost, {total} of {total} with a user stack complete")
 
     def test_duration_is_kept(self):
         with busy() as pid:
@@ -134,7 +135,7 @@ class Folded(unittest.TestCase):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1", "--format", "text")
         self.assertRegex(result.stdout, r"fibonacci \(PID \d+\), (cycles|cpu-clock) at 99 Hz, 1\.\d s")
-        self.assertRegex(result.stdout, r"lost: 0, complete: \d+ \(100\.0 %\)")
+        self.assertRegex(result.stdout, r"lost: 0, complete: (\d+) of \1 with a user stack \(100\.0 %\)")
         self.assertRegex(result.stdout, r"(\d+\.\d) % +100\.0 %  fibonacci +fibonacci\n")
 
     def test_rust_names(self):

@@ -77,7 +77,9 @@ Test(report, folds_equal_stacks)
 	add(sample_of(DP_COMPLETE));
 	add(sample_of(DP_COMPLETE));
 	finish();
-	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 2\n");
+	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 2\n"
+			       "[totals: 2 samples, 0 lost, 2 of 2 with a user stack complete "
+			       "(100.0 %)] 0\n");
 	free(text);
 }
 
@@ -87,11 +89,16 @@ Test(report, folds_truncated_stacks_apart)
 	begin("folded");
 	add(sample_of(DP_COMPLETE));
 	add(sample_of(DP_NO_RULE));
+	for (int i = 0; i < 3; i++)
+		add((struct sample){ .outcome = DP_NO_USER_STACK, .comm = "my prog" });
 	totals.lost = 7;
 	finish();
 	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 1\n"
 			       "my_prog;[truncated: no_rule];0x7777;[prog+0x1120];[prog+0x1010] 1\n"
-			       "[lost samples] 7\n");
+			       "my_prog;[truncated: no_user_stack] 3\n"
+			       "[lost samples] 7\n"
+			       "[totals: 5 samples, 7 lost, 1 of 2 with a user stack complete "
+			       "(50.0 %), 1 no_rule, 3 no_user_stack] 0\n");
 	free(text);
 }
 
@@ -106,8 +113,8 @@ Test(report, folds_kernel_frames_above_the_user_s)
 	begin("folded");
 	add(sample);
 	finish();
-	cr_assert_str_eq(text,
-			 "a:b_c;[prog+0x1010];0xffffffff81000100_[k];0xffffffff81000001_[k] 1\n");
+	cr_assert(strstr(text,
+			 "a:b_c;[prog+0x1010];0xffffffff81000100_[k];0xffffffff81000001_[k] 1\n"));
 	free(text);
 }
 
@@ -208,7 +215,8 @@ Test(report, tells_a_person_what_matters)
 	totals.duration_ns = 2000000000;
 	finish();
 	cr_assert(strstr(text, "prog (PID 42), cpu-clock at 99 Hz, 2.0 s\n"));
-	cr_assert(strstr(text, "Samples: 4, lost: 0, complete: 3 (75.0 %)\n"));
+	cr_assert(
+		strstr(text, "Samples: 4, lost: 0, complete: 3 of 4 with a user stack (75.0 %)\n"));
 	cr_assert(strstr(text, outcome_sentence(DP_READ_FAULT)));
 	cr_assert(strstr(text, " 100.0 %  100.0 %  [prog] "), "%s", text);
 	cr_assert(strstr(text, "   0.0 %  100.0 %  [unknown] "), "%s", text);
@@ -265,7 +273,7 @@ Test(report, shows_control_characters_to_nobody)
 	begin("folded");
 	add(sample);
 	finish();
-	cr_assert_str_eq(text, "_[2J;[e?[2J????ä?+0x10] 1\n");
+	cr_assert(strncmp(text, "_[2J;[e?[2J????ä?+0x10] 1\n", 27) == 0, "%s", text);
 	free(text);
 }
 
