@@ -21,6 +21,7 @@
 #include "launch.h"
 #include "log.h"
 #include "outcome.h"
+#include "output.h"
 #include "prewarm.h"
 #include "process.h"
 #include "report.h"
@@ -47,7 +48,7 @@ struct record {
 	char event[512];
 	struct interrupt interrupt;
 	struct launch launch;
-	FILE *output; /* not stdout: owned */
+	struct output output;
 	struct session session;
 	struct sideband *sideband;
 	struct binary_store binaries;
@@ -81,20 +82,15 @@ static void raise_file_limit(void)
 static int open_output(struct record *r)
 {
 	const char *path = r->options->output;
+	int err = output_open(path, &r->output);
 
-	if (!path || strcmp(path, "-") == 0) {
-		if (r->options->command && !isatty(STDOUT_FILENO))
-			log_warning(
-				"the command's own output goes to stdout too; -o FILE keeps them apart");
-		return 0;
-	}
-	r->output = fopen(path, "we");
-	if (!r->output) {
-		int err = -errno;
-
+	if (err < 0) {
 		log_error("cannot write %s: %s", path, strerror(-err));
 		return err == -EACCES || err == -EPERM ? -EIO : err;
 	}
+	if (!r->output.path && r->options->command && !isatty(STDOUT_FILENO))
+		log_warning(
+			"the command's own output goes to stdout too; -o FILE keeps them apart");
 	return 0;
 }
 
@@ -244,7 +240,7 @@ static int open_report(struct record *r)
 
 	if (o->symbols && kallsyms_new("/proc/kallsyms", &r->kallsyms) == 0)
 		context.kallsyms = r->kallsyms;
-	err = report_new(o->format, &context, r->output ? r->output : stdout, &r->report);
+	err = report_new(o->format, &context, r->output.file, &r->report);
 	if (err == 0)
 		err = rescue_new(&r->session.pool, o->unwind, o->max_frames, &r->rescue);
 	if (err == 0)
@@ -392,7 +388,9 @@ static int run(struct record *r)
 			return -ENOEXEC;
 		}
 	}
-	err = sample(r);
+	err = output_begin(&r->output);
+	if (err == 0)
+		err = sample(r);
 	if (err == 0)
 		err = finish(r);
 	if (err < 0)
@@ -402,6 +400,8 @@ static int run(struct record *r)
 
 static void record_done(struct record *r)
 {
+	int err;
+
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	for (size_t i = 0; r->pidfds && i < r->options->n_pids + 1; i++)
@@ -419,8 +419,9 @@ static void record_done(struct record *r)
 		sideband_free(r->sideband);
 		session_close(&r->session);
 	}
-	if (r->output && fclose(r->output) != 0)
-		log_error("cannot write %s: %s", r->options->output, strerror(errno));
+	err = output_close(&r->output);
+	if (err < 0)
+		log_error("cannot write %s: %s", r->options->output, strerror(-err));
 	interrupt_done(&r->interrupt);
 }
 

@@ -468,6 +468,34 @@ class Errors(unittest.TestCase):
             self.assertEqual(result.returncode, 1)
             self.assertIn("No space left", result.stderr)
 
+    def test_a_run_that_fails_leaves_files_alone(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            old, new = os.path.join(directory, "old.folded"), os.path.join(directory, "new.folded")
+            with open(old, "w") as file:
+                file.write("precious\n" * 10000)
+            for target in (["-p", "999999999"], ["--", "/nonexistent/command"],
+                           ["-p", pid, "-e", f"uprobe:{program('fibonacci')}:nonesuch"]):
+                for path in (old, new):
+                    self.assertIn(dwarfprof("-o", path, "-d", "1", *target).returncode, (1, 4, 127))
+            self.assertEqual(os.path.getsize(old), 90000)
+            self.assertFalse(os.path.exists(new))
+            # One that does not fail replaces all of it, behind a link, too.
+            os.symlink(old, new)
+            self.assertEqual(dwarfprof("-p", pid, "-d", "300ms", "-o", new).returncode, 0)
+            self.assertTrue(os.path.islink(new))
+            with open(old) as file:
+                self.assertNotIn("precious", file.read())
+
+    def test_output_that_is_no_file(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "pipe.folded")
+            os.mkfifo(path)
+            with subprocess.Popen(["cat", path], stdout=subprocess.PIPE, text=True) as cat:
+                self.assertEqual(dwarfprof("-p", pid, "-d", "300ms", "-o", path).returncode, 0)
+                self.assertIn(";main;", cat.communicate(timeout=20)[0])
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", "/dev/stdout", "--format", "folded")
+            self.assertIn(";main;", result.stdout)
+
     def test_an_unknown_function(self):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1", "-e", f"uprobe:{program('fibonacci')}:nonesuch")
