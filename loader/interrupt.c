@@ -5,7 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "module.h"
+#include "names.h"
 
 static void signals(sigset_t *set)
 {
@@ -33,7 +33,7 @@ int interrupt_init(struct interrupt *ret)
 
 static void leave_names_out(int signal)
 {
-	module_disable_symbols();
+	names_disable();
 }
 
 void interrupt_writing(struct interrupt *interrupt)

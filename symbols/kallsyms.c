@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "names.h"
 
 struct kernel_function {
 	uint64_t start;
@@ -98,7 +99,7 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 
 const char *kallsyms_find(const struct kallsyms *k, uint64_t address, uint64_t *ret_offset)
 {
-	size_t lo = 0, hi = k->n_functions;
+	size_t lo = 0, hi = names_disabled() ? 0 : k->n_functions;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;

@@ -14,7 +14,10 @@ struct kallsyms;
 int kallsyms_new(const char *path, struct kallsyms **ret);
 struct kallsyms *kallsyms_free(struct kallsyms *kallsyms);
 
-/* The function at an address and the distance from its start, or NULL. */
+/*
+ * The function at an address and the distance from its start; NULL if there is
+ * none, or names are not wanted any more (names.h).
+ */
 const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, uint64_t *ret_offset);
 
 #endif

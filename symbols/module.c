@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "names.h"
 #include "symtab.h"
-
-static volatile sig_atomic_t symbols_disabled;
 
 void module_init(struct module *module, char *path, const char *build_id, int fd)
 {
@@ -32,7 +30,7 @@ void module_done(struct module *module)
 
 const char *module_find_symbol(struct module *module, uint64_t address, uint64_t *ret_offset)
 {
-	if (symbols_disabled)
+	if (names_disabled())
 		return NULL;
 	if (!module->symtab_tried) {
 		module->symtab_tried = true;
@@ -41,9 +39,4 @@ const char *module_find_symbol(struct module *module, uint64_t address, uint64_t
 				 &module->symtab);
 	}
 	return module->symtab ? symtab_find(module->symtab, address, ret_offset) : NULL;
-}
-
-void module_disable_symbols(void)
-{
-	symbols_disabled = 1;
 }

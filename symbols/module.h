@@ -30,14 +30,9 @@ void module_done(struct module *module);
 
 /*
  * The function at an address of the module's own address space, and the
- * distance from its start; NULL if the module has no symbol there.
+ * distance from its start; NULL if the module has no symbol there, or names are
+ * not wanted any more (names.h).
  */
 const char *module_find_symbol(struct module *module, uint64_t address, uint64_t *ret_offset);
-
-/*
- * From now on module_find_symbol() finds nothing, at once, in every module.
- * Async-signal-safe: it is what the second Ctrl-C does.
- */
-void module_disable_symbols(void);
 
 #endif

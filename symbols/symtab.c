@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "demangle.h"
+#include "names.h"
 
 struct function {
 	uint64_t start, end;
@@ -133,6 +134,8 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module)
 		Elf *elf = NULL;
 		const char *name;
 
+		if (names_disabled())
+			return -ECANCELED;
 		name = dwfl_module_getsym_info(module, i, &sym, &address, &section, &elf, NULL);
 		if (!name || name[0] == '\0' || !is_function(&sym, elf, section))
 			continue;
@@ -168,6 +171,8 @@ static Dwfl_Module *report_module(Dwfl *dwfl, int fd, const void *memory, size_t
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 			  const char *file, const char *link, GElf_Word crc, char **ret_file)
 {
+	if (names_disabled())
+		return -1;
 	if (getenv("DEBUGINFOD_URLS"))
 		return dwfl_build_id_find_debuginfo(module, user, name, base, file, link, crc,
 						    ret_file);

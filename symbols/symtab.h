@@ -15,8 +15,8 @@ struct symtab;
 /*
  * Read the functions of the file behind fd (which stays the caller's), or, if
  * fd is negative, in size bytes of memory, which stay in use. `path` helps to
- * find a separate debug file. Returns 0, or a negative errno; a file without
- * symbols is no error.
+ * find a separate debug file. Returns 0, or a negative errno: -ECANCELED if
+ * names are not wanted any more (names.h). A file without symbols is no error.
  */
 int symtab_new(int fd, const void *memory, size_t size, const char *path, struct symtab **ret);
 struct symtab *symtab_free(struct symtab *t);

@@ -382,6 +382,33 @@ class Interrupt(unittest.TestCase):
             self.assertEqual(process.returncode, 0)
             self.assertGreater(os.path.getsize(path), 0)
 
+    def test_a_second_ctrl_c_leaves_names_out(self):
+        """A pipe that nobody reads holds the writing up, so that there is time for a second one."""
+        def catches_sigint(pid):
+            with open(f"/proc/{pid}/status") as file:
+                caught = re.search(r"SigCgt:\s+(\w+)", file.read()).group(1)
+            return int(caught, 16) >> (signal.SIGINT - 1) & 1
+
+        with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1k") as pid:
+            process = subprocess.Popen([DWARFPROF, "-p", pid, "-F", "4999", "--format", "jsonl"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while b"sampling" not in process.stderr.readline():
+                pass
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            output = b""
+            while not catches_sigint(process.pid):
+                output += os.read(process.stdout.fileno(), 65536)
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0, err)
+        samples = [json.loads(line) for line in (output + rest).splitlines()]
+        self.assertTrue(any(frame["symbol"] for frame in samples[0]["user_stack"]))
+        kernel = [s["kernel_stack"] for s in samples if s["kernel_stack"]]
+        self.assertTrue(any(frame["symbol"] for frame in kernel[0]))
+        self.assertFalse([frame for stack in (samples[-1]["user_stack"], kernel[-1])
+                          for frame in stack if frame["symbol"]])
+
     def test_kill_leaves_nothing_in_the_kernel(self):
         self.assertEqual(wait_for_no_objects(), [])
         with busy() as pid:

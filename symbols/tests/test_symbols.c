@@ -7,6 +7,7 @@
 #include "demangle.h"
 #include "kallsyms.h"
 #include "module.h"
+#include "names.h"
 #include "symtab.h"
 
 static void expect_name(const char *symbol, const char *name)
@@ -100,7 +101,7 @@ Test(module, reads_symbols_when_asked_and_stops_when_told)
 	cr_assert_str_eq(module.name, "exe");
 	cr_assert(module.symtab == NULL);
 	cr_assert_str_eq(module_find_symbol(&module, address, &offset), "landmark");
-	module_disable_symbols();
+	names_disable();
 	cr_assert(module_find_symbol(&module, address, &offset) == NULL);
 	module_done(&module);
 }
@@ -141,4 +142,21 @@ Test(kallsyms, says_that_the_addresses_are_hidden)
 
 	cr_assert(kallsyms_from("0000000000000000 T first\n", &k) == -EACCES);
 	cr_assert(kallsyms_new("/nonexistent", &k) == -ENOENT);
+}
+
+/* What is being read when names are not wanted any more is given up; the kernel's stay out, too. */
+Test(names, end_everywhere_at_once)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct symtab *symtab;
+	struct kallsyms *k;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffff81000000 T first\n", &k) == 0);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000010, &offset), "first");
+	names_disable();
+	cr_assert(kallsyms_find(k, 0xffffffff81000010, &offset) == NULL);
+	cr_assert(symtab_new(fd, NULL, 0, "/proc/self/exe", &symtab) == -ECANCELED);
+	kallsyms_free(k);
+	close(fd);
 }
