@@ -66,7 +66,6 @@ static int binary_load(struct binary_store *store, struct binary *b)
 	b->image = cell;
 	store->n_rows += image.stats.n_rows;
 	store->n_cells += image.n_cells;
-	store->build_ns += clock_now_ns() - start;
 	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms", b->module.path, image.stats.n_rows,
 		  (size_t)image.n_cells * DP_CELL_SIZE, (double)(clock_now_ns() - start) / 1e6);
 	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)

@@ -39,7 +39,6 @@ struct binary_store {
 	void *vdso_copy;
 	uint64_t n_rows; /* of all tables made */
 	uint64_t n_cells;
-	uint64_t build_ns;
 };
 
 void binary_store_init(struct binary_store *store, struct pool *pool);
