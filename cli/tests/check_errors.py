@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a user meets when something is wrong.
+
+usage: check_errors.py DWARFPROF PROGRAM-DIR
+"""
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+import check_command
+from check_command import Target, busy, dwarfprof, program
+
+NOBODY = 65534
+
+
+class Errors(unittest.TestCase):
+    """Every error says what failed, what it needs, and what to type."""
+
+    def test_no_such_process(self):
+        result = dwarfprof("-p", "999999999", "-d", "1")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("there is no process 999999999", result.stderr)
+
+    def test_a_thread_is_not_a_process(self):
+        code = "import threading,time; threading.Thread(target=time.sleep, args=(60,)).start()"
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            time.sleep(0.3)
+            tid = next(t for t in os.listdir(f"/proc/{pid}/task") if t != pid)
+            result = dwarfprof("-p", tid, "-d", "1")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn(f"{tid} is a thread of process {pid}", result.stderr)
+        self.assertIn(f"-p {pid}", result.stderr)
+
+    def test_a_kernel_thread_has_no_stack(self):
+        result = dwarfprof("-p", "2", "-d", "1")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("has no user memory", result.stderr)
+
+    def test_no_samples(self):
+        with Target("/bin/sleep", "60") as pid:
+            result = dwarfprof("-p", pid, "-d", "300ms")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("no samples", result.stderr)
+
+    def test_usage(self):
+        result = dwarfprof()
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("give -p PID, -a, or -- CMD", result.stderr)
+        self.assertEqual(result.stdout, "")
+
+    def test_an_unknown_extension_lists_the_known_ones(self):
+        result = dwarfprof("-p", "1", "-o", "x.svg")
+        self.assertEqual(result.returncode, 2)
+        for extension in (".folded", ".jsonl", ".txt"):
+            self.assertIn(extension, result.stderr)
+
+    def test_output_that_cannot_be_written(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "-o", "/nonexistent/x.folded")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("cannot write /nonexistent/x.folded", result.stderr)
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", "/dev/full", "--format", "folded")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("No space left", result.stderr)
+
+    def test_a_run_that_fails_leaves_files_alone(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            old, new = os.path.join(directory, "old.folded"), os.path.join(directory, "new.folded")
+            with open(old, "w") as file:
+                file.write("precious\n" * 10000)
+            for target in (["-p", "999999999"], ["--", "/nonexistent/command"],
+                           ["-p", pid, "-e", f"uprobe:{program('fibonacci')}:nonesuch"]):
+                for path in (old, new):
+                    self.assertIn(dwarfprof("-o", path, "-d", "1", *target).returncode, (1, 4, 127))
+            self.assertEqual(os.path.getsize(old), 90000)
+            self.assertFalse(os.path.exists(new))
+            # One that does not fail replaces all of it, behind a link, too.
+            os.symlink(old, new)
+            self.assertEqual(dwarfprof("-p", pid, "-d", "300ms", "-o", new).returncode, 0)
+            self.assertTrue(os.path.islink(new))
+            with open(old) as file:
+                self.assertNotIn("precious", file.read())
+
+    def test_output_that_is_no_file(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "pipe.folded")
+            os.mkfifo(path)
+            with subprocess.Popen(["cat", path], stdout=subprocess.PIPE, text=True) as cat:
+                self.assertEqual(dwarfprof("-p", pid, "-d", "300ms", "-o", path).returncode, 0)
+                self.assertIn(";main;", cat.communicate(timeout=20)[0])
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", "/dev/stdout", "--format", "folded")
+            self.assertIn(";main;", result.stdout)
+
+    def test_an_unknown_function(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "-e", f"uprobe:{program('fibonacci')}:nonesuch")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("has no function nonesuch", result.stderr)
+
+    def test_a_uprobe_in_what_is_no_binary(self):
+        with busy() as pid:
+            for file, error in (("nosuch.so", "cannot read nosuch.so: No such file"),
+                                ("/nosuch/file", "cannot read /nosuch/file: No such file"),
+                                ("/etc/passwd", "/etc/passwd is no ELF file"),
+                                ("libc.so.6", "libc.so.6 has no function malloc_")):
+                result = dwarfprof("-p", pid, "-d", "1", "-e", f"uprobe:{file}:malloc_")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(error, result.stderr)
+
+    def test_too_high_a_rate(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "-F", "1000000")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("kernel.perf_event_max_sample_rate", result.stderr)
+
+    def test_missing_permissions_are_named(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(result.returncode, 3, result.stderr)
+        for word in ("CAP_BPF", "CAP_PERFMON", "sudo", "setcap"):
+            self.assertIn(word, result.stderr)
+
+    def test_two_capabilities_are_enough_for_own_processes(self):
+        as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon",
+               "--bounding-set=-all,+bpf,+perfmon"]
+        with Target(*as_nobody, program("fibonacci"), "60") as pid:
+            result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", pid, "-d", "500ms"],
+                                    capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(";main;", result.stdout)
+            self.assertIn("(100.0 %)", result.stderr)
+            uprobe = ["-e", f"uprobe:{program('fibonacci')}:fibonacci"]
+            result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", pid, "-d", "1", *uprobe],
+                                    capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("need: CAP_SYS_ADMIN; missing: CAP_SYS_ADMIN", result.stderr)
+        result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", "1", "-d", "1"],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("missing: CAP_SYS_PTRACE", result.stderr)
+
+    def test_help(self):
+        result = dwarfprof("--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertEqual(result.stderr, "")
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
+        for option in ("-p", "-a", "-d", "-F", "-o", "-e", "--unwind", "--max-stack", "--format"):
+            self.assertIn(option, result.stdout)
+
+
+if __name__ == "__main__":
+    check_command.main()
