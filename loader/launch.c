@@ -24,7 +24,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 	err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)
 		_exit(126);
-	_exit(127);
+	_exit(err == ENOENT ? 127 : 126);
 }
 
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret)

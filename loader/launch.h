@@ -22,7 +22,10 @@ struct launch {
  */
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret);
 
-/* Let the child execute. 0, or the negative errno of its exec. */
+/*
+ * Let the child execute. 0, or the negative errno of its exec; the child then
+ * ends as a shell's would, with 127 if there is no such command, else with 126.
+ */
 int launch_go(struct launch *launch);
 
 /*

@@ -454,7 +454,7 @@ int record_run(const struct record_options *options)
 	if (code == EXIT_CODE_NO_SAMPLES && !has_run)
 		log_error("no samples: the target did not run, or not long enough");
 	record_done(&r);
-	/* The command's own code wins, also over "no samples"; 127 if it could not be executed. */
+	/* The command's own code wins, also over "no samples"; 126 or 127 if it could not be executed. */
 	if (has_run) {
 		int own = launch_wait(&r.launch);
 

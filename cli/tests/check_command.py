@@ -306,6 +306,9 @@ class Command(unittest.TestCase):
         result = dwarfprof("--", "/nonexistent/command")
         self.assertEqual(result.returncode, 127)
         self.assertIn("cannot execute /nonexistent/command: No such file or directory", result.stderr)
+        result = dwarfprof("--", "/etc/passwd")
+        self.assertEqual(result.returncode, 126)
+        self.assertIn("cannot execute /etc/passwd: Permission denied", result.stderr)
 
     def test_samples_are_of_the_command_alone(self):
         with tempfile.TemporaryDirectory() as directory:
