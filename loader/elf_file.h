@@ -21,7 +21,7 @@ struct elf_segment {
 	bool executable;
 };
 
-/* A build id in hex. GNU's is 20 bytes long; a longer one is cut. */
+/* A build id in hex. Linkers make 8 to 20 bytes; a longer one, given by hand, is cut. */
 #define ELF_BUILD_ID_SIZE (2 * 20 + 1)
 
 struct elf_file {

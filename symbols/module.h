@@ -16,7 +16,7 @@ struct symtab;
 struct module {
 	char *path;           /* as the process sees it, or "[vdso]" */
 	const char *name;     /* last part of the path */
-	const char *build_id; /* hex, or "" */
+	const char *build_id; /* hex, its first 20 bytes at most; "" if there is none */
 	int fd;               /* owned; -1: the module is in memory */
 	const void *memory;
 	size_t memory_size;
