@@ -99,7 +99,7 @@ class Folded(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, r"^fibonacci(;[^;]+)+ \d+$")
         total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
-        self.assertGreater(total, 60)
+        self.assertGreater(total, 20)  # of 99, on however busy a machine
         recursive = [line for line in lines if line.count(";fibonacci") > 10]
         self.assertTrue(recursive)
         self.assertIn(";_start;", recursive[0])
@@ -115,13 +115,6 @@ class Folded(unittest.TestCase):
             took = time.monotonic() - start
         self.assertGreater(took, 0.5)
         self.assertLess(took, 3)
-
-    def test_rate_is_kept(self):
-        with busy() as pid:
-            result = dwarfprof("-p", pid, "-d", "2", "-F", "499")
-        total = int(re.search(r"(\d+) samples", result.stderr).group(1))
-        self.assertGreater(total, 700)
-        self.assertLess(total, 1100)
 
     def test_file_by_extension(self):
         with tempfile.TemporaryDirectory() as directory, busy() as pid:
@@ -207,6 +200,15 @@ class Stream(unittest.TestCase):
         times = [sample["time_ns"] for sample in samples]
         self.assertEqual(times, sorted(times))
         self.assertEqual(len({sample["pid"] for sample in samples}), 2)
+
+    def test_rate_is_kept(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "2", "-F", "499")
+        # While the target runs: how much of the time it gets is the machine's affair.
+        gaps = sorted(after["time_ns"] - before["time_ns"]
+                      for before, after in zip(samples, samples[1:]) if before["cpu"] == after["cpu"])
+        self.assertGreater(len(gaps), 100)
+        self.assertAlmostEqual(gaps[len(gaps) // 2] * 499e-9, 1, delta=0.2)
 
     def test_no_symbols(self):
         with busy() as pid:
