@@ -32,6 +32,8 @@ struct builder {
 	size_t n_rows, rows_size;
 	struct dp_page *pages; /* dp_page.rows counts rows here; cells in the image */
 	size_t n_pages, pages_size;
+	struct image_refusal *refusals;
+	size_t n_refusals, refusals_size;
 };
 
 static void builder_done(struct builder *b)
@@ -39,6 +41,7 @@ static void builder_done(struct builder *b)
 	rule_set_done(&b->rules);
 	free(b->rows);
 	free(b->pages);
+	free(b->refusals);
 }
 
 static int builder_open_page(struct builder *b)
@@ -75,6 +78,9 @@ static int builder_add(struct builder *b, uint64_t pc, uint16_t rule)
 
 static int builder_refuse(struct builder *b, uint64_t start, uint64_t end, enum rule_refusal why)
 {
+	if (array_reserve(b->refusals, b->n_refusals, b->refusals_size) < 0)
+		return -ENOMEM;
+	b->refusals[b->n_refusals++] = (struct image_refusal){ start, end, why, { 0 } };
 	b->stats.refused[why].rows++;
 	b->stats.refused[why].bytes += end - start;
 	return builder_add(b, start, RULE_SET_REFUSED);
@@ -116,7 +122,10 @@ static int builder_add_fde(struct builder *b, const struct cfi_section *section,
 			err = builder_add_row(b, &span, &m.row, cie->signal);
 			break;
 		case CFI_STEP_REFUSED:
-			return builder_refuse(b, m.pc, m.end, RULE_CFI);
+			err = builder_refuse(b, m.pc, m.end, RULE_CFI);
+			if (err == 0)
+				b->refusals[b->n_refusals - 1].cfi = m.refusal;
+			return err;
 		case CFI_STEP_END:
 			return 0;
 		}
@@ -253,7 +262,8 @@ static int builder_finish(struct builder *b, struct image *ret)
 	}
 	b->stats.n_rules = head.n_rules;
 	b->stats.n_saves = (uint32_t)b->rules.n_saves;
-	*ret = (struct image){ steal_ptr(cells), head.n_cells, b->stats };
+	*ret = (struct image){ steal_ptr(cells), head.n_cells, b->stats, steal_ptr(b->refusals),
+			       b->n_refusals };
 	return 0;
 }
 
@@ -278,5 +288,6 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 void image_done(struct image *image)
 {
 	free(image->cells);
+	free(image->refusals);
 	*image = (struct image){ 0 };
 }

@@ -30,10 +30,19 @@ struct image_stats {
 	struct image_refused refused[RULE_N_REFUSALS];
 };
 
+/* A row that the image cannot express. */
+struct image_refusal {
+	uint64_t start, end; /* in the file's own address space, end exclusive */
+	enum rule_refusal why;
+	struct cfi_refusal cfi; /* with RULE_CFI: the instruction, else CFI_NONE */
+};
+
 struct image {
 	uint64_t *cells;
 	uint32_t n_cells;
 	struct image_stats stats;
+	struct image_refusal *refusals; /* in ascending order */
+	size_t n_refusals;
 };
 
 /* What is known of a file's code from elsewhere. */

@@ -196,6 +196,10 @@ Test(image, gives_refused_instructions_a_row)
 	cr_assert(look_up(0x1020).why == DP_NO_RULE);
 	cr_assert(image.stats.refused[RULE_CFI].rows == 1);
 	cr_assert(image.stats.refused[RULE_CFI].bytes == 0x18);
+	cr_assert(image.n_refusals == 1 && image.refusals[0].why == RULE_CFI);
+	cr_assert(image.refusals[0].start == 0x1008 && image.refusals[0].end == 0x1020);
+	cr_assert(image.refusals[0].cfi.reason == CFI_UNKNOWN_OPCODE);
+	cr_assert(a.bytes[image.refusals[0].cfi.offset] == 0x3c);
 	unload();
 	image_done(&image);
 }
