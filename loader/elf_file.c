@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 static int read_header(Elf *elf)
 {
 	GElf_Ehdr header;
@@ -15,7 +17,19 @@ static int read_header(Elf *elf)
 		return -ENOEXEC;
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
 		return -ENOTSUP;
+	/* Objects and core dumps are not mapped as code; their addresses mean nothing. */
+	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
+		return -ENOEXEC;
 	return 0;
+}
+
+static bool is_inside(const struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	size_t file_size;
+	uint64_t end;
+
+	return elf_rawfile(file->elf, &file_size) && !__builtin_add_overflow(offset, size, &end) &&
+	       end <= file_size;
 }
 
 static int read_segments(struct elf_file *file)
@@ -92,20 +106,78 @@ static void read_header_mark(struct elf_file *file)
 	}
 }
 
-static void read_eh_frame(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header)
+static int read_eh_frame(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header)
 {
 	Elf_Data *data;
 
-	if (header->sh_type == SHT_NOBITS || (header->sh_flags & SHF_COMPRESSED))
-		return;
+	if (header->sh_size == 0 || (header->sh_flags & SHF_COMPRESSED))
+		return 0;
 	data = elf_rawdata(scn, NULL);
 	if (!data || !data->d_buf)
-		return;
+		return -EBADMSG;
 	file->eh_frame = (struct cfi_section){
 		.data = data->d_buf,
 		.size = data->d_size,
 		.address = header->sh_addr,
 	};
+	return 0;
+}
+
+static int read_code(struct elf_file *file, const char *name, const GElf_Shdr *header)
+{
+	uint64_t end;
+
+	if (__builtin_add_overflow(header->sh_addr, header->sh_size, &end))
+		return -EBADMSG;
+	if (array_reserve(file->code_sections, file->n_code_sections, file->code_sections_size) < 0)
+		return -ENOMEM;
+	file->code_sections[file->n_code_sections++] =
+		(struct elf_section){ name, header->sh_addr, header->sh_size };
+	return 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct elf_section *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* libelf takes a file whose section headers are cut off for one that has none. */
+static bool has_section_headers(const struct elf_file *file)
+{
+	GElf_Ehdr header;
+	size_t n;
+
+	if (!gelf_getehdr(file->elf, &header) || elf_getshdrnum(file->elf, &n) < 0)
+		return false;
+	if (n < header.e_shnum)
+		n = header.e_shnum;
+	return header.e_shoff == 0 ||
+	       (n > 0 && is_inside(file, header.e_shoff, n * sizeof(Elf64_Shdr)));
+}
+
+/* Sections whose bytes are elsewhere, as in a file of debug information, are left out. */
+static int read_section(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header,
+			const char *name)
+{
+	if (header->sh_type == SHT_NOBITS)
+		return 0;
+	if (header->sh_type == SHT_NOTE && file->build_id[0] == '\0') {
+		Elf_Data *notes = elf_getdata(scn, NULL);
+
+		if (notes)
+			read_build_id(file, notes, header->sh_addr);
+	}
+	if (strcmp(name, ".eh_frame") == 0)
+		return read_eh_frame(file, scn, header);
+	if ((header->sh_flags & SHF_ALLOC) && (header->sh_flags & SHF_EXECINSTR) &&
+	    header->sh_size > 0) {
+		if (!is_inside(file, header->sh_offset, header->sh_size))
+			return -EBADMSG;
+		return read_code(file, name, header);
+	}
+	return 0;
 }
 
 static int read_sections(struct elf_file *file)
@@ -113,24 +185,23 @@ static int read_sections(struct elf_file *file)
 	Elf_Scn *scn = NULL;
 	size_t names;
 
-	if (elf_getshdrstrndx(file->elf, &names) < 0)
+	if (!has_section_headers(file) || elf_getshdrstrndx(file->elf, &names) < 0)
 		return -EBADMSG;
 	while ((scn = elf_nextscn(file->elf, scn))) {
 		GElf_Shdr header;
 		const char *name;
+		int err;
 
 		if (!gelf_getshdr(scn, &header))
 			return -EBADMSG;
 		name = elf_strptr(file->elf, names, header.sh_name);
-		if (name && strcmp(name, ".eh_frame") == 0)
-			read_eh_frame(file, scn, &header);
-		if (header.sh_type == SHT_NOTE && file->build_id[0] == '\0') {
-			Elf_Data *notes = elf_getdata(scn, NULL);
-
-			if (notes)
-				read_build_id(file, notes, header.sh_addr);
-		}
+		err = read_section(file, scn, &header, name ? name : "");
+		if (err < 0)
+			return err;
 	}
+	if (file->n_code_sections > 0)
+		qsort(file->code_sections, file->n_code_sections, sizeof(*file->code_sections),
+		      compare_addresses);
 	return 0;
 }
 
@@ -176,6 +247,7 @@ int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 void elf_file_done(struct elf_file *file)
 {
 	free(file->segments);
+	free(file->code_sections);
 	elf_end(file->elf);
 	*file = (struct elf_file){ 0 };
 }

@@ -21,6 +21,15 @@ struct elf_segment {
 	bool executable;
 };
 
+/* A section of code, as far as the file has its bytes. */
+struct elf_section {
+	const char *name; /* in the file */
+	uint64_t address, size;
+};
+
+/* The machine whose files are taken, as `uname -m` calls it. */
+#define ELF_ARCH "x86_64"
+
 /* A build id in hex. Linkers make 8 to 20 bytes; a longer one, given by hand, is cut. */
 #define ELF_BUILD_ID_SIZE (2 * 20 + 1)
 
@@ -28,6 +37,8 @@ struct elf_file {
 	struct Elf *elf;
 	struct elf_segment *segments;
 	size_t n_segments;
+	struct elf_section *code_sections; /* by address */
+	size_t n_code_sections, code_sections_size;
 	struct image_extent code;         /* from the first to the last executable byte */
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	/* A word of the mapped file that sets it apart from others, and its address; 0: none */
@@ -38,8 +49,8 @@ struct elf_file {
 /*
  * Read the ELF file behind fd, or in size bytes of memory. The caller keeps
  * fd and the memory, and both only while *ret is used. Returns 0 or
- * -ENOMEM, -ENOEXEC for what is no ELF file, -ENOTSUP for one of another
- * machine, -EBADMSG for one that is damaged.
+ * -ENOMEM, -ENOEXEC for what is no ELF program or library, -ENOTSUP for one of
+ * another machine, -EBADMSG for one that is damaged.
  */
 int elf_file_init_fd(struct elf_file *ret, int fd);
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size);

@@ -122,6 +122,15 @@ static struct elf_file open_self(int *ret_fd)
 	return file;
 }
 
+static int count_sections(const struct elf_file *file, const char *name)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < file->n_code_sections; i++)
+		n += strcmp(file->code_sections[i].name, name) == 0;
+	return n;
+}
+
 Test(elf_file, reads_this_program)
 {
 	int fd;
@@ -129,6 +138,14 @@ Test(elf_file, reads_this_program)
 
 	cr_assert(file.eh_frame.size > 0 && file.n_segments >= 2);
 	cr_assert(file.code.start < file.code.end);
+	cr_assert(count_sections(&file, ".text") == 1 && count_sections(&file, ".data") == 0);
+	for (size_t i = 0; i < file.n_code_sections; i++) {
+		const struct elf_section *s = &file.code_sections[i];
+
+		cr_assert(s->address >= file.code.start && s->size > 0);
+		cr_assert(s->address + s->size <= file.code.end);
+		cr_assert(i == 0 || s[-1].address + s[-1].size <= s->address);
+	}
 	elf_file_done(&file);
 	close(fd);
 }
@@ -198,14 +215,18 @@ Test(elf_file, refuses_what_is_not_for_this_machine)
 			      .e_machine = EM_AARCH64,
 			      .e_version = 1,
 			      .e_ehsize = sizeof(header) };
+	Elf64_Ehdr object = header;
 
 	cr_assert(init_bytes("", 0) == -ENOEXEC);
 	cr_assert(init_bytes("#!/bin/sh\n", 10) == -ENOEXEC);
 	cr_assert(init_bytes(&header, sizeof(header)) == -ENOTSUP);
+	object.e_machine = EM_X86_64;
+	object.e_type = ET_REL;
+	cr_assert(init_bytes(&object, sizeof(object)) == -ENOEXEC);
 }
 
-/* A file cut off anywhere, as while it is being written, is read or refused, no more. */
-Test(elf_file, survives_truncation)
+/* The section headers come last: a file cut off anywhere, as while it is being written, lacks some. */
+Test(elf_file, refuses_what_is_truncated)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	size_t size = (size_t)lseek(fd, 0, SEEK_END);
@@ -213,7 +234,8 @@ Test(elf_file, survives_truncation)
 
 	cr_assert(pread(fd, bytes, size, 0) == (ssize_t)size);
 	for (size_t n = 0; n < size; n += 1 + n / 40)
-		init_bytes(bytes, n);
+		cr_assert(init_bytes(bytes, n) < 0, "%zu of %zu bytes", n, size);
+	cr_assert(init_bytes(bytes, size) == 0);
 	free(bytes);
 	close(fd);
 }
