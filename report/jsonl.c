@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sample stream: one JSON object per line and sample. docs/FORMAT.md describes it. */
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/text.h"
+#include "json_value.h"
 #include "kallsyms.h"
 #include "outcome.h"
 #include "report.h"
@@ -15,26 +13,6 @@
 struct jsonl {
 	struct report report;
 };
-
-/* A string of the target's, which may be any bytes; json_string() refuses what is not UTF-8. */
-static json_t *json_text(const char *text)
-{
-	json_t *json = json_string(text);
-	_cleanup_free_ char *copy = NULL;
-
-	if (json)
-		return json;
-	copy = strdup(text);
-	if (!copy)
-		return NULL;
-	text_make_utf8(copy);
-	return json_string(copy);
-}
-
-static json_t *json_hex(uint64_t value)
-{
-	return json_sprintf("0x%" PRIx64, value);
-}
 
 static json_t *json_user_frame(const struct report *report, const struct frame *frame)
 {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json_value.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+json_t *json_text(const char *text)
+{
+	json_t *json = json_string(text);
+	_cleanup_free_ char *copy = NULL;
+
+	/* json_string() refuses what is not UTF-8. */
+	if (json)
+		return json;
+	copy = strdup(text);
+	if (!copy)
+		return NULL;
+	text_make_utf8(copy);
+	return json_string(copy);
+}
+
+json_t *json_hex(uint64_t value)
+{
+	return json_sprintf("0x%" PRIx64, value);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_JSON_VALUE_H
+#define DP_REPORT_JSON_VALUE_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* Values as every JSON output of the program writes them. NULL if memory is out. */
+
+/*
+ * A name of a file or a process, which may be any bytes: what is not UTF-8
+ * becomes question marks, byte by byte, so that the output stays valid.
+ */
+json_t *json_text(const char *text);
+
+/* An address: a string, "0x...", since not every reader keeps all bits of a number. */
+json_t *json_hex(uint64_t value);
+
+#endif
