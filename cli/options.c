@@ -268,6 +268,8 @@ void options_parse(struct options *ret, int argc, char **argv)
 		.args_doc = "-p PID\n[record] -a\n[record] -- CMD [ARG...]",
 		.doc = "Find out where programs spend their time, through stacks that are unwound "
 		       "in the kernel from tables made of the binaries' own unwind information.\v"
+		       "The command `dwarfprof tables FILE...' shows such tables; see "
+		       "`dwarfprof tables --help'.\n\n"
 		       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
 		       "process; 5 no samples; a command's own code wins, 126 if it cannot be executed, "
 		       "127 if it is not found.",

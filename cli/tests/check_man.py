@@ -42,17 +42,27 @@ class Page(unittest.TestCase):
     def test_formats_without_warnings(self):
         self.assertEqual(self.warnings, "")
 
-    def test_lists_the_options_of_help(self):
-        helped = set()
-        for line in run(DWARFPROF, "--help").stdout.splitlines():
+    def helped(self, *command):
+        options = set()
+        for line in run(DWARFPROF, *command, "--help").stdout.splitlines():
             if re.match(r" {2,6}-", line):
-                helped.update(OPTION.findall(line[:29].split("  [")[0]))
-        section = re.search(r"^\.SH OPTIONS$(.*?)^\.SH", self.source, re.S | re.M).group(1)
-        described = set()
+                options.update(OPTION.findall(line[:29].split("  [")[0]))
+        return options
+
+    def described(self, heading):
+        section = re.search(rf"^\.SH {heading}$(.*?)^\.SH", self.source, re.S | re.M).group(1)
+        options = set()
         for line in re.findall(r"^\.TP\n\.BR? (.*)$", section, re.M):
-            described.update(OPTION.findall(line.replace("\\-", "-")))
-        self.assertGreater(len(helped), 20)
-        self.assertEqual(described, helped)
+            options.update(OPTION.findall(line.replace("\\-", "-")))
+        return options
+
+    def test_lists_the_options_of_help(self):
+        self.assertGreater(len(self.helped()), 20)
+        self.assertEqual(self.described("OPTIONS"), self.helped())
+
+    def test_lists_the_options_of_tables(self):
+        self.assertEqual(len(self.helped("tables")), 10)
+        self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
     def test_explains_every_outcome(self):
         outcomes = list_of(self.header, "DP_OUTCOMES")

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "log.h"
+#include "record.h"
+#include "tables_form.h"
+
+struct tables {
+	const struct tables_form *form;
+	struct tables_output output;
+	size_t n_failed;
+	size_t n_foreign, n_others; /* left out in directories: of another machine, no ELF files */
+};
+
+static int tables_fail(struct tables *t, const char *path, const char *reason)
+{
+	t->n_failed++;
+	log_error("%s: %s", path, reason);
+	return t->form->fail ? t->form->fail(&t->output, path, reason) : 0;
+}
+
+static void say_refusals(const struct file_table *table)
+{
+	for (size_t i = 0; i < table->image.n_refusals; i++) {
+		const struct image_refusal *r = &table->image.refusals[i];
+
+		log_debug("%s: row from %" PRIx64 " to %" PRIx64 " refused: %s", table->path,
+			  r->start, r->end, rule_refusal_sentence(r->why));
+	}
+}
+
+/* `named` on the command line: whoever names a file wants to hear what is wrong with it. */
+static int tables_add(struct tables *t, const char *path, bool named)
+{
+	_cleanup_(file_table_done) struct file_table table = { .fd = -1 };
+	struct tables_totals *totals = &t->output.totals;
+	int err = file_table_init(&table, path);
+
+	if (err == -ENOEXEC && !named) {
+		t->n_others++;
+		return 0;
+	}
+	if (err == -ENOTSUP && !named) {
+		t->n_foreign++;
+		return 0;
+	}
+	if (err < 0)
+		return tables_fail(t, path, file_table_error(err));
+	if (t->output.several)
+		say_refusals(&table);
+	totals->files++;
+	totals->rows += table.n_rows;
+	totals->image_bytes += file_table_size(&table);
+	totals->build_ns += table.build_ns;
+	totals->inexpressible += table.image.n_refusals;
+	totals->code_bytes += table.code_bytes;
+	totals->covered_bytes += table.covered_bytes;
+	return t->form->add(&t->output, &table);
+}
+
+static int tables_visit(struct tables *t, const FTSENT *entry)
+{
+	bool named = entry->fts_level == FTS_ROOTLEVEL;
+
+	switch (entry->fts_info) {
+	case FTS_F:
+		return tables_add(t, entry->fts_path, named);
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return tables_fail(t, entry->fts_path, strerror(entry->fts_errno));
+	case FTS_SLNONE:
+		return tables_fail(t, entry->fts_path, strerror(ENOENT));
+	case FTS_DEFAULT:
+		if (named)
+			return tables_fail(t, entry->fts_path, "it is no regular file");
+	}
+	return 0;
+}
+
+static int compare_names(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* A file, or all in a directory, by name. Links in directories lead to files that are met anyway. */
+static int tables_walk(struct tables *t, char *path)
+{
+	char *roots[] = { path, NULL };
+	const FTSENT *entry;
+	FTS *fts;
+	int err = 0;
+
+	/* fts(3) has no roots without a name. */
+	if (path[0] == '\0')
+		return tables_fail(t, path, strerror(ENOENT));
+	fts = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_names);
+	if (!fts)
+		return -errno;
+	while (err == 0 && (errno = 0, entry = fts_read(fts)))
+		err = tables_visit(t, entry);
+	if (err == 0 && errno != 0)
+		err = -errno;
+	fts_close(fts);
+	return err;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int tables_run(const struct tables_options *options)
+{
+	struct tables t = {
+		.form = options->form,
+		.output = { .to = stdout,
+			    .several = options->n_files > 1 || is_directory(options->files[0]),
+			    .regs = options->regs },
+	};
+	int err = 0;
+
+	if (t.form->begin)
+		t.form->begin(&t.output);
+	for (size_t i = 0; err == 0 && i < options->n_files; i++)
+		err = tables_walk(&t, options->files[i]);
+	if (t.form->finish)
+		t.form->finish(&t.output);
+	if (err < 0)
+		log_error("cannot go on: %s", strerror(-err));
+	errno = 0;
+	if (fflush(t.output.to) == EOF || ferror(t.output.to)) {
+		err = errno ? -errno : -EIO;
+		log_error("cannot write: %s", strerror(-err));
+	}
+	log_debug("%" PRIu64 " files read, %zu not usable; left out: %zu that are no ELF programs "
+		  "or libraries, %zu for another machine",
+		  t.output.totals.files, t.n_failed, t.n_others, t.n_foreign);
+	return err < 0 || t.n_failed > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* An array with an object for each file. docs/FORMAT.md describes it. */
+#include <errno.h>
+
+#include "json_value.h"
+#include "tables_form.h"
+
+static json_t *json_count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *json_sections(const struct file_table *table)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < table->elf.n_code_sections; i++) {
+		const struct elf_section *s = &table->elf.code_sections[i];
+		json_t *section = json_object();
+
+		json_object_set_new(section, "name", json_text(s->name));
+		json_object_set_new(section, "address", json_hex(s->address));
+		json_object_set_new(section, "size", json_count(s->size));
+		json_object_set_new(section, "covered", json_count(table->covered[i]));
+		json_object_set_new(section, "uncovered", json_count(s->size - table->covered[i]));
+		json_array_append_new(json, section);
+	}
+	return json;
+}
+
+static json_t *json_refusals(const struct image *image)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < image->n_refusals; i++) {
+		const struct image_refusal *r = &image->refusals[i];
+		json_t *row = json_object();
+
+		json_object_set_new(row, "start", json_hex(r->start));
+		json_object_set_new(row, "end", json_hex(r->end));
+		json_object_set_new(row, "reason", json_string(rule_refusal_word(r->why)));
+		if (r->why == RULE_CFI) {
+			json_object_set_new(row, "cfi",
+					    json_string(cfi_reason_word(r->cfi.reason)));
+			json_object_set_new(row, "offset", json_count(r->cfi.offset));
+		}
+		json_array_append_new(json, row);
+	}
+	return json;
+}
+
+static json_t *json_table(const struct file_table *table)
+{
+	const struct image_stats *stats = &table->image.stats;
+	const char *build_id = table->elf.build_id;
+	json_t *json = json_object();
+
+	json_object_set_new(json, "path", json_text(table->path));
+	json_object_set_new(json, "arch", json_string(ELF_ARCH));
+	json_object_set_new(json, "build_id", build_id[0] ? json_string(build_id) : json_null());
+	json_object_set_new(json, "eh_frame_bytes", json_count(table->elf.eh_frame.size));
+	json_object_set_new(json, "fdes", json_count(stats->n_fdes));
+	json_object_set_new(json, "bad_records", json_count(stats->n_bad_records));
+	json_object_set_new(json, "rows", json_count(table->n_rows));
+	json_object_set_new(json, "rules", json_count(stats->n_rules));
+	json_object_set_new(json, "image_bytes", json_count(file_table_size(table)));
+	json_object_set_new(json, "build_ns", json_count(table->build_ns));
+	json_object_set_new(json, "code_bytes", json_count(table->code_bytes));
+	json_object_set_new(json, "covered", json_count(table->covered_bytes));
+	json_object_set_new(json, "uncovered",
+			    json_count(table->code_bytes - table->covered_bytes));
+	json_object_set_new(json, "sections", json_sections(table));
+	json_object_set_new(json, "inexpressible", json_refusals(&table->image));
+	return json;
+}
+
+static int write_object(struct tables_output *out, json_t *json)
+{
+	int err = json ? 0 : -ENOMEM;
+
+	if (json) {
+		fputs(out->n_objects++ > 0 ? ",\n" : "\n", out->to);
+		json_dumpf(json, out->to, JSON_COMPACT);
+	}
+	json_decref(json);
+	return err;
+}
+
+static void tables_json_begin(struct tables_output *out)
+{
+	fputc('[', out->to);
+}
+
+static int tables_json_add(struct tables_output *out, const struct file_table *table)
+{
+	return write_object(out, json_table(table));
+}
+
+static int tables_json_fail(struct tables_output *out, const char *path, const char *reason)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "path", json_text(path));
+	json_object_set_new(json, "error", json_string(reason));
+	return write_object(out, json);
+}
+
+static void tables_json_finish(struct tables_output *out)
+{
+	fputs("\n]\n", out->to);
+}
+
+const struct tables_form tables_json = {
+	.begin = tables_json_begin,
+	.add = tables_json_add,
+	.fail = tables_json_fail,
+	.finish = tables_json_finish,
+};

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* For people: a report of one file, or a line for each of several. */
+#include <inttypes.h>
+
+#include "tables_form.h"
+
+/* 0 where there is nothing to divide by. */
+static double ratio(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return 100 * ratio(part, whole);
+}
+
+static void print_section(const char *name, uint64_t size, uint64_t covered, FILE *to)
+{
+	fprintf(to, "  %-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f %%\n", name, size,
+		covered, size - covered, percent(covered, size));
+}
+
+static void print_sections(const struct file_table *table, FILE *to)
+{
+	fprintf(to, "\n  %-24s %12s %12s %12s\n", "section of code", "bytes", "covered",
+		"uncovered");
+	for (size_t i = 0; i < table->elf.n_code_sections; i++) {
+		const struct elf_section *s = &table->elf.code_sections[i];
+
+		print_section(s->name, s->size, table->covered[i], to);
+	}
+	print_section("all", table->code_bytes, table->covered_bytes, to);
+}
+
+static void print_refusals(const struct file_table *table, FILE *to)
+{
+	const struct image *image = &table->image;
+
+	if (image->n_refusals == 0) {
+		fputs("\n  rows that cannot be expressed: none\n", to);
+		return;
+	}
+	fprintf(to, "\n  rows that cannot be expressed: %zu\n", image->n_refusals);
+	fprintf(to, "  %-16s %-16s %8s %10s  %s\n", "start", "end", "bytes", "of code", "reason");
+	for (size_t i = 0; i < image->n_refusals; i++) {
+		const struct image_refusal *r = &image->refusals[i];
+
+		fprintf(to, "  %-16" PRIx64 " %-16" PRIx64 " %8" PRIu64 " %8.4f %%  %s", r->start,
+			r->end, r->end - r->start, percent(r->end - r->start, table->code_bytes),
+			rule_refusal_word(r->why));
+		if (r->why == RULE_CFI)
+			fprintf(to, " (%s at byte %" PRIu64 " of .eh_frame)",
+				cfi_reason_word(r->cfi.reason), r->cfi.offset);
+		fputc('\n', to);
+	}
+	fputs("\n", to);
+	for (int why = RULE_NONE + 1; why < RULE_N_REFUSALS; why++)
+		if (image->stats.refused[why].rows > 0)
+			fprintf(to, "  %s: %s\n", rule_refusal_word(why),
+				rule_refusal_sentence(why));
+}
+
+static void print_report(const struct file_table *table, FILE *to)
+{
+	const struct image_stats *stats = &table->image.stats;
+	const char *build_id = table->elf.build_id;
+	uint64_t size = file_table_size(table);
+
+	fprintf(to, "%s\n", table->path);
+	fprintf(to, "  arch            %s\n", ELF_ARCH);
+	fprintf(to, "  build id        %s\n", build_id[0] ? build_id : "none");
+	fprintf(to, "  .eh_frame       %" PRIu64 " bytes\n", table->elf.eh_frame.size);
+	fprintf(to, "  FDEs            %" PRIu64 "\n", stats->n_fdes);
+	if (stats->n_bad_records > 0)
+		fprintf(to, "  bad records     %" PRIu64 "\n", stats->n_bad_records);
+	fprintf(to, "  rows            %" PRIu64 "\n", table->n_rows);
+	fprintf(to, "  distinct rules  %" PRIu32 "\n", stats->n_rules);
+	fprintf(to, "  image           %" PRIu64 " bytes, %.2f per row\n", size,
+		ratio(size, table->n_rows));
+	fprintf(to, "  build time      %.2f ms, %.0f ns per row\n", (double)table->build_ns / 1e6,
+		ratio(table->build_ns, table->n_rows));
+	print_sections(table, to);
+	print_refusals(table, to);
+}
+
+static void text_begin(struct tables_output *out)
+{
+	if (out->several)
+		fprintf(out->to, "%9s %12s %9s %7s %9s %13s  %s\n", "rows", "image bytes",
+			"bytes/row", "ns/row", "covered", "inexpressible", "file");
+}
+
+static int text_add(struct tables_output *out, const struct file_table *table)
+{
+	uint64_t size = file_table_size(table);
+
+	if (!out->several) {
+		print_report(table, out->to);
+		return 0;
+	}
+	fprintf(out->to, "%9" PRIu64 " %12" PRIu64 " %9.2f %7.0f %7.2f %% %13zu  %s\n",
+		table->n_rows, size, ratio(size, table->n_rows),
+		ratio(table->build_ns, table->n_rows),
+		percent(table->covered_bytes, table->code_bytes), table->image.n_refusals,
+		table->path);
+	return 0;
+}
+
+static void text_finish(struct tables_output *out)
+{
+	const struct tables_totals *t = &out->totals;
+
+	if (out->several)
+		fprintf(out->to,
+			"total: %" PRIu64 " files, %" PRIu64 " rows, %" PRIu64 " image bytes, "
+			"%.2f bytes per row, %.0f ns per row, %.2f %% covered, %" PRIu64
+			" inexpressible rows\n",
+			t->files, t->rows, t->image_bytes, ratio(t->image_bytes, t->rows),
+			ratio(t->build_ns, t->rows), percent(t->covered_bytes, t->code_bytes),
+			t->inexpressible);
+}
+
+const struct tables_form tables_text = {
+	.begin = text_begin,
+	.add = text_add,
+	.finish = text_finish,
+};
