@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the rows of an image with what readelf makes of the same section.
 
-usage: compare_readelf.py DUMP_ROWS FILE...
+usage: compare_readelf.py DWARFPROF FILE...
 
 For every row that `readelf --debug-dump=frames-interp` prints, the image must
 give the same CFA, return address, rbp and callee-saved registers; and where
@@ -19,9 +19,10 @@ REGISTERS = ["ra", "rbp", "rbx", "r12", "r13", "r14", "r15"]
 FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=[0-9a-f]+ pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 
 
-def image_rows(dump_rows, path):
+def image_rows(dwarfprof, path):
     """[(start, end, {"cfa": text, "ra": text, ...})] in ascending order."""
-    out = subprocess.run([dump_rows, path], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([dwarfprof, "tables", "--rows", "--regs", path],
+                         capture_output=True, text=True, check=True).stdout
     rows = []
     for line in out.splitlines():
         start, end, cfa, *rules = line.split()
@@ -79,8 +80,8 @@ def same(register, theirs, ours):
     return ours == theirs
 
 
-def compare(dump_rows, path):
-    ours = image_rows(dump_rows, path)
+def compare(dwarfprof, path):
+    ours = image_rows(dwarfprof, path)
     starts = [row[0] for row in ours]
     compared, refused, differences = 0, 0, []
     for start, end, theirs in readelf_rows(path):
@@ -109,11 +110,11 @@ def compare(dump_rows, path):
 
 
 def main():
-    dump_rows, *paths = sys.argv[1:]
+    dwarfprof, *paths = sys.argv[1:]
     failed = 0
     total = 0
     for path in paths:
-        compared, refused, differences = compare(dump_rows, path)
+        compared, refused, differences = compare(dwarfprof, path)
         total += compared
         if differences or compared == 0 or refused > compared / 1000:
             failed = 1
