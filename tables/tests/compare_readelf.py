@@ -6,9 +6,11 @@ usage: compare_readelf.py DWARFPROF FILE...
 
 For every row that `readelf --debug-dump=frames-interp` prints, the image must
 give the same CFA, return address, rbp and callee-saved registers; and where
-readelf has no row, the image must have none. readelf prints expressions only
-as `exp`: there the image's rule must be one made from an expression. Rows
-that the image refuses (`none`) are counted; one in a thousand is too many.
+readelf has no row, the image must have none. The one exception is the code that
+the file is entered at: it has no caller, whether the unwind information says so
+or not. readelf prints expressions only as `exp`: there the image's rule must be
+one made from an expression. Rows that the image refuses (`none`) are counted;
+one in a thousand is too many.
 """
 import bisect
 import re
@@ -16,7 +18,9 @@ import subprocess
 import sys
 
 REGISTERS = ["ra", "rbp", "rbx", "r12", "r13", "r14", "r15"]
-FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=[0-9a-f]+ pc=([0-9a-f]+)\.\.([0-9a-f]+)")
+ENTRY_SIZE = 64  # bytes from the entry on: tables/image.c
+CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
+FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 
 
 def image_rows(dwarfprof, path):
@@ -33,35 +37,83 @@ def image_rows(dwarfprof, path):
     return rows
 
 
-def readelf_rows(path):
-    """(start, end, {...}) of every row of .eh_frame, in the order of the section."""
+def readelf_records(path):
+    """(line, [(start, {"CFA": text, ...})]) of every CIE and FDE of .eh_frame, in its order."""
     process = subprocess.Popen(
         ["readelf", "--wide", "--debug-dump=frames-interp", path],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    in_eh_frame, fde_end, columns, pending = False, None, [], None
+    in_eh_frame, record, columns, rows = False, None, [], []
     for line in process.stdout:
         if line.startswith("Contents of the"):
             in_eh_frame = ".eh_frame" in line
         if not in_eh_frame:
             continue
-        fde = FDE.match(line)
         # "r5 (rdi)": a register by number and name
         fields = re.sub(r"\br\d+ \((\w+)\)", r"\1", line).split()
-        if fde or not fields or " CIE " in line:
-            if pending:
-                yield pending[0], fde_end, pending[1]
-                pending = None
-            fde_end = int(fde.group(2), 16) if fde else None
+        if FDE.match(line) or CIE.match(line) or not fields:
+            if record:
+                yield record, rows
+            record, rows = line if fields else None, []
         elif fields[0] == "LOC":
             columns = fields[1:]
-        elif fde_end is not None:
-            start = int(fields[0], 16)
-            if pending and pending[0] < start:
-                yield pending[0], start, pending[1]
-            pending = (start, dict(zip(columns, fields[1:])))
-    if pending:
-        yield pending[0], fde_end, pending[1]
+        elif record:
+            rows.append((int(fields[0], 16), dict(zip(columns, fields[1:]))))
+    if record:
+        yield record, rows
     process.wait()
+
+
+def readelf_rows(path):
+    """(start, end, {...}) of every row of .eh_frame, in the order of the section."""
+    initial = {}
+    for line, rows in readelf_records(path):
+        fde = FDE.match(line)
+        if not fde:
+            initial[CIE.match(line).group(1)] = rows[0][1] if rows else {}
+            continue
+        start, end = (int(fde.group(i), 16) for i in (2, 3))
+        # Where an FDE adds nothing to its CIE, readelf prints no rows.
+        rows = rows or [(start, initial[fde.group(1)])]
+        ends = [row[0] for row in rows[1:]] + [end]
+        for (row_start, row), row_end in zip(rows, ends):
+            yield row_start, row_end, row
+
+
+def entry_of(path):
+    out = subprocess.run(["readelf", "--wide", "--file-header", path],
+                         capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"Entry point address: +0x([0-9a-f]+)", out).group(1), 16)
+
+
+def without(start, end, ranges):
+    """What is left of start..end outside of the ranges, which ascend."""
+    for i in range(max(bisect.bisect_right(ranges, (start,)) - 1, 0), len(ranges)):
+        if ranges[i][0] >= end:
+            break
+        if start < ranges[i][0]:
+            yield start, ranges[i][0]
+        start = max(start, ranges[i][1])
+    if start < end:
+        yield start, end
+
+
+def joined(ranges):
+    """The same addresses in ranges that ascend and do not touch."""
+    result = []
+    for start, end in sorted(ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return result
+
+
+def rows_in_gaps(ours, known, entry):
+    """(start, None, row) of what the image says about addresses without a row."""
+    for start, end, row in ours:
+        for gap_start, gap_end in without(start, end, known):
+            if row["ra"] != "u" or gap_start != entry or gap_end > entry + ENTRY_SIZE:
+                yield gap_start, None, row
 
 
 def decimal_to_hex(text):
@@ -83,11 +135,12 @@ def same(register, theirs, ours):
 def compare(dwarfprof, path):
     ours = image_rows(dwarfprof, path)
     starts = [row[0] for row in ours]
-    compared, refused, differences = 0, 0, []
+    compared, refused, differences, known = 0, 0, [], []
     for start, end, theirs in readelf_rows(path):
         if start >= end:
             continue
         compared += 1
+        known.append((start, end))
         i = bisect.bisect_right(starts, start) - 1
         if i < 0 or not ours[i][0] <= start < end <= ours[i][1]:
             differences.append((start, theirs, None))
@@ -106,6 +159,7 @@ def compare(dwarfprof, path):
             registers = REGISTERS
         if not equal or not all(same(r, theirs.get(r), row[r]) for r in registers):
             differences.append((start, theirs, row))
+    differences += rows_in_gaps(ours, joined(known), entry_of(path))
     return compared, refused, differences
 
 
