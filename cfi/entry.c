@@ -424,6 +424,10 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 
 	if (section->size > UINT32_MAX)
 		return -EFBIG;
+	if (section->size == 0) { /* nor need there be an address to start from */
+		*ret = index;
+		return 0;
+	}
 	/* Two passes: in .debug_frame an FDE may come before its CIE. */
 	err = index_pass(&index, section, PASS_CIES);
 	if (err == 0)

@@ -367,3 +367,13 @@ Test(entry, survives_every_truncation)
 		free(exact);
 	}
 }
+
+Test(entry, reads_a_section_that_is_not_there)
+{
+	struct cfi_section section = { 0 };
+	struct cfi_index index;
+
+	cr_assert(cfi_index_init(&index, &section) == 0);
+	cr_assert(index.n_cies == 0 && index.n_fdes == 0 && index.n_refusals == 0);
+	cfi_index_done(&index);
+}
