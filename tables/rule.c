@@ -121,8 +121,7 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 		cfa = cfi_expr_classify(row->cfa.expr, row->cfa.expr_size);
 	if (cfa.kind != CFI_EXPR_DEREF || cfa.reg != CFI_RSP || cfa.add != 0)
 		return RULE_SIGNAL_LAYOUT;
-	start = cfa.offset - 8 * sigcontext_word[DP_RSP];
-	if (!fits(start))
+	if (__builtin_sub_overflow(cfa.offset, 8 * sigcontext_word[DP_RSP], &start) || !fits(start))
 		return RULE_SIGNAL_LAYOUT;
 
 	for (int i = 0; i < DP_N_REGISTERS; i++) {

@@ -180,3 +180,16 @@ Test(rule, knows_the_signal_trampoline)
 	exprs[CFI_R9][1]++;
 	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_SIGNAL_LAYOUT);
 }
+
+/* The kernel's layout would start below the lowest offset there is. */
+Test(rule, refuses_a_signal_frame_at_an_extreme_offset)
+{
+	static const uint8_t cfa[] = { DW_OP_breg7, 0x80, 0x80, 0x80, 0x80, 0x80,
+				       0x80,        0x80, 0x80, 0x80, 0x7f, DW_OP_deref };
+	uint8_t exprs[CFI_N_REGISTERS][3];
+	struct cfi_row row = signal_row(exprs);
+
+	row.cfa.expr = cfa;
+	row.cfa.expr_size = sizeof(cfa);
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_SIGNAL_LAYOUT);
+}
