@@ -151,6 +151,9 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint
 	err = builder_add(b, start, DP_RULE_NONE);
 	if (err < 0 || entry == 0 || entry < start || entry >= end)
 		return err;
+	/* What follows from it ends in the next page at the latest. */
+	if ((entry - b->base) >> DP_PAGE_BITS >= IMAGE_MAX_PAGES - 1)
+		return -EFBIG;
 	number = rule_set_add(&b->rules, &root, NULL);
 	if (number < 0)
 		return number;
@@ -256,8 +259,9 @@ static int builder_finish(struct builder *b, struct image *ret)
 	for (size_t i = 0; i < b->n_pages; i++) {
 		size_t n = b->pages[i].n_rows;
 
-		if (n > 0)
-			memcpy(cells + b->pages[i].rows, row, n * sizeof(*row));
+		if (n == 0)
+			continue;
+		memcpy(cells + b->pages[i].rows, row, n * sizeof(*row));
 		row += n;
 	}
 	b->stats.n_rules = head.n_rules;

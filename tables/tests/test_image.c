@@ -262,6 +262,19 @@ Test(image, refuses_code_that_spans_too_much)
 	cr_assert(image_build(&section, &everywhere, &image) == -EFBIG);
 }
 
+/* Nor may an entry lead far away from the code: every page up to it takes memory. */
+Test(image, refuses_an_entry_that_is_too_far_away)
+{
+	const struct image_extent extent = { 0, UINT64_MAX, UINT64_C(1) << 40 };
+	size_t cie = put_cie(&a);
+	struct cfi_section section;
+	struct image image;
+
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x10));
+	section = assembled(&a);
+	cr_assert(image_build(&section, &extent, &image) == -EFBIG);
+}
+
 static int count_row(const struct image_row *row, void *arg)
 {
 	uint64_t *counts = arg;
