@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_TESTS_FUZZ_EXTENT_H
+#define DP_TABLES_TESTS_FUZZ_EXTENT_H
+
+#include "fuzz.h"
+#include "image.h"
+
+/* The first byte of an input of the targets for images. */
+enum {
+	FEED_DEBUG_FRAME = 1,
+	FEED_WIDE = 2, /* the extent as given, however long */
+};
+
+/* An image of 4 GiB takes its time: most inputs shall have a short one. */
+#define FEED_SHORT (UINT64_C(1) << 24)
+
+/* Bytes of code at an entry without an FDE that are taken for the root. */
+#define ENTRY_SIZE 64
+
+static inline struct image_extent feed_extent(struct feed *f, uint8_t flags)
+{
+	struct image_extent extent;
+
+	extent.start = feed_u64(f);
+	extent.end = feed_u64(f);
+	extent.entry = feed_u64(f);
+	if (!(flags & FEED_WIDE) && extent.end - extent.start > FEED_SHORT &&
+	    extent.start < UINT64_MAX - FEED_SHORT)
+		extent.end = extent.start + FEED_SHORT;
+	return extent;
+}
+
+#endif

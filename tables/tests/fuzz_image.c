@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An image of any section, with any extent of the code: what it says of itself
+ * is what can be read back. Input: flags (1), the section's
+ * address (8), start (8), end (8) and entry (8) of the extent, the section.
+ */
+#include <errno.h>
+
+#include "decode.h"
+#include "fuzz_extent.h"
+
+/* What there was, row by row. */
+struct sum {
+	const struct image_extent *extent;
+	uint64_t done, covered, refused, gaps;
+};
+
+static bool where_is_known(const struct dp_where *w)
+{
+	return w->kind <= DP_WHERE_UNKNOWN && w->reg < DP_N_REGISTERS && w->zero == 0;
+}
+
+static int check_row(const struct image_row *row, void *arg)
+{
+	struct sum *sum = arg;
+	const struct dp_rule *rule = row->rule;
+
+	EXPECT(row->start < row->end && row->start >= sum->done);
+	EXPECT(row->start >= sum->extent->start && row->end <= sum->extent->end);
+	sum->done = row->end;
+	EXPECT(rule->cfa <= DP_CFA_SIGNAL && rule->cfa_reg < DP_N_REGISTERS);
+	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->rbp));
+	for (int i = 0; row->saves && i < DP_N_SAVED; i++)
+		EXPECT(where_is_known(&row->saves->where[i]));
+	if (rule->cfa == DP_CFA_NONE) {
+		EXPECT(rule->why == DP_UNSUPPORTED_RULE);
+		sum->refused += row->end - row->start;
+	} else {
+		sum->covered += row->end - row->start;
+	}
+	return 0;
+}
+
+static void check_image(const struct image *image, const struct image_extent *extent)
+{
+	struct sum sum = { .extent = extent };
+	uint64_t refused = 0;
+
+	EXPECT(image_for_each_row(image, check_row, &sum) == 0);
+	for (int i = 0; i < RULE_N_REFUSALS; i++)
+		refused += image->stats.refused[i].bytes;
+	EXPECT(sum.refused == refused);
+	/* What there is for an entry without an FDE is not in the figures. */
+	EXPECT(sum.covered >= image->stats.covered);
+	EXPECT(sum.covered - image->stats.covered <= (extent->entry ? ENTRY_SIZE : 0));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct feed feed = { data, data + size };
+	uint8_t flags = feed_u8(&feed);
+	uint64_t address = feed_u64(&feed);
+	struct image_extent extent;
+	struct cfi_section section;
+	struct image image;
+	int err;
+
+	extent = feed_extent(&feed, flags);
+	section = feed_section(&feed, address, flags & FEED_DEBUG_FRAME);
+	err = image_build(&section, &extent, &image);
+	EXPECT(err == 0 || err == -EFBIG || err == -ENODATA);
+	if (err == 0) {
+		check_image(&image, &extent);
+		image_done(&image);
+	}
+	return 0;
+}
