@@ -283,6 +283,9 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 		err = rule_set_init(&b.rules);
 	if (err == 0)
 		err = builder_add_section(&b, section, &index, extent);
+	/* The entry's rule may be the last one: it does not hold for what is behind. */
+	if (err == 0)
+		err = builder_add(&b, extent->end, DP_RULE_NONE);
 	if (err < 0)
 		return err;
 	b.stats.n_bad_records = index.n_refusals;
