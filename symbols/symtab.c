@@ -146,12 +146,25 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module)
 	return 0;
 }
 
+/* libdw (0.188, __libdw_open_elf_memory()) writes through the null pointer that libelf returns. */
+static bool is_elf(const void *memory, size_t size)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_memory((char *)memory, size);
+	elf_end(elf);
+	return elf != NULL;
+}
+
 static Dwfl_Module *report_module(Dwfl *dwfl, int fd, const void *memory, size_t size,
 				  const char *path)
 {
 	Dwfl_Module *module;
 	int own;
 
+	if (fd < 0 && !is_elf(memory, size))
+		return NULL;
 	if (fd < 0)
 		return dwfl_report_offline_memory(dwfl, path, path, (char *)memory, size);
 	own = dup(fd); /* libdwfl closes what it is given */

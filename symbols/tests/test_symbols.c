@@ -86,6 +86,7 @@ Test(symtab, refuses_what_is_no_elf_file)
 	struct symtab *symtab;
 
 	cr_assert(symtab_new(fd, NULL, 0, "status", &symtab) < 0);
+	cr_assert(symtab_new(-1, "status", 7, "status", &symtab) < 0);
 	close(fd);
 }
 
