@@ -10,6 +10,7 @@
  * machine the project supports.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -60,6 +61,16 @@ static inline enum cfi_reason cursor_skip(struct cursor *c, uint64_t n)
 	const uint8_t *p;
 
 	return cursor_bytes(c, n, &p);
+}
+
+/* Look at the next two bytes; false if there are not that many. Reads nothing. */
+static inline bool cursor_peek(const struct cursor *c, uint8_t *ret_first, uint8_t *ret_second)
+{
+	if (cursor_left(c) < 2)
+		return false;
+	*ret_first = c->pos[0];
+	*ret_second = c->pos[1];
+	return true;
 }
 
 #define DEFINE_CURSOR_READ(name, type)                                                             \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "machine.h"
 
 /* One record, its extent known: offsets in the section. */
@@ -407,14 +408,83 @@ static int fde_compare(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static void index_sort(struct cfi_index *index)
+static bool index_is_sorted(const struct cfi_index *index)
 {
-	for (size_t i = 1; i < index->n_fdes; i++) {
-		if (fde_compare(&index->fdes[i - 1], &index->fdes[i]) > 0) {
-			qsort(index->fdes, index->n_fdes, sizeof(*index->fdes), fde_compare);
-			return;
+	for (size_t i = 1; i < index->n_fdes; i++)
+		if (fde_compare(&index->fdes[i - 1], &index->fdes[i]) > 0)
+			return false;
+	return true;
+}
+
+/* What is sorted by radix: an address, and which FDE has it. */
+struct sort_key {
+	uint32_t start; /* counted from the lowest one */
+	uint32_t fde;
+};
+
+#define RADIX_BITS 11
+#define RADIX_PASSES 3
+
+static void sort_keys(struct sort_key *from, struct sort_key *to, size_t n)
+{
+	for (unsigned int pass = 0; pass < RADIX_PASSES; pass++) {
+		unsigned int shift = pass * RADIX_BITS;
+		size_t at[1 << RADIX_BITS] = { 0 }, sum = 0;
+		struct sort_key *swap = from;
+
+		for (size_t i = 0; i < n; i++)
+			at[from[i].start >> shift & ((1 << RADIX_BITS) - 1)]++;
+		for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+			size_t count = at[i];
+
+			at[i] = sum;
+			sum += count;
 		}
+		for (size_t i = 0; i < n; i++)
+			to[at[from[i].start >> shift & ((1 << RADIX_BITS) - 1)]++] = from[i];
+		from = to;
+		to = swap;
 	}
+}
+
+/* Sort by radix: linear, and FDEs with equal addresses keep their order. */
+static int index_sort_radix(struct cfi_index *index, uint64_t lowest)
+{
+	_cleanup_free_ struct sort_key *keys = calloc(index->n_fdes, 2 * sizeof(*keys));
+	struct cfi_fde *sorted = malloc(index->fdes_size * sizeof(*sorted));
+
+	if (!keys || !sorted) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < index->n_fdes; i++)
+		keys[i] =
+			(struct sort_key){ (uint32_t)(index->fdes[i].start - lowest), (uint32_t)i };
+	sort_keys(keys, keys + index->n_fdes, index->n_fdes);
+	/* After an odd number of passes the keys are in the second half. */
+	for (size_t i = 0; i < index->n_fdes; i++)
+		sorted[i] = index->fdes[keys[index->n_fdes + i].fde];
+	free(index->fdes);
+	index->fdes = sorted;
+	return 0;
+}
+
+static int index_sort(struct cfi_index *index)
+{
+	uint64_t lowest = UINT64_MAX, highest = 0;
+
+	if (index_is_sorted(index))
+		return 0;
+	for (size_t i = 0; i < index->n_fdes; i++) {
+		if (index->fdes[i].start < lowest)
+			lowest = index->fdes[i].start;
+		if (index->fdes[i].start > highest)
+			highest = index->fdes[i].start;
+	}
+	if (highest - lowest <= UINT32_MAX)
+		return index_sort_radix(index, lowest);
+	qsort(index->fdes, index->n_fdes, sizeof(*index->fdes), fde_compare);
+	return 0;
 }
 
 int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
@@ -432,11 +502,12 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 	err = index_pass(&index, section, PASS_CIES);
 	if (err == 0)
 		err = index_pass(&index, section, PASS_FDES);
+	if (err == 0)
+		err = index_sort(&index);
 	if (err < 0) {
 		cfi_index_done(&index);
 		return err;
 	}
-	index_sort(&index);
 	*ret = index;
 	return 0;
 }

@@ -49,10 +49,18 @@ static enum cfi_reason read_expr(struct cursor *c, const uint8_t **ret, uint32_t
 	return r;
 }
 
+static void note_change(struct cfi_machine *m, uint32_t changed)
+{
+	m->changed |= changed;
+	m->touched |= changed;
+}
+
 static void set_rule(struct cfi_machine *m, uint8_t reg, struct cfi_rule rule)
 {
-	if (reg < CFI_N_REGISTERS)
-		m->row.regs[reg] = rule;
+	if (reg >= CFI_N_REGISTERS)
+		return;
+	m->row.regs[reg] = rule;
+	note_change(m, CFI_CHANGED(reg));
 }
 
 /* Opcodes of the shape `register`: the rule is known without an operand. */
@@ -127,7 +135,7 @@ static enum cfi_reason rule_restore(struct cfi_machine *m, uint8_t reg)
 	if (m->in_cie)
 		return CFI_NO_INITIAL_RULE;
 	if (reg < CFI_N_REGISTERS)
-		m->row.regs[reg] = m->cie->initial.regs[reg];
+		set_rule(m, reg, m->cie->initial.regs[reg]);
 	return CFI_NONE;
 }
 
@@ -164,6 +172,7 @@ static enum cfi_reason def_cfa(struct cfi_machine *m, bool is_signed)
 		r = read_cfa_offset(m, is_signed, &cfa.offset);
 	if (r == CFI_NONE)
 		m->row.cfa = cfa;
+	note_change(m, CFI_CHANGED_CFA);
 	return r;
 }
 
@@ -178,6 +187,7 @@ static enum cfi_reason def_cfa_register(struct cfi_machine *m)
 		return r;
 	m->row.cfa.kind = CFI_CFA_REGISTER;
 	m->row.cfa.reg = reg;
+	note_change(m, CFI_CHANGED_CFA);
 	return CFI_NONE;
 }
 
@@ -190,6 +200,7 @@ static enum cfi_reason def_cfa_offset(struct cfi_machine *m, bool is_signed)
 		r = CFI_NO_CFA;
 	if (r == CFI_NONE)
 		m->row.cfa.offset = offset;
+	note_change(m, CFI_CHANGED_CFA);
 	return r;
 }
 
@@ -204,6 +215,7 @@ static enum cfi_reason def_cfa_expr(struct cfi_machine *m)
 	m->row.cfa.kind = CFI_CFA_EXPRESSION;
 	m->row.cfa.expr = expr;
 	m->row.cfa.expr_size = size;
+	note_change(m, CFI_CHANGED_CFA);
 	return CFI_NONE;
 }
 
@@ -211,15 +223,24 @@ static enum cfi_reason remember_state(struct cfi_machine *m)
 {
 	if (m->n_remembered == CFI_MAX_REMEMBERED)
 		return CFI_STATE_STACK_FULL;
-	m->remembered[m->n_remembered++] = m->row;
+	m->remembered[m->n_remembered].row = m->row;
+	m->remembered[m->n_remembered].touched = m->touched;
+	m->n_remembered++;
+	m->touched = 0;
 	return CFI_NONE;
 }
 
 static enum cfi_reason restore_state(struct cfi_machine *m)
 {
+	uint32_t since;
+
 	if (m->n_remembered == 0)
 		return CFI_STATE_STACK_EMPTY;
-	m->row = m->remembered[--m->n_remembered];
+	m->n_remembered--;
+	m->row = m->remembered[m->n_remembered].row;
+	since = m->touched;
+	m->touched = m->remembered[m->n_remembered].touched;
+	note_change(m, since);
 	return CFI_NONE;
 }
 
@@ -357,6 +378,44 @@ static enum cfi_reason execute(struct cfi_machine *m)
 	}
 }
 
+/*
+ * The three instructions that nine of ten are, in the shape that they nearly
+ * always have: all bytes there, operands of one byte. False leaves the
+ * instruction to execute().
+ */
+static inline bool execute_short(struct cfi_machine *m)
+{
+	int64_t offset;
+	uint8_t op, operand;
+
+	if (!cursor_peek(&m->ops, &op, &operand))
+		return false;
+	if ((op & 0xc0) == DW_CFA_advance_loc) {
+		if (m->cie->code_factor != 1 || m->pc > UINT64_MAX - 0x3f)
+			return false;
+		m->ops.pos++;
+		m->pc += op & 0x3f;
+		return true;
+	}
+	if (operand & 0x80)
+		return false;
+	if (op == DW_CFA_def_cfa_offset) {
+		if (m->row.cfa.kind == CFI_CFA_UNSET)
+			return false;
+		m->ops.pos += 2;
+		m->row.cfa.offset = operand;
+		note_change(m, CFI_CHANGED_CFA);
+		return true;
+	}
+	if ((op & 0xc0) != DW_CFA_offset || (op & 0x3f) >= CFI_N_REGISTERS ||
+	    __builtin_mul_overflow(operand, m->cie->data_factor, &offset))
+		return false;
+	m->ops.pos += 2;
+	m->row.regs[op & 0x3f] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = offset };
+	note_change(m, CFI_CHANGED(op & 0x3f));
+	return true;
+}
+
 void cfi_machine_init(struct cfi_machine *m, const struct cfi_section *section,
 		      const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
@@ -367,6 +426,8 @@ void cfi_machine_init(struct cfi_machine *m, const struct cfi_section *section,
 	m->pc = fde->start;
 	m->end = fde->end;
 	m->row = cie->initial;
+	m->changed = CFI_CHANGED_ALL;
+	m->touched = 0;
 	m->n_remembered = 0;
 }
 
@@ -384,10 +445,12 @@ enum cfi_step cfi_machine_next(struct cfi_machine *m, struct cfi_span *ret)
 		return CFI_STEP_END;
 
 	while (cursor_left(&m->ops) > 0) {
-		enum cfi_reason r = execute(m);
+		if (!execute_short(m)) {
+			enum cfi_reason r = execute(m);
 
-		if (r != CFI_NONE)
-			return machine_refuse(m, r);
+			if (r != CFI_NONE)
+				return machine_refuse(m, r);
+		}
 		if (m->pc != start) {
 			/* An advance beyond the range is legal and has no rows. */
 			*ret = (struct cfi_span){ start, m->pc < m->end ? m->pc : m->end };

@@ -21,9 +21,14 @@ struct cfi_machine {
 	struct cursor ops;
 	uint64_t pc, end;   /* what is left of the FDE's range */
 	struct cfi_row row; /* in force for the span shown last */
+	uint32_t changed;   /* CFI_CHANGED() in row since the caller last set this to 0 */
 	struct cfi_refusal refusal;
 	unsigned int n_remembered;
-	struct cfi_row remembered[CFI_MAX_REMEMBERED];
+	uint32_t touched; /* CFI_CHANGED() in row since the last remember_state */
+	struct {
+		struct cfi_row row;
+		uint32_t touched; /* as above, since the one before */
+	} remembered[CFI_MAX_REMEMBERED];
 };
 
 struct cfi_span {

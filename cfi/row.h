@@ -82,4 +82,9 @@ struct cfi_row {
 	struct cfi_rule regs[CFI_N_REGISTERS];
 };
 
+/* What differs between two rows: a bit for each register's rule, and one for the CFA. */
+#define CFI_CHANGED(reg) (1U << (reg))
+#define CFI_CHANGED_CFA CFI_CHANGED(CFI_N_REGISTERS)
+#define CFI_CHANGED_ALL (CFI_CHANGED(CFI_N_REGISTERS + 1) - 1)
+
 #endif
