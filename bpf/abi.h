@@ -39,9 +39,10 @@
 #define DP_MAX_CHUNKS 64
 #define DP_NORMAL_STACK_PAGES 32
 
-/* Rows of an image are grouped by pages of its address space. */
-#define DP_PAGE_BITS 12
+/* Rows of an image are grouped by pages of its address space, and in them by blocks. */
+#define DP_PAGE_BITS 13
 #define DP_PAGE_SIZE (1 << DP_PAGE_BITS)
+#define DP_BLOCK_ROWS 16
 
 /*
  * The pool: the memory in which user space lays out tables and mappings. It is
@@ -50,28 +51,28 @@
  * given out and means "none".
  *
  * A segment stays under KMALLOC_MAX_SIZE (4 MiB), which older kernels allow a
- * map value at most; the slack lets the verifier see that a whole record, or the
- * rows of a whole page, fit behind any cell.
+ * map value at most; the slack lets the verifier see that a whole record fits
+ * behind any cell.
  */
 #define DP_CELL_SIZE 8
 #define DP_SEGMENT_BITS 21
 #define DP_SEGMENT_SIZE (1 << DP_SEGMENT_BITS)
 #define DP_SEGMENT_CELLS (DP_SEGMENT_SIZE / DP_CELL_SIZE)
-#define DP_SEGMENT_SLACK (4 * DP_PAGE_SIZE)
+#define DP_SEGMENT_SLACK 4096
 #define DP_MAX_SEGMENTS 1024
 
-/* A rule number is 16 bits wide; number 0 (DP_RULE_NONE) says that no rule exists. */
-#define DP_MAX_RULES 65535
+/* Number 0 (DP_RULE_NONE) says that no rule exists. */
+#define DP_MAX_RULES (1 << 15)
 #define DP_RULE_NONE 0
 
 /* Executable mappings of one process: what fits into a segment. */
 #define DP_MAX_MAPPINGS 50000
 
 /* Depth of the searches above: a page has at most DP_PAGE_SIZE rows. */
-#define DP_ROW_SEARCH_STEPS 12
+#define DP_BLOCK_SEARCH_STEPS 9
 #define DP_MAPPING_SEARCH_STEPS 16
 
-DP_ASSERT(1 << DP_ROW_SEARCH_STEPS >= DP_PAGE_SIZE, "every row of a page is found");
+DP_ASSERT(DP_BLOCK_ROWS << DP_BLOCK_SEARCH_STEPS >= DP_PAGE_SIZE, "every row of a page is found");
 DP_ASSERT(1 << DP_MAPPING_SEARCH_STEPS >= DP_MAX_MAPPINGS, "every mapping is found");
 DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's index");
 
@@ -188,17 +189,14 @@ enum dp_cfa_kind {
 	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at rsp + offset */
 };
 
-/*
- * One rule: how to get from a frame to its caller. Images hold each distinct
- * rule once.
- */
+/* One rule: how to get from a frame to its caller, in full. */
 struct dp_rule {
 	__u8 cfa;     /* enum dp_cfa_kind */
 	__u8 cfa_reg; /* enum dp_register */
 	__u16 why;    /* enum dp_outcome, for DP_CFA_NONE */
 	__s32 cfa_offset;
 	__s32 cfa_add;
-	__u32 saves; /* number of a dp_saves, 0: this frame saved none of those registers */
+	__u32 saves; /* the other callee-saved registers: see DP_SAVES_SLOTS */
 	struct dp_where ra;
 	struct dp_where rbp;
 };
@@ -218,33 +216,110 @@ struct dp_saves {
 	struct dp_where where[DP_N_SAVED];
 };
 
-/* From `pc` on (its low DP_PAGE_BITS bits), up to the next row, rule number `rule` holds. */
-struct dwarf_delta {
-	__u16 pc;
-	__u16 rule;
+/*
+ * dp_rule.saves: a slot of 6 bits for each register, 0 if it is unchanged, k if
+ * it is at CFA - 8 k. With DP_SAVES_APART set, in an image the number of a
+ * dp_saves, for the walker its cell.
+ */
+#define DP_SLOT_BITS 6
+#define DP_MAX_SLOT ((1 << DP_SLOT_BITS) - 1)
+#define DP_SAVES_APART 0x80000000U
+
+/*
+ * Nearly all rules are alike: the CFA is rsp or rbp plus a multiple of 8, the
+ * return address lies right below it, and registers lie in slots further down.
+ * An image keeps each rule as one word,
+ *
+ *   63   60 59        30 29   24 23                2 1    0
+ *   +------+------------+-------+------------------+------+
+ *   | 0    | saves      | rbp   | n                | form |
+ *   +------+------------+-------+------------------+------+
+ *
+ * and those that are not like this as a number of a dp_rule.
+ */
+enum dp_form {
+	DP_FORM_FULL, /* dp_rule number n */
+	DP_FORM_RSP,  /* CFA = rsp + 8 n; rbp and saves are slots */
+	DP_FORM_RBP,  /* CFA = rbp + 8 n */
 };
 
-/* One page of an image's address space. */
+#define DP_FORM_BITS 2
+#define DP_WORD_N_BITS 22
+#define DP_WORD_RBP_SHIFT (DP_FORM_BITS + DP_WORD_N_BITS)
+#define DP_WORD_SAVES_SHIFT (DP_WORD_RBP_SHIFT + DP_SLOT_BITS)
+
+/*
+ * Rows are written as differences. A DwarfDelta is a byte: in its low half how
+ * many bytes of code are between the row before (or the page's start) and this
+ * one, in its high half which rule comes after that of the row before. What
+ * does not fit into a half follows, first of the distance, then of the rule.
+ */
+enum dwarf_delta_distance {
+	/* 0 to 13: 1 to 14 */
+	DWARF_DELTA_BYTE = 14, /* 15 and the byte that follows */
+	DWARF_DELTA_WORD = 15, /* the two bytes that follow, low byte first */
+};
+
+enum dwarf_delta_rule {
+	/* 0 to 13: a successor of the rule before, by the image's table */
+	DWARF_DELTA_NUMBER =
+		14, /* the number that follows: one byte below 128, else two, high first */
+	DWARF_DELTA_PADDING = 15, /* none, up to the next multiple of 16; from there on, the first
+				     successor of none: the function ends, and one begins */
+};
+
+#define DWARF_DELTA_SUCCESSORS 14
+
+/*
+ * The image's table of states has for each rule its number, and behind it the
+ * states of its successors. A state is the index of such a number.
+ *
+ *   state            state + 1             state + 2
+ *   +----------------+---------------------+---------------------+--
+ *   | rule's number  | state of the rule   | of the next most    |
+ *   |                | that follows most   | frequent one        |
+ *   +----------------+---------------------+---------------------+--
+ */
+#define DP_STATE_NONE 0 /* the rule's that is none */
+
+#define DWARF_DELTA_ALIGN 16
+#define DWARF_DELTA_MAX_SIZE 5
+
+/*
+ * One page of an image's address space. Its data starts with an anchor for each
+ * block of rows but the first one; the rows follow.
+ */
 struct dp_page {
-	__u32 rows; /* cell of its rows, counted from the image's start */
+	__u32 data; /* in units of 2 bytes from the image's start */
 	__u16 n_rows;
-	__u16 rule; /* in force at the page's start */
+	__u16 state; /* of the rule in force at the page's start */
+};
+
+/* Where a block of DP_BLOCK_ROWS rows starts, and what holds before its first one. */
+struct dp_anchor {
+	__u16 pc; /* low DP_PAGE_BITS bits */
+	__u16 state;
+	__u16 at; /* byte of the page's rows */
 };
 
 /*
- * The image of one binary: header, saves, rules, pages, rows. It holds no
- * pointers, only distances in cells from its own start, so that it can be
- * copied anywhere. An image that is larger than a segment starts at a
- * segment's start; the builder keeps the rows of a page together.
+ * The image of one binary. It holds no pointers, only distances from its own
+ * start, so that it can be copied anywhere. An image that is larger than a
+ * segment starts at a segment's start; what is in front of the pages then lies
+ * in that segment, and the builder keeps the data of a page together.
  */
 struct dp_image {
 	__u64 base; /* address of the first page, in the file's own address space */
 	__u32 n_cells;
 	__u32 n_pages;
 	__u32 n_rules;
-	__u32 saves; /* struct dp_saves[], number 0 left out */
-	__u32 rules; /* struct dp_rule[] */
-	__u32 pages; /* struct dp_page[] */
+	/* Where the parts start, in cells */
+	__u32 rules;  /* a word for each */
+	__u32 full;   /* struct dp_rule[] */
+	__u32 saves;  /* struct dp_saves[] */
+	__u32 states; /* __u16[] */
+	__u32 pages;  /* struct dp_page[] */
+	__u32 zero[2];
 };
 
 /*
@@ -342,10 +417,12 @@ DP_ASSERT(sizeof(struct dp_where) == 8, "dp_where is one cell");
 DP_ASSERT(sizeof(struct dp_rule) == 32, "dp_rule is four cells");
 DP_ASSERT(sizeof(struct dp_saves) == 40, "dp_saves is five cells");
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
-DP_ASSERT(sizeof(struct dwarf_delta) == 4, "two rows to a cell");
-DP_ASSERT(sizeof(struct dwarf_delta) * DP_PAGE_SIZE <= DP_SEGMENT_SLACK, "so do a page's rows");
+DP_ASSERT(sizeof(struct dp_anchor) == 6, "anchors lie close");
+DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= 64, "a rule fits a word");
+DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
+DP_ASSERT(DP_PAGE_SIZE *DWARF_DELTA_MAX_SIZE <= 1 << 16, "an anchor reaches every row");
 DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
-DP_ASSERT(sizeof(struct dp_image) == 32, "dp_image is four cells");
+DP_ASSERT(sizeof(struct dp_image) == 48, "dp_image is six cells");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
 DP_ASSERT(sizeof(struct dp_space) == 32, "dp_space is four cells");
 DP_ASSERT(sizeof(struct dp_space) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <= DP_SEGMENT_SIZE,

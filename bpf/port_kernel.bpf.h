@@ -40,20 +40,53 @@ static __always_inline int port_read_user(struct walk *w, void *dst, __u32 size,
 	return (int)bpf_probe_read_user(dst, size, (const void *)address);
 }
 
-static __always_inline const void *port_pool(struct walk *w, __u32 cell)
+/*
+ * Two byte swaps leave a value as it was, and the verifier without an idea of
+ * it: what it knows of a loop's variables would else be another state to follow
+ * in each round.
+ */
+#define port_forget(x)                                                                             \
+	({                                                                                         \
+		__u64 _x = (x);                                                                    \
+		asm volatile("%0 = be64 %0\n\t%0 = be64 %0" : "+r"(_x));                           \
+		(__typeof__(x))_x;                                                                 \
+	})
+
+static __always_inline const __u8 *port_segment(struct walk *w, __u32 cell)
 {
 	__u32 segment = cell / DP_SEGMENT_CELLS, zero = 0;
-	struct dp_segment *s;
-	void *map;
+	void *map = bpf_map_lookup_elem(&dp_pool, &segment);
 
-	map = bpf_map_lookup_elem(&dp_pool, &segment);
-	if (!map)
-		return NULL;
-	s = bpf_map_lookup_elem(map, &zero);
-	if (!s)
-		return NULL;
-	return s->bytes + port_index(cell, DP_SEGMENT_CELLS) * DP_CELL_SIZE;
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
 }
+
+static __always_inline const void *port_pool(struct walk *w, __u32 cell)
+{
+	const __u8 *segment = port_segment(w, cell);
+
+	return segment ? segment + port_index(cell, DP_SEGMENT_CELLS) * DP_CELL_SIZE : NULL;
+}
+
+static __always_inline const void *port_at(const __u8 *segment, __u64 at)
+{
+	return segment + (port_opaque(at) & (DP_SEGMENT_SIZE - 1));
+}
+
+static __always_inline __u8 port_u8(const __u8 *segment, __u64 at)
+{
+	return *(const __u8 *)port_at(segment, at);
+}
+
+static __always_inline __u16 port_u16(const __u8 *segment, __u64 at)
+{
+	return *(const __u16 *)port_at(segment, at);
+}
+
+/*
+ * A function that is verified once, not again for every call. Weak, so that
+ * clang 19 does not find out that an argument is not used, and passes rubbish.
+ */
+#define PORT_GLOBAL __attribute__((weak, noinline))
 
 #define port_loop(n, fn, ctx) bpf_loop((n), (void *)(fn), (ctx), 0)
 

@@ -39,14 +39,19 @@ static inline int port_read_user(struct walk *w, void *dst, uint32_t size, uint6
 	return port->read(port, dst, size, address);
 }
 
-static inline const void *port_pool(struct walk *w, uint32_t cell)
+static inline const uint8_t *port_segment(struct walk *w, uint32_t cell)
 {
 	struct port_user *port = ((struct port_world *)w)->user;
 	uint32_t segment = cell / DP_SEGMENT_CELLS;
 
-	if (segment >= port->n_segments)
-		return NULL;
-	return port->segments[segment] + (size_t)(cell % DP_SEGMENT_CELLS) * DP_CELL_SIZE;
+	return segment < port->n_segments ? port->segments[segment] : NULL;
+}
+
+static inline const void *port_pool(struct walk *w, uint32_t cell)
+{
+	const uint8_t *segment = port_segment(w, cell);
+
+	return segment ? segment + (size_t)(cell % DP_SEGMENT_CELLS) * DP_CELL_SIZE : NULL;
 }
 
 static inline uint32_t port_index(uint32_t i, uint32_t n)
@@ -54,6 +59,26 @@ static inline uint32_t port_index(uint32_t i, uint32_t n)
 	if (i >= n)
 		__builtin_trap();
 	return i;
+}
+
+static inline const void *port_at(const uint8_t *segment, uint64_t at)
+{
+	if (at >= DP_SEGMENT_SIZE)
+		__builtin_trap();
+	return segment + at;
+}
+
+static inline uint8_t port_u8(const uint8_t *segment, uint64_t at)
+{
+	return *(const uint8_t *)port_at(segment, at);
+}
+
+static inline uint16_t port_u16(const uint8_t *segment, uint64_t at)
+{
+	uint16_t value;
+
+	memcpy(&value, port_at(segment, at), sizeof(value));
+	return value;
 }
 
 static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx)
@@ -66,6 +91,9 @@ static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx
 	return i;
 }
 
+#define PORT_GLOBAL static inline
+
 #define port_opaque(x) (x)
+#define port_forget(x) (x)
 
 #endif

@@ -23,7 +23,7 @@
 /* Addresses whose rules are remembered. Direct mapped; a power of two. */
 #define WALK_CACHE_SIZE 1024
 
-/* In place of a cell of a dp_saves: the frame was left without knowing what it saved. */
+/* In place of dp_rule.saves: the frame was left without knowing what it saved. */
 #define WALK_SAVES_UNKNOWN (~0U)
 
 #define WALK_NO_PAGE (~0ULL)
@@ -43,7 +43,7 @@ struct walk_cached {
 struct walk_trail {
 	__u64 cfa;
 	__u64 rbp;   /* in the frame itself */
-	__u32 saves; /* cell of a struct dp_saves, 0: it saved none */
+	__u32 saves; /* as in struct dp_rule */
 	__u32 zero;
 };
 
@@ -149,14 +149,44 @@ static __always_inline const struct dp_rule *walk_rule(struct walk *w, __u64 pc)
 	return &c->rule;
 }
 
+/*
+ * Where a frame saved a register, by its dp_rule.saves: 1 if it did, 0 if not,
+ * negative if that is not known.
+ */
+static __always_inline int walk_saved(struct walk *w, const struct walk_trail *t, __u32 saved,
+				      __u64 *ret_address)
+{
+	const struct dp_saves *saves;
+	struct dp_where where;
+	__u32 slot;
+
+	if (t->saves == WALK_SAVES_UNKNOWN || saved >= DP_N_SAVED)
+		return -1;
+	if (!(t->saves & DP_SAVES_APART)) {
+		slot = t->saves >> (saved * DP_SLOT_BITS) & DP_MAX_SLOT;
+		*ret_address = t->cfa - 8 * slot;
+		return slot != 0;
+	}
+	saves = port_pool(w, t->saves & ~DP_SAVES_APART);
+	if (!saves)
+		return -1;
+	where = saves->where[saved];
+	if (where.kind == DP_WHERE_CFA)
+		*ret_address = t->cfa + where.offset;
+	else if (where.kind == DP_WHERE_MEMORY && where.reg == DP_RBP)
+		*ret_address = t->rbp + where.offset;
+	else
+		return where.kind == DP_WHERE_SAME ? 0 : -1;
+	return 1;
+}
+
 /* Look whether the next frame down saved the wanted register; 1 ends the search. */
 static long walk_recover_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
-	__u32 wanted = port_opaque(w->wanted);
-	const struct dp_saves *saves;
 	const struct walk_trail *t;
-	struct dp_where where;
+	__u64 address;
+	int is_saved;
 
 	if (w->callees <= w->fresh) {
 		w->is_found = 1; /* nobody saved it: it still has its initial value */
@@ -164,21 +194,10 @@ static long walk_recover_step(__u32 i, void *ctx)
 	}
 	w->callees--;
 	t = &w->trail[port_index(w->callees, DP_MAX_FRAMES)];
-	if (t->saves == 0)
-		return 0;
-	if (t->saves == WALK_SAVES_UNKNOWN || wanted >= DP_N_SAVED)
-		return 1;
-	saves = port_pool(w, t->saves);
-	if (!saves)
-		return 1;
-	where = saves->where[wanted];
-	if (where.kind == DP_WHERE_SAME)
-		return 0;
-	if (where.kind == DP_WHERE_CFA)
-		w->is_found = walk_read(w, t->cfa + where.offset, &w->found) == 0;
-	else if (where.kind == DP_WHERE_MEMORY && where.reg == DP_RBP)
-		w->is_found = walk_read(w, t->rbp + where.offset, &w->found) == 0;
-	return 1;
+	is_saved = walk_saved(w, t, port_opaque(w->wanted), &address);
+	if (is_saved > 0)
+		w->is_found = walk_read(w, address, &w->found) == 0;
+	return is_saved != 0;
 }
 
 /*

@@ -24,7 +24,7 @@ static int coverage_add(const struct image_row *row, void *arg)
 	const size_t n = c->table->elf.n_code_sections;
 
 	c->table->n_rows++;
-	if (row->rule->cfa == DP_CFA_NONE)
+	if (row->rule.cfa == DP_CFA_NONE)
 		return 0;
 	while (c->first < n && s[c->first].address + s[c->first].size <= row->start)
 		c->first++;

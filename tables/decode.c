@@ -3,41 +3,122 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
+
+#include "lookup.h"
 
 /* Word of rsp in struct sigcontext_64. */
 #define SIGCONTEXT_RSP 15
 
 /* The row being joined, and whom to give it to. */
 struct decoder {
-	const uint64_t *cells;
+	const uint8_t *bytes; /* of the image */
 	const struct dp_image *head;
 	int (*fn)(const struct image_row *row, void *arg);
 	void *arg;
 	uint64_t start;
-	uint16_t rule;
+	uint16_t state;
 };
+
+static const void *at_cell(const struct decoder *d, uint32_t cell)
+{
+	return d->bytes + (size_t)cell * DP_CELL_SIZE;
+}
+
+void saves_from_slots(uint32_t slots, struct dp_saves *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (unsigned int i = 0; i < DP_N_SAVED; i++) {
+		int slot = (int)(slots >> (i * DP_SLOT_BITS) & DP_MAX_SLOT);
+
+		if (slot)
+			ret->where[i] =
+				(struct dp_where){ .kind = DP_WHERE_CFA, .offset = -8 * slot };
+	}
+}
+
+/* Unpack a rule, and where the frame saved the callee-saved registers. */
+static void unpack_rule(const struct decoder *d, uint16_t number, struct dp_rule *ret,
+			struct dp_saves *ret_saves)
+{
+	const uint64_t *words = at_cell(d, d->head->rules);
+	const struct dp_rule *full = at_cell(d, d->head->full);
+	const struct dp_saves *saves = at_cell(d, d->head->saves);
+
+	if ((words[number] & ((1 << DP_FORM_BITS) - 1)) == DP_FORM_FULL)
+		*ret = full[words[number] >> DP_FORM_BITS];
+	else
+		lookup_unpack(words[number], ret);
+	if (ret->saves & DP_SAVES_APART) {
+		*ret_saves = saves[ret->saves & ~DP_SAVES_APART];
+		return;
+	}
+	saves_from_slots(ret->saves, ret_saves);
+}
 
 static int decoder_flush(struct decoder *d, uint64_t end)
 {
-	const struct dp_rule *rules = (const void *)(d->cells + d->head->rules);
-	const struct dp_saves *saves = (const void *)(d->cells + d->head->saves);
-	struct image_row row = { .start = d->start, .end = end, .rule = &rules[d->rule] };
+	const uint16_t *states = at_cell(d, d->head->states);
+	struct image_row row = { .start = d->start, .end = end };
 
-	if (d->rule == DP_RULE_NONE || d->start == end)
+	if (d->state == DP_STATE_NONE || d->start == end)
 		return 0;
-	if (row.rule->saves)
-		row.saves = &saves[row.rule->saves - 1];
+	unpack_rule(d, states[d->state], &row.rule, &row.saves);
 	return d->fn(&row, d->arg);
 }
 
-static int decoder_add(struct decoder *d, uint64_t pc, uint16_t rule)
+static int decoder_add(struct decoder *d, uint64_t pc, uint16_t state)
 {
 	int err = 0;
 
-	if (rule != d->rule) {
+	if (state != d->state) {
 		err = decoder_flush(d, pc);
 		d->start = pc;
-		d->rule = rule;
+		d->state = state;
+	}
+	return err;
+}
+
+/* The distance of a row from the one before; *at is behind its first byte. */
+static uint32_t read_distance(const uint8_t **at, uint8_t delta)
+{
+	uint32_t distance = delta & 15;
+
+	if (distance < DWARF_DELTA_BYTE)
+		return 1 + distance;
+	distance = *(*at)++;
+	if ((delta & 15) == DWARF_DELTA_BYTE)
+		return 15 + distance;
+	return distance | (uint32_t) * (*at)++ << 8;
+}
+
+/* All rows of the page at address; what the walker's lookup_in_block() reads part of. */
+static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint64_t address)
+{
+	const uint16_t *states = at_cell(d, d->head->states);
+	const uint8_t *at = d->bytes + (size_t)page->data * 2;
+	int err = decoder_add(d, address, page->state);
+
+	if (page->n_rows > 0)
+		at += (page->n_rows - 1) / DP_BLOCK_ROWS * sizeof(struct dp_anchor);
+	for (uint32_t i = 0; err == 0 && i < page->n_rows; i++) {
+		uint8_t delta = *at++;
+		uint16_t state;
+
+		address += read_distance(&at, delta);
+		if (delta >> 4 == DWARF_DELTA_PADDING) {
+			err = decoder_add(d, address, DP_STATE_NONE);
+			address = (address + DWARF_DELTA_ALIGN - 1) &
+				  ~(uint64_t)(DWARF_DELTA_ALIGN - 1);
+			state = states[DP_STATE_NONE + 1];
+		} else if (delta >> 4 == DWARF_DELTA_NUMBER) {
+			state = (uint16_t)(at[0] | at[1] << 8);
+			at += 2;
+		} else {
+			state = states[d->state + 1 + (delta >> 4)];
+		}
+		if (err == 0)
+			err = decoder_add(d, address, state);
 	}
 	return err;
 }
@@ -47,15 +128,19 @@ int image_for_each_row(const struct image *image, int (*fn)(const struct image_r
 {
 	const struct dp_image *head = (const void *)image->cells;
 	const struct dp_page *pages = (const void *)(image->cells + head->pages);
-	struct decoder d = { image->cells, head, fn, arg, head->base, DP_RULE_NONE };
+	struct decoder d = {
+		.bytes = (const uint8_t *)image->cells,
+		.head = head,
+		.fn = fn,
+		.arg = arg,
+		.start = head->base,
+		.state = DP_STATE_NONE,
+	};
 	uint64_t address = head->base;
 
 	for (uint32_t i = 0; i < head->n_pages; i++, address += DP_PAGE_SIZE) {
-		const struct dwarf_delta *rows = (const void *)(image->cells + pages[i].rows);
-		int err = decoder_add(&d, address, pages[i].rule);
+		int err = decoder_add_page(&d, &pages[i], address);
 
-		for (uint32_t j = 0; err == 0 && j < pages[i].n_rows; j++)
-			err = decoder_add(&d, address + rows[j].pc, rows[j].rule);
 		if (err)
 			return err;
 	}
@@ -137,7 +222,6 @@ static void print_cfa(const struct dp_rule *rule, FILE *to)
 
 void image_row_print(const struct image_row *row, int regs, FILE *to)
 {
-	static const struct dp_where same = { .kind = DP_WHERE_SAME };
 	static const char *const names[] = {
 #define X(name, word) #word,
 		DP_SAVED_REGISTERS(X)
@@ -145,10 +229,10 @@ void image_row_print(const struct image_row *row, int regs, FILE *to)
 	};
 
 	fprintf(to, "%" PRIx64 " %" PRIx64 " ", row->start, row->end);
-	print_cfa(row->rule, to);
-	print_where("ra", &row->rule->ra, to);
-	print_where("fp", &row->rule->rbp, to);
+	print_cfa(&row->rule, to);
+	print_where("ra", &row->rule.ra, to);
+	print_where("fp", &row->rule.rbp, to);
 	for (int i = 0; regs && i < DP_N_SAVED; i++)
-		print_where(names[i], row->saves ? &row->saves->where[i] : &same, to);
+		print_where(names[i], &row->saves.where[i], to);
 	fputc('\n', to);
 }

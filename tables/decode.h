@@ -11,9 +11,9 @@
 /* What an image says, read back from its packed form. */
 
 struct image_row {
-	uint64_t start, end; /* in the file's own address space, end exclusive */
-	const struct dp_rule *rule;
-	const struct dp_saves *saves; /* NULL: the frame saved none of those registers */
+	uint64_t start, end;   /* in the file's own address space, end exclusive */
+	struct dp_rule rule;   /* its saves are in the next member */
+	struct dp_saves saves; /* where the frame saved the other callee-saved registers */
 };
 
 /*
@@ -23,6 +23,9 @@ struct image_row {
  */
 int image_for_each_row(const struct image *image, int (*fn)(const struct image_row *row, void *arg),
 		       void *arg);
+
+/* What the slots of a dp_rule.saves without DP_SAVES_APART say. */
+void saves_from_slots(uint32_t slots, struct dp_saves *ret);
 
 /* "rsp", "r10", ...; never NULL. */
 const char *register_name(unsigned int reg);

@@ -8,73 +8,31 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "machine.h"
-#include "rule_set.h"
-
-/* Pages of 4 KiB: a file whose code spans less than 4 GiB. */
-#define IMAGE_MAX_PAGES (1U << (32 - DP_PAGE_BITS))
+#include "packer.h"
+#include "rule_word.h"
 
 /* Bytes of code at a program's entry that are taken for its start-up code: glibc's have 61. */
 #define ENTRY_SIZE 64
 
-#define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
-
-/*
- * Rows arrive in ascending order and go straight into their pages. A page
- * remembers the rule in force at its start, so that a row need never be looked
- * for in an earlier page.
- */
+/* Rows arrive in ascending order and are passed on to the packer. */
 struct builder {
-	struct rule_set rules;
+	struct packer packer;
+	struct rule_word word;     /* the current row's */
+	struct rule_word *initial; /* those of the CIEs' initial rows */
 	struct image_stats stats;
-	uint64_t base; /* address of the first page */
-	uint16_t rule; /* in force at the end of what was added */
-	struct dwarf_delta *rows;
-	size_t n_rows, rows_size;
-	struct dp_page *pages; /* dp_page.rows counts rows here; cells in the image */
-	size_t n_pages, pages_size;
 	struct image_refusal *refusals;
 	size_t n_refusals, refusals_size;
 };
 
-static void builder_done(struct builder *b)
+static void builder_free(struct builder *b)
 {
-	rule_set_done(&b->rules);
-	free(b->rows);
-	free(b->pages);
+	packer_done(&b->packer);
+	free(b->initial);
 	free(b->refusals);
+	free(b);
 }
 
-static int builder_open_page(struct builder *b)
-{
-	if (array_reserve(b->pages, b->n_pages, b->pages_size) < 0)
-		return -ENOMEM;
-	b->pages[b->n_pages++] = (struct dp_page){ .rows = (uint32_t)b->n_rows, .rule = b->rule };
-	return 0;
-}
-
-/* From pc on, rule number `rule` holds. */
-static int builder_add(struct builder *b, uint64_t pc, uint16_t rule)
-{
-	uint64_t page = (pc - b->base) >> DP_PAGE_BITS;
-	uint16_t low = pc & (DP_PAGE_SIZE - 1);
-
-	if (rule == b->rule && b->n_pages > 0)
-		return 0;
-	while (b->n_pages <= page)
-		if (builder_open_page(b) < 0)
-			return -ENOMEM;
-	b->rule = rule;
-	b->stats.n_rows++;
-	if (low == 0) {
-		b->pages[page].rule = rule;
-		return 0;
-	}
-	if (array_reserve(b->rows, b->n_rows, b->rows_size) < 0)
-		return -ENOMEM;
-	b->rows[b->n_rows++] = (struct dwarf_delta){ low, rule };
-	b->pages[page].n_rows++;
-	return 0;
-}
+DEFINE_CLEANUP(struct builder *, builder_free)
 
 static int builder_refuse(struct builder *b, uint64_t start, uint64_t end, enum rule_refusal why)
 {
@@ -83,28 +41,49 @@ static int builder_refuse(struct builder *b, uint64_t start, uint64_t end, enum 
 	b->refusals[b->n_refusals++] = (struct image_refusal){ start, end, why, { 0 } };
 	b->stats.refused[why].rows++;
 	b->stats.refused[why].bytes += end - start;
-	return builder_add(b, start, RULE_SET_REFUSED);
+	return packer_add(&b->packer, start, RULE_SET_REFUSED);
 }
 
-static int builder_add_row(struct builder *b, const struct cfi_span *span,
-			   const struct cfi_row *row, bool signal)
+/* The number of a row's rule that no word can express. */
+static int builder_number(struct builder *b, const struct cfi_row *row, bool signal,
+			  enum rule_refusal *ret_refusal)
 {
 	struct dp_rule rule;
 	struct dp_saves saves;
 	bool has_saves;
-	enum rule_refusal refusal;
 	int number;
 
-	refusal = rule_from_row(row, signal, &rule, &saves, &has_saves);
+	*ret_refusal = rule_from_row(row, signal, &rule, &saves, &has_saves);
+	if (*ret_refusal != RULE_NONE)
+		return 0;
+	number = rule_set_add(&b->packer.rules, &rule, has_saves ? &saves : NULL);
+	if (number == -ENOSPC) {
+		*ret_refusal = RULE_TOO_MANY;
+		return 0;
+	}
+	return number;
+}
+
+static int builder_add_row(struct builder *b, const struct cfi_span *span, struct cfi_machine *m,
+			   bool signal)
+{
+	enum rule_refusal refusal = RULE_NONE;
+	int number;
+
+	rule_word_update(&b->word, &m->row, m->changed);
+	m->changed = 0;
+	if (b->word.odd == 0 && !signal)
+		number = rule_set_add_word(&b->packer.rules, b->word.word);
+	else
+		number = builder_number(b, &m->row, signal, &refusal);
+	if (number == -ENOSPC)
+		refusal = RULE_TOO_MANY;
 	if (refusal != RULE_NONE)
 		return builder_refuse(b, span->start, span->end, refusal);
-	number = rule_set_add(&b->rules, &rule, has_saves ? &saves : NULL);
-	if (number == -ENOSPC)
-		return builder_refuse(b, span->start, span->end, RULE_TOO_MANY);
 	if (number < 0)
 		return number;
 	b->stats.covered += span->end - span->start;
-	return builder_add(b, span->start, (uint16_t)number);
+	return packer_add(&b->packer, span->start, (uint16_t)number);
 }
 
 static int builder_add_fde(struct builder *b, const struct cfi_section *section,
@@ -116,10 +95,12 @@ static int builder_add_fde(struct builder *b, const struct cfi_section *section,
 
 	b->stats.n_fdes++;
 	cfi_machine_init(&m, section, cie, fde);
+	b->word = b->initial[fde->cie];
+	m.changed = 0;
 	while (err == 0) {
 		switch (cfi_machine_next(&m, &span)) {
 		case CFI_STEP_ROW:
-			err = builder_add_row(b, &span, &m.row, cie->signal);
+			err = builder_add_row(b, &span, &m, cie->signal);
 			break;
 		case CFI_STEP_REFUSED:
 			err = builder_refuse(b, m.pc, m.end, RULE_CFI);
@@ -146,21 +127,30 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint
 		.cfa_offset = 8,
 		.ra = { .kind = DP_WHERE_UNDEFINED },
 	};
-	int number, err;
+	bool has_entry = entry != 0 && entry >= start && entry < end;
+	int number, err = 0;
 
-	err = builder_add(b, start, DP_RULE_NONE);
-	if (err < 0 || entry == 0 || entry < start || entry >= end)
+	if (!has_entry || entry > start)
+		err = packer_add(&b->packer, start, DP_RULE_NONE);
+	if (err < 0 || !has_entry)
 		return err;
-	/* What follows from it ends in the next page at the latest. */
-	if ((entry - b->base) >> DP_PAGE_BITS >= IMAGE_MAX_PAGES - 1)
-		return -EFBIG;
-	number = rule_set_add(&b->rules, &root, NULL);
+	number = rule_set_add(&b->packer.rules, &root, NULL);
 	if (number < 0)
 		return number;
-	err = builder_add(b, entry, (uint16_t)number);
+	err = packer_add(&b->packer, entry, (uint16_t)number);
 	if (err == 0 && end - entry > ENTRY_SIZE)
-		err = builder_add(b, entry + ENTRY_SIZE, DP_RULE_NONE);
+		err = packer_add(&b->packer, entry + ENTRY_SIZE, DP_RULE_NONE);
 	return err;
+}
+
+static int builder_add_cies(struct builder *b, const struct cfi_index *index)
+{
+	b->initial = calloc(index->n_cies + 1, sizeof(*b->initial));
+	if (!b->initial)
+		return -ENOMEM;
+	for (size_t i = 0; i < index->n_cies; i++)
+		rule_word_update(&b->initial[i], &index->cies[i].initial, CFI_CHANGED_ALL);
+	return 0;
 }
 
 static bool is_inside(const struct cfi_fde *fde, const struct image_extent *extent)
@@ -192,11 +182,9 @@ static int builder_add_section(struct builder *b, const struct cfi_section *sect
 			if (extent->entry != 0 && extent->entry >= extent->start &&
 			    extent->entry < done)
 				done = extent->entry;
-			b->base = done & ~(uint64_t)(DP_PAGE_SIZE - 1);
+			err = packer_init(&b->packer, done);
 		}
-		if ((fde.end - b->base) >> DP_PAGE_BITS >= IMAGE_MAX_PAGES)
-			return -EFBIG;
-		if (done < fde.start)
+		if (err == 0 && done < fde.start)
 			err = builder_add_gap(b, done, fde.start, extent->entry);
 		if (err == 0)
 			err = builder_add_fde(b, section, &index->cies[fde.cie], &fde);
@@ -207,89 +195,34 @@ static int builder_add_section(struct builder *b, const struct cfi_section *sect
 	return done == 0 ? -ENODATA : builder_add_gap(b, done, extent->end, extent->entry);
 }
 
-static uint32_t align_cells(uint32_t cell, uint32_t to)
-{
-	return (cell + to - 1) & ~(to - 1);
-}
-
-/*
- * Give the rows of every page their place from cell on, in pages[].rows.
- * No page's rows lie across two segments of the pool. Returns the cell behind.
- */
-static uint32_t place_rows(struct dp_page *pages, size_t n_pages, uint32_t cell)
-{
-	for (size_t i = 0; i < n_pages; i++) {
-		uint32_t n = (pages[i].n_rows + 1U) / 2;
-
-		if (n > 0 && cell / DP_SEGMENT_CELLS != (cell + n - 1) / DP_SEGMENT_CELLS)
-			cell = align_cells(cell, DP_SEGMENT_CELLS);
-		pages[i].rows = cell;
-		cell += n;
-	}
-	return cell;
-}
-
-/*
- * Lay the parts out: header, saves, rules, pages, rows. Rules have the size of
- * four cells and start at a multiple of that, so that none lies across two
- * segments; the saves are near the start of the image's first segment.
- */
-static int builder_finish(struct builder *b, struct image *ret)
-{
-	struct dp_image head = {
-		.base = b->base,
-		.n_pages = (uint32_t)b->n_pages,
-		.n_rules = (uint32_t)b->rules.n_rules,
-		.saves = CELLS(struct dp_image),
-	};
-	_cleanup_free_ uint64_t *cells = NULL;
-	const struct dwarf_delta *row = b->rows;
-
-	head.rules = head.saves + (uint32_t)b->rules.n_saves * CELLS(struct dp_saves);
-	head.rules = align_cells(head.rules, CELLS(struct dp_rule));
-	head.pages = head.rules + head.n_rules * CELLS(struct dp_rule);
-	head.n_cells = place_rows(b->pages, b->n_pages, head.pages + head.n_pages);
-
-	cells = calloc(head.n_cells, DP_CELL_SIZE);
-	if (!cells)
-		return -ENOMEM;
-	memcpy(cells, &head, sizeof(head));
-	rule_set_copy(&b->rules, cells + head.saves, cells + head.rules);
-	memcpy(cells + head.pages, b->pages, b->n_pages * sizeof(*b->pages));
-	for (size_t i = 0; i < b->n_pages; i++) {
-		size_t n = b->pages[i].n_rows;
-
-		if (n == 0)
-			continue;
-		memcpy(cells + b->pages[i].rows, row, n * sizeof(*row));
-		row += n;
-	}
-	b->stats.n_rules = head.n_rules;
-	b->stats.n_saves = (uint32_t)b->rules.n_saves;
-	*ret = (struct image){ steal_ptr(cells), head.n_cells, b->stats, steal_ptr(b->refusals),
-			       b->n_refusals };
-	return 0;
-}
-
 int image_build(const struct cfi_section *section, const struct image_extent *extent,
 		struct image *ret)
 {
-	_cleanup_(builder_done) struct builder b = { .rule = DP_RULE_NONE };
+	_cleanup_(builder_freep) struct builder *b = calloc(1, sizeof(*b));
 	_cleanup_(cfi_index_done) struct cfi_index index = { 0 };
+	uint64_t *cells;
+	uint32_t n_cells;
 	int err;
 
+	if (!b)
+		return -ENOMEM;
 	err = cfi_index_init(&index, section);
 	if (err == 0)
-		err = rule_set_init(&b.rules);
+		err = builder_add_cies(b, &index);
 	if (err == 0)
-		err = builder_add_section(&b, section, &index, extent);
+		err = builder_add_section(b, section, &index, extent);
 	/* The entry's rule may be the last one: it does not hold for what is behind. */
 	if (err == 0)
-		err = builder_add(&b, extent->end, DP_RULE_NONE);
+		err = packer_add(&b->packer, extent->end, DP_RULE_NONE);
+	if (err == 0)
+		err = packer_finish(&b->packer, &cells, &n_cells);
 	if (err < 0)
 		return err;
-	b.stats.n_bad_records = index.n_refusals;
-	return builder_finish(&b, ret);
+	b->stats.n_bad_records = index.n_refusals;
+	b->stats.n_rows = b->packer.n_rows;
+	b->stats.n_rules = (uint32_t)b->packer.rules.n_rules;
+	*ret = (struct image){ cells, n_cells, b->stats, steal_ptr(b->refusals), b->n_refusals };
+	return 0;
 }
 
 void image_done(struct image *image)

@@ -25,7 +25,6 @@ struct image_stats {
 	uint64_t n_rows;  /* in the image, gaps included */
 	uint64_t covered; /* bytes of code with a rule */
 	uint32_t n_rules;
-	uint32_t n_saves;
 	uint64_t n_bad_records; /* records of the section that could not be read */
 	struct image_refused refused[RULE_N_REFUSALS];
 };

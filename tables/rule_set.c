@@ -5,12 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* Out of memory is an error of ours, not the end of the program. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(entry) ((entry)->failed = 1)
 #include <uthash.h>
 
-struct rule_entry {
+struct word_entry {
+	uint64_t word;
+	uint32_t number;
+	int failed;
+	UT_hash_handle hh;
+};
+
+struct full_entry {
 	struct dp_rule rule;
 	uint32_t number;
 	int failed;
@@ -19,34 +28,71 @@ struct rule_entry {
 
 struct saves_entry {
 	struct dp_saves saves;
-	uint32_t number; /* counted from 1: 0 in a rule means none */
+	uint32_t number;
 	int failed;
 	UT_hash_handle hh;
 };
 
-/* All saves of an image lie in its first segment, behind the header. */
-#define MAX_SAVES ((DP_SEGMENT_SIZE - sizeof(struct dp_image)) / sizeof(struct dp_saves))
+/* All of an image that is in front of its pages lies in one segment. */
+#define MAX_FULL 16384
+#define MAX_SAVES 8192
 
-static int add_rule(struct rule_set *set, const struct dp_rule *rule)
+static uint64_t hash_word(uint64_t word)
 {
-	struct rule_entry *e;
+	return (word * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+}
 
-	HASH_FIND(hh, set->rules, rule, sizeof(*rule), e);
+int rule_set_add_word(struct rule_set *set, uint64_t word)
+{
+	size_t slot = hash_word(word) % RULE_SET_RECENT;
+	struct word_entry *e;
+
+	if (set->recent[slot].word == word)
+		return (int)set->recent[slot].number;
+	HASH_FIND(hh, set->by_word, &word, sizeof(word), e);
+	if (!e) {
+		if (set->n_rules >= DP_MAX_RULES)
+			return -ENOSPC;
+		if (array_reserve(set->words, set->n_rules, set->words_size) < 0)
+			return -ENOMEM;
+		e = calloc(1, sizeof(*e));
+		if (!e)
+			return -ENOMEM;
+		e->word = word;
+		e->number = (uint32_t)set->n_rules;
+		HASH_ADD(hh, set->by_word, word, sizeof(word), e);
+		if (e->failed) {
+			free(e);
+			return -ENOMEM;
+		}
+		set->words[set->n_rules++] = word;
+	}
+	set->recent[slot].word = word;
+	set->recent[slot].number = e->number;
+	return (int)e->number;
+}
+
+/* The number of a rule among those that are kept in full. */
+static int add_full(struct rule_set *set, const struct dp_rule *rule)
+{
+	struct full_entry *e;
+
+	HASH_FIND(hh, set->full, rule, sizeof(*rule), e);
 	if (e)
 		return (int)e->number;
-	if (set->n_rules >= DP_MAX_RULES)
+	if (set->n_full >= MAX_FULL)
 		return -ENOSPC;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->rule = *rule;
-	e->number = (uint32_t)set->n_rules;
-	HASH_ADD(hh, set->rules, rule, sizeof(e->rule), e);
+	e->number = (uint32_t)set->n_full;
+	HASH_ADD(hh, set->full, rule, sizeof(e->rule), e);
 	if (e->failed) {
 		free(e);
 		return -ENOMEM;
 	}
-	set->n_rules++;
+	set->n_full++;
 	return (int)e->number;
 }
 
@@ -63,7 +109,7 @@ static int add_saves(struct rule_set *set, const struct dp_saves *saves)
 	if (!e)
 		return -ENOMEM;
 	e->saves = *saves;
-	e->number = (uint32_t)set->n_saves + 1;
+	e->number = (uint32_t)set->n_saves;
 	HASH_ADD(hh, set->saves, saves, sizeof(e->saves), e);
 	if (e->failed) {
 		free(e);
@@ -80,9 +126,10 @@ int rule_set_init(struct rule_set *set)
 		[RULE_SET_REFUSED] = { .cfa = DP_CFA_NONE, .why = DP_UNSUPPORTED_RULE },
 	};
 
-	*set = (struct rule_set){ 0 };
+	memset(set, 0, sizeof(*set));
+	memset(set->recent, 0xff, sizeof(set->recent)); /* no word has all bits set */
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
-		int number = add_rule(set, &given[i]);
+		int number = rule_set_add(set, &given[i], NULL);
 
 		if (number < 0)
 			return number;
@@ -92,37 +139,47 @@ int rule_set_init(struct rule_set *set)
 
 void rule_set_done(struct rule_set *set)
 {
-	struct rule_entry *r, *next_r;
+	struct word_entry *w, *next_w;
+	struct full_entry *f, *next_f;
 	struct saves_entry *s, *next_s;
 
-	HASH_ITER(hh, set->rules, r, next_r) {
-		HASH_DEL(set->rules, r);
-		free(r);
+	HASH_ITER(hh, set->by_word, w, next_w) {
+		HASH_DEL(set->by_word, w);
+		free(w);
+	}
+	HASH_ITER(hh, set->full, f, next_f) {
+		HASH_DEL(set->full, f);
+		free(f);
 	}
 	HASH_ITER(hh, set->saves, s, next_s) {
 		HASH_DEL(set->saves, s);
 		free(s);
 	}
+	free(set->words);
 }
 
 int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves)
 {
 	struct dp_rule numbered = *rule;
-	int number = 0;
+	int number;
 
+	numbered.saves = 0;
 	if (saves) {
 		number = add_saves(set, saves);
 		if (number < 0)
 			return number;
+		numbered.saves = DP_SAVES_APART | (uint32_t)number;
 	}
-	numbered.saves = (uint32_t)number;
-	return add_rule(set, &numbered);
+	number = add_full(set, &numbered);
+	if (number < 0)
+		return number;
+	return rule_set_add_word(set, (uint64_t)number << DP_FORM_BITS | DP_FORM_FULL);
 }
 
-void rule_set_copy(const struct rule_set *set, void *to_saves, void *to_rules)
+void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves)
 {
+	for (const struct full_entry *f = set->full; f; f = f->hh.next)
+		to_full[f->number] = f->rule;
 	for (const struct saves_entry *s = set->saves; s; s = s->hh.next)
-		memcpy((struct dp_saves *)to_saves + s->number - 1, &s->saves, sizeof(s->saves));
-	for (const struct rule_entry *r = set->rules; r; r = r->hh.next)
-		memcpy((struct dp_rule *)to_rules + r->number, &r->rule, sizeof(r->rule));
+		to_saves[s->number] = s->saves;
 }

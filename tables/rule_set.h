@@ -13,13 +13,24 @@
  */
 #define RULE_SET_REFUSED 1 /* the walk ends with DP_UNSUPPORTED_RULE; 0 is DP_RULE_NONE */
 
-struct rule_entry;
+/* Words looked up last. Most rows have one of a few hundred rules. */
+#define RULE_SET_RECENT 1024
+
+struct word_entry;
+struct full_entry;
 struct saves_entry;
 
 struct rule_set {
-	struct rule_entry *rules; /* uthash */
+	uint64_t *words; /* by number */
+	size_t n_rules, words_size;
+	size_t n_full, n_saves;
+	struct word_entry *by_word; /* uthash, as the next two */
+	struct full_entry *full;
 	struct saves_entry *saves;
-	size_t n_rules, n_saves;
+	struct {
+		uint64_t word;
+		uint32_t number;
+	} recent[RULE_SET_RECENT];
 };
 
 /* 0 or -ENOMEM. A zeroed set may be passed to rule_set_done() too. */
@@ -33,7 +44,10 @@ void rule_set_done(struct rule_set *set);
  */
 int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves);
 
-/* Write all saves and rules in the order of their numbers. */
-void rule_set_copy(const struct rule_set *set, void *to_saves, void *to_rules);
+/* The same for one that a word expresses (not DP_FORM_FULL). */
+int rule_set_add_word(struct rule_set *set, uint64_t word);
+
+/* Write all rules that are kept in full, and all saves, in the order of their numbers. */
+void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves);
 
 #endif

@@ -172,8 +172,8 @@ Test(walk, finds_a_callee_saved_register_nobody_saved)
 Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	world_rule(w, 4, 32)->saves = 1;
-	world_rule(w, 5, 32)->saves = 2;
+	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
+	world_rule(w, 5, 32)->saves = DP_SAVES_APART | 1;
 	world_saves(w)[0].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -16 };
 	world_saves(w)[1].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -24 };
 	w->walk.regs.reg[DP_RBX] = 0xbad;
@@ -191,7 +191,7 @@ Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 Test(walk, finds_a_callee_saved_register_relative_to_rbp)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	world_rule(w, 4, 32)->saves = 1;
+	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
 	world_saves(w)[0].where[DP_SAVED_RBX] =
 		(struct dp_where){ DP_WHERE_MEMORY, DP_RBP, 0, -16 };
 	world_poke(w, sp + 0x400 - 16, sp + 0x200);

@@ -134,6 +134,28 @@ static struct dp_where random_where(void)
 	return where;
 }
 
+static uint32_t random_slots(void)
+{
+	uint32_t slots = 0;
+
+	for (int i = 0; i < DP_N_SAVED; i++)
+		slots |= (pick(2) ? 0 : (uint32_t)(1 + pick(8))) << (i * DP_SLOT_BITS);
+	return slots;
+}
+
+static uint32_t random_saves(void)
+{
+	return pick(2) ? random_slots() : DP_SAVES_APART | (uint32_t)pick(8);
+}
+
+/* A rule that a word expresses. */
+static uint64_t random_word(void)
+{
+	return (pick(4) ? DP_FORM_RSP : DP_FORM_RBP) | (uint64_t)(1 + pick(12)) << DP_FORM_BITS |
+	       (uint64_t)pick(4) << DP_WORD_RBP_SHIFT |
+	       (uint64_t)random_slots() << DP_WORD_SAVES_SHIFT;
+}
+
 static void random_rule(struct dp_rule *rule)
 {
 	static const uint8_t others[] = { DP_RBP, DP_RBP, DP_RBX, DP_R12, DP_R10 };
@@ -144,7 +166,7 @@ static void random_rule(struct dp_rule *rule)
 		.why = (uint16_t)(1 + pick(DP_N_OUTCOMES - 1)),
 		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
 		.cfa_add = (int32_t)pick(16),
-		.saves = (uint32_t)(pick(3) ? 0 : 1 + pick(8)),
+		.saves = random_saves(),
 		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
 		.rbp = random_where(),
 	};
@@ -154,8 +176,12 @@ static void random_rule(struct dp_rule *rule)
 
 static void random_tables(void)
 {
-	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++)
+	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++) {
 		random_rule(&world_rules(f.world)[i + 1]);
+		world_words(f.world)[i + 1] =
+			i > 0 && pick(2) ? random_word() :
+					   (uint64_t)(i + 1) << DP_FORM_BITS | DP_FORM_FULL;
+	}
 	world_root(f.world, 0);
 	for (int i = 0; i < 8; i++)
 		for (int j = 0; j < DP_N_SAVED; j++)

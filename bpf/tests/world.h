@@ -77,7 +77,15 @@ static inline void *world_cell(struct world *w, uint32_t cell)
 	return w->segment + (size_t)cell * DP_CELL_SIZE;
 }
 
+/* All rules are kept in full, in the order of their numbers. */
 static inline struct dp_rule *world_rules(struct world *w)
+{
+	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+
+	return world_cell(w, WORLD_IMAGE_CELL + image->full);
+}
+
+static inline uint64_t *world_words(struct world *w)
 {
 	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
 
@@ -91,28 +99,53 @@ static inline struct dp_saves *world_saves(struct world *w)
 	return world_cell(w, WORLD_IMAGE_CELL + image->saves);
 }
 
+/*
+ * A row for each function but the first, written out in four bytes. Rules have
+ * no successors, so that a rule's state is its number.
+ */
+static inline void world_page(struct dp_anchor *anchors, uint8_t *deltas)
+{
+	for (uint16_t n = 1; n < WORLD_FUNCTIONS; n++) {
+		uint16_t at = (uint16_t)((n - 1) * 4);
+
+		if (n > 1 && (n - 1) % DP_BLOCK_ROWS == 0)
+			*anchors++ = (struct dp_anchor){ (uint16_t)((n - 1) * WORLD_FUNCTION_SIZE),
+							 n, at };
+		deltas[at] = DWARF_DELTA_BYTE | DWARF_DELTA_NUMBER << 4;
+		deltas[at + 1] = WORLD_FUNCTION_SIZE - 15;
+		deltas[at + 2] = (uint8_t)(n == WORLD_FUNCTIONS - 1 ? DP_RULE_NONE : n + 1);
+	}
+}
+
 /* Rule number n + 1 holds in function n; function WORLD_FUNCTIONS - 1 has none. */
 static inline void world_image(struct world *w)
 {
 	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+	const uint32_t n_rules = WORLD_FUNCTIONS + 1;
+	const uint32_t n_anchors = (WORLD_FUNCTIONS - 2) / DP_BLOCK_ROWS;
+	struct dp_anchor *anchors;
 	struct dp_page *page;
-	struct dwarf_delta *rows;
+	uint16_t *states;
 
-	*image = (struct dp_image){ .base = 0, .n_pages = 1, .n_rules = WORLD_FUNCTIONS + 1 };
-	image->saves = 4;
-	image->rules = image->saves + 8 * 5;
-	image->pages = image->rules + image->n_rules * 4;
+	*image = (struct dp_image){ .base = 0, .n_pages = 1, .n_rules = n_rules };
+	image->rules = sizeof(*image) / DP_CELL_SIZE;
+	image->full = image->rules + n_rules;
+	image->saves = image->full + n_rules * (sizeof(struct dp_rule) / DP_CELL_SIZE);
+	image->states = image->saves + 8 * (sizeof(struct dp_saves) / DP_CELL_SIZE);
+	image->pages = image->states + n_rules;
 	page = world_cell(w, WORLD_IMAGE_CELL + image->pages);
-	*page = (struct dp_page){ .rows = image->pages + 1,
+	*page = (struct dp_page){ .data = (image->pages + 1) * 4,
 				  .n_rows = WORLD_FUNCTIONS - 1,
-				  .rule = 1 };
-	rows = world_cell(w, WORLD_IMAGE_CELL + page->rows);
-	for (uint16_t n = 1; n < WORLD_FUNCTIONS; n++)
-		rows[n - 1] = (struct dwarf_delta){
-			(uint16_t)(n * WORLD_FUNCTION_SIZE),
-			(uint16_t)(n == WORLD_FUNCTIONS - 1 ? DP_RULE_NONE : n + 1)
-		};
-	image->n_cells = page->rows + WORLD_FUNCTIONS;
+				  .state = 1 };
+	image->n_cells = image->pages + 1 + WORLD_FUNCTIONS;
+
+	for (uint32_t i = 0; i < n_rules; i++)
+		world_words(w)[i] = (uint64_t)i << DP_FORM_BITS | DP_FORM_FULL;
+	states = world_cell(w, WORLD_IMAGE_CELL + image->states);
+	for (uint32_t i = 0; i < n_rules; i++)
+		states[i] = (uint16_t)i;
+	anchors = world_cell(w, WORLD_IMAGE_CELL + image->pages + 1);
+	world_page(anchors, (uint8_t *)(anchors + n_anchors));
 	world_rules(w)[DP_RULE_NONE] = (struct dp_rule){ .why = DP_NO_RULE };
 }
 

@@ -23,15 +23,15 @@ static bool where_is_known(const struct dp_where *w)
 static int check_row(const struct image_row *row, void *arg)
 {
 	struct sum *sum = arg;
-	const struct dp_rule *rule = row->rule;
+	const struct dp_rule *rule = &row->rule;
 
 	EXPECT(row->start < row->end && row->start >= sum->done);
 	EXPECT(row->start >= sum->extent->start && row->end <= sum->extent->end);
 	sum->done = row->end;
 	EXPECT(rule->cfa <= DP_CFA_SIGNAL && rule->cfa_reg < DP_N_REGISTERS);
 	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->rbp));
-	for (int i = 0; row->saves && i < DP_N_SAVED; i++)
-		EXPECT(where_is_known(&row->saves->where[i]));
+	for (int i = 0; i < DP_N_SAVED; i++)
+		EXPECT(where_is_known(&row->saves.where[i]));
 	if (rule->cfa == DP_CFA_NONE) {
 		EXPECT(rule->why == DP_UNSUPPORTED_RULE);
 		sum->refused += row->end - row->start;

@@ -215,9 +215,11 @@ static struct answer look_up(uint64_t pc)
 	struct answer answer = { .start = pc, .end = pc + 1 };
 
 	EXPECT(lookup_space(&pool.walk, SPACE_CELL, pc, &answer.rule) != 0);
-	if (answer.rule.saves)
-		memcpy(&answer.saves, port_pool(&pool.walk, answer.rule.saves),
+	if (answer.rule.saves & DP_SAVES_APART)
+		memcpy(&answer.saves, port_pool(&pool.walk, answer.rule.saves & ~DP_SAVES_APART),
 		       sizeof(answer.saves));
+	else
+		saves_from_slots(answer.rule.saves, &answer.saves);
 	answer.rule.saves = 0;
 	return answer;
 }
@@ -253,12 +255,10 @@ static void probe_around(const struct oracle *o, uint64_t pc)
 static int probe_row(const struct image_row *row, void *arg)
 {
 	const struct oracle *o = arg;
-	struct answer decoded = { .rule = *row->rule };
+	struct answer decoded = { .rule = row->rule, .saves = row->saves };
 	struct answer found = look_up(row->start);
 
 	decoded.rule.saves = 0;
-	if (row->saves)
-		decoded.saves = *row->saves;
 	expect_same(&decoded, &found, row->start);
 	probe_around(o, row->start);
 	probe_around(o, row->end);

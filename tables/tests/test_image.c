@@ -3,7 +3,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-#define ASSEMBLER_SIZE (8 << 20)
+#define ASSEMBLER_SIZE (24 << 20)
 #include "assembler.h"
 #include "base/array.h"
 #include "decode.h"
@@ -139,7 +139,8 @@ Test(image, lets_no_neighbour_answer_for_a_gap)
 /* The row in force at the start of a page is found there, however far back it began. */
 Test(image, carries_rows_across_pages)
 {
-	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1ff0, 10 * DP_PAGE_SIZE);
+	const uint64_t page = UINT64_C(2) * DP_PAGE_SIZE;
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, page - 0x10, 10 * DP_PAGE_SIZE);
 	struct image image;
 
 	put_row(0x10, 16);             /* exactly at a page's start */
@@ -148,14 +149,43 @@ Test(image, carries_rows_across_pages)
 	record_end(&a, fde);
 	image = build();
 	load(&image);
-	cr_assert(look_up(0x1fff).cfa_offset == 8);
-	cr_assert(look_up(0x2000).cfa_offset == 16);
-	cr_assert(look_up(0x3000).cfa_offset == 16 && look_up(0x4fff).cfa_offset == 16);
-	cr_assert(look_up(0x5000).cfa_offset == 24);
-	cr_assert(look_up(0x7004).cfa_offset == 24);
-	cr_assert(look_up(0x7005).cfa_offset == 32);
-	cr_assert(look_up(0x1ff0 + 10 * DP_PAGE_SIZE - 1).cfa_offset == 32);
-	cr_assert(look_up(0x1ff0 + 10 * DP_PAGE_SIZE).cfa == DP_CFA_NONE);
+	cr_assert(look_up(page - 1).cfa_offset == 8);
+	cr_assert(look_up(page).cfa_offset == 16);
+	cr_assert(look_up(page + DP_PAGE_SIZE).cfa_offset == 16);
+	cr_assert(look_up(page + 3 * DP_PAGE_SIZE - 1).cfa_offset == 16);
+	cr_assert(look_up(page + 3 * DP_PAGE_SIZE).cfa_offset == 24);
+	cr_assert(look_up(page + 5 * DP_PAGE_SIZE + 4).cfa_offset == 24);
+	cr_assert(look_up(page + 5 * DP_PAGE_SIZE + 5).cfa_offset == 32);
+	cr_assert(look_up(page - 0x10 + 10 * DP_PAGE_SIZE - 1).cfa_offset == 32);
+	cr_assert(look_up(page - 0x10 + 10 * DP_PAGE_SIZE).cfa == DP_CFA_NONE);
+	unload();
+	image_done(&image);
+}
+
+/* A function's end and the next one's start by alignment are one delta: both are still found. */
+Test(image, finds_what_padding_separates)
+{
+	size_t cie = put_cie(&a);
+	struct image image;
+
+	for (uint64_t i = 0; i < 3 * DP_PAGE_SIZE / 0x20; i++) {
+		size_t fde = fde_begin(&a, cie, 0x10000 + i * 0x20, 0x11 + i % 14);
+
+		put_row(1, 16);
+		record_end(&a, fde);
+	}
+	image = build();
+	load(&image);
+	for (uint64_t i = 0; i < 3 * DP_PAGE_SIZE / 0x20; i++) {
+		uint64_t start = 0x10000 + i * 0x20, end = start + 0x11 + i % 14;
+
+		cr_assert(look_up(start).cfa_offset == 8);
+		cr_assert(look_up(start + 1).cfa_offset == 16);
+		cr_assert(look_up(end - 1).cfa_offset == 16);
+		cr_assert(look_up(end).cfa == DP_CFA_NONE);
+		cr_assert(look_up(start + 0x1f).cfa == DP_CFA_NONE);
+	}
+	cr_assert(image.n_cells * DP_CELL_SIZE < 3 * image.stats.n_rows, "%u", image.n_cells);
 	unload();
 	image_done(&image);
 }
@@ -285,7 +315,7 @@ static int count_row(const struct image_row *row, void *arg)
 }
 
 /* CFA offset at 0x10000 + i, 0: no rule */
-static int32_t expected[6 << 20];
+static int32_t expected[16 << 20];
 
 /* A function at 0x10000 + at, its rows of random lengths and offsets. */
 static void put_function(size_t cie, uint64_t at, uint32_t size, unsigned int *seed)
@@ -328,10 +358,15 @@ Test(image, says_what_the_instructions_say)
 	image = build();
 	cr_assert(image.n_cells > DP_SEGMENT_CELLS, "%u cells", image.n_cells);
 	load(&image);
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		struct dp_rule rule = look_up(0x10000 + i);
-		int32_t offset = rule.cfa == DP_CFA_NONE ? 0 : rule.cfa_offset;
+	for (size_t i = 1; i + 1 < ARRAY_SIZE(expected); i++) {
+		struct dp_rule rule;
+		int32_t offset;
 
+		/* Around every row's start, and here and there between */
+		if (i % 8 != 0 && expected[i] == expected[i - 1] && expected[i] == expected[i + 1])
+			continue;
+		rule = look_up(0x10000 + i);
+		offset = rule.cfa == DP_CFA_NONE ? 0 : rule.cfa_offset;
 		cr_assert(offset == expected[i], "at %zx: %d, not %d", i, offset, expected[i]);
 	}
 	cr_assert(image_for_each_row(&image, count_row, counts) == 0);
@@ -378,22 +413,26 @@ Test(image, prints_rows_as_documented)
 Test(rule_set, numbers_equal_rules_alike)
 {
 	struct rule_set set;
-	struct dp_rule rule = { .cfa = DP_CFA_REGISTER, .cfa_reg = DP_RSP, .cfa_offset = 8 };
+	struct dp_rule rule = { .cfa = DP_CFA_REGISTER, .cfa_reg = DP_R10, .cfa_offset = 8 };
 	struct dp_saves saves = { .where[1] = { .kind = DP_WHERE_CFA, .offset = -16 } };
-	struct dp_rule rules[8];
+	struct dp_rule full[8];
 	struct dp_saves all_saves[8];
-	int plain, with_saves;
+	int plain, with_saves, word;
 
 	cr_assert(rule_set_init(&set) == 0);
 	plain = rule_set_add(&set, &rule, NULL);
 	with_saves = rule_set_add(&set, &rule, &saves);
-	cr_assert(plain > RULE_SET_REFUSED && with_saves > plain);
+	word = rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP);
+	cr_assert(plain > RULE_SET_REFUSED && with_saves > plain && word > with_saves);
 	cr_assert(rule_set_add(&set, &rule, NULL) == plain);
 	cr_assert(rule_set_add(&set, &rule, &saves) == with_saves);
-	rule_set_copy(&set, all_saves, rules);
-	cr_assert(rules[DP_RULE_NONE].why == DP_NO_RULE);
-	cr_assert(rules[RULE_SET_REFUSED].why == DP_UNSUPPORTED_RULE);
-	cr_assert(rules[plain].saves == 0 && rules[with_saves].saves == 1);
+	cr_assert(rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP) == word);
+	cr_assert(set.n_rules == 5 && set.n_full == 4 && set.n_saves == 1);
+	rule_set_copy(&set, full, all_saves);
+	cr_assert(full[DP_RULE_NONE].why == DP_NO_RULE);
+	cr_assert(full[RULE_SET_REFUSED].why == DP_UNSUPPORTED_RULE);
+	cr_assert(full[set.words[plain] >> DP_FORM_BITS].saves == 0);
+	cr_assert(full[set.words[with_saves] >> DP_FORM_BITS].saves == DP_SAVES_APART);
 	cr_assert(all_saves[0].where[1].offset == -16);
 	rule_set_done(&set);
 }

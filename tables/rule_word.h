@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_RULE_WORD_H
+#define DP_TABLES_RULE_WORD_H
+
+#include <stdint.h>
+
+#include "abi.h"
+#include "row.h"
+
+/*
+ * A row as the word that images hold (enum dp_form), kept up to date from row
+ * to row: most instructions change one register's rule, or the CFA's offset.
+ */
+struct rule_word {
+	uint64_t word;
+	uint32_t odd; /* what no word can express: a bit for each register, and CFI_CHANGED_CFA */
+};
+
+/*
+ * Take over what changed in a row since the last call: bits of CFI_CHANGED().
+ * The first call takes CFI_CHANGED_ALL. The word is the row's rule if nothing
+ * is odd then, and the row is not a signal frame's.
+ */
+void rule_word_update(struct rule_word *w, const struct cfi_row *row, uint32_t changed);
+
+#endif
