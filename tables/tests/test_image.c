@@ -3,7 +3,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-#define ASSEMBLER_SIZE (24 << 20)
+#define ASSEMBLER_SIZE (40 << 20)
 #include "assembler.h"
 #include "base/array.h"
 #include "decode.h"
@@ -20,7 +20,7 @@ static struct assembler a;
  * A pool with a process that has one image mapped: the space in the first
  * segment, the image from the second one on.
  */
-#define N_SEGMENTS 5
+#define N_SEGMENTS 10
 #define SPACE_CELL 4U
 #define BIAS UINT64_C(0x7f0000000000)
 
@@ -372,6 +372,30 @@ Test(image, says_what_the_instructions_say)
 	cr_assert(image_for_each_row(&image, count_row, counts) == 0);
 	cr_assert(counts[1] == covered && image.stats.covered == covered);
 	cr_assert(counts[0] > 100000);
+	unload();
+	image_done(&image);
+}
+
+/* The largest binaries have three million rows. */
+Test(image, has_room_for_ten_million_rows)
+{
+	const uint32_t n_rows = 10000000;
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x10000, 4 * n_rows);
+	uint64_t counts[2] = { 0 };
+	struct image image;
+
+	for (uint32_t i = 1; i < n_rows; i++) {
+		put_u8(&a, DW_CFA_advance_loc | 4);
+		put_u8(&a, DW_CFA_def_cfa_offset), put_u8(&a, i % 2 ? 16 : 8);
+	}
+	record_end(&a, fde);
+	image = build();
+	load(&image);
+	cr_assert(look_up(0x10000).cfa_offset == 8);
+	cr_assert(look_up(0x10000 + 4 * (n_rows - 2)).cfa_offset == 8);
+	cr_assert(look_up(0x10000 + 4 * (n_rows - 1)).cfa_offset == 16);
+	cr_assert(look_up(0x10000 + 4 * n_rows).cfa == DP_CFA_NONE);
+	cr_assert(image_for_each_row(&image, count_row, counts) == 0 && counts[0] == n_rows);
 	unload();
 	image_done(&image);
 }
