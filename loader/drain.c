@@ -206,7 +206,7 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 	    p->space->id == q->sample->space)
 		process_table_check_marks(d->table, p);
 	err = report_sample(d, q->sample, space, &walk, space != NULL);
-	space_free(d->table, space);
+	space_free(&d->table->spaces, space);
 	return err;
 }
 
@@ -227,7 +227,7 @@ static int report_queued(struct drain *d, const struct queued *q)
 		return 0;
 	if (q->copy)
 		return report_late(d, q, p, &walk);
-	return report_sample(d, raw, process_table_find_space(d->table, raw->space), &walk, false);
+	return report_sample(d, raw, space_store_find(&d->table->spaces, raw->space), &walk, false);
 }
 
 /* Stacks whose samples were lost because the ring was full. */

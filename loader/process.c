@@ -14,8 +14,6 @@
 #include "log.h"
 #include "proc_maps.h"
 
-#define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
-
 /* Addresses from here on are the kernel's; [vsyscall] is among them. */
 #define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
 
@@ -24,12 +22,11 @@ void process_table_init(struct process_table *table, struct pool *pool,
 			void *arg)
 {
 	*table = (struct process_table){
-		.pool = pool,
 		.binaries = binaries,
 		.publish = publish,
 		.arg = arg,
-		.next_id = 1,
 	};
+	space_store_init(&table->spaces, pool);
 }
 
 static void process_free(struct process_table *table, struct process *p)
@@ -41,12 +38,10 @@ static void process_free(struct process_table *table, struct process *p)
 
 void process_table_done(struct process_table *table)
 {
-	struct process *p, *next_p;
-	struct space *s, *next_s;
+	struct process *p, *next;
 
-	HASH_ITER(hh, table->spaces, s, next_s)
-		space_free(table, s);
-	HASH_ITER(hh, table->processes, p, next_p)
+	space_store_done(&table->spaces);
+	HASH_ITER(hh, table->processes, p, next)
 		process_free(table, p);
 }
 
@@ -56,14 +51,6 @@ struct process *process_table_find(const struct process_table *table, pid_t pid)
 
 	HASH_FIND(hh, table->processes, &pid, sizeof(pid), p);
 	return p;
-}
-
-struct space *process_table_find_space(const struct process_table *table, uint64_t id)
-{
-	struct space *s;
-
-	HASH_FIND(hh, table->spaces, &id, sizeof(id), s);
-	return s;
 }
 
 static struct process *process_new(struct process_table *table, pid_t pid)
@@ -153,18 +140,6 @@ static int open_mapped_file(pid_t pid, const struct mapping *m, uint64_t inode, 
 	return open_if_inode(name, inode);
 }
 
-static uint64_t mark_address(const struct mapping *m)
-{
-	return m->bias + m->binary->elf.mark_address;
-}
-
-/* Is there a mark where the walker can compare it? */
-static bool has_mark(const struct mapping *m)
-{
-	return m->binary->elf.mark_address != 0 && mark_address(m) < m->start &&
-	       m->start - mark_address(m) <= UINT32_MAX;
-}
-
 /* Reading a word makes its page resident; the walker cannot. */
 static bool touch(pid_t pid, uint64_t address)
 {
@@ -194,10 +169,10 @@ static void mapping_resolve(struct process_table *table, pid_t pid, struct mappi
 		err = elf_file_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
 		m->binary = b;
-		m->marked = has_mark(m);
+		m->marked = mapping_has_mark(m);
 		/* If it fails, the process may have unmapped the binary meanwhile. */
 		if (m->marked)
-			touch(pid, mark_address(m));
+			touch(pid, mapping_mark_address(m));
 	} else {
 		log_debug("process %d: no table for %s: %s", pid, name, strerror(-err));
 	}
@@ -326,7 +301,7 @@ void process_table_check_marks(struct process_table *table, struct process *p)
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
 
-		if (m->died != TIME_NEVER || !m->marked || touch(p->pid, mark_address(m)))
+		if (m->died != TIME_NEVER || !m->marked || touch(p->pid, mapping_mark_address(m)))
 			continue;
 		m->marked = false;
 		p->changed = true;
@@ -346,132 +321,11 @@ void process_table_resync(struct process_table *table, uint64_t time)
 	}
 }
 
-static int mapping_compare(const void *a, const void *b)
-{
-	const struct mapping *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
-/* Copy the mappings that live at a time into the space, sorted. */
-static int space_collect(struct space *s, const struct process *p, uint64_t time)
-{
-	s->mappings = calloc(p->n_mappings ? p->n_mappings : 1, sizeof(*s->mappings));
-	if (!s->mappings)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->n_mappings; i++)
-		if (p->mappings[i].born <= time && time < p->mappings[i].died)
-			s->mappings[s->n_mappings++] = p->mappings[i];
-	if (s->n_mappings > DP_MAX_MAPPINGS)
-		s->n_mappings = DP_MAX_MAPPINGS;
-	qsort(s->mappings, s->n_mappings, sizeof(*s->mappings), mapping_compare);
-	return 0;
-}
-
-/* Put the space into the pool, in the form that the walker reads. */
-static int space_write(struct process_table *table, struct space *s, bool marks)
-{
-	struct dp_space head = { .id = s->id,
-				 .pid = (uint32_t)s->pid,
-				 .n_mappings = (uint32_t)s->n_mappings };
-	uint32_t n_cells = CELLS(struct dp_space) + head.n_mappings * CELLS(struct dp_mapping);
-	_cleanup_free_ struct dp_mapping *mappings = NULL;
-	int err;
-
-	mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
-	if (!mappings)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_mappings; i++) {
-		const struct mapping *m = &s->mappings[i];
-
-		mappings[i] = (struct dp_mapping){
-			.start = m->start,
-			.end = m->end,
-			.bias = m->bias,
-			.image = m->binary ? m->binary->image : 0,
-		};
-		if (marks && m->marked) {
-			mappings[i].mark = m->binary->elf.mark;
-			mappings[i].mark_below = (uint32_t)(m->start - mark_address(m));
-		}
-	}
-	err = pool_alloc(table->pool, n_cells, &s->cell);
-	if (err < 0)
-		return err;
-	s->n_cells = n_cells;
-	pool_write(table->pool, s->cell, &head, CELLS(struct dp_space));
-	pool_write(table->pool, s->cell + CELLS(struct dp_space), mappings,
-		   head.n_mappings * CELLS(struct dp_mapping));
-	return 0;
-}
-
-static int space_new(struct process_table *table, const struct process *process, uint64_t time,
-		     bool marks, struct space **ret)
-{
-	struct space *s = calloc(1, sizeof(*s));
-	int err;
-
-	if (!s)
-		return -ENOMEM;
-	s->id = table->next_id++;
-	s->pid = process->pid;
-	HASH_ADD(hh, table->spaces, id, sizeof(s->id), s);
-	err = space_collect(s, process, time);
-	if (err == 0)
-		err = space_write(table, s, marks);
-	if (err < 0) {
-		space_free(table, s);
-		return err;
-	}
-	*ret = s;
-	return 0;
-}
-
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
 		     struct space **ret)
 {
-	return space_new(table, process, time, false, ret);
-}
-
-struct space *space_free(struct process_table *table, struct space *s)
-{
-	if (!s)
-		return NULL;
-	HASH_DEL(table->spaces, s);
-	if (s->n_cells > 0)
-		pool_release(table->pool, s->cell, s->n_cells);
-	free(s->mappings);
-	free(s);
-	return NULL;
-}
-
-const struct mapping *space_find(const struct space *space, uint64_t address)
-{
-	size_t lo = 0, hi = space->n_mappings;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (space->mappings[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || address >= space->mappings[lo - 1].end)
-		return NULL;
-	return &space->mappings[lo - 1];
-}
-
-static void space_retire(struct process_table *table, struct space *s, uint64_t now)
-{
-	if (!s)
-		return;
-	s->retired = now;
-	if (table->last_retired)
-		table->last_retired->next_retired = s;
-	else
-		table->first_retired = s;
-	table->last_retired = s;
+	return space_new(&table->spaces, process->pid, process->mappings, process->n_mappings, time,
+			 false, ret);
 }
 
 int process_table_publish(struct process_table *table, uint64_t now)
@@ -485,12 +339,13 @@ int process_table_publish(struct process_table *table, uint64_t now)
 		if (!p->changed)
 			continue;
 		/* Nothing is born later than now: the newest state of the list. */
-		err = space_new(table, p, TIME_NEVER - 1, true, &s);
+		err = space_new(&table->spaces, p->pid, p->mappings, p->n_mappings, TIME_NEVER - 1,
+				true, &s);
 		if (err == 0)
 			err = table->publish(table->arg, p->pid, s->cell);
 		if (err < 0)
 			return err;
-		space_retire(table, p->space, now);
+		space_retire(&table->spaces, p->space, now);
 		p->space = s;
 		p->changed = false;
 	}
@@ -525,14 +380,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 {
 	struct process *p, *next;
 
-	while (table->first_retired && table->first_retired->retired < before) {
-		struct space *s = table->first_retired;
-
-		table->first_retired = s->next_retired;
-		if (!table->first_retired)
-			table->last_retired = NULL;
-		space_free(table, s);
-	}
+	space_store_forget(&table->spaces, before);
 	HASH_ITER(hh, table->processes, p, next) {
 		process_forget_mappings(p, before);
 		if (p->exited >= before)
@@ -543,7 +391,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 		}
 		if (p->space) {
 			table->publish(table->arg, p->pid, 0);
-			space_retire(table, p->space, before);
+			space_retire(&table->spaces, p->space, before);
 		}
 		process_free(table, p);
 	}

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "binary.h"
-#include "pool.h"
+#include "space.h"
 
 #include <uthash.h>
 
@@ -17,33 +17,9 @@
  * time and kept in step with what the kernel's walker sees.
  *
  * Each process has a list of executable mappings, each with the time it came
- * and went. From the list as it is at one moment a *space* is made: a sorted
- * copy that is put into the pool and never changes. Samples name the space
- * they were walked in, so that their addresses are told apart by exactly the
- * mappings that the kernel used.
+ * and went. From the list as it is at one moment a space is made, which is what
+ * the kernel uses.
  */
-
-#define TIME_NEVER UINT64_MAX
-
-struct mapping {
-	uint64_t start, end;   /* end exclusive */
-	uint64_t offset;       /* in the file */
-	uint64_t bias;         /* address in the process minus address in the file */
-	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
-	bool marked;           /* the walker compares the binary's mark */
-	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
-};
-
-struct space {
-	uint64_t id;
-	pid_t pid;
-	uint32_t cell, n_cells; /* of its struct dp_space */
-	uint64_t retired;       /* when another one took its place */
-	struct space *next_retired;
-	size_t n_mappings;
-	struct mapping *mappings; /* sorted by start */
-	UT_hash_handle hh;
-};
 
 struct process {
 	pid_t pid;
@@ -57,16 +33,13 @@ struct process {
 };
 
 struct process_table {
-	struct pool *pool;
 	struct binary_store *binaries;
+	struct space_store spaces;
 	/* Tell the kernel where the space of a process is; cell 0: nowhere any more. */
 	int (*publish)(void *arg, pid_t pid, uint32_t cell);
 	void *arg;
 	bool all; /* every process is of interest, not only those taken in and their children */
 	struct process *processes;
-	struct space *spaces;                       /* by id */
-	struct space *first_retired, *last_retired; /* by time */
-	uint64_t next_id;
 };
 
 void process_table_init(struct process_table *table, struct pool *pool,
@@ -85,7 +58,6 @@ int process_table_add(struct process_table *table, pid_t pid);
 int process_table_add_launched(struct process_table *table, pid_t pid);
 
 struct process *process_table_find(const struct process_table *table, pid_t pid);
-struct space *process_table_find_space(const struct process_table *table, uint64_t id);
 
 /*
  * What perf's records tell. Processes that are not in the table are of no
@@ -128,9 +100,5 @@ void process_table_forget(struct process_table *table, uint64_t before);
  */
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
 		     struct space **ret);
-struct space *space_free(struct process_table *table, struct space *space);
-
-/* The mapping that an address lies in, or NULL. */
-const struct mapping *space_find(const struct space *space, uint64_t address);
 
 #endif

@@ -79,7 +79,7 @@ static void expect_mappings(int n, uint64_t time, size_t count)
 	cr_assert(s->n_mappings == count, "%zu mappings at %lu", s->n_mappings, time);
 	for (size_t i = 1; i < count; i++)
 		cr_assert(s->mappings[i - 1].end <= s->mappings[i].start, "sorted, no overlap");
-	space_free(&table, s);
+	space_free(&table.spaces, s);
 }
 
 Test(process, ignores_records_of_strangers)
@@ -116,7 +116,7 @@ Test(process, splits_a_mapping)
 	cr_assert(s->mappings[0].end == 0x3000 && s->mappings[2].start == 0x4000);
 	cr_assert(space_find(s, 0x3fff) == &s->mappings[1]);
 	cr_assert(space_find(s, 0x9000) == NULL && space_find(s, 0xfff) == NULL);
-	space_free(&table, s);
+	space_free(&table.spaces, s);
 }
 
 Test(process, gives_a_child_its_parents_mappings)
@@ -187,7 +187,7 @@ Test(process, publishes_what_changed_and_nothing_else)
 	mapping = (const void *)(space + 1);
 	cr_assert(space->pid == PID(0) && space->n_mappings == 2);
 	cr_assert(mapping[0].start == 0x1000 && mapping[1].start == 0x5000);
-	cr_assert(process_table_find_space(&table, space->id) != NULL);
+	cr_assert(space_store_find(&table.spaces, space->id) != NULL);
 
 	published[1] = 0;
 	map(0, 110, 0x8000, 0x9000);
@@ -207,9 +207,9 @@ Test(process, forgets_replaced_spaces_in_time)
 	map(0, 110, 0x3000, 0x4000);
 	process_table_publish(&table, 200);
 	process_table_forget(&table, 200);
-	cr_assert(process_table_find_space(&table, id) != NULL);
+	cr_assert(space_store_find(&table.spaces, id) != NULL);
 	process_table_forget(&table, 201);
-	cr_assert(process_table_find_space(&table, id) == NULL);
+	cr_assert(space_store_find(&table.spaces, id) == NULL);
 }
 
 Test(process, forgets_processes_that_exited)

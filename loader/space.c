@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+
+#define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
+
+uint64_t mapping_mark_address(const struct mapping *m)
+{
+	return m->bias + m->binary->elf.mark_address;
+}
+
+bool mapping_has_mark(const struct mapping *m)
+{
+	return m->binary->elf.mark_address != 0 && mapping_mark_address(m) < m->start &&
+	       m->start - mapping_mark_address(m) <= UINT32_MAX;
+}
+
+void space_store_init(struct space_store *store, struct pool *pool)
+{
+	*store = (struct space_store){ .pool = pool, .next_id = 1 };
+}
+
+void space_store_done(struct space_store *store)
+{
+	struct space *s, *next;
+
+	HASH_ITER(hh, store->spaces, s, next)
+		space_free(store, s);
+}
+
+static int mapping_compare(const void *a, const void *b)
+{
+	const struct mapping *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Copy the mappings that live at a time into the space, sorted. */
+static int space_collect(struct space *s, const struct mapping *mappings, size_t n, uint64_t time)
+{
+	s->mappings = calloc(n ? n : 1, sizeof(*s->mappings));
+	if (!s->mappings)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (mappings[i].born <= time && time < mappings[i].died)
+			s->mappings[s->n_mappings++] = mappings[i];
+	if (s->n_mappings > DP_MAX_MAPPINGS)
+		s->n_mappings = DP_MAX_MAPPINGS;
+	qsort(s->mappings, s->n_mappings, sizeof(*s->mappings), mapping_compare);
+	return 0;
+}
+
+/* Put the space into the pool, in the form that the walker reads. */
+static int space_write(struct space_store *store, struct space *s, bool marks)
+{
+	struct dp_space head = { .id = s->id,
+				 .pid = (uint32_t)s->pid,
+				 .n_mappings = (uint32_t)s->n_mappings };
+	uint32_t n_cells = CELLS(struct dp_space) + head.n_mappings * CELLS(struct dp_mapping);
+	_cleanup_free_ struct dp_mapping *mappings = NULL;
+	int err;
+
+	mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
+	if (!mappings)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		mappings[i] = (struct dp_mapping){
+			.start = m->start,
+			.end = m->end,
+			.bias = m->bias,
+			.image = m->binary ? m->binary->image : 0,
+		};
+		if (marks && m->marked) {
+			mappings[i].mark = m->binary->elf.mark;
+			mappings[i].mark_below = (uint32_t)(m->start - mapping_mark_address(m));
+		}
+	}
+	err = pool_alloc(store->pool, n_cells, &s->cell);
+	if (err < 0)
+		return err;
+	s->n_cells = n_cells;
+	pool_write(store->pool, s->cell, &head, CELLS(struct dp_space));
+	pool_write(store->pool, s->cell + CELLS(struct dp_space), mappings,
+		   head.n_mappings * CELLS(struct dp_mapping));
+	return 0;
+}
+
+int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
+	      uint64_t time, bool marks, struct space **ret)
+{
+	struct space *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->id = store->next_id++;
+	s->pid = pid;
+	HASH_ADD(hh, store->spaces, id, sizeof(s->id), s);
+	err = space_collect(s, mappings, n, time);
+	if (err == 0)
+		err = space_write(store, s, marks);
+	if (err < 0) {
+		space_free(store, s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct space *space_free(struct space_store *store, struct space *s)
+{
+	if (!s)
+		return NULL;
+	HASH_DEL(store->spaces, s);
+	if (s->n_cells > 0)
+		pool_release(store->pool, s->cell, s->n_cells);
+	free(s->mappings);
+	free(s);
+	return NULL;
+}
+
+void space_retire(struct space_store *store, struct space *s, uint64_t now)
+{
+	if (!s)
+		return;
+	s->retired = now;
+	if (store->last_retired)
+		store->last_retired->next_retired = s;
+	else
+		store->first_retired = s;
+	store->last_retired = s;
+}
+
+void space_store_forget(struct space_store *store, uint64_t before)
+{
+	while (store->first_retired && store->first_retired->retired < before) {
+		struct space *s = store->first_retired;
+
+		store->first_retired = s->next_retired;
+		if (!store->first_retired)
+			store->last_retired = NULL;
+		space_free(store, s);
+	}
+}
+
+struct space *space_store_find(const struct space_store *store, uint64_t id)
+{
+	struct space *s;
+
+	HASH_FIND(hh, store->spaces, &id, sizeof(id), s);
+	return s;
+}
+
+const struct mapping *space_find(const struct space *space, uint64_t address)
+{
+	size_t lo = 0, hi = space->n_mappings;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (space->mappings[mid].start <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || address >= space->mappings[lo - 1].end)
+		return NULL;
+	return &space->mappings[lo - 1];
+}

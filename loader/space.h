@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_SPACE_H
+#define DP_LOADER_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "binary.h"
+#include "pool.h"
+
+#include <uthash.h>
+
+/*
+ * The executable mappings of one process at one time: a sorted copy that is
+ * put into the pool and never changes. Samples name the space they were
+ * walked in, so that their addresses are told apart by exactly the mappings
+ * that the kernel used.
+ */
+
+#define TIME_NEVER UINT64_MAX
+
+struct mapping {
+	uint64_t start, end;   /* end exclusive */
+	uint64_t offset;       /* in the file */
+	uint64_t bias;         /* address in the process minus address in the file */
+	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	bool marked;           /* the walker compares the binary's mark */
+	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
+};
+
+/* Is there a mark where the walker can compare it? And where is it, in the process? */
+bool mapping_has_mark(const struct mapping *mapping);
+uint64_t mapping_mark_address(const struct mapping *mapping);
+
+struct space {
+	uint64_t id;
+	pid_t pid;
+	uint32_t cell, n_cells; /* of its struct dp_space */
+	uint64_t retired;       /* when another one took its place */
+	struct space *next_retired;
+	size_t n_mappings;
+	struct mapping *mappings; /* sorted by start */
+	UT_hash_handle hh;
+};
+
+struct space_store {
+	struct pool *pool;
+	struct space *spaces;                       /* by id */
+	struct space *first_retired, *last_retired; /* by time */
+	uint64_t next_id;
+};
+
+void space_store_init(struct space_store *store, struct pool *pool);
+void space_store_done(struct space_store *store);
+
+/*
+ * A new space of those mappings that live at a time, with their marks or
+ * without. Returns 0, -ENOMEM or -ENOSPC.
+ */
+int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
+	      uint64_t time, bool marks, struct space **ret);
+struct space *space_free(struct space_store *store, struct space *space);
+
+/* The kernel does not use it any more, but samples on their way may: keep it for them. */
+void space_retire(struct space_store *store, struct space *space, uint64_t now);
+/* Free what was retired before a time. */
+void space_store_forget(struct space_store *store, uint64_t before);
+
+struct space *space_store_find(const struct space_store *store, uint64_t id);
+
+/* The mapping that an address lies in, or NULL. */
+const struct mapping *space_find(const struct space *space, uint64_t address);
+
+#endif
