@@ -22,7 +22,7 @@ enum {
 static const struct argp_option argp_options[] = {
 	{ .doc = "What to profile (exactly one of these, or a command after --)", .group = 1 },
 	{ "pid", 'p', "PID[,PID...]", 0,
-	  "these processes, with their threads and the children they start", 1 },
+	  "these processes, with their threads and all their children", 1 },
 	{ "all", 'a', NULL, 0, "all processes that run when sampling starts", 1 },
 
 	{ .doc = "When to take a sample", .group = 2 },

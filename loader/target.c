@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/text.h"
 #include "log.h"
 #include "permission.h"
+#include "proc_stat.h"
 
 /* The process that a thread belongs to, and whether it is a thread of the kernel. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
@@ -59,47 +59,82 @@ static int add_pid(struct process_table *table, pid_t pid)
 	return err == -EACCES ? -EPERM : err;
 }
 
+/* Take in a process that nobody asked for by its number: it may be gone, or refused. */
+static int add_found(struct process_table *table, pid_t pid, size_t *n_refused)
+{
+	bool has_memory;
+	pid_t process;
+	int err;
+
+	if (read_status(pid, &process, &has_memory) < 0 || !has_memory)
+		return 0;
+	err = process_table_add(table, pid);
+	if (err == -ENOMEM || err == -ENOSPC)
+		return err;
+	if (err == 0 || err == -ESRCH)
+		return 0;
+	log_debug("cannot read the mappings of process %d: %s", pid, strerror(-err));
+	++*n_refused;
+	return 0;
+}
+
+static void warn_refused(size_t n)
+{
+	if (n > 0)
+		log_warning("%zu processes left out, because their mappings cannot be read "
+			    "(-v shows them; CAP_SYS_PTRACE helps)",
+			    n);
+}
+
+/*
+ * The children that the processes in the table have by now, and theirs. Those
+ * to come are told by perf's records, which are being listened to already.
+ * The parents are read from all processes, because the kernel's lists of
+ * children, /proc/PID/task/TID/children, leave some out while others exit.
+ */
+static int add_children(struct process_table *table)
+{
+	_cleanup_free_ struct proc_stat *all = NULL;
+	size_t n, n_refused = 0;
+	bool found = true;
+	int err = proc_stat_read_all(&all, &n);
+
+	while (err == 0 && found) {
+		found = false;
+		for (size_t i = 0; err == 0 && i < n; i++) {
+			pid_t pid = all[i].pid;
+
+			if (pid == 0 || !process_table_find(table, all[i].parent))
+				continue;
+			all[i].pid = 0; /* once */
+			found = true;
+			err = add_found(table, pid, &n_refused);
+		}
+	}
+	warn_refused(n_refused);
+	return err;
+}
+
 int target_add_pids(struct process_table *table, const pid_t *pids, size_t n_pids)
 {
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < n_pids; i++)
 		err = add_pid(table, pids[i]);
-	return err;
+	return err < 0 ? err : add_children(table);
 }
 
 int target_add_all(struct process_table *table)
 {
-	_cleanup_closedir_ DIR *dir = opendir("/proc");
-	const struct dirent *entry;
-	size_t n_refused = 0;
+	_cleanup_free_ struct proc_stat *all = NULL;
+	size_t n, n_refused = 0;
+	int err = proc_stat_read_all(&all, &n);
 
-	if (!dir)
-		return -errno;
 	table->all = true;
-	while ((entry = readdir(dir))) {
-		bool has_memory;
-		pid_t pid, process;
-		int err;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		pid = atoi(entry->d_name);
-		if (read_status(pid, &process, &has_memory) < 0 || !has_memory)
-			continue;
-		err = process_table_add(table, pid);
-		if (err == -ENOMEM || err == -ENOSPC)
-			return err;
-		if (err == 0 || err == -ESRCH)
-			continue;
-		log_debug("cannot read the mappings of process %d: %s", pid, strerror(-err));
-		n_refused++;
-	}
-	if (n_refused > 0)
-		log_warning("%zu processes left out, because their mappings cannot be read "
-			    "(-v shows them; CAP_SYS_PTRACE helps)",
-			    n_refused);
-	return 0;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = add_found(table, all[i].pid, &n_refused);
+	warn_refused(n_refused);
+	return err;
 }
 
 void target_describe(const pid_t *pids, size_t n_pids, char **command, char *buffer, size_t size)

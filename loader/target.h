@@ -12,6 +12,10 @@
  * negative errno: -ESRCH if a process does not exist, -EPERM if it may not be
  * looked into.
  */
+/*
+ * These processes and all their children. Children that may not be looked
+ * into are left out, with a warning.
+ */
 int target_add_pids(struct process_table *table, const pid_t *pids, size_t n_pids);
 
 /* All processes that run. Those that may not be looked into are left out, with a warning. */

@@ -43,12 +43,13 @@ def wait_until_it_samples(process):
 class Target:
     """A program that runs while the `with` block does."""
 
-    def __init__(self, *command):
+    def __init__(self, *command, **kwargs):
         self.command = command
+        self.kwargs = kwargs
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
+                                        stderr=subprocess.DEVNULL, **self.kwargs)
         # Until it has executed the program, it is still a copy of this one.
         while os.readlink(f"/proc/{self.process.pid}/exe") == os.readlink("/proc/self/exe") \
                 and "python" not in self.command[0]:
@@ -147,6 +148,16 @@ class Folded(unittest.TestCase):
             result = dwarfprof("-p", f"{one},{two}", "-d", "1")
         self.assertIn("fibonacci;", result.stdout)
         self.assertIn("inefficient;", result.stdout)
+
+    def test_children_that_run_already(self):
+        shell = f"(exec {program('fibonacci')} 60) & (exec {program('inefficient')} 60 & wait) & wait"
+        with Target("/bin/bash", "-c", shell, start_new_session=True) as pid:
+            time.sleep(0.3)
+            result = dwarfprof("-p", pid, "-d", "1", "--format", "jsonl")
+            os.killpg(int(pid), signal.SIGKILL)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual({s["comm"] for s in samples}, {"fibonacci", "inefficient"})
+        self.assertLessEqual({s["outcome"] for s in samples}, {"complete", "no_user_stack"})
 
     def test_all_processes(self):
         with busy():

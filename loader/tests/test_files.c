@@ -9,11 +9,14 @@
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "decode.h"
 #include "elf_file.h"
 #include "proc_maps.h"
+#include "proc_stat.h"
 
 /* The lines of /proc/PID/maps, from a string. */
 static struct proc_maps maps_of(const char *text)
@@ -111,6 +114,26 @@ Test(proc_maps, says_that_there_is_no_such_process)
 	struct proc_maps maps;
 
 	cr_assert(proc_maps_open(&maps, 0x7fffffff) == -ESRCH);
+}
+
+Test(proc_stat, reads_this_process)
+{
+	struct proc_stat stat, *all;
+	size_t n, found = 0;
+
+	prctl(PR_SET_NAME, ") R 1 (\n");
+	cr_assert(proc_stat_read(getpid(), &stat) == 0);
+	cr_assert(stat.pid == getpid() && stat.parent == getppid() && !stat.exited);
+	cr_assert(stat.started <= clock_to_boot_ns(clock_now_ns()));
+	cr_assert(stat.started > clock_to_boot_ns(clock_now_ns()) - 60 * UINT64_C(1000000000));
+	cr_assert(proc_stat_live_thread(getpid()) == getpid());
+	cr_assert(proc_stat_read(0x7fffffff, &stat) == -ESRCH);
+	cr_assert(proc_stat_live_thread(0x7fffffff) == 0);
+	cr_assert(proc_stat_read_all(&all, &n) == 0);
+	for (size_t i = 0; i < n; i++)
+		found += all[i].pid == getpid();
+	cr_assert(found == 1);
+	free(all);
 }
 
 static struct elf_file open_self(int *ret_fd)
