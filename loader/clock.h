@@ -22,7 +22,9 @@ static inline uint64_t clock_now_ns(void)
 /* The same moment on CLOCK_BOOTTIME, which goes on while the machine sleeps. */
 static inline uint64_t clock_to_boot_ns(uint64_t monotonic_ns)
 {
-	return monotonic_ns + clock_read_ns(CLOCK_BOOTTIME) - clock_now_ns();
+	uint64_t now = clock_now_ns();
+
+	return monotonic_ns + (clock_read_ns(CLOCK_BOOTTIME) - now);
 }
 
 #endif

@@ -11,8 +11,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "clock.h"
 #include "log.h"
 #include "proc_maps.h"
+#include "proc_stat.h"
 
 /* Addresses from here on are the kernel's; [vsyscall] is among them. */
 #define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
@@ -284,6 +286,8 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 	if (!p)
 		return;
 	mappings_end(p, time);
+	/* If another thread than the first executes, it ends the first and takes its number. */
+	p->exited = TIME_NEVER;
 	if (p->sampled_from == TIME_NEVER)
 		p->sampled_from = time;
 }
@@ -313,10 +317,8 @@ void process_table_resync(struct process_table *table, uint64_t time)
 	struct process *p, *next;
 
 	HASH_ITER(hh, table->processes, p, next) {
-		if (p->exited != TIME_NEVER)
-			continue;
 		mappings_end(p, time);
-		if (process_read_maps(table, p, time) < 0)
+		if (process_read_maps(table, p, time) < 0 && p->exited == TIME_NEVER)
 			p->exited = time;
 	}
 }
@@ -352,18 +354,13 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	return 0;
 }
 
-static bool has_threads(pid_t pid)
+/* Does it run, as the process that it was? Its number may be another one's by now. */
+static bool process_runs(const struct process *p)
 {
-	_cleanup_closedir_ DIR *dir = NULL;
-	const struct dirent *entry;
-	char path[32];
+	struct proc_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.' && atoi(entry->d_name) != pid)
-			return true;
-	return false;
+	return proc_stat_read(p->pid, &stat) == 0 && stat.started < clock_to_boot_ns(p->exited) &&
+	       proc_stat_live_thread(p->pid) != 0;
 }
 
 static void process_forget_mappings(struct process *p, uint64_t before)
@@ -385,7 +382,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 		process_forget_mappings(p, before);
 		if (p->exited >= before)
 			continue;
-		if (has_threads(p->pid)) { /* only its first thread has exited */
+		if (process_runs(p)) { /* only one of its threads has exited */
 			p->exited = TIME_NEVER;
 			continue;
 		}

@@ -28,7 +28,7 @@ struct process {
 	struct space *space;   /* the one that the kernel uses now */
 	bool changed;          /* the list is newer than the space */
 	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
-	uint64_t exited;       /* when; TIME_NEVER while it runs */
+	uint64_t exited;       /* when its last thread may have; TIME_NEVER: it runs */
 	UT_hash_handle hh;
 };
 
@@ -73,6 +73,7 @@ struct mmap_record {
 int process_table_on_mmap(struct process_table *table, const struct mmap_record *record);
 int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time);
 void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time);
+/* One of its threads has exited. Whether it was the last one is seen before it is forgotten. */
 void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time);
 
 /*

@@ -226,8 +226,7 @@ static int record_apply(const struct record *r, struct process_table *table)
 			process_table_on_exec(table, (pid_t)comm->pid, r->time);
 		return 0;
 	case PERF_RECORD_EXIT:
-		if (task->pid == task->tid)
-			process_table_on_exit(table, (pid_t)task->pid, r->time);
+		process_table_on_exit(table, (pid_t)task->pid, r->time);
 		return 0;
 	case PERF_RECORD_LOST:
 		log_debug("records of mappings were lost: reading all mappings again");

@@ -357,6 +357,21 @@ class Command(unittest.TestCase):
         self.assertGreater(len(complete), 0.96 * len(user))
         self.assertEqual(samples[-1]["lost"], 0)
 
+    def test_an_exec_by_any_thread_is_followed(self):
+        code = ("import os,sys,threading,time\n"
+                "t = threading.Thread(target=os.execv, args=(sys.argv[1], sys.argv[1:]))\n"
+                "t.start()\n"
+                "while True: sum(range(1000))\n")
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("-o", path, "--", "/usr/bin/python3", "-c", code, program("fibonacci"), "4")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path) as file:
+                samples = [json.loads(line) for line in file]
+        after = [s for s in samples if s["comm"] == "fibonacci"]
+        self.assertGreater(after[-1]["time_ns"] - after[0]["time_ns"], 2e9)
+        self.assertLessEqual({s["outcome"] for s in after}, {"complete", "no_user_stack"})
+
     def test_ctrl_c_ends_sampling_and_writes(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.folded")

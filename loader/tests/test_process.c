@@ -5,9 +5,11 @@
 #include <gnu/libc-version.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "clock.h"
 #include "process.h"
 
 /* A process table without a kernel: what would be published is remembered here. */
@@ -222,6 +224,49 @@ Test(process, forgets_processes_that_exited)
 	cr_assert(process_table_find(&table, PID(0)) != NULL);
 	process_table_forget(&table, 151);
 	cr_assert(process_table_find(&table, PID(0)) == NULL && published[0] == 0);
+}
+
+/* The records tell that a thread has exited, not whether it was the last one. */
+Test(process, keeps_processes_that_run)
+{
+	pid_t pid = fork();
+	uint64_t now;
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	usleep(20000); /* the time that a process started is known to 10 ms */
+	cr_assert(process_table_add(&table, pid) == 0);
+	now = clock_now_ns();
+	process_table_on_exit(&table, pid, now);
+	process_table_forget(&table, now + 1);
+	cr_assert(process_table_find(&table, pid)->exited == TIME_NEVER);
+	/* Its number is another process's, which started later. */
+	process_table_on_exit(&table, pid, 1);
+	process_table_forget(&table, 2);
+	cr_assert(process_table_find(&table, pid) == NULL);
+
+	cr_assert(process_table_add(&table, pid) == 0);
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	now = clock_now_ns();
+	process_table_on_exit(&table, pid, now);
+	process_table_forget(&table, now + 1);
+	cr_assert(process_table_find(&table, pid) == NULL, "a zombie has ended");
+	waitpid(pid, NULL, 0);
+}
+
+/* An exec by another thread than the first ends the first, under the same number. */
+Test(process, survives_an_exec_by_any_thread)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	process_table_on_exit(&table, PID(0), 20);
+	process_table_on_exec(&table, PID(0), 21);
+	process_table_forget(&table, 30);
+	cr_assert(process_table_find(&table, PID(0)) != NULL);
 }
 
 /* Thousands of changes do not use up the pool. */
