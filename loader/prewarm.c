@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prewarm.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "log.h"
+#include "mapped_file.h"
 
 /* Where the dynamic linker looks last, ld.so(8). What /etc/ld.so.conf adds is not looked for. */
 static const char *const default_dirs[] = {
@@ -159,7 +159,7 @@ static void load(struct prewarm *p, const char *path)
 	struct binary *b;
 	char line[PATH_MAX] = "";
 	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = regular_file_open(path, 0);
 
 	if (fd < 0)
 		return;

@@ -2,17 +2,15 @@
 #include "process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "clock.h"
 #include "log.h"
+#include "mapped_file.h"
 #include "proc_maps.h"
 #include "proc_stat.h"
 
@@ -107,41 +105,6 @@ static void mappings_end(struct process *p, uint64_t time)
 	p->changed = true;
 }
 
-static int open_if_inode(const char *path, uint64_t inode)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_ino != inode || !S_ISREG(st.st_mode))
-		return -ESTALE;
-	return steal_fd(&fd);
-}
-
-/*
- * Open the file of a mapping: the very file where the kernel lets us, which
- * may have been deleted or replaced; else by its name, as the process sees it.
- */
-static int open_mapped_file(pid_t pid, const struct mapping *m, uint64_t inode, const char *name)
-{
-	char path[PATH_MAX + 64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start,
-		 m->end);
-	fd = open_if_inode(path, inode);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
-	fd = open_if_inode(path, inode);
-	if (fd >= 0)
-		return fd;
-	return open_if_inode(name, inode);
-}
-
 /* Reading a word makes its page resident; the walker cannot. */
 static bool touch(pid_t pid, uint64_t address)
 {
@@ -162,7 +125,7 @@ static void mapping_resolve(struct process_table *table, pid_t pid, struct mappi
 	if (strcmp(name, "[vdso]") == 0) {
 		err = binary_store_get_vdso(table->binaries, &b);
 	} else if (name[0] == '/' && inode != 0) {
-		fd = open_mapped_file(pid, m, inode, name);
+		fd = mapped_file_open(pid, m->start, m->end, inode, name);
 		err = fd < 0 ? fd : binary_store_get(table->binaries, fd, name, &b);
 	} else {
 		return;

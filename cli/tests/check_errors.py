@@ -5,6 +5,7 @@
 usage: check_errors.py DWARFPROF PROGRAM-DIR
 """
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -131,6 +132,16 @@ class Errors(unittest.TestCase):
             result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", pid, "-d", "500ms"],
                                     capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(";main;", result.stdout)
+            self.assertIn("(100.0 %)", result.stderr)
+            # It may not look into /proc/PID/map_files, but finds a program that was deleted.
+            with tempfile.TemporaryDirectory() as directory:
+                os.chmod(directory, 0o755)
+                copy = shutil.copy(program("fibonacci"), directory)
+                with Target(*as_nobody, copy, "60") as deleted:
+                    os.unlink(copy)
+                    result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", deleted,
+                                             "-d", "500ms"], capture_output=True, text=True, timeout=60)
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
             uprobe = ["-e", f"uprobe:{program('fibonacci')}:fibonacci"]

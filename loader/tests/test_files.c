@@ -10,11 +10,13 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "decode.h"
 #include "elf_file.h"
+#include "mapped_file.h"
 #include "proc_maps.h"
 #include "proc_stat.h"
 
@@ -134,6 +136,41 @@ Test(proc_stat, reads_this_process)
 		found += all[i].pid == getpid();
 	cr_assert(found == 1);
 	free(all);
+}
+
+/* No writer waits at the other end of the FIFO: opening it would never return. */
+Test(mapped_file, opens_only_the_file_that_is_meant)
+{
+	char directory[] = "/tmp/dwarfprof-test-XXXXXX", path[64];
+	struct stat st;
+	int fd;
+
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/name", directory);
+	cr_assert(mkfifo(path, 0600) == 0 && stat(path, &st) == 0);
+	alarm(10);
+	cr_assert(regular_file_open(path, st.st_ino) == -ESTALE);
+	cr_assert(mapped_file_open(getpid(), 0, 0, st.st_ino, path) == -ESTALE);
+	unlink(path);
+	cr_assert(regular_file_open(path, 0) == -ENOENT);
+
+	close(creat(path, 0600));
+	cr_assert(stat(path, &st) == 0);
+	fd = regular_file_open(path, 0);
+	cr_assert(fd >= 0);
+	close(fd);
+	cr_assert(regular_file_open(path, st.st_ino + 1) == -ESTALE);
+	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, path);
+	cr_assert(fd >= 0);
+	close(fd);
+	unlink(path);
+	rmdir(directory);
+
+	/* The program is found under any name. */
+	cr_assert(stat("/proc/self/exe", &st) == 0);
+	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, "/nonexistent");
+	cr_assert(fd >= 0);
+	close(fd);
 }
 
 static struct elf_file open_self(int *ret_fd)
