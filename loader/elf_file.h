@@ -10,7 +10,8 @@
 
 /*
  * An ELF file as far as unwinding needs it: where its segments go, its
- * identity, and its unwind information. The file is mapped, not read.
+ * identity, and its unwind information. The file is mapped, not read: one that
+ * is cut off meanwhile reads as zeros behind its end (bus_guard.h).
  */
 
 /* One PT_LOAD. */

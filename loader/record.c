@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "binary.h"
+#include "bus_guard.h"
 #include "clock.h"
 #include "drain.h"
 #include "interrupt.h"
@@ -351,6 +352,8 @@ static int prepare(struct record *r)
 	err = interrupt_init(&r->interrupt);
 	if (err == 0 && r->options->command)
 		err = launch_start(r->options->command, &r->interrupt.old_mask, &r->launch);
+	if (err == 0)
+		err = bus_guard_install();
 	if (err < 0) {
 		log_error("cannot start: %s", strerror(-err));
 		return err;

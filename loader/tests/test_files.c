@@ -7,12 +7,15 @@
 #include <gnu/libc-version.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bus_guard.h"
 #include "clock.h"
 #include "decode.h"
 #include "elf_file.h"
@@ -298,6 +301,44 @@ Test(elf_file, refuses_what_is_truncated)
 	cr_assert(init_bytes(bytes, size) == 0);
 	free(bytes);
 	close(fd);
+}
+
+/* Cut off while it is mapped: what is gone reads as zeros, and there is no table in zeros. */
+Test(bus_guard, lets_truncated_files_be_read)
+{
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("test", 0);
+	off_t size = lseek(self, 0, SEEK_END), from = 0;
+	struct elf_file file;
+	struct image image;
+	const uint8_t *bytes;
+
+	cr_assert(bus_guard_install() == 0);
+	cr_assert(sendfile(fd, self, &from, (size_t)size) == size);
+	cr_assert(elf_file_init_fd(&file, fd) == 0 && file.eh_frame.size > 4096);
+	cr_assert(ftruncate(fd, 64) == 0);
+	cr_assert(image_build(&file.eh_frame, &file.code, &image) == -ENODATA);
+	bytes = file.eh_frame.data;
+	cr_assert(bytes[file.eh_frame.size - 1] == 0);
+	elf_file_done(&file);
+	close(fd);
+	close(self);
+}
+
+Test(bus_guard, hides_nothing_else, .signal = SIGBUS)
+{
+	int fd = memfd_create("test", 0);
+	volatile char *page;
+
+	cr_assert(bus_guard_install() == 0 && ftruncate(fd, 4096) == 0);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert(page != MAP_FAILED && ftruncate(fd, 0) == 0);
+	page[0] = 1;
+}
+
+Test(bus_guard, is_no_protection_from_kill, .signal = SIGBUS)
+{
+	cr_assert(bus_guard_install() == 0);
+	kill(getpid(), SIGBUS);
 }
 
 struct check {
