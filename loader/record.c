@@ -348,7 +348,6 @@ static int prepare(struct record *r)
 {
 	int err;
 
-	raise_file_limit();
 	err = interrupt_init(&r->interrupt);
 	if (err == 0 && r->options->command)
 		err = launch_start(r->options->command, &r->interrupt.old_mask, &r->launch);
@@ -358,6 +357,7 @@ static int prepare(struct record *r)
 		log_error("cannot start: %s", strerror(-err));
 		return err;
 	}
+	raise_file_limit(); /* the command keeps the one it was given */
 	err = open_output(r);
 	if (err == 0)
 		err = open_session(r);

@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -334,6 +335,11 @@ class Command(unittest.TestCase):
         self.assertEqual({s["comm"] for s in samples}, {"fibonacci"})
         self.assertFalse([s for s in samples
                           if s["outcome"] not in ("complete", "no_user_stack")])
+
+    def test_it_inherits_its_limits(self):
+        result = dwarfprof("-o", "/dev/null", "--format", "folded", "--", "/bin/sh", "-c", "ulimit -Sn",
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (321, 4321)))
+        self.assertEqual(result.stdout, "321\n", result.stderr)
 
     def test_children_are_followed(self):
         with tempfile.TemporaryDirectory() as directory:
