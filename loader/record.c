@@ -285,7 +285,8 @@ static bool time_is_over(const struct record *r)
 /* Sample until the time is over, the user has enough, or all targets are gone. */
 static int sample(struct record *r)
 {
-	while (!time_is_over(r)) {
+	/* The targets may all have ended while their tables were made. */
+	while (!time_is_over(r) && (r->options->all || r->n_running > 0)) {
 		struct epoll_event event;
 		int n, err;
 

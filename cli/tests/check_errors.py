@@ -6,6 +6,7 @@ usage: check_errors.py DWARFPROF PROGRAM-DIR
 """
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -153,6 +154,21 @@ class Errors(unittest.TestCase):
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 3)
         self.assertIn("missing: CAP_SYS_PTRACE", result.stderr)
+
+    def test_a_target_that_ends_before_sampling_begins(self):
+        with busy() as pid:
+            process = subprocess.Popen([check_command.DWARFPROF, "-v", "-p", pid, "-o", "/dev/null", "--format", "folded"],
+                                       stderr=subprocess.PIPE, text=True)
+            # What is left to do, reading the names of the kernel, takes a while.
+            while "tables: " not in process.stderr.readline():
+                pass
+            process.send_signal(signal.SIGSTOP)
+        process.send_signal(signal.SIGCONT)
+        try:
+            process.communicate(timeout=20)
+        finally:
+            process.kill()
+        self.assertEqual(process.returncode, 5)
 
     def test_help(self):
         result = dwarfprof("--help")
