@@ -52,6 +52,8 @@ static int read_segments(struct elf_file *file)
 			return -EBADMSG;
 		if (p.p_type != PT_LOAD)
 			continue;
+		if (p.p_vaddr + p.p_memsz < p.p_vaddr || p.p_offset + p.p_filesz < p.p_offset)
+			return -EBADMSG;
 		*s = (struct elf_segment){ p.p_offset, p.p_vaddr, p.p_filesz, p.p_flags & PF_X };
 		file->n_segments++;
 		if (!s->executable)

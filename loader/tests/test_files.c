@@ -288,6 +288,32 @@ Test(elf_file, refuses_what_is_not_for_this_machine)
 	cr_assert(init_bytes(&object, sizeof(object)) == -ENOEXEC);
 }
 
+Test(elf_file, refuses_segments_that_wrap_around)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+	} file = {
+		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
+			    .e_type = ET_DYN,
+			    .e_machine = EM_X86_64,
+			    .e_version = 1,
+			    .e_ehsize = sizeof(Elf64_Ehdr),
+			    .e_phoff = sizeof(Elf64_Ehdr),
+			    .e_phentsize = sizeof(Elf64_Phdr),
+			    .e_phnum = 1 },
+		.segment = { .p_type = PT_LOAD, .p_flags = PF_X, .p_memsz = 0x2000 },
+	};
+
+	cr_assert(init_bytes(&file, sizeof(file)) == 0);
+	file.segment.p_vaddr = -UINT64_C(0x1000);
+	cr_assert(init_bytes(&file, sizeof(file)) == -EBADMSG);
+	file.segment.p_vaddr = 0;
+	file.segment.p_offset = UINT64_MAX;
+	file.segment.p_filesz = 0x1000;
+	cr_assert(init_bytes(&file, sizeof(file)) == -EBADMSG);
+}
+
 /* The section headers come last: a file cut off anywhere, as while it is being written, lacks some. */
 Test(elf_file, refuses_what_is_truncated)
 {
