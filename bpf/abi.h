@@ -103,7 +103,7 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(CHAIN_END, "chain_end",                                                                  \
 	  "the chain of frame pointers ended; that this is the root is not proven")                \
 	X(NO_USER_STACK, "no_user_stack",                                                          \
-	  "the task is a thread of the kernel, is exiting, or is executing a new program")         \
+	  "the task is a kernel thread or worker, is exiting, or is executing a new program")      \
 	X(COMPAT_MODE, "compat_mode", "the task runs 32-bit code")                                 \
 	X(TABLES_CHANGED, "tables_changed", "the process's tables were replaced during the walk")  \
 	X(STACK_COPY_END, "stack_copy_end",                                                        \

@@ -12,7 +12,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* include/linux/sched.h; arch/x86/include/asm/segment.h */
+/* include/linux/sched.h (PF_USER_WORKER since 6.4); arch/x86/include/asm/segment.h */
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
 #define USER32_CS 0x23
 
@@ -371,13 +373,15 @@ static __always_inline void sample_begin(struct walk *w, __u64 pid_tgid, enum dp
  * that is exiting have no memory of a user; one in the middle of an execve()
  * has new memory, but still the registers of the old program. start_code is
  * set at the end, right before the registers (load_elf_binary(),
- * fs/binfmt_elf.c).
+ * fs/binfmt_elf.c). A worker that the kernel runs as a thread of a process, for
+ * io_uring or vhost, has its memory, but no registers of a user.
  */
 static __always_inline bool has_no_user_stack(const struct task_struct *task)
 {
 	const struct mm_struct *mm = task->mm;
 
-	return (task->flags & PF_KTHREAD) || !mm || mm->start_code == 0;
+	return (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) || !mm ||
+	       mm->start_code == 0;
 }
 
 /* Process and thread, as user space numbers them; 0 for a task outside its namespace. */
