@@ -16,6 +16,7 @@
 #include "binary.h"
 #include "bus_guard.h"
 #include "clock.h"
+#include "cpus.h"
 #include "drain.h"
 #include "interrupt.h"
 #include "kallsyms.h"
@@ -95,9 +96,8 @@ static int open_output(struct record *r)
 	return 0;
 }
 
-static size_t ring_size(void)
+static size_t ring_size(size_t n_cpus)
 {
-	size_t n_cpus = (size_t)sysconf(_SC_NPROCESSORS_CONF);
 	size_t size = MAX_RING_SIZE;
 
 	while (size > MIN_RING_SIZE && size * n_cpus > ALL_RINGS_SIZE)
@@ -108,12 +108,14 @@ static size_t ring_size(void)
 static int open_session(struct record *r)
 {
 	const struct record_options *o = r->options;
+	unsigned int n_cpus = cpus_count();
 	struct session_options options = {
+		.n_cpus = n_cpus,
 		.all_processes = o->all,
 		.unwind = o->unwind,
 		.max_frames = o->max_frames,
 		.uprobe = o->uprobe_path != NULL,
-		.ring_size = ring_size(),
+		.ring_size = ring_size(n_cpus),
 	};
 	int err;
 
@@ -122,7 +124,7 @@ static int open_session(struct record *r)
 		return err;
 	binary_store_init(&r->binaries, &r->session.pool);
 	process_table_init(&r->table, &r->session.pool, &r->binaries, publish, &r->session);
-	return sideband_new(r->session.n_cpus, &r->sideband);
+	return sideband_new(n_cpus, &r->sideband);
 }
 
 /* All tables are in the kernel when this returns. */

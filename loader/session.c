@@ -41,16 +41,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 static int outer_update(const struct bpf_map *outer, const uint32_t *keys, const int *fds,
 			uint32_t n)
 {
-	int err = 0;
-
-	if (bpf_map_update_batch(bpf_map__fd(outer), keys, fds, &n, NULL) == 0)
-		return 0;
-	/* Kernels before 5.13 have no batches here. */
-	for (uint32_t i = 0; err == 0 && i < n; i++)
-		err = bpf_map_update_elem(bpf_map__fd(outer), &keys[i], &fds[i], BPF_ANY) < 0 ?
-			      -errno :
-			      0;
-	return err;
+	return bpf_map_update_batch(bpf_map__fd(outer), keys, fds, &n, NULL) < 0 ? -errno : 0;
 }
 
 /* Make segment number `index` of the pool and put it where the programs look. */
@@ -113,9 +104,9 @@ static void set_pid_namespace(struct dwarfprof_bpf *bpf)
 	bpf->rodata->dp_pid_namespace_inode = st.st_ino;
 }
 
-static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options,
-			unsigned int n_cpus)
+static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
+	unsigned int n_cpus = options->n_cpus;
 	unsigned int levels = options->uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS;
 
 	bpf->rodata->dp_all_processes = options->all_processes;
@@ -133,20 +124,19 @@ static void set_options(struct dwarfprof_bpf *bpf, const struct session_options 
 int session_open(struct session *ret, const struct session_options *options)
 {
 	struct session *s = ret;
-	int n_cpus = libbpf_num_possible_cpus();
 	int err;
 
-	*s = (struct session){ 0 };
+	*s = (struct session){ .n_cpus = options->n_cpus };
 	libbpf_set_print(print_libbpf);
-	if (n_cpus < 0)
-		return n_cpus;
-	s->n_cpus = (unsigned int)n_cpus;
 	pool_init(&s->pool, add_segment, s);
 
 	s->bpf = dwarfprof_bpf__open();
-	if (!s->bpf)
-		return -errno;
-	set_options(s->bpf, options, s->n_cpus);
+	if (!s->bpf) {
+		err = -errno;
+		log_error("cannot open the BPF programs: %s", strerror(-err));
+		return err;
+	}
+	set_options(s->bpf, options);
 	err = dwarfprof_bpf__load(s->bpf);
 	if (err < 0) {
 		permission_explain_bpf(err);

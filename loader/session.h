@@ -26,7 +26,7 @@ struct session {
 	struct dwarfprof_bpf *bpf;
 	struct bpf_link **links;
 	size_t n_links, links_size;
-	unsigned int n_cpus; /* possible CPUs: the highest number a CPU may have, plus one */
+	unsigned int n_cpus; /* see cpus.h */
 	struct pool pool;
 	int *ring_fds; /* by CPU */
 	struct ring_reader *readers;
@@ -34,6 +34,7 @@ struct session {
 };
 
 struct session_options {
+	unsigned int n_cpus; /* see cpus.h */
 	bool all_processes;
 	enum dp_unwind unwind;
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */

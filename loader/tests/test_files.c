@@ -17,6 +17,7 @@
 
 #include "bus_guard.h"
 #include "clock.h"
+#include "cpus.h"
 #include "decode.h"
 #include "elf_file.h"
 #include "mapped_file.h"
@@ -174,6 +175,15 @@ Test(mapped_file, opens_only_the_file_that_is_meant)
 	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, "/nonexistent");
 	cr_assert(fd >= 0);
 	close(fd);
+}
+
+Test(cpus, finds_the_highest)
+{
+	cr_assert(cpus_count_list("0\n") == 1);
+	cr_assert(cpus_count_list("0-3\n") == 4);
+	cr_assert(cpus_count_list("0-3,8,10-11") == 12);
+	cr_assert(cpus_count_list("") == 0);
+	cr_assert(cpus_count() >= (unsigned int)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static struct elf_file open_self(int *ret_fd)
