@@ -464,13 +464,16 @@ static long walk_loop_step(__u32 i, void *ctx)
 }
 
 /*
- * Walk the stack that w->regs belongs to. The caller has set regs, in_syscall,
+ * Walk the stack that w->regs belongs to. A walk that was preempted for long,
+ * as one from a uprobe can be, may have read what became of its space's memory
+ * since: whoever gives that up overwrites the id first. The caller has set regs, in_syscall,
  * space, space_cell, unwind and max_frames. Leaves the frames in w->frames, their
  * number and the outcome in w->sample.
  */
 static __always_inline void walk_run(struct walk *w)
 {
 	struct walk_ref ref = { w };
+	const struct dp_space *space;
 
 	w->pc = w->regs.reg[DP_RIP];
 	w->sp = w->regs.reg[DP_RSP];
@@ -485,6 +488,9 @@ static __always_inline void walk_run(struct walk *w)
 	/* One step more than there can be frames: the last one finds the limit. */
 	port_loop(DP_MAX_FRAMES + 1, walk_loop_step, &ref);
 	w->sample.n_user = w->n_frames;
+	space = port_pool(w, w->space_cell);
+	if (!space || space->id != w->space)
+		w->sample.outcome = DP_TABLES_CHANGED;
 }
 
 #endif

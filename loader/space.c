@@ -118,8 +118,11 @@ struct space *space_free(struct space_store *store, struct space *s)
 	if (!s)
 		return NULL;
 	HASH_DEL(store->spaces, s);
-	if (s->n_cells > 0)
+	if (s->n_cells > 0) {
+		/* A walk that has not ended yet sees that its space is gone. */
+		pool_write(store->pool, s->cell, &(struct dp_space){ 0 }, CELLS(struct dp_space));
 		pool_release(store->pool, s->cell, s->n_cells);
+	}
 	free(s->mappings);
 	free(s);
 	return NULL;

@@ -425,8 +425,16 @@ Test(walk, forgets_rules_with_their_space)
 	world_rule(w, 2, 32);
 	world_poke(w, sp + 8, 0x666);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_MAPPING, 1);
-	w->walk.space++;
+	world_renumber(w, 8);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
+}
+
+/* The memory of the space was given to another one before the walk ended. */
+Test(walk, sees_that_its_space_is_gone)
+{
+	world_poke(w, sp + 8, code(0));
+	w->walk.space++;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 2);
 }
 
 /* rbp of a frame whose rule cannot tell where it was saved. */

@@ -174,8 +174,9 @@ static void random_rule(struct dp_rule *rule)
 		rule->ra = random_where();
 }
 
-static void random_tables(void)
+static void random_tables(uint64_t space)
 {
+	world_renumber(f.world, space);
 	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++) {
 		random_rule(&world_rules(f.world)[i + 1]);
 		world_words(f.world)[i + 1] =
@@ -260,7 +261,7 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		const struct walk *user;
 
 		if (i % 50 == 0) {
-			random_tables();
+			random_tables(request.space);
 			random_memory();
 		}
 		random_request(&request);

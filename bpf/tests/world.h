@@ -163,6 +163,15 @@ static inline void world_space(struct world *w)
 				    WORLD_MARK_BELOW, WORLD_MARK };
 }
 
+/* The mappings get another number, as after a change; walks are told of it. */
+static inline void world_renumber(struct world *w, uint64_t id)
+{
+	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
+
+	space->id = id;
+	w->walk.space = id;
+}
+
 static inline struct world *world_new(void)
 {
 	struct world *w = calloc(1, sizeof(*w));
