@@ -21,6 +21,12 @@
  */
 #define REPORT_NS UINT64_C(5000000)
 
+/*
+ * A sample has the time at which its walk began, and is in its ring when the
+ * walk has ended. What is younger than this waits for such samples.
+ */
+#define WALK_NS UINT64_C(10000000)
+
 struct queued {
 	uint64_t time;
 	struct dp_sample *sample; /* owned */
@@ -244,8 +250,8 @@ static void forget_copies(struct drain *d, uint64_t before)
 int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns();
-	/* A sample from before now is in its ring: what is older is complete, and in order. */
-	uint64_t horizon = final ? UINT64_MAX : now;
+	/* All samples from before are in their rings: what is older is complete, and in order. */
+	uint64_t horizon = final ? UINT64_MAX : now - WALK_NS;
 	uint64_t oldest = now;
 	size_t n = 0;
 	int err;
@@ -277,5 +283,5 @@ int drain_run(struct drain *d, bool final)
 
 bool drain_is_behind(const struct drain *d)
 {
-	return d->n_queue > 0 && d->queue[0].time + REPORT_NS < clock_now_ns();
+	return d->n_queue > 0 && d->queue[0].time + WALK_NS + REPORT_NS < clock_now_ns();
 }
