@@ -41,7 +41,10 @@ void binary_store_done(struct binary_store *store)
 	free(store->vdso_copy);
 }
 
-/* Build the table and put it into the pool. A binary without unwind information is no error. */
+/*
+ * Build the table and put it into the pool. A binary without unwind information,
+ * or with too much, is no error: it still has names.
+ */
 static int binary_load(struct binary_store *store, struct binary *b)
 {
 	_cleanup_(image_done) struct image image = { 0 };
@@ -60,6 +63,11 @@ static int binary_load(struct binary_store *store, struct binary *b)
 	}
 	if (err == 0)
 		err = pool_alloc(store->pool, image.n_cells, &cell);
+	if (err == -EFBIG || err == -ENOSPC) {
+		log_warning("no table for %s, which still has names: %s", b->module.path,
+			    strerror(-err));
+		return 0;
+	}
 	if (err < 0)
 		return err;
 	pool_write(store->pool, cell, image.cells, image.n_cells);

@@ -174,7 +174,15 @@ int session_publish(struct session *s, pid_t pid, uint32_t cell)
 
 	if (cell == 0)
 		return bpf_map_delete_elem(fd, &pid) < 0 && errno != ENOENT ? -errno : 0;
-	return bpf_map_update_elem(fd, &pid, &cell, BPF_ANY) < 0 ? -errno : 0;
+	if (bpf_map_update_elem(fd, &pid, &cell, BPF_ANY) == 0)
+		return 0;
+	if (errno != E2BIG)
+		return -errno;
+	if (!s->is_full)
+		log_warning("more than %u processes: the stacks of some are walked in user space",
+			    bpf_map__max_entries(s->bpf->maps.dp_processes));
+	s->is_full = true;
+	return 0;
 }
 
 static int reader_call(void *arg, void *data, size_t size)

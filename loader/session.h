@@ -28,6 +28,7 @@ struct session {
 	size_t n_links, links_size;
 	unsigned int n_cpus; /* see cpus.h */
 	struct pool pool;
+	bool is_full;  /* there are more processes than the kernel is told of */
 	int *ring_fds; /* by CPU */
 	struct ring_reader *readers;
 	struct ring_buffer *rings;
@@ -50,7 +51,10 @@ struct session_options {
 int session_open(struct session *ret, const struct session_options *options);
 void session_close(struct session *session);
 
-/* Tell the kernel at which cell the space of a process is; 0 removes the process. */
+/*
+ * Tell the kernel at which cell the space of a process is; 0 removes the process.
+ * Those that do not fit are left out, with a warning.
+ */
 int session_publish(struct session *session, pid_t pid, uint32_t cell);
 
 /*
