@@ -17,6 +17,9 @@
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
 #define USER32_CS 0x23
+/* include/linux/pid_namespace.h; include/linux/pid.h, enum pid_type */
+#define MAX_PID_NS_LEVEL 32
+#define PIDTYPE_TGID 1
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -32,12 +35,8 @@ const volatile __u32 dp_max_frames; /* at most DP_MAX_FRAMES */
 
 const volatile __u32 dp_levels; /* DP_CPU_LEVELS or DP_UPROBE_LEVELS */
 
-/*
- * The PID namespace whose numbers are used, by its file's device and inode; 0:
- * the initial one, which every task is in.
- */
-const volatile __u64 dp_pid_namespace_device;
-const volatile __u64 dp_pid_namespace_inode;
+/* The PID namespace whose numbers are used; 0: the initial one, which every task is in. */
+const volatile __u32 dp_pid_namespace;
 
 /* Process (thread group) to the cell of its struct dp_space. */
 struct {
@@ -384,17 +383,43 @@ static __always_inline bool has_no_user_stack(const struct task_struct *task)
 	       mm->start_code == 0;
 }
 
+/*
+ * The number that a process or thread has in our namespace, which may be its
+ * own or one around it; 0 if it is in neither. bpf_get_ns_current_pid_tgid()
+ * knows a task's own namespace only. Which level ours has, user space cannot
+ * know: its /proc starts counting there. Mostly it is 1, a container's.
+ */
+static __noinline __u32 number_in_namespace(const struct pid *pid)
+{
+	__u32 depth = BPF_CORE_READ(pid, level);
+
+	for (__u32 level = 1; level <= MAX_PID_NS_LEVEL && level <= depth; level++) {
+		const struct upid *number = (const void *)((const char *)&pid->numbers +
+							   level * bpf_core_type_size(struct upid));
+
+		if (BPF_CORE_READ(number, ns, ns.inum) == dp_pid_namespace)
+			return BPF_CORE_READ(number, nr);
+	}
+	return 0;
+}
+
+static __always_inline __u32 process_in_namespace(const struct task_struct *task)
+{
+	return number_in_namespace(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+}
+
 /* Process and thread, as user space numbers them; 0 for a task outside its namespace. */
 static __always_inline __u64 current_pid_tgid(void)
 {
-	struct bpf_pidns_info info;
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	__u32 pid;
 
-	if (dp_pid_namespace_inode == 0)
+	if (dp_pid_namespace == 0)
 		return bpf_get_current_pid_tgid();
-	if (bpf_get_ns_current_pid_tgid(dp_pid_namespace_device, dp_pid_namespace_inode, &info,
-					sizeof(info)) < 0)
+	pid = process_in_namespace(task);
+	if (pid == 0)
 		return 0;
-	return (__u64)info.tgid << 32 | info.pid;
+	return (__u64)pid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
 }
 
 /*
@@ -412,9 +437,10 @@ static __always_inline bool is_wanted(__u32 pid, const __u32 **ret_cell)
 		return false;
 	if (*ret_cell || dp_all_processes)
 		return true;
-	if (dp_pid_namespace_inode != 0) /* the parent's number there is not to be had */
-		return false;
-	parent = task->real_parent->tgid;
+	if (dp_pid_namespace == 0)
+		parent = task->real_parent->tgid;
+	else
+		parent = process_in_namespace(task->real_parent);
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
 }
 

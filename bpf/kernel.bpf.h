@@ -21,12 +21,38 @@ struct thread_struct {
 	unsigned long fsbase;
 } DP_CORE;
 
+struct ns_common {
+	unsigned int inum;
+} DP_CORE;
+
+struct pid_namespace {
+	struct ns_common ns;
+} DP_CORE;
+
+/* The number of a process or thread in one namespace. */
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} DP_CORE;
+
+/* Its numbers in all namespaces that it is in, from the initial one's, level 0, to its own's. */
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+} DP_CORE;
+
+struct signal_struct {
+	struct pid *pids[4]; /* by enum pid_type */
+} DP_CORE;
+
 struct task_struct {
 	unsigned int flags;
 	struct mm_struct *mm;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	int pid, tgid;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
 	unsigned long sas_ss_sp, sas_ss_size;
 	struct thread_struct thread;
 	unsigned int in_execve : 1;

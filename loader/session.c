@@ -100,8 +100,7 @@ static void set_pid_namespace(struct dwarfprof_bpf *bpf)
 
 	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE)
 		return;
-	bpf->rodata->dp_pid_namespace_device = st.st_dev;
-	bpf->rodata->dp_pid_namespace_inode = st.st_ino;
+	bpf->rodata->dp_pid_namespace = (uint32_t)st.st_ino;
 }
 
 static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options)

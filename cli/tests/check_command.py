@@ -492,6 +492,16 @@ class Namespace(unittest.TestCase):
         self.assertGreater(len(samples), 20)
         self.assertTrue(all(s["pid"] < 100 and s["outcome"] == "complete" for s in samples))
 
+    def test_a_namespace_inside_the_own_one_is_looked_into(self):
+        script = (f"(exec unshare --pid --fork {program('fibonacci')} 60) & "
+                  f"sleep 0.3; {DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill %1; exit $code")
+        result = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+                                 "/bin/bash", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertGreater(len(samples), 20)
+        self.assertTrue(all(1 < s["pid"] < 100 and s["outcome"] == "complete" for s in samples))
+
 
 def main():
     """Run the tests of the file that was started."""
