@@ -60,6 +60,7 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
+	p->thread = pid;
 	p->exited = TIME_NEVER;
 	HASH_ADD(hh, table->processes, pid, sizeof(pid), p);
 	return p;
@@ -149,7 +150,11 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 	struct proc_map map;
 	int err;
 
-	err = proc_maps_open(&maps, p->pid);
+	/* The first thread may have exited before the others: /proc then shows nothing through it. */
+	p->thread = proc_stat_live_thread(p->pid);
+	if (p->thread == 0)
+		return -ESRCH;
+	err = proc_maps_open(&maps, p->thread);
 	if (err < 0)
 		return err;
 	while ((err = proc_maps_next(&maps, &map)) > 0) {
@@ -158,7 +163,7 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 
 		if (!map.executable || map.end > USER_ADDRESS_END)
 			continue;
-		mapping_resolve(table, p->pid, &m, map.inode, map.name);
+		mapping_resolve(table, p->thread, &m, map.inode, map.name);
 		err = mapping_add(p, &m);
 		if (err < 0)
 			return err;
@@ -210,7 +215,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 
 	if (!p || r->end > USER_ADDRESS_END)
 		return 0;
-	mapping_resolve(table, r->pid, &m, r->inode, r->name);
+	mapping_resolve(table, p->thread, &m, r->inode, r->name);
 	return mapping_add(p, &m);
 }
 
@@ -227,6 +232,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		p = process_new(table, child);
 	if (!p)
 		return -ENOMEM;
+	p->thread = child;
 	p->exited = TIME_NEVER;
 	p->sampled_from = from->sampled_from;
 	p->changed = true;
@@ -250,6 +256,7 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 		return;
 	mappings_end(p, time);
 	/* If another thread than the first executes, it ends the first and takes its number. */
+	p->thread = pid;
 	p->exited = TIME_NEVER;
 	if (p->sampled_from == TIME_NEVER)
 		p->sampled_from = time;
@@ -268,7 +275,8 @@ void process_table_check_marks(struct process_table *table, struct process *p)
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
 
-		if (m->died != TIME_NEVER || !m->marked || touch(p->pid, mapping_mark_address(m)))
+		if (m->died != TIME_NEVER || !m->marked ||
+		    touch(p->thread, mapping_mark_address(m)))
 			continue;
 		m->marked = false;
 		p->changed = true;
@@ -318,12 +326,14 @@ int process_table_publish(struct process_table *table, uint64_t now)
 }
 
 /* Does it run, as the process that it was? Its number may be another one's by now. */
-static bool process_runs(const struct process *p)
+static bool process_runs(struct process *p)
 {
 	struct proc_stat stat;
 
-	return proc_stat_read(p->pid, &stat) == 0 && stat.started < clock_to_boot_ns(p->exited) &&
-	       proc_stat_live_thread(p->pid) != 0;
+	if (proc_stat_read(p->pid, &stat) < 0 || stat.started >= clock_to_boot_ns(p->exited))
+		return false;
+	p->thread = proc_stat_live_thread(p->pid);
+	return p->thread != 0;
 }
 
 static void process_forget_mappings(struct process *p, uint64_t before)

@@ -23,6 +23,7 @@
 
 struct process {
 	pid_t pid;
+	pid_t thread;             /* one that runs, through which /proc shows the process */
 	struct mapping *mappings; /* in the order in which they came */
 	size_t n_mappings, mappings_size;
 	struct space *space;   /* the one that the kernel uses now */

@@ -12,13 +12,14 @@
 #include "permission.h"
 #include "proc_stat.h"
 
-/* The process that a thread belongs to, and whether it is a thread of the kernel. */
+/* The process that a thread belongs to, and whether that has memory: a thread of the kernel has not. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
 {
 	_cleanup_fclose_ FILE *file = NULL;
+	pid_t thread = proc_stat_live_thread(pid);
 	char path[32], line[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", thread ? thread : pid);
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;

@@ -160,6 +160,22 @@ class Folded(unittest.TestCase):
         self.assertEqual({s["comm"] for s in samples}, {"fibonacci", "inefficient"})
         self.assertLessEqual({s["outcome"] for s in samples}, {"complete", "no_user_stack"})
 
+    def test_a_process_whose_first_thread_has_exited(self):
+        code = ("import ctypes,threading\n"
+                "def f():\n"
+                "  while True: sum(range(1000))\n"
+                "threading.Thread(target=f).start()\n"
+                "ctypes.CDLL(None).syscall(60, 0)\n")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            time.sleep(0.3)
+            with open(f"/proc/{pid}/stat") as stat:
+                self.assertIn(") Z ", stat.read())
+            result = dwarfprof("-p", pid, "-d", "2500ms", "--format", "jsonl")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertGreater(len(samples), 100)
+        self.assertEqual({s["outcome"] for s in samples}, {"complete"})
+
     def test_all_processes(self):
         with busy():
             result = dwarfprof("-a", "-d", "1")
