@@ -33,12 +33,26 @@ void binary_store_done(struct binary_store *store)
 {
 	struct binary *b, *next;
 
+	HASH_CLEAR(by_build_id, store->originals);
 	HASH_ITER(hh, store->binaries, b, next) {
 		HASH_DEL(store->binaries, b);
 		binary_free(b);
 	}
 	binary_free(store->vdso);
 	free(store->vdso_copy);
+}
+
+/*
+ * Does the same table come of both? A build id stays the same when a file is
+ * changed afterwards, and anyone can write one: what the table is made of is
+ * compared, which is quick beside making it.
+ */
+static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
+{
+	return a->eh_frame.address == b->eh_frame.address && a->eh_frame.size == b->eh_frame.size &&
+	       a->code.start == b->code.start && a->code.end == b->code.end &&
+	       a->code.entry == b->code.entry &&
+	       memcmp(a->eh_frame.data, b->eh_frame.data, a->eh_frame.size) == 0;
 }
 
 /*
@@ -49,11 +63,19 @@ static int binary_load(struct binary_store *store, struct binary *b)
 {
 	_cleanup_(image_done) struct image image = { 0 };
 	uint64_t start = clock_now_ns();
+	struct binary *original;
 	uint32_t cell;
 	int err;
 
 	if (b->elf.eh_frame.size == 0) {
 		log_debug("%s has no .eh_frame", b->module.path);
+		return 0;
+	}
+	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
+		  original);
+	if (original && is_same_table(&b->elf, &original->elf)) {
+		b->image = original->image;
+		log_debug("%s: the same as %s", b->module.path, original->module.path);
 		return 0;
 	}
 	err = image_build(&b->elf.eh_frame, &b->elf.code, &image);
@@ -72,6 +94,8 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		return err;
 	pool_write(store->pool, cell, image.cells, image.n_cells);
 	b->image = cell;
+	if (b->elf.build_id[0] != '\0' && !original)
+		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
 	store->n_rows += image.stats.n_rows;
 	store->n_cells += image.n_cells;
 	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms", b->module.path, image.stats.n_rows,

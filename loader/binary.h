@@ -14,7 +14,8 @@
 /*
  * A binary that some process has mapped: its unwind table, which is in the
  * pool, and what its names are found with. One for each file, however many
- * processes map it and under whatever names.
+ * processes map it and under whatever names. Copies of one file, as every
+ * container has them, share a table.
  */
 
 /* What tells files apart without reading them. */
@@ -30,11 +31,13 @@ struct binary {
 	struct elf_file elf;
 	uint32_t image; /* cell of its struct dp_image, 0: it has no unwind information */
 	UT_hash_handle hh;
+	UT_hash_handle by_build_id; /* the first of its copies */
 };
 
 struct binary_store {
 	struct pool *pool;
-	struct binary *binaries;
+	struct binary *binaries;  /* by file */
+	struct binary *originals; /* those with a table, by build id */
 	struct binary *vdso;
 	void *vdso_copy;
 	uint64_t n_rows; /* of all tables made */

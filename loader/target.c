@@ -12,7 +12,7 @@
 #include "permission.h"
 #include "proc_stat.h"
 
-/* The process that a thread belongs to, and whether that has memory: a thread of the kernel has not. */
+/* The process that a thread belongs to, and whether it has memory, as the kernel's threads do not. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
 {
 	_cleanup_fclose_ FILE *file = NULL;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <gnu/libc-version.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -298,6 +302,48 @@ Test(process, takes_in_a_real_process)
 	cr_assert(m && m->binary && strstr(m->binary->module.path, "libc.so"));
 	if (getauxval(AT_SYSINFO_EHDR)) /* valgrind hides it */
 		cr_assert(binaries.vdso && binaries.vdso->image != 0);
+}
+
+/* A copy of this program, with one byte of it changed. */
+static struct binary *copy_of_self(off_t changed)
+{
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("copy", 0);
+	off_t size = lseek(self, 0, SEEK_END), from = 0;
+	struct binary *b;
+	uint8_t byte;
+
+	cr_assert(sendfile(fd, self, &from, (size_t)size) == size);
+	cr_assert(pread(fd, &byte, 1, changed) == 1);
+	byte ^= 0xff;
+	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
+	cr_assert(binary_store_get(&binaries, fd, "/copy", &b) == 0);
+	close(self);
+	return b;
+}
+
+/* Where in the file the unwind information is. */
+static off_t eh_frame_offset(const struct elf_file *file)
+{
+	size_t size;
+	const char *start = elf_rawfile((Elf *)file->elf, &size);
+
+	return (const char *)file->eh_frame.data - start;
+}
+
+/* Every container has its own copy of the same libraries. */
+Test(process, makes_one_table_for_copies_of_a_file)
+{
+	struct binary *a, *b, *other;
+	uint64_t n_cells;
+
+	a = copy_of_self(EI_PAD);
+	n_cells = binaries.n_cells;
+	b = copy_of_self(EI_PAD + 1);
+	cr_assert(a != b && a->module.fd != b->module.fd);
+	cr_assert(a->image != 0 && a->image == b->image && binaries.n_cells == n_cells);
+	/* The same build id, but other unwind information. */
+	other = copy_of_self(eh_frame_offset(&a->elf) + 40);
+	cr_assert(other->image != a->image && binaries.n_cells > n_cells);
 }
 
 Test(process, says_that_there_is_no_such_process)
