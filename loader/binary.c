@@ -126,6 +126,11 @@ static int binary_new(const char *path, int fd, struct binary **ret)
 	return 0;
 }
 
+bool binary_store_is_cancelled(const struct binary_store *store)
+{
+	return store->interrupt && interrupt_arrived(store->interrupt);
+}
+
 int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret)
 {
 	_cleanup_(binary_freep) struct binary *b = NULL;
@@ -148,6 +153,8 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 		*ret = known;
 		return 0;
 	}
+	if (binary_store_is_cancelled(store))
+		return -ECANCELED;
 	err = binary_new(path, steal_fd(&own), &b);
 	if (err == 0) {
 		b->id = id;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "elf_file.h"
+#include "interrupt.h"
 #include "module.h"
 #include "pool.h"
 
@@ -40,7 +41,8 @@ struct binary_store {
 	struct binary *originals; /* those with a table, by build id */
 	struct binary *vdso;
 	void *vdso_copy;
-	uint64_t n_rows; /* of all tables made */
+	const struct interrupt *interrupt; /* not NULL: a signal is the end of making tables */
+	uint64_t n_rows;                   /* of all tables made */
 	uint64_t n_cells;
 };
 
@@ -50,9 +52,12 @@ void binary_store_done(struct binary_store *store);
 /*
  * The binary behind fd, which the store takes over. Its table is built and put
  * into the pool if the file is new. `path` is how to call it. Returns 0, or a
- * negative errno for what is no ELF file of this machine or does not fit.
+ * negative errno for what is no ELF file of this machine, or -ECANCELED.
  */
 int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret);
+
+/* Is it in vain to go on? */
+bool binary_store_is_cancelled(const struct binary_store *store);
 
 /* The vDSO, which is the same in all processes. */
 int binary_store_get_vdso(struct binary_store *store, struct binary **ret);

@@ -2,6 +2,7 @@
 #include "interrupt.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -51,6 +52,13 @@ void interrupt_writing(struct interrupt *interrupt)
 	sigaction(SIGTERM, &action, NULL);
 	signals(&set);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+bool interrupt_arrived(const struct interrupt *interrupt)
+{
+	struct pollfd queue = { .fd = interrupt->fd, .events = POLLIN };
+
+	return poll(&queue, 1, 0) > 0;
 }
 
 void interrupt_done(struct interrupt *interrupt)

@@ -3,6 +3,7 @@
 #define DP_LOADER_INTERRUPT_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /*
  * Ctrl-C and SIGTERM. The first ends sampling, and the result is written; the
@@ -18,6 +19,9 @@ struct interrupt {
 int interrupt_init(struct interrupt *ret);
 /* Sampling is over: further signals act at once, the next one as the second. */
 void interrupt_writing(struct interrupt *interrupt);
+/* Has a signal arrived? */
+bool interrupt_arrived(const struct interrupt *interrupt);
+
 void interrupt_done(struct interrupt *interrupt);
 
 #endif

@@ -134,6 +134,7 @@ static int add_targets(struct record *r)
 	uint64_t start = clock_now_ns();
 	int err;
 
+	r->binaries.interrupt = &r->interrupt;
 	if (o->command) {
 		prewarm_command(&r->binaries, o->command[0]);
 		err = process_table_add_launched(&r->table, r->launch.pid);
@@ -142,9 +143,14 @@ static int add_targets(struct record *r)
 	} else {
 		err = target_add_pids(&r->table, o->pids, o->n_pids);
 	}
+	if (err == 0 && binary_store_is_cancelled(&r->binaries))
+		err = -ECANCELED;
+	r->binaries.interrupt = NULL; /* once samples arrive, they get their tables */
 	if (err == 0)
 		err = process_table_publish(&r->table, clock_now_ns());
-	if (err < 0 && err != -ESRCH && err != -EPERM)
+	if (err == -ECANCELED)
+		log_info("interrupted before sampling began");
+	else if (err < 0 && err != -ESRCH && err != -EPERM)
 		log_error("cannot make the unwind tables: %s", strerror(-err));
 	if (err == 0)
 		log_debug("tables: %u files, %" PRIu64 " rows, %" PRIu64 " KiB, ready in %.1f ms",
@@ -441,6 +447,8 @@ static int exit_code(const struct record *r, int err)
 		return EXIT_CODE_NOT_PERMITTED;
 	case -ESRCH:
 		return EXIT_CODE_NO_PROCESS;
+	case -ECANCELED:
+		return EXIT_CODE_NO_SAMPLES;
 	}
 	return EXIT_CODE_FAILED;
 }
@@ -457,7 +465,7 @@ int record_run(const struct record_options *options)
 	err = run(&r);
 	has_run = options->command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
-	if (code == EXIT_CODE_NO_SAMPLES && !has_run)
+	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && !has_run)
 		log_error("no samples: the target did not run, or not long enough");
 	record_done(&r);
 	/* The command's own code wins, also over "no samples"; 126 or 127 if it could not be executed. */

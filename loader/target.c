@@ -67,6 +67,8 @@ static int add_found(struct process_table *table, pid_t pid, size_t *n_refused)
 	pid_t process;
 	int err;
 
+	if (binary_store_is_cancelled(table->binaries))
+		return -ECANCELED;
 	if (read_status(pid, &process, &has_memory) < 0 || !has_memory)
 		return 0;
 	err = process_table_add(table, pid);

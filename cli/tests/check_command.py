@@ -427,6 +427,15 @@ class Interrupt(unittest.TestCase):
                 self.assertIn(";main;", file.read())
             self.assertIn("samples in", err)
 
+    def test_ctrl_c_before_sampling_ends_it_too(self):
+        def interrupted():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            os.kill(os.getpid(), signal.SIGINT)  # delivered as soon as somebody looks
+        for what in (["-a"], ["--", "/bin/sleep", "60"]):
+            result = dwarfprof("-o", "/dev/null", "--format", "folded", *what, preexec_fn=interrupted)
+            self.assertEqual(result.returncode, 5, result.stderr)
+            self.assertEqual(result.stderr, "dwarfprof: interrupted before sampling began\n")
+
     def test_sigterm_does_the_same(self):
         with tempfile.TemporaryDirectory() as directory, busy() as pid:
             path = os.path.join(directory, "out.folded")
