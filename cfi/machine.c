@@ -130,12 +130,17 @@ static enum cfi_reason rule_expr(struct cfi_machine *m, enum cfi_rule_kind kind)
 	return r;
 }
 
+/*
+ * In a CIE's own instructions there is nothing to go back to, and DWARF leaves
+ * open what restore means there. LLVM's output has it where an epilogue was
+ * folded into a CIE: the registers are the caller's again, as libgcc takes it.
+ */
 static enum cfi_reason rule_restore(struct cfi_machine *m, uint8_t reg)
 {
-	if (m->in_cie)
-		return CFI_NO_INITIAL_RULE;
+	static const struct cfi_rule unspecified = { .kind = CFI_RULE_UNSPECIFIED };
+
 	if (reg < CFI_N_REGISTERS)
-		set_rule(m, reg, m->cie->initial.regs[reg]);
+		set_rule(m, reg, m->in_cie ? unspecified : m->cie->initial.regs[reg]);
 	return CFI_NONE;
 }
 

@@ -27,7 +27,6 @@
 	  "the return address is in an unexpected column")                                         \
 	X(UNKNOWN_OPCODE, "unknown_opcode", "an opcode is not defined for this machine")           \
 	X(NO_CFA, "no_cfa", "an opcode changes part of a CFA rule that was not set")               \
-	X(NO_INITIAL_RULE, "no_initial_rule", "restore is used inside the CIE's own instructions") \
 	X(STATE_STACK_FULL, "state_stack_full", "remember_state is nested too deeply")             \
 	X(STATE_STACK_EMPTY, "state_stack_empty", "restore_state without remember_state")          \
 	X(BAD_ADVANCE, "bad_advance", "the location moves backwards or wraps around")              \
