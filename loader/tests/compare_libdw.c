@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: compare_libdw FILE...
+ *
+ * Compare the rows of each file's image with what libdw's
+ * dwarf_cfi_addrframe() says of the same addresses: CFA, return address, rbp,
+ * and the other callee-saved registers; and that both have no row in the same
+ * places. Prints some differences and the figures of each file, and those of all.
+ * Files without unwind information are passed over.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "decode.h"
+#include "elf_file.h"
+
+/* Differences of one file that are printed. */
+#define MAX_SHOWN 5
+
+struct comparison {
+	const char *path;
+	Dwarf_CFI *cfi;
+	const struct image_row *row; /* the one being compared */
+	uint64_t done;               /* behind the last row */
+	uint64_t compared, refused, different;
+};
+
+static void differ(struct comparison *c, uint64_t pc, const char *what)
+{
+	if (c->different++ < MAX_SHOWN)
+		printf("%s: at %" PRIx64 " %s differs\n", c->path, pc, what);
+}
+
+/* The expressions that are a sum of a register and a number, as libdw writes them. */
+static bool is_sum(const Dwarf_Op *op, unsigned int reg, int64_t offset)
+{
+	if (op->atom == DW_OP_bregx)
+		return op->number == reg && (int64_t)op->number2 == offset;
+	return op->atom == DW_OP_breg0 + reg && (int64_t)op->number == offset;
+}
+
+static bool same_cfa(const struct dp_rule *rule, const Dwarf_Op *ops, size_t n)
+{
+	uint64_t add;
+
+	switch (rule->cfa) {
+	case DP_CFA_REGISTER:
+		return n == 1 && is_sum(ops, rule->cfa_reg, rule->cfa_offset);
+	case DP_CFA_MEMORY:
+		add = n == 3 && ops[2].atom == DW_OP_plus_uconst ? ops[2].number : 0;
+		return n == (add ? 3 : 2) && is_sum(ops, rule->cfa_reg, rule->cfa_offset) &&
+		       ops[1].atom == DW_OP_deref && add == (uint64_t)rule->cfa_add;
+	case DP_CFA_PLT:
+		return n == 9 && is_sum(ops, DP_RSP, 8) && is_sum(&ops[1], DP_RIP, 0) &&
+		       ops[4].atom - DW_OP_lit0 == rule->cfa_add;
+	case DP_CFA_SIGNAL:
+		return n == 2 && ops[1].atom == DW_OP_deref;
+	}
+	return false;
+}
+
+/* The register that an operation names, -1: it names none. */
+static int register_of(const Dwarf_Op *op)
+{
+	if (op->atom == DW_OP_regx)
+		return (int)op->number;
+	return op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31 ? op->atom - DW_OP_reg0 : -1;
+}
+
+/* See dwarf_frame_register() in <elfutils/libdw.h> for how rules are told. */
+static bool same_where(const struct dp_where *w, const Dwarf_Op *ops, size_t n, bool is_return)
+{
+	int64_t offset = 0;
+
+	if (n == 0) /* unchanged and undefined: only of the return address is it told apart */
+		return w->kind == (is_return ? DP_WHERE_UNDEFINED : w->kind) &&
+		       (w->kind == DP_WHERE_SAME || w->kind == DP_WHERE_UNDEFINED);
+	if (register_of(&ops[0]) >= 0)
+		return n == 1 && w->kind == DP_WHERE_REGISTER && w->reg == register_of(&ops[0]);
+	if (ops[0].atom == DW_OP_call_frame_cfa && n <= 2 &&
+	    (n == 1 || ops[1].atom == DW_OP_plus_uconst)) {
+		if (n == 2)
+			offset = (int64_t)ops[1].number;
+		return w->kind == DP_WHERE_CFA && w->offset == offset;
+	}
+	if (ops[0].atom == DW_OP_call_frame_cfa) { /* pushed before an expression */
+		ops++;
+		n--;
+	}
+	if (n == 1)
+		return w->kind == DP_WHERE_MEMORY && is_sum(ops, w->reg, w->offset);
+	return w->kind != DP_WHERE_SAME && w->kind != DP_WHERE_UNDEFINED;
+}
+
+static void compare_register(struct comparison *c, Dwarf_Frame *frame, uint64_t pc, int reg,
+			     const struct dp_where *w)
+{
+	Dwarf_Op memory[3], *ops;
+	size_t n;
+
+	if (dwarf_frame_register(frame, reg, memory, &ops, &n) < 0 ||
+	    !same_where(w, ops, n, reg == DP_RIP))
+		differ(c, pc, register_name((unsigned int)reg));
+}
+
+static void compare_frame(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
+{
+	static const int saved[DP_N_SAVED] = {
+#define X(name, word) DP_##name,
+		DP_SAVED_REGISTERS(X)
+#undef X
+	};
+	const struct image_row *row = c->row;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (row->rule.cfa == DP_CFA_NONE) {
+		c->refused++;
+		return;
+	}
+	if (dwarf_frame_cfa(frame, &ops, &n) < 0 || !same_cfa(&row->rule, ops, n))
+		differ(c, pc, "the CFA");
+	if (row->rule.cfa == DP_CFA_SIGNAL)
+		return; /* all other registers are by definition where the kernel puts them */
+	compare_register(c, frame, pc, DP_RIP, &row->rule.ra);
+	compare_register(c, frame, pc, DP_RBP, &row->rule.rbp);
+	for (int i = 0; i < DP_N_SAVED; i++)
+		compare_register(c, frame, pc, saved[i], &row->saves.where[i]);
+}
+
+static bool is_start_up_code(const struct dp_rule *rule)
+{
+	return rule->ra.kind == DP_WHERE_UNDEFINED;
+}
+
+/* Each row of libdw's that lies in one of the image's. */
+static int compare_row(const struct image_row *row, void *arg)
+{
+	struct comparison *c = arg;
+	uint64_t pc = row->start;
+
+	c->row = row;
+	if (c->done < pc) {
+		_cleanup_free_ Dwarf_Frame *none = NULL;
+
+		if (c->done != 0 && dwarf_cfi_addrframe(c->cfi, c->done, &none) == 0)
+			differ(c, c->done, "the gap");
+	}
+	while (pc < row->end) {
+		_cleanup_free_ Dwarf_Frame *frame = NULL;
+		Dwarf_Addr start, end;
+
+		if (dwarf_cfi_addrframe(c->cfi, pc, &frame) < 0) {
+			/* What a program starts with has a rule though nobody wrote one. */
+			if (!is_start_up_code(&row->rule))
+				differ(c, pc, "that there is a row");
+			break;
+		}
+		if (dwarf_frame_info(frame, &start, &end, NULL) < 0 || end <= pc)
+			break;
+		c->compared++;
+		compare_frame(c, frame, pc);
+		pc = end;
+	}
+	c->done = row->end;
+	return 0;
+}
+
+static int compare_file(struct comparison *total, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct comparison c = { .path = path };
+	struct elf_file file;
+	struct image image;
+	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
+
+	if (err < 0)
+		return err;
+	err = image_build(&file.eh_frame, &file.code, &image);
+	if (err < 0) {
+		elf_file_done(&file);
+		return err;
+	}
+	c.cfi = dwarf_getcfi_elf(file.elf);
+	if (c.cfi)
+		image_for_each_row(&image, compare_row, &c);
+	dwarf_cfi_end(c.cfi);
+	image_done(&image);
+	elf_file_done(&file);
+	printf("%s: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64 " different\n", path,
+	       c.compared, c.refused, c.different);
+	total->compared += c.compared;
+	total->refused += c.refused;
+	total->different += c.different;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct comparison total = { 0 };
+	int files = 0;
+
+	for (int i = 1; i < argc; i++)
+		files += compare_file(&total, argv[i]) == 0;
+	printf("%d files: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64 " different\n",
+	       files, total.compared, total.refused, total.different);
+	return files == 0 || total.different > 0;
+}
