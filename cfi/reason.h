@@ -30,7 +30,11 @@
 	X(STATE_STACK_FULL, "state_stack_full", "remember_state is nested too deeply")             \
 	X(STATE_STACK_EMPTY, "state_stack_empty", "restore_state without remember_state")          \
 	X(BAD_ADVANCE, "bad_advance", "the location moves backwards or wraps around")              \
-	X(BAD_OFFSET, "bad_offset", "an offset does not fit 64 bits after factoring")
+	X(BAD_OFFSET, "bad_offset", "an offset does not fit 64 bits after factoring")              \
+	X(BAD_OPERATOR, "bad_operator", "an expression has an operator that is not supported")     \
+	X(BAD_STACK, "bad_stack",                                                                  \
+	  "an expression needs values that are not there, or more room than there is")             \
+	X(LONG_EXPR, "long_expr", "an expression has too many operators")
 
 #define X(name, word, sentence) CFI_##name,
 enum cfi_reason { CFI_REASONS(X) CFI_N_REASONS };
