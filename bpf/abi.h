@@ -171,6 +171,10 @@ enum dp_where_kind {
 	DP_WHERE_MEMORY,    /* *(reg + offset) */
 	DP_WHERE_REGISTER,  /* in reg */
 	DP_WHERE_UNKNOWN,   /* somewhere the tables cannot say */
+
+	/* By the program at offset, which starts with the CFA; not in a dp_saves */
+	DP_WHERE_EXPRESSION, /* *(its value) */
+	DP_WHERE_VALUE,      /* its value */
 };
 
 struct dp_where {
@@ -187,6 +191,62 @@ enum dp_cfa_kind {
 	DP_CFA_MEMORY,   /* *(reg + offset) + add */
 	DP_CFA_PLT,      /* rsp + 8 + ((rip & 15) >= add ? 8 : 0) */
 	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at rsp + offset */
+	DP_CFA_EXPRESSION, /* the value of the program at offset */
+};
+
+/*
+ * What the kinds above cannot say is a program: a cell that holds the number of
+ * its instructions, and a struct dp_op for each. It runs on a stack of at most
+ * DP_MAX_VALUES 64-bit values, and its result is the one on top. In an image a
+ * rule has the program's distance from the first one, for the walker its cell.
+ *
+ *   X(enumerator, word)
+ */
+#define DP_MAX_OPS 32
+#define DP_MAX_VALUES 8 /* a power of two */
+
+#define DP_OPS(X)                                                                                  \
+	/* push register arg + value; value; a copy of what is `arg` below the top */              \
+	X(REGISTER, "register")                                                                    \
+	X(CONSTANT, "constant")                                                                    \
+	X(PICK, "pick")                                                                            \
+	/* the one on top goes; changes places with the next one; becomes the third one */         \
+	X(DROP, "drop")                                                                            \
+	X(SWAP, "swap")                                                                            \
+	X(ROT, "rot")                                                                              \
+	/* replace the one on top, x: by the `arg` bytes at x, by x + value, |x|, -x, ~x */        \
+	X(DEREF, "deref")                                                                          \
+	X(ADD_CONSTANT, "plus_uconst")                                                             \
+	X(ABS, "abs")                                                                              \
+	X(NEG, "neg")                                                                              \
+	X(NOT, "not")                                                                              \
+	/* replace the two on top; shifts by 64 and more leave no bit */                           \
+	X(ADD, "plus")                                                                             \
+	X(SUB, "minus")                                                                            \
+	X(MUL, "mul")                                                                              \
+	X(AND, "and")                                                                              \
+	X(OR, "or")                                                                                \
+	X(XOR, "xor")                                                                              \
+	X(SHL, "shl")                                                                              \
+	X(SHR, "shr")                                                                              \
+	X(SHRA, "shra")                                                                            \
+	/* 1 or 0, of signed values */                                                             \
+	X(EQ, "eq")                                                                                \
+	X(GE, "ge")                                                                                \
+	X(GT, "gt")                                                                                \
+	X(LE, "le")                                                                                \
+	X(LT, "lt")                                                                                \
+	X(NE, "ne")
+
+#define X(name, word) DP_OP_##name,
+enum dp_opcode { DP_OPS(X) DP_N_OPS };
+#undef X
+
+struct dp_op {
+	__u8 code; /* enum dp_opcode */
+	__u8 arg;
+	__u16 zero;
+	__s32 value;
 };
 
 /* One rule: how to get from a frame to its caller, in full. */
@@ -199,6 +259,7 @@ struct dp_rule {
 	__u32 saves; /* the other callee-saved registers: see DP_SAVES_SLOTS */
 	struct dp_where ra;
 	struct dp_where rbp;
+	struct dp_where rsp; /* DP_WHERE_SAME: it is the CFA, as nearly always */
 };
 
 /* The callee-saved registers other than rbp, in the order of struct dp_saves. */
@@ -319,7 +380,8 @@ struct dp_image {
 	__u32 saves;  /* struct dp_saves[] */
 	__u32 states; /* __u16[] */
 	__u32 pages;  /* struct dp_page[] */
-	__u32 zero[2];
+	__u32 programs;
+	__u32 zero;
 };
 
 /*
@@ -414,7 +476,9 @@ struct dp_chunk {
 };
 
 DP_ASSERT(sizeof(struct dp_where) == 8, "dp_where is one cell");
-DP_ASSERT(sizeof(struct dp_rule) == 32, "dp_rule is four cells");
+DP_ASSERT(sizeof(struct dp_rule) == 40, "dp_rule is five cells");
+DP_ASSERT(sizeof(struct dp_op) == 8, "dp_op is one cell");
+DP_ASSERT((DP_MAX_VALUES & (DP_MAX_VALUES - 1)) == 0, "a mask bounds a value's index");
 DP_ASSERT(sizeof(struct dp_saves) == 40, "dp_saves is five cells");
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
 DP_ASSERT(sizeof(struct dp_anchor) == 6, "anchors lie close");

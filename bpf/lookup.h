@@ -191,7 +191,13 @@ static __always_inline void lookup_unpack(__u64 word, struct dp_rule *ret)
 		ret->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -8 * (__s32)rbp };
 }
 
-/* The rule for an address inside the image at cell; saves apart become a cell of the pool. */
+static __always_inline void lookup_program(struct dp_where *where, __u32 programs)
+{
+	if (where->kind == DP_WHERE_EXPRESSION || where->kind == DP_WHERE_VALUE)
+		where->offset += (__s32)programs;
+}
+
+/* The rule for an address inside the image at cell; saves apart and programs become cells. */
 static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 address,
 					 struct dp_rule *ret)
 {
@@ -219,6 +225,11 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 		ret->saves = DP_SAVES_APART |
 			     (cell + image->saves +
 			      (ret->saves & ~DP_SAVES_APART) * (__u32)DP_CELLS(struct dp_saves));
+	if (ret->cfa == DP_CFA_EXPRESSION)
+		ret->cfa_offset += (__s32)(cell + image->programs);
+	lookup_program(&ret->ra, cell + image->programs);
+	lookup_program(&ret->rbp, cell + image->programs);
+	lookup_program(&ret->rsp, cell + image->programs);
 }
 
 /*

@@ -446,6 +446,73 @@ Test(walk, names_a_lost_rbp)
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
 }
 
+/* longjmp() has the caller's registers in registers of its own. */
+static struct dp_rule *jump_rule(int n)
+{
+	struct dp_rule *rule = world_rule(w, n, 0);
+
+	rule->cfa_reg = DP_RDI;
+	rule->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
+	rule->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDX };
+	w->walk.regs.reg[DP_RDI] = WORLD_STACK; /* the jump buffer, wherever that is */
+	w->walk.regs.reg[DP_R8] = sp + 0x100;
+	w->walk.regs.reg[DP_RDX] = code(2);
+	return rule;
+}
+
+Test(walk, takes_the_stack_pointer_from_its_rule)
+{
+	jump_rule(1);
+	world_poke(w, sp + 0x108, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
+	expect_frame(1, code(2), DP_METHOD_TABLE);
+	/* In memory */
+	jump_rule(1)->rsp =
+		(struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RDI, .offset = 0x30 };
+	w->walk.space++;
+	world_poke(w, WORLD_STACK + 0x30, sp + 0x200);
+	world_poke(w, sp + 0x208, library(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
+	expect_frame(2, library(0), DP_METHOD_TABLE);
+}
+
+/* What a frame saved is relative to its CFA, wherever its caller's stack pointer is. */
+Test(walk, finds_what_a_frame_with_a_stack_pointer_rule_saved)
+{
+	jump_rule(1)->saves = 1U << (DP_SAVED_RBX * DP_SLOT_BITS);
+	w->walk.regs.reg[DP_RDI] = sp + 0x80;
+	w->walk.regs.reg[DP_RDX] = code(3);
+	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
+	world_poke(w, sp + 0x78, sp + 0x200);
+	world_poke(w, sp + 0x208, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
+}
+
+Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
+{
+	world_poke(w, sp + 8, code(3));
+	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RBX };
+	w->walk.regs.reg[DP_RBX] = sp + 0x100;
+	world_poke(w, sp + 24, library(2));
+	world_poke(w, sp + 0x108, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
+	w->walk.space++;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
+}
+
+/* A jump to a stack further down cannot be told from a walk that runs in a circle. */
+Test(walk, does_not_follow_a_stack_pointer_down)
+{
+	jump_rule(1);
+	w->walk.regs.reg[DP_R8] = sp - 0x100;
+	world_poke(w, sp - 0x100 + 8, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_STACK_DIRECTION, 1);
+	w->walk.regs.reg[DP_R8] = sp;
+	world_poke(w, sp + 8, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
+}
+
 /* vfork() has taken its return address off the stack: the CFA is the stack pointer. */
 Test(walk, finds_the_return_address_in_a_register)
 {

@@ -109,6 +109,68 @@ static uint64_t random_stack(void)
 	return WORLD_STACK + pick(sizeof(f.world->stack)) / (pick(8) ? 8 : 1) * 8;
 }
 
+/* The number of values on the stack after an instruction, or -1 if it cannot be run there. */
+static int depth_after(const struct dp_op *op, int depth)
+{
+	int needed = op->code == DP_OP_PICK ? op->arg + 1 :
+		     op->code < DP_OP_PICK  ? 0 :
+		     op->code == DP_OP_ROT  ? 3 :
+		     op->code == DP_OP_SWAP ? 2 :
+					      1 + (op->code >= DP_OP_ADD);
+
+	if (depth < needed)
+		return -1;
+	if (op->code <= DP_OP_PICK)
+		return depth < DP_MAX_VALUES ? depth + 1 : -1;
+	if (op->code == DP_OP_DROP)
+		return depth > 1 ? depth - 1 : -1;
+	return depth - (op->code >= DP_OP_ADD);
+}
+
+static struct dp_op random_op(void)
+{
+	static const uint8_t frequent[] = { DP_OP_REGISTER, DP_OP_CONSTANT, DP_OP_ADD,
+					    DP_OP_ADD_CONSTANT, DP_OP_DEREF };
+	struct dp_op op = { .code = (uint8_t)(pick(2) ? frequent[pick(5)] : pick(DP_N_OPS)) };
+
+	op.value = pick(8) ? (int32_t)(8 * pick(32)) - 64 : (int32_t)pick(100);
+	if (op.code == DP_OP_REGISTER)
+		op.arg = (uint8_t)(pick(2) ? DP_RSP : pick(DP_N_REGISTERS));
+	if (op.code == DP_OP_PICK)
+		op.arg = (uint8_t)pick(DP_MAX_VALUES);
+	if (op.code == DP_OP_DEREF)
+		op.arg = (uint8_t)(pick(2) ? 8 : 1 + pick(8));
+	if (pick(200) == 0)
+		op.code = DP_N_OPS;
+	return op;
+}
+
+static int n_programs;
+
+/* Make a program up that starts with so many values; where it is. */
+static int32_t random_program(int depth)
+{
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_RSP, 0, 8 * (int32_t)pick(16) } };
+	size_t n = 1, want = 1 + pick(pick(4) ? 6 : DP_MAX_OPS);
+	int program = n_programs++ % WORLD_PROGRAMS;
+
+	depth++;
+	while (n < want) {
+		int after;
+
+		ops[n] = random_op();
+		after = depth_after(&ops[n], depth);
+		if (after < 0)
+			continue;
+		depth = after;
+		n++;
+	}
+	world_program(f.world, program, ops, n);
+	if (pick(100) == 0)
+		world_programs(f.world)[WORLD_PROGRAM(program)] = DP_MAX_OPS + pick(100);
+	return WORLD_PROGRAM(program);
+}
+
 static struct dp_where random_where(void)
 {
 	struct dp_where where = { .kind = DP_WHERE_SAME };
@@ -128,9 +190,11 @@ static struct dp_where random_where(void)
 		where.reg = (uint8_t)pick(DP_N_REGISTERS);
 		break;
 	case 10:
-		where.kind = (uint8_t)pick(7);
+		where.kind = (uint8_t)pick(DP_WHERE_VALUE + 2);
 		break;
 	}
+	if (where.kind == DP_WHERE_EXPRESSION || where.kind == DP_WHERE_VALUE)
+		where.offset = random_program(1);
 	return where;
 }
 
@@ -161,7 +225,7 @@ static void random_rule(struct dp_rule *rule)
 	static const uint8_t others[] = { DP_RBP, DP_RBP, DP_RBX, DP_R12, DP_R10 };
 
 	*rule = (struct dp_rule){
-		.cfa = (uint8_t)(pick(16) ? DP_CFA_REGISTER : pick(6)),
+		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_CFA_EXPRESSION + 2)),
 		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
 		.why = (uint16_t)(1 + pick(DP_N_OUTCOMES - 1)),
 		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
@@ -172,6 +236,10 @@ static void random_rule(struct dp_rule *rule)
 	};
 	if (pick(32) == 0)
 		rule->ra = random_where();
+	if (pick(16) == 0)
+		rule->rsp = random_where();
+	if (rule->cfa == DP_CFA_EXPRESSION)
+		rule->cfa_offset = random_program(0);
 }
 
 static void random_tables(uint64_t space)
@@ -234,6 +302,7 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 	w->unwind = request->unwind;
 	w->max_frames = request->max_frames;
 	w->in_syscall = request->in_syscall;
+	w->program = 0;
 	walk_run(w);
 	return w;
 }
@@ -254,7 +323,7 @@ static void compare(const struct walk *kernel, const struct walk *user, int i)
 Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 100)
 {
 	unsigned int outcomes[DP_N_OUTCOMES] = { 0 };
-	unsigned int frames = 0;
+	unsigned int frames = 0, programs[2] = { 0 };
 
 	for (int i = 0; i < N_WALKS; i++) {
 		struct walk_request request = { .space = 1 + (uint64_t)i / 50 };
@@ -269,10 +338,14 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		compare(walk_in_kernel(&request), user, i);
 		outcomes[user->sample.outcome]++;
 		frames += user->n_frames;
+		if (user->program != 0)
+			programs[user->program_outcome == DP_WALKING]++;
 	}
 	/* The walks must have gone everywhere for their agreement to mean something. */
 	for (int i = DP_COMPLETE; i <= DP_CHAIN_END; i++)
 		cr_expect(outcomes[i] > 0 || i == DP_NO_PROCESS || i == DP_NULL_RETURN,
 			  "no walk ended with outcome %d", i);
 	cr_assert(frames > 2 * N_WALKS, "%u frames", frames);
+	cr_assert(programs[0] > N_WALKS / 200 && programs[1] > N_WALKS / 200,
+		  "%u programs failed, %u did not", programs[0], programs[1]);
 }

@@ -29,6 +29,10 @@
 #define WORLD_FUNCTIONS 64
 #define WORLD_FUNCTION_SIZE (DP_PAGE_SIZE / WORLD_FUNCTIONS)
 
+/* Programs of the binary: number n is WORLD_PROGRAM(n) cells behind the first one. */
+#define WORLD_PROGRAMS 16
+#define WORLD_PROGRAM(n) ((n) * (DP_MAX_OPS + 1))
+
 /* An address inside a function, in either mapping. */
 #define WORLD_IN(base, n) ((base) + (uint64_t)(n)*WORLD_FUNCTION_SIZE + 16)
 
@@ -99,6 +103,13 @@ static inline struct dp_saves *world_saves(struct world *w)
 	return world_cell(w, WORLD_IMAGE_CELL + image->saves);
 }
 
+static inline uint64_t *world_programs(struct world *w)
+{
+	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
+
+	return world_cell(w, WORLD_IMAGE_CELL + image->programs);
+}
+
 /*
  * A row for each function but the first, written out in four bytes. Rules have
  * no successors, so that a rule's state is its number.
@@ -131,7 +142,8 @@ static inline void world_image(struct world *w)
 	image->rules = sizeof(*image) / DP_CELL_SIZE;
 	image->full = image->rules + n_rules;
 	image->saves = image->full + n_rules * (sizeof(struct dp_rule) / DP_CELL_SIZE);
-	image->states = image->saves + 8 * (sizeof(struct dp_saves) / DP_CELL_SIZE);
+	image->programs = image->saves + 8 * (sizeof(struct dp_saves) / DP_CELL_SIZE);
+	image->states = image->programs + WORLD_PROGRAM(WORLD_PROGRAMS);
 	image->pages = image->states + n_rules;
 	page = world_cell(w, WORLD_IMAGE_CELL + image->pages);
 	*page = (struct dp_page){ .data = (image->pages + 1) * 4,
@@ -208,6 +220,15 @@ static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_off
 		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
 	};
 	return rule;
+}
+
+/* Set program number n, of at most DP_MAX_OPS instructions. */
+static inline void world_program(struct world *w, int n, const struct dp_op *ops, size_t n_ops)
+{
+	uint64_t *program = world_programs(w) + WORLD_PROGRAM(n);
+
+	*program = n_ops;
+	memcpy(program + 1, ops, n_ops * sizeof(*ops));
 }
 
 /* The rule of the root: no caller. */

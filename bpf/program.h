@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_PROGRAM_H
+#define DP_BPF_PROGRAM_H
+
+/*
+ * Programs: rules that are not of the few common kinds (struct dp_op). Whoever
+ * made one has seen to it that no instruction lacks a value, or room for one
+ * (cfi_expr_compile()).
+ */
+
+#include "frame.h"
+
+/* The value of a program that is so far below the one on top. */
+static __always_inline __u64 *walk_value(struct walk *w, __u32 below)
+{
+	return &w->values[port_index(w->n_values - 1 - below, DP_MAX_VALUES)];
+}
+
+static __always_inline enum dp_outcome walk_op_push(struct walk *w, const struct dp_op *op)
+{
+	enum dp_outcome outcome = DP_WALKING;
+	__u64 value = 0;
+
+	if (op->code == DP_OP_REGISTER)
+		outcome = walk_register(w, op->arg, &value);
+	if (op->code == DP_OP_PICK)
+		value = *walk_value(w, op->arg);
+	else
+		value += (__s64)op->value;
+	w->n_values++;
+	*walk_value(w, 0) = value;
+	return outcome;
+}
+
+static __always_inline enum dp_outcome walk_op_move(struct walk *w, __u32 code)
+{
+	__u64 top = *walk_value(w, 0);
+
+	if (code == DP_OP_DROP) {
+		w->n_values--;
+		return DP_WALKING;
+	}
+	*walk_value(w, 0) = *walk_value(w, 1);
+	if (code == DP_OP_SWAP) {
+		*walk_value(w, 1) = top;
+	} else {
+		*walk_value(w, 1) = *walk_value(w, 2);
+		*walk_value(w, 2) = top;
+	}
+	return DP_WALKING;
+}
+
+static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size, __u64 *top)
+{
+	__u64 value = 0;
+
+	if (size >= sizeof(value) ? walk_read(w, *top, &value) < 0 :
+				    port_read_user(w, &value, size & 7, *top) < 0)
+		return DP_READ_FAULT;
+	*top = value;
+	return DP_WALKING;
+}
+
+static __always_inline enum dp_outcome walk_op_unary(struct walk *w, const struct dp_op *op)
+{
+	__u64 *top = walk_value(w, 0);
+
+	switch (op->code) {
+	case DP_OP_DEREF:
+		return walk_op_deref(w, op->arg, top);
+	case DP_OP_ADD_CONSTANT:
+		*top += (__s64)op->value;
+		break;
+	case DP_OP_ABS:
+		*top = (__s64)*top < 0 ? -*top : *top;
+		break;
+	case DP_OP_NEG:
+		*top = -*top;
+		break;
+	case DP_OP_NOT:
+		*top = ~*top;
+		break;
+	}
+	return DP_WALKING;
+}
+
+static __always_inline __u64 walk_op_compare(__u32 code, __s64 a, __s64 b)
+{
+	switch (code) {
+	case DP_OP_EQ:
+		return a == b;
+	case DP_OP_GE:
+		return a >= b;
+	case DP_OP_GT:
+		return a > b;
+	case DP_OP_LE:
+		return a <= b;
+	case DP_OP_LT:
+		return a < b;
+	}
+	return a != b;
+}
+
+/* A shift that leaves no bit, but for copies of the sign, is one by 63 and one more. */
+static __always_inline __u64 walk_op_shift(__u32 code, __u64 a, __u64 b)
+{
+	__u64 some = b < 63 ? b : 63, more = b > 63;
+
+	if (code == DP_OP_SHL)
+		return a << some << more;
+	return code == DP_OP_SHR ? a >> some >> more : (__u64)((__s64)a >> some);
+}
+
+static __always_inline enum dp_outcome walk_op_binary(struct walk *w, __u32 code)
+{
+	__u64 b = *walk_value(w, 0), a = *walk_value(w, 1), value;
+
+	switch (code) {
+	case DP_OP_ADD:
+		value = a + b;
+		break;
+	case DP_OP_SUB:
+		value = a - b;
+		break;
+	case DP_OP_MUL:
+		value = a * b;
+		break;
+	case DP_OP_AND:
+		value = a & b;
+		break;
+	case DP_OP_OR:
+		value = a | b;
+		break;
+	case DP_OP_XOR:
+		value = a ^ b;
+		break;
+	default:
+		value = code <= DP_OP_SHRA ? walk_op_shift(code, a, b) :
+					     walk_op_compare(code, (__s64)a, (__s64)b);
+	}
+	w->n_values--;
+	*walk_value(w, 0) = value;
+	return DP_WALKING;
+}
+
+/* Run the next instruction of the program; 1 ends it. */
+static long walk_program_step(__u32 i, void *ctx)
+{
+	struct walk *w = ((struct walk_ref *)ctx)->w;
+	const struct dp_op *op = port_pool(w, w->program + 1 + i);
+	enum dp_outcome outcome = DP_UNSUPPORTED_RULE;
+
+	if (op && op->code <= DP_OP_PICK)
+		outcome = walk_op_push(w, op);
+	else if (op && op->code <= DP_OP_ROT)
+		outcome = walk_op_move(w, op->code);
+	else if (op && op->code <= DP_OP_NOT)
+		outcome = walk_op_unary(w, op);
+	else if (op && op->code < DP_N_OPS)
+		outcome = walk_op_binary(w, op->code);
+	w->program_outcome = outcome;
+	return outcome != DP_WALKING;
+}
+
+/*
+ * Run the program at a cell of the pool, on the values that w->values holds
+ * already. The result is walk_value(w, 0).
+ */
+static __noinline int walk_program(struct walk *w, __u32 cell)
+{
+	const __u64 *n_ops = port_pool(w, cell);
+	struct walk_ref ref = { w };
+
+	if (!n_ops || *n_ops > DP_MAX_OPS)
+		return DP_UNSUPPORTED_RULE;
+	w->program = cell;
+	w->program_outcome = DP_WALKING;
+	port_loop((__u32)*n_ops, walk_program_step, &ref);
+	return (int)w->program_outcome;
+}
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Walks through frames whose rules are programs. */
+#include <criterion/criterion.h>
+
+#include "world.h"
+
+static struct world *w;
+
+static const uint64_t sp = WORLD_STACK + 0x1100;
+
+static void begin(void)
+{
+	w = world_new();
+	/* Function 0 is the root, 2 has a frame of 16 bytes. */
+	world_root(w, 0);
+	world_rule(w, 2, 16);
+}
+
+static void end(void)
+{
+	world_free(w);
+}
+
+TestSuite(program, .init = begin, .fini = end);
+
+static uint64_t code(int n)
+{
+	return WORLD_IN(WORLD_CODE, n);
+}
+
+static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
+{
+	cr_assert(got == want, "outcome %d, not %d", got, want);
+	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
+}
+
+#define PROGRAM(n, ...)                                                                            \
+	world_program(w, n, (const struct dp_op[]){ __VA_ARGS__ },                                 \
+		      sizeof((const struct dp_op[]){ __VA_ARGS__ }) / sizeof(struct dp_op))
+
+static void expression_cfa(int n, int program)
+{
+	world_rule(w, n, WORLD_PROGRAM(program))->cfa = DP_CFA_EXPRESSION;
+	w->walk.space++;
+}
+
+/* OpenSSL's bn_mul_mont: CFA = *(rsp + 8 + r9 * 8) + 8 */
+Test(program, computes_a_cfa)
+{
+	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 8 }, { DP_OP_REGISTER, DP_R9, 0, 0 },
+		{ DP_OP_CONSTANT, 0, 0, 8 }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD },
+		{ DP_OP_DEREF, 8, 0, 0 }, { DP_OP_ADD_CONSTANT, 0, 0, 8 });
+	expression_cfa(1, 0);
+	w->walk.regs.reg[DP_R9] = 4;
+	world_poke(w, sp + 8 + 32, sp + 0x100);
+	world_poke(w, sp + 0x100, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+	cr_assert(w->walk.sp == sp + 0x108);
+	/* In a caller r9 is gone. */
+	world_poke(w, sp - 8, code(1));
+	expect_outcome(world_walk(w, code(2), sp - 16, 0), DP_REGISTER_LOST, 2);
+}
+
+/* sbcl: CFA = *rbp + 16. And by a callee-saved register. */
+Test(program, computes_a_cfa_in_a_caller)
+{
+	PROGRAM(0, { DP_OP_REGISTER, DP_RBP, 0, 0 }, { DP_OP_DEREF, 8, 0, 0 },
+		{ DP_OP_CONSTANT, 0, 0, 16 }, { .code = DP_OP_ADD });
+	PROGRAM(1, { DP_OP_REGISTER, DP_RBX, 0, 16 });
+	expression_cfa(1, 0);
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 0x40, sp + 0x80);
+	world_poke(w, sp + 0x80 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_COMPLETE, 3);
+	expression_cfa(1, 1);
+	w->walk.regs.reg[DP_RBX] = sp + 0x80;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	/* rip is known in every frame. */
+	PROGRAM(1, { DP_OP_REGISTER, DP_RIP, 0, 0 }, { DP_OP_REGISTER, DP_RBX, 0, 16 },
+		{ DP_OP_REGISTER, DP_RIP, 0, 0 }, { .code = DP_OP_ADD }, { .code = DP_OP_SWAP },
+		{ .code = DP_OP_SUB });
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+}
+
+/* A register's program starts with the CFA. */
+Test(program, computes_registers)
+{
+	struct dp_rule *rule = world_rule(w, 1, 16);
+
+	PROGRAM(0, { DP_OP_ADD_CONSTANT, 0, 0, 0x38 });
+	PROGRAM(1, { DP_OP_ADD_CONSTANT, 0, 0, 0x40 });
+	PROGRAM(2, { DP_OP_CONSTANT, 0, 0, 0x11 }, { .code = DP_OP_XOR });
+	rule->ra = (struct dp_where){ DP_WHERE_EXPRESSION, 0, 0, WORLD_PROGRAM(0) };
+	rule->rsp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(1) };
+	rule->rbp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(2) };
+	world_poke(w, sp + 16 + 0x38, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+	cr_assert(w->walk.sp == sp + 0x50 && w->walk.rbp == ((sp + 16) ^ 0x11));
+}
+
+/* Run ops on values of their own: what they leave on top becomes rbp. */
+static uint64_t run(const struct dp_op *ops, size_t n)
+{
+	world_program(w, 0, ops, n);
+	world_rule(w, 1, 16)->rbp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
+	world_poke(w, sp + 8, code(0));
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+	return w->walk.rbp;
+}
+
+Test(program, knows_every_operator)
+{
+	static const struct {
+		int32_t a, b;
+		enum dp_opcode op;
+		uint64_t value;
+	} cases[] = {
+		{ 5, 3, DP_OP_ADD, 8 },
+		{ 5, -3, DP_OP_SUB, 8 },
+		{ 5, -3, DP_OP_MUL, (uint64_t)-15 },
+		{ 6, 3, DP_OP_AND, 2 },
+		{ 6, 3, DP_OP_OR, 7 },
+		{ 6, 3, DP_OP_XOR, 5 },
+		{ 3, 62, DP_OP_SHL, UINT64_C(3) << 62 },
+		{ 3, 63, DP_OP_SHL, UINT64_C(1) << 63 },
+		{ 3, 64, DP_OP_SHL, 0 },
+		{ -1, 63, DP_OP_SHR, 1 },
+		{ -1, 64, DP_OP_SHR, 0 },
+		{ -1, -1, DP_OP_SHR, 0 },
+		{ -8, 2, DP_OP_SHRA, (uint64_t)-2 },
+		{ -8, 64, DP_OP_SHRA, (uint64_t)-1 },
+		{ 8, 100, DP_OP_SHRA, 0 },
+		{ -1, 1, DP_OP_EQ, 0 },
+		{ -1, 1, DP_OP_NE, 1 },
+		{ -1, 1, DP_OP_GE, 0 },
+		{ -1, 1, DP_OP_GT, 0 },
+		{ -1, 1, DP_OP_LE, 1 },
+		{ -1, 1, DP_OP_LT, 1 },
+		{ 1, 1, DP_OP_GE, 1 },
+		{ 1, 1, DP_OP_GT, 0 },
+		{ 1, 1, DP_OP_EQ, 1 },
+		{ 1, 2, DP_OP_DROP, 1 },
+		{ 1, 2, DP_OP_SWAP, 1 },
+		{ 1, -2, DP_OP_ABS, 2 },
+		{ 1, 2, DP_OP_ABS, 2 },
+		{ 1, 2, DP_OP_NEG, (uint64_t)-2 },
+		{ 1, 2, DP_OP_NOT, ~UINT64_C(2) },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dp_op ops[] = { { DP_OP_CONSTANT, 0, 0, cases[i].a },
+				       { DP_OP_CONSTANT, 0, 0, cases[i].b },
+				       { .code = (uint8_t)cases[i].op } };
+		uint64_t value;
+
+		w->walk.space++;
+		value = run(ops, 3);
+		cr_assert(value == cases[i].value, "case %zu: %lx", i, value);
+	}
+}
+
+Test(program, moves_values_as_dwarf_says)
+{
+	/* 1 2 3 becomes 3 1 2 (the first is the lowest). */
+	struct dp_op ops[] = {
+		{ DP_OP_CONSTANT, 0, 0, 1 }, { DP_OP_CONSTANT, 0, 0, 2 },
+		{ DP_OP_CONSTANT, 0, 0, 3 }, { .code = DP_OP_ROT },
+		{ DP_OP_PICK, 2, 0, 0 },
+	};
+
+	cr_assert(run(ops, 4) == 2);
+	cr_assert(run(ops, 5) == 3);
+	ops[4].arg = 1;
+	cr_assert(run(ops, 5) == 1);
+}
+
+Test(program, reads_as_few_bytes_as_a_program_says)
+{
+	struct dp_op ops[] = { { DP_OP_CONSTANT, 0, 0, 0x100 },
+			       { .code = DP_OP_ADD },
+			       { DP_OP_DEREF, 4, 0, 0 } };
+
+	world_poke(w, sp + 0x110, 0x1122334455667788);
+	cr_assert(run(ops, 3) == 0x55667788);
+	ops[2].arg = 1;
+	cr_assert(run(ops, 3) == 0x88);
+	ops[2].arg = 8;
+	cr_assert(run(ops, 3) == 0x1122334455667788);
+}
+
+Test(program, names_how_a_program_failed)
+{
+	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 0x2000 }, { DP_OP_DEREF, 8, 0, 0 });
+	PROGRAM(1, { DP_OP_REGISTER, DP_RSP, 0, 8 }, { .code = DP_N_OPS });
+	PROGRAM(2, { DP_OP_REGISTER, DP_RSP, 0, 0x2000 }, { DP_OP_DEREF, 4, 0, 0 });
+	world_programs(w)[WORLD_PROGRAM(3)] = DP_MAX_OPS + 1;
+	world_fault(w, sp + 0x2000);
+	expression_cfa(1, 0);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_READ_FAULT, 1);
+	expression_cfa(1, 2);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_READ_FAULT, 1);
+	expression_cfa(1, 1);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_UNSUPPORTED_RULE, 1);
+	expression_cfa(1, 3);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_UNSUPPORTED_RULE, 1);
+}
