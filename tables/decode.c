@@ -59,7 +59,11 @@ static void unpack_rule(const struct decoder *d, uint16_t number, struct dp_rule
 static int decoder_flush(struct decoder *d, uint64_t end)
 {
 	const uint16_t *states = at_cell(d, d->head->states);
-	struct image_row row = { .start = d->start, .end = end };
+	struct image_row row = {
+		.start = d->start,
+		.end = end,
+		.programs = at_cell(d, d->head->programs),
+	};
 
 	if (d->state == DP_STATE_NONE || d->start == end)
 		return 0;
@@ -165,7 +169,50 @@ static void print_offset(int32_t offset, FILE *to)
 		fprintf(to, "+%" PRIx32, (uint32_t)offset);
 }
 
-static void print_where(const char *label, const struct dp_where *where, FILE *to)
+static void print_op(const struct dp_op *op, FILE *to)
+{
+	static const char *const words[DP_N_OPS] = {
+#define X(name, word) [DP_OP_##name] = word,
+		DP_OPS(X)
+#undef X
+	};
+	int64_t value = op->value;
+
+	switch (op->code) {
+	case DP_OP_REGISTER:
+		fputs(register_name(op->arg), to);
+		print_offset(op->value, to);
+		break;
+	case DP_OP_CONSTANT:
+		fprintf(to, "%s%" PRIx64, value < 0 ? "-" : "", value < 0 ? -value : value);
+		break;
+	case DP_OP_ADD_CONSTANT:
+		print_offset(op->value, to);
+		break;
+	default:
+		fputs(op->code < DP_N_OPS ? words[op->code] : "?", to);
+		if (op->code == DP_OP_PICK || (op->code == DP_OP_DEREF && op->arg != 8))
+			fprintf(to, "%u", op->arg);
+	}
+}
+
+/* `first` and `last` are operators around those of the program, or empty. */
+static void print_program(const uint64_t *program, const char *first, const char *last, FILE *to)
+{
+	const struct dp_op *ops = (const void *)(program + 1);
+	const char *comma = *first ? "," : "";
+
+	fprintf(to, "exp(%s", first);
+	for (uint64_t i = 0; i < *program; i++) {
+		fputs(comma, to);
+		print_op(&ops[i], to);
+		comma = ",";
+	}
+	fprintf(to, "%s)", last);
+}
+
+static void print_where(const char *label, const struct dp_where *where, const uint64_t *programs,
+			FILE *to)
 {
 	fprintf(to, " %s=", label);
 	switch (where->kind) {
@@ -187,12 +234,18 @@ static void print_where(const char *label, const struct dp_where *where, FILE *t
 	case DP_WHERE_REGISTER:
 		fputs(register_name(where->reg), to);
 		break;
+	case DP_WHERE_EXPRESSION:
+		print_program(programs + where->offset, "cfa", ",deref", to);
+		break;
+	case DP_WHERE_VALUE:
+		print_program(programs + where->offset, "cfa", "", to);
+		break;
 	default:
 		fputs("unknown", to);
 	}
 }
 
-static void print_cfa(const struct dp_rule *rule, FILE *to)
+static void print_cfa(const struct dp_rule *rule, const uint64_t *programs, FILE *to)
 {
 	const char *reg = register_name(rule->cfa_reg);
 
@@ -215,6 +268,9 @@ static void print_cfa(const struct dp_rule *rule, FILE *to)
 		print_offset(rule->cfa_offset + 8 * SIGCONTEXT_RSP, to);
 		fputs(")+0", to);
 		break;
+	case DP_CFA_EXPRESSION:
+		print_program(programs + rule->cfa_offset, "", "", to);
+		break;
 	default:
 		fputs("none", to);
 	}
@@ -229,10 +285,12 @@ void image_row_print(const struct image_row *row, int regs, FILE *to)
 	};
 
 	fprintf(to, "%" PRIx64 " %" PRIx64 " ", row->start, row->end);
-	print_cfa(&row->rule, to);
-	print_where("ra", &row->rule.ra, to);
-	print_where("fp", &row->rule.rbp, to);
+	print_cfa(&row->rule, row->programs, to);
+	print_where("ra", &row->rule.ra, row->programs, to);
+	print_where("fp", &row->rule.rbp, row->programs, to);
+	if (row->rule.rsp.kind != DP_WHERE_SAME)
+		print_where("sp", &row->rule.rsp, row->programs, to);
 	for (int i = 0; regs && i < DP_N_SAVED; i++)
-		print_where(names[i], &row->saves.where[i], to);
+		print_where(names[i], &row->saves.where[i], row->programs, to);
 	fputc('\n', to);
 }

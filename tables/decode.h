@@ -11,9 +11,10 @@
 /* What an image says, read back from its packed form. */
 
 struct image_row {
-	uint64_t start, end;   /* in the file's own address space, end exclusive */
-	struct dp_rule rule;   /* its saves are in the next member */
-	struct dp_saves saves; /* where the frame saved the other callee-saved registers */
+	uint64_t start, end;      /* in the file's own address space, end exclusive */
+	struct dp_rule rule;      /* its saves are in the next member */
+	struct dp_saves saves;    /* where the frame saved the other callee-saved registers */
+	const uint64_t *programs; /* of the image; the rule says where among them */
 };
 
 /*
@@ -32,10 +33,16 @@ const char *register_name(unsigned int reg);
 
 /*
  * Print a row as one line: `START END CFA ra=RULE fp=RULE`, numbers in hex
- * without 0x. CFA is `rsp+N`, `*(rbp-K)+M`, `plt(T)` or `none`;
+ * without 0x. CFA is `rsp+N`, `*(rbp-K)+M`, `plt(T)`, `exp(OPS)` or `none`;
  * RULE is `c-K` (saved at CFA-K), `s` (same value), `u` (undefined), a register,
- * `*(rsp+K)` or `unknown`. With `regs`, the other callee-saved registers follow
- * as `rbx=RULE r12=RULE` and so on.
+ * `*(rsp+K)`, `exp(OPS)` or `unknown`. Where the caller's stack pointer is not
+ * the CFA, ` sp=RULE` follows. With `regs`, the other callee-saved registers
+ * follow as `rbx=RULE r12=RULE` and so on.
+ *
+ * OPS are operators in the order in which they are executed, with commas
+ * between, each the word that DWARF has for it, but for `rsp+K` (push that), `N`
+ * (push the number), `+N` (add it) and `cfa` (push the CFA), which a register's
+ * rule starts with: `rsp+8,r9+0,8,mul,plus,deref,+8`.
  */
 void image_row_print(const struct image_row *row, int regs, FILE *to);
 

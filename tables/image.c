@@ -50,13 +50,14 @@ static int builder_number(struct builder *b, const struct cfi_row *row, bool sig
 {
 	struct dp_rule rule;
 	struct dp_saves saves;
+	struct rule_programs programs;
 	bool has_saves;
 	int number;
 
-	*ret_refusal = rule_from_row(row, signal, &rule, &saves, &has_saves);
+	*ret_refusal = rule_from_row(row, signal, &rule, &saves, &has_saves, &programs);
 	if (*ret_refusal != RULE_NONE)
 		return 0;
-	number = rule_set_add(&b->packer.rules, &rule, has_saves ? &saves : NULL);
+	number = rule_set_add(&b->packer.rules, &rule, has_saves ? &saves : NULL, &programs);
 	if (number == -ENOSPC) {
 		*ret_refusal = RULE_TOO_MANY;
 		return 0;
@@ -134,7 +135,7 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint
 		err = packer_add(&b->packer, start, DP_RULE_NONE);
 	if (err < 0 || !has_entry)
 		return err;
-	number = rule_set_add(&b->packer.rules, &root, NULL);
+	number = rule_set_add(&b->packer.rules, &root, NULL, NULL);
 	if (number < 0)
 		return number;
 	err = packer_add(&b->packer, entry, (uint16_t)number);

@@ -294,7 +294,8 @@ static int writer_put_head(struct writer *w)
 	h->rules = CELLS(struct dp_image);
 	h->full = h->rules + h->n_rules;
 	h->saves = h->full + (uint32_t)p->rules.n_full * CELLS(struct dp_rule);
-	h->states = h->saves + (uint32_t)p->rules.n_saves * CELLS(struct dp_saves);
+	h->programs = h->saves + (uint32_t)p->rules.n_saves * CELLS(struct dp_saves);
+	h->states = h->programs + (uint32_t)p->rules.program_cells;
 	h->pages = h->states + cells_of(t->n_states * sizeof(uint16_t));
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;
@@ -305,7 +306,7 @@ static int writer_put_head(struct writer *w)
 	cells = (uint64_t *)w->bytes;
 	memcpy(cells + h->rules, p->rules.words, p->rules.n_rules * sizeof(*p->rules.words));
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),
-		      (struct dp_saves *)(cells + h->saves));
+		      (struct dp_saves *)(cells + h->saves), cells + h->programs);
 	memcpy(cells + h->states, t->states, t->n_states * sizeof(*t->states));
 	return 0;
 }

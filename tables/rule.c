@@ -9,6 +9,16 @@ static_assert((int)DP_N_REGISTERS == (int)CFI_N_REGISTERS,
 	      "both number the registers as DWARF does");
 static_assert((int)DP_RIP == (int)CFI_RIP, "both number the registers as DWARF does");
 
+#define X(name, word)                                                                              \
+	static_assert((int)DP_OP_##name == (int)CFI_OP_##name, "both number instructions alike");
+DP_OPS(X)
+#undef X
+static_assert((int)DP_N_OPS == (int)CFI_N_OPS, "both have the same instructions");
+
+#if DP_MAX_OPS != CFI_MAX_OPS || DP_MAX_VALUES != CFI_MAX_VALUES
+#error "programs and their values must have the room that they are compiled for"
+#endif
+
 static const struct {
 	const char *word;
 	const char *sentence;
@@ -38,7 +48,61 @@ static struct dp_where where_plain(enum dp_where_kind kind)
 	return (struct dp_where){ .kind = kind };
 }
 
-static struct dp_where where_from_rule(const struct cfi_rule *rule)
+int32_t *rule_program_of(struct dp_rule *rule, enum rule_part part)
+{
+	struct dp_where *const where[RULE_N_PARTS] = {
+		[RULE_PART_RA] = &rule->ra,
+		[RULE_PART_RBP] = &rule->rbp,
+		[RULE_PART_RSP] = &rule->rsp,
+	};
+
+	if (part == RULE_PART_CFA)
+		return rule->cfa == DP_CFA_EXPRESSION ? &rule->cfa_offset : NULL;
+	return where[part]->kind == DP_WHERE_EXPRESSION || where[part]->kind == DP_WHERE_VALUE ?
+		       &where[part]->offset :
+		       NULL;
+}
+
+/* Compile an expression for an image; `depth` as of cfi_expr_compile(). */
+static bool program_from_expr(const uint8_t *expr, uint32_t size, uint32_t depth,
+			      struct rule_program *ret)
+{
+	struct cfi_program p;
+
+	if (cfi_expr_compile(expr, size, depth, &p) != CFI_NONE)
+		return false;
+	for (uint32_t i = 0; i < p.n_ops; i++) {
+		if (!fits(p.ops[i].value))
+			return false;
+		ret->ops[i] = (struct dp_op){ .code = p.ops[i].code,
+					      .arg = p.ops[i].arg,
+					      .value = (int32_t)p.ops[i].value };
+	}
+	ret->n_ops = p.n_ops;
+	return true;
+}
+
+/* The rule that only a program can express, if there is room for one. */
+static struct dp_where where_from_program(const struct cfi_rule *rule, struct rule_program *program)
+{
+	if (!program)
+		return where_plain(DP_WHERE_UNKNOWN);
+	if (rule->kind == CFI_RULE_VAL_OFFSET) {
+		if (!fits(rule->offset))
+			return where_plain(DP_WHERE_UNKNOWN);
+		program->n_ops = 1;
+		program->ops[0] = (struct dp_op){ .code = DP_OP_ADD_CONSTANT,
+						  .value = (int32_t)rule->offset };
+		return where_plain(DP_WHERE_VALUE);
+	}
+	if (!program_from_expr(rule->expr, rule->expr_size, 1, program))
+		return where_plain(DP_WHERE_UNKNOWN);
+	return where_plain(rule->kind == CFI_RULE_EXPRESSION ? DP_WHERE_EXPRESSION :
+							       DP_WHERE_VALUE);
+}
+
+/* `program` is NULL where the rule cannot have one. */
+static struct dp_where where_from_rule(const struct cfi_rule *rule, struct rule_program *program)
 {
 	struct cfi_expr e;
 
@@ -63,12 +127,16 @@ static struct dp_where where_from_rule(const struct cfi_rule *rule)
 			return (struct dp_where){ .kind = DP_WHERE_MEMORY,
 						  .reg = e.reg,
 						  .offset = (int32_t)e.offset };
-		break;
+		return where_from_program(rule, program);
+	case CFI_RULE_VAL_OFFSET:
+	case CFI_RULE_VAL_EXPRESSION:
+		return where_from_program(rule, program);
 	}
 	return where_plain(DP_WHERE_UNKNOWN);
 }
 
-static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule *rule)
+static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule *rule,
+				      struct rule_program *program)
 {
 	struct cfi_expr e;
 
@@ -83,8 +151,12 @@ static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule 
 		return RULE_CFA_UNSET;
 	}
 
-	if (e.kind == CFI_EXPR_OTHER)
-		return RULE_CFA_EXPRESSION;
+	if (e.kind == CFI_EXPR_OTHER) {
+		if (!program_from_expr(cfa->expr, cfa->expr_size, 0, program))
+			return RULE_CFA_EXPRESSION;
+		rule->cfa = DP_CFA_EXPRESSION;
+		return RULE_NONE;
+	}
 	if (e.reg >= CFI_RIP)
 		return RULE_CFA_REGISTER;
 	if (!fits(e.offset) || !fits(e.add))
@@ -125,7 +197,7 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 		return RULE_SIGNAL_LAYOUT;
 
 	for (int i = 0; i < DP_N_REGISTERS; i++) {
-		struct dp_where w = where_from_rule(&row->regs[i]);
+		struct dp_where w = where_from_rule(&row->regs[i], NULL);
 
 		if (w.kind != DP_WHERE_MEMORY || w.reg != DP_RSP ||
 		    w.offset != start + 8 * sigcontext_word[i])
@@ -134,26 +206,38 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 	*ret = (struct dp_rule){ .cfa = DP_CFA_SIGNAL,
 				 .cfa_reg = DP_RSP,
 				 .cfa_offset = (int32_t)start,
-				 .ra = where_from_rule(&row->regs[CFI_RIP]),
-				 .rbp = where_from_rule(&row->regs[CFI_RBP]) };
+				 .ra = where_from_rule(&row->regs[CFI_RIP], NULL),
+				 .rbp = where_from_rule(&row->regs[CFI_RBP], NULL) };
 	return RULE_NONE;
 }
 
 static bool is_return_address(const struct dp_where *w)
 {
-	return w->kind == DP_WHERE_CFA || w->kind == DP_WHERE_MEMORY ||
-	       w->kind == DP_WHERE_REGISTER || w->kind == DP_WHERE_UNDEFINED;
+	return w->kind != DP_WHERE_SAME && w->kind != DP_WHERE_UNKNOWN;
 }
 
 /* The caller's stack pointer is the CFA by definition, unless the row says otherwise. */
-static bool stack_pointer_is_cfa(const struct cfi_rule *rule)
+static struct dp_where stack_pointer_from_rule(const struct cfi_rule *rule,
+					       struct rule_program *program)
 {
-	return rule->kind == CFI_RULE_UNSPECIFIED ||
-	       (rule->kind == CFI_RULE_VAL_OFFSET && rule->offset == 0);
+	if (rule->kind == CFI_RULE_UNSPECIFIED ||
+	    (rule->kind == CFI_RULE_VAL_OFFSET && rule->offset == 0))
+		return where_plain(DP_WHERE_SAME);
+	if (rule->kind == CFI_RULE_SAME)
+		return (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RSP };
+	return where_from_rule(rule, program);
+}
+
+/* Without a caller there is no stack pointer to know. */
+static bool is_stack_pointer(const struct dp_rule *rule)
+{
+	return rule->ra.kind == DP_WHERE_UNDEFINED ||
+	       (rule->rsp.kind != DP_WHERE_UNDEFINED && rule->rsp.kind != DP_WHERE_UNKNOWN);
 }
 
 enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
-				struct dp_saves *ret_saves, bool *ret_has_saves)
+				struct dp_saves *ret_saves, bool *ret_has_saves,
+				struct rule_programs *ret_programs)
 {
 	static const uint8_t saved[DP_N_SAVED] = {
 #define X(name, word) CFI_##name,
@@ -169,18 +253,19 @@ enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct d
 	if (signal)
 		return signal_from_row(row, ret);
 
-	rule.ra = where_from_rule(&row->regs[CFI_RIP]);
-	rule.rbp = where_from_rule(&row->regs[CFI_RBP]);
-	refusal = cfa_from_row(&row->cfa, &rule);
+	rule.ra = where_from_rule(&row->regs[CFI_RIP], &ret_programs->of[RULE_PART_RA]);
+	rule.rbp = where_from_rule(&row->regs[CFI_RBP], &ret_programs->of[RULE_PART_RBP]);
+	rule.rsp = stack_pointer_from_rule(&row->regs[CFI_RSP], &ret_programs->of[RULE_PART_RSP]);
+	refusal = cfa_from_row(&row->cfa, &rule, &ret_programs->of[RULE_PART_CFA]);
 	if (refusal != RULE_NONE)
 		return refusal;
 	if (!is_return_address(&rule.ra))
 		return RULE_RETURN_ADDRESS;
-	if (!stack_pointer_is_cfa(&row->regs[CFI_RSP]))
+	if (!is_stack_pointer(&rule))
 		return RULE_STACK_POINTER;
 
 	for (int i = 0; i < DP_N_SAVED; i++) {
-		ret_saves->where[i] = where_from_rule(&row->regs[saved[i]]);
+		ret_saves->where[i] = where_from_rule(&row->regs[saved[i]], NULL);
 		if (ret_saves->where[i].kind != DP_WHERE_SAME)
 			*ret_has_saves = true;
 	}

@@ -3,6 +3,8 @@
 #define DP_TABLES_RULE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "abi.h"
 #include "row.h"
@@ -17,11 +19,12 @@
 	X(NONE, "none", "expressed")                                                               \
 	X(CFA_UNSET, "cfa_unset", "the row defines no CFA")                                        \
 	X(CFA_REGISTER, "cfa_register", "the CFA is based on a register that is not tracked")      \
-	X(CFA_EXPRESSION, "cfa_expression", "the CFA is an expression of an unknown shape")        \
+	X(CFA_EXPRESSION, "cfa_expression", "the CFA is an expression that has no program")        \
 	X(OFFSET, "offset", "an offset does not fit 32 bits")                                      \
 	X(RETURN_ADDRESS, "return_address",                                                        \
 	  "the rule for the return address is not of a known kind")                                \
-	X(STACK_POINTER, "stack_pointer", "the caller's stack pointer is not the CFA")             \
+	X(STACK_POINTER, "stack_pointer",                                                          \
+	  "the rule for the caller's stack pointer is not of a known kind")                        \
 	X(SIGNAL_LAYOUT, "signal_layout",                                                          \
 	  "a signal frame's registers are not where the kernel puts them")                         \
 	X(CFI, "cfi", "the call frame instructions were refused")                                  \
@@ -34,16 +37,40 @@ enum rule_refusal { RULE_REFUSALS(X) RULE_N_REFUSALS };
 const char *rule_refusal_word(enum rule_refusal refusal);
 const char *rule_refusal_sentence(enum rule_refusal refusal);
 
+/* A program, its first n_ops + 1 cells as they are in an image. */
+struct rule_program {
+	uint64_t n_ops;
+	struct dp_op ops[DP_MAX_OPS];
+};
+
+/* What a rule may need programs for. */
+enum rule_part { RULE_PART_CFA, RULE_PART_RA, RULE_PART_RBP, RULE_PART_RSP, RULE_N_PARTS };
+
+struct rule_programs {
+	struct rule_program of[RULE_N_PARTS];
+};
+
+/* Where a rule says which program a part of it needs; NULL: it needs none. */
+int32_t *rule_program_of(struct dp_rule *rule, enum rule_part part);
+
+/* Bytes of a program in an image. */
+static inline size_t rule_program_size(const struct rule_program *program)
+{
+	return (program->n_ops + 1) * DP_CELL_SIZE;
+}
+
 /*
  * Express a row as a rule of an image. `signal` is the 'S' of its CIE. On
  * RULE_NONE *ret and *ret_saves are set, with every padding byte zero, so that
  * equal rules are equal bytes; ret->saves is left 0. *ret_has_saves says
- * whether *ret_saves holds anything but "unchanged".
+ * whether *ret_saves holds anything but "unchanged". The programs that the
+ * rule needs are in *ret_programs; it does not say yet where they will be.
  *
  * A register other than the return address whose rule has no counterpart
  * becomes DP_WHERE_UNKNOWN: a walk that needs it ends with DP_REGISTER_LOST.
  */
 enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
-				struct dp_saves *ret_saves, bool *ret_has_saves);
+				struct dp_saves *ret_saves, bool *ret_has_saves,
+				struct rule_programs *ret_programs);
 
 #endif

@@ -33,9 +33,17 @@ struct saves_entry {
 	UT_hash_handle hh;
 };
 
+struct program_entry {
+	uint32_t at; /* cells from the first one's */
+	int failed;
+	UT_hash_handle hh;
+	struct rule_program program;
+};
+
 /* All of an image that is in front of its pages lies in one segment. */
 #define MAX_FULL 16384
 #define MAX_SAVES 8192
+#define MAX_PROGRAM_CELLS 32768
 
 static uint64_t hash_word(uint64_t word)
 {
@@ -119,6 +127,31 @@ static int add_saves(struct rule_set *set, const struct dp_saves *saves)
 	return (int)e->number;
 }
 
+/* Where a program is among those of the set, in cells. */
+static int add_program(struct rule_set *set, const struct rule_program *program)
+{
+	size_t size = rule_program_size(program);
+	struct program_entry *e;
+
+	HASH_FIND(hh, set->programs, program, size, e);
+	if (e)
+		return (int)e->at;
+	if (set->program_cells + size / DP_CELL_SIZE > MAX_PROGRAM_CELLS)
+		return -ENOSPC;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	memcpy(&e->program, program, size);
+	e->at = (uint32_t)set->program_cells;
+	HASH_ADD(hh, set->programs, program, size, e);
+	if (e->failed) {
+		free(e);
+		return -ENOMEM;
+	}
+	set->program_cells += size / DP_CELL_SIZE;
+	return (int)e->at;
+}
+
 int rule_set_init(struct rule_set *set)
 {
 	static const struct dp_rule given[] = {
@@ -129,7 +162,7 @@ int rule_set_init(struct rule_set *set)
 	memset(set, 0, sizeof(*set));
 	memset(set->recent, 0xff, sizeof(set->recent)); /* no word has all bits set */
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
-		int number = rule_set_add(set, &given[i], NULL);
+		int number = rule_set_add(set, &given[i], NULL, NULL);
 
 		if (number < 0)
 			return number;
@@ -142,6 +175,7 @@ void rule_set_done(struct rule_set *set)
 	struct word_entry *w, *next_w;
 	struct full_entry *f, *next_f;
 	struct saves_entry *s, *next_s;
+	struct program_entry *p, *next_p;
 
 	HASH_ITER(hh, set->by_word, w, next_w) {
 		HASH_DEL(set->by_word, w);
@@ -155,10 +189,15 @@ void rule_set_done(struct rule_set *set)
 		HASH_DEL(set->saves, s);
 		free(s);
 	}
+	HASH_ITER(hh, set->programs, p, next_p) {
+		HASH_DEL(set->programs, p);
+		free(p);
+	}
 	free(set->words);
 }
 
-int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves)
+int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves,
+		 const struct rule_programs *programs)
 {
 	struct dp_rule numbered = *rule;
 	int number;
@@ -170,16 +209,29 @@ int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct 
 			return number;
 		numbered.saves = DP_SAVES_APART | (uint32_t)number;
 	}
+	for (int part = 0; programs && part < RULE_N_PARTS; part++) {
+		int32_t *of = rule_program_of(&numbered, (enum rule_part)part);
+
+		if (!of)
+			continue;
+		number = add_program(set, &programs->of[part]);
+		if (number < 0)
+			return number;
+		*of = number;
+	}
 	number = add_full(set, &numbered);
 	if (number < 0)
 		return number;
 	return rule_set_add_word(set, (uint64_t)number << DP_FORM_BITS | DP_FORM_FULL);
 }
 
-void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves)
+void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves,
+		   uint64_t *to_programs)
 {
 	for (const struct full_entry *f = set->full; f; f = f->hh.next)
 		to_full[f->number] = f->rule;
 	for (const struct saves_entry *s = set->saves; s; s = s->hh.next)
 		to_saves[s->number] = s->saves;
+	for (const struct program_entry *p = set->programs; p; p = p->hh.next)
+		memcpy(to_programs + p->at, &p->program, rule_program_size(&p->program));
 }

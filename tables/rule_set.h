@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "rule.h"
 
 /*
  * The distinct rules of an image, numbered in the order in which they came.
@@ -19,14 +20,17 @@
 struct word_entry;
 struct full_entry;
 struct saves_entry;
+struct program_entry;
 
 struct rule_set {
 	uint64_t *words; /* by number */
 	size_t n_rules, words_size;
 	size_t n_full, n_saves;
-	struct word_entry *by_word; /* uthash, as the next two */
+	size_t program_cells;
+	struct word_entry *by_word; /* uthash, as the next ones */
 	struct full_entry *full;
 	struct saves_entry *saves;
+	struct program_entry *programs;
 	struct {
 		uint64_t word;
 		uint32_t number;
@@ -39,15 +43,18 @@ void rule_set_done(struct rule_set *set);
 
 /*
  * The number of a rule, which is added if it is new; rule->saves is ignored,
- * `saves` (NULL: none) is what counts. Returns -ENOMEM, or -ENOSPC if the
+ * `saves` (NULL: none) is what counts, and `programs` for those parts of the
+ * rule that need one (NULL: none does). Returns -ENOMEM, or -ENOSPC if the
  * numbers are used up.
  */
-int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves);
+int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves,
+		 const struct rule_programs *programs);
 
 /* The same for one that a word expresses (not DP_FORM_FULL). */
 int rule_set_add_word(struct rule_set *set, uint64_t word);
 
-/* Write all rules that are kept in full, and all saves, in the order of their numbers. */
-void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves);
+/* Write all rules that are kept in full, all saves in the order of their numbers, and programs. */
+void rule_set_copy(const struct rule_set *set, struct dp_rule *to_full, struct dp_saves *to_saves,
+		   uint64_t *to_programs);
 
 #endif

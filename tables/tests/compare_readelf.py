@@ -5,11 +5,11 @@
 usage: compare_readelf.py DWARFPROF FILE...
 
 For every row that `readelf --debug-dump=frames-interp` prints, the image must
-give the same CFA, return address, rbp and callee-saved registers; and where
+give the same CFA, return address, rsp, rbp and callee-saved registers; and where
 readelf has no row, the image must have none. The one exception is the code that
 the file is entered at: it has no caller, whether the unwind information says so
-or not. readelf prints expressions only as `exp`: there the image's rule must be
-one made from an expression. Rows that the image refuses (`none`) are counted;
+or not. readelf prints expressions only as `exp` or `vexp`: there the image's rule
+must be one made from an expression. Rows that the image refuses (`none`) are counted;
 one in a thousand is too many.
 """
 import bisect
@@ -17,7 +17,8 @@ import re
 import subprocess
 import sys
 
-REGISTERS = ["ra", "rbp", "rbx", "r12", "r13", "r14", "r15"]
+REGISTERS = ["ra", "rsp", "rbp", "rbx", "r12", "r13", "r14", "r15"]
+SAVED = REGISTERS[3:]  # have no programs in the image
 ENTRY_SIZE = 64  # bytes from the entry on: tables/image.c
 CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
 FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
@@ -30,9 +31,10 @@ def image_rows(dwarfprof, path):
     rows = []
     for line in out.splitlines():
         start, end, cfa, *rules = line.split()
-        row = dict(rule.split("=") for rule in rules)
+        row = dict(rule.split("=", 1) for rule in rules)
         row["cfa"] = cfa
         row["rbp"] = row.pop("fp")
+        row["rsp"] = row.pop("sp", "v+0")  # the CFA
         rows.append((int(start, 16), int(end, 16), row))
     return rows
 
@@ -122,11 +124,15 @@ def decimal_to_hex(text):
 
 def same(register, theirs, ours):
     """Do readelf's and the image's words for one rule mean the same?"""
+    if register == "rsp" and (ours == "v+0" or theirs == "s"):
+        return theirs in (None, "u", "v+0") or ours == "rsp"
     if theirs in (None, "s") or (theirs == "u" and register not in ("ra",)):
         # readelf prints `u` both for undefined and for a register the FDE is silent about.
         return ours in ("s", "u")
     if theirs == "exp":
-        return ours.startswith("*(")
+        return ours.startswith(("*(", "exp(cfa")) or (ours == "unknown" and register in SAVED)
+    if theirs == "vexp" or theirs.startswith("v"):
+        return ours.startswith("exp(cfa") or (ours == "unknown" and register in SAVED)
     if theirs.startswith("c"):
         return ours == decimal_to_hex(theirs)
     return ours == theirs
@@ -150,7 +156,7 @@ def compare(dwarfprof, path):
             refused += 1
             continue
         if theirs["CFA"] == "exp":
-            equal = row["cfa"].startswith(("*(", "plt("))
+            equal = row["cfa"].startswith(("*(", "plt(", "exp("))
         else:
             equal = row["cfa"] == decimal_to_hex(theirs["CFA"])
         if row["cfa"].startswith("*(rsp+a0)+0") and row["ra"] == "*(rsp+a8)":

@@ -17,7 +17,29 @@ struct sum {
 
 static bool where_is_known(const struct dp_where *w)
 {
-	return w->kind <= DP_WHERE_UNKNOWN && w->reg < DP_N_REGISTERS && w->zero == 0;
+	return w->kind <= DP_WHERE_VALUE && w->reg < DP_N_REGISTERS && w->zero == 0;
+}
+
+static bool save_is_known(const struct dp_where *w)
+{
+	return where_is_known(w) && w->kind <= DP_WHERE_UNKNOWN;
+}
+
+static void check_programs(const struct image_row *row)
+{
+	struct dp_rule rule = row->rule;
+
+	for (int part = 0; part < RULE_N_PARTS; part++) {
+		const int32_t *of = rule_program_of(&rule, (enum rule_part)part);
+		const struct rule_program *program;
+
+		if (!of)
+			continue;
+		program = (const void *)(row->programs + *of);
+		EXPECT(program->n_ops <= DP_MAX_OPS);
+		for (uint64_t i = 0; i < program->n_ops; i++)
+			EXPECT(program->ops[i].code < DP_N_OPS && program->ops[i].zero == 0);
+	}
 }
 
 static int check_row(const struct image_row *row, void *arg)
@@ -28,10 +50,12 @@ static int check_row(const struct image_row *row, void *arg)
 	EXPECT(row->start < row->end && row->start >= sum->done);
 	EXPECT(row->start >= sum->extent->start && row->end <= sum->extent->end);
 	sum->done = row->end;
-	EXPECT(rule->cfa <= DP_CFA_SIGNAL && rule->cfa_reg < DP_N_REGISTERS);
+	EXPECT(rule->cfa <= DP_CFA_EXPRESSION && rule->cfa_reg < DP_N_REGISTERS);
 	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->rbp));
+	EXPECT(where_is_known(&rule->rsp));
+	check_programs(row);
 	for (int i = 0; i < DP_N_SAVED; i++)
-		EXPECT(where_is_known(&row->saves.where[i]));
+		EXPECT(save_is_known(&row->saves.where[i]));
 	if (rule->cfa == DP_CFA_NONE) {
 		EXPECT(rule->why == DP_UNSUPPORTED_RULE);
 		sum->refused += row->end - row->start;

@@ -76,9 +76,28 @@ static void pool_init(const struct image *image)
 /* What holds from start to end, said by the FDE or by the image. */
 struct answer {
 	uint64_t start, end;
-	struct dp_rule rule; /* without the number of its saves */
+	struct dp_rule
+		rule; /* without the number of its saves, and without where its programs are */
 	struct dp_saves saves;
+	struct rule_programs programs;
 };
+
+/* Take the programs of a rule, which are at so many cells from `cells`, or of the pool (NULL). */
+static void answer_take_programs(struct answer *answer, const uint64_t *cells)
+{
+	for (int part = 0; part < RULE_N_PARTS; part++) {
+		int32_t *of = rule_program_of(&answer->rule, (enum rule_part)part);
+		const struct rule_program *program;
+
+		if (!of)
+			continue;
+		program =
+			cells ? (const void *)(cells + *of) : port_pool(&pool.walk, (uint32_t)*of);
+		EXPECT(program && program->n_ops <= DP_MAX_OPS);
+		memcpy(&answer->programs.of[part], program, rule_program_size(program));
+		*of = 0;
+	}
+}
 
 /* The answers of every FDE of a section, those of FDE i from first[i] on. */
 struct oracle {
@@ -118,8 +137,8 @@ static void oracle_add_fde(struct oracle *o, const struct cfi_section *section,
 	while ((step = cfi_machine_next(&m, &span)) == CFI_STEP_ROW) {
 		struct answer answer = { .start = span.start, .end = span.end };
 
-		if (rule_from_row(&m.row, cie->signal, &answer.rule, &answer.saves, &has_saves) !=
-		    RULE_NONE) {
+		if (rule_from_row(&m.row, cie->signal, &answer.rule, &answer.saves, &has_saves,
+				  &answer.programs) != RULE_NONE) {
 			answer.rule = refused;
 			memset(&answer.saves, 0, sizeof(answer.saves));
 		}
@@ -221,13 +240,27 @@ static struct answer look_up(uint64_t pc)
 	else
 		saves_from_slots(answer.rule.saves, &answer.saves);
 	answer.rule.saves = 0;
+	answer_take_programs(&answer, NULL);
 	return answer;
+}
+
+static bool same_programs(const struct answer *a, const struct answer *b)
+{
+	struct dp_rule rule = a->rule;
+
+	for (int part = 0; part < RULE_N_PARTS; part++)
+		if (rule_program_of(&rule, (enum rule_part)part) &&
+		    (a->programs.of[part].n_ops != b->programs.of[part].n_ops ||
+		     memcmp(&a->programs.of[part], &b->programs.of[part],
+			    rule_program_size(&a->programs.of[part])) != 0))
+			return false;
+	return true;
 }
 
 static void expect_same(const struct answer *a, const struct answer *b, uint64_t pc)
 {
 	if (memcmp(&a->rule, &b->rule, sizeof(a->rule)) == 0 &&
-	    memcmp(&a->saves, &b->saves, sizeof(a->saves)) == 0)
+	    memcmp(&a->saves, &b->saves, sizeof(a->saves)) == 0 && same_programs(a, b))
 		return;
 	fprintf(stderr, "the rules at %#llx differ\n", (unsigned long long)pc);
 	abort();
@@ -259,6 +292,7 @@ static int probe_row(const struct image_row *row, void *arg)
 	struct answer found = look_up(row->start);
 
 	decoded.rule.saves = 0;
+	answer_take_programs(&decoded, row->programs);
 	expect_same(&decoded, &found, row->start);
 	probe_around(o, row->start);
 	probe_around(o, row->end);

@@ -444,19 +444,83 @@ Test(rule_set, numbers_equal_rules_alike)
 	int plain, with_saves, word;
 
 	cr_assert(rule_set_init(&set) == 0);
-	plain = rule_set_add(&set, &rule, NULL);
-	with_saves = rule_set_add(&set, &rule, &saves);
+	plain = rule_set_add(&set, &rule, NULL, NULL);
+	with_saves = rule_set_add(&set, &rule, &saves, NULL);
 	word = rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP);
 	cr_assert(plain > RULE_SET_REFUSED && with_saves > plain && word > with_saves);
-	cr_assert(rule_set_add(&set, &rule, NULL) == plain);
-	cr_assert(rule_set_add(&set, &rule, &saves) == with_saves);
+	cr_assert(rule_set_add(&set, &rule, NULL, NULL) == plain);
+	cr_assert(rule_set_add(&set, &rule, &saves, NULL) == with_saves);
 	cr_assert(rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP) == word);
 	cr_assert(set.n_rules == 5 && set.n_full == 4 && set.n_saves == 1);
-	rule_set_copy(&set, full, all_saves);
+	rule_set_copy(&set, full, all_saves, NULL);
 	cr_assert(full[DP_RULE_NONE].why == DP_NO_RULE);
 	cr_assert(full[RULE_SET_REFUSED].why == DP_UNSUPPORTED_RULE);
 	cr_assert(full[set.words[plain] >> DP_FORM_BITS].saves == 0);
 	cr_assert(full[set.words[with_saves] >> DP_FORM_BITS].saves == DP_SAVES_APART);
 	cr_assert(all_saves[0].where[1].offset == -16);
 	rule_set_done(&set);
+}
+
+/* Programs are kept once, whichever part of which rule they are for. */
+Test(rule_set, keeps_programs_once)
+{
+	struct dp_rule rule = { .cfa = DP_CFA_EXPRESSION, .ra.kind = DP_WHERE_CFA };
+	struct rule_programs programs = { 0 };
+	struct dp_rule full[8];
+	uint64_t cells[8];
+	struct rule_set set;
+	int cfa, both;
+
+	programs.of[RULE_PART_CFA] = (struct rule_program){ 1, { { DP_OP_REGISTER, 7, 0, 8 } } };
+	programs.of[RULE_PART_RSP] = (struct rule_program){ 1, { { DP_OP_REGISTER, 6, 0, 8 } } };
+	programs.of[RULE_PART_RBP] = programs.of[RULE_PART_CFA];
+	cr_assert(rule_set_init(&set) == 0);
+	cfa = rule_set_add(&set, &rule, NULL, &programs);
+	cr_assert(rule_set_add(&set, &rule, NULL, &programs) == cfa);
+	rule.rsp.kind = DP_WHERE_VALUE;
+	rule.rbp.kind = DP_WHERE_EXPRESSION;
+	both = rule_set_add(&set, &rule, NULL, &programs);
+	cr_assert(both > cfa && set.program_cells == 4);
+	rule_set_copy(&set, full, NULL, cells);
+	cr_assert(full[set.words[cfa] >> DP_FORM_BITS].cfa_offset == 0);
+	cr_assert(full[set.words[both] >> DP_FORM_BITS].rbp.offset == 0);
+	cr_assert(full[set.words[both] >> DP_FORM_BITS].rsp.offset == 2);
+	cr_assert(memcmp(cells, &programs.of[RULE_PART_CFA], 16) == 0);
+	cr_assert(memcmp(cells + 2, &programs.of[RULE_PART_RSP], 16) == 0);
+	rule_set_done(&set);
+}
+
+Test(image, prints_programs_as_documented)
+{
+	static const uint8_t cfa[] = { 0x77, 0x08, 0x79, 0x00, 0x38, 0x1e, 0x22, 0x06, 0x23, 0x08 };
+	static const uint8_t rsp[] = { DW_OP_const1s, 0xf0, DW_OP_plus, DW_OP_deref_size, 4 };
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	struct image image;
+
+	put_u8(&a, DW_CFA_def_cfa_expression), put_uleb(&a, sizeof(cfa));
+	put_bytes(&a, cfa, sizeof(cfa));
+	put_u8(&a, DW_CFA_val_offset), put_uleb(&a, 6), put_uleb(&a, 3);
+	put_u8(&a, DW_CFA_expression), put_uleb(&a, 7), put_uleb(&a, sizeof(rsp));
+	put_bytes(&a, rsp, sizeof(rsp));
+	record_end(&a, fde);
+	image = build();
+	image_for_each_row(&image, print_row, to);
+	fclose(to);
+	cr_assert_str_eq(text, "1000 1020 exp(rsp+8,r9+0,8,mul,plus,deref,+8) ra=c-8 "
+			       "fp=exp(cfa,-18) sp=exp(cfa,-10,plus,deref4,deref) "
+			       "rbx=s r12=s r13=s r14=s r15=s\n");
+	free(text);
+	load(&image);
+	cr_assert(look_up(0x1000).cfa == DP_CFA_EXPRESSION);
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).cfa_offset) ==
+		  7);
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).rbp.offset) ==
+		  1);
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).rsp.offset) ==
+		  3);
+	unload();
+	image_done(&image);
 }

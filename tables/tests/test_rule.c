@@ -16,10 +16,11 @@ static struct cfi_row plain_row(void)
 static struct dp_rule rule;
 static struct dp_saves saves;
 static bool has_saves;
+static struct rule_programs programs;
 
 static void expect(const struct cfi_row *row, enum rule_refusal refusal)
 {
-	enum rule_refusal r = rule_from_row(row, false, &rule, &saves, &has_saves);
+	enum rule_refusal r = rule_from_row(row, false, &rule, &saves, &has_saves, &programs);
 
 	cr_assert(r == refusal, "%s", rule_refusal_word(r));
 }
@@ -101,7 +102,7 @@ Test(rule, expresses_a_return_address_in_a_register)
 /* Only a walk that needs such a register fails. */
 Test(rule, marks_a_register_it_cannot_find)
 {
-	static const uint8_t expr[] = { DW_OP_lit0 };
+	static const uint8_t expr[] = { DW_OP_skip, 0, 0 };
 	struct cfi_row row = plain_row();
 
 	row.regs[CFI_RBP] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION,
@@ -115,7 +116,8 @@ Test(rule, marks_a_register_it_cannot_find)
 
 Test(rule, refuses_by_name)
 {
-	static const uint8_t expr[] = { DW_OP_lit0 };
+	static const uint8_t expr[] = { DW_OP_skip, 0, 0 };
+	static const uint8_t wide[] = { DW_OP_const8u, 0, 0, 0, 0x80, 0, 0, 0, 0 };
 	struct cfi_row row = plain_row();
 
 	row.cfa.kind = CFI_CFA_UNSET;
@@ -126,7 +128,9 @@ Test(rule, refuses_by_name)
 	expect(&row, RULE_CFA_REGISTER);
 
 	row = plain_row();
-	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_EXPRESSION, .expr = expr, .expr_size = 1 };
+	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_EXPRESSION, .expr = expr, .expr_size = 3 };
+	expect(&row, RULE_CFA_EXPRESSION);
+	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_EXPRESSION, .expr = wide, .expr_size = 9 };
 	expect(&row, RULE_CFA_EXPRESSION);
 
 	row = plain_row();
@@ -137,10 +141,73 @@ Test(rule, refuses_by_name)
 	row.regs[CFI_RIP].kind = CFI_RULE_SAME;
 	expect(&row, RULE_RETURN_ADDRESS);
 
-	/* longjmp() describes the stack pointer that it is about to set. */
 	row = plain_row();
-	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_REGISTER, .reg = CFI_R8 };
+	row.regs[CFI_RSP].kind = CFI_RULE_UNDEFINED;
 	expect(&row, RULE_STACK_POINTER);
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION, .expr = expr };
+	row.regs[CFI_RSP].expr_size = sizeof(expr);
+	expect(&row, RULE_STACK_POINTER);
+	/* Nobody asks for the stack pointer of a caller that there is not. */
+	row.regs[CFI_RIP].kind = CFI_RULE_UNDEFINED;
+	expect(&row, RULE_NONE);
+}
+
+/* longjmp() describes the stack pointer that it is about to set, setcontext() where it is. */
+Test(rule, expresses_a_stack_pointer)
+{
+	struct cfi_row row = plain_row();
+
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rsp.kind == DP_WHERE_SAME);
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_VAL_OFFSET };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rsp.kind == DP_WHERE_SAME);
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_REGISTER, .reg = CFI_R8 };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rsp.kind == DP_WHERE_REGISTER && rule.rsp.reg == DP_R8);
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = 0xa0 };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rsp.kind == DP_WHERE_CFA && rule.rsp.offset == 0xa0);
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_SAME };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rsp.kind == DP_WHERE_REGISTER && rule.rsp.reg == DP_RSP);
+	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_VAL_OFFSET, .offset = 16 };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.rsp.kind == DP_WHERE_VALUE);
+	cr_assert(programs.of[RULE_PART_RSP].n_ops == 1);
+	cr_assert(programs.of[RULE_PART_RSP].ops[0].code == DP_OP_ADD_CONSTANT);
+	cr_assert(programs.of[RULE_PART_RSP].ops[0].value == 16);
+}
+
+/* OpenSSL's bn_mul_mont has an index register in its CFA. */
+Test(rule, makes_programs_of_expressions)
+{
+	static const uint8_t cfa[] = { 0x77, 0x08, 0x79, 0x00, 0x38, 0x1e, 0x22, 0x06, 0x23, 0x08 };
+	static const uint8_t ra[] = { DW_OP_breg7, 0, DW_OP_deref, DW_OP_lit8, DW_OP_plus };
+	static const uint8_t rbp[] = { DW_OP_breg7, 0 };
+	struct cfi_row row = plain_row();
+
+	row.cfa.kind = CFI_CFA_EXPRESSION;
+	row.cfa.expr = cfa;
+	row.cfa.expr_size = sizeof(cfa);
+	row.regs[CFI_RIP] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION,
+					       .expr_size = sizeof(ra),
+					       .expr = ra };
+	row.regs[CFI_RBP] = (struct cfi_rule){ .kind = CFI_RULE_VAL_EXPRESSION,
+					       .expr_size = sizeof(rbp),
+					       .expr = rbp };
+	row.regs[CFI_RBX] = row.regs[CFI_RIP];
+	expect(&row, RULE_NONE);
+	cr_assert(rule.cfa == DP_CFA_EXPRESSION && programs.of[RULE_PART_CFA].n_ops == 7);
+	cr_assert(programs.of[RULE_PART_CFA].ops[3].code == DP_OP_MUL);
+	cr_assert(rule.ra.kind == DP_WHERE_EXPRESSION && programs.of[RULE_PART_RA].n_ops == 4);
+	cr_assert(rule.rbp.kind == DP_WHERE_VALUE && programs.of[RULE_PART_RBP].n_ops == 1);
+	cr_assert(rule_program_of(&rule, RULE_PART_CFA) == &rule.cfa_offset);
+	cr_assert(rule_program_of(&rule, RULE_PART_RA) == &rule.ra.offset);
+	cr_assert(rule_program_of(&rule, RULE_PART_RBP) == &rule.rbp.offset);
+	cr_assert(rule_program_of(&rule, RULE_PART_RSP) == NULL);
+	/* The others have no programs. */
+	cr_assert(saves.where[DP_SAVED_RBX].kind == DP_WHERE_UNKNOWN);
 }
 
 /* glibc's __restore_rt: every register at its place in the signal context. */
@@ -173,12 +240,13 @@ Test(rule, knows_the_signal_trampoline)
 	uint8_t exprs[CFI_N_REGISTERS][3];
 	struct cfi_row row = signal_row(exprs);
 
-	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_NONE);
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
 	cr_assert(rule.cfa == DP_CFA_SIGNAL && rule.cfa_offset == 40);
 
 	/* One register elsewhere, and it is not the kernel's layout. */
 	exprs[CFI_R9][1]++;
-	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_SIGNAL_LAYOUT);
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) ==
+		  RULE_SIGNAL_LAYOUT);
 }
 
 /* The kernel's layout would start below the lowest offset there is. */
@@ -191,5 +259,6 @@ Test(rule, refuses_a_signal_frame_at_an_extreme_offset)
 
 	row.cfa.expr = cfa;
 	row.cfa.expr_size = sizeof(cfa);
-	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves) == RULE_SIGNAL_LAYOUT);
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) ==
+		  RULE_SIGNAL_LAYOUT);
 }
