@@ -59,6 +59,8 @@ static bool same_cfa(const struct dp_rule *rule, const Dwarf_Op *ops, size_t n)
 	case DP_CFA_PLT:
 		return n == 9 && is_sum(ops, DP_RSP, 8) && is_sum(&ops[1], DP_RIP, 0) &&
 		       ops[4].atom - DW_OP_lit0 == rule->cfa_add;
+	case DP_CFA_EXPRESSION: /* what it computes is tested elsewhere */
+		return n > 2;
 	case DP_CFA_SIGNAL:
 		return n == 2 && ops[1].atom == DW_OP_deref;
 	}
