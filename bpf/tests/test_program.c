@@ -41,7 +41,7 @@ static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n
 static void expression_cfa(int n, int program)
 {
 	world_rule(w, n, WORLD_PROGRAM(program))->cfa = DP_CFA_EXPRESSION;
-	w->walk.space++;
+	world_renumber(w, w->walk.space + 1);
 }
 
 /* OpenSSL's bn_mul_mont: CFA = *(rsp + 8 + r9 * 8) + 8 */
@@ -153,7 +153,7 @@ Test(program, knows_every_operator)
 				       { .code = (uint8_t)cases[i].op } };
 		uint64_t value;
 
-		w->walk.space++;
+		world_renumber(w, w->walk.space + 1);
 		value = run(ops, 3);
 		cr_assert(value == cases[i].value, "case %zu: %lx", i, value);
 	}

@@ -469,7 +469,7 @@ Test(walk, takes_the_stack_pointer_from_its_rule)
 	/* In memory */
 	jump_rule(1)->rsp =
 		(struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RDI, .offset = 0x30 };
-	w->walk.space++;
+	world_renumber(w, w->walk.space + 1);
 	world_poke(w, WORLD_STACK + 0x30, sp + 0x200);
 	world_poke(w, sp + 0x208, library(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
@@ -497,7 +497,7 @@ Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
 	world_poke(w, sp + 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
 	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
-	w->walk.space++;
+	world_renumber(w, w->walk.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
 
