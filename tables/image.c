@@ -115,12 +115,101 @@ static int builder_add_fde(struct builder *b, const struct cfi_section *section,
 	return err;
 }
 
+/* rt_sigreturn's frame, in the words of glibc's __restore_rt, which rule.c checks. */
+static struct dp_rule signal_rule(int32_t sigcontext)
+{
+	return (struct dp_rule){
+		.cfa = DP_CFA_SIGNAL,
+		.cfa_reg = DP_RSP,
+		.cfa_offset = sigcontext,
+		.ra = { .kind = DP_WHERE_MEMORY, .reg = DP_RSP, .offset = sigcontext + 8 * 16 },
+		.rbp = { .kind = DP_WHERE_MEMORY, .reg = DP_RSP, .offset = sigcontext + 8 * 10 },
+	};
+}
+
+/* As if an FDE had said so: equal rules have one number. */
+static int builder_number_known(struct builder *b, const struct known_row *known)
+{
+	struct dp_rule signal = signal_rule(known->cfa_offset);
+	struct rule_word word = { 0 };
+	struct cfi_row row = { 0 };
+
+	if (known->signal)
+		return rule_set_add(&b->packer.rules, &signal, NULL, NULL);
+	row.cfa.kind = CFI_CFA_REGISTER;
+	row.cfa.reg = known->cfa_reg;
+	row.cfa.offset = known->cfa_offset;
+	row.regs[CFI_RIP].kind = CFI_RULE_OFFSET;
+	row.regs[CFI_RIP].offset = -8;
+	if (known->rbp_saved) {
+		row.regs[CFI_RBP].kind = CFI_RULE_OFFSET;
+		row.regs[CFI_RBP].offset = -16;
+	}
+	rule_word_update(&word, &row, CFI_CHANGED_ALL);
+	return rule_set_add_word(&b->packer.rules, word.word);
+}
+
+/* The rows of known code, and none between `*done`, which moves on, and its start. */
+static int builder_add_known(struct builder *b, const struct known_code *code, uint64_t *done)
+{
+	for (size_t i = 0; i < code->n_rows; i++) {
+		const struct known_row *row = &code->rows[i];
+		int number = builder_number_known(b, row), err = 0;
+
+		/* The numbers are used up. */
+		if (number == -ENOSPC)
+			number = DP_RULE_NONE;
+		else
+			b->stats.covered += row->end - row->start;
+		if (number < 0)
+			return number;
+		if (*done < row->start)
+			err = packer_add(&b->packer, *done, DP_RULE_NONE);
+		if (err == 0)
+			err = packer_add(&b->packer, row->start, (uint16_t)number);
+		if (err < 0)
+			return err;
+		*done = row->end;
+	}
+	return 0;
+}
+
+/* The first known code between two addresses. */
+static bool find_known(const struct image_extent *extent, uint64_t start, uint64_t end,
+		       struct known_code *ret)
+{
+	for (size_t i = 0; i < extent->n_ranges; i++) {
+		const struct code_range *r = &extent->ranges[i];
+		uint64_t from = start > r->address ? start : r->address;
+		uint64_t to = end < r->address + r->size ? end : r->address + r->size;
+
+		if (from < to && known_code_next(r, from, to, ret))
+			return true;
+	}
+	return false;
+}
+
+/* Padding, or code without unwind information: a neighbour's rule must not answer. */
+static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
+			       const struct image_extent *extent)
+{
+	struct known_code code;
+
+	while (find_known(extent, start, end, &code)) {
+		int err = builder_add_known(b, &code, &start);
+
+		if (err < 0)
+			return err;
+	}
+	return start < end ? packer_add(&b->packer, start, DP_RULE_NONE) : 0;
+}
+
 /*
- * Padding, or code without unwind information: a neighbour's rule must not
- * answer. But what is executed first has no caller, said or not (psABI 3.4.1):
- * the dynamic linker's entry is such code, and musl's.
+ * What is executed first has no caller, said or not (psABI 3.4.1): the dynamic
+ * linker's entry is code without unwind information, and musl's.
  */
-static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint64_t entry)
+static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
+			   const struct image_extent *extent)
 {
 	static const struct dp_rule root = {
 		.cfa = DP_CFA_REGISTER,
@@ -128,11 +217,12 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint
 		.cfa_offset = 8,
 		.ra = { .kind = DP_WHERE_UNDEFINED },
 	};
+	uint64_t entry = extent->entry;
 	bool has_entry = entry != 0 && entry >= start && entry < end;
 	int number, err = 0;
 
 	if (!has_entry || entry > start)
-		err = packer_add(&b->packer, start, DP_RULE_NONE);
+		err = builder_add_unknown(b, start, has_entry ? entry : end, extent);
 	if (err < 0 || !has_entry)
 		return err;
 	number = rule_set_add(&b->packer.rules, &root, NULL, NULL);
@@ -140,8 +230,27 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end, uint
 		return number;
 	err = packer_add(&b->packer, entry, (uint16_t)number);
 	if (err == 0 && end - entry > ENTRY_SIZE)
-		err = packer_add(&b->packer, entry + ENTRY_SIZE, DP_RULE_NONE);
+		err = builder_add_unknown(b, entry + ENTRY_SIZE, end, extent);
 	return err;
+}
+
+/*
+ * The image starts with the first FDE, or where something is known before it.
+ * Without an FDE, first_fde is the extent's end, and known code has to be there.
+ */
+static int builder_start(struct builder *b, const struct image_extent *extent, uint64_t first_fde,
+			 uint64_t *ret)
+{
+	struct known_code code;
+
+	*ret = first_fde;
+	if (find_known(extent, extent->start, first_fde, &code))
+		*ret = code.rows[0].start;
+	else if (first_fde == extent->end)
+		return -ENODATA;
+	if (extent->entry != 0 && extent->entry >= extent->start && extent->entry < *ret)
+		*ret = extent->entry;
+	return packer_init(&b->packer, *ret);
 }
 
 static int builder_add_cies(struct builder *b, const struct cfi_index *index)
@@ -167,10 +276,11 @@ static int builder_add_section(struct builder *b, const struct cfi_section *sect
 			       const struct cfi_index *index, const struct image_extent *extent)
 {
 	uint64_t done = 0; /* behind the last address that has a row */
+	bool started = false;
+	int err = 0;
 
 	for (size_t i = 0; i < index->n_fdes; i++) {
 		struct cfi_fde fde = index->fdes[i];
-		int err = 0;
 
 		if (!is_inside(&fde, extent))
 			continue;
@@ -178,22 +288,20 @@ static int builder_add_section(struct builder *b, const struct cfi_section *sect
 			fde.end = index->fdes[i + 1].start;
 		if (fde.start == fde.end)
 			continue;
-		if (done == 0) {
-			done = fde.start;
-			if (extent->entry != 0 && extent->entry >= extent->start &&
-			    extent->entry < done)
-				done = extent->entry;
-			err = packer_init(&b->packer, done);
-		}
+		if (!started)
+			err = builder_start(b, extent, fde.start, &done);
+		started = true;
 		if (err == 0 && done < fde.start)
-			err = builder_add_gap(b, done, fde.start, extent->entry);
+			err = builder_add_gap(b, done, fde.start, extent);
 		if (err == 0)
 			err = builder_add_fde(b, section, &index->cies[fde.cie], &fde);
 		if (err < 0)
 			return err;
 		done = fde.end;
 	}
-	return done == 0 ? -ENODATA : builder_add_gap(b, done, extent->end, extent->entry);
+	if (!started)
+		err = builder_start(b, extent, extent->end, &done);
+	return err < 0 ? err : builder_add_gap(b, done, extent->end, extent);
 }
 
 int image_build(const struct cfi_section *section, const struct image_extent *extent,

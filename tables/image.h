@@ -7,6 +7,7 @@
 
 #include "abi.h"
 #include "entry.h"
+#include "known_code.h"
 #include "rule.h"
 
 /*
@@ -48,13 +49,17 @@ struct image {
 struct image_extent {
 	uint64_t start, end; /* addresses that may hold code: FDEs outside are left out */
 	uint64_t entry;      /* where execution starts, 0: nowhere */
+	/* The code's bytes, as far as they are there, by address; the caller's. */
+	const struct code_range *ranges;
+	size_t n_ranges;
 };
 
 /*
  * Build the image of a section of unwind information. Rows that cannot be
- * expressed, and gaps, become rows of their own that end a walk by name.
- * Returns 0, -ENOMEM, -EFBIG for a file whose code spans 4 GiB and more, or
- * -ENODATA if there is no FDE in the extent. image_done() releases *ret.
+ * expressed, and gaps, become rows of their own that end a walk by name; known
+ * code in gaps has the rules that it is known for. Returns 0, -ENOMEM, -EFBIG
+ * for a file whose code spans 4 GiB and more, or -ENODATA if the extent has
+ * neither an FDE nor known code. image_done() releases *ret.
  */
 int image_build(const struct cfi_section *section, const struct image_extent *extent,
 		struct image *ret);

@@ -19,7 +19,7 @@ enum {
 
 static inline struct image_extent feed_extent(struct feed *f, uint8_t flags)
 {
-	struct image_extent extent;
+	struct image_extent extent = { 0 };
 
 	extent.start = feed_u64(f);
 	extent.end = feed_u64(f);

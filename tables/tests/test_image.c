@@ -262,6 +262,68 @@ Test(image, ends_stacks_at_the_entry)
 	}
 }
 
+/* Without unwind information: .init before all that has some, and a trampoline in a gap. */
+static const uint8_t init_bytes[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+static const uint8_t text_bytes[] = { 0x90, 0x90, 0x90, 0x90, 0x48, 0xc7, 0xc0, 0x0f,
+				      0,    0,    0,    0x0f, 0x05, 0x90, 0x90, 0x90 };
+static const struct code_range ranges[] = {
+	{ 0x1000, sizeof(init_bytes), init_bytes },
+	{ 0x2000, sizeof(text_bytes), text_bytes },
+};
+static const struct image_extent known_extent = { 0x1000, 0x3000, 0, ranges, 2 };
+
+Test(image, fills_gaps_with_known_code)
+{
+	size_t cie = put_cie(&a);
+	struct cfi_section section;
+	struct image image;
+
+	record_end(&a, fde_begin(&a, cie, 0x2000, 2));
+	record_end(&a, fde_begin(&a, cie, 0x200e, 2));
+	section = assembled(&a);
+	cr_assert(image_build(&section, &known_extent, &image) == 0);
+	load(&image);
+	cr_assert(look_up(0xfff).cfa == DP_CFA_NONE);
+	cr_assert(look_up(0x1003).cfa_offset == 8 && look_up(0x1004).cfa_offset == 16);
+	cr_assert(look_up(0x1008).cfa_offset == 8 && look_up(0x1009).cfa == DP_CFA_NONE);
+	cr_assert(look_up(0x2001).cfa_offset == 8 && look_up(0x2002).cfa == DP_CFA_NONE);
+	cr_assert(look_up(0x2003).cfa == DP_CFA_SIGNAL && look_up(0x200c).cfa == DP_CFA_SIGNAL);
+	cr_assert(look_up(0x200d).cfa == DP_CFA_NONE && look_up(0x200e).cfa_offset == 8);
+	cr_assert(image.stats.covered == sizeof(init_bytes) + 10 + 4);
+	unload();
+	image_done(&image);
+}
+
+Test(image, leaves_code_with_unwind_information_alone)
+{
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x2000);
+	struct cfi_section section;
+	struct image image;
+
+	put_row(1, 64);
+	record_end(&a, fde);
+	section = assembled(&a);
+	cr_assert(image_build(&section, &known_extent, &image) == 0);
+	load(&image);
+	cr_assert(look_up(0x1004).cfa_offset == 64 && look_up(0x2004).cfa_offset == 64);
+	unload();
+	image_done(&image);
+}
+
+Test(image, is_made_of_known_code_alone)
+{
+	const struct cfi_section section = { 0 };
+	struct image image;
+
+	cr_assert(image_build(&section, &everywhere, &image) == -ENODATA);
+	cr_assert(image_build(&section, &known_extent, &image) == 0);
+	load(&image);
+	cr_assert(look_up(0x1004).cfa_offset == 16 && look_up(0x1100).cfa == DP_CFA_NONE);
+	cr_assert(look_up(0x2004).cfa == DP_CFA_SIGNAL && look_up(0x2fff).cfa == DP_CFA_NONE);
+	unload();
+	image_done(&image);
+}
+
 Test(image, leaves_out_what_is_no_code)
 {
 	static const struct image_extent extent = { 0x1000, 0x2000, 0 };

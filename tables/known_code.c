@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "known_code.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+/* What is in sight from one address on. */
+struct view {
+	const struct code_range *range;
+	uint64_t address;
+	const uint8_t *bytes;
+	uint64_t size; /* to the end of what may get rows */
+};
+
+#define ENDBR64 "f3 0f 1e fa"
+#define JUMP_GOT "ff 25 ?? ?? ?? ??"
+#define PUSH_NUMBER "68 ?? ?? ?? ??"
+#define JUMP "e9 ?? ?? ?? ??"
+
+static unsigned int hex_digit(char c)
+{
+	return (unsigned int)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* How many bytes match a pattern of hex digits, "??" for any byte: all or 0. */
+static size_t match(const uint8_t *bytes, uint64_t size, const char *pattern)
+{
+	size_t n = 0;
+
+	for (; *pattern; pattern++) {
+		if (*pattern == ' ')
+			continue;
+		if (n == size || (*pattern != '?' &&
+				  bytes[n] != hex_digit(pattern[0]) * 16 + hex_digit(pattern[1])))
+			return 0;
+		n++;
+		pattern++;
+	}
+	return n;
+}
+
+static size_t match_any(const uint8_t *bytes, uint64_t size, const char *const *patterns, size_t n)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < n && length == 0; i++)
+		length = match(bytes, size, patterns[i]);
+	return length;
+}
+
+/* A row that goes on where the one before ends. Without bytes it is none. */
+static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint8_t reg,
+		    int32_t offset)
+{
+	if (code->n_rows > 0)
+		start = code->rows[code->n_rows - 1].end;
+	if (size > 0)
+		code->rows[code->n_rows++] = (struct known_row){
+			.start = start,
+			.end = start + size,
+			.cfa_reg = reg,
+			.cfa_offset = offset,
+		};
+}
+
+/* How a function of .init or .fini begins, and how it ends. */
+struct frame_shape {
+	const char *prologue, *epilogue;
+	unsigned int align; /* shorter patterns need a likelier address */
+	bool has_rbp;
+};
+
+/* glibc's crti.S and crtn.S; older ones' and uClibc's; musl's. */
+static const struct frame_shape shapes[] = {
+	{ "48 83 ec 08", "48 83 c4 08 c3", 4, false },
+	{ "55 48 89 e5", "5d c3", 4, true },
+	{ "55 48 89 e5", "c9 c3", 4, true },
+	{ "50", "58 c3", 16, false },
+	{ "50", "59 c3", 16, false },
+};
+
+/* What such functions are made of; none of it changes rsp or rbp for what follows. */
+static const char *const body[] = {
+	"e8 ?? ?? ?? ??",       /* call */
+	"ff 15 ?? ?? ?? ??",    /* call *GOT */
+	"ff d0",                /* call *%rax */
+	"48 8b 05 ?? ?? ?? ??", /* mov GOT, %rax */
+	"48 c7 c0 ?? ?? ?? ??", /* the same, where the linker knows what the GOT would hold */
+	"48 85 c0",             /* test %rax, %rax */
+	"31 c0",                /* xor %eax, %eax */
+	"90",
+	"66 90",
+	"0f 1f 00",
+	"0f 1f 40 00",
+	"0f 1f 44 00 00",
+	"66 0f 1f 44 00 00",
+};
+
+#define MAX_FUNCTION 128
+
+/*
+ * The function's bytes from `at`, behind the prologue, up to the epilogue; its
+ * one kind of jump skips a call. What comes from the prologue to a `ret` in a
+ * straight line needs no more proof: the return address is where `ret` finds it.
+ */
+static bool match_body(const struct view *v, size_t at, const char *epilogue, size_t *ret)
+{
+	uint64_t size = v->size < MAX_FUNCTION ? v->size : MAX_FUNCTION;
+	size_t jump_to = 0;
+
+	while (at < size) {
+		size_t n;
+
+		if (jump_to == at)
+			jump_to = 0;
+		if (jump_to != 0 && jump_to < at)
+			return false;
+		if (match(v->bytes + at, size - at, epilogue)) {
+			*ret = at;
+			return jump_to == 0;
+		}
+		n = match(v->bytes + at, size - at, "74 ??");
+		if (n > 0) {
+			if (jump_to != 0 || v->bytes[at + 1] > INT8_MAX)
+				return false;
+			jump_to = at + n + v->bytes[at + 1];
+		} else {
+			n = match_any(v->bytes + at, size - at, body, ARRAY_SIZE(body));
+		}
+		if (n == 0)
+			return false;
+		at += n;
+	}
+	return false;
+}
+
+static bool find_function(const struct view *v, struct known_code *code)
+{
+	size_t start = match(v->bytes, v->size, ENDBR64);
+
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
+		const struct frame_shape *s = &shapes[i];
+		size_t prologue = match(v->bytes + start, v->size - start, s->prologue);
+		size_t end, epilogue;
+
+		if (prologue == 0 ||
+		    (v->address % s->align != 0 && v->address != v->range->address))
+			continue;
+		if (!match_body(v, start + prologue, s->epilogue, &end))
+			continue;
+		epilogue = match(v->bytes + end, v->size - end, s->epilogue);
+		if (s->has_rbp) {
+			add_row(code, v->address, start + 1, DP_RSP, 8);
+			add_row(code, 0, prologue - 1, DP_RSP, 16);
+			code->rows[code->n_rows - 1].rbp_saved = true;
+			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RBP, 16);
+			code->rows[code->n_rows - 1].rbp_saved = true;
+		} else {
+			add_row(code, v->address, start + prologue, DP_RSP, 8);
+			/* Behind the epilogue's first instruction only `ret` is left. */
+			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RSP, 16);
+		}
+		add_row(code, 0, 1, DP_RSP, 8);
+		return true;
+	}
+	return false;
+}
+
+/* The first entry of a PLT: push GOT[1]; jmp *GOT[2]. The caller has pushed a number. */
+static bool is_plt0(const uint8_t *bytes, uint64_t size)
+{
+	size_t jump = match(bytes, size, "ff 35 ?? ?? ?? ?? " JUMP_GOT " 0f 1f 40 00") ? 6 : 0;
+	int32_t first, second;
+
+	if (jump == 0 && match(bytes, size, "ff 35 ?? ?? ?? ?? f2 " JUMP_GOT " 0f 1f 00"))
+		jump = 7;
+	if (jump == 0)
+		return false;
+	memcpy(&first, bytes + 2, sizeof(first));
+	memcpy(&second, bytes + jump + 2, sizeof(second));
+	/* Relative to the ends of both instructions: neighbours in the GOT. */
+	return (int64_t)second + (int64_t)jump + 6 == (int64_t)first + 6 + 8;
+}
+
+/* Does the jump whose operand is at `at` lead to the first entry of a PLT? */
+static bool leads_to_plt0(const struct view *v, size_t at)
+{
+	uint64_t target;
+	int32_t distance;
+
+	memcpy(&distance, v->bytes + at, sizeof(distance));
+	target = v->address + at + sizeof(distance) + (uint64_t)(int64_t)distance -
+		 v->range->address;
+	return target < v->range->size &&
+	       is_plt0(v->range->bytes + target, v->range->size - target);
+}
+
+/*
+ * An entry of a PLT, 16 bytes: how many of them are before the number has been
+ * pushed, 0 if it is none. The first one says enough: hardly anything else would push
+ * behind a jump. (In static programs it may lead nowhere: it is never taken.)
+ */
+static size_t plt_entry_push(const struct view *v)
+{
+	if (match(v->bytes, v->size, JUMP_GOT PUSH_NUMBER JUMP))
+		return 11;
+	if (match(v->bytes, v->size, ENDBR64 PUSH_NUMBER JUMP " 66 90") && leads_to_plt0(v, 10))
+		return 9;
+	if (match(v->bytes, v->size, ENDBR64 PUSH_NUMBER " f2 " JUMP " 90") && leads_to_plt0(v, 11))
+		return 9;
+	if (match(v->bytes, v->size, PUSH_NUMBER " f2 " JUMP " 0f 1f 44 00 00") &&
+	    leads_to_plt0(v, 7))
+		return 5;
+	return 0;
+}
+
+/* Entries that only jump: those of .plt.got and .plt.sec. How many bytes, or 0. */
+static size_t plt_stub_size(const uint8_t *bytes, uint64_t size)
+{
+	static const char *const stubs[] = {
+		JUMP_GOT " 66 90",
+		"f2 " JUMP_GOT " 90",
+		ENDBR64 " " JUMP_GOT " 66 0f 1f 44 00 00",
+		ENDBR64 " f2 " JUMP_GOT " 0f 1f 44 00 00",
+	};
+
+	return match_any(bytes, size, stubs, ARRAY_SIZE(stubs));
+}
+
+/* Alone, a jump could be in the middle of a function. In a table it has neighbours. */
+static bool is_in_table(const struct view *v)
+{
+	uint64_t before = v->address - v->range->address;
+	struct view last = *v;
+
+	if (before == 0)
+		return true;
+	if (before >= 8 && plt_stub_size(v->bytes - 8, 8) == 8)
+		return true;
+	if (before < 16)
+		return false;
+	last.address -= 16;
+	last.bytes -= 16;
+	last.size = 16;
+	return plt_stub_size(last.bytes, 16) == 16 || plt_entry_push(&last) > 0 ||
+	       is_plt0(last.bytes, 16);
+}
+
+static bool find_plt(const struct view *v, struct known_code *code)
+{
+	size_t size = 0;
+
+	if (v->address % 8 != 0)
+		return false;
+	if (v->address % 16 == 0 && v->size >= 16 && is_plt0(v->bytes, v->size)) {
+		add_row(code, v->address, 6, DP_RSP, 16);
+		add_row(code, 0, 10, DP_RSP, 24);
+		return true;
+	}
+	if (v->address % 16 == 0)
+		size = plt_entry_push(v);
+	if (size > 0) {
+		add_row(code, v->address, size, DP_RSP, 8);
+		add_row(code, 0, 16 - size, DP_RSP, 16);
+		return true;
+	}
+	size = plt_stub_size(v->bytes, v->size);
+	if (size == 0 || !is_in_table(v))
+		return false;
+	add_row(code, v->address, size, DP_RSP, 8);
+	return true;
+}
+
+/* struct rt_sigframe behind its return address: uc_flags, uc_link, uc_stack, uc_mcontext. */
+#define SIGCONTEXT_OFFSET 40
+
+/*
+ * mov $15, %rax; syscall. Handlers are not called from there, but return to its
+ * start: the byte before is the one that is looked up.
+ */
+static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_t start,
+			    uint64_t end, struct known_code *code)
+{
+	static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	uint64_t offset = at - range->address;
+	uint64_t first = at > start ? at - 1 : at;
+	uint64_t last = end - at > sizeof(trampoline) ? at + sizeof(trampoline) : end;
+
+	if (range->size - offset < sizeof(trampoline) || first >= last ||
+	    memcmp(range->bytes + offset, trampoline, sizeof(trampoline)) != 0)
+		return false;
+	add_row(code, first, last - first, DP_RSP, SIGCONTEXT_OFFSET);
+	code->rows[0].signal = true;
+	return true;
+}
+
+/* Functions and PLTs start at such addresses only, or where a range starts. */
+#define ALIGNMENT 4
+
+/* Code without unwind information can be long: what most of its bytes are told by. */
+static bool can_start(const uint8_t *bytes, uint64_t size, bool aligned)
+{
+	switch (*bytes) {
+	case 0x48: /* the trampoline's mov, or sub */
+		return size > 1 && (bytes[1] == 0xc7 || (aligned && bytes[1] == 0x83));
+	case 0x50:
+	case 0x55:
+	case 0x68:
+	case 0xf2: /* bnd */
+	case 0xf3: /* endbr64 */
+	case 0xff:
+		return aligned;
+	default:
+		return false;
+	}
+}
+
+bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
+		     struct known_code *ret)
+{
+	*ret = (struct known_code){ 0 };
+	for (uint64_t at = start; at <= end && at - range->address < range->size; at++) {
+		uint64_t offset = at - range->address;
+		bool aligned = at % ALIGNMENT == 0 || offset == 0;
+		struct view v;
+
+		if (!can_start(range->bytes + offset, range->size - offset, aligned))
+			continue;
+		if (find_trampoline(range, at, start, end, ret))
+			return true;
+		v = (struct view){ range, at, range->bytes + offset, end - at };
+		if (aligned && at < end && (find_function(&v, ret) || find_plt(&v, ret)))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_KNOWN_CODE_H
+#define DP_TABLES_KNOWN_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi.h"
+
+/*
+ * Code that linkers and C libraries put into programs without unwind
+ * information, recognised by its bytes: the functions of .init and .fini, the
+ * procedure linkage table, and what signal handlers return to. Where the bytes
+ * are something else, nothing is known.
+ */
+
+/* A piece of a file's code. The caller owns the bytes. */
+struct code_range {
+	uint64_t address; /* in the file's own address space */
+	uint64_t size;
+	const uint8_t *bytes;
+};
+
+/* The return address is always right below the CFA, but in a signal frame. */
+struct known_row {
+	uint64_t start, end; /* end exclusive */
+	bool signal;         /* a struct sigcontext lies at rsp + cfa_offset */
+	bool rbp_saved;      /* at CFA - 16; else it is unchanged */
+	uint8_t cfa_reg;     /* DP_RSP or DP_RBP */
+	int32_t cfa_offset;
+};
+
+#define KNOWN_MAX_ROWS 4
+
+struct known_code {
+	struct known_row rows[KNOWN_MAX_ROWS]; /* ascending, without gaps */
+	size_t n_rows;
+};
+
+/* The first known code that has a row from start on and before end, both inside the range. */
+bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
+		     struct known_code *ret);
+
+#endif

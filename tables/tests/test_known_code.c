@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "known_code.h"
+
+#define BASE UINT64_C(0x401000)
+
+static uint8_t bytes[4096];
+
+/* What is assembled from hex digits; the rest is int3. */
+static struct code_range assemble(const char *hex)
+{
+	struct code_range range = { .address = BASE, .bytes = bytes };
+	int n;
+	unsigned int byte;
+
+	memset(bytes, 0xcc, sizeof(bytes));
+	for (; sscanf(hex, " %2x%n", &byte, &n) == 1; hex += n)
+		bytes[range.size++] = (uint8_t)byte;
+	return range;
+}
+
+/* The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a signal. */
+static void expect(const struct code_range *range, const char *rules)
+{
+	uint64_t start = range->address, end = start + range->size;
+	char found[sizeof(bytes) + 1];
+	struct known_code code;
+
+	memset(found, '.', range->size);
+	found[range->size] = '\0';
+	while (known_code_next(range, start, end, &code)) {
+		cr_assert(code.n_rows > 0 && code.n_rows <= KNOWN_MAX_ROWS);
+		for (size_t i = 0; i < code.n_rows; i++) {
+			const struct known_row *r = &code.rows[i];
+			char letter = r->signal            ? 's' :
+				      r->cfa_reg == DP_RBP ? 'b' :
+				      r->rbp_saved         ? 'B' :
+				      r->cfa_offset == 8   ? '8' :
+				      r->cfa_offset == 16  ? '6' :
+							     '4';
+
+			cr_assert(r->start >= start && r->start < r->end && r->end <= end);
+			cr_assert(i == 0 || r->start == r[-1].end);
+			memset(found + (r->start - range->address), letter, r->end - r->start);
+			start = r->end;
+		}
+	}
+	cr_assert_str_eq(found, rules);
+}
+
+#define INIT_BODY "488b05d59f0a00 4885c0 7402 ffd0 "
+
+Test(known_code, knows_init_and_fini)
+{
+	struct code_range range = assemble("4883ec08" INIT_BODY "4883c408c3");
+
+	expect(&range, "88886666666666666666668");
+	range = assemble("f30f1efa 4883ec08" INIT_BODY "4883c408c3");
+	expect(&range, "888888886666666666666666668");
+	/* in a static program */
+	range = assemble("4883ec08 48c7c000000000 4885c0 7402 ffd0 4883c408c3");
+	expect(&range, "88886666666666666666668");
+	range = assemble("4883ec08 4883c408c3");
+	expect(&range, "888866668");
+	range = assemble("f30f1efa 4883ec08 4883c408c3");
+	expect(&range, "8888888866668");
+	/* glibc until 2.15 */
+	range = assemble("4883ec08 e801020304 e801020304 4883c408c3");
+	expect(&range, "888866666666666666"
+		       "8");
+	/* musl */
+	range = assemble("50 e801020304 58c3");
+	expect(&range, "86666668");
+	/* uClibc */
+	range = assemble("55 4889e5 e801020304 5dc3");
+	expect(&range, "8BBBbbbbbb8");
+	range = assemble("55 4889e5 e801020304 c9c3");
+	expect(&range, "8BBBbbbbbb8");
+}
+
+Test(known_code, wants_every_byte_of_a_function)
+{
+	static const char function[] = "4883ec08" INIT_BODY "4883c408c3";
+	struct code_range range = assemble(function);
+
+	for (size_t i = 0; i < range.size; i++) {
+		if (i >= 7 && i < 11)
+			continue; /* the distance to the GOT */
+		range = assemble(function);
+		bytes[i] ^= 0x20;
+		expect(&range, ".......................");
+	}
+	for (size_t size = 1; size < sizeof("4883ec08 4883c408c3") / 2; size++) {
+		char rules[16] = { 0 };
+
+		range = assemble("4883ec08 4883c408c3");
+		range.size = size;
+		memset(rules, size == 9 ? '8' : '.', size);
+		if (size < 9)
+			expect(&range, rules);
+	}
+	/* A jump into an instruction, and one out of the function */
+	range = assemble("4883ec08 7401 ffd0 4883c408c3");
+	expect(&range, ".............");
+	range = assemble("4883ec08 7409 ffd0 4883c408c3");
+	expect(&range, ".............");
+	/* Not where a function would start */
+	range = assemble("90 50 58c3");
+	expect(&range, "....");
+}
+
+#define PLT0 "ff3532ca0900 ff2534ca0900 0f1f4000 "
+#define PLT0_ROWS "6666664444444444"
+
+Test(known_code, knows_the_plt)
+{
+	struct code_range range = assemble(PLT0 "ff2532ca0900 6800000000 e9e0ffffff"
+						"ff252aca0900 6801000000 e9d0ffffff");
+
+	expect(&range, PLT0_ROWS "8888888888866666"
+				 "8888888888866666");
+	/* -z ibtplt, as both linkers do it */
+	range = assemble(PLT0 "f30f1efa 6800000000 e9e2ffffff 6690"
+			      "f30f1efa 6801000000 e9d2ffffff 6690");
+	expect(&range, PLT0_ROWS "8888888886666666"
+				 "8888888886666666");
+	range = assemble("ff3532ca0900 f2ff2533ca0900 0f1f00"
+			 "f30f1efa 6800000000 f2e9e1ffffff 90");
+	expect(&range, PLT0_ROWS "8888888886666666");
+	/* -z bndplt */
+	range = assemble("ff3532ca0900 f2ff2533ca0900 0f1f00"
+			 "6800000000 f2e9e5ffffff 0f1f440000");
+	expect(&range, PLT0_ROWS "8888866666666666");
+}
+
+Test(known_code, knows_entries_that_only_jump)
+{
+	struct code_range range = assemble("ff259a3d0a00 6690 ff259a3d0a00 6690");
+
+	expect(&range, "8888888888888888");
+	range = assemble("f30f1efa ff259a3d0a00 660f1f440000 f30f1efa f2ff259a3d0a00 0f1f440000");
+	expect(&range, "88888888888888888888888888888888");
+	/* behind the PLT, in the same segment */
+	range = assemble(PLT0 "ff259a3d0a00 6690");
+	expect(&range, PLT0_ROWS "88888888");
+}
+
+Test(known_code, takes_nothing_else_for_a_plt)
+{
+	/* GOT entries that are no neighbours: a trampoline for TLS descriptors */
+	struct code_range range = assemble("ff3532ca0900 ff253cca0900 0f1f4000");
+
+	expect(&range, "................");
+	/* no first entry where it jumps to */
+	range = assemble("f30f1efa 6800000000 e9e2ffffff 6690");
+	expect(&range, "................");
+	range = assemble("6800000000 f2e900000000 0f1f440000");
+	expect(&range, "................");
+	range = assemble(PLT0 "f30f1efa 6800000000 e9e3ffffff 6690");
+	expect(&range, PLT0_ROWS "................");
+	/* a jump in the middle of code */
+	range = assemble("9090909090909090 ff259a3d0a00 6690");
+	expect(&range, "................");
+}
+
+Test(known_code, knows_what_handlers_return_to)
+{
+	struct code_range range = assemble("90 48c7c00f000000 0f05 90");
+	struct known_code code;
+
+	expect(&range, "ssssssssss.");
+	cr_assert(known_code_next(&range, BASE, BASE + 11, &code));
+	cr_assert(code.rows[0].cfa_offset == 40);
+	/* Only the byte before is unknown: that is where a return address is looked up. */
+	cr_assert(known_code_next(&range, BASE, BASE + 1, &code));
+	cr_assert(code.n_rows == 1 && code.rows[0].start == BASE && code.rows[0].end == BASE + 1);
+	cr_assert(known_code_next(&range, BASE + 1, BASE + 11, &code));
+	cr_assert(code.rows[0].start == BASE + 1 && code.rows[0].end == BASE + 10);
+	/* the old system call */
+	range = assemble("90 48c7c077000000 0f05 90");
+	expect(&range, "...........");
+	range = assemble("90 48c7c00f000000 0f");
+	expect(&range, ".........");
+}
