@@ -81,7 +81,7 @@ enum cfi_reason cfi_read_pointer(const struct cfi_section *section, struct curso
  */
 static enum cfi_reason read_record(struct cursor *c, struct record *ret)
 {
-	uint32_t word;
+	uint32_t word = 0;
 	uint64_t length;
 	enum cfi_reason r;
 
@@ -510,6 +510,45 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 	}
 	*ret = index;
 	return 0;
+}
+
+uint64_t cfi_section_measure(const struct cfi_section *section)
+{
+	_cleanup_(cfi_index_done) struct cfi_index index = { 0 };
+	uint64_t end = 0;
+	struct record rec;
+	struct cursor c;
+
+	cursor_init(&c, section->data, 0, section->size);
+	while (read_record(&c, &rec) == CFI_NONE && cursor_left(&rec.body) > 0) {
+		if (read_id(section, &rec) != CFI_NONE)
+			break;
+		if (record_is_cie(section, &rec)) {
+			if (index_add_cie(&index, section, &rec) < 0)
+				break;
+		} else if (index_find_cie(&index, record_cie_offset(section, &rec)) == SIZE_MAX) {
+			break;
+		}
+		if (index.n_refusals > 0)
+			break;
+		end = cursor_offset(&c);
+	}
+	return end;
+}
+
+bool cfi_section_has_fdes(const struct cfi_section *section)
+{
+	struct record rec;
+	struct cursor c;
+
+	if (section->size == 0)
+		return false;
+	cursor_init(&c, section->data, 0, section->size);
+	while (cursor_left(&c) > 0 && read_record(&c, &rec) == CFI_NONE)
+		if (cursor_left(&rec.body) > 0 && read_id(section, &rec) == CFI_NONE &&
+		    !record_is_cie(section, &rec))
+			return true;
+	return false;
 }
 
 void cfi_index_done(struct cfi_index *index)

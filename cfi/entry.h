@@ -62,6 +62,15 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section);
 void cfi_index_done(struct cfi_index *index);
 
 /*
+ * Of a section whose end is not known: how many bytes there are up to the zero
+ * length that ends .eh_frame, or to the first record that makes no sense.
+ */
+uint64_t cfi_section_measure(const struct cfi_section *section);
+
+/* Is there a record that looks like an FDE? A cheap look: nothing in it is read. */
+bool cfi_section_has_fdes(const struct cfi_section *section);
+
+/*
  * One value with a DW_EH_PE_* encoding (LSB Core 5.0 §10.5) at the cursor.
  * Understands absolute and pc-relative addresses; indirect ones and those
  * relative to a text, data or function base are refused with CFI_BAD_ENCODING.

@@ -377,3 +377,61 @@ Test(entry, reads_a_section_that_is_not_there)
 	cr_assert(index.n_cies == 0 && index.n_fdes == 0 && index.n_refusals == 0);
 	cfi_index_done(&index);
 }
+
+static uint64_t measure(const struct assembler *a, size_t size)
+{
+	struct cfi_section section = assembled(a);
+
+	section.size = size;
+	return cfi_section_measure(&section);
+}
+
+/* Found without its size, .eh_frame has other things behind it. */
+Test(entry, measures_a_section_to_what_ends_it)
+{
+	struct assembler a = { .size = 0 };
+	size_t cie = put_cie(&a), end, fde;
+
+	cr_assert(measure(&a, 0) == 0 && measure(&a, 3) == 0 && measure(&a, a.size) == a.size);
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x10));
+	end = a.size;
+	cr_assert(measure(&a, end) == end && measure(&a, end - 1) < end);
+	/* the zero that ends it, and behind it what could be a record */
+	put_u32(&a, 0);
+	cr_assert(measure(&a, a.size) == end);
+	record_end(&a, fde_begin(&a, cie, 0x2000, 0x10));
+	cr_assert(measure(&a, a.size) == end);
+	/* a length that is too long */
+	a.size = end;
+	put_u32(&a, 0x1000), put_u32(&a, 0);
+	cr_assert(measure(&a, a.size) == end);
+	/* an FDE without a CIE, a CIE that cannot be read, and good ones behind them */
+	a.size = end;
+	fde = a.size;
+	record_end(&a, fde_begin(&a, cie + 4, 0x2000, 0x10));
+	cr_assert(a.size > fde && measure(&a, a.size) == end);
+	a.size = end;
+	put_u32(&a, 8), put_u32(&a, 0), put_u32(&a, 0x99999999);
+	record_end(&a, fde_begin(&a, cie, 0x2000, 0x10));
+	cr_assert(measure(&a, a.size) == end);
+	/* nothing of it: the same records are all read */
+	a.size = end;
+	record_end(&a, fde_begin(&a, cie, 0x2000, 0x10));
+	cr_assert(measure(&a, a.size) == a.size);
+}
+
+Test(entry, sees_whether_there_are_fdes)
+{
+	struct assembler a = { .size = 0 };
+	struct cfi_section section = { 0 };
+	size_t cie;
+
+	cr_assert(!cfi_section_has_fdes(&section));
+	cie = put_cie(&a);
+	put_u32(&a, 0);
+	section = assembled(&a);
+	cr_assert(!cfi_section_has_fdes(&section));
+	record_end(&a, fde_begin(&a, cie, 0x1000, 0x10));
+	section = assembled(&a);
+	cr_assert(cfi_section_has_fdes(&section));
+}
