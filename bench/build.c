@@ -31,7 +31,7 @@ static int build(const struct elf_file *file, uint64_t *fastest, struct image_st
 {
 	struct image image;
 	uint64_t start = cpu_ns(), ns;
-	int err = image_build(&file->eh_frame, &file->code, &image);
+	int err = image_build(&file->cfi, &file->code, &image);
 
 	if (err < 0)
 		return err;

@@ -250,7 +250,7 @@ static int bench_file(const char *path)
 
 	if (err < 0)
 		return err;
-	err = image_build(&file.eh_frame, &file.code, &image);
+	err = image_build(&file.cfi, &file.code, &image);
 	if (err == 0) {
 		err = bench_image(&b, &image, &file.code, path);
 		image_done(&image);

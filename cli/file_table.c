@@ -44,12 +44,9 @@ static int coverage_add(const struct image_row *row, void *arg)
 static int build(struct file_table *table)
 {
 	uint64_t start = clock_now_ns();
-	int err = 0;
+	int err = image_build(&table->elf.cfi, &table->elf.code, &table->image);
 
-	if (table->elf.eh_frame.size > 0) {
-		err = image_build(&table->elf.eh_frame, &table->elf.code, &table->image);
-		table->build_ns = clock_now_ns() - start;
-	}
+	table->build_ns = clock_now_ns() - start;
 	return err == -ENODATA ? 0 : err;
 }
 

@@ -52,13 +52,16 @@ static json_t *json_refusals(const struct image *image)
 static json_t *json_table(const struct file_table *table)
 {
 	const struct image_stats *stats = &table->image.stats;
+	const struct cfi_section *cfi = &table->elf.cfi;
 	const char *build_id = table->elf.build_id;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "path", json_text(table->path));
 	json_object_set_new(json, "arch", json_string(ELF_ARCH));
 	json_object_set_new(json, "build_id", build_id[0] ? json_string(build_id) : json_null());
-	json_object_set_new(json, "eh_frame_bytes", json_count(table->elf.eh_frame.size));
+	json_object_set_new(json, "source", json_string(elf_source_word(table->elf.source)));
+	json_object_set_new(json, "source_bytes", json_count(cfi->size));
+	json_object_set_new(json, "eh_frame_bytes", json_count(cfi->debug_frame ? 0 : cfi->size));
 	json_object_set_new(json, "fdes", json_count(stats->n_fdes));
 	json_object_set_new(json, "bad_records", json_count(stats->n_bad_records));
 	json_object_set_new(json, "rows", json_count(table->n_rows));

@@ -50,8 +50,9 @@ static void print_refusals(const struct file_table *table, FILE *to)
 			r->end, r->end - r->start, percent(r->end - r->start, table->code_bytes),
 			rule_refusal_word(r->why));
 		if (r->why == RULE_CFI)
-			fprintf(to, " (%s at byte %" PRIu64 " of .eh_frame)",
-				cfi_reason_word(r->cfi.reason), r->cfi.offset);
+			fprintf(to, " (%s at byte %" PRIu64 " of %s)",
+				cfi_reason_word(r->cfi.reason), r->cfi.offset,
+				table->elf.cfi.debug_frame ? ".debug_frame" : ".eh_frame");
 		fputc('\n', to);
 	}
 	fputs("\n", to);
@@ -70,7 +71,8 @@ static void print_report(const struct file_table *table, FILE *to)
 	fprintf(to, "%s\n", table->path);
 	fprintf(to, "  arch            %s\n", ELF_ARCH);
 	fprintf(to, "  build id        %s\n", build_id[0] ? build_id : "none");
-	fprintf(to, "  .eh_frame       %" PRIu64 " bytes\n", table->elf.eh_frame.size);
+	fprintf(to, "  source          %s, %" PRIu64 " bytes\n",
+		elf_source_section(table->elf.source), table->elf.cfi.size);
 	fprintf(to, "  FDEs            %" PRIu64 "\n", stats->n_fdes);
 	if (stats->n_bad_records > 0)
 		fprintf(to, "  bad records     %" PRIu64 "\n", stats->n_bad_records);

@@ -42,6 +42,26 @@ void binary_store_done(struct binary_store *store)
 	free(store->vdso_copy);
 }
 
+/* Code of more bytes than this has its unwind information written out. */
+#define MAX_KNOWN_CODE (64 << 10)
+
+/* Is the code the same that gets rules by its bytes? */
+static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
+{
+	if (a->n_ranges != b->n_ranges)
+		return false;
+	for (size_t i = 0; i < a->n_ranges; i++) {
+		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
+
+		if (x->address != y->address || x->size != y->size)
+			return false;
+		if (x->size > 0 && x->size <= MAX_KNOWN_CODE &&
+		    memcmp(x->bytes, y->bytes, x->size) != 0)
+			return false;
+	}
+	return a->start == b->start && a->end == b->end && a->entry == b->entry;
+}
+
 /*
  * Does the same table come of both? A build id stays the same when a file is
  * changed afterwards, and anyone can write one: what the table is made of is
@@ -49,10 +69,9 @@ void binary_store_done(struct binary_store *store)
  */
 static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 {
-	return a->eh_frame.address == b->eh_frame.address && a->eh_frame.size == b->eh_frame.size &&
-	       a->code.start == b->code.start && a->code.end == b->code.end &&
-	       a->code.entry == b->code.entry &&
-	       memcmp(a->eh_frame.data, b->eh_frame.data, a->eh_frame.size) == 0;
+	return a->cfi.address == b->cfi.address && a->cfi.size == b->cfi.size &&
+	       is_same_code(&a->code, &b->code) &&
+	       (a->cfi.size == 0 || memcmp(a->cfi.data, b->cfi.data, a->cfi.size) == 0);
 }
 
 /*
@@ -67,10 +86,6 @@ static int binary_load(struct binary_store *store, struct binary *b)
 	uint32_t cell;
 	int err;
 
-	if (b->elf.eh_frame.size == 0) {
-		log_debug("%s has no .eh_frame", b->module.path);
-		return 0;
-	}
 	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
 		  original);
 	if (original && is_same_table(&b->elf, &original->elf)) {
@@ -78,9 +93,9 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		log_debug("%s: the same as %s", b->module.path, original->module.path);
 		return 0;
 	}
-	err = image_build(&b->elf.eh_frame, &b->elf.code, &image);
+	err = image_build(&b->elf.cfi, &b->elf.code, &image);
 	if (err == -ENODATA) {
-		log_debug("%s has an empty .eh_frame", b->module.path);
+		log_debug("%s has no unwind information", b->module.path);
 		return 0;
 	}
 	if (err == 0)

@@ -8,6 +8,29 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "debug_file.h"
+
+const char *elf_source_word(enum elf_source source)
+{
+	static const char *const words[] = {
+#define X(name, word, section) word,
+		ELF_SOURCES(X)
+#undef X
+	};
+
+	return words[source];
+}
+
+const char *elf_source_section(enum elf_source source)
+{
+	static const char *const sections[] = {
+#define X(name, word, section) section,
+		ELF_SOURCES(X)
+#undef X
+	};
+
+	return sections[source];
+}
 
 static int read_header(Elf *elf)
 {
@@ -23,13 +46,16 @@ static int read_header(Elf *elf)
 	return 0;
 }
 
-static bool is_inside(const struct elf_file *file, uint64_t offset, uint64_t size)
+/* Bytes of the file, or NULL if not all are there. */
+static const uint8_t *bytes_at(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	size_t file_size;
 	uint64_t end;
+	const char *bytes = elf_rawfile(file->elf, &file_size);
 
-	return elf_rawfile(file->elf, &file_size) && !__builtin_add_overflow(offset, size, &end) &&
-	       end <= file_size;
+	if (!bytes || __builtin_add_overflow(offset, size, &end) || end > file_size)
+		return NULL;
+	return (const uint8_t *)bytes + offset;
 }
 
 static int read_segments(struct elf_file *file)
@@ -108,8 +134,15 @@ static void read_header_mark(struct elf_file *file)
 	}
 }
 
+static void take_cfi(struct elf_file *file, const struct cfi_section *cfi, enum elf_source source)
+{
+	file->cfi = *cfi;
+	file->source = source;
+}
+
 static int read_eh_frame(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header)
 {
+	struct cfi_section cfi = { .address = header->sh_addr };
 	Elf_Data *data;
 
 	if (header->sh_size == 0 || (header->sh_flags & SHF_COMPRESSED))
@@ -117,24 +150,24 @@ static int read_eh_frame(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *h
 	data = elf_rawdata(scn, NULL);
 	if (!data || !data->d_buf)
 		return -EBADMSG;
-	file->eh_frame = (struct cfi_section){
-		.data = data->d_buf,
-		.size = data->d_size,
-		.address = header->sh_addr,
-	};
+	cfi.data = data->d_buf;
+	cfi.size = data->d_size;
+	take_cfi(file, &cfi, ELF_SOURCE_EH_FRAME);
 	return 0;
 }
 
-static int read_code(struct elf_file *file, const char *name, const GElf_Shdr *header)
+static int add_code(struct elf_file *file, const char *name, uint64_t address, uint64_t offset,
+		    uint64_t size)
 {
+	const uint8_t *bytes = bytes_at(file, offset, size);
 	uint64_t end;
 
-	if (__builtin_add_overflow(header->sh_addr, header->sh_size, &end))
+	if (!bytes || __builtin_add_overflow(address, size, &end))
 		return -EBADMSG;
 	if (array_reserve(file->code_sections, file->n_code_sections, file->code_sections_size) < 0)
 		return -ENOMEM;
 	file->code_sections[file->n_code_sections++] =
-		(struct elf_section){ name, header->sh_addr, header->sh_size };
+		(struct elf_section){ name, address, size, bytes };
 	return 0;
 }
 
@@ -146,7 +179,7 @@ static int compare_addresses(const void *a, const void *b)
 }
 
 /* libelf takes a file whose section headers are cut off for one that has none. */
-static bool has_section_headers(const struct elf_file *file)
+static bool section_headers_are_whole(const struct elf_file *file)
 {
 	GElf_Ehdr header;
 	size_t n;
@@ -155,8 +188,9 @@ static bool has_section_headers(const struct elf_file *file)
 		return false;
 	if (n < header.e_shnum)
 		n = header.e_shnum;
+	/* The first header is there even to say how many there are. */
 	return header.e_shoff == 0 ||
-	       (n > 0 && is_inside(file, header.e_shoff, n * sizeof(Elf64_Shdr)));
+	       bytes_at(file, header.e_shoff, (n > 0 ? n : 1) * sizeof(Elf64_Shdr));
 }
 
 /* Sections whose bytes are elsewhere, as in a file of debug information, are left out. */
@@ -174,11 +208,8 @@ static int read_section(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *he
 	if (strcmp(name, ".eh_frame") == 0)
 		return read_eh_frame(file, scn, header);
 	if ((header->sh_flags & SHF_ALLOC) && (header->sh_flags & SHF_EXECINSTR) &&
-	    header->sh_size > 0) {
-		if (!is_inside(file, header->sh_offset, header->sh_size))
-			return -EBADMSG;
-		return read_code(file, name, header);
-	}
+	    header->sh_size > 0)
+		return add_code(file, name, header->sh_addr, header->sh_offset, header->sh_size);
 	return 0;
 }
 
@@ -187,7 +218,7 @@ static int read_sections(struct elf_file *file)
 	Elf_Scn *scn = NULL;
 	size_t names;
 
-	if (!has_section_headers(file) || elf_getshdrstrndx(file->elf, &names) < 0)
+	if (!section_headers_are_whole(file) || elf_getshdrstrndx(file->elf, &names) < 0)
 		return -EBADMSG;
 	while ((scn = elf_nextscn(file->elf, scn))) {
 		GElf_Shdr header;
@@ -201,14 +232,121 @@ static int read_sections(struct elf_file *file)
 		if (err < 0)
 			return err;
 	}
-	if (file->n_code_sections > 0)
-		qsort(file->code_sections, file->n_code_sections, sizeof(*file->code_sections),
-		      compare_addresses);
 	return 0;
 }
 
-/* Takes elf over, also on failure. */
-static int elf_file_init(struct elf_file *ret, Elf *elf)
+/*
+ * .eh_frame_hdr leads to .eh_frame (LSB Core 5.0 §10.6.2), whose end it does
+ * not tell: at most that of the segment.
+ */
+static void read_eh_frame_hdr(struct elf_file *file, const GElf_Phdr *hdr)
+{
+	const struct cfi_section section = {
+		.data = bytes_at(file, hdr->p_offset, hdr->p_filesz),
+		.size = hdr->p_filesz,
+		.address = hdr->p_vaddr,
+	};
+	struct cfi_section cfi = { 0 };
+	struct cursor c;
+	uint8_t version, encoding;
+
+	if (!section.data)
+		return;
+	cursor_init(&c, section.data, 0, section.size);
+	if (cursor_u8(&c, &version) != CFI_NONE || version != 1 ||
+	    cursor_u8(&c, &encoding) != CFI_NONE || cursor_skip(&c, 2) != CFI_NONE ||
+	    cfi_read_pointer(&section, &c, encoding, &cfi.address) != CFI_NONE)
+		return;
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+		uint64_t at = cfi.address - s->address;
+
+		if (cfi.address < s->address || at >= s->file_size)
+			continue;
+		cfi.size = s->file_size - at;
+		cfi.data = bytes_at(file, s->offset + at, cfi.size);
+		if (cfi.data)
+			cfi.size = cfi_section_measure(&cfi);
+		if (cfi.data && cfi.size > 0)
+			take_cfi(file, &cfi, ELF_SOURCE_EH_FRAME_HDR);
+		return;
+	}
+}
+
+/* Without section headers, as sstrip leaves files: the segments have to tell everything. */
+static int read_program_headers(struct elf_file *file)
+{
+	size_t n;
+
+	if (elf_getphdrnum(file->elf, &n) < 0)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr p;
+		int err = 0;
+
+		if (!gelf_getphdr(file->elf, (int)i, &p))
+			return -EBADMSG;
+		if (p.p_type == PT_NOTE && file->build_id[0] == '\0' &&
+		    bytes_at(file, p.p_offset, p.p_filesz)) {
+			Elf_Data *notes = elf_getdata_rawchunk(file->elf, (int64_t)p.p_offset,
+							       p.p_filesz, ELF_T_NHDR);
+
+			if (notes)
+				read_build_id(file, notes, p.p_vaddr);
+		} else if (p.p_type == PT_GNU_EH_FRAME) {
+			read_eh_frame_hdr(file, &p);
+		} else if (p.p_type == PT_LOAD && (p.p_flags & PF_X) && p.p_filesz > 0) {
+			err = add_code(file, "PT_LOAD", p.p_vaddr, p.p_offset, p.p_filesz);
+		}
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Which bytes of code there are, for image_build(). */
+static int list_ranges(struct elf_file *file)
+{
+	size_t n = file->n_code_sections;
+
+	file->ranges = calloc(n ? n : 1, sizeof(*file->ranges));
+	if (!file->ranges)
+		return -ENOMEM;
+	if (n > 0)
+		qsort(file->code_sections, n, sizeof(*file->code_sections), compare_addresses);
+	for (size_t i = 0; i < n; i++) {
+		const struct elf_section *s = &file->code_sections[i];
+
+		file->ranges[i] = (struct code_range){ s->address, s->size, s->bytes };
+	}
+	file->code.ranges = file->ranges;
+	file->code.n_ranges = n;
+	return 0;
+}
+
+/* If .eh_frame has nothing to say: that of this file, or of the one that belongs to it. */
+static void read_debug_frame(struct elf_file *file, int fd)
+{
+	struct cfi_section cfi;
+
+	if (cfi_section_has_fdes(&file->cfi))
+		return;
+	debug_frame_read(file->elf, &cfi);
+	if (cfi_section_has_fdes(&cfi)) {
+		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FRAME);
+		return;
+	}
+	if (fd >= 0)
+		file->debug = debug_file_open(file->elf, fd, file->build_id);
+	if (!file->debug)
+		return;
+	debug_frame_read(file->debug, &cfi);
+	if (cfi_section_has_fdes(&cfi))
+		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FILE);
+}
+
+/* Takes elf over, also on failure. fd: -1 for one in memory. */
+static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 {
 	struct elf_file file = { .elf = elf };
 	int err;
@@ -218,8 +356,14 @@ static int elf_file_init(struct elf_file *ret, Elf *elf)
 		err = read_segments(&file);
 	if (err == 0)
 		err = read_sections(&file);
+	if (err == 0 && !elf_nextscn(elf, NULL))
+		err = read_program_headers(&file);
 	if (err == 0)
+		err = list_ranges(&file);
+	if (err == 0) {
+		read_debug_frame(&file, fd);
 		read_header_mark(&file);
+	}
 	if (err < 0) {
 		elf_file_done(&file);
 		return err;
@@ -234,7 +378,7 @@ int elf_file_init_fd(struct elf_file *ret, int fd)
 
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
+	return elf ? elf_file_init(ret, elf, fd) : -ENOEXEC;
 }
 
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
@@ -243,13 +387,15 @@ int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 
 	elf_version(EV_CURRENT);
 	elf = elf_memory((char *)data, size);
-	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
+	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
 }
 
 void elf_file_done(struct elf_file *file)
 {
 	free(file->segments);
 	free(file->code_sections);
+	free(file->ranges);
+	elf_end(file->debug);
 	elf_end(file->elf);
 	*file = (struct elf_file){ 0 };
 }

@@ -22,11 +22,32 @@ struct elf_segment {
 	bool executable;
 };
 
-/* A section of code, as far as the file has its bytes. */
+/* A section of code whose bytes the file has; without section headers, a segment. */
 struct elf_section {
 	const char *name; /* in the file */
 	uint64_t address, size;
+	const uint8_t *bytes; /* in the file */
 };
+
+/*
+ * Where the unwind information is from. Compilers write .eh_frame; where they
+ * were told not to, there may be a .debug_frame, also in a separate file.
+ *
+ *   X(enumerator, word, section)
+ */
+#define ELF_SOURCES(X)                                                                             \
+	X(NONE, "none", "none")                                                                    \
+	X(EH_FRAME, "eh_frame", ".eh_frame")                                                       \
+	X(EH_FRAME_HDR, "eh_frame_hdr", ".eh_frame (by its header)")                               \
+	X(DEBUG_FRAME, "debug_frame", ".debug_frame")                                              \
+	X(DEBUG_FILE, "debug_file", ".debug_frame (of a separate file)")
+
+#define X(name, word, section) ELF_SOURCE_##name,
+enum elf_source { ELF_SOURCES(X) ELF_N_SOURCES };
+#undef X
+
+const char *elf_source_word(enum elf_source source);
+const char *elf_source_section(enum elf_source source);
 
 /* The machine whose files are taken, as `uname -m` calls it. */
 #define ELF_ARCH "x86_64"
@@ -35,21 +56,24 @@ struct elf_section {
 #define ELF_BUILD_ID_SIZE (2 * 20 + 1)
 
 struct elf_file {
-	struct Elf *elf;
+	struct Elf *elf, *debug; /* debug: the separate file, or NULL */
 	struct elf_segment *segments;
 	size_t n_segments;
 	struct elf_section *code_sections; /* by address */
 	size_t n_code_sections, code_sections_size;
+	struct code_range *ranges;        /* their bytes */
 	struct image_extent code;         /* from the first to the last executable byte */
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	/* A word of the mapped file that sets it apart from others, and its address; 0: none */
 	uint64_t mark, mark_address;
-	struct cfi_section eh_frame; /* size 0 if there is none */
+	struct cfi_section cfi; /* size 0 if there is none */
+	enum elf_source source; /* of cfi */
 };
 
 /*
  * Read the ELF file behind fd, or in size bytes of memory. The caller keeps
- * fd and the memory, and both only while *ret is used. Returns 0 or
+ * fd and the memory, and both only while *ret is used. Separate files are
+ * looked for only where there is an fd. Returns 0 or
  * -ENOMEM, -ENOEXEC for what is no ELF program or library, -ENOTSUP for one of
  * another machine, -EBADMSG for one that is damaged.
  */

@@ -298,22 +298,18 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 /* Functions and PLTs start at such addresses only, or where a range starts. */
 #define ALIGNMENT 4
 
-/* Code without unwind information can be long: what most of its bytes are told by. */
+/* What known code can start with: 1 for what is aligned, 2 for what lies anywhere. */
+static const uint8_t first_bytes[256] = {
+	[0x48] = 3, [0x50] = 1, [0x55] = 1, [0x68] = 1, [0xf2] = 1, [0xf3] = 1, [0xff] = 1,
+};
+
+/* Code without unwind information can be long: most of its bytes get no further than this. */
 static bool can_start(const uint8_t *bytes, uint64_t size, bool aligned)
 {
-	switch (*bytes) {
-	case 0x48: /* the trampoline's mov, or sub */
-		return size > 1 && (bytes[1] == 0xc7 || (aligned && bytes[1] == 0x83));
-	case 0x50:
-	case 0x55:
-	case 0x68:
-	case 0xf2: /* bnd */
-	case 0xf3: /* endbr64 */
-	case 0xff:
-		return aligned;
-	default:
+	if (!(first_bytes[*bytes] & (aligned ? 3 : 2)))
 		return false;
-	}
+	/* The trampoline's mov, or sub; most instructions start with this byte. */
+	return *bytes != 0x48 || (size > 1 && (bytes[1] == 0xc7 || bytes[1] == 0x83));
 }
 
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,

@@ -184,7 +184,10 @@ static int compare_file(struct comparison *total, const char *path)
 
 	if (err < 0)
 		return err;
-	err = image_build(&file.eh_frame, &file.code, &image);
+	/* What is known without unwind information, libdw cannot know. */
+	file.code.n_ranges = 0;
+	err = file.source == ELF_SOURCE_EH_FRAME ? image_build(&file.cfi, &file.code, &image) :
+						   -ENODATA;
 	if (err < 0) {
 		elf_file_done(&file);
 		return err;

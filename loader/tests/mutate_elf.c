@@ -84,7 +84,7 @@ static void read_tables(const struct mutant *mutant)
 		fail(err); /* -ENOMEM, too: that is the limit */
 	elf_file_bias(&file, 0x10000, 0, &bias);
 	progress->stage = "image_build";
-	err = image_build(&file.eh_frame, &file.code, &image);
+	err = image_build(&file.cfi, &file.code, &image);
 	if (err < 0 && err != -EFBIG && err != -ENODATA)
 		fail(err);
 	if (err == 0) {

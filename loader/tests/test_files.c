@@ -209,7 +209,7 @@ Test(elf_file, reads_this_program)
 	int fd;
 	struct elf_file file = open_self(&fd);
 
-	cr_assert(file.eh_frame.size > 0 && file.n_segments >= 2);
+	cr_assert(file.cfi.size > 0 && file.source == ELF_SOURCE_EH_FRAME && file.n_segments >= 2);
 	cr_assert(file.code.start < file.code.end);
 	cr_assert(count_sections(&file, ".text") == 1 && count_sections(&file, ".data") == 0);
 	for (size_t i = 0; i < file.n_code_sections; i++) {
@@ -264,7 +264,7 @@ Test(elf_file, reads_the_vdso_from_memory)
 	if (!vdso)
 		cr_skip("valgrind hides the vDSO");
 	cr_assert(elf_file_init_memory(&file, vdso, 8192) == 0);
-	cr_assert(file.eh_frame.size > 0);
+	cr_assert(file.cfi.size > 0 && file.source == ELF_SOURCE_EH_FRAME);
 	elf_file_done(&file);
 }
 
@@ -350,11 +350,11 @@ Test(bus_guard, lets_truncated_files_be_read)
 
 	cr_assert(bus_guard_install() == 0);
 	cr_assert(sendfile(fd, self, &from, (size_t)size) == size);
-	cr_assert(elf_file_init_fd(&file, fd) == 0 && file.eh_frame.size > 4096);
+	cr_assert(elf_file_init_fd(&file, fd) == 0 && file.cfi.size > 4096);
 	cr_assert(ftruncate(fd, 64) == 0);
-	cr_assert(image_build(&file.eh_frame, &file.code, &image) == -ENODATA);
-	bytes = file.eh_frame.data;
-	cr_assert(bytes[file.eh_frame.size - 1] == 0);
+	cr_assert(image_build(&file.cfi, &file.code, &image) == -ENODATA);
+	bytes = file.cfi.data;
+	cr_assert(bytes[file.cfi.size - 1] == 0);
 	elf_file_done(&file);
 	close(fd);
 	close(self);
@@ -405,7 +405,7 @@ Test(tables, builds_the_table_of_libc)
 	cr_assert(dladdr((void *)&gnu_get_libc_version, &info));
 	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
 	cr_assert(elf_file_init_fd(&file, fd) == 0);
-	cr_assert(image_build(&file.eh_frame, &file.code, &image) == 0);
+	cr_assert(image_build(&file.cfi, &file.code, &image) == 0);
 	image_for_each_row(&image, check_row, &c);
 	cr_assert(c.n > 10000 && image.stats.n_bad_records == 0);
 	cr_assert(c.n <= image.stats.n_rows);

@@ -327,7 +327,7 @@ static off_t eh_frame_offset(const struct elf_file *file)
 	size_t size;
 	const char *start = elf_rawfile((Elf *)file->elf, &size);
 
-	return (const char *)file->eh_frame.data - start;
+	return (const char *)file->cfi.data - start;
 }
 
 /* Every container has its own copy of the same libraries. */

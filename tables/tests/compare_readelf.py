@@ -6,13 +6,15 @@ usage: compare_readelf.py DWARFPROF FILE...
 
 For every row that `readelf --debug-dump=frames-interp` prints, the image must
 give the same CFA, return address, rsp, rbp and callee-saved registers; and where
-readelf has no row, the image must have none. The one exception is the code that
-the file is entered at: it has no caller, whether the unwind information says so
-or not. readelf prints expressions only as `exp` or `vexp`: there the image's rule
-must be one made from an expression. Rows that the image refuses (`none`) are counted;
+readelf has no row, the image must have none. There are two exceptions: the code
+that the file is entered at, which has no caller, whether the unwind information
+says so or not; and known code, whose rows must be what objdump's instructions do
+to the stack. readelf prints expressions only as `exp` or `vexp`: there the image's
+rule must be one made from an expression. Rows that the image refuses (`none`) are counted;
 one in a thousand is too many.
 """
 import bisect
+import json
 import re
 import subprocess
 import sys
@@ -39,16 +41,23 @@ def image_rows(dwarfprof, path):
     return rows
 
 
-def readelf_records(path):
-    """(line, [(start, {"CFA": text, ...})]) of every CIE and FDE of .eh_frame, in its order."""
+def section_of(dwarfprof, path):
+    """The section that the image is made of."""
+    out = subprocess.run([dwarfprof, "tables", "--json", path],
+                         capture_output=True, text=True, check=True).stdout
+    return ".debug_frame" if "debug" in json.loads(out)[0]["source"] else ".eh_frame"
+
+
+def readelf_records(path, section):
+    """(line, [(start, {"CFA": text, ...})]) of every CIE and FDE of a section, in its order."""
     process = subprocess.Popen(
         ["readelf", "--wide", "--debug-dump=frames-interp", path],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    in_eh_frame, record, columns, rows = False, None, [], []
+    in_section, record, columns, rows = False, None, [], []
     for line in process.stdout:
         if line.startswith("Contents of the"):
-            in_eh_frame = ".eh_frame" in line
-        if not in_eh_frame:
+            in_section = section in line
+        if not in_section:
             continue
         # "r5 (rdi)": a register by number and name
         fields = re.sub(r"\br\d+ \((\w+)\)", r"\1", line).split()
@@ -65,10 +74,10 @@ def readelf_records(path):
     process.wait()
 
 
-def readelf_rows(path):
-    """(start, end, {...}) of every row of .eh_frame, in the order of the section."""
+def readelf_rows(path, section):
+    """(start, end, {...}) of every row of a section, in its order."""
     initial = {}
-    for line, rows in readelf_records(path):
+    for line, rows in readelf_records(path, section):
         fde = FDE.match(line)
         if not fde:
             initial[CIE.match(line).group(1)] = rows[0][1] if rows else {}
@@ -110,12 +119,59 @@ def joined(ranges):
     return result
 
 
-def rows_in_gaps(ours, known, entry):
+def simulated(path, start, end):
+    """{address: CFA} as instructions that push, pop and return make it, by objdump."""
+    out = subprocess.run(
+        ["objdump", "--disassemble", "--no-show-raw-insn", "--wide",
+         f"--start-address={start:#x}", f"--stop-address={end:#x}", path],
+        capture_output=True, text=True, check=True).stdout
+    instructions = re.findall(r"^ *([0-9a-f]+):\t(\S+) *(.*)$", out, re.M)
+    depth, base, fresh, cfa = 8, None, True, {}
+    for address, name, operands in instructions:
+        if name == "bnd":
+            name = operands.split()[0]
+        if fresh and "nop" not in name and name != "xchg":
+            # The first entry of a PLT is jumped to, with a number pushed.
+            depth = 16 if name == "push" and "(%rip)" in operands else 8
+            fresh = False
+        cfa.setdefault(int(address, 16), base or f"rsp+{depth:x}")
+        if name == "push":
+            depth += 8
+        elif name == "pop" or name == "leave":
+            depth, base = 8 if base else depth - 8, None
+        elif operands == "$0x8,%rsp":
+            depth += 8 if name == "sub" else -8
+        elif operands == "%rsp,%rbp":
+            base = f"rbp+{depth:x}"
+        elif name in ("ret", "jmp"):
+            fresh = True
+        elif operands == "$0xf,%rax":
+            cfa.update((int(address, 16) + i, "signal") for i in range(-1, 9))
+    return cfa
+
+
+def rows_in_gaps(path, ours, known, entry):
     """(start, None, row) of what the image says about addresses without a row."""
+    pieces = []
     for start, end, row in ours:
         for gap_start, gap_end in without(start, end, known):
-            if row["ra"] != "u" or gap_start != entry or gap_end > entry + ENTRY_SIZE:
-                yield gap_start, None, row
+            if row["ra"] == "u" and gap_start == entry and gap_end <= entry + ENTRY_SIZE:
+                continue
+            if pieces and pieces[-1][1] == gap_start:
+                pieces[-1][1] = gap_end
+                pieces[-1][2].append((gap_start, gap_end, row))
+            else:
+                pieces.append([gap_start, gap_end, [(gap_start, gap_end, row)]])
+    for piece_start, piece_end, rows in pieces:
+        cfa = simulated(path, piece_start, piece_end + 9)
+        for start, end, row in rows:
+            inside = {cfa[a] for a in range(start, end) if a in cfa}
+            if row["cfa"] == "*(rsp+a0)+0" and row["ra"] == "*(rsp+a8)":
+                equal = "signal" in inside
+            else:
+                equal = inside == {row["cfa"]} and row["ra"] == "c-8"
+            if not equal:
+                yield start, None, row
 
 
 def decimal_to_hex(text):
@@ -142,7 +198,7 @@ def compare(dwarfprof, path):
     ours = image_rows(dwarfprof, path)
     starts = [row[0] for row in ours]
     compared, refused, differences, known = 0, 0, [], []
-    for start, end, theirs in readelf_rows(path):
+    for start, end, theirs in readelf_rows(path, section_of(dwarfprof, path)):
         if start >= end:
             continue
         compared += 1
@@ -165,7 +221,7 @@ def compare(dwarfprof, path):
             registers = REGISTERS
         if not equal or not all(same(r, theirs.get(r), row[r]) for r in registers):
             differences.append((start, theirs, row))
-    differences += rows_in_gaps(ours, joined(known), entry_of(path))
+    differences += rows_in_gaps(path, ours, joined(known), entry_of(path))
     return compared, refused, differences
 
 
