@@ -373,7 +373,8 @@ class Command(unittest.TestCase):
                 samples = [json.loads(line) for line in file]
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
         self.assertGreater(len(user), 50)
-        # Start-up code in .init has no unwind information, and is all there is to excuse.
+        # Start-up code of the compiler's crtbegin.o has no unwind information, and is all
+        # there is to excuse.
         self.assertLessEqual({s["outcome"] for s in user}, {"complete", "no_rule"})
         complete = [s for s in user if s["outcome"] == "complete"]
         self.assertGreater(len(complete), 0.96 * len(user))
