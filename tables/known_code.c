@@ -298,18 +298,26 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 /* Functions and PLTs start at such addresses only, or where a range starts. */
 #define ALIGNMENT 4
 
-/* What known code can start with: 1 for what is aligned, 2 for what lies anywhere. */
-static const uint8_t first_bytes[256] = {
-	[0x48] = 3, [0x50] = 1, [0x55] = 1, [0x68] = 1, [0xf2] = 1, [0xf3] = 1, [0xff] = 1,
-};
+/* The first two bytes of the trampoline, and of `sub`, as a little-endian number. */
+#define MOV 0xc748
+#define SUB 0x8348
 
-/* Code without unwind information can be long: most of its bytes get no further than this. */
+/*
+ * Code without unwind information can be long: most of its bytes get no further
+ * than this. 0x48 alone says nothing, half of all instructions start with it.
+ */
 static bool can_start(const uint8_t *bytes, uint64_t size, bool aligned)
 {
-	if (!(first_bytes[*bytes] & (aligned ? 3 : 2)))
+	static const bool first[256] = {
+		[0x50] = true, [0x55] = true, [0x68] = true,
+		[0xf2] = true, [0xf3] = true, [0xff] = true,
+	};
+	unsigned int pair;
+
+	if (size < 2)
 		return false;
-	/* The trampoline's mov, or sub; most instructions start with this byte. */
-	return *bytes != 0x48 || (size > 1 && (bytes[1] == 0xc7 || bytes[1] == 0x83));
+	pair = bytes[0] | (unsigned int)bytes[1] << 8;
+	return pair == MOV || (aligned && (pair == SUB || first[*bytes]));
 }
 
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
