@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -185,4 +186,31 @@ Test(known_code, knows_what_handlers_return_to)
 	expect(&range, "...........");
 	range = assemble("90 48c7c00f000000 0f");
 	expect(&range, ".........");
+}
+
+/* In memory of exactly that size, for AddressSanitizer; and rows stay where they were asked for. */
+Test(known_code, survives_every_truncation)
+{
+	struct code_range all = assemble("f30f1efa 4883ec08" INIT_BODY "4883c408c3 cccccccccc" PLT0
+					 "ff2532ca0900 6800000000 e9e0ffffff"
+					 "f30f1efa 6801000000 e9d2ffffff 6690"
+					 "f30f1efa ff259a3d0a00 660f1f440000"
+					 "ff259a3d0a00 6690 48c7c00f000000 0f05 50 58c3");
+
+	for (size_t from = 0; from < all.size; from++) {
+		for (size_t to = from + 1; to <= all.size; to++) {
+			uint8_t *exact = malloc(to - from);
+			struct code_range range = { BASE + from, to - from, exact };
+			struct known_code code;
+
+			memcpy(exact, bytes + from, to - from);
+			for (uint64_t start = range.address; start < BASE + to; start++) {
+				if (!known_code_next(&range, start, BASE + to, &code))
+					break;
+				cr_assert(code.rows[0].start >= start);
+				cr_assert(code.rows[code.n_rows - 1].end <= BASE + to);
+			}
+			free(exact);
+		}
+	}
 }
