@@ -132,11 +132,27 @@ static __noinline int walk_signal(struct walk *w, __u64 sigcontext)
 	return DP_WALKING;
 }
 
+/*
+ * The caller's rbp: 1 if it is lost. That it cannot be read ends no walk, for
+ * most frames do not need it; gcc's unwind information is wrong about it at the
+ * end of functions that realign their stack.
+ */
+static __always_inline __u32 walk_rbp(struct walk *w, const struct dp_where *where, __u64 cfa,
+				      __u64 *ret)
+{
+	*ret = w->rbp;
+	if (where->kind == DP_WHERE_SAME)
+		return w->rbp_lost;
+	return where->kind == DP_WHERE_UNDEFINED || where->kind == DP_WHERE_UNKNOWN ||
+	       walk_where(w, where, cfa, ret) != DP_WALKING;
+}
+
 /* All of the caller's registers follow from the frame's own, and are assigned together. */
 static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct dp_rule *rule)
 {
-	__u64 cfa, sp, pc = 0, rbp = w->rbp;
+	__u64 cfa, sp, pc = 0, rbp;
 	enum dp_outcome outcome;
+	__u32 rbp_lost;
 
 	if (rule->ra.kind == DP_WHERE_UNDEFINED)
 		return DP_COMPLETE;
@@ -153,12 +169,7 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	outcome = walk_where(w, &rule->rsp, cfa, &sp);
 	if (outcome != DP_WALKING)
 		return outcome;
-	if (rule->rbp.kind == DP_WHERE_UNDEFINED || rule->rbp.kind == DP_WHERE_UNKNOWN)
-		w->rbp_lost = 1;
-	else
-		outcome = walk_where(w, &rule->rbp, cfa, &rbp);
-	if (outcome != DP_WALKING)
-		return outcome;
+	rbp_lost = walk_rbp(w, &rule->rbp, cfa, &rbp);
 	/* Only an innermost frame may have nothing on the stack, like vfork()'s. */
 	if (sp < w->sp || (sp == w->sp && w->n_frames - 1 != w->fresh))
 		return DP_STACK_DIRECTION;
@@ -168,6 +179,7 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	w->sp = sp;
 	w->pc = pc;
 	w->rbp = rbp;
+	w->rbp_lost = rbp_lost;
 	return DP_WALKING;
 }
 

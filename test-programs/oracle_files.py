@@ -17,7 +17,7 @@ def read_oracle(path):
     return stacks
 
 
-def read_samples(path, skip=2):
+def read_samples(path, skip):
     """({tid: [(addresses behind the first `skip`, sample), ...]}, samples lost)."""
     stacks = collections.defaultdict(list)
     lost = 0

@@ -446,6 +446,24 @@ Test(walk, names_a_lost_rbp)
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
 }
 
+/* Wrong unwind information: most callers do not need rbp, and some have saved it themselves. */
+Test(walk, goes_on_without_an_rbp_that_cannot_be_read)
+{
+	struct dp_rule *rule = world_rule(w, 2, 16);
+
+	rule->rbp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RBP };
+	world_rule(w, 3, 32)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 4, 16)->cfa_reg = DP_RBP;
+	world_poke(w, sp + 8, code(3));
+	world_poke(w, sp + 16 + 16, sp + 0x100);
+	world_poke(w, sp + 16 + 24, code(4));
+	world_poke(w, sp + 0x108, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 1), DP_COMPLETE, 4);
+	/* The next one needs it. */
+	world_poke(w, sp + 8, code(4));
+	expect_outcome(world_walk(w, code(2), sp, 1), DP_REGISTER_LOST, 2);
+}
+
 /* longjmp() has the caller's registers in registers of its own. */
 static struct dp_rule *jump_rule(int n)
 {
