@@ -27,6 +27,7 @@ static unsigned int crash_count;
 static volatile int paused;
 static volatile int chosen = 1;
 static timer_t timer;
+static long timer_us;
 
 /* The function that the uprobe watches. Its caller must not end in a jump to it. */
 __attribute__((noinline)) void oracle_mark(void)
@@ -116,12 +117,24 @@ unsigned int oracle_crash_count(void)
 	return crash_count;
 }
 
+/*
+ * One signal, and the next one only when this one is done: where a stack takes
+ * longer to list than the timer to expire, the program would else get nowhere.
+ */
+static void timer_arm(void)
+{
+	struct itimerspec once = { { 0, 0 }, { 0, timer_us * 1000 } };
+
+	timer_settime(timer, 0, &once, NULL);
+}
+
 static void on_timer(int signal)
 {
-	if (paused || busy)
-		return;
-	record();
-	timer_count++;
+	if (!paused && !busy) {
+		record();
+		timer_count++;
+	}
+	timer_arm();
 }
 
 void oracle_timer_pause(int pause)
@@ -134,13 +147,13 @@ void oracle_timer_start(long us)
 	struct sigaction action = { .sa_handler = on_timer, .sa_flags = SA_RESTART };
 	struct sigaction crash = { .sa_handler = on_crash };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
-	struct itimerspec every = { { 0, us * 1000 }, { 0, us * 1000 } };
 
 	sigaction(SIGPROF, &action, NULL);
 	sigaction(SIGSEGV, &crash, NULL);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
 		abort();
-	timer_settime(timer, 0, &every, NULL);
+	timer_us = us;
+	timer_arm();
 }
 
 void oracle_timer_stop(void)
