@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-SECONDS = "4"
+# Longer, if the machine had too little time for the program to give enough samples.
+SECONDS = ("4", "30")
 HZ = "997"
 WANTED = 99.5
 MIN_SAMPLES = 500
@@ -63,10 +64,10 @@ def programs(directory):
     }
 
 
-def profile(dwarfprof, command, path):
+def profile(dwarfprof, command, path, seconds):
     """The samples of a program that runs as long as it is sampled."""
     target = subprocess.Popen(
-        [dwarfprof, "-F", HZ, "-d", SECONDS, "--no-symbols", "-o", path, "--", *command],
+        [dwarfprof, "-F", HZ, "-d", seconds, "--no-symbols", "-o", path, "--", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     # When the time is over the profile is written; the program need not be waited for.
     while target.poll() is None and not is_written(path, target.pid):
@@ -99,8 +100,11 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         for name, command in programs(directory).items():
             path = os.path.join(directory, f"{name.split()[0]}.jsonl")
-            samples = profile(dwarfprof, command, path)
-            user = [s for s in samples if s["outcome"] != "no_user_stack"]
+            for seconds in SECONDS:
+                samples = profile(dwarfprof, command, path, seconds)
+                user = [s for s in samples if s["outcome"] != "no_user_stack"]
+                if len(user) >= MIN_SAMPLES:
+                    break
             outcomes = collections.Counter(s["outcome"] for s in user)
             share = 100 * outcomes["complete"] / max(len(user), 1)
             depth = sorted(len(s["user_stack"]) for s in user)[len(user) // 2] if user else 0
