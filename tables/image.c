@@ -10,15 +10,24 @@
 #include "machine.h"
 #include "packer.h"
 #include "rule_word.h"
+#include "word_machine.h"
 
 /* Bytes of code at a program's entry that are taken for its start-up code: glibc's have 61. */
 #define ENTRY_SIZE 64
 
+/* What is found out once about a CIE. */
+struct initial {
+	struct rule_word word; /* of its initial row */
+	uint64_t short_word;
+	bool is_short; /* its FDEs are tried with word_machine, starting from short_word */
+};
+
 /* Rows arrive in ascending order and are passed on to the packer. */
 struct builder {
 	struct packer packer;
-	struct rule_word word;     /* the current row's */
-	struct rule_word *initial; /* those of the CIEs' initial rows */
+	struct rule_word word;   /* the current row's */
+	struct initial *initial; /* by CIE */
+	size_t range;            /* of the code that is looked at: those before are done */
 	struct image_stats stats;
 	struct image_refusal *refusals;
 	size_t n_refusals, refusals_size;
@@ -87,21 +96,52 @@ static int builder_add_row(struct builder *b, const struct cfi_span *span, struc
 	return packer_add(&b->packer, span->start, (uint16_t)number);
 }
 
-static int builder_add_fde(struct builder *b, const struct cfi_section *section,
-			   const struct cfi_cie *cie, const struct cfi_fde *fde)
+/*
+ * The rows of an FDE as far as word_machine can tell; *ret_done is where that ends,
+ * nearly always the FDE's end.
+ */
+static int builder_add_words(struct builder *b, const struct cfi_section *section,
+			     const struct cfi_fde *fde, uint64_t *ret_done)
+{
+	struct word_machine m;
+	uint64_t done = fde->start;
+	int err = 0;
+
+	*ret_done = done;
+	if (!word_machine_init(&m, section, fde, b->initial[fde->cie].short_word))
+		return 0;
+	while (done < fde->end) {
+		enum word_step step = word_machine_next(&m);
+
+		if (step == WORD_STEP_OTHER)
+			break;
+		err = packer_add_word(&b->packer, done, m.word);
+		if (err < 0)
+			break;
+		done = step == WORD_STEP_END || m.pc > fde->end ? fde->end : m.pc;
+	}
+	b->stats.covered += done - fde->start;
+	*ret_done = done;
+	/* Which rows have no number any more, and why, is said by those who know all of it. */
+	return err == -ENOSPC ? 0 : err;
+}
+
+/* The rows of an FDE from an address on at which one starts. */
+static int builder_add_rows(struct builder *b, const struct cfi_section *section,
+			    const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t from)
 {
 	struct cfi_machine m;
 	struct cfi_span span;
 	int err = 0;
 
-	b->stats.n_fdes++;
 	cfi_machine_init(&m, section, cie, fde);
-	b->word = b->initial[fde->cie];
+	b->word = b->initial[fde->cie].word;
 	m.changed = 0;
 	while (err == 0) {
 		switch (cfi_machine_next(&m, &span)) {
 		case CFI_STEP_ROW:
-			err = builder_add_row(b, &span, &m, cie->signal);
+			if (span.end > from)
+				err = builder_add_row(b, &span, &m, cie->signal);
 			break;
 		case CFI_STEP_REFUSED:
 			err = builder_refuse(b, m.pc, m.end, RULE_CFI);
@@ -112,6 +152,20 @@ static int builder_add_fde(struct builder *b, const struct cfi_section *section,
 			return 0;
 		}
 	}
+	return err;
+}
+
+static int builder_add_fde(struct builder *b, const struct cfi_section *section,
+			   const struct cfi_cie *cie, const struct cfi_fde *fde)
+{
+	uint64_t done = fde->start;
+	int err = 0;
+
+	b->stats.n_fdes++;
+	if (b->initial[fde->cie].is_short)
+		err = builder_add_words(b, section, fde, &done);
+	if (err == 0 && done < fde->end)
+		err = builder_add_rows(b, section, cie, fde, done);
 	return err;
 }
 
@@ -174,12 +228,23 @@ static int builder_add_known(struct builder *b, const struct known_code *code, u
 	return 0;
 }
 
-/* The first known code between two addresses. */
-static bool find_known(const struct image_extent *extent, uint64_t start, uint64_t end,
-		       struct known_code *ret)
+/* The first range that reaches behind an address, not below those asked for before. */
+static const struct code_range *find_range(struct builder *b, const struct image_extent *extent,
+					   uint64_t address)
 {
-	for (size_t i = 0; i < extent->n_ranges; i++) {
-		const struct code_range *r = &extent->ranges[i];
+	while (b->range < extent->n_ranges &&
+	       extent->ranges[b->range].address + extent->ranges[b->range].size <= address)
+		b->range++;
+	return b->range < extent->n_ranges ? &extent->ranges[b->range] : NULL;
+}
+
+/* The first known code between two addresses, at or behind those asked for before. */
+static bool find_known(struct builder *b, const struct image_extent *extent, uint64_t start,
+		       uint64_t end, struct known_code *ret)
+{
+	const struct code_range *r = find_range(b, extent, start);
+
+	for (; r && r < extent->ranges + extent->n_ranges && r->address < end; r++) {
 		uint64_t from = start > r->address ? start : r->address;
 		uint64_t to = end < r->address + r->size ? end : r->address + r->size;
 
@@ -195,13 +260,23 @@ static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
 {
 	struct known_code code;
 
-	while (find_known(extent, start, end, &code)) {
+	while (find_known(b, extent, start, end, &code)) {
 		int err = builder_add_known(b, &code, &start);
 
 		if (err < 0)
 			return err;
 	}
 	return start < end ? packer_add(&b->packer, start, DP_RULE_NONE) : 0;
+}
+
+/* Is it nothing but padding, as nearly all gaps are? */
+static bool is_padding(struct builder *b, const struct image_extent *extent, uint64_t start,
+		       uint64_t end)
+{
+	const struct code_range *range = find_range(b, extent, start);
+
+	return range && start >= range->address && end <= range->address + range->size &&
+	       known_code_is_none(range, start, end);
 }
 
 /*
@@ -221,6 +296,8 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
 	bool has_entry = entry != 0 && entry >= start && entry < end;
 	int number, err = 0;
 
+	if (!has_entry && is_padding(b, extent, start, end))
+		return packer_add(&b->packer, start, DP_RULE_NONE);
 	if (!has_entry || entry > start)
 		err = builder_add_unknown(b, start, has_entry ? entry : end, extent);
 	if (err < 0 || !has_entry)
@@ -244,7 +321,7 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 	struct known_code code;
 
 	*ret = first_fde;
-	if (find_known(extent, extent->start, first_fde, &code))
+	if (find_known(b, extent, extent->start, first_fde, &code))
 		*ret = code.rows[0].start;
 	else if (first_fde == extent->end)
 		return -ENODATA;
@@ -258,14 +335,38 @@ static int builder_add_cies(struct builder *b, const struct cfi_index *index)
 	b->initial = calloc(index->n_cies + 1, sizeof(*b->initial));
 	if (!b->initial)
 		return -ENOMEM;
-	for (size_t i = 0; i < index->n_cies; i++)
-		rule_word_update(&b->initial[i], &index->cies[i].initial, CFI_CHANGED_ALL);
+	for (size_t i = 0; i < index->n_cies; i++) {
+		struct initial *initial = &b->initial[i];
+
+		rule_word_update(&initial->word, &index->cies[i].initial, CFI_CHANGED_ALL);
+		initial->is_short = word_machine_init_cie(&index->cies[i], &initial->short_word);
+	}
 	return 0;
 }
 
 static bool is_inside(const struct cfi_fde *fde, const struct image_extent *extent)
 {
 	return fde->start >= extent->start && fde->end <= extent->end;
+}
+
+/* FDEs ahead whose bytes are asked for, so that they are in the cache when it is their turn. */
+#define AHEAD 6
+
+static void fetch_ahead(const struct builder *b, const struct cfi_section *section,
+			const struct cfi_index *index, const struct image_extent *extent, size_t i)
+{
+	const struct code_range *range;
+	const struct cfi_fde *fde;
+
+	if (i + AHEAD >= index->n_fdes)
+		return;
+	fde = &index->fdes[i + AHEAD];
+	__builtin_prefetch(section->data + fde->ops);
+	if (b->range == extent->n_ranges)
+		return;
+	range = &extent->ranges[b->range];
+	if (fde->end >= range->address && fde->end - range->address < range->size)
+		__builtin_prefetch(range->bytes + (fde->end - range->address));
 }
 
 /*
@@ -282,6 +383,7 @@ static int builder_add_section(struct builder *b, const struct cfi_section *sect
 	for (size_t i = 0; i < index->n_fdes; i++) {
 		struct cfi_fde fde = index->fdes[i];
 
+		fetch_ahead(b, section, index, extent, i);
 		if (!is_inside(&fde, extent))
 			continue;
 		if (i + 1 < index->n_fdes && fde.end > index->fdes[i + 1].start)

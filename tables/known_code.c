@@ -275,14 +275,16 @@ static bool find_plt(const struct view *v, struct known_code *code)
 /* struct rt_sigframe behind its return address: uc_flags, uc_link, uc_stack, uc_mcontext. */
 #define SIGCONTEXT_OFFSET 40
 
+/* mov $15, %rax; syscall */
+static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+
 /*
- * mov $15, %rax; syscall. Handlers are not called from there, but return to its
+ * Handlers are not called from there, but return to its
  * start: the byte before is the one that is looked up.
  */
 static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_t start,
 			    uint64_t end, struct known_code *code)
 {
-	static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 	uint64_t offset = at - range->address;
 	uint64_t first = at > start ? at - 1 : at;
 	uint64_t last = end - at > sizeof(trampoline) ? at + sizeof(trampoline) : end;
@@ -298,42 +300,63 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 /* Functions and PLTs start at such addresses only, or where a range starts. */
 #define ALIGNMENT 4
 
-/* The first two bytes of the trampoline, and of `sub`, as a little-endian number. */
-#define MOV 0xc748
-#define SUB 0x8348
+/* First bytes of known code. */
+static const bool starts[256] = {
+	[0x48] = true, [0x50] = true, [0x55] = true, [0x68] = true,
+	[0xf2] = true, [0xf3] = true, [0xff] = true,
+};
+
+/* Code without unwind information can be long: most of its bytes get no further than this. */
+static const uint8_t *find_start(const uint8_t *from, const uint8_t *end)
+{
+	while (from < end && !starts[*from])
+		from++;
+	return from;
+}
+
+bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t end)
+{
+	const uint8_t *from = range->bytes + (start - range->address);
+	const uint8_t *to = from + (end - start);
+	bool is_behind = end - range->address < range->size;
+
+	/* A trampoline has a row from the byte before it on. */
+	return find_start(from, to) == to && !(is_behind && *to == trampoline[0]);
+}
 
 /*
- * Code without unwind information can be long: most of its bytes get no further
- * than this. 0x48 alone says nothing, half of all instructions start with it.
+ * The trampoline's mov can be anywhere. 0x48 alone says nothing, half of all
+ * instructions start with it: the other one of interest is sub.
  */
 static bool can_start(const uint8_t *bytes, uint64_t size, bool aligned)
 {
-	static const bool first[256] = {
-		[0x50] = true, [0x55] = true, [0x68] = true,
-		[0xf2] = true, [0xf3] = true, [0xff] = true,
-	};
-	unsigned int pair;
-
 	if (size < 2)
 		return false;
-	pair = bytes[0] | (unsigned int)bytes[1] << 8;
-	return pair == MOV || (aligned && (pair == SUB || first[*bytes]));
+	if (bytes[0] == 0x48)
+		return bytes[1] == 0xc7 || (aligned && bytes[1] == 0x83);
+	return aligned;
 }
 
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
 		     struct known_code *ret)
 {
+	const uint8_t *bytes = range->bytes + (start - range->address);
+	const uint8_t *range_end = range->bytes + range->size;
+	const uint8_t *last = range->bytes + (end - range->address);
+
 	*ret = (struct known_code){ 0 };
-	for (uint64_t at = start; at <= end && at - range->address < range->size; at++) {
-		uint64_t offset = at - range->address;
-		bool aligned = at % ALIGNMENT == 0 || offset == 0;
+	if (last < range_end)
+		last++;
+	for (; (bytes = find_start(bytes, last)) < last; bytes++) {
+		uint64_t at = range->address + (uint64_t)(bytes - range->bytes);
+		bool aligned = at % ALIGNMENT == 0 || at == range->address;
 		struct view v;
 
-		if (!can_start(range->bytes + offset, range->size - offset, aligned))
+		if (!can_start(bytes, (uint64_t)(range_end - bytes), aligned))
 			continue;
 		if (find_trampoline(range, at, start, end, ret))
 			return true;
-		v = (struct view){ range, at, range->bytes + offset, end - at };
+		v = (struct view){ range, at, bytes, end - at };
 		if (aligned && at < end && (find_function(&v, ret) || find_plt(&v, ret)))
 			return true;
 	}

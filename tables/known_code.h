@@ -38,6 +38,12 @@ struct known_code {
 	size_t n_rows;
 };
 
+/*
+ * Is there none for certain between two addresses inside the range? A quick look
+ * at the bytes, which settles it for the padding between functions.
+ */
+bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t end);
+
 /* The first known code that has a row from start on and before end, both inside the range. */
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
 		     struct known_code *ret);

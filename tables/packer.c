@@ -10,27 +10,18 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/*
- * A kept row is a word of two halves: the distance from the row before, and
- * the index of its transition. What does not fit has FAR in its place and
- * follows in a word of its own, the distance or the rule.
- */
-#define FAR UINT16_MAX
-#define KEPT_MAX 3
-
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 #define PAGE_BLOCKS (DP_PAGE_SIZE / DP_BLOCK_ROWS)
 
 int packer_init(struct packer *p, uint64_t start)
 {
-	memset(p, 0, offsetof(struct packer, transitions));
-	transitions_init(&p->transitions);
+	memset(p, 0, sizeof(*p));
+	for (size_t i = 0; i < ARRAY_SIZE(p->recent); i++)
+		p->recent[i].word = UINT64_MAX; /* no word has all bits set */
 	p->base = start & ~(uint64_t)(DP_PAGE_SIZE - 1);
+	p->last = p->base + UINT32_MAX;
 	p->pc = p->base;
 	p->rule = DP_RULE_NONE;
-	p->n_rows = 0;
-	p->kept = NULL;
-	p->n_kept = p->kept_size = 0;
 	return rule_set_init(&p->rules);
 }
 
@@ -43,44 +34,68 @@ void packer_done(struct packer *p)
 
 static int reserve_kept(struct packer *p)
 {
-	size_t size = p->kept_size ? p->kept_size * 2 : 1024;
-	uint32_t *kept = reallocarray(p->kept, size, sizeof(*kept));
+	size_t n = (size_t)(p->kept_end - p->kept), size = n ? n + n / 2 : 1024;
+	uint32_t *kept = reallocarray(p->kept, size + PACKER_KEPT_MAX, sizeof(*kept));
 
 	if (!kept)
 		return -ENOMEM;
 	p->kept = kept;
-	p->kept_size = size;
+	p->kept_end = kept + n;
+	p->kept_limit = kept + size;
 	return 0;
 }
 
-int packer_add(struct packer *p, uint64_t pc, uint16_t rule)
+/* Add what was counted lately to the transition. */
+static void count_change(struct packer *p, struct packer_change *change)
 {
-	uint64_t distance = pc - p->pc;
-	int64_t transition;
-	uint32_t *to;
+	if (change->count > 0)
+		p->transitions.list[change->transition].count += change->count;
+	change->count = 0;
+}
 
-	if (rule == p->rule)
-		return 0;
-	if (pc - p->base > UINT32_MAX)
-		return -EFBIG;
-	if (p->n_kept + KEPT_MAX > p->kept_size && reserve_kept(p) < 0)
-		return -ENOMEM;
-	transition = transitions_count(&p->transitions, p->rule, rule);
+/* Find out what a change leads to that was not looked up lately. */
+static int find_change(struct packer *p, uint64_t word, struct packer_change *change)
+{
+	int number = rule_set_add_word(&p->rules, word);
+	int64_t transition = 0;
+
+	if (number < 0)
+		return number;
+	if (number != p->rule)
+		transition = transitions_add(&p->transitions, p->rule, (uint16_t)number);
 	if (transition < 0)
 		return (int)transition;
+	count_change(p, change);
+	*change =
+		(struct packer_change){ word, p->rule, (uint16_t)number, (uint32_t)transition, 0 };
+	return 0;
+}
 
-	to = p->kept + p->n_kept;
-	*to = (uint32_t)(distance < FAR ? distance : FAR) |
-	      (uint32_t)(transition < FAR ? transition : FAR) << 16;
-	to++;
-	if (distance >= FAR)
-		*to++ = (uint32_t)distance;
-	if (transition >= FAR)
-		*to++ = rule;
-	p->n_kept = (size_t)(to - p->kept);
+int packer_add_far(struct packer *p, uint64_t pc, uint64_t word)
+{
+	struct packer_change *change = packer_change(p, word);
+	uint64_t distance = pc - p->pc;
+	int err = 0;
+
+	if (change->word != word || change->from != p->rule)
+		err = find_change(p, word, change);
+	if (err < 0)
+		return err;
+	if (change->to == p->rule)
+		return 0;
+	if (pc > p->last)
+		return -EFBIG;
+	if (p->kept_end >= p->kept_limit && reserve_kept(p) < 0)
+		return -ENOMEM;
+	*p->kept_end++ = (uint32_t)(distance < PACKER_FAR ? distance : PACKER_FAR) |
+			 (change->transition < PACKER_FAR ? change->transition : PACKER_FAR) << 16;
+	if (distance >= PACKER_FAR)
+		*p->kept_end++ = (uint32_t)distance;
+	if (change->transition >= PACKER_FAR)
+		*p->kept_end++ = change->to;
+	change->count++;
 	p->pc = pc;
-	p->rule = rule;
-	p->n_rows++;
+	p->rule = change->to;
 	return 0;
 }
 
@@ -94,7 +109,7 @@ struct row {
 /* Reads kept rows, one ahead. */
 struct reader {
 	const struct packer *packer;
-	size_t at;
+	const uint32_t *at;
 	struct row row;
 	bool has_row;
 };
@@ -104,15 +119,15 @@ static void reader_next(struct reader *r)
 	const struct packer *p = r->packer;
 	uint32_t word, distance, transition;
 
-	r->has_row = r->at < p->n_kept;
+	r->has_row = r->at < p->kept_end;
 	if (!r->has_row)
 		return;
-	word = p->kept[r->at++];
+	word = *r->at++;
 	distance = word & UINT16_MAX;
 	transition = word >> 16;
-	r->row.pc += distance == FAR ? p->kept[r->at++] : distance;
-	if (transition == FAR) {
-		r->row.rule = (uint16_t)p->kept[r->at++];
+	r->row.pc += distance == PACKER_FAR ? *r->at++ : distance;
+	if (transition == PACKER_FAR) {
+		r->row.rule = (uint16_t)*r->at++;
 		r->row.code = DWARF_DELTA_NUMBER;
 		return;
 	}
@@ -244,7 +259,7 @@ static bool is_padding(const struct writer *w, const struct row *row, const stru
 
 static int writer_put_rows(struct writer *w)
 {
-	struct reader next = { .packer = w->packer, .row.pc = w->head.base };
+	struct reader next = { .packer = w->packer, .at = w->packer->kept, .row.pc = w->head.base };
 
 	writer_begin_page(w);
 	reader_next(&next);
@@ -311,6 +326,14 @@ static int writer_put_head(struct writer *w)
 	return 0;
 }
 
+static void count_rows(struct packer *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(p->recent); i++)
+		count_change(p, &p->recent[i]);
+	for (size_t i = 0; i < p->transitions.n; i++)
+		p->n_rows += p->transitions.list[i].count;
+}
+
 int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells)
 {
 	_cleanup_(writer_freep) struct writer *w = calloc(1, sizeof(*w));
@@ -319,6 +342,7 @@ int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells)
 	if (!w)
 		return -ENOMEM;
 	w->packer = p;
+	count_rows(p);
 	err = transitions_rank(&p->transitions, p->rules.n_rules);
 	if (err == 0)
 		err = writer_put_head(w);

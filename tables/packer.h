@@ -9,6 +9,27 @@
 #include "transition.h"
 
 /*
+ * A change from one rule to another that was looked up lately. How often it came
+ * since then is added to its transition when it makes room for another one.
+ */
+struct packer_change {
+	uint64_t word; /* of the rule that it leads to */
+	uint16_t from, to;
+	uint32_t transition;
+	uint32_t count;
+};
+
+#define PACKER_RECENT_BITS 12
+
+/*
+ * A kept row is a word of two halves: the distance from the row before, and
+ * the index of its transition. What does not fit has FAR in its place and
+ * follows in a word of its own, the distance or the rule.
+ */
+#define PACKER_FAR UINT16_MAX
+#define PACKER_KEPT_MAX 3
+
+/*
  * Rows in, an image out. Rows are kept as distances and transitions until all
  * are known; then the image is written, page by page.
  */
@@ -16,23 +37,56 @@ struct packer {
 	struct rule_set rules;
 	struct transitions transitions;
 	uint64_t base; /* address of the first page */
+	uint64_t last; /* the last address that there can be */
 	uint64_t pc;   /* of the last row */
 	uint16_t rule; /* in force there */
-	uint64_t n_rows;
-	uint32_t *kept; /* see packer.c */
-	size_t n_kept, kept_size;
+	uint32_t *kept, *kept_end;
+	uint32_t *kept_limit; /* up to where a row can be kept */
+	struct packer_change recent[1 << PACKER_RECENT_BITS];
+	uint64_t n_rows; /* after packer_finish() */
 };
 
 /* 0 or -ENOMEM. `start` is the lowest address there will be. packer_done() releases it. */
 int packer_init(struct packer *p, uint64_t start);
 void packer_done(struct packer *p);
 
+static inline struct packer_change *packer_change(struct packer *p, uint64_t word)
+{
+	uint64_t hash = (word ^ (uint64_t)p->rule << 48) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &p->recent[hash >> (64 - PACKER_RECENT_BITS)];
+}
+
+/* What packer_add_word() does where the change is new, or the distance far. */
+int packer_add_far(struct packer *p, uint64_t pc, uint64_t word);
+
 /*
- * From pc on, rule number `rule` of p->rules holds. Rows come in ascending
- * order; one that changes nothing is left out. 0, -ENOMEM, or -EFBIG for code
- * that spans 4 GiB and more.
+ * From pc on, the rule that a word expresses holds. Rows come in ascending
+ * order; one that changes nothing is left out. 0, -ENOMEM, -ENOSPC if there are
+ * too many rules, or -EFBIG for code that spans 4 GiB and more.
  */
-int packer_add(struct packer *p, uint64_t pc, uint16_t rule);
+static inline int packer_add_word(struct packer *p, uint64_t pc, uint64_t word)
+{
+	struct packer_change *change = packer_change(p, word);
+	uint64_t distance = pc - p->pc;
+
+	if (change->word != word || change->from != p->rule || distance >= PACKER_FAR ||
+	    change->transition >= PACKER_FAR || pc > p->last || p->kept_end >= p->kept_limit)
+		return packer_add_far(p, pc, word);
+	if (change->to == p->rule)
+		return 0;
+	*p->kept_end++ = (uint32_t)distance | change->transition << 16;
+	change->count++;
+	p->pc = pc;
+	p->rule = change->to;
+	return 0;
+}
+
+/* The same for rule number `rule` of p->rules. */
+static inline int packer_add(struct packer *p, uint64_t pc, uint16_t rule)
+{
+	return packer_add_word(p, pc, p->rules.words[rule]);
+}
 
 /* The image: its cells, owned by the caller, and how many. 0 or -ENOMEM. */
 int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells);

@@ -45,18 +45,10 @@ struct program_entry {
 #define MAX_SAVES 8192
 #define MAX_PROGRAM_CELLS 32768
 
-static uint64_t hash_word(uint64_t word)
-{
-	return (word * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-}
-
 int rule_set_add_word(struct rule_set *set, uint64_t word)
 {
-	size_t slot = hash_word(word) % RULE_SET_RECENT;
 	struct word_entry *e;
 
-	if (set->recent[slot].word == word)
-		return (int)set->recent[slot].number;
 	HASH_FIND(hh, set->by_word, &word, sizeof(word), e);
 	if (!e) {
 		if (set->n_rules >= DP_MAX_RULES)
@@ -75,8 +67,6 @@ int rule_set_add_word(struct rule_set *set, uint64_t word)
 		}
 		set->words[set->n_rules++] = word;
 	}
-	set->recent[slot].word = word;
-	set->recent[slot].number = e->number;
 	return (int)e->number;
 }
 
@@ -160,7 +150,6 @@ int rule_set_init(struct rule_set *set)
 	};
 
 	memset(set, 0, sizeof(*set));
-	memset(set->recent, 0xff, sizeof(set->recent)); /* no word has all bits set */
 	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
 		int number = rule_set_add(set, &given[i], NULL, NULL);
 

@@ -14,9 +14,6 @@
  */
 #define RULE_SET_REFUSED 1 /* the walk ends with DP_UNSUPPORTED_RULE; 0 is DP_RULE_NONE */
 
-/* Words looked up last. Most rows have one of a few hundred rules. */
-#define RULE_SET_RECENT 1024
-
 struct word_entry;
 struct full_entry;
 struct saves_entry;
@@ -31,10 +28,6 @@ struct rule_set {
 	struct full_entry *full;
 	struct saves_entry *saves;
 	struct program_entry *programs;
-	struct {
-		uint64_t word;
-		uint32_t number;
-	} recent[RULE_SET_RECENT];
 };
 
 /* 0 or -ENOMEM. A zeroed set may be passed to rule_set_done() too. */

@@ -23,12 +23,6 @@ struct transition_entry {
 	UT_hash_handle hh;
 };
 
-void transitions_init(struct transitions *t)
-{
-	memset(t, 0, sizeof(*t));
-	memset(t->recent, 0xff, sizeof(t->recent)); /* rule numbers have 15 bits: no pair */
-}
-
 void transitions_done(struct transitions *t)
 {
 	struct transition_entry *e, *next;
@@ -63,8 +57,9 @@ static struct transition_entry *add_pair(struct transitions *t, uint32_t pair)
 	return e;
 }
 
-int64_t transitions_find(struct transitions *t, uint32_t pair)
+int64_t transitions_add(struct transitions *t, uint16_t from, uint16_t to)
 {
+	uint32_t pair = (uint32_t)from << 16 | to;
 	struct transition_entry *e;
 
 	HASH_FIND(hh, t->by_pair, &pair, sizeof(pair), e);

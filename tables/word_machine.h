@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_TABLES_WORD_MACHINE_H
+#define DP_TABLES_WORD_MACHINE_H
+
+#include <dwarf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "abi.h"
+#include "entry.h"
+
+/*
+ * The call frame instructions of an FDE, executed on rule words (enum dp_form)
+ * instead of rows: what 99 of 100 FDEs consist of moves a CFA by a few words or
+ * saves a register, which is one step on the word. Whatever else comes, odd or
+ * wrong, is left to cfi_machine, which starts the FDE anew and knows all.
+ *
+ * It is all in this header because it is the loop that building an image spends
+ * its time in: its state is to stay in registers.
+ */
+
+#define WORD_MACHINE_MAX_REMEMBERED 4
+
+struct word_machine {
+	const uint8_t *pos, *end; /* instructions that are left; bytes of the section */
+	uint64_t pc, pc_end;      /* what is left of the FDE's range */
+	uint64_t word;            /* in force up to pc, once a step has been made */
+	uint64_t initial;         /* the CIE's */
+	unsigned int n_remembered;
+	uint64_t remembered[WORD_MACHINE_MAX_REMEMBERED];
+};
+
+enum word_step {
+	WORD_STEP_ROW,   /* m->word holds up to m->pc */
+	WORD_STEP_END,   /* there are no instructions any more: m->word holds up to the end */
+	WORD_STEP_OTHER, /* an instruction that needs cfi_machine; nothing is known from m->pc on */
+};
+
+/* Where registers have their slot in a word, by their DWARF number; or one of these: */
+#define WORD_REG_IGNORED 0  /* no rule of it is ever asked for */
+#define WORD_REG_OTHER 0xff /* a rule for it is none that a word takes for granted */
+#define WORD_N_REGS 64      /* those that fit an opcode */
+extern const uint8_t word_reg_shift[WORD_N_REGS];
+
+/*
+ * Can the FDEs of a CIE be tried? *ret_initial is then the word of its initial row.
+ */
+bool word_machine_init_cie(const struct cfi_cie *cie, uint64_t *ret_initial);
+
+/* False if an advance could go round the end of the address space, which is an error to name. */
+static inline bool word_machine_init(struct word_machine *m, const struct cfi_section *section,
+				     const struct cfi_fde *fde, uint64_t initial)
+{
+	m->pos = section->data + fde->ops;
+	m->end = section->data + fde->ops_end;
+	m->pc = fde->start;
+	m->pc_end = fde->end;
+	m->word = m->initial = initial;
+	m->n_remembered = 0;
+	return fde->end <= UINT64_MAX - UINT32_MAX;
+}
+
+static inline bool word_set_cfa_offset(struct word_machine *m, unsigned int offset)
+{
+	const uint64_t mask = ((UINT64_C(1) << DP_WORD_N_BITS) - 1) << DP_FORM_BITS;
+
+	m->word = (m->word & ~mask) | (uint64_t)(offset / 8) << DP_FORM_BITS;
+	return offset % 8 == 0;
+}
+
+static inline bool word_set_cfa_register(struct word_machine *m, unsigned int reg)
+{
+	const uint64_t mask = (1 << DP_FORM_BITS) - 1;
+
+	m->word = (m->word & ~mask) | (reg == CFI_RSP ? DP_FORM_RSP : DP_FORM_RBP);
+	return reg == CFI_RSP || reg == CFI_RBP;
+}
+
+/* Registers are saved one after another: go on while the next instruction is alike. */
+static inline bool word_offsets(struct word_machine *m)
+{
+	do {
+		unsigned int shift = word_reg_shift[*m->pos & 0x3f], slot;
+
+		if (m->end - m->pos < 2 || shift == WORD_REG_OTHER)
+			return false;
+		slot = m->pos[1];
+		m->pos += 2;
+		if (shift == WORD_REG_IGNORED ? slot >= 0x80 : slot - 1U >= DP_MAX_SLOT)
+			return false;
+		if (shift != WORD_REG_IGNORED)
+			m->word = (m->word & ~((uint64_t)DP_MAX_SLOT << shift)) | (uint64_t)slot
+											  << shift;
+	} while (m->pos < m->end && (*m->pos & 0xc0) == DW_CFA_offset);
+	return true;
+}
+
+static inline void word_restore(struct word_machine *m, unsigned int reg)
+{
+	unsigned int shift = word_reg_shift[reg];
+
+	/* The rules of the others are as the CIE has them, or of no interest. */
+	if (shift != WORD_REG_IGNORED && shift != WORD_REG_OTHER)
+		m->word ^= (m->word ^ m->initial) & (uint64_t)DP_MAX_SLOT << shift;
+}
+
+/* The unsigned LEB128 at the cursor, if it has one or two bytes; else false. */
+static inline bool word_operand(struct word_machine *m, unsigned int *ret)
+{
+	if (m->pos == m->end)
+		return false;
+	*ret = *m->pos++;
+	if (*ret < 0x80)
+		return true;
+	if (m->pos == m->end)
+		return false;
+	*ret = (*ret & 0x7f) | (unsigned int)*m->pos << 7;
+	return *m->pos++ < 0x80;
+}
+
+/* Move the location by a number of so many bytes. */
+static inline bool word_advance(struct word_machine *m, unsigned int size)
+{
+	uint32_t delta = 0;
+
+	if ((uint64_t)(m->end - m->pos) < size)
+		return false;
+	for (unsigned int i = 0; i < size; i++)
+		delta |= (uint32_t)*m->pos++ << 8 * i;
+	m->pc += delta;
+	return true;
+}
+
+/* The opcodes without an operand in their low bits. */
+static inline bool word_execute(struct word_machine *m, uint8_t op)
+{
+	unsigned int n, reg;
+
+	switch (op) {
+	case DW_CFA_nop:
+		return true;
+	case DW_CFA_advance_loc1:
+		return word_advance(m, 1);
+	case DW_CFA_advance_loc2:
+		return word_advance(m, 2);
+	case DW_CFA_advance_loc4:
+		return word_advance(m, 4);
+	case DW_CFA_def_cfa_offset:
+		return word_operand(m, &n) && word_set_cfa_offset(m, n);
+	case DW_CFA_def_cfa_register:
+		return word_operand(m, &reg) && word_set_cfa_register(m, reg);
+	case DW_CFA_def_cfa:
+		return word_operand(m, &reg) && word_set_cfa_register(m, reg) &&
+		       word_operand(m, &n) && word_set_cfa_offset(m, n);
+	case DW_CFA_remember_state:
+		if (m->n_remembered == WORD_MACHINE_MAX_REMEMBERED)
+			return false;
+		m->remembered[m->n_remembered++] = m->word;
+		return true;
+	case DW_CFA_restore_state:
+		if (m->n_remembered == 0)
+			return false;
+		m->word = m->remembered[--m->n_remembered];
+		return true;
+	case DW_CFA_GNU_args_size:
+		return word_operand(m, &n);
+	default:
+		return false;
+	}
+}
+
+/*
+ * Most rows are made by a push or a pop: the CFA's offset, of one byte, perhaps
+ * a register's slot (86 02), and a short advance, all in one go. False leaves
+ * it to the steps above.
+ */
+static inline bool word_push_pop(struct word_machine *m)
+{
+	const uint64_t mask = ((UINT64_C(1) << DP_WORD_N_BITS) - 1) << DP_FORM_BITS;
+	uint64_t bytes, word;
+	unsigned int shift, slot;
+
+	if (m->end - m->pos < (ptrdiff_t)sizeof(bytes))
+		return false;
+	memcpy(&bytes, m->pos, sizeof(bytes));
+	word = (m->word & ~mask) | (bytes >> 8 & 0x78) / 8 << DP_FORM_BITS;
+	if ((bytes & 0xc08700) == DW_CFA_advance_loc << 16) {
+		m->word = word;
+		m->pos += 3;
+		m->pc += bytes >> 16 & 0x3f;
+		return true;
+	}
+	shift = word_reg_shift[bytes >> 16 & 0x3f];
+	slot = bytes >> 24 & 0xff;
+	if ((bytes & UINT64_C(0xc000c08700)) !=
+		    ((uint64_t)DW_CFA_advance_loc << 32 | DW_CFA_offset << 16) ||
+	    shift == WORD_REG_IGNORED || shift == WORD_REG_OTHER || slot - 1U >= DP_MAX_SLOT)
+		return false;
+	m->word = (word & ~((uint64_t)DP_MAX_SLOT << shift)) | (uint64_t)slot << shift;
+	m->pos += 5;
+	m->pc += bytes >> 32 & 0x3f;
+	return true;
+}
+
+/* One or more instructions; false if the next one is not for this machine. */
+static inline bool word_step(struct word_machine *m)
+{
+	uint8_t op = *m->pos;
+
+	if (op == DW_CFA_def_cfa_offset && word_push_pop(m))
+		return true;
+	if ((op & 0xc0) == DW_CFA_offset)
+		return word_offsets(m);
+	m->pos++;
+	if ((op & 0xc0) == DW_CFA_advance_loc)
+		m->pc += op & 0x3f;
+	else if ((op & 0xc0) == DW_CFA_restore)
+		word_restore(m, op & 0x3f);
+	else
+		return word_execute(m, op);
+	return true;
+}
+
+/* Go on to the next advance. m->word is the rule from where m->pc was up to where it is. */
+static inline enum word_step word_machine_next(struct word_machine *m)
+{
+	uint64_t start = m->pc;
+
+	do {
+		if (m->pos == m->end)
+			return WORD_STEP_END;
+		if (!word_step(m))
+			return WORD_STEP_OTHER;
+	} while (m->pc == start);
+	return WORD_STEP_ROW;
+}
+
+#endif
