@@ -10,7 +10,7 @@
  * machine the project supports.
  */
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -63,14 +63,10 @@ static inline enum cfi_reason cursor_skip(struct cursor *c, uint64_t n)
 	return cursor_bytes(c, n, &p);
 }
 
-/* Look at the next two bytes; false if there are not that many. Reads nothing. */
-static inline bool cursor_peek(const struct cursor *c, uint8_t *ret_first, uint8_t *ret_second)
+/* Look at the next n bytes; NULL if there are not that many. Moves nothing. */
+static inline const uint8_t *cursor_peek(const struct cursor *c, uint64_t n)
 {
-	if (cursor_left(c) < 2)
-		return false;
-	*ret_first = c->pos[0];
-	*ret_second = c->pos[1];
-	return true;
+	return cursor_left(c) < n ? NULL : c->pos;
 }
 
 #define DEFINE_CURSOR_READ(name, type)                                                             \

@@ -4,9 +4,11 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "fde_sort.h"
 #include "machine.h"
 
 /* One record, its extent known: offsets in the section. */
@@ -309,6 +311,28 @@ static size_t index_find_cie(const struct cfi_index *index, uint64_t offset)
 	return SIZE_MAX;
 }
 
+/* An FDE as compilers write it on x86-64: addresses of 4 bytes, counted from where they are. */
+#define SHORT_ENCODING (DW_EH_PE_pcrel | DW_EH_PE_sdata4)
+#define SHORT_SIZE 9 /* with the size of the augmentation data */
+
+/* False leaves the FDE to read_fde(). */
+static inline bool read_fde_short(const struct cfi_section *section, const struct cfi_cie *cie,
+				  struct cursor *c, struct cfi_fde *fde)
+{
+	const uint8_t *p = cursor_peek(c, SHORT_SIZE);
+	int32_t start, length;
+
+	if (!p || cie->fde_encoding != SHORT_ENCODING || !cie->has_augmentation)
+		return false;
+	memcpy(&start, p, sizeof(start));
+	memcpy(&length, p + 4, sizeof(length));
+	fde->start = section->address + cursor_offset(c) + (uint64_t)start;
+	fde->end = fde->start + (uint64_t)length;
+	if (fde->end < fde->start || length < 0 || p[8] >= 0x80)
+		return false;
+	return cursor_skip(c, SHORT_SIZE + (uint64_t)p[8]) == CFI_NONE;
+}
+
 static enum cfi_reason read_fde(const struct cfi_section *section, const struct cfi_cie *cie,
 				struct cursor *c, struct cfi_fde *fde)
 {
@@ -337,7 +361,7 @@ static int index_add_fde(struct cfi_index *index, const struct cfi_section *sect
 	uint64_t cie_offset = record_cie_offset(section, rec);
 	size_t cie = index->n_cies - 1;
 	struct cfi_fde *fde;
-	enum cfi_reason r;
+	enum cfi_reason r = CFI_NONE;
 
 	/* Nearly always the CIE seen last. */
 	if (index->n_cies == 0 || index->cies[cie].offset != cie_offset)
@@ -348,7 +372,8 @@ static int index_add_fde(struct cfi_index *index, const struct cfi_section *sect
 		return -ENOMEM;
 
 	fde = &index->fdes[index->n_fdes];
-	r = read_fde(section, &index->cies[cie], &rec->body, fde);
+	if (!read_fde_short(section, &index->cies[cie], &rec->body, fde))
+		r = read_fde(section, &index->cies[cie], &rec->body, fde);
 	if (r != CFI_NONE)
 		return index_refuse(index, r, cursor_mark(&rec->body));
 	if (fde->start == fde->end)
@@ -362,12 +387,14 @@ static int index_add_fde(struct cfi_index *index, const struct cfi_section *sect
 }
 
 /* Which records a pass over the section looks at. */
-enum pass {
-	PASS_CIES,
-	PASS_FDES,
+enum {
+	PASS_CIES = 1 << 0,
+	PASS_FDES = 1 << 1,
 };
 
-static int index_pass(struct cfi_index *index, const struct cfi_section *section, enum pass pass)
+/* `said`: an earlier pass has listed the records that cannot be read. */
+static int index_pass(struct cfi_index *index, const struct cfi_section *section,
+		      unsigned int passes, bool said)
 {
 	struct cursor c;
 
@@ -375,10 +402,11 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 	while (cursor_left(&c) > 0) {
 		struct record rec;
 		enum cfi_reason r = read_record(&c, &rec);
+		bool is_cie;
 		int err = 0;
 
 		if (r != CFI_NONE)
-			return pass == PASS_CIES ? index_refuse(index, r, rec.offset) : 0;
+			return said ? 0 : index_refuse(index, r, rec.offset);
 		/*
 		 * A zero length ends the section for libgcc. Linkers that join
 		 * sections can leave one in the middle, and .eh_frame_hdr then
@@ -387,103 +415,16 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 		if (cursor_left(&rec.body) == 0)
 			continue;
 		r = read_id(section, &rec);
-		if (r != CFI_NONE && pass == PASS_CIES)
-			err = index_refuse(index, r, rec.offset);
-		else if (r == CFI_NONE && record_is_cie(section, &rec) && pass == PASS_CIES)
+		is_cie = record_is_cie(section, &rec);
+		if (r != CFI_NONE)
+			err = said ? 0 : index_refuse(index, r, rec.offset);
+		else if (is_cie && (passes & PASS_CIES))
 			err = index_add_cie(index, section, &rec);
-		else if (r == CFI_NONE && !record_is_cie(section, &rec) && pass == PASS_FDES)
+		else if (!is_cie && (passes & PASS_FDES))
 			err = index_add_fde(index, section, &rec);
 		if (err < 0)
 			return err;
 	}
-	return 0;
-}
-
-static int fde_compare(const void *a, const void *b)
-{
-	const struct cfi_fde *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static bool index_is_sorted(const struct cfi_index *index)
-{
-	for (size_t i = 1; i < index->n_fdes; i++)
-		if (fde_compare(&index->fdes[i - 1], &index->fdes[i]) > 0)
-			return false;
-	return true;
-}
-
-/* What is sorted by radix: an address, and which FDE has it. */
-struct sort_key {
-	uint32_t start; /* counted from the lowest one */
-	uint32_t fde;
-};
-
-#define RADIX_BITS 11
-#define RADIX_PASSES 3
-
-static void sort_keys(struct sort_key *from, struct sort_key *to, size_t n)
-{
-	for (unsigned int pass = 0; pass < RADIX_PASSES; pass++) {
-		unsigned int shift = pass * RADIX_BITS;
-		size_t at[1 << RADIX_BITS] = { 0 }, sum = 0;
-		struct sort_key *swap = from;
-
-		for (size_t i = 0; i < n; i++)
-			at[from[i].start >> shift & ((1 << RADIX_BITS) - 1)]++;
-		for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
-			size_t count = at[i];
-
-			at[i] = sum;
-			sum += count;
-		}
-		for (size_t i = 0; i < n; i++)
-			to[at[from[i].start >> shift & ((1 << RADIX_BITS) - 1)]++] = from[i];
-		from = to;
-		to = swap;
-	}
-}
-
-/* Sort by radix: linear, and FDEs with equal addresses keep their order. */
-static int index_sort_radix(struct cfi_index *index, uint64_t lowest)
-{
-	_cleanup_free_ struct sort_key *keys = calloc(index->n_fdes, 2 * sizeof(*keys));
-	struct cfi_fde *sorted = malloc(index->fdes_size * sizeof(*sorted));
-
-	if (!keys || !sorted) {
-		free(sorted);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < index->n_fdes; i++)
-		keys[i] =
-			(struct sort_key){ (uint32_t)(index->fdes[i].start - lowest), (uint32_t)i };
-	sort_keys(keys, keys + index->n_fdes, index->n_fdes);
-	/* After an odd number of passes the keys are in the second half. */
-	for (size_t i = 0; i < index->n_fdes; i++)
-		sorted[i] = index->fdes[keys[index->n_fdes + i].fde];
-	free(index->fdes);
-	index->fdes = sorted;
-	return 0;
-}
-
-static int index_sort(struct cfi_index *index)
-{
-	uint64_t lowest = UINT64_MAX, highest = 0;
-
-	if (index_is_sorted(index))
-		return 0;
-	for (size_t i = 0; i < index->n_fdes; i++) {
-		if (index->fdes[i].start < lowest)
-			lowest = index->fdes[i].start;
-		if (index->fdes[i].start > highest)
-			highest = index->fdes[i].start;
-	}
-	if (highest - lowest <= UINT32_MAX)
-		return index_sort_radix(index, lowest);
-	qsort(index->fdes, index->n_fdes, sizeof(*index->fdes), fde_compare);
 	return 0;
 }
 
@@ -498,12 +439,16 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 		*ret = index;
 		return 0;
 	}
-	/* Two passes: in .debug_frame an FDE may come before its CIE. */
-	err = index_pass(&index, section, PASS_CIES);
+	/* An FDE of .eh_frame points back to its CIE; in .debug_frame it may come before it. */
+	if (!section->debug_frame) {
+		err = index_pass(&index, section, PASS_CIES | PASS_FDES, false);
+	} else {
+		err = index_pass(&index, section, PASS_CIES, false);
+		if (err == 0)
+			err = index_pass(&index, section, PASS_FDES, true);
+	}
 	if (err == 0)
-		err = index_pass(&index, section, PASS_FDES);
-	if (err == 0)
-		err = index_sort(&index);
+		err = fde_sort(&index.fdes, index.n_fdes);
 	if (err < 0) {
 		cfi_index_done(&index);
 		return err;

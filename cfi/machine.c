@@ -383,44 +383,6 @@ static enum cfi_reason execute(struct cfi_machine *m)
 	}
 }
 
-/*
- * The three instructions that nine of ten are, in the shape that they nearly
- * always have: all bytes there, operands of one byte. False leaves the
- * instruction to execute().
- */
-static inline bool execute_short(struct cfi_machine *m)
-{
-	int64_t offset;
-	uint8_t op, operand;
-
-	if (!cursor_peek(&m->ops, &op, &operand))
-		return false;
-	if ((op & 0xc0) == DW_CFA_advance_loc) {
-		if (m->cie->code_factor != 1 || m->pc > UINT64_MAX - 0x3f)
-			return false;
-		m->ops.pos++;
-		m->pc += op & 0x3f;
-		return true;
-	}
-	if (operand & 0x80)
-		return false;
-	if (op == DW_CFA_def_cfa_offset) {
-		if (m->row.cfa.kind == CFI_CFA_UNSET)
-			return false;
-		m->ops.pos += 2;
-		m->row.cfa.offset = operand;
-		note_change(m, CFI_CHANGED_CFA);
-		return true;
-	}
-	if ((op & 0xc0) != DW_CFA_offset || (op & 0x3f) >= CFI_N_REGISTERS ||
-	    __builtin_mul_overflow(operand, m->cie->data_factor, &offset))
-		return false;
-	m->ops.pos += 2;
-	m->row.regs[op & 0x3f] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = offset };
-	note_change(m, CFI_CHANGED(op & 0x3f));
-	return true;
-}
-
 void cfi_machine_init(struct cfi_machine *m, const struct cfi_section *section,
 		      const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
@@ -450,12 +412,10 @@ enum cfi_step cfi_machine_next(struct cfi_machine *m, struct cfi_span *ret)
 		return CFI_STEP_END;
 
 	while (cursor_left(&m->ops) > 0) {
-		if (!execute_short(m)) {
-			enum cfi_reason r = execute(m);
+		enum cfi_reason r = execute(m);
 
-			if (r != CFI_NONE)
-				return machine_refuse(m, r);
-		}
+		if (r != CFI_NONE)
+			return machine_refuse(m, r);
 		if (m->pc != start) {
 			/* An advance beyond the range is legal and has no rows. */
 			*ret = (struct cfi_span){ start, m->pc < m->end ? m->pc : m->end };
