@@ -264,11 +264,13 @@ static long walk_loop_step(__u32 i, void *ctx)
 }
 
 /*
- * Walk the stack that w->regs belongs to. A walk that was preempted for long,
- * as one from a uprobe can be, may have read what became of its space's memory
- * since: whoever gives that up overwrites the id first. The caller has set regs, in_syscall,
- * space, space_cell, unwind and max_frames. Leaves the frames in w->frames, their
- * number and the outcome in w->sample.
+ * Walk the stack that w->regs belongs to. The caller has set regs, in_syscall,
+ * space, space_cell, unwind and max_frames. Leaves the frames in w->frames,
+ * their number and the outcome in w->sample.
+ *
+ * A walk that was preempted for long, as one from a uprobe can be, may have read
+ * what became of its space's memory since: whoever gives that up overwrites the
+ * id first, so the id is compared once more at the end.
  */
 static __always_inline void walk_run(struct walk *w)
 {
