@@ -12,8 +12,8 @@ import tempfile
 import time
 import unittest
 
-import check_command
-from check_command import Target, busy, dwarfprof, program
+import harness
+from harness import Target, busy, dwarfprof, program, start
 
 NOBODY = 65534
 
@@ -130,7 +130,7 @@ class Errors(unittest.TestCase):
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon",
                "--bounding-set=-all,+bpf,+perfmon"]
         with Target(*as_nobody, program("fibonacci"), "60") as pid:
-            result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", pid, "-d", "500ms"],
+            result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", pid, "-d", "500ms"],
                                     capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(";main;", result.stdout)
@@ -141,24 +141,24 @@ class Errors(unittest.TestCase):
                 copy = shutil.copy(program("fibonacci"), directory)
                 with Target(*as_nobody, copy, "60") as deleted:
                     os.unlink(copy)
-                    result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", deleted,
+                    result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", deleted,
                                              "-d", "500ms"], capture_output=True, text=True, timeout=60)
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
             uprobe = ["-e", f"uprobe:{program('fibonacci')}:fibonacci"]
-            result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", pid, "-d", "1", *uprobe],
+            result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", pid, "-d", "1", *uprobe],
                                     capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 3)
             self.assertIn("need: CAP_SYS_ADMIN; missing: CAP_SYS_ADMIN", result.stderr)
-        result = subprocess.run([*as_nobody, *two, check_command.DWARFPROF, "-p", "1", "-d", "1"],
+        result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", "1", "-d", "1"],
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 3)
         self.assertIn("missing: CAP_SYS_PTRACE", result.stderr)
 
     def test_a_target_that_ends_before_sampling_begins(self):
         with busy() as pid:
-            process = subprocess.Popen([check_command.DWARFPROF, "-v", "-p", pid, "-o", "/dev/null", "--format", "folded"],
-                                       stderr=subprocess.PIPE, text=True)
+            process = start("-v", "-p", pid, "-o", "/dev/null", "--format", "folded",
+                            stderr=subprocess.PIPE, text=True)
             # What is left to do, reading the names of the kernel, takes a while.
             while "tables: " not in process.stderr.readline():
                 pass
@@ -180,4 +180,4 @@ class Errors(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    check_command.main()
+    harness.main()

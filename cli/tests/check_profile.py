@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is in a profile: stacks, fields, names, in each format.
+
+usage: check_profile.py DWARFPROF PROGRAM-DIR
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import Target, busy, dwarfprof, program
+
+
+class Folded(unittest.TestCase):
+    """dwarfprof -p PID -d N, the main job."""
+
+    def test_stdout_gets_folded_stacks_and_stderr_the_chatter(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        *lines, totals = result.stdout.splitlines()
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertRegex(line, r"^fibonacci(;[^;]+)+ \d+$")
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+        self.assertGreater(total, 20)  # of 99, on however busy a machine
+        recursive = [line for line in lines if line.count(";fibonacci") > 10]
+        self.assertTrue(recursive)
+        self.assertIn(";_start;", recursive[0])
+        self.assertIn(";main;", recursive[0])
+        self.assertRegex(result.stderr, r"sampling fibonacci \(PID \d+\) at 99 Hz by (cycles|cpu-clock)")
+        self.assertRegex(totals, rf"^\[totals: {total} samples, 0 lost, .*100\.0 %\)\] 0$")
+        self.assertRegex(result.stderr, rf"{total} samples in 1\.\d s, 0 lost, {total} of {total} with a user stack complete")
+
+    def test_duration_is_kept(self):
+        with busy() as pid:
+            start = time.monotonic()
+            dwarfprof("-p", pid, "-d", "500ms")
+            took = time.monotonic() - start
+        self.assertGreater(took, 0.5)
+        self.assertLess(took, 3)
+
+    def test_file_by_extension(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "out.folded")
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stdout, "")
+            with open(path) as file:
+                self.assertIn(";main;", file.read())
+
+    def test_text_report(self):
+        with busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "1", "--format", "text")
+        self.assertRegex(result.stdout, r"fibonacci \(PID \d+\), (cycles|cpu-clock) at 99 Hz, 1\.\d s")
+        self.assertRegex(result.stdout, r"lost: 0, complete: (\d+) of \1 with a user stack \(100\.0 %\)")
+        self.assertRegex(result.stdout, r"(\d+\.\d) % +100\.0 %  fibonacci +fibonacci\n")
+
+    def test_rust_names(self):
+        if not os.path.exists(program("fibonacci_rs")):
+            self.skipTest("built without rustc")
+        with Target(program("fibonacci_rs"), "60") as pid:
+            result = dwarfprof("-p", pid, "-d", "500ms")
+        first = result.stdout.partition("\n")[0]
+        self.assertIn("<fibonacci_rs::numbers::Fibonacci as fibonacci_rs::numbers::Series>::term", first)
+        self.assertIn("fibonacci_rs::main;", first)
+        self.assertNotRegex(first, r"17h[0-9a-f]{16}E")
+
+    def test_two_processes(self):
+        with busy() as one, Target(program("inefficient"), "60") as two:
+            result = dwarfprof("-p", f"{one},{two}", "-d", "1")
+        self.assertIn("fibonacci;", result.stdout)
+        self.assertIn("inefficient;", result.stdout)
+
+    def test_children_that_run_already(self):
+        shell = f"(exec {program('fibonacci')} 60) & (exec {program('inefficient')} 60 & wait) & wait"
+        with Target("/bin/bash", "-c", shell, start_new_session=True) as pid:
+            time.sleep(0.3)
+            result = dwarfprof("-p", pid, "-d", "1", "--format", "jsonl")
+            os.killpg(int(pid), signal.SIGKILL)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual({s["comm"] for s in samples}, {"fibonacci", "inefficient"})
+        self.assertLessEqual({s["outcome"] for s in samples}, {"complete", "no_user_stack"})
+
+    def test_a_process_whose_first_thread_has_exited(self):
+        code = ("import ctypes,threading\n"
+                "def f():\n"
+                "  while True: sum(range(1000))\n"
+                "threading.Thread(target=f).start()\n"
+                "ctypes.CDLL(None).syscall(60, 0)\n")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            time.sleep(0.3)
+            with open(f"/proc/{pid}/stat") as stat:
+                self.assertIn(") Z ", stat.read())
+            result = dwarfprof("-p", pid, "-d", "2500ms", "--format", "jsonl")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertGreater(len(samples), 20)
+        self.assertEqual({s["outcome"] for s in samples}, {"complete"})
+
+    def test_all_processes(self):
+        with busy():
+            result = dwarfprof("-a", "-d", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("fibonacci;", result.stdout)
+
+    def test_a_target_that_ends_ends_sampling(self):
+        target = subprocess.Popen([program("fibonacci"), "3"], stdout=subprocess.DEVNULL)
+        time.sleep(0.1)
+        start = time.monotonic()
+        result = dwarfprof("-p", str(target.pid), "-d", "30")
+        self.assertLess(time.monotonic() - start, 10)
+        target.wait()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(";main;", result.stdout)
+
+
+class Stream(unittest.TestCase):
+    """--format jsonl, the interface for machines."""
+
+    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "event", "outcome",
+              "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "late", "lost"]
+
+    def samples(self, *args):
+        result = dwarfprof("--format", "jsonl", *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def test_fields(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "500ms")
+        self.assertTrue(samples)
+        for sample in samples:
+            self.assertEqual(list(sample), self.FIELDS)
+            self.assertEqual(sample["pid"], int(pid))
+            self.assertEqual(sample["comm"], "fibonacci")
+            self.assertEqual(sample["outcome"], "complete")
+            self.assertIsNone(sample["user_stack_error"])
+            leaf, *callers = sample["user_stack"]
+            self.assertEqual(leaf["method"], "leaf")
+            for frame in callers:
+                self.assertEqual(list(frame), ["address", "module", "offset", "symbol", "method"])
+                self.assertEqual(frame["method"], "table")
+                self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
+            self.assertEqual(callers[-1]["symbol"], "_start")
+
+    def test_times_ascend(self):
+        with busy() as pid, busy() as other:
+            samples = self.samples("-p", f"{pid},{other}", "-d", "1", "-F", "499")
+        times = [sample["time_ns"] for sample in samples]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(len({sample["pid"] for sample in samples}), 2)
+
+    def test_rate_is_kept(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "2", "-F", "499")
+        # While the target runs: how much of the time it gets is the machine's affair.
+        gaps = sorted(after["time_ns"] - before["time_ns"]
+                      for before, after in zip(samples, samples[1:]) if before["cpu"] == after["cpu"])
+        self.assertGreater(len(gaps), 100)
+        self.assertAlmostEqual(gaps[len(gaps) // 2] * 499e-9, 1, delta=0.2)
+
+    def test_no_symbols(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "300ms", "--no-symbols")
+        self.assertTrue(all(frame["symbol"] is None and frame["offset"] is not None
+                            for sample in samples for frame in sample["user_stack"]))
+
+    def test_depth_limit_is_reported(self):
+        with busy() as pid:
+            samples = self.samples("-p", pid, "-d", "500ms", "--max-stack", "5")
+        deep = [s for s in samples if s["outcome"] == "depth_limit"]
+        self.assertTrue(deep)
+        self.assertTrue(all(len(s["user_stack"]) == 5 and s["user_stack_error"] for s in deep))
+
+    def test_thread_names(self):
+        code = ("import threading,ctypes,sys\n"
+                "def f():\n"
+                "  ctypes.CDLL(None).prctl(15, b'my worker', 0, 0, 0)\n"
+                "  while True: sum(range(1000))\n"
+                "threading.Thread(target=f, daemon=True).start()\n"
+                "while True: sum(range(1000))\n")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            time.sleep(0.3)
+            samples = self.samples("-p", pid, "-d", "1")
+        names = {(s["comm"], s["thread_name"], s["tid"] == s["pid"]) for s in samples}
+        self.assertIn(("python3", "python3", True), names)
+        self.assertIn(("python3", "my worker", False), names)
+
+    def test_uprobe(self):
+        with Target(program("inefficient"), "60") as pid:
+            samples = self.samples("-p", pid, "-d", "500ms",
+                                   "-e", f"uprobe:{program('inefficient')}:report")
+        self.assertTrue(samples)
+        for sample in samples:
+            self.assertEqual([f["symbol"] for f in sample["user_stack"][:2]], ["report", "main"])
+            self.assertTrue(sample["event"].startswith("uprobe:"))
+            self.assertEqual(sample["outcome"], "complete")
+
+    def test_kernel_stacks(self):
+        with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M") as pid:
+            samples = self.samples("-p", pid, "-d", "1")
+        in_kernel = [s for s in samples if s["kernel_stack"]]
+        self.assertTrue(in_kernel)
+        for sample in in_kernel:
+            self.assertIsNone(sample["kernel_stack_error"])
+            self.assertEqual(sample["outcome"], "complete")
+        self.assertTrue(any("read" in (f["symbol"] or "") for s in in_kernel for f in s["kernel_stack"]))
+
+
+class Names(unittest.TestCase):
+    """A target may call itself anything, and its file may be gone."""
+
+    def test_a_hostile_name(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "e\x1b[2J\n\\101 f")
+            shutil.copy(program("fibonacci"), path)
+            with Target(path, "60") as pid:
+                os.unlink(path)
+                text = dwarfprof("-v", "-p", pid, "-d", "500ms", "--format", "text")
+                folded = dwarfprof("-p", pid, "-d", "500ms", "--no-symbols")
+                stream = dwarfprof("-p", pid, "-d", "500ms", "--format", "jsonl")
+        for result in (text, folded, stream):
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertFalse([c for c in result.stdout + result.stderr if c < " " and c not in "\n\t"])
+        self.assertIn("sampling e?[2J?\\101 f (PID ", text.stderr)
+        self.assertIn(" e?[2J?\\101 f\n", text.stdout)
+        self.assertIn(";[e?[2J?\\101 f+0x", folded.stdout)
+        leaf = json.loads(stream.stdout.splitlines()[0])["user_stack"][0]
+        self.assertEqual(leaf["module"], path)
+        self.assertEqual(leaf["symbol"], "fibonacci")
+
+
+if __name__ == "__main__":
+    harness.main()

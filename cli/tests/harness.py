@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the program share: to run it, what it profiles, and the start of a test.
+
+Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
+"""
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+DWARFPROF = None
+PROGRAMS = None
+
+
+def dwarfprof(*args, **kwargs):
+    return subprocess.run([DWARFPROF, *args], capture_output=True, text=True, timeout=60, **kwargs)
+
+
+def start(*args, **kwargs):
+    return subprocess.Popen([DWARFPROF, *args], **kwargs)
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+class Target:
+    """A program that runs while the `with` block does."""
+
+    def __init__(self, *command, **kwargs):
+        self.command = command
+        self.kwargs = kwargs
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, **self.kwargs)
+        # Until it has executed the program, it is still a copy of this one.
+        while os.readlink(f"/proc/{self.process.pid}/exe") == os.readlink("/proc/self/exe") \
+                and "python" not in self.command[0]:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        return str(self.process.pid)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def busy():
+    return Target(program("fibonacci"), "60")
+
+
+def main():
+    """Run the tests of the file that was started."""
+    global DWARFPROF, PROGRAMS
+    DWARFPROF, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    outcome = unittest.main(argv=sys.argv[:1] + sys.argv[3:], exit=False).result
+    # What this machine cannot do is installed by ci/setup.
+    sys.exit(0 if outcome.wasSuccessful() and not outcome.skipped else 1)
