@@ -16,20 +16,22 @@ import time
 import unittest
 
 import harness
-from harness import Target, busy, dwarfprof, program, start
+from harness import Target, busy, children, cpu_time, dwarfprof, program, start, wait_for
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
-def wait_until_it_samples(process):
-    """Of a dwarfprof whose stderr is a pipe: until it says so, and some samples are taken."""
+def wait_until_it_samples(process, target=None):
+    """Of a dwarfprof whose stderr is a pipe: until it says so, and its target has run for some samples."""
     said = ""
     while "sampling" not in said:
         line = process.stderr.readline()
         assert line, said
         said += line
-    time.sleep(0.5)
-    return said
+    wait_for(lambda: target or children(process.pid))
+    target = target or children(process.pid)[0]
+    before = cpu_time(target)
+    wait_for(lambda: cpu_time(target) >= before + 0.2)
 
 
 def section_of(frame):
@@ -166,7 +168,7 @@ class Command(unittest.TestCase):
 class Interrupt(unittest.TestCase):
     def start(self, pid, path):
         process = start("-p", pid, "-o", path, stderr=subprocess.PIPE, text=True)
-        wait_until_it_samples(process)
+        wait_until_it_samples(process, pid)
         return process
 
     def test_ctrl_c_ends_sampling_and_writes(self):
@@ -230,7 +232,7 @@ class Interrupt(unittest.TestCase):
         with busy() as pid:
             process = start("-p", pid, "-o", "/dev/null", "--format", "folded",
                             stderr=subprocess.PIPE, text=True)
-            wait_until_it_samples(process)
+            wait_until_it_samples(process, pid)
             self.assertTrue(kernel_objects(), "something is loaded while it runs")
             process.kill()
             process.communicate()
@@ -240,10 +242,8 @@ class Interrupt(unittest.TestCase):
         # Orphans come to this process, so that it sees how they end.
         self.assertEqual(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0)
         process = start("-o", "/dev/null", "--format", "folded", "--", "/bin/true", stderr=subprocess.DEVNULL)
-        child = ""
-        while not child:
-            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-                child = file.read()
+        wait_for(lambda: children(process.pid))
+        child, = children(process.pid)
         process.kill()
         process.wait()
         done, status = 0, 0
@@ -261,7 +261,8 @@ class Interrupt(unittest.TestCase):
 class Namespace(unittest.TestCase):
     def test_numbers_are_those_of_the_own_pid_namespace(self):
         script = (f"{program('fibonacci')} 60 & "
-                  f"sleep 0.3; {harness.DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill $!; exit $code")
+                  f"until grep -q fibonacci /proc/$!/comm; do :; done; "
+                  f"{harness.DWARFPROF} -p $! -d 1 --format jsonl; code=$?; kill $!; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c", script],
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -271,7 +272,8 @@ class Namespace(unittest.TestCase):
 
     def test_a_namespace_inside_the_own_one_is_looked_into(self):
         script = (f"(exec unshare --pid --fork {program('fibonacci')} 60) & "
-                  f"sleep 0.3; {harness.DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill %1; exit $code")
+                  f"until grep -q fibonacci /proc/$(tr -d ' ' </proc/$!/task/$!/children)/comm; do :; done 2>/dev/null; "
+                  f"{harness.DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill %1; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
                                  "/bin/bash", "-c", script], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)

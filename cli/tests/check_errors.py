@@ -9,11 +9,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import harness
-from harness import Target, busy, dwarfprof, program, start
+from harness import Target, busy, dwarfprof, program, start, wait_for
 
 NOBODY = 65534
 
@@ -29,7 +28,7 @@ class Errors(unittest.TestCase):
     def test_a_thread_is_not_a_process(self):
         code = "import threading,time; threading.Thread(target=time.sleep, args=(60,)).start()"
         with Target("/usr/bin/python3", "-c", code) as pid:
-            time.sleep(0.3)
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) > 1)
             tid = next(t for t in os.listdir(f"/proc/{pid}/task") if t != pid)
             result = dwarfprof("-p", tid, "-d", "1")
         self.assertEqual(result.returncode, 4)

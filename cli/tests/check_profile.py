@@ -4,6 +4,7 @@
 
 usage: check_profile.py DWARFPROF PROGRAM-DIR
 """
+import glob
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ import time
 import unittest
 
 import harness
-from harness import Target, busy, dwarfprof, program
+from harness import Target, busy, children, cpu_time, dwarfprof, program, read, wait_for
 
 
 class Folded(unittest.TestCase):
@@ -81,7 +82,9 @@ class Folded(unittest.TestCase):
     def test_children_that_run_already(self):
         shell = f"(exec {program('fibonacci')} 60) & (exec {program('inefficient')} 60 & wait) & wait"
         with Target("/bin/bash", "-c", shell, start_new_session=True) as pid:
-            time.sleep(0.3)
+            # The second one is a grandchild.
+            wait_for(lambda: {read(f"/proc/{p}/comm") for child in children(pid) for p in [child, *children(child)]} >=
+                     {"fibonacci\n", "inefficient\n"})
             result = dwarfprof("-p", pid, "-d", "1", "--format", "jsonl")
             os.killpg(int(pid), signal.SIGKILL)
         samples = [json.loads(line) for line in result.stdout.splitlines()]
@@ -95,9 +98,7 @@ class Folded(unittest.TestCase):
                 "threading.Thread(target=f).start()\n"
                 "ctypes.CDLL(None).syscall(60, 0)\n")
         with Target("/usr/bin/python3", "-c", code) as pid:
-            time.sleep(0.3)
-            with open(f"/proc/{pid}/stat") as stat:
-                self.assertIn(") Z ", stat.read())
+            wait_for(lambda: ") Z " in read(f"/proc/{pid}/stat"))
             result = dwarfprof("-p", pid, "-d", "2500ms", "--format", "jsonl")
         self.assertEqual(result.returncode, 0, result.stderr)
         samples = [json.loads(line) for line in result.stdout.splitlines()]
@@ -112,7 +113,7 @@ class Folded(unittest.TestCase):
 
     def test_a_target_that_ends_ends_sampling(self):
         target = subprocess.Popen([program("fibonacci"), "3"], stdout=subprocess.DEVNULL)
-        time.sleep(0.1)
+        wait_for(lambda: cpu_time(target.pid) > 0.1)
         start = time.monotonic()
         result = dwarfprof("-p", str(target.pid), "-d", "30")
         self.assertLess(time.monotonic() - start, 10)
@@ -187,7 +188,7 @@ class Stream(unittest.TestCase):
                 "threading.Thread(target=f, daemon=True).start()\n"
                 "while True: sum(range(1000))\n")
         with Target("/usr/bin/python3", "-c", code) as pid:
-            time.sleep(0.3)
+            wait_for(lambda: any(read(comm) == "my worker\n" for comm in glob.glob(f"/proc/{pid}/task/*/comm")))
             samples = self.samples("-p", pid, "-d", "1")
         names = {(s["comm"], s["thread_name"], s["tid"] == s["pid"]) for s in samples}
         self.assertIn(("python3", "python3", True), names)

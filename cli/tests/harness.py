@@ -25,6 +25,33 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def wait_for(condition, seconds=20):
+    """Until condition() is true. What waits is the test; how long it takes is the machine's affair."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def read(path):
+    """What is in a file; nothing, if it is gone."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def children(pid):
+    return read(f"/proc/{pid}/task/{pid}/children").split()
+
+
+def cpu_time(pid):
+    """In seconds, of all threads."""
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0
+
+
 class Target:
     """A program that runs while the `with` block does."""
 
