@@ -97,13 +97,22 @@ static int read_sysctl(const char *path)
 	return value;
 }
 
-void permission_explain_bpf(int err)
+int permission_explain_bpf(int err)
 {
 	static const int needed[] = { CAP_BPF, CAP_PERFMON };
+	bool missing = !permission_has(CAP_SYS_ADMIN) &&
+		       (!permission_has(CAP_BPF) || !permission_has(CAP_PERFMON));
 
-	log_error("cannot load the BPF programs: %s", strerror(-err));
-	if (!permission_has(CAP_SYS_ADMIN) &&
-	    (!permission_has(CAP_BPF) || !permission_has(CAP_PERFMON))) {
+	/*
+	 * For want of a capability the kernel says EPERM (bpf_prog_load(),
+	 * kernel/bpf/syscall.c). With EACCES the verifier refuses a program, and
+	 * so do some security modules.
+	 */
+	log_error("cannot load the BPF programs: %s",
+		  err == -EACCES && !missing ?
+			  "the kernel's verifier or a security module refuses them" :
+			  strerror(-err));
+	if (missing) {
 		explain_capabilities(needed, ARRAY_SIZE(needed));
 	} else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
 		log_detail("need: type information of the running kernel, /sys/kernel/btf/vmlinux");
@@ -115,6 +124,9 @@ void permission_explain_bpf(int err)
 	} else {
 		log_detail("try:  dwarfprof -v ..., which shows what the kernel says");
 	}
+	if (err == -EPERM || (err == -EACCES && missing))
+		return -EPERM;
+	return err == -ENOMEM ? err : -EOPNOTSUPP;
 }
 
 void permission_explain_perf(const char *what, int err)

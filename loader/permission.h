@@ -12,8 +12,11 @@
 /* Is the capability in the effective set? */
 bool permission_has(int capability);
 
-/* The BPF programs could not be loaded: say what the kernel or the user lacks. */
-void permission_explain_bpf(int err);
+/*
+ * The BPF programs could not be loaded, with libbpf's error: say what the kernel
+ * or the user lacks. -EPERM if it is a permission, -ENOMEM, else -EOPNOTSUPP.
+ */
+int permission_explain_bpf(int err);
 
 /* A perf event, or a uprobe (libbpf's errors), could not be opened: say what is lacking. */
 void permission_explain_perf(const char *what, int err);

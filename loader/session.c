@@ -138,9 +138,9 @@ int session_open(struct session *ret, const struct session_options *options)
 	set_options(s->bpf, options);
 	err = dwarfprof_bpf__load(s->bpf);
 	if (err < 0) {
-		permission_explain_bpf(err);
+		err = permission_explain_bpf(err);
 		session_close(s);
-		return err == -EPERM || err == -EACCES ? -EPERM : err;
+		return err;
 	}
 	err = make_rings(s, options->ring_size);
 	if (err < 0) {

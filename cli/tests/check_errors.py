@@ -4,9 +4,12 @@
 
 usage: check_errors.py DWARFPROF PROGRAM-DIR
 """
+import ctypes
+import errno
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -15,6 +18,23 @@ import harness
 from harness import Target, busy, dwarfprof, program, start, wait_for
 
 NOBODY = 65534
+
+BPF, BPF_PROG_LOAD = 321, 5  # asm/unistd_64.h, linux/bpf.h
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2  # linux/prctl.h, linux/seccomp.h
+
+
+def refuse_programs(error):
+    """From now on the kernel loads no BPF program, with that error: seccomp(2)."""
+    load, equal, ret = 0x20, 0x15, 0x06  # linux/bpf_common.h
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in (
+        (load, 0, 0, 0), (equal, 0, 3, BPF),             # seccomp_data.nr
+        (load, 0, 0, 16), (equal, 0, 1, BPF_PROG_LOAD),  # seccomp_data.args[0]
+        (ret, 0, 0, 0x00050000 | error), (ret, 0, 0, 0x7fff0000)))
+    text = ctypes.create_string_buffer(code)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program):
+        raise OSError(ctypes.get_errno(), "seccomp")
 
 
 class Errors(unittest.TestCase):
@@ -123,6 +143,15 @@ class Errors(unittest.TestCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         for word in ("CAP_BPF", "CAP_PERFMON", "sudo", "setcap"):
             self.assertIn(word, result.stderr)
+
+    def test_a_program_that_is_refused_is_no_missing_permission(self):
+        with busy() as pid:
+            for error, code in ((errno.EACCES, 1), (errno.EINVAL, 1), (errno.ESRCH, 1), (errno.EPERM, 3)):
+                result = dwarfprof("-p", pid, "-d", "1", preexec_fn=lambda: refuse_programs(error))
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertIn("cannot load the BPF programs: ", result.stderr)
+                self.assertEqual("verifier" in result.stderr, error == errno.EACCES)
+                self.assertNotIn("missing", result.stderr)
 
     def test_two_capabilities_are_enough_for_own_processes(self):
         as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
