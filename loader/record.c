@@ -405,15 +405,26 @@ static int run(struct record *r)
 		err = sample(r);
 	if (err == 0)
 		err = finish(r);
-	if (err < 0)
+	if (err < 0 && !ferror(r->output.file))
 		log_error("sampling failed: %s", strerror(-err));
 	return err;
 }
 
+/* After run() with that error: say what could not be written, whichever step met it. */
+static int close_output(struct record *r, int err)
+{
+	const char *name = r->output.path ? r->output.path : "the standard output";
+	bool failed = r->output.file && ferror(r->output.file);
+	int closed = output_close(&r->output);
+
+	if (!failed && (err < 0 || closed == 0))
+		return err;
+	log_error("cannot write %s: %s", name, strerror(err < 0 ? -err : -closed));
+	return -EIO;
+}
+
 static void record_done(struct record *r)
 {
-	int err;
-
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	for (size_t i = 0; r->pidfds && i < r->options->n_pids + 1; i++)
@@ -431,9 +442,6 @@ static void record_done(struct record *r)
 		sideband_free(r->sideband);
 		session_close(&r->session);
 	}
-	err = output_close(&r->output);
-	if (err < 0)
-		log_error("cannot write %s: %s", r->options->output, strerror(-err));
 	interrupt_done(&r->interrupt);
 }
 
@@ -462,7 +470,7 @@ int record_run(const struct record_options *options)
 	bool has_run;
 	int err, code;
 
-	err = run(&r);
+	err = close_output(&r, run(&r));
 	has_run = options->command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
 	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && !has_run)

@@ -19,16 +19,17 @@ from harness import Target, busy, dwarfprof, program, start, wait_for
 
 NOBODY = 65534
 
-BPF, BPF_PROG_LOAD = 321, 5  # asm/unistd_64.h, linux/bpf.h
+CLOSE, BPF = 3, 321  # asm/unistd_64.h
+BPF_PROG_LOAD = 5    # linux/bpf.h
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2  # linux/prctl.h, linux/seccomp.h
 
 
-def refuse_programs(error):
-    """From now on the kernel loads no BPF program, with that error: seccomp(2)."""
+def refuse(error, call, first):
+    """From now on a system call with that first argument fails with that error: seccomp(2)."""
     load, equal, ret = 0x20, 0x15, 0x06  # linux/bpf_common.h
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in (
-        (load, 0, 0, 0), (equal, 0, 3, BPF),             # seccomp_data.nr
-        (load, 0, 0, 16), (equal, 0, 1, BPF_PROG_LOAD),  # seccomp_data.args[0]
+        (load, 0, 0, 0), (equal, 0, 3, call),    # seccomp_data.nr
+        (load, 0, 0, 16), (equal, 0, 1, first),  # seccomp_data.args[0]
         (ret, 0, 0, 0x00050000 | error), (ret, 0, 0, 0x7fff0000)))
     text = ctypes.create_string_buffer(code)
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text)))
@@ -83,9 +84,31 @@ class Errors(unittest.TestCase):
             result = dwarfprof("-p", pid, "-d", "1", "-o", "/nonexistent/x.folded")
             self.assertEqual(result.returncode, 1)
             self.assertIn("cannot write /nonexistent/x.folded", result.stderr)
-            result = dwarfprof("-p", pid, "-d", "300ms", "-o", "/dev/full", "--format", "folded")
-            self.assertEqual(result.returncode, 1)
-            self.assertIn("No space left", result.stderr)
+            for form in ("folded", "jsonl", "text"):
+                said = "cannot write /dev/full: No space left on device\n"
+                result = dwarfprof("-p", pid, "-d", "300ms", "-o", "/dev/full", "--format", form)
+                self.assertEqual(result.returncode, 1)
+                self.assertEqual(result.stderr.partition("dwarfprof: cannot")[1:], ("dwarfprof: cannot", said[6:]))
+                with open("/dev/full", "w") as full:
+                    result = subprocess.run([harness.DWARFPROF, "-p", pid, "-d", "300ms", "--format", form],
+                                            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("cannot write the standard output: No space left on device\n", result.stderr)
+
+    def test_output_that_cannot_be_closed(self):
+        """A network's file system may tell only then that something could not be written."""
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            path = os.path.join(directory, "out.folded")
+            process = start("-p", pid, "-o", path, stderr=subprocess.PIPE, text=True)
+            self.assertIn("sampling", process.stderr.readline())
+            number = next(int(fd) for fd in os.listdir(f"/proc/{process.pid}/fd")
+                          if os.readlink(f"/proc/{process.pid}/fd/{fd}") == path)
+            process.terminate()
+            process.communicate(timeout=20)
+            result = dwarfprof("-p", pid, "-d", "300ms", "-o", path,
+                               preexec_fn=lambda: refuse(errno.EIO, CLOSE, number))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"cannot write {path}: Input/output error", result.stderr)
 
     def test_a_run_that_fails_leaves_files_alone(self):
         with tempfile.TemporaryDirectory() as directory, busy() as pid:
@@ -147,7 +170,7 @@ class Errors(unittest.TestCase):
     def test_a_program_that_is_refused_is_no_missing_permission(self):
         with busy() as pid:
             for error, code in ((errno.EACCES, 1), (errno.EINVAL, 1), (errno.ESRCH, 1), (errno.EPERM, 3)):
-                result = dwarfprof("-p", pid, "-d", "1", preexec_fn=lambda: refuse_programs(error))
+                result = dwarfprof("-p", pid, "-d", "1", preexec_fn=lambda: refuse(error, BPF, BPF_PROG_LOAD))
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn("cannot load the BPF programs: ", result.stderr)
                 self.assertEqual("verifier" in result.stderr, error == errno.EACCES)
