@@ -361,6 +361,8 @@ static int prepare(struct record *r)
 	if (err == 0 && r->options->command)
 		err = launch_start(r->options->command, &r->interrupt.old_mask, &r->launch);
 	if (err == 0)
+		interrupt_listen(&r->interrupt);
+	if (err == 0)
 		err = bus_guard_install();
 	if (err < 0) {
 		log_error("cannot start: %s", strerror(-err));
