@@ -75,29 +75,31 @@ static int ring_open(struct sideband *s, unsigned int cpu)
 	return 0;
 }
 
-int sideband_new(unsigned int n_cpus, struct sideband **ret)
+static int rings_open(struct sideband *s, unsigned int n_cpus)
 {
-	struct sideband *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
 	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
 	s->fds = calloc(n_cpus, sizeof(*s->fds));
 	s->rings = calloc(n_cpus, sizeof(*s->rings));
-	if (!s->fds || !s->rings) {
-		sideband_free(s);
+	if (!s->fds || !s->rings)
 		return -ENOMEM;
-	}
 	for (unsigned int cpu = 0; cpu < n_cpus; cpu++) {
 		int err = ring_open(s, cpu);
 
-		if (err == -ENODEV)
-			continue;
-		if (err < 0) {
-			permission_explain_perf("the records of mappings and forks", err);
-			sideband_free(s);
+		if (err < 0 && err != -ENODEV)
 			return err;
-		}
+	}
+	return 0;
+}
+
+int sideband_new(unsigned int n_cpus, struct sideband **ret)
+{
+	struct sideband *s = calloc(1, sizeof(*s));
+	int err = s ? rings_open(s, n_cpus) : -ENOMEM;
+
+	if (err < 0) {
+		permission_explain_perf("the records of mappings and forks", err);
+		sideband_free(s);
+		return err;
 	}
 	*ret = s;
 	return 0;
