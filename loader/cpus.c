@@ -2,6 +2,7 @@
 #include "cpus.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,38 @@ unsigned int cpus_count_list(const char *list)
 	return isdigit((unsigned char)*last) ? (unsigned int)strtoul(last, NULL, 10) + 1 : 0;
 }
 
-unsigned int cpus_count(void)
+static bool is_in_list(const char *list, unsigned long cpu)
+{
+	while (isdigit((unsigned char)*list)) {
+		char *rest;
+		unsigned long first = strtoul(list, &rest, 10), last = first;
+
+		if (*rest == '-')
+			last = strtoul(rest + 1, &rest, 10);
+		if (first <= cpu && cpu <= last)
+			return true;
+		list = rest + (*rest == ',');
+	}
+	return false;
+}
+
+int cpus_find_new(const char *list, const char *before)
+{
+	unsigned int n = cpus_count_list(list);
+
+	for (unsigned int cpu = 0; cpu < n; cpu++)
+		if (is_in_list(list, cpu) && !is_in_list(before, cpu))
+			return (int)cpu;
+	return -1;
+}
+
+unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE])
 {
 	_cleanup_fclose_ FILE *file = fopen("/sys/devices/system/cpu/online", "re");
-	char list[4096];
 	unsigned int n = 0;
 
-	if (file && fgets(list, sizeof(list), file))
-		n = cpus_count_list(list);
+	ret_list[0] = '\0';
+	if (file && fgets(ret_list, CPUS_LIST_SIZE, file))
+		n = cpus_count_list(ret_list);
 	return n > 0 ? n : (unsigned int)sysconf(_SC_NPROCESSORS_CONF);
 }

@@ -2,13 +2,19 @@
 #ifndef DP_LOADER_CPUS_H
 #define DP_LOADER_CPUS_H
 
+/* Room for the list of the CPUs that are online, as the kernel writes it: "0-3,8" and an end of line. */
+#define CPUS_LIST_SIZE 4096
+
 /*
- * The highest number of a CPU that is online, plus one: what has to be made
- * for each CPU is made up to there. The kernel may think many more possible,
- * hundreds in some virtual machines; those that come online during a run are
- * not sampled.
+ * The list, empty if it cannot be read; and the highest number in it, plus one:
+ * what has to be made for each CPU is made up to there. The kernel may think
+ * many more possible, hundreds in some virtual machines; those that come online
+ * during a run are not sampled.
  */
-unsigned int cpus_count(void);
+unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE]);
+
+/* The first CPU of a list that was not in the one before; -1 if there is none. */
+int cpus_find_new(const char *list, const char *before);
 
 /* The same of a list as the kernel writes it, "0-3,8"; 0 if it is none. */
 unsigned int cpus_count_list(const char *list);

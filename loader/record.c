@@ -48,6 +48,7 @@ struct record {
 	const struct record_options *options;
 	char target[256];
 	char event[512];
+	char cpus[CPUS_LIST_SIZE]; /* that were online at the start */
 	struct interrupt interrupt;
 	struct launch launch;
 	struct output output;
@@ -108,7 +109,7 @@ static size_t ring_size(size_t n_cpus)
 static int open_session(struct record *r)
 {
 	const struct record_options *o = r->options;
-	unsigned int n_cpus = cpus_count();
+	unsigned int n_cpus = cpus_read(r->cpus);
 	struct session_options options = {
 		.n_cpus = n_cpus,
 		.all_processes = o->all,
@@ -336,6 +337,19 @@ static void print_totals(const struct record *r)
 			  t->finished_late);
 }
 
+/* Of those the losses are not known, either: there is nothing that could count them. */
+static void warn_of_new_cpus(const struct record *r)
+{
+	char cpus[CPUS_LIST_SIZE];
+	int cpu;
+
+	cpus_read(cpus);
+	cpu = cpus_find_new(cpus, r->cpus);
+	if (cpu >= 0 && r->cpus[0] != '\0')
+		log_warning("CPU %d came online while sampling: what ran there may be missing",
+			    cpu);
+}
+
 static int finish(struct record *r)
 {
 	struct totals *t = &r->drain.totals;
@@ -346,6 +360,7 @@ static int finish(struct record *r)
 	interrupt_writing(&r->interrupt);
 	err = drain_run(&r->drain, true);
 	log_progress_clear();
+	warn_of_new_cpus(r);
 	if (err == 0)
 		err = report_finish(r->report, t);
 	if (err == 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How a run goes: commands, signals, namespaces, and nothing left behind.
+"""How a run goes: commands, signals, namespaces, new CPUs, and nothing left behind.
 
 usage: check_command.py DWARFPROF PROGRAM-DIR
 """
@@ -270,6 +270,29 @@ class Interrupt(unittest.TestCase):
             os.kill(int(child), signal.SIGKILL)
         self.assertTrue(done)
         self.assertEqual(os.waitstatus_to_exitcode(status), 126, "it was not executed")
+
+
+class Cpus(unittest.TestCase):
+    def run_with(self, before, after):
+        """What is said when the kernel's list of CPUs changes; a file is mounted over it."""
+        with tempfile.NamedTemporaryFile("w") as cpus, busy() as pid:
+            cpus.write(before)
+            cpus.flush()
+            script = f"mount --bind {cpus.name} /sys/devices/system/cpu/online; exec \"$@\""
+            process = subprocess.Popen(["unshare", "--mount", "/bin/sh", "-c", script, "sh", harness.DWARFPROF,
+                                        "-p", pid, "-d", "500ms", "-o", "/dev/null", "--format", "folded"],
+                                       stderr=subprocess.PIPE, text=True)
+            said = process.stderr.readline()
+            cpus.seek(0)
+            cpus.write(after)
+            cpus.flush()
+            said += process.communicate(timeout=20)[1]
+        self.assertIn("sampling", said)
+        return said
+
+    def test_one_that_comes_online_is_told(self):
+        self.assertIn("CPU 1 came online", self.run_with("0\n", "0-1\n"))
+        self.assertNotIn("online", self.run_with("0-1\n", "0\n\n"))
 
 
 class Namespace(unittest.TestCase):

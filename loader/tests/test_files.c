@@ -183,7 +183,23 @@ Test(cpus, finds_the_highest)
 	cr_assert(cpus_count_list("0-3\n") == 4);
 	cr_assert(cpus_count_list("0-3,8,10-11") == 12);
 	cr_assert(cpus_count_list("") == 0);
-	cr_assert(cpus_count() >= (unsigned int)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+Test(cpus, reads_those_that_are_online)
+{
+	char list[CPUS_LIST_SIZE];
+
+	cr_assert(cpus_read(list) >= (unsigned int)sysconf(_SC_NPROCESSORS_ONLN));
+	cr_assert(cpus_find_new(list, "") == 0);
+	cr_assert(cpus_find_new(list, list) == -1);
+}
+
+Test(cpus, finds_those_that_are_new)
+{
+	cr_assert(cpus_find_new("0-3\n", "0-1,3\n") == 2);
+	cr_assert(cpus_find_new("0,2-12\n", "0-8,10-13\n") == 9);
+	cr_assert(cpus_find_new("0-1\n", "0-3\n") == -1);
+	cr_assert(cpus_find_new("", "0\n") == -1);
 }
 
 static struct elf_file open_self(int *ret_fd)
