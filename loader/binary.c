@@ -175,11 +175,16 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 		b->id = id;
 		err = elf_file_init_fd(&b->elf, b->module.fd);
 	}
-	if (err == 0)
-		err = binary_load(store, b);
 	if (err < 0)
 		return err;
 	HASH_ADD(hh, store->binaries, id, sizeof(id), b);
+	if (!HASH_IS_ADDED(hh, b))
+		return -ENOMEM;
+	err = binary_load(store, b);
+	if (err < 0) {
+		HASH_DEL(store->binaries, b);
+		return err;
+	}
 	*ret = steal_ptr(b);
 	return 0;
 }

@@ -6,11 +6,10 @@
 #include <sys/types.h>
 
 #include "elf_file.h"
+#include "hash.h"
 #include "interrupt.h"
 #include "module.h"
 #include "pool.h"
-
-#include <uthash.h>
 
 /*
  * A binary that some process has mapped: its unwind table, which is in the

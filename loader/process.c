@@ -63,6 +63,10 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 	p->thread = pid;
 	p->exited = TIME_NEVER;
 	HASH_ADD(hh, table->processes, pid, sizeof(pid), p);
+	if (!HASH_IS_ADDED(hh, p)) {
+		free(p);
+		return NULL;
+	}
 	return p;
 }
 

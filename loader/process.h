@@ -8,9 +8,8 @@
 #include <sys/types.h>
 
 #include "binary.h"
+#include "hash.h"
 #include "space.h"
-
-#include <uthash.h>
 
 /*
  * The processes that are profiled and what they have mapped, followed through

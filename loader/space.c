@@ -102,6 +102,10 @@ int space_new(struct space_store *store, pid_t pid, const struct mapping *mappin
 	s->id = store->next_id++;
 	s->pid = pid;
 	HASH_ADD(hh, store->spaces, id, sizeof(s->id), s);
+	if (!HASH_IS_ADDED(hh, s)) {
+		free(s);
+		return -ENOMEM;
+	}
 	err = space_collect(s, mappings, n, time);
 	if (err == 0)
 		err = space_write(store, s, marks);

@@ -8,9 +8,8 @@
 #include <sys/types.h>
 
 #include "binary.h"
+#include "hash.h"
 #include "pool.h"
-
-#include <uthash.h>
 
 /*
  * The executable mappings of one process at one time: a sorted copy that is

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_HASH_H
+#define DP_LOADER_HASH_H
+
+/*
+ * uthash with out of memory as an error of ours, not the end of the program: an
+ * element that could not be added has no table in its handle.
+ */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define HASH_IS_ADDED(handle, element) ((element)->handle.tbl != NULL)
+
+#endif
