@@ -47,8 +47,8 @@
 /*
  * The pool: the memory in which user space lays out tables and mappings. It is
  * addressed in cells of 8 bytes and made of segments, each the only value of an
- * mmapable BPF array. A record never lies across two segments. Cell 0 is never
- * given out and means "none".
+ * mmapable BPF array. A record never lies across two segments. The first cells
+ * are never given out; their numbers say why there is none (enum dp_cell).
  *
  * A segment stays under KMALLOC_MAX_SIZE (4 MiB), which older kernels allow a
  * map value at most; the slack lets the verifier see that a whole record fits
@@ -60,6 +60,11 @@
 #define DP_SEGMENT_CELLS (DP_SEGMENT_SIZE / DP_CELL_SIZE)
 #define DP_SEGMENT_SLACK 4096
 #define DP_MAX_SEGMENTS 1024
+
+enum dp_cell {
+	DP_CELL_NONE,
+	DP_FIRST_CELL = 4,
+};
 
 /* Number 0 (DP_RULE_NONE) says that no rule exists. */
 #define DP_MAX_RULES (1 << 15)

@@ -81,7 +81,7 @@ static int space_write(struct space_store *store, struct space *s, bool marks)
 			mappings[i].mark_below = (uint32_t)(m->start - mapping_mark_address(m));
 		}
 	}
-	err = pool_alloc(store->pool, n_cells, &s->cell);
+	err = pool_alloc_space(store->pool, n_cells, &s->cell);
 	if (err < 0)
 		return err;
 	s->n_cells = n_cells;

@@ -112,6 +112,37 @@ Test(pool, says_when_there_is_no_more)
 	cr_assert(pool_alloc(&pool, UINT32_MAX, &cell) == -ENOSPC);
 }
 
+/* However much tables take, spaces find room; and where tables left some, too. */
+Test(pool, keeps_a_reserve_for_spaces)
+{
+	uint32_t cell, space, n = 0;
+
+	pool.max_segments = POOL_MIN_SEGMENTS;
+	cr_assert(pool_room(&pool) == DP_SEGMENT_CELLS && pool_size(&pool) == DP_SEGMENT_CELLS);
+	alloc(DP_SEGMENT_CELLS - 1000);
+	cr_assert(pool_room(&pool) == 1000 - DP_FIRST_CELL);
+	cr_assert(pool_alloc(&pool, 1000, &cell) == -ENOSPC);
+	while (pool_alloc_space(&pool, 100, &space) == 0) {
+		n++;
+		cell = space;
+	}
+	cr_assert(n == DP_SEGMENT_CELLS / 100 + 9, "%u", n);
+	cr_assert(cell < DP_SEGMENT_CELLS, "the last one lies among tables");
+	cr_assert(n_segments == 2 && pool_room(&pool) < 100);
+	pool_release(&pool, cell, 100);
+	cr_assert(alloc(50) == cell, "and tables get it back");
+	cr_assert(pool_alloc_space(&pool, DP_SEGMENT_CELLS + 1, &space) == -ENOSPC);
+}
+
+/* One eighth of a large pool. */
+Test(pool, leaves_tables_the_rest)
+{
+	pool.max_segments = 8;
+	cr_assert(pool_size(&pool) == UINT64_C(7) * DP_SEGMENT_CELLS);
+	pool.max_segments = 5;
+	cr_assert(pool_size(&pool) == UINT64_C(4) * DP_SEGMENT_CELLS);
+}
+
 /* Random sizes, allocated and released: no two runs overlap, none straddles a segment. */
 Test(pool, survives_a_random_life)
 {
@@ -139,5 +170,5 @@ Test(pool, survives_a_random_life)
 	for (int i = 0; i < 200; i++)
 		if (runs[i].n_cells > 0)
 			pool_release(&pool, runs[i].cell, runs[i].n_cells);
-	cr_assert(pool.n_free == 1, "all is one free run again");
+	cr_assert(pool.free[POOL_TABLES].n == 1, "all is one free run again");
 }
