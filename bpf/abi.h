@@ -63,6 +63,8 @@
 
 enum dp_cell {
 	DP_CELL_NONE,
+	DP_CELL_EVICTED, /* of an image: there is one, but no room for it */
+	DP_CELL_UNKNOWN, /* of a space: the process is sampled all the same */
 	DP_FIRST_CELL = 4,
 };
 
@@ -112,7 +114,9 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(COMPAT_MODE, "compat_mode", "the task runs 32-bit code")                                 \
 	X(TABLES_CHANGED, "tables_changed", "the process's tables were replaced during the walk")  \
 	X(STACK_COPY_END, "stack_copy_end",                                                        \
-	  "the part of the stack that the sample took along ended")
+	  "the part of the stack that the sample took along ended")                                \
+	X(TABLE_EVICTED, "table_evicted",                                                          \
+	  "a binary's table had to make room for others; --table-memory gives them more")
 
 /* DP_WALKING: not ended yet. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,
@@ -399,7 +403,7 @@ struct dp_image {
 struct dp_mapping {
 	__u64 start, end; /* end exclusive */
 	__u64 bias;       /* address in the process minus address in the file */
-	__u32 image;      /* cell in the pool, 0: the mapping has no table */
+	__u32 image;      /* cell in the pool, or DP_CELL_NONE: no table, or DP_CELL_EVICTED */
 	__u32 mark_below; /* where the word is: so many bytes below start; 0: no word */
 	__u64 mark;       /* what it is */
 };

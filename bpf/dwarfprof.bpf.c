@@ -38,7 +38,7 @@ const volatile __u32 dp_levels; /* DP_CPU_LEVELS or DP_UPROBE_LEVELS */
 /* The PID namespace whose numbers are used; 0: the initial one, which every task is in. */
 const volatile __u32 dp_pid_namespace;
 
-/* Process (thread group) to the cell of its struct dp_space. */
+/* Process (thread group) to the cell of its struct dp_space, or DP_CELL_UNKNOWN. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -178,7 +178,7 @@ static __always_inline enum dp_outcome sample_space(struct walk *w, const __u32 
 {
 	const struct dp_space *space;
 
-	if (!cell)
+	if (!cell || *cell == DP_CELL_UNKNOWN)
 		return DP_NO_PROCESS;
 	w->space_cell = *cell;
 	space = port_pool(w, w->space_cell);

@@ -249,8 +249,10 @@ static __noinline __attribute__((unused)) __u32 lookup_space(struct walk *w, __u
 	m = port_pool(w, cell);
 	if (!m || pc < m->start || pc >= m->end)
 		return 0;
-	if (m->image == 0)
+	if (m->image == DP_CELL_NONE)
 		rule_none(ret, DP_NO_TABLE);
+	else if (m->image == DP_CELL_EVICTED)
+		rule_none(ret, DP_TABLE_EVICTED);
 	else
 		lookup_image(w, m->image, pc - m->bias, ret);
 	return cell;

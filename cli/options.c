@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <argp.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum {
 	OPTION_FORMAT = 256,
 	OPTION_MAX_STACK,
 	OPTION_NO_SYMBOLS,
+	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
 };
 
@@ -38,6 +40,8 @@ static const struct argp_option argp_options[] = {
 	  3 },
 	{ "max-stack", OPTION_MAX_STACK, "N", 0, "frames of a stack at most, up to 2048 (1024)",
 	  3 },
+	{ "table-memory", OPTION_TABLE_MEMORY, "SIZE", 0,
+	  "memory for tables at most: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 
 	{ .doc = "What to write", .group = 4 },
 	{ "output", 'o', "FILE", 0, "where to (stdout: a report on a terminal, else folded stacks)",
@@ -81,6 +85,43 @@ int options_parse_duration(const char *text, uint64_t *ret)
 		return 0;
 	}
 	return -EINVAL;
+}
+
+int options_parse_size(const char *text, uint64_t *ret)
+{
+	static const char suffixes[] = "KMG";
+	unsigned long long value;
+	const char *suffix;
+	int shift = 0;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno)
+		return -EINVAL;
+	if (*end != '\0') {
+		suffix = strchr(suffixes, toupper(*end));
+		if (!suffix || end[1] != '\0')
+			return -EINVAL;
+		shift = 10 * (int)(suffix - suffixes + 1);
+	}
+	if (value > UINT64_MAX >> shift)
+		return -EINVAL;
+	*ret = (uint64_t)value << shift;
+	return 0;
+}
+
+static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
+{
+	uint64_t size;
+
+	if (options_parse_size(text, &size) < 0)
+		argp_error(state, "--table-memory takes a size such as 64M or 1G, not '%s'", text);
+	if (size < MIN_TABLE_MEMORY || size > MAX_TABLE_MEMORY)
+		argp_error(state, "--table-memory takes from %luM to %luG, not '%s'",
+			   (unsigned long)(MIN_TABLE_MEMORY >> 20),
+			   (unsigned long)(MAX_TABLE_MEMORY >> 30), text);
+	o->record.table_memory = size;
 }
 
 /* A whole number from min to max, or the end of the program. */
@@ -244,6 +285,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->record.max_frames =
 			(unsigned int)parse_number(state, "--max-stack", arg, 1, DP_MAX_FRAMES);
 		return 0;
+	case OPTION_TABLE_MEMORY:
+		parse_table_memory(o, state, arg);
+		return 0;
 	case OPTION_FORMAT:
 		p->format = arg;
 		return 0;
@@ -279,6 +323,7 @@ void options_parse(struct options *ret, int argc, char **argv)
 	*ret = (struct options){
 		.record = { .hz = 99,
 			    .max_frames = 1024,
+			    .table_memory = record_default_table_memory(),
 			    .unwind = DP_UNWIND_AUTO,
 			    .symbols = true },
 	};

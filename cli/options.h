@@ -25,4 +25,7 @@ void options_done(struct options *options);
 /* "30", "30s", "1.5s", "500ms", "5m": nanoseconds. -EINVAL for anything else, and for zero. */
 int options_parse_duration(const char *text, uint64_t *ret);
 
+/* "4194304", "4096K", "4M", "1G": bytes. -EINVAL for anything else. */
+int options_parse_size(const char *text, uint64_t *ret);
+
 #endif

@@ -26,7 +26,8 @@ DEFINE_CLEANUP(struct binary *, binary_free)
 
 void binary_store_init(struct binary_store *store, struct pool *pool)
 {
-	*store = (struct binary_store){ .pool = pool };
+	*store = (struct binary_store){ 0 };
+	table_store_init(&store->tables, pool);
 }
 
 void binary_store_done(struct binary_store *store)
@@ -40,7 +41,11 @@ void binary_store_done(struct binary_store *store)
 	}
 	binary_free(store->vdso);
 	free(store->vdso_copy);
+	table_store_done(&store->tables);
 }
+
+/* Tables are made again for so long, or one of them, before the rings are looked at again. */
+#define MAKE_NS UINT64_C(5000000)
 
 /* Code of more bytes than this has its unwind information written out. */
 #define MAX_KNOWN_CODE (64 << 10)
@@ -74,6 +79,65 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 	       (a->cfi.size == 0 || memcmp(a->cfi.data, b->cfi.data, a->cfi.size) == 0);
 }
 
+/* Put a table back into the pool, where it has room. */
+static void table_fill_again(struct table_store *tables, struct table *t)
+{
+	_cleanup_(image_done) struct image image = { 0 };
+	uint64_t start = clock_now_ns();
+	const struct binary *b = t->binary;
+	int err = image_build(&b->elf.cfi, &b->elf.code, &image);
+
+	/* A file that was written to since is not what processes have mapped. */
+	t->is_lost = err != -ENOMEM && (err < 0 || image.n_cells != t->n_cells);
+	if (err < 0 || t->is_lost) {
+		table_give_room_back(tables, t);
+		return;
+	}
+	table_fill(tables, t, image.cells, clock_now_ns() - start);
+	log_debug("%s: its table is back, %.1f ms", b->module.path, (double)t->made_in / 1e6);
+}
+
+/* A process maps a binary that is known: its table may have gone meanwhile. */
+static void binary_load_again(struct binary_store *store, struct binary *b)
+{
+	struct table *t = b->table;
+
+	table_use(t, clock_now_ns());
+	if (t && table_may_be_made(&store->tables, t) && table_find_room(&store->tables, t) == 0)
+		table_fill_again(&store->tables, t);
+}
+
+void binary_store_update(struct binary_store *store, uint64_t time)
+{
+	uint64_t end = clock_now_ns() + MAKE_NS;
+	struct table *t;
+
+	table_store_update(&store->tables, time);
+	while (clock_now_ns() < end && (t = table_store_next(&store->tables)) != NULL)
+		table_fill_again(&store->tables, t);
+}
+
+static void log_table(const struct binary *b, const struct image *image, uint64_t took)
+{
+	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms", b->module.path, image->stats.n_rows,
+		  (size_t)image->n_cells * DP_CELL_SIZE, (double)took / 1e6);
+	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
+		if (image->stats.refused[i].rows > 0)
+			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
+				  b->module.path, image->stats.refused[i].rows,
+				  image->stats.refused[i].bytes, rule_refusal_sentence(i));
+}
+
+static void log_no_room(struct binary_store *store, const struct binary *b)
+{
+	if (!store->has_warned)
+		log_warning("no room for all tables: some stacks will end with table_evicted, or "
+			    "fewer with more --table-memory");
+	store->has_warned = true;
+	log_debug("%s: no room for its table, of %zu bytes", b->module.path,
+		  (size_t)b->table->n_cells * DP_CELL_SIZE);
+}
+
 /*
  * Build the table and put it into the pool. A binary without unwind information,
  * or with too much, is no error: it still has names.
@@ -81,16 +145,16 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 static int binary_load(struct binary_store *store, struct binary *b)
 {
 	_cleanup_(image_done) struct image image = { 0 };
-	uint64_t start = clock_now_ns();
+	uint64_t start = clock_now_ns(), took;
 	struct binary *original;
-	uint32_t cell;
 	int err;
 
 	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
 		  original);
 	if (original && is_same_table(&b->elf, &original->elf)) {
-		b->image = original->image;
+		b->table = original->table;
 		log_debug("%s: the same as %s", b->module.path, original->module.path);
+		binary_load_again(store, b);
 		return 0;
 	}
 	err = image_build(&b->elf.cfi, &b->elf.code, &image);
@@ -98,28 +162,25 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		log_debug("%s has no unwind information", b->module.path);
 		return 0;
 	}
-	if (err == 0)
-		err = pool_alloc(store->pool, image.n_cells, &cell);
-	if (err == -EFBIG || err == -ENOSPC) {
+	if (err == -EFBIG) {
 		log_warning("no table for %s, which still has names: %s", b->module.path,
 			    strerror(-err));
 		return 0;
 	}
+	took = clock_now_ns() - start;
+	if (err == 0)
+		err = table_new(&store->tables, b, image.n_cells, took, &b->table);
 	if (err < 0)
 		return err;
-	pool_write(store->pool, cell, image.cells, image.n_cells);
-	b->image = cell;
 	if (b->elf.build_id[0] != '\0' && !original)
 		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
 	store->n_rows += image.stats.n_rows;
 	store->n_cells += image.n_cells;
-	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms", b->module.path, image.stats.n_rows,
-		  (size_t)image.n_cells * DP_CELL_SIZE, (double)(clock_now_ns() - start) / 1e6);
-	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
-		if (image.stats.refused[i].rows > 0)
-			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
-				  b->module.path, image.stats.refused[i].rows,
-				  image.stats.refused[i].bytes, rule_refusal_sentence(i));
+	if (table_find_room(&store->tables, b->table) == 0)
+		table_fill(&store->tables, b->table, image.cells, took);
+	else
+		log_no_room(store, b);
+	log_table(b, &image, took);
 	return 0;
 }
 
@@ -165,6 +226,7 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), known);
 	if (known) {
+		binary_load_again(store, known);
 		*ret = known;
 		return 0;
 	}
@@ -218,6 +280,7 @@ int binary_store_get_vdso(struct binary_store *store, struct binary **ret)
 	int err;
 
 	if (store->vdso) {
+		binary_load_again(store, store->vdso);
 		*ret = store->vdso;
 		return 0;
 	}

@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "module.h"
 #include "pool.h"
+#include "table.h"
 
 /*
  * A binary that some process has mapped: its unwind table, which is in the
@@ -29,20 +30,21 @@ struct binary {
 	struct file_id id;
 	struct module module;
 	struct elf_file elf;
-	uint32_t image; /* cell of its struct dp_image, 0: it has no unwind information */
+	struct table *table; /* the store's; NULL: it has no unwind information */
 	UT_hash_handle hh;
 	UT_hash_handle by_build_id; /* the first of its copies */
 };
 
 struct binary_store {
-	struct pool *pool;
+	struct table_store tables;
 	struct binary *binaries;  /* by file */
 	struct binary *originals; /* those with a table, by build id */
 	struct binary *vdso;
 	void *vdso_copy;
 	const struct interrupt *interrupt; /* not NULL: a signal is the end of making tables */
-	uint64_t n_rows;                   /* of all tables made */
+	uint64_t n_rows;                   /* of all tables made, each once */
 	uint64_t n_cells;
+	bool has_warned; /* that there is no room for all tables */
 };
 
 void binary_store_init(struct binary_store *store, struct pool *pool);
@@ -50,10 +52,16 @@ void binary_store_done(struct binary_store *store);
 
 /*
  * The binary behind fd, which the store takes over. Its table is built and put
- * into the pool if the file is new. `path` is how to call it. Returns 0, or a
+ * into the pool if it is not there and the pool has room. `path` is how to call it. Returns 0, or a
  * negative errno for what is no ELF file of this machine, or -ECANCELED.
  */
 int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret);
+
+/*
+ * Samples from before a time have been reported: free the tables that nobody
+ * uses any more, and make those again that samples have asked for, as there is room.
+ */
+void binary_store_update(struct binary_store *store, uint64_t time);
 
 /* Is it in vain to go on? */
 bool binary_store_is_cancelled(const struct binary_store *store);

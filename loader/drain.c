@@ -150,15 +150,23 @@ static int queued_compare(const void *a, const void *b)
 	return x->time < y->time ? -1 : x->time > y->time;
 }
 
-/* Tell the frames apart by binary, with the mappings they were found in. */
-static size_t resolve_frames(struct drain *d, const struct space *space, const __u64 *frames,
-			     size_t n)
+/*
+ * Tell the frames apart by binary, with the mappings they were found in, whose
+ * tables have been used at that time.
+ */
+static size_t resolve_frames(struct drain *d, const struct space *space,
+			     const struct rescue_result *walk, uint64_t time)
 {
+	const __u64 *frames = walk->frames;
+	size_t n = walk->n_frames;
+	struct table *last = NULL;
+
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
 		const struct mapping *m = NULL;
 		bool exact;
 
+		last = NULL;
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		exact = f->method == DP_METHOD_LEAF || f->method == DP_METHOD_SIGNAL;
@@ -168,7 +176,12 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const _
 			continue;
 		f->module = &m->binary->module;
 		f->offset = f->address - m->bias;
+		last = m->binary->table;
+		table_use(last, time);
 	}
+	/* It was the last frame that could not be left. */
+	if (walk->outcome == DP_TABLE_EVICTED && last)
+		table_want(&d->table->binaries->tables, last, time);
 	return n;
 }
 
@@ -183,7 +196,7 @@ static int report_sample(struct drain *d, const struct dp_sample *raw, const str
 		.tid = (pid_t)raw->tid,
 		.outcome = walk->outcome,
 		.user = d->frames,
-		.n_user = resolve_frames(d, space, walk->frames, walk->n_frames),
+		.n_user = resolve_frames(d, space, walk, raw->time_ns),
 		.kernel = kernel,
 		.n_kernel = raw->n_kernel,
 		.kernel_error = raw->kernel_error,
@@ -277,6 +290,8 @@ int drain_run(struct drain *d, bool final)
 	if (d->n_queue > 0 && d->queue[0].time < oldest)
 		oldest = d->queue[0].time;
 	process_table_forget(d->table, oldest - KEEP_NS);
+	if (!final)
+		binary_store_update(d->table->binaries, oldest);
 	forget_copies(d, oldest - KEEP_NS);
 	return err;
 }

@@ -26,11 +26,18 @@ void process_table_init(struct process_table *table, struct pool *pool,
 		.publish = publish,
 		.arg = arg,
 	};
-	space_store_init(&table->spaces, pool);
+	space_store_init(&table->spaces, pool, &binaries->tables);
+}
+
+static struct table *table_of(const struct mapping *m)
+{
+	return m->binary ? m->binary->table : NULL;
 }
 
 static void process_free(struct process_table *table, struct process *p)
 {
+	for (size_t i = 0; i < p->n_mappings; i++)
+		table_drop(table_of(&p->mappings[i]));
 	HASH_DEL(table->processes, p);
 	free(p->mappings);
 	free(p);
@@ -75,6 +82,7 @@ static int mapping_append(struct process *p, const struct mapping *m)
 	if (array_reserve(p->mappings, p->n_mappings, p->mappings_size) < 0)
 		return -ENOMEM;
 	p->mappings[p->n_mappings++] = *m;
+	table_hold(table_of(m));
 	p->changed = true;
 	return 0;
 }
@@ -305,27 +313,51 @@ int process_snapshot(struct process_table *table, const struct process *process,
 			 false, ret);
 }
 
+/* The kernel goes on sampling a process whose space has no room. */
+static void log_no_room(struct process_table *table)
+{
+	if (!table->has_warned)
+		log_warning("no room for the mappings of all processes: --table-memory gives more");
+	table->has_warned = true;
+}
+
+/* Give the kernel the newest state of a process: nothing in its list is born later than now. */
+static int process_publish(struct process_table *table, struct process *p, uint64_t now)
+{
+	struct space *s = NULL;
+	int err;
+
+	do
+		err = space_new(&table->spaces, p->pid, p->mappings, p->n_mappings, TIME_NEVER - 1,
+				true, &s);
+	while (err < 0 && table_store_shed(&table->binaries->tables));
+	p->changed = err < 0; /* and so it is tried again */
+	if (err < 0)
+		log_no_room(table);
+	err = table->publish(table->arg, p->pid, s ? s->cell : DP_CELL_UNKNOWN);
+	if (err < 0)
+		return err;
+	space_retire(&table->spaces, p->space, now);
+	p->space = s;
+	return 0;
+}
+
 int process_table_publish(struct process_table *table, uint64_t now)
 {
+	uint64_t generation = table->binaries->tables.generation;
+	bool tables_changed = table->generation != generation;
 	struct process *p, *next;
 
 	HASH_ITER(hh, table->processes, p, next) {
-		struct space *s;
 		int err;
 
-		if (!p->changed)
+		if (!p->changed && !(tables_changed && p->space && space_is_outdated(p->space)))
 			continue;
-		/* Nothing is born later than now: the newest state of the list. */
-		err = space_new(&table->spaces, p->pid, p->mappings, p->n_mappings, TIME_NEVER - 1,
-				true, &s);
-		if (err == 0)
-			err = table->publish(table->arg, p->pid, s->cell);
+		err = process_publish(table, p, now);
 		if (err < 0)
 			return err;
-		space_retire(&table->spaces, p->space, now);
-		p->space = s;
-		p->changed = false;
 	}
+	table->generation = generation;
 	return 0;
 }
 
@@ -344,9 +376,12 @@ static void process_forget_mappings(struct process *p, uint64_t before)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < p->n_mappings; i++)
+	for (size_t i = 0; i < p->n_mappings; i++) {
 		if (p->mappings[i].died >= before)
 			p->mappings[kept++] = p->mappings[i];
+		else
+			table_drop(table_of(&p->mappings[i]));
+	}
 	p->n_mappings = kept;
 }
 

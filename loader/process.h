@@ -40,6 +40,8 @@ struct process_table {
 	void *arg;
 	bool all; /* every process is of interest, not only those taken in and their children */
 	struct process *processes;
+	uint64_t generation; /* of the tables that the spaces name */
+	bool has_warned;     /* that there is no room for all spaces */
 };
 
 void process_table_init(struct process_table *table, struct pool *pool,

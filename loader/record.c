@@ -66,6 +66,20 @@ struct record {
 	uint64_t started;
 };
 
+/* Of the default table memory. */
+#define MEMORY_SHARE 16
+#define LEAST_TABLE_MEMORY (64U << 20)
+
+uint64_t record_default_table_memory(void)
+{
+	uint64_t share =
+		(uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / MEMORY_SHARE;
+
+	if (share < LEAST_TABLE_MEMORY)
+		return LEAST_TABLE_MEMORY;
+	return share < MAX_TABLE_MEMORY ? share : MAX_TABLE_MEMORY;
+}
+
 static int publish(void *arg, pid_t pid, uint32_t cell)
 {
 	return session_publish(arg, pid, cell);
@@ -117,6 +131,7 @@ static int open_session(struct record *r)
 		.max_frames = o->max_frames,
 		.uprobe = o->uprobe_path != NULL,
 		.ring_size = ring_size(n_cpus),
+		.table_memory = o->table_memory,
 	};
 	int err;
 
@@ -321,6 +336,7 @@ static int sample(struct record *r)
 
 static void print_totals(const struct record *r)
 {
+	const struct table_store *tables = &r->binaries.tables;
 	const struct totals *t = &r->drain.totals;
 
 	log_info("%" PRIu64 " samples in %.1f s, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
@@ -331,6 +347,11 @@ static void print_totals(const struct record *r)
 		if (t->outcomes[i] > 0 && log_enabled(LOG_INFO))
 			log_detail("%" PRIu64 " %s: %s", t->outcomes[i], outcome_word(i),
 				   outcome_sentence(i));
+	log_debug("table memory: %zu of %zu MiB in use; tables made %" PRIu64 " times, %" PRIu64
+		  " freed, %" PRIu64 " evicted",
+		  r->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
+		  r->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
+		  tables->n_freed, tables->n_evicted);
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64
 			  " samples were walked in user space, before their tables were there",

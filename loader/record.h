@@ -8,8 +8,15 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "pool.h"
 
 struct report_format;
+
+#define MIN_TABLE_MEMORY ((uint64_t)POOL_MIN_SEGMENTS * DP_SEGMENT_SIZE)
+#define MAX_TABLE_MEMORY ((uint64_t)DP_MAX_SEGMENTS * DP_SEGMENT_SIZE)
+
+/* A sixteenth of the machine's memory, but 64 MiB at least: the tables of most machines' programs. */
+uint64_t record_default_table_memory(void);
 
 /* What `dwarfprof record` is asked for. */
 struct record_options {
@@ -26,6 +33,7 @@ struct record_options {
 
 	enum dp_unwind unwind;
 	unsigned int max_frames;
+	uint64_t table_memory; /* bytes, from MIN_ to MAX_TABLE_MEMORY */
 
 	const char *output; /* file, NULL or "-": stdout */
 	const struct report_format *format;

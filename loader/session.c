@@ -128,6 +128,7 @@ int session_open(struct session *ret, const struct session_options *options)
 	*s = (struct session){ .n_cpus = options->n_cpus };
 	libbpf_set_print(print_libbpf);
 	pool_init(&s->pool, add_segment, s);
+	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
 
 	s->bpf = dwarfprof_bpf__open();
 	if (!s->bpf) {

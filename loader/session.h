@@ -41,6 +41,7 @@ struct session_options {
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */
 	bool uprobe;             /* the uprobe program is wanted instead of the CPU one */
 	size_t ring_size;        /* bytes per CPU: a power of two, and of pages */
+	uint64_t table_memory;   /* bytes of the pool at most */
 };
 
 /*

@@ -19,9 +19,9 @@ bool mapping_has_mark(const struct mapping *m)
 	       m->start - mapping_mark_address(m) <= UINT32_MAX;
 }
 
-void space_store_init(struct space_store *store, struct pool *pool)
+void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables)
 {
-	*store = (struct space_store){ .pool = pool, .next_id = 1 };
+	*store = (struct space_store){ .pool = pool, .tables = tables, .next_id = 1 };
 }
 
 void space_store_done(struct space_store *store)
@@ -39,6 +39,19 @@ static int mapping_compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static uint32_t mapping_image(const struct mapping *m)
+{
+	return m->binary ? table_image(m->binary->table) : DP_CELL_NONE;
+}
+
+bool space_is_outdated(const struct space *space)
+{
+	for (size_t i = 0; i < space->n_mappings; i++)
+		if (space->mappings[i].image != mapping_image(&space->mappings[i]))
+			return true;
+	return false;
+}
+
 /* Copy the mappings that live at a time into the space, sorted. */
 static int space_collect(struct space *s, const struct mapping *mappings, size_t n, uint64_t time)
 {
@@ -51,6 +64,13 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 	if (s->n_mappings > DP_MAX_MAPPINGS)
 		s->n_mappings = DP_MAX_MAPPINGS;
 	qsort(s->mappings, s->n_mappings, sizeof(*s->mappings), mapping_compare);
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		struct mapping *m = &s->mappings[i];
+
+		m->image = mapping_image(m);
+		if (m->image >= DP_FIRST_CELL)
+			table_name(m->binary->table);
+	}
 	return 0;
 }
 
@@ -74,7 +94,7 @@ static int space_write(struct space_store *store, struct space *s, bool marks)
 			.start = m->start,
 			.end = m->end,
 			.bias = m->bias,
-			.image = m->binary ? m->binary->image : 0,
+			.image = m->image,
 		};
 		if (marks && m->marked) {
 			mappings[i].mark = m->binary->elf.mark;
@@ -127,6 +147,9 @@ struct space *space_free(struct space_store *store, struct space *s)
 		pool_write(store->pool, s->cell, &(struct dp_space){ 0 }, CELLS(struct dp_space));
 		pool_release(store->pool, s->cell, s->n_cells);
 	}
+	for (size_t i = 0; i < s->n_mappings; i++)
+		if (s->mappings[i].image >= DP_FIRST_CELL)
+			table_unname(store->tables, s->mappings[i].binary->table);
 	free(s->mappings);
 	free(s);
 	return NULL;

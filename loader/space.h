@@ -25,6 +25,7 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	uint32_t image;        /* in a space: what the kernel finds there, see table_image() */
 	bool marked;           /* the walker compares the binary's mark */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
@@ -46,12 +47,13 @@ struct space {
 
 struct space_store {
 	struct pool *pool;
+	struct table_store *tables;
 	struct space *spaces;                       /* by id */
 	struct space *first_retired, *last_retired; /* by time */
 	uint64_t next_id;
 };
 
-void space_store_init(struct space_store *store, struct pool *pool);
+void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables);
 void space_store_done(struct space_store *store);
 
 /*
@@ -61,6 +63,9 @@ void space_store_done(struct space_store *store);
 int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
 	      uint64_t time, bool marks, struct space **ret);
 struct space *space_free(struct space_store *store, struct space *space);
+
+/* Has a table come or gone since? */
+bool space_is_outdated(const struct space *space);
 
 /* The kernel does not use it any more, but samples on their way may: keep it for them. */
 void space_retire(struct space_store *store, struct space *space, uint64_t now);

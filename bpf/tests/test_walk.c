@@ -363,6 +363,24 @@ Test(walk, falls_back_to_the_frame_pointer_where_there_is_no_rule)
 	expect_outcome(world_walk(w, WORLD_JIT + 5, sp, sp + 0x40), DP_COMPLETE, 3);
 }
 
+/* The code has unwind information, and most likely no frame pointer. */
+Test(walk, ends_where_a_table_was_evicted)
+{
+	struct dp_mapping *m =
+		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_space) / DP_CELL_SIZE);
+
+	m->image = DP_CELL_EVICTED;
+	world_poke(w, sp + 0x40, 0x99);
+	world_poke(w, sp + 0x48, code(0));
+	expect_outcome(world_walk(w, code(1), sp, sp + 0x40), DP_TABLE_EVICTED, 1);
+	/* Called from a binary whose table is there, and the other way round. */
+	world_renumber(w, 8);
+	world_poke(w, sp + 8, code(1));
+	expect_outcome(world_walk(w, library(2), sp, sp + 0x40), DP_TABLE_EVICTED, 2);
+	w->walk.unwind = DP_UNWIND_FP;
+	expect_outcome(world_walk(w, code(1), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 2);
+}
+
 Test(walk, does_not_fall_back_if_told_so)
 {
 	world_poke(w, sp + 0x40, 0x99);

@@ -52,6 +52,32 @@ Test(options, reads_durations)
 		cr_assert(options_parse_duration(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
 }
 
+Test(options, reads_sizes)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;
+	} cases[] = { { "0", 0 },
+		      { "4096", 4096 },
+		      { "64K", 65536 },
+		      { "64k", 65536 },
+		      { "5M", 5 << 20 },
+		      { "1G", 1 << 30 },
+		      { "17179869183G", UINT64_C(17179869183) << 30 } };
+	static const char *const wrong[] = {
+		"",     "M",    "-1",   "1.5G",         "1T",
+		"64MB", "64 M", "0x10", "17179869184G", "18446744073709551616"
+	};
+	uint64_t size;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cr_assert(options_parse_size(cases[i].text, &size) == 0, "%s", cases[i].text);
+		cr_assert(size == cases[i].size, "%s: %lu", cases[i].text, size);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_assert(options_parse_size(wrong[i], &size) == -EINVAL, "%s", wrong[i]);
+}
+
 Test(options, has_the_promised_defaults)
 {
 	PARSE("-p", "17");
@@ -59,6 +85,7 @@ Test(options, has_the_promised_defaults)
 	cr_assert(options.record.hz == 99 && options.record.max_frames == 1024);
 	cr_assert(options.record.unwind == DP_UNWIND_AUTO && options.record.symbols);
 	cr_assert(options.record.duration_ns == 0);
+	cr_assert(options.record.table_memory >= 64 << 20);
 	/* Not a terminal: folded stacks */
 	cr_assert_str_eq(options.record.format->name, "folded");
 	end();
@@ -110,6 +137,16 @@ Test(options, lets_format_win_over_extension)
 		PARSE(__VA_ARGS__);                                                                \
 	}
 
+Test(options, takes_table_memory)
+{
+	PARSE("-a", "--table-memory", "4M");
+	cr_assert(options.record.table_memory == 4 << 20);
+	end();
+	PARSE("-a", "--table-memory=2G");
+	cr_assert(options.record.table_memory == UINT64_C(2) << 30);
+	end();
+}
+
 REFUSES(no_target, "-d", "5")
 REFUSES(two_targets, "-p", "1", "-a")
 REFUSES(a_target_and_a_command, "-a", "--", "ls")
@@ -117,6 +154,9 @@ REFUSES(an_empty_command, "--")
 REFUSES(a_stray_word, "-a", "ls")
 REFUSES(a_bad_pid, "-p", "12x")
 REFUSES(an_empty_pid, "-p", ",")
+REFUSES(too_little_table_memory, "-a", "--table-memory", "4095K")
+REFUSES(too_much_table_memory, "-a", "--table-memory", "2049M")
+REFUSES(table_memory_that_is_no_size, "-a", "--table-memory", "much")
 REFUSES(pid_zero, "-p", "0")
 REFUSES(a_bad_rate, "-a", "-F", "0")
 REFUSES(a_bad_duration, "-a", "-d", "soon")

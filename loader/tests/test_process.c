@@ -297,11 +297,11 @@ Test(process, takes_in_a_real_process)
 	p = process_table_find(&table, getpid());
 	s = p->space;
 	m = space_find(s, (uint64_t)(uintptr_t)&begin);
-	cr_assert(m && m->binary && m->binary->image != 0 && m->marked);
+	cr_assert(m && m->binary && m->binary->table && m->image >= DP_FIRST_CELL && m->marked);
 	m = space_find(s, (uint64_t)(uintptr_t)&gnu_get_libc_version);
 	cr_assert(m && m->binary && strstr(m->binary->module.path, "libc.so"));
 	if (getauxval(AT_SYSINFO_EHDR)) /* valgrind hides it */
-		cr_assert(binaries.vdso && binaries.vdso->image != 0);
+		cr_assert(binaries.vdso && table_image(binaries.vdso->table) >= DP_FIRST_CELL);
 }
 
 /* A copy of this program, with one byte of it changed. */
@@ -340,10 +340,87 @@ Test(process, makes_one_table_for_copies_of_a_file)
 	n_cells = binaries.n_cells;
 	b = copy_of_self(EI_PAD + 1);
 	cr_assert(a != b && a->module.fd != b->module.fd);
-	cr_assert(a->image != 0 && a->image == b->image && binaries.n_cells == n_cells);
+	cr_assert(a->table && a->table == b->table && binaries.n_cells == n_cells);
 	/* The same build id, but other unwind information. */
 	other = copy_of_self(eh_frame_offset(&a->elf) + 40);
-	cr_assert(other->image != a->image && binaries.n_cells > n_cells);
+	cr_assert(other->table != a->table && binaries.n_cells > n_cells);
+}
+
+/* What the kernel finds where this program is mapped: a cell of its image, or why there is none. */
+static uint32_t image_of_self(void)
+{
+	const struct space *s = process_table_find(&table, getpid())->space;
+	const struct dp_mapping *m;
+	uint32_t at = s->cell + sizeof(struct dp_space) / DP_CELL_SIZE;
+
+	m = (const void *)(segments[at / DP_SEGMENT_CELLS] +
+			   (size_t)(at % DP_SEGMENT_CELLS) * DP_CELL_SIZE);
+	while ((uintptr_t)&image_of_self < m->start || (uintptr_t)&image_of_self >= m->end)
+		m++;
+	return m->image;
+}
+
+/* A table leaves the pool for another one, and comes back when it is asked for. */
+Test(process, evicts_a_table_and_makes_it_again)
+{
+	struct table_store *tables = &binaries.tables;
+	struct table *own, *large;
+	uint64_t now = clock_now_ns() + 100 * TABLE_HOLD_NS;
+
+	pool.max_segments = POOL_MIN_SEGMENTS;
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, 1) == 0);
+	own = copy_of_self(EI_PAD)->table;
+	cr_assert(own && image_of_self() == own->cell && own->n_spaces > 0);
+
+	/* One that takes nearly all the room there is. */
+	cr_assert(table_new(tables, own->binary, DP_SEGMENT_CELLS - 100, 0, &large) == 0);
+	table_want(tables, large, now);
+	binary_store_update(&binaries, now);
+	cr_assert(own->is_leaving && image_of_self() == own->cell, "walks go on with it");
+	cr_assert(process_table_publish(&table, now) == 0);
+	cr_assert(image_of_self() == DP_CELL_EVICTED && own->cell != DP_CELL_NONE);
+	process_table_forget(&table, now + 1);
+	cr_assert(own->cell == DP_CELL_NONE);
+	binary_store_update(&binaries, now + 1);
+	cr_assert(large->is_lost, "no file has such a table");
+
+	table_want(tables, own, now + 1);
+	binary_store_update(&binaries, now + 2);
+	cr_assert(process_table_publish(&table, now + 2) == 0);
+	cr_assert(own->cell != DP_CELL_NONE && image_of_self() == own->cell);
+	cr_assert(binaries.tables.n_evicted > 0 && n_segments == 2);
+}
+
+/* A table that nobody has mapped goes; a process that maps the file gets it anew. */
+Test(process, makes_a_table_again_for_a_new_process)
+{
+	struct binary *b = copy_of_self(EI_PAD);
+	uint64_t later = clock_now_ns() + TABLE_IDLE_NS + TABLE_HOLD_NS;
+
+	cr_assert(table_image(b->table) >= DP_FIRST_CELL);
+	binary_store_update(&binaries, later);
+	cr_assert(table_image(b->table) == DP_CELL_EVICTED && binaries.tables.n_freed == 1);
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, later) == 0);
+	cr_assert(image_of_self() == b->table->cell && b->table->n_mappings > 0);
+	process_table_on_exit(&table, getpid(), 1);
+	process_table_forget(&table, 2);
+}
+
+/* Without room for its space a process is sampled all the same, and gets one when there is. */
+Test(process, goes_on_without_room_for_a_space)
+{
+	table.all = true;
+	pool.max_segments = 0;
+	map(0, 10, 0x1000, 0x2000);
+	cr_assert(process_table_publish(&table, 100) == 0);
+	cr_assert(published[0] == DP_CELL_UNKNOWN);
+	pool.max_segments = POOL_MIN_SEGMENTS;
+	cr_assert(process_table_publish(&table, 110) == 0);
+	cr_assert(published[0] >= DP_FIRST_CELL);
+	published[0] = 0;
+	cr_assert(process_table_publish(&table, 120) == 0 && published[0] == 0, "nothing changed");
 }
 
 Test(process, says_that_there_is_no_such_process)
