@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that do not fit into the memory they may have.
+
+usage: check_memory.py DWARFPROF PROGRAM-DIR
+
+`phases` works in several libraries by turns, each of which has a table of more
+than 1 MiB; --table-memory leaves room for one or a few. What a complete stack
+has to look like follows from the program.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+DWARFPROF = None
+PROGRAMS = None
+
+LIBRARY = "libphase.so"
+DEPTH = 11  # frames of descend()
+# How a sample may end in these runs: nothing is guessed, nothing else happens.
+OUTCOMES = {"complete", "table_evicted", "no_user_stack"}
+
+
+def build_id(path):
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True)
+    return bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes.stdout).group(1))
+
+
+class Memory(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        with open(os.path.join(PROGRAMS, LIBRARY), "rb") as file:
+            cls.bytes = file.read()
+        cls.id = build_id(os.path.join(PROGRAMS, LIBRARY))
+        assert cls.bytes.count(cls.id) == 1
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def copies(self, n):
+        """The library under other names and build ids: other binaries, as far as one can tell."""
+        paths = []
+        for i in range(n):
+            path = os.path.join(self.directory.name, f"lib{i}.so")
+            with open(path, "wb") as file:
+                file.write(self.bytes.replace(self.id, bytes([i + 1]) + self.id[1:]))
+            paths.append(path)
+        return paths
+
+    def record(self, memory, *command):
+        """Samples and what is said of a command that is sampled; it exits with 0."""
+        path = os.path.join(self.directory.name, "samples.jsonl")
+        result = subprocess.run(
+            [DWARFPROF, "-v", "-F", "199", "--table-memory", memory, "-o", path, "--", *command],
+            capture_output=True, text=True, timeout=200)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(path) as file:
+            samples = [json.loads(line) for line in file]
+        # The machine may do so much else that records of mappings are lost; this is said.
+        if "records of mappings were lost" not in result.stderr:
+            self.assertLessEqual({s["outcome"] for s in samples}, OUTCOMES)
+        self.assertEqual(samples[-1]["lost"], 0)
+        return samples, result.stderr
+
+    def stacks(self, samples):
+        """The complete stacks of what works, from the root on, as (binary, function)."""
+        found = set()
+        for s in samples:
+            frames = [(os.path.basename(f["module"] or "?"), f["symbol"])
+                      for f in reversed(s["user_stack"])]
+            if s["outcome"] == "complete" and ("phases", "spin") in frames:
+                found.add(tuple(frames[:frames.index(("phases", "spin")) + 1]))
+        return found
+
+    def expected(self, library):
+        library = os.path.basename(library)
+        return (("phases", "_start"), ("libc.so.6", "__libc_start_main"),
+                ("libc.so.6", "__libc_start_call_main"), ("phases", "main"), (library, "work"),
+                *[(library, "descend")] * DEPTH, ("phases", "spin"))
+
+    def used(self, said):
+        """MiB of the memory for tables, and how many were made, freed, evicted."""
+        pattern = (r"table memory: (\d+) of \d+ MiB in use; "
+                   r"tables made (\d+) times, (\d+) freed, (\d+) evicted")
+        return map(int, re.search(pattern, said).groups())
+
+    def test_the_table_that_is_used_takes_the_place_of_the_one_that_is_not(self):
+        libraries = self.copies(2)
+        program = [os.path.join(PROGRAMS, "phases"), *libraries, "--"]
+        wanted = {self.expected(library) for library in libraries}
+
+        samples, said = self.record("64M", *program, "0:1", "1:1")
+        self.assertEqual(self.stacks(samples), wanted)
+        self.assertNotIn("table_evicted", {s["outcome"] for s in samples})
+        self.assertNotIn("--table-memory", said)
+
+        samples, said = self.record("4M", *program, "0:2", "1:9", "0:9")
+        self.assertEqual(self.stacks(samples), wanted, "all of them, and no others")
+        evicted = [s for s in samples if s["outcome"] == "table_evicted"]
+        self.assertRegex(said, rf"\n  {len(evicted)} table_evicted: .*--table-memory")
+        memory, _, _, n_evicted = self.used(said)
+        self.assertLessEqual(memory, 4)
+        self.assertGreaterEqual(n_evicted, 2)
+        # In the order of time: complete, evicted, complete, evicted, complete.
+        for s in evicted:
+            self.assertIn(os.path.basename(s["user_stack"][-1]["module"]), ("lib0.so", "lib1.so"))
+        last = samples[-50:]
+        self.assertEqual({s["outcome"] for s in last} - {"no_user_stack"}, {"complete"})
+
+    def test_what_is_used_all_the_time_stays(self):
+        libraries = self.copies(2)
+        turns = ["0:0.1", "1:0.1"] * 30
+        samples, said = self.record("4M", os.path.join(PROGRAMS, "phases"), *libraries, "--", *turns)
+        outcomes = collections.Counter(s["outcome"] for s in samples)
+        _, n_made, _, n_evicted = self.used(said)
+        self.assertEqual(self.stacks(samples), {self.expected(libraries[0])})
+        self.assertGreater(outcomes["complete"], 200)
+        self.assertGreater(outcomes["table_evicted"], 200)
+        self.assertLess(n_made, 20, "no table comes and goes with each turn")
+
+    def test_programs_that_come_and_go_leave_no_tables(self):
+        libraries = self.copies(12)
+        phases = os.path.join(PROGRAMS, "phases")
+        script = "; ".join(f"{phases} {library} -- 0:1.5" for library in libraries)
+        samples, said = self.record("12M", "sh", "-ec", script)
+        memory, n_made, n_freed, _ = self.used(said)
+        self.assertLessEqual(memory, 12)
+        self.assertGreaterEqual(n_made, len(libraries))
+        self.assertGreaterEqual(n_freed, len(libraries) // 3)
+        self.assertLessEqual(self.stacks(samples), {self.expected(p) for p in libraries})
+        user = [s for s in samples if s["outcome"] != "no_user_stack"]
+        complete = [s for s in user if s["outcome"] == "complete"]
+        self.assertGreater(len(complete), 0.8 * len(user))
+
+    def test_the_compiler_in_the_least_memory(self):
+        source = os.path.join(self.directory.name, "x.c")
+        with open(source, "w") as file:
+            file.writelines(f"int f{i}(int a) {{ return a % {i + 2} ? a * {i} : a; }}\n"
+                            for i in range(3000))
+        samples, _ = self.record("4M", "sh", "-ec",
+                                 f"for i in 1 2 3; do gcc -O2 -c {source} -o {source}.o; done")
+        self.assertIn("complete", {s["outcome"] for s in samples})
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    DWARFPROF, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

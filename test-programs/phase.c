@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A library that works for a while, so far down its stack, in a function of its user. */
+int work(int (*spin)(double), double seconds);
+
+static __attribute__((noinline)) int descend(int depth, int (*spin)(double), double seconds)
+{
+	int result = depth > 0 ? descend(depth - 1, spin, seconds) : spin(seconds);
+
+	/* Something is left to do: it is no tail call. */
+	__asm__ volatile("" : "+r"(result));
+	return result + 1;
+}
+
+int work(int (*spin)(double), double seconds)
+{
+	return descend(10, spin, seconds) + 1;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: phases LIBRARY... -- [NUMBER:SECONDS]...
+ *
+ * Load libraries made of phase.c, and then work in them by turns.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static __attribute__((noinline)) int spin(double seconds)
+{
+	volatile unsigned int n = 0;
+	double end = now() + seconds;
+
+	while (now() < end)
+		for (int i = 0; i < 100000; i++)
+			n++;
+	return (int)n;
+}
+
+int main(int argc, char **argv)
+{
+	int (*work[64])(int (*)(double), double);
+	int n = 0, sum = 0, i;
+
+	for (i = 1; i < argc && n < 64 && strcmp(argv[i], "--") != 0; i++) {
+		void *library = dlopen(argv[i], RTLD_NOW);
+
+		if (!library) {
+			fprintf(stderr, "%s\n", dlerror());
+			return 1;
+		}
+		*(void **)&work[n++] = dlsym(library, "work");
+	}
+	for (i++; i < argc; i++) {
+		char *colon;
+		long number = strtol(argv[i], &colon, 10);
+
+		if (*colon == ':' && number >= 0 && number < n)
+			sum += work[number](spin, strtod(colon + 1, NULL));
+	}
+	return sum == 0;
+}
