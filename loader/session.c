@@ -44,14 +44,32 @@ static int outer_update(const struct bpf_map *outer, const uint32_t *keys, const
 	return bpf_map_update_batch(bpf_map__fd(outer), keys, fds, &n, NULL) < 0 ? -errno : 0;
 }
 
-/* Make segment number `index` of the pool and put it where the programs look. */
+/* Put the segments that were made where the programs look. */
+static int show_segments(struct session *s)
+{
+	int err;
+
+	if (s->n_made == 0)
+		return 0;
+	err = outer_update(s->bpf->maps.dp_pool, s->made, s->made_fds, s->n_made);
+	if (err < 0)
+		return err;
+	while (s->n_made > 0)
+		close(s->made_fds[--s->n_made]);
+	return 0;
+}
+
+/* Make segment number `index` of the pool. The programs see it when something in it is published. */
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	struct session *s = arg;
 	_cleanup_close_ int fd = -1;
 	void *memory;
+	int err = s->n_made < SESSION_MADE ? 0 : show_segments(s);
 
+	if (err < 0)
+		return err;
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", sizeof(uint32_t), SEGMENT_MAP_SIZE, 1,
 			    &opts);
 	if (fd < 0)
@@ -59,12 +77,8 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 	memory = mmap(NULL, SEGMENT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
-	if (bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_pool), &index, &fd, BPF_ANY) < 0) {
-		int err = -errno;
-
-		munmap(memory, SEGMENT_MAP_SIZE);
-		return err;
-	}
+	s->made[s->n_made] = index;
+	s->made_fds[s->n_made++] = steal_fd(&fd);
 	*ret = memory;
 	return 0;
 }
@@ -161,6 +175,8 @@ void session_close(struct session *s)
 			close(s->ring_fds[i]);
 	free(s->ring_fds);
 	free(s->readers);
+	while (s->n_made > 0)
+		close(s->made_fds[--s->n_made]);
 	for (size_t i = 0; i < s->pool.n_segments; i++)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
@@ -170,10 +186,13 @@ void session_close(struct session *s)
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
 {
-	int fd = bpf_map__fd(s->bpf->maps.dp_processes);
+	int fd = bpf_map__fd(s->bpf->maps.dp_processes), err;
 
 	if (cell == 0)
 		return bpf_map_delete_elem(fd, &pid) < 0 && errno != ENOENT ? -errno : 0;
+	err = show_segments(s);
+	if (err < 0)
+		return err;
 	if (bpf_map_update_elem(fd, &pid, &cell, BPF_ANY) == 0)
 		return 0;
 	if (errno != E2BIG)

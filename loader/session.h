@@ -18,6 +18,9 @@ struct ring_reader {
 	unsigned int cpu;
 };
 
+/* Segments that are made known to the kernel in one go, at most. */
+#define SESSION_MADE 64
+
 /*
  * The BPF programs and maps of one run. They live exactly as long as the
  * process: nothing is pinned, so that whatever ends it, nothing stays behind.
@@ -28,6 +31,10 @@ struct session {
 	size_t n_links, links_size;
 	unsigned int n_cpus; /* see cpus.h */
 	struct pool pool;
+	/* Segments that the kernel does not know yet: nothing in them is published. */
+	uint32_t made[SESSION_MADE];
+	int made_fds[SESSION_MADE];
+	uint32_t n_made;
 	bool is_full;  /* there are more processes than the kernel is told of */
 	int *ring_fds; /* by CPU */
 	struct ring_reader *readers;
