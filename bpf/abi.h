@@ -39,6 +39,9 @@
 #define DP_MAX_CHUNKS 64
 #define DP_NORMAL_STACK_PAGES 32
 
+/* Changes whenever the layout of an image does: images are kept on disk. */
+#define DP_IMAGE_VERSION 2
+
 /* Rows of an image are grouped by pages of its address space, and in them by blocks. */
 #define DP_PAGE_BITS 13
 #define DP_PAGE_SIZE (1 << DP_PAGE_BITS)

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image_check.h"
+
+#include <string.h>
+
+#include "abi.h"
+#include "rule.h"
+
+#define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
+#define STATES_PER_CELL (DP_CELL_SIZE / sizeof(uint16_t))
+
+/* Bytes of a table of states in which every number of 16 bits is one, with its successors. */
+#define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
+
+/* The parts of an image whose head has been checked. */
+struct check {
+	const struct dp_image *head;
+	const uint8_t *bytes; /* of the whole image */
+	size_t size;
+	const uint64_t *words;
+	const struct dp_rule *full;
+	const struct dp_saves *saves;
+	const uint64_t *programs;
+	uint32_t n_full, n_saves, n_program_cells;
+	const uint16_t *states;
+	uint32_t n_states;
+	bool any_state; /* whatever number is taken for a state, it lies in the image */
+	const struct dp_page *pages;
+};
+
+/* Do n records of so many cells, from `start` on, end at `end`? Sets their number. */
+static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret_n)
+{
+	if (start > end || (end - start) % cells != 0)
+		return false;
+	*ret_n = (end - start) / cells;
+	return true;
+}
+
+/* Where the parts of the dictionary are: in order, each of whole records. */
+static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *ret)
+{
+	const struct dp_image *h = (const void *)cells;
+	uint32_t n_rules, n_state_cells;
+
+	if (h->rules != CELLS(struct dp_image) || !is_array(h->rules, h->full, 1, &n_rules) ||
+	    n_rules != h->n_rules || n_rules == 0 || n_rules > DP_MAX_RULES)
+		return false;
+	if (!is_array(h->full, h->saves, CELLS(struct dp_rule), &ret->n_full) ||
+	    !is_array(h->saves, h->programs, CELLS(struct dp_saves), &ret->n_saves) ||
+	    !is_array(h->programs, h->states, 1, &ret->n_program_cells) ||
+	    !is_array(h->states, h->pages, 1, &n_state_cells))
+		return false;
+	/* An image that is longer than a segment starts with one; the dictionary lies in it. */
+	if (h->pages > n_cells || h->pages > DP_SEGMENT_CELLS)
+		return false;
+	ret->words = cells + h->rules;
+	ret->full = (const void *)(cells + h->full);
+	ret->saves = (const void *)(cells + h->saves);
+	ret->programs = cells + h->programs;
+	ret->states = (const void *)(cells + h->states);
+	ret->n_states = n_state_cells * STATES_PER_CELL;
+	return true;
+}
+
+static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *ret)
+{
+	const struct dp_image *h = (const void *)cells;
+	size_t in_segment;
+	uint64_t end;
+
+	if (n_cells < CELLS(struct dp_image) || h->n_cells != n_cells || h->zero != 0 ||
+	    !check_parts(cells, n_cells, ret))
+		return false;
+	if (h->n_pages > n_cells - h->pages || h->base % DP_PAGE_SIZE != 0 ||
+	    __builtin_add_overflow(h->base, (uint64_t)h->n_pages << DP_PAGE_BITS, &end))
+		return false;
+	ret->head = h;
+	ret->bytes = (const uint8_t *)cells;
+	ret->size = (size_t)n_cells * DP_CELL_SIZE;
+	ret->pages = (const void *)(cells + h->pages);
+	in_segment = ret->size < DP_SEGMENT_SIZE ? ret->size : DP_SEGMENT_SIZE;
+	ret->any_state = (size_t)h->states * DP_CELL_SIZE + ANY_STATE_SIZE <= in_segment;
+	return true;
+}
+
+/* How many values an instruction needs on the stack, and how many more there are behind it. */
+static bool check_op(const struct dp_op *op, uint32_t *needs, int *grows)
+{
+	*grows = 0;
+	switch (op->code) {
+	case DP_OP_REGISTER:
+	case DP_OP_CONSTANT:
+		*needs = 0;
+		*grows = 1;
+		break;
+	case DP_OP_PICK:
+		*needs = op->arg + 1U;
+		*grows = 1;
+		break;
+	case DP_OP_DROP:
+		*needs = 1;
+		*grows = -1;
+		break;
+	case DP_OP_SWAP:
+		*needs = 2;
+		break;
+	case DP_OP_ROT:
+		*needs = 3;
+		break;
+	default:
+		*needs = op->code < DP_OP_ADD ? 1 : 2;
+		*grows = op->code < DP_OP_ADD ? 0 : -1;
+	}
+	return op->code < DP_N_OPS && op->zero == 0 &&
+	       (op->code != DP_OP_REGISTER || op->arg < DP_N_REGISTERS) &&
+	       (op->code != DP_OP_DEREF || (op->arg >= 1 && op->arg <= 8));
+}
+
+/* Is there a program so many cells behind the first one, for a stack of so many values? */
+static bool check_program(const struct check *c, int32_t at, uint32_t n_values)
+{
+	const struct dp_op *ops;
+	uint64_t n_ops;
+
+	if (at < 0 || (uint32_t)at >= c->n_program_cells)
+		return false;
+	n_ops = c->programs[at];
+	if (n_ops > DP_MAX_OPS || n_ops >= c->n_program_cells - (uint32_t)at)
+		return false;
+	ops = (const void *)&c->programs[at + 1];
+	for (uint64_t i = 0; i < n_ops; i++) {
+		uint32_t needs;
+		int grows;
+
+		if (!check_op(&ops[i], &needs, &grows) || n_values < needs)
+			return false;
+		n_values += (uint32_t)grows;
+		if (n_values > DP_MAX_VALUES)
+			return false;
+	}
+	return n_values > 0;
+}
+
+static bool check_where(const struct dp_where *w)
+{
+	return w->kind <= DP_WHERE_VALUE && w->reg < DP_N_REGISTERS && w->zero == 0;
+}
+
+static bool check_full(const struct check *c, const struct dp_rule *rule)
+{
+	struct dp_rule r = *rule;
+
+	if (r.cfa > DP_CFA_EXPRESSION || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
+	    (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
+		return false;
+	if (!check_where(&r.ra) || !check_where(&r.rbp) || !check_where(&r.rsp))
+		return false;
+	if ((r.saves & DP_SAVES_APART) && (r.saves & ~DP_SAVES_APART) >= c->n_saves)
+		return false;
+	for (int part = 0; part < RULE_N_PARTS; part++) {
+		const int32_t *at = rule_program_of(&r, (enum rule_part)part);
+
+		/* Those of registers start with the CFA. */
+		if (at && !check_program(c, *at, part == RULE_PART_CFA ? 0 : 1))
+			return false;
+	}
+	return true;
+}
+
+static bool check_rules(const struct check *c)
+{
+	for (uint32_t i = 0; i < c->head->n_rules; i++) {
+		uint64_t form = c->words[i] & ((1 << DP_FORM_BITS) - 1);
+
+		if (form > DP_FORM_RBP ||
+		    (form == DP_FORM_FULL && c->words[i] >> DP_FORM_BITS >= c->n_full))
+			return false;
+	}
+	for (uint32_t i = 0; i < c->n_full; i++)
+		if (!check_full(c, &c->full[i]))
+			return false;
+	for (uint32_t i = 0; i < c->n_saves; i++)
+		for (int reg = 0; reg < DP_N_SAVED; reg++)
+			if (!check_where(&c->saves[i].where[reg]) ||
+			    c->saves[i].where[reg].kind > DP_WHERE_UNKNOWN)
+				return false;
+	return true;
+}
+
+/* Does the state lead to a rule? */
+static bool check_state(const struct check *c, uint32_t state)
+{
+	return state < c->n_states && c->states[state] < c->head->n_rules;
+}
+
+/* Where the reading of a page is. */
+struct place {
+	const uint8_t *at, *end; /* of what may be the page's rows */
+	uint32_t pc;             /* in the page */
+	uint32_t state;
+};
+
+/* Read a distance; false: it is not all there. */
+static bool check_distance(struct place *p, uint32_t distance)
+{
+	if (distance < DWARF_DELTA_BYTE) {
+		p->pc += 1 + distance;
+		return true;
+	}
+	if (p->end - p->at < (distance == DWARF_DELTA_BYTE ? 1 : 2))
+		return false;
+	if (distance == DWARF_DELTA_BYTE) {
+		p->pc += 15U + *p->at++;
+		return true;
+	}
+	p->pc += p->at[0] | (uint32_t)p->at[1] << 8;
+	p->at += 2;
+	return true;
+}
+
+/* Read a row: its address is in the page and behind the one before, its state leads to a rule. */
+static bool check_row(const struct check *c, struct place *p)
+{
+	uint32_t before = p->pc, delta, code;
+
+	if (p->at == p->end)
+		return false;
+	delta = *p->at++;
+	if (!check_distance(p, delta & 15) || p->pc <= before)
+		return false;
+	code = delta >> 4;
+	if (code == DWARF_DELTA_NUMBER) {
+		if (p->end - p->at < 2)
+			return false;
+		p->state = p->at[0] | (uint32_t)p->at[1] << 8;
+		p->at += 2;
+	} else {
+		p->state += 1 + code;
+		if (code == DWARF_DELTA_PADDING) {
+			p->pc = (p->pc + DWARF_DELTA_ALIGN - 1) & ~(DWARF_DELTA_ALIGN - 1U);
+			p->state = DP_STATE_NONE + 1;
+		}
+		if (p->state >= c->n_states)
+			return false;
+		p->state = c->states[p->state];
+	}
+	return p->pc < DP_PAGE_SIZE && check_state(c, p->state);
+}
+
+static struct dp_anchor anchor_at(const uint8_t *anchors, uint32_t i)
+{
+	struct dp_anchor anchor;
+
+	memcpy(&anchor, anchors + i * sizeof(anchor), sizeof(anchor));
+	return anchor;
+}
+
+/* Read a page's rows from start to, at most, end: at each anchor they are where it says. */
+static bool check_rows(const struct check *c, const struct dp_page *page, const uint8_t *anchors,
+		       const uint8_t *start, const uint8_t *end)
+{
+	struct place p = { .at = start, .end = end, .state = page->state };
+
+	if (!check_state(c, page->state))
+		return false;
+	for (uint32_t i = 0; i < page->n_rows; i++) {
+		if (i > 0 && i % DP_BLOCK_ROWS == 0) {
+			struct dp_anchor anchor = anchor_at(anchors, i / DP_BLOCK_ROWS - 1);
+
+			if (anchor.pc != p.pc || anchor.state != p.state ||
+			    anchor.at != p.at - start)
+				return false;
+		}
+		if (!check_row(c, &p))
+			return false;
+	}
+	return true;
+}
+
+/* Do all blocks lie in front of `end`, however long their rows are? */
+static bool blocks_are_inside(const uint8_t *anchors, uint32_t n_anchors, const uint8_t *start,
+			      const uint8_t *end)
+{
+	const ptrdiff_t room = end - start - DP_BLOCK_ROWS * DWARF_DELTA_MAX_SIZE;
+
+	if (room < 0)
+		return false;
+	for (uint32_t i = 0; i < n_anchors; i++)
+		if (anchor_at(anchors, i).at > room)
+			return false;
+	return true;
+}
+
+static bool check_page(const struct check *c, const struct dp_page *page)
+{
+	size_t start = (size_t)page->data * 2, end = (start | (DP_SEGMENT_SIZE - 1)) + 1;
+	const uint8_t *anchors = c->bytes + start, *rows;
+	uint32_t n_anchors;
+
+	if (page->n_rows == 0)
+		return c->any_state || check_state(c, page->state);
+	/* A page's data does not lie across two segments. */
+	if (end > c->size)
+		end = c->size;
+	n_anchors = (page->n_rows - 1U) / DP_BLOCK_ROWS;
+	if (page->n_rows > DP_PAGE_SIZE || start > end ||
+	    n_anchors * sizeof(struct dp_anchor) > end - start)
+		return false;
+	rows = anchors + n_anchors * sizeof(struct dp_anchor);
+	return (c->any_state && blocks_are_inside(anchors, n_anchors, rows, c->bytes + end)) ||
+	       check_rows(c, page, anchors, rows, c->bytes + end);
+}
+
+bool image_is_sound(const uint64_t *cells, uint32_t n_cells)
+{
+	struct check c;
+
+	if (!check_head(cells, n_cells, &c) || !check_rules(&c))
+		return false;
+	/* From here on, padding, or a gap: the first state is of no rule. */
+	if (!check_state(&c, DP_STATE_NONE) || c.states[DP_STATE_NONE] != DP_RULE_NONE)
+		return false;
+	for (uint32_t i = 0; i < c.head->n_pages; i++)
+		if (!check_page(&c, &c.pages[i]))
+			return false;
+	return true;
+}

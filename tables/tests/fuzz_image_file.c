@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An image that was damaged on disk: its sum tells; and where the sum was made
+ * to fit, what is taken for an image leads neither the walker nor the decoder out of it.
+ *
+ * Input: how often it is damaged (1, the low 4 bits), for each time where (4) and
+ * what bits are changed (1), how many cells are cut off (1), and what it is made
+ * of, as of image.
+ */
+#include <errno.h>
+
+#include "decode.h"
+#include "fuzz_extent.h"
+#include "image_check.h"
+#include "image_file.h"
+#include "program.h"
+
+#define N_SEGMENTS 32
+#define SPACE_CELL 4U
+
+/* Addresses that are looked up: so many at the start, and so many anywhere. */
+#define DENSE 16384
+#define SOME 4096
+
+static struct port_user port;
+static uint8_t *segments[N_SEGMENTS];
+static struct walk walker;
+
+static int read_nothing(struct port_user *unused, void *dst, uint32_t size, uint64_t address)
+{
+	memset(dst, (int)address, size);
+	return 0;
+}
+
+/* Where an image goes: at the end of a segment, behind which nothing can be read, if it fits one. */
+static uint32_t place(const struct image *image)
+{
+	return image->n_cells <= DP_SEGMENT_CELLS ? 2 * DP_SEGMENT_CELLS - image->n_cells :
+						    DP_SEGMENT_CELLS;
+}
+
+static void load(const struct image *image)
+{
+	struct {
+		struct dp_space space;
+		struct dp_mapping mapping;
+	} process = {
+		{ .id = 1, .pid = 1, .n_mappings = 1 },
+		{ .end = UINT64_MAX, .image = place(image) },
+	};
+	const uint8_t *from = (const uint8_t *)image->cells;
+	size_t left = (size_t)image->n_cells * DP_CELL_SIZE;
+	size_t at = (size_t)place(image) * DP_CELL_SIZE;
+
+	port = (struct port_user){ .read = read_nothing, .segments = segments };
+	walker.world.user = &port;
+	walker.n_frames = 1;
+	segments[0] = malloc(DP_SEGMENT_SIZE);
+	EXPECT(segments[0]);
+	memcpy(segments[0] + SPACE_CELL * DP_CELL_SIZE, &process, sizeof(process));
+	for (port.n_segments = 1; left > 0; port.n_segments++) {
+		size_t offset = at % DP_SEGMENT_SIZE;
+		size_t some = left < DP_SEGMENT_SIZE - offset ? left : DP_SEGMENT_SIZE - offset;
+
+		EXPECT(port.n_segments < N_SEGMENTS);
+		/* What is not the image's is not written: a sanitizer would tell. */
+		segments[port.n_segments] = malloc(DP_SEGMENT_SIZE);
+		EXPECT(segments[port.n_segments]);
+		memcpy(segments[port.n_segments] + offset, from, some);
+		from += some;
+		at += some;
+		left -= some;
+	}
+}
+
+static void unload(void)
+{
+	for (uint32_t i = 0; i < port.n_segments; i++)
+		free(segments[i]);
+}
+
+static void run_program(int32_t cell, uint32_t n_values)
+{
+	walker.n_values = n_values;
+	EXPECT(walk_program(&walker, (uint32_t)cell) != DP_UNSUPPORTED_RULE);
+	EXPECT(walker.program_outcome != DP_WALKING ||
+	       (walker.n_values > 0 && walker.n_values <= DP_MAX_VALUES));
+}
+
+/* Look an address up, and follow what the rule says. */
+static void look_up(uint64_t address)
+{
+	struct dp_rule rule;
+
+	EXPECT(lookup_space(&walker, SPACE_CELL, address, &rule) != 0);
+	for (int part = 0; part < RULE_N_PARTS; part++) {
+		const int32_t *of = rule_program_of(&rule, (enum rule_part)part);
+
+		if (of)
+			run_program(*of, part == RULE_PART_CFA ? 0 : 1);
+	}
+	if (rule.saves & DP_SAVES_APART) {
+		const struct dp_saves *saves = port_pool(&walker, rule.saves & ~DP_SAVES_APART);
+
+		for (int i = 0; saves && i < DP_N_SAVED; i++)
+			EXPECT(saves->where[i].kind <= DP_WHERE_UNKNOWN &&
+			       saves->where[i].reg < DP_N_REGISTERS);
+	}
+}
+
+static int check_row(const struct image_row *row, void *arg)
+{
+	const uint64_t *done = arg;
+
+	EXPECT(row->start < row->end && row->start >= *done);
+	look_up(row->start);
+	look_up(row->end - 1);
+	*(uint64_t *)arg = row->end;
+	return 0;
+}
+
+/* An image of which every row was read can be decoded. */
+static bool is_small(const struct image *image)
+{
+	return (size_t)image->n_cells * DP_CELL_SIZE < UINT16_MAX * sizeof(uint16_t);
+}
+
+static void use(const struct image *image)
+{
+	const struct dp_image *head = (const void *)image->cells;
+	uint64_t size = (uint64_t)head->n_pages << DP_PAGE_BITS, at = 0, done = 0;
+
+	load(image);
+	for (uint64_t i = 0; i < size && i < DENSE; i++)
+		look_up(head->base + i);
+	for (int i = 0; size > 0 && i < SOME; i++) {
+		at = at * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		look_up(head->base + (at >> 16) % size);
+	}
+	if (is_small(image))
+		EXPECT(image_for_each_row(image, check_row, &done) == 0);
+	unload();
+}
+
+/* The damage, which is what the input starts with. Is anything changed? */
+static bool damage(struct feed *feed, struct image *image)
+{
+	const uint64_t size = (uint64_t)image->n_cells * DP_CELL_SIZE;
+	uint8_t n = feed_u8(feed) & 15, cut;
+	uint64_t *whole = malloc(size);
+	bool is_changed;
+
+	EXPECT(whole);
+	memcpy(whole, image->cells, size);
+	while (n-- > 0) {
+		uint64_t at = feed_number(feed, 4) % size;
+
+		((uint8_t *)image->cells)[at] ^= feed_u8(feed);
+	}
+	is_changed = memcmp(whole, image->cells, size) != 0;
+	free(whole);
+	cut = feed_u8(feed);
+	image->n_cells -= cut < image->n_cells ? cut : 0;
+	return is_changed;
+}
+
+/* Skip what damage() reads. */
+static void skip_damage(struct feed *feed)
+{
+	for (int n = feed_u8(feed) & 15; n > 0; n--)
+		feed_number(feed, 5);
+	feed_u8(feed);
+}
+
+static void check(struct feed *feed, struct image *image)
+{
+	static const struct image_origin origin = { .build_id = "0123" };
+	const uint32_t n_cells = image->n_cells;
+	struct image_file head;
+	struct image taken;
+
+	EXPECT(image_is_sound(image->cells, image->n_cells));
+	image_file_init(&head, &origin, image);
+	EXPECT(image_file_is_of(&head, &origin, sizeof(head) + (uint64_t)n_cells * DP_CELL_SIZE));
+	if (damage(feed, image))
+		EXPECT(image_file_take(&head, image->cells, &taken) == -EBADMSG);
+	image_file_init(&head, &origin, image); /* a sum that fits */
+	if (image_file_take(&head, image->cells, &taken) == 0) {
+		EXPECT(taken.cells == image->cells && taken.n_cells == image->n_cells);
+		use(&taken);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct feed feed = { data, data + size }, changes = feed;
+	struct image_extent extent;
+	struct cfi_section section;
+	struct image image;
+	uint64_t address;
+	uint8_t flags;
+
+	skip_damage(&feed);
+	flags = feed_u8(&feed);
+	address = feed_u64(&feed);
+	extent = feed_extent(&feed, flags);
+	section = feed_section(&feed, address, flags & FEED_DEBUG_FRAME);
+	if (image_build(&section, &extent, &image) == 0) {
+		check(&changes, &image);
+		image_done(&image);
+	}
+	return 0;
+}

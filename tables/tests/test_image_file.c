@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <dwarf.h>
+#include <errno.h>
+
+#define ASSEMBLER_SIZE (8 << 20)
+#include "assembler.h"
+#include "image_check.h"
+#include "image_file.h"
+#include "lookup.h"
+
+/* An image larger than this is not read row by row, image_check.h. */
+#define LARGE (128 << 10)
+
+static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };
+static struct assembler a;
+
+static struct image build(void)
+{
+	struct cfi_section section = assembled(&a);
+	struct image image;
+
+	cr_assert(image_build(&section, &everywhere, &image) == 0);
+	return image;
+}
+
+/* Functions with rows of all lengths, and more rules than one has successors. */
+static struct image build_functions(uint32_t n)
+{
+	size_t cie = put_cie(&a);
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t fde = fde_begin(&a, cie, 0x1000 + i * UINT64_C(0x800), 0x7f0 - i % 13);
+
+		for (uint32_t row = 0; row < 20; row++) {
+			put_u8(&a, DW_CFA_advance_loc2), put_u16(&a, row % 5 == 4 ? 300 : 1 + row);
+			put_u8(&a, DW_CFA_def_cfa_offset), put_uleb(&a, 16 + 8 * ((i * row) % 40));
+		}
+		record_end(&a, fde);
+	}
+	return build();
+}
+
+static struct dp_image *head_of(struct image *image)
+{
+	return (struct dp_image *)image->cells;
+}
+
+/* Changed like this, it is refused; and taken again when it is as it was. */
+#define expect_refused(image, lvalue, value)                                                       \
+	do {                                                                                       \
+		__typeof__(lvalue) _was = (lvalue);                                                \
+                                                                                                   \
+		(lvalue) = (__typeof__(lvalue))(value);                                            \
+		cr_assert(!image_is_sound((image)->cells, (image)->n_cells),                       \
+			  #lvalue " = " #value);                                                   \
+		(lvalue) = _was;                                                                   \
+		cr_assert(image_is_sound((image)->cells, (image)->n_cells));                       \
+	} while (0)
+
+Test(image_check, refuses_parts_that_are_out_of_place)
+{
+	struct image image = build_functions(8);
+	struct dp_image *h = head_of(&image);
+
+	expect_refused(&image, h->n_cells, h->n_cells + 1);
+	expect_refused(&image, h->n_cells, 0);
+	expect_refused(&image, h->n_pages, h->n_pages + 100000);
+	expect_refused(&image, h->n_pages, UINT32_MAX);
+	expect_refused(&image, h->n_rules, 0);
+	expect_refused(&image, h->n_rules, UINT32_MAX);
+	expect_refused(&image, h->rules, 0);
+	expect_refused(&image, h->full, UINT32_MAX);
+	expect_refused(&image, h->saves, h->saves + 1);
+	expect_refused(&image, h->programs, h->pages + 1);
+	expect_refused(&image, h->states, h->n_cells);
+	expect_refused(&image, h->pages, UINT32_MAX - 1);
+	expect_refused(&image, h->base, h->base + 1);
+	expect_refused(&image, h->base, UINT64_MAX - DP_PAGE_SIZE + 1);
+	cr_assert(!image_is_sound(image.cells, 0));
+	cr_assert(!image_is_sound(image.cells, image.n_cells - 1));
+	image_done(&image);
+}
+
+Test(image_check, refuses_rules_that_lead_elsewhere)
+{
+	struct image image = build_functions(8);
+	struct dp_image *h = head_of(&image);
+	struct dp_rule *full = (void *)(image.cells + h->full);
+
+	cr_assert(h->saves > h->full);
+	expect_refused(&image, image.cells[h->rules], UINT64_MAX << DP_FORM_BITS);
+	expect_refused(&image, image.cells[h->rules + 2], 3);
+	expect_refused(&image, full->cfa, DP_CFA_EXPRESSION + 1);
+	expect_refused(&image, full->cfa, DP_CFA_EXPRESSION);
+	expect_refused(&image, full->cfa_reg, DP_N_REGISTERS);
+	expect_refused(&image, full->why, DP_N_OUTCOMES);
+	expect_refused(&image, full->saves, DP_SAVES_APART);
+	expect_refused(&image, full->ra.kind, DP_WHERE_VALUE + 1);
+	expect_refused(&image, full->ra.kind, DP_WHERE_EXPRESSION);
+	expect_refused(&image, full->rbp.reg, DP_N_REGISTERS);
+	image_done(&image);
+}
+
+Test(image_check, refuses_pages_that_lead_elsewhere)
+{
+	struct image image = build_functions(8);
+	struct dp_image *h = head_of(&image);
+	struct dp_page *page = (struct dp_page *)(image.cells + h->pages) + 1;
+	uint16_t *states = (uint16_t *)(image.cells + h->states);
+	struct dp_anchor *anchor = (void *)((uint8_t *)image.cells + page->data * 2);
+
+	cr_assert(page->n_rows > 2 * DP_BLOCK_ROWS);
+	expect_refused(&image, page->data, UINT32_MAX);
+	expect_refused(&image, page->data, h->n_cells * 4);
+	expect_refused(&image, page->n_rows, UINT16_MAX);
+	expect_refused(&image, page->n_rows, page->n_rows + DP_BLOCK_ROWS);
+	expect_refused(&image, page->state, UINT16_MAX);
+	expect_refused(&image, anchor->pc, anchor->pc + 1);
+	expect_refused(&image, anchor->state, UINT16_MAX);
+	expect_refused(&image, anchor->at, UINT16_MAX);
+	expect_refused(&image, states[DP_STATE_NONE], 2);
+	expect_refused(&image, states[DP_STATE_NONE + 1], UINT16_MAX);
+	image_done(&image);
+}
+
+/* A walk that looks up in a pool of exactly this image, behind which nothing can be read. */
+struct walk {
+	struct port_world world;
+};
+
+static void look_everywhere(const struct image *image)
+{
+	const struct dp_image *h = (const void *)image->cells;
+	const size_t n_segments = image->n_cells / DP_SEGMENT_CELLS + 2;
+	uint8_t *segments[8] = { 0 };
+	struct port_user port = { .segments = segments, .n_segments = (uint32_t)n_segments };
+	struct walk walk = { { &port } };
+	uint32_t cell = image->n_cells < DP_SEGMENT_CELLS ? 2 * DP_SEGMENT_CELLS - image->n_cells :
+							    DP_SEGMENT_CELLS;
+	size_t offset = (size_t)cell % DP_SEGMENT_CELLS * DP_CELL_SIZE, done = 0;
+
+	cr_assert(n_segments <= 8);
+	for (size_t i = 1; i < n_segments; i++, offset = 0) {
+		size_t left = (size_t)image->n_cells * DP_CELL_SIZE - done;
+		size_t some = left < DP_SEGMENT_SIZE - offset ? left : DP_SEGMENT_SIZE - offset;
+
+		segments[i] = malloc(DP_SEGMENT_SIZE);
+		memcpy(segments[i] + offset, (uint8_t *)image->cells + done, some);
+		done += some;
+	}
+	for (uint64_t at = 0; at < (uint64_t)h->n_pages << DP_PAGE_BITS; at += 61)
+		lookup_rule_number(&walk.world, cell, h->base + at);
+	for (size_t i = 1; i < n_segments; i++)
+		free(segments[i]);
+}
+
+/* Its rows are not read, but whatever they say, a look-up stays inside: port_at() would trap. */
+Test(image_check, lets_no_look_up_out_of_a_large_image)
+{
+	struct image image = build_functions(4000);
+	const size_t size = (size_t)image.n_cells * DP_CELL_SIZE;
+	const size_t data = (head_of(&image)->pages + head_of(&image)->n_pages) * DP_CELL_SIZE;
+	uint8_t *bytes = (uint8_t *)image.cells;
+	unsigned int n_taken = 0;
+
+	cr_assert(size > LARGE, "%zu", size);
+	cr_assert(image_is_sound(image.cells, image.n_cells));
+	srandom(1);
+	for (int i = 0; i < 40; i++) {
+		/* Rows are most of the data, so that few anchors are hit. */
+		for (int k = 0; k < 1 << (i % 8); k++)
+			bytes[data + (size_t)random() % (size - data)] = (uint8_t)random();
+		if (!image_is_sound(image.cells, image.n_cells))
+			continue;
+		look_everywhere(&image);
+		n_taken++;
+	}
+	cr_assert(n_taken > 4, "%u", n_taken);
+	memset(bytes + data, 0xff, size - data);
+	cr_assert(!image_is_sound(image.cells, image.n_cells));
+	image_done(&image);
+}
+
+static const struct image_origin origin = { .maker = "00", .build_id = "0123", .inode = 5 };
+
+Test(image_file, is_taken_back_as_it_was)
+{
+	struct image image = build_functions(8), taken;
+	const uint64_t size = sizeof(struct image_file) + image.n_cells * UINT64_C(8);
+	struct image_file head;
+
+	image_file_init(&head, &origin, &image);
+	cr_assert(image_file_is_of(&head, &origin, size));
+	cr_assert(image_file_take(&head, image.cells, &taken) == 0);
+	cr_assert(taken.cells == image.cells && taken.n_cells == image.n_cells);
+	cr_assert(taken.stats.n_rows == image.stats.n_rows);
+	image_done(&image);
+}
+
+Test(image_file, is_of_nothing_else)
+{
+	struct image image = build_functions(2);
+	const uint64_t size = sizeof(struct image_file) + image.n_cells * UINT64_C(8);
+	struct image_file head;
+	struct image_origin other = origin;
+
+	image_file_init(&head, &origin, &image);
+	cr_assert(!image_file_is_of(&head, &origin, size + 8));
+	cr_assert(!image_file_is_of(&head, &origin, size - 1));
+	for (size_t i = 0; i < sizeof(other); i++) {
+		((uint8_t *)&other)[i] ^= 1;
+		cr_assert(!image_file_is_of(&head, &other, size), "byte %zu", i);
+		((uint8_t *)&other)[i] ^= 1;
+	}
+	head.version++;
+	cr_assert(!image_file_is_of(&head, &origin, size));
+	head.version--;
+	head.magic++;
+	cr_assert(!image_file_is_of(&head, &origin, size));
+	image_done(&image);
+}
+
+/* Every bit of it, one by one. */
+Test(image_file, tells_each_flipped_bit)
+{
+	struct image image = build_functions(3), taken;
+	struct image_file head;
+
+	image_file_init(&head, &origin, &image);
+	for (size_t i = 0; i < (size_t)image.n_cells * 64; i++) {
+		image.cells[i / 64] ^= UINT64_C(1) << i % 64;
+		cr_assert(image_file_take(&head, image.cells, &taken) == -EBADMSG, "bit %zu", i);
+		image.cells[i / 64] ^= UINT64_C(1) << i % 64;
+	}
+	head.n_rows ^= 1;
+	cr_assert(image_file_take(&head, image.cells, &taken) == -EBADMSG);
+	image_done(&image);
+}
