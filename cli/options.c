@@ -16,6 +16,7 @@ const char *argp_program_version = "dwarfprof " DP_VERSION;
 enum {
 	OPTION_FORMAT = 256,
 	OPTION_MAX_STACK,
+	OPTION_NO_CACHE,
 	OPTION_NO_SYMBOLS,
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
@@ -42,6 +43,8 @@ static const struct argp_option argp_options[] = {
 	  3 },
 	{ "table-memory", OPTION_TABLE_MEMORY, "SIZE", 0,
 	  "memory for tables at most: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
+	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
+	  "make all tables anew, and keep none on disk for the next time", 3 },
 
 	{ .doc = "What to write", .group = 4 },
 	{ "output", 'o', "FILE", 0, "where to (stdout: a report on a terminal, else folded stacks)",
@@ -288,6 +291,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_TABLE_MEMORY:
 		parse_table_memory(o, state, arg);
 		return 0;
+	case OPTION_NO_CACHE:
+		o->record.cache = false;
+		return 0;
 	case OPTION_FORMAT:
 		p->format = arg;
 		return 0;
@@ -325,6 +331,7 @@ void options_parse(struct options *ret, int argc, char **argv)
 			    .max_frames = 1024,
 			    .table_memory = record_default_table_memory(),
 			    .unwind = DP_UNWIND_AUTO,
+			    .cache = true,
 			    .symbols = true },
 	};
 	argp_err_exit_status = EXIT_CODE_USAGE;

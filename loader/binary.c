@@ -80,12 +80,13 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 }
 
 /* Put a table back into the pool, where it has room. */
-static void table_fill_again(struct table_store *tables, struct table *t)
+static void table_fill_again(struct binary_store *store, struct table *t)
 {
+	struct table_store *tables = &store->tables;
 	_cleanup_(image_done) struct image image = { 0 };
 	uint64_t start = clock_now_ns();
 	const struct binary *b = t->binary;
-	int err = image_build(&b->elf.cfi, &b->elf.code, &image);
+	int err = image_cache_get(store->cache, &b->elf, b->module.fd, &image);
 
 	/* A file that was written to since is not what processes have mapped. */
 	t->is_lost = err != -ENOMEM && (err < 0 || image.n_cells != t->n_cells);
@@ -104,7 +105,7 @@ static void binary_load_again(struct binary_store *store, struct binary *b)
 
 	table_use(t, clock_now_ns());
 	if (t && table_may_be_made(&store->tables, t) && table_find_room(&store->tables, t) == 0)
-		table_fill_again(&store->tables, t);
+		table_fill_again(store, t);
 }
 
 void binary_store_update(struct binary_store *store, uint64_t time)
@@ -114,13 +115,14 @@ void binary_store_update(struct binary_store *store, uint64_t time)
 
 	table_store_update(&store->tables, time);
 	while (clock_now_ns() < end && (t = table_store_next(&store->tables)) != NULL)
-		table_fill_again(&store->tables, t);
+		table_fill_again(store, t);
 }
 
-static void log_table(const struct binary *b, const struct image *image, uint64_t took)
+static void log_table(const struct binary *b, const struct image *image, uint64_t took, bool cached)
 {
-	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms", b->module.path, image->stats.n_rows,
-		  (size_t)image->n_cells * DP_CELL_SIZE, (double)took / 1e6);
+	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms%s", b->module.path, image->stats.n_rows,
+		  (size_t)image->n_cells * DP_CELL_SIZE, (double)took / 1e6,
+		  cached ? ", from the cache" : "");
 	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
 		if (image->stats.refused[i].rows > 0)
 			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
@@ -147,6 +149,7 @@ static int binary_load(struct binary_store *store, struct binary *b)
 	_cleanup_(image_done) struct image image = { 0 };
 	uint64_t start = clock_now_ns(), took;
 	struct binary *original;
+	bool cached;
 	int err;
 
 	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
@@ -157,7 +160,8 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		binary_load_again(store, b);
 		return 0;
 	}
-	err = image_build(&b->elf.cfi, &b->elf.code, &image);
+	err = image_cache_get(store->cache, &b->elf, b->module.fd, &image);
+	cached = err > 0;
 	if (err == -ENODATA) {
 		log_debug("%s has no unwind information", b->module.path);
 		return 0;
@@ -168,7 +172,7 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		return 0;
 	}
 	took = clock_now_ns() - start;
-	if (err == 0)
+	if (err >= 0)
 		err = table_new(&store->tables, b, image.n_cells, took, &b->table);
 	if (err < 0)
 		return err;
@@ -180,7 +184,7 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		table_fill(&store->tables, b->table, image.cells, took);
 	else
 		log_no_room(store, b);
-	log_table(b, &image, took);
+	log_table(b, &image, took, cached);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "elf_file.h"
 #include "hash.h"
+#include "image_cache.h"
 #include "interrupt.h"
 #include "module.h"
 #include "pool.h"
@@ -41,6 +42,7 @@ struct binary_store {
 	struct binary *originals; /* those with a table, by build id */
 	struct binary *vdso;
 	void *vdso_copy;
+	struct image_cache *cache;         /* NULL: none */
 	const struct interrupt *interrupt; /* not NULL: a signal is the end of making tables */
 	uint64_t n_rows;                   /* of all tables made, each once */
 	uint64_t n_cells;

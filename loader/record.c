@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "cpus.h"
 #include "drain.h"
+#include "image_cache.h"
 #include "interrupt.h"
 #include "kallsyms.h"
 #include "launch.h"
@@ -54,6 +55,7 @@ struct record {
 	struct output output;
 	struct session session;
 	struct sideband *sideband;
+	struct image_cache cache; /* of use if binaries.cache leads to it */
 	struct binary_store binaries;
 	struct process_table table;
 	struct kallsyms *kallsyms;
@@ -120,6 +122,21 @@ static size_t ring_size(size_t n_cpus)
 	return size;
 }
 
+/* Without one, tables are made anew. */
+static void open_cache(struct record *r)
+{
+	_cleanup_free_ char *path =
+		image_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
+	int err = path ? image_cache_open(path, IMAGE_CACHE_LIMIT, &r->cache) : -ENOENT;
+
+	if (err < 0) {
+		log_debug("no cache in %s: %s", path ? path : "any place", strerror(-err));
+		return;
+	}
+	log_debug("tables are kept in %s", path);
+	r->binaries.cache = &r->cache;
+}
+
 static int open_session(struct record *r)
 {
 	const struct record_options *o = r->options;
@@ -139,6 +156,8 @@ static int open_session(struct record *r)
 	if (err < 0)
 		return err;
 	binary_store_init(&r->binaries, &r->session.pool);
+	if (o->cache)
+		open_cache(r);
 	process_table_init(&r->table, &r->session.pool, &r->binaries, publish, &r->session);
 	return sideband_new(n_cpus, &r->sideband);
 }
@@ -476,6 +495,8 @@ static void record_done(struct record *r)
 		report_free(r->report);
 		kallsyms_free(r->kallsyms);
 		process_table_done(&r->table);
+		if (r->binaries.cache)
+			image_cache_close(&r->cache);
 		binary_store_done(&r->binaries);
 		sideband_free(r->sideband);
 		session_close(&r->session);

@@ -34,6 +34,7 @@ struct record_options {
 	enum dp_unwind unwind;
 	unsigned int max_frames;
 	uint64_t table_memory; /* bytes, from MIN_ to MAX_TABLE_MEMORY */
+	bool cache;            /* tables are kept on disk */
 
 	const char *output; /* file, NULL or "-": stdout */
 	const struct report_format *format;

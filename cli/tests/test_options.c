@@ -84,7 +84,7 @@ Test(options, has_the_promised_defaults)
 	cr_assert(options.record.n_pids == 1 && options.record.pids[0] == 17);
 	cr_assert(options.record.hz == 99 && options.record.max_frames == 1024);
 	cr_assert(options.record.unwind == DP_UNWIND_AUTO && options.record.symbols);
-	cr_assert(options.record.duration_ns == 0);
+	cr_assert(options.record.duration_ns == 0 && options.record.cache);
 	cr_assert(options.record.table_memory >= 64 << 20);
 	/* Not a terminal: folded stacks */
 	cr_assert_str_eq(options.record.format->name, "folded");
@@ -94,11 +94,11 @@ Test(options, has_the_promised_defaults)
 Test(options, takes_the_word_record_and_several_processes)
 {
 	PARSE("record", "-p", "1,2", "-p", "3", "-d", "5", "-F", "999", "-o", "x.jsonl", "--unwind",
-	      "fp", "--max-stack", "2048", "--no-symbols", "-v");
+	      "fp", "--max-stack", "2048", "--no-symbols", "--no-cache", "-v");
 	cr_assert(options.record.n_pids == 3 && options.record.pids[2] == 3);
 	cr_assert(options.record.hz == 999 && options.record.max_frames == 2048);
 	cr_assert(options.record.unwind == DP_UNWIND_FP && !options.record.symbols);
-	cr_assert(options.verbose);
+	cr_assert(options.verbose && !options.record.cache);
 	cr_assert_str_eq(options.record.format->name, "jsonl");
 	end();
 }

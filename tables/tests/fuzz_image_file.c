@@ -19,8 +19,8 @@
 #define SPACE_CELL 4U
 
 /* Addresses that are looked up: so many at the start, and so many anywhere. */
-#define DENSE 16384
-#define SOME 4096
+#define DENSE 4096
+#define SOME 512
 
 static struct port_user port;
 static uint8_t *segments[N_SEGMENTS];

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that are kept on disk: used again, never believed, and never in the way.
+
+usage: check_cache.py DWARFPROF PROGRAM-DIR
+
+Runs in a mount namespace of its own, with another /var/cache than the machine's.
+"""
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import Target, busy, dwarfprof, program
+
+CACHE = "/var/cache/dwarfprof"
+NOBODY = 65534
+KEPT = re.compile(r"[0-9a-f]+-[0-9a-f]+-v\d+\.image")
+
+
+def use_new_cache(options="size=64m,mode=755"):
+    """An empty /var/cache, in place of the one that there was."""
+    subprocess.run(["umount", "/var/cache"], stderr=subprocess.DEVNULL)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", "/var/cache"], check=True)
+
+
+def cached_files(said):
+    """The files whose tables were from the cache, by what -v says."""
+    return {os.path.basename(path) for path in
+            re.findall(r"^dwarfprof: (\S+): \d+ rows, .*, from the cache$", said, re.MULTILINE)}
+
+
+def shape(folded):
+    """The user stacks, however deep the recursion was."""
+    stacks = [line.rsplit(" ", 1)[0].split(";") for line in folded.splitlines()[:-1]]
+    return {tuple(dict.fromkeys(frame for frame in stack if not frame.endswith("_[k]"))) for stack in stacks}
+
+
+class Cache(unittest.TestCase):
+    """Each test starts with an empty cache."""
+
+    def setUp(self):
+        use_new_cache()
+
+    def profile(self, pid, *options, run=dwarfprof):
+        """A run that must be as good as any: its folded stacks, and what it said."""
+        result = run("-v", "-p", pid, "-d", "700ms", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"(\d+) of \1 with a user stack complete \(100\.0 %\)")
+        self.assertIn(";main;", result.stdout)
+        return result.stdout, result.stderr
+
+    def test_a_second_run_reads_what_the_first_one_made(self):
+        with busy() as pid:
+            cold, said = self.profile(pid)
+            self.assertEqual(cached_files(said), set())
+            self.assertIn(f"tables are kept in {CACHE}", said)
+            kept = os.listdir(CACHE)
+            warm, said = self.profile(pid)
+        self.assertIn("libc.so.6", cached_files(said))
+        self.assertIn("ld-linux-x86-64.so.2", cached_files(said))
+        self.assertEqual(len(cached_files(said)), len(kept))
+        self.assertEqual(shape(warm), shape(cold))
+        self.assertEqual(sorted(os.listdir(CACHE)), sorted(kept))
+        for name in kept:
+            self.assertRegex(name, KEPT)
+            self.assertEqual(os.stat(f"{CACHE}/{name}").st_mode & 0o7777, 0o600)
+        self.assertEqual(os.stat(CACHE).st_mode & 0o7777, 0o700)
+
+    def test_its_names_have_the_build_ids(self):
+        with busy() as pid:
+            self.profile(pid)
+        table = subprocess.run([harness.DWARFPROF, "tables", "--json", "/lib/x86_64-linux-gnu/libc.so.6"],
+                               capture_output=True, text=True, check=True).stdout
+        build_id = re.search(r'"build_id": ?"([0-9a-f]+)"', table)[1]
+        inode = os.stat("/lib/x86_64-linux-gnu/libc.so.6").st_ino
+        self.assertTrue([name for name in os.listdir(CACHE) if name.startswith(f"{build_id}-{inode:x}-v")])
+
+    def test_it_can_be_switched_off(self):
+        with busy() as pid:
+            _, said = self.profile(pid, "--no-cache")
+            self.assertFalse(os.path.exists(CACHE))
+            self.profile(pid)
+            _, said = self.profile(pid, "--no-cache")
+        self.assertEqual(cached_files(said), set())
+        self.assertNotIn("kept", said)
+
+    def test_damaged_files_are_made_anew(self):
+        def flip(data):
+            for _ in range(random.randrange(1, 8)):
+                data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+            return data
+
+        damages = [flip] * 4 + [lambda data: data[:len(data) // 2], lambda data: b"", lambda data: bytes(len(data)),
+                                lambda data: data + bytes(1 << 20), lambda data: data[:8] + b"\xff" * 8 + data[16:]]
+        random.seed(1)
+        with busy() as pid:
+            self.profile(pid)
+            for damage in damages:
+                for name in os.listdir(CACHE):
+                    with open(f"{CACHE}/{name}", "r+b") as file:
+                        data = damage(bytearray(file.read()))
+                        file.seek(0)
+                        file.truncate()
+                        file.write(data)
+                _, said = self.profile(pid)
+                self.assertEqual(cached_files(said), set())
+                self.assertIn("is of no use", said)
+            _, said = self.profile(pid)
+        self.assertIn("libc.so.6", cached_files(said))
+
+    def test_what_others_may_write_is_not_used(self):
+        with busy() as pid:
+            self.profile(pid)
+            for change in (lambda: os.chown(CACHE, NOBODY, NOBODY), lambda: os.chmod(CACHE, 0o777),
+                           lambda: (shutil.move(CACHE, CACHE + "2"), os.symlink(CACHE + "2", CACHE))):
+                change()
+                _, said = self.profile(pid)
+                self.assertEqual(cached_files(said), set())
+                self.assertIn(f"no cache in {CACHE}", said)
+                if os.path.islink(CACHE):
+                    break
+                os.chown(CACHE, 0, 0)
+                os.chmod(CACHE, 0o700)
+            os.unlink(CACHE)
+            shutil.move(CACHE + "2", CACHE)
+            for name in os.listdir(CACHE):
+                os.chown(f"{CACHE}/{name}", NOBODY, NOBODY)
+            _, said = self.profile(pid)
+            self.assertEqual(cached_files(said), set())
+            self.assertEqual({os.stat(f"{CACHE}/{name}").st_uid for name in os.listdir(CACHE)}, {0})
+
+    def test_a_full_or_read_only_disk_is_no_error(self):
+        with busy() as pid:
+            use_new_cache("size=8k")
+            _, said = self.profile(pid)
+            self.assertIn("cannot keep", said)
+            self.assertEqual([name for name in os.listdir(CACHE) if not KEPT.fullmatch(name)], [])
+            result = dwarfprof("-p", pid, "-d", "300ms")
+            self.assertNotIn("keep", result.stderr)
+            self.assertNotIn("cache", result.stderr)
+            use_new_cache("ro")
+            _, said = self.profile(pid)
+            self.assertIn(f"no cache in {CACHE}", said)
+
+    def test_a_file_that_was_changed_gets_new_tables(self):
+        """Its build id is what it was, its sections elsewhere."""
+        with tempfile.TemporaryDirectory() as directory:
+            library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", directory)
+
+            def profile():
+                time.sleep(3)  # of a file that was changed a moment ago nothing is kept
+                with Target(program("fibonacci"), "60", env={"LD_LIBRARY_PATH": directory}) as pid:
+                    return [f"{library}: " in line and line.endswith(", from the cache")
+                            for line in self.profile(pid)[1].splitlines()]
+
+            self.assertNotIn(True, profile())
+            self.assertIn(True, profile())
+            subprocess.run(["objcopy", "--remove-section=.comment", library, f"{directory}/other"], check=True)
+            inode = os.stat(library).st_ino
+            shutil.copyfile(f"{directory}/other", library)
+            self.assertEqual(os.stat(library).st_ino, inode)
+            self.assertNotIn(True, profile())
+            self.assertIn(True, profile())
+
+    def test_other_users_have_it_below_their_home(self):
+        two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon", "--bounding-set=-all,+bpf,+perfmon"]
+        nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        with tempfile.TemporaryDirectory() as home, Target(*nobody, program("fibonacci"), "60") as pid:
+            os.chown(home, NOBODY, NOBODY)
+            for env, place in (({"HOME": home}, f"{home}/.cache/dwarfprof"),
+                               ({"HOME": home, "XDG_CACHE_HOME": f"{home}/x/y"}, f"{home}/x/y/dwarfprof"),
+                               ({"HOME": home, "XDG_CACHE_HOME": "x"}, f"{home}/.cache/dwarfprof")):
+                def run(*args):
+                    return subprocess.run([*nobody, *two, harness.DWARFPROF, *args], capture_output=True,
+                                          text=True, timeout=60, env=env)
+
+                self.profile(pid, run=run)
+                self.assertTrue(os.listdir(place))
+                self.assertEqual({os.stat(f"{place}/{name}").st_uid for name in ["", *os.listdir(place)]}, {NOBODY})
+                _, said = self.profile(pid, run=run)
+                self.assertIn("libc.so.6", cached_files(said))
+            # Nowhere to go, and somewhere that is another's.
+            for env, said in (({}, "no cache in any place"), ({"XDG_CACHE_HOME": "/var/cache"}, "no cache in /var/cache")):
+                self.assertIn(said, self.profile(pid, run=run)[1])
+
+
+def main():
+    if os.geteuid() == 0 and "DWARFPROF_TEST_NAMESPACE" not in os.environ:
+        os.environ["DWARFPROF_TEST_NAMESPACE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    harness.main()
+
+
+if __name__ == "__main__":
+    main()
