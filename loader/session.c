@@ -59,11 +59,10 @@ static int show_segments(struct session *s)
 	return 0;
 }
 
-/* Make segment number `index` of the pool. The programs see it when something in it is published. */
-static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+/* Make a map for segment number `index`; show_segments() puts it in its place. */
+static int make_segment(struct session *s, uint32_t index, uint8_t **ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	struct session *s = arg;
 	_cleanup_close_ int fd = -1;
 	void *memory;
 	int err = s->n_made < SESSION_MADE ? 0 : show_segments(s);
@@ -81,6 +80,30 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 	s->made_fds[s->n_made++] = steal_fd(&fd);
 	*ret = memory;
 	return 0;
+}
+
+/* The pool grows by a segment. The programs see a new one when something in it is published. */
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	struct session *s = arg;
+
+	if (index >= s->n_first)
+		return make_segment(s, index, ret);
+	*ret = s->first[index];
+	return 0;
+}
+
+/* What most processes need, so that no table of theirs has to wait for a grace period. */
+static int make_first_segments(struct session *s)
+{
+	int err = 0;
+
+	while (err == 0 && s->n_first < SESSION_FIRST) {
+		err = make_segment(s, s->n_first, &s->first[s->n_first]);
+		if (err == 0)
+			s->n_first++;
+	}
+	return err < 0 ? err : show_segments(s);
 }
 
 static int make_rings(struct session *s, size_t size)
@@ -158,10 +181,15 @@ int session_open(struct session *ret, const struct session_options *options)
 		return err;
 	}
 	err = make_rings(s, options->ring_size);
-	if (err < 0) {
+	if (err < 0)
 		log_error("cannot make the ring buffers: %s", strerror(-err));
-		session_close(s);
+	if (err == 0) {
+		err = make_first_segments(s);
+		if (err < 0)
+			log_error("cannot make room for tables: %s", strerror(-err));
 	}
+	if (err < 0)
+		session_close(s);
 	return err;
 }
 
@@ -177,6 +205,8 @@ void session_close(struct session *s)
 	free(s->readers);
 	while (s->n_made > 0)
 		close(s->made_fds[--s->n_made]);
+	for (size_t i = s->pool.n_segments; i < s->n_first; i++)
+		munmap(s->first[i], SEGMENT_MAP_SIZE);
 	for (size_t i = 0; i < s->pool.n_segments; i++)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);

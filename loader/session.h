@@ -18,6 +18,9 @@ struct ring_reader {
 	unsigned int cpu;
 };
 
+/* Segments of the pool that are there from the start: 8 MiB have some 4 million rows. */
+#define SESSION_FIRST 4
+
 /* Segments that are made known to the kernel in one go, at most. */
 #define SESSION_MADE 64
 
@@ -31,6 +34,8 @@ struct session {
 	size_t n_links, links_size;
 	unsigned int n_cpus; /* see cpus.h */
 	struct pool pool;
+	uint8_t *first[SESSION_FIRST];
+	uint32_t n_first;
 	/* Segments that the kernel does not know yet: nothing in them is published. */
 	uint32_t made[SESSION_MADE];
 	int made_fds[SESSION_MADE];
