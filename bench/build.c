@@ -1,83 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: build [-n TIMES] FILE...
+ * usage: build [-n TIMES] [--libdw] FILE...
  *
- * How long it takes to make the table of each file: CPU time of the fastest of
- * some times, in all and per row, as tab-separated values.
+ * What it takes to make the table of each file, as tab-separated values: CPU
+ * time of the fastest of some times, in all and per row; the most heap memory
+ * at the same time, and its share of the limit, which is two images and the
+ * section that they are made of.
+ *
+ * With --libdw also how long libdw takes, the fastest of three times:
+ * dwarf_cfi_addrframe() at the start of each row that has a rule. Neighbours with
+ * equal rules are one row there: libdw_rows.
  */
+#include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "decode.h"
 #include "elf_file.h"
+#include "measure.h"
 
-static uint64_t cpu_ns(void)
+/* libdw takes longer, and varies less. */
+#define TIMES_LIBDW 3
+
+struct addresses {
+	uint64_t *items;
+	size_t n, size;
+};
+
+static int add_start(const struct image_row *row, void *arg)
 {
-	struct timespec t;
+	struct addresses *a = arg;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	if (array_reserve(a->items, a->n, a->size) < 0)
+		return -ENOMEM;
+	a->items[a->n++] = row->start;
+	return 0;
 }
 
-/* Build once more; *fastest is brought down if it was quicker. */
-static int build(const struct elf_file *file, uint64_t *fastest, struct image_stats *ret_stats,
-		 size_t *ret_bytes)
+/* The start of every row of a file's table. */
+static int list_starts(const struct elf_file *file, struct addresses *ret)
 {
 	struct image image;
-	uint64_t start = cpu_ns(), ns;
 	int err = image_build(&file->cfi, &file->code, &image);
 
 	if (err < 0)
 		return err;
-	ns = cpu_ns() - start;
-	if (ns < *fastest)
-		*fastest = ns;
-	*ret_stats = image.stats;
-	*ret_bytes = (size_t)image.n_cells * DP_CELL_SIZE;
+	err = image_for_each_row(&image, add_start, ret);
 	image_done(&image);
+	return err;
+}
+
+/* CPU time that libdw takes to find the row of each address. */
+static int time_libdw(Elf *elf, const struct addresses *starts, uint64_t *ret)
+{
+	uint64_t start = cpu_ns();
+	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
+
+	if (!cfi)
+		return -ENOTSUP;
+	for (size_t i = 0; i < starts->n; i++) {
+		Dwarf_Frame *frame = NULL;
+
+		/* Known code has rows of which libdw cannot know. */
+		if (dwarf_cfi_addrframe(cfi, starts->items[i], &frame) == 0)
+			free(frame);
+	}
+	dwarf_cfi_end(cfi);
+	*ret = cpu_ns() - start;
 	return 0;
 }
 
-static int bench_file(const char *path, int times)
+static int print_libdw(const struct elf_file *file, const struct measurement *m)
+{
+	struct addresses starts = { 0 };
+	uint64_t ns, fastest = UINT64_MAX;
+	int err = file->source == ELF_SOURCE_EH_FRAME ? list_starts(file, &starts) : -ENOTSUP;
+
+	for (int i = 0; err == 0 && i < TIMES_LIBDW; i++) {
+		err = time_libdw(file->elf, &starts, &ns);
+		if (err == 0 && ns < fastest)
+			fastest = ns;
+	}
+	if (err == 0)
+		printf("\t%zu\t%" PRIu64 "\t%.1f", starts.n, fastest,
+		       (double)fastest / (double)m->fastest_ns);
+	free(starts.items);
+	return err;
+}
+
+static int bench_file(const char *path, int times, bool libdw)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct elf_file file;
-	struct image_stats stats = { 0 };
-	uint64_t fastest = UINT64_MAX;
-	size_t bytes = 0;
+	struct measurement m;
 	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
 
 	if (err < 0)
 		return err;
-	for (int i = 0; err == 0 && i < times; i++)
-		err = build(&file, &fastest, &stats, &bytes);
-	if (err == 0)
-		printf("%s\t%" PRIu64 "\t%zu\t%.3f\t%" PRIu64 "\t%.1f\n", path, stats.n_rows, bytes,
-		       (double)bytes / (double)stats.n_rows, fastest,
-		       (double)fastest / (double)stats.n_rows);
+	err = measure_build(&file.cfi, &file.code, times, &m);
+	if (err == 0) {
+		const double rows = (double)m.stats.n_rows, bytes = (double)m.image_bytes;
+
+		printf("%s\t%" PRIu64 "\t%zu\t%.3f\t%" PRIu64 "\t%.1f\t%" PRIu64 "\t%zu\t%.2f",
+		       path, m.stats.n_rows, m.image_bytes, bytes / rows, m.fastest_ns,
+		       (double)m.fastest_ns / rows, file.cfi.size, m.peak_bytes,
+		       (double)m.peak_bytes / (2 * bytes + (double)file.cfi.size));
+		if (libdw)
+			err = print_libdw(&file, &m);
+		printf("\n");
+	}
 	elf_file_done(&file);
 	return err;
 }
 
+static const struct option options[] = { { "libdw", no_argument, NULL, 'd' }, { 0 } };
+
 int main(int argc, char **argv)
 {
+	bool libdw = false;
 	int times = 10, option, failed = 0;
 
-	while ((option = getopt(argc, argv, "n:")) == 'n')
-		times = atoi(optarg);
+	while ((option = getopt_long(argc, argv, "n:", options, NULL)) == 'n' || option == 'd') {
+		if (option == 'n')
+			times = atoi(optarg);
+		else
+			libdw = true;
+	}
 	if (option != -1 || optind == argc || times < 1) {
-		fprintf(stderr, "usage: build [-n TIMES] FILE...\n");
+		fprintf(stderr, "usage: build [-n TIMES] [--libdw] FILE...\n");
 		return 2;
 	}
-	printf("file\trows\tbytes\tbytes_per_row\tns\tns_per_row\n");
+	printf("file\trows\tbytes\tbytes_per_row\tns\tns_per_row\tsection_bytes\tpeak_bytes\t"
+	       "peak_of_limit%s\n",
+	       libdw ? "\tlibdw_rows\tlibdw_ns\tlibdw_ratio" : "");
 	for (; optind < argc; optind++) {
-		int err = bench_file(argv[optind], times);
+		int err = bench_file(argv[optind], times, libdw);
 
 		if (err < 0)
 			fprintf(stderr, "%s: %s\n", argv[optind], strerror(-err));
