@@ -2,7 +2,7 @@
 /* Look-ups in the kernel, timed: in the image's rows, and in rows of 4 bytes. */
 #include "lookup_request.h"
 
-#include "lookup.h"
+#include "lookup_row.h"
 
 #include <bpf/bpf_helpers.h>
 

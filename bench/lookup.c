@@ -26,7 +26,7 @@
 
 #include "lookup_request.h"
 
-#include "lookup.h"
+#include "lookup_row.h"
 #include "lookup.skel.h"
 
 #define N_RUNS 15

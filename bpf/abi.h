@@ -40,12 +40,17 @@
 #define DP_NORMAL_STACK_PAGES 32
 
 /* Changes whenever the layout of an image does: images are kept on disk. */
-#define DP_IMAGE_VERSION 2
+#define DP_IMAGE_VERSION 3
 
-/* Rows of an image are grouped by pages of its address space, and in them by blocks. */
+/*
+ * Rows of an image are grouped by pages of its address space, and in them by
+ * blocks, which are so short that none has more than DP_BLOCK_ROWS rows.
+ */
 #define DP_PAGE_BITS 13
 #define DP_PAGE_SIZE (1 << DP_PAGE_BITS)
-#define DP_BLOCK_ROWS 16
+#define DP_MIN_BLOCK_BITS 5
+#define DP_MAX_BLOCKS (DP_PAGE_SIZE >> DP_MIN_BLOCK_BITS)
+#define DP_BLOCK_ROWS 48
 
 /*
  * The pool: the memory in which user space lays out tables and mappings. It is
@@ -78,11 +83,10 @@ enum dp_cell {
 /* Executable mappings of one process: what fits into a segment. */
 #define DP_MAX_MAPPINGS 50000
 
-/* Depth of the searches above: a page has at most DP_PAGE_SIZE rows. */
-#define DP_BLOCK_SEARCH_STEPS 9
+/* Depth of the search for one of them. */
 #define DP_MAPPING_SEARCH_STEPS 16
 
-DP_ASSERT(DP_BLOCK_ROWS << DP_BLOCK_SEARCH_STEPS >= DP_PAGE_SIZE, "every row of a page is found");
+DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
 DP_ASSERT(1 << DP_MAPPING_SEARCH_STEPS >= DP_MAX_MAPPINGS, "every mapping is found");
 DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's index");
 
@@ -323,7 +327,7 @@ enum dp_form {
 
 /*
  * Rows are written as differences. A DwarfDelta is a byte: in its low half how
- * many bytes of code are between the row before (or the page's start) and this
+ * many bytes of code are between the row before (or the block's start) and this
  * one, in its high half which rule comes after that of the row before. What
  * does not fit into a half follows, first of the distance, then of the rule.
  */
@@ -335,11 +339,13 @@ enum dwarf_delta_distance {
 
 enum dwarf_delta_rule {
 	/* 0 to 13: a successor of the rule before, by the image's table */
-	DWARF_DELTA_NUMBER =
-		14, /* the number that follows: one byte below 128, else two, high first */
+	DWARF_DELTA_NUMBER = 14,  /* the two bytes that follow are its state, low byte first */
 	DWARF_DELTA_PADDING = 15, /* none, up to the next multiple of 16; from there on, the first
 				     successor of none: the function ends, and one begins */
 };
+
+/* No row, and none follows in this block: padding that has no DWARF_DELTA_WORD. */
+#define DWARF_DELTA_END (DWARF_DELTA_PADDING << 4 | DWARF_DELTA_WORD)
 
 #define DWARF_DELTA_SUCCESSORS 14
 
@@ -359,21 +365,25 @@ enum dwarf_delta_rule {
 #define DWARF_DELTA_MAX_SIZE 5
 
 /*
- * One page of an image's address space. Its data starts with an anchor for each
- * block of rows but the first one; the rows follow.
+ * One page of an image's address space, divided into blocks of equal length.
+ * Its data starts with an anchor for each block, and of one more the first
+ * byte; the rows follow. A row at a block's start is no delta but its state.
  */
 struct dp_page {
-	__u32 data; /* in units of 2 bytes from the image's start */
-	__u16 n_rows;
-	__u16 state; /* of the rule in force at the page's start */
+	__u32 data;      /* bytes from the image's start; 0: `state` holds in all of the page */
+	__u16 state;     /* of the rule in force at the page's start */
+	__u8 block_bits; /* a block has 1 << block_bits bytes of code */
+	__u8 stride;     /* see struct dp_anchor */
 };
 
-/* Where a block of DP_BLOCK_ROWS rows starts, and what holds before its first one. */
+/* What holds at a block's start. Its rows end where those of the next one start. */
 struct dp_anchor {
-	__u16 pc; /* low DP_PAGE_BITS bits */
-	__u16 state;
-	__u16 at; /* byte of the page's rows */
+	__u8 at;    /* block number n has its rows at byte at + n * stride of the page's */
+	__u8 start; /* index of its state in dp_image.starts, or DP_START_APART */
 };
+
+#define DP_START_APART 255 /* the state's two bytes are in front of the block's rows */
+#define DP_BLOCK_MAX_SIZE (2 + DP_BLOCK_ROWS * DWARF_DELTA_MAX_SIZE)
 
 /*
  * The image of one binary. It holds no pointers, only distances from its own
@@ -393,7 +403,7 @@ struct dp_image {
 	__u32 states; /* __u16[] */
 	__u32 pages;  /* struct dp_page[] */
 	__u32 programs;
-	__u32 zero;
+	__u32 starts; /* __u16[]: the states that blocks start with most often */
 };
 
 /*
@@ -493,10 +503,10 @@ DP_ASSERT(sizeof(struct dp_op) == 8, "dp_op is one cell");
 DP_ASSERT((DP_MAX_VALUES & (DP_MAX_VALUES - 1)) == 0, "a mask bounds a value's index");
 DP_ASSERT(sizeof(struct dp_saves) == 40, "dp_saves is five cells");
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
-DP_ASSERT(sizeof(struct dp_anchor) == 6, "anchors lie close");
+DP_ASSERT(sizeof(struct dp_anchor) == 2, "anchors lie close");
 DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= 64, "a rule fits a word");
 DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
-DP_ASSERT(DP_PAGE_SIZE *DWARF_DELTA_MAX_SIZE <= 1 << 16, "an anchor reaches every row");
+DP_ASSERT(DP_BLOCK_MAX_SIZE <= 255, "with the longest block as stride, anchors reach all");
 DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
 DP_ASSERT(sizeof(struct dp_image) == 48, "dp_image is six cells");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");

@@ -10,12 +10,11 @@
  *   port_pool(w, cell)                     address of a record in the pool, or NULL
  *   port_segment(w, cell)                  the segment that a cell lies in, or NULL
  *   port_at(segment, at)                   the record at a byte of a segment
- *   port_u8(segment, at), port_u16(...)    the number there
+ *   port_u8(segment, at)                   the number there; port_u16(), port_u32()
  *   port_index(i, n)                       i, known to be below n (a power of two)
  *   port_loop(n, fn, ctx)                  call fn(i, ctx) up to n times, until it returns 1
  *   port_opaque(x)                         hide from the compiler what x is made of
  *   PORT_GLOBAL                            before a function that is best verified on its own
- *   port_forget(x)                         hide it from the verifier, too
  *
  * In the kernel an index that the verifier cannot bound is masked; in user
  * space one out of bounds is a bug and traps.
@@ -25,5 +24,14 @@
 #else
 #include "port_user.h"
 #endif
+
+/*
+ * 1 if a > b, else 0, for values below 2^63. A comparison would compile to a
+ * branch, and in a search the verifier follows every path through every branch.
+ */
+static __always_inline __u64 is_above(__u64 a, __u64 b)
+{
+	return port_opaque(b - a) >> 63;
+}
 
 #endif

@@ -40,18 +40,6 @@ static __always_inline int port_read_user(struct walk *w, void *dst, __u32 size,
 	return (int)bpf_probe_read_user(dst, size, (const void *)address);
 }
 
-/*
- * Two byte swaps leave a value as it was, and the verifier without an idea of
- * it: what it knows of a loop's variables would else be another state to follow
- * in each round.
- */
-#define port_forget(x)                                                                             \
-	({                                                                                         \
-		__u64 _x = (x);                                                                    \
-		asm volatile("%0 = be64 %0\n\t%0 = be64 %0" : "+r"(_x));                           \
-		(__typeof__(x))_x;                                                                 \
-	})
-
 static __always_inline const __u8 *port_segment(struct walk *w, __u32 cell)
 {
 	__u32 segment = cell / DP_SEGMENT_CELLS, zero = 0;
@@ -80,6 +68,11 @@ static __always_inline __u8 port_u8(const __u8 *segment, __u64 at)
 static __always_inline __u16 port_u16(const __u8 *segment, __u64 at)
 {
 	return *(const __u16 *)port_at(segment, at);
+}
+
+static __always_inline __u32 port_u32(const __u8 *segment, __u64 at)
+{
+	return *(const __u32 *)port_at(segment, at);
 }
 
 /*

@@ -81,6 +81,14 @@ static inline uint16_t port_u16(const uint8_t *segment, uint64_t at)
 	return value;
 }
 
+static inline uint32_t port_u32(const uint8_t *segment, uint64_t at)
+{
+	uint32_t value;
+
+	memcpy(&value, port_at(segment, at), sizeof(value));
+	return value;
+}
+
 static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx)
 {
 	uint32_t i;
@@ -94,6 +102,5 @@ static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx
 #define PORT_GLOBAL static inline
 
 #define port_opaque(x) (x)
-#define port_forget(x) (x)
 
 #endif

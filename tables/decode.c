@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lookup.h"
+#include "lookup_word.h"
 
 /* Word of rsp in struct sigcontext_64. */
 #define SIGCONTEXT_RSP 15
@@ -96,16 +96,22 @@ static uint32_t read_distance(const uint8_t **at, uint8_t delta)
 	return distance | (uint32_t) * (*at)++ << 8;
 }
 
-/* All rows of the page at address; what the walker's lookup_in_block() reads part of. */
-static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint64_t address)
+static uint16_t read_state(const uint8_t **at)
+{
+	uint16_t state = (uint16_t)((*at)[0] | (*at)[1] << 8);
+
+	*at += sizeof(state);
+	return state;
+}
+
+/* The rows of a block behind its start, at address; what lookup_in_block() reads part of. */
+static int decoder_add_rows(struct decoder *d, const uint8_t *at, const uint8_t *end,
+			    uint64_t address)
 {
 	const uint16_t *states = at_cell(d, d->head->states);
-	const uint8_t *at = d->bytes + (size_t)page->data * 2;
-	int err = decoder_add(d, address, page->state);
+	int err = 0;
 
-	if (page->n_rows > 0)
-		at += (page->n_rows - 1) / DP_BLOCK_ROWS * sizeof(struct dp_anchor);
-	for (uint32_t i = 0; err == 0 && i < page->n_rows; i++) {
+	while (err == 0 && at < end && *at != DWARF_DELTA_END) {
 		uint8_t delta = *at++;
 		uint16_t state;
 
@@ -116,13 +122,37 @@ static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint6
 				  ~(uint64_t)(DWARF_DELTA_ALIGN - 1);
 			state = states[DP_STATE_NONE + 1];
 		} else if (delta >> 4 == DWARF_DELTA_NUMBER) {
-			state = (uint16_t)(at[0] | at[1] << 8);
-			at += 2;
+			state = read_state(&at);
 		} else {
 			state = states[d->state + 1 + (delta >> 4)];
 		}
 		if (err == 0)
 			err = decoder_add(d, address, state);
+	}
+	return err;
+}
+
+/* All rows of the page at address. */
+static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint64_t address)
+{
+	const uint16_t *starts = at_cell(d, d->head->starts);
+	const struct dp_anchor *anchor = (const void *)(d->bytes + page->data);
+	size_t n = (size_t)DP_PAGE_SIZE >> page->block_bits;
+	const uint8_t *rows = (const uint8_t *)(anchor + n) + 1;
+	int err = 0;
+
+	if (page->data == 0)
+		return decoder_add(d, address, page->state);
+	for (size_t i = 0; err == 0 && i < n; i++, anchor++) {
+		const uint8_t *at = rows + i * page->stride + anchor[0].at;
+		const uint8_t *end = rows + (i + 1) * page->stride + anchor[1].at;
+		uint16_t state =
+			anchor->start == DP_START_APART ? read_state(&at) : starts[anchor->start];
+
+		err = decoder_add(d, address, state);
+		if (err == 0)
+			err = decoder_add_rows(d, at, end, address);
+		address += (uint64_t)1 << page->block_bits;
 	}
 	return err;
 }

@@ -12,6 +12,9 @@
 /* Bytes of a table of states in which every number of 16 bits is one, with its successors. */
 #define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
 
+/* Bytes of a table of starts in which every number of 8 bits is one. */
+#define ANY_START_SIZE (DP_START_APART * sizeof(uint16_t))
+
 /* The parts of an image whose head has been checked. */
 struct check {
 	const struct dp_image *head;
@@ -23,7 +26,8 @@ struct check {
 	const uint64_t *programs;
 	uint32_t n_full, n_saves, n_program_cells;
 	const uint16_t *states;
-	uint32_t n_states;
+	const uint16_t *starts;
+	uint32_t n_states, n_starts;
 	bool any_state; /* whatever number is taken for a state, it lies in the image */
 	const struct dp_page *pages;
 };
@@ -41,7 +45,7 @@ static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret
 static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *ret)
 {
 	const struct dp_image *h = (const void *)cells;
-	uint32_t n_rules, n_state_cells;
+	uint32_t n_rules, n_state_cells, n_start_cells;
 
 	if (h->rules != CELLS(struct dp_image) || !is_array(h->rules, h->full, 1, &n_rules) ||
 	    n_rules != h->n_rules || n_rules == 0 || n_rules > DP_MAX_RULES)
@@ -49,7 +53,8 @@ static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *r
 	if (!is_array(h->full, h->saves, CELLS(struct dp_rule), &ret->n_full) ||
 	    !is_array(h->saves, h->programs, CELLS(struct dp_saves), &ret->n_saves) ||
 	    !is_array(h->programs, h->states, 1, &ret->n_program_cells) ||
-	    !is_array(h->states, h->pages, 1, &n_state_cells))
+	    !is_array(h->states, h->starts, 1, &n_state_cells) ||
+	    !is_array(h->starts, h->pages, 1, &n_start_cells))
 		return false;
 	/* An image that is longer than a segment starts with one; the dictionary lies in it. */
 	if (h->pages > n_cells || h->pages > DP_SEGMENT_CELLS)
@@ -60,6 +65,8 @@ static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *r
 	ret->programs = cells + h->programs;
 	ret->states = (const void *)(cells + h->states);
 	ret->n_states = n_state_cells * STATES_PER_CELL;
+	ret->starts = (const void *)(cells + h->starts);
+	ret->n_starts = n_start_cells * STATES_PER_CELL;
 	return true;
 }
 
@@ -69,7 +76,7 @@ static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *re
 	size_t in_segment;
 	uint64_t end;
 
-	if (n_cells < CELLS(struct dp_image) || h->n_cells != n_cells || h->zero != 0 ||
+	if (n_cells < CELLS(struct dp_image) || h->n_cells != n_cells ||
 	    !check_parts(cells, n_cells, ret))
 		return false;
 	if (h->n_pages > n_cells - h->pages || h->base % DP_PAGE_SIZE != 0 ||
@@ -80,7 +87,8 @@ static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *re
 	ret->size = (size_t)n_cells * DP_CELL_SIZE;
 	ret->pages = (const void *)(cells + h->pages);
 	in_segment = ret->size < DP_SEGMENT_SIZE ? ret->size : DP_SEGMENT_SIZE;
-	ret->any_state = (size_t)h->states * DP_CELL_SIZE + ANY_STATE_SIZE <= in_segment;
+	ret->any_state = (size_t)h->states * DP_CELL_SIZE + ANY_STATE_SIZE <= in_segment &&
+			 (size_t)h->starts * DP_CELL_SIZE + ANY_START_SIZE <= in_segment;
 	return true;
 }
 
@@ -194,10 +202,10 @@ static bool check_state(const struct check *c, uint32_t state)
 	return state < c->n_states && c->states[state] < c->head->n_rules;
 }
 
-/* Where the reading of a page is. */
+/* Where the reading of a block is. */
 struct place {
-	const uint8_t *at, *end; /* of what may be the page's rows */
-	uint32_t pc;             /* in the page */
+	const uint8_t *at, *end; /* of the block's rows */
+	uint32_t pc, pc_end;     /* in the page */
 	uint32_t state;
 };
 
@@ -219,13 +227,11 @@ static bool check_distance(struct place *p, uint32_t distance)
 	return true;
 }
 
-/* Read a row: its address is in the page and behind the one before, its state leads to a rule. */
+/* Read a row: its address is in the block and behind the one before, its state leads to a rule. */
 static bool check_row(const struct check *c, struct place *p)
 {
 	uint32_t before = p->pc, delta, code;
 
-	if (p->at == p->end)
-		return false;
 	delta = *p->at++;
 	if (!check_distance(p, delta & 15) || p->pc <= before)
 		return false;
@@ -245,71 +251,81 @@ static bool check_row(const struct check *c, struct place *p)
 			return false;
 		p->state = c->states[p->state];
 	}
-	return p->pc < DP_PAGE_SIZE && check_state(c, p->state);
+	return p->pc < p->pc_end && check_state(c, p->state);
 }
 
-static struct dp_anchor anchor_at(const uint8_t *anchors, uint32_t i)
+/* The state that a block starts with; what is read of it moves p->at. */
+static bool check_start(const struct check *c, uint8_t start, struct place *p)
 {
-	struct dp_anchor anchor;
-
-	memcpy(&anchor, anchors + i * sizeof(anchor), sizeof(anchor));
-	return anchor;
-}
-
-/* Read a page's rows from start to, at most, end: at each anchor they are where it says. */
-static bool check_rows(const struct check *c, const struct dp_page *page, const uint8_t *anchors,
-		       const uint8_t *start, const uint8_t *end)
-{
-	struct place p = { .at = start, .end = end, .state = page->state };
-
-	if (!check_state(c, page->state))
+	if (start == DP_START_APART) {
+		if (p->end - p->at < 2)
+			return false;
+		p->state = p->at[0] | (uint32_t)p->at[1] << 8;
+		p->at += 2;
+		return check_state(c, p->state);
+	}
+	if (start >= c->n_starts)
 		return false;
-	for (uint32_t i = 0; i < page->n_rows; i++) {
-		if (i > 0 && i % DP_BLOCK_ROWS == 0) {
-			struct dp_anchor anchor = anchor_at(anchors, i / DP_BLOCK_ROWS - 1);
+	p->state = c->starts[start];
+	return check_state(c, p->state);
+}
 
-			if (anchor.pc != p.pc || anchor.state != p.state ||
-			    anchor.at != p.at - start)
-				return false;
-		}
-		if (!check_row(c, &p))
+/* Read the rows of a block; where END says so, the rest is filling. */
+static bool check_block(const struct check *c, uint8_t start, struct place *p)
+{
+	if (!check_start(c, start, p))
+		return false;
+	for (int i = 0; p->at < p->end; i++) {
+		if (*p->at == DWARF_DELTA_END)
+			return true;
+		if (i == DP_BLOCK_ROWS || !check_row(c, p))
 			return false;
 	}
 	return true;
 }
 
-/* Do all blocks lie in front of `end`, however long their rows are? */
-static bool blocks_are_inside(const uint8_t *anchors, uint32_t n_anchors, const uint8_t *start,
-			      const uint8_t *end)
+/*
+ * Do all blocks lie in front of `end`? Their rows are read where that is cheap, or
+ * the last one may reach behind it.
+ */
+static bool check_blocks(const struct check *c, const struct dp_page *page, const uint8_t *data,
+			 const uint8_t *end)
 {
-	const ptrdiff_t room = end - start - DP_BLOCK_ROWS * DWARF_DELTA_MAX_SIZE;
+	uint32_t n = DP_PAGE_SIZE >> page->block_bits;
+	const uint8_t *rows = data + n * sizeof(struct dp_anchor) + 1;
 
-	if (room < 0)
-		return false;
-	for (uint32_t i = 0; i < n_anchors; i++)
-		if (anchor_at(anchors, i).at > room)
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *anchor = data + i * sizeof(struct dp_anchor);
+		struct place p = {
+			.at = rows + i * page->stride + anchor[0],
+			.end = rows + (i + 1) * page->stride + anchor[sizeof(struct dp_anchor)],
+			.pc = i << page->block_bits,
+			.pc_end = (i + 1) << page->block_bits,
+		};
+
+		bool is_safe = c->any_state && end - p.end >= DWARF_DELTA_MAX_SIZE;
+
+		if (p.at > p.end || p.end > end || (!is_safe && !check_block(c, anchor[1], &p)))
 			return false;
+	}
 	return true;
 }
 
 static bool check_page(const struct check *c, const struct dp_page *page)
 {
-	size_t start = (size_t)page->data * 2, end = (start | (DP_SEGMENT_SIZE - 1)) + 1;
-	const uint8_t *anchors = c->bytes + start, *rows;
-	uint32_t n_anchors;
+	size_t start = page->data, end = (start | (DP_SEGMENT_SIZE - 1)) + 1, anchors;
 
-	if (page->n_rows == 0)
+	if (start == 0)
 		return c->any_state || check_state(c, page->state);
 	/* A page's data does not lie across two segments. */
 	if (end > c->size)
 		end = c->size;
-	n_anchors = (page->n_rows - 1U) / DP_BLOCK_ROWS;
-	if (page->n_rows > DP_PAGE_SIZE || start > end ||
-	    n_anchors * sizeof(struct dp_anchor) > end - start)
+	if (page->block_bits < DP_MIN_BLOCK_BITS || page->block_bits > DP_PAGE_BITS)
 		return false;
-	rows = anchors + n_anchors * sizeof(struct dp_anchor);
-	return (c->any_state && blocks_are_inside(anchors, n_anchors, rows, c->bytes + end)) ||
-	       check_rows(c, page, anchors, rows, c->bytes + end);
+	anchors = (DP_PAGE_SIZE >> page->block_bits) * sizeof(struct dp_anchor) + 1;
+	/* Two anchors are read at once, with a byte behind the last one. */
+	return start < end && end - start > anchors &&
+	       check_blocks(c, page, c->bytes + start, c->bytes + end);
 }
 
 bool image_is_sound(const uint64_t *cells, uint32_t n_cells)

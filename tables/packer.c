@@ -2,16 +2,15 @@
 #include "packer.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "page.h"
 
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
-#define PAGE_BLOCKS (DP_PAGE_SIZE / DP_BLOCK_ROWS)
 
 int packer_init(struct packer *p, uint64_t start)
 {
@@ -99,67 +98,111 @@ int packer_add_far(struct packer *p, uint64_t pc, uint64_t word)
 	return 0;
 }
 
-/* A row as it was kept. */
-struct row {
-	uint64_t pc;
-	uint16_t rule;
-	uint8_t code; /* how its rule is written after that of the row before */
-};
-
-/* Reads kept rows, one ahead. */
+/* Reads kept rows, page by page. */
 struct reader {
 	const struct packer *packer;
 	const uint32_t *at;
-	struct row row;
-	bool has_row;
+	uint64_t pc;      /* of the last row, from the first page's start */
+	uint32_t n_pages; /* read */
+	struct page page; /* the last one */
 };
 
+/* One kept row, at r->pc. */
+static void read_row(struct reader *r, uint32_t word)
+{
+	const struct packer *p = r->packer;
+	uint32_t transition = word >> 16;
+	struct page *page = &r->page;
+	struct page_row *row = &page->rows[page->n_rows];
+
+	if ((word & UINT16_MAX) == PACKER_FAR)
+		r->at++;
+	row->pc = r->pc & (DP_PAGE_SIZE - 1);
+	if (transition == PACKER_FAR) {
+		row->rule = (uint16_t)*r->at++;
+		row->code = DWARF_DELTA_NUMBER;
+	} else {
+		row->rule = p->transitions.list[transition].to;
+		row->code = p->transitions.list[transition].code;
+	}
+	if (row->pc == 0)
+		page->rule = row->rule;
+	else
+		page->n_rows++;
+}
+
+/* Read the next page; there is one as long as r->n_pages is below their number. */
 static void reader_next(struct reader *r)
 {
 	const struct packer *p = r->packer;
-	uint32_t word, distance, transition;
+	struct page *page = &r->page;
+	uint64_t end = (uint64_t)++r->n_pages << DP_PAGE_BITS;
 
-	r->has_row = r->at < p->kept_end;
-	if (!r->has_row)
-		return;
-	word = *r->at++;
-	distance = word & UINT16_MAX;
-	transition = word >> 16;
-	r->row.pc += distance == PACKER_FAR ? *r->at++ : distance;
-	if (transition == PACKER_FAR) {
-		r->row.rule = (uint16_t)*r->at++;
-		r->row.code = DWARF_DELTA_NUMBER;
-		return;
+	if (page->n_rows > 0)
+		page->rule = page->rows[page->n_rows - 1].rule;
+	page->n_rows = 0;
+	while (r->at < p->kept_end) {
+		uint32_t word = *r->at, distance = word & UINT16_MAX;
+
+		if (distance == PACKER_FAR)
+			distance = r->at[1];
+		if (r->pc + distance >= end)
+			break;
+		r->pc += distance;
+		r->at++;
+		read_row(r, word);
 	}
-	r->row.rule = p->transitions.list[transition].to;
-	r->row.code = p->transitions.list[transition].code;
 }
 
 /* The image being written. */
 struct writer {
 	const struct packer *packer;
+	struct reader reader;
 	struct dp_image head;
-	uint8_t *bytes; /* the whole image */
+	struct dp_page *pages; /* to be copied to their place at the end */
+	uint8_t *bytes;        /* the whole image */
 	size_t used, size;
-	/* The page being written */
-	uint32_t n_pages; /* finished */
-	struct dp_page page;
-	uint16_t pc; /* of its last row */
-	uint16_t rule;
-	uint16_t n_anchors;
-	size_t n_delta_bytes;
-	struct dp_anchor anchors[PAGE_BLOCKS];
-	uint8_t deltas[DP_PAGE_SIZE * DWARF_DELTA_MAX_SIZE];
+	uint32_t *n_starts;              /* how many blocks start with it, by rule */
+	uint8_t *start_of;               /* dp_anchor.start, by rule */
+	uint16_t starts[DP_START_APART]; /* rules */
+	size_t n_chosen;                 /* of them */
+	uint8_t data[PAGE_MAX_DATA];     /* of a page */
 };
 
 static void writer_free(struct writer *w)
 {
-	if (w)
+	if (w) {
+		free(w->pages);
 		free(w->bytes);
+		free(w->n_starts);
+		free(w->start_of);
+	}
 	free(w);
 }
 
 DEFINE_CLEANUP(struct writer *, writer_free)
+
+static int writer_init(struct writer *w, const struct packer *p)
+{
+	w->packer = p;
+	w->head.base = p->base;
+	w->head.n_pages = (uint32_t)((p->pc - p->base) >> DP_PAGE_BITS) + 1;
+	w->head.n_rules = (uint32_t)p->rules.n_rules;
+	w->pages = calloc(w->head.n_pages, sizeof(*w->pages));
+	w->n_starts = calloc(p->rules.n_rules, sizeof(*w->n_starts));
+	w->start_of = malloc(p->rules.n_rules);
+	return w->pages && w->n_starts && w->start_of ? 0 : -ENOMEM;
+}
+
+static void writer_rewind(struct writer *w)
+{
+	w->reader.packer = w->packer;
+	w->reader.at = w->packer->kept;
+	w->reader.pc = 0;
+	w->reader.n_pages = 0;
+	w->reader.page.rule = DP_RULE_NONE;
+	w->reader.page.n_rows = 0;
+}
 
 static int writer_reserve(struct writer *w, size_t n)
 {
@@ -179,114 +222,93 @@ static int writer_reserve(struct writer *w, size_t n)
 	return 0;
 }
 
-static uint16_t state_of(const struct writer *w, uint16_t rule)
+static void count_start(uint16_t rule, void *arg)
 {
-	return w->packer->transitions.state_of[rule];
+	struct writer *w = arg;
+
+	w->n_starts[rule]++;
 }
 
-static void writer_begin_page(struct writer *w)
+/* Divide all pages into blocks, and count what these start with. */
+static void writer_divide(struct writer *w)
 {
-	w->page = (struct dp_page){ .state = state_of(w, w->rule) };
-	w->pc = 0;
-	w->n_anchors = 0;
-	w->n_delta_bytes = 0;
-}
+	const struct page *page = &w->reader.page;
 
-/* Put the page's data behind what there is; no page's data lies across two segments. */
-static int writer_end_page(struct writer *w)
-{
-	struct dp_page *pages;
-	size_t anchors = w->n_anchors * sizeof(struct dp_anchor);
-	size_t n = anchors + w->n_delta_bytes;
-
-	if (n > 0) {
-		w->used = (w->used + 1) & ~(size_t)1;
-		if (w->used / DP_SEGMENT_SIZE != (w->used + n - 1) / DP_SEGMENT_SIZE)
-			w->used = (w->used | (DP_SEGMENT_SIZE - 1)) + 1;
-		if (writer_reserve(w, n) < 0)
-			return -ENOMEM;
-		w->page.data = (uint32_t)(w->used / 2);
-		memcpy(w->bytes + w->used, w->anchors, anchors);
-		memcpy(w->bytes + w->used + anchors, w->deltas, w->n_delta_bytes);
-		w->used += n;
+	writer_rewind(w);
+	for (uint32_t i = 0; i < w->head.n_pages; i++) {
+		reader_next(&w->reader);
+		w->pages[i].state = w->packer->transitions.state_of[page->rule];
+		if (page->n_rows == 0)
+			continue;
+		w->pages[i].block_bits = page_block_bits(page);
+		page_for_each_start(page, w->pages[i].block_bits, count_start, w);
 	}
-	pages = (struct dp_page *)(w->bytes + (size_t)w->head.pages * DP_CELL_SIZE);
-	pages[w->n_pages++] = w->page;
+}
+
+/* The most frequent first; then by number, so that equal input gives equal images. */
+static int start_compare(const void *a, const void *b, void *arg)
+{
+	uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
+	const uint32_t *n_starts = arg;
+
+	if (n_starts[x] != n_starts[y])
+		return n_starts[x] > n_starts[y] ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* Choose what has a number as a block's start: it costs two bytes, and saves them each time. */
+static int writer_choose_starts(struct writer *w)
+{
+	size_t n_rules = w->head.n_rules, n = 0;
+	_cleanup_free_ uint16_t *rules = calloc(n_rules, sizeof(*rules));
+
+	if (!rules)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_rules; i++)
+		if (w->n_starts[i] > 1)
+			rules[n++] = (uint16_t)i;
+	qsort_r(rules, n, sizeof(*rules), start_compare, w->n_starts);
+	memset(w->start_of, DP_START_APART, n_rules);
+	for (size_t i = 0; i < n && i < DP_START_APART; i++) {
+		w->start_of[rules[i]] = (uint8_t)i;
+		w->starts[w->n_chosen++] = rules[i];
+	}
 	return 0;
 }
 
-/* Write a row of the current page, not at its start; `padding`: and the next one, by alignment. */
-static void writer_put(struct writer *w, const struct row *row, bool padding)
+/* Put the page's data behind what there is; no page's data lies across two segments. */
+static int writer_put_page(struct writer *w, struct dp_page *page)
 {
-	uint16_t pc = row->pc & (DP_PAGE_SIZE - 1);
-	uint32_t distance = (uint32_t)(pc - w->pc);
-	uint8_t code = padding ? DWARF_DELTA_PADDING : row->code;
-	uint8_t *to = w->deltas + w->n_delta_bytes, *start = to;
+	const struct page_codes codes = { w->packer->transitions.state_of, w->start_of };
+	size_t n = page_write(&w->reader.page, page->block_bits, &codes, w->data, &page->stride);
 
-	if (w->page.n_rows > 0 && w->page.n_rows % DP_BLOCK_ROWS == 0)
-		w->anchors[w->n_anchors++] = (struct dp_anchor){ w->pc, state_of(w, w->rule),
-								 (uint16_t)w->n_delta_bytes };
-	to++;
-	if (distance < 15) {
-		*start = (uint8_t)(distance - 1);
-	} else if (distance < 15 + 256) {
-		*start = DWARF_DELTA_BYTE;
-		*to++ = (uint8_t)(distance - 15);
-	} else {
-		*start = DWARF_DELTA_WORD;
-		*to++ = (uint8_t)distance;
-		*to++ = (uint8_t)(distance >> 8);
-	}
-	*start |= (uint8_t)(code << 4);
-	if (code == DWARF_DELTA_NUMBER) {
-		*to++ = (uint8_t)state_of(w, row->rule);
-		*to++ = (uint8_t)(state_of(w, row->rule) >> 8);
-	}
-	w->n_delta_bytes += (size_t)(to - start);
-	w->page.n_rows++;
-	w->pc = pc;
-	w->rule = row->rule;
+	if (w->used / DP_SEGMENT_SIZE != (w->used + n - 1) / DP_SEGMENT_SIZE)
+		w->used = (w->used | (DP_SEGMENT_SIZE - 1)) + 1;
+	if (w->used + n > UINT32_MAX)
+		return -EFBIG;
+	if (writer_reserve(w, n) < 0)
+		return -ENOMEM;
+	page->data = (uint32_t)w->used;
+	memcpy(w->bytes + w->used, w->data, n);
+	w->used += n;
+	return 0;
 }
 
-/* Do a function's end and the next one's start make one delta? */
-static bool is_padding(const struct writer *w, const struct row *row, const struct reader *next)
+static int writer_put_pages(struct writer *w)
 {
-	uint64_t aligned = (row->pc + DWARF_DELTA_ALIGN - 1) & ~(uint64_t)(DWARF_DELTA_ALIGN - 1);
+	int err = 0;
 
-	return row->rule == DP_RULE_NONE && next->has_row && next->row.pc == aligned &&
-	       next->row.code == 0 && next->row.pc >> DP_PAGE_BITS == row->pc >> DP_PAGE_BITS;
-}
-
-static int writer_put_rows(struct writer *w)
-{
-	struct reader next = { .packer = w->packer, .at = w->packer->kept, .row.pc = w->head.base };
-
-	writer_begin_page(w);
-	reader_next(&next);
-	while (next.has_row) {
-		struct row row = next.row;
-
-		reader_next(&next);
-		while (w->n_pages < (row.pc - w->head.base) >> DP_PAGE_BITS) {
-			if (writer_end_page(w) < 0)
-				return -ENOMEM;
-			writer_begin_page(w);
-		}
-		if ((row.pc & (DP_PAGE_SIZE - 1)) == 0) {
-			w->rule = row.rule;
-			w->page.state = state_of(w, row.rule);
-			continue;
-		}
-		if (is_padding(w, &row, &next)) {
-			writer_put(w, &row, true);
-			w->rule = next.row.rule;
-			w->pc = next.row.pc & (DP_PAGE_SIZE - 1);
-			reader_next(&next);
-			continue;
-		}
-		writer_put(w, &row, false);
+	writer_rewind(w);
+	for (uint32_t i = 0; err == 0 && i < w->head.n_pages; i++) {
+		reader_next(&w->reader);
+		if (w->reader.page.n_rows > 0)
+			err = writer_put_page(w, &w->pages[i]);
 	}
-	return writer_end_page(w);
+	if (err < 0)
+		return err;
+	memcpy(w->bytes + (size_t)w->head.pages * DP_CELL_SIZE, w->pages,
+	       w->head.n_pages * sizeof(*w->pages));
+	return 0;
 }
 
 /* Bytes in whole cells. */
@@ -302,16 +324,15 @@ static int writer_put_head(struct writer *w)
 	const struct transitions *t = &p->transitions;
 	struct dp_image *h = &w->head;
 	uint64_t *cells;
+	uint16_t *starts;
 
-	h->base = p->base;
-	h->n_pages = (uint32_t)((p->pc - p->base) >> DP_PAGE_BITS) + 1;
-	h->n_rules = (uint32_t)p->rules.n_rules;
 	h->rules = CELLS(struct dp_image);
 	h->full = h->rules + h->n_rules;
 	h->saves = h->full + (uint32_t)p->rules.n_full * CELLS(struct dp_rule);
 	h->programs = h->saves + (uint32_t)p->rules.n_saves * CELLS(struct dp_saves);
 	h->states = h->programs + (uint32_t)p->rules.program_cells;
-	h->pages = h->states + cells_of(t->n_states * sizeof(uint16_t));
+	h->starts = h->states + cells_of(t->n_states * sizeof(uint16_t));
+	h->pages = h->starts + cells_of(w->n_chosen * sizeof(uint16_t));
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;
 	w->bytes = calloc(1, w->used + p->n_rows * 2);
@@ -323,6 +344,9 @@ static int writer_put_head(struct writer *w)
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),
 		      (struct dp_saves *)(cells + h->saves), cells + h->programs);
 	memcpy(cells + h->states, t->states, t->n_states * sizeof(*t->states));
+	starts = (uint16_t *)(cells + h->starts);
+	for (size_t i = 0; i < w->n_chosen; i++)
+		starts[i] = t->state_of[w->starts[i]];
 	return 0;
 }
 
@@ -337,17 +361,20 @@ static void count_rows(struct packer *p)
 int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells)
 {
 	_cleanup_(writer_freep) struct writer *w = calloc(1, sizeof(*w));
-	int err;
+	int err = w ? writer_init(w, p) : -ENOMEM;
 
-	if (!w)
-		return -ENOMEM;
-	w->packer = p;
+	if (err < 0)
+		return err;
 	count_rows(p);
 	err = transitions_rank(&p->transitions, p->rules.n_rules);
+	if (err < 0)
+		return err;
+	writer_divide(w);
+	err = writer_choose_starts(w);
 	if (err == 0)
 		err = writer_put_head(w);
 	if (err == 0)
-		err = writer_put_rows(w);
+		err = writer_put_pages(w);
 	if (err == 0)
 		err = writer_reserve(w, DP_CELL_SIZE);
 	if (err < 0)

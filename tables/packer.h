@@ -88,7 +88,7 @@ static inline int packer_add(struct packer *p, uint64_t pc, uint16_t rule)
 	return packer_add_word(p, pc, p->rules.words[rule]);
 }
 
-/* The image: its cells, owned by the caller, and how many. 0 or -ENOMEM. */
+/* The image: its cells, owned by the caller, and how many. 0, -ENOMEM, or -EFBIG if it had 4 GiB. */
 int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells);
 
 #endif

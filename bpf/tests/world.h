@@ -28,6 +28,11 @@
 /* The functions of the binary: 64 bytes each, function number n at n * 64. */
 #define WORLD_FUNCTIONS 64
 #define WORLD_FUNCTION_SIZE (DP_PAGE_SIZE / WORLD_FUNCTIONS)
+#define WORLD_BLOCK_FUNCTIONS 32
+#define WORLD_BLOCKS (WORLD_FUNCTIONS / WORLD_BLOCK_FUNCTIONS)
+#define WORLD_BLOCK_BITS 12
+#define WORLD_STRIDE 100
+DP_ASSERT(WORLD_BLOCKS << WORLD_BLOCK_BITS == DP_PAGE_SIZE, "the page is made of its blocks");
 
 /* Programs of the binary: number n is WORLD_PROGRAM(n) cells behind the first one. */
 #define WORLD_PROGRAMS 16
@@ -111,21 +116,34 @@ static inline uint64_t *world_programs(struct world *w)
 }
 
 /*
- * A row for each function but the first, written out in four bytes. Rules have
- * no successors, so that a rule's state is its number.
+ * A row for each function but those at a block's start, written out in four
+ * bytes. Rules have no successors, so that a rule's state is its number. The
+ * first block's state is among the frequent ones, the others' are not.
  */
-static inline void world_page(struct dp_anchor *anchors, uint8_t *deltas)
+static inline void world_page(struct dp_anchor *anchors, uint16_t *starts)
 {
-	for (uint16_t n = 1; n < WORLD_FUNCTIONS; n++) {
-		uint16_t at = (uint16_t)((n - 1) * 4);
+	uint8_t *rows = (uint8_t *)(anchors + WORLD_BLOCKS) + 1, *to = rows;
 
-		if (n > 1 && (n - 1) % DP_BLOCK_ROWS == 0)
-			*anchors++ = (struct dp_anchor){ (uint16_t)((n - 1) * WORLD_FUNCTION_SIZE),
-							 n, at };
-		deltas[at] = DWARF_DELTA_BYTE | DWARF_DELTA_NUMBER << 4;
-		deltas[at + 1] = WORLD_FUNCTION_SIZE - 15;
-		deltas[at + 2] = (uint8_t)(n == WORLD_FUNCTIONS - 1 ? DP_RULE_NONE : n + 1);
+	for (uint16_t n = 0; n < WORLD_FUNCTIONS; n++) {
+		uint16_t state = n == WORLD_FUNCTIONS - 1 ? DP_RULE_NONE : n + 1;
+
+		if (n % WORLD_BLOCK_FUNCTIONS > 0) {
+			*to++ = DWARF_DELTA_BYTE | DWARF_DELTA_NUMBER << 4;
+			*to++ = WORLD_FUNCTION_SIZE - 15;
+		} else {
+			anchors->at =
+				(uint8_t)(to - rows - n / WORLD_BLOCK_FUNCTIONS * WORLD_STRIDE);
+			anchors->start = n > 0 ? DP_START_APART : 1;
+			anchors++;
+		}
+		if (n == 0) {
+			starts[1] = state;
+			continue;
+		}
+		*to++ = (uint8_t)state;
+		*to++ = (uint8_t)(state >> 8);
 	}
+	anchors->at = (uint8_t)(to - rows - WORLD_BLOCKS * WORLD_STRIDE);
 }
 
 /* Rule number n + 1 holds in function n; function WORLD_FUNCTIONS - 1 has none. */
@@ -133,8 +151,6 @@ static inline void world_image(struct world *w)
 {
 	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
 	const uint32_t n_rules = WORLD_FUNCTIONS + 1;
-	const uint32_t n_anchors = (WORLD_FUNCTIONS - 2) / DP_BLOCK_ROWS;
-	struct dp_anchor *anchors;
 	struct dp_page *page;
 	uint16_t *states;
 
@@ -144,11 +160,13 @@ static inline void world_image(struct world *w)
 	image->saves = image->full + n_rules * (sizeof(struct dp_rule) / DP_CELL_SIZE);
 	image->programs = image->saves + 8 * (sizeof(struct dp_saves) / DP_CELL_SIZE);
 	image->states = image->programs + WORLD_PROGRAM(WORLD_PROGRAMS);
-	image->pages = image->states + n_rules;
+	image->starts = image->states + n_rules;
+	image->pages = image->starts + 1;
 	page = world_cell(w, WORLD_IMAGE_CELL + image->pages);
-	*page = (struct dp_page){ .data = (image->pages + 1) * 4,
-				  .n_rows = WORLD_FUNCTIONS - 1,
-				  .state = 1 };
+	*page = (struct dp_page){ .data = (image->pages + 1) * DP_CELL_SIZE,
+				  .state = 1,
+				  .block_bits = WORLD_BLOCK_BITS,
+				  .stride = WORLD_STRIDE };
 	image->n_cells = image->pages + 1 + WORLD_FUNCTIONS;
 
 	for (uint32_t i = 0; i < n_rules; i++)
@@ -156,8 +174,8 @@ static inline void world_image(struct world *w)
 	states = world_cell(w, WORLD_IMAGE_CELL + image->states);
 	for (uint32_t i = 0; i < n_rules; i++)
 		states[i] = (uint16_t)i;
-	anchors = world_cell(w, WORLD_IMAGE_CELL + image->pages + 1);
-	world_page(anchors, (uint8_t *)(anchors + n_anchors));
+	world_page(world_cell(w, WORLD_IMAGE_CELL + image->pages + 1),
+		   world_cell(w, WORLD_IMAGE_CELL + image->starts));
 	world_rules(w)[DP_RULE_NONE] = (struct dp_rule){ .why = DP_NO_RULE };
 }
 

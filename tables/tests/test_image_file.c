@@ -7,7 +7,7 @@
 #include "assembler.h"
 #include "image_check.h"
 #include "image_file.h"
-#include "lookup.h"
+#include "lookup_row.h"
 
 /* An image larger than this is not read row by row, image_check.h. */
 #define LARGE (128 << 10)
@@ -108,17 +108,16 @@ Test(image_check, refuses_pages_that_lead_elsewhere)
 	struct dp_image *h = head_of(&image);
 	struct dp_page *page = (struct dp_page *)(image.cells + h->pages) + 1;
 	uint16_t *states = (uint16_t *)(image.cells + h->states);
-	struct dp_anchor *anchor = (void *)((uint8_t *)image.cells + page->data * 2);
+	struct dp_anchor *anchor = (void *)((uint8_t *)image.cells + page->data);
 
-	cr_assert(page->n_rows > 2 * DP_BLOCK_ROWS);
+	cr_assert(page->data > 0 && page->block_bits < DP_PAGE_BITS);
 	expect_refused(&image, page->data, UINT32_MAX);
-	expect_refused(&image, page->data, h->n_cells * 4);
-	expect_refused(&image, page->n_rows, UINT16_MAX);
-	expect_refused(&image, page->n_rows, page->n_rows + DP_BLOCK_ROWS);
-	expect_refused(&image, page->state, UINT16_MAX);
-	expect_refused(&image, anchor->pc, anchor->pc + 1);
-	expect_refused(&image, anchor->state, UINT16_MAX);
-	expect_refused(&image, anchor->at, UINT16_MAX);
+	expect_refused(&image, page->data, h->n_cells * DP_CELL_SIZE - 1);
+	expect_refused(&image, page->block_bits, DP_MIN_BLOCK_BITS - 1);
+	expect_refused(&image, page->block_bits, DP_PAGE_BITS + 1);
+	expect_refused(&image, page->stride, UINT8_MAX);
+	expect_refused(&image, anchor->at, UINT8_MAX);
+	expect_refused(&image, anchor->start, DP_START_APART - 1);
 	expect_refused(&image, states[DP_STATE_NONE], 2);
 	expect_refused(&image, states[DP_STATE_NONE + 1], UINT16_MAX);
 	image_done(&image);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_LOOKUP_WORD_H
+#define DP_BPF_LOOKUP_WORD_H
+
+#include "abi.h"
+#include "port.h"
+
+/* A rule that is written as a word (enum dp_form, but not DP_FORM_FULL), in full. */
+static __always_inline void lookup_unpack(__u64 word, struct dp_rule *ret)
+{
+	__u32 rbp = word >> DP_WORD_RBP_SHIFT & DP_MAX_SLOT;
+
+	*ret = (struct dp_rule){
+		.cfa = DP_CFA_REGISTER,
+		.cfa_reg = (word & ((1 << DP_FORM_BITS) - 1)) == DP_FORM_RSP ? DP_RSP : DP_RBP,
+		.cfa_offset = (__s32)(word >> DP_FORM_BITS & ((1 << DP_WORD_N_BITS) - 1)) * 8,
+		.saves = word >> DP_WORD_SAVES_SHIFT,
+		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
+	};
+	if (rbp)
+		ret->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -8 * (__s32)rbp };
+}
+
+#endif
