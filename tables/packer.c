@@ -47,9 +47,15 @@ static int reserve_kept(struct packer *p)
 /* Add what was counted lately to the transition. */
 static void count_change(struct packer *p, struct packer_change *change)
 {
-	if (change->count > 0)
-		p->transitions.list[change->transition].count += change->count;
+	struct transition *t;
+
+	if (change->count == 0)
+		return;
+	t = &p->transitions.list[change->transition];
+	t->count += change->count;
+	t->bytes += change->bytes;
 	change->count = 0;
+	change->bytes = 0;
 }
 
 /* Find out what a change leads to that was not looked up lately. */
@@ -65,8 +71,12 @@ static int find_change(struct packer *p, uint64_t word, struct packer_change *ch
 	if (transition < 0)
 		return (int)transition;
 	count_change(p, change);
-	*change =
-		(struct packer_change){ word, p->rule, (uint16_t)number, (uint32_t)transition, 0 };
+	*change = (struct packer_change){
+		.word = word,
+		.from = p->rule,
+		.to = (uint16_t)number,
+		.transition = (uint32_t)transition,
+	};
 	return 0;
 }
 
@@ -93,76 +103,75 @@ int packer_add_far(struct packer *p, uint64_t pc, uint64_t word)
 	if (change->transition >= PACKER_FAR)
 		*p->kept_end++ = change->to;
 	change->count++;
+	change->bytes += distance;
 	p->pc = pc;
 	p->rule = change->to;
 	return 0;
 }
 
-/* Reads kept rows, page by page. */
-struct reader {
-	const struct packer *packer;
-	const uint32_t *at;
-	uint64_t pc;      /* of the last row, from the first page's start */
-	uint32_t n_pages; /* read */
-	struct page page; /* the last one */
+/* Where a transition leads to, close together. */
+struct arrow {
+	uint16_t to;
+	uint8_t code;
 };
 
-/* One kept row, at r->pc. */
-static void read_row(struct reader *r, uint32_t word)
-{
-	const struct packer *p = r->packer;
-	uint32_t transition = word >> 16;
-	struct page *page = &r->page;
-	struct page_row *row = &page->rows[page->n_rows];
-
-	if ((word & UINT16_MAX) == PACKER_FAR)
-		r->at++;
-	row->pc = r->pc & (DP_PAGE_SIZE - 1);
-	if (transition == PACKER_FAR) {
-		row->rule = (uint16_t)*r->at++;
-		row->code = DWARF_DELTA_NUMBER;
-	} else {
-		row->rule = p->transitions.list[transition].to;
-		row->code = p->transitions.list[transition].code;
-	}
-	if (row->pc == 0)
-		page->rule = row->rule;
-	else
-		page->n_rows++;
-}
+/* Reads kept rows, page by page. */
+struct reader {
+	const uint32_t *at, *end; /* kept rows */
+	const struct arrow *arrows;
+	uint64_t pc;      /* of the last row, from the first page's start */
+	uint32_t n_pages; /* read so far */
+	struct page page;
+};
 
 /* Read the next page; there is one as long as r->n_pages is below their number. */
 static void reader_next(struct reader *r)
 {
-	const struct packer *p = r->packer;
+	const uint32_t *at = r->at;
 	struct page *page = &r->page;
-	uint64_t end = (uint64_t)++r->n_pages << DP_PAGE_BITS;
+	struct page_row *row = page->rows;
+	uint64_t pc = r->pc, end = (uint64_t)++r->n_pages << DP_PAGE_BITS;
 
 	if (page->n_rows > 0)
 		page->rule = page->rows[page->n_rows - 1].rule;
-	page->n_rows = 0;
-	while (r->at < p->kept_end) {
-		uint32_t word = *r->at, distance = word & UINT16_MAX;
+	for (; at < r->end; at++) {
+		uint32_t word = *at, distance = word & UINT16_MAX, transition = word >> 16;
+		struct arrow arrow = { .code = DWARF_DELTA_NUMBER };
 
 		if (distance == PACKER_FAR)
-			distance = r->at[1];
-		if (r->pc + distance >= end)
+			distance = at[1];
+		if (pc + distance >= end)
 			break;
-		r->pc += distance;
-		r->at++;
-		read_row(r, word);
+		pc += distance;
+		at += (word & UINT16_MAX) == PACKER_FAR;
+		if (transition == PACKER_FAR)
+			arrow.to = (uint16_t) * ++at;
+		else
+			arrow = r->arrows[transition];
+		row->pc = pc & (DP_PAGE_SIZE - 1);
+		row->rule = arrow.to;
+		row->code = arrow.code;
+		if (row->pc == 0)
+			page->rule = arrow.to;
+		else
+			row++;
 	}
+	page->n_rows = (uint16_t)(row - page->rows);
+	r->at = at;
+	r->pc = pc;
 }
+
+/* A rule that holds in fewer bytes of code is hardly ever a block's start. */
+#define START_WORTH 256
 
 /* The image being written. */
 struct writer {
 	const struct packer *packer;
 	struct reader reader;
 	struct dp_image head;
-	struct dp_page *pages; /* to be copied to their place at the end */
-	uint8_t *bytes;        /* the whole image */
+	struct arrow *arrows;
+	uint8_t *bytes; /* the whole image */
 	size_t used, size;
-	uint32_t *n_starts;              /* how many blocks start with it, by rule */
 	uint8_t *start_of;               /* dp_anchor.start, by rule */
 	uint16_t starts[DP_START_APART]; /* rules */
 	size_t n_chosen;                 /* of them */
@@ -172,9 +181,8 @@ struct writer {
 static void writer_free(struct writer *w)
 {
 	if (w) {
-		free(w->pages);
+		free(w->arrows);
 		free(w->bytes);
-		free(w->n_starts);
 		free(w->start_of);
 	}
 	free(w);
@@ -184,24 +192,24 @@ DEFINE_CLEANUP(struct writer *, writer_free)
 
 static int writer_init(struct writer *w, const struct packer *p)
 {
+	const struct transitions *t = &p->transitions;
+	size_t n = t->n < PACKER_FAR ? t->n : PACKER_FAR;
+
 	w->packer = p;
 	w->head.base = p->base;
 	w->head.n_pages = (uint32_t)((p->pc - p->base) >> DP_PAGE_BITS) + 1;
 	w->head.n_rules = (uint32_t)p->rules.n_rules;
-	w->pages = calloc(w->head.n_pages, sizeof(*w->pages));
-	w->n_starts = calloc(p->rules.n_rules, sizeof(*w->n_starts));
 	w->start_of = malloc(p->rules.n_rules);
-	return w->pages && w->n_starts && w->start_of ? 0 : -ENOMEM;
-}
-
-static void writer_rewind(struct writer *w)
-{
-	w->reader.packer = w->packer;
-	w->reader.at = w->packer->kept;
-	w->reader.pc = 0;
-	w->reader.n_pages = 0;
+	w->arrows = calloc(n + 1, sizeof(*w->arrows));
+	if (!w->start_of || !w->arrows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		w->arrows[i] = (struct arrow){ t->list[i].to, t->list[i].code };
+	w->reader.at = p->kept;
+	w->reader.end = p->kept_end;
+	w->reader.arrows = w->arrows;
 	w->reader.page.rule = DP_RULE_NONE;
-	w->reader.page.n_rows = 0;
+	return 0;
 }
 
 static int writer_reserve(struct writer *w, size_t n)
@@ -222,54 +230,40 @@ static int writer_reserve(struct writer *w, size_t n)
 	return 0;
 }
 
-static void count_start(uint16_t rule, void *arg)
-{
-	struct writer *w = arg;
-
-	w->n_starts[rule]++;
-}
-
-/* Divide all pages into blocks, and count what these start with. */
-static void writer_divide(struct writer *w)
-{
-	const struct page *page = &w->reader.page;
-
-	writer_rewind(w);
-	for (uint32_t i = 0; i < w->head.n_pages; i++) {
-		reader_next(&w->reader);
-		w->pages[i].state = w->packer->transitions.state_of[page->rule];
-		if (page->n_rows == 0)
-			continue;
-		w->pages[i].block_bits = page_block_bits(page);
-		page_for_each_start(page, w->pages[i].block_bits, count_start, w);
-	}
-}
-
-/* The most frequent first; then by number, so that equal input gives equal images. */
+/* The one with most code first; then by number, so that equal input gives equal images. */
 static int start_compare(const void *a, const void *b, void *arg)
 {
 	uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
-	const uint32_t *n_starts = arg;
+	const uint64_t *bytes = arg;
 
-	if (n_starts[x] != n_starts[y])
-		return n_starts[x] > n_starts[y] ? -1 : 1;
+	if (bytes[x] != bytes[y])
+		return bytes[x] > bytes[y] ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
-/* Choose what has a number as a block's start: it costs two bytes, and saves them each time. */
+/*
+ * Choose what has a number as a block's start: it costs two bytes, and saves
+ * them each time. Blocks start all over the code, so that those rules come most
+ * often that hold in most of it.
+ */
 static int writer_choose_starts(struct writer *w)
 {
-	size_t n_rules = w->head.n_rules, n = 0;
+	const struct transitions *t = &w->packer->transitions;
+	size_t n_rules = w->head.n_rules;
+	_cleanup_free_ uint64_t *bytes = calloc(n_rules, sizeof(*bytes));
 	_cleanup_free_ uint16_t *rules = calloc(n_rules, sizeof(*rules));
 
-	if (!rules)
+	if (!bytes || !rules)
 		return -ENOMEM;
+	for (size_t i = 0; i < t->n; i++)
+		bytes[t->list[i].from] += t->list[i].bytes;
 	for (size_t i = 0; i < n_rules; i++)
-		if (w->n_starts[i] > 1)
-			rules[n++] = (uint16_t)i;
-	qsort_r(rules, n, sizeof(*rules), start_compare, w->n_starts);
+		rules[i] = (uint16_t)i;
+	qsort_r(rules, n_rules, sizeof(*rules), start_compare, bytes);
 	memset(w->start_of, DP_START_APART, n_rules);
-	for (size_t i = 0; i < n && i < DP_START_APART; i++) {
+	for (size_t i = 0; i < n_rules && i < DP_START_APART; i++) {
+		if (bytes[rules[i]] < START_WORTH)
+			break;
 		w->start_of[rules[i]] = (uint8_t)i;
 		w->starts[w->n_chosen++] = rules[i];
 	}
@@ -280,8 +274,10 @@ static int writer_choose_starts(struct writer *w)
 static int writer_put_page(struct writer *w, struct dp_page *page)
 {
 	const struct page_codes codes = { w->packer->transitions.state_of, w->start_of };
-	size_t n = page_write(&w->reader.page, page->block_bits, &codes, w->data, &page->stride);
+	size_t n;
 
+	page->block_bits = page_block_bits(&w->reader.page);
+	n = page_write(&w->reader.page, page->block_bits, &codes, w->data, &page->stride);
 	if (w->used / DP_SEGMENT_SIZE != (w->used + n - 1) / DP_SEGMENT_SIZE)
 		w->used = (w->used | (DP_SEGMENT_SIZE - 1)) + 1;
 	if (w->used + n > UINT32_MAX)
@@ -296,18 +292,20 @@ static int writer_put_page(struct writer *w, struct dp_page *page)
 
 static int writer_put_pages(struct writer *w)
 {
-	int err = 0;
+	const struct page *rows = &w->reader.page;
 
-	writer_rewind(w);
-	for (uint32_t i = 0; err == 0 && i < w->head.n_pages; i++) {
+	for (uint32_t i = 0; i < w->head.n_pages; i++) {
+		struct dp_page page = { 0 };
+		int err = 0;
+
 		reader_next(&w->reader);
-		if (w->reader.page.n_rows > 0)
-			err = writer_put_page(w, &w->pages[i]);
+		page.state = w->packer->transitions.state_of[rows->rule];
+		if (rows->n_rows > 0)
+			err = writer_put_page(w, &page);
+		if (err < 0)
+			return err;
+		memcpy(w->bytes + (size_t)(w->head.pages + i) * DP_CELL_SIZE, &page, sizeof(page));
 	}
-	if (err < 0)
-		return err;
-	memcpy(w->bytes + (size_t)w->head.pages * DP_CELL_SIZE, w->pages,
-	       w->head.n_pages * sizeof(*w->pages));
 	return 0;
 }
 
@@ -361,16 +359,16 @@ static void count_rows(struct packer *p)
 int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells)
 {
 	_cleanup_(writer_freep) struct writer *w = calloc(1, sizeof(*w));
-	int err = w ? writer_init(w, p) : -ENOMEM;
+	int err;
 
-	if (err < 0)
-		return err;
+	if (!w)
+		return -ENOMEM;
 	count_rows(p);
 	err = transitions_rank(&p->transitions, p->rules.n_rules);
-	if (err < 0)
-		return err;
-	writer_divide(w);
-	err = writer_choose_starts(w);
+	if (err == 0)
+		err = writer_init(w, p);
+	if (err == 0)
+		err = writer_choose_starts(w);
 	if (err == 0)
 		err = writer_put_head(w);
 	if (err == 0)

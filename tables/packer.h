@@ -10,13 +10,15 @@
 
 /*
  * A change from one rule to another that was looked up lately. How often it came
- * since then is added to its transition when it makes room for another one.
+ * since then, and how much code was before it, is added to its transition when it
+ * makes room for another one.
  */
 struct packer_change {
 	uint64_t word; /* of the rule that it leads to */
 	uint16_t from, to;
 	uint32_t transition;
 	uint32_t count;
+	uint64_t bytes;
 };
 
 #define PACKER_RECENT_BITS 12
@@ -77,6 +79,7 @@ static inline int packer_add_word(struct packer *p, uint64_t pc, uint64_t word)
 		return 0;
 	*p->kept_end++ = (uint32_t)distance | change->transition << 16;
 	change->count++;
+	change->bytes += distance;
 	p->pc = pc;
 	p->rule = change->to;
 	return 0;

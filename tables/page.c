@@ -10,39 +10,31 @@
  */
 #define MEAN_BLOCK_ROWS 16
 
-uint8_t page_block_bits(const struct page *page)
+/* Has no block of that length more rows than one may have? */
+static bool blocks_are_short(const struct page *page, uint8_t bits)
 {
-	uint16_t counts[DP_MAX_BLOCKS] = { 0 }, most = 0;
-	uint8_t bits = DP_MIN_BLOCK_BITS;
+	uint16_t counts[DP_MAX_BLOCKS];
+	uint16_t most = 0;
 
-	for (size_t i = 0; i < page->n_rows; i++)
-		counts[page->rows[i].pc >> bits]++;
-	for (size_t n = DP_MAX_BLOCKS; bits < DP_PAGE_BITS; bits++) {
-		n /= 2;
-		if (page->n_rows > n * MEAN_BLOCK_ROWS)
-			break;
-		for (size_t i = 0; i < n; i++) {
-			counts[i] = (uint16_t)(counts[2 * i] + counts[2 * i + 1]);
-			if (counts[i] > most)
-				most = counts[i];
-		}
-		if (most > DP_BLOCK_ROWS)
-			break;
+	memset(counts, 0, (DP_PAGE_SIZE >> bits) * sizeof(*counts));
+	for (size_t i = 0; i < page->n_rows; i++) {
+		uint16_t count = ++counts[page->rows[i].pc >> bits];
+
+		if (count > most)
+			most = count;
 	}
-	return bits;
+	return most <= DP_BLOCK_ROWS;
 }
 
-void page_for_each_start(const struct page *page, uint8_t block_bits,
-			 void (*fn)(uint16_t rule, void *arg), void *arg)
+uint8_t page_block_bits(const struct page *page)
 {
-	uint16_t rule = page->rule;
-	size_t i = 0;
+	uint8_t bits = DP_PAGE_BITS;
 
-	for (uint32_t pc = 0; pc < DP_PAGE_SIZE; pc += 1U << block_bits) {
-		for (; i < page->n_rows && page->rows[i].pc <= pc; i++)
-			rule = page->rows[i].rule;
-		fn(rule, arg);
-	}
+	while (bits > DP_MIN_BLOCK_BITS && page->n_rows > (DP_PAGE_SIZE >> bits) * MEAN_BLOCK_ROWS)
+		bits--;
+	while (bits > DP_MIN_BLOCK_BITS && !blocks_are_short(page, bits))
+		bits--;
+	return bits;
 }
 
 /* A block being written. */
@@ -98,15 +90,19 @@ static const struct page_row *put_row(const struct page_row *row, const struct p
  */
 static uint32_t choose_stride(const uint8_t *sizes, uint32_t n, size_t size)
 {
-	uint32_t least = size > UINT8_MAX ? ((uint32_t)size - UINT8_MAX + n - 1) / n : 0;
+	uint32_t stride = size > UINT8_MAX ? ((uint32_t)size - UINT8_MAX + n - 1) / n : 0;
 
-	for (uint32_t stride = least;; stride++) {
+	if (stride == 0)
+		return 0;
+	for (;;) {
 		uint32_t at = 0, i;
 
 		for (i = 0; i < n && at <= i * stride + UINT8_MAX; i++)
 			at = (at < i * stride ? i * stride : at) + sizes[i];
-		if (i == n && at <= n * stride + UINT8_MAX)
+		if (at <= i * stride + UINT8_MAX)
 			return stride;
+		/* With a larger one the block is no sooner than here. */
+		stride = (at - UINT8_MAX + i - 1) / i;
 	}
 }
 

@@ -33,10 +33,6 @@ struct page_codes {
 /* The length of the page's blocks, dp_page.block_bits. */
 uint8_t page_block_bits(const struct page *page);
 
-/* Call fn with the rule in force at the start of each block. */
-void page_for_each_start(const struct page *page, uint8_t block_bits,
-			 void (*fn)(uint16_t rule, void *arg), void *arg);
-
 /* Write the data of a page that has rows. Returns its size, and the blocks' stride. */
 size_t page_write(const struct page *page, uint8_t block_bits, const struct page_codes *codes,
 		  uint8_t ret_data[PAGE_MAX_DATA], uint8_t *ret_stride);

@@ -14,6 +14,7 @@
 struct transition {
 	uint16_t from, to; /* rule numbers */
 	uint32_t count;
+	uint64_t bytes; /* of code in which `from` held before */
 	uint8_t code; /* after transitions_rank(): place among the successors, or DWARF_DELTA_NUMBER */
 };
 
