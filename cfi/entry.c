@@ -428,6 +428,21 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 	return 0;
 }
 
+/* There are no more FDEs to come: nor does there have to be room for them. */
+static int index_sort(struct cfi_index *index)
+{
+	struct cfi_fde *fdes;
+
+	if (index->n_fdes == 0)
+		return 0;
+	fdes = reallocarray(index->fdes, index->n_fdes, sizeof(*fdes));
+	if (!fdes)
+		return -ENOMEM;
+	index->fdes = fdes;
+	index->fdes_size = index->n_fdes;
+	return fde_sort(&index->fdes, index->n_fdes);
+}
+
 int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 {
 	struct cfi_index index = { 0 };
@@ -448,7 +463,7 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 			err = index_pass(&index, section, PASS_FDES, true);
 	}
 	if (err == 0)
-		err = fde_sort(&index.fdes, index.n_fdes);
+		err = index_sort(&index);
 	if (err < 0) {
 		cfi_index_done(&index);
 		return err;

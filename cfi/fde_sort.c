@@ -30,10 +30,11 @@ static unsigned int digit(const struct sort_key *key, unsigned int shift)
 	return key->start >> shift & (RADIX_SIZE - 1);
 }
 
-/* Sort by all digits that are in use. Returns that of the two arrays which is the result. */
-static struct sort_key *sort_keys(struct sort_key *from, struct sort_key *to, size_t n,
-				  uint32_t highest)
+/* Sort by all digits that are in use. *keys is the result; the arrays may be exchanged. */
+static void sort_keys(struct sort_key **keys, struct sort_key **scratch, size_t n, uint32_t highest)
 {
+	struct sort_key *from = *keys, *to = *scratch;
+
 	for (unsigned int shift = 0; shift < 32 && highest >> shift > 0; shift += RADIX_BITS) {
 		size_t at[RADIX_SIZE] = { 0 }, sum = 0;
 		struct sort_key *swap = from;
@@ -51,25 +52,28 @@ static struct sort_key *sort_keys(struct sort_key *from, struct sort_key *to, si
 		from = to;
 		to = swap;
 	}
-	return from;
+	*keys = from;
+	*scratch = to;
 }
 
 /* Linear, and FDEs with equal addresses keep their order. */
 static int sort_radix(struct cfi_fde **fdes, size_t n, uint64_t lowest, uint32_t highest)
 {
-	_cleanup_free_ struct sort_key *keys = reallocarray(NULL, n, 2 * sizeof(*keys));
-	struct cfi_fde *sorted = reallocarray(NULL, n, sizeof(*sorted));
-	const struct sort_key *key;
+	_cleanup_free_ struct sort_key *keys = reallocarray(NULL, n, sizeof(*keys));
+	_cleanup_free_ struct sort_key *scratch = reallocarray(NULL, n, sizeof(*scratch));
+	struct cfi_fde *sorted;
 
-	if (!keys || !sorted) {
-		free(sorted);
+	if (!keys || !scratch)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < n; i++)
 		keys[i] = (struct sort_key){ (uint32_t)((*fdes)[i].start - lowest), (uint32_t)i };
-	key = sort_keys(keys, keys + n, n, highest);
+	sort_keys(&keys, &scratch, n, highest);
+	free(steal_ptr(scratch)); /* this is when a build needs most memory */
+	sorted = reallocarray(NULL, n, sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sorted[i] = (*fdes)[key[i].fde];
+		sorted[i] = (*fdes)[keys[i].fde];
 	free(*fdes);
 	*fdes = sorted;
 	return 0;

@@ -425,11 +425,12 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 	/* The entry's rule may be the last one: it does not hold for what is behind. */
 	if (err == 0)
 		err = packer_add(&b->packer, extent->end, DP_RULE_NONE);
+	b->stats.n_bad_records = index.n_refusals;
+	cfi_index_done(&index); /* its memory is the image's now */
 	if (err == 0)
 		err = packer_finish(&b->packer, &cells, &n_cells);
 	if (err < 0)
 		return err;
-	b->stats.n_bad_records = index.n_refusals;
 	b->stats.n_rows = b->packer.n_rows;
 	b->stats.n_rules = (uint32_t)b->packer.rules.n_rules;
 	*ret = (struct image){ cells, n_cells, b->stats, steal_ptr(b->refusals), b->n_refusals };

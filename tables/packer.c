@@ -33,7 +33,7 @@ void packer_done(struct packer *p)
 
 static int reserve_kept(struct packer *p)
 {
-	size_t n = (size_t)(p->kept_end - p->kept), size = n ? n + n / 2 : 1024;
+	size_t n = (size_t)(p->kept_end - p->kept), size = n + n / 32 + 4096;
 	uint32_t *kept = reallocarray(p->kept, size + PACKER_KEPT_MAX, sizeof(*kept));
 
 	if (!kept)
@@ -214,7 +214,7 @@ static int writer_init(struct writer *w, const struct packer *p)
 
 static int writer_reserve(struct writer *w, size_t n)
 {
-	size_t size = w->size + w->size / 2;
+	size_t size = w->size + w->size / 8;
 	uint8_t *bytes;
 
 	if (w->used + n <= w->size)
@@ -333,10 +333,10 @@ static int writer_put_head(struct writer *w)
 	h->pages = h->starts + cells_of(w->n_chosen * sizeof(uint16_t));
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;
-	w->bytes = calloc(1, w->used + p->n_rows * 2);
+	w->size = w->used + p->n_rows + p->n_rows / 2;
+	w->bytes = calloc(1, w->size);
 	if (!w->bytes)
 		return -ENOMEM;
-	w->size = w->used + p->n_rows * 2;
 	cells = (uint64_t *)w->bytes;
 	memcpy(cells + h->rules, p->rules.words, p->rules.n_rules * sizeof(*p->rules.words));
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),

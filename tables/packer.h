@@ -21,7 +21,7 @@ struct packer_change {
 	uint64_t bytes;
 };
 
-#define PACKER_RECENT_BITS 12
+#define PACKER_RECENT_BITS 11
 
 /*
  * A kept row is a word of two halves: the distance from the row before, and
