@@ -4,7 +4,7 @@
  * more than half a segment of the pool.
  */
 	.text
-	.rept 160000
+	.rept 240000
 	.cfi_startproc
 	push %rbx
 	.cfi_def_cfa_offset 16

@@ -39,6 +39,9 @@ class Memory(unittest.TestCase):
             cls.bytes = file.read()
         cls.id = build_id(os.path.join(PROGRAMS, LIBRARY))
         assert cls.bytes.count(cls.id) == 1
+        table = subprocess.run([DWARFPROF, "tables", "--json", os.path.join(PROGRAMS, LIBRARY)],
+                               capture_output=True, text=True, check=True)
+        assert json.loads(table.stdout)[0]["image_bytes"] > 1 << 20, "no two fit a segment"
 
     @classmethod
     def tearDownClass(cls):
@@ -58,7 +61,7 @@ class Memory(unittest.TestCase):
         """Samples and what is said of a command that is sampled; it exits with 0."""
         path = os.path.join(self.directory.name, "samples.jsonl")
         result = subprocess.run(
-            [DWARFPROF, "-v", "-F", "199", "--table-memory", memory, "-o", path, "--", *command],
+            [DWARFPROF, "-v", "--no-cache", "-F", "199", "--table-memory", memory, "-o", path, "--", *command],
             capture_output=True, text=True, timeout=200)
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(path) as file:
