@@ -398,10 +398,9 @@ void process_table_forget(struct process_table *table, uint64_t before)
 			p->exited = TIME_NEVER;
 			continue;
 		}
-		if (p->space) {
-			table->publish(table->arg, p->pid, 0);
-			space_retire(&table->spaces, p->space, before);
-		}
+		/* It may be known without a space, too. */
+		table->publish(table->arg, p->pid, 0);
+		space_retire(&table->spaces, p->space, before);
 		process_free(table, p);
 	}
 }

@@ -423,6 +423,17 @@ Test(process, goes_on_without_room_for_a_space)
 	cr_assert(process_table_publish(&table, 120) == 0 && published[0] == 0, "nothing changed");
 }
 
+Test(process, forgets_one_that_never_had_room)
+{
+	table.all = true;
+	pool.max_segments = 0;
+	map(0, 10, 0x1000, 0x2000);
+	cr_assert(process_table_publish(&table, 100) == 0 && published[0] == DP_CELL_UNKNOWN);
+	process_table_on_exit(&table, PID(0), 110);
+	process_table_forget(&table, 120);
+	cr_assert(published[0] == 0, "the number may be another program's next");
+}
+
 Test(process, says_that_there_is_no_such_process)
 {
 	pid_t pid = fork();
