@@ -303,6 +303,8 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
 	if (err < 0 || !has_entry)
 		return err;
 	number = rule_set_add(&b->packer.rules, &root, NULL, NULL);
+	if (number == -ENOSPC) /* the numbers are used up */
+		number = DP_RULE_NONE;
 	if (number < 0)
 		return number;
 	err = packer_add(&b->packer, entry, (uint16_t)number);

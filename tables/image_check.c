@@ -12,6 +12,9 @@
 /* Bytes of a table of states in which every number of 16 bits is one, with its successors. */
 #define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
 
+/* Bits of a word that is not DP_FORM_FULL. */
+#define WORD_BITS (DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS)
+
 /* Bytes of a table of starts in which every number of 8 bits is one. */
 #define ANY_START_SIZE (DP_START_APART * sizeof(uint16_t))
 
@@ -181,7 +184,8 @@ static bool check_rules(const struct check *c)
 	for (uint32_t i = 0; i < c->head->n_rules; i++) {
 		uint64_t form = c->words[i] & ((1 << DP_FORM_BITS) - 1);
 
-		if (form > DP_FORM_RBP ||
+		/* What is above the slots would say that saves are apart. */
+		if (form > DP_FORM_RBP || (form != DP_FORM_FULL && c->words[i] >> WORD_BITS != 0) ||
 		    (form == DP_FORM_FULL && c->words[i] >> DP_FORM_BITS >= c->n_full))
 			return false;
 	}
@@ -293,19 +297,24 @@ static bool check_blocks(const struct check *c, const struct dp_page *page, cons
 {
 	uint32_t n = DP_PAGE_SIZE >> page->block_bits;
 	const uint8_t *rows = data + n * sizeof(struct dp_anchor) + 1;
+	size_t size = (size_t)(end - rows);
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint8_t *anchor = data + i * sizeof(struct dp_anchor);
+		size_t block = i * page->stride + anchor[0];
+		size_t next = (i + 1) * page->stride + anchor[sizeof(struct dp_anchor)];
 		struct place p = {
-			.at = rows + i * page->stride + anchor[0],
-			.end = rows + (i + 1) * page->stride + anchor[sizeof(struct dp_anchor)],
 			.pc = i << page->block_bits,
 			.pc_end = (i + 1) << page->block_bits,
 		};
 
-		bool is_safe = c->any_state && end - p.end >= DWARF_DELTA_MAX_SIZE;
-
-		if (p.at > p.end || p.end > end || (!is_safe && !check_block(c, anchor[1], &p)))
+		if (block > next || next > size)
+			return false;
+		if (c->any_state && size - next >= DWARF_DELTA_MAX_SIZE)
+			continue;
+		p.at = rows + block;
+		p.end = rows + next;
+		if (!check_block(c, anchor[1], &p))
 			return false;
 	}
 	return true;

@@ -25,9 +25,9 @@
 
 struct word_machine {
 	const uint8_t *pos, *end; /* instructions that are left; bytes of the section */
-	uint64_t pc, pc_end;      /* what is left of the FDE's range */
-	uint64_t word;            /* in force up to pc, once a step has been made */
-	uint64_t initial;         /* the CIE's */
+	uint64_t pc;
+	uint64_t word;    /* in force up to pc, once a step has been made */
+	uint64_t initial; /* the CIE's */
 	unsigned int n_remembered;
 	uint64_t remembered[WORD_MACHINE_MAX_REMEMBERED];
 };
@@ -56,7 +56,6 @@ static inline bool word_machine_init(struct word_machine *m, const struct cfi_se
 	m->pos = section->data + fde->ops;
 	m->end = section->data + fde->ops_end;
 	m->pc = fde->start;
-	m->pc_end = fde->end;
 	m->word = m->initial = initial;
 	m->n_remembered = 0;
 	return fde->end <= UINT64_MAX - UINT32_MAX;
