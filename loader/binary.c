@@ -79,6 +79,22 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 	       (a->cfi.size == 0 || memcmp(a->cfi.data, b->cfi.data, a->cfi.size) == 0);
 }
 
+/* What tells the file apart, and when anything of it was last changed. */
+static int file_identify(int fd, struct file_id *ret, uint64_t *ret_changed_ns)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	memset(ret, 0, sizeof(*ret));
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	ret->size = (uint64_t)st.st_size;
+	ret->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	*ret_changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+	return 0;
+}
+
 /* Put a table back into the pool, where it has room. */
 static void table_fill_again(struct binary_store *store, struct table *t)
 {
@@ -86,10 +102,21 @@ static void table_fill_again(struct binary_store *store, struct table *t)
 	_cleanup_(image_done) struct image image = { 0 };
 	uint64_t start = clock_now_ns();
 	const struct binary *b = t->binary;
-	int err = image_cache_get(store->cache, &b->elf, b->module.fd, &image);
+	struct image_cache *cache = store->cache;
+	struct file_id id = b->id;
+	uint64_t changed_ns = 0;
+	int err = 0;
 
-	/* A file that was written to since is not what processes have mapped. */
-	t->is_lost = err != -ENOMEM && (err < 0 || image.n_cells != t->n_cells);
+	/* What was found out about a file may not be true of a changed one: keep nothing of it. */
+	if (b->module.fd >= 0)
+		err = file_identify(b->module.fd, &id, &changed_ns);
+	if (changed_ns != b->changed_ns)
+		cache = NULL;
+	if (err == 0)
+		err = image_cache_get(cache, &b->elf, b->module.fd, &image);
+	/* Nor is one that was written to what processes have mapped. */
+	t->is_lost = err != -ENOMEM && (err < 0 || image.n_cells != t->n_cells ||
+					memcmp(&id, &b->id, sizeof(id)) != 0);
 	if (err < 0 || t->is_lost) {
 		table_give_room_back(tables, t);
 		return;
@@ -217,17 +244,12 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 	_cleanup_close_ int own = fd;
 	struct binary *known;
 	struct file_id id;
-	struct stat st;
+	uint64_t changed_ns;
 	int err;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	memset(&id, 0, sizeof(id));
-	id.device = st.st_dev;
-	id.inode = st.st_ino;
-	id.size = (uint64_t)st.st_size;
-	id.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-
+	err = file_identify(fd, &id, &changed_ns);
+	if (err < 0)
+		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), known);
 	if (known) {
 		binary_load_again(store, known);
@@ -239,6 +261,7 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 	err = binary_new(path, steal_fd(&own), &b);
 	if (err == 0) {
 		b->id = id;
+		b->changed_ns = changed_ns;
 		err = elf_file_init_fd(&b->elf, b->module.fd);
 	}
 	if (err < 0)

@@ -29,6 +29,7 @@ struct file_id {
 
 struct binary {
 	struct file_id id;
+	uint64_t changed_ns; /* when the file last was, in any way (ctime), when it was read */
 	struct module module;
 	struct elf_file elf;
 	struct table *table; /* the store's; NULL: it has no unwind information */

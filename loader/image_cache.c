@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +124,25 @@ static uint64_t nanoseconds(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
+/* Does someone behind the file system say what numbers and times files have? */
+static bool is_told_by_others(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	switch ((uint32_t)fs.f_type) {
+	case FUSE_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case V9FS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* What the image is made of, and the name of its file. False: it is not to be kept. */
 static bool describe(const struct image_cache *cache, const struct elf_file *file, int fd,
 		     struct image_origin *ret, char *ret_name)
@@ -130,7 +151,7 @@ static bool describe(const struct image_cache *cache, const struct elf_file *fil
 	struct stat st;
 
 	if (fd < 0 || file->build_id[0] == '\0' || file->cfi.size < MIN_SOURCE_SIZE ||
-	    file->source == ELF_SOURCE_DEBUG_FILE)
+	    file->source == ELF_SOURCE_DEBUG_FILE || is_told_by_others(fd))
 		return false;
 	if (fstat(fd, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0 ||
 	    st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)

@@ -36,12 +36,20 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 /*
  * Put n maps into a map of maps, in one go: the kernel waits for a grace
  * period, some 10 ms, after each update of such a map, but since 6.8 only once
- * after a batch.
+ * after a batch. Kernels before 5.19 know no batches of maps.
  */
 static int outer_update(const struct bpf_map *outer, const uint32_t *keys, const int *fds,
 			uint32_t n)
 {
-	return bpf_map_update_batch(bpf_map__fd(outer), keys, fds, &n, NULL) < 0 ? -errno : 0;
+	int fd = bpf_map__fd(outer);
+	uint32_t done = n;
+
+	if (bpf_map_update_batch(fd, keys, fds, &done, NULL) == 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (bpf_map_update_elem(fd, &keys[i], &fds[i], BPF_ANY) < 0)
+			return -errno;
+	return 0;
 }
 
 /* Put the segments that were made where the programs look. */
@@ -98,7 +106,7 @@ static int make_first_segments(struct session *s)
 {
 	int err = 0;
 
-	while (err == 0 && s->n_first < SESSION_FIRST) {
+	while (err == 0 && s->n_first < SESSION_FIRST && s->n_first < s->pool.max_segments) {
 		err = make_segment(s, s->n_first, &s->first[s->n_first]);
 		if (err == 0)
 			s->n_first++;
