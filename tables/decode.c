@@ -301,6 +301,10 @@ static void print_cfa(const struct dp_rule *rule, const uint64_t *programs, FILE
 	case DP_CFA_EXPRESSION:
 		print_program(programs + rule->cfa_offset, "", "", to);
 		break;
+	case DP_CFA_SWITCH:
+		fputs("switch:", to);
+		print_program(programs + rule->cfa_offset, "", "", to);
+		break;
 	default:
 		fputs("none", to);
 	}

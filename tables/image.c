@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "known_function.h"
 #include "machine.h"
 #include "packer.h"
 #include "rule_word.h"
@@ -22,21 +23,36 @@ struct initial {
 	bool is_short; /* its FDEs are tried with word_machine, starting from short_word */
 };
 
+/* A section that is read, its records, and how far. */
+struct source {
+	const struct cfi_section *section;
+	struct cfi_index index;
+	struct initial *initial; /* by CIE */
+	size_t next;             /* of the FDEs: those before are done */
+};
+
 /* Rows arrive in ascending order and are passed on to the packer. */
 struct builder {
 	struct packer packer;
-	struct rule_word word;   /* the current row's */
-	struct initial *initial; /* by CIE */
-	size_t range;            /* of the code that is looked at: those before are done */
+	struct rule_word word; /* the current row's */
+	struct source first, beside;
+	size_t range; /* of the code that is looked at: those before are done */
 	struct image_stats stats;
 	struct image_refusal *refusals;
 	size_t n_refusals, refusals_size;
 };
 
+static void source_done(struct source *s)
+{
+	cfi_index_done(&s->index);
+	free(s->initial);
+}
+
 static void builder_free(struct builder *b)
 {
 	packer_done(&b->packer);
-	free(b->initial);
+	source_done(&b->first);
+	source_done(&b->beside);
 	free(b->refusals);
 	free(b);
 }
@@ -100,15 +116,15 @@ static int builder_add_row(struct builder *b, const struct cfi_span *span, struc
  * The rows of an FDE as far as word_machine can tell; *ret_done is where that ends,
  * nearly always the FDE's end.
  */
-static int builder_add_words(struct builder *b, const struct cfi_section *section,
-			     const struct cfi_fde *fde, uint64_t *ret_done)
+static int builder_add_words(struct builder *b, const struct source *s, const struct cfi_fde *fde,
+			     uint64_t *ret_done)
 {
 	struct word_machine m;
 	uint64_t done = fde->start;
 	int err = 0;
 
 	*ret_done = done;
-	if (!word_machine_init(&m, section, fde, b->initial[fde->cie].short_word))
+	if (!word_machine_init(&m, s->section, fde, s->initial[fde->cie].short_word))
 		return 0;
 	while (done < fde->end) {
 		enum word_step step = word_machine_next(&m);
@@ -126,22 +142,26 @@ static int builder_add_words(struct builder *b, const struct cfi_section *sectio
 	return err == -ENOSPC ? 0 : err;
 }
 
-/* The rows of an FDE from an address on at which one starts. */
-static int builder_add_rows(struct builder *b, const struct cfi_section *section,
-			    const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t from)
+/* The rows of an FDE from an address on. */
+static int builder_add_rows(struct builder *b, const struct source *s, const struct cfi_fde *fde,
+			    uint64_t from)
 {
+	const struct cfi_cie *cie = &s->index.cies[fde->cie];
 	struct cfi_machine m;
 	struct cfi_span span;
 	int err = 0;
 
-	cfi_machine_init(&m, section, cie, fde);
-	b->word = b->initial[fde->cie].word;
+	cfi_machine_init(&m, s->section, cie, fde);
+	b->word = s->initial[fde->cie].word;
 	m.changed = 0;
 	while (err == 0) {
 		switch (cfi_machine_next(&m, &span)) {
 		case CFI_STEP_ROW:
-			if (span.end > from)
-				err = builder_add_row(b, &span, &m, cie->signal);
+			if (span.end <= from)
+				break;
+			if (span.start < from)
+				span.start = from;
+			err = builder_add_row(b, &span, &m, cie->signal);
 			break;
 		case CFI_STEP_REFUSED:
 			err = builder_refuse(b, m.pc, m.end, RULE_CFI);
@@ -155,17 +175,27 @@ static int builder_add_rows(struct builder *b, const struct cfi_section *section
 	return err;
 }
 
-static int builder_add_fde(struct builder *b, const struct cfi_section *section,
-			   const struct cfi_cie *cie, const struct cfi_fde *fde)
+/* The rows of an FDE, but in the part where the known function's rule holds. */
+static int builder_add_known_function(struct builder *b, const struct source *s,
+				      const struct cfi_fde *fde, const struct known_function *known)
 {
-	uint64_t done = fde->start;
-	int err = 0;
+	struct cfi_fde before = *fde;
+	int number, err = 0;
 
-	b->stats.n_fdes++;
-	if (b->initial[fde->cie].is_short)
-		err = builder_add_words(b, section, fde, &done);
-	if (err == 0 && done < fde->end)
-		err = builder_add_rows(b, section, cie, fde, done);
+	before.end = known->start;
+	if (before.start < before.end)
+		err = builder_add_rows(b, s, &before, before.start);
+	if (err < 0)
+		return err;
+	number = rule_set_add(&b->packer.rules, &known->rule, NULL, &known->programs);
+	if (number == -ENOSPC)
+		return builder_refuse(b, known->start, known->end, RULE_TOO_MANY);
+	if (number < 0)
+		return number;
+	b->stats.covered += known->end - known->start;
+	err = packer_add(&b->packer, known->start, (uint16_t)number);
+	if (err == 0 && known->end < fde->end)
+		err = builder_add_rows(b, s, fde, known->end);
 	return err;
 }
 
@@ -238,6 +268,28 @@ static const struct code_range *find_range(struct builder *b, const struct image
 	return b->range < extent->n_ranges ? &extent->ranges[b->range] : NULL;
 }
 
+/* `gap` bytes before it have been added as such. */
+static int builder_add_fde(struct builder *b, const struct source *s, const struct cfi_fde *fde,
+			   uint64_t gap, const struct image_extent *extent)
+{
+	const struct code_range *range = find_range(b, extent, fde->start);
+	struct known_function known;
+	uint64_t done = fde->start;
+	int err = 0;
+
+	b->stats.n_fdes++;
+	if (range && gap > fde->start - range->address)
+		gap = fde->start - range->address;
+	if (range && fde->start >= range->address && fde->end - range->address <= range->size &&
+	    known_function_find(range, gap, fde->start, fde->end, &known))
+		return builder_add_known_function(b, s, fde, &known);
+	if (s->initial[fde->cie].is_short)
+		err = builder_add_words(b, s, fde, &done);
+	if (err == 0 && done < fde->end)
+		err = builder_add_rows(b, s, fde, done);
+	return err;
+}
+
 /* The first known code between two addresses, at or behind those asked for before. */
 static bool find_known(struct builder *b, const struct image_extent *extent, uint64_t start,
 		       uint64_t end, struct known_code *ret)
@@ -279,12 +331,17 @@ static bool is_padding(struct builder *b, const struct image_extent *extent, uin
 	       known_code_is_none(range, start, end);
 }
 
+static bool is_inside(const struct cfi_fde *fde, uint64_t start, uint64_t end)
+{
+	return fde->start >= start && fde->end <= end && fde->start < fde->end;
+}
+
 /*
  * What is executed first has no caller, said or not (psABI 3.4.1): the dynamic
  * linker's entry is code without unwind information, and musl's.
  */
-static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
-			   const struct image_extent *extent)
+static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end,
+				 const struct image_extent *extent)
 {
 	static const struct dp_rule root = {
 		.cfa = DP_CFA_REGISTER,
@@ -313,6 +370,33 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
 	return err;
 }
 
+/* Where the first section has no FDE: those of the other one that lie in there. */
+static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
+			   const struct image_extent *extent)
+{
+	struct source *s = &b->beside;
+
+	for (; s->next < s->index.n_fdes && s->index.fdes[s->next].start < end; s->next++) {
+		struct cfi_fde fde = s->index.fdes[s->next];
+		int err = 0;
+
+		if (!is_inside(&fde, start, end))
+			continue;
+		if (s->next + 1 < s->index.n_fdes && fde.end > s->index.fdes[s->next + 1].start)
+			fde.end = s->index.fdes[s->next + 1].start;
+		if (fde.start == fde.end)
+			continue;
+		if (start < fde.start)
+			err = builder_add_empty_gap(b, start, fde.start, extent);
+		if (err == 0)
+			err = builder_add_fde(b, s, &fde, fde.start - start, extent);
+		if (err < 0)
+			return err;
+		start = fde.end;
+	}
+	return start < end ? builder_add_empty_gap(b, start, end, extent) : 0;
+}
+
 /*
  * The image starts with the first FDE, or where something is known before it.
  * Without an FDE, first_fde is the extent's end, and known code has to be there.
@@ -320,50 +404,53 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
 static int builder_start(struct builder *b, const struct image_extent *extent, uint64_t first_fde,
 			 uint64_t *ret)
 {
+	const struct cfi_index *beside = &b->beside.index;
 	struct known_code code;
 
 	*ret = first_fde;
-	if (find_known(b, extent, extent->start, first_fde, &code))
+	for (size_t i = 0; i < beside->n_fdes && *ret == first_fde; i++)
+		if (is_inside(&beside->fdes[i], extent->start, first_fde))
+			*ret = beside->fdes[i].start;
+	if (find_known(b, extent, extent->start, *ret, &code))
 		*ret = code.rows[0].start;
-	else if (first_fde == extent->end)
+	else if (*ret == extent->end)
 		return -ENODATA;
 	if (extent->entry != 0 && extent->entry >= extent->start && extent->entry < *ret)
 		*ret = extent->entry;
 	return packer_init(&b->packer, *ret);
 }
 
-static int builder_add_cies(struct builder *b, const struct cfi_index *index)
+static int source_init(struct source *s, const struct cfi_section *section)
 {
-	b->initial = calloc(index->n_cies + 1, sizeof(*b->initial));
-	if (!b->initial)
-		return -ENOMEM;
-	for (size_t i = 0; i < index->n_cies; i++) {
-		struct initial *initial = &b->initial[i];
+	int err = cfi_index_init(&s->index, section);
 
-		rule_word_update(&initial->word, &index->cies[i].initial, CFI_CHANGED_ALL);
-		initial->is_short = word_machine_init_cie(&index->cies[i], &initial->short_word);
+	s->section = section;
+	if (err == 0)
+		s->initial = calloc(s->index.n_cies + 1, sizeof(*s->initial));
+	if (err == 0 && !s->initial)
+		err = -ENOMEM;
+	for (size_t i = 0; err == 0 && i < s->index.n_cies; i++) {
+		struct initial *initial = &s->initial[i];
+
+		rule_word_update(&initial->word, &s->index.cies[i].initial, CFI_CHANGED_ALL);
+		initial->is_short = word_machine_init_cie(&s->index.cies[i], &initial->short_word);
 	}
-	return 0;
-}
-
-static bool is_inside(const struct cfi_fde *fde, const struct image_extent *extent)
-{
-	return fde->start >= extent->start && fde->end <= extent->end;
+	return err;
 }
 
 /* FDEs ahead whose bytes are asked for, so that they are in the cache when it is their turn. */
 #define AHEAD 6
 
-static void fetch_ahead(const struct builder *b, const struct cfi_section *section,
-			const struct cfi_index *index, const struct image_extent *extent, size_t i)
+static void fetch_ahead(const struct builder *b, const struct image_extent *extent)
 {
+	const struct source *s = &b->first;
 	const struct code_range *range;
 	const struct cfi_fde *fde;
 
-	if (i + AHEAD >= index->n_fdes)
+	if (s->next + AHEAD >= s->index.n_fdes)
 		return;
-	fde = &index->fdes[i + AHEAD];
-	__builtin_prefetch(section->data + fde->ops);
+	fde = &s->index.fdes[s->next + AHEAD];
+	__builtin_prefetch(s->section->data + fde->ops);
 	if (b->range == extent->n_ranges)
 		return;
 	range = &extent->ranges[b->range];
@@ -375,18 +462,19 @@ static void fetch_ahead(const struct builder *b, const struct cfi_section *secti
  * Where FDEs overlap, the one that starts last holds, and nothing holds behind
  * its end: what libgcc's search in .eh_frame_hdr finds.
  */
-static int builder_add_section(struct builder *b, const struct cfi_section *section,
-			       const struct cfi_index *index, const struct image_extent *extent)
+static int builder_add_sections(struct builder *b, const struct image_extent *extent)
 {
+	const struct cfi_index *index = &b->first.index;
 	uint64_t done = 0; /* behind the last address that has a row */
 	bool started = false;
 	int err = 0;
 
-	for (size_t i = 0; i < index->n_fdes; i++) {
+	for (; b->first.next < index->n_fdes; b->first.next++) {
+		size_t i = b->first.next;
 		struct cfi_fde fde = index->fdes[i];
 
-		fetch_ahead(b, section, index, extent, i);
-		if (!is_inside(&fde, extent))
+		fetch_ahead(b, extent);
+		if (!is_inside(&fde, extent->start, extent->end))
 			continue;
 		if (i + 1 < index->n_fdes && fde.end > index->fdes[i + 1].start)
 			fde.end = index->fdes[i + 1].start;
@@ -398,7 +486,7 @@ static int builder_add_section(struct builder *b, const struct cfi_section *sect
 		if (err == 0 && done < fde.start)
 			err = builder_add_gap(b, done, fde.start, extent);
 		if (err == 0)
-			err = builder_add_fde(b, section, &index->cies[fde.cie], &fde);
+			err = builder_add_fde(b, &b->first, &fde, fde.start - done, extent);
 		if (err < 0)
 			return err;
 		done = fde.end;
@@ -412,23 +500,22 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 		struct image *ret)
 {
 	_cleanup_(builder_freep) struct builder *b = calloc(1, sizeof(*b));
-	_cleanup_(cfi_index_done) struct cfi_index index = { 0 };
 	uint64_t *cells;
 	uint32_t n_cells;
 	int err;
 
 	if (!b)
 		return -ENOMEM;
-	err = cfi_index_init(&index, section);
+	err = source_init(&b->first, section);
 	if (err == 0)
-		err = builder_add_cies(b, &index);
+		err = source_init(&b->beside, &extent->beside);
 	if (err == 0)
-		err = builder_add_section(b, section, &index, extent);
+		err = builder_add_sections(b, extent);
 	/* The entry's rule may be the last one: it does not hold for what is behind. */
 	if (err == 0)
 		err = packer_add(&b->packer, extent->end, DP_RULE_NONE);
-	b->stats.n_bad_records = index.n_refusals;
-	cfi_index_done(&index); /* its memory is the image's now */
+	b->stats.n_bad_records = b->first.index.n_refusals + b->beside.index.n_refusals;
+	cfi_index_done(&b->first.index); /* its memory is the image's now */
 	if (err == 0)
 		err = packer_finish(&b->packer, &cells, &n_cells);
 	if (err < 0)

@@ -52,12 +52,15 @@ struct image_extent {
 	/* The code's bytes, as far as they are there, by address; the caller's. */
 	const struct code_range *ranges;
 	size_t n_ranges;
+	/* Another section, for where the first one has no FDE; the caller's. Size 0: none */
+	struct cfi_section beside;
 };
 
 /*
  * Build the image of a section of unwind information. Rows that cannot be
  * expressed, and gaps, become rows of their own that end a walk by name; known
- * code in gaps has the rules that it is known for. Returns 0, -ENOMEM, -EFBIG
+ * code in gaps, and functions whose unwind information is known to be wrong, have the
+ * rules that they are known for. Returns 0, -ENOMEM, -EFBIG
  * for a file whose code spans 4 GiB and more, or -ENODATA if the extent has
  * neither an FDE nor known code. image_done() releases *ret.
  */

@@ -77,13 +77,14 @@ static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *re
 {
 	const struct dp_image *h = (const void *)cells;
 	size_t in_segment;
-	uint64_t end;
+	uint64_t last;
 
 	if (n_cells < CELLS(struct dp_image) || h->n_cells != n_cells ||
 	    !check_parts(cells, n_cells, ret))
 		return false;
-	if (h->n_pages > n_cells - h->pages || h->base % DP_PAGE_SIZE != 0 ||
-	    __builtin_add_overflow(h->base, (uint64_t)h->n_pages << DP_PAGE_BITS, &end))
+	/* The last page may be that of the address space. */
+	if (h->n_pages == 0 || h->n_pages > n_cells - h->pages || h->base % DP_PAGE_SIZE != 0 ||
+	    __builtin_add_overflow(h->base, ((uint64_t)h->n_pages << DP_PAGE_BITS) - 1, &last))
 		return false;
 	ret->head = h;
 	ret->bytes = (const uint8_t *)cells;
@@ -162,7 +163,7 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 {
 	struct dp_rule r = *rule;
 
-	if (r.cfa > DP_CFA_EXPRESSION || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
+	if (r.cfa > DP_CFA_SWITCH || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
 	    (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
 		return false;
 	if (!check_where(&r.ra) || !check_where(&r.rbp) || !check_where(&r.rsp))

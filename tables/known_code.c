@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "pattern.h"
 
 /* What is in sight from one address on. */
 struct view {
@@ -17,37 +18,6 @@ struct view {
 #define JUMP_GOT "ff 25 ?? ?? ?? ??"
 #define PUSH_NUMBER "68 ?? ?? ?? ??"
 #define JUMP "e9 ?? ?? ?? ??"
-
-static unsigned int hex_digit(char c)
-{
-	return (unsigned int)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-/* How many bytes match a pattern of hex digits, "??" for any byte: all or 0. */
-static size_t match(const uint8_t *bytes, uint64_t size, const char *pattern)
-{
-	size_t n = 0;
-
-	for (; *pattern; pattern++) {
-		if (*pattern == ' ')
-			continue;
-		if (n == size || (*pattern != '?' &&
-				  bytes[n] != hex_digit(pattern[0]) * 16 + hex_digit(pattern[1])))
-			return 0;
-		n++;
-		pattern++;
-	}
-	return n;
-}
-
-static size_t match_any(const uint8_t *bytes, uint64_t size, const char *const *patterns, size_t n)
-{
-	size_t length = 0;
-
-	for (size_t i = 0; i < n && length == 0; i++)
-		length = match(bytes, size, patterns[i]);
-	return length;
-}
 
 /* A row that goes on where the one before ends. Without bytes it is none. */
 static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint8_t reg,
@@ -116,17 +86,17 @@ static bool match_body(const struct view *v, size_t at, const char *epilogue, si
 			jump_to = 0;
 		if (jump_to != 0 && jump_to < at)
 			return false;
-		if (match(v->bytes + at, size - at, epilogue)) {
+		if (pattern_match(v->bytes + at, size - at, epilogue)) {
 			*ret = at;
 			return jump_to == 0;
 		}
-		n = match(v->bytes + at, size - at, "74 ??");
+		n = pattern_match(v->bytes + at, size - at, "74 ??");
 		if (n > 0) {
 			if (jump_to != 0 || v->bytes[at + 1] > INT8_MAX)
 				return false;
 			jump_to = at + n + v->bytes[at + 1];
 		} else {
-			n = match_any(v->bytes + at, size - at, body, ARRAY_SIZE(body));
+			n = pattern_match_any(v->bytes + at, size - at, body, ARRAY_SIZE(body));
 		}
 		if (n == 0)
 			return false;
@@ -137,11 +107,11 @@ static bool match_body(const struct view *v, size_t at, const char *epilogue, si
 
 static bool find_function(const struct view *v, struct known_code *code)
 {
-	size_t start = match(v->bytes, v->size, ENDBR64);
+	size_t start = pattern_match(v->bytes, v->size, ENDBR64);
 
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		const struct frame_shape *s = &shapes[i];
-		size_t prologue = match(v->bytes + start, v->size - start, s->prologue);
+		size_t prologue = pattern_match(v->bytes + start, v->size - start, s->prologue);
 		size_t end, epilogue;
 
 		if (prologue == 0 ||
@@ -149,7 +119,7 @@ static bool find_function(const struct view *v, struct known_code *code)
 			continue;
 		if (!match_body(v, start + prologue, s->epilogue, &end))
 			continue;
-		epilogue = match(v->bytes + end, v->size - end, s->epilogue);
+		epilogue = pattern_match(v->bytes + end, v->size - end, s->epilogue);
 		if (s->has_rbp) {
 			add_row(code, v->address, start + 1, DP_RSP, 8);
 			add_row(code, 0, prologue - 1, DP_RSP, 16);
@@ -170,10 +140,11 @@ static bool find_function(const struct view *v, struct known_code *code)
 /* The first entry of a PLT: push GOT[1]; jmp *GOT[2]. The caller has pushed a number. */
 static bool is_plt0(const uint8_t *bytes, uint64_t size)
 {
-	size_t jump = match(bytes, size, "ff 35 ?? ?? ?? ?? " JUMP_GOT " 0f 1f 40 00") ? 6 : 0;
+	size_t jump =
+		pattern_match(bytes, size, "ff 35 ?? ?? ?? ?? " JUMP_GOT " 0f 1f 40 00") ? 6 : 0;
 	int32_t first, second;
 
-	if (jump == 0 && match(bytes, size, "ff 35 ?? ?? ?? ?? f2 " JUMP_GOT " 0f 1f 00"))
+	if (jump == 0 && pattern_match(bytes, size, "ff 35 ?? ?? ?? ?? f2 " JUMP_GOT " 0f 1f 00"))
 		jump = 7;
 	if (jump == 0)
 		return false;
@@ -203,13 +174,15 @@ static bool leads_to_plt0(const struct view *v, size_t at)
  */
 static size_t plt_entry_push(const struct view *v)
 {
-	if (match(v->bytes, v->size, JUMP_GOT PUSH_NUMBER JUMP))
+	if (pattern_match(v->bytes, v->size, JUMP_GOT PUSH_NUMBER JUMP))
 		return 11;
-	if (match(v->bytes, v->size, ENDBR64 PUSH_NUMBER JUMP " 66 90") && leads_to_plt0(v, 10))
+	if (pattern_match(v->bytes, v->size, ENDBR64 PUSH_NUMBER JUMP " 66 90") &&
+	    leads_to_plt0(v, 10))
 		return 9;
-	if (match(v->bytes, v->size, ENDBR64 PUSH_NUMBER " f2 " JUMP " 90") && leads_to_plt0(v, 11))
+	if (pattern_match(v->bytes, v->size, ENDBR64 PUSH_NUMBER " f2 " JUMP " 90") &&
+	    leads_to_plt0(v, 11))
 		return 9;
-	if (match(v->bytes, v->size, PUSH_NUMBER " f2 " JUMP " 0f 1f 44 00 00") &&
+	if (pattern_match(v->bytes, v->size, PUSH_NUMBER " f2 " JUMP " 0f 1f 44 00 00") &&
 	    leads_to_plt0(v, 7))
 		return 5;
 	return 0;
@@ -225,7 +198,7 @@ static size_t plt_stub_size(const uint8_t *bytes, uint64_t size)
 		ENDBR64 " f2 " JUMP_GOT " 0f 1f 44 00 00",
 	};
 
-	return match_any(bytes, size, stubs, ARRAY_SIZE(stubs));
+	return pattern_match_any(bytes, size, stubs, ARRAY_SIZE(stubs));
 }
 
 /* Alone, a jump could be in the middle of a function. In a table it has neighbours. */

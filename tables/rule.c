@@ -57,7 +57,9 @@ int32_t *rule_program_of(struct dp_rule *rule, enum rule_part part)
 	};
 
 	if (part == RULE_PART_CFA)
-		return rule->cfa == DP_CFA_EXPRESSION ? &rule->cfa_offset : NULL;
+		return rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_SWITCH ?
+			       &rule->cfa_offset :
+			       NULL;
 	return where[part]->kind == DP_WHERE_EXPRESSION || where[part]->kind == DP_WHERE_VALUE ?
 		       &where[part]->offset :
 		       NULL;

@@ -6,10 +6,11 @@ usage: compare_readelf.py DWARFPROF FILE...
 
 For every row that `readelf --debug-dump=frames-interp` prints, the image must
 give the same CFA, return address, rsp, rbp and callee-saved registers; and where
-readelf has no row, the image must have none. There are two exceptions: the code
+readelf has no row, the image must have none. There are three exceptions: the code
 that the file is entered at, which has no caller, whether the unwind information
 says so or not; and known code, whose rows must be what objdump's instructions do
-to the stack. readelf prints expressions only as `exp` or `vexp`: there the image's
+to the stack. The third one: functions of Go's runtime whose rows are known to be
+wrong: what the image says there is counted apart. readelf prints expressions only as `exp` or `vexp`: there the image's
 rule must be one made from an expression. A row that the image refuses (`none`) is
 counted apart, and is one too many.
 """
@@ -21,6 +22,9 @@ import sys
 
 REGISTERS = ["ra", "rsp", "rbp", "rbx", "r12", "r13", "r14", "r15"]
 SAVED = REGISTERS[3:]  # have no programs in the image
+# tables/known_function.c: the roots of stacks, and where another stack is switched to
+GO_ROOTS = {"runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.rt0_go", "runtime.clone"}
+GO_SWITCHES = {"runtime.systemstack", "runtime.asmcgocall"}
 ENTRY_SIZE = 64  # bytes from the entry on: tables/image.c
 CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
 FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
@@ -90,6 +94,19 @@ def readelf_rows(path, section):
             yield row_start, row_end, row
 
 
+def rows_of_file(path, section, first):
+    """The same, and where .eh_frame has none, those of .debug_frame, from the first address on."""
+    rows = []
+    for row in readelf_rows(path, section):
+        rows.append(row)
+        yield row
+    if section == ".eh_frame":
+        known = joined((start, end) for start, end, _ in rows)
+        for start, end, row in readelf_rows(path, ".debug_frame"):
+            if start >= first and list(without(start, end, known)) == [(start, end)]:
+                yield start, end, row
+
+
 def entry_of(path):
     out = subprocess.run(["readelf", "--wide", "--file-header", path],
                          capture_output=True, text=True, check=True).stdout
@@ -146,7 +163,7 @@ def simulated(path, start, end):
         elif name in ("ret", "jmp"):
             fresh = True
         elif operands == "$0xf,%rax":
-            cfa.update((int(address, 16) + i, "signal") for i in range(-1, 9))
+            cfa[int(address, 16)] = "signal"
     return cfa
 
 
@@ -167,11 +184,29 @@ def rows_in_gaps(path, ours, known, entry):
         for start, end, row in rows:
             inside = {cfa[a] for a in range(start, end) if a in cfa}
             if row["cfa"] == "*(rsp+a0)+0" and row["ra"] == "*(rsp+a8)":
-                equal = "signal" in inside
+                # It starts with the byte in front of the trampoline, where callers are looked up.
+                equal = "signal" in simulated(path, start + 1, end).values()
             else:
                 equal = inside == {row["cfa"]} and row["ra"] == "c-8"
             if not equal:
                 yield start, None, row
+
+
+def go_functions(path):
+    """[(start, end, name)] of the functions of Go's runtime that have rules of their own."""
+    out = subprocess.run(["nm", "--print-size", path], capture_output=True, text=True).stdout
+    found = re.findall(r"^(\w+) (\w+) [tT] (\S+?)(?:\.abi0)?$", out, re.M)
+    return [(int(start, 16), int(start, 16) + int(size, 16), name) for start, size, name in found
+            if name in GO_ROOTS | GO_SWITCHES]
+
+
+def is_known(functions, start, end, rows):
+    """Are rows of ours those that a function of Go's is known for, as far as they differ?"""
+    return any(
+        first <= start and end <= last and
+        all(row["ra"] == "u" if name in GO_ROOTS else row["cfa"].startswith("switch:")
+            for _, _, row in rows if row["cfa"] != "rsp+8" or row["ra"] != "c-8")
+        for first, last, name in functions)
 
 
 def decimal_to_hex(text):
@@ -197,13 +232,17 @@ def same(register, theirs, ours):
 def compare(dwarfprof, path):
     ours = image_rows(dwarfprof, path)
     starts = [row[0] for row in ours]
-    compared, refused, differences, known = 0, 0, [], []
-    for start, end, theirs in readelf_rows(path, section_of(dwarfprof, path)):
+    functions = go_functions(path)
+    compared, refused, go, differences, known = 0, 0, 0, [], []
+    for start, end, theirs in rows_of_file(path, section_of(dwarfprof, path), starts[0]):
         if start >= end:
             continue
         compared += 1
         known.append((start, end))
         i = bisect.bisect_right(starts, start) - 1
+        if i >= 0 and is_known(functions, start, end, ours[i:bisect.bisect_left(starts, end)]):
+            go += 1
+            continue
         if i < 0 or not ours[i][0] <= start < end <= ours[i][1]:
             differences.append((start, theirs, None))
             continue
@@ -222,7 +261,7 @@ def compare(dwarfprof, path):
         if not equal or not all(same(r, theirs.get(r), row[r]) for r in registers):
             differences.append((start, theirs, row))
     differences += rows_in_gaps(path, ours, joined(known), entry_of(path))
-    return compared, refused, differences
+    return compared, refused, go, differences
 
 
 def main():
@@ -230,12 +269,12 @@ def main():
     failed = 0
     total = 0
     for path in paths:
-        compared, refused, differences = compare(dwarfprof, path)
+        compared, refused, go, differences = compare(dwarfprof, path)
         total += compared
         if differences or compared == 0 or refused > 0:
             failed = 1
         print(f"{path}: {compared} rows compared, {refused} refused by the image, "
-              f"{len(differences)} different")
+              f"{len(differences)} different" + (f", {go} of Go's runtime" if go else ""))
         for start, theirs, row in differences[:5]:
             print(f"  {start:x}: readelf {theirs}, image {row}")
     print(f"{total} rows compared")

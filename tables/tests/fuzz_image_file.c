@@ -92,7 +92,7 @@ static void look_up(uint64_t address)
 {
 	struct dp_rule rule;
 
-	EXPECT(lookup_space(&walker, SPACE_CELL, address, &rule) != 0);
+	EXPECT(lookup_space(&walker, SPACE_CELL, 0, address, &rule) != 0);
 	for (int part = 0; part < RULE_N_PARTS; part++) {
 		const int32_t *of = rule_program_of(&rule, (enum rule_part)part);
 

@@ -233,7 +233,7 @@ static struct answer look_up(uint64_t pc)
 {
 	struct answer answer = { .start = pc, .end = pc + 1 };
 
-	EXPECT(lookup_space(&pool.walk, SPACE_CELL, pc, &answer.rule) != 0);
+	EXPECT(lookup_space(&pool.walk, SPACE_CELL, 0, pc, &answer.rule) != 0);
 	if (answer.rule.saves & DP_SAVES_APART)
 		memcpy(&answer.saves, port_pool(&pool.walk, answer.rule.saves & ~DP_SAVES_APART),
 		       sizeof(answer.saves));

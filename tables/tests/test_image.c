@@ -70,7 +70,7 @@ static struct dp_rule look_up(uint64_t address)
 {
 	struct dp_rule rule;
 
-	lookup_space(&pool.walk, SPACE_CELL, BIAS + address, &rule);
+	lookup_space(&pool.walk, SPACE_CELL, 0, BIAS + address, &rule);
 	return rule;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_LOADER_HASH_H
-#define DP_LOADER_HASH_H
+#ifndef DP_BASE_HASH_H
+#define DP_BASE_HASH_H
 
 /*
  * uthash with out of memory as an error of ours, not the end of the program: an
