@@ -25,6 +25,9 @@
 /* Frames of one kernel stack: PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h. */
 #define DP_MAX_KERNEL_FRAMES 127
 
+/* The highest CONFIG_NR_CPUS that x86-64 has, arch/x86/Kconfig. */
+#define DP_MAX_CPUS 8192
+
 /* TASK_COMM_LEN, include/linux/sched.h. */
 #define DP_COMM_SIZE 16
 
@@ -39,18 +42,11 @@
 #define DP_MAX_CHUNKS 64
 #define DP_NORMAL_STACK_PAGES 32
 
-/* Changes whenever the layout of an image does: images are kept on disk. */
-#define DP_IMAGE_VERSION 3
+/* A sample that is verified takes along 64 KiB: of an alternate stack, and of the normal one. */
+#define DP_VERIFY_CHUNKS 4
 
-/*
- * Rows of an image are grouped by pages of its address space, and in them by
- * blocks, which are so short that none has more than DP_BLOCK_ROWS rows.
- */
-#define DP_PAGE_BITS 13
-#define DP_PAGE_SIZE (1 << DP_PAGE_BITS)
-#define DP_MIN_BLOCK_BITS 5
-#define DP_MAX_BLOCKS (DP_PAGE_SIZE >> DP_MIN_BLOCK_BITS)
-#define DP_BLOCK_ROWS 48
+/* And one of --unwind copy. */
+#define DP_COPY_CHUNKS 4
 
 /*
  * The pool: the memory in which user space lays out tables and mappings. It is
@@ -86,7 +82,6 @@ enum dp_cell {
 /* Depth of the search for one of them. */
 #define DP_MAPPING_SEARCH_STEPS 16
 
-DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
 DP_ASSERT(1 << DP_MAPPING_SEARCH_STEPS >= DP_MAX_MAPPINGS, "every mapping is found");
 DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's index");
 
@@ -123,12 +118,25 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(STACK_COPY_END, "stack_copy_end",                                                        \
 	  "the part of the stack that the sample took along ended")                                \
 	X(TABLE_EVICTED, "table_evicted",                                                          \
-	  "a binary's table had to make room for others; --table-memory gives them more")
+	  "a binary's table had to make room for others; --table-memory gives them more")          \
+	X(KERNEL_ONLY, "kernel_only", "only the kernel's side was asked for")                      \
+	X(NO_CALL, "no_call", "a return address is not behind a call: the stack is damaged")       \
+	X(URETPROBE, "uretprobe",                                                                  \
+	  "a uretprobe replaced a return address, or its trampoline is at work")                   \
+	X(CODE_CHANGED, "code_changed",                                                            \
+	  "the code in memory is not that of the file that was mapped there")
 
 /* DP_WALKING: not ended yet. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,
 enum dp_outcome { DP_WALKING, DP_OUTCOMES(X) DP_N_OUTCOMES };
 #undef X
+
+/* Which sides of a stack are wanted. */
+enum dp_sides {
+	DP_SIDES_BOTH,
+	DP_SIDES_USER,
+	DP_SIDES_KERNEL,
+};
 
 /* How a frame was found. Append-only, as above. */
 #define DP_METHODS(X)                                                                              \
@@ -151,6 +159,7 @@ enum dp_unwind {
 	DP_UNWIND_AUTO,  /* tables, frame pointers where there is no rule */
 	DP_UNWIND_DWARF, /* tables only */
 	DP_UNWIND_FP,    /* frame pointers only */
+	DP_UNWIND_COPY,  /* as auto, but in user space, from a copy of the stack */
 };
 
 /* DWARF register numbers, x86-64 psABI figure 3.36. */
@@ -208,6 +217,7 @@ enum dp_cfa_kind {
 	DP_CFA_PLT,      /* rsp + 8 + ((rip & 15) >= add ? 8 : 0) */
 	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at rsp + offset */
 	DP_CFA_EXPRESSION, /* the value of the program at offset */
+	DP_CFA_SWITCH,     /* the same, on another stack; 0: not known */
 };
 
 /*
@@ -302,109 +312,7 @@ struct dp_saves {
 #define DP_MAX_SLOT ((1 << DP_SLOT_BITS) - 1)
 #define DP_SAVES_APART 0x80000000U
 
-/*
- * Nearly all rules are alike: the CFA is rsp or rbp plus a multiple of 8, the
- * return address lies right below it, and registers lie in slots further down.
- * An image keeps each rule as one word,
- *
- *   63   60 59        30 29   24 23                2 1    0
- *   +------+------------+-------+------------------+------+
- *   | 0    | saves      | rbp   | n                | form |
- *   +------+------------+-------+------------------+------+
- *
- * and those that are not like this as a number of a dp_rule.
- */
-enum dp_form {
-	DP_FORM_FULL, /* dp_rule number n */
-	DP_FORM_RSP,  /* CFA = rsp + 8 n; rbp and saves are slots */
-	DP_FORM_RBP,  /* CFA = rbp + 8 n */
-};
-
-#define DP_FORM_BITS 2
-#define DP_WORD_N_BITS 22
-#define DP_WORD_RBP_SHIFT (DP_FORM_BITS + DP_WORD_N_BITS)
-#define DP_WORD_SAVES_SHIFT (DP_WORD_RBP_SHIFT + DP_SLOT_BITS)
-
-/*
- * Rows are written as differences. A DwarfDelta is a byte: in its low half how
- * many bytes of code are between the row before (or the block's start) and this
- * one, in its high half which rule comes after that of the row before. What
- * does not fit into a half follows, first of the distance, then of the rule.
- */
-enum dwarf_delta_distance {
-	/* 0 to 13: 1 to 14 */
-	DWARF_DELTA_BYTE = 14, /* 15 and the byte that follows */
-	DWARF_DELTA_WORD = 15, /* the two bytes that follow, low byte first */
-};
-
-enum dwarf_delta_rule {
-	/* 0 to 13: a successor of the rule before, by the image's table */
-	DWARF_DELTA_NUMBER = 14,  /* the two bytes that follow are its state, low byte first */
-	DWARF_DELTA_PADDING = 15, /* none, up to the next multiple of 16; from there on, the first
-				     successor of none: the function ends, and one begins */
-};
-
-/* No row, and none follows in this block: padding that has no DWARF_DELTA_WORD. */
-#define DWARF_DELTA_END (DWARF_DELTA_PADDING << 4 | DWARF_DELTA_WORD)
-
-#define DWARF_DELTA_SUCCESSORS 14
-
-/*
- * The image's table of states has for each rule its number, and behind it the
- * states of its successors. A state is the index of such a number.
- *
- *   state            state + 1             state + 2
- *   +----------------+---------------------+---------------------+--
- *   | rule's number  | state of the rule   | of the next most    |
- *   |                | that follows most   | frequent one        |
- *   +----------------+---------------------+---------------------+--
- */
-#define DP_STATE_NONE 0 /* the rule's that is none */
-
-#define DWARF_DELTA_ALIGN 16
-#define DWARF_DELTA_MAX_SIZE 5
-
-/*
- * One page of an image's address space, divided into blocks of equal length.
- * Its data starts with an anchor for each block, and of one more the first
- * byte; the rows follow. A row at a block's start is no delta but its state.
- */
-struct dp_page {
-	__u32 data;      /* bytes from the image's start; 0: `state` holds in all of the page */
-	__u16 state;     /* of the rule in force at the page's start */
-	__u8 block_bits; /* a block has 1 << block_bits bytes of code */
-	__u8 stride;     /* see struct dp_anchor */
-};
-
-/* What holds at a block's start. Its rows end where those of the next one start. */
-struct dp_anchor {
-	__u8 at;    /* block number n has its rows at byte at + n * stride of the page's */
-	__u8 start; /* index of its state in dp_image.starts, or DP_START_APART */
-};
-
-#define DP_START_APART 255 /* the state's two bytes are in front of the block's rows */
-#define DP_BLOCK_MAX_SIZE (2 + DP_BLOCK_ROWS * DWARF_DELTA_MAX_SIZE)
-
-/*
- * The image of one binary. It holds no pointers, only distances from its own
- * start, so that it can be copied anywhere. An image that is larger than a
- * segment starts at a segment's start; what is in front of the pages then lies
- * in that segment, and the builder keeps the data of a page together.
- */
-struct dp_image {
-	__u64 base; /* address of the first page, in the file's own address space */
-	__u32 n_cells;
-	__u32 n_pages;
-	__u32 n_rules;
-	/* Where the parts start, in cells */
-	__u32 rules;  /* a word for each */
-	__u32 full;   /* struct dp_rule[] */
-	__u32 saves;  /* struct dp_saves[] */
-	__u32 states; /* __u16[] */
-	__u32 pages;  /* struct dp_page[] */
-	__u32 programs;
-	__u32 starts; /* __u16[]: the states that blocks start with most often */
-};
+#include "image_layout.h"
 
 /*
  * One executable mapping. A process may unmap a binary and map another one at
@@ -442,22 +350,77 @@ struct dp_space {
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
+#define DP_WALL_LEVELS 2 /* a switch of tasks, interrupted by a CPU's event */
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {
-	__u64 full; /* the ring buffer had no room */
-	__u64 busy; /* all levels were in use */
+	__u64 full;    /* the ring buffer had no room */
+	__u64 busy;    /* all levels were in use */
+	__u64 time_ns; /* of those, what blocked threads have waited */
 };
+
+/*
+ * The kernel_error of a sample whose kernel stack is left out because the kernel
+ * hides its addresses from who runs the profiler. Not an errno: these end at
+ * MAX_ERRNO, include/linux/err.h.
+ */
+#define DP_KERNEL_HIDDEN (-4096)
 
 /* What a sample was taken for. */
 enum dp_event {
 	DP_EVENT_CPU,
 	DP_EVENT_UPROBE,
+	DP_EVENT_OFF_CPU,
+	DP_N_EVENTS,
 };
+
+/*
+ * What a thread waits for while it is off the CPU, by the letters of proc(5).
+ *
+ *   X(enumerator, letter, sentence)
+ */
+#define DP_STATES(X)                                                                               \
+	X(RUNNABLE, 'R', "it could run, but another thread has the CPU")                           \
+	X(SLEEPING, 'S', "sleeping, until something happens or a signal comes")                    \
+	X(DISK_SLEEP, 'D', "sleeping, and no signal ends it")                                      \
+	X(STOPPED, 'T', "stopped by a signal")                                                     \
+	X(TRACED, 't', "stopped by a debugger")                                                    \
+	X(PARKED, 'P', "parked; only threads of the kernel are")                                   \
+	X(IDLE, 'I', "without work; only threads of the kernel are")
+
+#define X(name, letter, sentence) DP_STATE_##name,
+enum dp_state { DP_STATES(X) DP_N_STATES };
+#undef X
+
+/* Threads that can be known to be blocked at the same time. */
+#define DP_MAX_BLOCKED 65536
+
+/* A thread that has blocked and is not back yet; in dp_blocked by its number. */
+struct dp_blocked {
+	__u64 since_ns; /* CLOCK_MONOTONIC, the time of its sample; 0: it is not blocked */
+	__u64 ran_ns;   /* CPU time that it had used by then */
+	__u32 tid;      /* as in the sample */
+	__u32 weight;   /* of the sample */
+	__u32 is_lost;  /* the sample could not be sent */
+	__u32 zero;
+};
+
+/*
+ * Processes whose samples are bounded apart, by their number's remainder; those
+ * that differ by a multiple of this have one bound together.
+ */
+#define DP_RATE_SLOTS 16384
 
 enum dp_record_kind {
 	DP_RECORD_SAMPLE = 1,
 	DP_RECORD_CHUNK,
+	DP_RECORD_BLOCK_END,
+};
+
+/* What user space has to do with a sample. */
+enum dp_sample_flags {
+	DP_SAMPLE_LATE = 1,   /* finish the walk: its tables were on their way */
+	DP_SAMPLE_VERIFY = 2, /* walk it again by other means; without chunks there was no room */
 };
 
 /*
@@ -474,18 +437,22 @@ struct dp_sample {
 	__u8 outcome;  /* enum dp_outcome */
 	__u8 event;    /* enum dp_event */
 	__u8 n_chunks; /* DP_RECORD_CHUNK of this sample that came before it on the same ring */
+	__u8 state;    /* enum dp_state, of DP_EVENT_OFF_CPU */
+	__s16 kernel_error; /* of a kernel stack that is missing: negative errno, DP_KERNEL_HIDDEN */
+	__u8 flags;         /* enum dp_sample_flags */
 	__u8 zero;
-	__s32 kernel_error; /* negative errno where the kernel stack could not be taken */
-	__u32 zero2;
+	__u32 weight; /* how many events it stands for: 1 / the probability it was taken with */
+	__u64 fault_address;            /* DP_READ_FAULT: what could not be read */
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
 };
 
 /*
  * Part of the stack of a sample that met code whose tables were not in the
- * kernel yet: user space finishes the walk. The chunks of a sample follow each
- * other on the ring, and in memory as long as they have DP_CHUNK_SIZE bytes; a
- * smaller one ends where the memory does. The bytes come behind it.
+ * kernel yet, so that user space finishes the walk; or of one that is verified.
+ * The chunks of a sample follow each other on the ring, and in memory as long as
+ * they have DP_CHUNK_SIZE bytes; a smaller one ends where the memory does, or a
+ * page of it was never touched. The bytes come behind it.
  */
 struct dp_chunk {
 	__u32 kind; /* DP_RECORD_CHUNK */
@@ -493,8 +460,48 @@ struct dp_chunk {
 	__u64 time_ns; /* of the sample */
 	__u64 start;   /* address of the first byte */
 	__u32 size;
-	__u32 in_syscall;    /* the program counter is behind a system call's instruction */
+	__u16 in_syscall;    /* the program counter is behind a system call's instruction */
+	__u16 is_last;       /* no more of this stack is sent, whatever comes behind it */
 	struct dp_regs regs; /* of the sample, the same in all of its chunks */
+};
+
+/*
+ * The end of a block. Its sample was sent when the thread left the CPU, possibly
+ * on another one's ring. None is sent of a block that was too short or too long;
+ * but when a thread ends, one that says that nothing of it will come any more.
+ */
+struct dp_block_end {
+	__u32 kind; /* DP_RECORD_BLOCK_END */
+	__u32 tid;
+	__u64 time_ns; /* of the sample; 0: the thread has ended */
+	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
+};
+
+enum dp_thread_flags {
+	DP_THREAD_ON_CPU = 1,     /* it ran meanwhile: its registers are those of some time ago */
+	DP_THREAD_IN_SYSCALL = 2, /* or had a signal delivered on its way out */
+	DP_THREAD_NO_USER = 4,    /* it is a worker of the kernel, or in an execve() */
+	DP_THREAD_COMPAT = 8,     /* it runs 32-bit code */
+};
+
+/*
+ * A thread as `dwarfprof dump` finds it, with the user registers of when it entered the
+ * kernel. If it is on no CPU, and is found so again with the same number of switches, it
+ * has not run between. Behind it come n_kernel kernel addresses, the leaf first.
+ */
+struct dp_thread {
+	__u32 pid, tid;
+	__u64 switches; /* so often it has left a CPU */
+	__u64 ran_ns;
+	__u32 cpu; /* its last one */
+	__u16 n_kernel;
+	__s16 kernel_error; /* as in struct dp_sample */
+	__u8 state;         /* enum dp_state */
+	__u8 flags;         /* enum dp_thread_flags */
+	__u8 zero[6];
+	char comm[DP_COMM_SIZE];        /* of the process */
+	char thread_name[DP_COMM_SIZE]; /* of the thread */
+	struct dp_regs regs;
 };
 
 DP_ASSERT(sizeof(struct dp_where) == 8, "dp_where is one cell");
@@ -503,18 +510,16 @@ DP_ASSERT(sizeof(struct dp_op) == 8, "dp_op is one cell");
 DP_ASSERT((DP_MAX_VALUES & (DP_MAX_VALUES - 1)) == 0, "a mask bounds a value's index");
 DP_ASSERT(sizeof(struct dp_saves) == 40, "dp_saves is five cells");
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
-DP_ASSERT(sizeof(struct dp_anchor) == 2, "anchors lie close");
-DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= 64, "a rule fits a word");
 DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
-DP_ASSERT(DP_BLOCK_MAX_SIZE <= 255, "with the longest block as stride, anchors reach all");
-DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
-DP_ASSERT(sizeof(struct dp_image) == 48, "dp_image is six cells");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
 DP_ASSERT(sizeof(struct dp_space) == 32, "dp_space is four cells");
 DP_ASSERT(sizeof(struct dp_space) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <= DP_SEGMENT_SIZE,
 	  "a space lies in one segment");
-DP_ASSERT(sizeof(struct dp_sample) == 80, "frames follow the sample's header");
+DP_ASSERT(sizeof(struct dp_sample) == 88, "frames follow the sample's header");
 DP_ASSERT(sizeof(struct dp_chunk) == 168, "bytes follow the chunk's header");
+DP_ASSERT(sizeof(struct dp_block_end) == 24, "a block's end is three words");
+DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
+DP_ASSERT(sizeof(struct dp_thread) == 208, "addresses follow the thread's header");
 DP_ASSERT(DP_MAX_CHUNKS <= 255, "n_chunks can count them");
 
 #endif

@@ -11,22 +11,48 @@
 #include "lookup.h"
 #include "port.h"
 
-/* Addresses whose rules are remembered. Direct mapped; a power of two. */
-#define WALK_CACHE_SIZE 1024
+/* Addresses whose rules are remembered. */
+#define WALK_CACHE_BITS 10
+#define WALK_CACHE_SIZE (1 << WALK_CACHE_BITS)
 
 /* In place of dp_rule.saves: the frame was left without knowing what it saved. */
 #define WALK_SAVES_UNKNOWN (~0U)
 
-#define WALK_NO_PAGE (~0ULL)
+/* Mappings whose marks are remembered; a power of two. */
+#define WALK_MARKS 8
 
-/* Mappings that were compared with the process's memory in this walk; a power of two. */
-#define WALK_CHECKED 8
+/* Bytes of the stack that are read in one go; a power of two. */
+#define WALK_WINDOW 1024
 
+/*
+ * What is remembered of an address: what nearly all frames need, in half of a cache
+ * line. The step is that of a caller whose rule is of the common form and which was
+ * seen to be behind a call (walk_remember()).
+ */
 struct walk_cached {
 	__u64 space;
 	__u64 pc;
-	struct dp_rule rule;
 	__u32 mapping; /* cell of the struct dp_mapping, 0: none */
+	__u32 saves;   /* as in struct dp_rule */
+	__u32 step;    /* the CFA is the base register plus this; 0: look at the rule */
+	__u16 below;   /* rbp is saved so far below the return address; 0: it is unchanged */
+	__u16 is_rsp;  /* the base register is rsp, not rbp */
+};
+
+/* A mapping's mark (struct dp_mapping), and the last walk that has found it in memory. */
+struct walk_mark {
+	__u64 space;
+	__u64 walk;
+	__u64 address; /* 0: it has none */
+	__u64 mark;
+	__u32 mapping;
+	__u32 zero;
+};
+
+/* And what the others need. */
+struct walk_rule {
+	struct dp_rule rule;
+	__u32 called; /* the instruction that ends behind the address was seen to be a call */
 	__u32 zero;
 };
 
@@ -52,9 +78,15 @@ struct walk {
 	__u32 n_frames;
 	__u32 method; /* how the frame at pc was found: enum dp_method */
 	__u32 rbp_lost;
+	__u32 code_changed; /* a mark was read, and differs */
 	__u64 pc, sp, rbp;
+	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */
+	__u64 fault;      /* the address that could not be read last */
 
-	__u32 checked[WALK_CHECKED]; /* cells of mappings, at the place that the cell determines */
+	__u32 last;        /* cell of the mapping that an address was looked up in last; 0: none */
+	__u32 n_looked_up; /* addresses, by all walks */
+	__u64 number;      /* of this walk; no other one with this memory has the same */
+	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's cell determines */
 
 	/* The last frame whose registers are known completely, and these registers */
 	__u32 fresh;
@@ -72,9 +104,14 @@ struct walk {
 	__u32 n_values;
 	__u64 values[DP_MAX_VALUES];
 
-	/* The page of the stack read last; the verifier wants room for a word behind any offset */
-	__u64 page_address;
-	__u8 page[DP_USER_PAGE_SIZE + 8];
+	/*
+	 * The part of the stack that was read last, which lies in one page, at its place in
+	 * the page: the words that start at window, or less than window_words bytes above
+	 * it. The verifier wants room for a whole one behind any offset.
+	 */
+	__u64 window, window_words;
+	__u64 word; /* what walk_fetch() has read */
+	__u8 page[DP_USER_PAGE_SIZE + WALK_WINDOW];
 
 	/* The sample being made; the kernel's frames come behind the user's */
 	struct dp_sample sample;
@@ -82,6 +119,7 @@ struct walk {
 
 	struct walk_trail trail[DP_MAX_FRAMES];
 	struct walk_cached cache[WALK_CACHE_SIZE];
+	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
 };
 
 /* What the callback of a loop is given. */
@@ -90,60 +128,258 @@ struct walk_ref {
 };
 
 /*
- * Read the word at an address of the walked process. The stack is read by
- * aligned pages: neighbouring frames then cost no further read, and a page is
- * either readable or not, so that no read fails for reaching beyond its end.
+ * Read the stack from here on, so far as it lies in the same page: a page is either
+ * readable or not, so that no read fails for what lies beyond.
  */
-static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
+static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 {
-	__u64 offset = address & (DP_USER_PAGE_SIZE - 1);
-	__u64 page = address - offset;
+	__u32 offset, size;
 
-	if (offset > DP_USER_PAGE_SIZE - sizeof(*ret))
-		return port_read_user(w, ret, sizeof(*ret), address);
-	if (page != w->page_address) {
-		w->page_address = WALK_NO_PAGE;
-		if (port_read_user(w, w->page, DP_USER_PAGE_SIZE, page) < 0)
-			return -1;
-		w->page_address = page;
-	}
-	__builtin_memcpy(ret, w->page + port_index((__u32)offset, DP_USER_PAGE_SIZE), sizeof(*ret));
+	from &= ~63ULL; /* whole cache lines */
+	offset = port_index((__u32)from & (DP_USER_PAGE_SIZE - 1), DP_USER_PAGE_SIZE);
+	size = DP_USER_PAGE_SIZE - offset;
+	if (size > WALK_WINDOW)
+		size = WALK_WINDOW;
+	w->window_words = 0;
+	if (port_read_user(w, w->page + offset, size, from) < 0)
+		return -1;
+	w->window = from;
+	w->window_words = size - sizeof(__u64) + 1;
 	return 0;
 }
 
-/* Is the binary that the mapping at cell tells of still the one that is there? */
-static __noinline int walk_check(struct walk *w, __u32 cell)
+static __always_inline __u32 walk_in_window(const struct walk *w, __u64 address)
 {
-	const struct dp_mapping *m = port_pool(w, cell);
-	__u64 mark;
-
-	if (!m)
-		return -1;
-	if (m->mark_below == 0)
-		return 0;
-	if (port_read_user(w, &mark, sizeof(mark), m->start - m->mark_below) < 0)
-		return -1;
-	return mark == m->mark ? 0 : -1;
+	return address - w->window < w->window_words;
 }
 
-/* The rule for an address, from the cache or the tables; NULL if they are out of date. */
-static __always_inline const struct dp_rule *walk_rule(struct walk *w, __u64 pc)
+/* The word at an address that is in the window. */
+static __always_inline __u64 walk_window_word(const struct walk *w, __u64 address)
 {
-	struct walk_cached *c = &w->cache[(pc ^ pc >> 12) & (WALK_CACHE_SIZE - 1)];
-	__u32 *checked;
+	__u32 offset = (__u32)address & (DP_USER_PAGE_SIZE - 1);
 
-	if (c->space != w->space || c->pc != pc) {
-		c->mapping = lookup_space(w, w->space_cell, pc, &c->rule);
-		c->space = w->space;
-		c->pc = pc;
+	return port_u64(w->page + port_index(offset, DP_USER_PAGE_SIZE));
+}
+
+/* Read the word at an address outside of the window, which goes there, into w->word. */
+PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
+{
+	__u64 page = address & ~(__u64)(DP_USER_PAGE_SIZE - 1), from;
+
+	if (!w)
+		return -1;
+	w->fault = address;
+	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->word))
+		return port_read_user(w, &w->word, sizeof(w->word), address);
+	/* What a frame needs lies above its stack pointer. */
+	from = w->sp;
+	if (address - from > WALK_WINDOW / 2)
+		from = address - WALK_WINDOW / 8;
+	if (from - page >= DP_USER_PAGE_SIZE)
+		from = page;
+	if (walk_read_stack(w, from) < 0)
+		return -1;
+	w->word = walk_window_word(w, address);
+	return 0;
+}
+
+/*
+ * Read the word at an address of the walked process. Of the stack more is read at once:
+ * neighbouring frames then cost no further read.
+ */
+static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
+{
+	if (walk_in_window(w, address)) {
+		*ret = walk_window_word(w, address);
+		return 0;
 	}
-	checked = &w->checked[c->mapping / DP_CELLS(struct dp_mapping) & (WALK_CHECKED - 1)];
-	if (c->mapping != 0 && *checked != c->mapping) {
-		if (walk_check(w, c->mapping) < 0)
-			return NULL;
-		*checked = c->mapping;
+	if (walk_fetch(w, address) < 0)
+		return -1;
+	*ret = w->word;
+	return 0;
+}
+
+/*
+ * Where a mapping's mark is remembered. The cells of a space's mappings are an odd number
+ * apart, so that neighbours do not share a place.
+ */
+static __always_inline struct walk_mark *walk_mark_of(struct walk *w, __u32 mapping)
+{
+	return &w->marks[mapping & (WALK_MARKS - 1)];
+}
+
+/* Has this walk seen that the mapping's binary is still the one that is there? */
+static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
+{
+	const struct walk_mark *mark = walk_mark_of(w, mapping);
+
+	return (mark->walk == w->number) & (mark->mapping == mapping);
+}
+
+/* See that it is; negative if not. A space's mappings do not change, so a mark is remembered. */
+PORT_GLOBAL int walk_check(struct walk *w, __u32 cell)
+{
+	const struct dp_mapping *m;
+	struct walk_mark *mark;
+	__u64 found;
+
+	if (!w)
+		return -1;
+	mark = walk_mark_of(w, cell);
+	if (mark->mapping != cell || mark->space != w->space) {
+		m = port_pool(w, cell);
+		if (!m)
+			return -1;
+		mark->mapping = cell;
+		mark->space = w->space;
+		mark->walk = 0;
+		mark->mark = m->mark;
+		mark->address = m->mark_below ? m->start - m->mark_below : 0;
 	}
-	return &c->rule;
+	if (mark->address != 0) {
+		if (port_read_user(w, &found, sizeof(found), mark->address) < 0)
+			return -1;
+		w->code_changed = found != mark->mark;
+		if (w->code_changed)
+			return -1;
+	}
+	mark->walk = w->number;
+	return 0;
+}
+
+/*
+ * An address is remembered at this place of the cache or at the next one. Callers of one
+ * program are alike in their low bits, so these alone would put them at few places.
+ */
+static __always_inline __u32 walk_place(__u64 pc)
+{
+	return (__u32)(pc * 0x9e3779b97f4a7c15ULL >> (64 - WALK_CACHE_BITS)) &
+	       (WALK_CACHE_SIZE - 2);
+}
+
+static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_cached *c, __u64 pc)
+{
+	return c->pc == pc && c->space == w->space;
+}
+
+/* Look up an address that is not in the cache, and remember it: its place. */
+PORT_GLOBAL int walk_learn(struct walk *w, __u64 pc)
+{
+	struct walk_cached *c;
+	__u32 place;
+
+	if (!w)
+		return -1;
+	/* By turns, so that two addresses with the same places soon have one each. */
+	place = walk_place(pc) + (w->n_looked_up++ & 1);
+	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
+	c->mapping = lookup_space(w, w->space_cell, w->last, pc,
+				  &w->rules[port_index(place, WALK_CACHE_SIZE)].rule);
+	w->rules[port_index(place, WALK_CACHE_SIZE)].called = 0;
+	w->last = c->mapping;
+	c->step = 0;
+	c->pc = pc;
+	c->space = w->space;
+	return (int)place;
+}
+
+/*
+ * What is known of an address, from the cache or the tables: its place in the cache,
+ * negative if they are out of date. What is remembered can be of no older mappings: these
+ * have another space, whose number is never given again. An image stays where it is for
+ * as long as a space names it. And what a walk wrote that was overtaken, and read memory
+ * with other contents by then, is under a number that was given up before.
+ */
+static __always_inline int walk_look_up(struct walk *w, __u64 pc)
+{
+	__u32 place = walk_place(pc), mapping;
+
+	if (!walk_is_at(w, &w->cache[place], pc))
+		place++;
+	if (!walk_is_at(w, &w->cache[place], pc))
+		place = (__u32)walk_learn(w, pc);
+	mapping = w->cache[port_index(place, WALK_CACHE_SIZE)].mapping;
+	if (mapping != 0 && !walk_is_checked(w, mapping) && walk_check(w, mapping) < 0)
+		return -1;
+	return (int)place;
+}
+
+/*
+ * Does a call instruction end where these eight bytes do? Its forms are e8 and ff /2
+ * (Intel's manual, volume 2, CALL); a breakpoint may stand in for the first byte.
+ */
+PORT_GLOBAL __u32 walk_ends_with_call(__u64 bytes)
+{
+	__u32 found = 0;
+
+	if ((bytes >> 24 & 255) == 0xe8 || (bytes >> 24 & 255) == 0xcc)
+		return 1;
+	for (__u32 size = 2; size < 8; size++) {
+		__u64 code = bytes >> (64 - 8 * size);
+		__u32 modrm = code >> 8 & 255, rm = modrm & 7, mod = modrm >> 6;
+		__u32 has_sib = (mod != 3) & (rm == 4);
+		/* A base of 5 without a displacement is none, but 4 bytes of an address. */
+		__u32 base = has_sib ? code >> 16 & 7 : rm;
+		__u32 length =
+			2 + has_sib + (mod == 1) + 4 * (mod == 2) + 4 * ((mod == 0) & (base == 5));
+
+		found |= ((code & 255) == 0xff || (code & 255) == 0xcc) & ((modrm & 0x38) == 0x10) &
+			 (length == size);
+	}
+	return found;
+}
+
+/*
+ * An address was seen to be behind a call: from now on, a frame there is left in one
+ * step, if its rule is of the common form.
+ */
+static __always_inline void walk_remember(struct walk_cached *c, const struct dp_rule *rule)
+{
+	__u32 below = -8 - rule->rbp.offset;
+
+	if (rule->cfa != DP_CFA_REGISTER || rule->cfa_offset <= 0 ||
+	    (rule->cfa_reg != DP_RSP && rule->cfa_reg != DP_RBP) || rule->ra.kind != DP_WHERE_CFA ||
+	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME ||
+	    (rule->saves & DP_SAVES_APART))
+		return;
+	if (rule->rbp.kind == DP_WHERE_SAME)
+		below = 0;
+	else if (rule->rbp.kind != DP_WHERE_CFA || below - 1 >= WALK_WINDOW / 2)
+		return;
+	c->saves = rule->saves;
+	c->below = (__u16)below;
+	c->is_rsp = rule->cfa_reg == DP_RSP;
+	c->step = (__u32)rule->cfa_offset;
+}
+
+/*
+ * Was the code at pc, of which the cache tells at `place`, left by a call, as far as can
+ * be known? That is asked of files only: just-in-time compilers push return addresses in
+ * other ways, too. A stack's root is not called, nor is what a signal handler returns
+ * to; and code that is not in memory cannot be asked.
+ */
+static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 pc)
+{
+	struct walk_rule *known = &w->rules[port_index(place, WALK_CACHE_SIZE)];
+	const struct dp_rule *rule = &known->rule;
+	__u64 bytes;
+
+	if (known->called || (rule->cfa == DP_CFA_NONE && rule->why == DP_NO_TABLE) ||
+	    (rule->cfa != DP_CFA_NONE && rule->ra.kind == DP_WHERE_UNDEFINED) ||
+	    rule->cfa == DP_CFA_SIGNAL)
+		return 1;
+	if (port_read_user(w, &bytes, sizeof(bytes), pc - sizeof(bytes)) < 0)
+		return 1;
+	known->called = walk_ends_with_call(bytes);
+	if (known->called)
+		walk_remember(&w->cache[port_index(place, WALK_CACHE_SIZE)], rule);
+	return known->called;
+}
+
+/* Why there is no rule. */
+static __always_inline enum dp_outcome walk_out_of_date(const struct walk *w)
+{
+	return w->code_changed ? DP_CODE_CHANGED : DP_TABLES_CHANGED;
 }
 
 /*

@@ -12,9 +12,30 @@
 
 #define DP_CORE __attribute__((preserve_access_index))
 
+/* kernel/events/uprobes.c: the page with the instructions that probes execute elsewhere */
+struct xol_area {
+	unsigned long vaddr;
+} DP_CORE;
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+} DP_CORE;
+
 struct mm_struct {
 	unsigned long start_code;
 	unsigned long start_stack;
+	struct uprobes_state uprobes_state;
+} DP_CORE;
+
+/* A function that will return to a uretprobe: where its return address is, and what it was. */
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+} DP_CORE;
+
+struct uprobe_task {
+	struct return_instance *return_instances;
 } DP_CORE;
 
 struct thread_struct {
@@ -45,17 +66,41 @@ struct signal_struct {
 	struct pid *pids[4]; /* by enum pid_type */
 } DP_CORE;
 
+typedef struct {
+	unsigned int val;
+} DP_CORE kuid_t;
+
+struct cred {
+	kuid_t euid;
+} DP_CORE;
+
+struct sched_entity {
+	unsigned long long sum_exec_runtime;
+} DP_CORE;
+
+struct thread_info {
+	__u32 cpu;
+} DP_CORE;
+
 struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
 	unsigned int flags;
+	int on_cpu; /* with CONFIG_SMP */
+	int exit_state;
+	unsigned long nvcsw, nivcsw;
 	struct mm_struct *mm;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	int pid, tgid;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
+	const struct cred *real_cred;
 	unsigned long sas_ss_sp, sas_ss_size;
+	struct sched_entity se;
 	struct thread_struct thread;
 	unsigned int in_execve : 1;
+	struct uprobe_task *utask;
 	char comm[16];
 } DP_CORE;
 
@@ -81,6 +126,18 @@ struct pt_regs___task {
 	unsigned long ax, cx, dx, si, di;
 	unsigned long orig_ax;
 	unsigned long ip, cs, sp;
+} DP_CORE;
+
+/* The context of task iterators, kernel/bpf/task_iter.c */
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} DP_CORE;
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 } DP_CORE;
 
 /* include/uapi/linux/bpf_perf_event.h */

@@ -19,18 +19,24 @@ static __always_inline void rule_none(struct dp_rule *rule, __u32 why)
 	*rule = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = why };
 }
 
-/* The last of n mappings at cell that starts at or below pc, or the first. */
-static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u32 n, __u64 pc)
+/* The last of a space's mappings that starts at or below pc, or the first: its cell. */
+static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc)
 {
-	__u32 at = 0;
+	const __u8 *segment = port_segment(w, cell); /* in which all of them lie */
+	const struct dp_space *space;
+	__u32 at = 0, n;
 
+	if (!segment)
+		return cell;
+	space = port_at(segment, lookup_byte(cell));
+	n = space->n_mappings;
+	cell += (__u32)DP_CELLS(struct dp_space);
 	for (int i = 0; i < DP_MAPPING_SEARCH_STEPS && n > 1; i++) {
 		__u32 half = n / 2;
-		const struct dp_mapping *m =
-			port_pool(w, cell + (at + half) * (__u32)DP_CELLS(struct dp_mapping));
+		const struct dp_mapping *m = port_at(
+			segment,
+			lookup_byte(cell + (at + half) * (__u32)DP_CELLS(struct dp_mapping)));
 
-		if (!m)
-			break;
 		at += half & ((__u32)is_above(m->start, pc) - 1);
 		n = port_opaque(n - half);
 	}
@@ -71,7 +77,7 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 		ret->saves = DP_SAVES_APART |
 			     (cell + image->saves +
 			      (ret->saves & ~DP_SAVES_APART) * (__u32)DP_CELLS(struct dp_saves));
-	if (ret->cfa == DP_CFA_EXPRESSION)
+	if (ret->cfa == DP_CFA_EXPRESSION || ret->cfa == DP_CFA_SWITCH)
 		ret->cfa_offset += (__s32)(cell + image->programs);
 	lookup_program(&ret->ra, cell + image->programs);
 	lookup_program(&ret->rbp, cell + image->programs);
@@ -80,27 +86,32 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 
 /*
  * The rule for an address of the process whose space is at cell. Returns the
- * cell of the mapping that the address lies in, or 0.
+ * cell of the mapping that the address lies in, or 0. `last` is 0, or the cell of the
+ * space's mapping in which the address is most likely.
  */
-static __noinline __u32 lookup_space(struct walk *w, __u32 cell, __u64 pc, struct dp_rule *ret)
+static __noinline __u32 lookup_space(struct walk *w, __u32 cell, __u32 last, __u64 pc,
+				     struct dp_rule *ret)
 {
-	const struct dp_space *space = port_pool(w, cell);
-	const struct dp_mapping *m;
+	const struct dp_space *space;
+	const struct dp_mapping *m = last ? port_pool(w, last) : NULL;
 
 	rule_none(ret, DP_NO_MAPPING);
-	if (!space || space->n_mappings == 0)
-		return 0;
-	cell = lookup_mapping(w, cell + (__u32)DP_CELLS(struct dp_space), space->n_mappings, pc);
-	m = port_pool(w, cell);
-	if (!m || pc < m->start || pc >= m->end)
-		return 0;
+	if (!m || pc < m->start || pc >= m->end) {
+		space = port_pool(w, cell);
+		if (!space || space->n_mappings == 0)
+			return 0;
+		last = lookup_mapping(w, cell, pc);
+		m = port_pool(w, last);
+		if (!m || pc < m->start || pc >= m->end)
+			return 0;
+	}
 	if (m->image == DP_CELL_NONE)
 		rule_none(ret, DP_NO_TABLE);
 	else if (m->image == DP_CELL_EVICTED)
 		rule_none(ret, DP_TABLE_EVICTED);
 	else
 		lookup_image(w, m->image, pc - m->bias, ret);
-	return cell;
+	return last;
 }
 
 #endif

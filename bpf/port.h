@@ -11,8 +11,12 @@
  *   port_segment(w, cell)                  the segment that a cell lies in, or NULL
  *   port_at(segment, at)                   the record at a byte of a segment
  *   port_u8(segment, at)                   the number there; port_u16(), port_u32()
+ *   port_u64(p)                            the number at p, which need not be aligned
  *   port_index(i, n)                       i, known to be below n (a power of two)
  *   port_loop(n, fn, ctx)                  call fn(i, ctx) up to n times, until it returns 1
+ *   port_trampoline(w)                     where uretprobes make functions return to, 0: nowhere
+ *   port_origin(w, slot)                   what a uretprobe replaced at a place of the stack; 0:
+ *                                          that is not known
  *   port_opaque(x)                         hide from the compiler what x is made of
  *   PORT_GLOBAL                            before a function that is best verified on its own
  *

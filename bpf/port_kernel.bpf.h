@@ -2,9 +2,11 @@
 #ifndef DP_BPF_PORT_KERNEL_BPF_H
 #define DP_BPF_PORT_KERNEL_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "abi.h"
+#include "kernel.bpf.h"
 #include "pool.bpf.h"
 
 #ifndef NULL
@@ -73,6 +75,42 @@ static __always_inline __u16 port_u16(const __u8 *segment, __u64 at)
 static __always_inline __u32 port_u32(const __u8 *segment, __u64 at)
 {
 	return *(const __u32 *)port_at(segment, at);
+}
+
+/* clang would take a copy of eight bytes that may lie anywhere apart into single ones. */
+static __always_inline __u64 port_u64(const void *p)
+{
+	return *(const __u64 *)p;
+}
+
+/* MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
+#define MAX_URETPROBES 64
+
+/*
+ * What a uretprobe's trampoline replaced at a place of the stack. The kernel has a
+ * list of such places, the innermost first (prepare_uretprobe(), kernel/events/uprobes.c);
+ * a probe that has just replaced an address is not in it yet: 0.
+ */
+static __noinline __attribute__((unused)) __u64 port_origin(struct walk *w, __u64 slot)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	const struct return_instance *r = task->utask->return_instances;
+
+	for (int i = 0; i < MAX_URETPROBES && r; i++) {
+		if (r->stack == slot)
+			return r->orig_ret_vaddr;
+		r = r->next;
+	}
+	return 0;
+}
+
+static __always_inline __u64 port_trampoline(struct walk *w)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+
+	if (!bpf_core_field_exists(task->utask) || !task->utask || !task->mm)
+		return 0;
+	return task->mm->uprobes_state.xol_area->vaddr;
 }
 
 /*

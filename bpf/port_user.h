@@ -89,6 +89,14 @@ static inline uint32_t port_u32(const uint8_t *segment, uint64_t at)
 	return value;
 }
 
+static inline uint64_t port_u64(const void *p)
+{
+	uint64_t value;
+
+	memcpy(&value, p, sizeof(value));
+	return value;
+}
+
 static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx)
 {
 	uint32_t i;
@@ -97,6 +105,17 @@ static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx
 		if (fn(i, ctx))
 			return i + 1;
 	return i;
+}
+
+/* Only the kernel knows. */
+static inline uint64_t port_trampoline(struct walk *w)
+{
+	return 0;
+}
+
+static inline uint64_t port_origin(struct walk *w, uint64_t slot)
+{
+	return 0;
 }
 
 #define PORT_GLOBAL static inline

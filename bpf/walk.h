@@ -18,6 +18,7 @@
 
 #include "frame.h"
 #include "program.h"
+#include "stride.h"
 
 static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_rule *rule,
 						__u64 *ret)
@@ -25,11 +26,15 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 	enum dp_outcome outcome;
 	__u64 base;
 
-	if (rule->cfa == DP_CFA_EXPRESSION) {
+	if (rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_SWITCH) {
 		w->n_values = 0;
 		outcome = walk_program(w, (__u32)rule->cfa_offset);
 		if (outcome == DP_WALKING)
 			*ret = *walk_value(w, 0);
+		/* What leads to the other stack is read from a register that may hold anything. */
+		if (rule->cfa == DP_CFA_SWITCH &&
+		    (outcome == DP_READ_FAULT || (outcome == DP_WALKING && *ret == 0)))
+			return DP_REGISTER_LOST;
 		return outcome;
 	}
 	outcome = walk_register(w, rule->cfa_reg, &base);
@@ -89,6 +94,27 @@ static __always_inline enum dp_outcome walk_where(struct walk *w, const struct d
 		return DP_REGISTER_LOST;
 	}
 	return walk_read(w, address, ret) < 0 ? DP_READ_FAULT : DP_WALKING;
+}
+
+/*
+ * A uretprobe replaces a return address by that of its trampoline, wherever the call has
+ * put it. Make pc, which was found at `slot`, what was there before; negative if that
+ * is not known.
+ */
+static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64 *pc)
+{
+	if (w->trampoline == 0 || *pc != w->trampoline)
+		return 0;
+	*pc = port_origin(w, slot);
+	return *pc == 0 ? -1 : 0;
+}
+
+/* UPROBE_XOL_SLOT_BYTES, arch/x86/include/asm/uprobes.h: what is behind is copied instructions */
+#define TRAMPOLINE_SIZE 128
+
+static __always_inline int walk_is_trampoline(const struct walk *w)
+{
+	return w->trampoline != 0 && w->pc - w->trampoline < TRAMPOLINE_SIZE;
 }
 
 /* Leave the current frame for its caller. */
@@ -165,13 +191,17 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	outcome = walk_where(w, &rule->ra, cfa, &pc);
 	if (outcome != DP_WALKING)
 		return outcome;
+	/* Whoever replaces a return address finds it where the call has put it. */
+	if (walk_return_address(w, cfa - sizeof(pc), &pc) < 0)
+		return DP_URETPROBE;
 	sp = cfa;
 	outcome = walk_where(w, &rule->rsp, cfa, &sp);
 	if (outcome != DP_WALKING)
 		return outcome;
 	rbp_lost = walk_rbp(w, &rule->rbp, cfa, &rbp);
 	/* Only an innermost frame may have nothing on the stack, like vfork()'s. */
-	if (sp < w->sp || (sp == w->sp && w->n_frames - 1 != w->fresh))
+	if (rule->cfa != DP_CFA_SWITCH &&
+	    (sp < w->sp || (sp == w->sp && w->n_frames - 1 != w->fresh)))
 		return DP_STACK_DIRECTION;
 	if (pc == 0)
 		return DP_NULL_RETURN;
@@ -185,13 +215,14 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 
 /*
  * Leave a frame through its frame pointer, if that is plausible: aligned, not
- * below the stack pointer, and with a return address into executable code.
- * `why` is the outcome if not.
+ * below the stack pointer, and with a return address into executable code, in a
+ * file behind a call. `why` is the outcome if not.
  */
 static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enum dp_outcome why)
 {
 	const struct dp_rule *rule;
 	__u64 rbp, pc;
+	int place;
 
 	if (w->rbp == 0 && (w->unwind == DP_UNWIND_FP || w->method == DP_METHOD_FRAME_POINTER))
 		return DP_CHAIN_END;
@@ -199,10 +230,15 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return why;
 	if (walk_read(w, w->rbp, &rbp) < 0 || walk_read(w, w->rbp + 8, &pc) < 0)
 		return why;
-	rule = walk_rule(w, pc - 1);
-	if (!rule)
-		return DP_TABLES_CHANGED;
+	if (walk_return_address(w, w->rbp + 8, &pc) < 0)
+		return DP_URETPROBE;
+	place = walk_look_up(w, pc - 1);
+	if (place < 0)
+		return walk_out_of_date(w);
+	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	if (rule->cfa == DP_CFA_NONE && rule->why == DP_NO_MAPPING)
+		return why;
+	if (!walk_was_called(w, (__u32)place, pc))
 		return why;
 	walk_leave(w, w->rbp + 16, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
 	w->pc = pc;
@@ -228,18 +264,34 @@ static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 	return w->pc;
 }
 
+/* Leave a frame for which there is no rule; why not is the outcome if there is no other way. */
+static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp_outcome why)
+{
+	if ((why == DP_NO_MAPPING || why == DP_NO_TABLE) && walk_is_trampoline(w))
+		return DP_URETPROBE;
+	if (w->unwind == DP_UNWIND_AUTO && (why == DP_NO_RULE || why == DP_NO_TABLE))
+		return walk_by_frame_pointer(w, why);
+	return why;
+}
+
 /* Add the frame at pc and go on to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
-	const struct dp_rule *rule = walk_rule(w, walk_lookup_pc(w));
+	int place = walk_look_up(w, walk_lookup_pc(w));
+	const struct dp_rule *rule;
 	enum dp_outcome why;
 
-	if (!rule)
-		return DP_TABLES_CHANGED;
+	if (place < 0)
+		return walk_out_of_date(w);
+	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
-	/* A return address outside all code is no frame. */
-	if (why == DP_NO_MAPPING && walk_is_called(w))
-		return why;
+	/* A return address outside all code, or that nothing can return to, is no frame. */
+	if (walk_is_called(w)) {
+		if (why == DP_NO_MAPPING)
+			return why;
+		if (!walk_was_called(w, (__u32)place, w->pc))
+			return DP_NO_CALL;
+	}
 	if (w->n_frames >= w->max_frames)
 		return DP_DEPTH_LIMIT;
 	w->frames[port_index(w->n_frames, DP_MAX_FRAMES)] =
@@ -250,15 +302,15 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER);
 	if (why == DP_WALKING)
 		return walk_by_rule(w, rule);
-	if (w->unwind == DP_UNWIND_AUTO && (why == DP_NO_RULE || why == DP_NO_TABLE))
-		return walk_by_frame_pointer(w, why);
-	return why;
+	return walk_without_rule(w, why);
 }
 
 static long walk_loop_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 
+	if (walk_stride(w))
+		return 0;
 	w->sample.outcome = walk_step(w);
 	return w->sample.outcome != DP_WALKING;
 }
@@ -281,15 +333,20 @@ static __always_inline void walk_run(struct walk *w)
 	w->sp = w->regs.reg[DP_RSP];
 	w->rbp = w->regs.reg[DP_RBP];
 	w->rbp_lost = 0;
+	w->code_changed = 0;
 	w->n_frames = 0;
 	w->fresh = 0;
+	w->fault = 0;
 	w->method = DP_METHOD_LEAF;
-	w->page_address = WALK_NO_PAGE;
-	__builtin_memset(w->checked, 0, sizeof(w->checked));
+	w->window_words = 0;
+	w->trampoline = port_trampoline(w);
+	w->number++;
+	w->last = 0;
 	w->sample.outcome = DP_WALKING;
 	/* One step more than there can be frames: the last one finds the limit. */
 	port_loop(DP_MAX_FRAMES + 1, walk_loop_step, &ref);
 	w->sample.n_user = w->n_frames;
+	w->sample.fault_address = w->sample.outcome == DP_READ_FAULT ? w->fault : 0;
 	space = port_pool(w, w->space_cell);
 	if (!space || space->id != w->space)
 		w->sample.outcome = DP_TABLES_CHANGED;

@@ -61,6 +61,29 @@ Test(program, computes_a_cfa)
 	expect_outcome(world_walk(w, code(2), sp - 16, 0), DP_REGISTER_LOST, 2);
 }
 
+/* Go's systemstack(): the caller is on another stack, which may be anywhere. */
+Test(program, goes_to_another_stack)
+{
+	PROGRAM(0, { DP_OP_REGISTER, DP_R14, 0, 8 }, { DP_OP_DEREF, 8, 0, 0 });
+	expression_cfa(1, 0);
+	world_rule(w, 1, WORLD_PROGRAM(0))->cfa = DP_CFA_SWITCH;
+	w->walk.regs.reg[DP_R14] = sp + 0x40;
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 0x48, sp - 0x100);
+	world_poke(w, sp - 0x108, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert(w->walk.sp == sp - 0x100);
+	/* The way to it is not known, or leads nowhere. */
+	world_poke(w, sp + 0x48, 0);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
+	w->walk.regs.reg[DP_R14] = 0x1234;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
+	/* The other stack itself is not there. */
+	w->walk.regs.reg[DP_R14] = sp + 0x40;
+	world_poke(w, sp + 0x48, 0x5000);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_READ_FAULT, 2);
+}
+
 /* sbcl: CFA = *rbp + 16. And by a callee-saved register. */
 Test(program, computes_a_cfa_in_a_caller)
 {

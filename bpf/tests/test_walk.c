@@ -294,7 +294,19 @@ Test(walk, reads_each_page_once)
 		world_poke(w, sp + 16 * i + 8, code(2));
 	world_poke(w, sp + 16 * 50 + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 52);
-	cr_assert(w->n_reads == 2, "%d reads", w->n_reads);
+	/* The stack's, the mark, and the call in front of the one return address that there is. */
+	cr_assert(w->n_reads == 3, "%d reads", w->n_reads);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 52);
+	cr_assert(w->n_reads == 5, "%d reads", w->n_reads);
+}
+
+Test(walk, says_what_could_not_be_read)
+{
+	expect_outcome(world_walk(w, code(2), 0x5000, 0), DP_READ_FAULT, 1);
+	cr_assert(w->walk.sample.fault_address == 0x5008);
+	world_poke(w, sp + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
+	cr_assert(w->walk.sample.fault_address == 0);
 }
 
 Test(walk, reports_the_depth_limit)
@@ -427,7 +439,7 @@ Test(walk, notices_that_a_binary_was_replaced)
 	world_poke(w, sp + 16 + 24, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	w->mark++;
-	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 0);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_CODE_CHANGED, 0);
 	w->mark--;
 	world_fault(w, WORLD_LIBRARY - WORLD_MARK_BELOW);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 1);

@@ -22,6 +22,7 @@ struct fixture {
 	struct walk_test_bpf *bpf;
 	uint8_t *segment;  /* the pool's, shared with the kernel */
 	struct walk state; /* of the kernel's walk */
+	struct walk anew;  /* of one with nothing remembered */
 };
 
 static struct fixture f;
@@ -47,10 +48,13 @@ static int read_real(struct port_user *port, void *dst, uint32_t size, uint64_t 
 	struct world *w = (struct world *)port;
 	uint64_t stack_end = WORLD_STACK + sizeof(w->stack);
 
-	if (size == 8 && (address == WORLD_CODE - WORLD_MARK_BELOW ||
-			  address == WORLD_LIBRARY - WORLD_MARK_BELOW)) {
-		memcpy(dst, (void *)address, size);
-		return 0;
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = address - (i ? WORLD_LIBRARY : WORLD_CODE) + DP_PAGE_SIZE;
+
+		if (at <= sizeof(w->code) - size) {
+			memcpy(dst, (void *)address, size);
+			return 0;
+		}
 	}
 	if (address < WORLD_STACK || address + size > stack_end || address + size < address)
 		return -EFAULT;
@@ -82,8 +86,8 @@ static void begin(void)
 	f.world->port.read = read_real;
 	open_kernel();
 	map_at(WORLD_STACK, sizeof(f.world->stack));
-	map_at(WORLD_CODE - DP_PAGE_SIZE, DP_PAGE_SIZE);
-	map_at(WORLD_LIBRARY - DP_PAGE_SIZE, DP_PAGE_SIZE);
+	map_at(WORLD_CODE - DP_PAGE_SIZE, sizeof(f.world->code));
+	map_at(WORLD_LIBRARY - DP_PAGE_SIZE, sizeof(f.world->code));
 }
 
 static void end(void)
@@ -225,7 +229,7 @@ static void random_rule(struct dp_rule *rule)
 	static const uint8_t others[] = { DP_RBP, DP_RBP, DP_RBX, DP_R12, DP_R10 };
 
 	*rule = (struct dp_rule){
-		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_CFA_EXPRESSION + 2)),
+		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_CFA_SWITCH + 2)),
 		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
 		.why = (uint16_t)(1 + pick(DP_N_OUTCOMES - 1)),
 		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
@@ -238,7 +242,7 @@ static void random_rule(struct dp_rule *rule)
 		rule->ra = random_where();
 	if (pick(16) == 0)
 		rule->rsp = random_where();
-	if (rule->cfa == DP_CFA_EXPRESSION)
+	if (rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_SWITCH)
 		rule->cfa_offset = random_program(0);
 }
 
@@ -258,6 +262,13 @@ static void random_tables(uint64_t space)
 	memcpy(f.segment, f.world->segment, DP_SEGMENT_SIZE);
 }
 
+/* Most places are behind a call of some form. */
+static void random_code_bytes(uint8_t *code)
+{
+	for (size_t i = 0; i < sizeof(f.world->code); i++)
+		code[i] = pick(8) ? 0xe8 : pick(3) ? 0xff : (uint8_t)pick(256);
+}
+
 static void random_memory(void)
 {
 	static const uint64_t mark = WORLD_MARK, other = WORLD_MARK + 1;
@@ -265,6 +276,8 @@ static void random_memory(void)
 
 	for (size_t i = 0; i < sizeof(f.world->stack) / 8; i++)
 		words[i] = pick(12) ? random_code() : random_stack();
+	random_code_bytes((uint8_t *)(WORLD_CODE - DP_PAGE_SIZE));
+	random_code_bytes((uint8_t *)(WORLD_LIBRARY - DP_PAGE_SIZE));
 	memcpy((void *)(WORLD_CODE - WORLD_MARK_BELOW), &mark, 8);
 	memcpy((void *)(WORLD_LIBRARY - WORLD_MARK_BELOW), pick(10) ? &mark : &other, 8);
 }
@@ -307,6 +320,22 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 	return w;
 }
 
+/* The same once more, with nothing remembered: that must not make a difference. */
+static const struct walk *walk_anew(const struct walk_request *request)
+{
+	static struct walk before;
+	struct walk *w = &f.world->walk;
+
+	before = *w;
+	memset(w->cache, 0, sizeof(w->cache));
+	memset(w->rules, 0, sizeof(w->rules));
+	memset(w->marks, 0, sizeof(w->marks));
+	walk_in_user_space(request);
+	f.anew = *w;
+	*w = before;
+	return &f.anew;
+}
+
 static void compare(const struct walk *kernel, const struct walk *user, int i)
 {
 	cr_assert(kernel->sample.outcome == user->sample.outcome, "walk %d: outcome %d, %d", i,
@@ -316,6 +345,7 @@ static void compare(const struct walk *kernel, const struct walk *user, int i)
 	cr_assert(memcmp(kernel->frames, user->frames, user->n_frames * sizeof(user->frames[0])) ==
 			  0,
 		  "walk %d: frames differ", i);
+	cr_assert(kernel->sample.fault_address == user->sample.fault_address);
 	cr_assert(kernel->sp == user->sp && kernel->rbp == user->rbp && kernel->pc == user->pc);
 	cr_assert(memcmp(&kernel->regs, &user->regs, sizeof(user->regs)) == 0);
 }
@@ -336,12 +366,14 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		random_request(&request);
 		user = walk_in_user_space(&request);
 		compare(walk_in_kernel(&request), user, i);
+		compare(walk_anew(&request), user, i);
 		outcomes[user->sample.outcome]++;
 		frames += user->n_frames;
 		if (user->program != 0)
 			programs[user->program_outcome == DP_WALKING]++;
 	}
 	/* The walks must have gone everywhere for their agreement to mean something. */
+	cr_expect(outcomes[DP_NO_CALL] > 0);
 	for (int i = DP_COMPLETE; i <= DP_CHAIN_END; i++)
 		cr_expect(outcomes[i] > 0 || i == DP_NO_PROCESS || i == DP_NULL_RETURN,
 			  "no walk ended with outcome %d", i);

@@ -50,6 +50,8 @@ struct world {
 	struct port_user port;
 	uint8_t *segment;
 	uint64_t stack[WORLD_STACK_PAGES * DP_USER_PAGE_SIZE / 8];
+	/* Around each mapping of the binary: all places are behind a call, if not changed */
+	uint8_t code[2 * DP_PAGE_SIZE];
 	uint64_t mark; /* what the process has where the binary's mark should be */
 	/* Pages that cannot be read, and whether somebody tried */
 	uint64_t faults[WORLD_MAX_FAULTS];
@@ -74,6 +76,14 @@ static inline int world_read(struct port_user *port, void *dst, uint32_t size, u
 			  address == WORLD_LIBRARY - WORLD_MARK_BELOW)) {
 		memcpy(dst, &w->mark, size);
 		return 0;
+	}
+	for (int i = 0; i < 2; i++) {
+		uint64_t at = address - (i ? WORLD_LIBRARY : WORLD_CODE) + DP_PAGE_SIZE;
+
+		if (at <= sizeof(w->code) - size) {
+			memcpy(dst, w->code + at, size);
+			return 0;
+		}
 	}
 	if (address < WORLD_STACK || address + size > WORLD_STACK + sizeof(w->stack))
 		return -14;
@@ -211,6 +221,7 @@ static inline struct world *world_new(void)
 	assert(w->segment);
 	w->port = (struct port_user){ world_read, &w->segment, 1 };
 	w->mark = WORLD_MARK;
+	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
 	w->walk.space = 7;
 	w->walk.space_cell = WORLD_SPACE_CELL;

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The threads of a process, for `dwarfprof dump`: what each is doing, and the user
+ * registers of when it entered the kernel. Nothing is stopped, and nothing waits for it;
+ * whether a thread has moved on meanwhile is told by reading it twice.
+ */
+#include <stdbool.h>
+
+#include "abi.h"
+#include "kernel.bpf.h"
+#include "task.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Knobs, see dwarfprof.bpf.c. */
+const volatile bool dp_kernel_stacks;
+/* The addresses of the kernel's stacks are not for whoever reads them. */
+const volatile bool dp_kernel_hidden;
+
+/* What is asked for; since 6.1 the iterator meets nothing else. 0: all threads of the process. */
+__u32 dp_wanted_process;
+__u32 dp_wanted_thread;
+
+/* A thread and its kernel stack, before they are written; there is one reader. */
+struct dump_scratch {
+	struct dp_thread thread;
+	__u64 kernel[DP_MAX_KERNEL_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dump_scratch);
+} dump_scratch SEC(".maps");
+
+DP_ASSERT(__builtin_offsetof(struct dump_scratch, kernel) == sizeof(struct dp_thread),
+	  "the addresses follow the thread, so that one write has both");
+
+static __always_inline bool is_on_cpu(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+}
+
+static __always_inline enum dp_state state_of_task(const struct task_struct *task)
+{
+	__u32 bits = task->__state;
+
+	/* Who ran is not to be believed to sleep, before it has left its CPU. */
+	if (bits == TASK_RUNNING || is_on_cpu(task))
+		return DP_STATE_RUNNABLE;
+	return state_of_bits(bits);
+}
+
+static __always_inline void read_regs(struct dp_thread *t, struct task_struct *task)
+{
+	const struct pt_regs___task *regs = (const void *)bpf_task_pt_regs(task);
+
+	if (has_no_user_stack(task)) {
+		t->flags |= DP_THREAD_NO_USER;
+		return;
+	}
+	if (REGS_COPY(&t->regs, regs) == USER32_CS)
+		t->flags |= DP_THREAD_COMPAT;
+	if ((long)regs->orig_ax >= 0)
+		t->flags |= DP_THREAD_IN_SYSCALL;
+}
+
+/* Of one that is on a CPU there is none that holds still. */
+static __always_inline void read_kernel_stack(struct dump_scratch *s, struct task_struct *task)
+{
+	long size;
+
+	if (!dp_kernel_stacks || is_on_cpu(task))
+		return;
+	if (dp_kernel_hidden) {
+		s->thread.kernel_error = DP_KERNEL_HIDDEN;
+		return;
+	}
+	size = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);
+	if (size < 0)
+		s->thread.kernel_error = (__s16)size;
+	else
+		s->thread.n_kernel = (__u16)(size / sizeof(__u64));
+}
+
+SEC("iter/task")
+int dp_dump(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	const struct task_struct *leader;
+	struct dump_scratch *s;
+	__u32 pid, tid, n, key = 0;
+
+	/* One that has exited has no stack. */
+	if (!task || task->exit_state)
+		return 0;
+	if (dp_pid_namespace == 0) {
+		pid = task->tgid;
+		tid = task->pid;
+	} else {
+		pid = process_in_namespace(task);
+		tid = number_in_namespace(BPF_CORE_READ(task, thread_pid));
+	}
+	if (pid != dp_wanted_process || (dp_wanted_thread && tid != dp_wanted_thread))
+		return 0;
+	s = bpf_map_lookup_elem(&dump_scratch, &key);
+	if (!s)
+		return 0;
+	__builtin_memset(&s->thread, 0, sizeof(s->thread));
+	s->thread.pid = pid;
+	s->thread.tid = tid;
+	s->thread.switches = task->nvcsw + task->nivcsw;
+	s->thread.ran_ns = task->se.sum_exec_runtime;
+	s->thread.cpu = task->thread_info.cpu;
+	s->thread.state = state_of_task(task);
+	bpf_core_read(s->thread.thread_name, sizeof(s->thread.thread_name), &task->comm);
+	leader = task->group_leader;
+	bpf_core_read(s->thread.comm, sizeof(s->thread.comm), &leader->comm);
+	read_regs(&s->thread, task);
+	read_kernel_stack(s, task);
+	/* At the end: a thread that came to a CPU before its stack was read is known by this. */
+	if (is_on_cpu(task))
+		s->thread.flags |= DP_THREAD_ON_CPU;
+	n = s->thread.n_kernel;
+	if (n <= DP_MAX_KERNEL_FRAMES)
+		bpf_seq_write(ctx->meta->seq, s, sizeof(s->thread) + n * sizeof(__u64));
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_FILTER_BPF_H
+#define DP_BPF_FILTER_BPF_H
+
+/*
+ * Which of the tasks that events find are sampled: on some CPUs, in a cgroup, of
+ * a user, with certain names, or some threads alone. What is not asked for is a
+ * constant of the loaded program, and removed by the verifier; then its map is
+ * not made, either.
+ */
+
+#include <stdbool.h>
+
+#include "abi.h"
+#include "kernel.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+const volatile bool dp_by_cpu;
+const volatile bool dp_by_cgroup;
+const volatile bool dp_by_user;
+const volatile bool dp_by_comm;
+const volatile bool dp_by_thread;
+
+const volatile __u64 dp_cpus[DP_MAX_CPUS / 64]; /* a bit for each that is wanted */
+const volatile __u32 dp_user;
+
+/* The cgroup, as its only element. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} dp_cgroup SEC(".maps");
+
+/*
+ * Names of processes that are not wanted, all bytes as the kernel has them. A
+ * name that is not there is sampled: user space knows the regular expression,
+ * and adds the name if it does not match, so that this was the last time.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, char[DP_COMM_SIZE]);
+	__type(value, __u8);
+} dp_other_comms SEC(".maps");
+
+/* The threads that are wanted. The loader sets max_entries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} dp_threads SEC(".maps");
+
+static __always_inline bool is_cpu_wanted(__u32 cpu)
+{
+	return dp_cpus[cpu / 64 % (DP_MAX_CPUS / 64)] >> (cpu % 64) & 1;
+}
+
+static __always_inline bool is_comm_wanted(const struct task_struct *task)
+{
+	const struct task_struct *leader = task->group_leader;
+	char comm[DP_COMM_SIZE] = "";
+
+	bpf_core_read(comm, sizeof(comm), &leader->comm);
+	return !bpf_map_lookup_elem(&dp_other_comms, comm);
+}
+
+/*
+ * Does the current task pass all that was asked for? The cheapest come first.
+ *
+ * The user is the one that /proc and ps show: not cred, which the kernel may
+ * exchange for the time of a system call, but real_cred; and not
+ * bpf_get_current_uid_gid(), which counts as the task's own user namespace does.
+ */
+static __always_inline bool passes_filters(__u32 tid)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+
+	if (dp_by_cpu && !is_cpu_wanted(bpf_get_smp_processor_id()))
+		return false;
+	if (dp_by_user && task->real_cred->euid.val != dp_user)
+		return false;
+	if (dp_by_thread && !bpf_map_lookup_elem(&dp_threads, &tid))
+		return false;
+	if (dp_by_cgroup && bpf_current_task_under_cgroup(&dp_cgroup, 0) != 1)
+		return false;
+	return !dp_by_comm || is_comm_wanted(task);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_RATE_BPF_H
+#define DP_BPF_RATE_BPF_H
+
+/*
+ * A bound on the samples of each process and second, for events that come in
+ * storms. Each event is taken with a probability of 1/weight and then stands for
+ * `weight` events, so that sums over samples are right on average, whatever the
+ * events have in common. That holds because the weight follows from the number
+ * of events alone, never from which ones were taken: the first N of each second
+ * would be other events than the rest.
+ *
+ * The weight is what would have led to N samples in the second before, and is
+ * doubled each time that there have been as many events as in all of that second
+ * (or N), twice, four times as many. So a second has N samples if it is like the
+ * one before, and half of N more for each time that the number of events doubles.
+ */
+#include <bpf/bpf_helpers.h>
+
+#include "abi.h"
+
+const volatile __u32 dp_max_rate; /* N; 0: every event is taken */
+
+#define RATE_WINDOW_NS 1000000000ULL
+#define RATE_MAX_DOUBLINGS 20
+
+struct rate {
+	__u64 start;    /* of this second */
+	__u64 n_events; /* in it, so far */
+	__u64 limit;    /* from that many on, the weight is doubled */
+	__u64 weight;
+};
+
+/*
+ * By event and process. A plain array: nothing to allocate, to lock or to run
+ * full, in whatever context. The loader sets max_entries.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rate);
+} dp_rates SEC(".maps");
+
+/* One of the CPUs that meet here begins the next second; the others may still use the old weight. */
+static __always_inline void rate_begin(struct rate *r, __u64 now)
+{
+	__u64 start = r->start;
+	__u64 before;
+
+	if (now - start < RATE_WINDOW_NS ||
+	    __sync_val_compare_and_swap(&r->start, start, now) != start)
+		return;
+	before = __sync_lock_test_and_set(&r->n_events, 0);
+	if (now - start >= 2 * RATE_WINDOW_NS)
+		before = 0;
+	r->limit = before > dp_max_rate ? before : dp_max_rate;
+	r->weight = (r->limit + dp_max_rate - 1) / dp_max_rate;
+}
+
+/* How many events a sample of this one stands for; 0: take none. */
+static __always_inline __u32 rate_weight(__u32 pid, enum dp_event event)
+{
+	__u32 key = event * DP_RATE_SLOTS + pid % DP_RATE_SLOTS;
+	__u64 n, limit, weight;
+	struct rate *r;
+
+	if (dp_max_rate == 0)
+		return 1;
+	r = bpf_map_lookup_elem(&dp_rates, &key);
+	if (!r)
+		return 1;
+	rate_begin(r, bpf_ktime_get_ns());
+	n = __sync_fetch_and_add(&r->n_events, 1);
+	limit = r->limit;
+	weight = r->weight;
+	for (int i = 0; i < RATE_MAX_DOUBLINGS && n >= limit; i++) {
+		limit *= 2;
+		weight *= 2;
+	}
+	if (weight <= 1)
+		return 1;
+	return bpf_get_prandom_u32() % (__u32)weight == 0 ? (__u32)weight : 0;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_STACK_COPY_BPF_H
+#define DP_BPF_STACK_COPY_BPF_H
+
+/*
+ * Stacks that samples take along, for user space to walk: in chunks, so that the
+ * kernel needs little room to copy them. Part of dwarfprof.bpf.c, whose samples
+ * these are.
+ */
+
+/* Pages at the start of a stack that may be empty: a frame that is not touched yet. */
+#define MAX_EMPTY_PAGES DP_NORMAL_STACK_PAGES
+
+/* What lies further above a stack pointer is another stack: the usual limit, ulimit -s. */
+#define MAX_STACK_SIZE (8ULL << 20)
+
+/* Send the next chunk of a stack; 1 if it was the last, because memory or the ring ends. */
+static long send_chunk(__u32 i, void *ctx)
+{
+	struct scratch *s = *(struct scratch **)ctx;
+	struct dp_chunk *chunk = &s->chunk;
+	void *ring = sample_ring(&s->walk.sample);
+	__u32 size = 0;
+
+	for (__u32 page = 0; page < DP_CHUNK_PAGES; page++) {
+		if (chunk->start + size >= s->chunk_limit ||
+		    bpf_probe_read_user(s->bytes + page * DP_USER_PAGE_SIZE, DP_USER_PAGE_SIZE,
+					(const void *)(chunk->start + size)) < 0)
+			break;
+		size += DP_USER_PAGE_SIZE;
+	}
+	if (!ring || s->walk.sample.n_chunks >= s->max_chunks || s->n_region == s->max_region)
+		return 1;
+	if (size == 0) {
+		/*
+		 * A page that is just being faulted in holds nothing yet, nor does one in
+		 * the middle of a large array: what matters is above.
+		 */
+		chunk->start += DP_USER_PAGE_SIZE;
+		return s->n_region > 0 ? chunk->start >= s->hole_limit : i >= MAX_EMPTY_PAGES;
+	}
+	chunk->size = size;
+	chunk->is_last = s->n_region + 1 == s->max_region;
+	if (bpf_ringbuf_output(ring, chunk, sizeof(*chunk) + size, wakeup_flags(ring)) < 0)
+		return 1;
+	chunk->start += size;
+	s->n_region++;
+	s->walk.sample.n_chunks++;
+	return size < DP_CHUNK_SIZE && chunk->start >= s->hole_limit;
+}
+
+static __noinline int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 hole_limit)
+{
+	s->chunk.start = start & ~(__u64)(DP_USER_PAGE_SIZE - 1);
+	s->chunk_limit = limit;
+	s->hole_limit = hole_limit;
+	s->n_region = 0;
+	bpf_loop(DP_MAX_CHUNKS + MAX_EMPTY_PAGES, send_chunk, &s, 0);
+	return 0;
+}
+
+/* The end of a thread's normal stack: glibc keeps a thread's own data right above it. */
+static __always_inline __u64 normal_stack_end(const struct task_struct *task)
+{
+	__u64 end = task->pid == task->tgid ? task->mm->start_stack : task->thread.fsbase;
+
+	return (end | (DP_USER_PAGE_SIZE - 1)) + 1;
+}
+
+/* Send ahead what user space needs to walk the stack: so many chunks of it. */
+static __noinline int send_stack(struct scratch *s, __u32 max_chunks)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	__u64 sp = s->chunk.regs.reg[DP_RSP];
+	__u32 pages = max_chunks * DP_CHUNK_PAGES;
+	__u64 end;
+
+	if (pages > DP_NORMAL_STACK_PAGES)
+		pages = DP_NORMAL_STACK_PAGES;
+	s->max_region = max_chunks;
+
+	s->chunk.kind = DP_RECORD_CHUNK;
+	s->chunk.tid = s->walk.sample.tid;
+	s->chunk.time_ns = s->walk.sample.time_ns;
+	end = normal_stack_end(task);
+	if (sp - task->sas_ss_sp >= task->sas_ss_size) {
+		/* The end is not known for sure: the stack may be a coroutine's. */
+		send_region(s, sp, ~0ULL, end - sp <= MAX_STACK_SIZE ? end : 0);
+		return 0;
+	}
+	/* A signal handler on its alternate stack: what it interrupted is on the normal one. */
+	send_region(s, sp, task->sas_ss_sp + task->sas_ss_size, 0);
+	send_region(s, end - (__u64)pages * DP_USER_PAGE_SIZE, end, end);
+	return 0;
+}
+
+#endif

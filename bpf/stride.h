@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_STRIDE_H
+#define DP_BPF_STRIDE_H
+
+/*
+ * Several frames in one go. Nearly all callers were met before, their rule is of the
+ * common form (walk_remember()), and the part of the stack that is needed was read
+ * with that of their callee. Such frames are left without asking anything twice: the
+ * registers are kept in registers, and nothing branches on what differs from frame to
+ * frame. Nothing is decided here: wherever something is not like this, or might end the
+ * walk, the frame is left to walk_step(), which would have done the same with the others.
+ */
+
+#include "frame.h"
+
+/* Frames that are left in one go, at most. */
+#define WALK_STRIDE 16
+
+/* What is remembered of the caller at pc, if that is enough to leave it; else NULL. */
+static __always_inline const struct walk_cached *stride_find(struct walk *w, __u64 pc)
+{
+	const struct walk_cached *c = port_opaque(&w->cache[walk_place(pc - 1)]);
+
+	if (c->pc != pc - 1)
+		c++;
+	if (!walk_is_at(w, c, pc - 1) || c->step == 0 || !walk_is_checked(w, c->mapping))
+		return NULL;
+	return c;
+}
+
+/* Add a frame that is left, and what is needed to find the registers that it saved. */
+static __always_inline void stride_add(struct walk *w, __u32 n, __u64 pc, __u64 cfa, __u32 saves)
+{
+	struct walk_trail *t = &w->trail[port_index(n, DP_MAX_FRAMES)];
+
+	t->cfa = cfa;
+	t->saves = saves; /* not DP_SAVES_APART, which needs rbp too */
+	w->frames[port_index(n, DP_MAX_FRAMES)] = DP_FRAME_ADDRESS(pc) | (__u64)DP_METHOD_TABLE
+										 << DP_METHOD_SHIFT;
+}
+
+/* The registers, and what is missing: an address from which on the stack has to be read. */
+struct stride {
+	__u64 pc, sp, rbp;
+	__u64 missing;
+};
+
+/* Leave the next frame, with number n; 1 if that was possible. */
+static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32 n)
+{
+	const struct walk_cached *c = stride_find(w, s->pc);
+	__u64 cfa, slot, caller, saved;
+
+	if (!c)
+		return 0;
+	cfa = (s->rbp ^ ((s->rbp ^ s->sp) & port_opaque(0 - (__u64)c->is_rsp))) + c->step;
+	slot = cfa - 8 - c->below;
+	if (cfa <= s->sp)
+		return 0;
+	if (!walk_in_window(w, slot) || !walk_in_window(w, cfa - 8)) {
+		/* They are not far apart, and in one page can be read together. */
+		s->missing = ((cfa - 1) ^ slot) < DP_USER_PAGE_SIZE ? slot : 0;
+		return 0;
+	}
+	caller = walk_window_word(w, cfa - 8);
+	saved = walk_window_word(w, slot);
+	if (caller == 0 || caller == w->trampoline)
+		return 0;
+	stride_add(w, n, s->pc, cfa, c->saves);
+	s->rbp ^= (s->rbp ^ saved) & port_opaque(0 - (__u64)(c->below != 0));
+	s->sp = cfa;
+	s->pc = caller;
+	return 1;
+}
+
+/* Leave as many frames as possible; 1 if it is possible to go on. */
+PORT_GLOBAL int walk_stride(struct walk *w)
+{
+	struct stride s = { 0 };
+	__u32 n, i;
+
+	/* The verifier knows nothing of the callers of a function that it looks at once. */
+	if (!w || w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost)
+		return 0;
+	s.pc = w->pc;
+	s.sp = w->sp;
+	s.rbp = w->rbp;
+	n = w->n_frames;
+	for (i = 0; i < WALK_STRIDE; i++) {
+		if (n >= w->max_frames || !stride_step(w, &s, n))
+			break;
+		n++;
+	}
+	w->pc = s.pc;
+	w->sp = s.sp;
+	w->rbp = s.rbp;
+	w->n_frames = n;
+	if (s.missing != 0)
+		return walk_read_stack(w, s.missing) == 0;
+	return i == WALK_STRIDE;
+}
+
+#endif

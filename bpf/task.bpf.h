@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef DP_BPF_TASK_BPF_H
+#define DP_BPF_TASK_BPF_H
+
+/* What is to be known of a task: its registers, its numbers, its state, whether it has a user. */
+
+#include <stdbool.h>
+
+#include "abi.h"
+#include "kernel.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* arch/x86/include/asm/segment.h */
+#define USER32_CS 0x23
+/* include/linux/sched.h (PF_USER_WORKER since 6.4) */
+#define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000
+#define PF_KTHREAD 0x00200000
+/* include/linux/pid_namespace.h; include/linux/pid.h, enum pid_type */
+#define MAX_PID_NS_LEVEL 32
+#define PIDTYPE_TGID 1
+
+/* include/linux/sched.h */
+#define TASK_RUNNING 0x0000
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define __TASK_STOPPED 0x0004
+#define __TASK_TRACED 0x0008
+#define TASK_PARKED 0x0040
+#define TASK_DEAD 0x0080
+#define TASK_NOLOAD 0x0400
+#define TASK_RTLOCK_WAIT 0x1000
+#define TASK_FROZEN 0x8000
+#define TASK_IDLE (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)
+
+/* The PID namespace whose numbers are used; 0: the initial one, which every task is in. */
+const volatile __u32 dp_pid_namespace;
+
+/* A macro, because a context and a task's registers are of different types to the verifier. */
+#define REGS_COPY(to, from)                                                                        \
+	({                                                                                         \
+		(to)->reg[DP_RAX] = (from)->ax;                                                    \
+		(to)->reg[DP_RDX] = (from)->dx;                                                    \
+		(to)->reg[DP_RCX] = (from)->cx;                                                    \
+		(to)->reg[DP_RBX] = (from)->bx;                                                    \
+		(to)->reg[DP_RSI] = (from)->si;                                                    \
+		(to)->reg[DP_RDI] = (from)->di;                                                    \
+		(to)->reg[DP_RBP] = (from)->bp;                                                    \
+		(to)->reg[DP_RSP] = (from)->sp;                                                    \
+		(to)->reg[DP_R8] = (from)->r8;                                                     \
+		(to)->reg[DP_R9] = (from)->r9;                                                     \
+		(to)->reg[DP_R10] = (from)->r10;                                                   \
+		(to)->reg[DP_R11] = (from)->r11;                                                   \
+		(to)->reg[DP_R12] = (from)->r12;                                                   \
+		(to)->reg[DP_R13] = (from)->r13;                                                   \
+		(to)->reg[DP_R14] = (from)->r14;                                                   \
+		(to)->reg[DP_R15] = (from)->r15;                                                   \
+		(to)->reg[DP_RIP] = (from)->ip;                                                    \
+		(__u16)(from)->cs;                                                                 \
+	})
+
+/* `syscall`, as it lies in memory */
+#define SYSCALL_INSTRUCTION 0x050f
+
+/*
+ * Is there no user stack behind the kernel's? A thread of the kernel and one
+ * that is exiting have no memory of a user; one in the middle of an execve()
+ * has new memory, but still the registers of the old program. start_code is
+ * set at the end, right before the registers (load_elf_binary(),
+ * fs/binfmt_elf.c). A worker that the kernel runs as a thread of a process, for
+ * io_uring or vhost, has its memory, but no registers of a user.
+ */
+static __always_inline bool has_no_user_stack(const struct task_struct *task)
+{
+	const struct mm_struct *mm = task->mm;
+
+	return (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) || !mm ||
+	       mm->start_code == 0;
+}
+
+/*
+ * The number that a process or thread has in our namespace, which may be its
+ * own or one around it; 0 if it is in neither. bpf_get_ns_current_pid_tgid()
+ * knows a task's own namespace only. Which level ours has, user space cannot
+ * know: its /proc starts counting there. Mostly it is 1, a container's.
+ */
+static __noinline __u32 number_in_namespace(const struct pid *pid)
+{
+	__u32 depth = BPF_CORE_READ(pid, level);
+
+	for (__u32 level = 1; level <= MAX_PID_NS_LEVEL && level <= depth; level++) {
+		const struct upid *number = (const void *)((const char *)&pid->numbers +
+							   level * bpf_core_type_size(struct upid));
+
+		if (BPF_CORE_READ(number, ns, ns.inum) == dp_pid_namespace)
+			return BPF_CORE_READ(number, nr);
+	}
+	return 0;
+}
+
+static __always_inline __u32 process_in_namespace(const struct task_struct *task)
+{
+	return number_in_namespace(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+}
+
+/* Of a task that does not run by its own will: the bits of its __state. */
+static __always_inline enum dp_state state_of_bits(__u32 bits)
+{
+	if ((bits & TASK_IDLE) == TASK_IDLE)
+		return DP_STATE_IDLE;
+	if (bits & TASK_PARKED)
+		return DP_STATE_PARKED;
+	if (bits & __TASK_TRACED)
+		return DP_STATE_TRACED;
+	if (bits & __TASK_STOPPED)
+		return DP_STATE_STOPPED;
+	if (bits & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT | TASK_FROZEN))
+		return DP_STATE_DISK_SLEEP;
+	return DP_STATE_SLEEPING;
+}
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Return addresses must be behind a call. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "world.h"
+
+static struct world *w;
+
+static const uint64_t sp = WORLD_STACK + 0x1100;
+
+static void begin(void)
+{
+	w = world_new();
+	world_root(w, 0);
+	world_rule(w, 1, 32);
+	world_rule(w, 2, 16);
+}
+
+static void end(void)
+{
+	world_free(w);
+}
+
+TestSuite(calls, .init = begin, .fini = end);
+
+static uint64_t code(int n)
+{
+	return WORLD_IN(WORLD_CODE, n);
+}
+
+static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
+{
+	cr_assert(got == want, "outcome %d, not %d", got, want);
+	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
+}
+
+/* Put a return address's last bytes of code there. */
+static void behind(uint64_t address, const char *hex)
+{
+	uint8_t *to = w->code + DP_PAGE_SIZE + (address - WORLD_CODE);
+	unsigned int byte, i = 0;
+	int n;
+
+	memset(to - 8, 0x90, 8);
+	for (const char *from = hex; sscanf(from, " %2x%n", &byte, &n) == 1; from += n)
+		i++;
+	for (to -= i; sscanf(hex, " %2x%n", &byte, &n) == 1; hex += n)
+		*to++ = (uint8_t)byte;
+	/* What was seen once is remembered. */
+	world_renumber(w, w->walk.space + 1);
+}
+
+/* The forms of CALL in Intel's manual, as GNU as writes them. */
+Test(calls, knows_calls)
+{
+	static const char *const calls[] = {
+		"e8 00 00 00 00",
+		"66 48 e8 11 22 33 44",
+		"ff d0",
+		"41 ff d7",
+		"ff 10",
+		"41 ff 14 24",
+		"ff 55 08",
+		"ff 54 24 08",
+		"ff 15 00 00 00 00",
+		"ff 90 00 01 00 00",
+		"ff 94 24 00 01 00 00",
+		"ff 14 c5 00 00 00 00",
+		"ff 14 c8",
+		"42 ff 54 e0 10",
+		"cc 11 22 33 44",
+		"cc ff d7",
+	};
+	static const char *const others[] = {
+		"90",    "e9 00 00 00 00", "ff e0",    "ff 25 00 00 00 00", "ff 30", "e8 00 00 00",
+		"ff 50", "ff 14",          "ff 15 00", "ff 90 00 01 00",    "c3",    "ff 18",
+	};
+
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 16 + 24, code(0));
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		behind(code(1), calls[i]);
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		behind(code(1), others[i]);
+		cr_expect(world_walk(w, code(2), sp, 0) == DP_NO_CALL, "%s", others[i]);
+		cr_expect(w->walk.n_frames == 1);
+	}
+}
+
+Test(calls, asks_for_a_call_in_files_that_are_in_memory)
+{
+	int none = WORLD_FUNCTIONS - 1;
+
+	/* A root, and what a signal handler returns to, are not called. */
+	behind(code(0), "90");
+	world_poke(w, sp + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
+	/* By the frame pointer */
+	behind(code(1), "90");
+	world_poke(w, sp + 0x40, 0);
+	world_poke(w, sp + 0x48, code(1));
+	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_NO_RULE, 1);
+	w->walk.unwind = DP_UNWIND_FP;
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 1);
+	w->walk.unwind = DP_UNWIND_AUTO;
+	/* A just-in-time compiler's code */
+	world_poke(w, sp + 0x48, WORLD_JIT + 0x10);
+	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_CHAIN_END, 2);
+	/* What is not in memory cannot be asked. */
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 16 + 24, code(0));
+	world_fault(w, code(1));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+}
