@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "demangle.h"
+#include "jit_dump.h"
+#include "jit_index.h"
+#include "jit_map.h"
+#include "names.h"
+
+/* Files are read on at most so often: when an address is not found, and when it is. */
+#define AGAIN_MISSING_NS UINT64_C(10000000)
+#define AGAIN_FOUND_NS UINT64_C(100000000)
+
+/*
+ * A place that is located: the number of the source and of its piece of code, and the distance
+ * from its start. Addresses of processes have none of the two highest bits.
+ */
+#define LOCATED (UINT64_C(1) << 63)
+#define LOCATED_MAP (UINT64_C(1) << 62)
+#define LOCATED_CODE_SHIFT 32
+#define LOCATED_CODE_MASK UINT64_C(0x3fffffff)
+#define LOCATED_OFFSET_MASK UINT64_C(0xffffffff)
+
+struct jit {
+	pthread_mutex_t lock;
+	int root; /* -1: no map is looked for */
+	pid_t pid;
+	uid_t user;
+	struct jit_map map;
+	struct jit_dump dump;
+	bool has_dump; /* it has had one */
+	struct jit_index map_index, dump_index;
+	uint64_t read; /* when they were read last */
+	struct place place;
+};
+
+/* What all of them take. */
+static _Atomic uint64_t memory;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void unlock(pthread_mutex_t **lock)
+{
+	pthread_mutex_unlock(*lock);
+}
+
+#define LOCK(jit)                                                                                  \
+	_cleanup_(unlock) pthread_mutex_t *locked = &(jit)->lock;                                  \
+	pthread_mutex_lock(locked)
+
+int jit_new(struct jit **ret)
+{
+	struct jit *jit = calloc(1, sizeof(*jit));
+
+	if (!jit)
+		return -ENOMEM;
+	pthread_mutex_init(&jit->lock, NULL);
+	jit->root = jit->map.fd = jit->dump.fd = -1;
+	*ret = jit;
+	return 0;
+}
+
+static void close_map(struct jit *jit)
+{
+	if (jit->map.fd >= 0)
+		close(jit->map.fd);
+	jit->map.fd = -1;
+}
+
+static void close_root(struct jit *jit)
+{
+	if (jit->root >= 0)
+		close(jit->root);
+	jit->root = -1;
+}
+
+struct jit *jit_free(struct jit *jit)
+{
+	if (!jit)
+		return NULL;
+	close_map(jit);
+	close_root(jit);
+	jit_dump_done(&jit->dump);
+	memory -= jit->map_index.memory + jit->dump_index.memory;
+	jit_index_done(&jit->map_index);
+	jit_index_done(&jit->dump_index);
+	pthread_mutex_destroy(&jit->lock);
+	free(jit);
+	return NULL;
+}
+
+void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
+{
+	LOCK(jit);
+
+	close_root(jit);
+	jit->root = root;
+	jit->pid = pid;
+	jit->user = user;
+}
+
+void jit_set_dump(struct jit *jit, int fd)
+{
+	LOCK(jit);
+
+	if (jit->has_dump) /* its mapping was seen again */
+		close(fd);
+	else
+		jit->dump.fd = fd;
+	jit->has_dump = true;
+}
+
+/*
+ * Anyone may put files and links into a /tmp. No way out of the root is taken, and no file is
+ * opened before it is known to be one, and whose. Without openat2() (Linux 5.6) there is none.
+ */
+static int open_map(const struct jit *jit)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int place = -1;
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->pid);
+	place = (int)syscall(SYS_openat2, jit->root, path, &how, sizeof(how));
+	if (place < 0 || fstat(place, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    (st.st_uid != jit->user && st.st_uid != 0))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static size_t memory_left(const struct jit_index *index)
+{
+	uint64_t others = memory - index->memory;
+	uint64_t left = others < JIT_MEMORY_ALL ? JIT_MEMORY_ALL - others : 0;
+
+	return left < JIT_MEMORY ? left : JIT_MEMORY;
+}
+
+/* Read on what has come. A file that is broken, or too large, is not read any further. */
+static void read_on(struct jit *jit)
+{
+	size_t before;
+
+	if (jit->map.fd < 0 && jit->root >= 0) {
+		jit->map.fd = open_map(jit);
+		jit->map.position = 0;
+	}
+	if (jit->map.fd >= 0) {
+		before = jit->map_index.memory;
+		if (jit_map_read(&jit->map, &jit->map_index, memory_left(&jit->map_index)) < 0) {
+			close_map(jit);
+			close_root(jit);
+		}
+		memory += jit->map_index.memory - before;
+	}
+	if (jit->dump.fd >= 0) {
+		before = jit->dump_index.memory;
+		if (jit_dump_read(&jit->dump, &jit->dump_index, memory_left(&jit->dump_index)) < 0)
+			jit_dump_done(&jit->dump);
+		memory += jit->dump_index.memory - before;
+	}
+	jit->read = now_ns();
+}
+
+void jit_close(struct jit *jit)
+{
+	LOCK(jit);
+
+	read_on(jit);
+	close_map(jit);
+	close_root(jit);
+	jit_dump_done(&jit->dump);
+}
+
+static uint64_t look_up(struct jit *jit, uint64_t address, uint64_t time)
+{
+	uint64_t offset;
+	uint32_t code = jit_index_find(&jit->dump_index, address, time, &offset);
+
+	if (code != JIT_CODE_NONE)
+		return LOCATED | (uint64_t)code << LOCATED_CODE_SHIFT | offset;
+	/* What the map has no times of is always there. */
+	code = jit_index_find(&jit->map_index, address, UINT64_MAX, &offset);
+	if (code != JIT_CODE_NONE)
+		return LOCATED | LOCATED_MAP | (uint64_t)code << LOCATED_CODE_SHIFT | offset;
+	return address;
+}
+
+static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
+{
+	uint64_t now = now_ns(), located;
+
+	if (names_disabled())
+		return address;
+	if (now >= jit->read + AGAIN_FOUND_NS)
+		read_on(jit);
+	located = look_up(jit, address, time);
+	if (located == address && now >= jit->read + AGAIN_MISSING_NS) {
+		read_on(jit);
+		located = look_up(jit, address, time);
+	}
+	return located;
+}
+
+uint64_t jit_locate(struct jit *jit, uint64_t address, uint64_t time)
+{
+	LOCK(jit);
+
+	return locate(jit, address, time);
+}
+
+int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
+	    uint64_t *ret)
+{
+	struct jit_code code = { .name = strdup(function), .size = 1 };
+	uint32_t number;
+	size_t before;
+	int err;
+	LOCK(jit);
+
+	if (file[0] != '\0') {
+		code.files_size = strlen(file) + 1;
+		code.files = strdup(file);
+		code.lines = calloc(1, sizeof(*code.lines));
+		code.n_lines = 1;
+	}
+	if (!code.name || (code.n_lines > 0 && (!code.files || !code.lines))) {
+		free(code.name);
+		free(code.files);
+		free(code.lines);
+		return -ENOMEM;
+	}
+	if (code.n_lines > 0)
+		code.lines[0].line = line;
+	before = jit->dump_index.memory;
+	err = jit_index_add_code(&jit->dump_index, &code, &number);
+	memory += jit->dump_index.memory - before;
+	if (err == 0)
+		*ret = LOCATED | (uint64_t)number << LOCATED_CODE_SHIFT;
+	return err;
+}
+
+/* The last line that starts at or before an offset. */
+static const struct jit_line *find_line(const struct jit_code *code, uint64_t offset)
+{
+	size_t lo = 0, hi = code->n_lines;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (code->lines[mid].offset <= offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo > 0 ? &code->lines[lo - 1] : NULL;
+}
+
+/* Some compilers write names as linkers have them. */
+static void demangle_once(struct jit_code *code)
+{
+	char *name;
+
+	if (code->is_demangled)
+		return;
+	code->is_demangled = true;
+	name = mangling_find(code->name) != MANGLING_NONE ? demangle(code->name) : NULL;
+	if (!name)
+		return;
+	free(code->name);
+	code->name = name;
+}
+
+bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct place **ret)
+{
+	const struct jit_line *line;
+	struct jit_index *index;
+	struct jit_code *code;
+	uint32_t number;
+	LOCK(jit);
+
+	if (names_disabled())
+		return false;
+	if (!(located & LOCATED))
+		located = locate(jit, located, UINT64_MAX);
+	if (!(located & LOCATED))
+		return false;
+	index = located & LOCATED_MAP ? &jit->map_index : &jit->dump_index;
+	number = (uint32_t)(located >> LOCATED_CODE_SHIFT & LOCATED_CODE_MASK);
+	if (number >= index->n_codes)
+		return false;
+	code = &index->codes[number];
+	demangle_once(code);
+	jit->place = (struct place){ .function = code->name };
+	line = lines ? find_line(code, located & LOCATED_OFFSET_MASK) : NULL;
+	if (line) {
+		jit->place.file = code->files + line->file;
+		jit->place.line = line->line;
+	}
+	*ret = &jit->place;
+	return true;
+}

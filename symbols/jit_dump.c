@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jit_dump.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "names.h"
+
+#define MAGIC 0x4a695444u /* "JiTD", in the byte order of who wrote it */
+#define VERSION 1
+#define FLAG_ARCH_TIMESTAMP 1 /* times are the processor's, not CLOCK_MONOTONIC's */
+
+/* The part of a record that is read. Behind it, a piece of code has its bytes. */
+#define MAX_BODY (size_t)(16 << 20)
+#define WINDOW_SIZE (size_t)(256 << 10)
+
+struct file_header {
+	uint32_t magic, version, size, machine, padding, pid;
+	uint64_t time, flags;
+};
+
+enum record_id { LOAD, MOVE, DEBUG_INFO, CLOSE };
+
+struct record_header {
+	uint32_t id, size;
+	uint64_t time;
+};
+
+struct load_body {
+	uint32_t pid, tid;
+	uint64_t vma, address, size, index;
+};
+
+struct move_body {
+	uint32_t pid, tid;
+	uint64_t vma, old, new, size, index;
+};
+
+struct debug_body {
+	uint64_t address, n;
+};
+
+struct debug_entry {
+	uint64_t address;
+	uint32_t line, discriminator;
+};
+
+static void forget_lines(struct jit_dump *dump)
+{
+	free(dump->lines.lines);
+	free(dump->lines.files);
+	dump->lines = (struct jit_code){ 0 };
+}
+
+void jit_dump_done(struct jit_dump *dump)
+{
+	forget_lines(dump);
+	if (dump->fd >= 0)
+		close(dump->fd);
+	*dump = (struct jit_dump){ .fd = -1 };
+}
+
+/* What of the file was read last. */
+struct window {
+	uint8_t *bytes;
+	uint64_t start;
+	size_t size, room;
+};
+
+/* `size` bytes of the file from `at` on; NULL if they are not there. They live until the next call. */
+static const uint8_t *window_get(struct window *w, int fd, uint64_t at, size_t size)
+{
+	size_t want = size > WINDOW_SIZE ? size : WINDOW_SIZE;
+	uint8_t *bytes;
+	ssize_t n;
+
+	if (at >= w->start && at - w->start <= w->size && size <= w->size - (at - w->start))
+		return w->bytes + (at - w->start);
+	if (w->room < want) {
+		bytes = realloc(w->bytes, want);
+		if (!bytes)
+			return NULL;
+		w->bytes = bytes;
+		w->room = want;
+	}
+	n = pread(fd, w->bytes, w->room, (off_t)at);
+	w->start = at;
+	w->size = n > 0 ? (size_t)n : 0;
+	return size <= w->size ? w->bytes : NULL;
+}
+
+static int line_compare(const void *a, const void *b)
+{
+	const struct jit_line *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The same file as before is written as this, or in full again. */
+static bool is_same_file(const char *name, size_t length, const char *before)
+{
+	return (length == 1 && name[0] == '\xff') || strcmp(name, before) == 0;
+}
+
+/*
+ * V8 adds the size of an ELF header, as older versions of perf wanted it: its first line
+ * starts there, where others have that of the function's start.
+ */
+static void remove_header(struct jit_line *lines, size_t n)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		first = lines[i].offset < first ? lines[i].offset : first;
+	for (size_t i = 0; first == sizeof(Elf64_Ehdr) && i < n; i++)
+		lines[i].offset -= sizeof(Elf64_Ehdr);
+}
+
+/* Entries of an address, a line and the name of a file, the code's own addresses. */
+static int read_lines(struct jit_dump *dump, const uint8_t *body, size_t size)
+{
+	_cleanup_free_ struct jit_line *lines = NULL;
+	_cleanup_free_ char *files = malloc(size);
+	size_t n = 0, room = 0, files_size = 0, file = 0;
+	struct debug_entry entry;
+	struct debug_body head;
+	char *shorter;
+
+	forget_lines(dump);
+	if (!files)
+		return -ENOMEM;
+	memcpy(&head, body, sizeof(head));
+	for (size_t at = sizeof(head); n < head.n && size - at > sizeof(entry);) {
+		const char *name = (const char *)body + at + sizeof(entry);
+		size_t length = strnlen(name, size - at - sizeof(entry));
+
+		if (length == size - at - sizeof(entry))
+			break; /* its end is missing */
+		memcpy(&entry, body + at, sizeof(entry));
+		at += sizeof(entry) + length + 1;
+		if (files_size == 0 || !is_same_file(name, length, files + file)) {
+			file = files_size;
+			memcpy(files + file, name, length + 1);
+			files_size += length + 1;
+		}
+		if (array_reserve(lines, n, room) < 0)
+			return -ENOMEM;
+		lines[n++] = (struct jit_line){ entry.address - head.address, entry.line,
+						(uint32_t)file };
+	}
+	remove_header(lines, n);
+	if (n > 0)
+		qsort(lines, n, sizeof(*lines), line_compare);
+	dump->lines_address = head.address;
+	dump->lines.n_lines = n;
+	dump->lines.lines = steal_ptr(lines);
+	dump->lines.files_size = files_size;
+	shorter = realloc(files, files_size ? files_size : 1);
+	dump->lines.files = shorter ? shorter : files;
+	files = NULL;
+	return 0;
+}
+
+static int read_load(struct jit_dump *dump, struct jit_index *index, uint64_t time,
+		     const uint8_t *bytes, size_t size)
+{
+	struct jit_code code = { .name = NULL };
+	const char *name = (const char *)bytes + sizeof(struct load_body);
+	struct load_body body;
+	uint32_t number;
+	int err;
+
+	memcpy(&body, bytes, sizeof(body));
+	if (strnlen(name, size - sizeof(body)) == size - sizeof(body) || body.size == 0 ||
+	    body.size > JIT_CODE_MAX)
+		return 0;
+	if (dump->lines_address == body.address) {
+		code = dump->lines;
+		dump->lines = (struct jit_code){ 0 };
+	}
+	forget_lines(dump);
+	code.size = body.size;
+	code.name = strdup(name);
+	if (!code.name) {
+		free(code.lines);
+		free(code.files);
+		return -ENOMEM;
+	}
+	err = jit_index_add_code(index, &code, &number);
+	if (err == 0)
+		err = jit_index_place(index, number, body.address, time);
+	return err == -EINVAL ? 0 : err;
+}
+
+static int read_move(struct jit_index *index, uint64_t time, const uint8_t *bytes)
+{
+	struct move_body body;
+	uint32_t number;
+	int err;
+
+	memcpy(&body, bytes, sizeof(body));
+	number = jit_index_find_start(index, body.old);
+	if (number == JIT_CODE_NONE)
+		return 0;
+	err = jit_index_place(index, number, body.new, time);
+	return err == -EINVAL ? 0 : err;
+}
+
+static int read_record(struct jit_dump *dump, struct jit_index *index,
+		       const struct record_header *header, const uint8_t *body, size_t size)
+{
+	uint64_t time = dump->has_times ? header->time : 0;
+
+	switch (header->id) {
+	case LOAD:
+		return size > sizeof(struct load_body) ? read_load(dump, index, time, body, size) :
+							 -EBADMSG;
+	case MOVE:
+		return size >= sizeof(struct move_body) ? read_move(index, time, body) : -EBADMSG;
+	case DEBUG_INFO:
+		return size >= sizeof(struct debug_body) ? read_lines(dump, body, size) : -EBADMSG;
+	case CLOSE:
+		dump->is_closed = true;
+		break;
+	}
+	return 0; /* others, of which there may be more some day, do not matter */
+}
+
+/* The header may come late, as it is written through a buffer. Returns 1 if it is there, else 0. */
+static int read_header(struct jit_dump *dump)
+{
+	struct file_header header;
+
+	if (dump->position > 0)
+		return 1;
+	if (pread(dump->fd, &header, sizeof(header), 0) != sizeof(header))
+		return 0;
+	if (header.magic != MAGIC || header.version != VERSION || header.machine != EM_X86_64 ||
+	    header.size < sizeof(header))
+		return -ENOEXEC;
+	dump->position = header.size;
+	dump->has_times = !(header.flags & FLAG_ARCH_TIMESTAMP);
+	return 1;
+}
+
+/* Read the next record of a file of that size. Returns 1, or 0 if it is not there, or not yet whole. */
+static int read_next(struct jit_dump *dump, struct window *window, uint64_t file_size,
+		     struct jit_index *index)
+{
+	uint64_t left = file_size > dump->position ? file_size - dump->position : 0;
+	struct record_header header;
+	const uint8_t *bytes;
+	size_t size;
+	int err;
+
+	if (left < sizeof(header))
+		return 0;
+	bytes = window_get(window, dump->fd, dump->position, sizeof(header));
+	if (!bytes)
+		return 0;
+	memcpy(&header, bytes, sizeof(header));
+	if (header.size < sizeof(header))
+		return -EBADMSG;
+	if (left < header.size)
+		return 0;
+	size = header.size - sizeof(header);
+	size = size < MAX_BODY ? size : MAX_BODY;
+	/* The code itself, most of the record, need not be there. */
+	if (header.id == LOAD && size > WINDOW_SIZE - sizeof(header))
+		size = WINDOW_SIZE - sizeof(header);
+	bytes = window_get(window, dump->fd, dump->position + sizeof(header), size);
+	if (!bytes)
+		return 0;
+	err = read_record(dump, index, &header, bytes, size);
+	dump->position += header.size;
+	return err < 0 ? err : 1;
+}
+
+int jit_dump_read(struct jit_dump *dump, struct jit_index *index, size_t max_memory)
+{
+	struct window window = { .bytes = NULL };
+	struct stat st;
+	int more;
+
+	if (fstat(dump->fd, &st) < 0)
+		return -errno;
+	if ((uint64_t)st.st_size > JIT_FILE_MAX)
+		return -EFBIG;
+	more = read_header(dump);
+	while (more > 0 && !dump->is_closed && !names_disabled()) {
+		more = read_next(dump, &window, (uint64_t)st.st_size, index);
+		if (more >= 0 && index->memory > max_memory)
+			more = -E2BIG;
+	}
+	free(window.bytes);
+	return more < 0 ? more : 0;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Any bytes as a perf map (from the second one on, if the first is even) or as a jitdump:
+ * reading ends with one of the errors that are named, and what is found is a piece of code
+ * that the address is in. A file that comes in two parts is read as one that is whole.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "jit_dump.h"
+#include "jit_map.h"
+
+#define MAX_MEMORY ((size_t)16 << 20)
+
+static int file_of(const uint8_t *bytes, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
+		abort();
+	return fd;
+}
+
+/* Read a part of it first, then the rest. */
+static int read_in_two(const uint8_t *bytes, size_t size, size_t first, struct jit_index *index)
+{
+	bool is_map = size == 0 || bytes[0] % 2 == 0;
+	size_t skip = size > 0;
+	int fd = file_of(bytes + skip, first - skip);
+	struct jit_dump dump = { .fd = fd };
+	struct jit_map map = { .fd = fd };
+	int err = is_map ? jit_map_read(&map, index, MAX_MEMORY) :
+			   jit_dump_read(&dump, index, MAX_MEMORY);
+
+	if (write(fd, bytes + first, size - first) != (ssize_t)(size - first))
+		abort();
+	if (err == 0)
+		err = is_map ? jit_map_read(&map, index, MAX_MEMORY) :
+			       jit_dump_read(&dump, index, MAX_MEMORY);
+	jit_dump_done(&dump); /* which closes it */
+	return err;
+}
+
+static void check_all(struct jit_index *index)
+{
+	for (size_t i = 0; i < index->n_codes && i < 64; i++)
+		EXPECT(index->codes[i].name && index->codes[i].size > 0);
+	for (uint64_t address = 0; address < 0x4000; address += 37) {
+		uint64_t offset = UINT64_MAX;
+		uint32_t code = jit_index_find(index, address, UINT64_MAX, &offset);
+
+		if (code == JIT_CODE_NONE)
+			code = jit_index_find(index, address, 1000, &offset);
+		if (code != JIT_CODE_NONE)
+			EXPECT(code < index->n_codes && offset < index->codes[code].size);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct jit_index whole = { 0 }, parts = { 0 };
+	size_t middle = size / 2 > 0 ? size / 2 : size;
+	int err = read_in_two(bytes, size, size, &whole);
+
+	EXPECT(err == 0 || err == -EBADMSG || err == -ENOEXEC || err == -E2BIG);
+	EXPECT(read_in_two(bytes, size, middle, &parts) == err);
+	EXPECT(whole.n_codes == parts.n_codes);
+	check_all(&whole);
+	check_all(&parts);
+	jit_index_done(&whole);
+	jit_index_done(&parts);
+	return 0;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "jit_dump.h"
+#include "jit_index.h"
+#include "jit_map.h"
+
+#define ANY_TIME UINT64_MAX
+#define MEMORY ((size_t)1 << 30)
+
+static void add(struct jit_index *index, const char *name, uint64_t start, uint64_t size,
+		uint64_t born)
+{
+	struct jit_code code = { .name = strdup(name), .size = size };
+	uint32_t number;
+
+	cr_assert_eq(jit_index_add_code(index, &code, &number), 0);
+	cr_assert_eq(jit_index_place(index, number, start, born), 0);
+}
+
+/* The name at an address, "?" if there is none. */
+static const char *name_at(struct jit_index *index, uint64_t address, uint64_t time)
+{
+	uint64_t offset;
+	uint32_t code = jit_index_find(index, address, time, &offset);
+
+	if (code == JIT_CODE_NONE)
+		return "?";
+	cr_assert_lt(offset, index->codes[code].size);
+	return index->codes[code].name;
+}
+
+#define expect(index, address, time, name)                                                         \
+	cr_assert_str_eq(name_at((index), (address), (time)), (name), "%s at %" PRIx64,            \
+			 name_at((index), (address), (time)), (uint64_t)(address))
+
+Test(jit_index, knows_what_was_where_and_when)
+{
+	struct jit_index index = { 0 };
+	uint64_t offset;
+
+	add(&index, "old", 0x1000, 0x100, 10);
+	add(&index, "new", 0x1040, 0x40, 20);
+	add(&index, "last", 0x1000, 0x50, 30);
+	/* Before all, at each time, and at the ends */
+	expect(&index, 0x1040, 9, "?");
+	expect(&index, 0x1040, 10, "old");
+	expect(&index, 0x1040, 19, "old");
+	expect(&index, 0x1040, 20, "new");
+	expect(&index, 0x1040, 30, "last");
+	expect(&index, 0x1050, 30, "new");
+	expect(&index, 0x107f, 30, "new");
+	expect(&index, 0x1080, 30, "old");
+	expect(&index, 0x10ff, 30, "old");
+	expect(&index, 0x1100, 30, "?");
+	expect(&index, 0xfff, 30, "?");
+	/* Of the same code, behind what covers its middle */
+	cr_assert_neq(jit_index_find(&index, 0x1080, 30, &offset), JIT_CODE_NONE);
+	cr_assert_eq(offset, 0x80);
+	/* Where the time is not known, only what was never anything else */
+	expect(&index, 0x1040, ANY_TIME, "?");
+	expect(&index, 0x1080, ANY_TIME, "old");
+	jit_index_done(&index);
+}
+
+/* Against the plain way: the last piece in the order of coming whose time has come. */
+Test(jit_index, agrees_with_a_search_of_all)
+{
+	enum { N = 400, SPAN = 256 };
+	static struct {
+		uint64_t start, size;
+		char name[16];
+	} pieces[N];
+	struct jit_index index = { 0 };
+	unsigned int seed = 1;
+
+	for (size_t i = 0; i < N; i++) {
+		pieces[i].start = 0x1000 + (uint64_t)rand_r(&seed) % SPAN;
+		pieces[i].size = 1 + (uint64_t)rand_r(&seed) % 30;
+		snprintf(pieces[i].name, sizeof(pieces[i].name), "%zu", i);
+		add(&index, pieces[i].name, pieces[i].start, pieces[i].size, i + 1);
+	}
+	for (uint64_t time = 0; time <= N; time += 3)
+		for (uint64_t at = 0x0ff0; at < 0x1000 + SPAN + 40; at++) {
+			const char *wanted = "?";
+
+			for (size_t i = 0; i < N && i + 1 <= time; i++)
+				if (pieces[i].start <= at && at - pieces[i].start < pieces[i].size)
+					wanted = pieces[i].name;
+			expect(&index, at, time, wanted);
+		}
+	jit_index_done(&index);
+}
+
+Test(jit_index, refuses_what_cannot_be)
+{
+	struct jit_index index = { 0 };
+	struct jit_code code = { .name = strdup("a"), .size = 0 };
+	uint32_t number;
+
+	cr_assert_eq(jit_index_add_code(&index, &code, &number), 0);
+	cr_assert_eq(jit_index_place(&index, number, 0x1000, 0), -EINVAL);
+	index.codes[number].size = 16;
+	cr_assert_eq(jit_index_place(&index, number, UINT64_MAX - 8, 0), -EINVAL);
+	index.codes[number].size = JIT_CODE_MAX + 1;
+	cr_assert_eq(jit_index_place(&index, number, 0x1000, 0), -EINVAL);
+	cr_assert_eq(jit_index_find_start(&index, 0x1000), JIT_CODE_NONE);
+	expect(&index, UINT64_MAX, ANY_TIME, "?");
+	jit_index_done(&index);
+}
+
+static void put(int fd, const void *bytes, size_t size)
+{
+	cr_assert_eq(write(fd, bytes, size), (ssize_t)size);
+}
+
+Test(jit_map, reads_on_from_where_it_was)
+{
+	struct jit_map map = { .fd = memfd_create("map", MFD_CLOEXEC) };
+	struct jit_index index = { 0 };
+	static char line[2 * JIT_MAP_LINE_MAX];
+
+	dprintf(map.fd, "1000 10 one\n0x2000\t0x20 two words\n\nnonsense\n-5 5 x\n3000 8");
+	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	expect(&index, 0x100f, ANY_TIME, "one");
+	expect(&index, 0x2010, ANY_TIME, "two words");
+	expect(&index, 0x3000, ANY_TIME, "?");
+	dprintf(map.fd, " three\n1000 8 other\n");
+	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	expect(&index, 0x3007, ANY_TIME, "three");
+	expect(&index, 0x1007, ANY_TIME, "other");
+	expect(&index, 0x1008, ANY_TIME, "one");
+	/* Lines without an end, and what comes behind them */
+	memset(line, 'x', sizeof(line) - 1);
+	dprintf(map.fd, "4000 8 %s\n5000 8 five\n", line);
+	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	expect(&index, 0x5000, ANY_TIME, "five");
+	cr_assert_leq(strlen(name_at(&index, 0x4000, ANY_TIME)), JIT_MAP_LINE_MAX);
+	/* It is written anew. */
+	cr_assert_eq(ftruncate(map.fd, 0), 0);
+	lseek(map.fd, 0, SEEK_SET);
+	dprintf(map.fd, "1000 10 again\n");
+	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	expect(&index, 0x1000, ANY_TIME, "again");
+	cr_assert_eq(jit_map_read(&map, &index, 0), 0);
+	dprintf(map.fd, "1000 10 too much\n");
+	cr_assert_eq(jit_map_read(&map, &index, 0), -E2BIG);
+	jit_index_done(&index);
+	close(map.fd);
+}
+
+struct dump_header {
+	uint32_t magic, version, size, machine, padding, pid;
+	uint64_t time, flags;
+};
+
+static const struct dump_header good_header = { 0x4a695444, 1, 40, EM_X86_64, 0, 1, 0, 0 };
+
+static void put_load(int fd, uint64_t time, uint64_t at, uint64_t size, const char *name)
+{
+	const uint32_t prefix[2] = { 0, (uint32_t)(16 + 40 + strlen(name) + 1) };
+	const uint64_t body[] = { time, 0, at, at, size, 0 };
+
+	put(fd, prefix, sizeof(prefix));
+	put(fd, body, sizeof(body));
+	put(fd, name, strlen(name) + 1);
+}
+
+Test(jit_dump, waits_for_what_is_not_there_yet)
+{
+	struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+	struct jit_index index = { 0 };
+	const uint32_t half[2] = { 0, 64 };
+
+	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	put(dump.fd, &good_header, sizeof(good_header));
+	put_load(dump.fd, 5, 0x1000, 16, "one");
+	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	expect(&index, 0x1000, 5, "one");
+	expect(&index, 0x1000, 4, "?");
+	put(dump.fd, half, sizeof(half));
+	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	cr_assert_eq(index.n_codes, 1);
+	lseek(dump.fd, -(off_t)sizeof(half), SEEK_CUR);
+	put_load(dump.fd, 7, 0x1000, 16, "two");
+	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	expect(&index, 0x1000, 6, "one");
+	expect(&index, 0x1000, 7, "two");
+	jit_index_done(&index);
+	jit_dump_done(&dump);
+}
+
+Test(jit_dump, refuses_what_it_cannot_read)
+{
+	struct dump_header headers[] = { good_header, good_header, good_header, good_header };
+	const uint32_t endless[] = { 0, 0, 0, 0 };
+
+	headers[0].magic = 0x4454694a;
+	headers[1].version = 2;
+	headers[2].machine = EM_AARCH64;
+	headers[3].size = 8;
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+		struct jit_index index = { 0 };
+
+		put(dump.fd, &headers[i], sizeof(headers[i]));
+		put_load(dump.fd, 5, 0x1000, 16, "one");
+		cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), -ENOEXEC);
+		jit_dump_done(&dump);
+	}
+	struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+	struct jit_index index = { 0 };
+
+	put(dump.fd, &good_header, sizeof(good_header));
+	put(dump.fd, endless, sizeof(endless));
+	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), -EBADMSG);
+	jit_dump_done(&dump);
+}
+
+/* Damage of all kinds ends with what is there, or with one of the errors that are named. */
+Test(jit_dump, survives_any_bytes)
+{
+	unsigned int seed = 3;
+
+	for (int i = 0; i < 2000; i++) {
+		struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
+		struct jit_index index = { 0 };
+		const uint64_t lines[] = {
+			2 | UINT64_C(74) << 32, 1, 0x1000, 2, 0x1000, 3, 0x74616877, 0x1008, 4, 0xff
+		};
+		int err;
+
+		put(dump.fd, &good_header, sizeof(good_header));
+		put(dump.fd, lines, 74);
+		put_load(dump.fd, 5, 0x1000, 16, "one");
+		put_load(dump.fd, 6, 0x1008, 16, "two");
+		for (int n = rand_r(&seed) % 4; n >= 0; n--) {
+			const uint8_t byte = (uint8_t)rand_r(&seed);
+
+			cr_assert_eq(pwrite(dump.fd, &byte, 1, 40 + rand_r(&seed) % 180), 1);
+		}
+		err = jit_dump_read(&dump, &index, MEMORY);
+		cr_assert(err == 0 || err == -EBADMSG, "%d", err);
+		(void)name_at(&index, 0x1008, 6);
+		jit_index_done(&index);
+		jit_dump_done(&dump);
+	}
+}
