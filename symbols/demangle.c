@@ -2,24 +2,43 @@
 #include "demangle.h"
 
 #include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "names.h"
 
 /* Longer names stay as they are: the demangler's time grows faster than they do. */
 #define MAX_MANGLED 4096
+/* Names of a few bytes can stand for ones that fill any memory. */
+#define MAX_DEMANGLED (size_t)65536
 
-/* Length of the name without the endings of clones, and without a version. */
-static size_t plain_length(const char *symbol)
+enum mangling mangling_find(const char *symbol)
+{
+	if (symbol[0] != '_')
+		return MANGLING_NONE;
+	switch (symbol[1]) {
+	case 'Z':
+		return MANGLING_CPLUS;
+	case 'R':
+		return MANGLING_RUST;
+	case 'D':
+		return MANGLING_D;
+	}
+	return MANGLING_NONE;
+}
+
+/* Length of the name without a version, and, unless it shall be full, the endings of clones. */
+static size_t plain_length(const char *symbol, bool full)
 {
 	static const char *const endings[] = { ".constprop.", ".isra.", ".part.", ".cold",
 					       ".llvm." };
 	const char *version = strchr(symbol, '@');
 	size_t length = version && version != symbol ? (size_t)(version - symbol) : strlen(symbol);
 
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+	for (size_t i = 0; !full && i < sizeof(endings) / sizeof(endings[0]); i++) {
 		const char *at = strstr(symbol, endings[i]);
 
 		if (at && at != symbol && (size_t)(at - symbol) < length)
@@ -28,19 +47,97 @@ static size_t plain_length(const char *symbol)
 	return length;
 }
 
+/* Where a name is put, piece by piece, until it is too long. */
+struct sink {
+	jmp_buf too_long;
+	char *text; /* MAX_DEMANGLED bytes */
+	size_t size;
+};
+
+static void sink_add(const char *piece, size_t size, void *arg)
+{
+	struct sink *sink = arg;
+
+	/* The demanglers do not ask whether to go on; for C++ they hold no memory here. */
+	if (size >= MAX_DEMANGLED - sink->size)
+		longjmp(sink->too_long, 1);
+	memcpy(sink->text + sink->size, piece, size);
+	sink->size += size;
+}
+
+/* libiberty's demanglers of C++ and Rust; false if it is neither, or too long. */
+static bool demangle_into(struct sink *sink, const char *symbol, bool full)
+{
+	const int parameters = full ? DMGL_PARAMS : DMGL_NO_OPTS;
+	const enum mangling mangling = mangling_find(symbol);
+
+	if (setjmp(sink->too_long) != 0)
+		return false;
+	/* Rust's first: its older scheme is C++'s with a hash at the end. */
+	if ((mangling == MANGLING_RUST || mangling == MANGLING_CPLUS) &&
+	    rust_demangle_callback(symbol, DMGL_NO_OPTS, sink_add, sink))
+		return true;
+	sink->size = 0;
+	return mangling == MANGLING_CPLUS &&
+	       cplus_demangle_v3_callback(symbol, DMGL_ANSI | parameters, sink_add, sink);
+}
+
+/* "std.stdio.writeln!(char).writeln(char)" without the last parentheses and what is behind. */
+static void cut_parameters(char *name)
+{
+	char *at = strrchr(name, ')');
+	int depth = 0;
+
+	for (; at && at > name; at--) {
+		depth += (*at == ')') - (*at == '(');
+		if (depth == 0)
+			break;
+	}
+	if (at && at > name && at[-1] != '!')
+		*at = '\0';
+}
+
+/*
+ * A name of D may repeat pieces of itself, and these others: with n such references, at
+ * most 3 to the power of n/3 pieces come out. This many are harmless.
+ */
+#define MAX_D_REFERENCES 24
+
+static char *demangle_d(const char *symbol, bool full)
+{
+	int n = 0;
+	char *name;
+
+	if (mangling_find(symbol) != MANGLING_D)
+		return NULL;
+	for (const char *at = strchr(symbol, 'Q'); at; at = strchr(at + 1, 'Q'))
+		n++;
+	if (n > MAX_D_REFERENCES)
+		return NULL;
+	name = dlang_demangle(symbol, DMGL_NO_OPTS);
+	if (name && !full)
+		cut_parameters(name);
+	return name;
+}
+
 char *demangle(const char *symbol)
 {
-	_cleanup_free_ char *plain = strndup(symbol, plain_length(symbol));
-	char *name = NULL;
+	enum names_demangle style = names_options()->demangle;
+	bool full = style == NAMES_DEMANGLE_FULL;
+	_cleanup_free_ char *plain = NULL, *text = NULL;
+	struct sink sink = { .size = 0 };
+	char *name;
 
-	if (!plain)
+	if (style == NAMES_DEMANGLE_NONE)
+		return strdup(symbol);
+	plain = strndup(symbol, plain_length(symbol, full));
+	if (!plain || mangling_find(plain) == MANGLING_NONE || strlen(plain) > MAX_MANGLED)
+		return steal_ptr(plain);
+	text = sink.text = malloc(MAX_DEMANGLED);
+	if (!text)
 		return NULL;
-	if (strlen(plain) <= MAX_MANGLED) {
-		/* Rust's first: its older scheme is C++'s with a hash at the end. */
-		if (strncmp(plain, "_R", 2) == 0 || strncmp(plain, "_ZN", 3) == 0)
-			name = rust_demangle(plain, DMGL_NO_OPTS);
-		if (!name && strncmp(plain, "_Z", 2) == 0)
-			name = cplus_demangle_v3(plain, DMGL_ANSI);
-	}
+	if (demangle_into(&sink, plain, full))
+		return strndup(text, sink.size);
+	name = demangle_d(plain, full);
 	return name ? name : steal_ptr(plain);
 }

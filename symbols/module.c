@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "module.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utlist.h>
 
+#include "debug_info.h"
+#include "debug_server.h"
+#include "dwfl_file.h"
+#include "jit.h"
 #include "names.h"
 #include "symtab.h"
+
+/* Modules with open debug information, the least recently used first. */
+static struct module *open_modules;
+static uint64_t open_memory; /* that their debug information takes */
+static size_t n_open;
 
 void module_init(struct module *module, char *path, const char *build_id, int fd)
 {
 	const char *slash = strrchr(path, '/');
+	struct stat st;
 
 	*module = (struct module){
 		.path = path,
@@ -18,25 +31,206 @@ void module_init(struct module *module, char *path, const char *build_id, int fd
 		.build_id = build_id,
 		.fd = fd,
 	};
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		module->size = st.st_size;
+		module->written = st.st_mtim;
+	}
+}
+
+/* Its names are those of other code then. */
+static bool is_written_to(const struct module *module)
+{
+	struct stat st;
+
+	return module->fd >= 0 && (fstat(module->fd, &st) < 0 || st.st_size != module->size ||
+				   st.st_mtim.tv_sec != module->written.tv_sec ||
+				   st.st_mtim.tv_nsec != module->written.tv_nsec);
+}
+
+static void module_close_debug(struct module *module)
+{
+	if (!module->debug)
+		return;
+	DL_DELETE(open_modules, module);
+	n_open--;
+	open_memory -= debug_info_memory(module->debug);
+	module->debug = debug_info_free(module->debug);
+}
+
+static void module_close_debug_file(struct module *module)
+{
+	if (module->debug_fd > 0)
+		close(module->debug_fd);
+	module->debug_fd = 0;
 }
 
 void module_done(struct module *module)
 {
+	module_close_debug(module);
+	place_cache_done(&module->places);
 	symtab_free(module->symtab);
 	if (module->fd >= 0)
 		close(module->fd);
+	module_close_debug_file(module);
 	free(module->path);
 }
 
-const char *module_find_symbol(struct module *module, uint64_t address, uint64_t *ret_offset)
+static struct dwfl_source module_source(const struct module *module)
 {
-	if (names_disabled())
-		return NULL;
+	return (struct dwfl_source){
+		.fd = module->fd,
+		.memory = module->memory,
+		.size = module->memory_size,
+		.path = module->path,
+		.debug_fd = module->debug_fd,
+	};
+}
+
+static bool module_open_symtab(struct module *module)
+{
+	const struct dwfl_source source = module_source(module);
+
 	if (!module->symtab_tried) {
 		module->symtab_tried = true;
 		/* A file whose symbols cannot be read is one without symbols. */
-		(void)symtab_new(module->fd, module->memory, module->memory_size, module->path,
-				 &module->symtab);
+		if (!is_written_to(module))
+			(void)symtab_new(&source, &module->symtab);
 	}
-	return module->symtab ? symtab_find(module->symtab, address, ret_offset) : NULL;
+	return module->symtab != NULL;
+}
+
+void module_close(struct module *module, bool names)
+{
+	if (module->jit) {
+		jit_close(module->jit);
+		return;
+	}
+	if (names)
+		(void)module_open_symtab(module);
+	module->symtab_tried = true;
+	if (module->symtab)
+		(void)symtab_detach(module->symtab);
+	module_close_debug(module);
+	module->no_debug = true;
+	if (module->fd >= 0)
+		close(module->fd);
+	module->fd = -1;
+	module_close_debug_file(module);
+}
+
+static bool module_open_debug(struct module *module)
+{
+	const struct dwfl_source source = module_source(module);
+	int err;
+
+	if (module->debug) {
+		DL_DELETE(open_modules, module);
+	} else {
+		if (module->no_debug || is_written_to(module))
+			return false;
+		err = debug_info_new(&source, &module->debug);
+		module->no_debug = err < 0;
+		if (err < 0)
+			return false;
+		n_open++;
+		open_memory += debug_info_memory(module->debug);
+	}
+	DL_APPEND(open_modules, module);
+	return true;
+}
+
+/* One that is too large by itself is closed, too: it starts anew with what is asked for next. */
+void module_limit_debug(uint64_t memory)
+{
+	while (open_modules && (open_memory > memory || n_open > MODULE_DEBUG_OPEN))
+		module_close_debug(open_modules);
+}
+
+/* By debug information: how many there are. */
+static size_t find_debug_places(struct module *module, uint64_t address, bool lines,
+				struct place places[PLACE_MAX])
+{
+	const struct names_options *options = names_options();
+	size_t before;
+	int n;
+
+	if ((options->no_inlines && !lines) || !module_open_debug(module))
+		return 0;
+	before = debug_info_memory(module->debug);
+	n = debug_info_find(module->debug, address, lines, places);
+	open_memory += debug_info_memory(module->debug) - before;
+	if (n > 1 && options->no_inlines) {
+		/* The function, with the line that runs. */
+		places[0].function = places[n - 1].function;
+		places[0].inlined = false;
+		n = 1;
+	}
+	return n > 0 ? (size_t)n : 0;
+}
+
+/*
+ * The function by symbol tables: also where debug information knows it, so that it is
+ * called the same with and without. That has `__libc_start_main_impl` and `__GI_exit`
+ * where the tables have public names, and of local functions often only the last part.
+ */
+static void add_symbol(struct module *module, uint64_t address, struct place *places, size_t *n)
+{
+	const char *symbol;
+
+	if (names_disabled() || !module_open_symtab(module))
+		return;
+	symbol = symtab_find_symbol(module->symtab, address);
+	if (!symbol)
+		return;
+	if (*n == 0)
+		places[(*n)++] = (struct place){ 0 };
+	places[*n - 1].function = symbol;
+}
+
+uint64_t module_locate(struct module *module, uint64_t address, uint64_t time)
+{
+	return module->jit ? jit_locate(module->jit, address, time) : address;
+}
+
+/* What was not found while samples were taken, servers may have: look all up again. */
+static void try_servers(struct module *module)
+{
+	if (module->servers_tried || !debug_server_is_allowed())
+		return;
+	module->servers_tried = true;
+	if (!module->no_debug || module->fd < 0 || is_written_to(module))
+		return;
+	module->no_debug = false;
+	module->symtab = symtab_free(module->symtab);
+	module->symtab_tried = false;
+	place_cache_done(&module->places);
+}
+
+size_t module_find_places(struct module *module, uint64_t address, bool lines,
+			  const struct place **ret)
+{
+	struct place places[PLACE_MAX];
+	size_t n;
+
+	lines = lines && !names_options()->no_lines;
+	if (names_options()->none || names_disabled())
+		return 0;
+	if (module->jit)
+		return jit_find(module->jit, address, lines, ret);
+	try_servers(module);
+	if (place_cache_find(&module->places, address, lines, ret, &n))
+		return n;
+	n = find_debug_places(module, address, lines, places);
+	add_symbol(module, address, places, &n);
+	/* What was found while names were given up is not the whole. */
+	if (names_disabled() || place_cache_add(&module->places, address, lines, places, n) < 0 ||
+	    !place_cache_find(&module->places, address, lines, ret, &n))
+		n = 0;
+	module_limit_debug(MODULE_DEBUG_MEMORY);
+	return n;
+}
+
+int module_find_start(const struct module *module, uint64_t address, uint64_t *ret)
+{
+	return module->symtab ? symtab_find_start(module->symtab, address, ret) : -ENOENT;
 }

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+static struct names_options current;
 static volatile sig_atomic_t disabled;
 
 void names_disable(void)
@@ -13,4 +14,14 @@ void names_disable(void)
 bool names_disabled(void)
 {
 	return disabled;
+}
+
+void names_set_options(const struct names_options *options)
+{
+	current = *options;
+}
+
+const struct names_options *names_options(void)
+{
+	return &current;
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symtab.h"
 
-#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "decompressed.h"
 #include "demangle.h"
+#include "dwfl_file.h"
 #include "names.h"
 
 struct function {
 	uint64_t start, end;
-	const char *symbol; /* in libdwfl's string table */
-	char *name;         /* demangled on first use */
+	const char *symbol; /* in libdwfl's string table, or in that of the symtab */
 	int rank;           /* among those that start here, the highest gives the name */
 	bool sized;
 };
 
 struct symtab {
 	Dwfl *dwfl;
+	char *strings;              /* NULL: they are libdwfl's */
 	struct function *functions; /* sorted by start, one for each start */
 	size_t n_functions, functions_size;
 };
@@ -74,7 +74,7 @@ static int symbol_rank(const GElf_Sym *sym, const char *name)
 	else if (GELF_ST_BIND(sym->st_info) == STB_WEAK)
 		rank += 100;
 	/* The prefix of a mangled name is not the author's. */
-	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
+	if (mangling_find(name) == MANGLING_NONE)
 		rank -= 10 * (int)strspn(name, "_");
 	return rank;
 }
@@ -146,72 +146,21 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module)
 	return 0;
 }
 
-/* libdw (0.188, __libdw_open_elf_memory()) writes through the null pointer that libelf returns. */
-static bool is_elf(const void *memory, size_t size)
+int symtab_new(const struct dwfl_source *source, struct symtab **ret)
 {
-	Elf *elf;
-
-	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)memory, size);
-	elf_end(elf);
-	return elf != NULL;
-}
-
-static Dwfl_Module *report_module(Dwfl *dwfl, int fd, const void *memory, size_t size,
-				  const char *path)
-{
-	Dwfl_Module *module;
-	int own;
-
-	if (fd < 0 && !is_elf(memory, size))
-		return NULL;
-	if (fd < 0)
-		return dwfl_report_offline_memory(dwfl, path, path, (char *)memory, size);
-	own = dup(fd); /* libdwfl closes what it is given */
-	if (own < 0)
-		return NULL;
-	module = dwfl_report_offline(dwfl, path, path, own);
-	if (!module)
-		close(own);
-	return module;
-}
-
-/*
- * libdwfl's own search ends at the servers in DEBUGINFOD_URLS. Nothing is
- * fetched while a profile is made: with them set, only local build-id
- * directories are searched.
- */
-static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
-			  const char *file, const char *link, GElf_Word crc, char **ret_file)
-{
-	if (names_disabled())
-		return -1;
-	if (getenv("DEBUGINFOD_URLS"))
-		return dwfl_build_id_find_debuginfo(module, user, name, base, file, link, crc,
-						    ret_file);
-	return dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc, ret_file);
-}
-
-int symtab_new(int fd, const void *memory, size_t size, const char *path, struct symtab **ret)
-{
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = find_debuginfo,
-		.section_address = dwfl_offline_section_address,
-	};
 	struct symtab *t = calloc(1, sizeof(*t));
 	Dwfl_Module *module;
+	GElf_Addr bias;
 	int err;
 
 	if (!t)
 		return -ENOMEM;
-	t->dwfl = dwfl_begin(&callbacks);
-	module = t->dwfl ? report_module(t->dwfl, fd, memory, size, path) : NULL;
-	if (!module || dwfl_report_end(t->dwfl, NULL, NULL) != 0) {
-		symtab_free(t);
-		return -ENOEXEC;
-	}
-	err = symtab_read(t, module);
+	err = dwfl_file_open(source, &t->dwfl, &module);
+	/* As the last place for symbols .gnu_debugdata is read. */
+	if (err == 0 && !decompressed_debugdata_fits(dwfl_module_getelf(module, &bias)))
+		err = -E2BIG;
+	if (err == 0)
+		err = symtab_read(t, module);
 	if (err < 0) {
 		symtab_free(t);
 		return err;
@@ -224,12 +173,35 @@ struct symtab *symtab_free(struct symtab *t)
 {
 	if (!t)
 		return NULL;
-	for (size_t i = 0; i < t->n_functions; i++)
-		free(t->functions[i].name);
 	free(t->functions);
 	dwfl_end(t->dwfl);
+	free(t->strings);
 	free(t);
 	return NULL;
+}
+
+int symtab_detach(struct symtab *t)
+{
+	size_t size = 1;
+	char *to;
+
+	if (t->strings)
+		return 0;
+	for (size_t i = 0; i < t->n_functions; i++)
+		size += strlen(t->functions[i].symbol) + 1;
+	to = t->strings = malloc(size);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n_functions; i++) {
+		struct function *f = &t->functions[i];
+		char *end = stpcpy(to, f->symbol);
+
+		f->symbol = to;
+		to = end + 1;
+	}
+	dwfl_end(t->dwfl);
+	t->dwfl = NULL;
+	return 0;
 }
 
 /* Number of functions that start at or below the address. */
@@ -248,21 +220,29 @@ static size_t symtab_upper_bound(const struct symtab *t, uint64_t address)
 	return lo;
 }
 
-const char *symtab_find(struct symtab *t, uint64_t address, uint64_t *ret_offset)
+static const struct function *symtab_function(const struct symtab *t, uint64_t address)
 {
 	size_t n = symtab_upper_bound(t, address);
 
-	for (size_t i = n; i > 0 && n - i < MAX_NESTED; i--) {
-		struct function *f = &t->functions[i - 1];
-
-		if (address >= f->end)
-			continue;
-		if (!f->name)
-			f->name = demangle(f->symbol);
-		if (!f->name)
-			return NULL;
-		*ret_offset = address - f->start;
-		return f->name;
-	}
+	for (size_t i = n; i > 0 && n - i < MAX_NESTED; i--)
+		if (address < t->functions[i - 1].end)
+			return &t->functions[i - 1];
 	return NULL;
+}
+
+const char *symtab_find_symbol(const struct symtab *t, uint64_t address)
+{
+	const struct function *f = symtab_function(t, address);
+
+	return f ? f->symbol : NULL;
+}
+
+int symtab_find_start(const struct symtab *t, uint64_t address, uint64_t *ret)
+{
+	const struct function *f = symtab_function(t, address);
+
+	if (!f)
+		return -ENOENT;
+	*ret = f->start;
+	return 0;
 }

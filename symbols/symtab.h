@@ -11,21 +11,26 @@
  * whichever libdwfl finds to be the most complete.
  */
 struct symtab;
+struct dwfl_source;
 
 /*
- * Read the functions of the file behind fd (which stays the caller's), or, if
- * fd is negative, in size bytes of memory, which stay in use. `path` helps to
- * find a separate debug file. Returns 0, or a negative errno: -ECANCELED if
- * names are not wanted any more (names.h). A file without symbols is no error.
+ * Read the functions of a file (dwfl_file.h). Returns 0, or a negative errno: -ECANCELED if
+ * names are not wanted any more (names.h), -E2BIG if symbols would take too much
+ * memory (decompressed.h). A file without symbols is no error.
  */
-int symtab_new(int fd, const void *memory, size_t size, const char *path, struct symtab **ret);
+int symtab_new(const struct dwfl_source *source, struct symtab **ret);
 struct symtab *symtab_free(struct symtab *t);
 
+/* Copy what is needed of the file, and let go of it. 0 or -ENOMEM. */
+int symtab_detach(struct symtab *t);
+
 /*
- * The function that an address of the file lies in: its demangled name, which
- * lives as long as the table, and the distance from its start. NULL if the
- * address is in none.
+ * The function that an address of the file lies in: its name as the linker has it, which
+ * lives as long as the table, or until symtab_detach(). NULL if the address is in none.
  */
-const char *symtab_find(struct symtab *t, uint64_t address, uint64_t *ret_offset);
+const char *symtab_find_symbol(const struct symtab *t, uint64_t address);
+
+/* Where that function begins: 0 or -ENOENT. */
+int symtab_find_start(const struct symtab *t, uint64_t address, uint64_t *ret);
 
 #endif

@@ -2,12 +2,18 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "demangle.h"
+#include "dwfl_file.h"
 #include "kallsyms.h"
 #include "module.h"
 #include "names.h"
+#include "place_cache.h"
+#include "range_index.h"
 #include "symtab.h"
 
 static void expect_name(const char *symbol, const char *name)
@@ -28,6 +34,17 @@ Test(demangle, gives_names_as_written)
 	expect_name("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
 		    "core::fmt::Write::write_fmt");
 	expect_name("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+}
+
+Test(demangle, knows_who_mangled_a_name)
+{
+	cr_assert_eq(mangling_find("_ZN1a1bEv"), MANGLING_CPLUS);
+	cr_assert_eq(mangling_find("_RNvCs1234_7mycrate3bar"), MANGLING_RUST);
+	cr_assert_eq(mangling_find("_D8demangle4testFaZv"), MANGLING_D);
+	cr_assert_eq(mangling_find("__write"), MANGLING_NONE);
+	cr_assert_eq(mangling_find("Zebra"), MANGLING_NONE);
+	cr_assert_eq(mangling_find("_"), MANGLING_NONE);
+	cr_assert_eq(mangling_find(""), MANGLING_NONE);
 }
 
 Test(demangle, takes_the_endings_of_clones_off)
@@ -54,6 +71,198 @@ Test(demangle, leaves_other_names_alone)
 	expect_name(longest, longest);
 }
 
+static void expect_styles(const char *symbol, const char *simple, const char *full)
+{
+	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_NONE });
+	expect_name(symbol, symbol);
+	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
+	expect_name(symbol, full);
+	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_SIMPLE });
+	expect_name(symbol, simple);
+}
+
+Test(demangle, has_three_styles)
+{
+	expect_styles("_ZN1a1bEi.part.3", "a::b", "a::b(int) [clone .part.3]");
+	expect_styles("_ZNKSt5ctypeIcE9do_narrowEcc", "std::ctype<char>::do_narrow",
+		      "std::ctype<char>::do_narrow(char, char) const");
+	expect_styles("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar", "mycrate::foo::bar");
+	expect_styles("_D8demangle4testFaZv", "demangle.test", "demangle.test(char)");
+	expect_styles("_D8demangle4testFG42aZv", "demangle.test", "demangle.test(char[42])");
+	expect_styles("_D8demangle11__T4testTaZv", "demangle.test!(char)", "demangle.test!(char)");
+	expect_styles("reduce.constprop.0", "reduce", "reduce.constprop.0");
+}
+
+/* Names of a few bytes that stand for very long ones, each type being the last one twice. */
+Test(demangle, gives_up_when_a_name_becomes_too_long)
+{
+	static const char numbers[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char symbol[1000] = "_Z1fISt4pairIiiE";
+	size_t n = strlen(symbol);
+
+	for (int i = 1; i < 36; i++)
+		n += (size_t)sprintf(symbol + n, "S0_IS%c_S%c_E", numbers[i], numbers[i]);
+	strcpy(symbol + n, "Evv");
+	expect_name(symbol, symbol);
+	/* A few of them are no harm. */
+	expect_name(
+		"_Z1fISt4pairIiiES0_IS1_S1_EEvv",
+		"f<std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> > >");
+}
+
+static double cpu_seconds(void)
+{
+	return (double)clock() / CLOCKS_PER_SEC;
+}
+
+/* Whatever a name says, it takes little time, and what comes out is not long. */
+static void expect_bounded(const char *symbol)
+{
+	double before = cpu_seconds();
+	char *name = demangle(symbol);
+
+	cr_assert_lt(cpu_seconds() - before, 0.5, "%.100s", symbol);
+	cr_assert(name);
+	cr_assert(strcmp(name, symbol) == 0 || strlen(name) <= 1 << 20, "%.100s", symbol);
+	free(name);
+}
+
+/* Names of a megabyte, and ones whose parts stand for the parts before them. */
+Test(demangle, is_bounded_for_hostile_names)
+{
+	static const char *const pieces[] = { "S_",
+					      "S0_IS_S_E",
+					      "NSt4pairIS_S_E",
+					      "QaQb",
+					      "TB_B0_E",
+					      "IC1aB_E",
+					      "__T3fooTQcTQc",
+					      "F",
+					      "A3_",
+					      "DpT_",
+					      "1a",
+					      "XspT_E",
+					      "M",
+					      "P",
+					      "HQeQd",
+					      "cvT_" };
+	static const char *const starts[] = { "_Z", "_ZN",     "_Z1fI",
+					      "_R", "_RNvC1a", "_RINvC1aB_",
+					      "_D", "_D3foo",  "_D3fooFS3bar" };
+	const size_t sizes[] = { 100, 1000, 4000, 1 << 20 };
+	static char symbol[(1 << 20) + 64];
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		for (size_t j = 0; j < sizeof(pieces) / sizeof(*pieces); j++)
+			for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++) {
+				char *end = stpcpy(symbol, starts[i]);
+
+				while (end < symbol + sizes[k])
+					end = stpcpy(end, pieces[j]);
+				expect_bounded(symbol);
+			}
+}
+
+/* Each template has the one before it twice, as a name of D says by how far it is back. */
+Test(demangle, bounds_names_of_d)
+{
+	char symbol[4096] = "_D3foo__T1aTiZ1b";
+	char again[8192];
+
+	expect_name("_D3foo__T3barTiZ3quxFiZv", "foo.bar!(int).qux");
+	for (int i = 0; i < 40; i++)
+		strcat(strcat(symbol, "TQcTQd"), i % 2 ? "Z" : "");
+	expect_bounded(symbol);
+	/* Arrays of pairs of delegates, and the like: deep, without references */
+	strcpy(again, "_D3foo");
+	for (int i = 0; i < 1000; i++)
+		strcat(again, "PFAHi");
+	expect_bounded(again);
+}
+
+static void expect_range(const struct range_index *index, uint64_t address, int id)
+{
+	const struct range *range = range_index_find(index, address);
+
+	cr_assert_eq(range ? (int)range->id : -1, id, "%lu: %d", address,
+		     range ? (int)range->id : -1);
+}
+
+Test(range_index, finds_the_innermost_range)
+{
+	static const struct range ranges[] = {
+		{ 50, 60, 4 },  { 10, 100, 1 },  { 20, 40, 2 },  { 30, 40, 3 },
+		{ 10, 100, 0 }, { 200, 210, 1 }, { 90, 120, 5 }, { 300, 300, 6 },
+	};
+	struct range_index index = { 0 };
+	const struct range *range;
+
+	expect_range(&index, 0, -1);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		cr_assert(range_index_add(&index, ranges[i].start, ranges[i].end, ranges[i].id) ==
+			  0);
+	range_index_sort(&index);
+	expect_range(&index, 9, -1);
+	expect_range(&index, 10, 1);
+	expect_range(&index, 20, 2);
+	expect_range(&index, 39, 3);
+	expect_range(&index, 40, 1);
+	expect_range(&index, 59, 4);
+	expect_range(&index, 60, 1);
+	/* Where they only overlap: one that contains the address */
+	expect_range(&index, 95, 5);
+	expect_range(&index, 110, 5);
+	expect_range(&index, 150, -1);
+	expect_range(&index, 209, 1);
+	expect_range(&index, 300, -1);
+	expect_range(&index, UINT64_MAX, -1);
+
+	range = range_index_find(&index, 35);
+	for (int id = 3; id >= 0; id--) {
+		cr_assert_eq((int)range->id, id);
+		range = range_index_outer(&index, range, 35);
+	}
+	cr_assert(range == NULL);
+	range_index_done(&index);
+}
+
+static bool is_known(const struct place_cache *cache, uint64_t address, bool lines)
+{
+	const struct place *places;
+	size_t n;
+
+	return place_cache_find(cache, address, lines, &places, &n);
+}
+
+Test(place_cache, has_its_own_names_and_a_limit)
+{
+	char function[] = "_ZN1a1bEi", file[] = "b.cc", dir[] = "/src";
+	const struct place added[] = { { function, file, dir, 3, 4, true },
+				       { .function = "main", .file = "/src/main.cc" } };
+	struct place_cache cache = { 0 };
+	const struct place *places;
+	size_t n;
+
+	cr_assert(place_cache_add(&cache, 10, false, added, 2) == 0);
+	cr_assert(is_known(&cache, 10, false) && !is_known(&cache, 10, true));
+	cr_assert(place_cache_add(&cache, 10, true, added, 2) == 0);
+	memset(function, 'x', sizeof(function) - 1);
+	memset(file, 'x', sizeof(file) - 1);
+	cr_assert(place_cache_find(&cache, 10, true, &places, &n) && n == 2);
+	cr_assert_str_eq(places[0].function, "a::b");
+	cr_assert_str_eq(places[0].file, "/src/b.cc");
+	cr_assert(places[0].line == 3 && places[0].column == 4 && places[0].inlined);
+	cr_assert_str_eq(places[1].function, "main");
+
+	cr_assert(place_cache_add(&cache, 20, true, NULL, 0) == 0);
+	cr_assert(place_cache_find(&cache, 20, true, &places, &n) && n == 0);
+	for (uint64_t i = 0; i < PLACE_CACHE_MAX; i++)
+		cr_assert(place_cache_add(&cache, 100 + i, true, &added[1], 1) == 0);
+	cr_assert(cache.n_entries <= PLACE_CACHE_MAX && !is_known(&cache, 10, false));
+	cr_assert(is_known(&cache, 100 + PLACE_CACHE_MAX - 1, true));
+	place_cache_done(&cache);
+}
+
 /* A function whose place in the file this test knows. */
 __attribute__((noinline, used)) static int landmark(int n)
 {
@@ -67,15 +276,16 @@ Test(symtab, finds_the_functions_of_this_program)
 	uint64_t address =
 		(uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
 	struct symtab *symtab;
-	uint64_t offset;
 
-	cr_assert(symtab_new(fd, NULL, 0, "/proc/self/exe", &symtab) == 0);
-	cr_assert_str_eq(symtab_find(symtab, address, &offset), "landmark");
-	cr_assert(offset == 0);
-	cr_assert_str_eq(symtab_find(symtab, address + 1, &offset), "landmark");
-	cr_assert(offset == 1);
-	cr_assert(symtab_find(symtab, 1, &offset) == NULL);
-	cr_assert(symtab_find(symtab, UINT64_MAX, &offset) == NULL);
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+			     &symtab) == 0);
+	cr_assert_str_eq(symtab_find_symbol(symtab, address), "landmark");
+	cr_assert_str_eq(symtab_find_symbol(symtab, address + 1), "landmark");
+	cr_assert(symtab_find_symbol(symtab, 1) == NULL);
+	cr_assert(symtab_find_symbol(symtab, UINT64_MAX) == NULL);
+	/* And without the file. */
+	cr_assert(symtab_detach(symtab) == 0);
+	cr_assert_str_eq(symtab_find_symbol(symtab, address), "landmark");
 	symtab_free(symtab);
 	close(fd);
 }
@@ -85,15 +295,18 @@ Test(symtab, refuses_what_is_no_elf_file)
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	struct symtab *symtab;
 
-	cr_assert(symtab_new(fd, NULL, 0, "status", &symtab) < 0);
-	cr_assert(symtab_new(-1, "status", 7, "status", &symtab) < 0);
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, &symtab) < 0);
+	cr_assert(symtab_new(
+			  &(struct dwfl_source){
+				  .fd = -1, .memory = "status", .size = 7, .path = "status" },
+			  &symtab) < 0);
 	close(fd);
 }
 
 Test(module, reads_symbols_when_asked_and_stops_when_told)
 {
 	struct module module;
-	uint64_t offset;
+	const struct place *places;
 	extern const char __executable_start;
 	uint64_t address =
 		(uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
@@ -101,9 +314,81 @@ Test(module, reads_symbols_when_asked_and_stops_when_told)
 	module_init(&module, strdup("/proc/self/exe"), "", open("/proc/self/exe", O_RDONLY));
 	cr_assert_str_eq(module.name, "exe");
 	cr_assert(module.symtab == NULL);
-	cr_assert_str_eq(module_find_symbol(&module, address, &offset), "landmark");
+	cr_assert_eq(module_find_places(&module, address, false, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(module.symtab != NULL);
 	names_disable();
-	cr_assert(module_find_symbol(&module, address, &offset) == NULL);
+	cr_assert_eq(module_find_places(&module, address, false, &places), 0);
+	module_done(&module);
+}
+
+static struct module this_program(void)
+{
+	struct module module;
+
+	module_init(&module, strdup("/proc/self/exe"), "",
+		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+	return module;
+}
+
+static uint64_t landmark_address(void)
+{
+	extern const char __executable_start;
+
+	return (uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
+}
+
+Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
+{
+	struct module module = this_program();
+	const struct place *places;
+
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(strstr(places[0].file, "/test_symbols.c") && places[0].line > 0);
+	cr_assert(!places[0].inlined && module.debug);
+	module_done(&module);
+
+	/* The least recently used goes, that of the last one stays, if there is room for it. */
+	module = this_program();
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	module_limit_debug(0);
+	cr_assert(!module.debug);
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(!module.debug);
+	/* An address that is new opens it again. */
+	cr_assert_eq(module_find_places(&module, landmark_address() + 1, true, &places), 1);
+	cr_assert(module.debug && places[0].line > 0);
+	module_done(&module);
+}
+
+Test(module, keeps_only_so_many_open)
+{
+	static struct module modules[MODULE_DEBUG_OPEN + 2];
+	const size_t n = sizeof(modules) / sizeof(modules[0]);
+	const struct place *places;
+
+	for (size_t i = 0; i < n; i++) {
+		modules[i] = this_program();
+		cr_assert_eq(module_find_places(&modules[i], landmark_address(), false, &places),
+			     1);
+	}
+	cr_assert(!modules[0].debug && !modules[1].debug);
+	cr_assert(modules[2].debug && modules[n - 1].debug);
+	for (size_t i = 0; i < n; i++)
+		module_done(&modules[i]);
+}
+
+Test(module, leaves_out_what_is_not_wanted)
+{
+	struct module module = this_program();
+	const struct place *places;
+
+	names_set_options(&(struct names_options){ .no_inlines = true, .no_lines = true });
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(!places[0].file && !module.debug);
 	module_done(&module);
 }
 
@@ -134,6 +419,56 @@ Test(kallsyms, finds_functions_of_kernel_and_modules)
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000190, &offset), "second");
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffffa0000001, &offset), "in_module");
 	cr_assert(kallsyms_find(k, 0x1000, &offset) == NULL);
+	cr_assert(kallsyms_find_module(k, 0xffffffff81000010) == NULL);
+	cr_assert_str_eq(kallsyms_find_module(k, 0xffffffffa0000001), "ext4");
+	kallsyms_free(k);
+}
+
+/* Where code ends that the list knows, no name is better than a wrong one. */
+Test(kallsyms, leaves_out_what_is_in_no_function)
+{
+	struct kallsyms *k;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffff81000000 T __first\n"
+				"ffffffff81000000 t private\n"
+				"ffffffff81000000 T first\n"
+				"ffffffff81000000 W weak\n"
+				"ffffffff81000200 T _etext\n"
+				"ffffffffa0000ff0 t of_one\t[one]\n"
+				"ffffffffa0002000 t of_two\t[two]\n"
+				"ffffffffa0006000 t also_of_two\t[two]\n"
+				"ffffffffc0000000 t bpf_prog_1\t[bpf]\n",
+				&k) == 0);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000000, &offset), "first");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff810001ff, &offset), "first");
+	cr_assert(kallsyms_find(k, 0xffffffff81000200, &offset) == NULL);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffa0000fff, &offset), "of_one");
+	cr_assert(kallsyms_find(k, 0xffffffffa0001000, &offset) == NULL);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffa0005fff, &offset), "of_two");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0003000, &offset), "bpf_prog_1");
+	cr_assert_str_eq(kallsyms_find_module(k, 0xffffffffc0003000), "bpf");
+	cr_assert(kallsyms_find(k, 0xffffffffd0000000, &offset) == NULL);
+	kallsyms_free(k);
+}
+
+Test(kallsyms, takes_functions_that_come_later)
+{
+	struct kallsyms *k;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffffc0000000 t bpf_prog_1\t[bpf]\n", &k) == 0);
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0001000, 0x100, "bpf_prog_2") == 0);
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0001100, 0x100, "bpf_prog_3") == 0);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc00010ff, &offset), "bpf_prog_2");
+	cr_assert(offset == 0xff);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0001100, &offset), "bpf_prog_3");
+	cr_assert_str_eq(kallsyms_find_module(k, 0xffffffffc0001100), "bpf");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0000100, &offset), "bpf_prog_1");
+	/* One in the place of both */
+	cr_assert(kallsyms_add_late(k, 0xffffffffc00010f0, 0x80, "bpf_prog_4") == 0);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc00010ff, &offset), "bpf_prog_4");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0001010, &offset), "bpf_prog_1");
 	kallsyms_free(k);
 }
 
@@ -143,6 +478,7 @@ Test(kallsyms, says_that_the_addresses_are_hidden)
 
 	cr_assert(kallsyms_from("0000000000000000 T first\n", &k) == -EACCES);
 	cr_assert(kallsyms_new("/nonexistent", &k) == -ENOENT);
+	cr_assert(!kallsyms_are_hidden("/nonexistent"));
 }
 
 /* What is being read when names are not wanted any more is given up; the kernel's stay out, too. */
@@ -157,7 +493,8 @@ Test(names, end_everywhere_at_once)
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000010, &offset), "first");
 	names_disable();
 	cr_assert(kallsyms_find(k, 0xffffffff81000010, &offset) == NULL);
-	cr_assert(symtab_new(fd, NULL, 0, "/proc/self/exe", &symtab) == -ECANCELED);
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+			     &symtab) == -ECANCELED);
 	kallsyms_free(k);
 	close(fd);
 }

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "debug_unit.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "demangle.h"
+#include "names.h"
+
+/* A function, or an inlined call in one. */
+struct call {
+	Dwarf_Die die;
+	uint32_t caller; /* index of what it was inlined into */
+};
+
+struct debug_function {
+	Dwarf_Die die;
+	struct call *calls; /* the function itself, then its inlined calls; NULL: not read yet */
+	size_t n_calls, calls_size;
+	struct range_index index; /* of calls */
+};
+
+/*
+ * Damaged entries may be each other's siblings and children in ways that take
+ * exponential time to follow, or all have the same long list of ranges. Sound ones are
+ * nested, and so are passed over about as often as they are deep.
+ */
+#define MAX_DEPTH 256
+#define MAX_PASSES 32
+
+/* Memory that libdw takes per line of a line table (struct Dwarf_Line_s and its place). */
+#define LINE_MEMORY 64
+
+void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die)
+{
+	*unit = (struct debug_unit){ .die = *die };
+}
+
+static void forget_functions(struct debug_unit *unit)
+{
+	for (size_t i = 0; i < unit->n_functions; i++) {
+		free(unit->functions[i].calls);
+		range_index_done(&unit->functions[i].index);
+	}
+	unit->n_functions = 0;
+	range_index_done(&unit->index);
+}
+
+void debug_unit_done(struct debug_unit *unit)
+{
+	forget_functions(unit);
+	free(unit->functions);
+}
+
+/* Work was done that sound debug information needs that many bytes to ask for. */
+static int spend(uint64_t *budget, uint64_t bytes)
+{
+	if (bytes > *budget) {
+		*budget = 0;
+		return -E2BIG;
+	}
+	*budget -= bytes;
+	return 0;
+}
+
+int debug_ranges_add(struct range_index *index, Dwarf_Die *die, uint32_t id, uint64_t *budget)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		int err = spend(budget, 2); /* at least, in any form */
+
+		if (err == 0 && start > 0 && start < end)
+			err = range_index_add(index, start, end, id);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Step from an entry to its sibling: 0, 1 at the last one, or a negative errno. */
+static int step_to_sibling(struct debug_unit *unit, Dwarf_Die *die)
+{
+	uintptr_t from = (uintptr_t)die->addr, end = (uintptr_t)unit->inner.addr + unit->size;
+	Dwarf_Die next = { 0 };
+	int last, err;
+
+	if (names_disabled())
+		return -ECANCELED;
+	/* Behind the last one libdw leaves where the next would be, if it has got so far. */
+	last = dwarf_siblingof(die, &next);
+	if (next.addr && (uintptr_t)next.addr < end)
+		end = (uintptr_t)next.addr;
+	err = spend(&unit->budget, end > from ? end - from : 0);
+	*die = next;
+	return err < 0 ? err : last != 0;
+}
+
+static int add_function(struct debug_unit *unit, Dwarf_Die *die)
+{
+	size_t before = unit->index.n_ranges;
+	int err;
+
+	err = debug_ranges_add(&unit->index, die, (uint32_t)unit->n_functions, &unit->budget);
+	if (err < 0 || unit->index.n_ranges == before)
+		return err; /* a declaration, or one that is only there inlined */
+	if (array_reserve(unit->functions, unit->n_functions, unit->functions_size) < 0)
+		return -ENOMEM;
+	unit->functions[unit->n_functions++] = (struct debug_function){ .die = *die };
+	return 0;
+}
+
+/* Whether functions can be below such an entry; they are nearly never below the last ones. */
+static bool holds_functions(int tag, bool deep)
+{
+	switch (tag) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+		return true;
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type:
+		return deep;
+	}
+	return false;
+}
+
+/* Put the functions below an entry into the index. */
+static int read_functions(struct debug_unit *unit, Dwarf_Die *parent, bool deep, int depth)
+{
+	Dwarf_Die die;
+	int err = 0;
+
+	if (depth == MAX_DEPTH || dwarf_child(parent, &die) != 0)
+		return 0;
+	while (err == 0) {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_subprogram)
+			err = add_function(unit, &die);
+		if (err == 0 && holds_functions(tag, deep))
+			err = read_functions(unit, &die, deep, depth + 1);
+		if (err == 0)
+			err = step_to_sibling(unit, &die);
+	}
+	return err < 0 ? err : 0;
+}
+
+static size_t index_memory(const struct range_index *index)
+{
+	return index->ranges_size * sizeof(*index->ranges);
+}
+
+/* Where the unit's entries are: in a .dwo file, if libdw finds it. */
+static void find_inner(struct debug_unit *unit)
+{
+	Dwarf_Die inner;
+	uint8_t type;
+
+	unit->inner = unit->die;
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &inner, NULL, NULL, NULL) == 0 &&
+	    type == DW_UT_skeleton && inner.addr)
+		unit->inner = inner;
+}
+
+/* Bytes from the unit's own entry to its end. */
+static uint64_t unit_size(Dwarf_Die *inner)
+{
+	Dwarf_Off first = dwarf_dieoffset(inner), next = 0;
+	size_t header;
+
+	if (dwarf_next_unit(dwarf_cu_getdwarf(inner->cu), first - dwarf_cuoffset(inner), &next,
+			    &header, NULL, NULL, NULL, NULL, NULL, NULL) != 0)
+		return 0;
+	return next > first ? next - first : 0;
+}
+
+static bool is_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case DW_LANG_Mips_Assembler:
+		return true;
+	}
+	return false;
+}
+
+/* What takes too much work is a unit without functions. */
+static int unit_read(struct debug_unit *unit, bool deep)
+{
+	int err;
+
+	if (!unit->read)
+		find_inner(unit);
+	forget_functions(unit);
+	unit->read = true;
+	unit->read_deep = deep;
+	unit->is_c = is_c(&unit->inner);
+	unit->size = unit_size(&unit->inner);
+	unit->budget = MAX_PASSES * unit->size;
+	err = read_functions(unit, &unit->inner, deep, 0);
+	if (err < 0)
+		forget_functions(unit);
+	range_index_sort(&unit->index);
+	unit->memory +=
+		index_memory(&unit->index) + unit->functions_size * sizeof(*unit->functions);
+	if (err != -E2BIG)
+		return err;
+	unit->read_deep = true; /* once more would be as much */
+	return 0;
+}
+
+static int add_call(struct debug_unit *unit, struct debug_function *f, const Dwarf_Die *die,
+		    uint32_t caller)
+{
+	if (f->n_calls == RANGE_INDEX_MAX)
+		return -E2BIG;
+	if (array_reserve(f->calls, f->n_calls, f->calls_size) < 0)
+		return -ENOMEM;
+	f->calls[f->n_calls++] = (struct call){ *die, caller };
+	return debug_ranges_add(&f->index, &f->calls[f->n_calls - 1].die, (uint32_t)f->n_calls - 1,
+				&unit->budget);
+}
+
+/* Put the calls that were inlined below an entry into the index. */
+static int read_calls(struct debug_unit *unit, struct debug_function *f, Dwarf_Die *parent,
+		      uint32_t caller, int depth)
+{
+	Dwarf_Die die;
+	int err = 0;
+
+	if (depth == MAX_DEPTH || dwarf_child(parent, &die) != 0)
+		return 0;
+	while (err == 0) {
+		uint32_t inner = caller;
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_inlined_subroutine) {
+			inner = (uint32_t)f->n_calls;
+			err = add_call(unit, f, &die, caller);
+		}
+		if (err == 0 && (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+				 tag == DW_TAG_try_block || tag == DW_TAG_catch_block))
+			err = read_calls(unit, f, &die, inner, depth + 1);
+		if (err == 0)
+			err = step_to_sibling(unit, &die);
+	}
+	return err < 0 ? err : 0;
+}
+
+/* All but the function itself: some of them would be taken for the whole. */
+static void forget_calls(struct debug_function *f)
+{
+	struct call *calls = f->n_calls > 0 ? realloc(f->calls, sizeof(*calls)) : NULL;
+
+	if (calls) {
+		f->calls = calls;
+		f->n_calls = f->calls_size = 1;
+	}
+	range_index_done(&f->index);
+}
+
+/* What takes too much work is a function without inlined calls, at all its addresses. */
+static int function_read(struct debug_unit *unit, struct debug_function *f)
+{
+	Dwarf_Die die = f->die;
+	int err = add_call(unit, f, &die, 0);
+
+	if (err == 0)
+		err = read_calls(unit, f, &die, 0, 0);
+	if (err < 0)
+		forget_calls(f);
+	range_index_sort(&f->index);
+	unit->memory += index_memory(&f->index) + f->calls_size * sizeof(*f->calls);
+	return err == -E2BIG ? 0 : err;
+}
+
+static const char *string_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static void set_file(struct debug_unit *unit, const char *file, struct place *ret)
+{
+	ret->file = file;
+	if (file && file[0] != '/')
+		ret->dir = string_attribute(&unit->die, DW_AT_comp_dir);
+}
+
+/*
+ * As the linker has it, with all that the function is part of; in C that is another
+ * name, if there is any. Else as written.
+ */
+static const char *function_name(struct debug_unit *unit, Dwarf_Die *die)
+{
+	const char *linkage = string_attribute(die, DW_AT_linkage_name), *name;
+
+	if (!linkage)
+		linkage = string_attribute(die, DW_AT_MIPS_linkage_name);
+	if (linkage && (!unit->is_c || mangling_find(linkage) != MANGLING_NONE))
+		return linkage;
+	name = string_attribute(die, DW_AT_name);
+	return name ? name : linkage;
+}
+
+static unsigned int number_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+		return 0;
+	return (unsigned int)value;
+}
+
+/* From where an inlined call was made. */
+static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct place *ret)
+{
+	unsigned int file = number_attribute(call, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t n;
+
+	if (dwarf_getsrcfiles(&unit->inner, &files, &n) == 0 && file < n)
+		set_file(unit, dwarf_filesrc(files, file, NULL, NULL), ret);
+	ret->line = number_attribute(call, DW_AT_call_line);
+	ret->column = number_attribute(call, DW_AT_call_column);
+}
+
+/* The last line at or before the address; NULL if that is the end of a sequence. */
+static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t n, uint64_t address)
+{
+	size_t lo = 0, hi = n;
+	Dwarf_Line *line;
+	Dwarf_Addr start;
+	bool end;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (dwarf_lineaddr(dwarf_onesrcline(lines, mid), &start) != 0)
+			return NULL;
+		if (start <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	line = lo > 0 ? dwarf_onesrcline(lines, lo - 1) : NULL;
+	return line && dwarf_lineendsequence(line, &end) == 0 && !end ? line : NULL;
+}
+
+static void set_line(struct debug_unit *unit, uint64_t address, struct place *ret)
+{
+	Dwarf_Lines *lines;
+	Dwarf_Line *line;
+	int number = 0, column = 0;
+	size_t n;
+
+	/* libdw keeps the table, sorted by address. */
+	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0)
+		return;
+	if (!unit->has_lines)
+		unit->memory += n * LINE_MEMORY;
+	unit->has_lines = true;
+	line = find_line(lines, n, address);
+	if (!line)
+		return;
+	set_file(unit, dwarf_linesrc(line, NULL, NULL), ret);
+	dwarf_lineno(line, &number);
+	dwarf_linecol(line, &column);
+	ret->line = number > 0 ? (unsigned int)number : 0;
+	ret->column = column > 0 ? (unsigned int)column : 0;
+}
+
+/* The function that an address is in. */
+static int find_function(struct debug_unit *unit, uint64_t address, struct debug_function **ret)
+{
+	const struct range *range;
+	int err = 0;
+
+	if (!unit->read)
+		err = unit_read(unit, false);
+	range = err < 0 ? NULL : range_index_find(&unit->index, address);
+	if (err == 0 && !range && !unit->read_deep) {
+		err = unit_read(unit, true);
+		range = err < 0 ? NULL : range_index_find(&unit->index, address);
+	}
+	*ret = range ? &unit->functions[range->id] : NULL;
+	if (err == 0 && range && !(*ret)->calls)
+		err = function_read(unit, *ret);
+	return err;
+}
+
+/* The functions around an address, the innermost first. */
+static int find_calls(struct debug_unit *unit, struct debug_function *f, uint64_t address,
+		      bool lines, struct place *places)
+{
+	const struct range *range = range_index_find(&f->index, address);
+	uint32_t i = range ? range->id : 0;
+	int n = 0;
+
+	while (i > 0 && n < PLACE_MAX - 1) {
+		struct call *call = &f->calls[i];
+
+		places[n].function = function_name(unit, &call->die);
+		places[n].inlined = true;
+		n++;
+		if (lines)
+			set_call_site(unit, &call->die, &places[n]);
+		i = call->caller;
+	}
+	places[n++].function = function_name(unit, &f->die);
+	return n;
+}
+
+int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines, struct place *places)
+{
+	struct debug_function *f;
+	int n = 0, err;
+
+	err = find_function(unit, address, &f);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < PLACE_MAX; i++)
+		places[i] = (struct place){ 0 };
+	if (f)
+		n = find_calls(unit, f, address, lines, places);
+	if (lines)
+		set_line(unit, address, &places[0]);
+	return n == 0 && places[0].file ? 1 : n;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dwfl_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "debug_server.h"
+#include "decompressed.h"
+#include "names.h"
+
+/*
+ * libdwfl decompresses a whole file that is no ELF file, whatever comes out, and (0.188,
+ * __libdw_open_elf_memory()) writes through the null pointer that libelf returns for memory.
+ */
+static bool is_elf(int fd, const void *memory, size_t size)
+{
+	bool is;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = fd < 0 ? elf_memory((char *)memory, size) : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	is = elf_kind(elf) == ELF_K_ELF;
+	elf_end(elf);
+	return is;
+}
+
+static Dwfl_Module *report_module(Dwfl *dwfl, const struct dwfl_source *source)
+{
+	const char *path = source->path;
+	Dwfl_Module *module;
+	int own;
+
+	if (!is_elf(source->fd, source->memory, source->size))
+		return NULL;
+	if (source->fd < 0)
+		return dwfl_report_offline_memory(dwfl, path, path, (char *)source->memory,
+						  source->size);
+	own = dup(source->fd); /* libdwfl closes what it is given */
+	if (own < 0)
+		return NULL;
+	module = dwfl_report_offline(dwfl, path, path, own);
+	if (!module)
+		close(own);
+	return module;
+}
+
+static bool debug_file_is_sound(int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool sound = elf_kind(elf) == ELF_K_ELF && decompressed_debug_fits(elf);
+
+	elf_end(elf);
+	return sound;
+}
+
+/*
+ * By its build id, from a server; or what is shared with others, by that which the debug file
+ * names, which libdwfl has opened by then.
+ */
+static int fetch_debug_file(Dwfl_Module *module, const char *path, bool shared)
+{
+	const unsigned char *build_id;
+	const void *shared_id;
+	const char *name;
+	Dwarf_Addr bias;
+	Dwarf *dwarf;
+	ssize_t size;
+
+	if (!shared) {
+		size = dwfl_module_build_id(module, &build_id, &bias);
+		return size > 0 ? debug_server_fetch(build_id, (size_t)size, path) : -1;
+	}
+	dwarf = dwfl_module_getdwarf(module, &bias);
+	size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &shared_id) : 0;
+	return size > 0 ? debug_server_fetch(shared_id, (size_t)size, path) : -1;
+}
+
+/*
+ * libdwfl's own search ends at the servers in DEBUGINFOD_URLS, at any time and for as long
+ * as they take. Where these are set, local build-id directories are searched alone, and
+ * servers asked when they may be.
+ */
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **ret_file)
+{
+	const struct dwfl_source *source = *user;
+	/* A file that dwz has moved common parts to is asked for without a sum. */
+	bool is_shared = link && crc == 0;
+	int fd;
+
+	if (names_disabled())
+		return -1;
+	if (getenv("DEBUGINFOD_URLS"))
+		fd = dwfl_build_id_find_debuginfo(module, user, name, base, file, link, crc,
+						  ret_file);
+	else
+		fd = dwfl_standard_find_debuginfo(module, user, name, base, file, link, crc,
+						  ret_file);
+	if (fd < 0 && !is_shared && source->debug_fd > 0)
+		fd = dup(source->debug_fd);
+	if (fd < 0)
+		fd = fetch_debug_file(module, source->path, is_shared);
+	if (fd >= 0 && !debug_file_is_sound(fd)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The only module gets the source, for as long as it is opened. */
+static void set_source(Dwfl_Module *module, const struct dwfl_source *source)
+{
+	void **user;
+
+	if (dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, NULL, NULL))
+		*user = (void *)source;
+}
+
+int dwfl_file_open(const struct dwfl_source *source, Dwfl **ret, Dwfl_Module **ret_module)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	_cleanup_dwfl_ Dwfl *dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module;
+
+	if (!dwfl)
+		return -ENOMEM;
+	module = report_module(dwfl, source);
+	if (!module || dwfl_report_end(dwfl, NULL, NULL) != 0)
+		return -ENOEXEC;
+	set_source(module, source);
+	*ret = steal_ptr(dwfl);
+	*ret_module = module;
+	return 0;
+}

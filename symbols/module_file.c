@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "module_file.h"
+
+#include <elf.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static void elf_endp(Elf **elf)
+{
+	if (*elf)
+		elf_end(*elf);
+}
+
+/* Linkers make build ids of 8 to 20 bytes; of a longer one, so many are recorded. */
+#define BUILD_ID_MAX 20
+
+static bool has_build_id(Elf *elf, const char *build_id)
+{
+	char text[2 * BUILD_ID_MAX + 1] = "";
+	const uint8_t *id;
+	ssize_t size = elf ? dwelf_elf_gnu_build_id(elf, (const void **)&id) : -1;
+
+	for (ssize_t i = 0; i < size && i < BUILD_ID_MAX; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	return size > 0 && strcmp(text, build_id) == 0;
+}
+
+static bool is_right(int fd, const struct module_file *file)
+{
+	_cleanup_(elf_endp) Elf *elf = NULL;
+	struct stat st;
+
+	if (file->build_id[0] == '\0')
+		return fstat(fd, &st) == 0 && st.st_size == file->size &&
+		       st.st_mtim.tv_sec == file->written.tv_sec;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	return has_build_id(elf, file->build_id);
+}
+
+/* *ret_err: the most telling of those that there are. */
+static bool try(const char *dir, const char *path, const struct module_file *file, int *ret_fd,
+		int *ret_err)
+{
+	_cleanup_free_ char *whole = NULL;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (asprintf(&whole, "%s%s%s", dir, path[0] == '/' ? "" : "/", path) < 0) {
+		*ret_err = -ENOMEM;
+		return false;
+	}
+	/* A recording may name anything: to open a device can have effects. */
+	if (stat(whole, &st) == 0 && !S_ISREG(st.st_mode)) {
+		*ret_err = -ESTALE;
+		return false;
+	}
+	fd = open(whole, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		if (errno != ENOENT && errno != ENOTDIR && *ret_err == -ENOENT)
+			*ret_err = -errno;
+		return false;
+	}
+	if (!is_right(fd, file)) {
+		*ret_err = -ESTALE;
+		return false;
+	}
+	*ret_fd = steal_fd(&fd);
+	return true;
+}
+
+int module_file_open(const struct module_file *file, const char *root, int *ret_fd)
+{
+	const char *slash = strrchr(file->path, '/');
+	char debug[sizeof("/usr/lib/debug/.build-id/xx/.debug") + 2 * BUILD_ID_MAX];
+	int err = -ENOENT;
+
+	if (root && (try(root, file->path, file, ret_fd, &err) ||
+		     try(root, slash ? slash : file->path, file, ret_fd, &err)))
+		return 0;
+	/* What is no path, as [vdso], must not be looked for in the working directory. */
+	if (slash == NULL)
+		return err;
+	if (file->path[0] == '/' && try("", file->path, file, ret_fd, &err))
+		return 0;
+	if (strlen(file->build_id) < 3 || strlen(file->build_id) > 2 * BUILD_ID_MAX)
+		return err;
+	snprintf(debug, sizeof(debug), "/usr/lib/debug/.build-id/%.2s/%s.debug", file->build_id,
+		 file->build_id + 2);
+	if ((root && try(root, debug, file, ret_fd, &err)) || try("", debug, file, ret_fd, &err))
+		return 0;
+	return err;
+}
+
+int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
+{
+	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
+	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_free_ void *copy = NULL;
+	size_t size;
+
+	if (!head)
+		return -ESTALE;
+	/* The section headers are its end (arch/x86/entry/vdso, which links it as a library). */
+	size = head->e_shoff + (size_t)head->e_shnum * head->e_shentsize;
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, head, size);
+	elf_version(EV_CURRENT);
+	elf = elf_memory(copy, size);
+	if (!has_build_id(elf, build_id))
+		return -ESTALE;
+	*ret = steal_ptr(copy);
+	*ret_size = size;
+	return 0;
+}

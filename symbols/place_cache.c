@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "place_cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "demangle.h"
+
+struct place_cache_entry {
+	UT_hash_handle hh;
+	uint64_t address;
+	size_t n;
+	bool lines;
+	struct place places[];
+};
+
+struct place_cache_name {
+	UT_hash_handle hh;
+	char *shown; /* what places have */
+	char key[];  /* what the debug information has */
+};
+
+static void remove_entry(struct place_cache *cache, struct place_cache_entry *e)
+{
+	HASH_DEL(cache->entries, e);
+	free(e);
+	cache->n_entries--;
+}
+
+static void names_free(struct place_cache_name **names)
+{
+	struct place_cache_name *name, *next;
+
+	HASH_ITER(hh, *names, name, next) {
+		HASH_DEL(*names, name);
+		free(name->shown);
+		free(name);
+	}
+}
+
+void place_cache_done(struct place_cache *cache)
+{
+	struct place_cache_entry *e, *next;
+
+	HASH_ITER(hh, cache->entries, e, next)
+		remove_entry(cache, e);
+	names_free(&cache->functions);
+	names_free(&cache->files);
+}
+
+bool place_cache_find(const struct place_cache *cache, uint64_t address, bool lines,
+		      const struct place **ret, size_t *ret_n)
+{
+	struct place_cache_entry *e;
+
+	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
+	if (!e || (lines && !e->lines))
+		return false;
+	*ret = e->places;
+	*ret_n = e->n;
+	return true;
+}
+
+/* The one copy of a name, made by `show` when it is met first; NULL if memory is short. */
+static const char *keep_name(struct place_cache_name **names, const char *key,
+			     char *(*show)(const char *))
+{
+	struct place_cache_name *name;
+	size_t size = strlen(key);
+
+	HASH_FIND(hh, *names, key, size, name);
+	if (name)
+		return name->shown;
+	name = calloc(1, sizeof(*name) + size + 1);
+	if (!name)
+		return NULL;
+	memcpy(name->key, key, size);
+	name->shown = show(key);
+	if (name->shown)
+		HASH_ADD(hh, *names, key, size, name);
+	if (!name->shown || !HASH_IS_ADDED(hh, name)) {
+		free(name->shown);
+		free(name);
+		return NULL;
+	}
+	return name->shown;
+}
+
+static char *show_file(const char *file)
+{
+	return strdup(file);
+}
+
+/* The path of a file, with the directory that it is relative to. */
+static const char *keep_file(struct place_cache *cache, const struct place *place)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (!place->dir)
+		return keep_name(&cache->files, place->file, show_file);
+	if (asprintf(&path, "%s/%s", place->dir, place->file) < 0) {
+		path = NULL;
+		return NULL;
+	}
+	return keep_name(&cache->files, path, show_file);
+}
+
+/* Without memory for a name, the place goes without it. */
+static void keep_names(struct place_cache *cache, struct place *place)
+{
+	if (place->function)
+		place->function = keep_name(&cache->functions, place->function, demangle);
+	if (place->file)
+		place->file = keep_file(cache, place);
+	place->dir = NULL;
+}
+
+int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
+		    const struct place *places, size_t n)
+{
+	struct place_cache_entry *e;
+
+	if (cache->n_entries == PLACE_CACHE_MAX)
+		place_cache_done(cache);
+	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
+	if (e)
+		remove_entry(cache, e);
+	e = calloc(1, sizeof(*e) + n * sizeof(*places));
+	if (!e)
+		return -ENOMEM;
+	e->address = address;
+	e->lines = lines;
+	e->n = n;
+	for (size_t i = 0; i < n; i++) {
+		e->places[i] = places[i];
+		keep_names(cache, &e->places[i]);
+	}
+	HASH_ADD(hh, cache->entries, address, sizeof(address), e);
+	if (!HASH_IS_ADDED(hh, e)) {
+		free(e);
+		return -ENOMEM;
+	}
+	cache->n_entries++;
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_PLACE_CACHE_H
+#define DP_SYMBOLS_PLACE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "place.h"
+
+/*
+ * The places of the addresses that were asked for, of one binary. It has its own
+ * copies of all names, each once, so that the debug information can be closed.
+ */
+struct place_cache {
+	struct place_cache_entry *entries; /* by address */
+	struct place_cache_name *functions, *files;
+	size_t n_entries;
+};
+
+/* A full cache is emptied, and starts anew. */
+#define PLACE_CACHE_MAX 65536
+
+void place_cache_done(struct place_cache *cache);
+
+/*
+ * Whether the address is known, with lines if these are wanted, and its places.
+ * They live until the next address is added.
+ */
+bool place_cache_find(const struct place_cache *cache, uint64_t address, bool lines,
+		      const struct place **ret, size_t *ret_n);
+
+/* Keep the places of an address, with the functions' names demangled. 0 or -ENOMEM. */
+int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
+		    const struct place *places, size_t n);
+
+#endif

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: compare_addr2line.py [-a] [-n COUNT] [-s SEED] SHOW_PLACES FILE...
+
+Compare the places of COUNT random addresses of the code of each FILE with what
+binutils' addr2line, elfutils' eu-addr2line and llvm-addr2line say of them: names as
+the linker has them, files, lines, inlined calls. None of the three is always right:
+binutils 2.40 gives innermost functions without a linker's name that of the symbol
+around them and finds no inlined calls by clang in DWARF 5, elfutils 0.188 needs
+.debug_aranges and sees no inlined calls in split DWARF, LLVM 14 reads no files that
+dwz has shared. An address differs if what is found is none of their answers.
+eu-addr2line, which takes long, is only asked where the others do not agree; with -a
+it is asked for all.
+"""
+
+import argparse
+import bisect
+import collections
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+
+TOOLS = ["addr2line", "llvm-addr2line", "eu-addr2line"]
+UNKNOWN = [("??", "??", 0)]
+
+
+def functions(path):
+    """The functions that symbol tables give a size: (start, size, names)."""
+    found = collections.defaultdict(list)
+    for table in [], ["-D"]:
+        out = subprocess.run(["nm", "-S", "--defined-only"] + table + [path], capture_output=True,
+                             text=True, check=False).stdout
+        for line in out.splitlines():
+            words = line.split()
+            if len(words) == 4 and words[2] in "tTwWiu" and int(words[1], 16) > 0:
+                found[(int(words[0], 16), int(words[1], 16))].append(words[3].split("@")[0])
+    return sorted((*range, names) for range, names in found.items())
+
+
+def text_sections(path):
+    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True,
+                         check=True).stdout
+    found = re.findall(r"PROGBITS\s+([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+) [0-9a-f]+ +AX", out)
+    return [(int(start, 16), int(size, 16), []) for start, size in found]
+
+
+def some_addresses(code, n, seed):
+    generator = random.Random(seed)
+    chosen = generator.choices(code, [size for _, size, _ in code], k=n)
+    return sorted({start + generator.randrange(size) for start, size, _ in chosen})
+
+
+def run(command, addresses, check=True):
+    text = "".join(f"0x{a:x}\n" for a in addresses)
+    return subprocess.run(command, input=text, capture_output=True, text=True, errors="replace",
+                          check=check, preexec_fn=set_limits).stdout
+
+
+def set_limits():
+    """binutils 2.40 takes any memory for some files with units of types in DWARF 5."""
+    resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+
+def parse(text):
+    """Blocks of an address and pairs of lines: {address: [(function, file, line)]}."""
+    result = {}
+    places = None
+    lines = text.splitlines()
+    i = 0
+    while i + 1 < len(lines):
+        if re.fullmatch(r"0x[0-9a-f]+", lines[i]):
+            places = result[int(lines[i], 16)] = []
+            i += 1
+            continue
+        function = lines[i]
+        where = re.sub(r" \(discriminator \d+\)$", "", lines[i + 1])
+        match = re.fullmatch(r"(.*?):(\d+|\?)(?::(\d+))?", where)
+        if not match:
+            break  # it was ended in the middle of a line
+        number = 0 if match[2] == "?" else int(match[2])
+        file = match[1]
+        places.append((function, os.path.normpath(file) if file != "??" else file, number))
+        i += 2
+    return result
+
+
+def without_endings(name):
+    return re.sub(r"(\.(constprop|isra|part|llvm)\.\d+|\.cold(\.\d+)?)+$", "", name)
+
+
+def plain(places, names):
+    """Without numbers of unknown lines and endings of clones, and with one of the linker's names
+    of the function where it has several, or the debug information only its last part."""
+    result = [(without_endings(re.sub(" inlined at .*", "", function)), file if line else "??", line)
+              for function, file, line in places]
+    names = sorted(without_endings(n) for n in names)
+    mangled = [n for n in names if n.startswith(("_Z", "_R"))]
+    if result[-1][0] in names:
+        result[-1] = (names[0], *result[-1][1:])
+    elif mangled and not result[-1][0].startswith(("_Z", "_R")):
+        result[-1] = (mangled[0], *result[-1][1:])
+    return result
+
+
+def ask(tool, path, addresses):
+    return parse(run([tool, "-a", "-i", "-f", "-e", path], addresses, check=False))
+
+
+def compare(show, path, n, seed=1, ask_all=False):
+    """How many addresses differ; what they differ in is printed."""
+    code = functions(path)
+    starts = [start for start, _, _ in code]
+    addresses = some_addresses(code or text_sections(path), n, seed)
+    ours = parse(run([show, "-d", "none", path], addresses))
+    count = collections.Counter(places=sum(len(places) for places in ours.values()))
+    differing = dict.fromkeys(addresses, "")
+
+    def names(address):
+        i = bisect.bisect_right(starts, address) - 1
+        return code[i][2] if i >= 0 and address < sum(code[i][:2]) else []
+
+    for tool in TOOLS:
+        asked = addresses if ask_all or tool != TOOLS[-1] else list(differing)
+        answers = ask(tool, path, asked)
+        for address in asked:
+            answer = plain(answers.get(address, UNKNOWN), names(address))
+            if answer == plain(ours[address], names(address)):
+                count[tool] += 1
+                differing.pop(address, None)
+            elif address in differing:
+                differing[address] += f"\n  {tool}: {answer}"
+    for address, answers in differing.items():
+        print(f"{path} 0x{address:x}:\n  {plain(ours[address], names(address))}{answers}")
+    print(f"{path}: {len(addresses)} addresses, {count['places']} places; as said by "
+          f"{', '.join(f'{tool}: {count[tool]}' for tool in TOOLS)}, by none: {len(differing)}")
+    return len(differing)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-a", action="store_true")
+    parser.add_argument("-n", type=int, default=1000)
+    parser.add_argument("-s", type=int, default=1)
+    parser.add_argument("show")
+    parser.add_argument("files", nargs="+")
+    options = parser.parse_args()
+    return sum(compare(options.show, f, options.n, options.s, options.a)
+               for f in options.files) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of debug files on this machine, as debuginfod is one, for tests."""
+import http.server
+import os
+import re
+import subprocess
+import threading
+
+
+def build_id(path):
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True,
+                           check=True).stdout
+    return re.search(r"Build ID: ([0-9a-f]+)", notes)[1]
+
+
+class Server:
+    """What it has is {build id: path}; what it was asked for is in `asked`."""
+
+    def __init__(self, files, silent=False):
+        server = self
+        self.asked = []
+        self.end = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                server.asked.append(self.path)
+                if silent:
+                    server.end.wait()
+                    return
+                match = re.fullmatch(r"/buildid/([0-9a-f]+)/debuginfo", self.path)
+                path = match and files.get(match[1])
+                self.send_response(200 if path else 404)
+                self.send_header("Content-Length", str(os.path.getsize(path) if path else 0))
+                self.end_headers()
+                if path:
+                    with open(path, "rb") as file:
+                        self.wfile.write(file.read())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def environment(self, directory):
+        """To ask it, and to keep what it sends there."""
+        return dict(os.environ, DEBUGINFOD_URLS=f"http://127.0.0.1:{self.server.server_port}",
+                    DEBUGINFOD_CACHE_PATH=os.path.join(directory, "fetched"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.server.shutdown()
+        self.server.server_close()

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: show_places [-t TIMES] [-d simple|none|full] [-u SECONDS] FILE <ADDRESSES
+ *
+ * What the symbols library says of addresses of a file (hexadecimal, one per line),
+ * as addr2line -a -i -f does: the address, then a function and its file and line,
+ * for each place. With -t only how long it took, in CPU time: at first, and, with what
+ * is known then, TIMES more times, on average. With -u, servers may take so long to send debug
+ * information.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "debug_server.h"
+#include "module.h"
+#include "names.h"
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static size_t find_all(struct module *module, const uint64_t *addresses, size_t n)
+{
+	size_t n_places = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct place *places;
+
+		n_places += module_find_places(module, addresses[i], true, &places);
+	}
+	return n_places;
+}
+
+static void show(struct module *module, uint64_t address)
+{
+	const struct place *places = NULL;
+	size_t n = module_find_places(module, address, true, &places);
+
+	printf("0x%016" PRIx64 "\n", address);
+	for (size_t i = 0; i < n; i++)
+		printf("%s\n%s:%u:%u\n", places[i].function ? places[i].function : "??",
+		       places[i].file ? places[i].file : "??", places[i].line, places[i].column);
+	if (n == 0)
+		printf("??\n??:0:0\n");
+}
+
+static void show_times(struct module *module, const uint64_t *addresses, size_t n, int times)
+{
+	double start = now(), warm;
+	size_t n_places = find_all(module, addresses, n);
+
+	warm = now();
+	for (int i = 0; i < times; i++)
+		find_all(module, addresses, n);
+	printf("%zu addresses, %zu places: %.1f ms, then %.3f ms\n", n, n_places,
+	       (warm - start) * 1e3, (now() - warm) * 1e3 / times);
+}
+
+static int read_addresses(uint64_t **ret, size_t *ret_n)
+{
+	uint64_t *addresses = NULL, address;
+	size_t n = 0, size = 0;
+
+	while (scanf("%" SCNx64, &address) == 1) {
+		if (array_reserve(addresses, n, size) < 0)
+			return -ENOMEM;
+		addresses[n++] = address;
+	}
+	*ret = addresses;
+	*ret_n = n;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct names_options options = { 0 };
+	_cleanup_free_ uint64_t *addresses = NULL;
+	struct module module;
+	int times = 0, option;
+	size_t n;
+
+	while ((option = getopt(argc, argv, "t:d:u:")) != -1) {
+		if (option == 't')
+			times = atoi(optarg);
+		else if (option == 'u')
+			debug_server_allow((uint64_t)(atof(optarg) * 1e9), NULL);
+		else if (option == 'd')
+			options.demangle = strcmp(optarg, "none") == 0 ? NAMES_DEMANGLE_NONE :
+					   strcmp(optarg, "full") == 0 ? NAMES_DEMANGLE_FULL :
+									 NAMES_DEMANGLE_SIMPLE;
+		else
+			return 2;
+	}
+	if (optind + 1 != argc || read_addresses(&addresses, &n) < 0)
+		return 2;
+	names_set_options(&options);
+	module_init(&module, strdup(argv[optind]), "", open(argv[optind], O_RDONLY | O_CLOEXEC));
+	if (times > 0)
+		show_times(&module, addresses, n, times);
+	for (size_t i = 0; times == 0 && i < n; i++)
+		show(&module, addresses[i]);
+	module_done(&module);
+	debug_server_done();
+	return 0;
+}
