@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording_reader.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "block_stream.h"
+#include "bytes.h"
+#include "kallsyms.h"
+#include "recording.h"
+#include "recording_told.h"
+
+#define MAX_TEXTS 64 /* pairs of them in the context */
+
+struct slot {
+	struct module *module;
+	uint64_t bias;
+};
+
+struct recording_reader {
+	FILE *from;
+	struct recording_options options;
+	struct block_reader blocks;
+	struct view rest; /* of the block that is read */
+	char *texts[2 * MAX_TEXTS];
+	size_t n_texts;
+	struct report_context context;
+	struct kallsyms *kallsyms;
+	struct told told;
+	/* The sample that is read */
+	struct slot *slots;
+	struct frame *user;
+	__u64 *kernel;
+	uint64_t time_ns, first_ns, last_ns;
+	struct totals totals;
+	bool has_ended;
+	char fault[RECORDING_WHY_SIZE];
+	int (*fn)(void *arg, const struct sample *sample, const struct totals *totals);
+	void *arg;
+};
+
+const struct report_context *recording_reader_context(const struct recording_reader *r)
+{
+	return &r->context;
+}
+
+const struct totals *recording_reader_totals(const struct recording_reader *r)
+{
+	return &r->totals;
+}
+
+const char *recording_reader_fault(const struct recording_reader *r)
+{
+	return r->fault[0] ? r->fault : NULL;
+}
+
+const char *recording_reader_text(const struct recording_reader *r, const char *key)
+{
+	for (size_t i = 0; i < r->n_texts; i += 2)
+		if (strcmp(r->texts[i], key) == 0)
+			return r->texts[i + 1];
+	return NULL;
+}
+
+struct recording_reader *recording_reader_free(struct recording_reader *r)
+{
+	if (!r)
+		return NULL;
+	told_done(&r->told);
+	for (size_t i = 0; i < r->n_texts; i++)
+		free(r->texts[i]);
+	kallsyms_free(r->kallsyms);
+	block_reader_done(&r->blocks);
+	free(r->slots);
+	free(r->user);
+	free(r->kernel);
+	free(r);
+	return NULL;
+}
+
+DEFINE_CLEANUP(struct recording_reader *, recording_reader_free)
+
+static void read_task(struct recording_reader *r, struct view *v, struct sample *s)
+{
+	struct view task = told_find(&r->told, RECORDING_TASK, view_number(v), v);
+
+	s->pid = (pid_t)view_below(&task, INT32_MAX);
+	s->tid = (pid_t)view_below(&task, INT32_MAX);
+	view_text(&task, s->comm, sizeof(s->comm));
+	view_text(&task, s->thread_name, sizeof(s->thread_name));
+	v->failed |= task.failed;
+}
+
+static void read_slots(struct recording_reader *r, struct view *stack, struct view *placement,
+		       size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t module = view_below(stack, r->told.n_modules);
+
+		r->slots[i] = (struct slot){ NULL, view_number(placement) };
+		if (!stack->failed)
+			r->slots[i].module = &r->told.modules[module]->module;
+	}
+	stack->failed |= placement->failed;
+}
+
+/* It has a name, and is in no file. */
+static void read_compiled(struct recording_reader *r, struct view *stack, struct frame *f)
+{
+	uint64_t number = view_below(stack, r->told.n_compiled);
+
+	f->address = view_number(stack);
+	f->offset = f->address;
+	if (stack->failed || !r->options.symbols)
+		return;
+	f->module = &r->told.compiled_module;
+	/* As frame_locate() has it. */
+	f->offset = r->told.compiled[number]->located + !frame_is_exact(f);
+}
+
+static void read_stack(struct recording_reader *r, struct view *v, struct sample *s)
+{
+	uint64_t number = view_number(v);
+	struct view stack, placement;
+	size_t n_slots;
+
+	s->user = r->user;
+	if (number == 0)
+		return;
+	stack = told_find(&r->told, RECORDING_STACK, number - 1, v);
+	placement = told_find(&r->told, RECORDING_PLACEMENT, view_number(v), v);
+	n_slots = view_below(&stack, DP_MAX_FRAMES + 1);
+	read_slots(r, &stack, &placement, n_slots);
+	s->n_user = view_below(&stack, DP_MAX_FRAMES + 1);
+	for (size_t i = 0; i < s->n_user && !stack.failed; i++) {
+		uint64_t slot = view_below(&stack, (n_slots + 2) * RECORDING_METHODS);
+		struct frame *f = &r->user[i];
+
+		*f = (struct frame){ .method = slot % RECORDING_METHODS };
+		stack.failed |= f->method >= DP_N_METHODS;
+		slot /= RECORDING_METHODS;
+		if (slot > n_slots) {
+			read_compiled(r, &stack, f);
+			continue;
+		}
+		f->address = f->offset = view_number(&stack);
+		if (slot > 0) {
+			f->module = r->slots[slot - 1].module;
+			f->address += r->slots[slot - 1].bias;
+		}
+	}
+	v->failed |= stack.failed;
+}
+
+static int read_kernel(struct recording_reader *r, struct view *v, struct sample *s)
+{
+	uint64_t number = view_number(v);
+	struct view kernel;
+	int err = 0;
+
+	s->kernel = r->kernel;
+	if (number == 0)
+		return 0;
+	kernel = told_find(&r->told, RECORDING_KERNEL, number - 1, v);
+	s->n_kernel = view_below(&kernel, DP_MAX_FRAMES + 1);
+	for (size_t i = 0; err == 0 && i < s->n_kernel && !kernel.failed; i++) {
+		uint64_t function = view_below(&kernel, r->told.n_functions + 1);
+		uint64_t offset = view_number(&kernel), address = offset;
+		const struct told_function *f = function ? r->told.functions[function - 1] : NULL;
+
+		if (f) {
+			address += f->start;
+			err = kallsyms_add_found(r->kallsyms, address, f->name, offset,
+						 f->module[0] ? f->module : NULL);
+			if (err == -ENOSPC)
+				err = -EBADMSG;
+		}
+		r->kernel[i] = address + (i > 0);
+	}
+	v->failed |= kernel.failed;
+	return err;
+}
+
+static void read_fields(struct view *v, struct sample *s, uint64_t fields)
+{
+	int64_t error;
+
+	s->weight = 1;
+	s->outcome = DP_COMPLETE;
+	if (fields & RECORDING_HAS_EVENT) {
+		s->event = (enum dp_event)view_below(v, DP_N_EVENTS);
+		s->state = (enum dp_state)view_below(v, DP_N_STATES);
+	}
+	if (fields & RECORDING_HAS_WEIGHT)
+		s->weight = view_number(v);
+	if (fields & RECORDING_HAS_VALUE)
+		s->value_ns = view_number(v);
+	if (fields & RECORDING_HAS_OUTCOME)
+		s->outcome = (enum dp_outcome)view_below(v, DP_N_OUTCOMES);
+	if (fields & RECORDING_HAS_FAULT)
+		s->fault_address = view_number(v);
+	if (fields & RECORDING_HAS_KERNEL_ERROR) {
+		error = view_signed(v);
+		v->failed |= error < DP_KERNEL_HIDDEN || error > 0;
+		s->kernel_error = v->failed ? 0 : (int)error;
+	}
+	s->late = fields & RECORDING_IS_LATE;
+	v->failed |= s->outcome == DP_WALKING;
+}
+
+static void count(struct recording_reader *r, const struct sample *s)
+{
+	struct totals *t = &r->totals;
+
+	if (t->samples == 0)
+		r->first_ns = s->time_ns;
+	r->first_ns = s->time_ns < r->first_ns ? s->time_ns : r->first_ns;
+	r->last_ns = s->time_ns > r->last_ns ? s->time_ns : r->last_ns;
+	t->samples++;
+	t->finished_late += s->late;
+	t->outcomes[s->outcome]++;
+	t->events += s->weight;
+	t->time_ns += s->weight * s->value_ns;
+	/* As far as can be told, until the totals are read. */
+	t->duration_ns = r->last_ns - r->first_ns;
+}
+
+static int read_sample(struct recording_reader *r, struct view *v)
+{
+	uint64_t fields = view_number(v);
+	struct sample s = { .time_ns = r->time_ns + (uint64_t)view_signed(v) };
+	int err;
+
+	r->time_ns = s.time_ns;
+	read_task(r, v, &s);
+	s.cpu = (uint32_t)view_below(v, UINT32_MAX);
+	read_stack(r, v, &s);
+	err = read_kernel(r, v, &s);
+	read_fields(v, &s, fields);
+	if (err < 0 || v->failed)
+		return err < 0 ? err : -EBADMSG;
+	count(r, &s);
+	return r->fn(r->arg, &s, &r->totals);
+}
+
+static int read_totals(struct recording_reader *r, struct view *v)
+{
+	struct totals *t = &r->totals;
+	uint64_t samples = view_number(v);
+
+	if (samples != t->samples)
+		return -EBADMSG;
+	t->duration_ns = view_number(v);
+	t->still_blocked = view_number(v);
+	t->pages_requested = view_number(v);
+	r->has_ended = true;
+	return 0;
+}
+
+static uint64_t context_number(const struct recording_reader *r, const char *key)
+{
+	const char *text = recording_reader_text(r, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* What -F takes; 0 is for events that are not of a clock. */
+#define MAX_HZ 1000000
+
+static int read_context(struct recording_reader *r, struct view *v)
+{
+	while (!view_is_empty(v) && r->n_texts < 2 * MAX_TEXTS)
+		for (int i = 0; i < 2; i++) {
+			r->texts[r->n_texts] = view_new_text(v);
+			if (!r->texts[r->n_texts++])
+				return -ENOMEM;
+		}
+	r->context = (struct report_context){
+		.target = recording_reader_text(r, "target"),
+		.event = recording_reader_text(r, "event"),
+		.command = recording_reader_text(r, "command"),
+		.host = recording_reader_text(r, "host"),
+		.kernel = recording_reader_text(r, "kernel"),
+		.hz = (unsigned int)context_number(r, "hz"),
+		.time = context_number(r, "time"),
+		.wall = context_number(r, "wall"),
+		.started_ns = context_number(r, "started_ns"),
+		.started_real_ns = context_number(r, "started_real_ns"),
+		.symbols = r->options.symbols,
+		.kallsyms = r->options.symbols ? r->kallsyms : NULL,
+	};
+	return v->failed || !r->context.target || !r->context.event ||
+			       context_number(r, "hz") > MAX_HZ ?
+		       -EBADMSG :
+		       0;
+}
+
+static int read_record(struct recording_reader *r, uint64_t tag, struct view *record)
+{
+	int err = 0;
+
+	switch (tag) {
+	case RECORDING_MODULE:
+	case RECORDING_FUNCTION:
+	case RECORDING_COMPILED:
+	case RECORDING_TASK:
+	case RECORDING_STACK:
+	case RECORDING_PLACEMENT:
+	case RECORDING_KERNEL:
+		err = told_add(&r->told, tag, record);
+		break;
+	case RECORDING_LOST:
+		r->totals.lost = view_number(record);
+		r->totals.lost_ns = view_number(record);
+		break;
+	case RECORDING_SAMPLE:
+		return read_sample(r, record);
+	case RECORDING_FORGET:
+		told_forget(&r->told);
+		break;
+	case RECORDING_TOTALS:
+		err = read_totals(r, record);
+		break;
+	}
+	return err == 0 && record->failed ? -EBADMSG : err;
+}
+
+/* The next record, which may be the first one of the next block. As block_reader_next(). */
+static int next_record(struct recording_reader *r, uint64_t *ret_tag, struct view *ret)
+{
+	uint64_t size;
+	int err;
+
+	if (view_is_empty(&r->rest)) {
+		err = block_reader_next(&r->blocks, &r->rest);
+		if (err <= 0)
+			return err;
+	}
+	*ret_tag = view_number(&r->rest);
+	size = view_number(&r->rest);
+	*ret = view_part(&r->rest, size);
+	return r->rest.failed || size > RECORDING_MAX_RECORD ? -EBADMSG : 1;
+}
+
+int recording_reader_run(struct recording_reader *r,
+			 int (*fn)(void *arg, const struct sample *sample,
+				   const struct totals *totals),
+			 void *arg)
+{
+	struct view record;
+	uint64_t tag;
+	int err;
+
+	r->fn = fn;
+	r->arg = arg;
+	do {
+		err = next_record(r, &tag, &record);
+		if (err > 0)
+			err = read_record(r, tag, &record);
+		else if (err == 0)
+			break;
+	} while (err == 0 && !r->has_ended);
+	if (err == 0 && r->has_ended)
+		return 0;
+	if (err == 0 || err == -ENODATA)
+		snprintf(r->fault, sizeof(r->fault), "cut off, at byte %" PRIu64,
+			 r->blocks.position);
+	else if (err == -EBADMSG)
+		snprintf(r->fault, sizeof(r->fault), "damaged, before byte %" PRIu64,
+			 r->blocks.position);
+	else
+		return err;
+	return 0;
+}
+
+/* Read what is in front of the blocks. */
+static int read_head(FILE *from, char why[RECORDING_WHY_SIZE])
+{
+	struct recording_head head = { 0 };
+	size_t n;
+
+	errno = 0;
+	n = fread(&head, 1, sizeof(head), from);
+	if (ferror(from)) {
+		snprintf(why, RECORDING_WHY_SIZE, "it cannot be read: %s", strerror(errno));
+		return errno ? -errno : -EIO;
+	}
+	if (n == 0)
+		snprintf(why, RECORDING_WHY_SIZE, "it is empty: sampling had not begun");
+	else if (memcmp(head.magic, RECORDING_MAGIC, n < sizeof(head.magic) ? n : 8) != 0)
+		snprintf(why, RECORDING_WHY_SIZE,
+			 "it is not a recording of dwarfprof (record one with -o FILE.dwarfprof)");
+	else if (n < sizeof(head))
+		snprintf(why, RECORDING_WHY_SIZE, "it is cut off, at its very start");
+	else if (le32toh(head.version) != RECORDING_VERSION)
+		snprintf(why, RECORDING_WHY_SIZE,
+			 "it is a recording of version %" PRIu32 ", and this program reads "
+			 "version %u: use the dwarfprof that wrote it",
+			 le32toh(head.version), RECORDING_VERSION);
+	else
+		return 0;
+	return -EBADMSG;
+}
+
+int recording_reader_new(FILE *from, const struct recording_options *options,
+			 struct recording_reader **ret, char why[RECORDING_WHY_SIZE])
+{
+	_cleanup_(recording_reader_freep) struct recording_reader *r = NULL;
+	struct view record;
+	uint64_t tag;
+	int err = read_head(from, why);
+
+	if (err < 0)
+		return err;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->from = from;
+	r->options = *options;
+	told_init(&r->told, &r->options);
+	r->slots = calloc(DP_MAX_FRAMES, sizeof(*r->slots));
+	r->user = calloc(DP_MAX_FRAMES, sizeof(*r->user));
+	r->kernel = calloc(DP_MAX_FRAMES, sizeof(*r->kernel));
+	if (!r->slots || !r->user || !r->kernel || kallsyms_new_empty(&r->kallsyms) < 0)
+		return -ENOMEM;
+	err = block_reader_init(&r->blocks, from, sizeof(struct recording_head));
+	if (err == 0)
+		err = next_record(r, &tag, &record);
+	if (err > 0)
+		err = tag == RECORDING_CONTEXT ? read_context(r, &record) : -EBADMSG;
+	else if (err == 0)
+		err = -ENODATA;
+	if (err < 0) {
+		snprintf(why, RECORDING_WHY_SIZE, "%s",
+			 err == -ENODATA ? "it is cut off, before its first sample" :
+			 err == -EBADMSG ? "it is damaged, from its start on" :
+					   strerror(-err));
+		return err;
+	}
+	*ret = steal_ptr(r);
+	return 0;
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording_told.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "jit.h"
+#include "jit_index.h"
+#include "module_file.h"
+
+/*
+ * A file may be made to fill any memory. What a writer has told at one time is about as
+ * large here; modules and functions of the kernel stay.
+ */
+#define MAX_MEMORY (3 * RECORDING_MEMORY)
+#define MAX_KEPT ((size_t)256 << 20)
+
+struct told_record {
+	size_t size;
+	uint8_t bytes[];
+};
+
+void told_init(struct told *t, const struct recording_options *options)
+{
+	*t = (struct told){ .options = options };
+}
+
+void told_forget(struct told *t)
+{
+	for (size_t tag = 0; tag < RECORDING_N_TAGS; tag++) {
+		for (size_t i = 0; i < t->records[tag].n; i++)
+			free(t->records[tag].items[i]);
+		t->records[tag].n = 0;
+	}
+	t->n_modules = t->n_functions = t->n_compiled = 0;
+	t->memory = 0;
+}
+
+static void module_free(struct told_module *m)
+{
+	if (m->module.path)
+		module_done(&m->module);
+	free(m->build_id);
+	free(m->vdso);
+	free(m);
+}
+
+static void function_free(struct told_function *f)
+{
+	free(f->name);
+	free(f->module);
+	free(f);
+}
+
+void told_done(struct told *t)
+{
+	struct told_module *m, *next_module;
+	struct told_function *f, *next_function;
+	struct told_compiled *c, *next_compiled;
+
+	told_forget(t);
+	for (size_t i = 0; i < RECORDING_N_TAGS; i++)
+		free(t->records[i].items);
+	HASH_ITER(hh, t->all_modules, m, next_module) {
+		HASH_DEL(t->all_modules, m);
+		module_free(m);
+	}
+	HASH_ITER(hh, t->all_functions, f, next_function) {
+		HASH_DEL(t->all_functions, f);
+		function_free(f);
+	}
+	HASH_ITER(hh, t->all_compiled, c, next_compiled) {
+		HASH_DEL(t->all_compiled, c);
+		free(c);
+	}
+	jit_free(t->compiled_module.jit);
+	if (t->compiled_module.path)
+		module_done(&t->compiled_module);
+	free(t->modules);
+	free(t->functions);
+	free(t->compiled);
+}
+
+/* Find the file of a module, or say that there is none. */
+static int open_module(struct told *t, struct told_module *m)
+{
+	struct module *module = &m->module;
+	struct module_file file = { module->path, m->build_id, module->size, module->written };
+	int fd = -1, err = -ENOENT;
+
+	if (t->options->symbols && strcmp(module->path, "[vdso]") == 0) {
+		err = module_file_copy_vdso(m->build_id, &m->vdso, &module->memory_size);
+		module->memory = m->vdso;
+	} else if (t->options->symbols) {
+		err = module_file_open(&file, t->options->root, &fd);
+	}
+	if (err == -ENOMEM)
+		return err;
+	if (fd >= 0)
+		module_init(module, module->path, m->build_id, fd);
+	if (err == 0)
+		return 0;
+	module->symtab_tried = module->no_debug = true;
+	if (t->options->symbols && t->options->missing)
+		t->options->missing(t->options->arg, module, err);
+	return 0;
+}
+
+/* As struct module has it. */
+static bool is_build_id(const char *text)
+{
+	size_t size = strspn(text, "0123456789abcdef");
+
+	return text[size] == '\0' && size <= 40;
+}
+
+static int keep_module(struct told *t, const struct view *record, struct told_module **ret)
+{
+	size_t size = (size_t)(record->end - record->pos);
+	struct told_module *m = calloc(1, sizeof(*m) + size);
+	struct view v = *record;
+	char *path;
+
+	if (!m)
+		return -ENOMEM;
+	m->size = size;
+	memcpy(m->record, record->pos, size);
+	path = view_new_text(&v);
+	if (!path)
+		goto failed;
+	m->build_id = view_new_text(&v);
+	module_init(&m->module, path, m->build_id, -1);
+	m->module.size = view_signed(&v);
+	m->module.written.tv_sec = view_signed(&v);
+	m->module.written.tv_nsec = view_signed(&v);
+	v.failed |= m->build_id && !is_build_id(m->build_id);
+	if (!m->build_id || v.failed || open_module(t, m) < 0)
+		goto failed;
+	HASH_ADD(hh, t->all_modules, record, m->size, m);
+	if (!HASH_IS_ADDED(hh, m))
+		goto failed;
+	t->kept += sizeof(*m) + 2 * size;
+	*ret = m;
+	return 0;
+failed:
+	module_free(m);
+	return v.failed ? -EBADMSG : -ENOMEM;
+}
+
+static int read_module(struct told *t, const struct view *record)
+{
+	struct told_module *m;
+	int err = 0;
+
+	HASH_FIND(hh, t->all_modules, record->pos, (size_t)(record->end - record->pos), m);
+	if (!m)
+		err = keep_module(t, record, &m);
+	if (err < 0)
+		return err;
+	if (array_reserve(t->modules, t->n_modules, t->modules_size) < 0)
+		return -ENOMEM;
+	t->modules[t->n_modules++] = m;
+	t->memory += sizeof(m);
+	return 0;
+}
+
+static int keep_function(struct told *t, const struct view *record, struct told_function **ret)
+{
+	size_t size = (size_t)(record->end - record->pos);
+	struct told_function *f = calloc(1, sizeof(*f) + size);
+	struct view v = *record;
+
+	if (!f)
+		return -ENOMEM;
+	f->size = size;
+	memcpy(f->record, record->pos, size);
+	f->start = view_number(&v);
+	f->name = view_new_text(&v);
+	f->module = view_new_text(&v);
+	if (!f->name || !f->module || v.failed)
+		goto failed;
+	HASH_ADD(hh, t->all_functions, record, f->size, f);
+	if (!HASH_IS_ADDED(hh, f))
+		goto failed;
+	t->kept += sizeof(*f) + 2 * size;
+	*ret = f;
+	return 0;
+failed:
+	function_free(f);
+	return v.failed ? -EBADMSG : -ENOMEM;
+}
+
+static int read_function(struct told *t, const struct view *record)
+{
+	struct told_function *f;
+	int err = 0;
+
+	HASH_FIND(hh, t->all_functions, record->pos, (size_t)(record->end - record->pos), f);
+	if (!f)
+		err = keep_function(t, record, &f);
+	if (err < 0)
+		return err;
+	if (array_reserve(t->functions, t->n_functions, t->functions_size) < 0)
+		return -ENOMEM;
+	t->functions[t->n_functions++] = f;
+	t->memory += sizeof(f);
+	return 0;
+}
+
+/* The module that all code is in which processes compiled themselves, as the loader has it. */
+static int make_compiled_module(struct told *t)
+{
+	char *path;
+
+	if (t->compiled_module.path)
+		return 0;
+	path = strdup(MODULE_JIT);
+	if (!path)
+		return -ENOMEM;
+	module_init(&t->compiled_module, path, "", -1);
+	t->compiled_module.symtab_tried = t->compiled_module.no_debug = true;
+	return jit_new(&t->compiled_module.jit);
+}
+
+static int keep_compiled(struct told *t, const struct view *record, struct told_compiled **ret)
+{
+	size_t size = (size_t)(record->end - record->pos);
+	struct told_compiled *c = calloc(1, sizeof(*c) + size);
+	struct view v = *record;
+	_cleanup_free_ char *function = view_new_text(&v), *file = view_new_text(&v);
+	unsigned int line = (unsigned int)view_below(&v, UINT32_MAX);
+	int err = c && function && file ? make_compiled_module(t) : -ENOMEM;
+
+	if (err == 0 && v.failed)
+		err = -EBADMSG;
+	if (err == 0)
+		err = jit_add(t->compiled_module.jit, function, file, line, &c->located);
+	if (err < 0) {
+		free(c);
+		return err == -E2BIG ? -EBADMSG : err;
+	}
+	c->size = size;
+	memcpy(c->record, record->pos, size);
+	HASH_ADD(hh, t->all_compiled, record, c->size, c);
+	if (!HASH_IS_ADDED(hh, c)) {
+		free(c);
+		return -ENOMEM;
+	}
+	t->kept += sizeof(*c) + 2 * size + sizeof(struct jit_code);
+	*ret = c;
+	return 0;
+}
+
+static int read_compiled(struct told *t, const struct view *record)
+{
+	struct told_compiled *c;
+	int err = 0;
+
+	HASH_FIND(hh, t->all_compiled, record->pos, (size_t)(record->end - record->pos), c);
+	if (!c)
+		err = keep_compiled(t, record, &c);
+	if (err < 0)
+		return err;
+	if (array_reserve(t->compiled, t->n_compiled, t->compiled_size) < 0)
+		return -ENOMEM;
+	t->compiled[t->n_compiled++] = c;
+	t->memory += sizeof(c);
+	return 0;
+}
+
+static int read_other(struct told *t, enum recording_tag tag, const struct view *record)
+{
+	struct told_records *records = &t->records[tag];
+	size_t size = (size_t)(record->end - record->pos);
+	struct told_record *told;
+
+	if (array_reserve(records->items, records->n, records->size) < 0)
+		return -ENOMEM;
+	told = malloc(sizeof(*told) + size);
+	if (!told)
+		return -ENOMEM;
+	told->size = size;
+	if (size > 0)
+		memcpy(told->bytes, record->pos, size);
+	records->items[records->n++] = told;
+	t->memory += sizeof(*told) + sizeof(told) + size;
+	return 0;
+}
+
+int told_add(struct told *t, enum recording_tag tag, const struct view *record)
+{
+	int err;
+
+	if (tag == RECORDING_MODULE)
+		err = read_module(t, record);
+	else if (tag == RECORDING_FUNCTION)
+		err = read_function(t, record);
+	else if (tag == RECORDING_COMPILED)
+		err = read_compiled(t, record);
+	else
+		err = read_other(t, tag, record);
+	return err == 0 && (t->memory > MAX_MEMORY || t->kept > MAX_KEPT) ? -EBADMSG : err;
+}
+
+struct view told_find(const struct told *t, enum recording_tag tag, uint64_t number, struct view *v)
+{
+	const struct told_records *records = &t->records[tag];
+	const struct told_record *told;
+
+	if (number >= records->n) {
+		v->failed = true;
+		return (struct view){ .pos = v->end, .end = v->end };
+	}
+	told = records->items[number];
+	return (struct view){ .pos = told->bytes, .end = told->bytes + told->size };
+}

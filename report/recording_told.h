@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_RECORDING_TOLD_H
+#define DP_REPORT_RECORDING_TOLD_H
+
+#include "base/hash.h"
+#include "bytes.h"
+#include "recording.h"
+#include "recording_reader.h"
+
+/* What a recording has told once, and its samples refer to by number. */
+
+/* A binary, however often it is told, or a function of the kernel. They stay: reports refer to them. */
+struct told_module {
+	UT_hash_handle hh; /* by its record */
+	struct module module;
+	char *build_id;
+	void *vdso;
+	size_t size;
+	uint8_t record[];
+};
+
+struct told_function {
+	UT_hash_handle hh; /* by its record */
+	uint64_t start;
+	char *name, *module; /* "": the kernel itself */
+	size_t size;
+	uint8_t record[];
+};
+
+/* A function that a process compiled itself. It stays, too. */
+struct told_compiled {
+	UT_hash_handle hh; /* by its record */
+	uint64_t located;  /* for jit_find() */
+	size_t size;
+	uint8_t record[];
+};
+
+/* Records of a kind that are read each time a sample refers to them. */
+struct told_records {
+	struct told_record **items;
+	size_t n, size;
+};
+
+struct told {
+	const struct recording_options *options;
+	struct told_module *all_modules;
+	struct told_function *all_functions;
+	struct told_compiled *all_compiled;
+	struct module compiled_module; /* which all of them are in; no path: there is none yet */
+	size_t kept;                   /* the memory of these */
+	/* By number, since the numbers began */
+	struct told_module **modules;
+	size_t n_modules, modules_size;
+	struct told_function **functions;
+	size_t n_functions, functions_size;
+	struct told_compiled **compiled;
+	size_t n_compiled, compiled_size;
+	struct told_records records[RECORDING_N_TAGS];
+	size_t memory;
+};
+
+/* The options stay the caller's. */
+void told_init(struct told *told, const struct recording_options *options);
+void told_done(struct told *told);
+
+/*
+ * Take in a record, of a module, whose file is looked for, or another kind that has
+ * numbers. 0, -ENOMEM, or -EBADMSG for what no writer makes, also by its number.
+ */
+int told_add(struct told *told, enum recording_tag tag, const struct view *record);
+
+/* All numbers begin again. */
+void told_forget(struct told *told);
+
+/* The record that has a number; `v` failed, if there is none. */
+struct view told_find(const struct told *told, enum recording_tag tag, uint64_t number,
+		      struct view *v);
+
+#endif

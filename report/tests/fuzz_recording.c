@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Recordings of any bytes. Input: what kind (1); 0: a file, as it is; else the records,
+ * of which so many bytes are in each block, so that sizes, sums and compression are
+ * right and what is in the records is reached.
+ */
+#include <errno.h>
+
+#include "block_stream.h"
+#include "fuzz.h"
+#include "outcome.h"
+#include "recording.h"
+#include "recording_reader.h"
+
+struct seen {
+	uint64_t samples;
+	uint64_t sum;
+};
+
+static void check_texts(const struct sample *s)
+{
+	EXPECT(memchr(s->comm, '\0', sizeof(s->comm)));
+	EXPECT(memchr(s->thread_name, '\0', sizeof(s->thread_name)));
+	/* Each has a word: what is no outcome would have none, or another one's. */
+	EXPECT(s->outcome > DP_WALKING && s->outcome < DP_N_OUTCOMES);
+	EXPECT(s->event < DP_N_EVENTS && s->state < DP_N_STATES);
+	EXPECT(s->kernel_error == 0 || kernel_error_word(s->kernel_error));
+}
+
+/* All that a report may look at. */
+static int check_sample(void *arg, const struct sample *s, const struct totals *totals)
+{
+	struct seen *seen = arg;
+
+	seen->samples++;
+	EXPECT(totals->samples == seen->samples);
+	check_texts(s);
+	EXPECT(s->n_user <= DP_MAX_FRAMES && s->n_kernel <= DP_MAX_FRAMES);
+	for (size_t i = 0; i < s->n_user; i++) {
+		const struct frame *f = &s->user[i];
+
+		EXPECT(f->method < DP_N_METHODS);
+		if (f->module)
+			seen->sum += strlen(f->module->path) + strlen(f->module->name) +
+				     strlen(f->module->build_id);
+		else
+			EXPECT(f->address == f->offset);
+	}
+	for (size_t i = 0; i < s->n_kernel; i++)
+		seen->sum += s->kernel[i];
+	return 0;
+}
+
+/* The records as a writer would have put them into a file. */
+static void make_file(struct feed *feed, size_t block_size, char **ret, size_t *ret_size)
+{
+	struct recording_head head = { .magic = RECORDING_MAGIC, .version = RECORDING_VERSION };
+	struct block_writer writer;
+	FILE *file = open_memstream(ret, ret_size);
+
+	EXPECT(file && fwrite(&head, sizeof(head), 1, file) == 1);
+	EXPECT(block_writer_init(&writer, file) == 0);
+	while (feed->pos < feed->end) {
+		size_t left = (size_t)(feed->end - feed->pos);
+		size_t size = left < block_size ? left : block_size;
+
+		bytes_put(&writer.raw, feed->pos, size);
+		feed->pos += size;
+		EXPECT(block_writer_flush(&writer) == 0);
+	}
+	block_writer_done(&writer);
+	EXPECT(fclose(file) == 0);
+}
+
+static void read_file(const char *bytes, size_t size)
+{
+	struct recording_options options = { 0 };
+	char why[RECORDING_WHY_SIZE] = "";
+	struct recording_reader *reader;
+	struct seen seen = { 0 };
+	FILE *file = fmemopen((void *)bytes, size, "r");
+	int err;
+
+	EXPECT(file);
+	err = recording_reader_new(file, &options, &reader, why);
+	EXPECT(err == 0 || (err == -EBADMSG && why[0]) || (err == -ENODATA && why[0]));
+	if (err == 0) {
+		EXPECT(recording_reader_context(reader)->target);
+		EXPECT(recording_reader_run(reader, check_sample, &seen) == 0);
+		EXPECT(recording_reader_totals(reader)->samples == seen.samples);
+		recording_reader_free(reader);
+	}
+	fclose(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct feed feed = { data, data + size };
+	size_t kind = feed_u8(&feed), file_size = 0;
+	char *file = NULL;
+
+	/* glibc's fmemopen() takes no file of no bytes. */
+	if (feed.pos == feed.end)
+		return 0;
+	if (kind > 0)
+		make_file(&feed, 16 * kind, &file, &file_size);
+	read_file(file ? file : (const char *)feed.pos,
+		  file ? file_size : (size_t)(feed.end - feed.pos));
+	free(file);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_TESTS_RECORDING_SAMPLES_H
+#define DP_REPORT_TESTS_RECORDING_SAMPLES_H
+
+/* Random samples, as like real ones as is needed to record them: the same for the same seed. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+#define N_RANDOM_MODULES 40
+
+struct random_samples {
+	uint64_t state;
+	struct module modules[N_RANDOM_MODULES];
+	char paths[N_RANDOM_MODULES][32];
+	char build_ids[N_RANDOM_MODULES][41];
+	uint64_t time_ns;
+	size_t n_stacks; /* distinct ones, about */
+	bool shallow;    /* they have few frames */
+	struct frame user[DP_MAX_FRAMES];
+	__u64 kernel[DP_MAX_KERNEL_FRAMES];
+	struct sample sample;
+	struct totals totals;
+};
+
+/* xorshift64*, Vigna 2016. */
+static inline uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static inline uint64_t random_below(struct random_samples *r, uint64_t n)
+{
+	return (random_next(&r->state) >> 16) % n;
+}
+
+static inline void random_init(struct random_samples *r, uint64_t seed, size_t n_stacks)
+{
+	*r = (struct random_samples){ .state = seed, .n_stacks = n_stacks, .time_ns = 1 << 30 };
+	for (size_t i = 0; i < N_RANDOM_MODULES; i++) {
+		struct module *m = &r->modules[i];
+
+		/* Some have no build id, some only differ in their time. */
+		snprintf(r->paths[i], sizeof(r->paths[i]), "/nowhere/lib%zu.so", i / 2);
+		if (i % 3)
+			for (size_t j = 0; j < 40; j++)
+				r->build_ids[i][j] = "0123456789abcdef"[random_below(r, 16)];
+		*m = (struct module){ .path = r->paths[i],
+				      .name = r->paths[i] + strlen("/nowhere/"),
+				      .build_id = r->build_ids[i],
+				      .fd = -1,
+				      .symtab_tried = true,
+				      .no_debug = true,
+				      .size = (int64_t)random_below(r, 1 << 30),
+				      .written = { (time_t)random_below(r, 1 << 30),
+						   (long)random_below(r, 1000000000) } };
+	}
+}
+
+/* And its memory. */
+static inline void random_free(struct random_samples *r)
+{
+	for (size_t i = 0; i < N_RANDOM_MODULES; i++)
+		place_cache_done(&r->modules[i].places);
+	free(r);
+}
+
+/* A stack is made from its number, and from that of the process only its addresses. */
+static inline void random_stack(struct random_samples *r, uint64_t number, uint64_t process)
+{
+	struct random_samples own = { .state = number * 2 + 1 };
+	struct sample *s = &r->sample;
+
+	s->n_user = random_below(&own, r->shallow ? 8 : 40);
+	if (!r->shallow && random_below(&own, 1000) == 0)
+		s->n_user = DP_MAX_FRAMES;
+	for (size_t i = 0; i < s->n_user; i++) {
+		uint64_t module = random_below(&own, N_RANDOM_MODULES + 4);
+		struct frame *f = &r->user[i];
+
+		*f = (struct frame){ .method = (enum dp_method)random_below(&own, DP_N_METHODS),
+				     .offset = random_below(&own, 1 << 24) };
+		/* In no module, it has no offset. */
+		f->address = module < N_RANDOM_MODULES ?
+				     f->offset + ((process << 28 | module) << 12) :
+				     random_below(&own, UINT64_C(1) << 47);
+		if (module < N_RANDOM_MODULES)
+			f->module = &r->modules[module];
+		else
+			f->offset = 0;
+		/* The same file twice, at two places. */
+		if (f->module && random_below(&own, 50) == 0)
+			f->address += 0x1000;
+	}
+	s->n_kernel = random_below(&own, 3) ?
+			      0 :
+			      random_below(&own, r->shallow ? 8 : DP_MAX_KERNEL_FRAMES + 1);
+	for (size_t i = 0; i < s->n_kernel; i++)
+		r->kernel[i] = UINT64_C(0xffffffff81000000) + random_below(&own, 1 << 24);
+}
+
+/* The next one, in r->sample, counted in r->totals. */
+static inline void random_sample(struct random_samples *r)
+{
+	uint64_t process = random_below(r, 20);
+	struct sample *s = &r->sample;
+	struct totals *t = &r->totals;
+	bool plain = random_below(r, 4) > 0;
+
+	r->time_ns += random_below(r, 20000000);
+	*s = (struct sample){ .time_ns = r->time_ns - random_below(r, 1000),
+			      .weight = 1,
+			      .cpu = (uint32_t)random_below(r, 256),
+			      .pid = (pid_t)(1000 + process),
+			      .tid = (pid_t)(1000 + process + random_below(r, 4)),
+			      .outcome = DP_COMPLETE,
+			      .user = r->user,
+			      .kernel = r->kernel };
+	snprintf(s->comm, sizeof(s->comm), "process %d", s->pid);
+	snprintf(s->thread_name, sizeof(s->thread_name), "\xff;thread %d", s->tid);
+	random_stack(r, random_below(r, r->n_stacks), process);
+	if (!plain) {
+		s->event = (enum dp_event)random_below(r, DP_N_EVENTS);
+		s->state = s->event == DP_EVENT_OFF_CPU ?
+				   (enum dp_state)random_below(r, DP_N_STATES) :
+				   (enum dp_state)0;
+		s->weight = 1 + random_below(r, 100);
+		s->value_ns = random_next(&r->state) >> 30;
+		s->outcome = (enum dp_outcome)(DP_COMPLETE +
+					       random_below(r, DP_N_OUTCOMES - DP_COMPLETE));
+		s->fault_address = s->outcome == DP_READ_FAULT ? random_next(&r->state) : 0;
+		s->kernel_error = -(int)random_below(r, 4097);
+		s->late = random_below(r, 2);
+	}
+	t->samples++;
+	t->outcomes[s->outcome]++;
+	t->events += s->weight;
+	t->time_ns += s->weight * s->value_ns;
+	t->finished_late += s->late;
+	if (random_below(r, 100) == 0) {
+		t->lost += random_below(r, 10);
+		t->lost_ns += random_below(r, 1000000);
+	}
+}
+
+#endif
