@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json_value.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,4 +27,13 @@ json_t *json_text(const char *text)
 json_t *json_hex(uint64_t value)
 {
 	return json_sprintf("0x%" PRIx64, value);
+}
+
+int json_write_text(const char *text, FILE *to)
+{
+	json_t *json = json_text(text);
+	int err = json && json_dumpf(json, to, JSON_ENCODE_ANY) == 0 ? 0 : -ENOMEM;
+
+	json_decref(json);
+	return err;
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Values as every JSON output of the program writes them. NULL if memory is out. */
 
@@ -15,5 +16,8 @@ json_t *json_text(const char *text);
 
 /* An address: a string, "0x...", since not every reader keeps all bits of a number. */
 json_t *json_hex(uint64_t value);
+
+/* Write a string as json_text() makes it, for what is too large to be held as a tree. 0 or -errno. */
+int json_write_text(const char *text, FILE *to);
 
 #endif

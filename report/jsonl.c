@@ -9,36 +9,61 @@
 #include "kallsyms.h"
 #include "outcome.h"
 #include "report.h"
+#include "verified.h"
 
 struct jsonl {
 	struct report report;
 };
 
-static json_t *json_user_frame(const struct report *report, const struct frame *frame)
+/* A frame, or one of the functions that were inlined there; place: NULL if nothing is known. */
+static json_t *json_user_frame(const struct frame *frame, const struct place *place)
 {
-	uint64_t offset;
-	const char *symbol = report->context.symbols ? frame_symbol(frame, &offset) : NULL;
+	bool in_binary = frame_is_in_binary(frame);
+	bool has_module = in_binary || (frame->module && place);
+	bool has_line = place && place->file && place->line > 0;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "address", json_hex(frame->address));
 	json_object_set_new(json, "module",
-			    frame->module ? json_text(frame->module->path) : json_null());
-	json_object_set_new(json, "offset", frame->module ? json_hex(frame->offset) : json_null());
-	json_object_set_new(json, "symbol", symbol ? json_text(symbol) : json_null());
+			    has_module ? json_text(frame->module->path) : json_null());
+	json_object_set_new(json, "offset", in_binary ? json_hex(frame->offset) : json_null());
+	json_object_set_new(json, "symbol",
+			    place && place->function ? json_text(place->function) : json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
+	json_object_set_new(json, "file", has_line ? json_text(place->file) : json_null());
+	json_object_set_new(json, "line", has_line ? json_integer(place->line) : json_null());
+	json_object_set_new(json, "column",
+			    has_line && place->column > 0 ? json_integer(place->column) :
+							    json_null());
+	json_object_set_new(json, "inlined", json_boolean(place && place->inlined));
 	return json;
+}
+
+static void append_user_frames(const struct report *report, const struct frame *frame, json_t *json)
+{
+	const struct place *places = NULL;
+	size_t n = report->context.symbols ? frame_places(frame, true, &places) : 0;
+
+	if (n == 0)
+		json_array_append_new(json, json_user_frame(frame, NULL));
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json, json_user_frame(frame, &places[i]));
 }
 
 static json_t *json_kernel_frame(const struct report *report, uint64_t address, size_t i)
 {
-	const char *symbol = NULL;
+	const struct kallsyms *kallsyms = report->context.kallsyms;
+	const char *symbol = NULL, *module = NULL;
 	uint64_t offset;
 	json_t *json = json_object();
 
-	if (report->context.kallsyms)
-		symbol = kallsyms_find(report->context.kallsyms, address - (i > 0), &offset);
+	if (kallsyms)
+		symbol = kallsyms_find(kallsyms, address - (i > 0), &offset);
+	if (symbol)
+		module = kallsyms_find_module(kallsyms, address - (i > 0));
 	json_object_set_new(json, "address", json_hex(address));
 	json_object_set_new(json, "symbol", symbol ? json_text(symbol) : json_null());
+	json_object_set_new(json, "module", module ? json_text(module) : json_null());
 	return json;
 }
 
@@ -47,7 +72,7 @@ static json_t *json_user_stack(const struct report *report, const struct sample 
 	json_t *json = json_array();
 
 	for (size_t i = 0; i < sample->n_user; i++)
-		json_array_append_new(json, json_user_frame(report, &sample->user[i]));
+		append_user_frames(report, &sample->user[i], json);
 	return json;
 }
 
@@ -60,9 +85,28 @@ static json_t *json_kernel_stack(const struct report *report, const struct sampl
 	return json;
 }
 
+/* libdwfl's stack is of interest where it is another one. */
+static void json_set_verified(const struct report *report, const struct verified_stack *stack,
+			      json_t *json)
+{
+	json_t *frames;
+
+	if (!stack)
+		return;
+	json_object_set_new(json, "verified", json_string(verified_word(stack->result)));
+	if (!verified_is_difference(stack->result) && stack->result != VERIFIED_NO_INFORMATION)
+		return;
+	frames = json_array();
+	for (size_t i = 0; i < stack->n_frames; i++)
+		append_user_frames(report, &stack->frames[i], frames);
+	json_object_set_new(json, "verified_stack", frames);
+	json_object_set_new(json, "verified_end", stack->end ? json_text(stack->end) : json_null());
+}
+
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
+	bool off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
@@ -71,7 +115,8 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "tid", json_integer(sample->tid));
 	json_object_set_new(json, "comm", json_text(sample->comm));
 	json_object_set_new(json, "thread_name", json_text(sample->thread_name));
-	json_object_set_new(json, "event", json_text(report->context.event));
+	json_object_set_new(json, "event",
+			    off_cpu ? json_string("off-cpu") : json_text(report->context.event));
 	json_object_set_new(json, "outcome", json_string(outcome_word(sample->outcome)));
 	json_object_set_new(json, "user_stack", json_user_stack(report, sample));
 	json_object_set_new(json, "kernel_stack", json_kernel_stack(report, sample));
@@ -80,10 +125,21 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 				    json_null() :
 				    json_string(outcome_sentence(sample->outcome)));
 	json_object_set_new(json, "kernel_stack_error",
-			    sample->kernel_error ? json_string(strerror(-sample->kernel_error)) :
-						   json_null());
+			    sample->kernel_error ?
+				    json_string(kernel_error_word(sample->kernel_error)) :
+				    json_null());
+	json_object_set_new(json, "fault_address",
+			    sample->fault_address ? json_hex(sample->fault_address) : json_null());
 	json_object_set_new(json, "late", json_boolean(sample->late));
+	json_object_set_new(json, "weight", json_integer((json_int_t)sample->weight));
+	json_object_set_new(json, "value_ns",
+			    sample->value_ns ? json_integer((json_int_t)sample->value_ns) :
+					       json_null());
+	json_object_set_new(json, "state",
+			    off_cpu ? json_stringn((char[]){ state_letter(sample->state) }, 1) :
+				      json_null());
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
+	json_set_verified(report, sample->verified, json);
 	return json;
 }
 

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make the C file with the viewer that HTML reports carry (viewer.h).
+
+Usage: embed_viewer.py PACKAGE OUT.c, where PACKAGE is the directory of npm's speedscope;
+with none, `-`, the file says that there is no viewer.
+"""
+import glob
+import json
+import os
+import re
+import sys
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+def only(pattern):
+    """Read the one file of that name, so that a release that is made up otherwise is noticed."""
+    files = glob.glob(pattern)
+    if len(files) != 1:
+        sys.exit(f"embed_viewer.py: {pattern}: {len(files)} files, not 1: "
+                 "another speedscope than the one of ci/viewers/package.json?")
+    return read(files[0])
+
+
+def viewer(package):
+    release = os.path.join(package, "dist", "release")
+    name = f"speedscope {json.loads(read(package, 'package.json'))['version']}"
+    style = only(os.path.join(release, "speedscope-*.css"))
+    script = only(os.path.join(release, "speedscope-*.js"))
+    if "localProfilePath" not in script or "loadFileFromBase64" not in script:
+        sys.exit(f"embed_viewer.py: {name} cannot be given a profile by a page")
+    # The font is a file of its own; the reader's monospaced one does as well.
+    style = re.sub(r"@font-face\{[^}]*\}", "", style)
+    style = re.sub(r"/\*# sourceMappingURL=.*?\*/", "", style)
+    script = re.sub(r"//# sourceMappingURL=.*", "", script)
+    # What would end the element, or begin a comment in it, says the same in JavaScript
+    # with a backslash in it: both only stand in strings and patterns.
+    script = re.sub(r"<(?=/script|!--|script)", r"\\x3c", script, flags=re.IGNORECASE)
+    licence = f"/*!\n{name}\n\n{read(package, 'LICENSE')}*/\n"
+    if re.search(r"url\(|@import", style) or "*/" in licence[:-3]:
+        sys.exit(f"embed_viewer.py: {name} is not all in one piece")
+    return name, f"<style>\n{licence}{style}</style>\n<script>\n{licence}{script}</script>\n"
+
+
+def main():
+    package, out = sys.argv[1:]
+    name, html = ("", "") if package == "-" else viewer(package)
+    data = html.encode()
+    with open(out, "w", encoding="ascii") as file:
+        file.write("/* Made by embed_viewer.py. */\n#include \"viewer.h\"\n\n")
+        file.write(f"const char viewer_name[] = {json.dumps(name)};\n")
+        file.write(f"const size_t viewer_size = {len(data)};\n")
+        file.write("const unsigned char viewer_html[] = {\n")
+        for i in range(0, len(data), 24):
+            file.write(",".join(map(str, data[i:i + 24])) + ",\n")
+        file.write("0};\n")
+
+
+main()

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The profile as one JSON object: every stack once, with what it counts. docs/FORMAT.md describes it. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_value.h"
+#include "outcome.h"
+#include "profile.h"
+#include "report.h"
+#include "shown.h"
+#include "verified.h"
+
+struct json_report {
+	struct report report;
+	struct profile *profile;
+	struct shown_stack shown;
+	bool has_stacks; /* one is written already */
+};
+
+static int json_add(struct report *report, const struct sample *sample, const struct totals *totals)
+{
+	return profile_add(((struct json_report *)report)->profile, sample);
+}
+
+static json_t *json_number(uint64_t number)
+{
+	return json_integer((json_int_t)number);
+}
+
+static json_t *json_text_or_null(const char *text)
+{
+	return text ? json_text(text) : json_null();
+}
+
+static json_t *json_location(const struct shown *shown)
+{
+	json_t *json;
+
+	if (!shown->file || shown->line == 0)
+		return json_null();
+	json = json_object();
+	json_object_set_new(json, "file", json_text(shown->file));
+	json_object_set_new(json, "line", json_number(shown->line));
+	json_object_set_new(json, "column",
+			    shown->column > 0 ? json_number(shown->column) : json_null());
+	return json;
+}
+
+/* In a binary, an address is one of the binary: its processes may have it anywhere. */
+static json_t *json_frame(const struct shown *shown)
+{
+	bool in_module = shown->kind == SHOWN_USER && shown->module;
+	const char *module = shown->binary;
+	json_t *json = json_object();
+
+	/* Of the kernel, modules are told apart, as in the stream of samples. */
+	if (module && strcmp(module, REPORT_KERNEL) == 0)
+		module = NULL;
+	json_object_set_new(json, "address", in_module ? json_null() : json_hex(shown->address));
+	json_object_set_new(json, "symbol", shown->is_named ? json_text(shown->name) : json_null());
+	json_object_set_new(json, "module", json_text_or_null(module));
+	json_object_set_new(json, "offset", in_module ? json_hex(shown->address) : json_null());
+	json_object_set_new(json, "source_location", json_location(shown));
+	json_object_set_new(json, "inlined", json_boolean(shown->is_inlined));
+	return json;
+}
+
+/* What stands for missing frames has no address; the errors say why they are. */
+static json_t *json_frames(const struct shown_stack *stack, enum shown_kind kind)
+{
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < stack->n; i++)
+		if (stack->items[i].kind == kind &&
+		    (kind == SHOWN_USER || stack->items[i].address > 0))
+			json_array_append_new(json, json_frame(&stack->items[i]));
+	return json;
+}
+
+static json_t *json_stack(const struct json_report *report, const struct stack *stack)
+{
+	char state[] = { state_letter(stack->state), '\0' };
+	json_t *json = json_object();
+
+	json_object_set_new(json, "pid", json_number((uint64_t)stack->pid));
+	json_object_set_new(json, "tid", json_number((uint64_t)stack->tid));
+	json_object_set_new(json, "comm", json_text(stack->comm));
+	json_object_set_new(json, "thread_name", json_text(stack->thread_name));
+	json_object_set_new(json, "state", stack->off_cpu ? json_string(state) : json_null());
+	json_object_set_new(json, "outcome", json_string(outcome_word(stack->outcome)));
+	json_object_set_new(json, "count", json_number(stack->count));
+	json_object_set_new(json, "time_ns",
+			    report->report.context.time ? json_number(stack->time_ns) :
+							  json_null());
+	json_object_set_new(json, "user_stack", json_frames(&report->shown, SHOWN_USER));
+	json_object_set_new(json, "kernel_stack", json_frames(&report->shown, SHOWN_KERNEL));
+	json_object_set_new(json, "user_stack_error",
+			    stack->outcome == DP_COMPLETE ?
+				    json_null() :
+				    json_string(outcome_sentence(stack->outcome)));
+	json_object_set_new(json, "kernel_stack_error",
+			    json_text_or_null(kernel_error_word(stack->kernel_error)));
+	return json;
+}
+
+static json_t *json_metadata(const struct report_context *context, const struct totals *totals)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "version", json_string(DP_VERSION));
+	json_object_set_new(json, "command", json_text_or_null(context->command));
+	json_object_set_new(json, "target", json_text(context->target));
+	json_object_set_new(json, "event", json_text(context->event));
+	json_object_set_new(json, "hz", context->hz ? json_number(context->hz) : json_null());
+	json_object_set_new(json, "off_cpu", json_boolean(context->time));
+	json_object_set_new(json, "host", json_text_or_null(context->host));
+	json_object_set_new(json, "kernel", json_text_or_null(context->kernel));
+	json_object_set_new(json, "started_ns", json_number(context->started_real_ns));
+	json_object_set_new(json, "duration_ns", json_number(totals->duration_ns));
+	return json;
+}
+
+static json_t *json_outcomes(const struct totals *totals)
+{
+	json_t *json = json_object();
+
+	for (int i = DP_COMPLETE; i < DP_N_OUTCOMES; i++)
+		if (i == DP_COMPLETE || totals->outcomes[i] > 0)
+			json_object_set_new(json, outcome_word(i),
+					    json_number(totals->outcomes[i]));
+	return json;
+}
+
+static json_t *json_verified(const struct verified *verified)
+{
+	json_t *json, *results;
+
+	if (!verified)
+		return json_null();
+	json = json_object();
+	results = json_object();
+	for (int i = 0; i < VERIFIED_N_RESULTS; i++)
+		if (verified->results[i] > 0)
+			json_object_set_new(results, verified_word(i),
+					    json_number(verified->results[i]));
+	json_object_set_new(json, "stacks", results);
+	json_object_set_new(json, "frames", json_number(verified->frames));
+	json_object_set_new(json, "equal_frames", json_number(verified->equal_frames));
+	return json;
+}
+
+static json_t *json_totals(const struct report_context *context, const struct totals *totals)
+{
+	json_t *json = json_object();
+
+	json_object_set_new(json, "samples", json_number(totals->samples));
+	json_object_set_new(json, "with_user_stack", json_number(totals_with_user_stack(totals)));
+	json_object_set_new(json, "outcomes", json_outcomes(totals));
+	json_object_set_new(json, "lost", json_number(totals->lost));
+	json_object_set_new(json, "count", json_number(totals->events));
+	json_object_set_new(json, "time_ns",
+			    context->time ? json_number(totals->time_ns) : json_null());
+	json_object_set_new(json, "lost_ns",
+			    context->time ? json_number(totals->lost_ns) : json_null());
+	json_object_set_new(json, "verified", json_verified(totals->verified));
+	return json;
+}
+
+/* Takes json over. 0 or -errno. */
+static int write_json(json_t *json, FILE *to)
+{
+	int err = json && json_dumpf(json, to, JSON_COMPACT) == 0 ? 0 : errno ? -errno : -ENOMEM;
+
+	json_decref(json);
+	return err;
+}
+
+/* One stack on a line, so that only one is in memory. */
+static int write_stack(const struct stack *stack, void *arg)
+{
+	struct json_report *report = arg;
+	int err = shown_stack_make(&report->report, stack, true, &report->shown);
+
+	if (err < 0)
+		return err;
+	fputs(report->has_stacks ? ",\n" : "\n", report->report.to);
+	report->has_stacks = true;
+	return write_json(json_stack(report, stack), report->report.to);
+}
+
+static int json_finish(struct report *report, const struct totals *totals)
+{
+	struct json_report *json = (struct json_report *)report;
+	FILE *to = report->to;
+	int err;
+
+	fputs("{\"metadata\":", to);
+	err = write_json(json_metadata(&report->context, totals), to);
+	if (err < 0)
+		return err;
+	fputs(",\n\"totals\":", to);
+	err = write_json(json_totals(&report->context, totals), to);
+	if (err < 0)
+		return err;
+	fputs(",\n\"stacks\":[", to);
+	err = profile_for_each(json->profile, write_stack, json);
+	fputs("\n]}\n", to);
+	return err;
+}
+
+static void json_free(struct report *report)
+{
+	struct json_report *json = (struct json_report *)report;
+
+	shown_stack_done(&json->shown);
+	profile_free(json->profile);
+	free(json);
+}
+
+int report_json_new(struct report **ret)
+{
+	struct json_report *json = calloc(1, sizeof(*json));
+
+	if (!json)
+		return -ENOMEM;
+	if (profile_new(PROFILE_THREAD, &json->profile) < 0) {
+		free(json);
+		return -ENOMEM;
+	}
+	json->report.add = json_add;
+	json->report.finish = json_finish;
+	json->report.free = json_free;
+	*ret = &json->report;
+	return 0;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Samples as `perf script -F +pid` prints them, for what reads that: stackcollapse-perf.pl,
+ * speedscope, the Firefox Profiler, hotspot (tools/perf/builtin-script.c, process_event(),
+ * and tools/perf/util/evsel_fprintf.c, sample__fprintf_callchain()). Written sample by
+ * sample, so memory does not grow with their number.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "kallsyms.h"
+#include "outcome.h"
+#include "report.h"
+#include "shown.h"
+#include "unit.h"
+#include "verified.h"
+
+#define UNKNOWN "[unknown]"
+
+struct perf_script {
+	struct report report;
+	struct shown_stack shown;
+	bool begun;
+};
+
+/* A name of others between our own words. */
+static void put_plain(const char *name, FILE *to)
+{
+	_cleanup_free_ char *copy = strdup(name);
+
+	if (!copy)
+		return;
+	text_make_plain(copy);
+	fputs(copy, to);
+}
+
+/* Readers tell perf's text by its first line. */
+static void put_head(struct perf_script *script)
+{
+	const struct report_context *context = &script->report.context;
+	time_t started = (time_t)(context->started_real_ns / 1000000000);
+	FILE *to = script->report.to;
+	struct tm tm;
+	char date[64];
+
+	if (script->begun)
+		return;
+	script->begun = true;
+	fputs("# ========\n", to);
+	if (started > 0 && localtime_r(&started, &tm) &&
+	    strftime(date, sizeof(date), "%a %b %e %H:%M:%S %Y", &tm) > 0)
+		fprintf(to, "# captured on    : %s\n", date);
+	if (context->host) {
+		fputs("# hostname : ", to);
+		put_plain(context->host, to);
+		fputc('\n', to);
+	}
+	if (context->kernel) {
+		fputs("# os release : ", to);
+		put_plain(context->kernel, to);
+		fputc('\n', to);
+	}
+	fputs("# dwarfprof version : " DP_VERSION "\n# cmdline : ", to);
+	put_plain(context->command ? context->command : "dwarfprof", to);
+	fputs("\n# target : ", to);
+	put_plain(context->target, to);
+	fputs("\n# ========\n#\n", to);
+}
+
+/*
+ * The name that a sample begins with. Readers take it for what comes before the first
+ * number, of two characters at least, and a line that begins with # for a comment.
+ */
+static void put_comm(const struct sample *sample, FILE *to)
+{
+	char comm[DP_COMM_SIZE + 1];
+
+	strcpy(comm, sample->thread_name[0] ? sample->thread_name : sample->comm);
+	text_make_plain(comm);
+	if (comm[0] == '\0')
+		strcpy(comm, "?");
+	if (comm[0] == ' ' || comm[0] == '#')
+		comm[0] = '_';
+	fputs(comm, to);
+	if (comm[1] == '\0')
+		fputc(' ', to);
+}
+
+/* One word, as readers want it. */
+static void put_event(const struct report_context *context, FILE *to)
+{
+	const char *event = context->wall ? "wall" : context->event;
+
+	for (; *event; event++)
+		fputc((unsigned char)*event <= ' ' || *event == 0x7f ? '_' : *event, to);
+}
+
+/* Cycles and calls are counted, and what is measured in time is in nanoseconds. */
+static uint64_t sample_period(const struct report_context *context, const struct sample *sample)
+{
+	if (context->time || strcmp(context->event, "cpu-clock") == 0)
+		return unit_value(context, sample);
+	return sample->weight;
+}
+
+/* How far into its function an address is; readers leave it out again. */
+static bool shown_offset(const struct report *report, const struct shown *shown, uint64_t *ret)
+{
+	uint64_t address = shown->address - shown->is_call, start, offset;
+
+	if (shown->kind == SHOWN_KERNEL) {
+		if (!kallsyms_find(report->context.kallsyms, address, &offset))
+			return false;
+		*ret = offset + shown->is_call;
+		return true;
+	}
+	if (!shown->module || module_find_start(shown->module, address, &start) < 0)
+		return false;
+	*ret = shown->address - start;
+	return true;
+}
+
+static void put_binary(const struct shown *shown, FILE *to)
+{
+	if (shown->is_inlined) {
+		fputs(" (inlined)\n", to);
+		return;
+	}
+	fputs(" (", to);
+	if (!shown->binary)
+		fputs(UNKNOWN, to);
+	else if (shown->kind != SHOWN_KERNEL)
+		put_plain(shown->binary, to);
+	else if (strcmp(shown->binary, REPORT_KERNEL) == 0)
+		fputs("[kernel.kallsyms]", to);
+	else {
+		fputc('[', to);
+		put_plain(shown->binary, to);
+		fputc(']', to);
+	}
+	fputs(")\n", to);
+}
+
+static void put_frame(const struct report *report, const struct shown *shown)
+{
+	FILE *to = report->to;
+	uint64_t offset;
+
+	fprintf(to, "\t%16" PRIx64 " ", shown->address);
+	if (shown->is_named || shown->kind == SHOWN_MARK)
+		put_plain(shown->name, to);
+	else
+		fputs(UNKNOWN, to);
+	if (shown->is_named && shown_offset(report, shown, &offset))
+		fprintf(to, "+0x%" PRIx64, offset);
+	put_binary(shown, to);
+}
+
+static int perf_script_add(struct report *report, const struct sample *sample,
+			   const struct totals *totals)
+{
+	static const struct shown nothing = { .kind = SHOWN_USER, .name = UNKNOWN };
+	struct perf_script *script = (struct perf_script *)report;
+	int err = shown_stack_make_sample(report, sample, false, &script->shown);
+	FILE *to = report->to;
+
+	if (err < 0)
+		return err;
+	put_head(script);
+	put_comm(sample, to);
+	fprintf(to, " %5d/%-5d [%03u] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ", sample->pid,
+		sample->tid, sample->cpu, sample->time_ns / 1000000000,
+		sample->time_ns % 1000000000 / 1000, sample_period(&report->context, sample));
+	put_event(&report->context, to);
+	fputs(": \n", to);
+	for (size_t i = 0; i < script->shown.n; i++)
+		put_frame(report, &script->shown.items[i]);
+	if (script->shown.n == 0)
+		put_frame(report, &nothing); /* readers skip a sample without a stack */
+	return fputc('\n', to) == EOF ? -errno : 0;
+}
+
+/* As comments, which readers leave out. */
+static int perf_script_finish(struct report *report, const struct totals *totals)
+{
+	FILE *to = report->to;
+
+	put_head((struct perf_script *)report);
+	fprintf(to,
+		"# %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+		" with a user stack complete (%.1f %%)\n",
+		totals->samples, totals->lost, totals->outcomes[DP_COMPLETE],
+		totals_with_user_stack(totals), totals_complete(totals));
+	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
+		if (totals->outcomes[i] > 0)
+			fprintf(to, "# %" PRIu64 " %s: %s\n", totals->outcomes[i], outcome_word(i),
+				outcome_sentence(i));
+	if (totals->verified) {
+		fputs("# verified by libdwfl: ", to);
+		verified_print(totals->verified, to);
+		fputc('\n', to);
+	}
+	return 0;
+}
+
+static void perf_script_free(struct report *report)
+{
+	struct perf_script *script = (struct perf_script *)report;
+
+	shown_stack_done(&script->shown);
+	free(script);
+}
+
+int report_perf_script_new(struct report **ret)
+{
+	struct perf_script *script = calloc(1, sizeof(*script));
+
+	if (!script)
+		return -ENOMEM;
+	script->report.add = perf_script_add;
+	script->report.finish = perf_script_finish;
+	script->report.free = perf_script_free;
+	*ret = &script->report;
+	return 0;
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A profile for `go tool pprof` and what else reads its format, compressed by gzip.
+ * docs/FORMAT.md says what of it dwarfprof fills in, and with what.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "mapping.h"
+#include "outcome.h"
+#include "pprof_writer.h"
+#include "profile.h"
+#include "report.h"
+#include "shown.h"
+#include "verified.h"
+
+#define NS_PER_S 1000000000
+
+/* What a sample's value can be. */
+enum value {
+	VALUE_COUNT,
+	VALUE_CPU,
+	VALUE_OFF_CPU,
+	VALUE_WALL,
+};
+#define MAX_VALUES 4
+
+struct pprof {
+	struct report report;
+	struct profile *profile;
+	struct mapping_list mappings;
+	struct pprof_writer writer;
+	bool is_writing; /* the writer is to be freed */
+	struct shown_stack shown;
+	uint64_t *locations; /* of the sample being written */
+	size_t locations_size;
+	enum value values[MAX_VALUES];
+	size_t n_values;
+	uint64_t period_ns; /* between two samples of a CPU; 0: they are not by time */
+};
+
+static int pprof_add(struct report *report, const struct sample *sample,
+		     const struct totals *totals)
+{
+	struct pprof *pprof = (struct pprof *)report;
+	int err = 0;
+
+	/* Binaries that nobody maps any more are closed before the end. */
+	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
+		if (frame_is_in_binary(&sample->user[i]))
+			err = mapping_list_add(&pprof->mappings, sample->user[i].module);
+	return err == 0 ? profile_add(pprof->profile, sample) : err;
+}
+
+static int use_mappings(const struct stack *stack, void *arg)
+{
+	struct pprof *pprof = arg;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
+		struct frame frame = stack_frame_unpack(&stack->user[i]);
+
+		if (frame_is_in_binary(&frame) && frame.offset > 0)
+			err = mapping_list_use(&pprof->mappings, frame.module,
+					       frame.offset - !frame_is_exact(&frame), stack->count,
+					       stack->comm);
+	}
+	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
+		err = mapping_list_use(&pprof->mappings, NULL, stack->kernel[i] - (i > 0),
+				       stack->count, stack->comm);
+	return err;
+}
+
+/* NULL: it is in no file, or stands for what is not known. */
+static struct mapping *find_mapping(const struct pprof *pprof, const struct shown *shown)
+{
+	if (shown->address == 0 || (shown->kind == SHOWN_USER && !shown->module))
+		return NULL;
+	return mapping_list_find(&pprof->mappings, shown->module, pprof_address(shown));
+}
+
+static int make_locations(struct pprof *pprof, size_t *ret_n)
+{
+	const struct shown_stack *shown = &pprof->shown;
+	size_t n = 0, i = 0, n_functions;
+
+	while (i < shown->n) {
+		int err;
+
+		if (array_reserve(pprof->locations, n, pprof->locations_size) < 0)
+			return -ENOMEM;
+		err = pprof_writer_location(&pprof->writer, &shown->items[i], shown->n - i,
+					    find_mapping(pprof, &shown->items[i]),
+					    &pprof->locations[n], &n_functions);
+		if (err < 0)
+			return err;
+		n++;
+		i += n_functions;
+	}
+	*ret_n = n;
+	return 0;
+}
+
+static int64_t value_of(const struct pprof *pprof, const struct stack *stack, enum value value)
+{
+	uint64_t cpu_ns =
+		pprof->report.context.time ? stack->time_ns : stack->count * pprof->period_ns;
+
+	switch (value) {
+	case VALUE_CPU:
+		return stack->off_cpu ? 0 : (int64_t)cpu_ns;
+	case VALUE_OFF_CPU:
+		return stack->off_cpu ? (int64_t)stack->time_ns : 0;
+	case VALUE_WALL:
+		return (int64_t)stack->time_ns;
+	case VALUE_COUNT:
+		break;
+	}
+	return (int64_t)stack->count;
+}
+
+#define MAX_LABELS 7
+
+struct labels {
+	struct pprof_writer *writer;
+	Pprof__Label labels[MAX_LABELS], *pointers[MAX_LABELS];
+	size_t n;
+	int err;
+};
+
+static Pprof__Label *add_label(struct labels *labels, const char *key)
+{
+	Pprof__Label *label = &labels->labels[labels->n];
+
+	pprof__label__init(label);
+	labels->pointers[labels->n++] = label;
+	if (labels->err == 0)
+		labels->err = pprof_writer_string(labels->writer, key, &label->key);
+	return label;
+}
+
+/* A number without a unit is one of the unit that is called like it, but 0 would be none then. */
+static void add_number(struct labels *labels, const char *key, int64_t number)
+{
+	Pprof__Label *label = add_label(labels, key);
+
+	label->num = number;
+	label->num_unit = label->key;
+}
+
+static void add_text(struct labels *labels, const char *key, const char *text)
+{
+	Pprof__Label *label = add_label(labels, key);
+
+	if (labels->err == 0)
+		labels->err = pprof_writer_string(labels->writer, text, &label->str);
+}
+
+static int make_labels(struct labels *labels, const struct stack *stack)
+{
+	char state[] = { state_letter(stack->state), '\0' };
+
+	add_number(labels, "pid", stack->pid);
+	add_number(labels, "tid", stack->tid);
+	add_number(labels, "cpu", stack->cpu);
+	add_text(labels, "comm", stack->comm);
+	add_text(labels, "thread_name", stack->thread_name);
+	if (stack->outcome != DP_COMPLETE)
+		add_text(labels, "outcome", outcome_word(stack->outcome));
+	if (stack->off_cpu)
+		add_text(labels, "state", state);
+	return labels->err;
+}
+
+static int write_sample(const struct stack *stack, void *arg)
+{
+	struct pprof *pprof = arg;
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
+	struct labels labels = { .writer = &pprof->writer };
+	int64_t values[MAX_VALUES];
+	int err;
+
+	err = shown_stack_make(&pprof->report, stack, true, &pprof->shown);
+	if (err == 0)
+		err = make_locations(pprof, &sample.n_location_id);
+	if (err == 0)
+		err = make_labels(&labels, stack);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < pprof->n_values; i++)
+		values[i] = value_of(pprof, stack, pprof->values[i]);
+	sample.location_id = pprof->locations;
+	sample.n_value = pprof->n_values;
+	sample.value = values;
+	sample.n_label = labels.n;
+	sample.label = labels.pointers;
+	profile.n_sample = 1;
+	profile.sample = samples;
+	return pprof_writer_put(&pprof->writer, &profile);
+}
+
+/* What the values are: the first one counts, the last one is what readers show first. */
+static void choose_values(struct pprof *pprof)
+{
+	const struct report_context *context = &pprof->report.context;
+
+	pprof->values[pprof->n_values++] = VALUE_COUNT;
+	if (context->hz > 0) {
+		pprof->values[pprof->n_values++] = VALUE_CPU;
+		pprof->period_ns = NS_PER_S / context->hz;
+	}
+	if (context->time)
+		pprof->values[pprof->n_values++] = VALUE_OFF_CPU;
+	if (context->wall)
+		pprof->values[pprof->n_values++] = VALUE_WALL;
+}
+
+static const char *value_name(const struct pprof *pprof, enum value value)
+{
+	static const char *const names[] = {
+		[VALUE_CPU] = "cpu", [VALUE_OFF_CPU] = "off_cpu", [VALUE_WALL] = "wall"
+	};
+
+	if (value == VALUE_COUNT)
+		return pprof->report.context.time || pprof->period_ns == 0 ? "events" : "samples";
+	return names[value];
+}
+
+static int make_type(struct pprof *pprof, enum value value, Pprof__ValueType *ret)
+{
+	int err = pprof_writer_string(&pprof->writer, value_name(pprof, value), &ret->type);
+
+	if (err < 0)
+		return err;
+	return pprof_writer_string(&pprof->writer, value == VALUE_COUNT ? "count" : "nanoseconds",
+				   &ret->unit);
+}
+
+static int write_head(struct pprof *pprof, const struct totals *totals)
+{
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	Pprof__ValueType types[MAX_VALUES], *pointers[MAX_VALUES];
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < pprof->n_values; i++) {
+		pprof__value_type__init(&types[i]);
+		pointers[i] = &types[i];
+		err = make_type(pprof, pprof->values[i], &types[i]);
+	}
+	if (err < 0)
+		return err;
+	profile.n_sample_type = pprof->n_values;
+	profile.sample_type = pointers;
+	profile.default_sample_type = types[pprof->n_values - 1].type;
+	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
+	profile.duration_nanos = (int64_t)totals->duration_ns;
+	/* Samples of a CPU are that far apart; else each event is one. */
+	profile.period_type = &types[pprof->period_ns > 0 ? 1 : 0];
+	profile.period = pprof->period_ns > 0 ? (int64_t)pprof->period_ns : 1;
+	return pprof_writer_put(&pprof->writer, &profile);
+}
+
+/* A line for people, which readers show above their tables. */
+__attribute__((format(printf, 2, 3))) static int write_comment(struct pprof *pprof,
+							       const char *format, ...)
+{
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	_cleanup_free_ char *text = NULL;
+	int64_t number;
+	va_list args;
+	int n, err;
+
+	va_start(args, format);
+	n = vasprintf(&text, format, args);
+	va_end(args);
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	err = pprof_writer_string(&pprof->writer, text, &number);
+	if (err < 0)
+		return err;
+	profile.n_comment = 1;
+	profile.comment = &number;
+	return pprof_writer_put(&pprof->writer, &profile);
+}
+
+static int comment_context(struct pprof *pprof)
+{
+	const struct report_context *c = &pprof->report.context;
+	int err = write_comment(pprof, "dwarfprof " DP_VERSION);
+
+	if (err == 0 && c->command)
+		err = write_comment(pprof, "command: %s", c->command);
+	if (err == 0)
+		err = write_comment(pprof, "target: %s", c->target);
+	if (err == 0)
+		err = c->hz ? write_comment(pprof, "event: %s at %u Hz%s", c->event, c->hz,
+					    c->wall ? " and off-cpu" : "") :
+			      write_comment(pprof, "event: %s", c->event);
+	if (err == 0 && c->host && c->kernel)
+		err = write_comment(pprof, "host: %s, %s", c->host, c->kernel);
+	return err;
+}
+
+static int comment_verified(struct pprof *pprof, const struct verified *verified)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return -errno;
+	verified_print(verified, to);
+	if (fclose(to) != 0)
+		return -ENOMEM;
+	return write_comment(pprof, "verified by libdwfl: %s", text);
+}
+
+static int comment_totals(struct pprof *pprof, const struct totals *t)
+{
+	int err = write_comment(pprof,
+				"samples: %" PRIu64 ", lost: %" PRIu64 ", complete: %" PRIu64
+				" of %" PRIu64 " with a user stack (%.1f %%)",
+				t->samples, t->lost, t->outcomes[DP_COMPLETE],
+				totals_with_user_stack(t), totals_complete(t));
+
+	for (int i = DP_COMPLETE + 1; err == 0 && i < DP_N_OUTCOMES; i++)
+		if (t->outcomes[i] > 0)
+			err = write_comment(pprof, "%s: %" PRIu64 " (%s)", outcome_word(i),
+					    t->outcomes[i], outcome_sentence(i));
+	if (err == 0 && t->events != t->samples)
+		err = write_comment(pprof, "scaled: the samples stand for %" PRIu64 " events",
+				    t->events);
+	if (err == 0 && pprof->report.context.time)
+		err = write_comment(pprof, "time: %.3f ms, lost: %.3f ms", (double)t->time_ns / 1e6,
+				    (double)t->lost_ns / 1e6);
+	if (err == 0 && t->verified)
+		err = comment_verified(pprof, t->verified);
+	return err;
+}
+
+static int pprof_finish(struct report *report, const struct totals *totals)
+{
+	struct pprof *pprof = (struct pprof *)report;
+	int err;
+
+	choose_values(pprof);
+	err = pprof_writer_init(&pprof->writer, report->to);
+	if (err < 0)
+		return err;
+	pprof->is_writing = true;
+	err = profile_for_each(pprof->profile, use_mappings, pprof);
+	if (err == 0)
+		err = mapping_list_number(&pprof->mappings);
+	if (err == 0)
+		err = write_head(pprof, totals);
+	if (err == 0)
+		err = comment_context(pprof);
+	if (err == 0)
+		err = comment_totals(pprof, totals);
+	if (err == 0)
+		err = profile_for_each(pprof->profile, write_sample, pprof);
+	return err == 0 ? pprof_writer_finish(&pprof->writer, &pprof->mappings) : err;
+}
+
+static void pprof_free(struct report *report)
+{
+	struct pprof *pprof = (struct pprof *)report;
+
+	if (pprof->is_writing)
+		pprof_writer_done(&pprof->writer);
+	mapping_list_done(&pprof->mappings);
+	shown_stack_done(&pprof->shown);
+	profile_free(pprof->profile);
+	free(pprof->locations);
+	free(pprof);
+}
+
+int report_pprof_new(struct report **ret)
+{
+	struct pprof *pprof = calloc(1, sizeof(*pprof));
+
+	if (!pprof)
+		return -ENOMEM;
+	if (profile_new(PROFILE_THREAD | PROFILE_CPU | PROFILE_LINES, &pprof->profile) < 0) {
+		free(pprof);
+		return -ENOMEM;
+	}
+	pprof->report.add = pprof_add;
+	pprof->report.finish = pprof_finish;
+	pprof->report.free = pprof_free;
+	*ret = &pprof->report;
+	return 0;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pprof_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "names.h"
+
+/* What readers know the kernel by. */
+#define KERNEL_FILE "[kernel.kallsyms]"
+
+/* A function of a file. The report has each string once, so their places tell them apart. */
+struct pprof_function {
+	UT_hash_handle hh;
+	struct pprof_function_key {
+		const char *name;            /* NULL: not known, only its file is */
+		const struct module *module; /* NULL, unless the name is not known */
+		const char *file, *dir;
+	} key;
+	uint64_t id;
+};
+
+struct pprof_location {
+	UT_hash_handle hh;
+	struct pprof_location_key {
+		uint64_t mapping;
+		uint64_t address;
+		const char *mark; /* of what has no address: its name */
+	} key;
+	uint64_t id;
+};
+
+int pprof_writer_init(struct pprof_writer *writer, FILE *to)
+{
+	uint32_t number;
+	int err;
+
+	*writer = (struct pprof_writer){ 0 };
+	err = gzip_init(&writer->gzip, to);
+	if (err < 0)
+		return err;
+	err = string_table_add(&writer->strings, "", &number);
+	if (err < 0)
+		pprof_writer_done(writer);
+	return err;
+}
+
+void pprof_writer_done(struct pprof_writer *writer)
+{
+	struct pprof_function *f, *next_function;
+	struct pprof_location *l, *next_location;
+
+	HASH_ITER(hh, writer->functions, f, next_function) {
+		HASH_DEL(writer->functions, f);
+		free(f);
+	}
+	HASH_ITER(hh, writer->locations, l, next_location) {
+		HASH_DEL(writer->locations, l);
+		free(l);
+	}
+	string_table_done(&writer->strings);
+	gzip_done(&writer->gzip);
+}
+
+/* What protobuf-c packs a message into. */
+struct sink {
+	ProtobufCBuffer base;
+	struct pprof_writer *writer;
+};
+
+static void sink_append(ProtobufCBuffer *buffer, size_t size, const uint8_t *data)
+{
+	struct pprof_writer *writer = ((struct sink *)buffer)->writer;
+
+	if (writer->err == 0)
+		writer->err = gzip_write(&writer->gzip, data, size);
+}
+
+int pprof_writer_put(struct pprof_writer *writer, const Pprof__Profile *profile)
+{
+	struct sink sink = { { sink_append }, writer };
+
+	writer->err = 0;
+	(void)protobuf_c_message_pack_to_buffer(&profile->base, &sink.base);
+	return writer->err;
+}
+
+int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *ret)
+{
+	_cleanup_free_ char *copy = strdup(text);
+	uint32_t number;
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	text_make_plain(copy);
+	err = string_table_add(&writer->strings, copy, &number);
+	if (err == 0)
+		*ret = number;
+	return err;
+}
+
+/* The path of a source file, as far as it is known. */
+static int add_file(struct pprof_writer *writer, const char *dir, const char *file, int64_t *ret)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (!file || !dir || *file == '/')
+		return file ? pprof_writer_string(writer, file, ret) : 0;
+	if (asprintf(&path, "%s/%s", dir, file) < 0)
+		return -ENOMEM;
+	return pprof_writer_string(writer, path, ret);
+}
+
+static int add_name(struct pprof_writer *writer, const struct pprof_function_key *key, int64_t *ret)
+{
+	_cleanup_free_ char *label = NULL;
+
+	if (key->name)
+		return pprof_writer_string(writer, key->name, ret);
+	/* As readers themselves call it. */
+	if (asprintf(&label, "[%s]", key->module ? key->module->name : "unknown") < 0)
+		return -ENOMEM;
+	return pprof_writer_string(writer, label, ret);
+}
+
+/*
+ * The system's name is the linker's. It stays empty where it is not known: readers take
+ * a name that is in both places for one that they shall demangle, and cut off what is
+ * in angle brackets (pprof, internal/symbolizer, demangleSingleFunction()).
+ */
+static int write_function(struct pprof_writer *writer, const struct pprof_function *f)
+{
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	Pprof__Function function = PPROF__FUNCTION__INIT, *functions[] = { &function };
+	int err = add_name(writer, &f->key, &function.name);
+
+	if (err == 0)
+		err = add_file(writer, f->key.dir, f->key.file, &function.filename);
+	if (err < 0)
+		return err;
+	function.id = f->id;
+	if (names_options()->demangle == NAMES_DEMANGLE_NONE)
+		function.system_name = function.name;
+	profile.n_function = 1;
+	profile.function = functions;
+	return pprof_writer_put(writer, &profile);
+}
+
+static int add_function(struct pprof_writer *writer, const struct shown *shown, uint64_t *ret)
+{
+	bool has_name = shown->is_named || shown->address == 0; /* marks have no address */
+	struct pprof_function_key key = { .file = shown->file, .dir = shown->dir };
+	struct pprof_function *f;
+
+	if (has_name)
+		key.name = shown->name;
+	else
+		key.module = shown->module;
+
+	HASH_FIND(hh, writer->functions, &key, sizeof(key), f);
+	if (f) {
+		*ret = f->id;
+		return 0;
+	}
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->key = key;
+	f->id = HASH_COUNT(writer->functions) + 1;
+	HASH_ADD(hh, writer->functions, key, sizeof(f->key), f);
+	if (!HASH_IS_ADDED(hh, f)) {
+		free(f);
+		return -ENOMEM;
+	}
+	*ret = f->id;
+	return write_function(writer, f);
+}
+
+uint64_t pprof_address(const struct shown *shown)
+{
+	return shown->address - (shown->is_call && shown->address > 0);
+}
+
+/* The functions of one address: each is inlined into the next one, but for the last. */
+static size_t count_functions(const struct shown *shown, size_t n)
+{
+	size_t i = 0;
+
+	while (i + 1 < n && shown[i].is_inlined)
+		i++;
+	return i + 1;
+}
+
+/* An address of which nothing is known has no line: readers may look it up themselves. */
+static bool has_line(const struct shown *shown, size_t n)
+{
+	return n > 1 || shown->is_named || shown->file || shown->address == 0;
+}
+
+/* What holds of this location, and so of its mapping as far as it held before. */
+static void judge(struct mapping *mapping, const struct shown *shown, size_t n)
+{
+	for (size_t i = 0; mapping && i < n; i++) {
+		mapping->has_functions &= shown[i].is_named;
+		mapping->has_files &= shown[i].file != NULL;
+		mapping->has_lines &= shown[i].line > 0;
+	}
+}
+
+static int make_lines(struct pprof_writer *writer, const struct shown *shown, size_t n,
+		      Pprof__Line *lines, Pprof__Line **pointers)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		pprof__line__init(&lines[i]);
+		lines[i].line = shown[i].line;
+		lines[i].column = shown[i].column;
+		pointers[i] = &lines[i];
+		err = add_function(writer, &shown[i], &lines[i].function_id);
+	}
+	return err;
+}
+
+static int write_location(struct pprof_writer *writer, const struct pprof_location *l,
+			  const struct shown *shown, size_t n)
+{
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	Pprof__Location location = PPROF__LOCATION__INIT, *locations[] = { &location };
+	_cleanup_free_ Pprof__Line **pointers = calloc(n, sizeof(*pointers));
+	_cleanup_free_ Pprof__Line *lines = calloc(n, sizeof(*lines));
+	int err;
+
+	if (!pointers || !lines)
+		return -ENOMEM;
+	if (has_line(shown, n)) {
+		err = make_lines(writer, shown, n, lines, pointers);
+		if (err < 0)
+			return err;
+		location.n_line = n;
+		location.line = pointers;
+	}
+	location.id = l->id;
+	location.mapping_id = l->key.mapping;
+	location.address = l->key.address;
+	profile.n_location = 1;
+	profile.location = locations;
+	return pprof_writer_put(writer, &profile);
+}
+
+int pprof_writer_location(struct pprof_writer *writer, const struct shown *shown, size_t n,
+			  struct mapping *mapping, uint64_t *ret, size_t *ret_n)
+{
+	struct pprof_location_key key = { .address = pprof_address(shown) };
+	struct pprof_location *l;
+
+	n = count_functions(shown, n);
+	*ret_n = n;
+	if (mapping)
+		key.mapping = mapping->number;
+	if (key.address == 0)
+		key.mark = shown->name;
+	HASH_FIND(hh, writer->locations, &key, sizeof(key), l);
+	if (l) {
+		*ret = l->id;
+		return 0;
+	}
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->key = key;
+	l->id = HASH_COUNT(writer->locations) + 1;
+	HASH_ADD(hh, writer->locations, key, sizeof(l->key), l);
+	if (!HASH_IS_ADDED(hh, l)) {
+		free(l);
+		return -ENOMEM;
+	}
+	*ret = l->id;
+	judge(mapping, shown, n);
+	return write_location(writer, l, shown, n);
+}
+
+static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
+{
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
+	int err = pprof_writer_string(writer, m->module ? m->module->path : KERNEL_FILE,
+				      &mapping.filename);
+
+	if (err == 0 && m->module)
+		err = pprof_writer_string(writer, m->module->build_id, &mapping.build_id);
+	if (err < 0)
+		return err;
+	mapping.id = m->number;
+	mapping.memory_start = m->range.start;
+	mapping.memory_limit = m->range.limit;
+	mapping.file_offset = m->range.offset;
+	mapping.has_functions = m->has_functions;
+	mapping.has_filenames = m->has_files;
+	mapping.has_line_numbers = m->has_lines;
+	/* What has lines has them by debug information, which has the inlined functions, too. */
+	mapping.has_inline_frames =
+		m->has_functions && m->has_files && m->has_lines && !names_options()->no_inlines;
+	profile.n_mapping = 1;
+	profile.mapping = mappings;
+	return pprof_writer_put(writer, &profile);
+}
+
+int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *mappings)
+{
+	Pprof__Profile profile = PPROF__PROFILE__INIT;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < mappings->n; i++)
+		err = write_mapping(writer, mappings->mappings[i]);
+	if (err < 0)
+		return err;
+	profile.n_string_table = writer->strings.n;
+	profile.string_table = (char **)writer->strings.strings; /* it is only read */
+	err = pprof_writer_put(writer, &profile);
+	return err == 0 ? gzip_finish(&writer->gzip) : err;
+}

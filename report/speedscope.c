@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * speedscope's own format (its file-format-schema.json): functions, each once, and
+ * profiles, which are lists of stacks and what each weighs. One profile has all threads,
+ * each stack once; then one for each thread, in the order of time. It is written piece
+ * by piece: as a tree in memory it would be many times the size of what it is made from.
+ */
+#include "speedscope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "function_table.h"
+#include "json_value.h"
+#include "unit.h"
+
+/* Stacks as lists of functions' numbers, the root first: the process's name, then functions. */
+struct stack_list {
+	uint32_t *items;
+	size_t n, size;
+	size_t *starts; /* by number of the stack; of its name, behind which the functions are */
+	size_t n_starts;
+};
+
+struct writer {
+	struct report *report;
+	const struct timeline *timeline;
+	const struct totals *totals;
+	struct function_table functions;
+	struct stack_list stacks;
+	struct shown_stack shown;
+	uint32_t lost; /* the function that stands for lost samples */
+	FILE *to;
+};
+
+static int add_item(struct writer *w, const struct shown *shown, uint64_t weight)
+{
+	struct stack_list *stacks = &w->stacks;
+
+	if (array_reserve(stacks->items, stacks->n, stacks->size) < 0)
+		return -ENOMEM;
+	return function_table_add(&w->functions, w->report, shown, weight,
+				  &stacks->items[stacks->n++]);
+}
+
+static int add_stack(const struct stack *stack, void *arg)
+{
+	struct writer *w = arg;
+	struct shown comm = { .kind = SHOWN_MARK, .name = *stack->comm ? stack->comm : "?" };
+	uint64_t value = unit_stack_value(&w->report->context, stack);
+	int err = shown_stack_make(w->report, stack, true, &w->shown);
+
+	w->stacks.starts[w->stacks.n_starts++] = w->stacks.n;
+	if (err == 0)
+		err = add_item(w, &comm, value);
+	for (size_t i = w->shown.n; err == 0 && i-- > 0;)
+		err = add_item(w, &w->shown.items[i], value);
+	return err;
+}
+
+static int add_stacks(struct writer *w)
+{
+	struct shown lost = { .kind = SHOWN_MARK, .name = "[lost samples]" };
+	size_t n = profile_n_stacks(w->timeline->profile);
+	int err;
+
+	w->stacks.starts = calloc(n + 1, sizeof(*w->stacks.starts));
+	if (!w->stacks.starts)
+		return -ENOMEM;
+	err = profile_for_each(w->timeline->profile, add_stack, w);
+	w->stacks.starts[n] = w->stacks.n;
+	if (err == 0 && w->totals->lost > 0)
+		err = function_table_add(&w->functions, w->report, &lost, 0, &w->lost);
+	return err;
+}
+
+static int put_functions(struct writer *w)
+{
+	int err = 0;
+
+	fputs("\"shared\":{\"frames\":[", w->to);
+	for (const struct function_entry *f = w->functions.functions; err == 0 && f;
+	     f = f->hh.next) {
+		fputs(f->number ? ",\n{\"name\":" : "\n{\"name\":", w->to);
+		err = json_write_text(f->key.name, w->to);
+		if (err == 0 && f->key.file) {
+			fputs(",\"file\":", w->to);
+			err = json_write_text(f->key.file, w->to);
+		}
+		if (f->line > 0)
+			fprintf(w->to, ",\"line\":%u", f->line);
+		if (f->column > 0)
+			fprintf(w->to, ",\"col\":%u", f->column);
+		fputc('}', w->to);
+	}
+	fputs("]}", w->to);
+	return err;
+}
+
+static void put_stack(const struct writer *w, uint32_t number, size_t skip)
+{
+	size_t from = w->stacks.starts[number] + skip, to = w->stacks.starts[number + 1];
+
+	fputc('[', w->to);
+	for (size_t i = from; i < to; i++)
+		fprintf(w->to, "%s%" PRIu32, i > from ? "," : "", w->stacks.items[i]);
+	fputc(']', w->to);
+}
+
+static int put_profile_head(struct writer *w, const char *name, uint64_t end)
+{
+	int err;
+
+	fputs("{\"type\":\"sampled\",\"name\":", w->to);
+	err = json_write_text(name, w->to);
+	fprintf(w->to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
+		unit_is_time(&w->report->context) ? "nanoseconds" : "none", end);
+	return err;
+}
+
+/* Go through the distinct stacks twice, once for each list. */
+struct all_pass {
+	struct writer *w;
+	bool weights;
+	uint32_t number;
+	uint64_t sum;
+};
+
+static int put_all_item(const struct stack *stack, void *arg)
+{
+	struct all_pass *pass = arg;
+	uint64_t value = unit_stack_value(&pass->w->report->context, stack);
+
+	if (pass->number > 0)
+		fputc(',', pass->w->to);
+	if (pass->weights)
+		fprintf(pass->w->to, "%" PRIu64, value);
+	else
+		put_stack(pass->w, pass->number, 0);
+	pass->number++;
+	pass->sum += value;
+	return ferror(pass->w->to) ? -EIO : 0;
+}
+
+static int sum_item(const struct stack *stack, void *arg)
+{
+	struct all_pass *pass = arg;
+
+	pass->sum += unit_stack_value(&pass->w->report->context, stack);
+	return 0;
+}
+
+static int put_all_threads(struct writer *w)
+{
+	uint64_t lost = unit_lost(&w->report->context, w->totals);
+	struct all_pass sum = { w, false, 0, 0 }, stacks = { w, false, 0, 0 },
+			weights = { w, true, 0, 0 };
+	char name[160];
+	int err;
+
+	(void)profile_for_each(w->timeline->profile, sum_item, &sum);
+	snprintf(name, sizeof(name),
+		 "all threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+		 " complete",
+		 w->totals->samples, w->totals->lost, w->totals->outcomes[DP_COMPLETE],
+		 totals_with_user_stack(w->totals));
+	err = put_profile_head(w, name, sum.sum + lost);
+	if (err == 0)
+		err = profile_for_each(w->timeline->profile, put_all_item, &stacks);
+	if (w->totals->lost > 0)
+		fprintf(w->to, "%s[%" PRIu32 "]", stacks.number ? "," : "", w->lost);
+	fputs("],\"weights\":[", w->to);
+	if (err == 0)
+		err = profile_for_each(w->timeline->profile, put_all_item, &weights);
+	if (w->totals->lost > 0)
+		fprintf(w->to, "%s%" PRIu64, weights.number ? "," : "", lost);
+	fputs("]}", w->to);
+	return err;
+}
+
+/* Where the moments with the same stack as this one end, and what they weigh together. */
+static size_t run_end(const struct timeline_thread *thread, size_t i, uint64_t *ret_value)
+{
+	uint32_t stack = thread->moments[i].stack;
+
+	*ret_value = 0;
+	for (; i < thread->n && thread->moments[i].stack == stack; i++)
+		*ret_value += thread->moments[i].value;
+	return i;
+}
+
+static int put_thread(struct writer *w, const struct timeline_thread *thread)
+{
+	char name[TIMELINE_NAME_SIZE];
+	uint64_t value;
+	int err;
+
+	timeline_thread_name(thread, name);
+	err = put_profile_head(w, name, thread->value);
+	for (size_t i = 0; i < thread->n; i = run_end(thread, i, &value)) {
+		fputs(i ? "," : "", w->to);
+		put_stack(w, thread->moments[i].stack, 1);
+	}
+	fputs("],\"weights\":[", w->to);
+	for (size_t i = 0; i < thread->n;) {
+		const char *comma = i ? "," : "";
+
+		i = run_end(thread, i, &value);
+		fprintf(w->to, "%s%" PRIu64, comma, value);
+	}
+	fputs("]}", w->to);
+	return err == 0 && ferror(w->to) ? -EIO : err;
+}
+
+static int put_all(struct writer *w)
+{
+	const struct report_context *context = &w->report->context;
+	char name[512];
+	int err;
+
+	snprintf(name, sizeof(name), "%s, %s", context->target, context->event);
+	fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+	      "\"exporter\":\"dwarfprof@" DP_VERSION "\",\n\"name\":",
+	      w->to);
+	err = json_write_text(name, w->to);
+	fputs(",\n\"activeProfileIndex\":0,\n", w->to);
+	if (err == 0)
+		err = put_functions(w);
+	fputs(",\n\"profiles\":[\n", w->to);
+	if (err == 0)
+		err = put_all_threads(w);
+	for (const struct timeline_thread *t = w->timeline->threads; err == 0 && t;
+	     t = t->hh.next) {
+		fputs(",\n", w->to);
+		err = put_thread(w, t);
+	}
+	fputs("]}\n", w->to);
+	return err;
+}
+
+int speedscope_write(struct report *report, struct timeline *timeline, const struct totals *totals,
+		     FILE *to)
+{
+	struct writer w = { .report = report, .timeline = timeline, .totals = totals, .to = to };
+	int err;
+
+	timeline_sort(timeline);
+	err = add_stacks(&w);
+	if (err == 0)
+		err = put_all(&w);
+	function_table_done(&w.functions);
+	shown_stack_done(&w.shown);
+	free(w.stacks.items);
+	free(w.stacks.starts);
+	return err;
+}
+
+struct speedscope {
+	struct report report;
+	struct timeline timeline;
+};
+
+static int speedscope_add(struct report *report, const struct sample *sample,
+			  const struct totals *totals)
+{
+	return timeline_add(&((struct speedscope *)report)->timeline, &report->context, sample);
+}
+
+static int speedscope_finish(struct report *report, const struct totals *totals)
+{
+	return speedscope_write(report, &((struct speedscope *)report)->timeline, totals,
+				report->to);
+}
+
+static void speedscope_free(struct report *report)
+{
+	struct speedscope *speedscope = (struct speedscope *)report;
+
+	timeline_done(&speedscope->timeline);
+	free(speedscope);
+}
+
+int report_speedscope_new(struct report **ret)
+{
+	struct speedscope *speedscope = calloc(1, sizeof(*speedscope));
+
+	if (!speedscope)
+		return -ENOMEM;
+	if (timeline_init(&speedscope->timeline) < 0) {
+		free(speedscope);
+		return -ENOMEM;
+	}
+	speedscope->report.add = speedscope_add;
+	speedscope->report.finish = speedscope_finish;
+	speedscope->report.free = speedscope_free;
+	*ret = &speedscope->report;
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_SPEEDSCOPE_H
+#define DP_REPORT_SPEEDSCOPE_H
+
+#include <stdio.h>
+
+#include "timeline.h"
+
+/* Write a timeline, which is sorted by this, as speedscope's JSON. 0 or a negative errno. */
+int speedscope_write(struct report *report, struct timeline *timeline, const struct totals *totals,
+		     FILE *to);
+
+#endif

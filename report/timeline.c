@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "unit.h"
+
+int timeline_init(struct timeline *timeline)
+{
+	*timeline = (struct timeline){ 0 };
+	return profile_new(PROFILE_LINES, &timeline->profile);
+}
+
+void timeline_done(struct timeline *timeline)
+{
+	struct timeline_thread *t, *next;
+
+	HASH_ITER(hh, timeline->threads, t, next) {
+		HASH_DEL(timeline->threads, t);
+		free(t->moments);
+		free(t);
+	}
+	timeline->profile = profile_free(timeline->profile);
+}
+
+static struct timeline_thread *find_thread(struct timeline *timeline, const struct sample *sample)
+{
+	struct thread_id id = { sample->pid, sample->tid };
+	struct timeline_thread *t;
+
+	HASH_FIND(hh, timeline->threads, &id, sizeof(id), t);
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->id = id;
+	HASH_ADD(hh, timeline->threads, id, sizeof(id), t);
+	if (!HASH_IS_ADDED(hh, t)) {
+		free(t);
+		return NULL;
+	}
+	return t;
+}
+
+int timeline_add(struct timeline *timeline, const struct report_context *context,
+		 const struct sample *sample)
+{
+	struct timeline_thread *t = find_thread(timeline, sample);
+	struct moment moment = {
+		.time_ns = sample->time_ns,
+		.value = unit_value(context, sample),
+		.cpu = sample->cpu,
+	};
+
+	if (!t || array_reserve(t->moments, t->n, t->size) < 0)
+		return -ENOMEM;
+	if (profile_add_numbered(timeline->profile, sample, &moment.stack) < 0)
+		return -ENOMEM;
+	strcpy(t->comm, sample->comm);
+	strcpy(t->name, sample->thread_name[0] ? sample->thread_name : sample->comm);
+	t->value += moment.value;
+	t->moments[t->n++] = moment;
+	return 0;
+}
+
+static int compare_moments(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static int compare_threads(const struct timeline_thread *a, const struct timeline_thread *b)
+{
+	if (a->value != b->value)
+		return a->value > b->value ? -1 : 1;
+	return a->id.tid < b->id.tid ? -1 : a->id.tid > b->id.tid;
+}
+
+void timeline_sort(struct timeline *timeline)
+{
+	struct timeline_thread *t;
+
+	/* They mostly are, but a block is told when it is over. */
+	for (t = timeline->threads; t; t = t->hh.next)
+		qsort(t->moments, t->n, sizeof(*t->moments), compare_moments);
+	HASH_SORT(timeline->threads, compare_threads);
+}
+
+void timeline_thread_name(const struct timeline_thread *thread, char buffer[TIMELINE_NAME_SIZE])
+{
+	if (thread->id.pid == thread->id.tid)
+		snprintf(buffer, TIMELINE_NAME_SIZE, "%s (PID %d)", thread->name, thread->id.pid);
+	else
+		snprintf(buffer, TIMELINE_NAME_SIZE, "%s (PID %d, TID %d)", thread->name,
+			 thread->id.pid, thread->id.tid);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_TIMELINE_H
+#define DP_REPORT_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "profile.h"
+#include "report.h"
+
+/*
+ * Samples by thread and time: what the formats that have a timeline are made from. Each
+ * takes the size of a moment, half as much again while the array grows, and each distinct
+ * stack is kept once, so a million samples take some 40 MB and the stacks.
+ */
+
+struct moment {
+	uint64_t time_ns;
+	uint64_t value; /* unit_value() */
+	uint32_t stack; /* by number, see profile_for_each() */
+	uint32_t cpu;
+};
+
+struct thread_id {
+	pid_t pid, tid;
+};
+
+struct timeline_thread {
+	UT_hash_handle hh;
+	struct thread_id id;
+	char comm[DP_COMM_SIZE + 1]; /* the last that it had */
+	char name[DP_COMM_SIZE + 1];
+	uint64_t value; /* of all moments */
+	struct moment *moments;
+	size_t n, size;
+};
+
+struct timeline {
+	struct profile *profile;
+	struct timeline_thread *threads;
+};
+
+/* 0 or -ENOMEM. */
+int timeline_init(struct timeline *timeline);
+void timeline_done(struct timeline *timeline);
+
+int timeline_add(struct timeline *timeline, const struct report_context *context,
+		 const struct sample *sample);
+
+/* Put each thread's moments into the order of their times, and the threads, the busiest first. */
+void timeline_sort(struct timeline *timeline);
+
+/* "python3 (PID 42)", and of its other threads "worker (PID 42, TID 43)". */
+#define TIMELINE_NAME_SIZE 96
+void timeline_thread_name(const struct timeline_thread *thread, char buffer[TIMELINE_NAME_SIZE]);
+
+#endif
