@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Folded stacks, as flamegraph.pl and most viewers read them: one line per
- * stack, `comm;root;...;leaf COUNT`, kernel frames marked by `_[k]`.
+ * stack, `comm;root;...;leaf COUNT`, kernel frames marked by `_[k]`, inlined
+ * functions by `_[i]`.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#define uthash_nonfatal_oom(entry) ((entry)->failed = true)
-#include <uthash.h>
-
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "outcome.h"
 #include "profile.h"
 #include "report.h"
+#include "shown.h"
+#include "verified.h"
 
 /* Stacks that differ only in addresses inside their functions share a line. */
 struct line {
 	UT_hash_handle hh;
-	uint64_t count;
-	bool failed;
+	uint64_t value; /* events, or nanoseconds */
 	char text[];
 };
 
@@ -30,6 +29,7 @@ struct folded {
 	struct report report;
 	struct profile *profile;
 	struct line *lines;
+	struct shown_stack shown;
 };
 
 static int folded_add(struct report *report, const struct sample *sample,
@@ -54,27 +54,23 @@ static void put_comm(const char *comm, FILE *to)
 		fputc(*comm == ';' ? ':' : (unsigned char)*comm <= ' ' ? '_' : *comm, to);
 }
 
-static void put_stack(const struct folded *folded, const struct stack *stack, FILE *to)
+/* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
+static void put_stack(const char *comm, const struct shown_stack *stack, FILE *to)
 {
-	char buffer[FRAME_LABEL_SIZE];
-
-	put_comm(stack->comm, to);
-	if (stack->outcome != DP_COMPLETE)
-		fprintf(to, ";[truncated: %s]", outcome_word(stack->outcome));
-	for (size_t i = stack->n_user; i-- > 0;) {
-		struct frame frame = stack_frame_unpack(&stack->user[i]);
+	put_comm(comm, to);
+	for (size_t i = stack->n; i-- > 0;) {
+		const struct shown *shown = &stack->items[i];
 
 		fputc(';', to);
-		put_name(frame_label(&frame, folded->report.context.symbols, buffer), to);
-	}
-	for (size_t i = stack->n_kernel; i-- > 0;) {
-		fputc(';', to);
-		put_name(report_kernel_label(&folded->report, stack->kernel[i], i, buffer), to);
-		fputs("_[k]", to);
+		put_name(shown->name, to);
+		if (shown->is_inlined)
+			fputs("_[i]", to);
+		if (shown->kind == SHOWN_KERNEL)
+			fputs("_[k]", to);
 	}
 }
 
-static int count_line(struct folded *folded, const char *text, size_t size, uint64_t count)
+static int count_line(struct folded *folded, const char *text, size_t size, uint64_t value)
 {
 	struct line *line;
 
@@ -85,12 +81,12 @@ static int count_line(struct folded *folded, const char *text, size_t size, uint
 			return -ENOMEM;
 		memcpy(line->text, text, size);
 		HASH_ADD(hh, folded->lines, text, size, line);
-		if (line->failed) {
+		if (!HASH_IS_ADDED(hh, line)) {
 			free(line);
 			return -ENOMEM;
 		}
 	}
-	line->count += count;
+	line->value += value;
 	return 0;
 }
 
@@ -99,15 +95,21 @@ static int fold_stack(const struct stack *stack, void *arg)
 	struct folded *folded = arg;
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
-	FILE *to = open_memstream(&text, &size);
+	FILE *to;
+	int err;
 
+	err = shown_stack_make(&folded->report, stack, false, &folded->shown);
+	if (err < 0)
+		return err;
+	to = open_memstream(&text, &size);
 	if (!to)
 		return -errno;
-	put_stack(folded, stack, to);
+	put_stack(stack->comm, &folded->shown, to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
-	return count_line(folded, text, size, stack->count);
+	return count_line(folded, text, size,
+			  folded->report.context.time ? stack->time_ns : stack->count);
 }
 
 static int line_compare(struct line *a, struct line *b)
@@ -115,12 +117,17 @@ static int line_compare(struct line *a, struct line *b)
 	return strcmp(a->text, b->text);
 }
 
+static uint64_t to_us(uint64_t ns)
+{
+	return (ns + 500) / 1000;
+}
+
 /*
  * How good the stacks are, as a stack that weighs nothing: flamegraph.pl and
  * inferno leave frames without width out, speedscope samples without weight. At
  * a comment the first two would warn, and simple readers would stop.
  */
-static void put_totals(const struct totals *totals, FILE *to)
+static void put_totals(const struct totals *totals, bool time, FILE *to)
 {
 	fprintf(to,
 		"[totals: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
@@ -130,22 +137,33 @@ static void put_totals(const struct totals *totals, FILE *to)
 	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
 		if (totals->outcomes[i] > 0)
 			fprintf(to, ", %" PRIu64 " %s", totals->outcomes[i], outcome_word(i));
+	if (totals->events != totals->samples)
+		fprintf(to, ", scaled to %" PRIu64 " events", totals->events);
+	if (time)
+		fprintf(to, ", in microseconds");
+	if (totals->verified) {
+		fputs(", verified by libdwfl: ", to);
+		verified_print(totals->verified, to);
+	}
 	fputs("] 0\n", to);
 }
 
 static int folded_finish(struct report *report, const struct totals *totals)
 {
 	struct folded *folded = (struct folded *)report;
+	bool time = report->context.time;
 	int err = profile_for_each(folded->profile, fold_stack, folded);
 
 	if (err < 0)
 		return err;
 	HASH_SORT(folded->lines, line_compare);
 	for (const struct line *line = folded->lines; line; line = line->hh.next)
-		fprintf(report->to, "%s %" PRIu64 "\n", line->text, line->count);
+		fprintf(report->to, "%s %" PRIu64 "\n", line->text,
+			time ? to_us(line->value) : line->value);
 	if (totals->lost > 0)
-		fprintf(report->to, "[lost samples] %" PRIu64 "\n", totals->lost);
-	put_totals(totals, report->to);
+		fprintf(report->to, "[lost samples] %" PRIu64 "\n",
+			time ? to_us(totals->lost_ns) : totals->lost);
+	put_totals(totals, time, report->to);
 	return 0;
 }
 
@@ -158,6 +176,7 @@ static void folded_free(struct report *report)
 		HASH_DEL(folded->lines, line);
 		free(line);
 	}
+	shown_stack_done(&folded->shown);
 	profile_free(folded->profile);
 	free(folded);
 }
@@ -168,7 +187,7 @@ int report_folded_new(struct report **ret)
 
 	if (!folded)
 		return -ENOMEM;
-	if (profile_new(&folded->profile) < 0) {
+	if (profile_new(0, &folded->profile) < 0) {
 		free(folded);
 		return -ENOMEM;
 	}

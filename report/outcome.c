@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "outcome.h"
 
+#include <string.h>
+
 static const struct {
 	const char *word;
 	const char *sentence;
@@ -29,4 +31,27 @@ const char *outcome_sentence(enum dp_outcome outcome)
 const char *method_word(enum dp_method method)
 {
 	return (unsigned int)method < DP_N_METHODS ? methods[method] : "unknown";
+}
+
+const char *kernel_error_word(int error)
+{
+	const char *name;
+
+	if (error == 0)
+		return NULL;
+	name = error == DP_KERNEL_HIDDEN ? "addresses_hidden" : strerrorname_np(-error);
+	return name ? name : "unknown";
+}
+
+char state_letter(enum dp_state state)
+{
+	static const char letters[DP_N_STATES] = {
+#define X(name, letter, sentence) [DP_STATE_##name] = letter,
+		DP_STATES(X)
+#undef X
+	};
+
+	if ((unsigned int)state >= DP_N_STATES)
+		return '?';
+	return letters[state];
 }

@@ -5,26 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#define uthash_nonfatal_oom(entry) ((entry)->failed = true)
-#include <uthash.h>
+#include "base/hash.h"
 
 /* What makes two samples the same stack; the frames follow, the kernel's after the user's. */
 struct key {
 	char comm[DP_COMM_SIZE + 1];
-	uint32_t outcome;
+	char thread_name[DP_COMM_SIZE + 1];
+	pid_t pid, tid;
+	uint32_t cpu;
+	int32_t kernel_error;
+	uint16_t outcome;
+	uint16_t off_cpu, state;
 	uint64_t n_user, n_kernel;
 };
 
 struct entry {
 	UT_hash_handle hh;
-	uint64_t count;
-	bool failed;
+	uint64_t count, time_ns;
 	struct key *key;
+	uint32_t number;
 };
 
 struct profile {
 	struct entry *entries;
+	unsigned int labels;
 	struct key *key; /* of the sample being added; grows as needed */
 	size_t key_size;
 };
@@ -44,12 +48,13 @@ static size_t key_size(size_t n_user, size_t n_kernel)
 	return sizeof(struct key) + n_user * sizeof(struct stack_frame) + n_kernel * sizeof(__u64);
 }
 
-int profile_new(struct profile **ret)
+int profile_new(unsigned int labels, struct profile **ret)
 {
 	struct profile *profile = calloc(1, sizeof(*profile));
 
 	if (!profile)
 		return -ENOMEM;
+	profile->labels = labels;
 	*ret = profile;
 	return 0;
 }
@@ -86,7 +91,17 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	key = profile->key;
 	memset(key, 0, sizeof(*key)); /* the padding is part of the key */
 	strcpy(key->comm, sample->comm);
-	key->outcome = sample->outcome;
+	if (profile->labels & PROFILE_THREAD) {
+		strcpy(key->thread_name, sample->thread_name);
+		key->pid = sample->pid;
+		key->tid = sample->tid;
+	}
+	if (profile->labels & PROFILE_CPU)
+		key->cpu = sample->cpu;
+	key->outcome = (uint16_t)sample->outcome;
+	key->kernel_error = sample->kernel_error;
+	key->off_cpu = sample->event == DP_EVENT_OFF_CPU;
+	key->state = (uint16_t)(key->off_cpu ? sample->state : 0);
 	key->n_user = sample->n_user;
 	key->n_kernel = sample->n_kernel;
 	for (size_t i = 0; i < sample->n_user; i++) {
@@ -102,7 +117,28 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	return 0;
 }
 
+/* So that the modules know them; what becomes of them is for later. */
+static void look_names_up(const struct profile *profile, const struct sample *sample)
+{
+	const struct place *places;
+
+	for (size_t i = 0; i < sample->n_user; i++)
+		(void)frame_places(&sample->user[i], profile->labels & PROFILE_LINES, &places);
+}
+
 int profile_add(struct profile *profile, const struct sample *sample)
+{
+	uint32_t number;
+
+	return profile_add_numbered(profile, sample, &number);
+}
+
+size_t profile_n_stacks(const struct profile *profile)
+{
+	return HASH_COUNT(profile->entries);
+}
+
+int profile_add_numbered(struct profile *profile, const struct sample *sample, uint32_t *ret)
 {
 	struct entry *e;
 	size_t size;
@@ -119,15 +155,19 @@ int profile_add(struct profile *profile, const struct sample *sample)
 		e->key = malloc(size);
 		if (e->key) {
 			memcpy(e->key, profile->key, size);
+			e->number = HASH_COUNT(profile->entries);
 			HASH_ADD_KEYPTR(hh, profile->entries, e->key, size, e);
 		}
-		if (!e->key || e->failed) {
+		if (!e->key || !HASH_IS_ADDED(hh, e)) {
 			free(e->key);
 			free(e);
 			return -ENOMEM;
 		}
+		look_names_up(profile, sample);
 	}
-	e->count++;
+	e->count += sample->weight;
+	e->time_ns += sample->weight * sample->value_ns;
+	*ret = e->number;
 	return 0;
 }
 
@@ -137,12 +177,20 @@ int profile_for_each(const struct profile *profile, int (*fn)(const struct stack
 	for (const struct entry *e = profile->entries; e; e = e->hh.next) {
 		struct stack stack = {
 			.comm = e->key->comm,
+			.thread_name = e->key->thread_name,
+			.pid = e->key->pid,
+			.tid = e->key->tid,
+			.cpu = e->key->cpu,
 			.outcome = e->key->outcome,
 			.user = key_user(e->key),
 			.n_user = e->key->n_user,
 			.kernel = key_kernel(e->key),
 			.n_kernel = e->key->n_kernel,
+			.kernel_error = e->key->kernel_error,
+			.off_cpu = e->key->off_cpu,
+			.state = (enum dp_state)e->key->state,
 			.count = e->count,
+			.time_ns = e->time_ns,
 		};
 		int err = fn(&stack, arg);
 

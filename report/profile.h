@@ -12,23 +12,50 @@ struct stack_frame {
 	uint64_t method;       /* enum dp_method */
 };
 
+/* What a stack is counted apart by, beside its process's name, its outcome and its state. */
+enum profile_labels {
+	PROFILE_THREAD = 1, /* process and thread, and the thread's name */
+	PROFILE_CPU = 2,
+	PROFILE_LINES = 4, /* nothing to count by: files and lines will be asked for */
+};
+
 struct stack {
 	const char *comm;
+	const char *thread_name; /* "" if threads do not count */
+	pid_t pid, tid;          /* 0 if they do not */
+	uint32_t cpu;            /* 0 if CPUs do not */
 	enum dp_outcome outcome;
 	const struct stack_frame *user; /* leaf first */
 	size_t n_user;
 	const __u64 *kernel; /* leaf first */
 	size_t n_kernel;
-	uint64_t count;
+	int kernel_error; /* not 0: it was in the kernel, whose stack could not be taken; see struct sample */
+	bool off_cpu; /* blocked, as `state` says */
+	enum dp_state state;
+	uint64_t count;   /* of events */
+	uint64_t time_ns; /* of all these */
 };
 
 struct profile;
 
-int profile_new(struct profile **ret);
+/* `labels`: enum profile_labels, or'ed; 0: none. */
+int profile_new(unsigned int labels, struct profile **ret);
 struct profile *profile_free(struct profile *profile);
 
-/* Count a sample. 0 or -ENOMEM. */
+/*
+ * Count a sample. The names of a new stack are looked up at once, as its binaries may be
+ * closed by the end of a long run. 0 or -ENOMEM.
+ */
 int profile_add(struct profile *profile, const struct sample *sample);
+
+/*
+ * The same, and which of the distinct stacks it has, counted from 0 in the order in which
+ * profile_for_each() has them.
+ */
+int profile_add_numbered(struct profile *profile, const struct sample *sample, uint32_t *ret);
+
+/* How many distinct stacks there are. */
+size_t profile_n_stacks(const struct profile *profile);
 
 /* Call fn for every distinct stack, in the order of first appearance, until it returns other than 0. */
 int profile_for_each(const struct profile *profile, int (*fn)(const struct stack *, void *),

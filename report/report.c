@@ -10,8 +10,17 @@
 
 static const struct report_format formats[] = {
 	{ "folded", ".folded .collapsed", report_folded_new },
-	{ "jsonl", ".jsonl", report_jsonl_new },
+	{ "jsonl", ".jsonl", report_jsonl_new, .streams = true },
+	{ "recording", ".dwarfprof", report_recording_new, .is_binary = true, .streams = true },
 	{ "text", ".txt", report_text_new },
+	{ "pprof", ".pb.gz .pprof", report_pprof_new, .is_binary = true },
+	{ "perf-script", ".perf", report_perf_script_new, .streams = true },
+	{ "speedscope", ".speedscope.json", report_speedscope_new },
+	{ "html", ".html .htm", report_html_new, .missing = report_html_missing },
+	{ "json", ".json", report_json_new },
+	{ "svg", ".svg", report_svg_new },
+	{ "firefox", ".firefox.json", report_firefox_new },
+	{ "firefox-gz", ".firefox.json.gz", report_firefox_gz_new, .is_binary = true },
 };
 
 const struct report_format *report_format_by_name(const char *name)
@@ -29,21 +38,27 @@ static bool ends_with(const char *path, const char *ending, size_t n)
 	return length > n && strncmp(path + length - n, ending, n) == 0;
 }
 
+/* An extension may end with another one: the longest that fits is meant. */
 const struct report_format *report_format_by_path(const char *path)
 {
+	const struct report_format *found = NULL;
+	size_t longest = 0;
+
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		const char *ending = formats[i].extensions;
 
 		while (*ending) {
 			size_t n = strcspn(ending, " ");
 
-			if (ends_with(path, ending, n))
-				return &formats[i];
+			if (n > longest && ends_with(path, ending, n)) {
+				found = &formats[i];
+				longest = n;
+			}
 			ending += n;
 			ending += strspn(ending, " ");
 		}
 	}
-	return NULL;
+	return found;
 }
 
 void report_format_list(FILE *to)
@@ -86,10 +101,16 @@ int report_add(struct report *report, const struct sample *sample, const struct 
 	return report->add(report, sample, totals);
 }
 
+int report_tick(struct report *report, const struct totals *totals)
+{
+	return report->tick ? report->tick(report, totals) : 0;
+}
+
 int report_finish(struct report *report, const struct totals *totals)
 {
 	int err = report->finish(report, totals);
 
+	errno = 0;
 	if (err == 0 && (fflush(report->to) != 0 || ferror(report->to)))
 		err = errno ? -errno : -EIO;
 	return err;
@@ -97,7 +118,9 @@ int report_finish(struct report *report, const struct totals *totals)
 
 struct report *report_free(struct report *report)
 {
-	if (report)
+	if (report) {
+		string_table_done(&report->strings);
 		report->free(report);
+	}
 	return NULL;
 }

@@ -6,16 +6,24 @@
 #include <stdio.h>
 
 #include "sample.h"
+#include "string_table.h"
 
 struct kallsyms;
 
 /* What was profiled, for the head of a report. The strings stay the caller's. */
 struct report_context {
-	const char *target;              /* "python3 (PID 4711)" */
-	const char *event;               /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;                 /* 0: each time the event happens */
-	bool symbols;                    /* look names up */
+	const char *target; /* "python3 (PID 4711)" */
+	const char *event;  /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
+	unsigned int hz;    /* 0: each time the event happens */
+	bool time;          /* stacks have times, not numbers of events */
+	bool wall;          /* of them, some are of threads that ran, some that did not */
+	bool symbols;       /* look names up */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
+	const char *command;             /* as it was typed, of the profiler */
+	const char *host;                /* name of the machine */
+	const char *kernel;              /* "Linux 6.18.5 x86_64" */
+	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
+	uint64_t started_real_ns;        /* the same moment, CLOCK_REALTIME */
 };
 
 /*
@@ -25,8 +33,11 @@ struct report_context {
 struct report {
 	struct report_context context;
 	FILE *to;
+	struct string_table strings; /* for as long as the report lives, see shown.h */
 	/* 0, or a negative errno after which the report is of no use. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
+	/* An interval is over, with the totals so far; NULL: nothing is done then. */
+	int (*tick)(struct report *report, const struct totals *totals);
 	/* Write what is not written yet. The totals are final. */
 	int (*finish)(struct report *report, const struct totals *totals);
 	void (*free)(struct report *report);
@@ -36,7 +47,14 @@ struct report_format {
 	const char *name;
 	const char *extensions; /* ".folded .collapsed" */
 	int (*new)(struct report **ret);
+	bool is_binary; /* nothing to look at on a terminal */
+	bool streams;   /* samples are written as they come, and nothing is kept of them */
+	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
+	const char *(*missing)(void);
 };
+
+/* What stands for the kernel's frames where they could not be taken, and for its file. */
+#define REPORT_KERNEL "[kernel]"
 
 /*
  * What to call kernel frame number i of a stack, counted from the leaf: its
@@ -44,6 +62,10 @@ struct report_format {
  */
 const char *report_kernel_label(const struct report *report, uint64_t address, size_t i,
 				char buffer[FRAME_LABEL_SIZE]);
+
+/* Formats that belong to a command, and go by no name: `dwarfprof dump` and `dwarfprof top`. */
+extern const struct report_format report_stacks;
+extern const struct report_format report_top;
 
 /* The format of that name; NULL if there is none. */
 const struct report_format *report_format_by_name(const char *name);
@@ -56,12 +78,24 @@ void report_format_list(FILE *to);
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,
 	       struct report **ret);
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);
+/* An interval is over. */
+int report_tick(struct report *report, const struct totals *totals);
 /* Finish, and flush the file: -errno if not everything could be written. */
 int report_finish(struct report *report, const struct totals *totals);
 struct report *report_free(struct report *report);
 
 int report_folded_new(struct report **ret);
+int report_json_new(struct report **ret);
 int report_jsonl_new(struct report **ret);
+int report_pprof_new(struct report **ret);
+int report_recording_new(struct report **ret);
 int report_text_new(struct report **ret);
+int report_perf_script_new(struct report **ret);
+int report_speedscope_new(struct report **ret);
+int report_html_new(struct report **ret);
+const char *report_html_missing(void);
+int report_svg_new(struct report **ret);
+int report_firefox_new(struct report **ret);
+int report_firefox_gz_new(struct report **ret);
 
 #endif

@@ -6,7 +6,8 @@
 
 uint64_t totals_with_user_stack(const struct totals *totals)
 {
-	return totals->samples - totals->outcomes[DP_NO_USER_STACK];
+	return totals->samples - totals->outcomes[DP_NO_USER_STACK] -
+	       totals->outcomes[DP_KERNEL_ONLY];
 }
 
 double totals_complete(const struct totals *totals)
@@ -18,29 +19,39 @@ double totals_complete(const struct totals *totals)
 	return 100.0 * (double)totals->outcomes[DP_COMPLETE] / (double)with_stack;
 }
 
-const char *frame_symbol(const struct frame *frame, uint64_t *ret_offset)
+bool frame_is_exact(const struct frame *frame)
 {
-	bool exact = frame->method == DP_METHOD_LEAF || frame->method == DP_METHOD_SIGNAL;
-	const char *name;
-
-	if (!frame->module)
-		return NULL;
-	name = module_find_symbol(frame->module, frame->offset - !exact, ret_offset);
-	if (name)
-		*ret_offset += !exact;
-	return name;
+	return frame->method == DP_METHOD_LEAF || frame->method == DP_METHOD_SIGNAL;
 }
 
-const char *frame_label(const struct frame *frame, bool symbols, char buffer[FRAME_LABEL_SIZE])
+void frame_locate(struct frame *frame, uint64_t time_ns)
 {
-	uint64_t offset;
-	const char *name = symbols ? frame_symbol(frame, &offset) : NULL;
+	uint64_t before = !frame_is_exact(frame);
 
-	if (name)
-		return name;
-	if (frame->module)
+	frame->offset = module_locate(frame->module, frame->address - before, time_ns) + before;
+}
+
+size_t frame_places(const struct frame *frame, bool lines, const struct place **ret)
+{
+	if (!frame->module)
+		return 0;
+	return module_find_places(frame->module, frame->offset - !frame_is_exact(frame), lines,
+				  ret);
+}
+
+bool frame_is_in_binary(const struct frame *frame)
+{
+	return frame->module && !frame->module->jit;
+}
+
+const char *frame_label(const struct frame *frame, char buffer[FRAME_LABEL_SIZE])
+{
+	if (frame_is_in_binary(frame))
 		snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s+0x%" PRIx64 "]", frame->module->name,
 			 frame->offset);
+	else if (frame->module && frame->address > INT64_MAX)
+		/* Profiles know the piece of code that it is in, and names are given up. */
+		snprintf(buffer, FRAME_LABEL_SIZE, "%s", frame->module->path);
 	else
 		snprintf(buffer, FRAME_LABEL_SIZE, "0x%" PRIx64, frame->address);
 	return buffer;

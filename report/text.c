@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The short report for a person: what was profiled, how good the stacks are, the top functions. */
+/*
+ * The short report for a person: what was profiled, how good the stacks are, the top
+ * functions, and the stack that took the most.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HASH_NONFATAL_OOM 1
-#define uthash_nonfatal_oom(entry) ((entry)->failed = true)
-#include <uthash.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "hot_list.h"
+#include "hottest.h"
 #include "outcome.h"
 #include "profile.h"
 #include "report.h"
+#include "shown.h"
+#include "verified.h"
 
 #define TEXT_TOP 20
+/* Of the hottest stack, so many functions at its root and at its leaf are shown. */
+#define TEXT_ROOT 10
+#define TEXT_LEAF 30
+/* Shares from which a function is of interest, in percent. */
+#define TEXT_HOT 10.0
+#define TEXT_WARM 2.0
 
-/* A row: a function of a binary. Equal names in different binaries are different functions. */
-struct function {
-	UT_hash_handle hh;
-	uint64_t self;
-	uint64_t total;
-	const void *last_stack; /* counted in total for this one already: recursion counts once */
-	bool failed;
-	const char *name; /* in the key */
-	size_t key_size;
-	char key[]; /* path of the binary and name, each with its zero; fit for a terminal */
+/* What a terminal is told; nothing, if it is none. */
+struct colours {
+	const char *bold, *dim, *hot, *warm, *good, *normal;
 };
+
+static const struct colours no_colours = { "", "", "", "", "", "" };
+static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[31m",
+						 "\x1b[33m", "\x1b[32m", "\x1b[0m" };
 
 struct text {
 	struct report report;
 	struct profile *profile;
-	struct function *functions;
+	struct hot_list functions;
+	struct hottest hottest;
+	const struct colours *colours;
 };
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -40,115 +49,15 @@ static int text_add(struct report *report, const struct sample *sample, const st
 	return profile_add(((struct text *)report)->profile, sample);
 }
 
-static struct function *function_new(const char *path, const char *name)
-{
-	size_t path_size = strlen(path) + 1, name_size = strlen(name) + 1;
-	struct function *f = calloc(1, sizeof(*f) + path_size + name_size);
-
-	if (!f)
-		return NULL;
-	f->key_size = path_size + name_size;
-	memcpy(f->key, path, path_size);
-	memcpy(f->key + path_size, name, name_size);
-	text_make_plain(f->key);
-	text_make_plain(f->key + path_size);
-	f->name = f->key + path_size;
-	return f;
-}
-
-static struct function *text_function(struct text *text, const char *path, const char *name)
-{
-	struct function *f = function_new(path, name), *known;
-
-	if (!f)
-		return NULL;
-	HASH_FIND(hh, text->functions, f->key, f->key_size, known);
-	if (known) {
-		free(f);
-		return known;
-	}
-	HASH_ADD_KEYPTR(hh, text->functions, f->key, f->key_size, f);
-	if (f->failed) {
-		free(f);
-		return NULL;
-	}
-	return f;
-}
-
-static int count_frame(struct text *text, const char *path, const char *name,
-		       const struct stack *stack, bool leaf)
-{
-	struct function *f = text_function(text, path, name);
-
-	if (!f)
-		return -ENOMEM;
-	if (leaf)
-		f->self += stack->count;
-	if (f->last_stack != stack->user)
-		f->total += stack->count;
-	f->last_stack = stack->user;
-	return 0;
-}
-
-/* As frame_label(), but the functions of a binary that have no names count as one. */
-static const char *function_label(const struct text *text, const struct frame *frame,
-				  char buffer[FRAME_LABEL_SIZE])
-{
-	uint64_t offset;
-	const char *name = text->report.context.symbols ? frame_symbol(frame, &offset) : NULL;
-
-	if (name || !frame->module)
-		return name ? name : "[unknown]";
-	snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s]", frame->module->name);
-	return buffer;
-}
-
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
-	char buffer[FRAME_LABEL_SIZE];
-	int err = 0;
+	int err = hot_list_add(&text->functions, stack);
 
-	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
-		err = count_frame(text, "[kernel]",
-				  report_kernel_label(&text->report, stack->kernel[i], i, buffer),
-				  stack, i == 0);
-	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
-		struct frame frame = stack_frame_unpack(&stack->user[i]);
-
-		err = count_frame(text, frame.module ? frame.module->path : "?",
-				  function_label(text, &frame, buffer), stack,
-				  i == 0 && stack->n_kernel == 0);
-	}
-	return err;
-}
-
-static int function_compare(struct function *a, struct function *b)
-{
-	if (a->self != b->self)
-		return a->self > b->self ? -1 : 1;
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	return strcmp(a->name, b->name) ? strcmp(a->name, b->name) : strcmp(a->key, b->key);
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
-/* The last part of the binary's path; the whole where a row would look like another one. */
-static const char *function_binary(const struct text *text, const struct function *f)
-{
-	const char *base = base_name(f->key);
-
-	for (const struct function *other = text->functions; other; other = other->hh.next)
-		if (other != f && strcmp(other->name, f->name) == 0 &&
-		    strcmp(base_name(other->key), base) == 0)
-			return f->key;
-	return base;
+	if (err < 0)
+		return err;
+	return hottest_add(&text->hottest, &text->report, stack->comm, &text->functions.shown,
+			   text->report.context.time ? stack->time_ns : stack->count);
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -162,67 +71,225 @@ static int print_plain(const char *text, FILE *to)
 	return 0;
 }
 
-static int print_head(const struct report_context *context, const struct totals *totals, FILE *to)
+static int print_line(const char *what, const char *text, const struct colours *c, FILE *to)
 {
-	int err = print_plain(context->target, to);
+	int err;
 
-	fputs(", ", to);
+	fprintf(to, "%s%s:%s ", c->dim, what, c->normal);
+	err = print_plain(text, to);
+	fputc('\n', to);
+	return err;
+}
+
+static int print_head(const struct text *text, const struct totals *totals)
+{
+	const struct report_context *context = &text->report.context;
+	const struct colours *c = text->colours;
+	FILE *to = text->report.to;
+	int err;
+
+	fputs(c->bold, to);
+	err = print_plain(context->target, to);
+	fprintf(to, "%s, ", c->normal);
 	if (err == 0)
 		err = print_plain(context->event, to);
 	if (context->hz)
 		fprintf(to, " at %u Hz", context->hz);
+	if (context->wall)
+		fputs(" and off-cpu", to);
 	fprintf(to, ", %.1f s\n", (double)totals->duration_ns / 1e9);
+	if (err == 0 && context->command)
+		err = print_line("Command", context->command, c, to);
+	if (err == 0 && context->host)
+		err = print_line("Host", context->host, c, to);
+	if (err == 0 && context->kernel)
+		err = print_line("Kernel", context->kernel, c, to);
 	return err;
 }
 
-static void print_outcomes(const struct totals *totals, FILE *to)
+static void print_outcomes(const struct text *text, const struct totals *totals)
 {
+	const struct colours *c = text->colours;
+	bool good = totals->outcomes[DP_COMPLETE] == totals_with_user_stack(totals);
+	FILE *to = text->report.to;
+
 	fprintf(to,
-		"Samples: %" PRIu64 ", lost: %" PRIu64 ", complete: %" PRIu64 " of %" PRIu64
-		" with a user stack (%.1f %%)\n",
-		totals->samples, totals->lost, totals->outcomes[DP_COMPLETE],
-		totals_with_user_stack(totals), totals_complete(totals));
+		"Samples: %" PRIu64 ", %slost: %" PRIu64 "%s, complete: %" PRIu64 " of %" PRIu64
+		" with a user stack (%s%.1f %%%s)\n",
+		totals->samples, totals->lost ? c->hot : "", totals->lost,
+		totals->lost ? c->normal : "", totals->outcomes[DP_COMPLETE],
+		totals_with_user_stack(totals), good ? c->good : c->warm, totals_complete(totals),
+		c->normal);
 	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
 		if (totals->outcomes[i] > 0)
 			fprintf(to, "  %-18s %8" PRIu64 "  %s\n", outcome_word(i),
 				totals->outcomes[i], outcome_sentence(i));
 }
 
+/* What the samples stand for, where they are not simply counted. */
+static void print_scale(const struct report_context *context, const struct totals *totals, FILE *to)
+{
+	if (totals->events != totals->samples)
+		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
+	if (context->time)
+		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
+			(double)totals->lost_ns / 1e6);
+}
+
+static double percent(uint64_t value, double all)
+{
+	return all > 0 ? 100 * (double)value / all : 0;
+}
+
+static void print_kind(void *arg, const char *line)
+{
+	fprintf(arg, "  %s\n", line);
+}
+
+static int print_verified(const struct report_context *context, const struct verified *verified,
+			  FILE *to)
+{
+	fputs("Verified by libdwfl: ", to);
+	verified_print(verified, to);
+	fputc('\n', to);
+	return verified_for_each_kind(verified, context->symbols, VERIFIED_SHOWN_KINDS, print_kind,
+				      to);
+}
+
+/* In its colour, that is, if it is of interest. */
+static void print_share(const struct colours *c, double share, FILE *to)
+{
+	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
+
+	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
+}
+
+static void print_functions(const struct text *text, double all)
+{
+	const struct hot_list *list = &text->functions;
+	const struct colours *c = text->colours;
+	bool time = text->report.context.time;
+	FILE *to = text->report.to;
+	size_t n = 0;
+
+	fprintf(to, "\n%s%8s %8s  %s%-50s %s%s\n", c->bold, "self", "total",
+		time ? "  total time  " : "", "function", "binary", c->normal);
+	for (const struct hot *f = list->functions; f && n < TEXT_TOP; f = f->hh.next, n++) {
+		print_share(c, percent(f->self, all), to);
+		fprintf(to, " %6.1f %%  ", percent(f->total, all));
+		if (time)
+			fprintf(to, "%9.3f ms  ", (double)f->total / 1e6);
+		fprintf(to, "%-50s %s%s%s\n", f->name, c->dim, hot_list_binary(list, f), c->normal);
+	}
+	if (HASH_COUNT(list->functions) > TEXT_TOP)
+		fprintf(to, "... and %u more functions\n", HASH_COUNT(list->functions) - TEXT_TOP);
+}
+
+/* How many functions from the first one on are the same: recursion is one line. */
+static size_t count_same(const struct hottest_function *functions, size_t n)
+{
+	size_t same = 1;
+
+	while (same < n && functions[same].name == functions[0].name &&
+	       functions[same].kind == functions[0].kind)
+		same++;
+	return same;
+}
+
+/* A function that is there so often, one inside the other. */
+static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
+		     double all)
+{
+	const struct colours *c = text->colours;
+	FILE *to = text->report.to;
+	int err;
+
+	fprintf(to, "%9s", "");
+	print_share(c, percent(f->value, all), to);
+	fputs("  ", to);
+	err = print_plain(f->name, to);
+	if (f->is_inlined)
+		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
+	if (f->kind == SHOWN_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
+		fprintf(to, "%s (kernel)%s", c->dim, c->normal);
+	if (times > 1)
+		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,
+			percent(f[times - 1].value, all), c->normal);
+	fputc('\n', to);
+	return err;
+}
+
+/* From the root to the leaf, each with the share of all stacks that begin as this one does. */
+static int print_hottest(struct text *text, double all)
+{
+	const struct hottest_function *functions;
+	const struct colours *c = text->colours;
+	uint64_t value;
+	size_t n = hottest_find(&text->hottest, &functions, &value), n_rows = 0, row = 0;
+	FILE *to = text->report.to;
+	int err;
+
+	if (n == 0)
+		return 0;
+	fprintf(to, "\n%sHottest stack%s, ", c->bold, c->normal);
+	if (text->report.context.time)
+		fprintf(to, "%.3f ms", (double)value / 1e6);
+	else
+		fprintf(to, "%" PRIu64 " of %.0f", value, all);
+	fprintf(to, " (%.1f %%), of ", percent(value, all));
+	err = print_plain(functions[0].name, to);
+	fputc('\n', to);
+	for (size_t i = 1; i < n; i += count_same(&functions[i], n - i))
+		n_rows++;
+	for (size_t i = 1, same; err == 0 && i < n; i += same, row++) {
+		same = count_same(&functions[i], n - i);
+		if (n_rows <= TEXT_ROOT + TEXT_LEAF || row < TEXT_ROOT || row >= n_rows - TEXT_LEAF)
+			err = print_row(text, &functions[i], same, all);
+		else if (row == TEXT_ROOT)
+			fprintf(to, "%9s... %zu more\n", "", n_rows - TEXT_ROOT - TEXT_LEAF);
+	}
+	return err;
+}
+
+/* Only for a terminal, and one that wants them (https://no-color.org). */
+static const struct colours *choose_colours(FILE *to)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	bool wanted = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+
+	return wanted && isatty(fileno(to)) ? &terminal_colours : &no_colours;
+}
+
 static int text_finish(struct report *report, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
-	double all = totals->samples ? (double)totals->samples : 1;
-	FILE *to = report->to;
-	size_t n = 0;
+	double all = (double)(report->context.time ? totals->time_ns : totals->events);
 	int err;
 
+	text->colours = choose_colours(report->to);
 	err = profile_for_each(text->profile, count_stack, text);
 	if (err < 0)
 		return err;
-	HASH_SORT(text->functions, function_compare);
-
-	err = print_head(&report->context, totals, to);
+	hot_list_sort(&text->functions);
+	err = print_head(text, totals);
 	if (err < 0)
 		return err;
-	print_outcomes(totals, to);
-	fprintf(to, "\n%8s %8s  %-50s %s\n", "self", "total", "function", "binary");
-	for (const struct function *f = text->functions; f && n < TEXT_TOP; f = f->hh.next, n++)
-		fprintf(to, "%6.1f %% %6.1f %%  %-50s %s\n", 100.0 * (double)f->self / all,
-			100.0 * (double)f->total / all, f->name, function_binary(text, f));
-	if (HASH_COUNT(text->functions) > TEXT_TOP)
-		fprintf(to, "... and %u more functions\n", HASH_COUNT(text->functions) - TEXT_TOP);
-	return 0;
+	print_outcomes(text, totals);
+	print_scale(&report->context, totals, report->to);
+	if (totals->verified)
+		err = print_verified(&report->context, totals->verified, report->to);
+	if (err < 0)
+		return err;
+	print_functions(text, all);
+	return print_hottest(text, all);
 }
 
 static void text_free(struct report *report)
 {
 	struct text *text = (struct text *)report;
-	struct function *f, *next;
 
-	HASH_ITER(hh, text->functions, f, next) {
-		HASH_DEL(text->functions, f);
-		free(f);
-	}
+	hot_list_done(&text->functions);
+	hottest_done(&text->hottest);
 	profile_free(text->profile);
 	free(text);
 }
@@ -233,13 +300,14 @@ int report_text_new(struct report **ret)
 
 	if (!text)
 		return -ENOMEM;
-	if (profile_new(&text->profile) < 0) {
+	if (profile_new(0, &text->profile) < 0) {
 		free(text);
 		return -ENOMEM;
 	}
 	text->report.add = text_add;
 	text->report.finish = text_finish;
 	text->report.free = text_free;
+	text->functions.report = &text->report;
 	*ret = &text->report;
 	return 0;
 }

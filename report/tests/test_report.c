@@ -1,64 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <jansson.h>
 
 #include "outcome.h"
-#include "report.h"
-
-/* Samples made up from nothing but addresses: modules without symbols. */
-static struct module program = {
-	.name = "prog", .path = (char *)"/usr/bin/prog", .fd = -1, .symtab_tried = true
-};
-
-static const struct frame frames[] = {
-	{ 0x5010, 0x1010, &program, DP_METHOD_LEAF },
-	{ 0x5120, 0x1120, &program, DP_METHOD_TABLE },
-	{ 0x7777, 0, NULL, DP_METHOD_FRAME_POINTER },
-};
-
-static const __u64 kernel[] = { 0xffffffff81000001, 0xffffffff81000100 };
-
-static struct sample sample_of(enum dp_outcome outcome)
-{
-	return (struct sample){ .time_ns = 123456789,
-				.cpu = 1,
-				.pid = 42,
-				.tid = 43,
-				.comm = "my prog",
-				.thread_name = "worker",
-				.outcome = outcome,
-				.user = frames,
-				.n_user = 3 };
-}
-
-static char *text;
-static size_t text_size;
-static struct report *report;
-static struct totals totals;
-
-static void begin(const char *format)
-{
-	struct report_context context = {
-		.target = "prog (PID 42)", .event = "cpu-clock", .hz = 99, .symbols = true
-	};
-
-	cr_assert(report_new(report_format_by_name(format), &context,
-			     open_memstream(&text, &text_size), &report) == 0);
-}
-
-static void add(struct sample sample)
-{
-	totals.samples++;
-	totals.outcomes[sample.outcome]++;
-	cr_assert(report_add(report, &sample, &totals) == 0);
-}
-
-static void finish(void)
-{
-	cr_assert(report_finish(report, &totals) == 0);
-	fclose(report->to);
-	report_free(report);
-}
+#include "samples.h"
 
 Test(report, finds_formats_by_name_and_extension)
 {
@@ -66,8 +12,12 @@ Test(report, finds_formats_by_name_and_extension)
 	cr_assert_str_eq(report_format_by_path("out.folded")->name, "folded");
 	cr_assert_str_eq(report_format_by_path("dir.jsonl/out.collapsed")->name, "folded");
 	cr_assert_str_eq(report_format_by_path("a.txt")->name, "text");
-	cr_assert(report_format_by_name("svg") == NULL);
-	cr_assert(report_format_by_path("out.svg") == NULL);
+	cr_assert_str_eq(report_format_by_path("cpu.pb.gz")->name, "pprof");
+	cr_assert_str_eq(report_format_by_path("a.jsonl.json")->name, "json");
+	cr_assert(report_format_by_path("a.gz") == NULL);
+	cr_assert_str_eq(report_format_by_path("a.speedscope.json")->name, "speedscope");
+	cr_assert(report_format_by_name("png") == NULL);
+	cr_assert(report_format_by_path("out.png") == NULL);
 	cr_assert(report_format_by_path(".folded") == NULL);
 }
 
@@ -90,7 +40,7 @@ Test(report, folds_truncated_stacks_apart)
 	add(sample_of(DP_COMPLETE));
 	add(sample_of(DP_NO_RULE));
 	for (int i = 0; i < 3; i++)
-		add((struct sample){ .outcome = DP_NO_USER_STACK, .comm = "my prog" });
+		add((struct sample){ .outcome = DP_NO_USER_STACK, .comm = "my prog", .weight = 1 });
 	totals.lost = 7;
 	finish();
 	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 1\n"
@@ -115,6 +65,30 @@ Test(report, folds_kernel_frames_above_the_user_s)
 	finish();
 	cr_assert(strstr(text,
 			 "a:b_c;[prog+0x1010];0xffffffff81000100_[k];0xffffffff81000001_[k] 1\n"));
+	free(text);
+}
+
+/* Time in the kernel shows as such, whatever is known of it; without the user's side it is no loss. */
+Test(report, folds_kernel_stacks_that_are_missing)
+{
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	sample.n_user = 1;
+	begin("folded");
+	add(sample);
+	sample.kernel_error = DP_KERNEL_HIDDEN;
+	add(sample);
+	sample.kernel_error = -14;
+	add(sample);
+	sample.outcome = DP_KERNEL_ONLY;
+	sample.n_user = 0;
+	add(sample);
+	finish();
+	cr_assert_str_eq(text, "my_prog;[kernel]_[k] 1\n"
+			       "my_prog;[prog+0x1010] 1\n"
+			       "my_prog;[prog+0x1010];[kernel]_[k] 2\n"
+			       "[totals: 4 samples, 0 lost, 3 of 3 with a user stack complete "
+			       "(100.0 %), 1 kernel_only] 0\n");
 	free(text);
 }
 
@@ -146,7 +120,7 @@ Test(report, streams_samples_as_json)
 	cr_assert_str_eq(string_at(json, "event"), "cpu-clock");
 	cr_assert_str_eq(string_at(json, "outcome"), "no_rule");
 	cr_assert_str_eq(string_at(json, "user_stack_error"), outcome_sentence(DP_NO_RULE));
-	cr_assert_str_eq(string_at(json, "kernel_stack_error"), "Bad address");
+	cr_assert_str_eq(string_at(json, "kernel_stack_error"), "EFAULT");
 	cr_assert(json_array_size(json_object_get(json, "user_stack")) == 3);
 	frame = json_array_get(json_object_get(json, "user_stack"), 1);
 	cr_assert_str_eq(string_at(frame, "address"), "0x5120");
@@ -206,48 +180,6 @@ Test(report, streams_complete_samples_without_errors)
 	free(text);
 }
 
-Test(report, tells_a_person_what_matters)
-{
-	begin("text");
-	for (int i = 0; i < 3; i++)
-		add(sample_of(DP_COMPLETE));
-	add(sample_of(DP_READ_FAULT));
-	totals.duration_ns = 2000000000;
-	finish();
-	cr_assert(strstr(text, "prog (PID 42), cpu-clock at 99 Hz, 2.0 s\n"));
-	cr_assert(
-		strstr(text, "Samples: 4, lost: 0, complete: 3 of 4 with a user stack (75.0 %)\n"));
-	cr_assert(strstr(text, outcome_sentence(DP_READ_FAULT)));
-	cr_assert(strstr(text, " 100.0 %  100.0 %  [prog] "), "%s", text);
-	cr_assert(strstr(text, "   0.0 %  100.0 %  [unknown] "), "%s", text);
-	free(text);
-}
-
-/* Binaries without symbols, whose only function is therefore called like themselves. */
-Test(report, keeps_functions_of_different_binaries_apart)
-{
-	static struct module modules[] = {
-		{ .name = "lib.so", .path = (char *)"/a/lib.so", .fd = -1, .symtab_tried = true },
-		{ .name = "lib.so", .path = (char *)"/b/lib.so", .fd = -1, .symtab_tried = true },
-	};
-	const struct frame other[] = {
-		{ 0x9010, 0x10, &modules[0], DP_METHOD_LEAF },
-		{ 0xa010, 0x10, &modules[1], DP_METHOD_TABLE },
-		{ 0x5120, 0x1120, &program, DP_METHOD_TABLE },
-	};
-	struct sample sample = sample_of(DP_COMPLETE);
-
-	sample.user = other;
-	begin("text");
-	add(sample);
-	finish();
-	cr_assert(strstr(text, " 100.0 %  100.0 %  [lib.so] "), "%s", text);
-	cr_assert(strstr(text, " /a/lib.so\n") && strstr(text, " /b/lib.so\n"), "%s", text);
-	cr_assert(strstr(text, "   0.0 %  100.0 %  [prog] "), "%s", text);
-	cr_assert(strstr(text, " prog\n"), "%s", text);
-	free(text);
-}
-
 /* What a target calls itself and its files is not for the terminal to obey. */
 Test(report, shows_control_characters_to_nobody)
 {
@@ -275,6 +207,168 @@ Test(report, shows_control_characters_to_nobody)
 	finish();
 	cr_assert(strncmp(text, "_[2J;[e?[2J????ä?+0x10] 1\n", 27) == 0, "%s", text);
 	free(text);
+}
+
+static uintptr_t call_address;
+
+__attribute__((noinline)) static void note_call(void)
+{
+	call_address = (uintptr_t)__builtin_return_address(0);
+}
+
+static inline __attribute__((always_inline)) void inner(void)
+{
+	note_call();
+	totals.lost = 0;
+}
+
+__attribute__((noinline)) static void outer(void)
+{
+	inner();
+	totals.samples = 0;
+}
+
+/* A sample of this program, in a call by inner(), which is inlined into outer(). */
+static struct sample sample_of_inner(struct module *module, struct frame *frame)
+{
+	extern const char __executable_start;
+
+	outer();
+	module_init(module, strdup("/proc/self/exe"), "",
+		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+	*frame = (struct frame){ call_address, call_address - (uintptr_t)&__executable_start,
+				 module, DP_METHOD_TABLE };
+	return (struct sample){
+		.outcome = DP_COMPLETE, .comm = "test", .user = frame, .n_user = 1, .weight = 1
+	};
+}
+
+Test(inlined, is_told_by_each_format)
+{
+	struct module module;
+	struct frame frame;
+	struct sample sample = sample_of_inner(&module, &frame);
+	const char *symbol, *file, *address[2];
+	json_t *json, *stack;
+	int line, inlined;
+
+	begin("folded");
+	add(sample);
+	finish();
+	cr_assert(strncmp(text, "test;outer;inner_[i] 1\n", 23) == 0, "%s", text);
+	free(text);
+
+	begin("text");
+	add(sample);
+	finish();
+	cr_assert(strstr(text, "  50.0 %   50.0 %  inner ") &&
+			  strstr(text, "   0.0 %   50.0 %  outer ") &&
+			  strstr(text, "  outer\n           50.0 %  inner (inlined)\n"),
+		  "%s", text);
+	free(text);
+
+	begin("jsonl");
+	add(sample);
+	finish();
+	json = json_loads(text, 0, NULL);
+	stack = json_object_get(json, "user_stack");
+	cr_assert_eq(json_array_size(stack), 2);
+	for (size_t i = 0; i < 2; i++) {
+		cr_assert(json_unpack(json_array_get(stack, i), "{s:s, s:s, s:s, s:i, s:b}",
+				      "address", &address[i], "symbol", &symbol, "file", &file,
+				      "line", &line, "inlined", &inlined) == 0);
+		cr_assert_str_eq(symbol, i == 0 ? "inner" : "outer");
+		cr_assert(strstr(file, "/test_report.c") && line > 0 && inlined == (i == 0));
+	}
+	cr_assert_str_eq(address[0], address[1]);
+	json_decref(json);
+	free(text);
+	module_done(&module);
+}
+
+/* Nanoseconds are summed up before they are rounded. */
+Test(report, folds_times_in_microseconds)
+{
+	begin_times("folded", false);
+	for (int i = 0; i < 4; i++)
+		add(block_of(DP_STATE_SLEEPING, 1400));
+	totals.lost = 3;
+	totals.lost_ns = 2500000;
+	finish();
+	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 6\n"
+			       "[lost samples] 2500\n"
+			       "[totals: 4 samples, 3 lost, 4 of 4 with a user stack complete "
+			       "(100.0 %), in microseconds] 0\n");
+	free(text);
+}
+
+Test(report, folds_wall_time_with_states_as_leaves)
+{
+	struct sample running = sample_of(DP_COMPLETE);
+
+	running.value_ns = 1000000;
+	begin_times("folded", true);
+	add(running);
+	add(block_of(DP_STATE_SLEEPING, 5000000));
+	add(block_of(DP_STATE_DISK_SLEEP, 7000000));
+	add(block_of(DP_STATE_SLEEPING, 5000000));
+	finish();
+	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 1000\n"
+			       "my_prog;0x7777;[prog+0x1120];[prog+0x1010];[off-cpu D] 7000\n"
+			       "my_prog;0x7777;[prog+0x1120];[prog+0x1010];[off-cpu S] 10000\n"
+			       "[totals: 4 samples, 0 lost, 4 of 4 with a user stack complete "
+			       "(100.0 %), in microseconds] 0\n");
+	free(text);
+}
+
+Test(report, scales_by_weights)
+{
+	struct sample many = sample_of(DP_COMPLETE), few = sample_of(DP_NO_RULE);
+
+	many.weight = 30;
+	few.weight = 10;
+	begin("folded");
+	add(many);
+	add(many);
+	add(few);
+	finish();
+	cr_assert_str_eq(text,
+			 "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 60\n"
+			 "my_prog;[truncated: no_rule];0x7777;[prog+0x1120];[prog+0x1010] 10\n"
+			 "[totals: 3 samples, 0 lost, 2 of 3 with a user stack complete "
+			 "(66.7 %), 1 no_rule, scaled to 70 events] 0\n");
+	free(text);
+}
+
+Test(report, streams_blocks)
+{
+	struct sample block = block_of(DP_STATE_DISK_SLEEP, 1234567);
+	json_t *json;
+
+	block.weight = 3;
+	begin_times("jsonl", true);
+	add(block);
+	add(sample_of(DP_COMPLETE));
+	finish();
+	json = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
+	cr_assert_str_eq(json_string_value(json_object_get(json, "event")), "off-cpu");
+	cr_assert_str_eq(json_string_value(json_object_get(json, "state")), "D");
+	cr_assert_eq(json_integer_value(json_object_get(json, "value_ns")), 1234567);
+	cr_assert_eq(json_integer_value(json_object_get(json, "weight")), 3);
+	json_decref(json);
+	json = json_loads(strchr(text, '\n') + 1, JSON_DISABLE_EOF_CHECK, NULL);
+	cr_assert_str_eq(json_string_value(json_object_get(json, "event")), "cpu-clock");
+	cr_assert(json_is_null(json_object_get(json, "state")));
+	cr_assert(json_is_null(json_object_get(json, "value_ns")));
+	json_decref(json);
+	free(text);
+}
+
+Test(outcome, has_letters_of_states)
+{
+	cr_assert_eq(state_letter(DP_STATE_RUNNABLE), 'R');
+	cr_assert_eq(state_letter(DP_STATE_TRACED), 't');
+	cr_assert_eq(state_letter(DP_N_STATES), '?');
 }
 
 /* Every outcome and method has a word of its own, fit for scripts, and a sentence. */

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backlog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "verified.h"
+
+/* What the thread has to do: report a sample, whose arrays follow, close a module, or tick. */
+struct item {
+	STAILQ_ENTRY(item) next;
+	size_t size;
+	struct module *close; /* NULL: a sample, or a tick */
+	bool tick;
+	struct sample sample;
+	struct totals totals;
+	struct verified_stack verified;
+	uint64_t data[];
+};
+
+struct backlog {
+	struct report **reports;
+	size_t n_reports;
+	bool names;
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t more;
+	STAILQ_HEAD(, item) items;
+	size_t n_samples;
+	size_t size; /* bytes of the items */
+	bool ends;   /* when all is reported */
+	bool drops;  /* at once */
+	int err;
+};
+
+/* What a process compiles may be gone later. */
+static void locate_frames(struct item *item)
+{
+	struct frame *frames = (struct frame *)item->data;
+
+	for (size_t i = 0; i < item->sample.n_user; i++)
+		if (frames[i].module && frames[i].module->jit)
+			frame_locate(&frames[i], item->sample.time_ns);
+}
+
+static int report_item(struct backlog *b, struct item *item)
+{
+	int err = 0;
+
+	if (item->close) {
+		module_close(item->close, b->names);
+		return 0;
+	}
+	if (item->tick) {
+		for (size_t i = 0; err == 0 && i < b->n_reports; i++)
+			err = report_tick(b->reports[i], &item->totals);
+		return err;
+	}
+	locate_frames(item);
+	for (size_t i = 0; err == 0 && i < b->n_reports; i++)
+		err = report_add(b->reports[i], &item->sample, &item->totals);
+	return err;
+}
+
+/* The next item, which stays in the list until it is done; NULL: the thread ends. */
+static struct item *wait_for_item(struct backlog *b)
+{
+	while (STAILQ_EMPTY(&b->items) && !b->ends)
+		pthread_cond_wait(&b->more, &b->lock);
+	return b->drops ? NULL : STAILQ_FIRST(&b->items);
+}
+
+static void remove_item(struct backlog *b, struct item *item)
+{
+	STAILQ_REMOVE_HEAD(&b->items, next);
+	b->n_samples -= !item->close && !item->tick;
+	b->size -= item->size;
+	free(item);
+}
+
+static void *backlog_run(void *arg)
+{
+	struct backlog *b = arg;
+	struct item *item;
+	int err;
+
+	pthread_mutex_lock(&b->lock);
+	while ((item = wait_for_item(b)) != NULL) {
+		err = b->err;
+		pthread_mutex_unlock(&b->lock);
+		if (err == 0)
+			err = report_item(b, item);
+		pthread_mutex_lock(&b->lock);
+		remove_item(b, item);
+		b->err = err;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+/* Signals are the business of the thread that samples. */
+static int start_thread(struct backlog *b)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&b->thread, NULL, backlog_run, b);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	b->has_thread = true;
+	pthread_setname_np(b->thread, "reports");
+	return 0;
+}
+
+int backlog_new(struct report **reports, size_t n_reports, bool names, struct backlog **ret)
+{
+	struct backlog *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->reports = reports;
+	b->n_reports = n_reports;
+	b->names = names;
+	STAILQ_INIT(&b->items);
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->more, NULL);
+	err = start_thread(b);
+	if (err < 0)
+		b = backlog_free(b);
+	*ret = b;
+	return err;
+}
+
+static int add_item(struct backlog *b, struct item *item)
+{
+	int err;
+
+	pthread_mutex_lock(&b->lock);
+	err = b->err;
+	if (err == 0) {
+		b->n_samples += !item->close && !item->tick;
+		b->size += item->size;
+		STAILQ_INSERT_TAIL(&b->items, item, next);
+		pthread_cond_signal(&b->more);
+	}
+	pthread_mutex_unlock(&b->lock);
+	return err;
+}
+
+/* Copy an array to where the last one ended. */
+static const void *put_array(char **to, const void *from, size_t size)
+{
+	void *copy = *to;
+
+	if (size > 0)
+		memcpy(copy, from, size);
+	*to += size;
+	return copy;
+}
+
+int backlog_add(struct backlog *b, const struct sample *sample, const struct totals *totals)
+{
+	const struct verified_stack *verified = sample->verified;
+	size_t user_size = sample->n_user * sizeof(*sample->user);
+	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
+	size_t verified_size = verified ? verified->n_frames * sizeof(*verified->frames) : 0;
+	size_t end_size = verified && verified->end ? strlen(verified->end) + 1 : 0;
+	size_t size = sizeof(struct item) + user_size + kernel_size + verified_size + end_size;
+	_cleanup_free_ struct item *item = malloc(size);
+	char *to;
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	item->size = size;
+	item->close = NULL;
+	item->tick = false;
+	item->sample = *sample;
+	item->totals = *totals;
+	item->totals.verified = NULL; /* which goes on changing */
+	to = (char *)item->data;
+	item->sample.user = put_array(&to, sample->user, user_size);
+	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
+	if (verified) {
+		item->verified = *verified;
+		item->verified.frames = put_array(&to, verified->frames, verified_size);
+		if (verified->end)
+			item->verified.end = put_array(&to, verified->end, end_size);
+		item->sample.verified = &item->verified;
+	}
+	err = add_item(b, item);
+	if (err == 0)
+		item = NULL;
+	return err;
+}
+
+int backlog_close_module(struct backlog *b, struct module *module)
+{
+	_cleanup_free_ struct item *item = malloc(sizeof(*item));
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	item->size = sizeof(*item);
+	item->close = module;
+	item->tick = false;
+	err = add_item(b, item);
+	if (err == 0)
+		item = NULL;
+	return err;
+}
+
+int backlog_tick(struct backlog *b, const struct totals *totals)
+{
+	_cleanup_free_ struct item *item = malloc(sizeof(*item));
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	item->size = sizeof(*item);
+	item->close = NULL;
+	item->tick = true;
+	item->totals = *totals;
+	item->totals.verified = NULL;
+	err = add_item(b, item);
+	if (err == 0)
+		item = NULL;
+	return err;
+}
+
+bool backlog_is_full(struct backlog *b)
+{
+	bool is_full;
+
+	pthread_mutex_lock(&b->lock);
+	is_full = b->size > BACKLOG_MAX;
+	pthread_mutex_unlock(&b->lock);
+	return is_full;
+}
+
+size_t backlog_size(struct backlog *b)
+{
+	size_t n;
+
+	pthread_mutex_lock(&b->lock);
+	n = b->n_samples;
+	pthread_mutex_unlock(&b->lock);
+	return n;
+}
+
+static int end_thread(struct backlog *b, bool drops)
+{
+	if (!b->has_thread)
+		return b->err;
+	pthread_mutex_lock(&b->lock);
+	b->ends = true;
+	b->drops = drops;
+	pthread_cond_signal(&b->more);
+	pthread_mutex_unlock(&b->lock);
+	pthread_join(b->thread, NULL);
+	b->has_thread = false;
+	return b->err;
+}
+
+int backlog_finish(struct backlog *b)
+{
+	return end_thread(b, false);
+}
+
+struct backlog *backlog_free(struct backlog *b)
+{
+	if (!b)
+		return NULL;
+	end_thread(b, true);
+	while (!STAILQ_EMPTY(&b->items))
+		remove_item(b, STAILQ_FIRST(&b->items));
+	pthread_cond_destroy(&b->more);
+	pthread_mutex_destroy(&b->lock);
+	free(b);
+	return NULL;
+}

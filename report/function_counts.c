@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "function_counts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile.h"
+#include "shown.h"
+
+struct functions {
+	struct report report;
+	struct function_counts *table;
+	size_t side;
+	struct profile *profile;
+	struct shown_stack shown;
+};
+
+void function_counts_done(struct function_counts *table)
+{
+	struct function_row *row, *next;
+
+	HASH_ITER(hh, table->rows, row, next) {
+		HASH_DEL(table->rows, row);
+		free(row);
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Functions without a name are one for each binary, and of the kernel REPORT_KERNEL. */
+static int make_name(const struct shown *shown, const char *binary, char **ret)
+{
+	int n;
+
+	if (shown->is_named)
+		n = asprintf(ret, "%s", shown->name);
+	else if (shown->kind == SHOWN_KERNEL)
+		n = asprintf(ret, REPORT_KERNEL);
+	else
+		n = asprintf(ret, "[%s]", binary ? binary : "unknown");
+	return n < 0 ? -ENOMEM : 0;
+}
+
+static struct function_row *row_new(const struct shown *shown)
+{
+	const char *binary = shown->binary ? base_name(shown->binary) : NULL;
+	_cleanup_free_ char *name = NULL;
+	struct function_row *row;
+	size_t name_size, binary_size;
+
+	if (make_name(shown, binary, &name) < 0)
+		return NULL;
+	binary = binary ? binary : "?";
+	name_size = strlen(name) + 1;
+	binary_size = strlen(binary) + 1;
+	row = calloc(1, sizeof(*row) + name_size + binary_size);
+	if (!row)
+		return NULL;
+	memcpy(row->name, name, name_size);
+	memcpy(row->name + name_size, binary, binary_size);
+	text_make_plain(row->name);
+	text_make_plain(row->name + name_size);
+	row->binary = row->name + name_size;
+	row->key_size = name_size + binary_size;
+	return row;
+}
+
+static struct function_row *find_row(struct function_counts *table, const struct shown *shown)
+{
+	struct function_row *row = row_new(shown), *known;
+
+	if (!row)
+		return NULL;
+	HASH_FIND(hh, table->rows, row->name, row->key_size, known);
+	if (known) {
+		free(row);
+		return known;
+	}
+	HASH_ADD(hh, table->rows, name, row->key_size, row);
+	if (!HASH_IS_ADDED(hh, row)) {
+		free(row);
+		return NULL;
+	}
+	return row;
+}
+
+static int count_stack(const struct stack *stack, void *arg)
+{
+	struct functions *f = arg;
+	uint64_t value = f->report.context.time ? stack->time_ns : stack->count;
+	uint64_t number = ++f->table->n_stacks;
+	bool leaf = true;
+	int err = shown_stack_make(&f->report, stack, false, &f->shown);
+
+	for (size_t i = 0; err == 0 && i < f->shown.n; i++) {
+		struct function_row *row;
+
+		if (f->shown.items[i].kind == SHOWN_MARK)
+			continue;
+		row = find_row(f->table, &f->shown.items[i]);
+		if (!row)
+			return -ENOMEM;
+		if (leaf)
+			row->self[f->side] += value;
+		if (row->last_stack != number)
+			row->total[f->side] += value;
+		row->last_stack = number;
+		leaf = false;
+	}
+	return err;
+}
+
+static int functions_add(struct report *report, const struct sample *sample,
+			 const struct totals *totals)
+{
+	return profile_add(((struct functions *)report)->profile, sample);
+}
+
+static int functions_finish(struct report *report, const struct totals *totals)
+{
+	return profile_for_each(((struct functions *)report)->profile, count_stack, report);
+}
+
+static void functions_free(struct report *report)
+{
+	struct functions *f = (struct functions *)report;
+
+	shown_stack_done(&f->shown);
+	profile_free(f->profile);
+	free(f);
+}
+
+int report_functions_new(struct function_counts *table, size_t side,
+			 const struct report_context *context, struct report **ret)
+{
+	struct functions *f = calloc(1, sizeof(*f));
+
+	if (!f || profile_new(0, &f->profile) < 0) {
+		free(f);
+		return -ENOMEM;
+	}
+	f->report.context = *context;
+	f->report.add = functions_add;
+	f->report.finish = functions_finish;
+	f->report.free = functions_free;
+	f->table = table;
+	f->side = side;
+	*ret = &f->report;
+	return 0;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hot_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "hottest.h"
+
+void hot_list_done(struct hot_list *list)
+{
+	struct hot *f, *next;
+
+	HASH_ITER(hh, list->functions, f, next) {
+		HASH_DEL(list->functions, f);
+		free(f);
+	}
+	shown_stack_done(&list->shown);
+}
+
+static struct hot *hot_new(const char *path, const char *name)
+{
+	size_t path_size = strlen(path) + 1, name_size = strlen(name) + 1;
+	struct hot *f = calloc(1, sizeof(*f) + path_size + name_size);
+
+	if (!f)
+		return NULL;
+	f->key_size = path_size + name_size;
+	memcpy(f->key, path, path_size);
+	memcpy(f->key + path_size, name, name_size);
+	text_make_plain(f->key);
+	text_make_plain(f->key + path_size);
+	f->name = f->key + path_size;
+	return f;
+}
+
+static struct hot *find_or_add(struct hot_list *list, const char *path, const char *name)
+{
+	struct hot *f = hot_new(path, name), *known;
+
+	if (!f)
+		return NULL;
+	HASH_FIND(hh, list->functions, f->key, f->key_size, known);
+	if (known) {
+		free(f);
+		return known;
+	}
+	HASH_ADD_KEYPTR(hh, list->functions, f->key, f->key_size, f);
+	if (!HASH_IS_ADDED(hh, f)) {
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+/* The functions of a stack, those that were inlined, too; the innermost one is what ran. */
+int hot_list_add(struct hot_list *list, const struct stack *stack)
+{
+	uint64_t value = list->report->context.time ? stack->time_ns : stack->count;
+	int err = shown_stack_make(list->report, stack, false, &list->shown);
+	char buffer[FRAME_LABEL_SIZE];
+	bool leaf = true;
+
+	for (size_t i = 0; err == 0 && i < list->shown.n; i++) {
+		const struct shown *shown = &list->shown.items[i];
+		struct hot *f;
+
+		if (shown->kind == SHOWN_MARK)
+			continue;
+		f = find_or_add(list, shown->binary ? shown->binary : "?",
+				hottest_name(shown, buffer));
+		if (!f)
+			return -ENOMEM;
+		if (leaf)
+			f->self += value;
+		if (f->last_stack != stack->user)
+			f->total += value;
+		f->last_stack = stack->user;
+		leaf = false;
+	}
+	return err;
+}
+
+static int hot_compare(struct hot *a, struct hot *b)
+{
+	if (a->self != b->self)
+		return a->self > b->self ? -1 : 1;
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return strcmp(a->name, b->name) ? strcmp(a->name, b->name) : strcmp(a->key, b->key);
+}
+
+void hot_list_sort(struct hot_list *list)
+{
+	HASH_SORT(list->functions, hot_compare);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char *hot_list_binary(const struct hot_list *list, const struct hot *f)
+{
+	const char *base = base_name(f->key);
+
+	for (const struct hot *other = list->functions; other; other = other->hh.next)
+		if (other != f && strcmp(other->name, f->name) == 0 &&
+		    strcmp(base_name(other->key), base) == 0)
+			return f->key;
+	return base;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hottest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+struct hottest_path {
+	UT_hash_handle hh;
+	uint64_t value;
+	size_t n;
+	struct hottest_function functions[]; /* the key, their values being 0 */
+};
+
+void hottest_done(struct hottest *hottest)
+{
+	struct hottest_path *path, *next;
+
+	HASH_ITER(hh, hottest->paths, path, next) {
+		HASH_DEL(hottest->paths, path);
+		free(path);
+	}
+	free(hottest->functions);
+	*hottest = (struct hottest){ 0 };
+}
+
+const char *hottest_name(const struct shown *shown, char buffer[FRAME_LABEL_SIZE])
+{
+	if (shown->is_named || shown->kind != SHOWN_USER)
+		return shown->name;
+	if (!shown->module)
+		return "[unknown]";
+	snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s]", shown->module->name);
+	return buffer;
+}
+
+/* The report has each string once, so that equal names are equal pointers. */
+static int put_function(struct report *report, const char *name, const struct shown *shown,
+			struct hottest_function *ret)
+{
+	uint32_t number;
+	int err = string_table_add(&report->strings, name, &number);
+
+	if (err < 0)
+		return err;
+	*ret = (struct hottest_function){
+		.name = report->strings.strings[number],
+		.kind = shown ? shown->kind : SHOWN_MARK,
+		.is_inlined = shown && shown->is_inlined,
+	};
+	return 0;
+}
+
+static int make_functions(struct hottest *hottest, struct report *report, const char *comm,
+			  const struct shown_stack *stack)
+{
+	char buffer[FRAME_LABEL_SIZE];
+	size_t n = stack->n + 1;
+	int err;
+
+	if (n > hottest->functions_size) {
+		struct hottest_function *functions =
+			reallocarray(hottest->functions, n, sizeof(*functions));
+
+		if (!functions)
+			return -ENOMEM;
+		hottest->functions = functions;
+		hottest->functions_size = n;
+	}
+	err = put_function(report, comm, NULL, &hottest->functions[0]);
+	for (size_t i = 0; err == 0 && i < stack->n; i++) {
+		const struct shown *shown = &stack->items[stack->n - 1 - i];
+
+		err = put_function(report, hottest_name(shown, buffer), shown,
+				   &hottest->functions[i + 1]);
+	}
+	return err;
+}
+
+int hottest_add(struct hottest *hottest, struct report *report, const char *comm,
+		const struct shown_stack *stack, uint64_t value)
+{
+	size_t n = stack->n + 1, size = n * sizeof(hottest->functions[0]);
+	struct hottest_path *path;
+	int err = make_functions(hottest, report, comm, stack);
+
+	if (err < 0)
+		return err;
+	HASH_FIND(hh, hottest->paths, hottest->functions, size, path);
+	if (!path) {
+		path = calloc(1, sizeof(*path) + size);
+		if (!path)
+			return -ENOMEM;
+		path->n = n;
+		memcpy(path->functions, hottest->functions, size);
+		HASH_ADD(hh, hottest->paths, functions[0], size, path);
+		if (!HASH_IS_ADDED(hh, path)) {
+			free(path);
+			return -ENOMEM;
+		}
+	}
+	path->value += value;
+	return 0;
+}
+
+/* How much of `all` begins at the root as this one does, function by function. */
+static void count_prefixes(struct hottest *all, const struct hottest_path *path)
+{
+	for (const struct hottest_path *p = all->paths; p; p = p->hh.next)
+		for (size_t i = 0;
+		     i < p->n && i < path->n && p->functions[i].name == path->functions[i].name &&
+		     p->functions[i].kind == path->functions[i].kind;
+		     i++)
+			all->functions[i].value += p->value;
+}
+
+size_t hottest_find(struct hottest *hottest, const struct hottest_function **ret,
+		    uint64_t *ret_value)
+{
+	const struct hottest_path *best = NULL;
+
+	for (const struct hottest_path *p = hottest->paths; p; p = p->hh.next)
+		if (p->value > 0 && (!best || p->value > best->value))
+			best = p;
+	if (!best)
+		return 0;
+	/* There is room: it was made from there. */
+	memcpy(hottest->functions, best->functions, best->n * sizeof(best->functions[0]));
+	count_prefixes(hottest, best);
+	*ret = hottest->functions;
+	*ret_value = best->value;
+	return best->n;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mapping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+/* The upper half of the addresses is the kernel's (Documentation/arch/x86/x86_64/mm.rst). */
+#define KERNEL_START UINT64_C(0xffff800000000000)
+
+struct mapping_binary {
+	UT_hash_handle hh;
+	const struct module *module;
+	uint64_t count;     /* of events in it, each frame of a stack */
+	uint64_t own_count; /* of those in processes that are called as it is */
+	size_t n;
+	/* Its segments; the last one is for addresses that are in none of them. */
+	struct mapping mappings[];
+};
+
+void mapping_list_done(struct mapping_list *list)
+{
+	struct mapping_binary *b, *next;
+
+	HASH_ITER(hh, list->binaries, b, next) {
+		HASH_DEL(list->binaries, b);
+		free(b);
+	}
+	free(list->mappings);
+	*list = (struct mapping_list){ 0 };
+}
+
+static struct mapping_binary *find_binary(const struct mapping_list *list,
+					  const struct module *module)
+{
+	struct mapping_binary *b;
+
+	HASH_FIND_PTR(list->binaries, &module, b);
+	return b;
+}
+
+/* A file that cannot be read any more has none: its addresses go to the last mapping. */
+static int read_segments(const struct module *module, struct segment **ret, size_t *ret_n)
+{
+	int err = segments_read(module->fd, module->memory, module->memory_size, ret, ret_n);
+
+	return err == -ENOMEM ? err : 0;
+}
+
+int mapping_list_add(struct mapping_list *list, const struct module *module)
+{
+	_cleanup_free_ struct segment *segments = NULL;
+	struct mapping_binary *b;
+	size_t n = 0;
+	int err = 0;
+
+	if (find_binary(list, module))
+		return 0;
+	if (module)
+		err = read_segments(module, &segments, &n);
+	if (err < 0)
+		return err;
+	b = calloc(1, sizeof(*b) + (n + 1) * sizeof(b->mappings[0]));
+	if (!b)
+		return -ENOMEM;
+	b->module = module;
+	b->n = n + 1;
+	for (size_t i = 0; i < n; i++)
+		b->mappings[i].range = segments[i];
+	if (!module)
+		b->mappings[n].range = (struct segment){ KERNEL_START, UINT64_MAX, 0 };
+	HASH_ADD_PTR(list->binaries, module, b);
+	if (!HASH_IS_ADDED(hh, b)) {
+		free(b);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static struct mapping *find_mapping(struct mapping_binary *b, uint64_t address)
+{
+	size_t i = 0;
+
+	while (i < b->n - 1 &&
+	       (address < b->mappings[i].range.start || address >= b->mappings[i].range.limit))
+		i++;
+	return &b->mappings[i];
+}
+
+/* As the kernel names processes after their files: by the first 15 bytes. */
+static bool is_called(const struct module *module, const char *comm)
+{
+	return module && *comm && strncmp(module->name, comm, strlen(comm)) == 0;
+}
+
+int mapping_list_use(struct mapping_list *list, const struct module *module, uint64_t address,
+		     uint64_t count, const char *comm)
+{
+	struct mapping_binary *b;
+	struct mapping *m;
+	int err = mapping_list_add(list, module);
+
+	if (err < 0)
+		return err;
+	b = find_binary(list, module);
+	m = find_mapping(b, address);
+	m->module = module;
+	m->is_used = true;
+	m->has_functions = m->has_files = m->has_lines = true; /* until one is found without */
+	if (address >= m->range.limit && address < UINT64_MAX)
+		m->range.limit = address + 1;
+	b->count += count;
+	if (is_called(module, comm))
+		b->own_count += count;
+	return 0;
+}
+
+/* What most of the time was spent in, where no binary is called as its processes are. */
+static struct mapping_binary *find_program(const struct mapping_list *list)
+{
+	struct mapping_binary *program = NULL;
+
+	for (struct mapping_binary *b = list->binaries; b; b = b->hh.next)
+		if (b->module &&
+		    (!program || b->own_count > program->own_count ||
+		     (b->own_count == program->own_count && b->count > program->count)))
+			program = b;
+	return program;
+}
+
+static int number_binary(struct mapping_list *list, size_t *size, struct mapping_binary *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		if (!b->mappings[i].is_used)
+			continue;
+		if (array_reserve(list->mappings, list->n, *size) < 0)
+			return -ENOMEM;
+		list->mappings[list->n] = &b->mappings[i];
+		b->mappings[i].number = ++list->n;
+	}
+	return 0;
+}
+
+int mapping_list_number(struct mapping_list *list)
+{
+	struct mapping_binary *program = find_program(list);
+	size_t size = 0;
+	int err = 0;
+
+	if (program)
+		err = number_binary(list, &size, program);
+	for (struct mapping_binary *b = list->binaries; err == 0 && b; b = b->hh.next)
+		if (b != program)
+			err = number_binary(list, &size, b);
+	return err;
+}
+
+struct mapping *mapping_list_find(const struct mapping_list *list, const struct module *module,
+				  uint64_t address)
+{
+	struct mapping_binary *b = find_binary(list, module);
+
+	return b ? find_mapping(b, address) : NULL;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shown.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "kallsyms.h"
+#include "outcome.h"
+
+/* Where the next one goes, and whose strings it uses. */
+struct maker {
+	struct report *report;
+	struct shown_stack *to;
+	bool lines;
+};
+
+void shown_stack_done(struct shown_stack *stack)
+{
+	free(stack->items);
+	*stack = (struct shown_stack){ 0 };
+}
+
+/* The report's own copy of a string. */
+static int keep(struct maker *m, const char **string)
+{
+	struct string_table *strings = &m->report->strings;
+	uint32_t number;
+	int err;
+
+	if (!*string)
+		return 0;
+	err = string_table_add(strings, *string, &number);
+	if (err == 0)
+		*string = strings->strings[number];
+	return err;
+}
+
+static int put(struct maker *m, const struct shown *shown)
+{
+	struct shown_stack *to = m->to;
+	struct shown *item;
+
+	if (array_reserve(to->items, to->n, to->size) < 0)
+		return -ENOMEM;
+	item = &to->items[to->n];
+	*item = *shown;
+	if (keep(m, &item->name) < 0 || keep(m, &item->file) < 0 || keep(m, &item->dir) < 0)
+		return -ENOMEM;
+	to->n++;
+	return 0;
+}
+
+static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
+{
+	const struct kallsyms *kallsyms = m->report->context.kallsyms;
+	char buffer[FRAME_LABEL_SIZE];
+	struct shown shown = {
+		.kind = SHOWN_KERNEL,
+		.is_call = i > 0,
+		.address = address,
+		.binary = REPORT_KERNEL,
+		.name = report_kernel_label(m->report, address, i, buffer),
+	};
+	const char *module = NULL;
+
+	shown.is_named = shown.name != buffer;
+	if (shown.is_named)
+		module = kallsyms_find_module(kallsyms, address - (i > 0));
+	if (module)
+		shown.binary = module;
+	return put(m, &shown);
+}
+
+static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missing)
+{
+	struct shown shown = { .kind = SHOWN_KERNEL,
+			       .name = REPORT_KERNEL,
+			       .binary = REPORT_KERNEL };
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = put_kernel_frame(m, frames[i], i);
+	if (err == 0 && missing)
+		err = put(m, &shown);
+	return err;
+}
+
+static int put_user_frame(struct maker *m, const struct frame *frame)
+{
+	bool in_binary = frame_is_in_binary(frame);
+	char buffer[FRAME_LABEL_SIZE];
+	const struct place *places;
+	size_t n = m->report->context.symbols ? frame_places(frame, m->lines, &places) : 0;
+	struct shown shown = {
+		.kind = SHOWN_USER,
+		.module = in_binary ? frame->module : NULL,
+		.binary = frame->module ? frame->module->path : NULL,
+		.address = in_binary ? frame->offset : frame->address,
+		.is_call = !frame_is_exact(frame),
+		.name = frame_label(frame, buffer),
+	};
+	int err = 0;
+
+	if (n == 0)
+		return put(m, &shown);
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		const struct place *place = &places[i];
+
+		shown.is_named = place->function != NULL;
+		shown.name = shown.is_named ? place->function : buffer;
+		shown.is_inlined = place->inlined;
+		shown.file = place->file;
+		shown.dir = place->dir;
+		shown.line = place->line;
+		shown.column = place->column;
+		err = put(m, &shown);
+	}
+	return err;
+}
+
+static int put_off_cpu(struct maker *m, enum dp_state state)
+{
+	char text[FRAME_LABEL_SIZE];
+	struct shown shown = { .kind = SHOWN_MARK, .name = text };
+
+	if (!m->report->context.wall)
+		return 0;
+	snprintf(text, sizeof(text), "[off-cpu %c]", state_letter(state));
+	return put(m, &shown);
+}
+
+/* So that what the stack ends with is not taken for where it began. */
+static int put_truncated(struct maker *m, enum dp_outcome outcome)
+{
+	char text[FRAME_LABEL_SIZE];
+	struct shown shown = { .kind = SHOWN_MARK, .name = text };
+
+	if (outcome == DP_COMPLETE || outcome == DP_KERNEL_ONLY)
+		return 0;
+	snprintf(text, sizeof(text), "[truncated: %s]", outcome_word(outcome));
+	return put(m, &shown);
+}
+
+int shown_stack_make(struct report *report, const struct stack *stack, bool lines,
+		     struct shown_stack *ret)
+{
+	struct maker m = { report, ret, lines };
+	int err = 0;
+
+	ret->n = 0;
+	if (stack->off_cpu)
+		err = put_off_cpu(&m, stack->state);
+	if (err == 0)
+		err = put_kernel(&m, stack->kernel, stack->n_kernel, stack->kernel_error != 0);
+	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
+		struct frame frame = stack_frame_unpack(&stack->user[i]);
+
+		err = put_user_frame(&m, &frame);
+	}
+	return err == 0 ? put_truncated(&m, stack->outcome) : err;
+}
+
+int shown_stack_make_sample(struct report *report, const struct sample *sample, bool lines,
+			    struct shown_stack *ret)
+{
+	struct maker m = { report, ret, lines };
+	int err = 0;
+
+	ret->n = 0;
+	if (sample->event == DP_EVENT_OFF_CPU)
+		err = put_off_cpu(&m, sample->state);
+	if (err == 0)
+		err = put_kernel(&m, sample->kernel, sample->n_kernel, sample->kernel_error != 0);
+	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
+		err = put_user_frame(&m, &sample->user[i]);
+	return err == 0 ? put_truncated(&m, sample->outcome) : err;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_SHOWN_H
+#define DP_REPORT_SHOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile.h"
+#include "report.h"
+
+enum shown_kind {
+	SHOWN_USER,
+	SHOWN_KERNEL,
+	SHOWN_MARK, /* no frame, but what is to be known of the stack: `[truncated: ...]` */
+};
+
+/* A function as reports show it. A frame is one of these, or several where functions were inlined. */
+struct shown {
+	enum shown_kind kind;
+	bool is_named;    /* `name` is that of a function */
+	bool is_inlined;  /* into the next one, its caller */
+	bool is_call;     /* the address is a return address: the call is before it */
+	const char *name; /* of the function, else what frame_label() makes; never NULL */
+	const char *
+		binary; /* path of the file; of the kernel: REPORT_KERNEL or its module; NULL: not known */
+	const struct module *module; /* of user code; NULL: not in a known binary */
+	uint64_t address;            /* in the module's own address space where there is one */
+	const char *file, *dir;      /* NULL: not known; see struct place */
+	unsigned int line, column;   /* 0: not known */
+};
+
+/* A whole stack of them, the leaf first. The memory is used again for the next one. */
+struct shown_stack {
+	struct shown *items;
+	size_t n, size;
+};
+
+void shown_stack_done(struct shown_stack *stack);
+
+/*
+ * All that is to be shown of a stack: `[off-cpu S]` with --wall, the kernel's functions,
+ * the user's, and a mark at the root of a stack that is not whole. With `lines`, files
+ * and lines are looked up. The names and files live as long as the report. 0 or -ENOMEM.
+ */
+int shown_stack_make(struct report *report, const struct stack *stack, bool lines,
+		     struct shown_stack *ret);
+
+/* The same, of a sample. */
+int shown_stack_make_sample(struct report *report, const struct sample *sample, bool lines,
+			    struct shown_stack *ret);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: report_feed cpu|wall|calls SAMPLES FILE...
+ *
+ * Write one set of made-up samples to all of these reports, and to stdout what they are
+ * in total. Names are as bad as can be. Then memory at its most, in KiB,
+ * 0 under a sanitizer.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/array.h"
+#include "report.h"
+
+/* What is markup, quotes, escapes, not UTF-8, or separates something somewhere. */
+#define BAD "a;b <i>&amp;\"'\\ ]]>--></script>\xff\x01\n(c) \xc3\xa4"
+
+static struct module modules[] = {
+	{ .name = "prog", .path = (char *)"/usr/bin/prog", .build_id = "0123456789abcdef01234567" },
+	{ .name = BAD, .path = (char *)"/tmp/" BAD, .build_id = "" },
+};
+
+static const char *const comms[] = { "prog", "</script>", "a;b \xff\n" };
+
+#define MAX_DEPTH 40
+
+struct feed {
+	struct frame user[MAX_DEPTH];
+	__u64 kernel[3];
+	struct sample sample;
+	struct totals totals;
+	uint64_t value; /* of all samples: events, or nanoseconds with --wall */
+	bool wall;
+};
+
+static void make_sample(struct feed *feed, unsigned int i)
+{
+	struct sample *s = &feed->sample;
+	unsigned int variant = i * 7 % 60; /* so many different stacks */
+
+	*s = (struct sample){
+		.time_ns = 5000000000 + (uint64_t)i * 10101010,
+		.weight = 1 + i % 3,
+		.cpu = i % 2,
+		.pid = 100 + (pid_t)(i % 2),
+		.tid = 100 + (pid_t)(i % 3),
+		.outcome = variant % 10 == 9 ? DP_NO_RULE : DP_COMPLETE,
+		.user = feed->user,
+		.n_user = 1 + variant % MAX_DEPTH,
+		.kernel = feed->kernel,
+		.n_kernel = variant == 5 ? 0 : variant % 4,
+		.kernel_error = variant == 5 ? DP_KERNEL_HIDDEN : 0,
+	};
+	if (variant == 19) {
+		s->outcome = DP_NO_USER_STACK;
+		s->n_user = 0;
+	}
+	if (feed->wall) {
+		s->event = i % 4 == 3 ? DP_EVENT_OFF_CPU : DP_EVENT_CPU;
+		s->value_ns = s->event == DP_EVENT_OFF_CPU ? 12345678 : 10101010;
+	}
+	strcpy(s->comm, comms[i % 2 + (i % 3 == 0)]);
+	strcpy(s->thread_name, i % 3 ? "thread" : s->comm);
+	for (size_t f = 0; f < s->n_user; f++) {
+		struct module *module = &modules[(f + variant) % 2];
+
+		feed->user[f] = (struct frame){
+			.address = 0x7f0000001000 + f * 16,
+			.offset = 0x1000 + f * 16,
+			.module = f == 7 ? NULL : module,
+			.method = f ? DP_METHOD_TABLE : DP_METHOD_LEAF,
+		};
+	}
+	for (size_t f = 0; f < s->n_kernel; f++)
+		feed->kernel[f] = 0xffffffff81000000 + f;
+	feed->totals.samples++;
+	feed->totals.outcomes[s->outcome]++;
+	feed->totals.events += s->weight;
+	feed->totals.time_ns += s->weight * s->value_ns;
+	feed->value += s->weight * (feed->wall ? s->value_ns : 1);
+}
+
+static int write_reports(struct feed *feed, const struct report_context *context, unsigned int n,
+			 char **files, int n_files)
+{
+	struct report *reports[32];
+	FILE *to[32];
+	int err = 0;
+
+	for (int i = 0; err == 0 && i < n_files; i++) {
+		const struct report_format *format = report_format_by_path(files[i]);
+
+		to[i] = fopen(files[i], "w");
+		err = format && to[i] ? report_new(format, context, to[i], &reports[i]) : -1;
+	}
+	for (unsigned int s = 0; err == 0 && s < n; s++) {
+		make_sample(feed, s);
+		for (int i = 0; err == 0 && i < n_files; i++)
+			err = report_add(reports[i], &feed->sample, &feed->totals);
+	}
+	feed->totals.lost = 7;
+	feed->totals.lost_ns = feed->wall ? 7000 : 0;
+	feed->totals.duration_ns = 3000000000; /* less than the times say */
+	for (int i = 0; err == 0 && i < n_files; i++) {
+		err = report_finish(reports[i], &feed->totals);
+		report_free(reports[i]);
+		if (fclose(to[i]) != 0)
+			err = -1;
+	}
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	static struct feed feed;
+	struct report_context context = { .target = "prog <" BAD ">",
+					  .event = "cpu-clock",
+					  .hz = 99,
+					  .symbols = true,
+					  .command = "dwarfprof -- '" BAD "'",
+					  .host = "host",
+					  .kernel = "Linux 6.1 x86_64",
+					  .started_ns = 5000000000,
+					  .started_real_ns = 1700000000000000000 };
+	struct rusage usage;
+
+	if (argc < 4 || argc > 3 + 32)
+		return 2;
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
+		modules[i].fd = -1;
+		modules[i].symtab_tried = modules[i].no_debug = true;
+	}
+	feed.wall = context.wall = context.time = strcmp(argv[1], "wall") == 0;
+	if (strcmp(argv[1], "calls") == 0) {
+		context.hz = 0;
+		context.event = "uprobe:/usr/bin/prog:f";
+	}
+	if (write_reports(&feed, &context, (unsigned int)atoi(argv[2]), argv + 3, argc - 3) != 0)
+		return 1;
+	getrusage(RUSAGE_SELF, &usage);
+#ifdef __SANITIZE_ADDRESS__
+	usage.ru_maxrss = 0; /* it is the sanitizer's */
+#endif
+	printf("{\"samples\": %" PRIu64 ", \"value\": %" PRIu64 ", \"lost\": %" PRIu64
+	       ", \"memory\": %ld}\n",
+	       feed.totals.samples, feed.value, feed.totals.lost, usage.ru_maxrss);
+	return 0;
+}

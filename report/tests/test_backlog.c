@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backlog.h"
+#include "verified.h"
+
+/* A report that notes what it gets, and can be held up, or fail. */
+struct noted {
+	struct report report;
+	int gate[2]; /* each sample waits for a byte, if there is a gate */
+	bool has_gate;
+	int err;
+	size_t n;
+	uint64_t times, addresses;
+	bool in_order;
+};
+
+static int noted_add(struct report *report, const struct sample *sample,
+		     const struct totals *totals)
+{
+	struct noted *noted = (struct noted *)report;
+	char byte;
+
+	if (noted->has_gate)
+		(void)!read(noted->gate[0], &byte, 1);
+	noted->in_order &= sample->time_ns == noted->n;
+	noted->n++;
+	for (size_t i = 0; i < sample->n_user; i++)
+		noted->addresses += sample->user[i].address;
+	for (size_t i = 0; i < sample->n_kernel; i++)
+		noted->addresses += sample->kernel[i];
+	if (sample->verified)
+		noted->addresses += sample->verified->frames[0].address +
+				    (uint64_t)strlen(sample->verified->end);
+	cr_assert_eq(totals->lost, sample->time_ns);
+	return noted->err;
+}
+
+static struct noted noted;
+static struct report *reports[] = { &noted.report };
+static struct backlog *backlog;
+
+static void begin(bool has_gate, int err)
+{
+	noted = (struct noted){
+		.report.add = noted_add, .has_gate = has_gate, .err = err, .in_order = true
+	};
+	cr_assert_eq(pipe(noted.gate), 0);
+	cr_assert_eq(backlog_new(reports, 1, false, &backlog), 0);
+}
+
+/* All that it points at is overwritten as soon as it was added. */
+static int add(uint64_t time)
+{
+	struct frame frames[] = { { .address = 1 }, { .address = 10 } };
+	__u64 kernel[] = { 100 };
+	char end[] = "end";
+	struct verified_stack verified = { .frames = frames, .n_frames = 1, .end = end };
+	struct sample sample = { .time_ns = time,
+				 .user = frames,
+				 .n_user = 2,
+				 .kernel = kernel,
+				 .n_kernel = 1,
+				 .verified = time % 2 ? &verified : NULL };
+	struct totals totals = { .lost = time };
+	int err = backlog_add(backlog, &sample, &totals);
+
+	memset(frames, 0xff, sizeof(frames));
+	memset(kernel, 0xff, sizeof(kernel));
+	memset(end, 0xff, sizeof(end) - 1);
+	return err;
+}
+
+Test(backlog, reports_copies_in_order)
+{
+	begin(false, 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		cr_assert_eq(add(i), 0);
+	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(noted.n, 1000);
+	cr_assert(noted.in_order);
+	cr_assert_eq(noted.addresses, 1000 * 111 + 500 * (1 + 3));
+	backlog_free(backlog);
+}
+
+Test(backlog, holds_nobody_up, .timeout = 60)
+{
+	char bytes[100] = { 0 };
+
+	begin(true, 0);
+	for (uint64_t i = 0; i < sizeof(bytes); i++)
+		cr_assert_eq(add(i), 0);
+	cr_assert_eq(backlog_size(backlog), sizeof(bytes));
+	cr_assert_eq(write(noted.gate[1], bytes, sizeof(bytes)), sizeof(bytes));
+	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(noted.n, sizeof(bytes));
+	backlog_free(backlog);
+}
+
+Test(backlog, tells_that_a_report_has_failed)
+{
+	int err = 0;
+
+	begin(false, -ENOSPC);
+	while (err == 0)
+		err = add(0);
+	cr_assert_eq(err, -ENOSPC);
+	cr_assert_eq(backlog_finish(backlog), -ENOSPC);
+	cr_assert_eq(noted.n, 1, "and is asked no more");
+	backlog_free(backlog);
+}
+
+Test(backlog, closes_a_module_after_its_samples)
+{
+	struct module module;
+	char byte = 0;
+
+	module_init(&module, strdup("/bin/x"), "", dup(0));
+	begin(true, 0);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(backlog_close_module(backlog, &module), 0);
+	cr_assert(module.fd >= 0);
+	cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
+	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(module.fd, -1);
+	backlog_free(backlog);
+	module_done(&module);
+}
+
+/* Let some of them through, one by one, while somebody waits for the end. */
+static void *open_gate_slowly(void *arg)
+{
+	char byte = 0;
+
+	for (int i = 0; i < 100; i++) {
+		usleep(10000);
+		cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
+	}
+	return NULL;
+}
+
+Test(backlog, drops_what_nobody_wants, .timeout = 60)
+{
+	pthread_t thread;
+
+	begin(true, 0);
+	for (uint64_t i = 0; i < 100; i++)
+		cr_assert_eq(add(i), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, open_gate_slowly, NULL), 0);
+	cr_assert_null(backlog_free(backlog));
+	cr_assert_lt(noted.n, 100);
+	pthread_join(thread, NULL);
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The functions that took most in the last interval, again and again: what `dwarfprof top`
+ * shows. A terminal is drawn over; elsewhere one table follows the other. Nothing is kept
+ * of an interval that is over.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "hot_list.h"
+#include "profile.h"
+#include "report.h"
+
+/* Functions of a table that is not for a terminal, and lines around those of one that is. */
+#define TOP_ROWS 20
+#define TOP_OTHER_ROWS 5
+#define TOP_MIN_COLUMNS 60
+
+/* ECMA-48: to the first line; clear to the end of the line, to the end of the screen. */
+#define HOME "\033[H"
+#define CLEAR_LINE "\033[K"
+#define CLEAR_REST "\033[J"
+
+struct top {
+	struct report report;
+	struct profile *profile; /* of the interval */
+	struct totals last;      /* at its start */
+	size_t n_tables;
+};
+
+/* Where a table goes. */
+struct screen {
+	FILE *to;
+	bool is_terminal;
+	int rows, columns;
+};
+
+static int top_add(struct report *report, const struct sample *sample, const struct totals *totals)
+{
+	return profile_add(((struct top *)report)->profile, sample);
+}
+
+static void screen_init(struct screen *screen, FILE *to)
+{
+	struct winsize size = { 0 };
+
+	*screen = (struct screen){ .to = to, .rows = TOP_ROWS, .columns = 200 };
+	screen->is_terminal = isatty(fileno(to));
+	if (!screen->is_terminal || ioctl(fileno(to), TIOCGWINSZ, &size) < 0)
+		return;
+	if (size.ws_row > TOP_OTHER_ROWS)
+		screen->rows = size.ws_row - TOP_OTHER_ROWS;
+	if (size.ws_row > 0)
+		screen->columns = size.ws_col > TOP_MIN_COLUMNS ? size.ws_col : TOP_MIN_COLUMNS;
+}
+
+/* A line may be no wider than the screen: it would move the others down. */
+static void put_line(const struct screen *screen, char *line)
+{
+	size_t at = 0;
+	int columns = 0;
+
+	text_make_plain(line);
+	while (line[at] && columns++ < screen->columns - 1) {
+		uint32_t c;
+
+		at += text_character(line + at, &c);
+	}
+	line[at] = '\0';
+	fprintf(screen->to, "%s%s\n", line, screen->is_terminal ? CLEAR_LINE : "");
+}
+
+static void print_head(struct top *top, const struct totals *now, const struct screen *screen)
+{
+	const struct report_context *context = &top->report.context;
+	const struct totals *last = &top->last;
+	struct totals part = { .samples = now->samples - last->samples };
+	char line[1024], rate[32] = "";
+
+	for (int i = 0; i < DP_N_OUTCOMES; i++)
+		part.outcomes[i] = now->outcomes[i] - last->outcomes[i];
+	if (context->hz)
+		snprintf(rate, sizeof(rate), " at %u Hz", context->hz);
+	snprintf(line, sizeof(line), "%s, %s%s%s, %.1f s", context->target, context->event, rate,
+		 context->wall ? " and off-cpu" : "", (double)now->duration_ns / 1e9);
+	put_line(screen, line);
+	snprintf(line, sizeof(line),
+		 "last %.1f s: %" PRIu64 " samples, %.1f %% complete, %" PRIu64
+		 " lost; in all: %" PRIu64 ", %.1f %%, %" PRIu64,
+		 (double)(now->duration_ns - last->duration_ns) / 1e9, part.samples,
+		 totals_complete(&part), now->lost - last->lost, now->samples, totals_complete(now),
+		 now->lost);
+	put_line(screen, line);
+}
+
+static double percent(uint64_t value, uint64_t all)
+{
+	return all > 0 ? 100.0 * (double)value / (double)all : 0;
+}
+
+static void print_functions(struct top *top, const struct hot_list *functions,
+			    const struct totals *now, const struct screen *screen)
+{
+	bool time = top->report.context.time;
+	uint64_t all = time ? now->time_ns - top->last.time_ns : now->events - top->last.events;
+	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
+	int n = 0;
+	char line[2048];
+
+	snprintf(line, sizeof(line), "%8s %8s  %-*s %s", "self", "total", width, "function",
+		 "binary");
+	put_line(screen, line);
+	for (const struct hot *f = functions->functions; f && n < screen->rows;
+	     f = f->hh.next, n++) {
+		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %-*s %s", percent(f->self, all),
+			 percent(f->total, all), width, f->name, hot_list_binary(functions, f));
+		put_line(screen, line);
+	}
+}
+
+static int count_stack(const struct stack *stack, void *arg)
+{
+	return hot_list_add(arg, stack);
+}
+
+/* Show what came since the last time, and forget it. */
+static int top_show(struct top *top, const struct totals *now)
+{
+	struct hot_list functions = { .report = &top->report };
+	struct screen screen;
+	char empty[] = "";
+	int err = profile_for_each(top->profile, count_stack, &functions);
+
+	hot_list_sort(&functions);
+	screen_init(&screen, top->report.to);
+	if (err == 0) {
+		if (screen.is_terminal)
+			fputs(top->n_tables ? HOME : HOME CLEAR_REST, screen.to);
+		else if (top->n_tables)
+			fputc('\n', screen.to);
+		print_head(top, now, &screen);
+		put_line(&screen, empty);
+		print_functions(top, &functions, now, &screen);
+		if (screen.is_terminal)
+			fputs(CLEAR_REST, screen.to);
+		errno = 0;
+		if (fflush(screen.to) != 0)
+			err = errno ? -errno : -EIO;
+	}
+	hot_list_done(&functions);
+	string_table_done(&top->report.strings); /* the names of the interval */
+	top->n_tables++;
+	top->last = *now;
+	top->profile = profile_free(top->profile);
+	return err < 0 ? err : profile_new(0, &top->profile);
+}
+
+static int top_tick(struct report *report, const struct totals *totals)
+{
+	return top_show((struct top *)report, totals);
+}
+
+/* The last interval may have been a short one, and empty. */
+static int top_finish(struct report *report, const struct totals *totals)
+{
+	struct top *top = (struct top *)report;
+
+	return totals->samples == top->last.samples && top->n_tables > 0 ? 0 :
+									   top_show(top, totals);
+}
+
+static void top_free(struct report *report)
+{
+	struct top *top = (struct top *)report;
+
+	profile_free(top->profile);
+	free(top);
+}
+
+static int top_new(struct report **ret)
+{
+	struct top *top = calloc(1, sizeof(*top));
+
+	if (!top)
+		return -ENOMEM;
+	if (profile_new(0, &top->profile) < 0) {
+		free(top);
+		return -ENOMEM;
+	}
+	top->report.add = top_add;
+	top->report.tick = top_tick;
+	top->report.finish = top_finish;
+	top->report.free = top_free;
+	*ret = &top->report;
+	return 0;
+}
+
+const struct report_format report_top = { .name = "top", .extensions = "", .new = top_new };
