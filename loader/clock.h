@@ -19,6 +19,12 @@ static inline uint64_t clock_now_ns(void)
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
+/* The time of day. */
+static inline uint64_t clock_real_ns(void)
+{
+	return clock_read_ns(CLOCK_REALTIME);
+}
+
 /* The same moment on CLOCK_BOOTTIME, which goes on while the machine sleeps. */
 static inline uint64_t clock_to_boot_ns(uint64_t monotonic_ns)
 {

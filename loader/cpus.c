@@ -2,7 +2,6 @@
 #include "cpus.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ unsigned int cpus_count_list(const char *list)
 	return isdigit((unsigned char)*last) ? (unsigned int)strtoul(last, NULL, 10) + 1 : 0;
 }
 
-static bool is_in_list(const char *list, unsigned long cpu)
+bool cpus_has(const char *list, unsigned long cpu)
 {
 	while (isdigit((unsigned char)*list)) {
 		char *rest;
@@ -39,7 +38,7 @@ int cpus_find_new(const char *list, const char *before)
 	unsigned int n = cpus_count_list(list);
 
 	for (unsigned int cpu = 0; cpu < n; cpu++)
-		if (is_in_list(list, cpu) && !is_in_list(before, cpu))
+		if (cpus_has(list, cpu) && !cpus_has(before, cpu))
 			return (int)cpu;
 	return -1;
 }

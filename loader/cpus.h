@@ -2,6 +2,8 @@
 #ifndef DP_LOADER_CPUS_H
 #define DP_LOADER_CPUS_H
 
+#include <stdbool.h>
+
 /* Room for the list of the CPUs that are online, as the kernel writes it: "0-3,8" and an end of line. */
 #define CPUS_LIST_SIZE 4096
 
@@ -12,6 +14,8 @@
  * during a run are not sampled.
  */
 unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE]);
+
+bool cpus_has(const char *list, unsigned long cpu);
 
 /* The first CPU of a list that was not in the one before; -1 if there is none. */
 int cpus_find_new(const char *list, const char *before);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 
@@ -15,6 +16,20 @@ static_assert(DP_FIRST_CELL == POOL_ALIGN, "the first cell that is given out is 
 static uint32_t aligned(uint32_t n_cells)
 {
 	return (n_cells + POOL_ALIGN - 1) & ~(uint32_t)(POOL_ALIGN - 1);
+}
+
+/* Of the default. */
+#define MEMORY_SHARE 16
+#define LEAST_MEMORY (64U << 20)
+
+uint64_t pool_default_memory(void)
+{
+	uint64_t share =
+		(uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / MEMORY_SHARE;
+
+	if (share < LEAST_MEMORY)
+		return LEAST_MEMORY;
+	return share < POOL_MAX_MEMORY ? share : POOL_MAX_MEMORY;
 }
 
 void pool_init(struct pool *pool, int (*add_segment)(void *, uint32_t, uint8_t **), void *arg)

@@ -22,6 +22,13 @@
 /* Of so many segments tables leave one to spaces, and one at least. */
 #define POOL_RESERVE 8
 
+/* What the limit may be, in bytes. */
+#define POOL_MIN_MEMORY ((uint64_t)POOL_MIN_SEGMENTS * DP_SEGMENT_SIZE)
+#define POOL_MAX_MEMORY ((uint64_t)DP_MAX_SEGMENTS * DP_SEGMENT_SIZE)
+
+/* A sixteenth of the machine's memory, but 64 MiB at least: the tables of most machines' programs. */
+uint64_t pool_default_memory(void);
+
 enum pool_use {
 	POOL_TABLES,
 	POOL_SPACES,

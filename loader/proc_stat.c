@@ -36,6 +36,7 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret)
 	*ret = (struct proc_stat){
 		.pid = pid,
 		.parent = parent,
+		.state = state,
 		.exited = state == 'Z' || state == 'X',
 		.started = ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK)),
 	};

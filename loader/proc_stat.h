@@ -10,6 +10,7 @@
 /* What /proc/PID/stat tells (proc(5)). */
 struct proc_stat {
 	pid_t pid, parent;
+	char state;       /* the letter */
 	bool exited;      /* waits to be reaped, or, as a process's first thread, for the others */
 	uint64_t started; /* CLOCK_BOOTTIME ns, rounded down to 10 ms or so */
 };

@@ -4,15 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "clock.h"
 #include "log.h"
-#include "mapped_file.h"
+#include "mapping.h"
 #include "proc_maps.h"
 #include "proc_stat.h"
+
+/* A process whose mappings could not be read is not tried again for so long. */
+#define RETRY_NS UINT64_C(1000000000)
 
 /* Addresses from here on are the kernel's; [vsyscall] is among them. */
 #define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
@@ -22,6 +24,7 @@ void process_table_init(struct process_table *table, struct pool *pool,
 			void *arg)
 {
 	*table = (struct process_table){
+		.inherit = true,
 		.binaries = binaries,
 		.publish = publish,
 		.arg = arg,
@@ -29,15 +32,11 @@ void process_table_init(struct process_table *table, struct pool *pool,
 	space_store_init(&table->spaces, pool, &binaries->tables);
 }
 
-static struct table *table_of(const struct mapping *m)
-{
-	return m->binary ? m->binary->table : NULL;
-}
-
 static void process_free(struct process_table *table, struct process *p)
 {
 	for (size_t i = 0; i < p->n_mappings; i++)
-		table_drop(table_of(&p->mappings[i]));
+		mapping_drop(&p->mappings[i]);
+	jitted_drop(p->jitted);
 	HASH_DEL(table->processes, p);
 	free(p->mappings);
 	free(p);
@@ -48,8 +47,10 @@ void process_table_done(struct process_table *table)
 	struct process *p, *next;
 
 	space_store_done(&table->spaces);
+	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)
 		process_free(table, p);
+	jitted_store_done(&table->jitted);
 }
 
 struct process *process_table_find(const struct process_table *table, pid_t pid)
@@ -68,7 +69,9 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 		return NULL;
 	p->pid = pid;
 	p->thread = pid;
+	p->known_from = clock_now_ns();
 	p->exited = TIME_NEVER;
+	p->left = TIME_NEVER;
 	HASH_ADD(hh, table->processes, pid, sizeof(pid), p);
 	if (!HASH_IS_ADDED(hh, p)) {
 		free(p);
@@ -82,7 +85,7 @@ static int mapping_append(struct process *p, const struct mapping *m)
 	if (array_reserve(p->mappings, p->n_mappings, p->mappings_size) < 0)
 		return -ENOMEM;
 	p->mappings[p->n_mappings++] = *m;
-	table_hold(table_of(m));
+	mapping_hold(m);
 	p->changed = true;
 	return 0;
 }
@@ -97,6 +100,7 @@ static int mapping_add(struct process *p, const struct mapping *m)
 		if (old.died != TIME_NEVER || old.end <= m->start || old.start >= m->end)
 			continue;
 		p->mappings[i].died = m->born;
+		p->n_ended++;
 		left.born = right.born = m->born;
 		left.end = m->start;
 		right.start = m->end;
@@ -110,50 +114,20 @@ static int mapping_add(struct process *p, const struct mapping *m)
 	return mapping_append(p, m);
 }
 
+/* It is another program from now on. Mappings that have ended, and samples on their way, keep it. */
+static void process_forget_code(struct process *p)
+{
+	jitted_drop(p->jitted);
+	p->jitted = NULL;
+}
+
 static void mappings_end(struct process *p, uint64_t time)
 {
 	for (size_t i = 0; i < p->n_mappings; i++)
 		if (p->mappings[i].died == TIME_NEVER)
 			p->mappings[i].died = time;
+	p->n_ended++;
 	p->changed = true;
-}
-
-/* Reading a word makes its page resident; the walker cannot. */
-static bool touch(pid_t pid, uint64_t address)
-{
-	uint64_t word;
-	struct iovec local = { &word, sizeof(word) };
-	struct iovec remote = { (void *)address, sizeof(word) };
-
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(word);
-}
-
-/* Find the binary and the bias of a mapping; without one it stays code that is in no file. */
-static void mapping_resolve(struct process_table *table, pid_t pid, struct mapping *m,
-			    uint64_t inode, const char *name)
-{
-	struct binary *b;
-	int fd, err;
-
-	if (strcmp(name, "[vdso]") == 0) {
-		err = binary_store_get_vdso(table->binaries, &b);
-	} else if (name[0] == '/' && inode != 0) {
-		fd = mapped_file_open(pid, m->start, m->end, inode, name);
-		err = fd < 0 ? fd : binary_store_get(table->binaries, fd, name, &b);
-	} else {
-		return;
-	}
-	if (err == 0)
-		err = elf_file_bias(&b->elf, m->start, m->offset, &m->bias);
-	if (err == 0) {
-		m->binary = b;
-		m->marked = mapping_has_mark(m);
-		/* If it fails, the process may have unmapped the binary meanwhile. */
-		if (m->marked)
-			touch(pid, mapping_mark_address(m));
-	} else {
-		log_debug("process %d: no table for %s: %s", pid, name, strerror(-err));
-	}
 }
 
 static int process_read_maps(struct process_table *table, struct process *p, uint64_t time)
@@ -175,7 +149,7 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 
 		if (!map.executable || map.end > USER_ADDRESS_END)
 			continue;
-		mapping_resolve(table, p->thread, &m, map.inode, map.name);
+		mapping_resolve(table, p, &m, map.inode, map.name);
 		err = mapping_add(p, &m);
 		if (err < 0)
 			return err;
@@ -210,25 +184,117 @@ int process_table_add_launched(struct process_table *table, pid_t pid)
 	return 0;
 }
 
-/* The process that a record is about, or NULL if it is of no interest. */
-static struct process *process_of_record(struct process_table *table, pid_t pid)
+/* Read the mappings of a process that may have been known, and left. */
+static int process_enter(struct process_table *table, struct process *p, pid_t pid)
+{
+	uint64_t left;
+	int err;
+
+	if (!p)
+		return process_table_add(table, pid);
+	left = p->left;
+	p->left = TIME_NEVER;
+	p->exited = TIME_NEVER;
+	err = process_read_maps(table, p, left);
+	if (err < 0)
+		p->left = left;
+	return err;
+}
+
+int process_table_meet(struct process_table *table, pid_t pid, uint64_t now)
 {
 	struct process *p = process_table_find(table, pid);
+	struct refused_pid *refused;
+	int err;
 
-	if (!p && table->all)
-		p = process_new(table, pid);
-	return p;
+	if (p && p->left == TIME_NEVER)
+		return 0;
+	if (!table->refused)
+		table->refused = calloc(PROCESS_N_REFUSED, sizeof(*table->refused));
+	if (!table->refused)
+		return -ENOMEM;
+	refused = &table->refused[(unsigned int)pid % PROCESS_N_REFUSED];
+	if (refused->pid == pid && now < refused->time + RETRY_NS)
+		return 0;
+	err = process_enter(table, p, pid);
+	if (err == 0)
+		return 1;
+	if (err == -ENOMEM || err == -ENOSPC)
+		return err;
+	log_debug("cannot read the mappings of process %d: %s", pid, strerror(-err));
+	*refused = (struct refused_pid){ pid, now };
+	return 0;
 }
 
 int process_table_on_mmap(struct process_table *table, const struct mmap_record *r)
 {
-	struct process *p = process_of_record(table, r->pid);
+	struct process *p = process_table_find(table, r->pid);
 	struct mapping m = { r->start, r->end, r->offset, .born = r->time, .died = TIME_NEVER };
+	int met;
 
-	if (!p || r->end > USER_ADDRESS_END)
+	if (!p && table->all && !table->filter) {
+		/* Records were lost. Its mappings, as they are now, have this one. */
+		met = process_table_meet(table, r->pid, r->time);
+		return met < 0 ? met : 0;
+	}
+	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > USER_ADDRESS_END)
 		return 0;
-	mapping_resolve(table, p->thread, &m, r->inode, r->name);
+	mapping_resolve(table, p, &m, r->inode, r->name);
 	return mapping_add(p, &m);
+}
+
+/* A process that is of no interest has the number now: what was known is of use for samples on their way. */
+static int process_replace(struct process_table *table, struct process *p, uint64_t time)
+{
+	int err = table->publish(table->arg, p->pid, 0);
+
+	mappings_end(p, time);
+	space_retire(&table->spaces, p->space, clock_now_ns());
+	p->space = NULL;
+	p->changed = false;
+	p->exited = time;
+	p->is_replaced = true;
+	return err;
+}
+
+void process_table_doubt(struct process *p, uint64_t now)
+{
+	if (p->doubted == 0)
+		p->doubted = now;
+}
+
+/* Its mappings could not be read, for want of descriptors or memory perhaps: they will be again. */
+static void process_doubt_all(struct process *p, int err, uint64_t now)
+{
+	if (err < 0 && err != -ESRCH)
+		process_table_doubt(p, now);
+}
+
+/* The mappings of a process that came from one that is not known. */
+static int process_begin_anew(struct process_table *table, struct process *p, uint64_t time)
+{
+	int err;
+
+	mappings_end(p, time);
+	process_forget_code(p);
+	p->known_from = time;
+	p->exited = TIME_NEVER;
+	err = process_read_maps(table, p, time);
+	process_doubt_all(p, err, time);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Its number is that of a child of a process that is of no interest, or not known. */
+static int process_give_away(struct process_table *table, struct process *p, uint64_t time)
+{
+	if (!table->all)
+		return process_replace(table, p, time);
+	if (!table->filter)
+		return process_begin_anew(table, p, time);
+	mappings_end(p, time);
+	p->known_from = p->left = time; /* until a sample passes the filter */
+	p->exited = TIME_NEVER;
+	return 0;
 }
 
 int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time)
@@ -236,16 +302,24 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	struct process *from = process_table_find(table, parent);
 	struct process *p = process_table_find(table, child);
 
-	if (!from || parent == child)
+	bool followed = from && !from->is_replaced && from->left == TIME_NEVER;
+
+	if (parent == child)
 		return 0;
+	if (!followed || !table->inherit)
+		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
 	if (p) /* the number was used before */
 		mappings_end(p, time);
 	else
 		p = process_new(table, child);
 	if (!p)
 		return -ENOMEM;
+	process_forget_code(p);
 	p->thread = child;
+	p->known_from = time;
 	p->exited = TIME_NEVER;
+	p->left = TIME_NEVER;
+	p->is_replaced = false;
 	p->sampled_from = from->sampled_from;
 	p->changed = true;
 	for (size_t i = 0; i < from->n_mappings; i++) {
@@ -262,11 +336,16 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 
 void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time)
 {
-	struct process *p = process_of_record(table, pid);
+	struct process *p = process_table_find(table, pid);
+	bool wanted = !table->filter || filter_matches_process(table->filter, pid);
 
-	if (!p)
+	if (!p && table->all && wanted)
+		p = process_new(table, pid);
+	if (!p || p->is_replaced)
 		return;
 	mappings_end(p, time);
+	process_forget_code(p);
+	p->left = wanted ? TIME_NEVER : time;
 	/* If another thread than the first executes, it ends the first and takes its number. */
 	p->thread = pid;
 	p->exited = TIME_NEVER;
@@ -278,32 +357,90 @@ void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time
 {
 	struct process *p = process_table_find(table, pid);
 
-	if (p)
+	if (p && !p->is_replaced)
 		p->exited = time;
+}
+
+bool process_mark_differs(const struct process *p, const struct mapping *m)
+{
+	uint64_t mark;
+
+	return m->marked && mapping_read_word(p->thread, mapping_mark_address(m), &mark) &&
+	       mark != m->binary->elf.mark;
 }
 
 void process_table_check_marks(struct process_table *table, struct process *p)
 {
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
+		uint64_t mark;
 
 		if (m->died != TIME_NEVER || !m->marked ||
-		    touch(p->thread, mapping_mark_address(m)))
+		    mapping_read_word(p->thread, mapping_mark_address(m), &mark))
 			continue;
 		m->marked = false;
 		p->changed = true;
 	}
 }
 
+/*
+ * Is it the process that it was, or has another one got its number? A start is
+ * told in ticks, rounded down.
+ */
+static bool process_is_same(const struct process *p)
+{
+	uint64_t at_most = p->exited < p->known_from ? p->exited : p->known_from;
+	struct proc_stat stat;
+
+	return proc_stat_read(p->pid, &stat) == 0 && !p->is_replaced &&
+	       stat.started <= clock_to_boot_ns(at_most);
+}
+
 void process_table_resync(struct process_table *table, uint64_t time)
 {
 	struct process *p, *next;
+	int err;
 
 	HASH_ITER(hh, table->processes, p, next) {
+		if (p->left != TIME_NEVER || p->is_replaced)
+			continue;
+		if (!table->all && !process_is_same(p)) {
+			process_replace(table, p, time);
+			continue;
+		}
 		mappings_end(p, time);
-		if (process_read_maps(table, p, time) < 0 && p->exited == TIME_NEVER)
+		err = process_read_maps(table, p, time);
+		process_doubt_all(p, err, time);
+		if (err < 0 && p->exited == TIME_NEVER)
 			p->exited = time;
 	}
+}
+
+/* How long after a first doubt the mappings are read: a file may be in the middle of being written. */
+#define DOUBT_NS UINT64_C(1000000000)
+
+static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
+{
+	if (p->doubted == 0 || p->doubted + DOUBT_NS > now)
+		return;
+	p->doubted = 0;
+	if (p->is_replaced || p->left != TIME_NEVER)
+		return;
+	log_debug("process %d: there is other code than was mapped, reading its mappings again",
+		  p->pid);
+	mappings_end(p, now);
+	process_doubt_all(p, process_read_maps(table, p, now), now);
+}
+
+const struct mapping *process_find(const struct process *p, uint64_t address, uint64_t time)
+{
+	for (size_t i = p->n_mappings; i-- > 0;) {
+		const struct mapping *m = &p->mappings[i];
+
+		if (m->start <= address && address < m->end && m->born <= time && time < m->died)
+			return m;
+	}
+	return NULL;
 }
 
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
@@ -339,6 +476,8 @@ static int process_publish(struct process_table *table, struct process *p, uint6
 		return err;
 	space_retire(&table->spaces, p->space, now);
 	p->space = s;
+	if (s)
+		s->n_ended = p->n_ended;
 	return 0;
 }
 
@@ -351,6 +490,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	HASH_ITER(hh, table->processes, p, next) {
 		int err;
 
+		process_settle_doubt(table, p, now);
 		if (!p->changed && !(tables_changed && p->space && space_is_outdated(p->space)))
 			continue;
 		err = process_publish(table, p, now);
@@ -364,11 +504,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 /* Does it run, as the process that it was? Its number may be another one's by now. */
 static bool process_runs(struct process *p)
 {
-	struct proc_stat stat;
-
-	if (proc_stat_read(p->pid, &stat) < 0 || stat.started >= clock_to_boot_ns(p->exited))
-		return false;
-	p->thread = proc_stat_live_thread(p->pid);
+	p->thread = process_is_same(p) ? proc_stat_live_thread(p->pid) : 0;
 	return p->thread != 0;
 }
 
@@ -380,7 +516,7 @@ static void process_forget_mappings(struct process *p, uint64_t before)
 		if (p->mappings[i].died >= before)
 			p->mappings[kept++] = p->mappings[i];
 		else
-			table_drop(table_of(&p->mappings[i]));
+			mapping_drop(&p->mappings[i]);
 	}
 	p->n_mappings = kept;
 }
@@ -390,11 +526,13 @@ void process_table_forget(struct process_table *table, uint64_t before)
 	struct process *p, *next;
 
 	space_store_forget(&table->spaces, before);
+	jitted_store_forget(&table->jitted, before, table->binaries->close_module,
+			    table->binaries->arg);
 	HASH_ITER(hh, table->processes, p, next) {
 		process_forget_mappings(p, before);
-		if (p->exited >= before)
+		if (p->exited >= before && p->left >= before)
 			continue;
-		if (process_runs(p)) { /* only one of its threads has exited */
+		if (p->left >= before && process_runs(p)) { /* only one of its threads has exited */
 			p->exited = TIME_NEVER;
 			continue;
 		}

@@ -8,7 +8,8 @@
 #include <sys/types.h>
 
 #include "binary.h"
-#include "hash.h"
+#include "filter.h"
+#include "base/hash.h"
 #include "space.h"
 
 /*
@@ -25,23 +26,43 @@ struct process {
 	pid_t thread;             /* one that runs, through which /proc shows the process */
 	struct mapping *mappings; /* in the order in which they came */
 	size_t n_mappings, mappings_size;
+	uint64_t n_ended;      /* how many of them have ended so far */
+	uint64_t doubted;      /* when other code was found than they tell of; 0: it was not */
+	struct jitted *jitted; /* what it compiled itself; NULL: no such code was seen yet */
 	struct space *space;   /* the one that the kernel uses now */
 	bool changed;          /* the list is newer than the space */
 	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
+	uint64_t known_from;   /* it had been started by then */
 	uint64_t exited;       /* when its last thread may have; TIME_NEVER: it runs */
+	uint64_t left;         /* when it became one that is filtered out; TIME_NEVER: it is not */
+	bool is_replaced;      /* its number is that of another process since then */
 	UT_hash_handle hh;
+};
+
+/* Processes whose mappings could not be read, and when: the last ones, by the end of their number. */
+#define PROCESS_N_REFUSED 1024
+
+struct refused_pid {
+	pid_t pid;
+	uint64_t time;
 };
 
 struct process_table {
 	struct binary_store *binaries;
 	struct space_store spaces;
+	struct jitted_store jitted;
 	/* Tell the kernel where the space of a process is; cell 0: nowhere any more. */
 	int (*publish)(void *arg, pid_t pid, uint32_t cell);
 	void *arg;
-	bool all; /* every process is of interest, not only those taken in and their children */
+	bool all;         /* every process is of interest, not only those taken in */
+	bool no_binaries; /* nobody asks for user stacks: what is mapped does not matter */
+	bool inherit;     /* so are the children of those taken in */
+	const struct filter *filter; /* which of all are of interest; NULL: every one */
+	struct refused_pid *refused; /* PROCESS_N_REFUSED, once there is one */
 	struct process *processes;
-	uint64_t generation; /* of the tables that the spaces name */
-	bool has_warned;     /* that there is no room for all spaces */
+	uint64_t generation;     /* of the tables that the spaces name */
+	bool has_warned;         /* that there is no room for all spaces */
+	bool has_warned_of_file; /* that one cannot be opened for want of a capability */
 };
 
 void process_table_init(struct process_table *table, struct pool *pool,
@@ -60,6 +81,14 @@ int process_table_add(struct process_table *table, pid_t pid);
 int process_table_add_launched(struct process_table *table, pid_t pid);
 
 struct process *process_table_find(const struct process_table *table, pid_t pid);
+
+/*
+ * A sample is of this process: take it in, unless it is known. The kernel has
+ * found it wanted, but no record told of it: it has changed its user, name or
+ * cgroup, or records were lost. Returns 1 if it is new, 0 if not, or if its
+ * mappings cannot be read, which is tried again after a second; or -ENOMEM.
+ */
+int process_table_meet(struct process_table *table, pid_t pid, uint64_t now);
 
 /*
  * What perf's records tell. Processes that are not in the table are of no
@@ -84,6 +113,13 @@ void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time
  */
 void process_table_check_marks(struct process_table *table, struct process *process);
 
+/*
+ * The walker found other code in a process than the records tell of: a file
+ * that was written to, or code that was moved. Have the mappings read again,
+ * after a while, as it may not be finished yet.
+ */
+void process_table_doubt(struct process *process, uint64_t now);
+
 /* Records were lost: read the mappings of every process again. */
 void process_table_resync(struct process_table *table, uint64_t time);
 
@@ -95,6 +131,12 @@ int process_table_publish(struct process_table *table, uint64_t now);
  * processes that exited, before `before`.
  */
 void process_table_forget(struct process_table *table, uint64_t before);
+
+/* Is the binary's mark another one in memory, where it can be read? */
+bool process_mark_differs(const struct process *process, const struct mapping *mapping);
+
+/* The mapping that an address lay in at a time, or NULL. */
+const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);
 
 /*
  * The mappings that a process had at a time, as a space of the pool; for

@@ -13,7 +13,8 @@
 struct rescue {
 	struct port_user port;
 	const struct pool *pool;
-	const struct stack_copy *copy;
+	rescue_read *read; /* the memory that is walked, and who reads it */
+	void *memory;
 	bool beyond_copy; /* a read failed only because not all of the stack was copied */
 	struct walk walk;
 };
@@ -68,25 +69,39 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 	part->bytes = bytes;
 	part->size += chunk->size;
 	/* The last chunk is smaller where the memory ended. */
-	part->cut = chunk->size == DP_CHUNK_SIZE;
+	part->cut = chunk->size == DP_CHUNK_SIZE || chunk->is_last;
 	return 0;
 }
 
-static int read_copy(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint64_t address)
 {
-	struct rescue *r = (struct rescue *)port;
+	bool beyond = false;
 
-	for (size_t i = 0; i < r->copy->n_parts; i++) {
-		const struct stack_part *p = &r->copy->parts[i];
+	for (size_t i = 0; i < copy->n_parts; i++) {
+		const struct stack_part *p = &copy->parts[i];
 		uint64_t offset = address - p->start;
 
 		if (offset < p->size && p->size - offset >= size) {
-			memcpy(dst, p->bytes + offset, size);
+			memcpy(ret, p->bytes + offset, size);
 			return 0;
 		}
-		r->beyond_copy |= p->cut && offset >= p->size && offset < MAX_STACK_SIZE;
+		beyond |= p->cut && offset >= p->size && offset < MAX_STACK_SIZE;
 	}
-	return -EFAULT;
+	return beyond ? -ENODATA : -EFAULT;
+}
+
+static int read_copy(void *copy, void *ret, size_t size, uint64_t address)
+{
+	return stack_copy_read(copy, ret, size, address);
+}
+
+static int read_memory(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+{
+	struct rescue *r = (struct rescue *)port;
+	int err = r->read(r->memory, dst, size, address);
+
+	r->beyond_copy |= err == -ENODATA;
+	return err;
 }
 
 int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
@@ -96,10 +111,10 @@ int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_
 
 	if (!r)
 		return -ENOMEM;
-	r->port.read = read_copy;
+	r->port.read = read_memory;
 	r->pool = pool;
 	r->walk.world.user = &r->port;
-	r->walk.unwind = unwind;
+	r->walk.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
 	r->walk.max_frames = max_frames;
 	*ret = r;
 	return 0;
@@ -111,17 +126,19 @@ struct rescue *rescue_free(struct rescue *r)
 	return NULL;
 }
 
-struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy, uint64_t id,
-				 uint32_t cell)
+struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *regs,
+					bool in_syscall, rescue_read *read, void *memory,
+					uint64_t id, uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
 	r->port.segments = r->pool->segments;
 	r->port.n_segments = (uint32_t)r->pool->n_segments;
-	r->copy = copy;
+	r->read = read;
+	r->memory = memory;
 	r->beyond_copy = false;
-	w->regs = copy->regs;
-	w->in_syscall = copy->in_syscall;
+	w->regs = *regs;
+	w->in_syscall = in_syscall;
 	w->space = id;
 	w->space_cell = cell;
 	walk_run(w);
@@ -131,5 +148,13 @@ struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy
 				   (enum dp_outcome)w->sample.outcome,
 		.frames = w->frames,
 		.n_frames = w->n_frames,
+		.fault_address = w->sample.fault_address,
 	};
+}
+
+struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy, uint64_t id,
+				 uint32_t cell)
+{
+	return rescue_walk_memory(r, &copy->regs, copy->in_syscall, read_copy, (void *)copy, id,
+				  cell);
 }

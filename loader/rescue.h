@@ -11,8 +11,9 @@
 
 /*
  * Walks in user space for samples that the kernel could not walk, because they
- * met code whose tables were still on their way. The walker is the kernel's
- * own (bpf/walk.h), over the registers and the stack that the sample carries.
+ * met code whose tables were still on their way, and for --unwind copy. The walker
+ * is the kernel's own (bpf/walk.h), over the registers and the stack that the sample
+ * carries.
  */
 struct rescue;
 
@@ -39,6 +40,12 @@ struct stack_copy *stack_copy_free(struct stack_copy *copy);
 /* Add the next chunk; *copy is made by the first one. 0 or -ENOMEM. */
 int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk);
 
+/*
+ * Read memory as it was. -ENODATA: the address may be on a stack of which not
+ * all was copied; -EFAULT: it is on none.
+ */
+int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint64_t address);
+
 int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
 	       struct rescue **ret);
 struct rescue *rescue_free(struct rescue *rescue);
@@ -47,7 +54,16 @@ struct rescue_result {
 	enum dp_outcome outcome;
 	const __u64 *frames; /* as in struct dp_sample; valid until the next walk */
 	size_t n_frames;
+	uint64_t fault_address; /* as in struct dp_sample */
 };
+
+/* Reads memory of a process: 0, or a negative errno; -ENODATA: it was not copied. */
+typedef int rescue_read(void *memory, void *ret, size_t size, uint64_t address);
+
+/* Walk a stack from these registers on, with the space `id` at `cell` of the pool. */
+struct rescue_result rescue_walk_memory(struct rescue *rescue, const struct dp_regs *regs,
+					bool in_syscall, rescue_read *read, void *memory,
+					uint64_t id, uint32_t cell);
 
 /* Walk a copied stack with the space `id` at `cell` of the pool. */
 struct rescue_result rescue_walk(struct rescue *rescue, const struct stack_copy *copy, uint64_t id,

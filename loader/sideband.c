@@ -12,16 +12,22 @@
 #include "base/cleanup.h"
 #include "clock.h"
 #include "event.h"
-#include "log.h"
+#include "kallsyms.h"
 #include "permission.h"
 #include "proc_maps.h"
 
-/* Data pages per CPU: room for a thousand records, and within kernel.perf_event_mlock_kb. */
-#define SIDEBAND_PAGES 32
+/* A record with the longest path, rounded up. */
+#define MAX_RECORD_SIZE 8192
+
+/* Rounds of one drain: what comes faster than it is handled waits for the next one. */
+#define MAX_ROUNDS 8
+
+/* What is known so far is shown to the kernel after this time, if there is much to do. */
+#define PUBLISH_NS UINT64_C(5000000)
 
 /* A record and the time at its end (sample_id_all with PERF_SAMPLE_TIME alone). */
 struct record {
-	uint64_t time;
+	uint64_t time, number;            /* the number: in the order in which they were read */
 	struct perf_event_header *header; /* owned */
 };
 
@@ -30,8 +36,11 @@ struct sideband {
 	struct perf_event_mmap_page **rings;
 	size_t n_rings;
 	size_t page_size;
-	struct record *records; /* of one drain */
+	struct kallsyms *kallsyms; /* NULL: nobody asks for the kernel's names */
+	struct record *records;    /* read, not handled yet */
 	size_t n_records, records_size;
+	uint64_t n_read;
+	bool has_lost; /* records, since somebody asked */
 };
 
 /* The records' bodies, as perf_event_open(2) describes them. */
@@ -56,6 +65,14 @@ struct comm_body {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	char comm[];
+};
+
+struct ksymbol_body {
+	struct perf_event_header header;
+	uint64_t address;
+	uint32_t length;
+	uint16_t type, flags;
+	char name[];
 };
 
 static int ring_open(struct sideband *s, unsigned int cpu)
@@ -105,11 +122,14 @@ int sideband_new(unsigned int n_cpus, struct sideband **ret)
 	return 0;
 }
 
-static void records_clear(struct sideband *s)
+/* Drop the first n. */
+static void records_drop(struct sideband *s, size_t n)
 {
-	for (size_t i = 0; i < s->n_records; i++)
+	for (size_t i = 0; i < n; i++)
 		free(s->records[i].header);
-	s->n_records = 0;
+	s->n_records -= n;
+	if (n > 0)
+		memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
 }
 
 struct sideband *sideband_free(struct sideband *s)
@@ -120,12 +140,17 @@ struct sideband *sideband_free(struct sideband *s)
 		munmap(s->rings[i], (SIDEBAND_PAGES + 1) * s->page_size);
 		close(s->fds[i]);
 	}
-	records_clear(s);
+	records_drop(s, s->n_records);
 	free(s->records);
 	free(s->rings);
 	free(s->fds);
 	free(s);
 	return NULL;
+}
+
+void sideband_tell_kallsyms(struct sideband *s, struct kallsyms *kallsyms)
+{
+	s->kallsyms = kallsyms;
 }
 
 const int *sideband_fds(const struct sideband *s, size_t *ret_n)
@@ -149,7 +174,7 @@ static void ring_copy(const struct sideband *s, const struct perf_event_mmap_pag
 
 static int record_append(struct sideband *s, struct perf_event_header *header)
 {
-	struct record r = { .header = header };
+	struct record r = { .number = s->n_read, .header = header };
 
 	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
 		return -ENOMEM;
@@ -157,6 +182,7 @@ static int record_append(struct sideband *s, struct perf_event_header *header)
 		memcpy(&r.time, (const uint8_t *)header + header->size - sizeof(r.time),
 		       sizeof(r.time));
 	s->records[s->n_records++] = r;
+	s->n_read++;
 	return 0;
 }
 
@@ -166,6 +192,8 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	uint64_t tail = ring->data_tail;
 	int err = 0;
 
+	/* The kernel tells of a loss with the next record only, which may be long in coming. */
+	s->has_lost |= head - tail > SIDEBAND_PAGES * s->page_size - MAX_RECORD_SIZE;
 	while (err == 0 && tail < head) {
 		struct perf_event_header header, *copy;
 
@@ -189,7 +217,9 @@ static int record_compare(const void *a, const void *b)
 {
 	const struct record *x = a, *y = b;
 
-	return x->time < y->time ? -1 : x->time > y->time;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static int apply_mmap(const struct record *r, struct process_table *table)
@@ -212,7 +242,18 @@ static int apply_mmap(const struct record *r, struct process_table *table)
 	return process_table_on_mmap(table, &m);
 }
 
-static int record_apply(const struct record *r, struct process_table *table)
+/* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
+static int apply_ksymbol(const struct record *r, struct kallsyms *kallsyms)
+{
+	const struct ksymbol_body *body = (const void *)r->header;
+
+	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
+	    (body->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
+		return 0;
+	return kallsyms_add_late(kallsyms, body->address, body->length, body->name);
+}
+
+static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
 	const struct task_body *task = (const void *)r->header;
 	const struct comm_body *comm = (const void *)r->header;
@@ -224,30 +265,74 @@ static int record_apply(const struct record *r, struct process_table *table)
 		return process_table_on_fork(table, (pid_t)task->parent_pid, (pid_t)task->pid,
 					     r->time);
 	case PERF_RECORD_COMM:
-		if (r->header->misc & PERF_RECORD_MISC_COMM_EXEC)
+		if ((r->header->misc & PERF_RECORD_MISC_COMM_EXEC) && (pid_t)comm->pid > 0)
 			process_table_on_exec(table, (pid_t)comm->pid, r->time);
 		return 0;
 	case PERF_RECORD_EXIT:
 		process_table_on_exit(table, (pid_t)task->pid, r->time);
 		return 0;
+	case PERF_RECORD_KSYMBOL:
+		return apply_ksymbol(r, s->kallsyms);
 	case PERF_RECORD_LOST:
-		log_debug("records of mappings were lost: reading all mappings again");
-		process_table_resync(table, clock_now_ns());
+		s->has_lost = true;
 		return 0;
 	}
 	return 0;
 }
 
-int sideband_drain(struct sideband *s, struct process_table *table)
+/* Apply the records from before a time, and show the kernel what changed. */
+static int records_apply(struct sideband *s, struct process_table *table, uint64_t before)
 {
+	uint64_t shown = clock_now_ns();
+	size_t n = 0;
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < s->n_rings; i++)
-		err = ring_read(s, s->rings[i]);
-	if (s->n_records > 0)
-		qsort(s->records, s->n_records, sizeof(*s->records), record_compare);
-	for (size_t i = 0; err == 0 && i < s->n_records; i++)
-		err = record_apply(&s->records[i], table);
-	records_clear(s);
+	while (err == 0 && n < s->n_records && s->records[n].time < before) {
+		err = record_apply(s, &s->records[n++], table);
+		if (err == 0 && clock_now_ns() - shown > PUBLISH_NS) {
+			err = process_table_publish(table, clock_now_ns());
+			shown = clock_now_ns();
+		}
+	}
+	records_drop(s, n);
 	return err < 0 ? err : process_table_publish(table, clock_now_ns());
+}
+
+/*
+ * A record that follows from another one, as a child's exec from its fork, was
+ * written after it. If it is from before the rings were read, the other one was
+ * in its ring by then; if not, the other one may have come into a ring that had
+ * been read already, and it takes another round to have both in order.
+ */
+int sideband_drain(struct sideband *s, struct process_table *table)
+{
+	int err;
+
+	for (unsigned int round = 0; round < MAX_ROUNDS; round++) {
+		uint64_t before = clock_now_ns();
+
+		err = 0;
+		for (size_t i = 0; err == 0 && i < s->n_rings; i++)
+			err = ring_read(s, s->rings[i]);
+		if (s->n_records > 0)
+			qsort(s->records, s->n_records, sizeof(*s->records), record_compare);
+		if (err == 0)
+			err = records_apply(s, table, before);
+		if (err < 0 || s->n_records == 0)
+			break;
+	}
+	return err;
+}
+
+bool sideband_is_behind(const struct sideband *s)
+{
+	return s->n_records > 0;
+}
+
+bool sideband_take_loss(struct sideband *s)
+{
+	bool has_lost = s->has_lost;
+
+	s->has_lost = false;
+	return has_lost;
 }

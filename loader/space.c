@@ -19,6 +19,18 @@ bool mapping_has_mark(const struct mapping *m)
 	       m->start - mapping_mark_address(m) <= UINT32_MAX;
 }
 
+void mapping_hold(const struct mapping *m)
+{
+	binary_hold(m->binary);
+	jitted_hold(m->jitted);
+}
+
+void mapping_drop(const struct mapping *m)
+{
+	binary_drop(m->binary);
+	jitted_drop(m->jitted);
+}
+
 void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables)
 {
 	*store = (struct space_store){ .pool = pool, .tables = tables, .next_id = 1 };
@@ -67,6 +79,9 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 	for (size_t i = 0; i < s->n_mappings; i++) {
 		struct mapping *m = &s->mappings[i];
 
+		if (m->binary)
+			m->binary->n_users++;
+		jitted_hold(m->jitted);
 		m->image = mapping_image(m);
 		if (m->image >= DP_FIRST_CELL)
 			table_name(m->binary->table);
@@ -147,9 +162,15 @@ struct space *space_free(struct space_store *store, struct space *s)
 		pool_write(store->pool, s->cell, &(struct dp_space){ 0 }, CELLS(struct dp_space));
 		pool_release(store->pool, s->cell, s->n_cells);
 	}
-	for (size_t i = 0; i < s->n_mappings; i++)
-		if (s->mappings[i].image >= DP_FIRST_CELL)
-			table_unname(store->tables, s->mappings[i].binary->table);
+	for (size_t i = 0; i < s->n_mappings; i++) {
+		struct mapping *m = &s->mappings[i];
+
+		if (m->image >= DP_FIRST_CELL)
+			table_unname(store->tables, m->binary->table);
+		if (m->binary)
+			m->binary->n_users--;
+		jitted_drop(m->jitted);
+	}
 	free(s->mappings);
 	free(s);
 	return NULL;

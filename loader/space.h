@@ -8,7 +8,8 @@
 #include <sys/types.h>
 
 #include "binary.h"
-#include "hash.h"
+#include "base/hash.h"
+#include "jitted.h"
 #include "pool.h"
 
 /*
@@ -25,6 +26,7 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	struct jitted *jitted; /* what reports call that; NULL: it is in a file, or nobody asks */
 	uint32_t image;        /* in a space: what the kernel finds there, see table_image() */
 	bool marked;           /* the walker compares the binary's mark */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
@@ -34,10 +36,15 @@ struct mapping {
 bool mapping_has_mark(const struct mapping *mapping);
 uint64_t mapping_mark_address(const struct mapping *mapping);
 
+/* A copy of it is made, or thrown away. */
+void mapping_hold(const struct mapping *mapping);
+void mapping_drop(const struct mapping *mapping);
+
 struct space {
 	uint64_t id;
 	pid_t pid;
 	uint32_t cell, n_cells; /* of its struct dp_space */
+	uint64_t n_ended;       /* of the process's mappings, when it was made */
 	uint64_t retired;       /* when another one took its place */
 	struct space *next_retired;
 	size_t n_mappings;

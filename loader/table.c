@@ -31,6 +31,7 @@ int table_new(struct table_store *store, struct binary *binary, uint32_t n_cells
 	if (!t)
 		return -ENOMEM;
 	t->binary = binary;
+	t->n_binaries = 1;
 	t->n_cells = n_cells;
 	t->last_used = t->made = clock_now_ns();
 	t->made_in = took;
@@ -81,6 +82,18 @@ static void free_idle(struct table_store *store, struct table *t)
 	log_debug("%s: its table is not in use any more", t->binary->module.path);
 	table_give_room_back(store, t);
 	store->n_freed++;
+}
+
+void table_free(struct table_store *store, struct table *t)
+{
+	struct table **at = &store->tables;
+
+	if (t->cell != DP_CELL_NONE)
+		free_idle(store, t);
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	free(t);
 }
 
 /* The first of what an eviction takes; the rest is up to table_unname(). */
@@ -162,7 +175,7 @@ void table_want(struct table_store *store, struct table *t, uint64_t time)
 
 static bool is_wanted(const struct table_store *store, const struct table *t)
 {
-	return t->cell == DP_CELL_NONE && t->wanted != 0 &&
+	return (t->cell == DP_CELL_NONE || t->is_leaving) && t->wanted != 0 &&
 	       t->wanted + TABLE_WANTED_NS > store->time;
 }
 

@@ -40,6 +40,7 @@ struct table {
 	uint32_t n_cells;
 	bool is_leaving;    /* it has been evicted, but spaces still name it */
 	bool is_lost;       /* it cannot be made again: the file is another one now */
+	size_t n_binaries;  /* that it is the table of */
 	size_t n_mappings;  /* of processes, also what they unmapped a moment ago */
 	size_t n_spaces;    /* mappings of spaces that name the cell */
 	uint64_t last_used; /* mapped, or met by a sample */
@@ -68,6 +69,9 @@ void table_store_done(struct table_store *store);
  */
 int table_new(struct table_store *store, struct binary *binary, uint32_t n_cells, uint64_t took,
 	      struct table **ret);
+
+/* The last binary that it is the table of has gone: no process has it mapped. */
+void table_free(struct table_store *store, struct table *table);
 
 /*
  * Find room in the pool, for which idle tables may have to go. 0, or a negative

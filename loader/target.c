@@ -8,9 +8,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "capability.h"
+#include "filter.h"
 #include "log.h"
 #include "permission.h"
 #include "proc_stat.h"
+#include "record.h"
 
 /* The process that a thread belongs to, and whether it has memory, as the kernel's threads do not. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
@@ -46,7 +49,8 @@ static int add_pid(struct process_table *table, pid_t pid)
 	}
 	if (process != pid) {
 		log_error("%d is a thread of process %d", pid, process);
-		log_detail("try:  -p %d", process);
+		log_detail("try:  -p %d for all of the process, -t %d for this thread", process,
+			   pid);
 		return -ESRCH;
 	}
 	if (!has_memory) {
@@ -58,6 +62,24 @@ static int add_pid(struct process_table *table, pid_t pid)
 	if (err < 0)
 		permission_explain_process(pid, err);
 	return err == -EACCES ? -EPERM : err;
+}
+
+static int add_tid(struct process_table *table, pid_t tid)
+{
+	bool has_memory;
+	pid_t process;
+	int err;
+
+	err = read_status(tid, &process, &has_memory);
+	if (err == -ESRCH) {
+		log_error("there is no thread %d", tid);
+		return err;
+	}
+	if (err < 0) {
+		permission_explain_process(tid, err);
+		return err;
+	}
+	return add_pid(table, process);
 }
 
 /* Take in a process that nobody asked for by its number: it may be gone, or refused. */
@@ -84,9 +106,19 @@ static int add_found(struct process_table *table, pid_t pid, size_t *n_refused)
 static void warn_refused(size_t n)
 {
 	if (n > 0)
-		log_warning("%zu processes left out, because their mappings cannot be read "
-			    "(-v shows them; CAP_SYS_PTRACE helps)",
-			    n);
+		log_warning("%zu %s left out, because %s mappings cannot be read "
+			    "(-v shows %s%s)",
+			    n, n == 1 ? "process" : "processes", n == 1 ? "its" : "their",
+			    n == 1 ? "it" : "them",
+			    permission_has(CAP_SYS_PTRACE) ? "" : "; CAP_SYS_PTRACE helps");
+}
+
+/* Is it a process in the table, not a stranger that got its number? */
+static bool is_followed(const struct process_table *table, pid_t pid)
+{
+	const struct process *p = process_table_find(table, pid);
+
+	return p && !p->is_replaced;
 }
 
 /*
@@ -107,7 +139,7 @@ static int add_children(struct process_table *table)
 		for (size_t i = 0; err == 0 && i < n; i++) {
 			pid_t pid = all[i].pid;
 
-			if (pid == 0 || !process_table_find(table, all[i].parent))
+			if (pid == 0 || !is_followed(table, all[i].parent))
 				continue;
 			all[i].pid = 0; /* once */
 			found = true;
@@ -118,51 +150,96 @@ static int add_children(struct process_table *table)
 	return err;
 }
 
-int target_add_pids(struct process_table *table, const pid_t *pids, size_t n_pids)
+static int add_pids(struct process_table *table, const pid_t *pids, size_t n_pids)
 {
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < n_pids; i++)
 		err = add_pid(table, pids[i]);
-	return err < 0 ? err : add_children(table);
+	return err < 0 || !table->inherit ? err : add_children(table);
 }
 
-int target_add_all(struct process_table *table)
+static int add_tids(struct process_table *table, const pid_t *tids, size_t n_tids)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n_tids; i++)
+		err = add_tid(table, tids[i]);
+	return err;
+}
+
+static int add_all(struct process_table *table)
 {
 	_cleanup_free_ struct proc_stat *all = NULL;
 	size_t n, n_refused = 0;
 	int err = proc_stat_read_all(&all, &n);
 
-	table->all = true;
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = add_found(table, all[i].pid, &n_refused);
+		if (!table->filter || filter_matches_process(table->filter, all[i].pid))
+			err = add_found(table, all[i].pid, &n_refused);
 	warn_refused(n_refused);
 	return err;
 }
 
-void target_describe(const pid_t *pids, size_t n_pids, char **command, char *buffer, size_t size)
+int target_add(struct process_table *table, const struct record_options *o)
+{
+	if (o->n_tids > 0)
+		return add_tids(table, o->tids, o->n_tids);
+	if (!o->all)
+		return add_pids(table, o->pids, o->n_pids);
+	table->all = true;
+	table->filter = filter_by_process(o->filter) ? o->filter : NULL;
+	return add_all(table);
+}
+
+int target_look_again(struct process_table *table)
+{
+	if (table->all)
+		return add_all(table);
+	return table->inherit ? add_children(table) : 0;
+}
+
+/* "NAME (PID 17)", or TID of a thread. */
+static void describe_task(pid_t number, const char *kind, char *buffer, size_t size)
 {
 	char path[32], comm[32] = "?";
 	FILE *file;
 
-	if (command) {
-		snprintf(buffer, size, "%s", command[0]);
-	} else if (n_pids == 0) {
-		snprintf(buffer, size, "all processes");
-	} else if (n_pids > 1) {
-		snprintf(buffer, size, "%zu processes", n_pids);
-	} else {
-		snprintf(path, sizeof(path), "/proc/%d/comm", pids[0]);
-		file = fopen(path, "re");
-		if (file) {
-			size_t n = fread(comm, 1, sizeof(comm), file);
+	snprintf(path, sizeof(path), "/proc/%d/comm", number);
+	file = fopen(path, "re");
+	if (file) {
+		size_t n = fread(comm, 1, sizeof(comm), file);
 
-			/* The last newline is not the name's; others may be. */
-			if (n > 0)
-				comm[n - 1] = '\0';
-			fclose(file);
-		}
-		snprintf(buffer, size, "%s (PID %d)", comm, pids[0]);
+		/* The last newline is not the name's; others may be. */
+		if (n > 0)
+			comm[n - 1] = '\0';
+		fclose(file);
 	}
+	snprintf(buffer, size, "%s (%s %d)", comm, kind, number);
+}
+
+void target_describe(const struct record_options *o, char *buffer, size_t size)
+{
+	if (o->command)
+		snprintf(buffer, size, "%s", o->command[0]);
+	else if (o->n_tids > 1)
+		snprintf(buffer, size, "%zu threads", o->n_tids);
+	else if (o->n_tids == 1)
+		describe_task(o->tids[0], "TID", buffer, size);
+	else if (o->n_pids > 1)
+		snprintf(buffer, size, "%zu processes", o->n_pids);
+	else if (o->n_pids == 1)
+		describe_task(o->pids[0], "PID", buffer, size);
+	else
+		snprintf(buffer, size,
+			 filter_by_process(o->filter) ? "processes" : "all processes");
+	filter_describe(o->filter, buffer, size);
 	text_make_plain(buffer);
+}
+
+pid_t target_pid(const struct record_options *o, pid_t launched)
+{
+	if (o->command)
+		return launched;
+	return o->n_pids > 0 ? o->pids[0] : o->n_tids > 0 ? o->tids[0] : 0;
 }

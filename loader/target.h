@@ -3,28 +3,31 @@
 #define DP_LOADER_TARGET_H
 
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "process.h"
 
-/*
- * Taking in what is to be profiled. Both say what is wrong and return a
- * negative errno: -ESRCH if a process does not exist, -EPERM if it may not be
- * looked into.
- */
-/*
- * These processes and all their children. Children that may not be looked
- * into are left out, with a warning.
- */
-int target_add_pids(struct process_table *table, const pid_t *pids, size_t n_pids);
+struct record_options;
 
-/* All processes that run. Those that may not be looked into are left out, with a warning. */
-int target_add_all(struct process_table *table);
+/* Records were lost: take in what was started meanwhile. */
+int target_look_again(struct process_table *table);
 
 /*
- * "python3 (PID 4711)", "3 processes", "all processes" or the command, into
- * buffer; fit for a terminal, whatever the process calls itself.
+ * Take in what is to be profiled, but for a command: processes and, if the table
+ * inherits, all their children; the processes of threads; or all that run and
+ * pass the filter. Says what is wrong and returns a negative errno: -ESRCH if a
+ * process or thread does not exist, -EPERM if it may not be looked into. Those
+ * that were not named, and may not, are left out, with a warning.
  */
-void target_describe(const pid_t *pids, size_t n_pids, char **command, char *buffer, size_t size);
+int target_add(struct process_table *table, const struct record_options *options);
+
+/*
+ * "python3 (PID 4711)", "3 processes", "all processes", "processes of user x
+ * named y" or the command, into buffer; fit for a terminal, whatever the process
+ * calls itself.
+ */
+void target_describe(const struct record_options *options, char *buffer, size_t size);
+
+/* The process or thread that a run is about, the first of them; 0: it is about no certain one. */
+pid_t target_pid(const struct record_options *options, pid_t launched);
 
 #endif
