@@ -30,6 +30,22 @@ void binary_store_init(struct binary_store *store, struct pool *pool)
 	table_store_init(&store->tables, pool);
 }
 
+void binary_hold(struct binary *b)
+{
+	if (!b)
+		return;
+	b->n_users++;
+	table_hold(b->table);
+}
+
+void binary_drop(struct binary *b)
+{
+	if (!b)
+		return;
+	b->n_users--;
+	table_drop(b->table);
+}
+
 void binary_store_done(struct binary_store *store)
 {
 	struct binary *b, *next;
@@ -39,6 +55,10 @@ void binary_store_done(struct binary_store *store)
 		HASH_DEL(store->binaries, b);
 		binary_free(b);
 	}
+	while ((b = store->closed) != NULL) {
+		store->closed = b->next_closed;
+		binary_free(b);
+	}
 	binary_free(store->vdso);
 	free(store->vdso_copy);
 	table_store_done(&store->tables);
@@ -46,6 +66,14 @@ void binary_store_done(struct binary_store *store)
 
 /* Tables are made again for so long, or one of them, before the rings are looked at again. */
 #define MAKE_NS UINT64_C(5000000)
+
+/*
+ * A binary that nobody maps is kept for a while, as it may be started again;
+ * but no more than so many.
+ */
+#define IDLE_NS (60 * UINT64_C(1000000000))
+#define MAX_IDLE 512
+#define LOOK_NS UINT64_C(1000000000)
 
 /* Code of more bytes than this has its unwind information written out. */
 #define MAX_KNOWN_CODE (64 << 10)
@@ -67,6 +95,12 @@ static bool is_same_code(const struct image_extent *a, const struct image_extent
 	return a->start == b->start && a->end == b->end && a->entry == b->entry;
 }
 
+static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
+{
+	return a->address == b->address && a->size == b->size &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
 /*
  * Does the same table come of both? A build id stays the same when a file is
  * changed afterwards, and anyone can write one: what the table is made of is
@@ -74,9 +108,9 @@ static bool is_same_code(const struct image_extent *a, const struct image_extent
  */
 static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 {
-	return a->cfi.address == b->cfi.address && a->cfi.size == b->cfi.size &&
-	       is_same_code(&a->code, &b->code) &&
-	       (a->cfi.size == 0 || memcmp(a->cfi.data, b->cfi.data, a->cfi.size) == 0);
+	return is_same_section(&a->cfi, &b->cfi) &&
+	       is_same_section(&a->code.beside, &b->code.beside) &&
+	       is_same_code(&a->code, &b->code);
 }
 
 /* What tells the file apart, and when anything of it was last changed. */
@@ -135,12 +169,70 @@ static void binary_load_again(struct binary_store *store, struct binary *b)
 		table_fill_again(store, t);
 }
 
+/* Copies of it live on, whose table is made of it. */
+static bool is_needed_by_copies(const struct binary *b)
+{
+	return b->table && b->table->binary == b && b->table->n_binaries > 1;
+}
+
+static void binary_let_go(struct binary_store *store, struct binary *b)
+{
+	struct binary *original;
+
+	HASH_DEL(store->binaries, b);
+	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
+		  original);
+	if (original == b)
+		HASH_DELETE(by_build_id, store->originals, b);
+	if (b->table && --b->table->n_binaries == 0)
+		table_free(&store->tables, b->table);
+	b->table = NULL;
+	if (!b->is_sampled) {
+		binary_free(b);
+		return;
+	}
+	elf_file_close(&b->elf);
+	b->next_closed = store->closed;
+	store->closed = b;
+	/* Without memory for the message, or after a report has failed, it stays open. */
+	if (store->close_module)
+		(void)store->close_module(store->arg, &b->module);
+	else
+		module_close(&b->module, store->symbols);
+}
+
+/* The hash keeps its order: the oldest ones come first. */
+static void let_idle_go(struct binary_store *store, uint64_t time)
+{
+	struct binary *b, *next;
+	size_t n_idle = 0;
+
+	if (time < store->looked + LOOK_NS)
+		return;
+	store->looked = time;
+	HASH_ITER(hh, store->binaries, b, next) {
+		if (b->n_users > 0)
+			b->idle_from = 0;
+		else if (b->idle_from == 0)
+			b->idle_from = time;
+		n_idle += b->n_users == 0;
+	}
+	HASH_ITER(hh, store->binaries, b, next) {
+		if (b->n_users > 0 || is_needed_by_copies(b) ||
+		    (n_idle <= MAX_IDLE && b->idle_from + IDLE_NS > time))
+			continue;
+		binary_let_go(store, b);
+		n_idle--;
+	}
+}
+
 void binary_store_update(struct binary_store *store, uint64_t time)
 {
 	uint64_t end = clock_now_ns() + MAKE_NS;
 	struct table *t;
 
 	table_store_update(&store->tables, time);
+	let_idle_go(store, time);
 	while (clock_now_ns() < end && (t = table_store_next(&store->tables)) != NULL)
 		table_fill_again(store, t);
 }
@@ -183,6 +275,7 @@ static int binary_load(struct binary_store *store, struct binary *b)
 		  original);
 	if (original && is_same_table(&b->elf, &original->elf)) {
 		b->table = original->table;
+		b->table->n_binaries++;
 		log_debug("%s: the same as %s", b->module.path, original->module.path);
 		binary_load_again(store, b);
 		return 0;
@@ -261,6 +354,7 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 	err = binary_new(path, steal_fd(&own), &b);
 	if (err == 0) {
 		b->id = id;
+		b->number = ++store->n_known;
 		b->changed_ns = changed_ns;
 		err = elf_file_init_fd(&b->elf, b->module.fd);
 	}
@@ -276,6 +370,21 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 	}
 	*ret = steal_ptr(b);
 	return 0;
+}
+
+/* While its descriptor is held, no other file of its file system gets its inode. */
+struct binary *binary_store_find(const struct binary_store *store, uint64_t inode, const char *path)
+{
+	struct file_id id;
+	struct binary *b, *next;
+	uint64_t changed_ns;
+
+	HASH_ITER(hh, store->binaries, b, next)
+		if (b->id.inode == inode && strcmp(b->module.path, path) == 0 &&
+		    file_identify(b->module.fd, &id, &changed_ns) == 0 &&
+		    memcmp(&id, &b->id, sizeof(id)) == 0)
+			return b;
+	return NULL;
 }
 
 /* Copy this process's own vDSO. */

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "elf_file.h"
-#include "hash.h"
+#include "base/hash.h"
 #include "image_cache.h"
 #include "interrupt.h"
 #include "module.h"
@@ -29,10 +29,16 @@ struct file_id {
 
 struct binary {
 	struct file_id id;
+	uint64_t number;     /* no other one of the store has or had it */
 	uint64_t changed_ns; /* when the file last was, in any way (ctime), when it was read */
 	struct module module;
 	struct elf_file elf;
 	struct table *table; /* the store's; NULL: it has no unwind information */
+	size_t n_users;      /* mappings of processes and of spaces */
+	uint64_t idle_from;  /* when it was first seen to have none; 0: it has some */
+	bool is_sampled;     /* reports may refer to its module until the end */
+	struct binary *next_closed;
+	bool debug_tried; /* its debug file was looked for in the root of a process (mapping.c) */
 	UT_hash_handle hh;
 	UT_hash_handle by_build_id; /* the first of its copies */
 };
@@ -41,13 +47,21 @@ struct binary_store {
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
 	struct binary *originals; /* those with a table, by build id */
+	struct binary *closed;    /* those that only reports refer to */
 	struct binary *vdso;
 	void *vdso_copy;
-	struct image_cache *cache;         /* NULL: none */
+	struct image_cache *cache; /* NULL: none */
+	/* Who closes modules that were sampled, as others may be using them; NULL: the store */
+	int (*close_module)(void *arg, struct module *module);
+	void *arg;
 	const struct interrupt *interrupt; /* not NULL: a signal is the end of making tables */
 	uint64_t n_rows;                   /* of all tables made, each once */
 	uint64_t n_cells;
-	bool has_warned; /* that there is no room for all tables */
+	uint64_t n_known;        /* binaries there have been */
+	uint64_t looked;         /* when idle binaries were last looked for */
+	bool symbols;            /* a report will want names */
+	bool has_warned;         /* that there is no room for all tables */
+	bool has_warned_of_file; /* that one may not be read */
 };
 
 void binary_store_init(struct binary_store *store, struct pool *pool);
@@ -61,7 +75,19 @@ void binary_store_done(struct binary_store *store);
 int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret);
 
 /*
- * Samples from before a time have been reported: free the tables that nobody
+ * A binary that is known by this path, for a process that cannot be asked any
+ * more: its file has this inode, and was not written to. NULL: there is none.
+ */
+struct binary *binary_store_find(const struct binary_store *store, uint64_t inode,
+				 const char *path);
+
+/* A mapping of a process came or went. NULL is nothing. */
+void binary_hold(struct binary *binary);
+void binary_drop(struct binary *binary);
+
+/*
+ * Samples from before a time have been reported: let go of binaries that nobody
+ * maps any more, with their descriptors, free the tables that nobody
  * uses any more, and make those again that samples have asked for, as there is room.
  */
 void binary_store_update(struct binary_store *store, uint64_t time);

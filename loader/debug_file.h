@@ -3,6 +3,7 @@
 #define DP_LOADER_DEBUG_FILE_H
 
 #include <libelf.h>
+#include <sys/types.h>
 
 #include "entry.h"
 
@@ -21,5 +22,13 @@ void debug_frame_read(Elf *elf, struct cfi_section *ret);
  * or the checksum that the link tells. NULL if there is none; the caller ends it.
  */
 Elf *debug_file_open(Elf *elf, int fd, const char *build_id);
+
+/*
+ * The same for a file as a process sees it, for names: below the process's own root, as
+ * containers have one, whose links do not lead out of it. `path` is the file's in there.
+ * Returns a descriptor, or a negative errno. If the process's root and mounts are this
+ * one's, libdwfl will look there itself: -ENOENT.
+ */
+int debug_file_open_for(pid_t pid, const char *path, Elf *elf, const char *build_id);
 
 #endif

@@ -2,12 +2,17 @@
 #include "drain.h"
 
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "clock.h"
 #include "log.h"
+#include "target.h"
 
 /*
  * What was replaced is kept until every sample taken before that is reported,
@@ -27,10 +32,17 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
+/*
+ * Copies of stacks that wait to be verified, at most: when samples come faster
+ * than they are unwound, fewer are verified.
+ */
+#define MAX_VERIFY_WAITING 1024
+
 struct queued {
 	uint64_t time;
-	struct dp_sample *sample; /* owned */
-	struct stack_copy *copy;  /* owned; NULL: the kernel has walked it */
+	struct dp_sample *sample; /* owned; NULL: the end of a block */
+	struct dp_block_end end;
+	struct stack_copy *copy; /* owned; to finish the walk, or to verify it */
 };
 
 static void queued_done(struct queued *q)
@@ -45,8 +57,10 @@ void drain_done(struct drain *d)
 		queued_done(&d->queue[i]);
 	for (size_t i = 0; i < d->n_copies; i++)
 		stack_copy_free(d->copies[i]);
+	blocks_done(&d->blocks);
 	free(d->queue);
 	free(d->copies);
+	free(d->strangers);
 	free(d->frames);
 }
 
@@ -60,20 +74,62 @@ static size_t find_copy(const struct drain *d, uint32_t tid, uint64_t time)
 	return i;
 }
 
-static void remove_copy(struct drain *d, size_t i)
+static struct stack_copy *remove_copy(struct drain *d, size_t i)
 {
+	struct stack_copy *copy = d->copies[i];
+
 	d->copies[i] = d->copies[--d->n_copies];
+	return copy;
+}
+
+/* Is a sample of a process that is not known, and has mappings that could be? */
+static int note_stranger(struct drain *d, const struct dp_sample *sample)
+{
+	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
+
+	if ((p && p->left == TIME_NEVER) || sample->outcome == DP_NO_USER_STACK ||
+	    sample->outcome == DP_COMPAT_MODE)
+		return 0;
+	if (array_reserve(d->strangers, d->n_strangers, d->strangers_size) < 0)
+		return -ENOMEM;
+	d->strangers[d->n_strangers++] = (pid_t)sample->pid;
+	return 0;
+}
+
+/* When the records have been read that may tell of them. */
+static int take_in_strangers(struct drain *d, uint64_t now)
+{
+	bool found = false;
+	int err = 0;
+
+	for (size_t i = 0; err >= 0 && i < d->n_strangers; i++) {
+		err = process_table_meet(d->table, d->strangers[i], now);
+		found |= err > 0;
+	}
+	d->n_strangers = 0;
+	if (err < 0)
+		return err;
+	return found ? process_table_publish(d->table, now) : 0;
 }
 
 static int queue_sample(struct drain *d, const struct dp_sample *sample, size_t size)
 {
 	struct queued *q;
 	size_t i;
+	int err;
 
 	if (size < sizeof(*sample) ||
 	    size < sizeof(*sample) + (sample->n_user + (size_t)sample->n_kernel) * sizeof(__u64))
 		return -EBADMSG;
-	if (array_reserve(d->queue, d->n_queue, d->queue_size) < 0)
+	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
+	/* The first one with a name that the kernel has not been told of yet. */
+	if (!filter_matches_comm(d->filter, sample->comm)) {
+		if (i < d->n_copies)
+			stack_copy_free(remove_copy(d, i));
+		return 0;
+	}
+	err = note_stranger(d, sample);
+	if (err < 0 || array_reserve(d->queue, d->n_queue, d->queue_size) < 0)
 		return -ENOMEM;
 	q = &d->queue[d->n_queue];
 	*q = (struct queued){ .time = sample->time_ns, .sample = malloc(size) };
@@ -81,12 +137,11 @@ static int queue_sample(struct drain *d, const struct dp_sample *sample, size_t 
 		return -ENOMEM;
 	memcpy(q->sample, sample, size);
 	d->n_queue++;
-
-	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
-	if (i < d->n_copies) {
-		q->copy = d->copies[i];
-		remove_copy(d, i);
-	}
+	if (i < d->n_copies)
+		q->copy = remove_copy(d, i);
+	if (q->copy && !(sample->flags & DP_SAMPLE_LATE) && d->n_waiting >= MAX_VERIFY_WAITING)
+		q->copy = stack_copy_free(q->copy);
+	d->n_waiting += q->copy != NULL;
 	return 0;
 }
 
@@ -110,6 +165,16 @@ static int queue_chunk(struct drain *d, const struct dp_chunk *chunk, size_t siz
 	return err;
 }
 
+static int queue_block_end(struct drain *d, const struct dp_block_end *end, size_t size)
+{
+	if (size < sizeof(*end))
+		return -EBADMSG;
+	if (array_reserve(d->queue, d->n_queue, d->queue_size) < 0)
+		return -ENOMEM;
+	d->queue[d->n_queue++] = (struct queued){ .time = end->end_ns, .end = *end };
+	return 0;
+}
+
 static int queue_record(void *arg, unsigned int cpu, const void *record, size_t size)
 {
 	struct drain *d = arg;
@@ -118,24 +183,31 @@ static int queue_record(void *arg, unsigned int cpu, const void *record, size_t 
 	if (size < sizeof(kind))
 		return -EBADMSG;
 	memcpy(&kind, record, sizeof(kind));
+	d->bytes += BPF_RINGBUF_HDR_SZ + size;
 	switch (kind) {
 	case DP_RECORD_SAMPLE:
 		return queue_sample(d, record, size);
 	case DP_RECORD_CHUNK:
 		return queue_chunk(d, record, size);
+	case DP_RECORD_BLOCK_END:
+		return queue_block_end(d, record, size);
 	}
 	return -EBADMSG;
 }
 
 int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
-	       struct process_table *table, struct rescue *rescue, struct report *report)
+	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
+	       struct verify *verify, struct backlog *backlog)
 {
 	*d = (struct drain){
 		.session = session,
 		.sideband = sideband,
 		.table = table,
+		.filter = filter,
 		.rescue = rescue,
-		.report = report,
+		.verify = verify,
+		.totals.verified = verify ? verify_results(verify) : NULL,
+		.backlog = backlog,
 	};
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
@@ -147,34 +219,60 @@ static int queued_compare(const void *a, const void *b)
 {
 	const struct queued *x = a, *y = b;
 
-	return x->time < y->time ? -1 : x->time > y->time;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return !x->sample - !y->sample; /* the end of a block comes after its start */
+}
+
+/* Where the code of a frame of a sample is: a caller's address is behind its call. */
+static uint64_t frame_code(__u64 frame)
+{
+	enum dp_method method = (enum dp_method)DP_FRAME_METHOD(frame);
+	bool exact = method == DP_METHOD_LEAF || method == DP_METHOD_SIGNAL;
+
+	return DP_FRAME_ADDRESS(frame) - !exact;
+}
+
+static bool is_same_code(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->binary == b->binary && a->bias == b->bias;
 }
 
 /*
  * Tell the frames apart by binary, with the mappings they were found in, whose
- * tables have been used at that time.
+ * tables have been used at that time. If one of these was over by then, but the
+ * kernel had not been told yet, the frame is the last one whose address is right.
+ * p: the process, of a stack that the kernel walked.
  */
-static size_t resolve_frames(struct drain *d, const struct space *space,
-			     const struct rescue_result *walk, uint64_t time)
+static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
+			     struct rescue_result *walk, uint64_t time)
 {
 	const __u64 *frames = walk->frames;
+	bool in_doubt = p && space && space->n_ended != p->n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
 
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
-		const struct mapping *m = NULL;
-		bool exact;
+		const struct mapping *m = space ? space_find(space, frame_code(frames[i])) : NULL;
 
 		last = NULL;
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
-		exact = f->method == DP_METHOD_LEAF || f->method == DP_METHOD_SIGNAL;
-		if (space)
-			m = space_find(space, f->address - !exact);
+		if (m && in_doubt &&
+		    !is_same_code(m, process_find(p, frame_code(frames[i]), time))) {
+			walk->outcome = DP_TABLES_CHANGED;
+			n = i + 1;
+			m = NULL;
+		}
+		if (m && m->jitted) {
+			jitted_meet(m->jitted);
+			f->module = &m->jitted->module;
+		}
 		if (!m || !m->binary)
 			continue;
 		f->module = &m->binary->module;
+		m->binary->is_sampled = true;
 		f->offset = f->address - m->bias;
 		last = m->binary->table;
 		table_use(last, time);
@@ -185,30 +283,99 @@ static size_t resolve_frames(struct drain *d, const struct space *space,
 	return n;
 }
 
-static int report_sample(struct drain *d, const struct dp_sample *raw, const struct space *space,
-			 const struct rescue_result *walk, bool late)
+/* Count a sample of which everything is known, and report it. */
+static int report_known(struct drain *d, const struct sample *sample)
 {
+	if (backlog_is_full(d->backlog)) {
+		d->n_dropped++;
+		d->dropped_ns += sample->weight * sample->value_ns;
+		return 0;
+	}
+	d->totals.samples++;
+	d->totals.finished_late += sample->late;
+	d->totals.outcomes[sample->outcome]++;
+	d->totals.events += sample->weight;
+	d->totals.time_ns += sample->weight * sample->value_ns;
+	return backlog_add(d->backlog, sample, &d->totals);
+}
+
+/* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
+static int report_block_end(struct drain *d, const struct dp_block_end *end)
+{
+	_cleanup_free_ struct block *b = NULL;
+
+	if (end->time_ns == 0) {
+		blocks_forget(&d->blocks, (pid_t)end->tid, end->end_ns);
+		return 0;
+	}
+	b = blocks_take(&d->blocks, (pid_t)end->tid, end->time_ns);
+	if (!b)
+		return 0;
+	b->sample.value_ns = end->end_ns - end->time_ns;
+	return report_known(d, &b->sample);
+}
+
+/* p: see resolve_frames(). late: it was walked in user space. */
+static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
+			 const struct process *p, struct rescue_result *walk, bool late)
+{
+	const struct dp_sample *raw = q->sample;
 	const __u64 *kernel = (const __u64 *)(raw + 1) + raw->n_user;
+	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
+	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
+	size_t n_user = resolve_frames(d, space, p, walk, raw->time_ns);
 	struct sample sample = {
 		.time_ns = raw->time_ns,
+		.event = (enum dp_event)raw->event,
+		.state = (enum dp_state)raw->state,
+		.weight = raw->weight,
+		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
 		.cpu = raw->cpu,
 		.pid = (pid_t)raw->pid,
 		.tid = (pid_t)raw->tid,
 		.outcome = walk->outcome,
+		.fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0,
 		.user = d->frames,
-		.n_user = resolve_frames(d, space, walk, raw->time_ns),
-		.kernel = kernel,
-		.n_kernel = raw->n_kernel,
+		.n_user = n_user,
+		.kernel = kernel + n_own,
+		.n_kernel = raw->n_kernel - n_own,
 		.kernel_error = raw->kernel_error,
 		.late = late,
 	};
 
 	memcpy(sample.comm, raw->comm, sizeof(raw->comm));
 	memcpy(sample.thread_name, raw->thread_name, sizeof(raw->thread_name));
-	d->totals.samples++;
-	d->totals.finished_late += late;
-	d->totals.outcomes[sample.outcome]++;
-	return report_add(d->report, &sample, &d->totals);
+	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))
+		sample.verified = verify_sample(d->verify, &sample, space, q->copy);
+	if (!off_cpu)
+		return report_known(d, &sample);
+	sample.verified = NULL; /* which is counted, but not kept as long as a block lasts */
+	return blocks_add(&d->blocks, &sample);
+}
+
+/*
+ * The kernel found other code than it knew of, or no mark, at the frame that
+ * comes after those it sent. Has a record told what was there?
+ */
+static bool is_code_known(const struct drain *d, const struct process *p,
+			  const struct dp_sample *raw, const struct rescue_result *walk,
+			  const struct space *space)
+{
+	const struct space *before = space_store_find(&d->table->spaces, raw->space);
+	const struct mapping *m, *now;
+	uint64_t address;
+
+	if (!before || walk->n_frames <= raw->n_user)
+		return true;
+	address = frame_code(walk->frames[raw->n_user]);
+	m = space_find(space, address);
+	if (!is_same_code(space_find(before, address), m))
+		return true;
+	if (raw->outcome != DP_TABLES_CHANGED)
+		return raw->outcome != DP_CODE_CHANGED;
+	/* What is in memory now tells of that time only if it is still the same mapping. */
+	now = process_find(p, address, TIME_NEVER - 1);
+	return !now || now->born != m->born || !process_mark_differs(p, now);
 }
 
 /* Finish a sample with the mappings that its process had at its time. */
@@ -221,15 +388,19 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 
 	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
 		walk = rescue_walk(d->rescue, q->copy, space->id, space->cell);
+	if (space && !is_code_known(d, p, q->sample, &walk, space)) {
+		walk = *walked;
+		process_table_doubt(p, q->time);
+	}
 	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
 	    p->space->id == q->sample->space)
 		process_table_check_marks(d->table, p);
-	err = report_sample(d, q->sample, space, &walk, space != NULL);
+	err = report_sample(d, q, space, NULL, &walk, space != NULL);
 	space_free(&d->table->spaces, space);
 	return err;
 }
 
-static int report_queued(struct drain *d, const struct queued *q)
+static int report_queued_sample(struct drain *d, const struct queued *q)
 {
 	const struct dp_sample *raw = q->sample;
 	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
@@ -239,14 +410,24 @@ static int report_queued(struct drain *d, const struct queued *q)
 				   DP_TABLES_CHANGED,
 		.frames = (const __u64 *)(raw + 1),
 		.n_frames = raw->n_user,
+		.fault_address = raw->fault_address,
 	};
 
-	/* A launched command counts from its exec on. */
-	if (p && q->time < p->sampled_from)
+	/* A launched command counts from its exec on; and what took over its number is another one. */
+	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
 		return 0;
-	if (q->copy)
+	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
+		d->totals.pages_requested +=
+			page_request(&d->pages, p->thread, walk.fault_address, clock_now_ns());
+	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
 		return report_late(d, q, p, &walk);
-	return report_sample(d, raw, space_store_find(&d->table->spaces, raw->space), &walk, false);
+	return report_sample(d, q, space_store_find(&d->table->spaces, raw->space), p, &walk,
+			     false);
+}
+
+static int report_queued(struct drain *d, const struct queued *q)
+{
+	return q->sample ? report_queued_sample(d, q) : report_block_end(d, &q->end);
 }
 
 /* Stacks whose samples were lost because the ring was full. */
@@ -258,6 +439,28 @@ static void forget_copies(struct drain *d, uint64_t before)
 		stack_copy_free(d->copies[i]);
 		remove_copy(d, i);
 	}
+}
+
+/* Bring the processes up to date. */
+static int drain_sideband(struct drain *d)
+{
+	int err = sideband_drain(d->sideband, d->table);
+
+	if (err < 0 || !sideband_take_loss(d->sideband))
+		return err;
+	log_debug("records of mappings were lost: reading all mappings again");
+	process_table_resync(d->table, clock_now_ns());
+	err = target_look_again(d->table);
+	return err < 0 ? err : process_table_publish(d->table, clock_now_ns());
+}
+
+/* See drain_go_first(). */
+#define READER_NICE (-10)
+
+void drain_go_first(void)
+{
+	if (setpriority(PRIO_PROCESS, (id_t)gettid(), READER_NICE) < 0)
+		log_debug("the rings are read at the usual priority: %s", strerror(errno));
 }
 
 int drain_run(struct drain *d, bool final)
@@ -272,18 +475,23 @@ int drain_run(struct drain *d, bool final)
 	err = session_consume(d->session);
 	/* After the rings: every mapping that a sample has met is now recorded. */
 	if (err == 0)
-		err = sideband_drain(d->sideband, d->table);
+		err = drain_sideband(d);
+	if (err == 0)
+		err = take_in_strangers(d, now);
 	if (err < 0)
 		return err;
-	d->totals.lost = session_losses(d->session);
+	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
+	d->totals.lost_ns += d->dropped_ns;
 
 	if (d->n_queue > 0)
 		qsort(d->queue, d->n_queue, sizeof(*d->queue), queued_compare);
 	while (err == 0 && n < d->n_queue && d->queue[n].time < horizon &&
 	       (final || clock_now_ns() - now < REPORT_NS))
 		err = report_queued(d, &d->queue[n++]);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		d->n_waiting -= d->queue[i].copy != NULL;
 		queued_done(&d->queue[i]);
+	}
 	d->n_queue -= n;
 	if (n > 0)
 		memmove(d->queue, d->queue + n, d->n_queue * sizeof(*d->queue));
@@ -296,7 +504,34 @@ int drain_run(struct drain *d, bool final)
 	return err;
 }
 
+/* A thread that the kernel knows to be blocked. */
+static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uint64_t time_ns)
+{
+	struct drain *d = arg;
+	struct dp_block_end end = { .tid = blocked->tid,
+				    .time_ns = blocked->since_ns,
+				    .end_ns = blocked->since_ns + time_ns };
+	uint64_t before = d->totals.samples;
+	int err;
+
+	if (blocked->is_lost) {
+		d->totals.lost++;
+		d->totals.lost_ns += time_ns * blocked->weight;
+		return 0;
+	}
+	err = report_block_end(d, &end);
+	d->totals.still_blocked += d->totals.samples - before;
+	return err;
+}
+
+int drain_finish_blocks(struct drain *d, uint64_t stopped_ns)
+{
+	return session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
+}
+
 bool drain_is_behind(const struct drain *d)
 {
+	if (sideband_is_behind(d->sideband))
+		return true;
 	return d->n_queue > 0 && d->queue[0].time + WALK_NS + REPORT_NS < clock_now_ns();
 }

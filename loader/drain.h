@@ -4,11 +4,14 @@
 
 #include <stdbool.h>
 
+#include "backlog.h"
+#include "blocks.h"
+#include "page_request.h"
 #include "process.h"
-#include "report.h"
 #include "rescue.h"
 #include "session.h"
 #include "sideband.h"
+#include "verify.h"
 
 /*
  * From the kernel's records to samples in a report, in the order of their
@@ -18,23 +21,42 @@ struct drain {
 	struct session *session;
 	struct sideband *sideband;
 	struct process_table *table;
+	const struct filter *filter;
 	struct rescue *rescue;
-	struct report *report;
+	struct verify *verify; /* NULL: no sample is */
+	struct backlog *backlog;
 	struct totals totals;
+	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
+	uint64_t bytes;                 /* taken up in the rings by all that was read */
+	struct blocks blocks;
+	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
+	struct page_requests pages;
 	/* Read from the rings, not reported yet */
 	struct queued *queue;
 	size_t n_queue, queue_size;
+	size_t n_waiting; /* of these, with a copy of their stack */
 	/* Stacks whose samples have not arrived yet */
 	struct stack_copy **copies;
 	size_t n_copies, copies_size;
+	/* Processes that samples were met of, and that are not known */
+	pid_t *strangers;
+	size_t n_strangers, strangers_size;
 	/* The resolved frames of one sample */
 	struct frame *frames;
 };
 
-/* All parts stay the caller's. 0 or -ENOMEM. */
+/* All parts stay the caller's; verify may be NULL. 0 or -ENOMEM. */
 int drain_init(struct drain *drain, struct session *session, struct sideband *sideband,
-	       struct process_table *table, struct rescue *rescue, struct report *report);
+	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
+	       struct verify *verify, struct backlog *backlog);
 void drain_done(struct drain *drain);
+
+/*
+ * Who reads the rings goes before what is profiled, or samples are lost where the machine
+ * has more to do than it can: a ring has room for a fraction of a second. The threads of
+ * the reports and of the target stay as they are. Without CAP_SYS_NICE it goes without.
+ */
+void drain_go_first(void);
 
 /*
  * Read all records there are, and report samples whose order is certain, for
@@ -42,6 +64,12 @@ void drain_done(struct drain *drain);
  * second, and at once again if it is behind. 0 or negative errno.
  */
 int drain_run(struct drain *drain, bool final);
+
+/*
+ * Sampling was stopped at that time: report the threads that are blocked still, with
+ * their time so far. After this, nothing is reported any more. 0 or negative errno.
+ */
+int drain_finish_blocks(struct drain *drain, uint64_t stopped_ns);
 bool drain_is_behind(const struct drain *drain);
 
 #endif

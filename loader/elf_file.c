@@ -324,14 +324,19 @@ static int list_ranges(struct elf_file *file)
 	return 0;
 }
 
-/* If .eh_frame has nothing to say: that of this file, or of the one that belongs to it. */
+/*
+ * That of this file, for what .eh_frame has nothing to say of: of Go's code, where it was
+ * linked with C. If .eh_frame says nothing at all, that of the file that belongs to it, too.
+ */
 static void read_debug_frame(struct elf_file *file, int fd)
 {
 	struct cfi_section cfi;
 
-	if (cfi_section_has_fdes(&file->cfi))
-		return;
 	debug_frame_read(file->elf, &cfi);
+	if (cfi_section_has_fdes(&file->cfi)) {
+		file->code.beside = cfi;
+		return;
+	}
 	if (cfi_section_has_fdes(&cfi)) {
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FRAME);
 		return;
@@ -398,6 +403,15 @@ void elf_file_done(struct elf_file *file)
 	elf_end(file->debug);
 	elf_end(file->elf);
 	*file = (struct elf_file){ 0 };
+}
+
+void elf_file_close(struct elf_file *file)
+{
+	char build_id[ELF_BUILD_ID_SIZE];
+
+	memcpy(build_id, file->build_id, sizeof(build_id));
+	elf_file_done(file);
+	memcpy(file->build_id, build_id, sizeof(build_id));
 }
 
 int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret)

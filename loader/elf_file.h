@@ -80,6 +80,8 @@ struct elf_file {
 int elf_file_init_fd(struct elf_file *ret, int fd);
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size);
 void elf_file_done(struct elf_file *file);
+/* Let go of the file: only its build id stays. */
+void elf_file_close(struct elf_file *file);
 
 /*
  * The difference between an address in a process and in the file, for a

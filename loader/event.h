@@ -12,7 +12,10 @@
 /* Samples of one CPU, by cycles or by the CPU clock; not enabled yet. */
 int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware);
 
-/* Records of mapped code, forks, execs and exits of all processes on one CPU; enabled. */
+/*
+ * Records of mapped code, forks, execs and exits of all processes on one CPU, and
+ * of functions that come and go in the kernel; enabled.
+ */
 int event_open_sideband(unsigned int cpu);
 
 #endif

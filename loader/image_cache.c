@@ -113,6 +113,20 @@ int image_cache_open(const char *path, uint64_t limit, struct image_cache *ret)
 	return 0;
 }
 
+struct image_cache *image_cache_open_default(struct image_cache *ret)
+{
+	_cleanup_free_ char *path =
+		image_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
+	int err = path ? image_cache_open(path, IMAGE_CACHE_LIMIT, ret) : -ENOENT;
+
+	if (err < 0) {
+		log_debug("no cache in %s: %s", path ? path : "any place", strerror(-err));
+		return NULL;
+	}
+	log_debug("tables are kept in %s", path);
+	return ret;
+}
+
 void image_cache_close(struct image_cache *cache)
 {
 	close(cache->fd);

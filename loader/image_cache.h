@@ -48,6 +48,9 @@ char *image_cache_path(uid_t user, const char *xdg, const char *home);
 int image_cache_open(const char *path, uint64_t limit, struct image_cache *ret);
 void image_cache_close(struct image_cache *cache);
 
+/* Open that of the effective user. Returns `ret`; or NULL, and tables are made anew. */
+struct image_cache *image_cache_open_default(struct image_cache *ret);
+
 /*
  * The image of a file, which is open at fd (-1: in memory only): from the
  * cache, if it is there; else image_build() makes it, and it is kept for the

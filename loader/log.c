@@ -11,6 +11,8 @@
 
 /* Of a text that is not ours. */
 #define MAX_LINE 1000
+/* Of what is shown while something takes its time, on one line. */
+#define MAX_PROGRESS 150
 
 static enum log_level log_threshold = LOG_INFO;
 static bool progress_shown;
@@ -86,14 +88,19 @@ void log_detail(const char *format, ...)
 
 void log_progress(const char *format, ...)
 {
+	_cleanup_free_ char *text = NULL;
 	va_list args;
 
 	if (!isatty(STDERR_FILENO) || log_threshold < LOG_INFO)
 		return;
-	fputs("\r\033[K", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
 	va_end(args);
+	if (!text)
+		return;
+	text_make_plain(text);
+	fprintf(stderr, "\r\033[K%.*s", MAX_PROGRESS, text); /* a longer one could not be cleared */
 	fflush(stderr);
 	progress_shown = true;
 }

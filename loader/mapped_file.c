@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 int regular_file_open(const char *path, uint64_t inode)
@@ -29,22 +31,22 @@ int regular_file_open(const char *path, uint64_t inode)
 
 int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name)
 {
-	char path[PATH_MAX + 64];
-	int fd;
+	char exact[64], inside[PATH_MAX + 64], program[64];
+	const char *const paths[] = { exact, inside, program, name };
+	bool refused = false;
+	int fd = -ENOENT;
 
 	/* Takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. */
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	fd = regular_file_open(path, inode);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, name);
-	fd = regular_file_open(path, inode);
-	if (fd >= 0)
-		return fd;
+	snprintf(exact, sizeof(exact), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
+	snprintf(inside, sizeof(inside), "/proc/%d/root%s", pid, name);
 	/* The program itself can be had also when it was deleted. */
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = regular_file_open(path, inode);
-	if (fd >= 0)
-		return fd;
-	return regular_file_open(name, inode);
+	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		fd = regular_file_open(paths[i], inode);
+		if (fd >= 0)
+			return fd;
+		refused = refused || fd == -EACCES || fd == -EPERM;
+	}
+	/* The one way that would have led to it may be the one that was closed. */
+	return refused ? -EACCES : fd;
 }

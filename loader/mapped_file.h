@@ -15,7 +15,8 @@ int regular_file_open(const char *path, uint64_t inode);
 /*
  * Open the file that a process has mapped from start to end: the very file
  * where the kernel lets us, which may have been deleted or replaced; else by
- * its name, as the process sees it. Returns as above.
+ * its name, as the process sees it. Returns as above; -EACCES if a permission
+ * could have helped.
  */
 int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 

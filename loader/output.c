@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@ int output_open(const char *path, struct output *ret)
 	_cleanup_close_ int fd = -1;
 	bool made = true;
 
-	if (!path || strcmp(path, "-") == 0) {
+	if (!path) {
 		*ret = (struct output){ .file = stdout };
 		return 0;
 	}
@@ -50,7 +49,7 @@ int output_close(struct output *o)
 	int err = 0;
 
 	if (!o->path)
-		return 0;
+		return fflush(o->file) != 0 ? -errno : 0;
 	if (fclose(o->file) != 0)
 		err = -errno;
 	if (o->made && !o->begun)

@@ -19,7 +19,7 @@ struct output {
 	bool begun;
 };
 
-/* Open the file, or stdout if path is NULL or "-". `path` must outlive the output. 0 or -errno. */
+/* Open the file, or stdout if path is NULL. `path` must outlive the output. 0 or -errno. */
 int output_open(const char *path, struct output *ret);
 /* There is something to write now: empty the file. 0 or -errno. */
 int output_begin(struct output *output);

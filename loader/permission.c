@@ -2,78 +2,44 @@
 #include "permission.h"
 
 #include <bpf/libbpf.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <linux/capability.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capability.h"
 #include "log.h"
-
-/* Newer than the oldest kernel headers we build with. */
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF 39
-#endif
-
-static const struct {
-	int number;
-	const char *name;
-} capabilities[] = {
-	{ CAP_BPF, "CAP_BPF" },
-	{ CAP_PERFMON, "CAP_PERFMON" },
-	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
-	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
-};
-
-static uint64_t effective_set(void)
-{
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/status", "re");
-	char line[256];
-	uint64_t set = 0;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "CapEff: %" SCNx64, &set) == 1)
-			break;
-	return set;
-}
 
 bool permission_has(int capability)
 {
-	return effective_set() >> capability & 1;
-}
+	struct capability_sets sets;
 
-static const char *capability_name(int number)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(capabilities); i++)
-		if (capabilities[i].number == number)
-			return capabilities[i].name;
-	return "?";
+	capability_read(&sets);
+	return capability_in(sets.effective, capability);
 }
 
 /* Name the capabilities that are needed, and those of them that are missing. */
 static void explain_capabilities(const int *needed, size_t n)
 {
-	_cleanup_free_ char *text = NULL;
+	/* What is always needed; setcap replaces what the file has. */
+	uint64_t wanted = UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
+	_cleanup_free_ char *text = NULL, *command = NULL;
+	struct capability_sets sets;
 	size_t size, n_missing = 0;
 	FILE *to = open_memstream(&text, &size);
 
 	if (!to)
 		return;
+	capability_read(&sets);
 	fputs("need:", to);
 	for (size_t i = 0; i < n; i++)
 		fprintf(to, " %s", capability_name(needed[i]));
 	fputs("; missing:", to);
 	for (size_t i = 0; i < n; i++) {
-		if (permission_has(needed[i]))
+		wanted |= UINT64_C(1) << needed[i];
+		if (capability_in(sets.effective, needed[i]))
 			continue;
 		fprintf(to, " %s", capability_name(needed[i]));
 		n_missing++;
@@ -82,9 +48,9 @@ static void explain_capabilities(const int *needed, size_t n)
 	fclose(to);
 	log_detail("%s", text);
 	log_detail("try:  sudo dwarfprof ...");
-	if (needed[0] != CAP_SYS_ADMIN)
-		log_detail("or once: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep "
-			   "$(command -v dwarfprof)");
+	command = capability_command(sets.effective | wanted);
+	if (command && needed[0] != CAP_SYS_ADMIN)
+		log_detail("or once: %s", command);
 }
 
 static int read_sysctl(const char *path)
@@ -147,68 +113,24 @@ void permission_explain_perf(const char *what, int err)
 	}
 }
 
-/* Open a file in the first directory, of a list separated by colons, that has it; else -1. */
-static int open_from_list(const char *list, const char *name)
+void permission_explain_uprobe(int err)
 {
-	int fd = -1;
-
-	while (fd < 0 && list && *list) {
-		size_t n = strcspn(list, ":");
-		char path[PATH_MAX];
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)n, list, name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		list += n + (list[n] == ':');
-	}
-	return fd;
-}
-
-/* Where libbpf looks for the file of a uprobe: resolve_full_path() in its libbpf.c. */
-static int open_uprobe_file(const char *path)
-{
-	bool library = strstr(path, ".so");
-	int fd;
-
-	if (strchr(path, '/'))
-		return open(path, O_RDONLY | O_CLOEXEC);
-	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), path);
-	if (fd >= 0)
-		return fd;
-	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/x86_64-linux-gnu" :
-					"/usr/bin:/usr/sbin",
-			      path);
-}
-
-static void explain_uprobe_file(const char *path, int err)
-{
-	log_error("cannot read %s: %s", path, strerror(err));
-	if (!strchr(path, '/'))
-		log_detail("try:  its whole path; only the usual directories are searched");
-}
-
-void permission_explain_uprobe(const char *path, const char *symbol, int err)
-{
-	/* The kernel's perf uprobe demands this one, whatever else there is. */
+	/* Where there are no links of uprobes, perf's demand this one, whatever else there is. */
 	static const int needed[] = { CAP_SYS_ADMIN };
-	_cleanup_close_ int fd = open_uprobe_file(path);
-	char text[128] = "";
 
-	if (fd < 0) {
-		explain_uprobe_file(path, errno);
-	} else if (read(fd, text, SELFMAG) != SELFMAG || memcmp(text, ELFMAG, SELFMAG) != 0) {
-		log_error("%s is no ELF file", path);
-	} else if (err == -ENOENT) {
-		log_error("%s has no function %s", path, symbol);
-		log_detail("try:  nm -D %s, nm %s", path, path);
-	} else if (err == -LIBBPF_ERRNO__FORMAT) {
-		/* elf_find_func_offset(), libbpf's elf.c */
-		log_error("%s has more than one function %s", path, symbol);
-	} else {
-		libbpf_strerror(err, text, sizeof(text)); /* knows libbpf's own numbers, too */
-		log_error("cannot set the uprobe: %s", text);
-		if (err == -EACCES || err == -EPERM)
-			explain_capabilities(needed, ARRAY_SIZE(needed));
-	}
+	log_error("cannot set the uprobe: %s", strerror(-err));
+	if (err == -EACCES || err == -EPERM)
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+}
+
+void permission_explain_file(int pid, const char *name)
+{
+	static const int needed[] = { CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE };
+
+	log_warning("process %d: %s may not be read: its code has no table and no names (-v shows "
+		    "all such files)",
+		    pid, name);
+	explain_capabilities(needed, ARRAY_SIZE(needed));
 }
 
 void permission_explain_process(int pid, int err)
@@ -222,4 +144,34 @@ void permission_explain_process(int pid, int err)
 	log_error("cannot read the mappings of process %d: %s", pid, strerror(-err));
 	if (err == -EACCES || err == -EPERM)
 		explain_capabilities(needed, ARRAY_SIZE(needed));
+}
+
+/* ptrace(2), "Ptrace access mode checking" */
+void permission_explain_memory(int pid, int err)
+{
+	static const int needed[] = { CAP_SYS_PTRACE };
+	int scope = read_sysctl("/proc/sys/kernel/yama/ptrace_scope");
+
+	log_error("cannot read the memory of process %d: %s", pid, strerror(-err));
+	if (err != -EPERM)
+		return;
+	if (scope > 0)
+		log_detail("kernel.yama.ptrace_scope is %d; with 0, processes of the same user "
+			   "may be read",
+			   scope);
+	explain_capabilities(needed, ARRAY_SIZE(needed));
+}
+
+/* kallsyms_show_value(), kernel/ksyms_common.c */
+void permission_explain_kernel(void)
+{
+	static const int needed[] = { CAP_SYSLOG };
+
+	log_warning("the kernel hides its addresses: its stacks are left out, as [kernel]");
+	if (read_sysctl("/proc/sys/kernel/kptr_restrict") >= 2) {
+		log_detail("need: kernel.kptr_restrict of 1 or 0, and CAP_SYSLOG");
+		log_detail("try:  sudo sysctl -w kernel.kptr_restrict=1");
+		return;
+	}
+	explain_capabilities(needed, ARRAY_SIZE(needed));
 }

@@ -18,11 +18,18 @@ bool permission_has(int capability);
  */
 int permission_explain_bpf(int err);
 
-/* A perf event, or a uprobe (libbpf's errors), could not be opened: say what is lacking. */
+/* A perf event, or a uprobe, could not be opened: say what is lacking. */
 void permission_explain_perf(const char *what, int err);
-void permission_explain_uprobe(const char *path, const char *symbol, int err);
+void permission_explain_uprobe(int err);
 
-/* A process could not be looked into. */
+/* The kernel hides its addresses: warn of what is missing for that, and say what shows them. */
+void permission_explain_kernel(void);
+
+/* A file that a process has mapped may not be read: warn, for this one and those that follow. */
+void permission_explain_file(int pid, const char *name);
+
+/* A process could not be looked into; its memory could not be read. */
 void permission_explain_process(int pid, int err);
+void permission_explain_memory(int pid, int err);
 
 #endif

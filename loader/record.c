@@ -7,42 +7,42 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "backlog.h"
 #include "binary.h"
 #include "bus_guard.h"
 #include "clock.h"
 #include "cpus.h"
 #include "drain.h"
+#include "fetch.h"
+#include "filter.h"
 #include "image_cache.h"
 #include "interrupt.h"
 #include "kallsyms.h"
+#include "keyboard.h"
 #include "launch.h"
 #include "log.h"
-#include "outcome.h"
-#include "output.h"
+#include "outputs.h"
 #include "prewarm.h"
 #include "process.h"
 #include "report.h"
 #include "rescue.h"
+#include "ring_size.h"
 #include "session.h"
 #include "sideband.h"
+#include "summary.h"
 #include "target.h"
+#include "unseen.h"
+#include "verify.h"
+#include "watch.h"
 
 /* How often the rings are read when nothing else wakes us, in milliseconds. */
 #define DRAIN_EVERY_MS 100
-
-/*
- * Ring buffers: room for what arrives while a large table is being made, in
- * bytes per CPU. Samples that wait for that table take their stacks along.
- */
-#define MAX_RING_SIZE (8U << 20)
-#define MIN_RING_SIZE (1U << 20)
-#define ALL_RINGS_SIZE (128U << 20)
 
 /* One run. The parts are made in the order in which they stand here, and undone in reverse. */
 struct record {
@@ -50,41 +50,36 @@ struct record {
 	char target[256];
 	char event[512];
 	char cpus[CPUS_LIST_SIZE]; /* that were online at the start */
+	struct utsname machine;
+	char kernel[256];
 	struct interrupt interrupt;
 	struct launch launch;
-	struct output output;
+	struct outputs outputs;
 	struct session session;
 	struct sideband *sideband;
 	struct image_cache cache; /* of use if binaries.cache leads to it */
 	struct binary_store binaries;
 	struct process_table table;
 	struct kallsyms *kallsyms;
-	struct report *report;
+	struct backlog *backlog;
 	struct rescue *rescue;
+	struct verify *verify; /* NULL: not asked for */
 	struct drain drain;
 	int epoll_fd;
-	int *pidfds; /* of the targets */
-	size_t n_running;
+	struct watch watch; /* of the targets */
 	uint64_t started;
+	uint64_t n_intervals; /* that are over */
+	size_t n_unseen;      /* threads of the targets that were blocked all the time */
 };
-
-/* Of the default table memory. */
-#define MEMORY_SHARE 16
-#define LEAST_TABLE_MEMORY (64U << 20)
-
-uint64_t record_default_table_memory(void)
-{
-	uint64_t share =
-		(uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / MEMORY_SHARE;
-
-	if (share < LEAST_TABLE_MEMORY)
-		return LEAST_TABLE_MEMORY;
-	return share < MAX_TABLE_MEMORY ? share : MAX_TABLE_MEMORY;
-}
 
 static int publish(void *arg, pid_t pid, uint32_t cell)
 {
 	return session_publish(arg, pid, cell);
+}
+
+static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
+{
+	session_drop_comm(arg, comm);
 }
 
 /* One descriptor per binary and per CPU: the soft limit is too low for a whole machine. */
@@ -98,43 +93,15 @@ static void raise_file_limit(void)
 	}
 }
 
-static int open_output(struct record *r)
+static int open_outputs(struct record *r)
 {
-	const char *path = r->options->output;
-	int err = output_open(path, &r->output);
+	const struct record_options *o = r->options;
+	int err = outputs_open(&r->outputs, o->outputs, o->n_outputs, target_pid(o, r->launch.pid));
 
-	if (err < 0) {
-		log_error("cannot write %s: %s", path, strerror(-err));
-		return err == -EACCES || err == -EPERM ? -EIO : err;
-	}
-	if (!r->output.path && r->options->command && !isatty(STDOUT_FILENO))
+	if (err == 0 && outputs_use_stdout(&r->outputs) && o->command && !isatty(STDOUT_FILENO))
 		log_warning(
 			"the command's own output goes to stdout too; -o FILE keeps them apart");
-	return 0;
-}
-
-static size_t ring_size(size_t n_cpus)
-{
-	size_t size = MAX_RING_SIZE;
-
-	while (size > MIN_RING_SIZE && size * n_cpus > ALL_RINGS_SIZE)
-		size /= 2;
-	return size;
-}
-
-/* Without one, tables are made anew. */
-static void open_cache(struct record *r)
-{
-	_cleanup_free_ char *path =
-		image_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
-	int err = path ? image_cache_open(path, IMAGE_CACHE_LIMIT, &r->cache) : -ENOENT;
-
-	if (err < 0) {
-		log_debug("no cache in %s: %s", path ? path : "any place", strerror(-err));
-		return;
-	}
-	log_debug("tables are kept in %s", path);
-	r->binaries.cache = &r->cache;
+	return err;
 }
 
 static int open_session(struct record *r)
@@ -144,10 +111,21 @@ static int open_session(struct record *r)
 	struct session_options options = {
 		.n_cpus = n_cpus,
 		.all_processes = o->all,
+		.sides = o->sides,
+		.inherit = o->inherit,
+		.filter = o->filter,
+		.n_threads = o->n_tids,
 		.unwind = o->unwind,
 		.max_frames = o->max_frames,
+		.verify = o->verify,
 		.uprobe = o->uprobe_path != NULL,
-		.ring_size = ring_size(n_cpus),
+		.cpu = !o->uprobe_path && !o->off_cpu,
+		.off_cpu = o->off_cpu || o->wall,
+		.states = o->states,
+		.min_block_ns = o->min_block_ns,
+		.max_block_ns = o->max_block_ns,
+		.max_rate = o->max_rate,
+		.ring_size = ring_size(o->wall ? 2 * (size_t)n_cpus : n_cpus),
 		.table_memory = o->table_memory,
 	};
 	int err;
@@ -155,10 +133,14 @@ static int open_session(struct record *r)
 	err = session_open(&r->session, &options);
 	if (err < 0)
 		return err;
+	o->filter->tell = drop_comm;
+	o->filter->arg = &r->session;
 	binary_store_init(&r->binaries, &r->session.pool);
+	r->binaries.symbols = o->symbols;
 	if (o->cache)
-		open_cache(r);
+		r->binaries.cache = image_cache_open_default(&r->cache);
 	process_table_init(&r->table, &r->session.pool, &r->binaries, publish, &r->session);
+	r->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	return sideband_new(n_cpus, &r->sideband);
 }
 
@@ -169,20 +151,22 @@ static int add_targets(struct record *r)
 	uint64_t start = clock_now_ns();
 	int err;
 
+	r->table.inherit = o->inherit;
 	r->binaries.interrupt = &r->interrupt;
 	if (o->command) {
-		prewarm_command(&r->binaries, o->command[0]);
+		if (!r->table.no_binaries)
+			prewarm_command(&r->binaries, o->command[0]);
 		err = process_table_add_launched(&r->table, r->launch.pid);
-	} else if (o->all) {
-		err = target_add_all(&r->table);
 	} else {
-		err = target_add_pids(&r->table, o->pids, o->n_pids);
+		err = target_add(&r->table, o);
 	}
 	if (err == 0 && binary_store_is_cancelled(&r->binaries))
 		err = -ECANCELED;
 	r->binaries.interrupt = NULL; /* once samples arrive, they get their tables */
 	if (err == 0)
 		err = process_table_publish(&r->table, clock_now_ns());
+	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
+		err = session_add_thread(&r->session, o->tids[i]);
 	if (err == -ECANCELED)
 		log_info("interrupted before sampling began");
 	else if (err < 0 && err != -ESRCH && err != -EPERM)
@@ -195,31 +179,20 @@ static int add_targets(struct record *r)
 	return err;
 }
 
-static int watch(struct record *r, int fd, uint64_t tag)
+static int wake_on(struct record *r, int fd, uint64_t tag)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
 
 	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* What woke the loop: a target that ended is told by the number of its pidfd. */
+/* What woke the loop; from WAKE_TARGET on, which target has ended. */
 enum wake {
 	WAKE_INTERRUPT,
 	WAKE_RECORDS,
+	WAKE_KEY,
 	WAKE_TARGET,
 };
-
-static int watch_target(struct record *r, pid_t pid)
-{
-	int fd = pidfd_open(pid, 0);
-	int err;
-
-	if (fd < 0)
-		return errno == ESRCH ? 0 : -errno;
-	err = watch(r, fd, WAKE_TARGET + r->n_running);
-	r->pidfds[r->n_running++] = fd;
-	return err;
-}
 
 static int watch_all(struct record *r)
 {
@@ -229,19 +202,23 @@ static int watch_all(struct record *r)
 	int err;
 
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	r->pidfds = calloc(o->n_pids + 1, sizeof(*r->pidfds));
-	if (r->epoll_fd < 0 || !r->pidfds)
-		return r->epoll_fd < 0 ? -errno : -ENOMEM;
-	err = watch(r, r->interrupt.fd, WAKE_INTERRUPT);
+	if (r->epoll_fd < 0)
+		return -errno;
+	watch_init(&r->watch, r->epoll_fd, WAKE_TARGET);
+	err = wake_on(r, r->interrupt.fd, WAKE_INTERRUPT);
 	if (err == 0)
-		err = watch(r, session_rings_fd(&r->session), WAKE_RECORDS);
+		err = wake_on(r, session_rings_fd(&r->session), WAKE_RECORDS);
+	if (err == 0 && o->keys)
+		err = wake_on(r, STDIN_FILENO, WAKE_KEY);
 	fds = sideband_fds(r->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = watch(r, fds[i], WAKE_RECORDS);
+		err = wake_on(r, fds[i], WAKE_RECORDS);
 	if (err == 0 && o->command)
-		err = watch_target(r, r->launch.pid);
+		err = watch_add_process(&r->watch, r->launch.pid);
 	for (size_t i = 0; err == 0 && i < o->n_pids; i++)
-		err = watch_target(r, o->pids[i]);
+		err = watch_add_process(&r->watch, o->pids[i]);
+	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
+		err = watch_add_thread(&r->watch, o->tids[i]);
 	return err;
 }
 
@@ -249,47 +226,95 @@ static int start_sampling(struct record *r)
 {
 	const struct record_options *o = r->options;
 	const char *event;
-	int err;
+	int err = 0;
 
-	if (o->uprobe_path) {
+	if (o->off_cpu || o->wall)
+		err = session_sample_blocks(&r->session);
+	if (err == 0 && o->off_cpu) {
+		snprintf(r->event, sizeof(r->event), "off-cpu");
+		log_info("sampling %s each time a thread blocks", r->target);
+	} else if (err == 0 && o->uprobe_path) {
 		snprintf(r->event, sizeof(r->event), "uprobe:%s:%s", o->uprobe_path,
 			 o->uprobe_symbol);
 		err = session_sample_uprobe(&r->session, o->uprobe_path, o->uprobe_symbol);
 		if (err == 0)
 			log_info("sampling %s at each call of %s in %s", r->target,
 				 o->uprobe_symbol, o->uprobe_path);
-	} else {
+	} else if (err == 0) {
 		err = session_sample_cpus(&r->session, o->hz, &event);
 		if (err == 0) {
 			snprintf(r->event, sizeof(r->event), "%s", event);
-			log_info("sampling %s at %u Hz by %s%s", r->target, o->hz, event,
+			log_info("sampling %s at %u Hz by %s%s%s", r->target, o->hz, event,
 				 strcmp(event, "cycles") == 0 ? "" :
-								" (this machine counts no cycles)");
+								" (this machine counts no cycles)",
+				 o->wall ? ", and each time a thread leaves its CPU" : "");
 		}
 	}
 	r->started = clock_now_ns();
 	return err;
 }
 
+static int close_module(void *arg, struct module *module)
+{
+	return backlog_close_module(arg, module);
+}
+
+/* Names of binaries that were closed are asked for by what is written at the end. */
+static int start_backlog(struct record *r)
+{
+	const struct record_options *o = r->options;
+	bool names = o->verify;
+	int err;
+
+	for (size_t i = 0; i < o->n_outputs; i++)
+		names |= !o->outputs[i].format->streams;
+	err = backlog_new(r->outputs.reports, r->outputs.n, o->symbols && names, &r->backlog);
+	if (err < 0)
+		return err;
+	r->binaries.close_module = close_module;
+	r->binaries.arg = r->backlog;
+	return 0;
+}
+
 static int open_report(struct record *r)
 {
 	const struct record_options *o = r->options;
 	struct report_context context = {
+		.command = o->command_line,
+		.host = r->machine.nodename,
+		.kernel = r->kernel,
+		.started_ns = clock_now_ns(),
+		.started_real_ns = clock_real_ns(),
 		.target = r->target,
 		.event = r->event,
-		.hz = o->uprobe_path ? 0 : o->hz,
+		.hz = o->uprobe_path || o->off_cpu ? 0 : o->hz,
+		.time = o->off_cpu || o->wall,
+		.wall = o->wall,
 		.symbols = o->symbols,
 	};
 	int err;
 
-	if (o->symbols && kallsyms_new("/proc/kallsyms", &r->kallsyms) == 0)
+	uname(&r->machine);
+	snprintf(r->kernel, sizeof(r->kernel), "%s %s %s", r->machine.sysname, r->machine.release,
+		 r->machine.machine);
+	if (o->symbols && o->sides != DP_SIDES_USER &&
+	    kallsyms_new("/proc/kallsyms", &r->kallsyms) == 0) {
+		sideband_tell_kallsyms(r->sideband, r->kallsyms);
 		context.kallsyms = r->kallsyms;
-	err = report_new(o->format, &context, r->output.file, &r->report);
+	}
+	err = outputs_make_reports(&r->outputs, o->outputs, &context);
+	if (err == 0)
+		err = start_backlog(r);
 	if (err == 0)
 		err = rescue_new(&r->session.pool, o->unwind, o->max_frames, &r->rescue);
+	if (err == 0 && o->verify)
+		err = verify_new(o->max_frames, &r->verify);
 	if (err == 0)
-		err = drain_init(&r->drain, &r->session, r->sideband, &r->table, r->rescue,
-				 r->report);
+		err = drain_init(&r->drain, &r->session, r->sideband, &r->table, o->filter,
+				 r->rescue, r->verify, r->backlog);
+	r->drain.blocks.kallsyms = r->kallsyms;
+	if (o->wall)
+		r->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;
 }
 
@@ -325,11 +350,35 @@ static bool time_is_over(const struct record *r)
 	       clock_now_ns() - r->started >= r->options->duration_ns;
 }
 
+/* Is there something left to sample? The number of a thread that ended may become another one's. */
+static bool is_anything_left(struct record *r)
+{
+	pid_t tid;
+
+	while ((tid = watch_ended_thread(&r->watch, clock_now_ns())))
+		session_drop_thread(&r->session, tid);
+	return r->options->all || r->watch.n_running > 0;
+}
+
+/* Of the last interval, the reports are told by their end. */
+static int tick(struct record *r)
+{
+	uint64_t interval = r->options->interval_ns;
+	uint64_t passed = clock_now_ns() - r->started;
+
+	if (interval == 0 || passed / interval == r->n_intervals || time_is_over(r))
+		return 0;
+	r->n_intervals = passed / interval;
+	r->drain.totals.duration_ns = passed;
+	return backlog_tick(r->backlog, &r->drain.totals);
+}
+
 /* Sample until the time is over, the user has enough, or all targets are gone. */
 static int sample(struct record *r)
 {
+	drain_go_first();
 	/* The targets may all have ended while their tables were made. */
-	while (!time_is_over(r) && (r->options->all || r->n_running > 0)) {
+	while (!time_is_over(r) && is_anything_left(r)) {
 		struct epoll_event event;
 		int n, err;
 
@@ -337,17 +386,16 @@ static int sample(struct record *r)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		err = drain_run(&r->drain, false);
+		if (err == 0)
+			err = tick(r);
 		if (err < 0)
 			return err;
 		if (n > 0 && event.data.u64 == WAKE_INTERRUPT)
 			return 0;
-		if (n > 0 && event.data.u64 >= WAKE_TARGET) {
-			int *fd = &r->pidfds[event.data.u64 - WAKE_TARGET];
-
-			close(steal_fd(fd)); /* and so it is watched no more */
-			if (--r->n_running == 0)
-				return 0;
-		}
+		if (n > 0 && event.data.u64 == WAKE_KEY && keyboard_quits(r->epoll_fd))
+			return 0;
+		if (n > 0 && event.data.u64 >= WAKE_TARGET)
+			watch_process_ended(&r->watch, event.data.u64);
 		show_progress(r);
 	}
 	return 0;
@@ -356,25 +404,16 @@ static int sample(struct record *r)
 static void print_totals(const struct record *r)
 {
 	const struct table_store *tables = &r->binaries.tables;
-	const struct totals *t = &r->drain.totals;
 
-	log_info("%" PRIu64 " samples in %.1f s, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
-		 " with a user stack complete (%.1f %%)",
-		 t->samples, (double)t->duration_ns / 1e9, t->lost, t->outcomes[DP_COMPLETE],
-		 totals_with_user_stack(t), totals_complete(t));
-	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
-		if (t->outcomes[i] > 0 && log_enabled(LOG_INFO))
-			log_detail("%" PRIu64 " %s: %s", t->outcomes[i], outcome_word(i),
-				   outcome_sentence(i));
+	summary_print(&r->drain.totals, r->options->max_rate, r->n_unseen);
 	log_debug("table memory: %zu of %zu MiB in use; tables made %" PRIu64 " times, %" PRIu64
 		  " freed, %" PRIu64 " evicted",
 		  r->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
 		  r->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
 		  tables->n_freed, tables->n_evicted);
-	if (t->finished_late > 0)
-		log_debug("%" PRIu64
-			  " samples were walked in user space, before their tables were there",
-			  t->finished_late);
+	log_debug("read from the kernel: %" PRIu64 " bytes", r->drain.bytes);
+	if (r->verify)
+		verify_log(r->verify, r->options->symbols);
 }
 
 /* Of those the losses are not known, either: there is nothing that could count them. */
@@ -383,6 +422,8 @@ static void warn_of_new_cpus(const struct record *r)
 	char cpus[CPUS_LIST_SIZE];
 	int cpu;
 
+	if (r->options->filter->cpus)
+		return;
 	cpus_read(cpus);
 	cpu = cpus_find_new(cpus, r->cpus);
 	if (cpu >= 0 && r->cpus[0] != '\0')
@@ -396,13 +437,27 @@ static int finish(struct record *r)
 	int err;
 
 	t->duration_ns = clock_now_ns() - r->started;
+	/* With a bound or a filter, a thread may have been seen and not taken. */
+	if ((r->options->off_cpu || r->options->wall) && r->options->max_rate == 0 &&
+	    !filter_is_set(r->options->filter))
+		unseen_count(&r->session, r->options->pids, r->options->n_pids, r->options->states,
+			     &r->n_unseen);
 	session_stop(&r->session);
 	interrupt_writing(&r->interrupt);
 	err = drain_run(&r->drain, true);
+	if (err == 0)
+		err = drain_finish_blocks(&r->drain, r->started + t->duration_ns);
+	if (err == 0 && backlog_size(r->backlog) > 0)
+		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
+			     backlog_size(r->backlog));
+	if (err == 0)
+		err = backlog_finish(r->backlog);
 	log_progress_clear();
 	warn_of_new_cpus(r);
+	fetch_begin();
 	if (err == 0)
-		err = report_finish(r->report, t);
+		err = outputs_finish(&r->outputs, t);
+	fetch_end();
 	if (err == 0)
 		print_totals(r);
 	return err;
@@ -424,7 +479,7 @@ static int prepare(struct record *r)
 		return err;
 	}
 	raise_file_limit(); /* the command keeps the one it was given */
-	err = open_output(r);
+	err = open_outputs(r);
 	if (err == 0)
 		err = open_session(r);
 	if (err == 0)
@@ -444,7 +499,7 @@ static int run(struct record *r)
 	const struct record_options *o = r->options;
 	int err;
 
-	target_describe(o->pids, o->n_pids, o->command, r->target, sizeof(r->target));
+	target_describe(o, r->target, sizeof(r->target));
 	err = prepare(r);
 	if (err == 0)
 		err = start_sampling(r);
@@ -457,42 +512,27 @@ static int run(struct record *r)
 			return -ENOEXEC;
 		}
 	}
-	err = output_begin(&r->output);
+	err = outputs_begin(&r->outputs);
 	if (err == 0)
 		err = sample(r);
 	if (err == 0)
 		err = finish(r);
-	if (err < 0 && !ferror(r->output.file))
+	if (err < 0 && !outputs_have_failed(&r->outputs))
 		log_error("sampling failed: %s", strerror(-err));
 	return err;
-}
-
-/* After run() with that error: say what could not be written, whichever step met it. */
-static int close_output(struct record *r, int err)
-{
-	const char *name = r->output.path ? r->output.path : "the standard output";
-	bool failed = r->output.file && ferror(r->output.file);
-	int closed = output_close(&r->output);
-
-	if (!failed && (err < 0 || closed == 0))
-		return err;
-	log_error("cannot write %s: %s", name, strerror(err < 0 ? -err : -closed));
-	return -EIO;
 }
 
 static void record_done(struct record *r)
 {
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
-	for (size_t i = 0; r->pidfds && i < r->options->n_pids + 1; i++)
-		if (r->pidfds[i] > 0)
-			close(r->pidfds[i]);
-	free(r->pidfds);
+	watch_done(&r->watch);
 	if (r->session.bpf) {
 		session_stop(&r->session);
+		backlog_free(r->backlog);
 		drain_done(&r->drain);
 		rescue_free(r->rescue);
-		report_free(r->report);
+		verify_free(r->verify);
 		kallsyms_free(r->kallsyms);
 		process_table_done(&r->table);
 		if (r->binaries.cache)
@@ -501,6 +541,7 @@ static void record_done(struct record *r)
 		sideband_free(r->sideband);
 		session_close(&r->session);
 	}
+	outputs_done(&r->outputs);
 	interrupt_done(&r->interrupt);
 }
 
@@ -529,11 +570,18 @@ int record_run(const struct record_options *options)
 	bool has_run;
 	int err, code;
 
-	err = close_output(&r, run(&r));
+	err = run(&r);
+	if (err < 0)
+		r.backlog = backlog_free(r.backlog); /* which may be writing still */
+	err = outputs_close(&r.outputs, err);
 	has_run = options->command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
 	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && !has_run)
-		log_error("no samples: the target did not run, or not long enough");
+		log_error("no samples: the target %s%s",
+			  options->off_cpu ?
+				  "did not block, or was blocked all the time, which is not seen" :
+				  "did not run, or not long enough",
+			  options->sides == DP_SIDES_KERNEL ? ", in the kernel" : "");
 	record_done(&r);
 	/* The command's own code wins, also over "no samples"; 126 or 127 if it could not be executed. */
 	if (has_run) {

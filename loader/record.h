@@ -10,34 +10,47 @@
 #include "abi.h"
 #include "pool.h"
 
-struct report_format;
-
-#define MIN_TABLE_MEMORY ((uint64_t)POOL_MIN_SEGMENTS * DP_SEGMENT_SIZE)
-#define MAX_TABLE_MEMORY ((uint64_t)DP_MAX_SEGMENTS * DP_SEGMENT_SIZE)
-
-/* A sixteenth of the machine's memory, but 64 MiB at least: the tables of most machines' programs. */
-uint64_t record_default_table_memory(void);
+struct filter;
+struct output_request;
 
 /* What `dwarfprof record` is asked for. */
 struct record_options {
-	/* One of: processes, everything, or a command */
+	/* One of: processes, threads, everything, or a command */
 	const pid_t *pids;
 	size_t n_pids;
+	const pid_t *tids;
+	size_t n_tids;
 	bool all;
 	char **command; /* argv, NULL: none */
+
+	bool inherit;          /* the children of processes, and of a command, too */
+	struct filter *filter; /* of these, only what passes */
 
 	uint64_t duration_ns; /* 0: until interrupted, or the targets are gone */
 	unsigned int hz;
 	const char *uprobe_path; /* NULL: sample the CPUs */
 	const char *uprobe_symbol;
 
+	enum dp_sides sides;
+	bool off_cpu;          /* blocked threads instead of the CPUs, or */
+	bool wall;             /* both of them */
+	unsigned int states;   /* of blocked threads: bits by enum dp_state */
+	uint64_t min_block_ns; /* blocks that are shorter or longer are left out */
+	uint64_t max_block_ns;
+	unsigned int max_rate; /* samples per process and second; 0: no limit */
+
 	enum dp_unwind unwind;
 	unsigned int max_frames;
-	uint64_t table_memory; /* bytes, from MIN_ to MAX_TABLE_MEMORY */
+	unsigned int verify;   /* every so many samples; 0: none */
+	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
 	bool cache;            /* tables are kept on disk */
 
-	const char *output; /* file, NULL or "-": stdout */
-	const struct report_format *format;
+	uint64_t interval_ns; /* how often the reports are told that one is over; 0: never */
+	bool keys;            /* a `q` from stdin is the end */
+
+	const char *command_line; /* what was typed */
+	const struct output_request *outputs;
+	size_t n_outputs;
 	bool symbols;
 };
 

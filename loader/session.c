@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +15,11 @@
 #include "base/cleanup.h"
 #include "dwarfprof.skel.h"
 #include "event.h"
+#include "filter.h"
+#include "kallsyms.h"
 #include "log.h"
 #include "permission.h"
+#include "uprobe.h"
 
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
 
@@ -116,53 +120,148 @@ static int make_first_segments(struct session *s)
 
 static int make_rings(struct session *s, size_t size)
 {
-	_cleanup_free_ uint32_t *cpus = calloc(s->n_cpus, sizeof(*cpus));
-	uint32_t n = s->n_cpus;
+	_cleanup_free_ uint32_t *keys = calloc(s->n_rings, sizeof(*keys));
+	uint32_t n = s->n_rings;
 
-	s->ring_fds = malloc(s->n_cpus * sizeof(*s->ring_fds));
-	if (!s->ring_fds || !cpus)
+	s->ring_fds = malloc(n * sizeof(*s->ring_fds));
+	if (!s->ring_fds || !keys)
 		return -ENOMEM;
-	memset(s->ring_fds, -1, s->n_cpus * sizeof(*s->ring_fds));
-	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
+	memset(s->ring_fds, -1, n * sizeof(*s->ring_fds));
+	for (uint32_t i = 0; i < n; i++) {
 		int fd =
 			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dp_ring", 0, 0, (uint32_t)size, NULL);
 
 		if (fd < 0)
 			return -errno;
-		cpus[cpu] = cpu;
-		s->ring_fds[cpu] = fd;
+		keys[i] = i;
+		s->ring_fds[i] = fd;
 	}
-	return outer_update(s->bpf->maps.dp_rings, cpus, s->ring_fds, n);
+	return outer_update(s->bpf->maps.dp_rings, keys, s->ring_fds, n);
 }
 
-/* PROC_PID_INIT_INO, include/linux/proc_ns.h */
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFC
-
-/* Count processes as this one does, also in a container. */
-static void set_pid_namespace(struct dwarfprof_bpf *bpf)
+uint32_t session_pid_namespace(void)
 {
 	struct stat st;
 
 	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE)
-		return;
-	bpf->rodata->dp_pid_namespace = (uint32_t)st.st_ino;
+		return 0;
+	return (uint32_t)st.st_ino;
 }
 
-static void set_options(struct dwarfprof_bpf *bpf, const struct session_options *options)
+void session_log_libbpf(void)
 {
+	libbpf_set_print(print_libbpf);
+}
+
+/* The maps of what is not asked for are not made; no program that is loaded refers to them. */
+static void set_filter(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	const struct filter *f = options->filter;
+
+	bpf->rodata->dp_by_cpu = f->cpus != NULL;
+	bpf->rodata->dp_by_user = f->user != NULL;
+	bpf->rodata->dp_by_cgroup = f->cgroup != NULL;
+	bpf->rodata->dp_by_comm = f->comm != NULL;
+	bpf->rodata->dp_by_thread = options->n_threads > 0;
+	memcpy((void *)bpf->rodata->dp_cpus, f->mask, sizeof(f->mask));
+	bpf->rodata->dp_user = f->uid;
+	bpf_map__set_autocreate(bpf->maps.dp_cgroup, f->cgroup != NULL);
+	bpf_map__set_autocreate(bpf->maps.dp_other_comms, f->comm != NULL);
+	bpf_map__set_autocreate(bpf->maps.dp_threads, options->n_threads > 0);
+	if (options->n_threads > 0)
+		bpf_map__set_max_entries(bpf->maps.dp_threads, (uint32_t)options->n_threads);
+}
+
+static int set_cgroup(const struct session *s)
+{
+	uint32_t key = 0;
+
+	if (!s->filter->cgroup)
+		return 0;
+	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_cgroup), &key, &s->filter->cgroup_fd,
+				   BPF_ANY) < 0 ?
+		       -errno :
+		       0;
+}
+
+/*
+ * Does the tracepoint tell the state of the thread that goes? Since 5.18 it does,
+ * behind the arguments that it had before (include/trace/events/sched.h).
+ */
+static bool has_prev_state(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *t = NULL;
+	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : 0;
+	bool has;
+
+	if (id > 0)
+		t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (t && btf_is_ptr(t))
+		t = btf__type_by_id(btf, t->type);
+	/* With the pointer that is passed to all that is attached: preempt, prev, next, prev_state */
+	has = t && btf_is_func_proto(t) && btf_vlen(t) >= 5;
+	btf__free(btf);
+	return has;
+}
+
+static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	bpf_program__set_autoload(bpf->progs.dp_switch, options->off_cpu);
+	if (!options->off_cpu)
+		return;
+	bpf->rodata->dp_min_block_ns = options->min_block_ns;
+	bpf->rodata->dp_max_block_ns = options->max_block_ns;
+	bpf->rodata->dp_states = options->states;
+	bpf->rodata->dp_own_pid = (uint32_t)getpid();
+	bpf->rodata->dp_has_prev_state = has_prev_state();
+	bpf->rodata->dp_off_cpu_rings = options->cpu ? options->n_cpus : 0;
+	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
+}
+
+static unsigned int scratch_levels(const struct session_options *options)
+{
+	if (options->uprobe)
+		return DP_UPROBE_LEVELS;
+	return options->cpu && options->off_cpu ? DP_WALL_LEVELS : DP_CPU_LEVELS;
+}
+
+static void set_options(struct session *s, const struct session_options *options)
+{
+	struct dwarfprof_bpf *bpf = s->bpf;
 	unsigned int n_cpus = options->n_cpus;
-	unsigned int levels = options->uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS;
+	unsigned int levels = scratch_levels(options);
 
 	bpf->rodata->dp_all_processes = options->all_processes;
+	bpf->rodata->dp_inherit = options->inherit;
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = options->max_frames;
 	bpf->rodata->dp_levels = levels;
-	set_pid_namespace(bpf);
-	bpf_map__set_max_entries(bpf->maps.dp_rings, n_cpus);
+	bpf->rodata->dp_verify = options->verify;
+	bpf->rodata->dp_sides = options->sides;
+	/* A uprobe hits user code. */
+	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !options->uprobe &&
+					kallsyms_are_hidden("/proc/kallsyms");
+	bpf->rodata->dp_pid_namespace = session_pid_namespace();
+	set_filter(bpf, options);
+	set_off_cpu(bpf, options);
+	bpf->rodata->dp_max_rate = options->max_rate;
+	if (options->max_rate > 0)
+		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
+	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * levels);
-	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, !options->uprobe);
+	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, options->cpu);
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, options->uprobe);
+}
+
+/* Programs are loaded for one way of attaching: prefer the one that needs fewer permissions. */
+static void choose_uprobe(struct session *s)
+{
+	s->uprobe_multi = uprobe_multi_works() > 0;
+	if (s->uprobe_multi)
+		bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe,
+						      (enum bpf_attach_type)UPROBE_MULTI);
 }
 
 int session_open(struct session *ret, const struct session_options *options)
@@ -170,8 +269,16 @@ int session_open(struct session *ret, const struct session_options *options)
 	struct session *s = ret;
 	int err;
 
-	*s = (struct session){ .n_cpus = options->n_cpus };
-	libbpf_set_print(print_libbpf);
+	*s = (struct session){
+		.n_cpus = options->n_cpus,
+		/* An event of a CPU may interrupt the other program while it writes. */
+		.n_rings = options->n_cpus * (options->cpu && options->off_cpu ? 2 : 1),
+		.filter = options->filter,
+		.min_block_ns = options->min_block_ns,
+		.max_block_ns = options->max_block_ns,
+		.uprobe_fd = -1,
+	};
+	session_log_libbpf();
 	pool_init(&s->pool, add_segment, s);
 	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
 
@@ -181,16 +288,26 @@ int session_open(struct session *ret, const struct session_options *options)
 		log_error("cannot open the BPF programs: %s", strerror(-err));
 		return err;
 	}
-	set_options(s->bpf, options);
+	set_options(s, options);
+	if (options->uprobe)
+		choose_uprobe(s);
 	err = dwarfprof_bpf__load(s->bpf);
 	if (err < 0) {
 		err = permission_explain_bpf(err);
 		session_close(s);
 		return err;
 	}
-	err = make_rings(s, options->ring_size);
+	if (s->bpf->rodata->dp_kernel_hidden)
+		permission_explain_kernel();
+	err = set_cgroup(s);
 	if (err < 0)
-		log_error("cannot make the ring buffers: %s", strerror(-err));
+		log_error("cannot sample the cgroup %s: %s", options->filter->cgroup,
+			  strerror(-err));
+	if (err == 0) {
+		err = make_rings(s, options->ring_size);
+		if (err < 0)
+			log_error("cannot make the ring buffers: %s", strerror(-err));
+	}
 	if (err == 0) {
 		err = make_first_segments(s);
 		if (err < 0)
@@ -206,7 +323,7 @@ void session_close(struct session *s)
 	session_stop(s);
 	free(s->links);
 	ring_buffer__free(s->rings);
-	for (unsigned int i = 0; s->ring_fds && i < s->n_cpus; i++)
+	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
 		if (s->ring_fds[i] >= 0)
 			close(s->ring_fds[i]);
 	free(s->ring_fds);
@@ -219,7 +336,7 @@ void session_close(struct session *s)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ 0 };
+	*s = (struct session){ .uprobe_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -242,6 +359,29 @@ int session_publish(struct session *s, pid_t pid, uint32_t cell)
 	return 0;
 }
 
+int session_add_thread(struct session *s, pid_t tid)
+{
+	uint8_t wanted = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_threads), &tid, &wanted, BPF_ANY) <
+			       0 ?
+		       -errno :
+		       0;
+}
+
+void session_drop_thread(struct session *s, pid_t tid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_threads), &tid);
+}
+
+/* If it fails, the name is met, and refused by user space, again. */
+void session_drop_comm(struct session *s, const char comm[DP_COMM_SIZE])
+{
+	uint8_t dropped = 1;
+
+	bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_other_comms), comm, &dropped, BPF_ANY);
+}
+
 static int reader_call(void *arg, void *data, size_t size)
 {
 	struct ring_reader *r = arg;
@@ -252,18 +392,18 @@ static int reader_call(void *arg, void *data, size_t size)
 int session_read_rings(struct session *s, int (*fn)(void *, unsigned int, const void *, size_t),
 		       void *arg)
 {
-	s->readers = calloc(s->n_cpus, sizeof(*s->readers));
+	s->readers = calloc(s->n_rings, sizeof(*s->readers));
 	if (!s->readers)
 		return -ENOMEM;
-	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
-		struct ring_reader *r = &s->readers[cpu];
+	for (unsigned int i = 0; i < s->n_rings; i++) {
+		struct ring_reader *r = &s->readers[i];
 		int err = 0;
 
-		*r = (struct ring_reader){ fn, arg, cpu };
+		*r = (struct ring_reader){ fn, arg, i % s->n_cpus };
 		if (!s->rings)
-			s->rings = ring_buffer__new(s->ring_fds[cpu], reader_call, r, NULL);
+			s->rings = ring_buffer__new(s->ring_fds[i], reader_call, r, NULL);
 		else
-			err = ring_buffer__add(s->rings, s->ring_fds[cpu], reader_call, r);
+			err = ring_buffer__add(s->rings, s->ring_fds[i], reader_call, r);
 		if (!s->rings || err < 0)
 			return err < 0 ? err : -errno;
 	}
@@ -299,7 +439,7 @@ static bool lacks_hardware(int err)
 	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV;
 }
 
-/* Open the event on every CPU that is online, into fds; then attach, which enables. */
+/* Open the event on every CPU that is online and wanted, into fds; then attach, which enables. */
 static int sample_cpus(struct session *s, unsigned int hz, bool hardware)
 {
 	_cleanup_free_ int *fds = calloc(s->n_cpus, sizeof(*fds));
@@ -309,7 +449,8 @@ static int sample_cpus(struct session *s, unsigned int hz, bool hardware)
 	if (!fds)
 		return -ENOMEM;
 	for (unsigned int cpu = 0; err == 0 && cpu < s->n_cpus; cpu++) {
-		int fd = event_open_sampling(cpu, hz, hardware);
+		int fd = filter_has_cpu(s->filter, cpu) ? event_open_sampling(cpu, hz, hardware) :
+							  -ENODEV;
 
 		if (fd >= 0)
 			fds[n++] = fd;
@@ -347,12 +488,30 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 
 int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .func_name = symbol);
-	int err = link_add(s, bpf_program__attach_uprobe_opts(s->bpf->progs.dp_sample_uprobe, -1,
-							      path, 0, &opts));
+	const struct bpf_program *program = s->bpf->progs.dp_sample_uprobe;
+	struct uprobe_place place;
+	int err = uprobe_find(path, symbol, &place);
 
 	if (err < 0)
-		permission_explain_uprobe(path, symbol, err);
+		return err;
+	if (s->uprobe_multi) {
+		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(program), &place);
+		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
+	} else {
+		err = link_add(s, bpf_program__attach_uprobe(program, false, -1, place.path,
+							     place.offset));
+	}
+	if (err < 0)
+		permission_explain_uprobe(err);
+	return err;
+}
+
+int session_sample_blocks(struct session *s)
+{
+	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
+
+	if (err < 0)
+		permission_explain_perf("the switches of threads", err);
 	return err;
 }
 
@@ -361,17 +520,65 @@ void session_stop(struct session *s)
 	for (size_t i = 0; i < s->n_links; i++)
 		bpf_link__destroy(s->links[i]);
 	s->n_links = 0;
+	if (s->uprobe_fd >= 0)
+		close(steal_fd(&s->uprobe_fd));
 }
 
-uint64_t session_losses(const struct session *s)
+uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
 {
 	uint64_t total = 0;
+
+	*ret_time_ns = 0;
 
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
 		struct dp_losses losses;
 
-		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0)
+		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
 			total += losses.full + losses.busy;
+			*ret_time_ns += losses.time_ns;
+		}
 	}
 	return total;
+}
+
+int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),
+		      void *arg)
+{
+	int fd = bpf_map__fd(s->bpf->maps.dp_blocked), err = 0;
+	uint32_t key, *last = NULL;
+
+	while (err == 0 && bpf_map_get_next_key(fd, last, &key) == 0) {
+		struct dp_blocked blocked;
+
+		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &blocked) == 0)
+			err = fn(arg, &blocked);
+	}
+	return err;
+}
+
+struct blocked_until {
+	const struct session *session;
+	uint64_t until_ns;
+	int (*fn)(void *arg, const struct dp_blocked *blocked, uint64_t time_ns);
+	void *arg;
+};
+
+static int call_if_blocked(void *arg, const struct dp_blocked *blocked)
+{
+	const struct blocked_until *b = arg;
+	uint64_t time_ns = b->until_ns - blocked->since_ns;
+
+	if (blocked->since_ns == 0 || blocked->since_ns > b->until_ns ||
+	    time_ns < b->session->min_block_ns || time_ns > b->session->max_block_ns)
+		return 0;
+	return b->fn(b->arg, blocked, time_ns);
+}
+
+int session_each_blocked(const struct session *s, uint64_t until_ns,
+			 int (*fn)(void *, const struct dp_blocked *, uint64_t), void *arg)
+{
+	struct blocked_until b = { s, until_ns, fn, arg };
+
+	return session_each_seen(s, call_if_blocked, &b);
 }

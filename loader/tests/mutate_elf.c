@@ -3,7 +3,7 @@
  * usage: mutate_elf [-s SEED] [-n COUNT] [-m NUMBER] [FILE...]
  *
  * Damage ELF files (default: some of this machine's) in COUNT ways, and read
- * each as a profile would: its tables, its symbols. Each must end with what is
+ * each as a profile would: its tables, its symbols, its lines. Each must end with what is
  * there or with a refusal that the interfaces name, within a second and 256 MiB.
  * A mutation follows from seed and number alone: -m repeats that one.
  */
@@ -20,9 +20,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "debug_info.h"
 #include "decode.h"
+#include "dwfl_file.h"
 #include "elf_file.h"
+#include "module.h"
 #include "mutation.h"
+#include "segment.h"
 #include "symtab.h"
 
 #define MAX_FILES 20
@@ -37,7 +41,7 @@ struct progress {
 	uint64_t number; /* of the mutation that it is at */
 	const char *stage;
 	int error; /* one that no interface names */
-	uint64_t n_tables, n_no_table, n_refused, n_symbols;
+	uint64_t n_tables, n_no_table, n_refused, n_symbols, n_places;
 	uint64_t slowest, slowest_ns;
 };
 
@@ -100,20 +104,94 @@ static void read_tables(const struct mutant *mutant)
 
 static void read_symbols(int fd, const void *memory, size_t size)
 {
+	const struct dwfl_source source = {
+		.fd = fd, .memory = memory, .size = size, .path = "mutant"
+	};
 	struct symtab *symbols = NULL;
-	uint64_t offset;
 	int err;
 
 	progress->stage = "symtab_new";
-	err = symtab_new(fd, memory, size, "mutant", &symbols);
+	err = symtab_new(&source, &symbols);
+	if (err == -ENOEXEC || err == -E2BIG)
+		return;
+	if (err < 0)
+		fail(err);
+	progress->stage = "symtab_find_symbol";
+	for (uint64_t at = 0; at < MAX_FILE_SIZE; at += 4096)
+		progress->n_symbols += symtab_find_symbol(symbols, at) != NULL;
+	symtab_free(symbols);
+}
+
+/* Whatever is damaged, a segment has a beginning before its end. */
+static void read_segments(int fd, const void *memory, size_t size)
+{
+	struct segment *segments;
+	size_t n;
+	int err;
+
+	progress->stage = "segments_read";
+	err = segments_read(fd, memory, size, &segments, &n);
 	if (err == -ENOEXEC)
 		return;
 	if (err < 0)
 		fail(err);
-	progress->stage = "symtab_find";
-	for (uint64_t at = 0; at < MAX_FILE_SIZE; at += 4096)
-		progress->n_symbols += symtab_find(symbols, at, &offset) != NULL;
-	symtab_free(symbols);
+	for (size_t i = 0; i < n; i++)
+		if (segments[i].start >= segments[i].limit)
+			fail(-ERANGE);
+	free(segments);
+}
+
+static void check_places(const struct place *places, int n)
+{
+	for (int i = 0; i < n; i++) {
+		progress->n_places++;
+		if ((places[i].function && strlen(places[i].function) > MAX_FILE_SIZE) ||
+		    (places[i].file && strlen(places[i].file) > MAX_FILE_SIZE) ||
+		    places[i].inlined != (i + 1 < n))
+			fail(-ERANGE);
+	}
+}
+
+static void read_places(const struct mutant *mutant)
+{
+	const struct dwfl_source source = {
+		.fd = -1, .memory = mutant->data, .size = mutant->size, .path = "mutant"
+	};
+	struct place places[PLACE_MAX];
+	struct debug_info *info = NULL;
+	int err;
+
+	progress->stage = "debug_info_new";
+	err = debug_info_new(&source, &info);
+	if (err == -ENOEXEC || err == -ENODATA || err == -E2BIG)
+		return;
+	if (err < 0)
+		fail(err);
+	progress->stage = "debug_info_find";
+	for (uint64_t at = 0x1000; at < 0x3000; at += 8) {
+		int n = debug_info_find(info, at, true, places);
+
+		if (n < 0 && n != -E2BIG)
+			fail(n);
+		check_places(places, n);
+	}
+	debug_info_free(info);
+}
+
+/* As reports ask for them: by both, with names demangled. */
+static void read_module(int fd)
+{
+	struct module module;
+	const struct place *places;
+	size_t n;
+
+	progress->stage = "module_find_places";
+	module_init(&module, strdup("mutant"), "", dup(fd));
+	for (uint64_t at = 0x1000; at < 0x3000; at += 64) {
+		n = module_find_places(&module, at, true, &places);
+		check_places(places, (int)n);
+	}
+	module_done(&module);
 }
 
 /* From a file, as nearly always, and from memory, as those of the vDSO. */
@@ -125,6 +203,9 @@ static void read_all_symbols(const struct mutant *mutant)
 		fail(-errno);
 	read_symbols(fd, NULL, 0);
 	read_symbols(-1, mutant->data, mutant->size);
+	read_module(fd);
+	read_segments(fd, NULL, 0);
+	read_segments(-1, mutant->data, mutant->size);
 }
 
 /* More than a process has when it starts to work. AddressSanitizer itself needs terabytes. */
@@ -155,6 +236,7 @@ static void try_mutation(const struct original *originals, size_t n, uint64_t se
 	start = cpu_ns();
 	read_tables(&mutant);
 	read_all_symbols(&mutant);
+	read_places(&mutant);
 	took = cpu_ns() - start;
 	if (took > progress->slowest_ns) {
 		progress->slowest = progress->number;
@@ -219,10 +301,10 @@ static int run_all(const struct original *originals, size_t n, uint64_t seed, ui
 		progress->error = 0;
 	}
 	printf("%" PRIu64 " mutations of %zu files: %" PRIu64 " with a table, %" PRIu64
-	       " without one, %" PRIu64 " refused; %" PRIu64 " symbols; slowest: %" PRIu64
-	       " in %" PRIu64 " ms; %d failed\n",
+	       " without one, %" PRIu64 " refused; %" PRIu64 " symbols, %" PRIu64
+	       " places; slowest: %" PRIu64 " in %" PRIu64 " ms; %d failed\n",
 	       progress->number - first, n, progress->n_tables, progress->n_no_table,
-	       progress->n_refused, progress->n_symbols, progress->slowest,
+	       progress->n_refused, progress->n_symbols, progress->n_places, progress->slowest,
 	       progress->slowest_ns / 1000000, n_failures);
 	return n_failures;
 }

@@ -38,7 +38,9 @@ static void find_regions(struct original *o)
 		/* Of what is PROGBITS and only read, the unwind information is nearly all. */
 		if (s.sh_type == SHT_NOTE || s.sh_type == SHT_DYNSYM || s.sh_type == SHT_STRTAB ||
 		    s.sh_type == SHT_X86_64_UNWIND ||
-		    (s.sh_type == SHT_PROGBITS && s.sh_flags == SHF_ALLOC))
+		    (s.sh_type == SHT_PROGBITS && s.sh_flags == SHF_ALLOC) ||
+		    /* What is not loaded is debug information. */
+		    (s.sh_type == SHT_PROGBITS && !(s.sh_flags & SHF_ALLOC)))
 			add_region(o, s.sh_offset, s.sh_size);
 	}
 	o->regions[o->n_regions++] = (struct region){ 0, o->size };

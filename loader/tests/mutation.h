@@ -14,8 +14,8 @@ struct region {
 	size_t start, size;
 };
 
-/* Headers, tables of headers, unwind information, notes, symbols; the last one is all of it. */
-#define MAX_REGIONS 16
+/* Headers, tables of headers, unwind and debug information, notes, symbols; the last is all of it. */
+#define MAX_REGIONS 32
 
 struct original {
 	uint8_t *data;

@@ -13,80 +13,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "clock.h"
-#include "process.h"
-
-/* A process table without a kernel: what would be published is remembered here. */
-static uint8_t *segments[64];
-static int n_segments;
-static uint32_t published[8]; /* by pid - 1000 */
-static struct pool pool;
-static struct binary_store binaries;
-static struct process_table table;
-
-#define PID(n) (1000 + (n))
-
-static int add_segment(void *arg, uint32_t index, uint8_t **ret)
-{
-	*ret = segments[n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
-	return 0;
-}
-
-static int publish(void *arg, pid_t pid, uint32_t cell)
-{
-	if (pid >= PID(0) && pid < PID(8))
-		published[pid - PID(0)] = cell;
-	return 0;
-}
-
-static void begin(void)
-{
-	pool_init(&pool, add_segment, NULL);
-	binary_store_init(&binaries, &pool);
-	process_table_init(&table, &pool, &binaries, publish, NULL);
-}
-
-static void end(void)
-{
-	process_table_done(&table);
-	binary_store_done(&binaries);
-	pool_done(&pool);
-	for (int i = 0; i < n_segments; i++)
-		free(segments[i]);
-}
+#include "process_world.h"
 
 TestSuite(process, .init = begin, .fini = end);
-
-static void map(int n, uint64_t time, uint64_t start, uint64_t stop)
-{
-	struct mmap_record r = {
-		.pid = PID(n),
-		.time = time,
-		.start = start,
-		.end = stop,
-		.name = "//anon",
-	};
-
-	cr_assert(process_table_on_mmap(&table, &r) == 0);
-}
-
-static struct space *snapshot(int n, uint64_t time)
-{
-	struct space *s;
-
-	cr_assert(process_snapshot(&table, process_table_find(&table, PID(n)), time, &s) == 0);
-	return s;
-}
-
-static void expect_mappings(int n, uint64_t time, size_t count)
-{
-	struct space *s = snapshot(n, time);
-
-	cr_assert(s->n_mappings == count, "%zu mappings at %lu", s->n_mappings, time);
-	for (size_t i = 1; i < count; i++)
-		cr_assert(s->mappings[i - 1].end <= s->mappings[i].start, "sorted, no overlap");
-	space_free(&table.spaces, s);
-}
 
 Test(process, ignores_records_of_strangers)
 {
@@ -151,6 +80,48 @@ Test(process, starts_anew_at_exec)
 }
 
 /* A number that is used again is another process. */
+static const struct mapping *mapping_at(int n, uint64_t address, uint64_t time)
+{
+	const struct mapping *m = process_find(process_table_find(&table, PID(n)), address, time);
+
+	cr_assert(m);
+	return m;
+}
+
+/* What was compiled before a fork or an exec stays that of the one who did. */
+Test(process, keeps_apart_what_each_program_has_compiled)
+{
+	const uint64_t minute = UINT64_C(60000000000);
+	const struct jitted *first, *second;
+
+	table.all = true;
+	map(0, 1, 0x1000, 0x2000);
+	cr_assert(!mapping_at(0, 0x1000, 1)->jitted, "nobody asks for names");
+	binaries.symbols = true;
+	map(0, 10, 0x1000, 0x2000);
+	map(0, 10, 0x5000, 0x6000);
+	first = mapping_at(0, 0x1000, 10)->jitted;
+	cr_assert(first && first->module.jit);
+	cr_assert_eq(mapping_at(0, 0x5000, 10)->jitted, first);
+	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0);
+	map(1, 21, 0x5000, 0x6000);
+	cr_assert_eq(mapping_at(1, 0x1000, 21)->jitted, first);
+	cr_assert_neq(mapping_at(1, 0x5000, 21)->jitted, first);
+	process_table_on_exec(&table, PID(0), 30);
+	map(0, 31, 0x1000, 0x2000);
+	second = mapping_at(0, 0x1000, 31)->jitted;
+	cr_assert_neq(second, first);
+	cr_assert_eq(mapping_at(0, 0x1000, 29)->jitted, first);
+	/* It goes a minute after the last mapping of it, if no report keeps it. */
+	process_table_on_exec(&table, PID(1), 40);
+	process_table_forget(&table, minute);
+	cr_assert_eq(first->n_users, 0);
+	process_table_forget(&table, 2 * minute);
+	process_table_forget(&table, 3 * minute);
+	for (const struct jitted *j = table.jitted.all; j; j = j->next)
+		cr_assert_eq(j, second);
+}
+
 Test(process, does_not_mix_up_reused_numbers)
 {
 	table.all = true;
@@ -162,6 +133,53 @@ Test(process, does_not_mix_up_reused_numbers)
 	expect_mappings(1, 15, 2);
 	expect_mappings(1, 30, 1);
 	cr_assert(process_table_find(&table, PID(1))->exited == TIME_NEVER);
+}
+
+/* The number goes to a process that is of no interest. */
+Test(process, leaves_a_reused_number_to_a_stranger)
+{
+	struct process *p;
+
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	map(1, 10, 0x5000, 0x6000);
+	table.all = false;
+	cr_assert(process_table_publish(&table, 11) == 0);
+	cr_assert(published[1] != 0);
+	cr_assert(process_table_on_fork(&table, PID(7), PID(1), 30) == 0);
+	p = process_table_find(&table, PID(1));
+	cr_assert(p->is_replaced && p->exited == 30 && !p->space && published[1] == 0);
+	/* Samples of the old one are on their way; what the new one does is not heard. */
+	expect_mappings(1, 29, 1);
+	map(1, 31, 0x8000, 0x9000);
+	process_table_on_exit(&table, PID(1), 40);
+	cr_assert(p->exited == 30);
+	expect_mappings(1, 31, 0);
+	process_table_publish(&table, 41);
+	cr_assert(published[1] == 0);
+	/* And on it goes to a child of ours. */
+	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 50) == 0);
+	expect_mappings(1, 50, 1);
+	process_table_publish(&table, 51);
+	cr_assert(!p->is_replaced && published[1] != 0);
+}
+
+/* What the kernel used until it was told can be compared with what was true. */
+Test(process, tells_what_was_mapped_at_a_time)
+{
+	const struct process *p;
+
+	table.all = true;
+	map(0, 10, 0x1000, 0x3000);
+	cr_assert(process_table_publish(&table, 11) == 0);
+	p = process_table_find(&table, PID(0));
+	cr_assert(p->space->n_ended == p->n_ended);
+	map(0, 20, 0x2000, 0x3000);
+	cr_assert(p->space->n_ended != p->n_ended);
+	cr_assert(process_find(p, 0x2000, 19)->born == 10);
+	cr_assert(process_find(p, 0x2000, 20)->start == 0x2000);
+	cr_assert(process_find(p, 0x1fff, 20)->born == 20, "what is left of the old one");
+	cr_assert(process_find(p, 0x3000, 20) == NULL && process_find(p, 0x1000, 9) == NULL);
 }
 
 Test(process, counts_a_command_from_its_exec)
@@ -304,110 +322,6 @@ Test(process, takes_in_a_real_process)
 		cr_assert(binaries.vdso && table_image(binaries.vdso->table) >= DP_FIRST_CELL);
 }
 
-/* A copy of this program, with one byte of it changed. */
-static struct binary *copy_of_self(off_t changed)
-{
-	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("copy", 0);
-	off_t size = lseek(self, 0, SEEK_END), from = 0;
-	struct binary *b;
-	uint8_t byte;
-
-	cr_assert(sendfile(fd, self, &from, (size_t)size) == size);
-	cr_assert(pread(fd, &byte, 1, changed) == 1);
-	byte ^= 0xff;
-	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
-	cr_assert(binary_store_get(&binaries, fd, "/copy", &b) == 0);
-	close(self);
-	return b;
-}
-
-/* Where in the file the unwind information is. */
-static off_t eh_frame_offset(const struct elf_file *file)
-{
-	size_t size;
-	const char *start = elf_rawfile((Elf *)file->elf, &size);
-
-	return (const char *)file->cfi.data - start;
-}
-
-/* Every container has its own copy of the same libraries. */
-Test(process, makes_one_table_for_copies_of_a_file)
-{
-	struct binary *a, *b, *other;
-	uint64_t n_cells;
-
-	a = copy_of_self(EI_PAD);
-	n_cells = binaries.n_cells;
-	b = copy_of_self(EI_PAD + 1);
-	cr_assert(a != b && a->module.fd != b->module.fd);
-	cr_assert(a->table && a->table == b->table && binaries.n_cells == n_cells);
-	/* The same build id, but other unwind information. */
-	other = copy_of_self(eh_frame_offset(&a->elf) + 40);
-	cr_assert(other->table != a->table && binaries.n_cells > n_cells);
-}
-
-/* What the kernel finds where this program is mapped: a cell of its image, or why there is none. */
-static uint32_t image_of_self(void)
-{
-	const struct space *s = process_table_find(&table, getpid())->space;
-	const struct dp_mapping *m;
-	uint32_t at = s->cell + sizeof(struct dp_space) / DP_CELL_SIZE;
-
-	m = (const void *)(segments[at / DP_SEGMENT_CELLS] +
-			   (size_t)(at % DP_SEGMENT_CELLS) * DP_CELL_SIZE);
-	while ((uintptr_t)&image_of_self < m->start || (uintptr_t)&image_of_self >= m->end)
-		m++;
-	return m->image;
-}
-
-/* A table leaves the pool for another one, and comes back when it is asked for. */
-Test(process, evicts_a_table_and_makes_it_again)
-{
-	struct table_store *tables = &binaries.tables;
-	struct table *own, *large;
-	uint64_t now = clock_now_ns() + 100 * TABLE_HOLD_NS;
-
-	pool.max_segments = POOL_MIN_SEGMENTS;
-	cr_assert(process_table_add(&table, getpid()) == 0);
-	cr_assert(process_table_publish(&table, 1) == 0);
-	own = copy_of_self(EI_PAD)->table;
-	cr_assert(own && image_of_self() == own->cell && own->n_spaces > 0);
-
-	/* One that takes nearly all the room there is. */
-	cr_assert(table_new(tables, own->binary, DP_SEGMENT_CELLS - 100, 0, &large) == 0);
-	table_want(tables, large, now);
-	binary_store_update(&binaries, now);
-	cr_assert(own->is_leaving && image_of_self() == own->cell, "walks go on with it");
-	cr_assert(process_table_publish(&table, now) == 0);
-	cr_assert(image_of_self() == DP_CELL_EVICTED && own->cell != DP_CELL_NONE);
-	process_table_forget(&table, now + 1);
-	cr_assert(own->cell == DP_CELL_NONE);
-	binary_store_update(&binaries, now + 1);
-	cr_assert(large->is_lost, "no file has such a table");
-
-	table_want(tables, own, now + 1);
-	binary_store_update(&binaries, now + 2);
-	cr_assert(process_table_publish(&table, now + 2) == 0);
-	cr_assert(own->cell != DP_CELL_NONE && image_of_self() == own->cell);
-	cr_assert(binaries.tables.n_evicted > 0 && n_segments == 2);
-}
-
-/* A table that nobody has mapped goes; a process that maps the file gets it anew. */
-Test(process, makes_a_table_again_for_a_new_process)
-{
-	struct binary *b = copy_of_self(EI_PAD);
-	uint64_t later = clock_now_ns() + TABLE_IDLE_NS + TABLE_HOLD_NS;
-
-	cr_assert(table_image(b->table) >= DP_FIRST_CELL);
-	binary_store_update(&binaries, later);
-	cr_assert(table_image(b->table) == DP_CELL_EVICTED && binaries.tables.n_freed == 1);
-	cr_assert(process_table_add(&table, getpid()) == 0);
-	cr_assert(process_table_publish(&table, later) == 0);
-	cr_assert(image_of_self() == b->table->cell && b->table->n_mappings > 0);
-	process_table_on_exit(&table, getpid(), 1);
-	process_table_forget(&table, 2);
-}
-
 /* Without room for its space a process is sampled all the same, and gets one when there is. */
 Test(process, goes_on_without_room_for_a_space)
 {
@@ -443,4 +357,99 @@ Test(process, says_that_there_is_no_such_process)
 	waitpid(pid, NULL, 0);
 	cr_assert(process_table_add(&table, pid) == -ESRCH);
 	cr_assert(process_table_find(&table, pid) == NULL);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	while (pid == 0)
+		pause();
+	return pid;
+}
+
+Test(process, one_that_a_sample_meets_is_read_once)
+{
+	pid_t pid = start_sleeper();
+	struct space *s;
+
+	cr_assert(process_table_meet(&table, pid, 100) == 1);
+	cr_assert(process_table_meet(&table, pid, 101) == 0);
+	/* Samples that were taken before, too. */
+	cr_assert(process_snapshot(&table, process_table_find(&table, pid), 1, &s) == 0);
+	cr_assert(space_find(s, (uint64_t)(uintptr_t)start_sleeper));
+	space_free(&table.spaces, s);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+Test(process, one_that_cannot_be_read_is_tried_again_after_a_second)
+{
+	pid_t pid = start_sleeper();
+
+	table.all = true;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	cr_assert(process_table_meet(&table, pid, 100) == 0);
+	cr_assert(!process_table_find(&table, pid));
+	cr_assert(table.refused[pid % PROCESS_N_REFUSED].time == 100);
+	cr_assert(process_table_meet(&table, pid, 1000000099) == 0);
+	cr_assert(table.refused[pid % PROCESS_N_REFUSED].time == 100, "not tried");
+	cr_assert(process_table_meet(&table, pid, 1000000100) == 0);
+	cr_assert(table.refused[pid % PROCESS_N_REFUSED].time == 1000000100, "tried");
+}
+
+Test(process, a_filter_decides_when_a_program_is_executed)
+{
+	char why[FILTER_WHY_SIZE];
+	pid_t pid = getpid();
+	struct filter filter;
+	struct mmap_record r = { pid, 35, 0x5000, 0x6000, 0, 0, "//anon" };
+	struct process *p;
+
+	filter_init(&filter);
+	cr_assert(filter_set_comm(&filter, "^wanted$", why) == 0);
+	table.all = true;
+	table.filter = &filter;
+
+	prctl(PR_SET_NAME, "other");
+	process_table_on_exec(&table, pid, 10);
+	cr_assert(process_table_on_mmap(&table, &r) == 0);
+	cr_assert(!process_table_find(&table, pid));
+
+	prctl(PR_SET_NAME, "wanted");
+	process_table_on_exec(&table, pid, 20);
+	p = process_table_find(&table, pid);
+	cr_assert(p && p->left == TIME_NEVER);
+	cr_assert(process_table_on_fork(&table, pid, PID(1), 25) == 0);
+	cr_assert(process_table_find(&table, PID(1)));
+
+	prctl(PR_SET_NAME, "other");
+	process_table_on_exec(&table, pid, 30);
+	cr_assert(p->left == 30);
+	cr_assert(process_table_on_mmap(&table, &r) == 0);
+	cr_assert(p->n_mappings == 0);
+	cr_assert(process_table_on_fork(&table, pid, PID(2), 35) == 0);
+	cr_assert(!process_table_find(&table, PID(2)));
+
+	/* A sample shows that the kernel takes it in again, from its last program on. */
+	cr_assert(process_table_meet(&table, pid, 50) == 1);
+	cr_assert(p->left == TIME_NEVER && p->n_mappings > 0 && p->mappings[0].born == 30);
+
+	process_table_on_exec(&table, pid, 60);
+	process_table_forget(&table, 60);
+	cr_assert(process_table_find(&table, pid));
+	process_table_forget(&table, 61);
+	cr_assert(!process_table_find(&table, pid));
+	filter_done(&filter);
+}
+
+Test(process, children_are_left_out_if_asked)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	table.all = false;
+	table.inherit = false;
+	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0);
+	cr_assert(!process_table_find(&table, PID(1)));
 }
