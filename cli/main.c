@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "base/array.h"
+#include "diff_command.h"
+#include "doctor_command.h"
+#include "dump_command.h"
 #include "log.h"
 #include "options.h"
 #include "record.h"
+#include "report_command.h"
 #include "tables.h"
+#include "top_command.h"
 
 static int record_main(int argc, char **argv)
 {
@@ -14,6 +20,7 @@ static int record_main(int argc, char **argv)
 	options_parse(&options, argc, argv);
 	if (options.verbose)
 		log_set_level(LOG_DEBUG);
+	names_set_options(&options.names);
 	code = record_run(&options.record);
 	options_done(&options);
 	return code;
@@ -30,9 +37,19 @@ static int tables_main(int argc, char **argv)
 }
 
 /* The first word picks the command; without one, it is record. */
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "tables", tables_main },      { "doctor", doctor_command }, { "report", report_command },
+	{ "convert", convert_command }, { "diff", diff_command },     { "dump", dump_command },
+	{ "top", top_command },
+};
+
 int main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "tables") == 0)
-		return tables_main(argc - 1, argv + 1);
+	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(commands); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
 	return record_main(argc, argv);
 }

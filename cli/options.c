@@ -2,42 +2,54 @@
 #include "options.h"
 
 #include <argp.h>
-#include <ctype.h>
+#include <argz.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "block_options.h"
+#include "name_options.h"
+#include "quantity.h"
 #include "report.h"
 
 const char *argp_program_version = "dwarfprof " DP_VERSION;
 
 enum {
-	OPTION_FORMAT = 256,
+	OPTION_COMM = 256,
+	OPTION_FORMAT,
+	OPTION_MAX_BLOCK,
+	OPTION_MAX_RATE,
 	OPTION_MAX_STACK,
+	OPTION_MIN_BLOCK,
 	OPTION_NO_CACHE,
+	OPTION_NO_INHERIT,
 	OPTION_NO_SYMBOLS,
+	OPTION_OFF_CPU,
+	OPTION_STATE,
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
+	OPTION_VERIFY,
+	OPTION_WALL,
+	OPTION_DEMANGLE,
+	OPTION_NO_INLINE,
+	OPTION_NO_LINES,
+	OPTION_NO_DEBUGINFOD,
+	OPTION_DEBUGINFOD_TIMEOUT,
 };
 
-static const struct argp_option argp_options[] = {
-	{ .doc = "What to profile (exactly one of these, or a command after --)", .group = 1 },
+/* Of all commands that show stacks: whose, how, and which names. */
+static const struct argp_option shared_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0,
-	  "these processes, with their threads and all their children", 1 },
-	{ "all", 'a', NULL, 0, "all processes that run when sampling starts", 1 },
-
-	{ .doc = "When to take a sample", .group = 2 },
-	{ "duration", 'd', "TIME", 0, "for how long: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
-	{ "freq", 'F', "HZ", 0, "how often per second and CPU (99)", 2 },
-	{ "event", 'e', "EVENT", 0,
-	  "instead of CPU time: uprobe:PATH:SYMBOL, each call of that function", 2 },
-
-	{ .doc = "How to walk stacks", .group = 3 },
+	  "these processes, with their threads (and, where they "
+	  "are sampled, all their children)",
+	  1 },
+	{ "tid", 't', "TID[,TID...]", 0, "these threads alone", 1 },
 	{ "unwind", OPTION_UNWIND, "MODE", 0,
 	  "auto: unwind tables, and frame pointers where code has none; "
-	  "dwarf: tables only; fp: frame pointers only (auto)",
+	  "dwarf: tables only; fp: frame pointers only; "
+	  "copy: as auto, but in user space, from a copy of the stack (auto)",
 	  3 },
 	{ "max-stack", OPTION_MAX_STACK, "N", 0, "frames of a stack at most, up to 2048 (1024)",
 	  3 },
@@ -45,85 +57,94 @@ static const struct argp_option argp_options[] = {
 	  "memory for tables at most: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
 	  "make all tables anew, and keep none on disk for the next time", 3 },
-
-	{ .doc = "What to write", .group = 4 },
-	{ "output", 'o', "FILE", 0, "where to (stdout: a report on a terminal, else folded stacks)",
-	  4 },
-	{ "format", OPTION_FORMAT, "FORMAT", 0, "folded, jsonl or text (by the extension of FILE)",
-	  4 },
+	{ "user-only", 'U', NULL, 0,
+	  "leave the kernel's frames out; what it does counts for the function that asked for it",
+	  3 },
+	{ "kernel-only", 'K', NULL, 0,
+	  "leave the programs' frames out, and samples that did not hit the kernel", 3 },
 	{ "no-symbols", OPTION_NO_SYMBOLS, NULL, 0, "addresses only, no names", 4 },
+	{ "no-inline", OPTION_NO_INLINE, NULL, 0, "no functions that were inlined", 4 },
+	{ "no-lines", OPTION_NO_LINES, NULL, 0, "no source files and lines", 4 },
+	{ "demangle", OPTION_DEMANGLE, "STYLE", 0,
+	  "names of C++, Rust and D: simple, without parameters; full; none, as linkers have them "
+	  "(simple)",
+	  4 },
+	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
+	  "ask no server for debug files, whatever DEBUGINFOD_URLS says", 4 },
+	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
+	  "how long servers may take for all files together (60s)", 4 },
 	{ "verbose", 'v', NULL, 0, "say what is going on", 4 },
 	{ 0 },
 };
 
-/* State of a parse: what was given, and what only makes sense at the end. */
-struct parse {
-	struct options *options;
-	const char *format;
+/* Of those that sample. */
+static const struct argp_option sampling_options[] = {
+	{ "all", 'a', NULL, 0, "all processes, also those that start later", 1 },
+	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "of -p or a command: not its children", 1 },
+	{ "cpu", 'C', "CPUS", 0, "only on these CPUs: 0-3,7", 1 },
+	{ "cgroup", 'G', "CGROUP", 0, "only in this cgroup (v2), and those below it", 1 },
+	{ "user", 'u', "USER", 0, "only of this user, a name or a number, as ps shows it", 1 },
+	{ "comm", OPTION_COMM, "REGEX", 0,
+	  "only processes whose name matches this extended regular expression", 1 },
+
+	{ .doc = "When to take a sample", .group = 2 },
+	{ "freq", 'F', "HZ", 0, "how often per second and CPU (99)", 2 },
+	{ "event", 'e', "EVENT", 0,
+	  "instead of CPU time: uprobe:PATH:SYMBOL, each call of that function", 2 },
+	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
+	  "instead of CPU time: how long threads are blocked, and where", 2 },
+	{ "wall", OPTION_WALL, NULL, 0,
+	  "CPU time, and the time that threads are off the CPU, in one profile", 2 },
+	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0,
+	  "leave out what is shorter: 100 or 100us, 5ms, 1s (1us)", 2 },
+	{ "max-block", OPTION_MAX_BLOCK, "TIME", 0, "leave out what is longer", 2 },
+	{ "state", OPTION_STATE, "LETTER[,LETTER...]", 0,
+	  "of blocked threads only those in these states: S, D, T, t, P, I, or R, preempted "
+	  "(S,D; with --wall all)",
+	  2 },
+	{ "max-rate", OPTION_MAX_RATE, "N", 0,
+	  "about N samples per second and process at most, taken at random; counts are scaled", 2 },
+	{ 0 },
 };
 
-int options_parse_duration(const char *text, uint64_t *ret)
-{
-	static const struct {
-		const char *suffix;
-		double ns;
-	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "m", 60e9 }, { "h", 3600e9 } };
-	char *end;
-	double value;
+/* Of those that write files. */
+static const struct argp_option file_options[] = {
+	{ "output", 'o', "FILE", 0,
+	  "where to, repeatable; %p, %t and %h in it become the process's number, the time and the host's name (stdout: text on a terminal, and always of dump; else folded stacks)",
+	  4 },
+	{ "format", OPTION_FORMAT, "FORMAT", 0,
+	  "folded, jsonl, text, pprof, json, perf-script, speedscope, html, svg, firefox, firefox-gz or recording (by the extension of FILE)",
+	  4 },
+	{ 0 },
+};
 
-	/* strtod() also takes "inf", "nan" and hexadecimal. */
-	if (strspn(text, "0123456789.") == 0)
-		return -EINVAL;
-	value = strtod(text, &end);
-	if (end != text + strspn(text, "0123456789."))
-		return -EINVAL;
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		double ns = value * units[i].ns;
+static const struct argp_option argp_options[] = {
+	{ .doc = "What to profile (exactly one of -p, -t, -a, or a command after --; -C, -G, -u "
+		 "and --comm narrow it, and mean -a where they stand alone)",
+	  .group = 1 },
+	{ "duration", 'd', "TIME", 0, "for how long: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
+	{ .doc = "How to walk stacks", .group = 3 },
+	{ "verify", OPTION_VERIFY, "N", OPTION_ARG_OPTIONAL,
+	  "unwind every N-th sample a second time, with elfutils' libdwfl, and say how often "
+	  "both agree (10)",
+	  3 },
+	{ .doc = "What to write", .group = 4 },
+	{ 0 },
+};
 
-		if (strcmp(end, units[i].suffix) != 0)
-			continue;
-		if (ns < 1 || ns > 1e18)
-			return -EINVAL;
-		*ret = (uint64_t)ns;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-int options_parse_size(const char *text, uint64_t *ret)
-{
-	static const char suffixes[] = "KMG";
-	unsigned long long value;
-	const char *suffix;
-	int shift = 0;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || errno)
-		return -EINVAL;
-	if (*end != '\0') {
-		suffix = strchr(suffixes, toupper(*end));
-		if (!suffix || end[1] != '\0')
-			return -EINVAL;
-		shift = 10 * (int)(suffix - suffixes + 1);
-	}
-	if (value > UINT64_MAX >> shift)
-		return -EINVAL;
-	*ret = (uint64_t)value << shift;
-	return 0;
-}
+/* --verify without a number: often enough to see, seldom enough to leave the rate as it is. */
+#define DEFAULT_VERIFY 10
 
 static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
 {
 	uint64_t size;
 
-	if (options_parse_size(text, &size) < 0)
+	if (quantity_parse_size(text, &size) < 0)
 		argp_error(state, "--table-memory takes a size such as 64M or 1G, not '%s'", text);
-	if (size < MIN_TABLE_MEMORY || size > MAX_TABLE_MEMORY)
+	if (size < POOL_MIN_MEMORY || size > POOL_MAX_MEMORY)
 		argp_error(state, "--table-memory takes from %luM to %luG, not '%s'",
-			   (unsigned long)(MIN_TABLE_MEMORY >> 20),
-			   (unsigned long)(MAX_TABLE_MEMORY >> 30), text);
+			   (unsigned long)(POOL_MIN_MEMORY >> 20),
+			   (unsigned long)(POOL_MAX_MEMORY >> 30), text);
 	o->record.table_memory = size;
 }
 
@@ -142,23 +163,34 @@ static unsigned long parse_number(struct argp_state *state, const char *what, co
 	return value;
 }
 
-static void parse_pids(struct options *o, struct argp_state *state, char *text)
+/* Numbers of processes or threads, added to those that there are. */
+static void parse_pids(struct argp_state *state, const char *option, char *text, pid_t **pids,
+		       size_t *n_pids)
 {
 	char *save, *word;
 
 	for (word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		size_t n = o->record.n_pids;
-		pid_t *pids = reallocarray(o->pids, n + 1, sizeof(*pids));
+		pid_t *more = reallocarray(*pids, *n_pids + 1, sizeof(*more));
 
-		if (!pids)
-			argp_failure(state, EXIT_CODE_FAILED, ENOMEM, "-p");
-		o->pids = pids;
-		pids[n] = (pid_t)parse_number(state, "-p", word, 1, INT32_MAX);
-		o->record.n_pids++;
+		if (!more)
+			argp_failure(state, EXIT_CODE_FAILED, ENOMEM, "%s", option);
+		*pids = more;
+		more[*n_pids] = (pid_t)parse_number(state, option, word, 1, INT32_MAX);
+		++*n_pids;
 	}
-	if (o->record.n_pids == 0)
-		argp_error(state, "-p takes process numbers, separated by commas");
-	o->record.pids = o->pids;
+	if (*n_pids == 0)
+		argp_error(state, "%s takes numbers of %s, separated by commas", option,
+			   option[1] == 't' ? "threads" : "processes");
+}
+
+static void parse_filter(struct argp_state *state,
+			 int (*set)(struct filter *, const char *, char *), struct filter *filter,
+			 const char *text)
+{
+	char why[FILTER_WHY_SIZE];
+
+	if (set(filter, text, why) < 0)
+		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
 static void parse_event(struct options *o, struct argp_state *state, const char *text)
@@ -188,6 +220,7 @@ static void parse_unwind(struct options *o, struct argp_state *state, const char
 		[DP_UNWIND_AUTO] = "auto",
 		[DP_UNWIND_DWARF] = "dwarf",
 		[DP_UNWIND_FP] = "fp",
+		[DP_UNWIND_COPY] = "copy",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
@@ -196,90 +229,180 @@ static void parse_unwind(struct options *o, struct argp_state *state, const char
 			return;
 		}
 	}
-	argp_error(state, "--unwind takes auto, dwarf or fp, not '%s'", text);
+	argp_error(state, "--unwind takes auto, dwarf, fp or copy, not '%s'", text);
 }
 
-/* The format: named, or by the file's extension, or what suits stdout. */
-static void choose_format(struct parse *p, struct argp_state *state)
+static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
 {
-	struct record_options *r = &p->options->record;
-	const char *name = p->format;
-
-	if (!name && r->output && strcmp(r->output, "-") != 0) {
-		r->format = report_format_by_path(r->output);
-		if (!r->format) {
-			fprintf(stderr,
-				"%s: the extension of '%s' stands for no format; known are ",
-				state->name, r->output);
-			report_format_list(stderr);
-			fputs("\nor name one with --format\n", stderr);
-			exit(EXIT_CODE_USAGE);
-		}
-		return;
-	}
-	if (!name)
-		name = !r->output && isatty(STDOUT_FILENO) ? "text" : "folded";
-	r->format = report_format_by_name(name);
-	if (!r->format) {
-		fprintf(stderr, "%s: there is no format '%s'; known are ", state->name, name);
-		report_format_list(stderr);
-		fputc('\n', stderr);
-		exit(EXIT_CODE_USAGE);
-	}
+	if (o->record.sides != DP_SIDES_BOTH && o->record.sides != sides)
+		argp_error(state, "-U and -K exclude each other");
+	o->record.sides = sides;
 }
 
-static void parse_argument(struct parse *p, struct argp_state *state, char *arg)
+void options_parse_command(struct options *o, struct argp_state *state, char *arg, const char *name)
 {
 	if (state->quoted && state->next > state->quoted) {
-		p->options->record.command = state->argv + state->quoted;
+		o->record.command = state->argv + state->quoted;
 		state->next = state->argc; /* the rest is the command's */
-	} else if (state->arg_num > 0 || strcmp(arg, "record") != 0) {
+	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
 		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
 	}
 }
 
-static void parse_end(struct parse *p, struct argp_state *state)
+void options_complete_output(struct options *o, struct argp_state *state)
 {
-	const struct record_options *r = &p->options->record;
-	int kinds = (r->n_pids > 0) + r->all + (r->command != NULL);
-
-	if (kinds == 0)
-		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
-	if (kinds > 1)
-		argp_error(state, "-p, -a and -- CMD exclude each other");
-	if (state->quoted && !r->command)
-		argp_error(state, "a command is missing after --");
-	choose_format(p, state);
+	output_options_complete(&o->output, state);
+	o->record.outputs = o->output.requests;
+	o->record.n_outputs = o->output.n;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+void options_complete(struct options *o, struct argp_state *state)
 {
-	struct parse *p = state->input;
-	struct options *o = p->options;
+	struct record_options *r = &o->record;
+	const char *wrong;
+	int kinds = (r->n_pids > 0) + (r->n_tids > 0) + r->all + (r->command != NULL);
+
+	r->pids = o->pids;
+	r->tids = o->tids;
+	if (kinds == 0 && !filter_is_set(r->filter))
+		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
+	if (kinds > 1)
+		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
+	if (r->uprobe_path && r->sides == DP_SIDES_KERNEL)
+		argp_error(state, "-K leaves nothing of -e uprobe:, which samples programs");
+	if (r->verify && r->sides == DP_SIDES_KERNEL)
+		argp_error(state,
+			   "-K leaves nothing for --verify, which is about programs' stacks");
+	r->all |= kinds == 0;
+	if ((r->all || r->n_tids > 0) && !r->inherit)
+		argp_error(state,
+			   "--no-inherit goes with -p PID or -- CMD; others have no children");
+	if (state->quoted && !r->command)
+		argp_error(state, "a command is missing after --");
+	wrong = block_options_complete(r, o->hz_given);
+	if (wrong)
+		argp_error(state, "%s", wrong);
+}
+
+static error_t parse_block_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case OPTION_OFF_CPU:
+		o->record.off_cpu = true;
+		return 0;
+	case OPTION_WALL:
+		o->record.wall = true;
+		return 0;
+	case OPTION_MIN_BLOCK:
+	case OPTION_MAX_BLOCK:
+		if (block_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
+							  &o->record.min_block_ns :
+							  &o->record.max_block_ns) < 0)
+			argp_error(state,
+				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
+				   arg);
+		return 0;
+	case OPTION_STATE:
+		if (block_options_parse_states(arg, &o->record.states) < 0)
+			argp_error(
+				state,
+				"--state takes letters such as S,D out of R, S, D, T, t, P and I, not '%s'",
+				arg);
+		return 0;
+	case OPTION_MAX_RATE:
+		o->record.max_rate =
+			(unsigned int)parse_number(state, "--max-rate", arg, 1, 1000000);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+/* What to profile. */
+static error_t parse_target(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
 
 	switch (key) {
 	case 'p':
-		parse_pids(o, state, arg);
+		parse_pids(state, "-p", arg, &o->pids, &o->record.n_pids);
+		return 0;
+	case 't':
+		parse_pids(state, "-t", arg, &o->tids, &o->record.n_tids);
+		return 0;
+	case 'C':
+		parse_filter(state, filter_set_cpus, &o->filter, arg);
+		return 0;
+	case 'G':
+		parse_filter(state, filter_set_cgroup, &o->filter, arg);
+		return 0;
+	case 'u':
+		parse_filter(state, filter_set_user, &o->filter, arg);
+		return 0;
+	case OPTION_COMM:
+		parse_filter(state, filter_set_comm, &o->filter, arg);
+		return 0;
+	case OPTION_NO_INHERIT:
+		o->record.inherit = false;
 		return 0;
 	case 'a':
 		o->record.all = true;
 		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+/* The options of names (names.h). */
+static error_t parse_name_option(struct options *o, int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case OPTION_NO_INLINE:
+		o->names.no_inlines = true;
+		return 0;
+	case OPTION_NO_LINES:
+		o->names.no_lines = true;
+		return 0;
+	case OPTION_DEMANGLE:
+		name_options_parse_demangle(&o->names, state, arg);
+		return 0;
+	case OPTION_NO_DEBUGINFOD:
+		o->names.no_debuginfod = true;
+		return 0;
+	case OPTION_DEBUGINFOD_TIMEOUT:
+		name_options_parse_timeout(&o->names, state, arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	error_t err;
+
+	switch (key) {
 	case 'd':
-		if (options_parse_duration(arg, &o->record.duration_ns) < 0)
+		if (quantity_parse_duration(arg, &o->record.duration_ns) < 0)
 			argp_error(state, "-d takes a time such as 30, 30s, 500ms or 5m, not '%s'",
 				   arg);
 		return 0;
 	case 'F':
+		o->hz_given = true;
 		o->record.hz = (unsigned int)parse_number(state, "-F", arg, 1, 1000000);
 		return 0;
 	case 'e':
 		parse_event(o, state, arg);
 		return 0;
 	case 'o':
-		o->record.output = arg;
+		output_options_add(&o->output, state, arg);
 		return 0;
 	case 'v':
 		o->verbose = true;
+		return 0;
+	case 'U':
+	case 'K':
+		parse_sides(o, state, key == 'U' ? DP_SIDES_USER : DP_SIDES_KERNEL);
 		return 0;
 	case OPTION_UNWIND:
 		parse_unwind(o, state, arg);
@@ -291,55 +414,129 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_TABLE_MEMORY:
 		parse_table_memory(o, state, arg);
 		return 0;
+	case OPTION_VERIFY:
+		o->record.verify =
+			arg ? (unsigned int)parse_number(state, "--verify", arg, 1, 1000000) :
+			      DEFAULT_VERIFY;
+		return 0;
 	case OPTION_NO_CACHE:
 		o->record.cache = false;
 		return 0;
 	case OPTION_FORMAT:
-		p->format = arg;
+		o->output.format = arg;
 		return 0;
 	case OPTION_NO_SYMBOLS:
 		o->record.symbols = false;
-		return 0;
-	case ARGP_KEY_ARG:
-		parse_argument(p, state, arg);
-		return 0;
-	case ARGP_KEY_END:
-		parse_end(p, state);
+		o->names.none = true;
 		return 0;
 	}
-	return ARGP_ERR_UNKNOWN;
+	err = parse_target(key, arg, state);
+	if (err == ARGP_ERR_UNKNOWN)
+		err = parse_name_option(o, key, arg, state);
+	return err == ARGP_ERR_UNKNOWN ? parse_block_option(key, arg, state) : err;
+}
+
+/* ARGP_KEY_END and the like: argp.h. */
+#define FIRST_SPECIAL_KEY 0x1000000
+
+/* What is not an option is the business of the command whose options these are a part of. */
+static error_t parse_part(int key, char *arg, struct argp_state *state)
+{
+	if (key == ARGP_KEY_ARG || key >= FIRST_SPECIAL_KEY)
+		return ARGP_ERR_UNKNOWN;
+	return parse_option(key, arg, state);
+}
+
+const struct argp options_shared = { .options = shared_options, .parser = parse_part };
+const struct argp options_sampling = { .options = sampling_options, .parser = parse_part };
+const struct argp options_files = { .options = file_options, .parser = parse_part };
+
+static error_t parse_record(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		for (int i = 0; i < 3; i++)
+			state->child_inputs[i] = o;
+		return 0;
+	case ARGP_KEY_ARG:
+		options_parse_command(o, state, arg, "record");
+		return 0;
+	case ARGP_KEY_END:
+		options_complete(o, state);
+		options_complete_output(o, state);
+		return 0;
+	}
+	return parse_part(key, arg, state);
+}
+
+/* The words as they were typed, with spaces between them. NULL if memory is out. */
+static char *join_words(char **argv)
+{
+	char *text = NULL;
+	size_t size;
+
+	if (argz_create(argv, &text, &size) == 0)
+		argz_stringify(text, size, ' ');
+	return text;
+}
+
+void options_init(struct options *ret, char **argv)
+{
+	*ret = (struct options){
+		.record = { .hz = 99,
+			    .min_block_ns = BLOCK_TIME_NONE,
+			    .max_block_ns = BLOCK_TIME_NONE,
+			    .max_frames = 1024,
+			    .table_memory = pool_default_memory(),
+			    .unwind = DP_UNWIND_AUTO,
+			    .inherit = true,
+			    .filter = &ret->filter,
+			    .cache = true,
+			    .symbols = true },
+		.names.debuginfod_ns = NAMES_DEBUGINFOD_NS,
+	};
+	ret->command_line = join_words(argv);
+	ret->record.command_line = ret->command_line ? ret->command_line : "";
+	filter_init(&ret->filter);
+	argp_err_exit_status = EXIT_CODE_USAGE;
 }
 
 void options_parse(struct options *ret, int argc, char **argv)
 {
+	static const struct argp_child parts[] = {
+		{ .argp = &options_shared },
+		{ .argp = &options_sampling },
+		{ .argp = &options_files },
+		{ 0 },
+	};
 	static const struct argp argp = {
 		.options = argp_options,
-		.parser = parse_option,
-		.args_doc = "-p PID\n[record] -a\n[record] -- CMD [ARG...]",
+		.parser = parse_record,
+		.children = parts,
+		.args_doc = "-p PID\n[record] -t TID\n[record] -a\n[record] -- CMD [ARG...]",
 		.doc = "Find out where programs spend their time, through stacks that are unwound "
 		       "in the kernel from tables made of the binaries' own unwind information.\v"
-		       "The command `dwarfprof tables FILE...' shows such tables; see "
-		       "`dwarfprof tables --help'.\n\n"
+		       "The command `dwarfprof dump -p PID' shows what a process is doing now, "
+		       "`dwarfprof top' what takes the time, again and again; `dwarfprof tables "
+		       "FILE...' shows such tables, and `dwarfprof doctor' says what can be profiled "
+		       "here, and what is missing. Each has a --help of its own.\n\n"
 		       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
 		       "process; 5 no samples; a command's own code wins, 126 if it cannot be executed, "
 		       "127 if it is not found.",
 	};
-	struct parse parse = { .options = ret };
 
-	*ret = (struct options){
-		.record = { .hz = 99,
-			    .max_frames = 1024,
-			    .table_memory = record_default_table_memory(),
-			    .unwind = DP_UNWIND_AUTO,
-			    .cache = true,
-			    .symbols = true },
-	};
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &parse);
+	options_init(ret, argv);
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret);
 }
 
 void options_done(struct options *options)
 {
 	free(options->pids);
+	free(options->tids);
+	filter_done(&options->filter);
 	free(options->uprobe);
+	free(options->command_line);
+	output_options_done(&options->output);
 }

@@ -2,17 +2,27 @@
 #ifndef DP_CLI_OPTIONS_H
 #define DP_CLI_OPTIONS_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "filter.h"
+#include "names.h"
+#include "output_options.h"
 #include "record.h"
 
 /* The command line, read. */
 struct options {
 	struct record_options record;
+	struct names_options names;
+	struct output_options output; /* record.outputs point into */
 	bool verbose;
-	pid_t *pids;  /* owned: what record.pids points at */
-	char *uprobe; /* owned: what record.uprobe_path and uprobe_symbol point into */
+	bool hz_given; /* -F was */
+	/* Owned: what record.pids, tids, and filter point at; and uprobe_path and uprobe_symbol, into */
+	pid_t *pids, *tids;
+	struct filter filter;
+	char *uprobe;
+	char *command_line; /* owned: record.command_line */
 };
 
 /*
@@ -22,10 +32,23 @@ struct options {
 void options_parse(struct options *ret, int argc, char **argv);
 void options_done(struct options *options);
 
-/* "30", "30s", "1.5s", "500ms", "5m": nanoseconds. -EINVAL for anything else, and for zero. */
-int options_parse_duration(const char *text, uint64_t *ret);
+/*
+ * Parts that commands with further options share; their input is a struct options. What
+ * all commands have that show stacks; those that sample; those that write files.
+ */
+extern const struct argp options_shared;
+extern const struct argp options_sampling;
+extern const struct argp options_files;
 
-/* "4194304", "4096K", "4M", "1G": bytes. -EINVAL for anything else. */
-int options_parse_size(const char *text, uint64_t *ret);
+/* Nothing is given yet; the command line was that. */
+void options_init(struct options *ret, char **argv);
+
+/* An argument: the command after --, or the name of dwarfprof's own command in front. */
+void options_parse_command(struct options *options, struct argp_state *state, char *arg,
+			   const char *name);
+
+/* All were given: what makes no sense is said, and ends the program. First of sampling, then of files. */
+void options_complete(struct options *options, struct argp_state *state);
+void options_complete_output(struct options *options, struct argp_state *state);
 
 #endif

@@ -62,6 +62,8 @@ static json_t *json_table(const struct file_table *table)
 	json_object_set_new(json, "source", json_string(elf_source_word(table->elf.source)));
 	json_object_set_new(json, "source_bytes", json_count(cfi->size));
 	json_object_set_new(json, "eh_frame_bytes", json_count(cfi->debug_frame ? 0 : cfi->size));
+	json_object_set_new(json, "debug_frame_bytes",
+			    json_count(cfi->debug_frame ? cfi->size : table->elf.code.beside.size));
 	json_object_set_new(json, "fdes", json_count(stats->n_fdes));
 	json_object_set_new(json, "bad_records", json_count(stats->n_bad_records));
 	json_object_set_new(json, "rows", json_count(table->n_rows));

@@ -71,8 +71,11 @@ static void print_report(const struct file_table *table, FILE *to)
 	fprintf(to, "%s\n", table->path);
 	fprintf(to, "  arch            %s\n", ELF_ARCH);
 	fprintf(to, "  build id        %s\n", build_id[0] ? build_id : "none");
-	fprintf(to, "  source          %s, %" PRIu64 " bytes\n",
+	fprintf(to, "  source          %s, %" PRIu64 " bytes",
 		elf_source_section(table->elf.source), table->elf.cfi.size);
+	if (table->elf.code.beside.size > 0)
+		fprintf(to, ", and .debug_frame, %" PRIu64 " bytes", table->elf.code.beside.size);
+	fputc('\n', to);
 	fprintf(to, "  FDEs            %" PRIu64 "\n", stats->n_fdes);
 	if (stats->n_bad_records > 0)
 		fprintf(to, "  bad records     %" PRIu64 "\n", stats->n_bad_records);

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual page says what the program does: the same options, outcomes and methods.
 
-usage: check_man.py DWARFPROF MANUAL-PAGE ABI-HEADER
+usage: check_man.py DWARFPROF MANUAL-PAGE ABI-HEADER VERIFIED-HEADER
 """
 import re
 import subprocess
 import sys
 import unittest
 
-DWARFPROF, PAGE, HEADER = sys.argv[1:4]
+DWARFPROF, PAGE, HEADER, VERIFIED = sys.argv[1:5]
 
 # What argp adds to --help by itself is in the page, too.
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
@@ -38,6 +38,8 @@ class Page(unittest.TestCase):
             cls.source = page.read()
         with open(HEADER, encoding="utf-8") as header:
             cls.header = header.read()
+        with open(VERIFIED, encoding="utf-8") as header:
+            cls.verified = header.read()
 
     def test_formats_without_warnings(self):
         self.assertEqual(self.warnings, "")
@@ -64,6 +66,33 @@ class Page(unittest.TestCase):
         self.assertEqual(len(self.helped("tables")), 10)
         self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
+    def test_lists_the_options_of_doctor(self):
+        self.assertEqual(len(self.helped("doctor")), 6)
+        self.assertEqual(self.described("DOCTOR"), self.helped("doctor"))
+
+    def test_lists_the_options_of_report_and_convert(self):
+        for command in "report", "convert":
+            self.assertEqual(len(self.helped(command)), 17)
+            self.assertEqual(self.described("RECORDINGS"), self.helped(command))
+
+    def test_lists_the_options_of_diff(self):
+        self.assertEqual(len(self.helped("diff")), 17)
+        self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
+    def section(self, heading):
+        section = re.search(rf"^\.SH {heading}$(.*?)^\.SH", self.source, re.S | re.M).group(1)
+        return section.replace("\\-", "-")
+
+    def test_names_the_options_of_dump(self):
+        self.assertGreater(len(self.helped("dump")), 20)
+        self.assertEqual(set(OPTION.findall(self.section("DUMP"))), self.helped("dump"))
+
+    def test_lists_the_options_of_top(self):
+        own = self.helped("top") - self.helped()
+        self.assertEqual(len(own), 4)
+        self.assertEqual(self.described("TOP"), own)
+        left_out = re.search(r"options above but(.*?)^and$", self.section("TOP"), re.S | re.M).group(1)
+        self.assertEqual(set(OPTION.findall(left_out)), self.helped() - self.helped("top"))
+
     def test_explains_every_outcome(self):
         outcomes = list_of(self.header, "DP_OUTCOMES")
         self.assertGreater(len(outcomes), 10)
@@ -72,6 +101,12 @@ class Page(unittest.TestCase):
 
     def test_explains_every_method(self):
         for word, sentence in list_of(self.header, "DP_METHODS"):
+            self.assertIn(f"{word} {sentence[0].upper()}{sentence[1:]}.", self.text)
+
+    def test_explains_every_result_of_a_verification(self):
+        results = list_of(self.verified, "VERIFIED_RESULTS")
+        self.assertGreater(len(results), 5)
+        for word, sentence in results:
             self.assertIn(f"{word} {sentence[0].upper()}{sentence[1:]}.", self.text)
 
 

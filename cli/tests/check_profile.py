@@ -56,12 +56,39 @@ class Folded(unittest.TestCase):
             with open(path) as file:
                 self.assertIn(";main;", file.read())
 
+    def test_several_reports_are_of_the_same_samples(self):
+        with tempfile.TemporaryDirectory() as directory, busy() as pid:
+            result = dwarfprof("-p", pid, "-d", "500ms", "-o", f"{directory}/%p-%h-%t-100%%.folded",
+                               "-o", f"{directory}/x.jsonl", "-o", "-")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            names = sorted(os.listdir(directory))
+            self.assertEqual(len(names), 2)
+            self.assertRegex(names[0], rf"^{pid}-{os.uname().nodename}-\d{{8}}-\d{{6}}-100%\.folded$")
+            with open(f"{directory}/{names[0]}") as file:
+                folded = file.read()
+            with open(f"{directory}/x.jsonl") as file:
+                samples = [json.loads(line) for line in file]
+        self.assertEqual(result.stdout, folded)
+        stacks = {}
+        for sample in samples:
+            names = [frame["symbol"] + ("_[i]" if frame["inlined"] else "") for frame in reversed(sample["user_stack"])]
+            line = ";".join(["fibonacci", *names, *(f["symbol"] + "_[k]" for f in reversed(sample["kernel_stack"]))])
+            stacks[line] = stacks.get(line, 0) + 1
+        self.assertEqual(sorted(f"{stack} {n}" for stack, n in stacks.items()), sorted(folded.splitlines()[:-1]))
+
     def test_text_report(self):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1", "--format", "text")
         self.assertRegex(result.stdout, r"fibonacci \(PID \d+\), (cycles|cpu-clock) at 99 Hz, 1\.\d s")
         self.assertRegex(result.stdout, r"lost: 0, complete: (\d+) of \1 with a user stack \(100\.0 %\)")
         self.assertRegex(result.stdout, r"(\d+\.\d) % +100\.0 %  fibonacci +fibonacci\n")
+        uname = os.uname()
+        self.assertIn(f"\nCommand: {harness.DWARFPROF} -p {pid} -d 1 --format text\nHost: {uname.nodename}\n"
+                      f"Kernel: {uname.sysname} {uname.release} {uname.machine}\n", result.stdout)
+        hottest = result.stdout.partition("\nHottest stack, ")[2]
+        self.assertRegex(hottest, r"^\d+ of \d+ \(\d+\.\d %\), of fibonacci\n +100\.0 %  _start\n")
+        self.assertRegex(hottest, r"\n +100\.0 %  main\n +100\.0 %  fibonacci \(\d+ times, down to \d+\.\d %\)\n")
+        self.assertNotIn("\x1b", result.stdout)
 
     def test_rust_names(self):
         if not os.path.exists(program("fibonacci_rs")):
@@ -72,6 +99,16 @@ class Folded(unittest.TestCase):
         self.assertIn("<fibonacci_rs::numbers::Fibonacci as fibonacci_rs::numbers::Series>::term", first)
         self.assertIn("fibonacci_rs::main;", first)
         self.assertNotRegex(first, r"17h[0-9a-f]{16}E")
+
+    def test_inlined_functions(self):
+        with Target(program("inlined"), "60") as pid:
+            folded = dwarfprof("-p", pid, "-d", "500ms")
+            text = dwarfprof("-p", pid, "-d", "500ms", "--format", "text")
+            without = dwarfprof("-p", pid, "-d", "500ms", "--no-inline")
+        self.assertRegex(folded.stdout, r"(?m)^inlined;_start;.*;main;work;mix_many_\[i\];mix_\[i\] \d+$")
+        self.assertRegex(text.stdout, r"(?m)^ +[1-9]\d\.\d % +\d+\.\d %  mix +inlined$")
+        self.assertRegex(without.stdout, r"(?m)^inlined;_start;.*;main;work \d+$")
+        self.assertNotIn("mix", without.stdout)
 
     def test_two_processes(self):
         with busy() as one, Target(program("inefficient"), "60") as two:
@@ -126,7 +163,8 @@ class Stream(unittest.TestCase):
     """--format jsonl, the interface for machines."""
 
     FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "event", "outcome",
-              "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "late", "lost"]
+              "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "fault_address",
+              "late", "weight", "value_ns", "state", "lost"]
 
     def samples(self, *args):
         result = dwarfprof("--format", "jsonl", *args)
@@ -146,7 +184,8 @@ class Stream(unittest.TestCase):
             leaf, *callers = sample["user_stack"]
             self.assertEqual(leaf["method"], "leaf")
             for frame in callers:
-                self.assertEqual(list(frame), ["address", "module", "offset", "symbol", "method"])
+                self.assertEqual(list(frame), ["address", "module", "offset", "symbol", "method",
+                                               "file", "line", "column", "inlined"])
                 self.assertEqual(frame["method"], "table")
                 self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
             self.assertEqual(callers[-1]["symbol"], "_start")
@@ -172,6 +211,37 @@ class Stream(unittest.TestCase):
             samples = self.samples("-p", pid, "-d", "300ms", "--no-symbols")
         self.assertTrue(all(frame["symbol"] is None and frame["offset"] is not None
                             for sample in samples for frame in sample["user_stack"]))
+
+    def inlined(self, *options):
+        """Function, line and whether it was inlined, of a sample of the program `inlined`."""
+        with Target(program("inlined"), "60") as pid:
+            samples = self.samples("-p", pid, "-d", "1", "-F", "499", *options)
+        frames = [s["user_stack"] for s in samples if s["user_stack"][0]["symbol"] in ("mix", "work")]
+        self.assertGreater(len(frames), 10)
+        return frames
+
+    def test_lines_and_inlined_functions(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/inlined.c")
+        with open(path) as file:
+            lines = file.read().splitlines()
+        marked = {what: next(i + 1 for i, line in enumerate(lines) if f"/* {what} */" in line)
+                  for what in ("here", "mix", "mix_many", "work")}
+        self.assertIn([("mix", marked["here"], True), ("mix_many", marked["mix"], True),
+                       ("work", marked["mix_many"], False), ("main", marked["work"], False)],
+                      [[(f["symbol"], f["line"], f["inlined"]) for f in stack[:4]]
+                       for stack in self.inlined()])
+        for stack in self.inlined():
+            leaf, *callers = [f for f in stack if f["address"] == stack[0]["address"]]
+            self.assertTrue(all(f["file"].endswith("/inlined.c") and f["column"] > 0 for f in [leaf, *callers]))
+            self.assertEqual([f["inlined"] for f in [leaf, *callers]], [True] * len(callers) + [False])
+
+    def test_no_inlined_functions_and_no_lines(self):
+        for stack in self.inlined("--no-inline"):
+            self.assertEqual([(f["symbol"], f["inlined"]) for f in stack[:2]], [("work", False), ("main", False)])
+            self.assertGreater(stack[0]["line"], 0)
+        stacks = self.inlined("--no-lines")
+        self.assertIn("mix", {stack[0]["symbol"] for stack in stacks})
+        self.assertTrue(all(f["file"] is None and f["line"] is None for stack in stacks for f in stack))
 
     def test_depth_limit_is_reported(self):
         with busy() as pid:

@@ -139,9 +139,23 @@ class DebugFrame(Case):
         self.assertIn(f".debug_frame, {table['source_bytes']} bytes", run(DWARFPROF, "tables", path))
         self.assertIn(" 0 different", run(COMPARE, DWARFPROF, path))
 
-    def test_an_eh_frame_with_fdes_counts_alone(self):
-        path = self.build("both.so", CODE, "-g", "-shared", "-nostdlib")
-        self.assertEqual(table_of(path)["source"], "eh_frame")
+    def test_fills_the_gaps_of_eh_frame(self):
+        """As in Go programs that are linked with C."""
+        first = self.build("first.o", CODE, *self.OPTIONS[:2], "-c", *self.OPTIONS[4:])
+        second = self.build("second.o", CODE.replace("(int n", "_again(int n")
+                            .replace("(double x", "_again(double x"), "-O2", "-c", "-fPIC")
+        path = self.path("both.so")
+        run("gcc", "-shared", "-nostdlib", "-o", path, first, second)
+        table, rows = table_of(path), rows_of(path)
+        self.assertEqual(table["source"], "eh_frame")
+        self.assertGreater(table["debug_frame_bytes"], 0)
+        self.assertIn(f", and .debug_frame, {table['debug_frame_bytes']} bytes",
+                      run(DWARFPROF, "tables", path))
+        self.assertIn(" 0 different", run(COMPARE, DWARFPROF, path))
+        run("strip", path)
+        self.assertEqual(table_of(path)["fdes"], table["fdes"] - 3)
+        self.assertEqual(table_of(path)["debug_frame_bytes"], 0)
+        self.assertLess(len(rows_of(path)), len(rows))
 
     def test_may_be_compressed(self):
         path = self.build("debug.so", CODE, *self.OPTIONS)

@@ -2,8 +2,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "base/array.h"
+#include "block_options.h"
 #include "options.h"
 #include "report.h"
+#include "quantity.h"
 
 static struct options options;
 
@@ -45,11 +48,24 @@ Test(options, reads_durations)
 	uint64_t ns;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_assert(options_parse_duration(cases[i].text, &ns) == 0, "%s", cases[i].text);
+		cr_assert(quantity_parse_duration(cases[i].text, &ns) == 0, "%s", cases[i].text);
 		cr_assert(ns == cases[i].ns, "%s: %lu", cases[i].text, ns);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_assert(options_parse_duration(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
+		cr_assert(quantity_parse_duration(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
+}
+
+Test(options, verifies_every_tenth_sample_or_every_nth)
+{
+	PARSE("-a");
+	cr_assert(options.record.verify == 0);
+	end();
+	PARSE("-a", "--verify");
+	cr_assert(options.record.verify == 10);
+	end();
+	PARSE("-a", "--verify=3");
+	cr_assert(options.record.verify == 3);
+	end();
 }
 
 Test(options, reads_sizes)
@@ -71,11 +87,11 @@ Test(options, reads_sizes)
 	uint64_t size;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_assert(options_parse_size(cases[i].text, &size) == 0, "%s", cases[i].text);
+		cr_assert(quantity_parse_size(cases[i].text, &size) == 0, "%s", cases[i].text);
 		cr_assert(size == cases[i].size, "%s: %lu", cases[i].text, size);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_assert(options_parse_size(wrong[i], &size) == -EINVAL, "%s", wrong[i]);
+		cr_assert(quantity_parse_size(wrong[i], &size) == -EINVAL, "%s", wrong[i]);
 }
 
 Test(options, has_the_promised_defaults)
@@ -87,7 +103,7 @@ Test(options, has_the_promised_defaults)
 	cr_assert(options.record.duration_ns == 0 && options.record.cache);
 	cr_assert(options.record.table_memory >= 64 << 20);
 	/* Not a terminal: folded stacks */
-	cr_assert_str_eq(options.record.format->name, "folded");
+	cr_assert_str_eq(options.record.outputs[0].format->name, "folded");
 	end();
 }
 
@@ -99,7 +115,7 @@ Test(options, takes_the_word_record_and_several_processes)
 	cr_assert(options.record.hz == 999 && options.record.max_frames == 2048);
 	cr_assert(options.record.unwind == DP_UNWIND_FP && !options.record.symbols);
 	cr_assert(options.verbose && !options.record.cache);
-	cr_assert_str_eq(options.record.format->name, "jsonl");
+	cr_assert_str_eq(options.record.outputs[0].format->name, "jsonl");
 	end();
 }
 
@@ -115,6 +131,31 @@ Test(options, leaves_a_command_its_options)
 	end();
 }
 
+Test(options, leaves_one_side_out)
+{
+	PARSE("-a");
+	cr_assert(options.record.sides == DP_SIDES_BOTH);
+	end();
+	PARSE("-a", "-U");
+	cr_assert(options.record.sides == DP_SIDES_USER);
+	end();
+	PARSE("-a", "--kernel-only", "-K");
+	cr_assert(options.record.sides == DP_SIDES_KERNEL);
+	end();
+}
+
+Test(options, takes_what_names_shall_look_like)
+{
+	PARSE("-a");
+	cr_assert(options.names.demangle == NAMES_DEMANGLE_SIMPLE);
+	cr_assert(!options.names.no_inlines && !options.names.no_lines);
+	end();
+	PARSE("-a", "--demangle", "full", "--no-inline", "--no-lines");
+	cr_assert(options.names.demangle == NAMES_DEMANGLE_FULL);
+	cr_assert(options.names.no_inlines && options.names.no_lines);
+	end();
+}
+
 Test(options, takes_uprobes)
 {
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
@@ -126,7 +167,7 @@ Test(options, takes_uprobes)
 Test(options, lets_format_win_over_extension)
 {
 	PARSE("-a", "-o", "x.folded", "--format", "jsonl");
-	cr_assert_str_eq(options.record.format->name, "jsonl");
+	cr_assert_str_eq(options.record.outputs[0].format->name, "jsonl");
 	end();
 }
 
@@ -147,7 +188,52 @@ Test(options, takes_table_memory)
 	end();
 }
 
+Test(options, takes_threads)
+{
+	PARSE("-t", "1,2", "--tid=3");
+	cr_assert(options.record.n_tids == 3 && options.record.tids[2] == 3);
+	cr_assert(options.record.n_pids == 0 && !options.record.all);
+	end();
+}
+
+Test(options, takes_filters_alone_as_all_processes)
+{
+	PARSE("-u", "root", "--comm", "^pg", "-C", "0");
+	cr_assert(options.record.all && options.record.inherit);
+	cr_assert_str_eq(options.record.filter->user, "root");
+	cr_assert_str_eq(options.record.filter->comm, "^pg");
+	cr_assert_str_eq(options.record.filter->cpus, "0");
+	cr_assert(!options.record.filter->cgroup);
+	end();
+	PARSE("-C", "0");
+	cr_assert(options.record.all);
+	end();
+}
+
+Test(options, takes_filters_of_a_target)
+{
+	PARSE("-p", "1", "-u", "root", "--no-inherit");
+	cr_assert(!options.record.all && options.record.n_pids == 1 && !options.record.inherit);
+	end();
+	PARSE("--comm", "^cc1$", "--no-inherit", "--", "make");
+	cr_assert(!options.record.all && options.record.command && !options.record.inherit);
+	end();
+	PARSE("-p", "1");
+	cr_assert(!filter_is_set(options.record.filter));
+	end();
+}
+
 REFUSES(no_target, "-d", "5")
+REFUSES(threads_and_processes, "-t", "1", "-p", "1")
+REFUSES(threads_and_all, "-t", "1", "-a")
+REFUSES(a_bad_tid, "-t", "1,x")
+REFUSES(all_without_children, "-a", "--no-inherit")
+REFUSES(a_filter_without_children, "-u", "root", "--no-inherit")
+REFUSES(a_bad_list_of_cpus, "-C", "0-")
+REFUSES(a_cpu_that_is_not_there, "-C", "8191")
+REFUSES(an_unknown_user, "-u", "nosuchuser")
+REFUSES(an_unknown_cgroup, "-G", "/nonexistent/cgroup")
+REFUSES(a_bad_expression, "--comm", "(")
 REFUSES(two_targets, "-p", "1", "-a")
 REFUSES(a_target_and_a_command, "-a", "--", "ls")
 REFUSES(an_empty_command, "--")
@@ -160,10 +246,87 @@ REFUSES(table_memory_that_is_no_size, "-a", "--table-memory", "much")
 REFUSES(pid_zero, "-p", "0")
 REFUSES(a_bad_rate, "-a", "-F", "0")
 REFUSES(a_bad_duration, "-a", "-d", "soon")
+Test(options, every_unwind_mode)
+{
+	static const char *const words[] = { "auto", "dwarf", "fp", "copy" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++) {
+		PARSE("-a", "--unwind", (char *)words[i]);
+		cr_assert(options.record.unwind == i, "%s", words[i]);
+	}
+}
+
 REFUSES(a_bad_mode, "-a", "--unwind", "magic")
 REFUSES(too_deep_a_stack, "-a", "--max-stack", "4096")
-REFUSES(an_unknown_extension, "-a", "-o", "x.svg")
-REFUSES(an_unknown_format, "-a", "--format", "svg")
+REFUSES(an_unknown_extension, "-a", "-o", "x.png")
+REFUSES(an_unknown_format, "-a", "--format", "png")
 REFUSES(a_bad_event, "-a", "-e", "kprobe:x")
+REFUSES(to_leave_out_both_sides, "-a", "-U", "-K")
+REFUSES(the_kernel_s_side_of_a_uprobe, "-a", "-K", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
 REFUSES(an_unknown_option, "-a", "--frobnicate")
+
+Test(options, reads_times_of_blocks)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} cases[] = {
+		{ "0", 0 },         { "100", 100000 },      { "100us", 100000 },
+		{ "5ms", 5000000 }, { "1.5s", 1500000000 }, { "2m", 120000000000 },
+		{ "0us", 0 },       { "1.5", 1500 },
+	};
+	static const char *const wrong[] = { "",
+					     "us",
+					     "-1",
+					     "0ms",
+					     "1x",
+					     "1 us",
+					     "inf",
+					     ".",
+					     "1.2.3",
+					     "1.2.3us",
+					     "99999999999999999999" };
+	uint64_t ns;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cr_assert(block_options_parse_time(cases[i].text, &ns) == 0, "%s", cases[i].text);
+		cr_assert(ns == cases[i].ns, "%s: %lu", cases[i].text, ns);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_assert(block_options_parse_time(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
+}
+
+Test(options, reads_states)
+{
+	static const char *const wrong[] = { "", ",", "S,", ",S", "SD", "X", "S;D", "s", "S,,D" };
+	unsigned int states;
+
+	cr_assert(block_options_parse_states("S", &states) == 0);
+	cr_assert_eq(states, 1U << DP_STATE_SLEEPING);
+	cr_assert(block_options_parse_states("D,T,t", &states) == 0);
+	cr_assert_eq(states,
+		     1U << DP_STATE_DISK_SLEEP | 1U << DP_STATE_STOPPED | 1U << DP_STATE_TRACED);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_assert(block_options_parse_states(wrong[i], &states) == -EINVAL, "%s", wrong[i]);
+}
+
+Test(options, completes_what_blocked_threads_need)
+{
+	PARSE("-p", "1", "--off-cpu");
+	cr_assert(options.record.off_cpu && !options.record.wall);
+	cr_assert_eq(options.record.min_block_ns, 1000);
+	cr_assert_eq(options.record.max_block_ns, UINT64_MAX);
+	cr_assert_eq(options.record.states, 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP);
+	cr_assert_eq(options.record.max_rate, 0);
+	end();
+
+	PARSE("-p", "1", "--wall", "--min-block", "0", "--max-block", "2s", "--max-rate", "50",
+	      "-F", "10");
+	cr_assert(options.record.wall && !options.record.off_cpu);
+	cr_assert_eq(options.record.min_block_ns, 0);
+	cr_assert_eq(options.record.max_block_ns, 2000000000);
+	cr_assert_eq(options.record.states, (1U << DP_N_STATES) - 1);
+	cr_assert_eq(options.record.max_rate, 50);
+	end();
+}

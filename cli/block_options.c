@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "block_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options.h"
+#include "outcome.h"
+#include "quantity.h"
+
+/* What is shorter is nearly always a wake-up that came at once. */
+#define MIN_BLOCK_NS 1000
+
+#define STATE_BIT(state) (1U << (state))
+#define ALL_STATES (STATE_BIT(DP_N_STATES) - 1)
+
+int block_options_parse_time(const char *text, uint64_t *ret_ns)
+{
+	size_t digits = strspn(text, "0123456789.");
+	char *end;
+	double us;
+
+	if (digits == 0 || (text[digits] != '\0' && strcmp(text + digits, "us") != 0))
+		return quantity_parse_duration(text, ret_ns);
+	us = strtod(text, &end);
+	if (end != text + digits || us > 1e15)
+		return -EINVAL;
+	*ret_ns = (uint64_t)(us * 1000);
+	return 0;
+}
+
+static int parse_state(char letter, unsigned int *ret)
+{
+	for (unsigned int i = 0; i < DP_N_STATES; i++) {
+		if (state_letter((enum dp_state)i) == letter) {
+			*ret |= STATE_BIT(i);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int block_options_parse_states(const char *text, unsigned int *ret)
+{
+	*ret = 0;
+	for (;; text += 2) {
+		if (parse_state(text[0], ret) < 0 || (text[1] != ',' && text[1] != '\0'))
+			return -EINVAL;
+		if (text[1] == '\0')
+			return 0;
+	}
+}
+
+const char *block_options_complete(struct record_options *r, bool hz_given)
+{
+	bool has_limits = r->min_block_ns != BLOCK_TIME_NONE || r->max_block_ns != BLOCK_TIME_NONE;
+
+	if (r->off_cpu && r->wall)
+		return "--off-cpu and --wall exclude each other: --wall has both kinds of time";
+	if (r->uprobe_path && (r->off_cpu || r->wall))
+		return "-e counts calls, --off-cpu and --wall measure time: give one of them";
+	if ((r->off_cpu || r->uprobe_path) && hz_given)
+		return "-F is for samples of the CPUs, which --off-cpu and -e do not take; --wall does";
+	if (!r->off_cpu && !r->wall && (has_limits || r->states))
+		return "--min-block, --max-block and --state are for --off-cpu and --wall";
+	if (r->min_block_ns == BLOCK_TIME_NONE)
+		r->min_block_ns = MIN_BLOCK_NS;
+	if (r->min_block_ns > r->max_block_ns)
+		return "no block is as long as --min-block and as short as --max-block";
+	if (r->states == 0)
+		r->states = r->wall ? ALL_STATES :
+				      STATE_BIT(DP_STATE_SLEEPING) | STATE_BIT(DP_STATE_DISK_SLEEP);
+	return NULL;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diff_form.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "json_value.h"
+
+double diff_percent(const struct diff *d, size_t side, uint64_t value)
+{
+	const struct diff_side *s = &d->sides[side];
+	uint64_t all = s->context->time ? s->totals->time_ns : s->totals->events;
+
+	return all ? 100 * (double)value / (double)all : 0;
+}
+
+double diff_change(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_SIDES])
+{
+	return diff_percent(d, 1, values[1]) - diff_percent(d, 0, values[0]);
+}
+
+static int print_side(const struct diff_side *side, char letter)
+{
+	_cleanup_free_ char *path = strdup(side->path), *target = strdup(side->context->target),
+			    *event = strdup(side->context->event);
+
+	if (!path || !target || !event)
+		return -ENOMEM;
+	text_make_plain(path);
+	text_make_plain(target);
+	text_make_plain(event);
+	printf("%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
+	       (double)side->totals->duration_ns / 1e9, side->totals->samples);
+	if (side->context->time)
+		printf(", %.3f ms", (double)side->totals->time_ns / 1e6);
+	printf(", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
+	       totals_complete(side->totals));
+	return 0;
+}
+
+int diff_print_text(const struct diff *d)
+{
+	size_t n = d->n_rows < d->top ? d->n_rows : d->top;
+	int err = print_side(&d->sides[0], 'A');
+
+	if (err == 0)
+		err = print_side(&d->sides[1], 'B');
+	if (err < 0)
+		return err;
+	printf("\n%8s %8s %8s   %8s %8s %8s   %-42s %s\n", "self A", "B", "change", "total A", "B",
+	       "change", "function", "binary");
+	for (size_t i = 0; i < n; i++) {
+		const struct function_row *f = d->rows[i];
+
+		for (int total = 0; total < 2; total++) {
+			const uint64_t *values = total ? f->total : f->self;
+
+			printf("%6.1f %% %6.1f %% %+8.1f   ", diff_percent(d, 0, values[0]),
+			       diff_percent(d, 1, values[1]), diff_change(d, values));
+		}
+		printf("%-42s %s\n", f->name, f->binary);
+	}
+	if (d->n_rows > n)
+		printf("... and %zu more functions\n", d->n_rows - n);
+	return 0;
+}
+
+static json_t *json_side(const struct diff_side *side)
+{
+	const struct totals *t = side->totals;
+	json_t *json = json_object();
+
+	json_object_set_new(json, "file", json_text(side->path));
+	json_object_set_new(json, "target", json_text(side->context->target));
+	json_object_set_new(json, "event", json_text(side->context->event));
+	json_object_set_new(json, "samples", json_integer((json_int_t)t->samples));
+	json_object_set_new(json, "lost", json_integer((json_int_t)t->lost));
+	json_object_set_new(json, "complete", json_integer((json_int_t)t->outcomes[DP_COMPLETE]));
+	json_object_set_new(json, "with_user_stack",
+			    json_integer((json_int_t)totals_with_user_stack(t)));
+	json_object_set_new(
+		json, "value",
+		json_integer((json_int_t)(side->context->time ? t->time_ns : t->events)));
+	json_object_set_new(json, "unit", json_string(side->context->time ? "ns" : "events"));
+	return json;
+}
+
+static void json_set_values(const struct diff *d, json_t *json, const char *name,
+			    const uint64_t values[FUNCTION_COUNTS_SIDES])
+{
+	json_t *json_values = json_object();
+
+	json_object_set_new(json_values, "a", json_integer((json_int_t)values[0]));
+	json_object_set_new(json_values, "b", json_integer((json_int_t)values[1]));
+	json_object_set_new(json_values, "a_percent", json_real(diff_percent(d, 0, values[0])));
+	json_object_set_new(json_values, "b_percent", json_real(diff_percent(d, 1, values[1])));
+	json_object_set_new(json_values, "change", json_real(diff_change(d, values)));
+	json_object_set_new(json, name, json_values);
+}
+
+int diff_print_json(const struct diff *d)
+{
+	json_t *json = json_object(), *functions = json_array();
+	int err;
+
+	json_object_set_new(json, "a", json_side(&d->sides[0]));
+	json_object_set_new(json, "b", json_side(&d->sides[1]));
+	for (size_t i = 0; i < d->n_rows; i++) {
+		const struct function_row *f = d->rows[i];
+		json_t *function = json_object();
+
+		json_object_set_new(function, "function", json_text(f->name));
+		json_object_set_new(function, "binary", json_text(f->binary));
+		json_set_values(d, function, "self", f->self);
+		json_set_values(d, function, "total", f->total);
+		json_array_append_new(functions, function);
+	}
+	json_object_set_new(json, "functions", functions);
+	err = json ? json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
+	json_decref(json);
+	putchar('\n');
+	return err < 0 ? -ENOMEM : 0;
+}
+
+/* A line of folded stacks; the next one is behind it. False at the end. */
+struct folded_line {
+	const char *stack;
+	size_t size;
+	const char *value;
+	size_t value_size;
+};
+
+static bool read_line(const char **pos, struct folded_line *ret)
+{
+	size_t length = strcspn(*pos, "\n");
+	const char *space = memrchr(*pos, ' ', length);
+
+	if (!space)
+		return false;
+	*ret = (struct folded_line){ *pos, (size_t)(space - *pos), space + 1,
+				     length - (size_t)(space + 1 - *pos) };
+	*pos += length + ((*pos)[length] == '\n');
+	/* Behind the stacks come, out of order, what was lost and the totals: of no use here. */
+	return strncmp(ret->stack, "[totals: ", 9) != 0 &&
+	       strncmp(ret->stack, "[lost samples] ", 15) != 0;
+}
+
+/* In the order in which folded stacks are sorted. */
+static int line_compare(const struct folded_line *a, const struct folded_line *b)
+{
+	int order = memcmp(a->stack, b->stack, a->size < b->size ? a->size : b->size);
+
+	return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+int diff_print_folded(const struct diff *d)
+{
+	const char *pos[] = { d->folded[0], d->folded[1] };
+	struct folded_line lines[2];
+	bool has[] = { read_line(&pos[0], &lines[0]), read_line(&pos[1], &lines[1]) };
+
+	while (has[0] || has[1]) {
+		int order = !has[0] ? 1 : !has[1] ? -1 : line_compare(&lines[0], &lines[1]);
+		const struct folded_line *line = &lines[order > 0];
+
+		printf("%.*s %.*s %.*s\n", (int)line->size, line->stack,
+		       order <= 0 ? (int)lines[0].value_size : 1, order <= 0 ? lines[0].value : "0",
+		       order >= 0 ? (int)lines[1].value_size : 1,
+		       order >= 0 ? lines[1].value : "0");
+		if (order <= 0)
+			has[0] = read_line(&pos[0], &lines[0]);
+		if (order >= 0)
+			has[1] = read_line(&pos[1], &lines[1]);
+	}
+	return 0;
+}

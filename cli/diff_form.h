@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_CLI_DIFF_FORM_H
+#define DP_CLI_DIFF_FORM_H
+
+#include "function_counts.h"
+
+/* The forms in which `dwarfprof diff' shows two profiles; side 0 is A, side 1 is B. */
+
+struct diff_side {
+	const char *path;
+	const struct report_context *context;
+	const struct totals *totals;
+};
+
+struct diff {
+	struct diff_side sides[FUNCTION_COUNTS_SIDES];
+	size_t top; /* rows, of the form for people */
+	struct function_counts functions;
+	const struct function_row **rows; /* of these, those that changed most first */
+	size_t n_rows;
+	char *folded[FUNCTION_COUNTS_SIDES];
+};
+
+/* To stdout. 0, or -ENOMEM or another negative errno. */
+int diff_print_text(const struct diff *diff);
+int diff_print_json(const struct diff *diff);
+/* As flamegraph.pl's difffolded.pl does: `stack COUNT-A COUNT-B'. */
+int diff_print_folded(const struct diff *diff);
+
+/* What a value is of all that a side has, in percent. */
+double diff_percent(const struct diff *diff, size_t side, uint64_t value);
+/* B minus A, in percentage points. */
+double diff_change(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor_command.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "doctor.h"
+#include "json_value.h"
+#include "log.h"
+#include "record.h"
+
+enum {
+	OPTION_JSON = 256,
+};
+
+static const struct argp_option argp_options[] = {
+	{ "json", OPTION_JSON, NULL, 0, "for machines: an object with all that was found" },
+	{ 0 },
+};
+
+struct doctor_options {
+	bool json;
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct doctor_options *o = state->input;
+
+	switch (key) {
+	case OPTION_JSON:
+		o->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "what is '%s'? This command takes no arguments", arg);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.doc = "Show what dwarfprof can profile as it was started: the capabilities, settings and "
+	       "features of the kernel that it needs, which of them are there, and what to type "
+	       "where one is not.\v"
+	       "Exit codes: 0 all processes can be profiled; 1 something that this needs is "
+	       "missing; 2 wrong usage.",
+};
+
+/* The facts in one line each have this much room in front of what they are needed for. */
+static int label_width(const struct doctor *doctor)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < doctor->n; i++) {
+		const struct finding *f = &doctor->findings[i];
+		size_t n = strlen(f->what) + (f->value ? 1 + strlen(f->value) : 0);
+
+		if (n > width)
+			width = n;
+	}
+	return (int)width;
+}
+
+static void print_finding(const struct finding *f, int width)
+{
+	int n = printf("  %s%s%s", f->what, f->value ? " " : "", f->value ? f->value : "");
+
+	printf("%*s  %-7s  %s\n", n < width + 2 ? width + 2 - n : 0, "", finding_word(f->state),
+	       f->need);
+	if (f->fix)
+		printf("    try: %s\n", f->fix);
+}
+
+/* What can be profiled, and what not, in the words of the last line. */
+static void summarize(const struct doctor *d, FILE *to)
+{
+	const struct {
+		bool can;
+		const char *what;
+	} parts[] = {
+		{ d->own_processes, "processes of its own user" },
+		{ d->all_processes, "all of others" },
+		{ d->kernel, "the kernel" },
+		{ d->uprobes, "uprobes" },
+	};
+	int n[2] = { 0 };
+
+	fputs("This process can profile", to);
+	if (!d->own_processes) {
+		fputs(" nothing.", to);
+		return;
+	}
+	for (int can = 1; can >= 0; can--) {
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+			if (parts[i].can != can)
+				continue;
+			fprintf(to, "%s %s", n[can]++ ? "," : can ? "" : "; not", parts[i].what);
+		}
+	}
+	fputc('.', to);
+}
+
+static void print_text(const struct doctor *d)
+{
+	int width = label_width(d);
+
+	for (size_t i = 0; i < d->n; i++) {
+		const char *group = d->findings[i].group;
+
+		if (i == 0 || strcmp(group, d->findings[i - 1].group) != 0)
+			printf("%s%s\n", i ? "\n" : "", group);
+		print_finding(&d->findings[i], width);
+	}
+	putchar('\n');
+	summarize(d, stdout);
+	putchar('\n');
+}
+
+static json_t *json_text_or_null(const char *text)
+{
+	return text ? json_text(text) : json_null();
+}
+
+static int print_json(const struct doctor *d)
+{
+	json_t *json = json_object(), *findings = json_array();
+	int err;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct finding *f = &d->findings[i];
+		json_t *finding = json_object();
+
+		json_object_set_new(finding, "group", json_string(f->group));
+		json_object_set_new(finding, "what", json_text(f->what));
+		json_object_set_new(finding, "value", json_text_or_null(f->value));
+		json_object_set_new(finding, "state", json_string(finding_word(f->state)));
+		json_object_set_new(finding, "needed_for", json_string(f->need));
+		json_object_set_new(finding, "try", json_text_or_null(f->fix));
+		json_array_append_new(findings, finding);
+	}
+	json_object_set_new(json, "findings", findings);
+	json_object_set_new(json, "own_processes", json_boolean(d->own_processes));
+	json_object_set_new(json, "all_processes", json_boolean(d->all_processes));
+	json_object_set_new(json, "kernel", json_boolean(d->kernel));
+	json_object_set_new(json, "uprobes", json_boolean(d->uprobes));
+	err = json_dumpf(json, stdout, JSON_INDENT(1));
+	json_decref(json);
+	putchar('\n');
+	return err < 0 ? -ENOMEM : 0;
+}
+
+int doctor_command(int argc, char **argv)
+{
+	static char name[] = "dwarfprof doctor";
+	struct doctor_options options = { 0 };
+	struct doctor doctor;
+	bool missing = false;
+	int err;
+
+	argv[0] = name; /* argp's messages start with it */
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	err = doctor_examine(&doctor);
+	if (err == 0 && options.json)
+		err = print_json(&doctor);
+	else if (err == 0)
+		print_text(&doctor);
+	for (size_t i = 0; i < doctor.n; i++)
+		missing = missing || doctor.findings[i].state == FINDING_MISSING;
+	doctor_done(&doctor);
+	errno = 0;
+	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout)))
+		err = errno ? -errno : -EIO;
+	if (err < 0)
+		log_error("cannot write what was found: %s", strerror(-err));
+	return err < 0 || missing ? EXIT_CODE_FAILED : EXIT_CODE_OK;
+}

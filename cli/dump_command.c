@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dump_command.h"
+
+#include <argp.h>
+
+#include "dump.h"
+#include "log.h"
+#include "options.h"
+#include "report.h"
+
+/* The options are those of other commands. */
+static const struct argp_option argp_options[] = {
+	{ .doc = "Whose stacks (one of)", .group = 1 },
+	{ .doc = "How to walk them", .group = 3 },
+	{ .doc = "What to write", .group = 4 },
+	{ 0 },
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = o;
+		state->child_inputs[1] = o;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "what is '%s'? This command takes no arguments", arg);
+		return 0;
+	case ARGP_KEY_END:
+		o->record.pids = o->pids;
+		o->record.tids = o->tids;
+		if (o->record.n_pids + o->record.n_tids == 0)
+			argp_error(state, "whose stacks? Give -p PID or -t TID");
+		if (o->record.n_pids > 0 && o->record.n_tids > 0)
+			argp_error(state, "-p and -t exclude each other");
+		options_complete_output(o, state);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child parts[] = {
+	{ .argp = &options_shared },
+	{ .argp = &options_files },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.children = parts,
+	.args_doc = "-p PID\n-t TID",
+	.doc = "Show the stacks of all threads of a process, once, with files and lines and inlined "
+	       "functions, without stopping it.\v"
+	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
+	       "no stack could be taken.",
+};
+
+int dump_command(int argc, char **argv)
+{
+	static char name[] = "dwarfprof dump";
+	struct options options;
+	int code;
+
+	options_init(&options, argv - 1);
+	options.output.own = &report_stacks;
+	argv[0] = name; /* argp's messages start with it */
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	if (options.verbose)
+		log_set_level(LOG_DEBUG);
+	names_set_options(&options.names);
+	code = dump_run(&options.record);
+	options_done(&options);
+	return code;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "record.h"
+
+void output_options_done(struct output_options *o)
+{
+	free(o->requests);
+	*o = (struct output_options){ 0 };
+}
+
+void output_options_add(struct output_options *o, struct argp_state *state, const char *path)
+{
+	if (array_reserve(o->requests, o->n, o->size) < 0)
+		argp_failure(state, EXIT_CODE_FAILED, ENOMEM, "cannot read the options");
+	o->requests[o->n++] = (struct output_request){ .path = path };
+}
+
+static bool is_stdout(const char *path)
+{
+	return !path || strcmp(path, "-") == 0;
+}
+
+static void fail_with_formats(const struct argp_state *state, const char *what, const char *name,
+			      const char *advice)
+{
+	fprintf(stderr, "%s: %s '%s'%s", state->name, what, name,
+		advice ? " stands for no format; known are " : "; known are ");
+	report_format_list(stderr);
+	fprintf(stderr, "\n%s", advice ? advice : "");
+	exit(EXIT_CODE_USAGE);
+}
+
+/* A build may lack what a format needs. */
+static const struct report_format *require(const struct report_format *format,
+					   const struct argp_state *state)
+{
+	const char *missing = format->missing ? format->missing() : NULL;
+
+	if (missing) {
+		fprintf(stderr, "%s: %s\n", state->name, missing);
+		exit(EXIT_CODE_USAGE);
+	}
+	return format;
+}
+
+static const struct report_format *choose_listed(const struct output_options *o,
+						 const struct argp_state *state, const char *path)
+{
+	const struct report_format *format;
+	const char *name = o->format;
+
+	if (!name && !is_stdout(path)) {
+		format = report_format_by_path(path);
+		if (!format)
+			fail_with_formats(state, "the extension of", path,
+					  "or name one with --format\n");
+		return require(format, state);
+	}
+	if (!name)
+		name = is_stdout(path) && (o->own || isatty(STDOUT_FILENO)) ? "text" : "folded";
+	format = report_format_by_name(name);
+	if (!format)
+		fail_with_formats(state, "there is no format", name, NULL);
+	return require(format, state);
+}
+
+static const struct report_format *choose_format(const struct output_options *o,
+						 const struct argp_state *state, const char *path)
+{
+	const struct report_format *format = choose_listed(o, state, path);
+
+	if (format->is_binary && is_stdout(path) && isatty(STDOUT_FILENO))
+		argp_error(state, "%s is nothing to look at on a terminal: give a file to -o",
+			   format->name);
+	return o->own && strcmp(format->name, "text") == 0 ? o->own : format;
+}
+
+void output_options_complete(struct output_options *o, struct argp_state *state)
+{
+	size_t n_stdout = 0;
+
+	if (o->format && o->n > 1)
+		argp_error(state, "--format goes with one -o; of several, the extensions say it");
+	if (o->n == 0)
+		output_options_add(o, state, NULL);
+	for (size_t i = 0; i < o->n; i++) {
+		n_stdout += is_stdout(o->requests[i].path);
+		for (size_t j = 0; j < i; j++)
+			if (!is_stdout(o->requests[i].path) && !is_stdout(o->requests[j].path) &&
+			    strcmp(o->requests[i].path, o->requests[j].path) == 0)
+				argp_error(state, "two reports cannot go to '%s'",
+					   o->requests[i].path);
+		o->requests[i].format = choose_format(o, state, o->requests[i].path);
+	}
+	if (n_stdout > 1)
+		argp_error(state, "two reports cannot go to stdout");
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_command.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fetch.h"
+#include "log.h"
+#include "name_options.h"
+#include "output_options.h"
+#include "record.h"
+#include "recording_file.h"
+
+/* Both commands make reports of a recording; they differ in what they do if no -o is given. */
+struct report_options {
+	const char *file;
+	struct output_options output;
+	struct name_options names;
+	bool converts;
+};
+
+enum {
+	OPTION_FORMAT = 256,
+};
+
+static const struct argp_option argp_options[] = {
+	{ "output", 'o', "FILE", 0, "where to; may be given several times" },
+	{ "format", OPTION_FORMAT, "FORMAT", 0, "as record's (by the extension of FILE)" },
+	{ 0 },
+};
+
+static void complete(struct report_options *o, struct argp_state *state)
+{
+	if (!o->file)
+		argp_error(state, "which recording? Give the FILE that -o FILE.dwarfprof made");
+	if (o->converts && o->output.n == 0)
+		argp_error(state, "-o is missing: where to");
+	if (!o->converts && o->output.n <= 1 && !o->output.format &&
+	    (o->output.n == 0 || strcmp(o->output.requests[0].path, "-") == 0))
+		o->output.format = "text";
+	output_options_complete(&o->output, state);
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct report_options *o = state->input;
+
+	switch (key) {
+	case 'o':
+		output_options_add(&o->output, state, arg);
+		return 0;
+	case OPTION_FORMAT:
+		o->output.format = arg;
+		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->names;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->file)
+			argp_error(state, "what is '%s'? It takes one recording", arg);
+		o->file = arg;
+		return 0;
+	case ARGP_KEY_END:
+		complete(o, state);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { &name_options_argp }, { 0 } };
+
+#define EXIT_CODES                                                                                 \
+	"\vFILE may be - for the standard input. Of a recording that is cut off or damaged, what " \
+	"is before that is reported, with a warning.\n\n"                                          \
+	"Exit codes: 0 done; 1 failed; 2 wrong usage; 5 the recording has no samples."
+
+static const struct argp report_argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "FILE",
+	.doc = "Report what was recorded with -o FILE.dwarfprof: as text, or in any other "
+	       "format." EXIT_CODES,
+};
+
+static const struct argp convert_argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "FILE -o OUT",
+	.doc = "Write what was recorded with -o FILE.dwarfprof in other formats, each as if it had "
+	       "been asked for then." EXIT_CODES,
+};
+
+static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)
+{
+	struct outputs *outputs = arg;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < outputs->n; i++)
+		err = report_add(outputs->reports[i], sample, totals);
+	return err;
+}
+
+/* A recording must not be written over while it is read. */
+static bool is_own_input(const struct outputs *outputs, const struct recording_file *recording)
+{
+	struct stat in, out;
+
+	if (fstat(fileno(recording->file), &in) < 0 || !S_ISREG(in.st_mode))
+		return false;
+	for (size_t i = 0; i < outputs->n; i++)
+		if (fstat(fileno(outputs->files[i].file), &out) == 0 && in.st_dev == out.st_dev &&
+		    in.st_ino == out.st_ino)
+			return true;
+	return false;
+}
+
+static int write_reports(struct recording_file *recording, const struct output_options *options,
+			 struct outputs *outputs)
+{
+	int err = outputs_make_reports(outputs, options->requests,
+				       recording_reader_context(recording->reader));
+
+	if (err == 0 && is_own_input(outputs, recording)) {
+		log_error("%s cannot be read and replaced at once: give another file to -o",
+			  recording->path);
+		return -EINVAL;
+	}
+	if (err == 0)
+		err = outputs_begin(outputs);
+	if (err == 0)
+		err = recording_file_run(recording, add_sample, outputs);
+	if (err == 0)
+		err = outputs_finish(outputs, recording_reader_totals(recording->reader));
+	if (err < 0 && !outputs_have_failed(outputs))
+		log_error("cannot report %s: %s", recording->path, strerror(-err));
+	return err;
+}
+
+static int run(const struct report_options *o)
+{
+	struct recording_file recording;
+	struct outputs outputs = { 0 };
+	int code = EXIT_CODE_FAILED;
+	int err;
+
+	name_options_apply(&o->names);
+	err = recording_file_open(o->file, &o->names, &recording);
+	if (err == 0)
+		err = outputs_open(&outputs, o->output.requests, o->output.n, 0);
+	if (err == 0) {
+		err = write_reports(&recording, &o->output, &outputs);
+		if (err == 0)
+			code = recording_reader_totals(recording.reader)->samples == 0 ?
+				       EXIT_CODE_NO_SAMPLES :
+				       EXIT_CODE_OK;
+	}
+	fetch_end();
+	err = outputs_close(&outputs, err);
+	outputs_done(&outputs);
+	recording_file_close(&recording);
+	return err < 0 ? EXIT_CODE_FAILED : code;
+}
+
+static int command(const struct argp *argp, bool converts, char *name, int argc, char **argv)
+{
+	struct report_options options = { .converts = converts };
+	int code;
+
+	argv[0] = name; /* argp's messages start with it */
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	argp_parse(argp, argc, argv, 0, NULL, &options);
+	code = run(&options);
+	output_options_done(&options.output);
+	return code;
+}
+
+int report_command(int argc, char **argv)
+{
+	static char name[] = "dwarfprof report";
+
+	return command(&report_argp, false, name, argc, argv);
+}
+
+int convert_command(int argc, char **argv)
+{
+	static char name[] = "dwarfprof convert";
+
+	return command(&convert_argp, true, name, argc, argv);
+}

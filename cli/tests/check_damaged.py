@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged stacks, and deep ones: each ends with the outcome that tells, and no frame is made up.
+
+usage: check_damaged.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import json
+import os
+import tempfile
+import unittest
+
+import harness
+from harness import Target, dwarfprof, program
+
+
+def profile(pid, *options):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "samples.jsonl")
+        result = dwarfprof("-p", pid, "-d", "1", "-F", "199", "-o", path, *options)
+        if result.returncode != 0:
+            raise AssertionError(result.stderr)
+        with open(path) as file:
+            return [json.loads(line) for line in file]
+
+
+def names(sample):
+    return [frame["symbol"] for frame in sample["user_stack"]]
+
+
+class Damaged(unittest.TestCase):
+    def expect(self, scenario, outcome, frames, *options, build="damaged"):
+        """All stacks of a scenario end like this, with just these frames, the innermost first."""
+        with Target(program(build), scenario) as pid:
+            samples = profile(pid, *options)
+        self.assertGreater(len(samples), 20)
+        found = collections.Counter((s["outcome"], *names(s)) for s in samples)
+        self.assertEqual(set(found), {(outcome, *frames)}, scenario)
+        return samples
+
+    def test_return_address(self):
+        self.expect("noncanonical", "no_mapping", ["victim_return"])
+        self.expect("heap", "no_mapping", ["victim_return"])
+        self.expect("itself", "no_mapping", ["victim_itself"])
+        self.expect("vsyscall", "no_mapping", ["victim_return"])
+        self.expect("null", "null_return", ["victim_return"])
+        self.expect("code", "no_call", ["victim_return"])
+
+    def test_frame_pointer(self):
+        """Where rules need it: in a build that has one in each function, and an alloca()."""
+        self.expect("self-reference", "stack_direction", ["victim_rbp", "middle"], build="damaged-fp")
+        self.expect("cycle", "stack_direction", ["victim_cycle", "middle", "outer"],
+                    build="damaged-fp")
+        # Without, nobody needs it.
+        above = ["middle", "outer", "main", "__libc_start_call_main",
+                 "__libc_start_main", "_start"]
+        self.expect("self-reference", "complete", ["victim_rbp", *above])
+
+    def test_frame_pointers_alone(self):
+        for scenario, victim, frames in (("self-reference", "victim_rbp", ["middle"]),
+                                         ("cycle", "victim_cycle", ["middle", "outer"])):
+            self.expect(scenario, "bad_frame_pointer", [victim, *frames], "--unwind", "fp",
+                        build="damaged-fp")
+
+    def test_code_without_rules(self):
+        for options in ((), ("--unwind", "dwarf")):
+            self.expect("wild-pointer", "no_rule", ["victim_wild"], *options)
+        self.expect("wild-pointer", "bad_frame_pointer", ["victim_wild"], "--unwind", "fp")
+
+    def test_stack_pointer(self):
+        for scenario in ("unmapped", "end-of-page"):
+            samples = self.expect(scenario, "read_fault", ["victim_sp"])
+            self.assertEqual({int(s["fault_address"], 16) % 4096 for s in samples},
+                             {0 if scenario == "unmapped" else 4092})
+
+    def test_depth(self):
+        frames = ["spin"] + 2047 * ["descend"]
+        self.expect("deep", "depth_limit", frames, "--max-stack", "2048")
+        self.expect("deep", "depth_limit", frames[:1024])
+        self.expect("deep-enough", "complete",
+                    frames[:2002] + ["main", "__libc_start_call_main", "__libc_start_main", "_start"],
+                    "--max-stack", "2048")
+
+    def test_code_that_is_in_no_file(self):
+        samples = self.expect("jit", "complete",
+                              ["spin", None, "jit", "main", "__libc_start_call_main",
+                               "__libc_start_main", "_start"])
+        self.assertEqual([f["method"] for f in samples[0]["user_stack"]],
+                         ["leaf", "table", "frame_pointer"] + 4 * ["table"])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One set of made-up samples, with hostile names, in all formats, as others read them.
+
+Usage: check_formats.py REPORT_FEED ARTEFACTS
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import chromium
+import readers
+
+FEED, ARTEFACTS = map(os.path.abspath, sys.argv[1:3])
+SAMPLES = 600
+PERIOD = 1000000000 // 99
+
+
+def feed(directory, mode, *names, samples=SAMPLES):
+    """Write reports; what the samples are in total."""
+    result = subprocess.run([FEED, mode, str(samples), *names], cwd=directory, check=True,
+                            capture_output=True, timeout=120)
+    return json.loads(result.stdout)
+
+
+def weigh(stacks):
+    return sum(weight for stack, weight in stacks.items() if not stack[0].startswith("["))
+
+
+class Formats(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def feed(self, mode, *names, **kwargs):
+        total = feed(self.directory.name, mode, *names, **kwargs)
+        return total, *(os.path.join(self.directory.name, name) for name in names)
+
+    def check_totals(self, mode, scale, unit):
+        """scale: of the viewers' unit to the samples' own."""
+        total, folded, perf, speedscope, firefox = self.feed(
+            mode, "x.folded", "x.perf", "x.speedscope.json", "x.firefox.json")
+        stacks = readers.folded(folded)
+        in_us = 1000 if mode == "wall" else 1
+        # Each line is rounded to microseconds.
+        self.assertAlmostEqual(weigh(stacks) * in_us, total["value"],
+                               delta=in_us / 2 * len(stacks))
+        self.assertEqual(stacks[("[lost samples]",)], 7)
+        perf_stacks = readers.perf_script(perf)
+        self.assertEqual(sum(perf_stacks.values()), total["value"] * scale)
+        _, profiles = readers.speedscope(speedscope)
+        self.assertEqual({p["unit"] for p in profiles}, {unit})
+        everything, *threads = (p["stacks"] for p in profiles)
+        self.assertEqual(everything.pop(("[lost samples]",)), 7000 if mode == "wall" else 7 * scale)
+        self.assertEqual(sum(everything.values()), total["value"] * scale)
+        self.assertEqual(sum(sum(t.values()) for t in threads), total["value"] * scale)
+        _, others = readers.firefox(firefox)
+        self.assertEqual(len(others), len(threads))
+        for other, thread in zip(others, threads):  # in ms, or as events
+            self.assertEqual(other["unit"], "tracing-ms" if mode == "wall" else "samples")
+            self.assertEqual({stack: round(weight * (1e6 if mode == "wall" else scale))
+                              for stack, weight in other["stacks"].items()}, thread)
+        return stacks, perf_stacks, everything, threads
+
+    def test_samples_by_time(self):
+        stacks, perf, everything, threads = self.check_totals("cpu", PERIOD, "nanoseconds")
+        # Processes by number; their threads have the same stacks, without the name at the root.
+        self.assertEqual(len(threads), 6)
+        self.assertEqual({stack[1:] for stack in everything}, {s for t in threads for s in t})
+        # Nothing that is not complete is shown as if it were.
+        for found in stacks, perf, everything:
+            self.assertTrue(any("[truncated: no_rule]" == s[1] for s in found if len(s) > 1))
+        self.assertTrue(any(s[-1] == "[kernel]" for s in everything))
+
+    def test_time(self):
+        _, perf, everything, _ = self.check_totals("wall", 1, "nanoseconds")
+        for found in perf, everything:
+            self.assertTrue(any("[off-cpu R]" == s[-1] for s in found))
+
+    def test_calls(self):
+        self.check_totals("calls", 1, "none")
+
+    def test_the_firefox_profiler_reads_text(self):
+        _, perf, folded = self.feed("cpu", "x.perf", "x.folded")
+        self.assertEqual(readers.profiler_total(perf), SAMPLES)
+        # It takes the numbers for samples, and lost ones too.
+        self.assertEqual(readers.profiler_total(folded), sum(readers.folded(folded).values()))
+
+    def test_the_firefox_profiler_reads_its_own_format(self):
+        total, plain, packed = self.feed("cpu", "x.firefox.json", "x.firefox.json.gz")
+        self.assertEqual(readers.firefox(plain), readers.firefox(packed))
+        profile, threads = readers.firefox(plain)
+        meta = profile["meta"]
+        self.assertEqual(meta["extra"][0]["entries"][1], {"label": "lost", "format": "integer",
+                                                          "value": 7})
+        self.assertAlmostEqual(meta["interval"], 1000 / 99, places=4)
+        self.assertEqual(meta["startTime"], 1700000000000)
+        times = sorted(time for thread in threads for time in thread["times"])
+        for i, found in enumerate(times):
+            self.assertAlmostEqual(found, i * PERIOD / 1e6, delta=1e-5)
+        self.assertIn(("67452301AB89EFCD01234567000000000", "0123456789abcdef01234567"),
+                      [(lib["breakpadId"], lib["codeId"]) for lib in profile["libs"]])
+        self.assertEqual(readers.profiler_total(packed), total["value"])
+        categories = {c["name"] for thread in readers.profiler(plain).values()
+                      for c in thread["categoryBreakdown"]["categories"]}
+        self.assertEqual(categories, {"User", "Kernel"})  # where samples were; marks are roots
+
+    def test_a_picture(self):
+        total, path, speedscope = self.feed("cpu", "x.svg", "x.speedscope.json")
+        boxes, head = readers.svg(path)
+        everything = readers.speedscope(speedscope)[1][0]["stacks"]
+        seconds = (total["value"] + 7) * PERIOD / 1e9
+        self.assertIn(f"600 samples, {seconds:.2f} s; 7 lost; complete: 540 of 590", head[1])
+        self.assertTrue(head[0].startswith("prog <a;b <i>&amp;\"'\\ ]]>--></script>"), head[0])
+        scale = 1180 / sum(everything.values())
+        # Each row has no more than what is below it, and the lowest one has all.
+        rows = {}
+        for _, x, y, width in boxes:
+            rows.setdefault(y, []).append((x, width))
+        lowest = max(rows)
+        self.assertAlmostEqual(sum(w for _, w in rows[lowest]), 1180, delta=0.1)
+        for y, row in rows.items():
+            for x, width in row if y != lowest else ():
+                self.assertTrue(any(below <= x + 0.02 and x + width <= below + w + 0.04
+                                    for below, w in rows[y + 17]), (x, y))
+        # And each function what its stacks weigh: one by one, the picture's own order apart.
+        nodes = {}
+        for stack, weight in everything.items():
+            for depth in range(1, len(stack) + 1):
+                nodes[stack[:depth]] = nodes.get(stack[:depth], 0) + weight
+        wanted = sorted(round(w * scale, 2) for w in nodes.values() if w * scale >= 0.25)
+        found = sorted(width for *_, width in boxes)
+        self.assertEqual(len(found), len(wanted))
+        for one, other in zip(found, wanted):
+            self.assertAlmostEqual(one, other, delta=0.011)
+
+    def test_memory(self):
+        """What is not held does not grow, what is, by 40 bytes a sample at most."""
+        little = self.feed("cpu", "x.perf", samples=1000)[0]["memory"]
+        much = self.feed("cpu", "x.perf", samples=200000)[0]["memory"]
+        self.assertLess(much, little + 512)
+        much = self.feed("cpu", "x.speedscope.json", samples=200000)[0]["memory"]
+        self.assertLess(much, little + 200000 * 40 / 1024 + 1024)
+
+
+class Html(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        feed(self.directory.name, "cpu", "x.html", "x.speedscope.json")
+        self.path = os.path.join(self.directory.name, "x.html")
+
+    def test_it_opens_without_network(self):
+        with chromium.Page("file://" + self.path) as page:
+            page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
+            # Whatever a name holds, it is text.
+            head = page.evaluate("document.querySelector('header').innerText")
+            self.assertIn("prog <a;b <i>&amp;\"'\\ ]]>--></script>???(c) ä>", head)
+            self.assertIn("600 samples, 7 lost", head)
+            self.assertIn("cpu-clock at 99 Hz", head)
+            page.evaluate("document.querySelector('summary').click()")
+            details = page.evaluate("document.querySelector('header').innerText")
+            self.assertIn("no_rule", details)
+            self.assertIn("dwarfprof -- '", details)
+            self.assertEqual(page.evaluate("document.querySelectorAll('header i').length"), 0)
+            page.evaluate("document.querySelector('summary').click()")
+            self.check_flame_graph(page)
+            # What begins with data: is the screenshot that was just looked at.
+            self.assertEqual([r for r in page.requests if not r.startswith("data:")],
+                             ["file://" + self.path])
+            errors = [m for m in page.messages if '"error"' in m or "exceptionDetails" in m]
+            self.assertEqual(errors, [])
+
+    def check_flame_graph(self, page):
+        """There are boxes of many colours in it, names, and a search that finds them."""
+        page.evaluate("[...document.querySelectorAll('div')]"
+                      ".find(e => e.childElementCount < 2 && "
+                      "e.innerText.endsWith('Left Heavy')).click()")
+        before = page.screenshot(os.path.join(ARTEFACTS, "html.png"))
+        self.assertGreater(page.evaluate(f"""(async () => {{
+            const image = new Image();
+            image.src = 'data:image/png;base64,{chromium.base64.b64encode(before).decode()}';
+            await image.decode();
+            const canvas = document.createElement('canvas');
+            canvas.width = image.width; canvas.height = image.height;
+            const context = canvas.getContext('2d');
+            context.drawImage(image, 0, 0);
+            const data = context.getImageData(0, 180, image.width, 200).data;
+            const colours = new Map();
+            for (let i = 0; i < data.length; i += 4) {{
+                const [r, g, b] = data.slice(i, i + 3);
+                if (Math.max(r, g, b) - Math.min(r, g, b) > 20)
+                    colours.set(r << 16 | g << 8 | b, 1 + (colours.get(r << 16 | g << 8 | b) || 0));
+            }}
+            return [...colours.values()].filter(n => n > 500).length;
+        }})()"""), 3)
+        page.press("f", modifiers=2)  # Ctrl
+        page.wait_for("document.querySelector('input') !== null")
+        page.type("prog+0x1010")
+        found = "document.body.innerText"
+        page.wait_for(found + ".includes('?/26')")  # places where it is, in all stacks
+        page.press("Enter", text="\r")
+        page.wait_for(found + ".includes('1/26')")
+        self.assertNotEqual(page.screenshot(os.path.join(ARTEFACTS, "html-search.png")), before)
+
+    def test_speedscope_reads_text(self):
+        """Its importers are in the page, too: for what perf prints, and for folded stacks."""
+        feed(self.directory.name, "cpu", "x.perf", "x.folded")
+        with chromium.Page("file://" + self.path) as page:
+            page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
+            # Of perf's text it makes a profile for each thread, of folded stacks one.
+            for name, shown in ("x.perf", "tid: 10"), ("x.folded", "x.folded"):
+                with open(os.path.join(self.directory.name, name), "rb") as file:
+                    data = chromium.base64.b64encode(file.read()).decode()
+                page.evaluate(f"window.speedscope.loadFileFromBase64('{name}', '{data}')")
+                page.wait_for(f"document.body.innerText.includes('{shown}')")
+
+    def test_it_is_one_file(self):
+        """Nothing in it refers to another one, but links that a reader may follow."""
+        html = readers.text(self.path)
+        head = html[:html.index("<script")]
+        for mark in ("src=", "href=", "url(", "@import"):
+            self.assertNotIn(mark, head)
+        self.assertIn("Copyright (c) 2018 Jamie Wong", html)
+        self.assertLess(len(html), 700000)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(readers.PROFILER_CLI):
+        sys.exit(77)  # skipped: `ci/setup viewers` installs what reads reports
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

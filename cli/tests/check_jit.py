@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names of code that programs compile while they run: perf maps and jitdumps.
+
+usage: check_jit.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+
+JAVASCRIPT = """
+function innermost(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i * 3) % 7; return s; }
+function outermost() { let t = 0; for (let i = 0; i < 50; i++) t += innermost(20000); return t; }
+const end = Date.now() + 3000;
+let x = 0;
+while (Date.now() < end) x += outermost();
+"""
+
+JAVA = """
+public class Busy {
+    static long collatz(long n) { long s = 0; while (n != 1) { n = n % 2 == 0 ? n / 2 : 3 * n + 1; s++; } return s; }
+    public static void main(String[] a) {
+        long end = System.nanoTime() + 4000000000L, sum = 0;
+        while (System.nanoTime() < end) for (int i = 1; i < 10000; i++) sum += collatz(i);
+        System.out.println(sum);
+    }
+}
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.directory, True)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+        return self.path(name)
+
+    def profile(self, *args, **kwargs):
+        """The samples."""
+        result = harness.dwarfprof("-F", "499", "-o", self.path("samples.jsonl"), *args, **kwargs)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.path("samples.jsonl")) as file:
+            return [json.loads(line) for line in file]
+
+    def assert_most(self, counter, name, share=0.9):
+        self.assertGreater(sum(counter.values()), 30, counter)
+        self.assertGreaterEqual(counter[name], share * sum(counter.values()), counter)
+
+
+class Dumps(Case):
+    def test_names_lines_moves_and_addresses_that_are_used_again(self):
+        command = [harness.program("jitted"), "dump", "0.7", self.directory]
+        result = harness.dwarfprof("-F", "499", "-o", self.path("samples.jsonl"), "--", *command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        phases = [line.split() for line in result.stdout.splitlines()]
+        self.assertEqual([phase[0] for phase in phases], ["first", "second", "second"])
+        self.assertEqual(phases[0][1], phases[1][1])
+        self.assertNotEqual(phases[1][1], phases[2][1])
+        with open(self.path("samples.jsonl")) as file:
+            samples = [json.loads(line) for line in file]
+        for name, address, start, end in phases:
+            found = collections.Counter()
+            for sample in samples:
+                leaf = sample["user_stack"][0] if sample["user_stack"] else {"address": "0x0"}
+                if int(start) + 10 ** 7 < sample["time_ns"] < int(end) and \
+                        int(leaf["address"], 16) >> 12 == int(address, 16) >> 12:
+                    found[leaf["symbol"], leaf["module"], leaf["file"], leaf["line"]] += 1
+                    self.assertEqual(sample["user_stack"][1]["symbol"], "run")
+            line = ("made.script", 20) if name == "first" else (None, None)
+            self.assertEqual(list(found), [(name, "[jit]", *line)], found)
+            self.assertGreater(sum(found.values()), 100)
+
+    def test_totals_tell_reused_addresses_apart(self):
+        result = harness.dwarfprof("-F", "499", "--format", "folded", "--",
+                                   harness.program("jitted"), "dump", "0.7", self.directory)
+        found = collections.Counter()
+        for line in result.stdout.splitlines():
+            stack, _, count = line.rpartition(" ")
+            if stack.startswith("jitted;"):
+                found[stack.rpartition(";")[2]] += int(count)
+        self.assertGreater(found["first"], 100, found)
+        self.assertAlmostEqual(found["second"], 2 * found["first"], delta=0.3 * found["second"])
+
+    def test_process_that_runs_already(self):
+        with harness.Target(harness.program("jitted"), "dump", "30", self.directory) as pid:
+            leaves = collections.Counter(s["user_stack"][0]["symbol"] for s in
+                                         self.profile("-p", pid, "-d", "1") if s["user_stack"])
+        self.assert_most(leaves, "first")
+
+    def test_what_is_none_is_refused(self):
+        """Other versions, byte orders and ends that are missing; stacks are as good as before."""
+        with open(harness.program("jitted"), "rb") as file:
+            program = file.read()
+        for old, new in ((b"\x44\x54\x69\x4a\x01\0\0\0", b"\x44\x54\x69\x4a\x02\0\0\0"),
+                         (b"\x44\x54\x69\x4a", b"\x4a\x69\x54\x44")):
+            self.assertIn(old, program)
+            with open(self.path("other"), "wb") as file:
+                file.write(program.replace(old, new))
+            os.chmod(self.path("other"), 0o755)
+            samples = self.profile("--", self.path("other"), "dump", "0.3", self.directory)
+            names = {f["symbol"] for s in samples for f in s["user_stack"]}
+            self.assertIn("run", names)
+            self.assertFalse(names & {"first", "second"}, names)
+            self.assertIn(None, names)
+
+
+class Maps(Case):
+    def start(self, *prefix, **kwargs):
+        """`jitted plain`: the process, its number here, and where its code is."""
+        process = subprocess.Popen([*prefix, harness.program("jitted"), "plain", "60"],
+                                   stdout=subprocess.PIPE, text=True, **kwargs)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        address, size = (int(word, 16) for word in process.stdout.readline().split())
+        pid = process.pid
+        while harness.children(pid):
+            pid = int(harness.children(pid)[0])
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        return pid, address, size
+
+    def map(self, path, text):
+        with open(path, "w") as file:
+            file.write(text)
+        self.addCleanup(lambda: os.path.exists(path) and os.remove(path))
+
+    def leaves(self, pid, *args):
+        return collections.Counter(s["user_stack"][0]["symbol"] for s in
+                                   self.profile("-p", str(pid), "-d", "1", *args) if s["user_stack"])
+
+    def test_last_line_wins_and_numbers_may_have_a_prefix(self):
+        pid, address, size = self.start()
+        path = f"/tmp/perf-{pid}.map"
+        lines = [f"{address:x} {size:x} before", f"{address - 16:x} 1000 around",
+                 f"0x{address:016x} 0x{size:x} name with spaces; and more", "no line", "-1 -1 x",
+                 f"{address:x} 0 empty", f"{address:x} ffffffffffffffff large", "",
+                 f"{address:x} {size:x} not whole"]
+        self.map(path, "\n".join(lines))
+        self.assert_most(self.leaves(pid), "name with spaces; and more")
+        # It goes on.
+        with open(path, "a") as file:
+            file.write(f" yet\n{address:x} 9 beginning\n")
+        self.assert_most(self.leaves(pid), "not whole yet")
+
+    def test_map_that_comes_while_sampling(self):
+        pid, address, size = self.start()
+        with harness.start("-F", "499", "-d", "3", "-p", str(pid), "-o", self.path("out.folded"),
+                           stderr=subprocess.PIPE) as profiler:
+            time.sleep(1)
+            self.map(f"/tmp/perf-{pid}.map", f"{address:x} {size:x} latecomer\n")
+            profiler.communicate()
+        # Totals are named at the end, and so what was sampled before.
+        counts = collections.Counter()
+        for line in harness.read(self.path("out.folded")).splitlines():
+            counts[line.rpartition(" ")[0].rpartition(";")[2]] += int(line.rpartition(" ")[2])
+        self.assert_most(counts, "latecomer")
+
+    def test_without_a_map_or_symbols_it_is_an_address(self):
+        pid, address, size = self.start()
+        for args in [], ["--no-symbols"]:
+            samples = self.profile("-p", str(pid), "-d", "1", *args)
+            leaves = [s["user_stack"][0] for s in samples if s["user_stack"]
+                      if int(s["user_stack"][0]["address"], 16) - address in range(size)]
+            self.assertGreater(len(leaves), 30)
+            self.assertEqual({(f["symbol"], f["module"], f["offset"]) for f in leaves},
+                             {(None, None, None)})
+            self.map(f"/tmp/perf-{pid}.map", f"{address:x} {size:x} named\n")
+
+    def test_owner(self):
+        nobody = shutil.which("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"
+        pid, address, size = self.start(*nobody)
+        path = f"/tmp/perf-{pid}.map"
+        self.map(path, f"{address:x} {size:x} named\n")
+        for owner, name in (1, None), (65534, "named"), (0, "named"):
+            os.chown(path, owner, owner)
+            self.assert_most(self.leaves(pid), name)
+
+    def test_own_pid_namespace_and_root(self):
+        root = self.path("root")
+        os.makedirs(f"{root}/tmp")
+        shutil.copy(harness.program("jitted"), f"{root}/jitted")
+        # Only what the program is linked with.
+        for library in "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2":
+            os.makedirs(root + os.path.dirname(library), exist_ok=True)
+            shutil.copy(os.path.realpath(library), root + library)
+        script = f"mount -t tmpfs none {root}/tmp && exec chroot {root} /jitted plain 60"
+        process = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "sh", "-c", script],
+                                   stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        address, size = (int(word, 16) for word in process.stdout.readline().split())
+        pid = int(harness.children(process.pid)[0])
+        self.addCleanup(os.kill, pid, signal.SIGKILL)
+        tmp = os.path.join("/proc", str(pid), "root", "tmp")
+        line = f"{address:x} {size:x} "
+        # One of the profiler's root, and links that would leave the target's.
+        self.map("/tmp/perf-1.map", line + "of the host\n")
+        os.symlink("/../../../../../../../../tmp/perf-1.map", f"{tmp}/other")
+        os.symlink("other", f"{tmp}/perf-1.map")
+        self.assert_most(self.leaves(pid), None)
+        os.remove(f"{tmp}/perf-1.map")
+        os.symlink(os.path.join("/proc/self", "root", "tmp", "perf-1.map"), f"{tmp}/perf-1.map")
+        self.assert_most(self.leaves(pid), None)
+        os.remove(f"{tmp}/perf-1.map")
+        os.mkfifo(f"{tmp}/perf-1.map")
+        self.assert_most(self.leaves(pid), None)
+        os.remove(f"{tmp}/perf-1.map")
+        # A link inside is one like any other.
+        with open(f"{tmp}/real.map", "w") as file:
+            file.write(line + "of the target\n")
+        os.symlink("/tmp/real.map", f"{tmp}/perf-1.map")
+        self.assert_most(self.leaves(pid), "of the target")
+
+    def test_node(self):
+        script = self.write("busy.js", JAVASCRIPT)
+        for option in "--perf-basic-prof", "--perf-prof":
+            result = harness.dwarfprof("-F", "499", "--format", "folded", "-o",
+                                       self.path("out.folded"), "--", "node", option, script,
+                                       cwd=self.directory)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            total = named = 0
+            for line in harness.read(self.path("out.folded")).splitlines():
+                total += int(line.rpartition(" ")[2])
+                named += int(line.rpartition(" ")[2]) if "busy.js:" in line and \
+                    ("outermost" in line or "innermost" in line) else 0
+            self.assertGreater(named, 0.8 * total, option)
+        for name in os.listdir("/tmp"):
+            if name.startswith("perf-") and name.endswith(".map") and \
+                    "busy.js" in harness.read(f"/tmp/{name}"):
+                os.remove(f"/tmp/{name}")
+
+    def test_java_writes_its_map_when_it_exits(self):
+        source = self.write("Busy.java", JAVA)
+        result = harness.dwarfprof("-F", "499", "-o", self.path("out.folded"), "--", "java",
+                                   "-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions",
+                                   "-XX:+DumpPerfMapAtExit", source)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        named = sum(int(line.rpartition(" ")[2])
+                    for line in harness.read(self.path("out.folded")).splitlines()
+                    if "Busy.collatz" in line or "Busy::collatz" in line or "Busy.main" in line)
+        self.assertGreater(named, 200)
+        for name in os.listdir("/tmp"):
+            if name.startswith("perf-") and name.endswith(".map") and \
+                    "Busy" in harness.read(f"/tmp/{name}"):
+                os.remove(f"/tmp/{name}")
+
+
+harness.main()

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of code and stack: what the kernel maps, what switches stacks, what is not in memory.
+
+usage: check_kinds.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import ctypes
+import json
+import os
+import re
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from harness import Target, busy, dwarfprof, program, read
+
+NR_PERF_EVENT_OPEN = 298
+ROOT = ["__libc_start_call_main", "__libc_start_main", "_start"]
+
+
+def profile(pid, *options, hz="499", seconds="1"):
+    """The samples of a process, and what was said."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "samples.jsonl")
+        result = dwarfprof("-p", pid, "-d", seconds, "-F", hz, "-o", path, *options)
+        if result.returncode != 0:
+            raise AssertionError(result.stderr)
+        with open(path) as file:
+            return [json.loads(line) for line in file], result.stderr
+
+
+def names(sample):
+    return [frame["symbol"] for frame in sample["user_stack"]]
+
+
+def outcomes(samples):
+    return collections.Counter(sample["outcome"] for sample in samples)
+
+
+def uretprobe(pid, path, symbol):
+    """The descriptor of a perf event that is counted when a function of the process returns."""
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(rf"^(\w+) [tT] {symbol}$", symbols, re.M).group(1), 16)
+    headers = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True,
+                             check=True).stdout
+    offset = next(address - start + at for at, start, size in
+                  (map(lambda x: int(x, 16), fields) for fields in
+                   re.findall(r"LOAD +(\w+) (\w+) \w+ (\w+)", headers))
+                  if start <= address < start + size)
+    devices = "/sys/bus/event_source/devices/uprobe/"
+    bit = int(read(devices + "format/retprobe").strip().rpartition(":")[2])
+    name = ctypes.create_string_buffer(os.fsencode(path))
+    # struct perf_event_attr, include/uapi/linux/perf_event.h: config1 and config2 are at 56
+    attr = struct.pack("IIQQQQQIIQQ", int(read(devices + "type")), 112, 1 << bit, 0, 0, 0, 0, 0, 0,
+                       ctypes.addressof(name), offset).ljust(112, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(NR_PERF_EVENT_OPEN, attr, int(pid), -1, -1, 0)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), "perf_event_open")
+    return fd
+
+
+class Uretprobes(unittest.TestCase):
+    def test_what_they_replaced_is_found(self):
+        """Many at once: the function calls itself."""
+        with busy() as pid:
+            fd = uretprobe(pid, program("fibonacci"), "fibonacci")
+            try:
+                for options in ((), ("--unwind", "dwarf")):
+                    samples, _ = profile(pid, *options)
+                    self.assertIn("[uprobes]", read(f"/proc/{pid}/maps"))
+                    user = [s for s in samples if s["outcome"] != "no_user_stack"]
+                    self.assertGreater(len(user), 50)
+                    complete = [s for s in user if s["outcome"] == "complete"]
+                    for sample in complete:
+                        stack = names(sample)
+                        self.assertEqual(stack[-4:], ["main", *ROOT])
+                        self.assertLessEqual(set(stack[1:-4]), {"fibonacci"}, stack)
+                    # While a probe is being set, or its trampoline is at work, it is not known.
+                    # And in the midst of a `push` that the kernel does for the program, the
+                    # stack pointer has moved, but not the program counter: any word may be there.
+                    others = outcomes(user)
+                    del others["complete"]
+                    self.assertLessEqual(set(others), {"uretprobe", "null_return", "no_mapping", "no_call"})
+                    self.assertLess(sum(others.values()) - others["uretprobe"], 0.02 * len(user), others)
+                    self.assertGreater(len(complete), 0.6 * len(user), others)
+            finally:
+                os.close(fd)
+
+
+class Pages(unittest.TestCase):
+    """Parts of a stack that are not in memory."""
+
+    def test_are_asked_for(self):
+        with Target(program("paged")) as pid:
+            samples, said = profile(pid, hz="99", seconds="3")
+        user = [s for s in samples if "spin" in names(s)]
+        self.assertEqual(set(outcomes(user)), {"read_fault", "complete"})
+        # 200 KiB of stack, 64 KiB of which are asked for at a time: a few rounds.
+        complete = [s["outcome"] == "complete" for s in user]
+        self.assertFalse(complete[0])
+        self.assertTrue(all(complete[-100:]))
+        self.assertGreater(len(complete), 150)
+        for sample in user:
+            if sample["outcome"] == "complete":
+                self.assertEqual(names(sample)[:-3], ["spin"] + 101 * ["descend"])
+            else:
+                self.assertEqual(set(names(sample)[1:]), {"descend"})
+                self.assertIsNotNone(sample["fault_address"])
+        pages = int(re.search(r"(\d+) pages of stacks were not in memory", said).group(1))
+        self.assertGreater(pages, 40)
+        self.assertLess(pages, 300)
+
+    def test_are_not_made_up(self):
+        """Nothing is mapped there."""
+        with Target(program("paged"), "gone") as pid:
+            samples, said = profile(pid, hz="99", seconds="2")
+        self.assertEqual(set(outcomes(samples)), {"read_fault"})
+        self.assertEqual({tuple(names(s)[:2]) for s in samples}, {("spin", "descend")})
+        self.assertNotIn("pages of stacks", said)
+
+
+class Coroutines(unittest.TestCase):
+    """On a stack of their own, which ends where the coroutine was started, by nobody's call."""
+
+    def check(self, path, main):
+        with Target(path) as pid:
+            samples, _ = profile(pid)
+        inside = [s for s in samples if any((name or "").startswith("coroutine") for name in names(s))]
+        self.assertGreater(len(inside), 100)
+        for sample in inside:
+            # What starts a coroutine has no unwind information, and has not called it.
+            self.assertIn(sample["outcome"], ("no_call", "no_rule"), names(sample))
+            self.assertNotIn(main, names(sample))
+            self.assertLess(len(sample["user_stack"]), 30)
+        # On the main stack, and few where the stacks are switched.
+        found = outcomes(samples)
+        self.assertGreater(found["complete"] + found["no_call"] + found["no_rule"],
+                           0.98 * len(samples), found)
+
+    def test_ucontext(self):
+        self.check(program("contexts"), "main")
+
+    def test_boost_context(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "fcontexts")
+            source = os.path.join(os.path.dirname(__file__), "../../test-programs/fcontexts.cc")
+            subprocess.run(["g++", "-O2", "-fno-inline", source, "-lboost_context", "-o", path],
+                           check=True)
+            self.check(path, "main")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile a program in each of many languages, in the ways in which they are linked.
+
+usage: check_languages.py DWARFPROF SOURCE-DIR
+
+Compiles test-programs/languages, and profiles each program for some seconds. At least the
+share that stands with it must be complete, each complete stack must end at a known root, and the
+others must end by the names that are listed. The table that is printed stands in
+docs/ACCURACY.md.
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+SECONDS = ("4", "30")
+HZ = "499"
+MIN_SAMPLES = 300
+
+# Where stacks start: C's, Go's
+C_ROOTS = {"_start", "clone3", "__clone3"}
+GO_ROOTS = {"runtime.goexit.abi0", "runtime.mcall", "runtime.morestack.abi0", "runtime.clone.abi0",
+            "runtime.rt0_go.abi0"} | C_ROOTS
+
+# name: (how it is made, how it is started, the share that must be complete, its roots, other outcomes)
+PROGRAMS = {
+    "C, static": ("gcc -O2 -static -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
+    "C, static-pie": ("gcc -O2 -static-pie -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
+    "C, musl, static": ("musl-gcc -O2 -static -o {out} {src}/busy.c", "{out}", 0, set(),
+                        {"no_rule", "no_call"}),
+    "Rust": ("rustc --edition 2021 -O -o {out} {src}/busy.rs", "{out}", 99, C_ROOTS, {"stack_direction", "no_rule"}),
+    "Go": ("go build -o {out} {src}/busy.go", "{out}", 98, GO_ROOTS,
+           {"null_return", "no_mapping", "register_lost", "no_rule", "no_call", "read_fault"}),
+    "Go, with C": ("go build -o {out} {src}/busy_cgo.go", "{out}", 95, GO_ROOTS,
+                   {"null_return", "no_mapping", "register_lost", "no_rule", "no_call", "read_fault"}),
+    "OCaml": ("ocamlopt -o {out} {dir}/busy.ml", "{out}", 99, C_ROOTS, {"no_rule"}),
+    "Node.js": (None, "node {src}/busy.js", 97, C_ROOTS, {"no_rule", "no_table", "no_call"}),
+    "Java, -XX:+PreserveFramePointer": (None, "java -XX:+PreserveFramePointer {src}/Busy.java", 97,
+                                        C_ROOTS, {"no_rule", "no_table", "no_call"}),
+    "Java": (None, "java {src}/Busy.java", 0, C_ROOTS,
+             {"no_rule", "no_table", "no_call", "chain_end"}),
+}
+
+
+def profile(dwarfprof, command, path, seconds):
+    """The samples of a program that runs by itself for a while first."""
+    target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(3 if command[0] == "java" else 1)
+        subprocess.run([dwarfprof, "-F", HZ, "-d", seconds, "-p", str(target.pid), "-o", path],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    finally:
+        target.kill()
+        target.wait()
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def build(command, source, directory, out):
+    environment = dict(os.environ, GO111MODULE="off", CGO_ENABLED="1",
+                       GOCACHE=os.path.join(directory, "go"))
+    # ocamlopt writes beside its source.
+    subprocess.run(["cp", os.path.join(source, "busy.ml"), directory], check=True)
+    subprocess.run(command.format(out=out, src=source, dir=directory).split(), check=True,
+                   env=environment, stdout=subprocess.DEVNULL)
+
+
+def is_good(name, user):
+    _, _, wanted, roots, others = PROGRAMS[name]
+    complete = [s for s in user if s["outcome"] == "complete"]
+    wrong = collections.Counter(s["user_stack"][-1]["symbol"] for s in complete
+                                if s["user_stack"][-1]["symbol"] not in roots)
+    ends = {s["outcome"] for s in user} - {"complete"} - others
+    if wrong:
+        print(f"{name}: these are no roots: {dict(wrong)}")
+    if ends:
+        print(f"{name}: stacks end with {ends}")
+    return len(user) >= MIN_SAMPLES and 100 * len(complete) >= wanted * len(user) and \
+        not wrong and not ends and user[-1]["lost"] == 0
+
+
+def main():
+    dwarfprof, source = map(os.path.abspath, sys.argv[1:3])
+    names = sys.argv[3:] or PROGRAMS
+    failed = False
+    print("| program | samples | complete | frames (median) | not complete |")
+    print("|---|--:|--:|--:|---|")
+    for name in names:
+        command, start, *_ = PROGRAMS[name]
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "busy")
+            if command:
+                build(command, source, directory, out)
+            for seconds in SECONDS:
+                samples = profile(dwarfprof, start.format(out=out, src=source).split(),
+                                  os.path.join(directory, "samples.jsonl"), seconds)
+                user = [s for s in samples if s["outcome"] != "no_user_stack"]
+                if len(user) >= MIN_SAMPLES:
+                    break
+        outcomes = collections.Counter(s["outcome"] for s in user)
+        share = 100 * outcomes["complete"] / max(len(user), 1)
+        depth = sorted(len(s["user_stack"]) for s in user)[len(user) // 2] if user else 0
+        others = ", ".join(f"{n} {word}" for word, n in outcomes.most_common() if word != "complete")
+        print(f"| {name} | {len(user)} | {share:.2f} % | {depth} | {others} |", flush=True)
+        failed |= not is_good(name, user)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    sys.exit(main())

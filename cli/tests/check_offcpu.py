@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Off-CPU time, wall time, and bounded rates, compared with what the kernel and the programs count.
+
+usage: check_offcpu.py DWARFPROF PROGRAM-DIR
+"""
+import json
+import math
+import os
+import re
+import subprocess
+import signal
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import Target, busy, cpu_time, dwarfprof, program, read, start, wait_for
+
+
+class Worker:
+    """What a thread of `blocked` says of itself; see there. Times in nanoseconds."""
+
+    def __init__(self, line, samples):
+        self.name, *numbers = line.split()
+        (self.tid, self.begin, self.end, self.cpu, self.voluntary, self.involuntary,
+         self.waited) = map(int, numbers)
+        self.off_cpu = self.end - self.begin - self.cpu
+        self.samples = [s for s in samples if s["tid"] == self.tid and self.begin <= s["time_ns"] < self.end]
+
+    def of(self, states):
+        return [s for s in self.samples if s["state"] in states]
+
+
+def value(samples):
+    return sum(s["value_ns"] * s["weight"] for s in samples)
+
+
+def wait_until_sampling(process):
+    while "sampling" not in process.stderr.readline():
+        assert process.poll() is None
+
+
+def functions(sample):
+    return [frame["symbol"] for frame in sample["user_stack"]]
+
+
+def streamed(result):
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def run_blocked(*options, rounds=50):
+    """Profile the program. Returns its workers by name, all samples, and the result."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "workers")
+        out = os.path.join(directory, "out.jsonl")
+        result = dwarfprof(*options, "-o", out, "--", program("blocked"), str(rounds), path)
+        assert result.returncode == 0, result.stderr
+        samples = [json.loads(line) for line in read(out).splitlines()]
+        workers = [Worker(line, samples) for line in read(path).splitlines()]
+    return {w.name: w for w in workers}, samples, result
+
+
+class OffCpu(unittest.TestCase):
+    """--off-cpu, on a program whose threads know what they wait for."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.workers, cls.samples, cls.result = run_blocked(
+            "--off-cpu", "--min-block", "0", "--state", "R,S,D")
+
+    def test_nothing_is_lost(self):
+        self.assertIn(" 0 lost", self.result.stderr)
+
+    def test_samples_are_as_many_as_the_kernel_s_context_switches(self):
+        for w in self.workers.values():
+            with self.subTest(w.name):
+                # One of either kind may lie between the counts and the clocks, at either end.
+                self.assertAlmostEqual(len(w.of("SD")), w.voluntary, delta=2)
+                self.assertAlmostEqual(len(w.of("R")), w.involuntary, delta=2)
+
+    def test_time_is_what_is_missing_from_cpu_time(self):
+        for w in self.workers.values():
+            with self.subTest(w.name):
+                self.assertAlmostEqual(value(w.samples) / w.off_cpu, 1, delta=0.02)
+
+    def test_time_belongs_to_the_function_that_waits(self):
+        for name, state in {"sleep": "S", "read": "S", "lock": "S", "vfork": "D"}.items():
+            with self.subTest(name):
+                w = self.workers[name]
+                here = [s for s in w.samples if "wait_in_" + name in functions(s)]
+                blocked = [s for s in here if s["state"] != "R"]
+                if name == "lock":  # it waits for the other thread, too, before it takes its time
+                    here = [s for s in here if "pthread_barrier_wait" not in functions(s)]
+                # What the program measures includes what it runs, and that it is preempted in between.
+                self.assertLess(abs(w.waited - value(here)), 0.03 * w.waited)
+                self.assertEqual({s["state"] for s in blocked}, {state})
+                for s in blocked:
+                    self.assertEqual(s["outcome"], "complete")
+                    self.assertEqual(functions(s)[-2:], ["start_thread", "clone3"])
+
+    def test_threads_that_run_do_not_block(self):
+        for name in "busy1", "busy2":
+            w = self.workers[name]
+            self.assertEqual(w.of("SD"), [])
+            self.assertGreater(len(w.of("R")), 5)  # they share a CPU
+
+    def test_samples_say_what_they_are(self):
+        for s in self.samples:
+            self.assertEqual((s["event"], s["weight"]), ("off-cpu", 1))
+            self.assertIn(s["state"], "RSD")
+            self.assertGreater(s["value_ns"], 0)
+        for w in self.workers.values():
+            self.assertEqual({s["thread_name"] for s in w.samples}, {w.name})
+            self.assertEqual({s["comm"] for s in w.samples}, {"blocked"})
+
+    def test_kernel_stacks_start_at_the_scheduler(self):
+        stacks = [[f["symbol"] for f in s["kernel_stack"]] for s in self.workers["sleep"].of("S")]
+        self.assertTrue(stacks)
+        for stack in stacks:
+            self.assertTrue(stack[0].startswith("__schedule"), stack)
+            self.assertTrue(any("nanosleep" in (name or "") for name in stack), stack)
+
+
+class Limits(unittest.TestCase):
+    """What is left out, and what is said of it."""
+
+    def test_preempted_threads_are_not_blocked(self):
+        workers, samples, _ = run_blocked("--off-cpu", rounds=20)
+        self.assertEqual({s["state"] for s in samples}, {"S", "D"})
+        for name in "busy1", "busy2":
+            self.assertEqual(workers[name].samples, [])
+
+    def test_states(self):
+        workers, samples, _ = run_blocked("--off-cpu", "--state", "D", rounds=20)
+        self.assertEqual({s["state"] for s in samples}, {"D"})
+        self.assertGreaterEqual(len(workers["vfork"].samples), 20)
+        self.assertEqual(workers["sleep"].samples, [])
+
+    def test_short_and_long_blocks(self):
+        # sleep: 10 ms, lock: 12 ms less than nothing, read: 8 ms, each and what it takes to wake up.
+        workers, samples, _ = run_blocked("--off-cpu", "--min-block", "9500us", "--max-block", "1s",
+                                          rounds=20)
+        self.assertGreaterEqual(min(s["value_ns"] for s in samples), 9500000)
+        self.assertEqual(len(workers["sleep"].samples), 20)
+        workers, samples, _ = run_blocked("--off-cpu", "--max-block", "9ms", rounds=20)
+        self.assertLessEqual(max(s["value_ns"] for s in samples), 9000000)
+        self.assertEqual(workers["sleep"].samples, [])
+        self.assertTrue(workers["read"].samples)
+
+    def test_stopped_threads(self):
+        with busy() as pid:
+            process = start("-p", pid, "--off-cpu", "--state", "T", "-d", "1500ms", "--format", "jsonl",
+                            stdout=-1, stderr=-1, text=True)
+            time.sleep(0.9)
+            os.kill(int(pid), signal.SIGSTOP)
+            began = time.monotonic_ns()
+            time.sleep(0.1)
+            os.kill(int(pid), signal.SIGCONT)
+            took = time.monotonic_ns() - began
+            out, err = process.communicate(timeout=30)
+        samples = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([s["state"] for s in samples], ["T"], err)
+        # At which function it was stopped: none, it was running.
+        self.assertIn("fibonacci", functions(samples[0])[0])
+        self.assertAlmostEqual(samples[0]["value_ns"] / took, 1, delta=0.5)
+
+    def test_threads_that_are_blocked_at_the_end(self):
+        with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.7)") as pid:
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "1500ms", "--format", "jsonl")
+        samples = streamed(result)
+        self.assertIn("threads still blocked at the end: 1; their time so far counts", result.stderr)
+        *whole, last = [s["value_ns"] / 1e6 for s in samples]
+        for ms in whole:
+            self.assertGreater(ms, 699)
+        self.assertLess(last, 700)
+        # From the first switch that was seen on, nothing is missing.
+        end = samples[-1]["time_ns"] + samples[-1]["value_ns"]
+        total = (end - samples[0]["time_ns"]) / 1e6
+        self.assertAlmostEqual((sum(whole) + last) / total, 1, delta=0.02)
+
+    def test_threads_that_are_blocked_all_the_time(self):
+        with Target("/bin/sleep", "60") as pid:
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "300ms")
+        self.assertEqual(result.returncode, 5)
+        self.assertIn("no samples", result.stderr)
+        self.assertIn("blocked all the time", result.stderr)
+
+    def test_those_among_others_are_counted(self):
+        code = ("import threading,time\n"
+                "for i in range(3): threading.Thread(target=time.sleep, args=(60,)).start()\n"
+                "while True: time.sleep(0.01)")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == 4)
+            time.sleep(0.1)
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "500ms", "--format", "jsonl")
+        self.assertIn("threads blocked all the time: 3; they are not in the profile", result.stderr)
+        self.assertEqual({s["tid"] for s in streamed(result)}, {int(pid)})
+
+    def test_lost_samples_are_counted_with_their_time(self):
+        with tempfile.TemporaryFile("w+") as out, Target(program("pingpong"), "1000000000") as pid:
+            process = start("-p", pid, "--off-cpu", "--min-block", "0", "--state", "R,S,D", "-d", "5",
+                            "--format", "folded", stdout=out, stderr=-1, text=True)
+            wait_for(lambda: int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", read(f"/proc/{pid}/status"), re.M)[1]))
+            wait_until_sampling(process)
+            began = time.monotonic()
+            cpu = cpu_time(pid)
+            time.sleep(1.5)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(2)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(began + 5 - time.monotonic())
+            on_cpu = (cpu_time(pid) - cpu) / (time.monotonic() - began)
+            err = process.communicate(timeout=60)[1]
+            out.seek(0)
+            *lines, totals = out.read().splitlines()
+        lost, taken, elapsed = (float(re.search(p, err)[1]) for p in (
+            r"(\d+) lost", r"(\d+) samples in", r"samples in (\d+\.\d+) s"))
+        self.assertGreater(lost, 10000, err)
+        self.assertGreater(taken, 10000)
+        lost_us = next(int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("[lost samples]"))
+        seen_us = sum(int(line.rsplit(" ", 1)[1]) for line in lines) - lost_us
+        self.assertAlmostEqual(lost_us / 1000, float(re.search(r"samples were lost, (\d+\.\d+) ms", err)[1]), delta=0.01)
+        self.assertGreater(lost_us, 100000)
+        # Of two threads: all that is not CPU time.
+        self.assertAlmostEqual((seen_us + lost_us) / 1e6 / elapsed, 2 - on_cpu, delta=0.07)
+
+    def test_its_own_waiting_is_left_out(self):
+        waits = ["sh", "-c", "while :; do sleep 0.05; done"]
+        with Target(*waits) as first, Target(*waits) as second:
+            process = start("-a", "--off-cpu", "-d", "1", "--format", "jsonl",
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        samples = [json.loads(line) for line in out.splitlines()]
+        self.assertNotIn(process.pid, {s["pid"] for s in samples})
+        self.assertNotIn(0, {s["pid"] for s in samples})
+        self.assertLessEqual({int(first), int(second)}, {s["pid"] for s in samples})
+
+
+class Wall(unittest.TestCase):
+    """--wall: both kinds of time add up to all of it."""
+
+    def test_sum_is_elapsed_time(self):
+        workers, samples, result = run_blocked("--wall", "-F", "999")
+        for w in workers.values():
+            with self.subTest(w.name):
+                off = [s for s in w.samples if s["event"] == "off-cpu"]
+                on = [s for s in w.samples if s["event"] != "off-cpu"]
+                self.assertTrue(all(s["value_ns"] == 1001001 and s["state"] is None for s in on))
+                self.assertAlmostEqual(value(off), w.off_cpu, delta=0.02 * w.off_cpu + 1e6)
+                # Samples at random: as many as they are, give or take the root of it, five times.
+                expected = w.cpu / 1001001
+                self.assertAlmostEqual(len(on), expected, delta=5 * math.sqrt(expected) + 3)
+
+    def test_folded_stacks_tell_them_apart(self):
+        with Target("/usr/bin/python3", "-c", "import time\nwhile True:\n time.sleep(0.01)\n sum(range(100000))") as pid:
+            result = dwarfprof("-p", pid, "--wall", "-d", "2")
+        *lines, totals = result.stdout.splitlines()
+        self.assertRegex(totals, r"^\[totals: .*, in microseconds\] 0$")
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+        self.assertAlmostEqual(total / 2e6, 1, delta=0.15)  # of which CPU time is sampled
+        sleeping = [line for line in lines if re.search(r";\[off-cpu S\] \d+$", line)]
+        running = [line for line in lines if "[off-cpu" not in line]
+        self.assertTrue(sleeping)
+        self.assertTrue(running)
+        self.assertGreater(sum(int(line.rsplit(" ", 1)[1]) for line in sleeping), 300000)
+
+    def test_text_has_times(self):
+        with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.01)") as pid:
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "1", "--format", "text")
+        time_ms = float(re.search(r"^Time: (\d+\.\d+) ms, lost: 0\.000 ms$", result.stdout, re.M)[1])
+        self.assertAlmostEqual(time_ms / 1000, 1, delta=0.1)
+        row = re.search(r"^ *(\d+\.\d) % +100\.0 % +(\d+\.\d+) ms  __schedule +\[kernel\]", result.stdout, re.M)
+        self.assertAlmostEqual(float(row[2]), time_ms, delta=0.01)
+
+
+class MaxRate(unittest.TestCase):
+    """--max-rate: few samples, right sums."""
+
+    def storm(self, *options, seconds=6):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "calls")
+            out = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("-e", f"uprobe:{program('storm')}:hot", *options, "-o", out,
+                               "--", program("storm"), str(seconds), path)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            samples = [json.loads(line) for line in read(out).splitlines()]
+            calls = dict(zip(("often", "rarely", "first"), map(int, read(path).split())))
+        return samples, calls, result
+
+    def test_counts_of_a_storm(self):
+        rate = 2000
+        samples, calls, result = self.storm("--max-rate", str(rate))
+        all_calls = sum(calls.values())
+        self.assertGreater(all_calls, 100000)  # a storm it is
+        self.assertIn(" 0 lost", result.stderr)
+        # Bounded: N in a second, and N/2 for each doubling against the one before. It doubles
+        # from the slow half's rate to the fast one's only once.
+        doublings = math.log2(all_calls / rate)
+        self.assertLess(len(samples), 8 * rate * 1.2 + rate * doublings)
+        self.assertRegex(result.stderr, r"the samples stand for \d+ events \(--max-rate 2000\); counts and times are scaled")
+        for name, n in calls.items():
+            with self.subTest(name):
+                mine = [s for s in samples if functions(s)[1] == name]
+                estimate = sum(s["weight"] for s in mine)
+                # Each event is taken by itself: the variance is the sum of (weight - 1) * weight over the samples.
+                error = math.sqrt(sum((s["weight"] - 1) * s["weight"] for s in mine))
+                self.assertLess(abs(estimate - n), 4.5 * error + 3, (n, estimate, error))
+        estimate = sum(s["weight"] for s in samples)
+        self.assertAlmostEqual(estimate / all_calls, 1, delta=0.05)
+
+    def test_what_is_rare_is_taken_whole(self):
+        samples, calls, result = self.storm("--max-rate", "1000000", seconds=2)
+        if sum(calls.values()) < 1000000:
+            self.assertEqual({s["weight"] for s in samples}, {1})
+            self.assertNotIn("--max-rate", result.stderr)
+
+    def test_off_cpu_times_are_scaled(self):
+        code = ("import os,threading,time\n"
+                "r,w=os.pipe()\n"
+                "threading.Thread(target=lambda: [os.read(r, 1) for _ in range(10**9)]).start()\n"
+                "while True: time.sleep(0.0002); os.write(w, b'x')\n")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            all_of_it = dwarfprof("-p", pid, "--off-cpu", "-d", "3", "--format", "jsonl")
+            few = dwarfprof("-p", pid, "--off-cpu", "-d", "3", "--format", "jsonl", "--max-rate", "200")
+        everything, some = streamed(all_of_it), streamed(few)
+        self.assertGreater(len(everything), 4 * len(some))
+        self.assertLess(len(some), 4 * 200 * 4)
+        # Both threads nearly always wait.
+        self.assertAlmostEqual(value(everything) / value(some), 1, delta=0.25)
+
+    def test_samples_of_cpus(self):
+        with busy() as pid:
+            process = start("-p", pid, "-F", "999", "--max-rate", "50", "-d", "4", "--format", "jsonl",
+                            stdout=-1, stderr=-1, text=True)
+            wait_until_sampling(process)
+            cpu = cpu_time(pid)
+            time.sleep(4)
+            cpu = cpu_time(pid) - cpu
+            out, _ = process.communicate(timeout=30)
+        samples = [json.loads(line) for line in out.splitlines()]
+        self.assertLess(len(samples), 600)
+        estimate = sum(s["weight"] for s in samples)
+        error = math.sqrt(sum((s["weight"] - 1) * s["weight"] for s in samples))
+        self.assertAlmostEqual(estimate, cpu * 999, delta=4.5 * error + 0.03 * cpu * 999)
+
+
+class Usage(unittest.TestCase):
+    def test_what_makes_no_sense(self):
+        for options in (["--off-cpu", "--wall"], ["--off-cpu", "-F", "99"],
+                        ["--off-cpu", "-e", "uprobe:libc.so.6:malloc"], ["--wall", "-e", "uprobe:libc.so.6:malloc"],
+                        ["--min-block", "5ms"], ["--max-block", "5ms"], ["--state", "D"],
+                        ["--off-cpu", "--state", "Q"], ["--off-cpu", "--state", ""], ["--off-cpu", "--state", "SD"],
+                        ["--off-cpu", "--min-block", "x"], ["--off-cpu", "--min-block", "-1"],
+                        ["--off-cpu", "--min-block", "2s", "--max-block", "1s"], ["--max-rate", "0"]):
+            with self.subTest(options):
+                result = dwarfprof("-a", "-d", "1", *options)
+                self.assertEqual(result.returncode, 2)
+                self.assertRegex(result.stderr, "-e|-F|-rate|-block|-state|-off-cpu|a block's time")
+
+
+if __name__ == "__main__":
+    harness.main()

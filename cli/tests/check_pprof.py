@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real runs, written as pprof profiles, and read by Go's pprof."""
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+from harness import Target, busy, dwarfprof, program
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests"))
+from readers import go_pprof, read_go  # noqa: E402
+
+
+class Profiles(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def record(self, *args):
+        """The profile's file, and what was said on stderr."""
+        path = os.path.join(self.directory, "out.pb.gz")
+        result = dwarfprof(*args, "-o", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, "")
+        return path, result.stderr
+
+    def raw(self, path):
+        return read_go(go_pprof(self.directory, "-symbolize=none", "-raw", path))
+
+    def check_totals(self, profile, stderr):
+        total, lost = re.search(r"(\d+) samples in .* s, (\d+) lost", stderr).groups()
+        self.assertEqual(sum(s["values"][0] for s in profile["samples"]), int(total))
+        self.assertTrue([c for c in profile["comments"] if c.startswith(f"samples: {total}, lost: {lost}, ")])
+        return int(total)
+
+    def test_functions_and_lines(self):
+        with Target(program("inlined"), "60") as pid:
+            path, stderr = self.record("-p", pid, "-d", "1", "-F", "499")
+        profile = self.raw(path)
+        total = self.check_totals(profile, stderr)
+        self.assertEqual(profile["types"], ["samples/count", "cpu/nanoseconds"])
+        self.assertEqual(sum(s["values"][1] for s in profile["samples"]), total * (1000000000 // 499))
+        stacks = collections.Counter()
+        for sample in profile["samples"]:
+            names = [line for frame in sample["frames"] for line in frame["lines"]]
+            stacks[tuple(names[:4])] += sample["values"][0]
+            self.assertEqual(names[-1], "_start")
+            self.assertEqual(sample["labels"]["pid"], f"{pid} pid")
+            self.assertEqual(sample["labels"]["comm"], "inlined")
+            self.assertNotIn("outcome", sample["labels"])
+        self.assertGreater(stacks["mix", "mix_many", "work", "main"], total / 4)
+        top = go_pprof(self.directory, "-top", path)
+        self.assertRegex(top, r"^File: inlined\nBuild ID: [0-9a-f]{40}\ndwarfprof ")
+        self.assertRegex(top, r"(?m) mix \(inline\)$")
+        source = go_pprof(self.directory, "-list=^mix$", path)
+        self.assertRegex(source, r"(?m)^ +[1-9]\S*s +[1-9]\S*s +\d+:.*/\* here \*/")
+
+    def test_mappings(self):
+        """Their build ids are those of the files; the addresses lead Go's pprof to code and names."""
+        with Target(program("inlined"), "60") as pid:
+            path, _ = self.record("-p", pid, "-d", "1", "-F", "499", "--no-symbols")
+        text = go_pprof(self.directory, "-symbolize=none", "-raw", path)
+        mappings = re.findall(r"(?m)^\d+: 0x[0-9a-f]+/0x[0-9a-f]+/0x[0-9a-f]+ (/\S+) ([0-9a-f]+) *$",
+                              text.partition("\nMappings\n")[2])
+        self.assertGreaterEqual({os.path.basename(file) for file, _ in mappings}, {"inlined", "libc.so.6"})
+        for file, build_id in mappings:
+            notes = subprocess.run(["readelf", "-n", file], capture_output=True, text=True, check=True).stdout
+            self.assertIn(f"Build ID: {build_id}\n", notes)
+        self.assertTrue(all(not frame["lines"] for s in read_go(text)["samples"] for frame in s["frames"]))
+        # It looks the names up itself, as nothing claims that they are there.
+        self.assertRegex(go_pprof(self.directory, "-symbolize=local", "-top", path), r"(?m)^ +[1-9]\S*s +(9\d\.\d+|100)% .* work$")
+        self.assertRegex(go_pprof(self.directory, "-disasm=work", path), r"ROUTINE =+ work\n +[1-9]")
+
+    def test_labels_and_kernel(self):
+        with busy() as one, Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M") as two:
+            path, stderr = self.record("-p", f"{one},{two}", "-d", "1", "-F", "499")
+        profile = self.raw(path)
+        self.check_totals(profile, stderr)
+        self.assertEqual({(s["labels"]["comm"], s["labels"]["pid"]) for s in profile["samples"]},
+                         {("fibonacci", f"{one} pid"), ("dd", f"{two} pid")})
+        kernel = {name for s in profile["samples"] for frame in s["frames"]
+                  if frame["mapping"] == "[kernel.kallsyms]" for name in frame["lines"]}
+        self.assertTrue([name for name in kernel if "read" in name], kernel)
+        self.assertNotIn(" dd", go_pprof(self.directory, "-top", "-tagfocus=comm=fibonacci", path))
+
+    def test_what_is_not_whole(self):
+        with busy() as pid:
+            path, stderr = self.record("-p", pid, "-d", "500ms", "--max-stack", "5")
+        profile = self.raw(path)
+        self.check_totals(profile, stderr)
+        cut = [s for s in profile["samples"] if s["labels"].get("outcome") == "depth_limit"]
+        self.assertTrue(cut)
+        for sample in cut:
+            self.assertEqual(sample["frames"][-1]["lines"], ["[truncated: depth_limit]"])
+        self.assertTrue([c for c in profile["comments"] if c.startswith("depth_limit: ")])
+
+    def test_times(self):
+        with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(.01); sum(range(50000))") as pid:
+            path, stderr = self.record("-p", pid, "-d", "1", "--wall")
+            wall = self.raw(path)
+            self.check_totals(wall, stderr)
+            path, stderr = self.record("-p", pid, "-d", "1", "--off-cpu")
+            off_cpu = self.raw(path)
+            self.check_totals(off_cpu, stderr)
+        self.assertEqual(wall["types"], ["events/count", "cpu/nanoseconds", "off_cpu/nanoseconds", "wall/nanoseconds"])
+        for _, cpu, blocked, both in (s["values"] for s in wall["samples"]):
+            self.assertEqual(cpu + blocked, both)
+            self.assertEqual(min(cpu, blocked), 0)
+        self.assertGreater(sum(s["values"][1] for s in wall["samples"]), 0)
+        self.assertEqual(off_cpu["types"], ["events/count", "off_cpu/nanoseconds"])
+        slept = sum(s["values"][1] for s in off_cpu["samples"] if s["labels"]["state"] == "S")
+        self.assertGreater(slept, 100e6)
+        self.assertLess(slept, 1.5e9)
+
+    def test_calls(self):
+        with Target(program("inefficient"), "60") as pid:
+            path, stderr = self.record("-p", pid, "-d", "500ms", "-e", f"uprobe:{program('inefficient')}:report")
+        profile = self.raw(path)
+        self.check_totals(profile, stderr)
+        self.assertEqual(profile["types"], ["events/count"])
+        for sample in profile["samples"]:
+            self.assertEqual([f["lines"] for f in sample["frames"][:2]], [["report"], ["main"]])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings: what was recorded is reported as if it had been at once, or it is said why not.
+
+usage: check_recording.py DWARFPROF PROGRAM-DIR
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import Target, busy, dwarfprof, program, start, wait_for
+
+NOBODY = 65534
+
+
+def functions(text):
+    """The rows of a text report."""
+    return text.partition(" function ")[2].splitlines()[1:]
+
+
+def stacks(folded):
+    """Folded stacks with their counts, without the totals."""
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()[:-1]}
+
+
+def samples_said(stderr):
+    return int(re.search(r"(\d+) samples in", stderr).group(1))
+
+
+class Recording(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def record(self, *args, name="x.dwarfprof"):
+        """A recording, and what was said of it."""
+        result = dwarfprof("-o", self.path(name), *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return self.path(name), result.stderr
+
+    def run_on(self, command, *args, code=0, **kwargs):
+        result = dwarfprof(command, *args, **kwargs)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+
+class SameAsAtOnce(Recording):
+    """A program that does the same in each run, sampled at each call of a function."""
+
+    command = ["-e", "uprobe:libc.so.6:malloc", "--", "/bin/ls", "-l", "/"]
+
+    def at_once(self, form):
+        path = self.path("at-once")
+        result = dwarfprof("--format", form, "-o", path, *self.command)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return harness.read(path)
+
+    def test_folded(self):
+        recording, _ = self.record(*self.command)
+        expected = self.at_once("folded")
+        self.assertGreater(len(stacks(expected)), 0)
+        self.assertEqual(self.run_on("report", recording, "--format", "folded").stdout, expected)
+
+    def test_text(self):
+        recording, _ = self.record(*self.command)
+        expected = functions(self.at_once("text"))
+        self.assertGreater(len(expected), 3)
+        report = self.run_on("report", recording)
+        self.assertEqual(functions(report.stdout), expected)
+        self.assertEqual(report.stderr, "")
+
+    def test_jsonl(self):
+        recording, _ = self.record(*self.command)
+        expected = self.samples(self.at_once("jsonl"))
+        self.assertGreater(len(expected), 0)
+        out = self.path("x.jsonl")
+        self.run_on("convert", recording, "-o", out)
+        with open(out, encoding="utf-8") as file:
+            self.assertEqual(self.samples(file.read()), expected)
+
+    @staticmethod
+    def samples(text):
+        """Without what differs from run to run: times, numbers, where things are."""
+        samples = [json.loads(line) for line in text.splitlines()]
+        for sample in samples:
+            for field in "time_ns", "cpu", "pid", "tid", "late":
+                del sample[field]
+            for frame in sample["user_stack"]:
+                # The bias is that of a page.
+                frame["address"] = frame["address"][-3:]
+        return samples
+
+
+class SameRun(Recording):
+    """One run writes all formats, and its recording: what is made of that later is the same."""
+
+    FORMATS = "folded", "jsonl", "txt", "pb.gz", "perf", "speedscope.json"
+
+    def assert_same(self, *args, formats=FORMATS):
+        outputs = [arg for form in formats for arg in ("-o", self.path(f"at-once.{form}"))]
+        recording, _ = self.record(*outputs, *args)
+        result = self.run_on("convert", recording,
+                             *(arg for form in formats for arg in ("-o", self.path(f"later.{form}"))))
+        self.assertEqual(result.stderr, "")
+        for form in formats:
+            with open(self.path(f"at-once.{form}"), "rb") as file, open(self.path(f"later.{form}"), "rb") as later:
+                self.assertEqual(file.read(), later.read(), form)
+        return harness.read(self.path("later.folded"))
+
+    def test_of_a_program_in_the_kernel_and_outside(self):
+        folded = self.assert_same("-F", "499", "--", "python3", "-c",
+                                  "import os\nfor i in range(300000): os.stat('/'); str(i)")
+        self.assertIn("_[k]", folded)
+
+    def test_of_threads_that_wait(self):
+        folded = self.assert_same("--wall", "-F", "99", "--", "python3", "-c",
+                                  "import time\nfor i in range(50): time.sleep(.01); sum(range(20000))")
+        self.assertIn("[off-cpu S]", folded)
+
+    def test_of_compiled_code(self):
+        if not shutil.which("node"):
+            self.skipTest("node is missing")
+        script = self.path("busy.js")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s; }\n"
+                       "const end = Date.now() + 1500; let x = 0;\nwhile (Date.now() < end) x += busy(50000);\n")
+        # Of compiled code a recording has functions and lines; pprof tells places in them apart.
+        folded = self.assert_same("-F", "199", "--", "node", "--perf-basic-prof", script,
+                                  formats=("folded", "jsonl", "txt"))
+        self.assertRegex(folded, r";[^;]*busy[^;]* \d+\n")
+
+
+class Recorded(Recording):
+    """Programs sampled by time."""
+
+    def test_all_samples_are_there(self):
+        with busy() as pid:
+            recording, said = self.record("-p", pid, "-d", "700ms", "-F", "499")
+        n = samples_said(said)
+        result = self.run_on("convert", recording, "-o", self.path("x.folded"), "-o", self.path("x.jsonl"),
+                             "-o", self.path("again.dwarfprof"), "-o", self.path("x.txt"))
+        self.assertEqual((result.stdout, result.stderr), ("", ""))
+        folded = harness.read(self.path("x.folded"))
+        self.assertEqual(sum(stacks(folded).values()), n)
+        self.assertIn(";main;fibonacci;fibonacci", folded)
+        lines = harness.read(self.path("x.jsonl")).splitlines()
+        self.assertEqual(len(lines), n)
+        self.assertTrue(all(json.loads(line)["pid"] == int(pid) for line in lines))
+        self.assertRegex(harness.read(self.path("x.txt")),
+                         rf"^fibonacci \(PID {pid}\), (cycles|cpu-clock) at 499 Hz, 0\.\d s\n(.*\n)*?Samples: {n}, lost: 0")
+        # A recording of a recording is the same.
+        again = self.run_on("report", self.path("again.dwarfprof"), "--format", "folded").stdout
+        self.assertEqual(again, folded)
+
+    def test_from_standard_input(self):
+        with busy() as pid:
+            recording, _ = self.record("-p", pid, "-d", "300ms")
+        with open(recording, "rb") as file:
+            piped = self.run_on("report", "-", stdin=file).stdout
+        self.assertEqual(piped, self.run_on("report", recording).stdout)
+
+    def test_times_of_blocked_threads(self):
+        recording, said = self.record("--wall", "-F", "199", "--", "python3", "-c",
+                                      "import time\nfor i in range(50): time.sleep(.01); sum(range(20000))")
+        text = self.run_on("report", recording).stdout
+        lines = self.run_on("report", recording, "--format", "jsonl").stdout.splitlines()
+        samples = [json.loads(line) for line in lines]
+        ms = sum(sample["weight"] * (sample["value_ns"] or 0) for sample in samples) / 1e6
+        self.assertGreater(ms, 500)
+        self.assertIn(f"Time: {ms:.3f} ms", text)
+        self.assertEqual(len(lines), samples_said(said))
+        self.assertLessEqual({"S"}, {sample["state"] for sample in samples})
+        self.assertIn(";[off-cpu S] ", self.run_on("report", recording, "--format", "folded").stdout)
+
+    def test_names_of_the_kernel_are_recorded(self):
+        recording, _ = self.record("-K", "-F", "999", "--", "python3", "-c",
+                                   "import os\nfor i in range(100000): os.stat('/')")
+        folded = self.run_on("report", recording, "--format", "folded").stdout
+        self.assertRegex(folded, r"do_syscall_64_\[k\]")
+        # One who may not see the kernel's addresses here has the same names.
+        os.chmod(self.directory, 0o755)
+        self.assertEqual(self.run_on("report", recording, "--format", "folded", user=NOBODY).stdout, folded)
+
+    def test_vdso(self):
+        recording, _ = self.record("-U", "-F", "999", "--", "python3", "-c",
+                                   "import time\nfor i in range(3000000): time.time()")
+        self.assertIn(";__vdso_", self.run_on("report", recording, "--format", "folded").stdout)
+
+    def test_without_samples(self):
+        with Target("sleep", "60") as pid:
+            result = dwarfprof("-o", self.path("x.dwarfprof"), "-p", pid, "-d", "100ms")
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("Samples: 0", self.run_on("report", self.path("x.dwarfprof"), code=5).stdout)
+        self.run_on("diff", self.path("x.dwarfprof"), self.path("x.dwarfprof"), code=5)
+
+    def test_names_are_as_they_are_asked_for(self):
+        if not os.path.exists(program("fibonacci_rs")):
+            self.skipTest("built without rustc")
+        with Target(program("fibonacci_rs"), "60") as pid:
+            recording, _ = self.record("-p", pid, "-d", "300ms")
+        folded = ("report", recording, "--format", "folded")
+        self.assertIn("<fibonacci_rs::numbers::Fibonacci as", self.run_on(*folded).stdout)
+        self.assertIn(";_ZN", self.run_on(*folded, "--demangle", "none").stdout)
+        self.assertRegex(self.run_on(*folded, "--no-symbols").stdout, r";\[fibonacci_rs\+0x[0-9a-f]+\]")
+
+
+class Elsewhere(Recording):
+    """The process is gone, and its binary is not where it was."""
+
+    def setUp(self):
+        super().setUp()
+        self.binary = self.path("bin/fib")
+        os.mkdir(self.path("bin"))
+        shutil.copy2(program("fibonacci"), self.binary)
+
+    def record_binary(self):
+        with Target(self.binary, "60") as pid:
+            return self.record("-p", pid, "-d", "300ms")[0]
+
+    def folded(self, recording, *options):
+        result = self.run_on("report", recording, "--format", "folded", *options)
+        return result.stdout, result.stderr
+
+    def assert_no_names(self, recording, reason):
+        folded, said = self.folded(recording)
+        self.assertRegex(folded, r"_start;.*;\[fib\+0x[0-9a-f]+\]|^fib;\[fib\+0x")
+        self.assertNotIn(";main", folded)
+        self.assertEqual(said.count("no names for " + self.binary), 1)
+        self.assertIn(reason, said)
+        self.assertIn("--symfs DIR", said)
+
+    def test_that_is_gone(self):
+        recording = self.record_binary()
+        expected, said = self.folded(recording)
+        self.assertEqual(said, "")
+        os.mkdir(self.path("root"))
+        shutil.move(self.binary, self.path("root/fib"))
+        self.assert_no_names(recording, "it is not there")
+        # Below another root by its name, and by its path.
+        self.assertEqual(self.folded(recording, "--symfs", self.path("root")), (expected, ""))
+        below = self.path("root") + os.path.dirname(self.binary)
+        os.makedirs(below)
+        shutil.move(self.path("root/fib"), below)
+        self.assertEqual(self.folded(recording, "--symfs", self.path("root")), (expected, ""))
+        self.assertEqual(self.folded(recording, "--symfs", self.path("bin"))[0],
+                         self.folded(recording)[0])
+
+    def test_that_was_replaced(self):
+        recording = self.record_binary()
+        expected, _ = self.folded(recording)
+        shutil.move(self.binary, self.path("kept"))
+        shutil.copy2(program("inefficient"), self.binary)
+        self.assert_no_names(recording, "another one than the one that was recorded")
+        # Another build of it would have wrong names; a copy has the right ones.
+        shutil.copy(self.path("kept"), self.binary)
+        self.assertEqual(self.folded(recording), (expected, ""))
+
+    def test_that_has_no_build_id(self):
+        subprocess.run(["objcopy", "--remove-section", ".note.gnu.build-id", self.binary], check=True)
+        recording = self.record_binary()
+        self.assertIn(";main;fibonacci", self.folded(recording)[0])
+        os.utime(self.binary, (1, 1))
+        self.assert_no_names(recording, "another one than the one that was recorded")
+
+    def test_of_which_only_the_debug_information_is_left(self):
+        notes = subprocess.run(["readelf", "-n", self.binary], capture_output=True, text=True).stdout
+        build_id = re.search(r"Build ID: (\w+)", notes).group(1)
+        directory = self.path(f"usr/lib/debug/.build-id/{build_id[:2]}")
+        os.makedirs(directory)
+        recording = self.record_binary()
+        expected, _ = self.folded(recording)
+        subprocess.run(["objcopy", "--only-keep-debug", self.binary, f"{directory}/{build_id[2:]}.debug"], check=True)
+        os.unlink(self.binary)
+        self.assert_no_names(recording, "it is not there")
+        self.assertEqual(self.folded(recording, "--symfs", self.directory), (expected, ""))
+
+    def test_that_is_a_pipe_now(self):
+        recording = self.record_binary()
+        os.unlink(self.binary)
+        os.mkfifo(self.binary)
+        self.assert_no_names(recording, "another one than the one that was recorded")
+
+
+class NotWhole(Recording):
+    def recorded(self):
+        with busy() as pid:
+            return self.record("-p", pid, "-d", "2500ms", "-F", "199")
+
+    def test_cut_off(self):
+        recording, said = self.recorded()
+        n = samples_said(said)
+        os.truncate(recording, os.path.getsize(recording) - 1)
+        result = self.run_on("report", recording, "--format", "jsonl")
+        lines = result.stdout.splitlines()
+        self.assertTrue(0 < len(lines) < n)
+        self.assertRegex(result.stderr, rf"warning: {recording} is cut off, at byte \d+: "
+                                        rf"what is before that is reported, {len(lines)} samples")
+        text = self.run_on("report", recording).stdout
+        self.assertRegex(text, rf"Samples: {len(lines)}, lost: 0, complete: {len(lines)} of {len(lines)} ")
+        # What is written anew is whole.
+        self.run_on("convert", recording, "-o", self.path("whole.dwarfprof"))
+        again = self.run_on("report", self.path("whole.dwarfprof"), "--format", "jsonl")
+        self.assertEqual((again.stdout, again.stderr), (result.stdout, ""))
+
+    def test_damaged(self):
+        recording, said = self.recorded()
+        with open(recording, "r+b") as file:
+            file.seek(-20, os.SEEK_END)
+            byte = file.read(1)[0]
+            file.seek(-20, os.SEEK_END)
+            file.write(bytes([byte ^ 0x10]))
+        result = self.run_on("report", recording, "--format", "jsonl")
+        self.assertTrue(0 < len(result.stdout.splitlines()) < samples_said(said))
+        self.assertRegex(result.stderr, rf"warning: {recording} is (damaged, before|cut off, at) byte \d+")
+
+    def test_of_a_profiler_that_was_killed(self):
+        path = self.path("x.dwarfprof")
+        with busy() as pid:
+            profiler = start("-p", pid, "-F", "99", "-o", path, stderr=subprocess.DEVNULL)
+            wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0)
+            time.sleep(2.5)
+            killed = time.monotonic_ns()
+            profiler.send_signal(signal.SIGKILL)
+            profiler.wait()
+        result = self.run_on("report", path, "--format", "jsonl")
+        self.assertIn("cut off", result.stderr)
+        # All but the last second; and on a busy machine, the target waits for its turns.
+        last = json.loads(result.stdout.splitlines()[-1])["time_ns"]
+        self.assertGreater(last, killed - 2e9)
+
+    def refused(self, path, reason):
+        for command in ("report", path), ("convert", path, "-o", self.path("x.folded")), ("diff", path, path):
+            result = self.run_on(*command, code=1)
+            self.assertEqual(result.stdout, "")
+            self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+            self.assertRegex(result.stderr, f"^dwarfprof: cannot read {path}: {reason}")
+            self.assertFalse(os.path.exists(self.path("x.folded")))
+
+    def test_what_is_none_is_refused(self):
+        self.refused("/usr/bin/python3", "it is not a recording of dwarfprof .*-o FILE.dwarfprof")
+        self.refused(self.directory, "Is a directory")
+        self.refused("/nowhere/x.dwarfprof", "No such file")
+        empty = self.path("empty")
+        with open(empty, "wb"):
+            pass
+        self.refused(empty, "it is empty: sampling had not begun")
+
+    def test_another_version_is_refused(self):
+        recording, _ = self.recorded()
+        with open(recording, "r+b") as file:
+            file.seek(8)
+            file.write(b"\x07")
+        self.refused(recording, "it is a recording of version 7, and this program reads version 1")
+
+    def test_the_recording_itself_is_not_written_over(self):
+        recording, _ = self.recorded()
+        with open(recording, "rb") as file:
+            before = file.read()
+        os.link(recording, self.path("link.dwarfprof"))
+        for out in recording, self.path("link.dwarfprof"):
+            result = self.run_on("convert", recording, "-o", out, code=1)
+            self.assertIn("cannot be read and replaced at once", result.stderr)
+        with open(recording, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_wrong_usage(self):
+        for command, reason in {
+            ("report",): "which recording",
+            ("report", "a", "b"): "what is 'b'",
+            ("convert", "a"): "-o is missing",
+            ("convert", "a", "-o", "x.nothing"): "stands for no format",
+            ("diff", "a"): "two recordings are compared",
+            ("diff", "a", "b", "c"): "what is 'c'",
+            ("diff", "a", "b", "--format", "jsonl"): "text, json or folded",
+            ("diff", "a", "b", "-n", "0"): "a whole number from 1 on",
+        }.items():
+            result = self.run_on(*command, code=2)
+            self.assertIn(reason, result.stderr)
+
+
+class Diff(Recording):
+    def setUp(self):
+        super().setUp()
+        with busy() as pid:
+            self.a, _ = self.record("-p", pid, "-d", "400ms", "-F", "299", name="a.dwarfprof")
+        with Target(program("inefficient"), "60") as pid:
+            self.b, _ = self.record("-p", pid, "-d", "400ms", "-F", "299", name="b.dwarfprof")
+
+    def diff(self, *args):
+        result = self.run_on("diff", *args)
+        self.assertEqual(result.stderr, "")
+        return result.stdout
+
+    def test_text(self):
+        lines = self.diff(self.a, self.b).splitlines()
+        self.assertRegex(lines[0], r"^A: .*a\.dwarfprof: fibonacci \(PID \d+\), .*, \d+ samples, 0 lost, 100\.0 % complete$")
+        self.assertRegex(lines[1], r"^B: .*b\.dwarfprof: inefficient \(PID \d+\), ")
+        self.assertRegex(lines[4], r"^ +(\d+\.\d) % +0\.0 % +-\1 +100\.0 % +0\.0 % +-100\.0 +fibonacci +fibonacci$")
+        self.assertRegex("\n".join(lines), r"\n +0\.0 % +(\d+\.\d) % +\+\1 .* msort_with_tmp +libc\.so\.6")
+        changes = [abs(float(line.split()[4])) for line in lines[4:] if not line.startswith("...")]
+        self.assertEqual(changes, sorted(changes, reverse=True))
+        self.assertEqual(len(self.diff(self.a, self.b, "-n", "3").splitlines()), 4 + 3 + 1)
+
+    def test_with_itself(self):
+        rows = self.diff(self.a, self.a).splitlines()[4:]
+        self.assertTrue(rows)
+        for row in rows:
+            self.assertEqual([row.split()[i] for i in (4, 9)], ["+0.0", "+0.0"])
+
+    def test_json(self):
+        diff = json.loads(self.diff(self.a, self.b, "--format", "json"))
+        for side, path in ("a", self.a), ("b", self.b):
+            text = self.run_on("report", path).stdout
+            self.assertIn(f"Samples: {diff[side]['samples']}, ", text)
+            self.assertEqual(sum(f["self"][side] for f in diff["functions"]), diff[side]["value"])
+            for f in diff["functions"]:
+                if f["total"][side] == 0:
+                    continue
+                percent = f"{f['self'][side + '_percent']:.1f} % +{f['total'][side + '_percent']:.1f} % "
+                if f["self"][side]:
+                    self.assertRegex(text + "... and more functions",
+                                     rf"{percent} +{re.escape(f['function'])} |and .* more functions")
+        main = [f for f in diff["functions"] if f["function"] == "main"]
+        self.assertEqual([f["binary"] for f in main], ["fibonacci", "inefficient"])
+
+    def test_folded(self):
+        a, b = (stacks(self.run_on("report", path, "--format", "folded").stdout) for path in (self.a, self.b))
+        lines = self.diff(self.a, self.b, "--format", "folded").splitlines()
+        found = {line.rsplit(" ", 2)[0]: tuple(map(int, line.rsplit(" ", 2)[1:])) for line in lines}
+        self.assertEqual(found, {stack: (a.get(stack, 0), b.get(stack, 0)) for stack in {**a, **b}})
+        itself = self.diff(self.b, self.b, "--format", "folded").splitlines()
+        self.assertEqual(itself, [f"{stack} {n} {n}" for stack, n in b.items()])
+
+    def test_times_are_no_numbers(self):
+        with Target("python3", "-c", "import time\nwhile True: time.sleep(.01)") as pid:
+            time_of, _ = self.record("--off-cpu", "-p", pid, "-d", "300ms", name="off.dwarfprof")
+        result = self.run_on("diff", self.a, time_of, code=1)
+        self.assertIn(f"{time_of} measures time, and {self.a} counts events", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--verify: what libdwfl says of the same stacks, in every format; and that it can say no.
+
+usage: check_verify.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import json
+import unittest
+
+import check_programs
+import harness
+from harness import Target, busy, dwarfprof, program
+
+# Of the stacks that libdwfl can follow to their end.
+WANTED = 99.9
+COMPARED = ("equal", "further", "shorter", "differs")
+
+
+class Verify(unittest.TestCase):
+
+    def profile(self, *args, code=0):
+        """The samples, and what was said of their verification."""
+        result = dwarfprof("--format", "jsonl", *args)
+        self.assertEqual(result.returncode, code, result.stderr)
+        # The command's own output goes to stdout, too.
+        lines = [line for line in result.stdout.splitlines() if line.startswith('{"time_ns"')]
+        return [json.loads(line) for line in lines], result.stderr.partition("verified by libdwfl: ")[2]
+
+    def expect_agreement(self, samples, said, at_least):
+        counts = collections.Counter(s["verified"] for s in samples if "verified" in s)
+        compared = sum(counts[word] for word in COMPARED)
+        self.assertGreaterEqual(compared, at_least, said)
+        self.assertGreaterEqual(100 * counts["equal"] / compared, WANTED, said)
+        self.assertIn(f"{counts['equal']} of {compared} stacks equal", said)
+
+    def expect_program(self, *command, at_least=100):
+        with Target(*command) as pid:
+            samples, said = self.profile("--verify=1", "-F", "499", "-d", "2", "-p", pid)
+        self.assertTrue(all("verified" in s for s in samples if s["user_stack"]))
+        self.expect_agreement(samples, said, at_least)
+
+    def test_inefficient(self):
+        self.expect_program(program("inefficient"), "60")
+
+    def test_python(self):
+        self.expect_program("/usr/bin/python3", "-c", check_programs.PYTHON)
+
+    def test_perl(self):
+        self.expect_program("perl", "-e", check_programs.PERL)
+
+    def test_openssl(self):
+        self.expect_program("openssl", "speed", "-seconds", "20", "rsa2048")
+
+    def test_a_hole_in_the_stack(self):
+        """Pages that were never touched are no end of the copy."""
+        self.expect_program(program("hole"), "60")
+
+    def test_hard_stacks_and_late_samples(self):
+        """Signals, alternate stacks, libraries that were mapped a moment ago: at each marked moment."""
+        stacks = program("stacks-gcc-O2-nofp-pie")
+        samples, said = self.profile("--verify=1", "-e", f"uprobe:{stacks}:oracle_mark", "--no-symbols",
+                                     "--", stacks, "/dev/null")
+        self.expect_agreement(samples, said, 500)
+        self.assertTrue(any(s["late"] and s["verified"] == "equal" for s in samples))
+        self.assertTrue(any(f["method"] == "signal" for s in samples for f in s["user_stack"]))
+
+    def test_wrong_stacks_are_found(self):
+        """Frame pointers, in a program that has none."""
+        with Target(program("inefficient"), "60") as pid:
+            samples, said = self.profile("--verify=1", "--unwind", "fp", "-F", "499", "-d", "1", "-p", pid)
+        verified = [s for s in samples if "verified" in s]
+        different = [s for s in verified if s["verified"] in ("shorter", "differs")]
+        self.assertGreater(len(verified), 20)
+        self.assertGreater(len(different), 0.9 * len(verified), said)
+        for sample in different:
+            ours = [f["address"] for f in sample["user_stack"]]
+            theirs = [f["address"] for f in sample["verified_stack"]]
+            self.assertNotEqual(ours, theirs)
+            self.assertEqual(theirs[0], ours[0])
+            self.assertEqual(sample["verified_stack"][-1]["symbol"], "_start")
+        self.assertRegex(said, r"\n  \d+ (shorter|differs): .* in inefficient \(PID \d+, \w+\), frame 1, "
+                               r"the caller of .* by unwind information")
+
+    def test_every_tenth(self):
+        with busy() as pid:
+            samples, said = self.profile("--verify", "-F", "999", "-d", "2", "-p", pid)
+        n = sum("verified" in s for s in samples)
+        self.assertGreater(len(samples), 200)
+        # Each CPU counts for itself, and the first one's turn comes after nine others.
+        self.assertAlmostEqual(n, len(samples) / 10, delta=3 + len(samples) / 100)
+        self.expect_agreement(samples, said, n)
+
+    def test_not_asked_for(self):
+        with busy() as pid:
+            samples, said = self.profile("-d", "500ms", "-p", pid)
+        self.assertTrue(samples)
+        self.assertFalse(any("verified" in s for s in samples))
+        self.assertEqual(said, "")
+
+    def test_totals_of_all_formats(self):
+        words = r"(\d+) samples, \1 of \1 stacks equal \(100\.0 %\), (\d+) of \2 frames"
+        with busy() as pid:
+            text = dwarfprof("--verify=1", "-d", "1", "-p", pid, "--format", "text")
+            folded = dwarfprof("--verify=1", "-d", "1", "-p", pid, "--format", "folded")
+        self.assertRegex(text.stdout, rf"\nVerified by libdwfl: {words}\n\n")
+        self.assertRegex(folded.stdout.splitlines()[-1], rf"^\[totals: .*, verified by libdwfl: {words}\] 0$")
+        self.assertRegex(folded.stderr, rf"dwarfprof: verified by libdwfl: {words}\n")
+
+    def test_all_processes_and_children(self):
+        with Target("/bin/sh", "-c", f"while :; do {program('fibonacci')} 1 >/dev/null; done"):
+            samples, said = self.profile("-a", "--verify=2", "-F", "499", "-d", "3")
+        self.assertIn("fibonacci", {s["comm"] for s in samples if "verified" in s})
+        counts = collections.Counter(s["verified"] for s in samples
+                                     if "verified" in s and s["comm"] == "fibonacci")
+        self.assertGreater(counts["equal"], 20)
+        self.assertEqual(sum(counts[word] for word in COMPARED), counts["equal"], said)
+
+    def test_a_command_s_exit_code_is_kept(self):
+        samples, said = self.profile("--verify=1", "--unwind", "fp", "-F", "999", "--",
+                                     "/bin/sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exit 7",
+                                     code=7)
+        self.assertTrue(samples)
+        self.assertTrue(said)
+
+    def test_usage(self):
+        for number in ("0", "-1", "x", "1.5", ""):
+            result = dwarfprof(f"--verify={number}", "-p", "1")
+            self.assertEqual(result.returncode, 2, number)
+            self.assertIn("--verify takes a whole number from 1 to 1000000", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A real run in each format, as others read it.
+
+usage: check_viewers.py DWARFPROF PROGRAM-DIR
+"""
+import os
+import re
+import tempfile
+import unittest
+
+import chromium
+import harness
+import readers
+from harness import dwarfprof, program
+
+PERIOD = 1000000000 // 499
+# The source of `inlined`, from the root on, and what the kernel shows of an interrupt.
+CALLS = ("_start", "__libc_start_main", "__libc_start_call_main", "main", "work")
+INLINED = ("mix_many", "mix")
+
+
+class Viewers(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def profile(self, name, *options):
+        """Profile a program: the report's path, and the number of samples that it has."""
+        path = os.path.join(self.directory.name, name)
+        result = dwarfprof("-F", "499", *options, "-o", path, "--", program("inlined"), "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        samples, lost = map(int, re.search(r"(\d+) samples in [\d.]+ s, (\d+) lost",
+                                           result.stderr).groups())
+        self.assertEqual(lost, 0)
+        self.assertGreater(samples, 50)
+        return path, samples
+
+    def check_stacks(self, stacks, total, root=(), mark=""):
+        self.assertEqual(sum(stacks.values()), total)
+        wanted = root + CALLS + tuple(name + mark for name in INLINED)
+        # What an interrupt adds above is the kernel's.
+        share = sum(weight for stack, weight in stacks.items() if stack[:len(wanted)] == wanted)
+        self.assertGreater(share, 0.5 * total)
+
+    def test_folded(self):
+        path, samples = self.profile("x.folded")
+        stacks = readers.folded(path)
+        self.check_stacks(stacks, samples, ("inlined",), "_[i]")
+
+    def test_perf_script(self):
+        path, samples = self.profile("x.perf")
+        stacks = readers.perf_script(path)
+        # The functions of a frame are inlined ones, and the one that they were inlined into.
+        self.check_stacks(stacks, samples * PERIOD, ("inlined",), "_[i]")
+        self.assertEqual(readers.profiler_total(path), samples)
+        text = readers.text(path)
+        self.assertRegex(text, r"\n\t +[\da-f]+ work\+0x[\da-f]+ \(/.*/inlined\)\n")
+
+    def test_speedscope(self):
+        path, samples = self.profile("x.speedscope.json")
+        name, (everything, thread) = readers.speedscope(path)
+        self.assertIn("inlined", name)
+        self.check_stacks(everything["stacks"], samples * PERIOD, ("inlined",))
+        self.check_stacks(thread["stacks"], samples * PERIOD)
+        self.assertRegex(thread["name"], r"inlined \(PID \d+\)")
+        self.assertIn(f"{samples} samples, 0 lost", everything["name"])
+        functions = {f["name"]: f for f in readers.load(path)["shared"]["frames"]}
+        source = readers.text(os.path.join(os.path.dirname(__file__),
+                                           "../../test-programs/inlined.c")).splitlines()
+        self.assertTrue(functions["mix"]["file"].endswith("/inlined.c"))
+        self.assertIn("/* here */", source[functions["mix"]["line"] - 1])
+        self.assertIn("/* mix_many */", source[functions["work"]["line"] - 1])
+
+    def test_firefox(self):
+        path, samples = self.profile("x.firefox.json.gz")
+        profile, (thread,) = readers.firefox(path)
+        self.check_stacks(thread["stacks"], samples)
+        self.assertEqual(readers.profiler_total(path), samples)
+        # About a second, from the program's start on.
+        self.assertGreaterEqual(thread["times"][0], 0)
+        self.assertLess(thread["times"][-1], profile["meta"]["profilingEndTime"])
+        libs = {lib["name"]: lib for lib in profile["libs"]}
+        self.assertRegex(libs["libc.so.6"]["codeId"], r"^[\da-f]{40}$")
+        frames = profile["threads"][0]["frameTable"]
+        self.assertEqual(set(frames["inlineDepth"]), {0, 1, 2})
+
+    def test_time_apart(self):
+        """Threads that wait have a category of their own."""
+        path, _ = self.profile("x.firefox.json", "--wall")
+        profile, (thread,) = readers.firefox(path)
+        self.assertEqual(thread["unit"], "tracing-ms")
+        first, last = thread["times"][0], thread["times"][-1]
+        self.assertAlmostEqual(sum(thread["stacks"].values()), last - first,
+                               delta=0.3 * (last - first))
+
+    def test_svg(self):
+        path, samples = self.profile("x.svg")
+        boxes, head = readers.svg(path)
+        self.assertIn(f"{samples} samples, ", head[1])
+        titles = [re.sub(r"( \(.*\))?(, inlined)?: .*", r"\2", title) for title, *_ in boxes]
+        for name in ("inlined", *CALLS, *(name + ", inlined" for name in INLINED)):
+            self.assertEqual(titles.count(name), 1, name)
+
+    def test_html(self):
+        path, samples = self.profile("x.html")
+        with chromium.Page("file://" + path) as page:
+            page.wait_for(f"document.body.innerText.includes('all threads: {samples} samples')")
+            self.assertEqual(page.requests, ["file://" + path])
+            self.assertIn(f"{samples} samples, 0 lost",
+                          page.evaluate("document.querySelector('header').innerText"))
+
+
+if __name__ == "__main__":
+    harness.main()

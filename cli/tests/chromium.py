@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page in headless Chromium, by the DevTools protocol over a pair of pipes."""
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+
+class Page:
+    """A page that is open while the `with` block runs; requests has what it has asked for."""
+
+    def __init__(self, url, width=1200, height=700):
+        self.url = url
+        self.size = f"{width},{height}"
+        self.number = 0
+        self.requests = []
+        self.messages = []
+        self.session = None
+        self.buffer = b""
+
+    def __enter__(self):
+        self.directory = tempfile.mkdtemp()
+        to_browser, self.out = os.pipe()
+        self.into, from_browser = os.pipe()
+
+        def connect():  # where --remote-debugging-pipe reads and writes
+            read, write = os.dup(to_browser), os.dup(from_browser)
+            os.dup2(read, 3)
+            os.dup2(write, 4)
+
+        self.process = subprocess.Popen(
+            ["chromium", "--headless", "--no-sandbox", "--remote-debugging-pipe",
+             "--disable-gpu", "--use-gl=angle", "--use-angle=swiftshader",
+             "--enable-unsafe-swiftshader", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-dev-shm-usage",
+             f"--user-data-dir={self.directory}", f"--window-size={self.size}", "about:blank"],
+            preexec_fn=connect, close_fds=False, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_browser)
+        os.close(from_browser)
+        try:
+            self.open()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def open(self):
+        targets = self.call("Target.getTargets")["targetInfos"]
+        target = next(t for t in targets if t["type"] == "page")
+        self.session = self.call("Target.attachToTarget", targetId=target["targetId"],
+                                 flatten=True)["sessionId"]
+        for domain in ("Network", "Runtime", "Log", "Page"):
+            self.call(domain + ".enable")
+        self.call("Page.navigate", url=self.url)
+        self.wait_for("location.protocol !== 'about:' && document.readyState === 'complete'")
+
+    def __exit__(self, *_):
+        try:
+            self.session = None
+            self.call("Browser.close")
+            self.process.wait(20)
+        except (OSError, TimeoutError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        os.close(self.into)
+        os.close(self.out)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def receive(self, seconds):
+        """The next message, or None."""
+        end = time.monotonic() + seconds
+        while b"\0" not in self.buffer:
+            if not select.select([self.into], [], [], max(0, end - time.monotonic()))[0]:
+                return None
+            data = os.read(self.into, 1 << 16)
+            if not data:
+                raise OSError("Chromium has ended")
+            self.buffer += data
+        message, _, self.buffer = self.buffer.partition(b"\0")
+        message = json.loads(message)
+        if message.get("method") == "Network.requestWillBeSent":
+            self.requests.append(message["params"]["request"]["url"])
+        elif message.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded",
+                                       "Runtime.consoleAPICalled"):
+            self.messages.append(json.dumps(message["params"]))
+        return message
+
+    def call(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self.out, data):]
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            answer = self.receive(end - time.monotonic())
+            if answer and answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+        raise TimeoutError(method)
+
+    def evaluate(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
+                           awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(json.dumps(result["exceptionDetails"]))
+        return result["result"].get("value")
+
+    def wait_for(self, expression, seconds=30):
+        """Until the expression is true in the page."""
+        end = time.monotonic() + seconds
+        while not self.evaluate(expression):
+            if time.monotonic() > end:
+                raise TimeoutError(f"{expression}: {self.evaluate('document.body.innerText')} "
+                                   f"{self.messages}")
+            time.sleep(0.1)
+
+    def press(self, key, modifiers=0, text=None):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers,
+                      windowsVirtualKeyCode=ord(key.upper()) if len(key) == 1 else 13,
+                      **({"text": text} if text and kind == "keyDown" else {}))
+
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+
+    def screenshot(self, path=None):
+        """The pixels as PNG, also into a file."""
+        data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        if path:
+            with open(path, "wb") as file:
+                file.write(data)
+        return data

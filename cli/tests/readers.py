@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports as others read them. What a total is in, each function says."""
+import gzip
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import xml.etree.ElementTree
+
+import jsonschema
+
+VIEWERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../ci/viewers/node_modules")
+SPEEDSCOPE = os.path.join(VIEWERS, "speedscope/dist/release")
+PROFILER_CLI = os.path.join(VIEWERS, "@firefox-devtools/profiler-cli/dist/profiler-cli.js")
+
+
+def text(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def folded(path):
+    """flamegraph.pl's rules: the number is behind the last space, frames are split at `;`."""
+    stacks = {}
+    for line in text(path).splitlines():
+        match = re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line)
+        assert match, line
+        stack = tuple(match[1].split(";"))
+        stacks[stack] = stacks.get(stack, 0) + int(match[2])
+    return stacks
+
+
+def perf_script(path):
+    """stackcollapse-perf.pl's rules: stacks, root first, with the sum of their periods.
+
+    The name is what comes before the first number; an event line ends with `PERIOD EVENT:`;
+    a frame is an address, a name, and a file in brackets; an empty line ends a stack.
+    """
+    stacks, stack, comm, period, events = {}, [], None, 0, set()
+    for line in text(path).splitlines():
+        if line.startswith("#"):
+            continue
+        frame = re.match(r"^\s*(\w+)\s*(.+) \((.*)\)", line)
+        event = re.match(r"^(\S.+?)\s+(\d+)/*(\d+)*\s+", line)
+        if not line.strip():
+            if comm is not None and stack:
+                key = (comm, *reversed(stack))
+                stacks[key] = stacks.get(key, 0) + period
+            stack, comm = [], None
+        elif event and not line[0].isspace():
+            comm = event[1].replace(" ", "_")
+            ending = re.search(r":\s*(\d+)*\s+(\S+):\s*$", line)
+            assert ending, line
+            period = int(ending[1])
+            events.add(ending[2])
+        else:
+            assert frame and comm is not None, line
+            name = re.sub(r"\+0x[\da-f]+$", "", frame[2])
+            if name == "[unknown]" and frame[3] != "[unknown]":
+                name = "[" + frame[3].rpartition("/")[2] + "]"
+            stack.append(name + ("_[i]" if frame[3] == "inlined" else ""))
+    # It takes the first event, and leaves the others out.
+    assert len(events) <= 1, events
+    return stacks
+
+
+def speedscope(path):
+    """Checked by speedscope's own schema; the profile of all threads, and what each one has."""
+    profile = load(path)
+    jsonschema.validate(profile, load(os.path.join(SPEEDSCOPE, "file-format-schema.json")))
+    names = [frame["name"] for frame in profile["shared"]["frames"]]
+    assert profile["activeProfileIndex"] == 0
+    profiles = []
+    for p in profile["profiles"]:
+        assert len(p["samples"]) == len(p["weights"])
+        assert p["endValue"] - p["startValue"] == sum(p["weights"])
+        stacks = {}
+        for sample, weight in zip(p["samples"], p["weights"]):
+            key = tuple(names[i] for i in sample)
+            stacks[key] = stacks.get(key, 0) + weight
+        profiles.append({"name": p["name"], "unit": p["unit"], "stacks": stacks})
+    return profile["name"], profiles
+
+
+def svg(path):
+    """By an XML parser: its boxes, as (title, x, y, width), and all text of its head."""
+    root = xml.etree.ElementTree.parse(path).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = [(g.find(space + "title").text,
+              *(float(g.find(space + "rect").get(key)) for key in ("x", "y", "width")))
+             for g in root.iter(space + "g")]
+    return boxes, [text.text for text in root.findall(space + "text")]
+
+
+def profiler(path):
+    """Samples of each thread by its name, as the Firefox Profiler counts them in a file."""
+    with tempfile.TemporaryDirectory() as directory:
+        environment = {**os.environ, "HOME": directory, "PROFILER_CLI_SESSION_DIR": directory}
+
+        def run(*args):
+            return subprocess.run(["node", PROFILER_CLI, *args], capture_output=True, text=True,
+                                  timeout=120, env=environment)
+
+        def ask(*args):
+            """Its server may not be ready yet when `load` gives up waiting."""
+            end = time.monotonic() + 60
+            result = run(*args, "--json")
+            while result.returncode != 0 and time.monotonic() < end:
+                time.sleep(0.2)
+                result = run(*args, "--json")
+            assert result.returncode == 0, (args, result.stdout, result.stderr)
+            return json.loads(result.stdout)
+
+        run("load", path)
+        try:
+            threads = {}
+            for thread in ask("thread", "list")["threads"]:
+                samples = ask("thread", "samples", "--thread", thread["threadHandle"])
+                threads[(thread["name"], thread["pid"], thread["tid"])] = samples
+            return threads
+        finally:
+            run("stop")
+
+
+def profiler_total(path):
+    """What all samples weigh."""
+    return sum(thread["categoryBreakdown"]["totalSamples"] for thread in profiler(path).values())
+
+
+def firefox(path):
+    """What the columns refer to is there: (thread, weight type, stacks, times) of each."""
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
+        profile = json.load(file)
+    strings = profile["shared"]["stringArray"]
+    threads = []
+    for thread in profile["threads"]:
+        for table in "samples", "stackTable", "frameTable", "funcTable", "resourceTable":
+            for name, column in thread[table].items():
+                if isinstance(column, list):
+                    assert len(column) == thread[table]["length"], (table, name)
+        frames, functions, nodes = (thread[t] for t in ("frameTable", "funcTable", "stackTable"))
+        stacks = []
+        for i, (frame, prefix) in enumerate(zip(nodes["frame"], nodes["prefix"])):
+            assert prefix is None or prefix < i
+            name = strings[functions["name"][frames["func"][frame]]]
+            stacks.append((stacks[prefix] if prefix is not None else ()) + (name,))
+        for resource in functions["resource"]:
+            assert -1 <= resource < thread["resourceTable"]["length"]
+        for lib in thread["resourceTable"]["lib"]:
+            assert 0 <= lib < len(profile["libs"])
+        samples, found = thread["samples"], {}
+        assert samples["time"] == sorted(samples["time"])
+        for stack, weight in zip(samples["stack"], samples["weight"]):
+            found[stacks[stack]] = found.get(stacks[stack], 0) + weight
+        threads.append({"name": thread["name"], "unit": samples["weightType"], "stacks": found,
+                        "times": samples["time"]})
+    return profile, threads

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top_command.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+#include "report.h"
+#include "quantity.h"
+
+struct top_options {
+	struct options options;
+	uint64_t interval_ns;
+	unsigned long n; /* intervals; 0: until interrupted, or the targets are gone */
+};
+
+static const struct argp_option argp_options[] = {
+	{ .doc = "What to look at (-p, -t, -a, or a command after --; without one, all processes)",
+	  .group = 1 },
+	{ "interval", 'i', "TIME", 0, "how often there is a new table: 1, 500ms, 1m (1s)", 2 },
+	{ "iterations", 'n', "N", 0, "end after so many", 2 },
+	{ .doc = "How to walk stacks", .group = 3 },
+	{ .doc = "What to show", .group = 4 },
+	{ 0 },
+};
+
+/* The shortest interval: more often nobody reads. */
+#define MIN_INTERVAL_NS UINT64_C(100000000)
+
+static void parse_interval(struct top_options *top, struct argp_state *state, const char *text)
+{
+	if (quantity_parse_duration(text, &top->interval_ns) < 0 ||
+	    top->interval_ns < MIN_INTERVAL_NS)
+		argp_error(state, "-i takes a time such as 1, 500ms or 1m, from 100ms, not '%s'",
+			   text);
+}
+
+static void parse_iterations(struct top_options *top, struct argp_state *state, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	top->n = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno || top->n == 0 ||
+	    top->n > 1000000000)
+		argp_error(state, "-n takes a whole number from 1 to 1000000000, not '%s'", text);
+}
+
+static void complete(struct top_options *top, struct argp_state *state)
+{
+	struct record_options *r = &top->options.record;
+
+	r->all |= r->n_pids + r->n_tids == 0 && !r->command;
+	options_complete(&top->options, state);
+	r->interval_ns = top->interval_ns;
+	if (__builtin_mul_overflow(top->n, top->interval_ns, &r->duration_ns))
+		argp_error(state, "-n times -i is too long");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct top_options *top = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &top->options;
+		state->child_inputs[1] = &top->options;
+		return 0;
+	case 'i':
+		parse_interval(top, state, arg);
+		return 0;
+	case 'n':
+		parse_iterations(top, state, arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		options_parse_command(&top->options, state, arg, "top");
+		return 0;
+	case ARGP_KEY_END:
+		complete(top, state);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child parts[] = {
+	{ .argp = &options_shared },
+	{ .argp = &options_sampling },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.children = parts,
+	.args_doc = "\n-p PID\n-- CMD [ARG...]",
+	.doc = "Show the functions that take most of the time, again and again. A terminal is drawn "
+	       "over, until q or Ctrl-C; elsewhere one table follows the other.\v"
+	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
+	       "no samples; a command's own code wins.",
+};
+
+/* Have keys told as they are typed, and not shown. Is there a keyboard at all? */
+static bool listen_to_keys(struct termios *ret_before)
+{
+	struct termios silent;
+
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    tcgetattr(STDIN_FILENO, ret_before) < 0)
+		return false;
+	silent = *ret_before;
+	silent.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	return tcsetattr(STDIN_FILENO, TCSANOW, &silent) == 0;
+}
+
+int top_command(int argc, char **argv)
+{
+	static char name[] = "dwarfprof top";
+	const struct output_request output = { .format = &report_top };
+	struct top_options top = { .interval_ns = 1000000000 };
+	struct options *o = &top.options;
+	struct termios before;
+	int code;
+
+	options_init(o, argv - 1);
+	argv[0] = name; /* argp's messages start with it */
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &top);
+	o->record.outputs = &output;
+	o->record.n_outputs = 1;
+	/* On a terminal, it would be written into the table. */
+	if (o->verbose)
+		log_set_level(LOG_DEBUG);
+	else if (isatty(STDOUT_FILENO))
+		log_set_level(LOG_WARNING);
+	names_set_options(&o->names);
+	/* A command reads its own. */
+	o->record.keys = !o->record.command && listen_to_keys(&before);
+	code = record_run(&o->record);
+	if (o->record.keys)
+		tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	options_done(o);
+	return code;
+}
