@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: hole SECONDS
+ *
+ * Works below an array on the stack that is never touched: a hole of pages that
+ * are not there, in the middle of a stack that is.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+static volatile unsigned long sum;
+
+static __attribute__((noinline)) void work(time_t end)
+{
+	while (time(NULL) < end)
+		for (int i = 0; i < 1000000; i++)
+			sum += (unsigned long)i;
+}
+
+static __attribute__((noinline)) void above_work(time_t end)
+{
+	volatile char untouched[100 << 10];
+
+	untouched[0] = 1;
+	work(end);
+	untouched[0] = 2;
+}
+
+int main(int argc, char **argv)
+{
+	above_work(time(NULL) + (argc > 1 ? atoi(argv[1]) : 1));
+	return 0;
+}

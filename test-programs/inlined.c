@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* usage: inlined [SECONDS]: all work is done in a function that its callers have inlined. */
+#include <stdlib.h>
+#include <time.h>
+
+static volatile unsigned int sink;
+
+static inline __attribute__((always_inline)) void mix(unsigned int n)
+{
+	sink = sink * 1103515245 + n; /* here */
+}
+
+static inline __attribute__((always_inline)) void mix_many(unsigned int n)
+{
+	while (n-- > 0)
+		mix(n); /* mix */
+}
+
+__attribute__((noinline)) static void work(void)
+{
+	mix_many(1000000); /* mix_many */
+	sink = 0;
+}
+
+int main(int argc, char **argv)
+{
+	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+
+	while (time(NULL) < end)
+		work(); /* work */
+	return 0;
+}
