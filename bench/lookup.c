@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * usage: lookup FILE...
+ *        lookup -r ROWS FILE
  *
  * What it costs the kernel to find the rule of an address that no cache knows:
  * random addresses of a file's code, looked up in the image, and in a table of
  * plain rows of 4 bytes (lookup_request.h) of the same content. Tab-separated:
  * nanoseconds per look-up in both, the median of some runs, and their ratio.
- * Both must find the same rules.
+ * Both must find the same rules. With -r, in tables of 1,000 to ROWS rows, as copies.h
+ * makes them of the file's unwind information; their rows stand for the name.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -20,6 +22,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "copies.h"
 #include "decode.h"
 #include "elf_file.h"
 #include "pool.h"
@@ -240,6 +243,54 @@ static int bench_image(struct bench *b, const struct image *image, const struct 
 	return err;
 }
 
+static int bench_rows(const struct copies_source *source, size_t n_fdes)
+{
+	struct copies copies;
+	struct bench b = { 0 };
+	struct image image;
+	char name[32];
+	int err = copies_init(&copies, source, n_fdes);
+
+	if (err < 0)
+		return err;
+	err = image_build(&copies.section, &copies.extent, &image);
+	if (err == 0) {
+		snprintf(name, sizeof(name), "%" PRIu64, image.stats.n_rows);
+		err = bench_image(&b, &image, &copies.extent, name);
+		fflush(stdout);
+		image_done(&image);
+	}
+	copies_done(&copies);
+	return err;
+}
+
+/* 1, 10, 100 thousand rows and so on, and ROWS itself. */
+static int bench_sizes(const char *path, uint64_t max_rows)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct copies_source source;
+	struct elf_file file;
+	struct image image;
+	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
+
+	if (err < 0)
+		return err;
+	err = image_build(&file.cfi, &file.code, &image);
+	if (err == 0) {
+		uint64_t rows = image.stats.n_rows;
+
+		image_done(&image);
+		err = copies_source_init(&source, &file);
+		for (uint64_t n = 1000; err == 0 && n < max_rows; n *= 10)
+			err = bench_rows(&source, (size_t)(n * source.n_fdes / rows) + 1);
+		if (err == 0)
+			err = bench_rows(&source, (size_t)(max_rows * source.n_fdes / rows) + 1);
+		copies_source_done(&source);
+	}
+	elf_file_done(&file);
+	return err;
+}
+
 static int bench_file(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -264,10 +315,16 @@ int main(int argc, char **argv)
 	int failed = 0;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: lookup FILE...\n");
+		fprintf(stderr, "usage: lookup FILE...\n       lookup -r ROWS FILE\n");
 		return 2;
 	}
 	printf("file\timage_ns\tplain_ns\tratio\n");
+	if (argc == 4 && strcmp(argv[1], "-r") == 0) {
+		failed = bench_sizes(argv[3], strtoull(argv[2], NULL, 10));
+		if (failed < 0)
+			fprintf(stderr, "%s: %s\n", argv[3], strerror(-failed));
+		return failed < 0;
+	}
 	for (int i = 1; i < argc; i++) {
 		int err = bench_file(argv[i]);
 

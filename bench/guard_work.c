@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: guard_work build|warm|cold
+ *
+ * Work that takes the same number of instructions each time, for callgrind to count
+ * (ci/check-guard): a table is made of unwind information that is put together here, as
+ * compilers write it; or a stack of 60 frames of that code is walked by the walker in user
+ * space, knowing the addresses already, or not. Prints what the table takes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASSEMBLER_SIZE (1 << 20)
+
+#include "assembler.h"
+#include "image.h"
+#include "walk.h"
+
+#define N_FUNCTIONS 4000
+#define N_FRAMES 60
+#define N_WALKS 100
+
+#define CODE 0x1000000ULL
+#define STACK 0x7ff000000000ULL
+#define STACK_WORDS 4096
+
+enum { SPACE_CELL = 8, IMAGE_CELL = 64 };
+
+struct function {
+	uint64_t start, size;
+	unsigned int frame; /* bytes from the CFA down to the stack pointer, in its body */
+};
+
+static struct function functions[N_FUNCTIONS];
+static struct assembler assembler;
+static uint64_t stack[STACK_WORDS];
+static struct walk walk;
+static struct port_user port;
+static unsigned int seed = 1;
+
+static unsigned int pick(unsigned int n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % n;
+}
+
+static void advance(unsigned int n)
+{
+	if (n < 64) {
+		put_u8(&assembler, (uint8_t)(0x40 | n));
+	} else {
+		put_u8(&assembler, 0x03); /* advance_loc2 */
+		put_u16(&assembler, (uint16_t)n);
+	}
+}
+
+static void put_cfa_offset(unsigned int bytes)
+{
+	put_u8(&assembler, 0x0e);
+	put_uleb(&assembler, bytes);
+}
+
+/* Registers are pushed, room is made, and at the end all is taken back, as gcc -O2 does it. */
+static void put_function(struct function *f, size_t cie)
+{
+	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_RBP, DP_RBX };
+	unsigned int n = pick(7), room = 8 * pick(32), first = n < 6 ? 6 - n : 0;
+	size_t fde = fde_begin(&assembler, cie, f->start, f->size);
+
+	for (unsigned int i = first; i < 6; i++) {
+		advance(registers[i] >= DP_R8 ? 2 : 1);
+		put_cfa_offset(16 + 8 * (i - first));
+		put_u8(&assembler, 0x80 | registers[i]);
+		put_uleb(&assembler, 2 + i - first);
+	}
+	f->frame = 8 * (1 + 6 - first) + room;
+	if (room > 0) {
+		advance(4);
+		put_cfa_offset(f->frame);
+	}
+	advance((unsigned int)f->size - 40);
+	for (unsigned int i = 0; i < 6 - first; i++) {
+		put_cfa_offset(8 * (1 + 6 - first - i));
+		advance(registers[5 - i] >= DP_R8 ? 2 : 1);
+	}
+	put_cfa_offset(8);
+	record_end(&assembler, fde);
+}
+
+/* The first function is the root. */
+static struct cfi_section put_functions(void)
+{
+	size_t cie = put_cie(&assembler), fde;
+	uint64_t at = CODE;
+
+	for (int i = 0; i < N_FUNCTIONS; i++) {
+		functions[i] = (struct function){ .start = at, .size = 64 + pick(1000) };
+		at += (functions[i].size + 15) / 16 * 16;
+		if (i > 0) {
+			put_function(&functions[i], cie);
+			continue;
+		}
+		fde = fde_begin(&assembler, cie, functions[0].start, functions[0].size);
+		put_u8(&assembler, 0x07); /* undefined */
+		put_uleb(&assembler, DP_RIP);
+		functions[0].frame = 8;
+		record_end(&assembler, fde);
+	}
+	return assembled(&assembler);
+}
+
+static struct image_extent extent_of_functions(void)
+{
+	const struct function *last = &functions[N_FUNCTIONS - 1];
+
+	return (struct image_extent){ .start = CODE, .end = last->start + last->size };
+}
+
+__attribute__((noipa)) static int guard_build(const struct cfi_section *section,
+					      const struct image_extent *extent, struct image *ret)
+{
+	volatile int err = image_build(section, extent, ret); /* not left by a jump */
+
+	return err;
+}
+
+/* All code is behind a call. */
+static int read_memory(struct port_user *unused, void *dst, uint32_t size, uint64_t address)
+{
+	static const uint8_t call[8] = { 0, 0, 0, 0xe8 };
+
+	(void)unused;
+	if (address >= STACK && address + size <= STACK + sizeof(stack)) {
+		memcpy(dst, (const uint8_t *)stack + (address - STACK), size);
+		return 0;
+	}
+	if (size != sizeof(call))
+		return -EFAULT;
+	memcpy(dst, call, size);
+	return 0;
+}
+
+/* Behind what is pushed, and before it is taken back. */
+static uint64_t body_of(const struct function *f)
+{
+	return f->start + 20;
+}
+
+/* A stack of functions at random, and the registers of the innermost one. */
+static void make_stack(struct dp_regs *ret)
+{
+	const struct function *f = &functions[1 + pick(N_FUNCTIONS - 1)];
+	uint64_t at = 0;
+
+	ret->reg[DP_RIP] = body_of(f);
+	ret->reg[DP_RSP] = STACK;
+	for (int i = 1; i < N_FRAMES; i++) {
+		at += f->frame / 8;
+		f = i == N_FRAMES - 1 ? &functions[0] : &functions[1 + pick(N_FUNCTIONS - 1)];
+		stack[at - 1] = body_of(f);
+	}
+}
+
+/* The process: one mapping, one image. */
+static int make_process(const struct image *image, const struct image_extent *extent)
+{
+	static uint8_t *segments[1];
+	struct dp_mapping *mapping;
+	struct dp_space *space;
+
+	segments[0] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	if (!segments[0] || image->n_cells > DP_SEGMENT_CELLS - IMAGE_CELL)
+		return -ENOMEM;
+	space = (struct dp_space *)(void *)(segments[0] + SPACE_CELL * DP_CELL_SIZE);
+	*space = (struct dp_space){ .id = 1, .n_mappings = 1 };
+	mapping = (struct dp_mapping *)(space + 1);
+	*mapping = (struct dp_mapping){ .start = extent->start,
+					.end = extent->end,
+					.image = IMAGE_CELL };
+	memcpy(segments[0] + IMAGE_CELL * DP_CELL_SIZE, image->cells,
+	       (size_t)image->n_cells * DP_CELL_SIZE);
+	port = (struct port_user){ .read = read_memory, .segments = segments, .n_segments = 1 };
+	walk.world.user = &port;
+	walk.space_cell = SPACE_CELL;
+	walk.unwind = DP_UNWIND_DWARF;
+	walk.max_frames = DP_MAX_FRAMES;
+	return 0;
+}
+
+/* Another space's number makes all that is remembered of no use. */
+static void walk_as(const struct dp_regs *regs, uint64_t id)
+{
+	struct dp_space *space =
+		(struct dp_space *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
+
+	space->id = id;
+	walk.space = id;
+	walk.regs = *regs;
+	walk_run(&walk);
+}
+
+__attribute__((noipa)) static void guard_walk(const struct dp_regs *regs, int is_cold)
+{
+	for (uint64_t i = 0; i < N_WALKS; i++)
+		walk_as(regs, is_cold ? 2 + i : 1);
+}
+
+static int run_walks(const struct image *image, const struct image_extent *extent, int is_cold)
+{
+	struct dp_regs regs = { 0 };
+	int err = make_process(image, extent);
+
+	if (err < 0)
+		return err;
+	make_stack(&regs);
+	walk_as(&regs, 1);
+	guard_walk(&regs, is_cold);
+	free(port.segments[0]);
+	return walk.sample.outcome == DP_COMPLETE && walk.n_frames == N_FRAMES ? 0 : -EBADMSG;
+}
+
+int main(int argc, char **argv)
+{
+	struct cfi_section section = put_functions();
+	struct image_extent extent = extent_of_functions();
+	struct image image;
+	int err;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: guard_work build|warm|cold\n");
+		return 2;
+	}
+	err = guard_build(&section, &extent, &image);
+	if (err == 0) {
+		printf("%" PRIu64 " rows, %u bytes\n", image.stats.n_rows,
+		       image.n_cells * DP_CELL_SIZE);
+		if (strcmp(argv[1], "build") != 0)
+			err = run_walks(&image, &extent, strcmp(argv[1], "cold") == 0);
+		image_done(&image);
+	}
+	if (err < 0)
+		fprintf(stderr, "guard_work: %s\n", strerror(-err));
+	return err < 0;
+}

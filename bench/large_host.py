@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the figures mean for a machine that is larger than the one they are from: by calculation."""
+import statistics
+
+import verdicts
+
+CPUS, PROCESSES, HZ = 64, 10_000, 99
+
+# Files with unwind information that ten thousand processes share, and rows of each: as many as a
+# distribution's /usr has, see BENCHMARKS.md.
+FILES, ROWS_PER_FILE = 2_320, 13_000
+
+
+def per_process_kib(processes):
+    """The slope of memory over processes, by least squares."""
+    x = [p["processes"] for p in processes]
+    y = [p["memory_kib"] for p in processes]
+    mean_x, mean_y = statistics.mean(x), statistics.mean(y)
+    square = sum((a - mean_x) ** 2 for a in x)
+    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)) / square if square else 0
+
+
+def section(programs, growing, table):
+    bpf_ns = statistics.median(verdicts.column(programs, programs["known"], HZ, verdicts.OURS, "bpf_ns"))
+    cpu = statistics.median(verdicts.column(programs, programs["known"], HZ, verdicts.OURS, "cpu_share"))
+    sample_bytes = statistics.median(
+        verdicts.column(programs, programs["known"], HZ, verdicts.OURS, "ring_bytes_per_sample"))
+    process_kib = per_process_kib(growing["processes"])
+    largest = growing["rows"]["making"][-1]
+    row_bytes = largest["image_bytes"] / largest["rows"]
+    yield f"""## On a large host, by calculation
+
+{CPUS} CPUs, all busy, {PROCESSES:,} processes, {HZ} Hz. Nothing of this was measured on such a machine; it is
+the figures above, carried on under these assumptions:
+
+* A sample costs what it costs here, of 20 frames at {HZ} Hz, for it uses nothing that CPUs share: each
+  has a ring and a walker's memory of its own.
+* User space has one thread that reads all rings: its work is in proportion to the samples.
+* A process costs as much memory as those that were added above, and has as many mappings as
+  they; one with many more costs 80 bytes for each.
+* They run {FILES:,} different files of {ROWS_PER_FILE:,} rows: all that a distribution has. Each table is
+  there once, whoever maps it.
+"""
+    rate = CPUS * HZ
+    yield from table(["what", "calculation", "result"], [
+        ["time of each CPU in the BPF program", f"{HZ} × {bpf_ns:,.0f} ns", f"{HZ * bpf_ns / 1e9:.3%}"],
+        ["samples per second", f"{CPUS} × {HZ}", f"{rate:,}"],
+        ["CPU time of user space", f"{CPUS} × {cpu:.2%} of a CPU", f"{CPUS * cpu:.1%} of one CPU"],
+        ["bytes per second out of the kernel", f"{rate:,} × {sample_bytes:,.0f}",
+         f"{rate * sample_bytes / 2**20:.1f} MiB"],
+        ["memory for processes", f"{PROCESSES:,} × {process_kib:.1f} KiB",
+         f"{PROCESSES * process_kib / 1024:,.0f} MiB"] if process_kib > 0 else
+        ["memory for processes", "not to be told from other memory", ""],
+        ["memory for tables", f"{FILES:,} × {ROWS_PER_FILE:,} × {row_bytes:.2f} bytes",
+         f"{FILES * ROWS_PER_FILE * row_bytes / 2**20:,.0f} MiB"],
+    ])

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: programs_loaded
+ *
+ * Loads each BPF program of the profiler by itself, as a run would have it, and says how large
+ * it is: tab-separated, its instructions in the object, those that the verifier processed, and
+ * the bytes after the kernel's translation and its compiler. As root.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "abi.h"
+#include "base/cleanup.h"
+#include "dwarfprof.skel.h"
+
+DEFINE_CLEANUP(struct dwarfprof_bpf *, dwarfprof_bpf__destroy)
+
+/* As session_open() sets them when nothing is asked for but what the program is for. */
+static void set_knobs(struct dwarfprof_bpf *bpf, const struct bpf_program *program)
+{
+	bpf->rodata->dp_unwind = DP_UNWIND_AUTO;
+	bpf->rodata->dp_max_frames = 1024;
+	bpf->rodata->dp_inherit = true;
+	bpf->rodata->dp_sides = DP_SIDES_BOTH;
+	bpf->rodata->dp_levels =
+		program == bpf->progs.dp_sample_uprobe ? DP_UPROBE_LEVELS : DP_CPU_LEVELS;
+	bpf->rodata->dp_has_prev_state = true;
+	bpf->rodata->dp_states = 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
+}
+
+static int print_program(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
+		return -errno;
+	printf("%s\t%zu\t%u\t%u\t%u\n", bpf_program__name(program), bpf_program__insn_cnt(program),
+	       info.verified_insns, info.xlated_prog_len, info.jited_prog_len);
+	return 0;
+}
+
+/* Returns 1 if there is no program of that number. */
+static int load_program(size_t number)
+{
+	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = dwarfprof_bpf__open();
+	struct bpf_program *program, *wanted = NULL;
+	size_t i = 0;
+	int err;
+
+	if (!bpf)
+		return -errno;
+	bpf_object__for_each_program(program, bpf->obj)
+	{
+		bpf_program__set_autoload(program, i == number);
+		if (i++ == number)
+			wanted = program;
+	}
+	if (!wanted)
+		return 1;
+	set_knobs(bpf, wanted);
+	err = dwarfprof_bpf__load(bpf);
+	return err < 0 ? err : print_program(wanted);
+}
+
+int main(void)
+{
+	int err = 0;
+
+	printf("program\tinstructions\tverified\txlated\tjited\n");
+	for (size_t i = 0; err == 0; i++)
+		err = load_program(i);
+	if (err < 0)
+		fprintf(stderr, "programs_loaded: %s\n", strerror(-err));
+	return err < 0;
+}

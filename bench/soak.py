@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Hours of a busy machine, in minutes: does dwarfprof -a grow, leak, lose?
+
+usage: soak.py DWARFPROF [SECONDS] [HZ]
+
+At least 50 processes are started per second, among them programs that are
+copied, run and deleted, and redis-server is kept busy on the loopback interface.
+Every 10 seconds a row is printed; at the end it is judged: the memory does not
+grow once it has settled, after two minutes and a half, descriptors and BPF maps are those of the start, fewer
+than one sample in a thousand is lost, and nothing crashed.
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+EVERY = 10
+STARTS = 50  # per second, at least
+COPIES = 5  # of these, of programs that are new
+MAX_LOST = 0.1  # per cent
+OWN = ("redis-", "copy", "true", "ls", "sh", "awk", "mawk")
+MAX_GROWTH = 1024  # KiB per minute of PSS, once it has settled
+SETTLE = 150  # seconds: what is not used any more is kept for a minute
+COMMANDS = (["/bin/true"], ["/bin/ls", "/"], ["/bin/sh", "-c", "echo $(date) | wc -c"],
+            ["/usr/bin/awk", "BEGIN { for (i = 0; i < 10000; i++) s += i }"])
+
+
+def bpf_objects(pid):
+    """The programs, maps and links that a process has descriptors of."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}") as file:
+                found.update(re.findall(r"^(prog|map|link)_id:\s+(\d+)", file.read(), re.M))
+        except OSError:
+            pass  # it was closed meanwhile
+    return found
+
+
+def still_there(objects):
+    """Those of them that the kernel has."""
+    found = set()
+    for kind in ("prog", "map", "link"):
+        out = subprocess.run(["bpftool", "-j", kind, "show"], capture_output=True, text=True).stdout
+        found.update((kind, str(item["id"])) for item in json.loads(out or "[]"))
+    return objects & found
+
+
+class Churn(threading.Thread):
+    """Starts processes, and waits for them."""
+
+    def __init__(self, directory):
+        super().__init__()
+        self.directory = directory
+        self.started = 0
+        self.is_over = False
+
+    def run(self):
+        begin, copies = time.monotonic(), 0
+        while not self.is_over:
+            passed = time.monotonic() - begin
+            running = []
+            while self.started < STARTS * 1.2 * passed:
+                if copies < COPIES * passed:
+                    command = [os.path.join(self.directory, f"copy{copies}"), "/"]
+                    shutil.copy("/bin/ls", command[0])
+                    copies += 1
+                else:
+                    command = COMMANDS[self.started % len(COMMANDS)]
+                running.append((subprocess.Popen(command, stdout=subprocess.DEVNULL), command[0]))
+                self.started += 1
+            for process, path in running:
+                process.wait()
+                if path.startswith(self.directory):
+                    os.unlink(path)
+            time.sleep(0.02)
+
+
+class Samples(threading.Thread):
+    """Reads the samples as they come, and counts."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+        self.all = self.user = self.complete = self.lost = 0
+        self.own = self.own_complete = 0  # of what was started here
+        self.others = collections.Counter()
+
+    def run(self):
+        outcome = re.compile(rb'"outcome":"([a-z_]+)"')
+        comm = re.compile(rb'"comm":"([^"]*)"')
+        lost = re.compile(rb'"lost":(\d+)')
+        for line in self.file:
+            word = outcome.search(line).group(1)
+            self.all += 1
+            self.user += word != b"no_user_stack"
+            self.complete += word == b"complete"
+            if word != b"no_user_stack":
+                name = comm.search(line).group(1).decode(errors="replace")
+                is_own = name.startswith(OWN)
+                self.own += is_own
+                self.own_complete += is_own and word == b"complete"
+                if word != b"complete":
+                    self.others[f"{word.decode()} in {name}"] += 1
+            self.lost = int(lost.findall(line)[-1])
+
+
+def memory(pid):
+    """RSS and PSS in KiB."""
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        text = file.read()
+    return [int(re.search(rf"^{what}:\s+(\d+)", text, re.M).group(1)) for what in ("Rss", "Pss")]
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def slope(rows):
+    """Of PSS, in KiB per minute, by least squares."""
+    n = len(rows)
+    mean_x, mean_y = (sum(row[i] for row in rows) / n for i in (0, 1))
+    square = sum((row[0] - mean_x) ** 2 for row in rows)
+    return 60 * sum((row[0] - mean_x) * (row[1] - mean_y) for row in rows) / square if square else 0
+
+
+def watch(process, samples, churn, seconds):
+    """A row each EVERY seconds. Returns (time, PSS, descriptors, objects) of each, and all objects there were."""
+    rows, all_objects, begin, cpu_before = [], set(), time.monotonic(), 0
+    print("    s   RSS KiB   PSS KiB   fds  objects   starts  samples  complete    lost   CPU", flush=True)
+    while time.monotonic() - begin < seconds and process.poll() is None:
+        time.sleep(EVERY)
+        if process.poll() is not None:
+            break
+        passed = time.monotonic() - begin
+        rss, pss = memory(process.pid)
+        fds = len(os.listdir(f"/proc/{process.pid}/fd"))
+        cpu = cpu_seconds(process.pid)
+        objects = bpf_objects(process.pid)
+        all_objects |= objects
+        rows.append((passed, pss, fds, len(objects)))
+        print(f"{passed:5.0f} {rss:9} {pss:9} {fds:5} {len(objects):8} {churn.started:8} {samples.all:8} "
+              f"{100 * samples.complete / max(samples.user, 1):7.2f} % {100 * samples.lost / max(samples.all, 1):5.2f} % "
+              f"{100 * (cpu - cpu_before) / EVERY:4.1f} %", flush=True)
+        cpu_before = cpu
+    return rows, all_objects
+
+
+def judge(rows, process, samples, churn, seconds, left):
+    """What is wrong."""
+    settled = [row for row in rows if row[0] >= SETTLE]
+    growth = slope(settled) if len(settled) > 2 else 0
+    print(f"PSS grows by {growth:.0f} KiB per minute, {churn.started / seconds:.0f} starts per second, "
+          f"{samples.lost} of {samples.all} samples lost, {left} objects left in the kernel")
+    print(f"of the {samples.own} stacks of what was started here, {samples.own_complete} are complete; not complete:",
+          ", ".join(f"{n} {what}" for what, n in samples.others.most_common(5)) or "none")
+    wrong = []
+    if growth > MAX_GROWTH and len(settled) > 5:
+        wrong.append("memory grows")
+    if len(settled) > 5 and settled[-1][2] > settled[0][2] + 64:
+        wrong.append("descriptors grow")
+    if len(settled) > 5 and settled[-1][3] > settled[0][3]:
+        wrong.append("BPF objects grow")
+    if left or not rows or rows[0][3] == 0:
+        wrong.append("objects are left in the kernel")
+    if process.returncode != 0:
+        wrong.append(f"it ended with {process.returncode}")
+    if samples.lost * 100 > MAX_LOST * samples.all:
+        wrong.append("samples are lost")
+    if churn.started < STARTS * seconds:
+        wrong.append("too few processes were started, the machine is too busy")
+    if samples.own_complete < 0.99 * samples.own:
+        wrong.append("too few stacks are complete")
+    return wrong
+
+
+def main():
+    dwarfprof = os.path.abspath(sys.argv[1])
+    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 600
+    hz = sys.argv[3] if len(sys.argv) > 3 else "999"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with tempfile.TemporaryDirectory() as directory:
+        socket = os.path.join(directory, "redis")
+        server = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
+                                   "--dir", directory], **quiet)
+        while not os.path.exists(socket):
+            time.sleep(0.1)
+        client = subprocess.Popen(["redis-benchmark", "-s", socket, "-l", "-q", "-c", "4", "-t", "set,get,lpush,lpop"],
+                                  **quiet)
+        process = subprocess.Popen([dwarfprof, "-a", "-F", hz, "--format", "jsonl"], stdout=subprocess.PIPE)
+        churn, samples = Churn(directory), Samples(process.stdout)
+        churn.start()
+        samples.start()
+        try:
+            rows, objects = watch(process, samples, churn, seconds)
+        finally:
+            churn.is_over = True
+            churn.join()
+            for one in (client, server):
+                one.kill()
+                one.wait()
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            samples.join()
+    for _ in range(100):
+        if not still_there(objects):
+            break
+        time.sleep(0.1)
+    wrong = judge(rows, process, samples, churn, seconds, len(still_there(objects)))
+    for line in wrong:
+        print("wrong:", line)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    sys.exit(main())

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: symbols.py SHOW_PLACES PROGRAM [SECONDS]
+
+How long it takes to find functions, inlined functions and lines: of all addresses of
+PROGRAM (as symbols/tests/make_program.py makes it) that are in a recording by perf, by
+the symbols library, by addr2line, eu-addr2line and llvm-addr2line; and perf script of
+the recording, with and without inlined functions. The first line has the library's CPU
+time, with nothing known and with all known; the next two the same of a second recording, and of
+what in it the first has not, which is all that a cache on disk would leave to look up; the
+others how long each command takes.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def run(*command, **options):
+    """What a command writes, and how long it takes; perf does not wait for its addr2line."""
+    start = time.monotonic()
+    out = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                         **options).stdout
+    return out, time.monotonic() - start
+
+
+def addresses(recording, path):
+    """Those of PROGRAM, as perf has them: in its own address space. Each once."""
+    out, _ = run("perf", "script", "--no-inline", "-F", "ip,dso,event", "-i", recording)
+    found = re.findall(r"^\s+([0-9a-f]+) \((.*)\)$", out, re.M)
+    return list(dict.fromkeys(int(address, 16) for address, file in found if file == path))
+
+
+def record(path, seconds, recording):
+    """The addresses that perf samples."""
+    run("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "999", "--call-graph", "dwarf",
+        "-o", recording, "--", path, seconds)
+    return addresses(recording, path)
+
+
+def as_text(wanted):
+    return "".join(f"0x{a:x}\n" for a in wanted)
+
+
+def main():
+    show, path = sys.argv[1], os.path.realpath(sys.argv[2])
+    seconds = sys.argv[3] if len(sys.argv) > 3 else "2"
+    with tempfile.TemporaryDirectory() as directory:
+        recording = os.path.join(directory, "perf.data")
+        again = record(path, seconds, recording)
+        wanted = record(path, seconds, recording)
+        text = as_text(wanted)
+        for name, some in (("symbols", wanted), ("again", again),
+                           ("again, new", [a for a in again if a not in set(wanted)])):
+            out, _ = run(show, "-t", "100", path, input=as_text(some))
+            print(f"{name:15} {out.strip()}")
+        out, took = run(show, path, input=text)
+        print(f"show_places     {(len(out.splitlines()) - len(wanted)) // 2} places: "
+              f"{took * 1e3:.0f} ms")
+        for tool in "addr2line", "eu-addr2line", "llvm-addr2line":
+            out, took = run(tool, "-a", "-i", "-f", "-e", path, input=text)
+            print(f"{tool:15} {(len(out.splitlines()) - len(wanted)) // 2} places: "
+                  f"{took * 1e3:.0f} ms")
+        out, plain = run("perf", "script", "--no-inline", "-i", recording)
+        samples = out.count("cpu-clock")
+        print(f"perf script     {samples} samples, without inlined functions: {plain * 1e3:.0f} ms")
+        out, took = run("perf", "script", "-i", recording)
+        print(f"perf script     {samples} samples, {out.count('(inlined)')} inlined functions: "
+              f"{took * 1e3:.0f} ms")
+
+
+main()

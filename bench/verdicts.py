@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wanted of the walker and the profiler, and whether the results have it."""
+import statistics
+
+import machine
+
+REAL = ("python3", "gcc", "openssl", "postgres", "node")
+OURS = "dwarfprof --unwind auto"
+PERF_DWARF = "perf record --call-graph dwarf"
+
+
+class Target:
+    """One figure with its limit; `values` are those of all runs, or a spread of them."""
+
+    def __init__(self, what, limit, values, form, at_least=False, idea=""):
+        self.what, self.limit, self.form = what, limit, form
+        self.at_least, self.idea = at_least, idea
+        self.spread = values if isinstance(values, dict) else machine.spread(values)
+
+    def is_good(self, value):
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def verdict(self):
+        if self.spread is None:
+            return "not measured"
+        word = "met" if self.is_good(self.spread["median"]) else "missed"
+        if self.is_good(self.spread["low"]) != self.is_good(self.spread["high"]):
+            word += ", but the quartiles lie on both sides"
+        return word
+
+    def show(self, value):
+        return self.form.format(value)
+
+
+def column(programs, workload, hz, profiler, figure):
+    runs = programs["workloads"].get(workload, {}).get(str(hz), {}).get(profiler, [])
+    return [run[figure] for run in runs if run[figure] is not None]
+
+
+def mix_ratio(walks):
+    """Time of the walks of real programs, all taken together, over the kernel's."""
+    real = [walks["workloads"][name]["ways"] for name in REAL if name in walks["workloads"]]
+    if not real:
+        return []
+    return [sum(w["dwarf"]["ns"]["median"] for w in real) / sum(w["kernel"]["ns"]["median"] for w in real)]
+
+
+def of_walks(walks):
+    ways = walks["workloads"].get("depth 60, fp", {}).get("ways")
+    deep = {way: ways[way]["to_kernel"] if ways else [] for way in ("dwarf", "cold")}
+    return [
+        Target("a walk by tables, warm, as a multiple of the kernel's by frame pointers, 60 frames", 0.5,
+               deep["dwarf"], "{:.2f}", idea="fewer look-ups per frame: what a frame needs, in one cache line"),
+        Target("the same, real programs taken together", 1.0, mix_ratio(walks), "{:.2f}",
+               idea="as above; the kernel's walk of code without frame pointers ends after few frames"),
+        Target("a walk by tables, cold, as a multiple of the kernel's, 60 frames", 3, deep["cold"], "{:.2f}",
+               idea="a rule word that needs no unpacking, and one search for neighbouring addresses"),
+    ]
+
+
+def bytes_ratio(programs, what):
+    """Over perf's copies, workload by workload."""
+    ratios = []
+    for name, rates in programs["workloads"].items():
+        ours, theirs = (statistics.median(column(programs, name, 99, who, what) or [0])
+                        for who in (OURS, PERF_DWARF))
+        if "99" in rates and ours:
+            ratios.append(theirs / ours)
+    return ratios
+
+
+def more_complete(programs):
+    """How much larger the share of stacks that reach their root is, workload by workload."""
+    return [statistics.median(column(programs, name, 99, OURS, "rooted") or [0]) -
+            statistics.median(column(programs, name, 99, PERF_DWARF, "rooted") or [0])
+            for name in programs["workloads"]]
+
+
+def of_programs(programs):
+    known = programs["known"]
+    cpu = [max(column(programs, name, 99, OURS, "cpu_share") or [0]) for name in programs["workloads"]]
+    return [
+        Target("all that the BPF program does for a sample of 21 frames", 3000,
+               column(programs, known, 999, OURS, "bpf_ns"), "{:,.0f} ns",
+               idea="the copy into the ring: reserve it, and walk in place"),
+        Target("slowdown of the program at 99 Hz", 0.005, column(programs, known, 99, OURS, "slowdown"),
+               "{:.2%}", idea="as for the sample's cost"),
+        Target("slowdown of the program at 999 Hz", 0.02, column(programs, known, 999, OURS, "slowdown"),
+               "{:.2%}", idea="as for the sample's cost"),
+        Target("slowdown at 999 Hz, by the time in the BPF program alone", 0.02,
+               [ns * 999 / 1e9 for ns in column(programs, known, 999, OURS, "bpf_ns")], "{:.2%}",
+               idea="as for the sample's cost"),
+        Target("bytes per sample that perf --call-graph dwarf records, as a multiple of a .dwarfprof file's", 50,
+               bytes_ratio(programs, "recorded_bytes_per_sample"), "{:.0f}", at_least=True,
+               idea="frames as differences from the sample before"),
+        Target("bytes per sample that come out of the kernel, perf's as a multiple of ours", 50,
+               bytes_ratio(programs, "ring_bytes_per_sample"), "{:.0f}", at_least=True,
+               idea="frames as differences from the sample before"),
+        Target("share of stacks that reach their root, over perf --call-graph dwarf's", 0, more_complete(programs),
+               "{:+.1%}", at_least=True, idea="see the outcomes in ACCURACY.md"),
+        Target("CPU of the profiler at 99 Hz, for a busy process", 0.01, cpu, "{:.2%}",
+               idea="wake up less often"),
+        Target("first sample of python3 after the start, no table known", 100, programs["cold_start_ms"],
+               "{:.0f} ms", idea="load BPF while tables are made"),
+    ]
+
+
+def all_targets(walks, programs):
+    targets = of_walks(walks) if walks else []
+    return targets + (of_programs(programs) if programs else [])

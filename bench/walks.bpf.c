@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The stack of one moment, walked in all ways one after the other, each timed. The
+ * walker, its knobs and its maps are the profiler's own: this is dwarfprof.bpf.c
+ * with another program, which uses the tables of a dwarfprof that runs.
+ */
+#include "dwarfprof.bpf.c"
+
+#include "walks_sample.h"
+
+struct walks_frames {
+	__u64 frames[DP_MAX_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct walks_frames);
+} walks_kernel SEC(".maps");
+
+/* A walk for each way, and behind them one that is all zeros. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WALKS_N + 1);
+	__type(key, __u32);
+	__type(value, struct walk);
+} walks_state SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct walks_sample);
+} walks_made SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22);
+} walks_ring SEC(".maps");
+
+/* Samples so far: which way is first. */
+__u32 walks_count;
+
+struct walks_ref {
+	struct bpf_perf_event_data *ctx;
+	const __u32 *cell;
+	struct walks_sample *sample;
+};
+
+static __always_inline void walk_by_kernel(struct bpf_perf_event_data *ctx, struct walks_result *r)
+{
+	__u32 zero = 0;
+	struct walks_frames *f = bpf_map_lookup_elem(&walks_kernel, &zero);
+	__u64 start;
+	long size;
+
+	if (!f)
+		return;
+	start = bpf_ktime_get_ns();
+	size = bpf_get_stack(ctx, f->frames, sizeof(f->frames), BPF_F_USER_STACK);
+	r->ns = bpf_ktime_get_ns() - start;
+	if (size < (long)sizeof(__u64))
+		return;
+	r->n_frames = size / sizeof(__u64);
+	r->root = f->frames[port_index(r->n_frames - 1, DP_MAX_FRAMES)];
+}
+
+/* 0, or 1 if the task has no stack that can be walked. */
+static __always_inline int walk_prepare(struct bpf_perf_event_data *ctx, struct walk *w)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	int cs = (__u16)ctx->regs.cs;
+
+	w->in_syscall = 0;
+	if (!(cs & 3)) {
+		if (has_no_user_stack(task))
+			return 1;
+		return regs_of_task(w) == USER32_CS;
+	}
+	REGS_COPY(&w->regs, &ctx->regs);
+	return cs == USER32_CS;
+}
+
+static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w, __u32 way,
+					   struct walks_result *r)
+{
+	__u64 start;
+
+	w->unwind = way == WALKS_FP   ? DP_UNWIND_FP :
+		    way == WALKS_AUTO ? DP_UNWIND_AUTO :
+					DP_UNWIND_DWARF;
+	w->max_frames = DP_MAX_FRAMES;
+	w->sample.pid = bpf_get_current_pid_tgid() >> 32;
+	start = bpf_ktime_get_ns();
+	w->sample.outcome = sample_space(w, ref->cell);
+	if (w->sample.outcome == DP_WALKING)
+		walk_run(w);
+	r->ns = bpf_ktime_get_ns() - start;
+	r->outcome = w->sample.outcome;
+	if (w->sample.outcome == DP_NO_PROCESS || w->n_frames == 0)
+		return;
+	r->n_frames = w->n_frames;
+	r->root = DP_FRAME_ADDRESS(w->frames[port_index(w->n_frames - 1, DP_MAX_FRAMES)]);
+}
+
+static long walk_next(__u32 i, void *arg)
+{
+	struct walks_ref *ref = arg;
+	__u32 first = walks_count % WALKS_N;
+	/* Now forwards, now backwards, so that no way always follows the same other one. */
+	__u32 way = (walks_count / WALKS_N % 2 ? first + WALKS_N - i : first + i) % WALKS_N;
+	struct walk *w = bpf_map_lookup_elem(&walks_state, &way);
+	struct walks_result *r;
+	__u64 start;
+
+	if (!w || way >= WALKS_N || walk_prepare(ref->ctx, w))
+		return 1;
+	r = &ref->sample->results[port_index(way, WALKS_ROOM)];
+	*r = (struct walks_result){ .turn = i };
+	if (way == WALKS_KERNEL) {
+		walk_by_kernel(ref->ctx, r);
+	} else if (way == WALKS_EMPTY) {
+		start = bpf_ktime_get_ns();
+		r->ns = bpf_ktime_get_ns() - start;
+	} else {
+		walk_by_tables(ref, w, way, r);
+	}
+	return 0;
+}
+
+/* What the cold walk remembers goes when all is measured: the copying empties the CPU's caches. */
+static __always_inline void forget_cold(void)
+{
+	__u32 cold = WALKS_COLD, zeros = WALKS_N;
+	const struct walk *nothing = bpf_map_lookup_elem(&walks_state, &zeros);
+
+	if (nothing)
+		bpf_map_update_elem(&walks_state, &cold, nothing, BPF_ANY);
+}
+
+SEC("perf_event")
+int dp_walks(struct bpf_perf_event_data *ctx)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32, zero = 0;
+	struct walks_ref ref = {
+		.ctx = ctx,
+		.cell = bpf_map_lookup_elem(&dp_processes, &pid),
+		.sample = bpf_map_lookup_elem(&walks_made, &zero),
+	};
+
+	if (!ref.cell || !ref.sample)
+		return 0;
+	ref.sample->time_ns = bpf_ktime_get_ns();
+	/* It is the first one that finds no stack. */
+	if (bpf_loop(WALKS_N, walk_next, &ref, 0) == WALKS_N)
+		bpf_ringbuf_output(&walks_ring, ref.sample, sizeof(*ref.sample), 0);
+	walks_count++;
+	forget_cold();
+	return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: walks DWARFPROF-PID CPU HZ SECONDS
+ *
+ * What it costs the kernel to walk a stack in all ways (walks_sample.h): at each
+ * sample of a CPU that meets a process which the running dwarfprof has tables of,
+ * one after the other, in another order each time. Tab-separated, a line for each
+ * sample and way: the number of the sample, the way, its turn, nanoseconds, frames,
+ * the walker's outcome, the address of the outermost frame. One CPU only: the walks
+ * share their memory.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "clock.h"
+#include "event.h"
+#include "outcome.h"
+
+#include "walks_sample.h"
+
+#include "walks.skel.h"
+
+static const char *const ways[] = {
+#define X(name, word) [WALKS_##name] = word,
+	WALKS(X)
+#undef X
+};
+
+/* The number of the map behind a descriptor of a process, 0 if it is none. */
+static uint32_t map_id(const char *pid, const char *fd)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[300], line[128];
+	uint32_t id = 0;
+
+	snprintf(path, sizeof(path), "/proc/%s/fdinfo/%s", pid, fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "map_id: %" SCNu32, &id) == 1)
+			return id;
+	return 0;
+}
+
+/* Use the map of that name of the process in place of our own. 0 or negative errno. */
+static int share_map(struct bpf_map *map, const char *pid)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	const struct dirent *entry;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%s/fdinfo", pid);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		uint32_t id = map_id(pid, entry->d_name);
+		_cleanup_close_ int fd = id ? bpf_map_get_fd_by_id(id) : -1;
+		struct bpf_map_info info = { 0 };
+		uint32_t size = sizeof(info);
+
+		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0 &&
+		    strcmp(info.name, bpf_map__name(map)) == 0)
+			return bpf_map__reuse_fd(map, fd);
+	}
+	return -ENOENT;
+}
+
+static int print_sample(void *arg, void *data, size_t size)
+{
+	const struct walks_sample *s = data;
+	uint64_t *n = arg;
+
+	if (size < sizeof(*s))
+		return 0;
+	for (int way = 0; way < WALKS_N; way++) {
+		const struct walks_result *r = &s->results[way];
+		bool is_ours = way != WALKS_EMPTY && way != WALKS_KERNEL;
+
+		printf("%" PRIu64 "\t%s\t%u\t%u\t%u\t%s\t%#" PRIx64 "\n", *n, ways[way], r->turn,
+		       r->ns, r->n_frames,
+		       is_ours ? outcome_word((enum dp_outcome)r->outcome) : "-",
+		       (uint64_t)r->root);
+	}
+	++*n;
+	return 0;
+}
+
+static int load(const char *pid, struct walks_bpf **ret)
+{
+	struct walks_bpf *bpf = walks_bpf__open();
+	struct bpf_program *program;
+	int err;
+
+	if (!bpf)
+		return -errno;
+	*ret = bpf;
+	bpf->rodata->dp_max_frames = DP_MAX_FRAMES;
+	bpf_object__for_each_program(program, bpf->obj)
+		bpf_program__set_autoload(program, program == bpf->progs.dp_walks);
+	err = share_map(bpf->maps.dp_pool, pid);
+	if (err == 0)
+		err = share_map(bpf->maps.dp_processes, pid);
+	if (err < 0) {
+		fprintf(stderr, "process %s has no maps of dwarfprof: %s\n", pid, strerror(-err));
+		return err;
+	}
+	return walks_bpf__load(bpf);
+}
+
+static int sample(struct walks_bpf *bpf, unsigned int cpu, unsigned int hz, unsigned int seconds)
+{
+	struct ring_buffer *ring;
+	struct bpf_link *link;
+	uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
+	uint64_t n = 0;
+	int fd = event_open_sampling(cpu, hz, false);
+
+	if (fd < 0)
+		return fd;
+	ring = ring_buffer__new(bpf_map__fd(bpf->maps.walks_ring), print_sample, &n, NULL);
+	link = ring ? bpf_program__attach_perf_event(bpf->progs.dp_walks, fd) : NULL;
+	if (!link) {
+		ring_buffer__free(ring);
+		close(fd);
+		return -errno;
+	}
+	printf("sample\tway\tturn\tns\tframes\toutcome\troot\n");
+	while (clock_now_ns() < end)
+		ring_buffer__poll(ring, 100);
+	bpf_link__destroy(link); /* and its event */
+	ring_buffer__consume(ring);
+	ring_buffer__free(ring);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct walks_bpf *bpf = NULL;
+	int err;
+
+	if (argc != 5) {
+		fprintf(stderr, "usage: walks DWARFPROF-PID CPU HZ SECONDS\n");
+		return 2;
+	}
+	err = load(argv[1], &bpf);
+	if (err == 0)
+		err = sample(bpf, (unsigned int)atoi(argv[2]), (unsigned int)atoi(argv[3]),
+			     (unsigned int)atoi(argv[4]));
+	walks_bpf__destroy(bpf);
+	if (err < 0)
+		fprintf(stderr, "walks: %s\n", strerror(-err));
+	return err < 0;
+}

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The same stacks walked in all ways, at the same moments: what each takes and finds.
+
+usage: bench/walks.py BUILD RESULTS [-s SECONDS] [WORKLOAD...]
+
+For each workload a dwarfprof runs, for its tables, and bench_walks with it, which samples the
+workload 999 times a second for SECONDS (4) and walks each stack by bpf_get_stack() and by the
+walker in its modes, in another order each time. RESULTS/walks.json gets medians and quartiles of
+what each way took and found, and of its ratio to bpf_get_stack() at the same moment. As root.
+"""
+import argparse
+import collections
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import machine
+import workloads
+
+HZ = "999"
+OURS = ("fp", "dwarf", "auto", "cold")
+WAYS = ("kernel", *OURS)
+
+
+def read_samples(text):
+    """[{way: (turn, ns, frames, outcome, root)}]"""
+    samples = collections.defaultdict(dict)
+    for line in text.splitlines()[1:]:
+        number, way, turn, ns, frames, outcome, root = line.split("\t")
+        samples[number][way] = (int(turn), int(ns), int(frames), outcome, root)
+    return list(samples.values())
+
+
+def summarize(samples):
+    """What each way took, over reading the clock, and found; and its ratio to the kernel's."""
+    clock = statistics.median(s["empty"][1] for s in samples)
+    # Each walk that is complete, by tables, says where the root is.
+    roots = [s["cold"][4] if s["cold"][3] == "complete" else None for s in samples]
+    result = {"samples": len(samples), "clock_ns": clock, "ways": {}}
+    for way in WAYS:
+        ns = [max(s[way][1] - clock, 1) for s in samples]
+        frames = [s[way][2] for s in samples]
+        result["ways"][way] = {
+            "ns": machine.spread(ns),
+            "first_ns": machine.spread(n for n, s in zip(ns, samples) if s[way][0] == 0),
+            "ns_per_frame": machine.spread(n / f for n, f in zip(ns, frames) if f),
+            "to_kernel": machine.spread(n / max(s["kernel"][1] - clock, 1)
+                                        for n, s in zip(ns, samples)),
+            "frames": machine.spread(frames),
+            "of_frames": sum(frames) / max(1, sum(s["cold"][2] for s in samples)),
+            "complete": sum(root is not None and s[way][4] == root
+                            for root, s in zip(roots, samples)) / len(samples),
+            "outcomes": dict(collections.Counter(s[way][3] for s in samples)),
+        }
+    return result
+
+
+def measure(build, workload, seconds):
+    """None if nothing was sampled."""
+    with workloads.on_cpu(workloads.PROFILER_CPU):
+        profiler = subprocess.Popen([f"{build}/cli/dwarfprof", "-p", str(workload.pid), "-F", "49",
+                                     "-o", "/dev/null", "--format", "folded", "--no-symbols"],
+                                    stderr=subprocess.PIPE, text=True)
+        try:
+            for line in profiler.stderr:
+                if " sampling " in line:
+                    break
+            time.sleep(0.5)  # for tables of what is started now
+            out = subprocess.run([f"{build}/bench/bench_walks", str(profiler.pid),
+                                  str(workloads.TARGET_CPU), HZ, str(seconds)],
+                                 capture_output=True, text=True)
+        finally:
+            profiler.send_signal(signal.SIGINT)
+            profiler.communicate()
+    if out.returncode:
+        sys.exit(out.stderr[-2000:])
+    samples = read_samples(out.stdout)
+    return summarize(samples) if samples else None
+
+
+def measure_again(build, workload, seconds, times=3):
+    """A program that is started again and again may not have run when it mattered."""
+    for _ in range(times):
+        result = measure(build, workload, seconds)
+        if result:
+            return result
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
+    parser.add_argument("build")
+    parser.add_argument("results")
+    parser.add_argument("-s", dest="seconds", type=int, default=4)
+    parser.add_argument("workloads", nargs="*")
+    args = parser.parse_intermixed_args()
+    build = os.path.abspath(args.build)
+    results = {}
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        for name, start in {**workloads.made(build, directory), **workloads.real(build, directory)}.items():
+            if args.workloads and name not in args.workloads:
+                continue
+            try:
+                with start() as workload:
+                    result = measure_again(build, workload, args.seconds)
+            except workloads.Missing as missing:
+                print(f"{name}: {missing} is not installed", file=sys.stderr)
+                continue
+            if result is None:
+                print(f"{name}: no sample", file=sys.stderr)
+                continue
+            results[name] = result
+            ways = result["ways"]
+            print(f"{name}: {result['samples']} samples,",
+                  ", ".join(f"{w} {ways[w]['ns']['median']:.0f} ns for {ways[w]['frames']['median']:.0f}"
+                            for w in WAYS), flush=True)
+    machine.write(args.results, "walks", hz=int(HZ), seconds=args.seconds, workloads=results)
+
+
+if __name__ == "__main__":
+    main()
