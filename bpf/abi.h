@@ -279,7 +279,8 @@ struct dp_op {
 struct dp_rule {
 	__u8 cfa;     /* enum dp_cfa_kind */
 	__u8 cfa_reg; /* enum dp_register */
-	__u16 why;    /* enum dp_outcome, for DP_CFA_NONE */
+	__u8 why;     /* enum dp_outcome, for DP_CFA_NONE */
+	__u8 lands;   /* it may return to where nobody has called: rule_lands() */
 	__s32 cfa_offset;
 	__s32 cfa_add;
 	__u32 saves; /* the other callee-saved registers: see DP_SAVES_SLOTS */
@@ -506,6 +507,7 @@ struct dp_thread {
 
 DP_ASSERT(sizeof(struct dp_where) == 8, "dp_where is one cell");
 DP_ASSERT(sizeof(struct dp_rule) == 40, "dp_rule is five cells");
+DP_ASSERT(DP_N_OUTCOMES <= 256, "an outcome fits dp_rule.why");
 DP_ASSERT(sizeof(struct dp_op) == 8, "dp_op is one cell");
 DP_ASSERT((DP_MAX_VALUES & (DP_MAX_VALUES - 1)) == 0, "a mask bounds a value's index");
 DP_ASSERT(sizeof(struct dp_saves) == 40, "dp_saves is five cells");

@@ -8,7 +8,7 @@
  */
 
 /* Changes whenever the layout of an image does: images are kept on disk. */
-#define DP_IMAGE_VERSION 4
+#define DP_IMAGE_VERSION 5
 
 /*
  * Rows of an image are grouped by pages of its address space, and in them by

@@ -95,6 +95,7 @@ PORT_GLOBAL int walk_stride(struct walk *w)
 	w->sp = s.sp;
 	w->rbp = s.rbp;
 	w->n_frames = n;
+	w->lands &= i == 0;
 	if (s.missing != 0)
 		return walk_read_stack(w, s.missing) == 0;
 	return i == WALK_STRIDE;

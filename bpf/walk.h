@@ -128,6 +128,7 @@ static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 	t->saves = saves;
 	w->sp = cfa;
 	w->method = method;
+	w->lands = 0;
 }
 
 /*
@@ -206,6 +207,7 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	if (pc == 0)
 		return DP_NULL_RETURN;
 	walk_leave(w, cfa, rule->saves, DP_METHOD_TABLE);
+	w->lands = rule->lands;
 	w->sp = sp;
 	w->pc = pc;
 	w->rbp = rbp;
@@ -289,7 +291,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	if (walk_is_called(w)) {
 		if (why == DP_NO_MAPPING)
 			return why;
-		if (!walk_was_called(w, (__u32)place, w->pc))
+		if (!w->lands && !walk_was_called(w, (__u32)place, w->pc))
 			return DP_NO_CALL;
 	}
 	if (w->n_frames >= w->max_frames)

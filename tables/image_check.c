@@ -164,7 +164,7 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	struct dp_rule r = *rule;
 
 	if (r.cfa > DP_CFA_SWITCH || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
-	    (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
+	    r.lands > 1 || (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
 		return false;
 	if (!check_where(&r.ra) || !check_where(&r.rbp) || !check_where(&r.rsp))
 		return false;

@@ -237,6 +237,12 @@ static bool is_stack_pointer(const struct dp_rule *rule)
 	       (rule->rsp.kind != DP_WHERE_UNDEFINED && rule->rsp.kind != DP_WHERE_UNKNOWN);
 }
 
+bool rule_lands(const struct cfi_row *row)
+{
+	return row->regs[CFI_RAX].kind == CFI_RULE_OFFSET &&
+	       row->regs[CFI_RDX].kind == CFI_RULE_OFFSET;
+}
+
 enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
 				struct dp_saves *ret_saves, bool *ret_has_saves,
 				struct rule_programs *ret_programs)
@@ -265,6 +271,7 @@ enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct d
 		return RULE_RETURN_ADDRESS;
 	if (!is_stack_pointer(&rule))
 		return RULE_STACK_POINTER;
+	rule.lands = rule_lands(row);
 
 	for (int i = 0; i < DP_N_SAVED; i++) {
 		ret_saves->where[i] = where_from_rule(&row->regs[saved[i]], NULL);

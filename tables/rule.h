@@ -60,6 +60,14 @@ static inline size_t rule_program_size(const struct rule_program *program)
 }
 
 /*
+ * Is the row of a function that lands in the handler of an exception? It puts the
+ * handler's address in place of its return address, and goes there by "returning". That
+ * is __builtin_eh_return(), which gcc compiles so that what is to be in the two registers
+ * of EH_RETURN_DATA_REGNO then, rax and rdx, is saved like a caller's.
+ */
+bool rule_lands(const struct cfi_row *row);
+
+/*
  * Express a row as a rule of an image. `signal` is the 'S' of its CIE. On
  * RULE_NONE *ret and *ret_saves are set, with every padding byte zero, so that
  * equal rules are equal bytes; ret->saves is left 0. *ret_has_saves says

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "rule.h"
+
 /* Where a register's slot is in the word; 0: it has none. */
 static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_RBP] = DP_WORD_RBP_SHIFT,
 #define X(name, word) [CFI_##name] = DP_WORD_SAVES_SHIFT + DP_SAVED_##name * DP_SLOT_BITS,
@@ -10,11 +12,13 @@ static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_RBP] = DP_WORD_RBP_SHI
 #undef X
 };
 
-/* Nobody asks for the other registers. */
+/* Nobody asks for the other registers, but for what rule_lands() sees in two of them. */
 #define OF_INTEREST                                                                                \
 	(CFI_CHANGED(CFI_RBP) | CFI_CHANGED(CFI_RBX) | CFI_CHANGED(CFI_R12) |                      \
 	 CFI_CHANGED(CFI_R13) | CFI_CHANGED(CFI_R14) | CFI_CHANGED(CFI_R15) |                      \
 	 CFI_CHANGED(CFI_RSP) | CFI_CHANGED(CFI_RIP))
+
+#define LANDING (CFI_CHANGED(CFI_RAX) | CFI_CHANGED(CFI_RDX))
 
 #define WORD_N_MASK ((UINT64_C(1) << DP_WORD_N_BITS) - 1)
 #define WORD_CFA_MASK ((UINT64_C(1) << (DP_WORD_N_BITS + DP_FORM_BITS)) - 1)
@@ -78,6 +82,8 @@ void rule_word_update(struct rule_word *w, const struct cfi_row *row, uint32_t c
 		w->odd = cfa ? w->odd & ~CFI_CHANGED_CFA : w->odd | CFI_CHANGED_CFA;
 		changed &= ~CFI_CHANGED_CFA;
 	}
+	if (changed & LANDING)
+		w->odd = rule_lands(row) ? w->odd | LANDING : w->odd & ~LANDING;
 	for (changed &= OF_INTEREST; changed; changed &= changed - 1) {
 		unsigned int reg = (unsigned int)__builtin_ctz(changed);
 

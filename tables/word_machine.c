@@ -8,7 +8,9 @@ const uint8_t word_reg_shift[WORD_N_REGS] = {
 #define X(name, word) [CFI_##name] = DP_WORD_SAVES_SHIFT + DP_SAVED_##name * DP_SLOT_BITS,
 	DP_SAVED_REGISTERS(X)
 #undef X
-		[CFI_RSP] = WORD_REG_OTHER,
+		[CFI_RAX] = WORD_REG_OTHER,
+	[CFI_RDX] = WORD_REG_OTHER,
+	[CFI_RSP] = WORD_REG_OTHER,
 	[CFI_RIP] = WORD_REG_OTHER,
 };
 

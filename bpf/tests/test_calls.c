@@ -90,6 +90,27 @@ Test(calls, knows_calls)
 	}
 }
 
+/* What lands in a handler "returns" to where nobody has called. */
+Test(calls, are_not_asked_for_behind_a_landing)
+{
+	struct dp_rule *landing = world_rule(w, 2, 16);
+
+	behind(code(1), "90");
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 16 + 24, code(0));
+	landing->lands = 1;
+	world_renumber(w, w->walk.space + 1);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	/* Only the frame that it goes to is not asked, not that one's caller. */
+	world_rule(w, 3, 16);
+	behind(code(3), "90");
+	world_poke(w, sp + 16 + 24, code(3));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	landing->lands = 0;
+	world_renumber(w, w->walk.space + 1);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 1);
+}
+
 Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 {
 	int none = WORLD_FUNCTIONS - 1;

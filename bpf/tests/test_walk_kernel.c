@@ -231,7 +231,8 @@ static void random_rule(struct dp_rule *rule)
 	*rule = (struct dp_rule){
 		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_CFA_SWITCH + 2)),
 		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
-		.why = (uint16_t)(1 + pick(DP_N_OUTCOMES - 1)),
+		.why = (uint8_t)(1 + pick(DP_N_OUTCOMES - 1)),
+		.lands = pick(16) == 0,
 		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
 		.cfa_add = (int32_t)pick(16),
 		.saves = random_saves(),

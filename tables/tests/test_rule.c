@@ -62,6 +62,22 @@ Test(rule, ignores_caller_saved_registers)
 }
 
 /* GCC's frames with an alignment of their own. */
+/* Unless both that __builtin_eh_return() sets are saved. */
+Test(rule, knows_what_lands_in_a_handler)
+{
+	struct cfi_row row = plain_row();
+
+	row.regs[CFI_RAX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -72 };
+	expect(&row, RULE_NONE);
+	cr_assert(!rule.lands);
+	row.regs[CFI_RDX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -64 };
+	expect(&row, RULE_NONE);
+	cr_assert(rule.lands);
+	row.regs[CFI_RAX] = (struct cfi_rule){ .kind = CFI_RULE_SAME };
+	expect(&row, RULE_NONE);
+	cr_assert(!rule.lands);
+}
+
 Test(rule, expresses_a_cfa_in_memory)
 {
 	static const uint8_t cfa[] = { DW_OP_breg6, 0x58, DW_OP_deref };

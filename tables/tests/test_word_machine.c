@@ -107,6 +107,8 @@ Test(word_machine, leaves_what_it_does_not_know)
 		{ { 0x0c, 0x05, 0x08 }, 3 }, /* CFA from rdi */
 		{ { 0x90, 0x02 }, 2 },       /* return address elsewhere */
 		{ { 0x87, 0x02 }, 2 },       /* stack pointer saved */
+		{ { 0x80, 0x09 }, 2 },       /* rax saved, and then */
+		{ { 0x81, 0x08 }, 2 },       /* rdx, where a handler is landed in */
 		{ { 0x07, 0x10 }, 2 },       /* no return address */
 		{ { 0x0b }, 1 },             /* nothing was remembered */
 		{ { 0x3c }, 1 },             /* no such opcode */
@@ -147,7 +149,7 @@ static uint32_t random_below(uint32_t n)
 /* An instruction of those that most functions consist of. */
 static void put_random(unsigned int *depth)
 {
-	static const uint8_t registers[] = { 0, 3, 6, 8, 12, 13, 14, 15, 17, 40 };
+	static const uint8_t registers[] = { 2, 3, 6, 8, 12, 13, 14, 15, 17, 40 };
 
 	switch (random_below(10)) {
 	case 0:
