@@ -2,7 +2,8 @@
 /* usage: fibonacci [SECONDS]: deep recursion and nothing else. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "seconds.h"
 
 static unsigned long fibonacci(unsigned int n)
 {
@@ -11,10 +12,10 @@ static unsigned long fibonacci(unsigned int n)
 
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+	double end = seconds_now() + (argc > 1 ? atoi(argv[1]) : 1);
 	unsigned long sum = 0;
 
-	while (time(NULL) < end)
+	while (seconds_now() < end)
 		sum += fibonacci(27);
 	printf("%lu\n", sum);
 	return 0;

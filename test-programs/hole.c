@@ -6,18 +6,19 @@
  * are not there, in the middle of a stack that is.
  */
 #include <stdlib.h>
-#include <time.h>
+
+#include "seconds.h"
 
 static volatile unsigned long sum;
 
-static __attribute__((noinline)) void work(time_t end)
+static __attribute__((noinline)) void work(double end)
 {
-	while (time(NULL) < end)
+	while (seconds_now() < end)
 		for (int i = 0; i < 1000000; i++)
 			sum += (unsigned long)i;
 }
 
-static __attribute__((noinline)) void above_work(time_t end)
+static __attribute__((noinline)) void above_work(double end)
 {
 	volatile char untouched[100 << 10];
 
@@ -28,6 +29,6 @@ static __attribute__((noinline)) void above_work(time_t end)
 
 int main(int argc, char **argv)
 {
-	above_work(time(NULL) + (argc > 1 ? atoi(argv[1]) : 1));
+	above_work(seconds_now() + (argc > 1 ? atoi(argv[1]) : 1));
 	return 0;
 }

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "seconds.h"
 
 #define N_WORDS 600
 #define WORD_SIZE 12
@@ -92,10 +93,10 @@ __attribute__((noinline)) static size_t report(void)
 
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+	double end = seconds_now() + (argc > 1 ? atoi(argv[1]) : 1);
 	size_t total = 0;
 
-	while (time(NULL) < end)
+	while (seconds_now() < end)
 		total += report();
 	printf("%zu\n", total);
 	return 0;

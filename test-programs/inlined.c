@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* usage: inlined [SECONDS]: all work is done in a function that its callers have inlined. */
 #include <stdlib.h>
-#include <time.h>
+
+#include "seconds.h"
 
 static volatile unsigned int sink;
 
@@ -24,9 +25,9 @@ __attribute__((noinline)) static void work(void)
 
 int main(int argc, char **argv)
 {
-	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);
+	double end = seconds_now() + (argc > 1 ? atoi(argv[1]) : 1);
 
-	while (time(NULL) < end)
+	while (seconds_now() < end)
 		work(); /* work */
 	return 0;
 }
