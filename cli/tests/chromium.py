@@ -9,6 +9,9 @@ import subprocess
 import tempfile
 import time
 
+# How long to wait for what does happen, on a machine that has other things to do.
+SECONDS = 120
+
 
 class Page:
     """A page that is open while the `with` block runs; requests has what it has asked for."""
@@ -50,14 +53,23 @@ class Page:
         return self
 
     def open(self):
-        targets = self.call("Target.getTargets")["targetInfos"]
-        target = next(t for t in targets if t["type"] == "page")
+        target = self.wait_for_page()
         self.session = self.call("Target.attachToTarget", targetId=target["targetId"],
                                  flatten=True)["sessionId"]
         for domain in ("Network", "Runtime", "Log", "Page"):
             self.call(domain + ".enable")
         self.call("Page.navigate", url=self.url)
         self.wait_for("location.protocol !== 'about:' && document.readyState === 'complete'")
+
+    def wait_for_page(self):
+        """It may answer before it has opened one."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            for target in self.call("Target.getTargets")["targetInfos"]:
+                if target["type"] == "page":
+                    return target
+            time.sleep(0.1)
+        raise TimeoutError("Chromium opens no page")
 
     def __exit__(self, *_):
         try:
@@ -98,7 +110,7 @@ class Page:
         data = json.dumps(message).encode() + b"\0"
         while data:
             data = data[os.write(self.out, data):]
-        end = time.monotonic() + 60
+        end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             answer = self.receive(end - time.monotonic())
             if answer and answer.get("id") == self.number:
@@ -114,10 +126,16 @@ class Page:
             raise RuntimeError(json.dumps(result["exceptionDetails"]))
         return result["result"].get("value")
 
-    def wait_for(self, expression, seconds=30):
+    def is_true(self, expression):
+        try:
+            return self.evaluate(expression)
+        except RuntimeError:  # a page that is being left, or has no body yet
+            return False
+
+    def wait_for(self, expression):
         """Until the expression is true in the page."""
-        end = time.monotonic() + seconds
-        while not self.evaluate(expression):
+        end = time.monotonic() + SECONDS
+        while not self.is_true(expression):
             if time.monotonic() > end:
                 raise TimeoutError(f"{expression}: {self.evaluate('document.body.innerText')} "
                                    f"{self.messages}")

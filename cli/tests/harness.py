@@ -25,7 +25,7 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=60):
     """Until condition() is true. What waits is the test; how long it takes is the machine's affair."""
     end = time.monotonic() + seconds
     while not condition():
