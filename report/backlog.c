@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
+#include "jit.h"
 #include "verified.h"
 
 /* What the thread has to do: report a sample, whose arrays follow, close a module, or tick. */
@@ -274,6 +275,7 @@ static int end_thread(struct backlog *b, bool drops)
 
 int backlog_finish(struct backlog *b)
 {
+	jit_settle();
 	return end_thread(b, false);
 }
 

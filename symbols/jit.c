@@ -45,11 +45,16 @@ struct jit {
 	bool has_dump; /* it has had one */
 	struct jit_index map_index, dump_index;
 	uint64_t read; /* when they were read last */
+	unsigned int settled;
+	uint64_t dump_read; /* what was written to the dump before then is in the index */
 	struct place place;
 };
 
 /* What all of them take. */
 static _Atomic uint64_t memory;
+
+/* How often jit_settle() was called. */
+static _Atomic unsigned int settled;
 
 static uint64_t now_ns(void)
 {
@@ -128,6 +133,7 @@ void jit_set_dump(struct jit *jit, int fd)
 	else
 		jit->dump.fd = fd;
 	jit->has_dump = true;
+	jit->dump_read = 0;
 }
 
 /*
@@ -161,6 +167,18 @@ static size_t memory_left(const struct jit_index *index)
 	return left < JIT_MEMORY ? left : JIT_MEMORY;
 }
 
+static void read_dump(struct jit *jit)
+{
+	size_t before = jit->dump_index.memory;
+
+	jit->dump_read = now_ns();
+	if (jit->dump.fd < 0)
+		return;
+	if (jit_dump_read(&jit->dump, &jit->dump_index, memory_left(&jit->dump_index)) < 0)
+		jit_dump_done(&jit->dump);
+	memory += jit->dump_index.memory - before;
+}
+
 /* Read on what has come. A file that is broken, or too large, is not read any further. */
 static void read_on(struct jit *jit)
 {
@@ -178,13 +196,14 @@ static void read_on(struct jit *jit)
 		}
 		memory += jit->map_index.memory - before;
 	}
-	if (jit->dump.fd >= 0) {
-		before = jit->dump_index.memory;
-		if (jit_dump_read(&jit->dump, &jit->dump_index, memory_left(&jit->dump_index)) < 0)
-			jit_dump_done(&jit->dump);
-		memory += jit->dump_index.memory - before;
-	}
+	read_dump(jit);
 	jit->read = now_ns();
+	jit->settled = settled;
+}
+
+void jit_settle(void)
+{
+	settled++;
 }
 
 void jit_close(struct jit *jit)
@@ -217,8 +236,11 @@ static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 
 	if (names_disabled())
 		return address;
-	if (now >= jit->read + AGAIN_FOUND_NS)
+	if (now >= jit->read + AGAIN_FOUND_NS || jit->settled != settled)
 		read_on(jit);
+	/* Since then another piece of code may have taken the place of the one that is known. */
+	if (time != UINT64_MAX && time >= jit->dump_read)
+		read_dump(jit);
 	located = look_up(jit, address, time);
 	if (located == address && now >= jit->read + AGAIN_MISSING_NS) {
 		read_on(jit);

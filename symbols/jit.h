@@ -45,6 +45,12 @@ void jit_set_dump(struct jit *jit, int fd);
 int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
 	    uint64_t *ret);
 
+/*
+ * Sampling is over. Some programs write all they have to say when they exit: files are read
+ * once more before the next name, however short ago that was done.
+ */
+void jit_settle(void);
+
 /* Nothing is written any more: read what there is, and close the files. */
 void jit_close(struct jit *jit);
 

@@ -5,10 +5,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
+#include "jit.h"
 #include "jit_dump.h"
 #include "jit_index.h"
 #include "jit_map.h"
@@ -196,6 +202,68 @@ Test(jit_dump, waits_for_what_is_not_there_yet)
 	expect(&index, 0x1000, 7, "two");
 	jit_index_done(&index);
 	jit_dump_done(&dump);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void expect_name(struct jit *jit, uint64_t located, const char *name)
+{
+	const struct place *place = NULL;
+	bool found = jit_find(jit, located, false, &place);
+
+	cr_assert(found == (name != NULL));
+	cr_assert(!name || strcmp(place->function, name) == 0, "%s", place->function);
+}
+
+/* However short ago its files were read: what a sample met was written down before it. */
+Test(jit, knows_what_took_the_place_of_other_code)
+{
+	int writer = memfd_create("dump", MFD_CLOEXEC);
+	struct jit *jit;
+
+	cr_assert(jit_new(&jit) == 0);
+	put(writer, &good_header, sizeof(good_header));
+	jit_set_dump(jit, dup(writer));
+	for (int i = 0; i < 1000; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		put_load(writer, now_ns(), 0x1000, 16, name);
+		expect_name(jit, jit_locate(jit, 0x1008, now_ns()), name);
+	}
+	close(writer);
+	jit_free(jit);
+}
+
+/* It may have been looked for a moment ago. */
+Test(jit, finds_what_programs_write_when_they_exit)
+{
+	char directory[] = "/tmp/jit.XXXXXX";
+	_cleanup_free_ char *tmp = NULL, *path = NULL;
+	uint64_t located;
+	struct jit *jit;
+	FILE *map;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
+	cr_assert(asprintf(&path, "%s/perf-7.map", tmp) > 0);
+	cr_assert(jit_new(&jit) == 0);
+	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), 7, geteuid());
+	located = jit_locate(jit, 0x1008, now_ns());
+	expect_name(jit, located, NULL);
+	map = fopen(path, "we");
+	fprintf(map, "1000 10 late\n");
+	fclose(map);
+	jit_settle();
+	expect_name(jit, located, "late");
+	jit_free(jit);
+	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
 }
 
 Test(jit_dump, refuses_what_it_cannot_read)
