@@ -7,8 +7,9 @@ PROGRAM (as symbols/tests/make_program.py makes it) that are in a recording by p
 the symbols library, by addr2line, eu-addr2line and llvm-addr2line; and perf script of
 the recording, with and without inlined functions. The first line has the library's CPU
 time, with nothing known and with all known; the next two the same of a second recording, and of
-what in it the first has not, which is all that a cache on disk would leave to look up; the
-others how long each command takes.
+what in it the first has not, which is all that a cache on disk leaves to look up; then the
+first recording's, of a process that keeps them on disk and of one that finds them there;
+the others how long each command takes.
 """
 
 import os
@@ -56,6 +57,10 @@ def main():
         for name, some in (("symbols", wanted), ("again", again),
                            ("again, new", [a for a in again if a not in set(wanted)])):
             out, _ = run(show, "-t", "100", path, input=as_text(some))
+            print(f"{name:15} {out.strip()}")
+        # The last is of a process that finds all that the one before has kept on disk.
+        for name in "keep", "from disk":
+            out, _ = run(show, "-t", "1", "-c", os.path.join(directory, "cache"), path, input=text)
             print(f"{name:15} {out.strip()}")
         out, took = run(show, path, input=text)
         print(f"show_places     {(len(out.splitlines()) - len(wanted)) // 2} places: "

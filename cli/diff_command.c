@@ -245,6 +245,7 @@ static int run(const struct diff_options *o)
 		free(diff.folded[i]);
 		recording_file_close(&recordings[i]);
 	}
+	name_options_done();
 	return err;
 }
 

@@ -5,12 +5,15 @@
 
 #include "base/array.h"
 #include "fetch.h"
+#include "image_cache.h"
 #include "log.h"
+#include "module.h"
 #include "quantity.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
 	OPTION_DEMANGLE,
+	OPTION_NO_CACHE,
 	OPTION_NO_DEBUGINFOD,
 	OPTION_NO_INLINE,
 	OPTION_NO_LINES,
@@ -33,6 +36,8 @@ static const struct argp_option argp_options[] = {
 	  "ask no server for debug files, whatever DEBUGINFOD_URLS says", 1 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
 	  "how long servers may take for all files together (60s)", 1 },
+	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
+	  "take no names from disk, and keep none for the next time", 1 },
 	{ "verbose", 'v', NULL, 0, "say what is going on", 1 },
 	{ 0 },
 };
@@ -77,6 +82,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_DEBUGINFOD_TIMEOUT:
 		name_options_parse_timeout(&o->names, state, arg);
 		return 0;
+	case OPTION_NO_CACHE:
+		o->no_cache = true;
+		return 0;
 	case OPTION_SYMFS:
 		o->root = arg;
 		return 0;
@@ -102,10 +110,25 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 const struct argp name_options_argp = { .options = argp_options, .parser = parse_option };
 
+static void keep_names(void)
+{
+	struct disk_cache cache;
+
+	if (image_cache_open_default(&cache))
+		module_set_cache(&cache);
+}
+
 void name_options_apply(const struct name_options *o)
 {
 	if (o->verbose)
 		log_set_level(LOG_DEBUG);
 	names_set_options(&o->names);
+	if (!o->no_cache && !o->no_symbols)
+		keep_names();
 	fetch_begin();
+}
+
+void name_options_done(void)
+{
+	module_set_cache(NULL);
 }

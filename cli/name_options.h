@@ -11,6 +11,7 @@
 struct name_options {
 	struct names_options names;
 	bool no_symbols;
+	bool no_cache;
 	const char *root; /* NULL: none */
 	bool verbose;
 };
@@ -28,8 +29,11 @@ void name_options_parse_timeout(struct names_options *names, struct argp_state *
 
 /*
  * All were given: what is the same for the whole run. From now on servers may be asked
- * (fetch.h), until fetch_end().
+ * (fetch.h), until fetch_end(), and names are kept on disk, until name_options_done().
  */
 void name_options_apply(const struct name_options *options);
+
+/* The end of the run: all recordings were closed. */
+void name_options_done(void);
 
 #endif

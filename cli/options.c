@@ -56,7 +56,7 @@ static const struct argp_option shared_options[] = {
 	{ "table-memory", OPTION_TABLE_MEMORY, "SIZE", 0,
 	  "memory for tables at most: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
-	  "make all tables anew, and keep none on disk for the next time", 3 },
+	  "take no tables and names from disk, and keep none for the next time", 3 },
 	{ "user-only", 'U', NULL, 0,
 	  "leave the kernel's frames out; what it does counts for the function that asked for it",
 	  3 },

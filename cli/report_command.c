@@ -161,6 +161,7 @@ static int run(const struct report_options *o)
 	err = outputs_close(&outputs, err);
 	outputs_done(&outputs);
 	recording_file_close(&recording);
+	name_options_done();
 	return err < 0 ? EXIT_CODE_FAILED : code;
 }
 

@@ -16,9 +16,9 @@ static void binary_free(struct binary *binary)
 {
 	if (!binary)
 		return;
+	module_done(&binary->module); /* whose build id is the file's */
 	if (binary->elf.elf)
 		elf_file_done(&binary->elf);
-	module_done(&binary->module);
 	free(binary);
 }
 
@@ -136,7 +136,7 @@ static void table_fill_again(struct binary_store *store, struct table *t)
 	_cleanup_(image_done) struct image image = { 0 };
 	uint64_t start = clock_now_ns();
 	const struct binary *b = t->binary;
-	struct image_cache *cache = store->cache;
+	struct disk_cache *cache = store->cache;
 	struct file_id id = b->id;
 	uint64_t changed_ns = 0;
 	int err = 0;

@@ -50,7 +50,7 @@ struct binary_store {
 	struct binary *closed;    /* those that only reports refer to */
 	struct binary *vdso;
 	void *vdso_copy;
-	struct image_cache *cache; /* NULL: none */
+	struct disk_cache *cache; /* NULL: none */
 	/* Who closes modules that were sampled, as others may be using them; NULL: the store */
 	int (*close_module)(void *arg, struct module *module);
 	void *arg;

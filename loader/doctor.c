@@ -342,7 +342,7 @@ static bool is_usable(const char *path)
 static void examine_cache(struct examination *e)
 {
 	_cleanup_free_ char *path =
-		image_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
+		disk_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
 	bool usable = path && is_usable(path);
 	struct finding *f = examination_add(e, "cache", usable ? FINDING_OK : FINDING_LIMITED,
 					    "tables kept for the next run");

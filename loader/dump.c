@@ -38,7 +38,7 @@ struct dump {
 	char kernel[256];
 	struct outputs outputs;
 	struct pool pool;
-	struct image_cache cache; /* of use if binaries.cache leads to it */
+	struct disk_cache cache; /* of use if binaries.cache leads to it */
 	struct binary_store binaries;
 	struct process_table table;
 	struct thread_reader reader;
@@ -87,6 +87,8 @@ static int make_tables(struct dump *d)
 	d->binaries.symbols = o->symbols;
 	if (o->cache)
 		d->binaries.cache = image_cache_open_default(&d->cache);
+	if (o->symbols)
+		image_cache_keep_names(d->binaries.cache);
 	process_table_init(&d->table, &d->pool, &d->binaries, publish, NULL);
 	d->table.inherit = false;
 	d->table.no_binaries = o->sides == DP_SIDES_KERNEL;
@@ -389,8 +391,9 @@ static void dump_done(struct dump *d)
 		rescue_free(d->rescue);
 		process_table_done(&d->table);
 		if (d->binaries.cache)
-			image_cache_close(&d->cache);
+			disk_cache_close(&d->cache);
 		binary_store_done(&d->binaries);
+		module_set_cache(NULL);
 		for (size_t i = 0; i < d->pool.n_segments; i++)
 			free(d->pool.segments[i]);
 		pool_done(&d->pool);

@@ -57,7 +57,7 @@ struct record {
 	struct outputs outputs;
 	struct session session;
 	struct sideband *sideband;
-	struct image_cache cache; /* of use if binaries.cache leads to it */
+	struct disk_cache cache; /* of use if binaries.cache leads to it */
 	struct binary_store binaries;
 	struct process_table table;
 	struct kallsyms *kallsyms;
@@ -139,6 +139,8 @@ static int open_session(struct record *r)
 	r->binaries.symbols = o->symbols;
 	if (o->cache)
 		r->binaries.cache = image_cache_open_default(&r->cache);
+	if (o->symbols)
+		image_cache_keep_names(r->binaries.cache);
 	process_table_init(&r->table, &r->session.pool, &r->binaries, publish, &r->session);
 	r->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	return sideband_new(n_cpus, &r->sideband);
@@ -536,8 +538,9 @@ static void record_done(struct record *r)
 		kallsyms_free(r->kallsyms);
 		process_table_done(&r->table);
 		if (r->binaries.cache)
-			image_cache_close(&r->cache);
+			disk_cache_close(&r->cache);
 		binary_store_done(&r->binaries);
+		module_set_cache(NULL);
 		sideband_free(r->sideband);
 		session_close(&r->session);
 	}

@@ -43,7 +43,7 @@ struct record_options {
 	unsigned int max_frames;
 	unsigned int verify;   /* every so many samples; 0: none */
 	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
-	bool cache;            /* tables are kept on disk */
+	bool cache;            /* tables and names are kept on disk */
 
 	uint64_t interval_ns; /* how often the reports are told that one is over; 0: never */
 	bool keys;            /* a `q` from stdin is the end */

@@ -10,15 +10,20 @@
 
 #include "debug_info.h"
 #include "debug_server.h"
+#include "disk_cache.h"
 #include "dwfl_file.h"
 #include "jit.h"
 #include "names.h"
+#include "place_file.h"
 #include "symtab.h"
 
 /* Modules with open debug information, the least recently used first. */
 static struct module *open_modules;
 static uint64_t open_memory; /* that their debug information takes */
 static size_t n_open;
+
+/* Where places are kept; only this module counts what it adds. */
+static struct disk_cache cache = { .fd = -1 };
 
 void module_init(struct module *module, char *path, const char *build_id, int fd)
 {
@@ -47,6 +52,39 @@ static bool is_written_to(const struct module *module)
 				   st.st_mtim.tv_nsec != module->written.tv_nsec);
 }
 
+void module_set_cache(const struct disk_cache *where)
+{
+	if (cache.fd >= 0)
+		disk_cache_close(&cache);
+	cache = where ? *where : (struct disk_cache){ .fd = -1 };
+}
+
+static bool can_keep_places(const struct module *module)
+{
+	return cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
+	       !is_written_to(module);
+}
+
+/* What an earlier run has found. Without it, or if it is damaged, it is found again. */
+static void read_places(struct module *module)
+{
+	if (module->places_tried)
+		return;
+	module->places_tried = true;
+	if (can_keep_places(module) &&
+	    place_file_read(&cache, module->build_id, module->fd, &module->places) == 0)
+		module->keeps_places = true;
+}
+
+/* By symbol tables alone they are found as fast again, and debug information may come. */
+static void keep_places(struct module *module)
+{
+	if (module->n_new > 0 && module->keeps_places && !module->no_debug &&
+	    can_keep_places(module) &&
+	    place_file_write(&cache, module->build_id, module->fd, &module->places) == 0)
+		module->n_new = 0;
+}
+
 static void module_close_debug(struct module *module)
 {
 	if (!module->debug)
@@ -66,6 +104,7 @@ static void module_close_debug_file(struct module *module)
 
 void module_done(struct module *module)
 {
+	keep_places(module);
 	module_close_debug(module);
 	place_cache_done(&module->places);
 	symtab_free(module->symtab);
@@ -105,6 +144,7 @@ void module_close(struct module *module, bool names)
 		jit_close(module->jit);
 		return;
 	}
+	keep_places(module);
 	if (names)
 		(void)module_open_symtab(module);
 	module->symtab_tried = true;
@@ -132,6 +172,7 @@ static bool module_open_debug(struct module *module)
 		module->no_debug = err < 0;
 		if (err < 0)
 			return false;
+		module->keeps_places = true;
 		n_open++;
 		open_memory += debug_info_memory(module->debug);
 	}
@@ -217,6 +258,7 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 		return 0;
 	if (module->jit)
 		return jit_find(module->jit, address, lines, ret);
+	read_places(module);
 	try_servers(module);
 	if (place_cache_find(&module->places, address, lines, ret, &n))
 		return n;
@@ -226,6 +268,8 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 	if (names_disabled() || place_cache_add(&module->places, address, lines, places, n) < 0 ||
 	    !place_cache_find(&module->places, address, lines, ret, &n))
 		n = 0;
+	else
+		module->n_new++;
 	module_limit_debug(MODULE_DEBUG_MEMORY);
 	return n;
 }

@@ -10,6 +10,7 @@
 #include "place_cache.h"
 
 struct debug_info;
+struct disk_cache;
 struct jit;
 
 /* Path of a module that is no file: what a process has compiled itself. */
@@ -38,6 +39,9 @@ struct module {
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
 	struct place_cache places;
+	bool places_tried;          /* those that were kept on disk were looked for */
+	bool keeps_places;          /* they are from debug information, which takes time to open */
+	size_t n_new;               /* addresses that were looked up, and are not kept yet */
 	struct module *prev, *next; /* in the list of those with open debug information */
 };
 
@@ -48,6 +52,13 @@ struct module {
 #define MODULE_DEBUG_MEMORY (UINT64_C(512) << 20)
 /* How many modules may have it open, each with a file descriptor or two. */
 #define MODULE_DEBUG_OPEN 256
+
+/*
+ * Keep places from now on where the next run will find them: another cache than others
+ * put files into, though it may be of the same directory. Taken over, and closed when this
+ * is called again; NULL: nowhere.
+ */
+void module_set_cache(const struct disk_cache *where);
 
 /* Takes over path and fd. build_id stays the caller's. */
 void module_init(struct module *module, char *path, const char *build_id, int fd);

@@ -90,9 +90,9 @@ static const char *keep_name(struct place_cache_name **names, const char *key,
 	return name->shown;
 }
 
-static char *show_file(const char *file)
+static char *show_as_it_is(const char *name)
 {
-	return strdup(file);
+	return strdup(name);
 }
 
 /* The path of a file, with the directory that it is relative to. */
@@ -101,26 +101,28 @@ static const char *keep_file(struct place_cache *cache, const struct place *plac
 	_cleanup_free_ char *path = NULL;
 
 	if (!place->dir)
-		return keep_name(&cache->files, place->file, show_file);
+		return keep_name(&cache->files, place->file, show_as_it_is);
 	if (asprintf(&path, "%s/%s", place->dir, place->file) < 0) {
 		path = NULL;
 		return NULL;
 	}
-	return keep_name(&cache->files, path, show_file);
+	return keep_name(&cache->files, path, show_as_it_is);
 }
 
 /* Without memory for a name, the place goes without it. */
-static void keep_names(struct place_cache *cache, struct place *place)
+static void keep_names(struct place_cache *cache, struct place *place, bool shown)
 {
+	/* A name as it is shown is not one that debug information has. */
 	if (place->function)
-		place->function = keep_name(&cache->functions, place->function, demangle);
+		place->function = shown ? keep_name(&cache->files, place->function, show_as_it_is) :
+					  keep_name(&cache->functions, place->function, demangle);
 	if (place->file)
 		place->file = keep_file(cache, place);
 	place->dir = NULL;
 }
 
-int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
-		    const struct place *places, size_t n)
+static int add(struct place_cache *cache, uint64_t address, bool lines, const struct place *places,
+	       size_t n, bool shown)
 {
 	struct place_cache_entry *e;
 
@@ -137,7 +139,7 @@ int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
 	e->n = n;
 	for (size_t i = 0; i < n; i++) {
 		e->places[i] = places[i];
-		keep_names(cache, &e->places[i]);
+		keep_names(cache, &e->places[i], shown);
 	}
 	HASH_ADD(hh, cache->entries, address, sizeof(address), e);
 	if (!HASH_IS_ADDED(hh, e)) {
@@ -146,4 +148,28 @@ int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
 	}
 	cache->n_entries++;
 	return 0;
+}
+
+int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
+		    const struct place *places, size_t n)
+{
+	return add(cache, address, lines, places, n, false);
+}
+
+int place_cache_add_shown(struct place_cache *cache, uint64_t address, bool lines,
+			  const struct place *places, size_t n)
+{
+	return add(cache, address, lines, places, n, true);
+}
+
+int place_cache_for_each(const struct place_cache *cache,
+			 int (*fn)(void *arg, uint64_t address, bool lines,
+				   const struct place *places, size_t n),
+			 void *arg)
+{
+	int err = 0;
+
+	for (const struct place_cache_entry *e = cache->entries; err == 0 && e; e = e->hh.next)
+		err = fn(arg, e->address, e->lines, e->places, e->n);
+	return err;
 }

@@ -13,8 +13,8 @@
  * copies of all names, each once, so that the debug information can be closed.
  */
 struct place_cache {
-	struct place_cache_entry *entries; /* by address */
-	struct place_cache_name *functions, *files;
+	struct place_cache_entry *entries;          /* by address */
+	struct place_cache_name *functions, *files; /* files: and functions as they were shown */
 	size_t n_entries;
 };
 
@@ -33,5 +33,15 @@ bool place_cache_find(const struct place_cache *cache, uint64_t address, bool li
 /* Keep the places of an address, with the functions' names demangled. 0 or -ENOMEM. */
 int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
 		    const struct place *places, size_t n);
+
+/* The same of places as they were shown before: with their names as they are, and no dir. */
+int place_cache_add_shown(struct place_cache *cache, uint64_t address, bool lines,
+			  const struct place *places, size_t n);
+
+/* Call `fn` for all addresses, in no order, until it returns something other than 0; that. */
+int place_cache_for_each(const struct place_cache *cache,
+			 int (*fn)(void *arg, uint64_t address, bool lines,
+				   const struct place *places, size_t n),
+			 void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that are kept on disk: used again, never believed, and never in the way.
+"""Tables and names that are kept on disk: used again, never believed, and never in the way.
 
 usage: check_cache.py DWARFPROF PROGRAM-DIR
 
@@ -30,6 +30,10 @@ def use_new_cache(options="size=64m,mode=755"):
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", "/var/cache"], check=True)
 
 
+def images():
+    return [name for name in os.listdir(CACHE) if name.endswith(".image")]
+
+
 def cached_files(said):
     """The files whose tables were from the cache, by what -v says."""
     return {os.path.basename(path) for path in
@@ -37,9 +41,81 @@ def cached_files(said):
 
 
 def shape(folded):
-    """The user stacks, however deep the recursion was."""
+    """The user stacks, however deep the recursion was; but for the moments when it looks at the clock."""
     stacks = [line.rsplit(" ", 1)[0].split(";") for line in folded.splitlines()[:-1]]
+    stacks = [stack for stack in stacks if "seconds_now" not in stack]
     return {tuple(dict.fromkeys(frame for frame in stack if not frame.endswith("_[k]"))) for stack in stacks}
+
+
+class Names(unittest.TestCase):
+    """Of a program whose debug information is gone after the first report."""
+
+    def setUp(self):
+        use_new_cache()
+        directory = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, directory)
+        self.path = lambda name: os.path.join(directory, name)
+        shutil.copy(program("inlined"), self.path("inlined"))
+        for options in (["--only-keep-debug", "inlined", "inlined.debug"],
+                        ["--strip-debug", "--add-gnu-debuglink=inlined.debug", "inlined"]):
+            subprocess.run(["objcopy", *options], cwd=directory, check=True)
+        time.sleep(3.1)  # of a file that was changed just now nothing is kept
+        result = dwarfprof("-F", "499", "-o", self.path("x.dwarfprof"), "--", self.path("inlined"), "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def report(self, *options, command=("convert", "-o", "out.jsonl")):
+        result = dwarfprof(*command[:1], "x.dwarfprof", *command[1:], *options, cwd=self.path(""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return harness.read(self.path("out.jsonl"))
+
+    def kept(self):
+        """Of the program; the machine may have debug information of libraries, too."""
+        inode = os.stat(self.path("inlined")).st_ino
+        return [name for name in os.listdir(CACHE) if f"-{inode:x}-" in name and name.endswith(".places")]
+
+    def test_they_are_the_same_from_disk(self):
+        cold = self.report()
+        self.assertIn('"mix_many"', cold)
+        self.assertIn("inlined.c", cold)
+        (name,) = self.kept()
+        self.assertEqual(os.stat(f"{CACHE}/{name}").st_mode & 0o7777, 0o600)
+        written = os.stat(f"{CACHE}/{name}").st_ino
+        os.remove(self.path("inlined.debug"))
+        self.assertEqual(self.report(), cold)
+        # Nothing was new.
+        self.assertEqual(os.stat(f"{CACHE}/{name}").st_ino, written)
+        for options in ["--no-cache"], ["--demangle", "full"], ["--no-inline"], ["--no-lines"]:
+            self.assertNotIn("inlined.c", self.report(*options), options)
+        self.assertEqual(self.kept(), [name])
+        # Neither a file that was changed nor a link of its name is the one that they are of.
+        os.utime(self.path("inlined"))
+        time.sleep(3.1)
+        self.assertNotIn('"mix_many"', self.report())
+
+    def test_damage_is_found(self):
+        cold = self.report()
+        (name,) = self.kept()
+        with open(f"{CACHE}/{name}", "rb") as file:
+            whole = file.read()
+        random.seed(2)
+        for _ in range(10):
+            damaged = bytearray(whole)
+            damaged[random.randrange(len(whole))] ^= 1 << random.randrange(8)
+            for data in damaged, whole[:random.randrange(len(whole))]:
+                with open(f"{CACHE}/{name}", "wb") as file:
+                    file.write(data)
+                self.assertEqual(self.report(), cold)
+                with open(f"{CACHE}/{name}", "rb") as file:
+                    self.assertEqual(len(file.read()), len(whole))
+
+    def test_a_run_that_samples_keeps_them_too(self):
+        for _ in range(2):
+            result = dwarfprof("-F", "499", "-o", self.path("out.jsonl"), "--", self.path("inlined"), "1")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("inlined.c", harness.read(self.path("out.jsonl")))
+            self.assertEqual(len(self.kept()), 1)
+            if os.path.exists(self.path("inlined.debug")):
+                os.remove(self.path("inlined.debug"))
 
 
 class Cache(unittest.TestCase):
@@ -60,14 +136,14 @@ class Cache(unittest.TestCase):
         with busy() as pid:
             cold, said = self.profile(pid)
             self.assertEqual(cached_files(said), set())
-            self.assertIn(f"tables are kept in {CACHE}", said)
-            kept = os.listdir(CACHE)
+            self.assertIn(f"tables and names are kept in {CACHE}", said)
+            kept = images()
             warm, said = self.profile(pid)
         self.assertIn("libc.so.6", cached_files(said))
         self.assertIn("ld-linux-x86-64.so.2", cached_files(said))
         self.assertEqual(len(cached_files(said)), len(kept))
         self.assertEqual(shape(warm), shape(cold))
-        self.assertEqual(sorted(os.listdir(CACHE)), sorted(kept))
+        self.assertEqual(sorted(images()), sorted(kept))
         for name in kept:
             self.assertRegex(name, KEPT)
             self.assertEqual(os.stat(f"{CACHE}/{name}").st_mode & 0o7777, 0o600)

@@ -72,11 +72,11 @@ class Page(unittest.TestCase):
 
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
-            self.assertEqual(len(self.helped(command)), 17)
+            self.assertEqual(len(self.helped(command)), 18)
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):
-        self.assertEqual(len(self.helped("diff")), 17)
+        self.assertEqual(len(self.helped("diff")), 18)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
     def section(self, heading):
         section = re.search(rf"^\.SH {heading}$(.*?)^\.SH", self.source, re.S | re.M).group(1)

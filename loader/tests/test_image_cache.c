@@ -24,7 +24,7 @@ static char directory[64];
 static int libc_fd;
 static struct elf_file libc_file;
 static struct image expected;
-static struct image_cache cache;
+static struct disk_cache cache;
 
 static void begin(void)
 {
@@ -36,7 +36,7 @@ static void begin(void)
 	cr_assert(image_build(&libc_file.cfi, &libc_file.code, &expected) == 0);
 	snprintf(directory, sizeof(directory), "/tmp/image_cache.XXXXXX");
 	cr_assert(mkdtemp(directory));
-	cr_assert(image_cache_open(directory, LIMIT, &cache) == 0);
+	cr_assert(disk_cache_open(directory, LIMIT, &cache) == 0);
 }
 
 static int remove_all(const char *path)
@@ -48,7 +48,7 @@ static int remove_all(const char *path)
 
 static void end(void)
 {
-	image_cache_close(&cache);
+	disk_cache_close(&cache);
 	image_done(&expected);
 	elf_file_done(&libc_file);
 	close(libc_fd);
@@ -116,8 +116,8 @@ Test(image_cache, has_what_was_made_before)
 	cr_assert(st.st_size == (off_t)(sizeof(struct image_file) + expected.n_cells * 8UL));
 	cr_assert(strstr(kept(), libc_file.build_id));
 	/* Another run. */
-	image_cache_close(&cache);
-	cr_assert(image_cache_open(directory, LIMIT, &cache) == 0);
+	disk_cache_close(&cache);
+	cr_assert(disk_cache_open(directory, LIMIT, &cache) == 0);
 	cr_assert(is_cached());
 }
 
@@ -409,12 +409,12 @@ Test(image_cache, is_used_by_many_at_once)
 
 static void expect_open(const char *path, int expected_err)
 {
-	struct image_cache other;
-	int err = image_cache_open(path, LIMIT, &other);
+	struct disk_cache other;
+	int err = disk_cache_open(path, LIMIT, &other);
 
 	cr_assert(err == expected_err, "%s: %d", path, err);
 	if (err == 0)
-		image_cache_close(&other);
+		disk_cache_close(&other);
 }
 
 Test(image_cache, is_in_a_directory_of_its_user)
@@ -447,7 +447,7 @@ Test(image_cache, is_in_a_directory_of_its_user)
 
 static void expect_path(uid_t user, const char *xdg, const char *home, const char *path)
 {
-	_cleanup_free_ char *got = image_cache_path(user, xdg, home);
+	_cleanup_free_ char *got = disk_cache_path(user, xdg, home);
 
 	cr_assert(path ? got && strcmp(got, path) == 0 : !got, "%s", got ? got : "none");
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: show_places [-t TIMES] [-d simple|none|full] [-u SECONDS] FILE <ADDRESSES
+ * usage: show_places [-t TIMES] [-d simple|none|full] [-u SECONDS] [-c DIR] FILE <ADDRESSES
  *
  * What the symbols library says of addresses of a file (hexadecimal, one per line),
  * as addr2line -a -i -f does: the address, then a function and its file and line,
  * for each place. With -t only how long it took, in CPU time: at first, and, with what
  * is known then, TIMES more times, on average. With -u, servers may take so long to send debug
- * information.
+ * information. With -c, what was found is kept in a directory, and found there the next time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "debug_server.h"
+#include "disk_cache.h"
 #include "module.h"
 #include "names.h"
 
@@ -88,14 +89,18 @@ int main(int argc, char **argv)
 	struct names_options options = { 0 };
 	_cleanup_free_ uint64_t *addresses = NULL;
 	struct module module;
+	struct disk_cache cache;
+	bool keeps = false;
 	int times = 0, option;
 	size_t n;
 
-	while ((option = getopt(argc, argv, "t:d:u:")) != -1) {
+	while ((option = getopt(argc, argv, "t:d:u:c:")) != -1) {
 		if (option == 't')
 			times = atoi(optarg);
 		else if (option == 'u')
 			debug_server_allow((uint64_t)(atof(optarg) * 1e9), NULL);
+		else if (option == 'c')
+			keeps = disk_cache_open(optarg, DISK_CACHE_LIMIT, &cache) == 0;
 		else if (option == 'd')
 			options.demangle = strcmp(optarg, "none") == 0 ? NAMES_DEMANGLE_NONE :
 					   strcmp(optarg, "full") == 0 ? NAMES_DEMANGLE_FULL :
@@ -106,12 +111,16 @@ int main(int argc, char **argv)
 	if (optind + 1 != argc || read_addresses(&addresses, &n) < 0)
 		return 2;
 	names_set_options(&options);
-	module_init(&module, strdup(argv[optind]), "", open(argv[optind], O_RDONLY | O_CLOEXEC));
+	if (keeps)
+		module_set_cache(&cache);
+	module_init(&module, strdup(argv[optind]), keeps ? "program" : "",
+		    open(argv[optind], O_RDONLY | O_CLOEXEC));
 	if (times > 0)
 		show_times(&module, addresses, n, times);
 	for (size_t i = 0; times == 0 && i < n; i++)
 		show(&module, addresses[i]);
 	module_done(&module);
+	module_set_cache(NULL);
 	debug_server_done();
 	return 0;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_PLACE_FILE_H
+#define DP_SYMBOLS_PLACE_FILE_H
+
+#include "disk_cache.h"
+#include "place_cache.h"
+
+/*
+ * The places of a binary's addresses as they are kept from run to run, for who reads the
+ * same recording again, or profiles the same program: its debug information need not be
+ * opened then. docs/FORMAT.md draws the file. Whoever reads one believes nothing of it.
+ *
+ * `fd` and `build_id` are the binary's. The places are those of names_options(): a file
+ * that was written with others is not taken.
+ */
+
+/* Changes whenever the layout does. */
+#define PLACE_FILE_VERSION 1
+
+/*
+ * Add what was kept to a place cache. Returns 0, -ENOENT: nothing was, -ESTALE: it is of
+ * another file, or nothing is kept of it; -EBADMSG: it is damaged, and nothing was added;
+ * or another negative errno.
+ */
+int place_file_read(const struct disk_cache *disk, const char *build_id, int fd,
+		    struct place_cache *places);
+
+/* Keep all that a place cache has. */
+int place_file_write(struct disk_cache *disk, const char *build_id, int fd,
+		     const struct place_cache *places);
+
+#endif

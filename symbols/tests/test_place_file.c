@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+#include "names.h"
+#include "place_file.h"
+
+/* This program as a binary, and a cache of its own. */
+static char directory[64];
+static struct disk_cache disk;
+static int self;
+
+#define BUILD_ID "0123456789abcdef"
+
+static void begin(void)
+{
+	snprintf(directory, sizeof(directory), "/tmp/place_file.XXXXXX");
+	cr_assert(mkdtemp(directory));
+	cr_assert(disk_cache_open(directory, 16 << 20, &disk) == 0);
+	self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	cr_assert(self >= 0);
+}
+
+static void end(void)
+{
+	_cleanup_free_ char *command = NULL;
+
+	disk_cache_close(&disk);
+	close(self);
+	cr_assert(asprintf(&command, "rm -rf '%s'", directory) > 0 && system(command) == 0);
+}
+
+TestSuite(place_file, .init = begin, .fini = end);
+
+static const struct place inlined[] = {
+	{ .function = "inner", .file = "/a/inner.h", .line = 7, .column = 3, .inlined = true },
+	{ .function = "middle<int>", .line = INT32_MAX, .column = INT32_MAX, .inlined = true },
+	{ .function = "outer", .file = "/a/inner.h", .line = 9 },
+};
+static const struct place nothing[] = { { .function = NULL } };
+
+/* Four addresses, of which nothing is known of one. */
+static void fill(struct place_cache *places)
+{
+	cr_assert(place_cache_add(places, 0x1000, true, inlined, 3) == 0);
+	cr_assert(place_cache_add(places, 0x2000, false, &inlined[2], 1) == 0);
+	cr_assert(place_cache_add(places, 0x3000, true, NULL, 0) == 0);
+	cr_assert(place_cache_add(places, UINT64_MAX, true, nothing, 1) == 0);
+}
+
+static void write_places(void)
+{
+	struct place_cache places = { 0 };
+
+	fill(&places);
+	cr_assert(place_file_write(&disk, BUILD_ID, self, &places) == 0);
+	place_cache_done(&places);
+}
+
+static bool equals(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int expect_same(void *arg, uint64_t address, bool lines, const struct place *wanted,
+		       size_t n)
+{
+	const struct place *found;
+	size_t n_found;
+
+	cr_assert(place_cache_find(arg, address, lines, &found, &n_found) && n_found == n);
+	cr_assert(lines || !place_cache_find(arg, address, true, &found, &n_found));
+	for (size_t i = 0; i < n; i++) {
+		cr_expect(equals(found[i].function, wanted[i].function));
+		cr_expect(equals(found[i].file, wanted[i].file));
+		cr_expect(found[i].line == wanted[i].line && found[i].column == wanted[i].column);
+		cr_expect(found[i].inlined == wanted[i].inlined && !found[i].dir);
+	}
+	return 0;
+}
+
+Test(place_file, has_what_was_written)
+{
+	struct place_cache written = { 0 }, read = { 0 };
+
+	cr_assert(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	write_places();
+	fill(&written);
+	cr_assert(place_file_read(&disk, BUILD_ID, self, &read) == 0);
+	cr_assert(read.n_entries == written.n_entries);
+	place_cache_for_each(&written, expect_same, &read);
+	/* Once more, of what was read. */
+	cr_assert(place_file_write(&disk, BUILD_ID, self, &read) == 0);
+	place_cache_done(&read);
+	cr_assert(place_file_read(&disk, BUILD_ID, self, &read) == 0);
+	place_cache_for_each(&written, expect_same, &read);
+	place_cache_done(&written);
+	place_cache_done(&read);
+}
+
+Test(place_file, is_of_one_binary_one_program_and_one_way_to_show_names)
+{
+	struct place_cache read = { 0 };
+	_cleanup_close_ int other = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+
+	write_places();
+	cr_expect(place_file_read(&disk, "0123", self, &read) == -ENOENT);
+	cr_expect(place_file_read(&disk, BUILD_ID, other, &read) == -ENOENT);
+	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
+	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	names_set_options(&(struct names_options){ .no_inlines = true });
+	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	names_set_options(&(struct names_options){ .no_lines = true });
+	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	names_set_options(&(struct names_options){ 0 });
+	disk.maker[0] ^= 1;
+	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ESTALE);
+	disk.maker[0] ^= 1;
+	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == 0 && read.n_entries == 4);
+	place_cache_done(&read);
+}
+
+/* What may come from a file is a place; its names end. */
+static int look_at(void *arg, uint64_t address, bool lines, const struct place *places, size_t n)
+{
+	size_t *size = arg;
+
+	cr_assert(n <= PLACE_MAX);
+	for (size_t i = 0; i < n; i++) {
+		*size += places[i].function ? strlen(places[i].function) : 0;
+		*size += places[i].file ? strlen(places[i].file) : 0;
+	}
+	return 0;
+}
+
+/* The only one of the cache. */
+static char *find_file(void)
+{
+	_cleanup_free_ char *pattern = NULL;
+	glob_t found;
+	char *path;
+
+	cr_assert(asprintf(&pattern, "%s/*" DISK_CACHE_PLACES, directory) > 0);
+	cr_assert(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+	path = strdup(found.gl_pathv[0]);
+	globfree(&found);
+	return path;
+}
+
+/* The sum is of all that is behind it. */
+#define SUM_AT 12
+
+Test(place_file, believes_nothing_of_it)
+{
+	_cleanup_free_ char *path = NULL;
+	char bytes[4096], changed[4096];
+	size_t size, looked_at = 0;
+	FILE *file;
+
+	write_places();
+	path = find_file();
+	file = fopen(path, "re");
+	size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	cr_assert(size > 200 && size < sizeof(bytes));
+	srandom(1);
+	for (int i = 0; i < 4000; i++) {
+		struct place_cache read = { 0 };
+		size_t n = random() % 8 ? size : (size_t)random() % size;
+		bool sums = random() % 4;
+		uint32_t sum;
+		int err;
+
+		memcpy(changed, bytes, size);
+		for (long k = random() % 3; k >= 0; k--)
+			changed[random() % size] = (char)(random() % 3 ? random() : 0xff);
+		sum = (uint32_t)crc32_z(0, (const Bytef *)changed + SUM_AT + 4,
+					n > SUM_AT + 4 ? n - SUM_AT - 4 : 0);
+		if (sums)
+			memcpy(changed + SUM_AT, &sum, sizeof(sum));
+		file = fopen(path, "we");
+		fwrite(changed, 1, n, file);
+		fclose(file);
+		err = place_file_read(&disk, BUILD_ID, self, &read);
+		cr_assert(err == 0 || read.n_entries == 0);
+		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
+		/* Without the sum, only what does not change anything is taken. */
+		cr_assert(err < 0 || sums || memcmp(changed, bytes, size) == 0);
+		place_cache_for_each(&read, look_at, &looked_at);
+		place_cache_done(&read);
+	}
+	cr_assert(looked_at > 0);
+}
