@@ -24,7 +24,7 @@ struct shown {
 	const char *name; /* of the function, else what frame_label() makes; never NULL */
 	const char *
 		binary; /* path of the file; of the kernel: REPORT_KERNEL or its module; NULL: not known */
-	const struct module *module; /* of user code; NULL: not in a known binary */
+	struct module *module; /* of user code; NULL: not in a known binary */
 	uint64_t address;            /* in the module's own address space where there is one */
 	const char *file, *dir;      /* NULL: not known; see struct place */
 	unsigned int line, column;   /* 0: not known */

@@ -274,7 +274,10 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 	return n;
 }
 
-int module_find_start(const struct module *module, uint64_t address, uint64_t *ret)
+int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 {
-	return module->symtab ? symtab_find_start(module->symtab, address, ret) : -ENOENT;
+	/* Places that were kept on disk do not take the symbols. */
+	if (module->jit || names_options()->none || names_disabled() || !module_open_symtab(module))
+		return -ENOENT;
+	return symtab_find_start(module->symtab, address, ret);
 }

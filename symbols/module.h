@@ -83,7 +83,7 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 			  const struct place **ret);
 
 /* Where the function of an address begins, by symbols: 0 or -ENOENT. */
-int module_find_start(const struct module *module, uint64_t address, uint64_t *ret);
+int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
 /*
  * Close debug information, the least recently used first, until what is left takes no
