@@ -24,10 +24,10 @@ struct shown {
 	const char *name; /* of the function, else what frame_label() makes; never NULL */
 	const char *
 		binary; /* path of the file; of the kernel: REPORT_KERNEL or its module; NULL: not known */
-	struct module *module; /* of user code; NULL: not in a known binary */
-	uint64_t address;            /* in the module's own address space where there is one */
-	const char *file, *dir;      /* NULL: not known; see struct place */
-	unsigned int line, column;   /* 0: not known */
+	struct module *module;     /* of user code; NULL: not in a known binary */
+	uint64_t address;          /* in the module's own address space where there is one */
+	const char *file, *dir;    /* NULL: not known; see struct place */
+	unsigned int line, column; /* 0: not known */
 };
 
 /* A whole stack of them, the leaf first. The memory is used again for the next one. */

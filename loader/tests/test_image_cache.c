@@ -452,7 +452,7 @@ static void expect_path(uid_t user, const char *xdg, const char *home, const cha
 	cr_assert(path ? got && strcmp(got, path) == 0 : !got, "%s", got ? got : "none");
 }
 
-Test(image_cache_path, follows_the_xdg_specification)
+Test(disk_cache_path, follows_the_xdg_specification)
 {
 	expect_path(1000, "/x", "/home/u", "/x/dwarfprof");
 	expect_path(1000, NULL, "/home/u", "/home/u/.cache/dwarfprof");
