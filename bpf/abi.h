@@ -143,11 +143,16 @@ enum dp_sides {
 	X(LEAF, "leaf", "the program counter itself")                                              \
 	X(TABLE, "table", "return address found through an unwind table")                          \
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
-	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")
+	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
+	X(LANDING, "landing", "handler of an exception that is about to run; the address is exact")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
 #undef X
+
+/* The frame's address is behind a call, whose code is in front of it; else it is exact. */
+#define DP_METHOD_IS_CALLER(method)                                                                \
+	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER)
 
 /* A frame: how it was found in the top byte, the address below. */
 #define DP_METHOD_SHIFT 56

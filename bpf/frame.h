@@ -78,7 +78,7 @@ struct walk {
 	__u32 n_frames;
 	__u32 method; /* how the frame at pc was found: enum dp_method */
 	__u32 rbp_lost;
-	__u32 lands; /* the frame at pc may not be behind a call: dp_rule.lands of its callee */
+	__u32 lands;        /* the frame at pc may be a handler: dp_rule.lands of its callee */
 	__u32 code_changed; /* a mark was read, and differs */
 	__u64 pc, sp, rbp;
 	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */

@@ -250,7 +250,7 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 
 static __always_inline int walk_is_called(const struct walk *w)
 {
-	return w->method == DP_METHOD_TABLE || w->method == DP_METHOD_FRAME_POINTER;
+	return DP_METHOD_IS_CALLER(w->method);
 }
 
 /*
@@ -291,8 +291,13 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	if (walk_is_called(w)) {
 		if (why == DP_NO_MAPPING)
 			return why;
-		if (!w->lands && !walk_was_called(w, (__u32)place, w->pc))
-			return DP_NO_CALL;
+		if (!walk_was_called(w, (__u32)place, w->pc)) {
+			if (!w->lands)
+				return DP_NO_CALL;
+			/* Nobody has: its rule is the one for the address itself. */
+			w->method = DP_METHOD_LANDING;
+			return DP_WALKING;
+		}
 	}
 	if (w->n_frames >= w->max_frames)
 		return DP_DEPTH_LIMIT;
@@ -347,6 +352,9 @@ static __always_inline void walk_run(struct walk *w)
 	w->sample.outcome = DP_WALKING;
 	/* One step more than there can be frames: the last one finds the limit. */
 	port_loop(DP_MAX_FRAMES + 1, walk_loop_step, &ref);
+	/* Unless some found no frame: a handler, or the end of a stride. */
+	if (w->sample.outcome == DP_WALKING)
+		w->sample.outcome = DP_DEPTH_LIMIT;
 	w->sample.n_user = w->n_frames;
 	w->sample.fault_address = w->sample.outcome == DP_READ_FAULT ? w->fault : 0;
 	space = port_pool(w, w->space_cell);

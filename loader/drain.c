@@ -227,10 +227,7 @@ static int queued_compare(const void *a, const void *b)
 /* Where the code of a frame of a sample is: a caller's address is behind its call. */
 static uint64_t frame_code(__u64 frame)
 {
-	enum dp_method method = (enum dp_method)DP_FRAME_METHOD(frame);
-	bool exact = method == DP_METHOD_LEAF || method == DP_METHOD_SIGNAL;
-
-	return DP_FRAME_ADDRESS(frame) - !exact;
+	return DP_FRAME_ADDRESS(frame) - DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
 }
 
 static bool is_same_code(const struct mapping *a, const struct mapping *b)

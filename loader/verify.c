@@ -232,7 +232,7 @@ static int find_view(struct verify *v, const struct space *space, struct view **
 
 static bool is_exact(const struct frame *f)
 {
-	return f->method == DP_METHOD_LEAF || f->method == DP_METHOD_SIGNAL;
+	return !DP_METHOD_IS_CALLER(f->method);
 }
 
 /* Has libdwfl a rule for this frame? Without one it goes on by the frame pointer. */

@@ -21,7 +21,7 @@ double totals_complete(const struct totals *totals)
 
 bool frame_is_exact(const struct frame *frame)
 {
-	return frame->method == DP_METHOD_LEAF || frame->method == DP_METHOD_SIGNAL;
+	return !DP_METHOD_IS_CALLER(frame->method);
 }
 
 void frame_locate(struct frame *frame, uint64_t time_ns)

@@ -90,22 +90,35 @@ Test(calls, knows_calls)
 	}
 }
 
-/* What lands in a handler "returns" to where nobody has called. */
+/*
+ * What lands in a handler "returns" to where nobody has called. The rule is the one for that
+ * address: in front of it may be another function.
+ */
 Test(calls, are_not_asked_for_behind_a_landing)
 {
+	const uint64_t handler = WORLD_CODE + 3 * WORLD_FUNCTION_SIZE;
 	struct dp_rule *landing = world_rule(w, 2, 16);
 
-	behind(code(1), "90");
-	world_poke(w, sp + 8, code(1));
-	world_poke(w, sp + 16 + 24, code(0));
+	world_rule(w, 3, 48);
+	behind(handler, "90");
+	world_poke(w, sp + 8, handler);
+	world_poke(w, sp + 16 + 40, code(0));
 	landing->lands = 1;
 	world_renumber(w, w->walk.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	/* Only the frame that it goes to is not asked, not that one's caller. */
-	world_rule(w, 3, 16);
-	behind(code(3), "90");
-	world_poke(w, sp + 16 + 24, code(3));
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_TABLE);
+	/* Only that frame is not asked, not its caller. */
+	behind(code(1), "90");
+	world_poke(w, sp + 16 + 40, code(1));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
+	/* One that was called is like any other. */
+	world_poke(w, sp + 8, code(3));
+	behind(code(3), "ff d0");
+	world_poke(w, sp + 16 + 40, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+	behind(code(3), "90");
 	landing->lands = 0;
 	world_renumber(w, w->walk.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 1);

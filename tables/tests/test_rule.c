@@ -61,7 +61,6 @@ Test(rule, ignores_caller_saved_registers)
 	cr_assert(!has_saves);
 }
 
-/* GCC's frames with an alignment of their own. */
 /* Unless both that __builtin_eh_return() sets are saved. */
 Test(rule, knows_what_lands_in_a_handler)
 {
@@ -78,6 +77,7 @@ Test(rule, knows_what_lands_in_a_handler)
 	cr_assert(!rule.lands);
 }
 
+/* GCC's frames with an alignment of their own. */
 Test(rule, expresses_a_cfa_in_memory)
 {
 	static const uint8_t cfa[] = { DW_OP_breg6, 0x58, DW_OP_deref };

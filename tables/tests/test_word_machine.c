@@ -198,3 +198,22 @@ Test(word_machine, says_what_rows_say)
 		cr_assert(compare() == 0x3000);
 	}
 }
+
+/* Rows of functions that land in handlers are no words; what is restored is as before. */
+Test(rule_word, takes_no_row_that_lands)
+{
+	struct cfi_row row = { .cfa = { .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 8 } };
+	const uint32_t both = CFI_CHANGED(CFI_RAX) | CFI_CHANGED(CFI_RDX);
+	struct rule_word word = { 0 };
+
+	row.regs[CFI_RIP] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -8 };
+	row.regs[CFI_RAX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -72 };
+	rule_word_update(&word, &row, CFI_CHANGED_ALL);
+	cr_assert(word.odd == 0);
+	row.regs[CFI_RDX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -64 };
+	rule_word_update(&word, &row, CFI_CHANGED(CFI_RDX));
+	cr_assert(word.odd == both);
+	row.regs[CFI_RAX] = (struct cfi_rule){ .kind = CFI_RULE_UNSPECIFIED };
+	rule_word_update(&word, &row, CFI_CHANGED(CFI_RAX));
+	cr_assert(word.odd == 0);
+}
