@@ -21,6 +21,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
+/* So much of a build id is kept, in hex. */
+#define BUILD_ID_BYTES 20
+
 #define SUFFIX_NEW ".new" /* being written */
 
 /* The directory is looked through when this part of its limit was added, and left that much smaller. */
@@ -81,9 +84,9 @@ static bool note_build_id(const uint8_t *at, size_t size, char *ret)
 
 		if (name + data > size - sizeof(*note))
 			return false;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_descsz > 0) {
-			for (size_t i = 0; i < note->n_descsz && 2 * i + 2 < DISK_CACHE_ID_SIZE;
-			     i++)
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof("GNU") &&
+		    memcmp(at + sizeof(*note), "GNU", sizeof("GNU")) == 0) {
+			for (size_t i = 0; i < note->n_descsz && i < BUILD_ID_BYTES; i++)
 				sprintf(ret + 2 * i, "%02x", at[sizeof(*note) + name + i]);
 			return true;
 		}

@@ -345,7 +345,7 @@ static void examine_cache(struct examination *e)
 		disk_cache_path(geteuid(), getenv("XDG_CACHE_HOME"), getenv("HOME"));
 	bool usable = path && is_usable(path);
 	struct finding *f = examination_add(e, "cache", usable ? FINDING_OK : FINDING_LIMITED,
-					    "tables kept for the next run");
+					    "tables and names kept for the next run");
 
 	examination_set(e, &f->value, "%s", path ? path : "(nowhere)");
 	if (!usable)

@@ -395,23 +395,28 @@ int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
 }
 
-void elf_file_done(struct elf_file *file)
+/* All but the build id, which another thread may be reading. */
+void elf_file_close(struct elf_file *file)
 {
 	free(file->segments);
 	free(file->code_sections);
 	free(file->ranges);
 	elf_end(file->debug);
 	elf_end(file->elf);
-	*file = (struct elf_file){ 0 };
+	file->elf = file->debug = NULL;
+	file->segments = NULL;
+	file->code_sections = NULL;
+	file->ranges = NULL;
+	file->n_segments = file->n_code_sections = 0;
+	file->code = (struct image_extent){ 0 };
+	file->cfi = (struct cfi_section){ 0 };
+	file->mark = file->mark_address = 0;
 }
 
-void elf_file_close(struct elf_file *file)
+void elf_file_done(struct elf_file *file)
 {
-	char build_id[ELF_BUILD_ID_SIZE];
-
-	memcpy(build_id, file->build_id, sizeof(build_id));
-	elf_file_done(file);
-	memcpy(file->build_id, build_id, sizeof(build_id));
+	elf_file_close(file);
+	*file = (struct elf_file){ 0 };
 }
 
 int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret)

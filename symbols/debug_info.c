@@ -2,6 +2,7 @@
 #include "debug_info.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct debug_info {
 	size_t n_units, units_size;
 	struct range_index index; /* of units */
 	size_t memory;            /* that all this takes, about */
+	bool lacks_files;
 };
 
 DEFINE_CLEANUP(struct debug_info *, debug_info_free)
@@ -143,6 +145,15 @@ static size_t heap_size(Dwarf *dwarf)
 	return size > file ? size : 0;
 }
 
+/* What dwz has moved to a file that others share. */
+static bool lacks_shared_file(Dwarf *dwarf)
+{
+	const void *build_id;
+	const char *name;
+
+	return dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id) > 0 && !dwarf_getalt(dwarf);
+}
+
 int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 {
 	_cleanup_(debug_info_freep) struct debug_info *info = calloc(1, sizeof(*info));
@@ -165,6 +176,7 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 		return err;
 	if (info->index.n_ranges == 0)
 		return -ENODATA;
+	info->lacks_files = lacks_shared_file(info->dwarf);
 	info->memory = heap_size(info->dwarf) + info->units_size * sizeof(*info->units) +
 		       info->index.ranges_size * sizeof(*info->index.ranges);
 	*ret = steal_ptr(info);
@@ -195,9 +207,15 @@ int debug_info_find(struct debug_info *info, uint64_t address, bool lines, struc
 		size_t before = unit->memory;
 
 		n = debug_unit_find(unit, address, lines, places);
+		info->lacks_files |= unit->lacks_file;
 		info->memory += unit->memory - before;
 	}
 	return n;
+}
+
+bool debug_info_is_whole(const struct debug_info *info)
+{
+	return !info->lacks_files;
 }
 
 size_t debug_info_memory(const struct debug_info *info)

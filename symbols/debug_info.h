@@ -26,6 +26,9 @@ struct debug_info *debug_info_free(struct debug_info *info);
 /* As debug_unit_find(), of the unit that the address is in. */
 int debug_info_find(struct debug_info *info, uint64_t address, bool lines, struct place *places);
 
+/* Were all other files found that it refers to, as far as was looked: split DWARF, dwz's? */
+bool debug_info_is_whole(const struct debug_info *info);
+
 /* Bytes of memory that it takes, about. It grows as it is used. */
 size_t debug_info_memory(const struct debug_info *info);
 

@@ -168,8 +168,11 @@ static void find_inner(struct debug_unit *unit)
 	uint8_t type;
 
 	unit->inner = unit->die;
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &inner, NULL, NULL, NULL) == 0 &&
-	    type == DW_UT_skeleton && inner.addr)
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &inner, NULL, NULL, NULL) != 0 ||
+	    type != DW_UT_skeleton)
+		return;
+	unit->lacks_file = !inner.addr;
+	if (inner.addr)
 		unit->inner = inner;
 }
 

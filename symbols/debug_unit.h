@@ -29,6 +29,7 @@ struct debug_unit {
 	bool read;       /* the functions at the top are in the index */
 	bool read_deep;  /* all are */
 	bool has_lines;  /* libdw has read the table of lines */
+	bool lacks_file; /* it is a skeleton, and its .dwo file was not found */
 	size_t memory;   /* what all this takes, about; libdw's part is an estimate */
 };
 

@@ -21,7 +21,7 @@
 #include "jit_map.h"
 #include "names.h"
 
-/* Files are read on at most so often: when an address is not found, and when it is. */
+/* Files are read on at most so often by the clock: when an address is not found, and when it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
 
@@ -182,6 +182,7 @@ static void read_dump(struct jit *jit)
 /* Read on what has come. A file that is broken, or too large, is not read any further. */
 static void read_on(struct jit *jit)
 {
+	unsigned int settled_before = settled;
 	size_t before;
 
 	if (jit->map.fd < 0 && jit->root >= 0) {
@@ -198,7 +199,7 @@ static void read_on(struct jit *jit)
 	}
 	read_dump(jit);
 	jit->read = now_ns();
-	jit->settled = settled;
+	jit->settled = settled_before;
 }
 
 void jit_settle(void)

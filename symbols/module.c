@@ -39,7 +39,13 @@ void module_init(struct module *module, char *path, const char *build_id, int fd
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		module->size = st.st_size;
 		module->written = st.st_mtim;
+		module->changed = st.st_ctim;
 	}
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* Its names are those of other code then. */
@@ -48,8 +54,7 @@ static bool is_written_to(const struct module *module)
 	struct stat st;
 
 	return module->fd >= 0 && (fstat(module->fd, &st) < 0 || st.st_size != module->size ||
-				   st.st_mtim.tv_sec != module->written.tv_sec ||
-				   st.st_mtim.tv_nsec != module->written.tv_nsec);
+				   !is_same_time(&st.st_mtim, &module->written));
 }
 
 void module_set_cache(const struct disk_cache *where)
@@ -59,10 +64,15 @@ void module_set_cache(const struct disk_cache *where)
 	cache = where ? *where : (struct disk_cache){ .fd = -1 };
 }
 
+/* Of a debug file that was found in the root of a process anyone may be the author. */
 static bool can_keep_places(const struct module *module)
 {
+	struct stat st;
+
 	return cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
-	       !is_written_to(module);
+	       module->debug_fd <= 0 && fstat(module->fd, &st) == 0 &&
+	       is_same_time(&st.st_mtim, &module->written) &&
+	       is_same_time(&st.st_ctim, &module->changed);
 }
 
 /* What an earlier run has found. Without it, or if it is damaged, it is found again. */
@@ -76,10 +86,13 @@ static void read_places(struct module *module)
 		module->keeps_places = true;
 }
 
-/* By symbol tables alone they are found as fast again, and debug information may come. */
+/*
+ * Where there is no debug information, places are found as fast again, and it may come;
+ * so may the part of it that is in other files.
+ */
 static void keep_places(struct module *module)
 {
-	if (module->n_new > 0 && module->keeps_places && !module->no_debug &&
+	if (module->n_new > 0 && module->keeps_places && !module->is_partial && !module->no_debug &&
 	    can_keep_places(module) &&
 	    place_file_write(&cache, module->build_id, module->fd, &module->places) == 0)
 		module->n_new = 0;
@@ -199,6 +212,7 @@ static size_t find_debug_places(struct module *module, uint64_t address, bool li
 		return 0;
 	before = debug_info_memory(module->debug);
 	n = debug_info_find(module->debug, address, lines, places);
+	module->is_partial |= n < 0 || !debug_info_is_whole(module->debug);
 	open_memory += debug_info_memory(module->debug) - before;
 	if (n > 1 && options->no_inlines) {
 		/* The function, with the line that runs. */
@@ -245,6 +259,8 @@ static void try_servers(struct module *module)
 	module->symtab = symtab_free(module->symtab);
 	module->symtab_tried = false;
 	place_cache_done(&module->places);
+	module->places_tried = module->keeps_places = false; /* what was kept is read again */
+	module->n_new = 0;
 }
 
 size_t module_find_places(struct module *module, uint64_t address, bool lines,
@@ -258,10 +274,12 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 		return 0;
 	if (module->jit)
 		return jit_find(module->jit, address, lines, ret);
-	read_places(module);
 	try_servers(module);
+	read_places(module);
 	if (place_cache_find(&module->places, address, lines, ret, &n))
 		return n;
+	/* A full cache starts anew, and less would be kept than before. */
+	module->is_partial |= module->places.n_entries == PLACE_CACHE_MAX;
 	n = find_debug_places(module, address, lines, places);
 	add_symbol(module, address, places, &n);
 	/* What was found while names were given up is not the whole. */

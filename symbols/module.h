@@ -27,8 +27,8 @@ struct module {
 	const char *name;     /* last part of the path */
 	const char *build_id; /* hex, its first 20 bytes at most; "" if there is none */
 	int fd;               /* owned; -1: the module is in memory */
-	int64_t size;         /* of the file, and when it was last written to, when it was opened */
-	struct timespec written;
+	int64_t size;         /* of the file, when it was opened, and its times of last change */
+	struct timespec written, changed;
 	const void *memory;
 	size_t memory_size;
 	int debug_fd; /* owned; a separate debug file in the root of its process; 0: none was found */
@@ -39,9 +39,10 @@ struct module {
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
 	struct place_cache places;
-	bool places_tried;          /* those that were kept on disk were looked for */
-	bool keeps_places;          /* they are from debug information, which takes time to open */
-	size_t n_new;               /* addresses that were looked up, and are not kept yet */
+	bool places_tried; /* those that were kept on disk were looked for */
+	bool keeps_places; /* they are worth it: from debug information, which takes time to open */
+	bool is_partial;   /* but some are not all that could be said */
+	size_t n_new;      /* addresses that were looked up, and are not kept yet */
 	struct module *prev, *next; /* in the list of those with open debug information */
 };
 

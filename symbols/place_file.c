@@ -2,6 +2,7 @@
 #include "place_file.h"
 
 #include <assert.h>
+#include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 struct origin {
 	char maker[DISK_CACHE_ID_SIZE];    /* the program's own build id */
 	char build_id[DISK_CACHE_ID_SIZE]; /* the binary's */
+	char libdw[16];                    /* its version */
 	struct disk_cache_source source;
 	uint32_t demangle; /* enum names_demangle */
 	uint32_t no_inlines, no_lines;
@@ -50,7 +52,7 @@ struct kept_place {
 
 #define INLINED (UINT32_C(1) << 31)
 
-static_assert(sizeof(struct origin) == 2 * DISK_CACHE_ID_SIZE + 48, "no padding");
+static_assert(sizeof(struct origin) == 2 * DISK_CACHE_ID_SIZE + 64, "no padding");
 static_assert(sizeof(struct head) == 40 + sizeof(struct origin), "no padding");
 
 /* The file's name, and what it is to be of. */
@@ -70,6 +72,7 @@ static int describe(const struct disk_cache *disk, const char *build_id, int fd,
 		return err;
 	snprintf(ret->maker, sizeof(ret->maker), "%s", disk->maker);
 	snprintf(ret->build_id, sizeof(ret->build_id), "%s", build_id);
+	snprintf(ret->libdw, sizeof(ret->libdw), "%s", dwfl_version(NULL));
 	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d-%u%u%u" DISK_CACHE_PLACES,
 		 ret->build_id, ret->source.inode, PLACE_FILE_VERSION, ret->demangle,
 		 ret->no_inlines, ret->no_lines);

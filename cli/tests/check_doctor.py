@@ -207,7 +207,7 @@ class Grant(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
-            self.assertIn(f"tables are kept in {self.directory.name}/home/.cache/dwarfprof", result.stderr)
+            self.assertIn(f"tables and names are kept in {self.directory.name}/home/.cache/dwarfprof", result.stderr)
             result = run(*self.nobody, "-p", pid, "-d", "300ms", "-e", f"uprobe:{program('inefficient')}:report")
             self.assertIn(";main;report ", result.stdout)
         # A command does not inherit them.

@@ -99,8 +99,8 @@ int main(int argc, char **argv)
 			times = atoi(optarg);
 		else if (option == 'u')
 			debug_server_allow((uint64_t)(atof(optarg) * 1e9), NULL);
-		else if (option == 'c')
-			keeps = disk_cache_open(optarg, DISK_CACHE_LIMIT, &cache) == 0;
+		else if (option == 'c' && disk_cache_open(optarg, DISK_CACHE_LIMIT, &cache) == 0)
+			keeps = true;
 		else if (option == 'd')
 			options.demangle = strcmp(optarg, "none") == 0 ? NAMES_DEMANGLE_NONE :
 					   strcmp(optarg, "full") == 0 ? NAMES_DEMANGLE_FULL :

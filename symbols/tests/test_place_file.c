@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,20 +14,23 @@
 #include "names.h"
 #include "place_file.h"
 
-/* This program as a binary, and a cache of its own. */
+/* The C library as a binary, and a cache of its own. */
 static char directory[64];
 static struct disk_cache disk;
-static int self;
+static int binary;
 
 #define BUILD_ID "0123456789abcdef"
 
 static void begin(void)
 {
+	Dl_info info;
+
 	snprintf(directory, sizeof(directory), "/tmp/place_file.XXXXXX");
 	cr_assert(mkdtemp(directory));
 	cr_assert(disk_cache_open(directory, 16 << 20, &disk) == 0);
-	self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	cr_assert(self >= 0);
+	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
+	binary = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	cr_assert(binary >= 0);
 }
 
 static void end(void)
@@ -33,7 +38,7 @@ static void end(void)
 	_cleanup_free_ char *command = NULL;
 
 	disk_cache_close(&disk);
-	close(self);
+	close(binary);
 	cr_assert(asprintf(&command, "rm -rf '%s'", directory) > 0 && system(command) == 0);
 }
 
@@ -60,7 +65,7 @@ static void write_places(void)
 	struct place_cache places = { 0 };
 
 	fill(&places);
-	cr_assert(place_file_write(&disk, BUILD_ID, self, &places) == 0);
+	cr_assert(place_file_write(&disk, BUILD_ID, binary, &places) == 0);
 	place_cache_done(&places);
 }
 
@@ -90,16 +95,16 @@ Test(place_file, has_what_was_written)
 {
 	struct place_cache written = { 0 }, read = { 0 };
 
-	cr_assert(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	cr_assert(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
 	write_places();
 	fill(&written);
-	cr_assert(place_file_read(&disk, BUILD_ID, self, &read) == 0);
+	cr_assert(place_file_read(&disk, BUILD_ID, binary, &read) == 0);
 	cr_assert(read.n_entries == written.n_entries);
 	place_cache_for_each(&written, expect_same, &read);
 	/* Once more, of what was read. */
-	cr_assert(place_file_write(&disk, BUILD_ID, self, &read) == 0);
+	cr_assert(place_file_write(&disk, BUILD_ID, binary, &read) == 0);
 	place_cache_done(&read);
-	cr_assert(place_file_read(&disk, BUILD_ID, self, &read) == 0);
+	cr_assert(place_file_read(&disk, BUILD_ID, binary, &read) == 0);
 	place_cache_for_each(&written, expect_same, &read);
 	place_cache_done(&written);
 	place_cache_done(&read);
@@ -111,19 +116,19 @@ Test(place_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 	_cleanup_close_ int other = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 
 	write_places();
-	cr_expect(place_file_read(&disk, "0123", self, &read) == -ENOENT);
+	cr_expect(place_file_read(&disk, "0123", binary, &read) == -ENOENT);
 	cr_expect(place_file_read(&disk, BUILD_ID, other, &read) == -ENOENT);
 	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
 	names_set_options(&(struct names_options){ .no_inlines = true });
-	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
 	names_set_options(&(struct names_options){ .no_lines = true });
-	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ENOENT);
+	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
 	names_set_options(&(struct names_options){ 0 });
 	disk.maker[0] ^= 1;
-	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == -ESTALE);
+	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ESTALE);
 	disk.maker[0] ^= 1;
-	cr_expect(place_file_read(&disk, BUILD_ID, self, &read) == 0 && read.n_entries == 4);
+	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == 0 && read.n_entries == 4);
 	place_cache_done(&read);
 }
 
@@ -188,7 +193,7 @@ Test(place_file, believes_nothing_of_it)
 		file = fopen(path, "we");
 		fwrite(changed, 1, n, file);
 		fclose(file);
-		err = place_file_read(&disk, BUILD_ID, self, &read);
+		err = place_file_read(&disk, BUILD_ID, binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);
 		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
 		/* Without the sum, only what does not change anything is taken. */
