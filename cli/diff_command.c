@@ -33,7 +33,7 @@ struct diff_options {
 	size_t top;
 	bool folds; /* it compares stacks, not functions */
 	int (*print)(const struct diff *diff);
-	struct name_options names;
+	struct recording_names names;
 };
 
 static void choose_form(struct diff_options *o, struct argp_state *state, const char *name)
@@ -92,7 +92,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { .argp = &name_options_argp }, { 0 } };
+static const struct argp_child children[] = { { .argp = &recording_names_argp }, { 0 } };
 
 static const struct argp argp = {
 	.options = argp_options,
@@ -231,7 +231,7 @@ static int run(const struct diff_options *o)
 	struct diff diff = { .top = o->top };
 	int err = 0;
 
-	name_options_apply(&o->names);
+	recording_names_apply(&o->names);
 	for (size_t i = 0; err == 0 && i < FUNCTION_COUNTS_SIDES; i++)
 		err = read_side(o, &recordings[i], i, &diff);
 	if (err == 0)
@@ -245,7 +245,7 @@ static int run(const struct diff_options *o)
 		free(diff.folded[i]);
 		recording_file_close(&recordings[i]);
 	}
-	name_options_done();
+	recording_names_done();
 	return err;
 }
 

@@ -31,6 +31,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		o->record.pids = o->pids;
 		o->record.tids = o->tids;
+		o->record.symbols = !o->names.options.none;
 		if (o->record.n_pids + o->record.n_tids == 0)
 			argp_error(state, "whose stacks? Give -p PID or -t TID");
 		if (o->record.n_pids > 0 && o->record.n_tids > 0)
@@ -68,9 +69,7 @@ int dump_command(int argc, char **argv)
 	options.output.own = &report_stacks;
 	argv[0] = name; /* argp's messages start with it */
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	if (options.verbose)
-		log_set_level(LOG_DEBUG);
-	names_set_options(&options.names);
+	name_options_apply(&options.names);
 	code = dump_run(&options.record);
 	options_done(&options);
 	return code;

@@ -18,9 +18,7 @@ static int record_main(int argc, char **argv)
 	int code;
 
 	options_parse(&options, argc, argv);
-	if (options.verbose)
-		log_set_level(LOG_DEBUG);
-	names_set_options(&options.names);
+	name_options_apply(&options.names);
 	code = record_run(&options.record);
 	options_done(&options);
 	return code;

@@ -21,29 +21,24 @@ enum {
 	OPTION_SYMFS,
 };
 
-static const struct argp_option argp_options[] = {
-	{ "symfs", OPTION_SYMFS, "DIR", 0,
-	  "look for the binaries below this directory first, by their paths or their names alone",
-	  1 },
-	{ "no-symbols", OPTION_NO_SYMBOLS, NULL, 0, "addresses only, no names", 1 },
-	{ "no-inline", OPTION_NO_INLINE, NULL, 0, "no functions that were inlined", 1 },
-	{ "no-lines", OPTION_NO_LINES, NULL, 0, "no source files and lines", 1 },
+static const struct argp_option name_argp_options[] = {
+	{ "no-symbols", OPTION_NO_SYMBOLS, NULL, 0, "addresses only, no names", 4 },
+	{ "no-inline", OPTION_NO_INLINE, NULL, 0, "no functions that were inlined", 4 },
+	{ "no-lines", OPTION_NO_LINES, NULL, 0, "no source files and lines", 4 },
 	{ "demangle", OPTION_DEMANGLE, "STYLE", 0,
 	  "names of C++, Rust and D: simple, without parameters; full; none, as linkers have them "
 	  "(simple)",
-	  1 },
+	  4 },
 	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
-	  "ask no server for debug files, whatever DEBUGINFOD_URLS says", 1 },
+	  "ask no server for debug files, whatever DEBUGINFOD_URLS says", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "how long servers may take for all files together (60s)", 1 },
-	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
-	  "take no names from disk, and keep none for the next time", 1 },
-	{ "verbose", 'v', NULL, 0, "say what is going on", 1 },
+	  "how long servers may take for all files together (60s)", 4 },
+	{ "verbose", 'v', NULL, 0, "say what is going on", 4 },
 	{ 0 },
 };
 
-void name_options_parse_demangle(struct names_options *names, struct argp_state *state,
-				 const char *text)
+static void parse_demangle(struct names_options *options, struct argp_state *state,
+			   const char *text)
 {
 	static const char *const styles[] = {
 		[NAMES_DEMANGLE_SIMPLE] = "simple",
@@ -53,62 +48,92 @@ void name_options_parse_demangle(struct names_options *names, struct argp_state 
 
 	for (size_t i = 0; i < ARRAY_SIZE(styles); i++) {
 		if (strcmp(text, styles[i]) == 0) {
-			names->demangle = (enum names_demangle)i;
+			options->demangle = (enum names_demangle)i;
 			return;
 		}
 	}
 	argp_error(state, "--demangle takes simple, none or full, not '%s'", text);
 }
 
-void name_options_parse_timeout(struct names_options *names, struct argp_state *state,
-				const char *text)
+static error_t parse_name_option(int key, char *arg, struct argp_state *state)
 {
-	if (quantity_parse_duration(text, &names->debuginfod_ns) < 0)
-		argp_error(state, "--debuginfod-timeout takes a time such as 30s or 5m, not '%s'",
-			   text);
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct name_options *o = state->input;
+	struct name_options *names = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		o->names.debuginfod_ns = NAMES_DEBUGINFOD_NS;
-		return 0;
-	case OPTION_NO_DEBUGINFOD:
-		o->names.no_debuginfod = true;
-		return 0;
-	case OPTION_DEBUGINFOD_TIMEOUT:
-		name_options_parse_timeout(&o->names, state, arg);
-		return 0;
-	case OPTION_NO_CACHE:
-		o->no_cache = true;
-		return 0;
-	case OPTION_SYMFS:
-		o->root = arg;
+		names->options.debuginfod_ns = NAMES_DEBUGINFOD_NS;
 		return 0;
 	case OPTION_NO_SYMBOLS:
-		o->no_symbols = true;
-		o->names.none = true;
+		names->options.none = true;
 		return 0;
 	case OPTION_NO_INLINE:
-		o->names.no_inlines = true;
+		names->options.no_inlines = true;
 		return 0;
 	case OPTION_NO_LINES:
-		o->names.no_lines = true;
+		names->options.no_lines = true;
 		return 0;
 	case OPTION_DEMANGLE:
-		name_options_parse_demangle(&o->names, state, arg);
+		parse_demangle(&names->options, state, arg);
+		return 0;
+	case OPTION_NO_DEBUGINFOD:
+		names->options.no_debuginfod = true;
+		return 0;
+	case OPTION_DEBUGINFOD_TIMEOUT:
+		if (quantity_parse_duration(arg, &names->options.debuginfod_ns) < 0)
+			argp_error(state,
+				   "--debuginfod-timeout takes a time such as 30s or 5m, not '%s'",
+				   arg);
 		return 0;
 	case 'v':
-		o->verbose = true;
+		names->verbose = true;
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp name_options_argp = { .options = argp_options, .parser = parse_option };
+const struct argp name_options_argp = { .options = name_argp_options, .parser = parse_name_option };
+
+void name_options_apply(const struct name_options *names)
+{
+	if (names->verbose)
+		log_set_level(LOG_DEBUG);
+	names_set_options(&names->options);
+}
+
+static const struct argp_option recording_argp_options[] = {
+	{ "symfs", OPTION_SYMFS, "DIR", 0,
+	  "look for the binaries below this directory first, by their paths or their names alone",
+	  3 },
+	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
+	  "take no names from disk, and keep none for the next time", 3 },
+	{ 0 },
+};
+
+static error_t parse_recording_option(int key, char *arg, struct argp_state *state)
+{
+	struct recording_names *recording = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &recording->names;
+		return 0;
+	case OPTION_SYMFS:
+		recording->root = arg;
+		return 0;
+	case OPTION_NO_CACHE:
+		recording->no_cache = true;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child name_options[] = { { .argp = &name_options_argp }, { 0 } };
+
+const struct argp recording_names_argp = {
+	.options = recording_argp_options,
+	.parser = parse_recording_option,
+	.children = name_options,
+};
 
 static void keep_names(void)
 {
@@ -118,17 +143,15 @@ static void keep_names(void)
 		module_set_cache(&cache);
 }
 
-void name_options_apply(const struct name_options *o)
+void recording_names_apply(const struct recording_names *recording)
 {
-	if (o->verbose)
-		log_set_level(LOG_DEBUG);
-	names_set_options(&o->names);
-	if (!o->no_cache && !o->no_symbols)
+	name_options_apply(&recording->names);
+	if (!recording->no_cache && !recording->names.options.none)
 		keep_names();
 	fetch_begin();
 }
 
-void name_options_done(void)
+void recording_names_done(void)
 {
 	module_set_cache(NULL);
 }

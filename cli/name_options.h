@@ -7,33 +7,35 @@
 
 #include "names.h"
 
-/* What names look like, and where they are from: of the commands that read recordings. */
+/* What names look like, and who is asked for them: of all commands that show stacks. */
 struct name_options {
-	struct names_options names;
-	bool no_symbols;
-	bool no_cache;
-	const char *root; /* NULL: none */
+	struct names_options options;
 	bool verbose;
 };
 
 /* A child of the commands' own argp; its input is a struct name_options. */
 extern const struct argp name_options_argp;
 
-/* --demangle. Ends the program if there is no such style. */
-void name_options_parse_demangle(struct names_options *names, struct argp_state *state,
-				 const char *text);
+/* All were given: what is the same for the whole run. */
+void name_options_apply(const struct name_options *names);
 
-/* --debuginfod-timeout. Ends the program if it is no time. */
-void name_options_parse_timeout(struct names_options *names, struct argp_state *state,
-				const char *text);
+/* Of the commands that read recordings: where the names are from, too. */
+struct recording_names {
+	struct name_options names;
+	const char *root; /* NULL: none */
+	bool no_cache;
+};
+
+/* As name_options_argp, which is a part of it; its input is a struct recording_names. */
+extern const struct argp recording_names_argp;
 
 /*
- * All were given: what is the same for the whole run. From now on servers may be asked
- * (fetch.h), until fetch_end(), and names are kept on disk, until name_options_done().
+ * As name_options_apply(). From now on servers may be asked (fetch.h), until fetch_end(),
+ * and names are kept on disk, until recording_names_done().
  */
-void name_options_apply(const struct name_options *options);
+void recording_names_apply(const struct recording_names *recording);
 
 /* The end of the run: all recordings were closed. */
-void name_options_done(void);
+void recording_names_done(void);
 
 #endif

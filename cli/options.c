@@ -25,18 +25,12 @@ enum {
 	OPTION_MIN_BLOCK,
 	OPTION_NO_CACHE,
 	OPTION_NO_INHERIT,
-	OPTION_NO_SYMBOLS,
 	OPTION_OFF_CPU,
 	OPTION_STATE,
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
 	OPTION_VERIFY,
 	OPTION_WALL,
-	OPTION_DEMANGLE,
-	OPTION_NO_INLINE,
-	OPTION_NO_LINES,
-	OPTION_NO_DEBUGINFOD,
-	OPTION_DEBUGINFOD_TIMEOUT,
 };
 
 /* Of all commands that show stacks: whose, how, and which names. */
@@ -62,18 +56,6 @@ static const struct argp_option shared_options[] = {
 	  3 },
 	{ "kernel-only", 'K', NULL, 0,
 	  "leave the programs' frames out, and samples that did not hit the kernel", 3 },
-	{ "no-symbols", OPTION_NO_SYMBOLS, NULL, 0, "addresses only, no names", 4 },
-	{ "no-inline", OPTION_NO_INLINE, NULL, 0, "no functions that were inlined", 4 },
-	{ "no-lines", OPTION_NO_LINES, NULL, 0, "no source files and lines", 4 },
-	{ "demangle", OPTION_DEMANGLE, "STYLE", 0,
-	  "names of C++, Rust and D: simple, without parameters; full; none, as linkers have them "
-	  "(simple)",
-	  4 },
-	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
-	  "ask no server for debug files, whatever DEBUGINFOD_URLS says", 4 },
-	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "how long servers may take for all files together (60s)", 4 },
-	{ "verbose", 'v', NULL, 0, "say what is going on", 4 },
 	{ 0 },
 };
 
@@ -264,6 +246,7 @@ void options_complete(struct options *o, struct argp_state *state)
 
 	r->pids = o->pids;
 	r->tids = o->tids;
+	r->symbols = !o->names.options.none;
 	if (kinds == 0 && !filter_is_set(r->filter))
 		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
 	if (kinds > 1)
@@ -353,29 +336,6 @@ static error_t parse_target(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* The options of names (names.h). */
-static error_t parse_name_option(struct options *o, int key, char *arg, struct argp_state *state)
-{
-	switch (key) {
-	case OPTION_NO_INLINE:
-		o->names.no_inlines = true;
-		return 0;
-	case OPTION_NO_LINES:
-		o->names.no_lines = true;
-		return 0;
-	case OPTION_DEMANGLE:
-		name_options_parse_demangle(&o->names, state, arg);
-		return 0;
-	case OPTION_NO_DEBUGINFOD:
-		o->names.no_debuginfod = true;
-		return 0;
-	case OPTION_DEBUGINFOD_TIMEOUT:
-		name_options_parse_timeout(&o->names, state, arg);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
@@ -396,9 +356,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		output_options_add(&o->output, state, arg);
-		return 0;
-	case 'v':
-		o->verbose = true;
 		return 0;
 	case 'U':
 	case 'K':
@@ -425,14 +382,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_FORMAT:
 		o->output.format = arg;
 		return 0;
-	case OPTION_NO_SYMBOLS:
-		o->record.symbols = false;
-		o->names.none = true;
-		return 0;
 	}
 	err = parse_target(key, arg, state);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_name_option(o, key, arg, state);
 	return err == ARGP_ERR_UNKNOWN ? parse_block_option(key, arg, state) : err;
 }
 
@@ -447,7 +398,24 @@ static error_t parse_part(int key, char *arg, struct argp_state *state)
 	return parse_option(key, arg, state);
 }
 
-const struct argp options_shared = { .options = shared_options, .parser = parse_part };
+static error_t parse_shared(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	if (key == ARGP_KEY_INIT) {
+		state->child_inputs[0] = &o->names;
+		return 0;
+	}
+	return parse_part(key, arg, state);
+}
+
+static const struct argp_child name_options[] = { { .argp = &name_options_argp }, { 0 } };
+
+const struct argp options_shared = {
+	.options = shared_options,
+	.parser = parse_shared,
+	.children = name_options,
+};
 const struct argp options_sampling = { .options = sampling_options, .parser = parse_part };
 const struct argp options_files = { .options = file_options, .parser = parse_part };
 
@@ -493,9 +461,7 @@ void options_init(struct options *ret, char **argv)
 			    .unwind = DP_UNWIND_AUTO,
 			    .inherit = true,
 			    .filter = &ret->filter,
-			    .cache = true,
-			    .symbols = true },
-		.names.debuginfod_ns = NAMES_DEBUGINFOD_NS,
+			    .cache = true },
 	};
 	ret->command_line = join_words(argv);
 	ret->record.command_line = ret->command_line ? ret->command_line : "";

@@ -7,17 +7,16 @@
 #include <stdint.h>
 
 #include "filter.h"
-#include "names.h"
+#include "name_options.h"
 #include "output_options.h"
 #include "record.h"
 
 /* The command line, read. */
 struct options {
 	struct record_options record;
-	struct names_options names;
+	struct name_options names;    /* record.symbols follows from them */
 	struct output_options output; /* record.outputs point into */
-	bool verbose;
-	bool hz_given; /* -F was */
+	bool hz_given;                /* -F was */
 	/* Owned: what record.pids, tids, and filter point at; and uprobe_path and uprobe_symbol, into */
 	pid_t *pids, *tids;
 	struct filter filter;

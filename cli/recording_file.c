@@ -78,10 +78,10 @@ static void tell_origin(const struct recording_file *r)
 		  or_unknown(context->command));
 }
 
-int recording_file_open(const char *path, const struct name_options *options,
+int recording_file_open(const char *path, const struct recording_names *options,
 			struct recording_file *ret)
 {
-	struct recording_options reading = { .symbols = !options->no_symbols,
+	struct recording_options reading = { .symbols = !options->names.options.none,
 					     .root = options->root,
 					     .missing = warn_of_missing,
 					     .arg = ret };

@@ -12,7 +12,7 @@ struct recording_file {
 	const char *path;
 	FILE *file;
 	struct recording_reader *reader;
-	const struct name_options *options;
+	const struct recording_names *options;
 	size_t n_missing; /* binaries without names */
 };
 
@@ -20,7 +20,7 @@ struct recording_file {
  * Open it; `path` and the options must outlive it, and it may not be moved. Says what is
  * wrong. 0 or negative errno.
  */
-int recording_file_open(const char *path, const struct name_options *options,
+int recording_file_open(const char *path, const struct recording_names *options,
 			struct recording_file *ret);
 void recording_file_close(struct recording_file *recording);
 

@@ -16,7 +16,7 @@
 struct report_options {
 	const char *file;
 	struct output_options output;
-	struct name_options names;
+	struct recording_names names;
 	bool converts;
 };
 
@@ -68,7 +68,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = { { &name_options_argp }, { 0 } };
+static const struct argp_child children[] = { { &recording_names_argp }, { 0 } };
 
 #define EXIT_CODES                                                                                 \
 	"\vFILE may be - for the standard input. Of a recording that is cut off or damaged, what " \
@@ -146,7 +146,7 @@ static int run(const struct report_options *o)
 	int code = EXIT_CODE_FAILED;
 	int err;
 
-	name_options_apply(&o->names);
+	recording_names_apply(&o->names);
 	err = recording_file_open(o->file, &o->names, &recording);
 	if (err == 0)
 		err = outputs_open(&outputs, o->output.requests, o->output.n, 0);
@@ -161,7 +161,7 @@ static int run(const struct report_options *o)
 	err = outputs_close(&outputs, err);
 	outputs_done(&outputs);
 	recording_file_close(&recording);
-	name_options_done();
+	recording_names_done();
 	return err < 0 ? EXIT_CODE_FAILED : code;
 }
 

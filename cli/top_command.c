@@ -131,11 +131,9 @@ int top_command(int argc, char **argv)
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
 	/* On a terminal, it would be written into the table. */
-	if (o->verbose)
-		log_set_level(LOG_DEBUG);
-	else if (isatty(STDOUT_FILENO))
+	if (isatty(STDOUT_FILENO))
 		log_set_level(LOG_WARNING);
-	names_set_options(&o->names);
+	name_options_apply(&o->names);
 	/* A command reads its own. */
 	o->record.keys = !o->record.command && listen_to_keys(&before);
 	code = record_run(&o->record);

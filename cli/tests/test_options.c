@@ -114,7 +114,7 @@ Test(options, takes_the_word_record_and_several_processes)
 	cr_assert(options.record.n_pids == 3 && options.record.pids[2] == 3);
 	cr_assert(options.record.hz == 999 && options.record.max_frames == 2048);
 	cr_assert(options.record.unwind == DP_UNWIND_FP && !options.record.symbols);
-	cr_assert(options.verbose && !options.record.cache);
+	cr_assert(options.names.verbose && !options.record.cache);
 	cr_assert_str_eq(options.record.outputs[0].format->name, "jsonl");
 	end();
 }
@@ -147,12 +147,12 @@ Test(options, leaves_one_side_out)
 Test(options, takes_what_names_shall_look_like)
 {
 	PARSE("-a");
-	cr_assert(options.names.demangle == NAMES_DEMANGLE_SIMPLE);
-	cr_assert(!options.names.no_inlines && !options.names.no_lines);
+	cr_assert(options.names.options.demangle == NAMES_DEMANGLE_SIMPLE);
+	cr_assert(!options.names.options.no_inlines && !options.names.options.no_lines);
 	end();
 	PARSE("-a", "--demangle", "full", "--no-inline", "--no-lines");
-	cr_assert(options.names.demangle == NAMES_DEMANGLE_FULL);
-	cr_assert(options.names.no_inlines && options.names.no_lines);
+	cr_assert(options.names.options.demangle == NAMES_DEMANGLE_FULL);
+	cr_assert(options.names.options.no_inlines && options.names.options.no_lines);
 	end();
 }
 
