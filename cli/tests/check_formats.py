@@ -198,7 +198,8 @@ class Html(unittest.TestCase):
             return [...colours.values()].filter(n => n > 500).length;
         }})()"""), 3)
         page.press("f", modifiers=2)  # Ctrl
-        page.wait_for("document.querySelector('input') !== null")
+        # It gets the focus a moment after it is there; until then, what is typed goes nowhere.
+        page.wait_for("document.activeElement.tagName === 'INPUT'")
         page.type("prog+0x1010")
         found = "document.body.innerText"
         page.wait_for(found + ".includes('?/26')")  # places where it is, in all stacks
