@@ -199,7 +199,7 @@ class Limits(unittest.TestCase):
 
     def test_lost_samples_are_counted_with_their_time(self):
         with tempfile.TemporaryFile("w+") as out, Target(program("pingpong"), "1000000000") as pid:
-            process = start("-p", pid, "--off-cpu", "--min-block", "0", "--state", "R,S,D", "-d", "5",
+            process = start("-p", pid, "--off-cpu", "--min-block", "0", "--state", "R,S,D", "-d", "7",
                             "--format", "folded", stdout=out, stderr=-1, text=True)
             wait_for(lambda: int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", read(f"/proc/{pid}/status"), re.M)[1]))
             wait_until_sampling(process)
@@ -207,9 +207,9 @@ class Limits(unittest.TestCase):
             cpu = cpu_time(pid)
             time.sleep(1.5)
             process.send_signal(signal.SIGSTOP)
-            time.sleep(2)
+            time.sleep(4)  # the rings have room for a second or two
             process.send_signal(signal.SIGCONT)
-            time.sleep(began + 5 - time.monotonic())
+            time.sleep(began + 7 - time.monotonic())
             on_cpu = (cpu_time(pid) - cpu) / (time.monotonic() - began)
             err = process.communicate(timeout=60)[1]
             out.seek(0)
