@@ -1,39 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Return addresses must be behind a call. */
-#include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "world.h"
-
-static struct world *w;
-
-static const uint64_t sp = WORLD_STACK + 0x1100;
-
-static void begin(void)
-{
-	w = world_new();
-	world_root(w, 0);
-	world_rule(w, 1, 32);
-	world_rule(w, 2, 16);
-}
-
-static void end(void)
-{
-	world_free(w);
-}
+#include "world_fixture.h"
 
 TestSuite(calls, .init = begin, .fini = end);
-
-static uint64_t code(int n)
-{
-	return WORLD_IN(WORLD_CODE, n);
-}
-
-static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
-{
-	cr_assert(got == want, "outcome %d, not %d", got, want);
-	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
-}
 
 /* Put a return address's last bytes of code there. */
 static void behind(uint64_t address, const char *hex)

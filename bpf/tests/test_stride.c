@@ -1,46 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Walks over addresses that were met before, which are not looked up again. */
-#include <criterion/criterion.h>
-
-#include "world.h"
-
-static struct world *w;
-
-/* Where the stack of most tests begins, well inside a page. */
-static const uint64_t sp = WORLD_STACK + 0x1100;
-
-static void begin(void)
-{
-	w = world_new();
-	/* Function 0 is the root; 1 has a frame of 32 bytes, 2 one of 16. */
-	world_root(w, 0);
-	world_rule(w, 1, 32);
-	world_rule(w, 2, 16);
-}
-
-static void end(void)
-{
-	world_free(w);
-}
+#include "world_fixture.h"
 
 TestSuite(stride, .init = begin, .fini = end);
-
-static uint64_t code(int n)
-{
-	return WORLD_IN(WORLD_CODE, n);
-}
-
-static uint64_t library(int n)
-{
-	return WORLD_IN(WORLD_LIBRARY, n);
-}
-
-static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
-{
-	cr_assert(got == want, "outcome %d, not %d", got, want);
-	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
-	cr_assert(w->walk.sample.n_user == n_frames);
-}
 
 /*
  * A stack of 40 frames of functions 2, which save rbp, and 1, which have it as frame
