@@ -13,7 +13,10 @@ There is one moment when a stack cannot be walked by anybody: when libgcc lands
 in an exception's handler, it overwrites return address and saved registers of
 its own frame, one by one (uw_install_context(), __builtin_eh_return()). Stacks
 interrupted in libgcc there are counted apart. dwarfprof's must be the beginning
-of libgcc's, which goes on with an address or two that are no code.
+of libgcc's, which goes on with an address or two that are no code. Or it goes on
+where libgcc does not: libgcc takes the handler for an address behind a call, and
+looks up the byte before it, which may belong to a `ret` with quite another rule.
+What follows then must be the end of another stack on which both agree.
 
 And there is code that libgcc knows nothing of and dwarfprof does: procedure
 linkage tables of static programs, .init and .fini. libgcc's list ends there;
@@ -40,11 +43,21 @@ def describe(sample):
     ]
 
 
-def is_landing(theirs, ours, sample):
-    """Was libgcc interrupted while it landed in a handler?"""
+def is_landing(theirs, ours, sample, agreed):
+    """Was libgcc interrupted while it landed in a handler?
+
+    agreed: the stacks of this thread that are equal.
+    """
+    methods = [frame["method"] for frame in sample["user_stack"]]
     in_libgcc = any(frame["method"] == "signal" and "libgcc_s" in (frame["module"] or "")
                     for frame in sample["user_stack"])
-    return (in_libgcc and sample["outcome"] != "complete" and
+    if not in_libgcc:
+        return False
+    if sample["outcome"] == "complete" and "landing" in methods:
+        behind = methods.index("landing") - SKIP + 1
+        return (ours[:behind] == theirs[:behind] and len(theirs) - behind <= 2 and
+                any(stack[-len(ours[behind:]):] == ours[behind:] for stack in agreed))
+    return (sample["outcome"] != "complete" and
             ours == theirs[:len(ours)] and len(theirs) - len(ours) <= 2)
 
 
@@ -73,6 +86,7 @@ def compare(oracle, samples, show):
         if len(expected) != len(found):
             print(f"  thread {tid}: {len(expected)} stacks expected, {len(found)} sampled")
             different += abs(len(expected) - len(found))
+        agreed = [theirs for theirs, (ours, _) in zip(expected, found) if ours == theirs]
         for i, (theirs, (ours, sample)) in enumerate(zip(expected, found)):
             compared += 1
             # An interrupted address that is NULL is a frame for us, and the end for libgcc.
@@ -80,7 +94,7 @@ def compare(oracle, samples, show):
                 ours = ours[:-1]
             if ours == theirs:
                 continue
-            if is_landing(theirs, ours, sample):
+            if is_landing(theirs, ours, sample, agreed):
                 landing += 1
                 continue
             if is_beyond(theirs, ours, sample):
