@@ -15,17 +15,18 @@ import time
 import unittest
 
 import harness
-from harness import Target, busy, cpu_time, dwarfprof, program, read, start, wait_for
+from harness import Target, busy, cpu_time, dwarfprof, program, read, start, stolen_time, wait_for
 
 
 class Worker:
     """What a thread of `blocked` says of itself; see there. Times in nanoseconds."""
 
-    def __init__(self, line, samples):
+    def __init__(self, line, samples, stolen):
         self.name, *numbers = line.split()
         (self.tid, self.begin, self.end, self.cpu, self.voluntary, self.involuntary,
          self.waited) = map(int, numbers)
         self.off_cpu = self.end - self.begin - self.cpu
+        self.stolen = stolen  # at most
         self.samples = [s for s in samples if s["tid"] == self.tid and self.begin <= s["time_ns"] < self.end]
 
     def of(self, states):
@@ -54,10 +55,12 @@ def run_blocked(*options, rounds=50):
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "workers")
         out = os.path.join(directory, "out.jsonl")
+        stolen = stolen_time()
         result = dwarfprof(*options, "-o", out, "--", program("blocked"), str(rounds), path)
+        stolen = (stolen_time() - stolen) * 1e9
         assert result.returncode == 0, result.stderr
         samples = [json.loads(line) for line in read(out).splitlines()]
-        workers = [Worker(line, samples) for line in read(path).splitlines()]
+        workers = [Worker(line, samples, stolen) for line in read(path).splitlines()]
     return {w.name: w for w in workers}, samples, result
 
 
@@ -82,7 +85,8 @@ class OffCpu(unittest.TestCase):
     def test_time_is_what_is_missing_from_cpu_time(self):
         for w in self.workers.values():
             with self.subTest(w.name):
-                self.assertAlmostEqual(value(w.samples) / w.off_cpu, 1, delta=0.02)
+                self.assertLess(value(w.samples), 1.02 * w.off_cpu)
+                self.assertGreater(value(w.samples), 0.98 * w.off_cpu - w.stolen)
 
     def test_time_belongs_to_the_function_that_waits(self):
         for name, state in {"sleep": "S", "read": "S", "lock": "S", "vfork": "D"}.items():
@@ -93,7 +97,8 @@ class OffCpu(unittest.TestCase):
                 if name == "lock":  # it waits for the other thread, too, before it takes its time
                     here = [s for s in here if "pthread_barrier_wait" not in functions(s)]
                 # What the program measures includes what it runs, and that it is preempted in between.
-                self.assertLess(abs(w.waited - value(here)), 0.03 * w.waited)
+                self.assertLess(value(here), 1.03 * w.waited)
+                self.assertGreater(value(here), 0.97 * w.waited - w.stolen)
                 self.assertEqual({s["state"] for s in blocked}, {state})
                 for s in blocked:
                     self.assertEqual(s["outcome"], "complete")
@@ -142,10 +147,13 @@ class Limits(unittest.TestCase):
         workers, samples, _ = run_blocked("--off-cpu", "--min-block", "9500us", "--max-block", "1s",
                                           rounds=20)
         self.assertGreaterEqual(min(s["value_ns"] for s in samples), 9500000)
-        self.assertEqual(len(workers["sleep"].samples), 20)
+        # If the host takes the CPU before it has been left, the block is shorter than the sleep. Told in 10 ms.
+        sleep = workers["sleep"]
+        self.assertGreaterEqual(len(sleep.samples), max(20 - (sleep.stolen + 1e7) // 500000, 10))
         workers, samples, _ = run_blocked("--off-cpu", "--max-block", "9ms", rounds=20)
         self.assertLessEqual(max(s["value_ns"] for s in samples), 9000000)
-        self.assertEqual(workers["sleep"].samples, [])
+        sleep = workers["sleep"]
+        self.assertLessEqual(len(sleep.samples), min((sleep.stolen + 1e7) // 1000000, 10))
         self.assertTrue(workers["read"].samples)
 
     def test_stopped_threads(self):
@@ -205,12 +213,14 @@ class Limits(unittest.TestCase):
             wait_until_sampling(process)
             began = time.monotonic()
             cpu = cpu_time(pid)
+            stolen = stolen_time()
             time.sleep(1.5)
             process.send_signal(signal.SIGSTOP)
             time.sleep(4)  # the rings have room for a second or two
             process.send_signal(signal.SIGCONT)
             time.sleep(began + 7 - time.monotonic())
             on_cpu = (cpu_time(pid) - cpu) / (time.monotonic() - began)
+            stolen = (stolen_time() - stolen) / (time.monotonic() - began)
             err = process.communicate(timeout=60)[1]
             out.seek(0)
             *lines, totals = out.read().splitlines()
@@ -223,7 +233,9 @@ class Limits(unittest.TestCase):
         self.assertAlmostEqual(lost_us / 1000, float(re.search(r"samples were lost, (\d+\.\d+) ms", err)[1]), delta=0.01)
         self.assertGreater(lost_us, 100000)
         # Of two threads: all that is not CPU time.
-        self.assertAlmostEqual((seen_us + lost_us) / 1e6 / elapsed, 2 - on_cpu, delta=0.07)
+        blocked = (seen_us + lost_us) / 1e6 / elapsed
+        self.assertLess(blocked, 2 - on_cpu + 0.07)
+        self.assertGreater(blocked, 2 - on_cpu - 0.07 - stolen)
 
     def test_its_own_waiting_is_left_out(self):
         waits = ["sh", "-c", "while :; do sleep 0.05; done"]
@@ -248,7 +260,8 @@ class Wall(unittest.TestCase):
                 off = [s for s in w.samples if s["event"] == "off-cpu"]
                 on = [s for s in w.samples if s["event"] != "off-cpu"]
                 self.assertTrue(all(s["value_ns"] == 1001001 and s["state"] is None for s in on))
-                self.assertAlmostEqual(value(off), w.off_cpu, delta=0.02 * w.off_cpu + 1e6)
+                self.assertLess(value(off), 1.02 * w.off_cpu + 1e6)
+                self.assertGreater(value(off), 0.98 * w.off_cpu - 1e6 - w.stolen)
                 # Samples at random: as many as they are, give or take the root of it, five times.
                 expected = w.cpu / 1001001
                 self.assertAlmostEqual(len(on), expected, delta=5 * math.sqrt(expected) + 3)

@@ -52,6 +52,12 @@ def cpu_time(pid):
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0
 
 
+def stolen_time():
+    """In seconds, of all CPUs: what the machine's host did meanwhile. To a thread, it is neither of its times."""
+    fields = read("/proc/stat").split("\n", 1)[0].split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+
+
 class Target:
     """A program that runs while the `with` block does."""
 
