@@ -38,27 +38,12 @@
  */
 #define MAX_VERIFY_WAITING 1024
 
-struct queued {
-	uint64_t time;
-	struct dp_sample *sample; /* owned; NULL: the end of a block */
-	struct dp_block_end end;
-	struct stack_copy *copy; /* owned; to finish the walk, or to verify it */
-};
-
-static void queued_done(struct queued *q)
-{
-	free(q->sample);
-	stack_copy_free(q->copy);
-}
-
 void drain_done(struct drain *d)
 {
-	for (size_t i = 0; i < d->n_queue; i++)
-		queued_done(&d->queue[i]);
+	queue_done(&d->queue);
 	for (size_t i = 0; i < d->n_copies; i++)
 		stack_copy_free(d->copies[i]);
 	blocks_done(&d->blocks);
-	free(d->queue);
 	free(d->copies);
 	free(d->strangers);
 	free(d->frames);
@@ -112,41 +97,39 @@ static int take_in_strangers(struct drain *d, uint64_t now)
 	return found ? process_table_publish(d->table, now) : 0;
 }
 
-static int queue_sample(struct drain *d, const struct dp_sample *sample, size_t size)
+/*
+ * What is as young as this reading ends it for its ring (see ring_fn): what comes
+ * behind it is younger still, but for a walk that was interrupted (WALK_NS).
+ */
+static int go_on(const struct drain *d, uint64_t time)
 {
-	struct queued *q;
+	return time < d->read_ns ? 0 : -EAGAIN;
+}
+
+static int take_sample(struct drain *d, const struct dp_sample *sample, size_t size)
+{
+	_cleanup_(stack_copy_freep) struct stack_copy *copy = NULL;
 	size_t i;
-	int err;
 
 	if (size < sizeof(*sample) ||
 	    size < sizeof(*sample) + (sample->n_user + (size_t)sample->n_kernel) * sizeof(__u64))
 		return -EBADMSG;
 	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
-	/* The first one with a name that the kernel has not been told of yet. */
-	if (!filter_matches_comm(d->filter, sample->comm)) {
-		if (i < d->n_copies)
-			stack_copy_free(remove_copy(d, i));
-		return 0;
-	}
-	err = note_stranger(d, sample);
-	if (err < 0 || array_reserve(d->queue, d->n_queue, d->queue_size) < 0)
-		return -ENOMEM;
-	q = &d->queue[d->n_queue];
-	*q = (struct queued){ .time = sample->time_ns, .sample = malloc(size) };
-	if (!q->sample)
-		return -ENOMEM;
-	memcpy(q->sample, sample, size);
-	d->n_queue++;
 	if (i < d->n_copies)
-		q->copy = remove_copy(d, i);
-	if (q->copy && !(sample->flags & DP_SAMPLE_LATE) && d->n_waiting >= MAX_VERIFY_WAITING)
-		q->copy = stack_copy_free(q->copy);
-	d->n_waiting += q->copy != NULL;
-	return 0;
+		copy = remove_copy(d, i);
+	/* The first one with a name that the kernel has not been told of yet. */
+	if (!filter_matches_comm(d->filter, sample->comm))
+		return go_on(d, sample->time_ns);
+	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
+		copy = stack_copy_free(copy);
+	if (note_stranger(d, sample) < 0 || queue_add_sample(&d->queue, sample, size, copy) < 0)
+		return -ENOMEM;
+	steal_ptr(copy);
+	return go_on(d, sample->time_ns);
 }
 
 /* A sample's chunks come before it on its ring. */
-static int queue_chunk(struct drain *d, const struct dp_chunk *chunk, size_t size)
+static int take_chunk(struct drain *d, const struct dp_chunk *chunk, size_t size)
 {
 	size_t i;
 	int err;
@@ -165,17 +148,17 @@ static int queue_chunk(struct drain *d, const struct dp_chunk *chunk, size_t siz
 	return err;
 }
 
-static int queue_block_end(struct drain *d, const struct dp_block_end *end, size_t size)
+static int take_block_end(struct drain *d, const struct dp_block_end *end, size_t size)
 {
+	int err;
+
 	if (size < sizeof(*end))
 		return -EBADMSG;
-	if (array_reserve(d->queue, d->n_queue, d->queue_size) < 0)
-		return -ENOMEM;
-	d->queue[d->n_queue++] = (struct queued){ .time = end->end_ns, .end = *end };
-	return 0;
+	err = queue_add_block_end(&d->queue, end);
+	return err < 0 ? err : go_on(d, end->end_ns);
 }
 
-static int queue_record(void *arg, unsigned int cpu, const void *record, size_t size)
+static int take_record(void *arg, unsigned int cpu, const void *record, size_t size)
 {
 	struct drain *d = arg;
 	uint32_t kind;
@@ -186,11 +169,11 @@ static int queue_record(void *arg, unsigned int cpu, const void *record, size_t 
 	d->bytes += BPF_RINGBUF_HDR_SZ + size;
 	switch (kind) {
 	case DP_RECORD_SAMPLE:
-		return queue_sample(d, record, size);
+		return take_sample(d, record, size);
 	case DP_RECORD_CHUNK:
-		return queue_chunk(d, record, size);
+		return take_chunk(d, record, size);
 	case DP_RECORD_BLOCK_END:
-		return queue_block_end(d, record, size);
+		return take_block_end(d, record, size);
 	}
 	return -EBADMSG;
 }
@@ -212,16 +195,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
-	return session_read_rings(session, queue_record, d);
-}
-
-static int queued_compare(const void *a, const void *b)
-{
-	const struct queued *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return !x->sample - !y->sample; /* the end of a block comes after its start */
+	return session_read_rings(session, take_record, d);
 }
 
 /* Where the code of a frame of a sample is: a caller's address is behind its call. */
@@ -460,16 +434,31 @@ void drain_go_first(void)
 		log_debug("the rings are read at the usual priority: %s", strerror(errno));
 }
 
+/* When all samples from before that time have been read, these are complete, and in order. */
+static uint64_t horizon(const struct drain *d)
+{
+	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
+}
+
+/* Everything from before d->read_ns is in the queue when this returns, or was. */
+static int read_rings(struct drain *d, uint64_t now, bool final)
+{
+	const struct queued *q = queue_first(&d->queue);
+
+	/* The rings fill up until some of it is reported. */
+	if (!final && queue_is_full(&d->queue) && q && q->time < horizon(d))
+		return 0;
+	d->read_ns = final ? UINT64_MAX : now;
+	return session_consume(d->session);
+}
+
 int drain_run(struct drain *d, bool final)
 {
-	uint64_t now = clock_now_ns();
-	/* All samples from before are in their rings: what is older is complete, and in order. */
-	uint64_t horizon = final ? UINT64_MAX : now - WALK_NS;
-	uint64_t oldest = now;
-	size_t n = 0;
+	uint64_t now = clock_now_ns(), oldest, began;
+	const struct queued *q;
 	int err;
 
-	err = session_consume(d->session);
+	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is now recorded. */
 	if (err == 0)
 		err = drain_sideband(d);
@@ -480,20 +469,18 @@ int drain_run(struct drain *d, bool final)
 	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
 	d->totals.lost_ns += d->dropped_ns;
 
-	if (d->n_queue > 0)
-		qsort(d->queue, d->n_queue, sizeof(*d->queue), queued_compare);
-	while (err == 0 && n < d->n_queue && d->queue[n].time < horizon &&
-	       (final || clock_now_ns() - now < REPORT_NS))
-		err = report_queued(d, &d->queue[n++]);
-	for (size_t i = 0; i < n; i++) {
-		d->n_waiting -= d->queue[i].copy != NULL;
-		queued_done(&d->queue[i]);
+	queue_sort(&d->queue);
+	began = clock_now_ns();
+	while (err == 0 && (q = queue_first(&d->queue)) && q->time < horizon(d) &&
+	       (final || clock_now_ns() - began < REPORT_NS)) {
+		err = report_queued(d, q);
+		queue_drop_first(&d->queue);
 	}
-	d->n_queue -= n;
-	if (n > 0)
-		memmove(d->queue, d->queue + n, d->n_queue * sizeof(*d->queue));
-	if (d->n_queue > 0 && d->queue[0].time < oldest)
-		oldest = d->queue[0].time;
+	/* What the rings still hold is younger than the last reading of them. */
+	oldest = d->read_ns < now ? d->read_ns : now;
+	q = queue_first(&d->queue);
+	if (q && q->time < oldest)
+		oldest = q->time;
 	process_table_forget(d->table, oldest - KEEP_NS);
 	if (!final)
 		binary_store_update(d->table->binaries, oldest);
@@ -528,7 +515,9 @@ int drain_finish_blocks(struct drain *d, uint64_t stopped_ns)
 
 bool drain_is_behind(const struct drain *d)
 {
+	const struct queued *first = queue_first(&d->queue);
+
 	if (sideband_is_behind(d->sideband))
 		return true;
-	return d->n_queue > 0 && d->queue[0].time + WALK_NS + REPORT_NS < clock_now_ns();
+	return first && first->time + WALK_NS + REPORT_NS < clock_now_ns();
 }

@@ -8,6 +8,7 @@
 #include "blocks.h"
 #include "page_request.h"
 #include "process.h"
+#include "queue.h"
 #include "rescue.h"
 #include "session.h"
 #include "sideband.h"
@@ -32,9 +33,9 @@ struct drain {
 	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */
-	struct queued *queue;
-	size_t n_queue, queue_size;
-	size_t n_waiting; /* of these, with a copy of their stack */
+	struct queue queue;
+	/* When the rings were read last: every record from before is in the queue, or was */
+	uint64_t read_ns;
 	/* Stacks whose samples have not arrived yet */
 	struct stack_copy **copies;
 	size_t n_copies, copies_size;
@@ -59,9 +60,11 @@ void drain_done(struct drain *drain);
 void drain_go_first(void);
 
 /*
- * Read all records there are, and report samples whose order is certain, for
+ * Read the records there are, and report samples whose order is certain, for
  * a few milliseconds; or all of them if `final`. Call it several times a
- * second, and at once again if it is behind. 0 or negative errno.
+ * second, and at once again if it is behind. If too many samples wait by now,
+ * records stay in the rings: what these have no room for is lost, and counted
+ * by the kernel. 0 or negative errno.
  */
 int drain_run(struct drain *drain, bool final);
 

@@ -68,6 +68,7 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 	memcpy(bytes + part->size, chunk + 1, chunk->size);
 	part->bytes = bytes;
 	part->size += chunk->size;
+	(*copy)->n_bytes += chunk->size;
 	/* The last chunk is smaller where the memory ended. */
 	part->cut = chunk->size == DP_CHUNK_SIZE || chunk->is_last;
 	return 0;

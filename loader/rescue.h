@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "abi.h"
+#include "base/cleanup.h"
 #include "pool.h"
 
 /*
@@ -33,9 +34,11 @@ struct stack_copy {
 	uint64_t time_ns;
 	struct stack_part *parts;
 	size_t n_parts, parts_size;
+	size_t n_bytes; /* of all parts */
 };
 
 struct stack_copy *stack_copy_free(struct stack_copy *copy);
+DEFINE_CLEANUP(struct stack_copy *, stack_copy_free)
 
 /* Add the next chunk; *copy is made by the first one. 0 or -ENOMEM. */
 int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk);

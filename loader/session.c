@@ -277,6 +277,7 @@ int session_open(struct session *ret, const struct session_options *options)
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
 		.uprobe_fd = -1,
+		.rings.epoll_fd = -1,
 	};
 	session_log_libbpf();
 	pool_init(&s->pool, add_segment, s);
@@ -322,12 +323,11 @@ void session_close(struct session *s)
 {
 	session_stop(s);
 	free(s->links);
-	ring_buffer__free(s->rings);
+	rings_done(&s->rings);
 	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
 		if (s->ring_fds[i] >= 0)
 			close(s->ring_fds[i]);
 	free(s->ring_fds);
-	free(s->readers);
 	while (s->n_made > 0)
 		close(s->made_fds[--s->n_made]);
 	for (size_t i = s->pool.n_segments; i < s->n_first; i++)
@@ -336,7 +336,7 @@ void session_close(struct session *s)
 		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
 	pool_done(&s->pool);
 	dwarfprof_bpf__destroy(s->bpf);
-	*s = (struct session){ .uprobe_fd = -1 };
+	*s = (struct session){ .uprobe_fd = -1, .rings.epoll_fd = -1 };
 }
 
 int session_publish(struct session *s, pid_t pid, uint32_t cell)
@@ -382,44 +382,19 @@ void session_drop_comm(struct session *s, const char comm[DP_COMM_SIZE])
 	bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_other_comms), comm, &dropped, BPF_ANY);
 }
 
-static int reader_call(void *arg, void *data, size_t size)
+int session_read_rings(struct session *s, ring_fn fn, void *arg)
 {
-	struct ring_reader *r = arg;
-
-	return r->fn(r->arg, r->cpu, data, size);
-}
-
-int session_read_rings(struct session *s, int (*fn)(void *, unsigned int, const void *, size_t),
-		       void *arg)
-{
-	s->readers = calloc(s->n_rings, sizeof(*s->readers));
-	if (!s->readers)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < s->n_rings; i++) {
-		struct ring_reader *r = &s->readers[i];
-		int err = 0;
-
-		*r = (struct ring_reader){ fn, arg, i % s->n_cpus };
-		if (!s->rings)
-			s->rings = ring_buffer__new(s->ring_fds[i], reader_call, r, NULL);
-		else
-			err = ring_buffer__add(s->rings, s->ring_fds[i], reader_call, r);
-		if (!s->rings || err < 0)
-			return err < 0 ? err : -errno;
-	}
-	return 0;
+	return rings_init(&s->rings, s->ring_fds, s->n_rings, s->n_cpus, fn, arg);
 }
 
 int session_rings_fd(const struct session *s)
 {
-	return ring_buffer__epoll_fd(s->rings);
+	return s->rings.epoll_fd;
 }
 
 int session_consume(struct session *s)
 {
-	int n = ring_buffer__consume(s->rings);
-
-	return n < 0 ? n : 0;
+	return rings_read(&s->rings);
 }
 
 static int link_add(struct session *s, struct bpf_link *link)

@@ -8,16 +8,9 @@
 
 #include "abi.h"
 #include "pool.h"
+#include "rings.h"
 
 struct filter;
-struct ring_buffer;
-
-/* Who reads the ring of one CPU. */
-struct ring_reader {
-	int (*fn)(void *arg, unsigned int cpu, const void *record, size_t size);
-	void *arg;
-	unsigned int cpu;
-};
 
 /* The inode of the first PID namespace: PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFC
@@ -57,8 +50,7 @@ struct session {
 	uint32_t n_made;
 	bool is_full;  /* there are more processes than the kernel is told of */
 	int *ring_fds; /* by CPU, and by CPU again if there are two each */
-	struct ring_reader *readers;
-	struct ring_buffer *rings;
+	struct rings rings;
 };
 
 struct session_options {
@@ -103,14 +95,9 @@ void session_drop_thread(struct session *session, pid_t tid);
 /* Leave out processes with this name, as far as there is room for names. */
 void session_drop_comm(struct session *session, const char comm[DP_COMM_SIZE]);
 
-/*
- * Have fn called for every record that arrives (struct dp_sample, struct
- * dp_chunk), in the order of each CPU; the record is gone afterwards.
- */
-int session_read_rings(struct session *session,
-		       int (*fn)(void *arg, unsigned int cpu, const void *record, size_t size),
-		       void *arg);
-/* The descriptor that becomes readable when a ring is filling up; and read all records now. */
+/* Have fn called for every record that arrives (enum dp_record_kind), in the order of each ring. */
+int session_read_rings(struct session *session, ring_fn fn, void *arg);
+/* The descriptor that becomes readable when a ring is filling up; and read the records now. */
 int session_rings_fd(const struct session *session);
 int session_consume(struct session *session);
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rings.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+struct ring_reader {
+	ring_fn fn;
+	void *arg;
+	unsigned int cpu;
+};
+
+static int reader_call(void *arg, void *data, size_t size)
+{
+	struct ring_reader *r = arg;
+
+	return r->fn(r->arg, r->cpu, data, size);
+}
+
+/* libbpf reads all rings of one ring_buffer or, if its function has enough, none of those behind. */
+static int ring_add(struct rings *rings, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct ring_buffer *buffer =
+		ring_buffer__new(fd, reader_call, &rings->readers[rings->n], NULL);
+
+	if (!buffer)
+		return -errno;
+	rings->buffers[rings->n++] = buffer;
+	return epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus, ring_fn fn,
+	       void *arg)
+{
+	int err = 0;
+
+	*ret = (struct rings){
+		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+		.buffers = calloc(n, sizeof(struct ring_buffer *)),
+		.readers = calloc(n, sizeof(struct ring_reader)),
+	};
+	if (!ret->buffers || !ret->readers)
+		err = -ENOMEM;
+	else if (ret->epoll_fd < 0)
+		err = -errno;
+	for (unsigned int i = 0; err == 0 && i < n; i++) {
+		ret->readers[i] = (struct ring_reader){ fn, arg, i % n_cpus };
+		err = ring_add(ret, fds[i]);
+	}
+	if (err < 0)
+		rings_done(ret);
+	return err;
+}
+
+void rings_done(struct rings *rings)
+{
+	for (size_t i = 0; i < rings->n; i++)
+		ring_buffer__free(rings->buffers[i]);
+	if (rings->epoll_fd >= 0)
+		close(rings->epoll_fd);
+	free(rings->buffers);
+	free(rings->readers);
+	*rings = (struct rings){ .epoll_fd = -1 };
+}
+
+int rings_read(struct rings *rings)
+{
+	int err = 0;
+
+	for (size_t i = 0; err >= 0 && i < rings->n; i++) {
+		err = ring_buffer__consume(rings->buffers[i]);
+		if (err == -EAGAIN)
+			err = 0;
+	}
+	return err < 0 ? err : 0;
+}
