@@ -79,15 +79,16 @@ class Folded(unittest.TestCase):
     def test_text_report(self):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1", "--format", "text")
+        nearly = r"(?:100\.0|9\d\.\d) %"  # now and then it looks at the clock
         self.assertRegex(result.stdout, r"fibonacci \(PID \d+\), (cycles|cpu-clock) at 99 Hz, 1\.\d s")
         self.assertRegex(result.stdout, r"lost: 0, complete: (\d+) of \1 with a user stack \(100\.0 %\)")
-        self.assertRegex(result.stdout, r"(\d+\.\d) % +100\.0 %  fibonacci +fibonacci\n")
+        self.assertRegex(result.stdout, rf"(\d+\.\d) % +{nearly}  fibonacci +fibonacci\n")
         uname = os.uname()
         self.assertIn(f"\nCommand: {harness.DWARFPROF} -p {pid} -d 1 --format text\nHost: {uname.nodename}\n"
                       f"Kernel: {uname.sysname} {uname.release} {uname.machine}\n", result.stdout)
         hottest = result.stdout.partition("\nHottest stack, ")[2]
         self.assertRegex(hottest, r"^\d+ of \d+ \(\d+\.\d %\), of fibonacci\n +100\.0 %  _start\n")
-        self.assertRegex(hottest, r"\n +100\.0 %  main\n +100\.0 %  fibonacci \(\d+ times, down to \d+\.\d %\)\n")
+        self.assertRegex(hottest, rf"\n +100\.0 %  main\n +{nearly}  fibonacci \(\d+ times, down to \d+\.\d %\)\n")
         self.assertNotIn("\x1b", result.stdout)
 
     def test_rust_names(self):
