@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "bus_guard.h"
+#include "file_limit.h"
 #include "log.h"
 
 /* Binaries that are named if their names are missing; -v names them all. */
@@ -37,17 +37,6 @@ static void warn_of_all_missing(const struct recording_file *r)
 			    r->n_missing - SHOWN_MISSING);
 	if (r->n_missing > 0)
 		log_detail("--symfs DIR looks for the right ones below DIR");
-}
-
-/* Each binary that is named is held open. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 static FILE *open_file(const char *path)
@@ -89,7 +78,7 @@ int recording_file_open(const char *path, const struct recording_names *options,
 	int err;
 
 	*ret = (struct recording_file){ .path = path, .options = options };
-	raise_file_limit();
+	file_limit_raise();
 	err = bus_guard_install();
 	if (err < 0)
 		return err;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "cpus.h"
 #include "drain.h"
 #include "fetch.h"
+#include "file_limit.h"
 #include "filter.h"
 #include "image_cache.h"
 #include "interrupt.h"
@@ -80,17 +80,6 @@ static int publish(void *arg, pid_t pid, uint32_t cell)
 static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 {
 	session_drop_comm(arg, comm);
-}
-
-/* One descriptor per binary and per CPU: the soft limit is too low for a whole machine. */
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
 }
 
 static int open_outputs(struct record *r)
@@ -480,7 +469,7 @@ static int prepare(struct record *r)
 		log_error("cannot start: %s", strerror(-err));
 		return err;
 	}
-	raise_file_limit(); /* the command keeps the one it was given */
+	file_limit_raise(); /* the command keeps the one it was given */
 	err = open_outputs(r);
 	if (err == 0)
 		err = open_session(r);

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "cpus.h"
+#include "file_limit.h"
 #include "filter.h"
 #include "ring_size.h"
 #include "session.h"
@@ -104,6 +105,7 @@ int running_sample(const struct running_options *o,
 	};
 	int err;
 
+	file_limit_raise();
 	filter_init(&filter);
 	err = session_open(&r.session, &options);
 	if (err == 0) {
