@@ -502,10 +502,12 @@ static int firefox_finish(struct report *report, const struct totals *totals)
 	int err = prepare(f);
 
 	f->to = report->to;
-	if (err == 0 && f->gzip)
-		err = gzip_stream_open(report->to, false, &f->to);
 	if (err < 0)
 		return err;
+	if (f->gzip)
+		f->to = gzip_stream_open(report->to);
+	if (!f->to)
+		return -ENOMEM;
 	err = put_all(f, totals);
 	if (f->gzip && fclose(f->to) != 0 && err == 0)
 		err = errno ? -errno : -EIO;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base64_stream.h"
 #include "gzip_stream.h"
 #include "markup.h"
 #include "outcome.h"
@@ -183,17 +184,29 @@ static int put_head(const struct report_context *context, const struct totals *t
 	return err;
 }
 
-static int put_profile(struct html *html, const struct totals *totals, FILE *to)
+static int put_packed(struct html *html, const struct totals *totals, FILE *to)
 {
-	FILE *packed;
+	FILE *packed = gzip_stream_open(to);
 	int err;
 
-	fputs("<script type=\"application/octet-stream\" id=\"profile\">\n", to);
-	err = gzip_stream_open(to, true, &packed);
-	if (err < 0)
-		return err;
+	if (!packed)
+		return -ENOMEM;
 	err = speedscope_write(&html->report, &html->timeline, totals, packed);
 	if (fclose(packed) != 0 && err == 0)
+		err = errno ? -errno : -EIO;
+	return err;
+}
+
+static int put_profile(struct html *html, const struct totals *totals, FILE *to)
+{
+	FILE *text = base64_stream_open(to);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	fputs("<script type=\"application/octet-stream\" id=\"profile\">\n", to);
+	err = put_packed(html, totals, text);
+	if (fclose(text) != 0 && err == 0)
 		err = errno ? -errno : -EIO;
 	fputs("\n</script>\n", to);
 	return err;

@@ -168,15 +168,6 @@ static json_t *json_totals(const struct report_context *context, const struct to
 	return json;
 }
 
-/* Takes json over. 0 or -errno. */
-static int write_json(json_t *json, FILE *to)
-{
-	int err = json && json_dumpf(json, to, JSON_COMPACT) == 0 ? 0 : errno ? -errno : -ENOMEM;
-
-	json_decref(json);
-	return err;
-}
-
 /* One stack on a line, so that only one is in memory. */
 static int write_stack(const struct stack *stack, void *arg)
 {
@@ -187,7 +178,7 @@ static int write_stack(const struct stack *stack, void *arg)
 		return err;
 	fputs(report->has_stacks ? ",\n" : "\n", report->report.to);
 	report->has_stacks = true;
-	return write_json(json_stack(report, stack), report->report.to);
+	return json_write(json_stack(report, stack), JSON_COMPACT, report->report.to);
 }
 
 static int json_finish(struct report *report, const struct totals *totals)
@@ -197,11 +188,11 @@ static int json_finish(struct report *report, const struct totals *totals)
 	int err;
 
 	fputs("{\"metadata\":", to);
-	err = write_json(json_metadata(&report->context, totals), to);
+	err = json_write(json_metadata(&report->context, totals), JSON_COMPACT, to);
 	if (err < 0)
 		return err;
 	fputs(",\n\"totals\":", to);
-	err = write_json(json_totals(&report->context, totals), to);
+	err = json_write(json_totals(&report->context, totals), JSON_COMPACT, to);
 	if (err < 0)
 		return err;
 	fputs(",\n\"stacks\":[", to);

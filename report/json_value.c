@@ -31,8 +31,12 @@ json_t *json_hex(uint64_t value)
 
 int json_write_text(const char *text, FILE *to)
 {
-	json_t *json = json_text(text);
-	int err = json && json_dumpf(json, to, JSON_ENCODE_ANY) == 0 ? 0 : -ENOMEM;
+	return json_write(json_text(text), JSON_ENCODE_ANY, to);
+}
+
+int json_write(json_t *json, size_t flags, FILE *to)
+{
+	int err = json && json_dumpf(json, to, flags) == 0 ? 0 : ferror(to) ? -EIO : -ENOMEM;
 
 	json_decref(json);
 	return err;

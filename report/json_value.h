@@ -17,7 +17,13 @@ json_t *json_text(const char *text);
 /* An address: a string, "0x...", since not every reader keeps all bits of a number. */
 json_t *json_hex(uint64_t value);
 
-/* Write a string as json_text() makes it, for what is too large to be held as a tree. 0 or -errno. */
+/*
+ * Write a value with jansson's flags, and drop it; NULL is one that memory was missing for.
+ * 0, -ENOMEM, or -EIO if it could not be written.
+ */
+int json_write(json_t *json, size_t flags, FILE *to);
+
+/* Write a string as json_text() makes it, for what is too large to be held as a tree. As above. */
 int json_write_text(const char *text, FILE *to);
 
 #endif

@@ -110,8 +110,11 @@ int report_finish(struct report *report, const struct totals *totals)
 {
 	int err = report->finish(report, totals);
 
+	if (err < 0 && err != -EIO)
+		return err;
+	/* What could not be written before is tried once more, and fails for the same reason. */
 	errno = 0;
-	if (err == 0 && (fflush(report->to) != 0 || ferror(report->to)))
+	if (fflush(report->to) != 0 || ferror(report->to))
 		err = errno ? -errno : -EIO;
 	return err;
 }

@@ -111,6 +111,21 @@ class Errors(unittest.TestCase):
                 self.assertEqual(result.returncode, 1)
                 self.assertIn("cannot write the standard output: No space left on device\n", result.stderr)
 
+    def test_a_full_disk_in_the_middle_of_a_report(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "x.dwarfprof")
+            # More than is written at once, in each format.
+            result = dwarfprof("-F", "4999", "-o", path, "--", "/usr/bin/python3", "-c", "import json, unittest, ctypes")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for extension in (".folded", ".jsonl", ".dwarfprof", ".txt", ".pb.gz", ".perf", ".speedscope.json",
+                              ".html", ".json", ".svg", ".firefox.json", ".firefox.json.gz"):
+                with self.subTest(extension):
+                    full = os.path.join(directory, "full" + extension)
+                    os.symlink("/dev/full", full)
+                    result = dwarfprof("convert", path, "-o", full)
+                    self.assertEqual(result.returncode, 1)
+                    self.assertIn(f"cannot write {full}: No space left on device\n", result.stderr)
+
     def test_output_that_cannot_be_closed(self):
         """A network's file system may tell only then that something could not be written."""
         with tempfile.TemporaryDirectory() as directory, busy() as pid:
