@@ -322,16 +322,18 @@ static void show_progress(const struct record *r)
 /* Milliseconds until the loop has to look again. */
 static int time_to_wait(const struct record *r)
 {
+	const struct record_options *o = r->options;
 	uint64_t passed = clock_now_ns() - r->started;
+	uint64_t end = o->duration_ns ? o->duration_ns : UINT64_MAX;
 	uint64_t left;
 
 	if (drain_is_behind(&r->drain))
 		return 0;
-	if (r->options->duration_ns == 0)
-		return DRAIN_EVERY_MS;
-	if (passed >= r->options->duration_ns)
+	if (o->interval_ns > 0 && (r->n_intervals + 1) * o->interval_ns < end)
+		end = (r->n_intervals + 1) * o->interval_ns;
+	if (passed >= end)
 		return 0;
-	left = (r->options->duration_ns - passed + 999999) / 1000000;
+	left = (end - passed + 999999) / 1000000;
 	return left < DRAIN_EVERY_MS ? (int)left : DRAIN_EVERY_MS;
 }
 
