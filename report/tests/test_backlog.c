@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,13 +133,15 @@ Test(backlog, closes_a_module_after_its_samples)
 	module_done(&module);
 }
 
+static atomic_bool freed;
+
 /* Let some of them through, one by one, while somebody waits for the end. */
 static void *open_gate_slowly(void *arg)
 {
 	char byte = 0;
 
-	for (int i = 0; i < 100; i++) {
-		usleep(10000);
+	while (!atomic_load(&freed)) {
+		usleep(1000);
 		cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
 	}
 	return NULL;
@@ -146,13 +149,15 @@ static void *open_gate_slowly(void *arg)
 
 Test(backlog, drops_what_nobody_wants, .timeout = 60)
 {
+	enum { MANY = 100000 };
 	pthread_t thread;
 
 	begin(true, 0);
-	for (uint64_t i = 0; i < 100; i++)
+	for (uint64_t i = 0; i < MANY; i++)
 		cr_assert_eq(add(i), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, open_gate_slowly, NULL), 0);
 	cr_assert_null(backlog_free(backlog));
-	cr_assert_lt(noted.n, 100);
+	atomic_store(&freed, true);
+	cr_assert_lt(noted.n, MANY);
 	pthread_join(thread, NULL);
 }
