@@ -3,7 +3,7 @@
  * usage: storm SECONDS FILE
  *
  * Calls hot() from three functions, slowly at first, then as fast as it can: from
- * often(), from every thousandth round of rarely(), and from first(), which comes
+ * often(), from rarely() once in a hundred calls, and from first(), which comes
  * first after each pause. FILE gets how often each of them has called it.
  */
 #include <stdint.h>
@@ -56,7 +56,7 @@ static void burst(int n)
 	for (int i = 0; i < n / 20; i++)
 		first(i);
 	for (int i = n / 20; i < n; i++) {
-		if (i % 1000 == 999)
+		if (i % 100 == 99)
 			rarely(i);
 		else
 			often(i);

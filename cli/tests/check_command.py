@@ -5,17 +5,21 @@
 usage: check_command.py DWARFPROF PROGRAM-DIR
 """
 import ctypes
+import fcntl
 import json
 import os
+import re
 import resource
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
 import harness
-from harness import Target, busy, children, cpu_time, dwarfprof, program, start, wait_for
+from harness import Target, busy, children, cpu_time, dwarfprof, program, read, start, wait_for
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -31,6 +35,21 @@ def wait_until_it_samples(process, target=None):
     target = target or children(process.pid)[0]
     before = cpu_time(target)
     wait_for(lambda: cpu_time(target) >= before + 0.2)
+
+
+def interrupt(process):
+    """Press Ctrl-C, and wait until it has been noticed, and for longer than two of them count as one."""
+    def is_taken():
+        pending = re.search(r"^ShdPnd:\s+(\w+)", read(f"/proc/{process.pid}/status"), re.M)
+        return not pending or not int(pending[1], 16) >> (signal.SIGINT - 1) & 1
+    process.send_signal(signal.SIGINT)
+    wait_for(is_taken)
+    time.sleep(0.2)
+
+
+def wait_until_it_writes(process, size):
+    """So many bytes are in the pipe that nobody reads."""
+    wait_for(lambda: struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))[0] >= size)
 
 
 def section_of(frame):
@@ -206,10 +225,10 @@ class Interrupt(unittest.TestCase):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             while b"sampling" not in process.stderr.readline():
                 pass
+            wait_until_it_writes(process, 32768)
             time.sleep(1)
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
+            interrupt(process)
+            interrupt(process)
             output, err = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 0, err)
         samples = [json.loads(line) for line in output.splitlines()]
@@ -225,18 +244,18 @@ class Interrupt(unittest.TestCase):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             while b"sampling" not in process.stderr.readline():
                 pass
+            wait_until_it_writes(process, 32768)
             time.sleep(1)
             for _ in range(3):
                 self.assertIsNone(process.poll())
-                process.send_signal(signal.SIGINT)
-                time.sleep(0.2)
+                interrupt(process)
             process.communicate(timeout=20)
         self.assertEqual(process.returncode, -signal.SIGINT)
 
     def test_signals_that_come_together_are_one(self):
         """timeout sends its own to the program and to the process group."""
         with busy() as pid:
-            result = subprocess.run(["timeout", "3", harness.DWARFPROF, "-p", pid],
+            result = subprocess.run(["timeout", "6", harness.DWARFPROF, "-p", pid],
                                     capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 124, result.stderr)
         self.assertIn(";main;", result.stdout)
@@ -255,11 +274,14 @@ class Interrupt(unittest.TestCase):
     def test_kill_before_exec_leaves_no_child(self):
         # Orphans come to this process, so that it sees how they end.
         self.assertEqual(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0)
-        process = start("-o", "/dev/null", "--format", "folded", "--", "/bin/true", stderr=subprocess.DEVNULL)
-        wait_for(lambda: children(process.pid))
-        child, = children(process.pid)
-        process.kill()
-        process.wait()
+        with tempfile.TemporaryDirectory() as directory:
+            fifo = os.path.join(directory, "fifo")
+            os.mkfifo(fifo)  # nobody reads: it waits there, with the command made ready
+            process = start("-o", fifo, "--format", "folded", "--", "/bin/true", stderr=subprocess.DEVNULL)
+            wait_for(lambda: children(process.pid))
+            child, = children(process.pid)
+            process.kill()
+            process.wait()
         done, status = 0, 0
         for _ in range(100):
             done, status = os.waitpid(int(child), os.WNOHANG)
@@ -280,15 +302,14 @@ class Cpus(unittest.TestCase):
             cpus.flush()
             script = f"mount --bind {cpus.name} /sys/devices/system/cpu/online; exec \"$@\""
             process = subprocess.Popen(["unshare", "--mount", "/bin/sh", "-c", script, "sh", harness.DWARFPROF,
-                                        "-p", pid, "-d", "500ms", "-o", "/dev/null", "--format", "folded"],
+                                        "-p", pid, "-o", "/dev/null", "--format", "folded"],
                                        stderr=subprocess.PIPE, text=True)
-            said = process.stderr.readline()
+            wait_until_it_samples(process, pid)
             cpus.seek(0)
             cpus.write(after)
             cpus.flush()
-            said += process.communicate(timeout=20)[1]
-        self.assertIn("sampling", said)
-        return said
+            process.send_signal(signal.SIGINT)
+            return process.communicate(timeout=20)[1]
 
     def test_one_that_comes_online_is_told(self):
         self.assertIn("CPU 1 came online", self.run_with("0\n", "0-1\n"))
@@ -298,7 +319,7 @@ class Cpus(unittest.TestCase):
 class Namespace(unittest.TestCase):
     def test_numbers_are_those_of_the_own_pid_namespace(self):
         script = (f"{program('fibonacci')} 60 & "
-                  f"until grep -q fibonacci /proc/$!/comm; do :; done; "
+                  f"until grep -q fibonacci /proc/$!/comm; do sleep 0.02; done; "
                   f"{harness.DWARFPROF} -p $! -d 1 --format jsonl; code=$?; kill $!; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c", script],
                                 capture_output=True, text=True, timeout=60)
@@ -309,7 +330,7 @@ class Namespace(unittest.TestCase):
 
     def test_a_namespace_inside_the_own_one_is_looked_into(self):
         script = (f"(exec unshare --pid --fork {program('fibonacci')} 60) & "
-                  f"until grep -q fibonacci /proc/$(tr -d ' ' </proc/$!/task/$!/children)/comm; do :; done 2>/dev/null; "
+                  f"until grep -q fibonacci /proc/$(tr -d ' ' </proc/$!/task/$!/children)/comm; do sleep 0.02; done 2>/dev/null; "
                   f"{harness.DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill %1; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
                                  "/bin/bash", "-c", script], capture_output=True, text=True, timeout=60)

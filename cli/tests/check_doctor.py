@@ -104,16 +104,16 @@ class Doctor(unittest.TestCase):
                          ("bpf", "perfmon", "syslog"), ("sys_admin",)):
                 with self.subTest(caps=caps):
                     said = self.doctor(*with_only(*caps))
-                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", own, "-d", "300ms")
+                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", own, "-d", "1")
                     self.assertEqual(result.returncode, 0 if said["own_processes"] else 3, result.stderr)
                     self.assertEqual("(100.0 %)" in result.stderr, said["own_processes"])
                     if not said["own_processes"]:
                         continue
                     self.assertEqual("kernel hides its addresses" in result.stderr, not said["kernel"])
-                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", own, "-d", "300ms",
+                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", own, "-d", "1",
                                  "-e", f"uprobe:{program('inefficient')}:report")
                     self.assertEqual(result.returncode, 0 if said["uprobes"] else 3, result.stderr)
-                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", other, "-d", "300ms")
+                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", other, "-d", "1")
                     if said["all_processes"]:
                         self.assertEqual(result.returncode, 0, result.stderr)
 
@@ -208,7 +208,7 @@ class Grant(unittest.TestCase):
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
             self.assertIn(f"tables and names are kept in {self.directory.name}/home/.cache/dwarfprof", result.stderr)
-            result = run(*self.nobody, "-p", pid, "-d", "300ms", "-e", f"uprobe:{program('inefficient')}:report")
+            result = run(*self.nobody, "-p", pid, "-d", "1", "-e", f"uprobe:{program('inefficient')}:report")
             self.assertIn(";main;report ", result.stdout)
         # A command does not inherit them.
         result = run(*self.nobody, "--", "/bin/grep", "CapEff", "/proc/self/status")

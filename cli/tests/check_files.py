@@ -202,7 +202,7 @@ class Files(unittest.TestCase):
         self.addCleanup(target.kill)
         time.sleep(3)
         process.send_signal(signal.SIGSTOP)
-        time.sleep(1)
+        time.sleep(0.5)
         process.send_signal(signal.SIGCONT)
         process.communicate(timeout=60)
         with open(out) as file:

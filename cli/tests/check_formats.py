@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import chromium
@@ -174,15 +175,13 @@ class Html(unittest.TestCase):
             errors = [m for m in page.messages if '"error"' in m or "exceptionDetails" in m]
             self.assertEqual(errors, [])
 
-    def check_flame_graph(self, page):
-        """There are boxes of many colours in it, names, and a search that finds them."""
-        page.evaluate("[...document.querySelectorAll('div')]"
-                      ".find(e => e.childElementCount < 2 && "
-                      "e.innerText.endsWith('Left Heavy')).click()")
-        before = page.screenshot(os.path.join(ARTEFACTS, "html.png"))
-        self.assertGreater(page.evaluate(f"""(async () => {{
+    @staticmethod
+    def count_colours(page):
+        """Of how many there is more than a little."""
+        image = page.screenshot(os.path.join(ARTEFACTS, "html.png"))
+        return page.evaluate(f"""(async () => {{
             const image = new Image();
-            image.src = 'data:image/png;base64,{chromium.base64.b64encode(before).decode()}';
+            image.src = 'data:image/png;base64,{chromium.base64.b64encode(image).decode()}';
             await image.decode();
             const canvas = document.createElement('canvas');
             canvas.width = image.width; canvas.height = image.height;
@@ -196,7 +195,18 @@ class Html(unittest.TestCase):
                     colours.set(r << 16 | g << 8 | b, 1 + (colours.get(r << 16 | g << 8 | b) || 0));
             }}
             return [...colours.values()].filter(n => n > 500).length;
-        }})()"""), 3)
+        }})()""")
+
+    def check_flame_graph(self, page):
+        """There are boxes of many colours in it, names, and a search that finds them."""
+        page.evaluate("[...document.querySelectorAll('div')]"
+                      ".find(e => e.childElementCount < 2 && "
+                      "e.innerText.endsWith('Left Heavy')).click()")
+        # It is drawn a moment after it was asked for.
+        end = time.monotonic() + chromium.SECONDS
+        while self.count_colours(page) <= 3:
+            self.assertLess(time.monotonic(), end, "nothing is drawn")
+        before = page.screenshot(os.path.join(ARTEFACTS, "html.png"))
         page.press("f", modifiers=2)  # Ctrl
         # It gets the focus a moment after it is there; until then, what is typed goes nowhere.
         page.wait_for("document.activeElement.tagName === 'INPUT'")

@@ -7,6 +7,7 @@ usage: check_kernel.py DWARFPROF PROGRAM-DIR
 import collections
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -145,7 +146,7 @@ class KernelStacks(unittest.TestCase):
         self.assertIn("setcap cap_bpf,cap_perfmon,cap_syslog=ep ", said)
         # A uprobe is in no kernel's function.
         with Target(*AS_NOBODY, program("inefficient"), "60") as pid:
-            result = run(*WITH_TWO, harness.DWARFPROF, "-p", pid, "-d", "300ms", "--format", "jsonl",
+            result = run(*WITH_TWO, harness.DWARFPROF, "-p", pid, "-d", "1", "--format", "jsonl",
                          "-e", f"uprobe:{program('inefficient')}:report")
         self.assertNotIn(HIDDEN, result.stderr)
         self.assertEqual({(s["kernel_stack_error"], len(s["kernel_stack"])) for s in samples_of(result.stdout)},
@@ -168,11 +169,12 @@ class KernelStacks(unittest.TestCase):
         """A BPF program that is loaded while sampling has its name: here, that of another dwarfprof."""
         with Target(program("inefficient"), "60") as pid, tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
-            first = start("-p", pid, "-F", "2999", "-d", "4", "-o", path, stderr=subprocess.PIPE, text=True)
+            first = start("-p", pid, "-F", "2999", "-o", path, stderr=subprocess.PIPE, text=True)
             self.assertIn("sampling", first.stderr.readline())
             time.sleep(0.3)
             dwarfprof("-p", pid, "-d", "2", "-o", os.path.join(directory, "second.folded"),
                       "-e", f"uprobe:{program('inefficient')}:compare_letters")
+            first.send_signal(signal.SIGINT)
             first.communicate(timeout=60)
             self.assertEqual(first.returncode, 0)
             with open(path) as file:

@@ -7,6 +7,7 @@ usage: check_kinds.py DWARFPROF PROGRAM-DIR
 import collections
 import ctypes
 import json
+import math
 import os
 import re
 import struct
@@ -85,7 +86,11 @@ class Uretprobes(unittest.TestCase):
                     others = outcomes(user)
                     del others["complete"]
                     self.assertLessEqual(set(others), {"uretprobe", "null_return", "no_mapping", "no_call"})
-                    self.assertLess(sum(others.values()) - others["uretprobe"], 0.02 * len(user), others)
+                    # That is about 1 in 100; of five hundred samples, chance makes a few more.
+                    usual = 0.01 * len(user)
+                    rest = sum(others.values()) - others["uretprobe"]
+                    print(f"uretprobes: {len(user)} samples, {dict(others)}", flush=True)
+                    self.assertLess(rest, usual + 5 * math.sqrt(usual), others)
                     self.assertGreater(len(complete), 0.6 * len(user), others)
             finally:
                 os.close(fd)

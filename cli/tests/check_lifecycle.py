@@ -127,20 +127,20 @@ class Build(unittest.TestCase):
     FILES = 100
 
     def check(self, what, samples, wanted=99):
+        """Are enough of them complete, and not too many lost?"""
         samples = user(samples)
         share = 100 * outcomes(samples)["complete"] / len(samples)
         lost = 100 * samples[-1]["lost"] / len(samples)
         print(f"make -j2, {what}: {len(samples)} samples, {share:.2f} % complete, {lost:.2f} % lost, "
               f"{dict(outcomes(samples))}, {sum(s['late'] for s in samples)} walked in user space", flush=True)
         self.assertGreater(len(samples), 1000)
-        self.assertGreaterEqual(share, wanted)
-        return lost < 0.1
+        return lost < 0.1 and share >= wanted
 
     def check_some(self, attempt):
-        """A machine that stands still for a moment loses samples, and says so: of three times, not each time."""
+        """On a machine that stands still for a moment samples are lost or late, and say so: not three times."""
         with tempfile.TemporaryDirectory() as directory:
             make_sources(directory, self.FILES)
-            self.assertTrue(any(attempt(directory) for _ in range(3)), "samples are lost again and again")
+            self.assertTrue(any(attempt(directory) for _ in range(3)), "again and again")
 
     def test_of_a_command(self):
         self.check_some(lambda directory: self.check(
@@ -165,7 +165,8 @@ def shell(script):
 class Storm(unittest.TestCase):
     """Children of all kinds, as fast as they can be started."""
 
-    def check(self, command, comm, share=99, lost=0.1):
+    def attempt(self, command, comm, share=99, lost=0.1):
+        """The samples, and whether enough are complete, and not too many lost."""
         samples, err = record("-F", "4999", command=command)
         # glibc leaves the system call of clone3() out of its unwind information: a parent that waits there.
         found = [s for s in user(samples) if s["comm"] in comm
@@ -174,27 +175,38 @@ class Storm(unittest.TestCase):
         print(f"{command[-1][:40]!r}: {len(found)} samples, {complete:.2f} % complete, {dict(outcomes(found))}, "
               f"{sum(s['late'] for s in found)} walked in user space", flush=True)
         self.assertGreater(len(found), 300, err)
-        self.assertGreaterEqual(complete, share)
-        self.assertLess(samples[-1]["lost"], lost / 100 * len(samples))
-        return found
+        return found, complete >= share and samples[-1]["lost"] < lost / 100 * len(samples)
+
+    def check(self, command, comm):
+        """As with the build: not three times. Nothing that is wrong is allowed in any of them."""
+        for _ in range(3):
+            found, is_good = self.attempt(command, comm)
+            yield found
+            if is_good:
+                return
+        self.fail("again and again")
 
     def test_forks(self):
         """A child has what its parent has mapped."""
-        self.check(["/usr/bin/python3", "-c", "import os\n"
-                    "for i in range(400):\n"
-                    "    if os.fork() == 0: sum(range(20000)); os._exit(0)\n"
-                    "    os.wait()\n"], ["python3"])
+        for _ in self.check(["/usr/bin/python3", "-c", "import os\n"
+                             "for i in range(400):\n"
+                             "    if os.fork() == 0: sum(range(20000)); os._exit(0)\n"
+                             "    os.wait()\n"], ["python3"]):
+            pass
 
     def test_forks_and_execs(self):
-        found = self.check(shell("for i in {1..200}; do /bin/ls /usr/lib; (/bin/true); done"), ["ls", "true", "bash"])
-        # After an exec nothing of the old program is left.
-        self.assertFalse([s for s in found if s["comm"] != "bash" and any(
-            (frame["module"] or "").endswith("bash") for frame in s["user_stack"])])
+        script = "for i in {1..200}; do /bin/ls /usr/lib; (/bin/true); done"
+        for found in self.check(shell(script), ["ls", "true", "bash"]):
+            # After an exec nothing of the old program is left.
+            self.assertFalse([s for s in found if s["comm"] != "bash" and any(
+                (frame["module"] or "").endswith("bash") for frame in s["user_stack"])])
 
     def test_vforks_and_execs(self):
-        self.check(["/usr/bin/python3", "-c", "import subprocess\n"
-                    "for i in range(100):\n"
-                    "    subprocess.run(['/bin/ls', '/usr/lib'], stdout=-3, close_fds=False)\n"], ["ls", "python3"])
+        for _ in self.check(["/usr/bin/python3", "-c", "import subprocess\n"
+                             "for i in range(100):\n"
+                             "    subprocess.run(['/bin/ls', '/usr/lib'], stdout=-3, close_fds=False)\n"],
+                            ["ls", "python3"]):
+            pass
 
     def test_execs_by_threads(self):
         code = ("import os,sys,threading,time\n"
@@ -203,8 +215,8 @@ class Storm(unittest.TestCase):
                 "if n: threading.Thread(target=os.execv, args=('/usr/bin/python3', "
                 "['python3', '-c', sys.argv[2], str(n - 1), sys.argv[2]])).start()\n"
                 "while n: pass\n")
-        found = self.check(["/usr/bin/python3", "-c", code, "20", code], ["python3"])
-        self.assertEqual(len({s["pid"] for s in found}), 1)
+        for found in self.check(["/usr/bin/python3", "-c", code, "20", code], ["python3"]):
+            self.assertEqual(len({s["pid"] for s in found}), 1)
 
 
 class Numbers(unittest.TestCase):
@@ -308,7 +320,7 @@ class Trouble(unittest.TestCase):
 
     def test_more_processes_than_there_is_room_for(self):
         """The map is filled up from outside: new processes are walked in user space, and nothing else is lost."""
-        process = harness.start("-a", "-F", "999", "-d", "6", "--format", "jsonl", stdout=subprocess.PIPE,
+        process = harness.start("-a", "-F", "999", "--format", "jsonl", stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
         said = process.stderr.readline()
         while "sampling" not in said:
@@ -323,6 +335,8 @@ class Trouble(unittest.TestCase):
             batch.flush()
             subprocess.run(["bpftool", "batch", "file", batch.name], capture_output=True)
         with harness.busy() as pid:
+            harness.wait_for(lambda: harness.cpu_time(pid) >= 1)
+            process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("more than", err)

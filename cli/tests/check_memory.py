@@ -111,16 +111,24 @@ class Memory(unittest.TestCase):
         memory, _, _, n_evicted = self.used(said)
         self.assertLessEqual(memory, 4)
         self.assertGreaterEqual(n_evicted, 2)
-        # In the order of time: complete, evicted, complete, evicted, complete.
+        # In the order of time: complete, evicted, complete, evicted, complete. The clock is read now and then,
+        # and the dynamic linker runs when the program ends: nothing has been used for as long as these.
+        rare = "[vdso]", "ld-linux-x86-64.so.2"
         for s in evicted:
-            self.assertIn(os.path.basename(s["user_stack"][-1]["module"]), ("lib0.so", "lib1.so", "[vdso]"))
-        last = samples[-50:]
+            self.assertIn(os.path.basename(s["user_stack"][-1]["module"]), ("lib0.so", "lib1.so", *rare))
+        last = [s for s in samples[-50:] if not s["user_stack"] or
+                os.path.basename(s["user_stack"][-1]["module"]) not in rare]
         self.assertEqual({s["outcome"] for s in last} - {"no_user_stack"}, {"complete"})
 
     def test_what_is_used_all_the_time_stays(self):
         libraries = self.copies(2)
         turns = ["0:0.1", "1:0.1"] * 30
-        samples, said = self.record("4M", os.path.join(PROGRAMS, "phases"), *libraries, "--", *turns)
+        for _ in range(3):
+            samples, said = self.record("4M", os.path.join(PROGRAMS, "phases"), *libraries, "--", *turns)
+            times = [s["time_ns"] for s in samples]
+            # What is not used for a second may go: if the machine stood still for so long, that is right.
+            if max(b - a for a, b in zip(times, times[1:])) < 5e8:
+                break
         outcomes = collections.Counter(s["outcome"] for s in samples)
         _, n_made, _, n_evicted = self.used(said)
         self.assertEqual(self.stacks(samples), {self.expected(libraries[0])})

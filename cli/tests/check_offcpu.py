@@ -26,7 +26,7 @@ class Worker:
         (self.tid, self.begin, self.end, self.cpu, self.voluntary, self.involuntary,
          self.waited) = map(int, numbers)
         self.off_cpu = self.end - self.begin - self.cpu
-        self.stolen = stolen  # at most
+        self.stolen = stolen + 1e7  # at most: it is told in hundredths of a second
         self.samples = [s for s in samples if s["tid"] == self.tid and self.begin <= s["time_ns"] < self.end]
 
     def of(self, states):
@@ -35,6 +35,15 @@ class Worker:
 
 def value(samples):
     return sum(s["value_ns"] * s["weight"] for s in samples)
+
+
+def variance(samples):
+    return sum((s["weight"] - 1) * s["weight"] for s in samples)
+
+
+def elapsed(result):
+    """Seconds that the profiler says it has sampled for."""
+    return float(re.search(r"samples in (\d+\.\d) s", result.stderr)[1])
 
 
 def wait_until_sampling(process):
@@ -139,7 +148,8 @@ class Limits(unittest.TestCase):
     def test_states(self):
         workers, samples, _ = run_blocked("--off-cpu", "--state", "D", rounds=20)
         self.assertEqual({s["state"] for s in samples}, {"D"})
-        self.assertGreaterEqual(len(workers["vfork"].samples), 20)
+        # If the host takes the CPU meanwhile, the child is gone before it is waited for.
+        self.assertGreaterEqual(len(workers["vfork"].samples), 20 - workers["vfork"].stolen // 1e7)
         self.assertEqual(workers["sleep"].samples, [])
 
     def test_short_and_long_blocks(self):
@@ -147,31 +157,38 @@ class Limits(unittest.TestCase):
         workers, samples, _ = run_blocked("--off-cpu", "--min-block", "9500us", "--max-block", "1s",
                                           rounds=20)
         self.assertGreaterEqual(min(s["value_ns"] for s in samples), 9500000)
-        # If the host takes the CPU before it has been left, the block is shorter than the sleep. Told in 10 ms.
+        # If the host takes the CPU before it has been left, the block is shorter than the sleep.
         sleep = workers["sleep"]
-        self.assertGreaterEqual(len(sleep.samples), max(20 - (sleep.stolen + 1e7) // 500000, 10))
+        self.assertGreaterEqual(len(sleep.samples), max(20 - sleep.stolen // 500000, 10))
         workers, samples, _ = run_blocked("--off-cpu", "--max-block", "9ms", rounds=20)
         self.assertLessEqual(max(s["value_ns"] for s in samples), 9000000)
         sleep = workers["sleep"]
-        self.assertLessEqual(len(sleep.samples), min((sleep.stolen + 1e7) // 1000000, 10))
+        self.assertLessEqual(len(sleep.samples), min(sleep.stolen // 1000000, 10))
         self.assertTrue(workers["read"].samples)
 
     def test_stopped_threads(self):
         with busy() as pid:
-            process = start("-p", pid, "--off-cpu", "--state", "T", "-d", "1500ms", "--format", "jsonl",
+            process = start("-p", pid, "--off-cpu", "--state", "T", "--format", "jsonl",
                             stdout=-1, stderr=-1, text=True)
-            time.sleep(0.9)
+            wait_until_sampling(process)
+            before = time.monotonic_ns()
             os.kill(int(pid), signal.SIGSTOP)
-            began = time.monotonic_ns()
+            wait_for(lambda: ") T " in read(f"/proc/{pid}/stat"))
+            stopped, cpu = time.monotonic_ns(), cpu_time(pid)
             time.sleep(0.1)
+            continued = time.monotonic_ns()
             os.kill(int(pid), signal.SIGCONT)
-            took = time.monotonic_ns() - began
+            wait_for(lambda: cpu_time(pid) > cpu)
+            ran = time.monotonic_ns()
+            process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
         samples = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([s["state"] for s in samples], ["T"], err)
         # At which function it was stopped: none, it was running.
         self.assertIn("fibonacci", functions(samples[0])[0])
-        self.assertAlmostEqual(samples[0]["value_ns"] / took, 1, delta=0.5)
+        # It is told to be stopped a moment before it has left its CPU.
+        self.assertGreater(samples[0]["value_ns"], 0.9 * (continued - stopped))
+        self.assertLess(samples[0]["value_ns"], ran - before)
 
     def test_threads_that_are_blocked_at_the_end(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.7)") as pid:
@@ -181,7 +198,7 @@ class Limits(unittest.TestCase):
         *whole, last = [s["value_ns"] / 1e6 for s in samples]
         for ms in whole:
             self.assertGreater(ms, 699)
-        self.assertLess(last, 700)
+        self.assertLess(last, 1400)  # it is blocked until it runs
         # From the first switch that was seen on, nothing is missing.
         end = samples[-1]["time_ns"] + samples[-1]["value_ns"]
         total = (end - samples[0]["time_ns"]) / 1e6
@@ -218,7 +235,7 @@ class Limits(unittest.TestCase):
             process.send_signal(signal.SIGSTOP)
             time.sleep(4)  # the rings have room for a second or two
             process.send_signal(signal.SIGCONT)
-            time.sleep(began + 7 - time.monotonic())
+            time.sleep(max(0, began + 7 - time.monotonic()))
             on_cpu = (cpu_time(pid) - cpu) / (time.monotonic() - began)
             stolen = (stolen_time() - stolen) / (time.monotonic() - began)
             err = process.communicate(timeout=60)[1]
@@ -268,11 +285,14 @@ class Wall(unittest.TestCase):
 
     def test_folded_stacks_tell_them_apart(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True:\n time.sleep(0.01)\n sum(range(100000))") as pid:
+            stolen = stolen_time()
             result = dwarfprof("-p", pid, "--wall", "-d", "2")
+            stolen = stolen_time() - stolen
         *lines, totals = result.stdout.splitlines()
         self.assertRegex(totals, r"^\[totals: .*, in microseconds\] 0$")
         total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
-        self.assertAlmostEqual(total / 2e6, 1, delta=0.15)  # of which CPU time is sampled
+        self.assertLess(total / 1e6, 1.15 * elapsed(result))  # of which CPU time is sampled
+        self.assertGreater(total / 1e6, 0.85 * elapsed(result) - stolen)
         sleeping = [line for line in lines if re.search(r";\[off-cpu S\] \d+$", line)]
         running = [line for line in lines if "[off-cpu" not in line]
         self.assertTrue(sleeping)
@@ -281,9 +301,9 @@ class Wall(unittest.TestCase):
 
     def test_text_has_times(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.01)") as pid:
-            result = dwarfprof("-p", pid, "--off-cpu", "-d", "1", "--format", "text")
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "2", "--format", "text")
         time_ms = float(re.search(r"^Time: (\d+\.\d+) ms, lost: 0\.000 ms$", result.stdout, re.M)[1])
-        self.assertAlmostEqual(time_ms / 1000, 1, delta=0.1)
+        self.assertAlmostEqual(time_ms / 1000, elapsed(result), delta=0.2)
         row = re.search(r"^ *(\d+\.\d) % +100\.0 % +(\d+\.\d+) ms  __schedule +\[kernel\]", result.stdout, re.M)
         self.assertAlmostEqual(float(row[2]), time_ms, delta=0.01)
 
@@ -313,15 +333,17 @@ class MaxRate(unittest.TestCase):
         doublings = math.log2(all_calls / rate)
         self.assertLess(len(samples), 8 * rate * 1.2 + rate * doublings)
         self.assertRegex(result.stderr, r"the samples stand for \d+ events \(--max-rate 2000\); counts and times are scaled")
+        usual = sum(s["weight"] ** 2 for s in samples) / sum(s["weight"] for s in samples)
         for name, n in calls.items():
             with self.subTest(name):
                 mine = [s for s in samples if functions(s)[1] == name]
                 estimate = sum(s["weight"] for s in mine)
-                # Each event is taken by itself: the variance is the sum of (weight - 1) * weight over the samples.
-                error = math.sqrt(sum((s["weight"] - 1) * s["weight"] for s in mine))
+                # Each event is taken by itself: the variance is the sum of (weight - 1) * weight over the samples;
+                # of few samples that is a guess, and of all of them it is known what to expect.
+                error = math.sqrt(max(variance(mine), n * (usual - 1)))
                 self.assertLess(abs(estimate - n), 4.5 * error + 3, (n, estimate, error))
         estimate = sum(s["weight"] for s in samples)
-        self.assertAlmostEqual(estimate / all_calls, 1, delta=0.05)
+        self.assertLess(abs(estimate - all_calls), 4.5 * math.sqrt(variance(samples)))
 
     def test_what_is_rare_is_taken_whole(self):
         samples, calls, result = self.storm("--max-rate", "1000000", seconds=2)
@@ -340,7 +362,8 @@ class MaxRate(unittest.TestCase):
         everything, some = streamed(all_of_it), streamed(few)
         self.assertGreater(len(everything), 4 * len(some))
         self.assertLess(len(some), 4 * 200 * 4)
-        # Both threads nearly always wait.
+        # Both threads nearly always wait. When they wait for a machine that stands still, one sample is much.
+        everything, some = ([s for s in samples if s["value_ns"] < 5e6] for samples in (everything, some))
         self.assertAlmostEqual(value(everything) / value(some), 1, delta=0.25)
 
     def test_samples_of_cpus(self):

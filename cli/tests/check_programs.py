@@ -66,6 +66,8 @@ def programs(directory):
 
 def profile(dwarfprof, command, path, seconds):
     """The samples of a program that runs as long as it is sampled."""
+    if os.path.exists(path):
+        os.unlink(path)
     target = subprocess.Popen(
         [dwarfprof, "-F", HZ, "-d", seconds, "--no-symbols", "-o", path, "--", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)

@@ -158,14 +158,14 @@ class Recorded(Recording):
         self.assertEqual(len(lines), n)
         self.assertTrue(all(json.loads(line)["pid"] == int(pid) for line in lines))
         self.assertRegex(harness.read(self.path("x.txt")),
-                         rf"^fibonacci \(PID {pid}\), (cycles|cpu-clock) at 499 Hz, 0\.\d s\n(.*\n)*?Samples: {n}, lost: 0")
+                         rf"^fibonacci \(PID {pid}\), (cycles|cpu-clock) at 499 Hz, \d+\.\d s\n(.*\n)*?Samples: {n}, lost: 0")
         # A recording of a recording is the same.
         again = self.run_on("report", self.path("again.dwarfprof"), "--format", "folded").stdout
         self.assertEqual(again, folded)
 
     def test_from_standard_input(self):
         with busy() as pid:
-            recording, _ = self.record("-p", pid, "-d", "300ms")
+            recording, _ = self.record("-p", pid, "-d", "1")
         with open(recording, "rb") as file:
             piped = self.run_on("report", "-", stdin=file).stdout
         self.assertEqual(piped, self.run_on("report", recording).stdout)
@@ -208,7 +208,7 @@ class Recorded(Recording):
         if not os.path.exists(program("fibonacci_rs")):
             self.skipTest("built without rustc")
         with Target(program("fibonacci_rs"), "60") as pid:
-            recording, _ = self.record("-p", pid, "-d", "300ms")
+            recording, _ = self.record("-p", pid, "-d", "1")
         folded = ("report", recording, "--format", "folded")
         self.assertIn("<fibonacci_rs::numbers::Fibonacci as", self.run_on(*folded).stdout)
         self.assertIn(";_ZN", self.run_on(*folded, "--demangle", "none").stdout)
@@ -226,7 +226,7 @@ class Elsewhere(Recording):
 
     def record_binary(self):
         with Target(self.binary, "60") as pid:
-            return self.record("-p", pid, "-d", "300ms")[0]
+            return self.record("-p", pid, "-d", "1")[0]
 
     def folded(self, recording, *options):
         result = self.run_on("report", recording, "--format", "folded", *options)
@@ -329,7 +329,7 @@ class NotWhole(Recording):
         with busy() as pid:
             profiler = start("-p", pid, "-F", "99", "-o", path, stderr=subprocess.DEVNULL)
             wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0)
-            time.sleep(2.5)
+            time.sleep(4)
             killed = time.monotonic_ns()
             profiler.send_signal(signal.SIGKILL)
             profiler.wait()
@@ -337,7 +337,7 @@ class NotWhole(Recording):
         self.assertIn("cut off", result.stderr)
         # All but the last second; and on a busy machine, the target waits for its turns.
         last = json.loads(result.stdout.splitlines()[-1])["time_ns"]
-        self.assertGreater(last, killed - 2e9)
+        self.assertGreater(last, killed - 3e9)
 
     def refused(self, path, reason):
         for command in ("report", path), ("convert", path, "-o", self.path("x.folded")), ("diff", path, path):
@@ -444,7 +444,7 @@ class Diff(Recording):
 
     def test_times_are_no_numbers(self):
         with Target("python3", "-c", "import time\nwhile True: time.sleep(.01)") as pid:
-            time_of, _ = self.record("--off-cpu", "-p", pid, "-d", "300ms", name="off.dwarfprof")
+            time_of, _ = self.record("--off-cpu", "-p", pid, "-d", "1", name="off.dwarfprof")
         result = self.run_on("diff", self.a, time_of, code=1)
         self.assertIn(f"{time_of} measures time, and {self.a} counts events", result.stderr)
 

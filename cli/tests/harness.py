@@ -58,6 +58,10 @@ def stolen_time():
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
+# Programs that execute another one when they have done what they are for.
+WRAPPERS = "env", "setpriv"
+
+
 class Target:
     """A program that runs while the `with` block does."""
 
@@ -71,6 +75,8 @@ class Target:
         # Until it has executed the program, it is still a copy of this one.
         while os.readlink(f"/proc/{self.process.pid}/exe") == os.readlink("/proc/self/exe") \
                 and "python" not in self.command[0]:
+            time.sleep(0.01)
+        while os.path.basename(os.readlink(f"/proc/{self.process.pid}/exe")) in WRAPPERS:
             time.sleep(0.01)
         time.sleep(0.1)
         return str(self.process.pid)
