@@ -333,8 +333,9 @@ static int time_to_wait(const struct record *r)
 		end = (r->n_intervals + 1) * o->interval_ns;
 	if (passed >= end)
 		return 0;
-	left = (end - passed + 999999) / 1000000;
-	return left < DRAIN_EVERY_MS ? (int)left : DRAIN_EVERY_MS;
+	left = end - passed;
+	return left < DRAIN_EVERY_MS * UINT64_C(1000000) ? (int)((left + 999999) / 1000000) :
+							   DRAIN_EVERY_MS;
 }
 
 static bool time_is_over(const struct record *r)
