@@ -32,7 +32,7 @@ struct queued {
 
 /*
  * Bytes from which on a queue is full: as much as the rings have room for together, on
- * most machines (ring_size.h), so that one reading of them fills it at most.
+ * most machines (ring_size.h). One reading of them comes on top of that at most.
  */
 #define QUEUE_MAX ((size_t)128 << 20)
 

@@ -184,15 +184,10 @@ static int put_head(const struct report_context *context, const struct totals *t
 	return err;
 }
 
-static int put_packed(struct html *html, const struct totals *totals, FILE *to)
+/* err: of what was written before, which counts first. */
+static int close_stream(FILE *stream, int err)
 {
-	FILE *packed = gzip_stream_open(to);
-	int err;
-
-	if (!packed)
-		return -ENOMEM;
-	err = speedscope_write(&html->report, &html->timeline, totals, packed);
-	if (fclose(packed) != 0 && err == 0)
+	if (fclose(stream) != 0 && err == 0)
 		err = errno ? -errno : -EIO;
 	return err;
 }
@@ -200,14 +195,15 @@ static int put_packed(struct html *html, const struct totals *totals, FILE *to)
 static int put_profile(struct html *html, const struct totals *totals, FILE *to)
 {
 	FILE *text = base64_stream_open(to);
-	int err;
+	FILE *packed = text ? gzip_stream_open(text) : NULL;
+	int err = -ENOMEM;
 
-	if (!text)
-		return -ENOMEM;
 	fputs("<script type=\"application/octet-stream\" id=\"profile\">\n", to);
-	err = put_packed(html, totals, text);
-	if (fclose(text) != 0 && err == 0)
-		err = errno ? -errno : -EIO;
+	if (packed)
+		err = close_stream(packed, speedscope_write(&html->report, &html->timeline, totals,
+							    packed));
+	if (text)
+		err = close_stream(text, err);
 	fputs("\n</script>\n", to);
 	return err;
 }

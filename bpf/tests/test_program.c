@@ -1,38 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Walks through frames whose rules are programs. */
-#include <criterion/criterion.h>
-
-#include "world.h"
-
-static struct world *w;
-
-static const uint64_t sp = WORLD_STACK + 0x1100;
-
-static void begin(void)
-{
-	w = world_new();
-	/* Function 0 is the root, 2 has a frame of 16 bytes. */
-	world_root(w, 0);
-	world_rule(w, 2, 16);
-}
-
-static void end(void)
-{
-	world_free(w);
-}
+#include "world_fixture.h"
 
 TestSuite(program, .init = begin, .fini = end);
-
-static uint64_t code(int n)
-{
-	return WORLD_IN(WORLD_CODE, n);
-}
-
-static void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
-{
-	cr_assert(got == want, "outcome %d, not %d", got, want);
-	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
-}
 
 #define PROGRAM(n, ...)                                                                            \
 	world_program(w, n, (const struct dp_op[]){ __VA_ARGS__ },                                 \

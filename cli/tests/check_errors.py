@@ -114,7 +114,7 @@ class Errors(unittest.TestCase):
     def test_a_full_disk_in_the_middle_of_a_report(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "x.dwarfprof")
-            # More than is written at once, in each format.
+            # More than is written at once, in most formats.
             result = dwarfprof("-F", "4999", "-o", path, "--", "/usr/bin/python3", "-c", "import json, unittest, ctypes")
             self.assertEqual(result.returncode, 0, result.stderr)
             for extension in (".folded", ".jsonl", ".dwarfprof", ".txt", ".pb.gz", ".perf", ".speedscope.json",

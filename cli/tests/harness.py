@@ -4,6 +4,7 @@
 Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
 """
 import os
+import re
 import subprocess
 import sys
 import time
@@ -50,6 +51,11 @@ def cpu_time(pid):
     """In seconds, of all threads."""
     fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0
+
+
+def seconds_sampled(said):
+    """As long as a profiler says at its end that it has sampled."""
+    return float(re.search(r"samples in (\d+\.\d+) s", said)[1])
 
 
 def stolen_time():
