@@ -18,6 +18,7 @@
 #include "filter.h"
 #include "kallsyms.h"
 #include "log.h"
+#include "outer_map.h"
 #include "permission.h"
 #include "uprobe.h"
 
@@ -37,23 +38,11 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-/*
- * Put n maps into a map of maps, in one go: the kernel waits for a grace
- * period, some 10 ms, after each update of such a map, but since 6.8 only once
- * after a batch. Kernels before 5.19 know no batches of maps.
- */
-static int outer_update(const struct bpf_map *outer, const uint32_t *keys, const int *fds,
-			uint32_t n)
+/* Of segments that the kernel knows, the memory is enough. */
+static void close_made(struct session *s)
 {
-	int fd = bpf_map__fd(outer);
-	uint32_t done = n;
-
-	if (bpf_map_update_batch(fd, keys, fds, &done, NULL) == 0)
-		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(fd, &keys[i], &fds[i], BPF_ANY) < 0)
-			return -errno;
-	return 0;
+	while (s->n_made > 0)
+		close(s->made_fds[--s->n_made]);
 }
 
 /* Put the segments that were made where the programs look. */
@@ -63,11 +52,10 @@ static int show_segments(struct session *s)
 
 	if (s->n_made == 0)
 		return 0;
-	err = outer_update(s->bpf->maps.dp_pool, s->made, s->made_fds, s->n_made);
+	err = outer_map_update(s->bpf->maps.dp_pool, s->made, s->made_fds, s->n_made);
 	if (err < 0)
 		return err;
-	while (s->n_made > 0)
-		close(s->made_fds[--s->n_made]);
+	close_made(s);
 	return 0;
 }
 
@@ -106,7 +94,7 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 }
 
 /* What most processes need, so that no table of theirs has to wait for a grace period. */
-static int make_first_segments(struct session *s)
+static int make_first_segments(struct session *s, struct outer_map *ret)
 {
 	int err = 0;
 
@@ -115,28 +103,26 @@ static int make_first_segments(struct session *s)
 		if (err == 0)
 			s->n_first++;
 	}
-	return err < 0 ? err : show_segments(s);
+	if (err == 0)
+		err = outer_map_begin(ret, s->bpf->maps.dp_pool, s->made_fds, s->n_made);
+	return err;
 }
 
-static int make_rings(struct session *s, size_t size)
+static int make_rings(struct session *s, size_t size, struct outer_map *ret)
 {
-	_cleanup_free_ uint32_t *keys = calloc(s->n_rings, sizeof(*keys));
 	uint32_t n = s->n_rings;
 
 	s->ring_fds = malloc(n * sizeof(*s->ring_fds));
-	if (!s->ring_fds || !keys)
+	if (!s->ring_fds)
 		return -ENOMEM;
 	memset(s->ring_fds, -1, n * sizeof(*s->ring_fds));
 	for (uint32_t i = 0; i < n; i++) {
-		int fd =
+		s->ring_fds[i] =
 			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dp_ring", 0, 0, (uint32_t)size, NULL);
-
-		if (fd < 0)
+		if (s->ring_fds[i] < 0)
 			return -errno;
-		keys[i] = i;
-		s->ring_fds[i] = fd;
 	}
-	return outer_update(s->bpf->maps.dp_rings, keys, s->ring_fds, n);
+	return outer_map_begin(ret, s->bpf->maps.dp_rings, s->ring_fds, n);
 }
 
 uint32_t session_pid_namespace(void)
@@ -175,13 +161,14 @@ static void set_filter(struct dwarfprof_bpf *bpf, const struct session_options *
 static int set_cgroup(const struct session *s)
 {
 	uint32_t key = 0;
+	int err = 0;
 
-	if (!s->filter->cgroup)
-		return 0;
-	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_cgroup), &key, &s->filter->cgroup_fd,
-				   BPF_ANY) < 0 ?
-		       -errno :
-		       0;
+	if (s->filter->cgroup && bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_cgroup), &key,
+						     &s->filter->cgroup_fd, BPF_ANY) < 0)
+		err = -errno;
+	if (err < 0)
+		log_error("cannot sample the cgroup %s: %s", s->filter->cgroup, strerror(-err));
+	return err;
 }
 
 /*
@@ -264,6 +251,32 @@ static void choose_uprobe(struct session *s)
 						      (enum bpf_attach_type)UPROBE_MULTI);
 }
 
+/*
+ * Load the programs while the kernel takes in what lies in their maps of maps. Whoever may
+ * not, or cannot, load programs cannot make all maps, either: of both, the programs are
+ * what is explained.
+ */
+static int load(struct session *s, size_t ring_size)
+{
+	struct outer_map rings, segments;
+	int rings_err = make_rings(s, ring_size, &rings);
+	int segments_err = make_first_segments(s, &segments);
+	int err = dwarfprof_bpf__load(s->bpf);
+
+	if (rings_err == 0)
+		rings_err = outer_map_wait(&rings);
+	if (segments_err == 0)
+		segments_err = outer_map_wait(&segments);
+	close_made(s);
+	if (err < 0)
+		return permission_explain_bpf(err);
+	if (rings_err < 0)
+		log_error("cannot make the ring buffers: %s", strerror(-rings_err));
+	else if (segments_err < 0)
+		log_error("cannot make room for tables: %s", strerror(-segments_err));
+	return rings_err < 0 ? rings_err : segments_err;
+}
+
 int session_open(struct session *ret, const struct session_options *options)
 {
 	struct session *s = ret;
@@ -292,28 +305,11 @@ int session_open(struct session *ret, const struct session_options *options)
 	set_options(s, options);
 	if (options->uprobe)
 		choose_uprobe(s);
-	err = dwarfprof_bpf__load(s->bpf);
-	if (err < 0) {
-		err = permission_explain_bpf(err);
-		session_close(s);
-		return err;
-	}
-	if (s->bpf->rodata->dp_kernel_hidden)
+	err = load(s, options->ring_size);
+	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
 		permission_explain_kernel();
-	err = set_cgroup(s);
-	if (err < 0)
-		log_error("cannot sample the cgroup %s: %s", options->filter->cgroup,
-			  strerror(-err));
-	if (err == 0) {
-		err = make_rings(s, options->ring_size);
-		if (err < 0)
-			log_error("cannot make the ring buffers: %s", strerror(-err));
-	}
-	if (err == 0) {
-		err = make_first_segments(s);
-		if (err < 0)
-			log_error("cannot make room for tables: %s", strerror(-err));
-	}
+	if (err == 0)
+		err = set_cgroup(s);
 	if (err < 0)
 		session_close(s);
 	return err;
@@ -328,8 +324,7 @@ void session_close(struct session *s)
 		if (s->ring_fds[i] >= 0)
 			close(s->ring_fds[i]);
 	free(s->ring_fds);
-	while (s->n_made > 0)
-		close(s->made_fds[--s->n_made]);
+	close_made(s);
 	for (size_t i = s->pool.n_segments; i < s->n_first; i++)
 		munmap(s->first[i], SEGMENT_MAP_SIZE);
 	for (size_t i = 0; i < s->pool.n_segments; i++)
