@@ -2,31 +2,14 @@
 #include "kallsyms.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/hash.h"
+#include "kernel_list.h"
 #include "names.h"
-
-/*
- * The list has no sizes: a function ends where the next one starts. Behind the
- * last one of a module the file knows nothing, but another module, loaded since,
- * starts a page of its own. Of BPF programs loaded since we are told.
- */
-#define PAGE_SIZE 4096
-#define MAX_PROGRAM_SIZE (1 << 20)
-
-struct kernel_function {
-	uint64_t start;
-	const char *name;   /* NULL: what is here is no function */
-	const char *module; /* NULL: the kernel itself */
-	int rank;           /* among those that start here, the highest gives the name */
-};
 
 /* One that came later. */
 struct late_function {
@@ -51,131 +34,11 @@ struct found_function {
 };
 
 struct kallsyms {
-	struct kernel_function *functions; /* sorted by start, one for each start */
-	size_t n_functions, functions_size;
+	struct kernel_list *list;
 	struct late_functions *late;
-	char **modules;
-	size_t n_modules, modules_size;
 	struct found_function *found;
 	bool has_found_only; /* nothing but that is known */
 };
-
-static const char bpf_module[] = "bpf";
-
-/* The name of the module, which lines of the same one share, as they follow each other. */
-static const char *module_name(struct kallsyms *k, const char *name)
-{
-	if (strcmp(name, bpf_module) == 0)
-		return bpf_module;
-	if (k->n_modules > 0 && strcmp(k->modules[k->n_modules - 1], name) == 0)
-		return k->modules[k->n_modules - 1];
-	if (array_reserve(k->modules, k->n_modules, k->modules_size) < 0)
-		return NULL;
-	k->modules[k->n_modules] = strdup(name);
-	return k->modules[k->n_modules] ? k->modules[k->n_modules++] : NULL;
-}
-
-/* Public before private before weak, and `ksys_read` before `__ksys_read`. */
-static int function_rank(char type, const char *name)
-{
-	int rank = type == 'T' ? 200 : type == 't' ? 100 : 0;
-
-	return rank - (int)strspn(name, "_");
-}
-
-/* Marks of the linker script where code ends, not functions (vmlinux.lds.S). */
-static bool is_end(const char *name)
-{
-	return strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
-}
-
-static int kernel_function_compare(const void *a, const void *b)
-{
-	const struct kernel_function *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return y->rank - x->rank;
-}
-
-/* A line: "ffffffff81000000 T _text", followed by a tab and "[module]" outside the kernel. */
-struct line {
-	uint64_t start;
-	char type;
-	char *name;
-	char *module; /* NULL: none */
-};
-
-/* Cut a line into its parts. False if it is not about code. */
-static bool line_read(char *text, struct line *ret)
-{
-	int name_at = 0;
-	char *end;
-
-	if (sscanf(text, "%" SCNx64 " %c %n", &ret->start, &ret->type, &name_at) != 2 ||
-	    name_at == 0 || !strchr("tTwW", ret->type))
-		return false;
-	ret->name = text + name_at;
-	ret->module = NULL;
-	end = ret->name + strcspn(ret->name, "\t\n");
-	if (*end == '\t' && end[1] == '[') {
-		ret->module = end + 2;
-		ret->module[strcspn(ret->module, "]\n")] = '\0';
-	}
-	*end = '\0';
-	return true;
-}
-
-static int kallsyms_add(struct kallsyms *k, const struct line *line)
-{
-	struct kernel_function f = { .start = line->start };
-
-	if (array_reserve(k->functions, k->n_functions, k->functions_size) < 0)
-		return -ENOMEM;
-	if (line->module) {
-		f.module = module_name(k, line->module);
-		if (!f.module)
-			return -ENOMEM;
-	}
-	if (line->module || !is_end(line->name)) {
-		f.name = strdup(line->name);
-		if (!f.name)
-			return -ENOMEM;
-		f.rank = function_rank(line->type, line->name);
-	}
-	k->functions[k->n_functions++] = f;
-	return 0;
-}
-
-/* Of functions that start together, keep the first, which ranks highest. */
-static void remove_aliases(struct kallsyms *k)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < k->n_functions; i++) {
-		if (n > 0 && k->functions[i].start == k->functions[n - 1].start)
-			free((char *)k->functions[i].name);
-		else
-			k->functions[n++] = k->functions[i];
-	}
-	k->n_functions = n;
-}
-
-static int kallsyms_read(struct kallsyms *k, FILE *file)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0;
-	struct line line;
-
-	while (getline(&text, &size, file) > 0)
-		if (line_read(text, &line) && line.start != 0 && kallsyms_add(k, &line) < 0)
-			return -ENOMEM;
-	if (k->n_functions == 0)
-		return -EACCES;
-	qsort(k->functions, k->n_functions, sizeof(*k->functions), kernel_function_compare);
-	remove_aliases(k);
-	return 0;
-}
 
 static struct late_functions *late_functions_new(void)
 {
@@ -198,24 +61,44 @@ static void late_functions_free(struct late_functions *late)
 	free(late);
 }
 
-int kallsyms_new(const char *path, struct kallsyms **ret)
+int kallsyms_new_unread(const char *path, struct kallsyms **ret)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	struct kallsyms *k;
 	int err;
 
-	if (!file)
-		return -errno;
+	if (kallsyms_are_hidden(path))
+		return -EACCES;
 	k = calloc(1, sizeof(*k));
 	if (k)
 		k->late = late_functions_new();
-	err = k && k->late ? kallsyms_read(k, file) : -ENOMEM;
+	err = k && k->late ? kernel_list_new(path, &k->list) : -ENOMEM;
 	if (err < 0) {
 		kallsyms_free(k);
 		return err;
 	}
 	*ret = k;
 	return 0;
+}
+
+int kallsyms_new(const char *path, struct kallsyms **ret)
+{
+	struct kallsyms *k;
+	int err = kallsyms_new_unread(path, &k);
+
+	if (err < 0)
+		return err;
+	err = kernel_list_wait(k->list);
+	if (err < 0)
+		kallsyms_free(k);
+	else
+		*ret = k;
+	return err;
+}
+
+void kallsyms_read_ahead(struct kallsyms *k)
+{
+	if (k)
+		kernel_list_read_ahead(k->list);
 }
 
 int kallsyms_new_empty(struct kallsyms **ret)
@@ -266,16 +149,7 @@ static const struct found_function *find_found(const struct kallsyms *k, uint64_
 
 bool kallsyms_are_hidden(const char *path)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0;
-	struct line line;
-
-	/* Data of each CPU may have the address zero; a function has not. */
-	while (file && getline(&text, &size, file) > 0)
-		if (line_read(text, &line))
-			return line.start == 0;
-	return false;
+	return kernel_list_is_hidden(path);
 }
 
 struct kallsyms *kallsyms_free(struct kallsyms *k)
@@ -288,13 +162,8 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 		HASH_DEL(k->found, found);
 		free(found);
 	}
-	for (size_t i = 0; i < k->n_functions; i++)
-		free((char *)k->functions[i].name);
-	for (size_t i = 0; i < k->n_modules; i++)
-		free(k->modules[i]);
-	free(k->functions);
+	kernel_list_free(k->list);
 	late_functions_free(k->late);
-	free(k->modules);
 	free(k);
 	return NULL;
 }
@@ -328,34 +197,6 @@ int kallsyms_add_late(struct kallsyms *k, uint64_t start, uint64_t size, const c
 	err = add_late(k->late, start, size, name);
 	pthread_mutex_unlock(&k->late->lock);
 	return err;
-}
-
-/* The last function that starts at or below the address, if it can reach so far. */
-static const struct kernel_function *find_listed(const struct kallsyms *k, uint64_t address)
-{
-	const struct kernel_function *f;
-	size_t lo = 0, hi = k->n_functions;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->functions[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0)
-		return NULL;
-	f = &k->functions[lo - 1];
-	if (!f->name)
-		return NULL;
-	if (f->module == bpf_module && address - f->start >= MAX_PROGRAM_SIZE)
-		return NULL;
-	if (f->module && f->module != bpf_module &&
-	    (lo == k->n_functions || k->functions[lo].module != f->module) &&
-	    address / PAGE_SIZE != f->start / PAGE_SIZE)
-		return NULL;
-	return f;
 }
 
 static bool find_late(const struct kallsyms *k, uint64_t address, struct late_function *ret)
@@ -394,7 +235,7 @@ const char *kallsyms_find(const struct kallsyms *k, uint64_t address, uint64_t *
 		*ret_offset = address - late.start;
 		return late.name;
 	}
-	f = find_listed(k, address);
+	f = kernel_list_find(k->list, address);
 	if (!f)
 		return NULL;
 	*ret_offset = address - f->start;
@@ -410,7 +251,7 @@ const char *kallsyms_find_module(const struct kallsyms *k, uint64_t address)
 	if (found || k->has_found_only)
 		return found ? found->module : NULL;
 	if (find_late(k, address, &late))
-		return bpf_module;
-	f = find_listed(k, address);
+		return kernel_list_bpf;
+	f = kernel_list_find(k->list, address);
 	return f ? f->module : NULL;
 }

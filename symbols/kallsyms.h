@@ -16,6 +16,13 @@ int kallsyms_new(const char *path, struct kallsyms **ret);
 struct kallsyms *kallsyms_free(struct kallsyms *kallsyms);
 
 /*
+ * The same, but the list is read when a function is first asked for, or by a thread that
+ * kallsyms_read_ahead() starts (NULL is nothing); after an error, nothing is found.
+ */
+int kallsyms_new_unread(const char *path, struct kallsyms **ret);
+void kallsyms_read_ahead(struct kallsyms *kallsyms);
+
+/*
  * None, but for those that kallsyms_add_found() tells: the names of a kernel that is not
  * this one, or is not running any more. 0 or -ENOMEM.
  */

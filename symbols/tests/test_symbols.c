@@ -392,16 +392,22 @@ Test(module, leaves_out_what_is_not_wanted)
 	module_done(&module);
 }
 
-static int kallsyms_from(const char *text, struct kallsyms **ret)
+static int kallsyms_from_by(int (*new)(const char *, struct kallsyms **), const char *text,
+			    struct kallsyms **ret)
 {
 	char path[] = "/tmp/dwarfprof-test-XXXXXX";
 	int fd = mkstemp(path), err;
 
 	cr_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
-	err = kallsyms_new(path, ret);
+	err = new (path, ret);
 	unlink(path);
 	return err;
+}
+
+static int kallsyms_from(const char *text, struct kallsyms **ret)
+{
+	return kallsyms_from_by(kallsyms_new, text, ret);
 }
 
 Test(kallsyms, finds_functions_of_kernel_and_modules)
@@ -472,11 +478,39 @@ Test(kallsyms, takes_functions_that_come_later)
 	kallsyms_free(k);
 }
 
+/* By a thread, by who asks, or never */
+Test(kallsyms, is_read_later)
+{
+	static const char text[] = "ffffffff81000000 T first\n";
+	struct kallsyms *k;
+	uint64_t offset;
+
+	for (int ahead = 0; ahead < 3; ahead++) {
+		cr_assert(kallsyms_from_by(kallsyms_new_unread, text, &k) == 0);
+		for (int i = 0; i < ahead; i++)
+			kallsyms_read_ahead(k);
+		cr_assert(kallsyms_add_late(k, 0xffffffffc0001000, 0x100, "bpf_prog_2") == 0);
+		cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000010, &offset), "first");
+		cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0001010, &offset), "bpf_prog_2");
+		kallsyms_free(k);
+	}
+	cr_assert(kallsyms_from_by(kallsyms_new_unread, text, &k) == 0);
+	kallsyms_free(k);
+	cr_assert(kallsyms_from_by(kallsyms_new_unread, text, &k) == 0);
+	kallsyms_read_ahead(k);
+	kallsyms_free(k);
+	cr_assert(kallsyms_from_by(kallsyms_new_unread, "", &k) == 0);
+	cr_assert(kallsyms_find(k, 0xffffffff81000010, &offset) == NULL);
+	kallsyms_free(k);
+}
+
 Test(kallsyms, says_that_the_addresses_are_hidden)
 {
 	struct kallsyms *k;
 
 	cr_assert(kallsyms_from("0000000000000000 T first\n", &k) == -EACCES);
+	cr_assert(kallsyms_from_by(kallsyms_new_unread, "0000000000000000 T first\n", &k) ==
+		  -EACCES);
 	cr_assert(kallsyms_new("/nonexistent", &k) == -ENOENT);
 	cr_assert(!kallsyms_are_hidden("/nonexistent"));
 }
