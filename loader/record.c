@@ -117,9 +117,8 @@ static int open_session(struct record *r)
 		.ring_size = ring_size(o->wall ? 2 * (size_t)n_cpus : n_cpus),
 		.table_memory = o->table_memory,
 	};
-	int err;
+	int err = session_open(&r->session, &options);
 
-	err = session_open(&r->session, &options);
 	if (err < 0)
 		return err;
 	o->filter->tell = drop_comm;
@@ -267,6 +266,17 @@ static int start_backlog(struct record *r)
 	return 0;
 }
 
+/* Where blocked threads are sampled, who reads the rings asks for functions, and cannot wait. */
+static int open_kallsyms(struct record *r)
+{
+	const struct record_options *o = r->options;
+
+	if (!o->symbols || o->sides == DP_SIDES_USER)
+		return -ENODATA;
+	return o->off_cpu || o->wall ? kallsyms_new("/proc/kallsyms", &r->kallsyms) :
+				       kallsyms_new_unread("/proc/kallsyms", &r->kallsyms);
+}
+
 static int open_report(struct record *r)
 {
 	const struct record_options *o = r->options;
@@ -288,8 +298,7 @@ static int open_report(struct record *r)
 	uname(&r->machine);
 	snprintf(r->kernel, sizeof(r->kernel), "%s %s %s", r->machine.sysname, r->machine.release,
 		 r->machine.machine);
-	if (o->symbols && o->sides != DP_SIDES_USER &&
-	    kallsyms_new("/proc/kallsyms", &r->kallsyms) == 0) {
+	if (open_kallsyms(r) == 0) {
 		sideband_tell_kallsyms(r->sideband, r->kallsyms);
 		context.kallsyms = r->kallsyms;
 	}
@@ -499,6 +508,7 @@ static int run(struct record *r)
 		err = start_sampling(r);
 	if (err < 0)
 		return err;
+	kallsyms_read_ahead(r->kallsyms);
 	if (o->command) {
 		err = launch_go(&r->launch);
 		if (err < 0) {
