@@ -151,12 +151,14 @@ static __always_inline void scratch_release(struct scratch *s)
  * the delivery of a signal put a new program counter there, hence the look at
  * the instruction.
  */
-static __noinline int regs_of_task(struct walk *w)
+PORT_GLOBAL int regs_of_task(struct walk *w)
 {
 	const struct pt_regs___task *regs =
 		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
 	__u16 instruction = 0;
 
+	if (!w)
+		return 0;
 	if ((long)regs->orig_ax >= 0)
 		bpf_probe_read_user(&instruction, sizeof(instruction),
 				    (const void *)(regs->ip - sizeof(instruction)));

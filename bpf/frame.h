@@ -305,6 +305,19 @@ static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 	return (int)place;
 }
 
+/* Is this a call instruction ff /2 of so many bytes, the first of which is the lowest? */
+PORT_GLOBAL __u32 walk_is_call_of(__u64 code, __u32 size)
+{
+	__u32 modrm = code >> 8 & 255, rm = modrm & 7, mod = modrm >> 6;
+	__u32 has_sib = (mod != 3) & (rm == 4);
+	/* A base of 5 without a displacement is none, but 4 bytes of an address. */
+	__u32 base = has_sib ? code >> 16 & 7 : rm;
+	__u32 length = 2 + has_sib + (mod == 1) + 4 * (mod == 2) + 4 * ((mod == 0) & (base == 5));
+
+	return ((code & 255) == 0xff || (code & 255) == 0xcc) & ((modrm & 0x38) == 0x10) &
+	       (length == size);
+}
+
 /*
  * Does a call instruction end where these eight bytes do? Its forms are e8 and ff /2
  * (Intel's manual, volume 2, CALL); a breakpoint may stand in for the first byte.
@@ -315,18 +328,8 @@ PORT_GLOBAL __u32 walk_ends_with_call(__u64 bytes)
 
 	if ((bytes >> 24 & 255) == 0xe8 || (bytes >> 24 & 255) == 0xcc)
 		return 1;
-	for (__u32 size = 2; size < 8; size++) {
-		__u64 code = bytes >> (64 - 8 * size);
-		__u32 modrm = code >> 8 & 255, rm = modrm & 7, mod = modrm >> 6;
-		__u32 has_sib = (mod != 3) & (rm == 4);
-		/* A base of 5 without a displacement is none, but 4 bytes of an address. */
-		__u32 base = has_sib ? code >> 16 & 7 : rm;
-		__u32 length =
-			2 + has_sib + (mod == 1) + 4 * (mod == 2) + 4 * ((mod == 0) & (base == 5));
-
-		found |= ((code & 255) == 0xff || (code & 255) == 0xcc) & ((modrm & 0x38) == 0x10) &
-			 (length == size);
-	}
+	for (__u32 size = 2; size < 8; size++)
+		found |= walk_is_call_of(bytes >> (64 - 8 * size), size);
 	return found;
 }
 
@@ -440,10 +443,12 @@ static long walk_recover_step(__u32 i, void *ctx)
  * Rules that need one are rare (the lazy binding resolver is the best known),
  * so the search may be slow.
  */
-static __noinline int walk_recover(struct walk *w, __u32 saved, __u64 initial)
+PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 {
 	struct walk_ref ref = { w };
 
+	if (!w)
+		return -1;
 	w->wanted = saved;
 	w->found = initial;
 	w->is_found = 0;

@@ -83,6 +83,12 @@ static __always_inline __u64 port_u64(const void *p)
 	return *(const __u64 *)p;
 }
 
+/*
+ * A function that is verified once, not again for every call. Weak, so that
+ * clang 19 does not find out that an argument is not used, and passes rubbish.
+ */
+#define PORT_GLOBAL __attribute__((weak, noinline))
+
 /* MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
 #define MAX_URETPROBES 64
 
@@ -91,7 +97,7 @@ static __always_inline __u64 port_u64(const void *p)
  * list of such places, the innermost first (prepare_uretprobe(), kernel/events/uprobes.c);
  * a probe that has just replaced an address is not in it yet: 0.
  */
-static __noinline __attribute__((unused)) __u64 port_origin(struct walk *w, __u64 slot)
+PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	const struct return_instance *r = task->utask->return_instances;
@@ -104,7 +110,7 @@ static __noinline __attribute__((unused)) __u64 port_origin(struct walk *w, __u6
 	return 0;
 }
 
-static __always_inline __u64 port_trampoline(struct walk *w)
+PORT_GLOBAL __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 
@@ -112,12 +118,6 @@ static __always_inline __u64 port_trampoline(struct walk *w)
 		return 0;
 	return task->mm->uprobes_state.xol_area->vaddr;
 }
-
-/*
- * A function that is verified once, not again for every call. Weak, so that
- * clang 19 does not find out that an argument is not used, and passes rubbish.
- */
-#define PORT_GLOBAL __attribute__((weak, noinline))
 
 #define port_loop(n, fn, ctx) bpf_loop((n), (void *)(fn), (ctx), 0)
 

@@ -167,12 +167,12 @@ static long walk_program_step(__u32 i, void *ctx)
  * Run the program at a cell of the pool, on the values that w->values holds
  * already. The result is walk_value(w, 0).
  */
-static __noinline int walk_program(struct walk *w, __u32 cell)
+PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
 {
 	const __u64 *n_ops = port_pool(w, cell);
 	struct walk_ref ref = { w };
 
-	if (!n_ops || *n_ops > DP_MAX_OPS)
+	if (!w || !n_ops || *n_ops > DP_MAX_OPS)
 		return DP_UNSUPPORTED_RULE;
 	w->program = cell;
 	w->program_outcome = DP_WALKING;

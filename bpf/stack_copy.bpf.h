@@ -49,8 +49,10 @@ static long send_chunk(__u32 i, void *ctx)
 	return size < DP_CHUNK_SIZE && chunk->start >= s->hole_limit;
 }
 
-static __noinline int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 hole_limit)
+PORT_GLOBAL int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 hole_limit)
 {
+	if (!s)
+		return 0;
 	s->chunk.start = start & ~(__u64)(DP_USER_PAGE_SIZE - 1);
 	s->chunk_limit = limit;
 	s->hole_limit = hole_limit;
@@ -68,13 +70,15 @@ static __always_inline __u64 normal_stack_end(const struct task_struct *task)
 }
 
 /* Send ahead what user space needs to walk the stack: so many chunks of it. */
-static __noinline int send_stack(struct scratch *s, __u32 max_chunks)
+PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	__u64 sp = s->chunk.regs.reg[DP_RSP];
 	__u32 pages = max_chunks * DP_CHUNK_PAGES;
-	__u64 end;
+	__u64 sp, end;
 
+	if (!s)
+		return 0;
+	sp = s->chunk.regs.reg[DP_RSP];
 	if (pages > DP_NORMAL_STACK_PAGES)
 		pages = DP_NORMAL_STACK_PAGES;
 	s->max_region = max_chunks;

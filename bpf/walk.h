@@ -136,13 +136,15 @@ static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
  * registers the kernel has put on the stack: struct sigcontext_64,
  * arch/x86/include/uapi/asm/sigcontext.h.
  */
-static __noinline int walk_signal(struct walk *w, __u64 sigcontext)
+PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 {
 	static const __u8 order[DP_N_REGISTERS] = {
 		DP_R8,  DP_R9,  DP_R10, DP_R11, DP_R12, DP_R13, DP_R14, DP_R15, DP_RDI,
 		DP_RSI, DP_RBP, DP_RBX, DP_RDX, DP_RAX, DP_RCX, DP_RSP, DP_RIP,
 	};
 
+	if (!w)
+		return DP_READ_FAULT;
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++) {
 		__u64 value;
 
