@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: guard_work build|warm|cold
+ * usage: guard_work build|same|warm|cold
  *
  * Work that takes the same number of instructions each time, for callgrind to count
  * (ci/check-guard): a table is made of unwind information that is put together here, as
  * compilers write it; or a stack of 60 frames of that code is walked by the walker in user
- * space, knowing the addresses already, or not. Prints what the table takes.
+ * space: the same one again; one with the same addresses, at another place than the one
+ * before; and with nothing remembered. Prints what the table takes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -202,22 +203,27 @@ static void walk_as(const struct dp_regs *regs, uint64_t id)
 	walk_run(&walk);
 }
 
-__attribute__((noipa)) static void guard_walk(const struct dp_regs *regs, int is_cold)
+__attribute__((noipa)) static void guard_walk(const struct dp_regs regs[2], const char *what)
 {
 	for (uint64_t i = 0; i < N_WALKS; i++)
-		walk_as(regs, is_cold ? 2 + i : 1);
+		walk_as(&regs[strcmp(what, "warm") == 0 && i % 2 == 0],
+			strcmp(what, "cold") == 0 ? 2 + i : 1);
 }
 
-static int run_walks(const struct image *image, const struct image_extent *extent, int is_cold)
+/* The stack is there twice: its upper half is a copy. */
+static int run_walks(const struct image *image, const struct image_extent *extent, const char *what)
 {
-	struct dp_regs regs = { 0 };
+	struct dp_regs regs[2] = { 0 };
 	int err = make_process(image, extent);
 
 	if (err < 0)
 		return err;
-	make_stack(&regs);
-	walk_as(&regs, 1);
-	guard_walk(&regs, is_cold);
+	make_stack(&regs[0]);
+	memcpy(stack + STACK_WORDS / 2, stack, sizeof(stack) / 2);
+	regs[1] = regs[0];
+	regs[1].reg[DP_RSP] += sizeof(stack) / 2;
+	walk_as(&regs[0], 1);
+	guard_walk(regs, what);
 	free(port.segments[0]);
 	return walk.sample.outcome == DP_COMPLETE && walk.n_frames == N_FRAMES ? 0 : -EBADMSG;
 }
@@ -230,7 +236,7 @@ int main(int argc, char **argv)
 	int err;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: guard_work build|warm|cold\n");
+		fprintf(stderr, "usage: guard_work build|same|warm|cold\n");
 		return 2;
 	}
 	err = guard_build(&section, &extent, &image);
@@ -238,7 +244,7 @@ int main(int argc, char **argv)
 		printf("%" PRIu64 " rows, %u bytes\n", image.stats.n_rows,
 		       image.n_cells * DP_CELL_SIZE);
 		if (strcmp(argv[1], "build") != 0)
-			err = run_walks(&image, &extent, strcmp(argv[1], "cold") == 0);
+			err = run_walks(&image, &extent, argv[1]);
 		image_done(&image);
 	}
 	if (err < 0)

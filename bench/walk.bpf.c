@@ -87,6 +87,7 @@ static __noinline int walk_way(struct bpf_perf_event_data *ctx, struct walk_mome
 	if (way == WALK_COLD) {
 		bpf_loop(WALK_CACHE_SIZE, forget, &ref, 0);
 		__builtin_memset(w->marks, 0, sizeof(w->marks));
+		w->trail_space = 0;
 	}
 	start = bpf_ktime_get_ns();
 	walk_run(w);

@@ -258,6 +258,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->unwind = dp_unwind;
 		w->max_frames = dp_max_frames;
 		walk_run(w);
+		walk_spell_out(w);
 	} else {
 		w->frames[0] = DP_FRAME_ADDRESS(w->regs.reg[DP_RIP]);
 		w->n_frames = 1;

@@ -7,126 +7,9 @@
  * registers, and the memory of the process.
  */
 
-#include "abi.h"
 #include "lookup.h"
-#include "port.h"
-
-/* Addresses whose rules are remembered. */
-#define WALK_CACHE_BITS 10
-#define WALK_CACHE_SIZE (1 << WALK_CACHE_BITS)
-
-/* In place of dp_rule.saves: the frame was left without knowing what it saved. */
-#define WALK_SAVES_UNKNOWN (~0U)
-
-/* Mappings whose marks are remembered; a power of two. */
-#define WALK_MARKS 8
-
-/* Bytes of the stack that are read in one go; a power of two. */
-#define WALK_WINDOW 1024
-
-/*
- * What is remembered of an address: what nearly all frames need, in half of a cache
- * line. The step is that of a caller whose rule is of the common form and which was
- * seen to be behind a call (walk_remember()).
- */
-struct walk_cached {
-	__u64 space;
-	__u64 pc;
-	__u32 mapping; /* cell of the struct dp_mapping, 0: none */
-	__u32 saves;   /* as in struct dp_rule */
-	__u32 step;    /* the CFA is the base register plus this; 0: look at the rule */
-	__u16 below;   /* rbp is saved so far below the return address; 0: it is unchanged */
-	__u16 is_rsp;  /* the base register is rsp, not rbp */
-};
-
-/* A mapping's mark (struct dp_mapping), and the last walk that has found it in memory. */
-struct walk_mark {
-	__u64 space;
-	__u64 walk;
-	__u64 address; /* 0: it has none */
-	__u64 mark;
-	__u32 mapping;
-	__u32 zero;
-};
-
-/* And what the others need. */
-struct walk_rule {
-	struct dp_rule rule;
-	__u32 called; /* the instruction that ends behind the address was seen to be a call */
-	__u32 zero;
-};
-
-/* How a frame was left, kept to find the registers it had saved. */
-struct walk_trail {
-	__u64 cfa;
-	__u64 rbp;   /* in the frame itself */
-	__u32 saves; /* as in struct dp_rule */
-	__u32 zero;
-};
-
-struct walk {
-	struct port_world world;
-
-	/* What to walk, and how */
-	__u64 space; /* id and cell of the process's struct dp_space */
-	__u32 space_cell;
-	__u32 unwind;     /* enum dp_unwind */
-	__u32 max_frames; /* at most DP_MAX_FRAMES */
-	__u32 in_syscall; /* the innermost pc is behind an instruction that has the kernel at work */
-
-	/* Where the walk is: frames found are n_frames, the one at pc is the next */
-	__u32 n_frames;
-	__u32 method; /* how the frame at pc was found: enum dp_method */
-	__u32 rbp_lost;
-	__u32 lands;        /* the frame at pc may be a handler: dp_rule.lands of its callee */
-	__u32 code_changed; /* a mark was read, and differs */
-	__u64 pc, sp, rbp;
-	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */
-	__u64 fault;      /* the address that could not be read last */
-
-	__u32 last;        /* cell of the mapping that an address was looked up in last; 0: none */
-	__u32 n_looked_up; /* addresses, by all walks */
-	__u64 number;      /* of this walk; no other one with this memory has the same */
-	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's cell determines */
-
-	/* The last frame whose registers are known completely, and these registers */
-	__u32 fresh;
-
-	/* What walk_recover() looks for, and where */
-	__u32 wanted;  /* enum dp_saved */
-	__u32 callees; /* the frame looked at last */
-	__u32 is_found;
-	__u64 found;
-	struct dp_regs regs;
-
-	/* The program that walk_program() runs, how that went, and its stack */
-	__u32 program;
-	__u32 program_outcome; /* enum dp_outcome */
-	__u32 n_values;
-	__u64 values[DP_MAX_VALUES];
-
-	/*
-	 * The part of the stack that was read last, which lies in one page, at its place in
-	 * the page: the words that start at window, or less than window_words bytes above
-	 * it. The verifier wants room for a whole one behind any offset.
-	 */
-	__u64 window, window_words;
-	__u64 word; /* what walk_fetch() has read */
-	__u8 page[DP_USER_PAGE_SIZE + WALK_WINDOW];
-
-	/* The sample being made; the kernel's frames come behind the user's */
-	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES];
-
-	struct walk_trail trail[DP_MAX_FRAMES];
-	struct walk_cached cache[WALK_CACHE_SIZE];
-	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
-};
-
-/* What the callback of a loop is given. */
-struct walk_ref {
-	struct walk *w;
-};
+#include "mark.h"
+#include "walk_state.h"
 
 /*
  * Read the stack from here on, so far as it lies in the same page: a page is either
@@ -139,8 +22,12 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 	from &= ~63ULL; /* whole cache lines */
 	offset = port_index((__u32)from & (DP_USER_PAGE_SIZE - 1), DP_USER_PAGE_SIZE);
 	size = DP_USER_PAGE_SIZE - offset;
-	if (size > WALK_WINDOW)
-		size = WALK_WINDOW;
+	if (size > w->reach)
+		size = (__u32)w->reach;
+	size = port_opaque(size);
+	if (size > DP_USER_PAGE_SIZE) /* for the verifier */
+		return -1;
+	w->reach = DP_USER_PAGE_SIZE;
 	w->window_words = 0;
 	if (port_read_user(w, w->page + offset, size, from) < 0)
 		return -1;
@@ -169,17 +56,22 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 
 	if (!w)
 		return -1;
-	w->fault = address;
-	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->word))
-		return port_read_user(w, &w->word, sizeof(w->word), address);
+	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->word)) {
+		if (port_read_user(w, &w->word, sizeof(w->word), address) == 0)
+			return 0;
+		w->fault = address;
+		return -1;
+	}
 	/* What a frame needs lies above its stack pointer. */
 	from = w->sp;
 	if (address - from > WALK_WINDOW / 2)
 		from = address - WALK_WINDOW / 8;
 	if (from - page >= DP_USER_PAGE_SIZE)
 		from = page;
-	if (walk_read_stack(w, from) < 0)
+	if (walk_read_stack(w, from) < 0) {
+		w->fault = address;
 		return -1;
+	}
 	w->word = walk_window_word(w, address);
 	return 0;
 }
@@ -201,60 +93,13 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
 }
 
 /*
- * Where a mapping's mark is remembered. The cells of a space's mappings are an odd number
- * apart, so that neighbours do not share a place.
- */
-static __always_inline struct walk_mark *walk_mark_of(struct walk *w, __u32 mapping)
-{
-	return &w->marks[mapping & (WALK_MARKS - 1)];
-}
-
-/* Has this walk seen that the mapping's binary is still the one that is there? */
-static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
-{
-	const struct walk_mark *mark = walk_mark_of(w, mapping);
-
-	return (mark->walk == w->number) & (mark->mapping == mapping);
-}
-
-/* See that it is; negative if not. A space's mappings do not change, so a mark is remembered. */
-PORT_GLOBAL int walk_check(struct walk *w, __u32 cell)
-{
-	const struct dp_mapping *m;
-	struct walk_mark *mark;
-	__u64 found;
-
-	if (!w)
-		return -1;
-	mark = walk_mark_of(w, cell);
-	if (mark->mapping != cell || mark->space != w->space) {
-		m = port_pool(w, cell);
-		if (!m)
-			return -1;
-		mark->mapping = cell;
-		mark->space = w->space;
-		mark->walk = 0;
-		mark->mark = m->mark;
-		mark->address = m->mark_below ? m->start - m->mark_below : 0;
-	}
-	if (mark->address != 0) {
-		if (port_read_user(w, &found, sizeof(found), mark->address) < 0)
-			return -1;
-		w->code_changed = found != mark->mark;
-		if (w->code_changed)
-			return -1;
-	}
-	mark->walk = w->number;
-	return 0;
-}
-
-/*
  * An address is remembered at this place of the cache or at the next one. Callers of one
- * program are alike in their low bits, so these alone would put them at few places.
+ * program are alike in their low bits, so these alone would put them at few places; and
+ * processes that were forked from one have the same addresses.
  */
-static __always_inline __u32 walk_place(__u64 pc)
+static __always_inline __u32 walk_place(const struct walk *w, __u64 pc)
 {
-	return (__u32)(pc * 0x9e3779b97f4a7c15ULL >> (64 - WALK_CACHE_BITS)) &
+	return (__u32)((pc + (w->space << 32)) * 0x9e3779b97f4a7c15ULL >> (64 - WALK_CACHE_BITS)) &
 	       (WALK_CACHE_SIZE - 2);
 }
 
@@ -264,20 +109,18 @@ static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_
 }
 
 /* Look up an address that is not in the cache, and remember it: its place. */
-PORT_GLOBAL int walk_learn(struct walk *w, __u64 pc)
+static __always_inline int walk_learn(struct walk *w, __u64 pc)
 {
 	struct walk_cached *c;
 	__u32 place;
 
-	if (!w)
-		return -1;
 	/* By turns, so that two addresses with the same places soon have one each. */
-	place = walk_place(pc) + (w->n_looked_up++ & 1);
+	place = walk_place(w, pc) + (w->n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
-	c->mapping = lookup_space(w, w->space_cell, w->last, pc,
-				  &w->rules[port_index(place, WALK_CACHE_SIZE)].rule);
+	c->link = lookup_space(w, w->space_cell, w->last, pc,
+			       &w->rules[port_index(place, WALK_CACHE_SIZE)].rule);
 	w->rules[port_index(place, WALK_CACHE_SIZE)].called = 0;
-	w->last = c->mapping;
+	w->last = c->link;
 	c->step = 0;
 	c->pc = pc;
 	c->space = w->space;
@@ -293,16 +136,22 @@ PORT_GLOBAL int walk_learn(struct walk *w, __u64 pc)
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 {
-	__u32 place = walk_place(pc), mapping;
+	__u32 place = walk_place(w, pc), mapping;
 
 	if (!walk_is_at(w, &w->cache[place], pc))
 		place++;
 	if (!walk_is_at(w, &w->cache[place], pc))
 		place = (__u32)walk_learn(w, pc);
-	mapping = w->cache[port_index(place, WALK_CACHE_SIZE)].mapping;
+	mapping = WALK_MAPPING(w->cache[port_index(place, WALK_CACHE_SIZE)].link);
 	if (mapping != 0 && !walk_is_checked(w, mapping) && walk_check(w, mapping) < 0)
 		return -1;
 	return (int)place;
+}
+
+/* The same, where it is rare enough not to be verified once more. */
+PORT_GLOBAL int walk_look_up_apart(struct walk *w, __u64 pc)
+{
+	return w ? walk_look_up(w, pc) : -1;
 }
 
 /* Is this a call instruction ff /2 of so many bytes, the first of which is the lowest? */
@@ -318,19 +167,36 @@ PORT_GLOBAL __u32 walk_is_call_of(__u64 code, __u32 size)
 	       (length == size);
 }
 
+PORT_GLOBAL __u32 walk_ends_with_indirect_call(__u64 bytes)
+{
+	for (__u32 size = 2; size < 8; size++)
+		if (walk_is_call_of(bytes >> (64 - 8 * size), size))
+			return 1;
+	return 0;
+}
+
 /*
  * Does a call instruction end where these eight bytes do? Its forms are e8 and ff /2
  * (Intel's manual, volume 2, CALL); a breakpoint may stand in for the first byte.
  */
-PORT_GLOBAL __u32 walk_ends_with_call(__u64 bytes)
+static __always_inline __u32 walk_ends_with_call(__u64 bytes)
 {
-	__u32 found = 0;
+	__u64 code = bytes >> 24 & 255;
 
-	if ((bytes >> 24 & 255) == 0xe8 || (bytes >> 24 & 255) == 0xcc)
-		return 1;
-	for (__u32 size = 2; size < 8; size++)
-		found |= walk_is_call_of(bytes >> (64 - 8 * size), size);
-	return found;
+	return code == 0xe8 || code == 0xcc || walk_ends_with_indirect_call(bytes);
+}
+
+/* How many words below the return address a rule has rbp, 0 if unchanged; negative if elsewhere. */
+static __always_inline int walk_below(const struct dp_rule *rule)
+{
+	__u32 below = (__u32)(-8 - rule->rbp.offset);
+
+	if (rule->rbp.kind == DP_WHERE_SAME)
+		return 0;
+	if (rule->rbp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
+	    below / 8 > WALK_MAX_BELOW)
+		return -1;
+	return (int)(below / 8);
 }
 
 /*
@@ -339,20 +205,18 @@ PORT_GLOBAL __u32 walk_ends_with_call(__u64 bytes)
  */
 static __always_inline void walk_remember(struct walk_cached *c, const struct dp_rule *rule)
 {
-	__u32 below = -8 - rule->rbp.offset;
+	int below = walk_below(rule);
 
 	if (rule->cfa != DP_CFA_REGISTER || rule->cfa_offset <= 0 ||
 	    (rule->cfa_reg != DP_RSP && rule->cfa_reg != DP_RBP) || rule->ra.kind != DP_WHERE_CFA ||
-	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME ||
-	    (rule->saves & DP_SAVES_APART))
-		return;
-	if (rule->rbp.kind == DP_WHERE_SAME)
-		below = 0;
-	else if (rule->rbp.kind != DP_WHERE_CFA || below - 1 >= WALK_WINDOW / 2)
+	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME || below < 0 ||
+	    (rule->saves & DP_SAVES_APART) || rule->lands)
 		return;
 	c->saves = rule->saves;
-	c->below = (__u16)below;
+	c->link = WALK_LINK(c->link, (__u32)below);
 	c->is_rsp = rule->cfa_reg == DP_RSP;
+	if (!c->is_rsp)
+		c->link |= WALK_BY_RBP;
 	c->step = (__u32)rule->cfa_offset;
 }
 
@@ -430,7 +294,7 @@ static long walk_recover_step(__u32 i, void *ctx)
 		return 1;
 	}
 	w->callees--;
-	t = &w->trail[port_index(w->callees, DP_MAX_FRAMES)];
+	t = walk_trail(w, w->callees);
 	is_saved = walk_saved(w, t, port_opaque(w->wanted), &address);
 	if (is_saved > 0)
 		w->is_found = walk_read(w, address, &w->found) == 0;

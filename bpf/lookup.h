@@ -89,8 +89,8 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
  * cell of the mapping that the address lies in, or 0. `last` is 0, or the cell of the
  * space's mapping in which the address is most likely.
  */
-static __noinline __u32 lookup_space(struct walk *w, __u32 cell, __u32 last, __u64 pc,
-				     struct dp_rule *ret)
+static __always_inline __u32 lookup_space(struct walk *w, __u32 cell, __u32 last, __u64 pc,
+					  struct dp_rule *ret)
 {
 	const struct dp_space *space;
 	const struct dp_mapping *m = last ? port_pool(w, last) : NULL;

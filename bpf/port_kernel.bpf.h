@@ -110,7 +110,7 @@ PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 	return 0;
 }
 
-PORT_GLOBAL __u64 port_trampoline(struct walk *w)
+static __always_inline __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 

@@ -54,10 +54,11 @@ static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size,
 {
 	__u64 value = 0;
 
-	w->fault = *top;
 	if (size >= sizeof(value) ? walk_read(w, *top, &value) < 0 :
-				    port_read_user(w, &value, size & 7, *top) < 0)
+				    port_read_user(w, &value, size & 7, *top) < 0) {
+		w->fault = *top;
 		return DP_READ_FAULT;
+	}
 	*top = value;
 	return DP_WALKING;
 }

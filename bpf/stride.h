@@ -19,24 +19,13 @@
 /* What is remembered of the caller at pc, if that is enough to leave it; else NULL. */
 static __always_inline const struct walk_cached *stride_find(struct walk *w, __u64 pc)
 {
-	const struct walk_cached *c = port_opaque(&w->cache[walk_place(pc - 1)]);
+	const struct walk_cached *c = port_opaque(&w->cache[walk_place(w, pc - 1)]);
 
 	if (c->pc != pc - 1)
 		c++;
-	if (!walk_is_at(w, c, pc - 1) || c->step == 0 || !walk_is_checked(w, c->mapping))
+	if (!walk_is_at(w, c, pc - 1) || c->step == 0 || !walk_is_checked(w, WALK_MAPPING(c->link)))
 		return NULL;
 	return c;
-}
-
-/* Add a frame that is left, and what is needed to find the registers that it saved. */
-static __always_inline void stride_add(struct walk *w, __u32 n, __u64 pc, __u64 cfa, __u32 saves)
-{
-	struct walk_trail *t = &w->trail[port_index(n, DP_MAX_FRAMES)];
-
-	t->cfa = cfa;
-	t->saves = saves; /* not DP_SAVES_APART, which needs rbp too */
-	w->frames[port_index(n, DP_MAX_FRAMES)] = DP_FRAME_ADDRESS(pc) | (__u64)DP_METHOD_TABLE
-										 << DP_METHOD_SHIFT;
 }
 
 /* The registers, and what is missing: an address from which on the stack has to be read. */
@@ -49,12 +38,13 @@ struct stride {
 static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32 n)
 {
 	const struct walk_cached *c = stride_find(w, s->pc);
-	__u64 cfa, slot, caller, saved;
+	__u64 cfa, slot, caller, saved, frame;
+	struct walk_trail *t;
 
 	if (!c)
 		return 0;
 	cfa = (s->rbp ^ ((s->rbp ^ s->sp) & port_opaque(0 - (__u64)c->is_rsp))) + c->step;
-	slot = cfa - 8 - c->below;
+	slot = cfa - 8 - WALK_BELOW(c->link);
 	if (cfa <= s->sp)
 		return 0;
 	if (!walk_in_window(w, slot) || !walk_in_window(w, cfa - 8)) {
@@ -66,27 +56,40 @@ static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32
 	saved = walk_window_word(w, slot);
 	if (caller == 0 || caller == w->trampoline)
 		return 0;
-	stride_add(w, n, s->pc, cfa, c->saves);
-	s->rbp ^= (s->rbp ^ saved) & port_opaque(0 - (__u64)(c->below != 0));
+	frame = DP_FRAME_ADDRESS(s->pc) | (__u64)DP_METHOD_TABLE << DP_METHOD_SHIFT;
+	t = walk_trail(w, n);
+	t->frame = frame;
+	t->rbp = s->rbp;
+	t->cfa = cfa;
+	t->saves = c->saves;
+	t->link = c->link;
+	w->frames[port_index(n, DP_MAX_FRAMES)] = frame;
+	s->rbp ^= (s->rbp ^ saved) & port_opaque(0 - (__u64)(slot != cfa - 8));
 	s->sp = cfa;
 	s->pc = caller;
 	return 1;
 }
 
-/* Leave as many frames as possible; 1 if it is possible to go on. */
+/*
+ * Leave as many frames as possible, until it may be possible to follow the walk before;
+ * 1 if it is possible to go on.
+ */
 PORT_GLOBAL int walk_stride(struct walk *w)
 {
 	struct stride s = { 0 };
 	__u32 n, i;
 
 	/* The verifier knows nothing of the callers of a function that it looks at once. */
-	if (!w || w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost)
+	if (!w || w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost ||
+	    !walk_is_above(w, w->n_frames))
 		return 0;
 	s.pc = w->pc;
 	s.sp = w->sp;
 	s.rbp = w->rbp;
 	n = w->n_frames;
 	for (i = 0; i < WALK_STRIDE; i++) {
+		if (i > 0 && s.sp >= w->meet)
+			break;
 		if (n >= w->max_frames || !stride_step(w, &s, n))
 			break;
 		n++;
@@ -98,7 +101,7 @@ PORT_GLOBAL int walk_stride(struct walk *w)
 	w->lands &= i == 0;
 	if (s.missing != 0)
 		return walk_read_stack(w, s.missing) == 0;
-	return i == WALK_STRIDE;
+	return i == WALK_STRIDE || (i > 0 && s.sp >= w->meet);
 }
 
 #endif

@@ -16,6 +16,7 @@
  * frame that was found without a rule says so in its method.
  */
 
+#include "follow.h"
 #include "frame.h"
 #include "program.h"
 #include "stride.h"
@@ -121,10 +122,9 @@ static __always_inline int walk_is_trampoline(const struct walk *w)
 static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 				       enum dp_method method)
 {
-	struct walk_trail *t = &w->trail[port_index(w->n_frames - 1, DP_MAX_FRAMES)];
+	struct walk_trail *t = walk_trail(w, w->n_frames - 1);
 
 	t->cfa = cfa;
-	t->rbp = w->rbp;
 	t->saves = saves;
 	w->sp = cfa;
 	w->method = method;
@@ -220,10 +220,12 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 /*
  * Leave a frame through its frame pointer, if that is plausible: aligned, not
  * below the stack pointer, and with a return address into executable code, in a
- * file behind a call. `why` is the outcome if not.
+ * file behind a call. `why` is the outcome if not; mapping: the frame's.
  */
-static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enum dp_outcome why)
+static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enum dp_outcome why,
+							     __u32 mapping)
 {
+	__u32 link = walk_is_above(w, w->n_frames - 1) ? WALK_LINK(mapping, 1U) | WALK_BY_RBP : 0;
 	const struct dp_rule *rule;
 	__u64 rbp, pc;
 	int place;
@@ -236,7 +238,7 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return why;
 	if (walk_return_address(w, w->rbp + 8, &pc) < 0)
 		return DP_URETPROBE;
-	place = walk_look_up(w, pc - 1);
+	place = walk_look_up_apart(w, pc - 1);
 	if (place < 0)
 		return walk_out_of_date(w);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
@@ -245,6 +247,7 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 	if (!walk_was_called(w, (__u32)place, pc))
 		return why;
 	walk_leave(w, w->rbp + 16, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
+	walk_trail(w, w->n_frames - 1)->link = link;
 	w->pc = pc;
 	w->rbp = rbp;
 	return DP_WALKING;
@@ -269,13 +272,26 @@ static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 }
 
 /* Leave a frame for which there is no rule; why not is the outcome if there is no other way. */
-static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp_outcome why)
+static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp_outcome why,
+							 __u32 mapping)
 {
 	if ((why == DP_NO_MAPPING || why == DP_NO_TABLE) && walk_is_trampoline(w))
 		return DP_URETPROBE;
 	if (w->unwind == DP_UNWIND_AUTO && (why == DP_NO_RULE || why == DP_NO_TABLE))
-		return walk_by_frame_pointer(w, why);
+		return walk_by_frame_pointer(w, why, mapping);
 	return why;
+}
+
+static __always_inline void walk_add(struct walk *w)
+{
+	__u64 frame = DP_FRAME_ADDRESS(w->pc) | (__u64)w->method << DP_METHOD_SHIFT;
+	struct walk_trail *t = walk_trail(w, w->n_frames);
+
+	t->frame = frame;
+	t->rbp = w->rbp;
+	t->link = 0;
+	w->frames[port_index(w->n_frames, DP_MAX_FRAMES)] = frame;
+	w->n_frames++;
 }
 
 /* Add the frame at pc and go on to its caller. */
@@ -284,9 +300,11 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	int place = walk_look_up(w, walk_lookup_pc(w));
 	const struct dp_rule *rule;
 	enum dp_outcome why;
+	__u32 mapping;
 
 	if (place < 0)
 		return walk_out_of_date(w);
+	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
 	/* A return address outside all code, or that nothing can return to, is no frame. */
@@ -303,22 +321,22 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	}
 	if (w->n_frames >= w->max_frames)
 		return DP_DEPTH_LIMIT;
-	w->frames[port_index(w->n_frames, DP_MAX_FRAMES)] =
-		DP_FRAME_ADDRESS(w->pc) | (__u64)w->method << DP_METHOD_SHIFT;
-	w->n_frames++;
-
+	walk_add(w);
 	if (w->unwind == DP_UNWIND_FP && why != DP_NO_MAPPING)
-		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER);
+		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER, mapping);
 	if (why == DP_WALKING)
 		return walk_by_rule(w, rule);
-	return walk_without_rule(w, why);
+	return walk_without_rule(w, why, mapping);
 }
 
 static long walk_loop_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 
-	if (walk_stride(w))
+	/* A call costs more than to find out that it is in vain. */
+	if (follow_may(w) && walk_follow(w))
+		return 0;
+	if (stride_find(w, w->pc) && walk_stride(w))
 		return 0;
 	w->sample.outcome = walk_step(w);
 	return w->sample.outcome != DP_WALKING;
@@ -326,8 +344,9 @@ static long walk_loop_step(__u32 i, void *ctx)
 
 /*
  * Walk the stack that w->regs belongs to. The caller has set regs, in_syscall,
- * space, space_cell, unwind and max_frames. Leaves the frames in w->frames,
- * their number and the outcome in w->sample.
+ * space, space_cell, unwind and max_frames. Leaves the number of frames and the outcome
+ * in w->sample, in w->n_same how many of the outermost ones are those of the walk before,
+ * and the others in w->frames; walk_spell_out() puts all there.
  *
  * A walk that was preempted for long, as one from a uprobe can be, may have read
  * what became of its space's memory since: whoever gives that up overwrites the
@@ -348,13 +367,17 @@ static __always_inline void walk_run(struct walk *w)
 	w->fault = 0;
 	w->method = DP_METHOD_LEAF;
 	w->window_words = 0;
+	w->reach = WALK_WINDOW;
 	w->trampoline = port_trampoline(w);
 	w->number++;
 	w->last = 0;
+	follow_begin(w);
 	w->sample.outcome = DP_WALKING;
-	/* One step more than there can be frames: the last one finds the limit. */
-	port_loop(DP_MAX_FRAMES + 1, walk_loop_step, &ref);
-	/* Unless some found no frame: a handler, or the end of a stride. */
+	/* Nearly every walk needs it; where it cannot be read, that is noticed then. */
+	walk_read_stack(w, w->sp);
+	/* For each frame one to read the stack, and one to leave it; the last one finds the limit. */
+	port_loop(2 * DP_MAX_FRAMES + 1, walk_loop_step, &ref);
+	/* Unless some found no frame: a handler. */
 	if (w->sample.outcome == DP_WALKING)
 		w->sample.outcome = DP_DEPTH_LIMIT;
 	w->sample.n_user = w->n_frames;
@@ -362,6 +385,16 @@ static __always_inline void walk_run(struct walk *w)
 	space = port_pool(w, w->space_cell);
 	if (!space || space->id != w->space)
 		w->sample.outcome = DP_TABLES_CHANGED;
+	else
+		follow_end(w);
+	follow_spell_out(w);
+}
+
+/* Have all frames of a walk in w->frames. */
+static __always_inline void walk_spell_out(struct walk *w)
+{
+	w->n_same = 0;
+	follow_spell_out(w);
 }
 
 #endif

@@ -143,6 +143,7 @@ struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *
 	w->space = id;
 	w->space_cell = cell;
 	walk_run(w);
+	walk_spell_out(w);
 	return (struct rescue_result){
 		.outcome = w->sample.outcome == DP_READ_FAULT && r->beyond_copy ?
 				   DP_STACK_COPY_END :

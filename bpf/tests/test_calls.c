@@ -79,6 +79,14 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_TABLE);
+	/* Nor is it asked when the one that lands was itself called, and is well known. */
+	world_poke(w, sp + 24, code(2));
+	world_poke(w, sp + 32 + 8, handler);
+	world_poke(w, sp + 32 + 16 + 40, code(0));
+	for (int i = 0; i < 3; i++) {
+		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 4);
+		cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_LANDING);
+	}
 	/* Only that frame is not asked, not its caller. */
 	behind(code(1), "90");
 	world_poke(w, sp + 16 + 40, code(1));

@@ -22,6 +22,24 @@ Test(walk, reaches_the_root_through_two_mappings)
 	expect_frame(2, code(0), DP_METHOD_TABLE);
 }
 
+/* Each frame is on a page of its own, and has to be read. */
+Test(walk, reaches_the_root_of_a_stack_of_many_pages)
+{
+	const uint64_t low = WORLD_STACK + 0x100;
+	const int n = WORLD_STACK_PAGES - 2;
+
+	world_rule(w, 3, DP_USER_PAGE_SIZE);
+	/* What is on the other pages would do, too, if it were taken for what is not there. */
+	for (int i = 0; i < n; i++)
+		world_poke(w, low + (uint64_t)(i + 1) * DP_USER_PAGE_SIZE - 8,
+			   i == n - 1 ? code(0) : library(3) + (uint64_t)(i & 7));
+	for (int i = 0; i < 3; i++) {
+		expect_outcome(world_walk(w, code(3), low, 0), DP_COMPLETE, (uint32_t)n + 1);
+		expect_frame((uint32_t)n - 1, library(3) + (uint64_t)((n - 2) & 7),
+			     DP_METHOD_TABLE);
+	}
+}
+
 /* A caller is looked up at its call: the return address may be the next function's first byte. */
 Test(walk, looks_callers_up_before_their_return_address)
 {

@@ -295,6 +295,24 @@ static void random_request(struct walk_request *request)
 	request->max_frames = (uint32_t)(pick(4) ? DP_MAX_FRAMES : 1 + pick(10));
 }
 
+/* The same stack as before, but for a word or two, mostly from another place of it. */
+static void similar_request(struct walk_request *request, const struct walk_request *last)
+{
+	uint64_t at = last->regs.reg[DP_RSP];
+
+	*request = *last;
+	if (pick(2))
+		request->regs.reg[DP_RIP] = random_code();
+	for (uint64_t i = pick(3); i > 0; i--) {
+		uint64_t word = at + 8 * pick(32);
+
+		if (word < WORLD_STACK + sizeof(f.world->stack))
+			*(uint64_t *)word = random_code();
+	}
+	if (pick(4) == 0 && at > WORLD_STACK + 64)
+		request->regs.reg[DP_RSP] -= 8 * pick(8);
+}
+
 static const struct walk *walk_in_kernel(struct walk_request *request)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = request, .ctx_size_in = sizeof(*request));
@@ -318,6 +336,7 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 	w->in_syscall = request->in_syscall;
 	w->program = 0;
 	walk_run(w);
+	walk_spell_out(w);
 	return w;
 }
 
@@ -331,6 +350,7 @@ static const struct walk *walk_anew(const struct walk_request *request)
 	memset(w->cache, 0, sizeof(w->cache));
 	memset(w->rules, 0, sizeof(w->rules));
 	memset(w->marks, 0, sizeof(w->marks));
+	w->trail_space = 0;
 	walk_in_user_space(request);
 	f.anew = *w;
 	*w = before;
@@ -349,12 +369,15 @@ static void compare(const struct walk *kernel, const struct walk *user, int i)
 	cr_assert(kernel->sample.fault_address == user->sample.fault_address);
 	cr_assert(kernel->sp == user->sp && kernel->rbp == user->rbp && kernel->pc == user->pc);
 	cr_assert(memcmp(&kernel->regs, &user->regs, sizeof(user->regs)) == 0);
+	cr_assert(kernel == &f.anew ||
+		  (kernel->has_met == user->has_met && kernel->same_to == user->same_to));
 }
 
 Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 100)
 {
 	unsigned int outcomes[DP_N_OUTCOMES] = { 0 };
-	unsigned int frames = 0, programs[2] = { 0 };
+	unsigned int frames = 0, programs[2] = { 0 }, n_met = 0;
+	struct walk_request last;
 
 	for (int i = 0; i < N_WALKS; i++) {
 		struct walk_request request = { .space = 1 + (uint64_t)i / 50 };
@@ -364,12 +387,17 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 			random_tables(request.space);
 			random_memory();
 		}
-		random_request(&request);
+		if (i % 50 == 0 || pick(3) == 0)
+			random_request(&request);
+		else
+			similar_request(&request, &last);
+		last = request;
 		user = walk_in_user_space(&request);
 		compare(walk_in_kernel(&request), user, i);
 		compare(walk_anew(&request), user, i);
 		outcomes[user->sample.outcome]++;
 		frames += user->n_frames;
+		n_met += user->has_met;
 		if (user->program != 0)
 			programs[user->program_outcome == DP_WALKING]++;
 	}
@@ -378,6 +406,7 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 	for (int i = DP_COMPLETE; i <= DP_CHAIN_END; i++)
 		cr_expect(outcomes[i] > 0 || i == DP_NO_PROCESS || i == DP_NULL_RETURN,
 			  "no walk ended with outcome %d", i);
+	cr_assert(n_met > N_WALKS / 20, "%u walks met the one before", n_met);
 	cr_assert(frames > 2 * N_WALKS, "%u frames", frames);
 	cr_assert(programs[0] > N_WALKS / 200 && programs[1] > N_WALKS / 200,
 		  "%u programs failed, %u did not", programs[0], programs[1]);

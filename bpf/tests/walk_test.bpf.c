@@ -30,5 +30,6 @@ int walk_test(struct walk_request *request)
 	w->max_frames = request->max_frames;
 	w->in_syscall = request->in_syscall;
 	walk_run(w);
+	walk_spell_out(w);
 	return 0;
 }

@@ -219,7 +219,8 @@ static inline struct world *world_new(void)
 	assert(w);
 	w->segment = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
 	assert(w->segment);
-	w->port = (struct port_user){ world_read, &w->segment, 1 };
+	w->port =
+		(struct port_user){ .read = world_read, .segments = &w->segment, .n_segments = 1 };
 	w->mark = WORLD_MARK;
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
@@ -285,6 +286,7 @@ static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t 
 	w->walk.regs.reg[DP_RSP] = sp;
 	w->walk.regs.reg[DP_RBP] = rbp;
 	walk_run(&w->walk);
+	walk_spell_out(&w->walk);
 	return w->walk.sample.outcome;
 }
 

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_WALK_STATE_H
+#define DP_BPF_WALK_STATE_H
+
+/* What a walk works with, and what is remembered from one walk to the next. */
+
+#include "abi.h"
+#include "port.h"
+
+/* Addresses whose rules are remembered. */
+#define WALK_CACHE_BITS 10
+#define WALK_CACHE_SIZE (1 << WALK_CACHE_BITS)
+
+/* In place of dp_rule.saves: the frame was left without knowing what it saved. */
+#define WALK_SAVES_UNKNOWN (~0U)
+
+/* Mappings whose marks are remembered; a power of two. */
+#define WALK_MARKS 8
+
+/*
+ * Bytes of the stack that are read in one go at first; then it is a page: who has read much
+ * will read more, and others are spared what they do not need.
+ */
+#define WALK_WINDOW 2048
+
+/*
+ * How a frame of the common form is left: the cell of its mapping; above that, how many
+ * words below the return address rbp is saved, 0 if it is unchanged; and whether the CFA
+ * follows from rbp, else from rsp.
+ */
+#define WALK_MAPPING_BITS 28
+#define WALK_MAX_BELOW 7
+#define WALK_BY_RBP (1U << 31)
+#define WALK_LINK(mapping, below) ((mapping) | (below) << WALK_MAPPING_BITS)
+#define WALK_MAPPING(link) ((link) & ((1U << WALK_MAPPING_BITS) - 1))
+#define WALK_BELOW(link) ((__u64)((link) >> WALK_MAPPING_BITS & WALK_MAX_BELOW) * 8)
+DP_ASSERT((__u64)DP_MAX_SEGMENTS *DP_SEGMENT_CELLS <= 1ULL << WALK_MAPPING_BITS,
+	  "a link has room for any cell");
+
+/*
+ * What is remembered of an address: what nearly all frames need, in half of a cache
+ * line. The step is that of a caller whose rule is of the common form and which was
+ * seen to be behind a call (walk_remember()).
+ */
+struct walk_cached {
+	__u64 space;
+	__u64 pc;
+	__u32 link;   /* the mapping, 0: none; the other part only if there is a step */
+	__u32 saves;  /* as in struct dp_rule */
+	__u32 step;   /* the CFA is the base register plus this; 0: look at the rule */
+	__u32 is_rsp; /* the base register is rsp, not rbp */
+};
+
+/* A mapping's mark (struct dp_mapping), and the last walk that has found it in memory. */
+struct walk_mark {
+	__u64 space;
+	__u64 walk;
+	__u64 address; /* 0: it has none */
+	__u64 mark;
+	__u32 mapping;
+	__u32 zero;
+};
+
+/* And what the others need. */
+struct walk_rule {
+	struct dp_rule rule;
+	__u32 called; /* the instruction that ends behind the address was seen to be a call */
+	__u32 zero;
+};
+
+/*
+ * A frame, and how it was left: kept to find the registers it had saved, and for the next
+ * walk (follow.h).
+ */
+struct walk_trail {
+	__u64 frame; /* as it is sent */
+	__u64 rbp;   /* in the frame itself */
+	__u64 cfa;
+	__u32 saves; /* as in struct dp_rule */
+	__u32 link;  /* 0: it cannot be followed */
+};
+
+struct walk {
+	struct port_world world;
+
+	/* What to walk, and how */
+	__u64 space; /* id and cell of the process's struct dp_space */
+	__u32 space_cell;
+	__u32 unwind;     /* enum dp_unwind */
+	__u32 max_frames; /* at most DP_MAX_FRAMES */
+	__u32 in_syscall; /* the innermost pc is behind an instruction that has the kernel at work */
+
+	/* Where the walk is: frames found are n_frames, the one at pc is the next */
+	__u32 n_frames;
+	__u32 method; /* how the frame at pc was found: enum dp_method */
+	__u32 rbp_lost;
+	__u32 lands;        /* the frame at pc may be a handler: dp_rule.lands of its callee */
+	__u32 code_changed; /* a mark was read, and differs */
+	__u64 pc, sp, rbp;
+	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */
+	__u64 fault;      /* the address that could not be read last */
+
+	__u32 last;        /* cell of the mapping that an address was looked up in last; 0: none */
+	__u32 n_looked_up; /* addresses, by all walks */
+	__u64 number;      /* of this walk; no other one with this memory has the same */
+	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's cell determines */
+
+	/* The walk before, and what this one has in common with it: see follow.h */
+	__u64 trail_space; /* the space of the walk before, 0: it tells nothing */
+	__u32 trail_unwind;
+	__u32 n_trail;   /* its frames */
+	__u32 n_past;    /* the same, if this walk can follow it; else 0 */
+	__u32 past_side; /* where they are */
+	__u32 past_base;
+	__u32 has_met; /* the two walks have met, for the first time at frame number: */
+	__u32 met_at;
+	__u32 past;      /* which of them the next frame may be; */
+	__u64 meet;      /* its callee's CFA, ~0: none of them */
+	__u32 same_from; /* the frames from here to the one before same_to are the same */
+	__u32 same_to;
+	__u32 same_end; /* and at most to here */
+	__u32 n_same;   /* the outermost frames that both walks have in common; known at the end */
+
+	/* The last frame whose registers are known completely, and these registers */
+	__u32 fresh;
+
+	/* What walk_recover() looks for, and where */
+	__u32 wanted;  /* enum dp_saved */
+	__u32 callees; /* the frame looked at last */
+	__u32 is_found;
+	__u64 found;
+	struct dp_regs regs;
+
+	/* The program that walk_program() runs, how that went, and its stack */
+	__u32 program;
+	__u32 program_outcome; /* enum dp_outcome */
+	__u32 n_values;
+	__u64 values[DP_MAX_VALUES];
+
+	/*
+	 * The part of the stack that was read last, which lies in one page, at its place in
+	 * the page: the words that start at window, or less than window_words bytes above
+	 * it. The verifier wants room for a whole one behind any offset.
+	 */
+	__u64 window, window_words;
+	__u64 reach; /* how much to read next */
+	__u64 word;  /* what walk_fetch() has read */
+	__u8 page[2 * DP_USER_PAGE_SIZE];
+
+	/* The sample being made; the kernel's frames come behind the user's */
+	struct dp_sample sample;
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES];
+
+	/* Two sides, 0 and DP_MAX_FRAMES, each a ring; frame number 0 is at base */
+	__u32 side, base;
+	struct walk_trail trail[2 * DP_MAX_FRAMES];
+	struct walk_cached cache[WALK_CACHE_SIZE];
+	struct walk_rule rules[WALK_CACHE_SIZE]; /* of the addresses in the cache */
+};
+
+static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)
+{
+	return &w->trail[(port_opaque(at) & (DP_MAX_FRAMES - 1)) +
+			 (port_opaque(side) & DP_MAX_FRAMES)];
+}
+
+/* Frame number n of this walk. */
+static __always_inline struct walk_trail *walk_trail(struct walk *w, __u32 n)
+{
+	return walk_trail_at(w, w->side, w->base + n);
+}
+
+/*
+ * Is the stack pointer in frame number n, which is the walk's last or next one, its callee's
+ * CFA? Nearly always it is; what a rule has restored from elsewhere may not be.
+ */
+static __always_inline __u32 walk_is_above(struct walk *w, __u32 n)
+{
+	return n > 0 && walk_trail(w, n - 1)->cfa == w->sp;
+}
+
+/* What the callback of a loop is given. */
+struct walk_ref {
+	struct walk *w;
+};
+
+#endif
