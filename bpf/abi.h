@@ -430,12 +430,14 @@ enum dp_sample_flags {
 };
 
 /*
- * One sample. Behind it come n_user frames and n_kernel kernel addresses, 8
- * bytes each, both with the leaf first.
+ * One sample. Behind it come n_user - n_same frames and n_kernel kernel addresses, 8
+ * bytes each, both with the leaf first. The other n_same frames, the outermost ones, are
+ * those of the last sample on the same ring that was made on the same level and has frames.
  */
 struct dp_sample {
 	__u32 kind; /* DP_RECORD_SAMPLE */
-	__u32 cpu;
+	__u16 cpu;
+	__u16 n_same;
 	__u32 pid, tid;
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 space;   /* id of the space the frames were found in, 0: none */
@@ -446,7 +448,7 @@ struct dp_sample {
 	__u8 state;    /* enum dp_state, of DP_EVENT_OFF_CPU */
 	__s16 kernel_error; /* of a kernel stack that is missing: negative errno, DP_KERNEL_HIDDEN */
 	__u8 flags;         /* enum dp_sample_flags */
-	__u8 zero;
+	__u8 level;         /* see DP_CPU_LEVELS */
 	__u32 weight; /* how many events it stands for: 1 / the probability it was taken with */
 	__u64 fault_address;            /* DP_READ_FAULT: what could not be read */
 	char comm[DP_COMM_SIZE];        /* of the process */
@@ -527,6 +529,7 @@ DP_ASSERT(sizeof(struct dp_chunk) == 168, "bytes follow the chunk's header");
 DP_ASSERT(sizeof(struct dp_block_end) == 24, "a block's end is three words");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
 DP_ASSERT(sizeof(struct dp_thread) == 208, "addresses follow the thread's header");
+DP_ASSERT(DP_MAX_CPUS <= 1 << 16 && DP_MAX_FRAMES < 1 << 16, "a sample's numbers have room");
 DP_ASSERT(DP_MAX_CHUNKS <= 255, "n_chunks can count them");
 
 #endif

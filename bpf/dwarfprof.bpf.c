@@ -79,6 +79,10 @@ struct {
 struct scratch {
 	__u64 busy;
 	struct walk walk;
+	__u64 sent_walk; /* number of the walk whose frames were sent last, 0: none; on this ring: */
+	__u32 sent_ring;
+	__u32 level;
+	bool is_walked; /* the frames are those of the walk, not only the first one */
 	/* Part of the stack of a sample that user space has to walk, and where to stop */
 	__u64 chunk_limit;
 	__u64 hole_limit; /* pages that are not there, below this address, are passed over */
@@ -122,8 +126,10 @@ static __always_inline struct scratch *scratch_find(__u32 cpu)
 		__u32 key = cpu * dp_levels + level;
 		struct scratch *s = bpf_map_lookup_elem(&dp_scratch, &key);
 
-		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0)
+		if (s && __sync_val_compare_and_swap(&s->busy, 0, 1) == 0) {
+			s->level = level;
 			return s;
+		}
 	}
 	return NULL;
 }
@@ -194,12 +200,15 @@ static __always_inline __u64 wakeup_flags(void *ring)
 	return used > size / 4 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
+static __always_inline __u32 sample_ring_number(const struct dp_sample *sample)
+{
+	return sample->cpu + (sample->event == DP_EVENT_OFF_CPU ? dp_off_cpu_rings : 0);
+}
+
 static __always_inline void *sample_ring(const struct dp_sample *sample)
 {
-	__u32 key = sample->cpu;
+	__u32 key = sample_ring_number(sample);
 
-	if (sample->event == DP_EVENT_OFF_CPU)
-		key += dp_off_cpu_rings;
 	return bpf_map_lookup_elem(&dp_rings, &key);
 }
 
@@ -241,6 +250,17 @@ static __always_inline bool is_late(enum dp_outcome outcome)
 	       outcome == DP_TABLES_CHANGED || outcome == DP_CODE_CHANGED;
 }
 
+/* Of frames that user space has from the walk before, send only how many these are. */
+static __always_inline void sample_share(struct scratch *s)
+{
+	struct walk *w = &s->walk;
+
+	if (s->sent_walk + 1 != w->number || s->sent_ring != sample_ring_number(&w->sample))
+		walk_spell_out(w);
+	w->sample.n_same = (__u16)w->n_same;
+	s->is_walked = true;
+}
+
 /* Walk the user stack whose registers are in w->regs. */
 static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int cs)
 {
@@ -258,7 +278,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->unwind = dp_unwind;
 		w->max_frames = dp_max_frames;
 		walk_run(w);
-		walk_spell_out(w);
+		sample_share(s);
 	} else {
 		w->frames[0] = DP_FRAME_ADDRESS(w->regs.reg[DP_RIP]);
 		w->n_frames = 1;
@@ -275,6 +295,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->sample.outcome = DP_NO_USER_STACK;
 		w->n_frames = 0;
 		w->sample.n_user = 0;
+		w->sample.n_same = 0;
 		return;
 	}
 	w->sample.flags |= DP_SAMPLE_LATE;
@@ -285,7 +306,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 /* Put the kernel's frames behind the user's, if they are wanted. */
 static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 {
-	__u32 n = port_opaque(w->n_frames);
+	__u32 n = port_opaque(w->n_frames - w->sample.n_same);
 	long size;
 
 	if (dp_sides == DP_SIDES_USER || n > DP_MAX_FRAMES)
@@ -302,19 +323,26 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 }
 
 /* Is the sample on its way? */
-static __always_inline bool sample_output(struct walk *w)
+static __always_inline bool sample_output(struct scratch *s)
 {
+	struct walk *w = &s->walk;
 	void *ring = sample_ring(&w->sample);
-	__u32 n = port_opaque((__u32)w->sample.n_user + w->sample.n_kernel);
+	__u32 n = port_opaque((__u32)w->sample.n_user - w->sample.n_same + w->sample.n_kernel);
 
-	return ring && n <= DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES &&
-	       bpf_ringbuf_output(ring, &w->sample, sizeof(w->sample) + n * sizeof(__u64),
-				  wakeup_flags(ring)) == 0;
+	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES ||
+	    bpf_ringbuf_output(ring, &w->sample, sizeof(w->sample) + n * sizeof(__u64),
+			       wakeup_flags(ring)) < 0)
+		return false;
+	if (w->sample.n_user > 0) {
+		s->sent_walk = s->is_walked ? w->number : 0;
+		s->sent_ring = sample_ring_number(&w->sample);
+	}
+	return true;
 }
 
-static __always_inline void sample_send(struct walk *w, __u32 cpu)
+static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 {
-	if (!sample_output(w))
+	if (!sample_output(s))
 		count_loss(cpu, true);
 }
 
@@ -327,13 +355,15 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 
 	w->sample = (struct dp_sample){
 		.kind = DP_RECORD_SAMPLE,
-		.cpu = cpu,
+		.cpu = (__u16)cpu,
 		.pid = pid_tgid >> 32,
 		.tid = (__u32)pid_tgid,
 		.time_ns = bpf_ktime_get_ns(),
 		.event = event,
+		.level = (__u8)s->level,
 		.weight = weight,
 	};
+	s->is_walked = false;
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->n_frames = 0;
 	w->in_syscall = 0;
@@ -422,7 +452,7 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 		sample_kernel_stack(&s->walk, ctx);
 	/* Where only user stacks are wanted, a sample without one has nothing to show. */
 	if (dp_sides != DP_SIDES_USER || s->walk.sample.outcome != DP_NO_USER_STACK)
-		sample_send(&s->walk, cpu);
+		sample_send(s, cpu);
 	scratch_release(s);
 	return 0;
 }
@@ -449,7 +479,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	/* It hits user code: there is no kernel stack. */
 	cs = REGS_COPY(&s->walk.regs, ctx);
 	sample_user_stack(s, cell, cs);
-	sample_send(&s->walk, cpu);
+	sample_send(s, cpu);
 	scratch_release(s);
 	return 0;
 }

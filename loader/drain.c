@@ -2,7 +2,6 @@
 #include "drain.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -166,7 +165,6 @@ static int take_record(void *arg, unsigned int cpu, const void *record, size_t s
 	if (size < sizeof(kind))
 		return -EBADMSG;
 	memcpy(&kind, record, sizeof(kind));
-	d->bytes += BPF_RINGBUF_HDR_SZ + size;
 	switch (kind) {
 	case DP_RECORD_SAMPLE:
 		return take_sample(d, record, size);

@@ -28,7 +28,6 @@ struct drain {
 	struct backlog *backlog;
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
-	uint64_t bytes;                 /* taken up in the rings by all that was read */
 	struct blocks blocks;
 	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
 	struct page_requests pages;

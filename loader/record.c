@@ -414,7 +414,7 @@ static void print_totals(const struct record *r)
 		  r->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
 		  r->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
 		  tables->n_freed, tables->n_evicted);
-	log_debug("read from the kernel: %" PRIu64 " bytes", r->drain.bytes);
+	log_debug("read from the kernel: %" PRIu64 " bytes", r->session.rings.n_bytes);
 	if (r->verify)
 		verify_log(r->verify, r->options->symbols);
 }

@@ -3,21 +3,29 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "last_stacks.h"
+
 struct ring_reader {
-	ring_fn fn;
-	void *arg;
+	struct rings *rings;
 	unsigned int cpu;
+	struct last_stacks stacks;
 };
 
 static int reader_call(void *arg, void *data, size_t size)
 {
 	struct ring_reader *r = arg;
+	const struct dp_sample *sample = data;
+	int err = 0;
 
-	return r->fn(r->arg, r->cpu, data, size);
+	r->rings->n_bytes += BPF_RINGBUF_HDR_SZ + size;
+	if (size >= sizeof(sample->kind) && sample->kind == DP_RECORD_SAMPLE)
+		err = last_stacks_complete(&r->stacks, sample, size, &sample, &size);
+	return err < 0 ? err : r->rings->fn(r->rings->arg, r->cpu, sample, size);
 }
 
 /* libbpf reads all rings of one ring_buffer or, if its function has enough, none of those behind. */
@@ -39,6 +47,8 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 	int err = 0;
 
 	*ret = (struct rings){
+		.fn = fn,
+		.arg = arg,
 		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
 		.buffers = calloc(n, sizeof(struct ring_buffer *)),
 		.readers = calloc(n, sizeof(struct ring_reader)),
@@ -48,7 +58,7 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 	else if (ret->epoll_fd < 0)
 		err = -errno;
 	for (unsigned int i = 0; err == 0 && i < n; i++) {
-		ret->readers[i] = (struct ring_reader){ fn, arg, i % n_cpus };
+		ret->readers[i] = (struct ring_reader){ .rings = ret, .cpu = i % n_cpus };
 		err = ring_add(ret, fds[i]);
 	}
 	if (err < 0)
@@ -58,8 +68,10 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 
 void rings_done(struct rings *rings)
 {
-	for (size_t i = 0; i < rings->n; i++)
+	for (size_t i = 0; i < rings->n; i++) {
 		ring_buffer__free(rings->buffers[i]);
+		last_stacks_done(&rings->readers[i].stacks);
+	}
 	if (rings->epoll_fd >= 0)
 		close(rings->epoll_fd);
 	free(rings->buffers);

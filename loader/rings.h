@@ -3,21 +3,26 @@
 #define DP_LOADER_RINGS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct ring_buffer;
 struct ring_reader;
 
 /*
- * Called for a record, which is gone afterwards. Anything but 0 and -EAGAIN is an error
+ * Called for a record, which is gone afterwards; a sample has all its frames by then
+ * (last_stacks.h). Anything but 0 and -EAGAIN is an error
  * that ends the reading. -EAGAIN: this record was taken, and the others of its ring are
  * left for the next time. Without it, a ring that is filled as fast as it is read would
  * be read for ever.
  */
 typedef int (*ring_fn)(void *arg, unsigned int cpu, const void *record, size_t size);
 
-/* The ring buffers of a session, each read on its own. */
+/* The ring buffers of a session, each read on its own. It does not move. */
 struct rings {
-	int epoll_fd; /* readable when one of them is filling up; -1: there are none */
+	ring_fn fn;
+	void *arg;
+	uint64_t n_bytes; /* taken up in the rings by all that was read */
+	int epoll_fd;     /* readable when one of them is filling up; -1: there are none */
 	size_t n;
 	struct ring_buffer **buffers;
 	struct ring_reader *readers;
