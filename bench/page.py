@@ -18,7 +18,7 @@ import pictures
 import verdicts
 
 WAYS = {"kernel": "`bpf_get_stack()`", "fp": "`fp`", "dwarf": "`dwarf`", "auto": "`auto`",
-        "cold": "`dwarf`, cold"}
+        "apart": "`dwarf`, other stack before", "cold": "`dwarf`, cold"}
 
 
 def show(spread, form="{:,.0f}"):
@@ -82,14 +82,16 @@ A BPF program (`bench/walks.bpf.c`) is called {walks['hz']} times a second on th
 has for itself. Each time it walks the stack in all ways, one after the other, in an order that rotates and
 turns round: the kernel's walk along frame pointers (`bpf_get_stack()` with `BPF_F_USER_STACK`), and
 dwarfprof's walker, with the tables of a dwarfprof that runs, by frame pointers, by tables, by
-both; and by tables while nothing is remembered of earlier samples (*cold*). What reading the
-clock takes is subtracted. The ratio is that of one moment to the kernel's at the same one. *First*: only
+both. The walker remembers the addresses that it met, and the stack before this one, of which a
+program mostly has the outermost frames in common with the next one: *other stack before*
+remembers the addresses alone, as where threads take turns on a CPU; *cold* nothing at all of
+earlier samples. What reading the clock takes is subtracted. The ratio is that of one moment to the kernel's at the same one. *First*: only
 those moments where this way was the first one, so that the stack was in no cache of the CPU for its
 sake. *Frames* are those found, of those that the walk by tables found; *root*: the share of
 stacks whose last frame is the proven root. `fp` and `nofp` are the same sources, compiled with
 frame pointers and without; libc is Debian's, without. The kernel's limit of 127 frames
 (`kernel.perf_event_max_stack`) is raised meanwhile. Each of dwarfprof's ways remembers for itself, in
-some 130 KiB of its own: they push each other out of the CPU's caches more than one alone would.
+some 200 KiB of its own: they push each other out of the CPU's caches more than one alone would.
 """
     rows = []
     for name, result in walks["workloads"].items():

@@ -50,11 +50,11 @@ def of_walks(walks):
     deep = {way: ways[way]["to_kernel"] if ways else [] for way in ("dwarf", "cold")}
     return [
         Target("a walk by tables, warm, as a multiple of the kernel's by frame pointers, 60 frames", 0.5,
-               deep["dwarf"], "{:.2f}", idea="fewer look-ups per frame: what a frame needs, in one cache line"),
+               deep["dwarf"], "{:.2f}", idea="fewer reads of the stack"),
         Target("the same, real programs taken together", 1.0, mix_ratio(walks), "{:.2f}",
-               idea="as above; the kernel's walk of code without frame pointers ends after few frames"),
+               idea="more addresses remembered; the kernel's walk of code without frame pointers ends after few frames"),
         Target("a walk by tables, cold, as a multiple of the kernel's, 60 frames", 3, deep["cold"], "{:.2f}",
-               idea="a rule word that needs no unpacking, and one search for neighbouring addresses"),
+               idea="fewer calls: on some CPUs each return from a function takes as long as a frame"),
     ]
 
 
@@ -95,7 +95,7 @@ def of_programs(programs):
                idea="frames as differences from the sample before"),
         Target("bytes per sample that come out of the kernel, perf's as a multiple of ours", 50,
                bytes_ratio(programs, "ring_bytes_per_sample"), "{:.0f}", at_least=True,
-               idea="frames as differences from the sample before"),
+               idea="names of the process and thread not in each sample"),
         Target("share of stacks that reach their root, over perf --call-graph dwarf's", 0, more_complete(programs),
                "{:+.1%}", at_least=True, idea="see the outcomes in ACCURACY.md"),
         Target("CPU of the profiler at 99 Hz, for a busy process", 0.01, cpu, "{:.2%}",

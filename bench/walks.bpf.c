@@ -19,10 +19,10 @@ struct {
 	__type(value, struct walks_frames);
 } walks_kernel SEC(".maps");
 
-/* A walk for each way, and behind them one that is all zeros. */
+/* A walk for each way. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WALKS_N + 1);
+	__uint(max_entries, WALKS_N);
 	__type(key, __u32);
 	__type(value, struct walk);
 } walks_state SEC(".maps");
@@ -92,6 +92,8 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 					DP_UNWIND_DWARF;
 	w->max_frames = DP_MAX_FRAMES;
 	w->sample.pid = bpf_get_current_pid_tgid() >> 32;
+	if (way == WALKS_APART)
+		w->trail_space = 0;
 	start = bpf_ktime_get_ns();
 	w->sample.outcome = sample_space(w, ref->cell);
 	if (w->sample.outcome == DP_WALKING)
@@ -101,7 +103,7 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 	if (w->sample.outcome == DP_NO_PROCESS || w->n_frames == 0)
 		return;
 	r->n_frames = w->n_frames;
-	r->root = DP_FRAME_ADDRESS(w->frames[port_index(w->n_frames - 1, DP_MAX_FRAMES)]);
+	r->root = DP_FRAME_ADDRESS(walk_trail(w, w->n_frames - 1)->frame);
 }
 
 static long walk_next(__u32 i, void *arg)
@@ -129,14 +131,26 @@ static long walk_next(__u32 i, void *arg)
 	return 0;
 }
 
-/* What the cold walk remembers goes when all is measured: the copying empties the CPU's caches. */
+static long forget_address(__u32 i, void *arg)
+{
+	struct walk *w = ((struct walk_ref *)arg)->w;
+
+	w->cache[port_index(i, WALK_CACHE_SIZE)].space = 0;
+	return 0;
+}
+
+/* What the cold walk remembers goes when all is measured. */
 static __always_inline void forget_cold(void)
 {
-	__u32 cold = WALKS_COLD, zeros = WALKS_N;
-	const struct walk *nothing = bpf_map_lookup_elem(&walks_state, &zeros);
+	__u32 cold = WALKS_COLD;
+	struct walk *w = bpf_map_lookup_elem(&walks_state, &cold);
+	struct walk_ref ref = { w };
 
-	if (nothing)
-		bpf_map_update_elem(&walks_state, &cold, nothing, BPF_ANY);
+	if (!w)
+		return;
+	bpf_loop(WALK_CACHE_SIZE, forget_address, &ref, 0);
+	__builtin_memset(w->marks, 0, sizeof(w->marks));
+	w->trail_space = 0;
 }
 
 SEC("perf_event")

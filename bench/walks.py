@@ -23,7 +23,7 @@ import machine
 import workloads
 
 HZ = "999"
-OURS = ("fp", "dwarf", "auto", "cold")
+OURS = ("fp", "dwarf", "auto", "apart", "cold")
 WAYS = ("kernel", *OURS)
 
 

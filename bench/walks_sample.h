@@ -18,6 +18,8 @@
 	X(FP, "fp")                                                                                \
 	X(DWARF, "dwarf")                                                                          \
 	X(AUTO, "auto")                                                                            \
+	/* dwarf, which remembers addresses, but not the stack before */                           \
+	X(APART, "apart")                                                                          \
 	/* dwarf, remembering nothing */                                                           \
 	X(COLD, "cold")
 
