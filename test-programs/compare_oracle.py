@@ -147,7 +147,8 @@ def main():
         return 1
     if compared < args.min:
         print(f"  at least {args.min} were expected")
-    return 0 if different == 0 and lost == 0 and compared >= args.min and landing < 3 and \
+    # One stack in some 7,000 lands; seven in one run are no chance.
+    return 0 if different == 0 and lost == 0 and compared >= args.min and landing < 7 and \
         beyond * 50 <= compared else 1
 
 
