@@ -91,7 +91,7 @@ sake. *Frames* are those found, of those that the walk by tables found; *root*: 
 stacks whose last frame is the proven root. `fp` and `nofp` are the same sources, compiled with
 frame pointers and without; libc is Debian's, without. The kernel's limit of 127 frames
 (`kernel.perf_event_max_stack`) is raised meanwhile. Each of dwarfprof's ways remembers for itself, in
-some 200 KiB of its own: they push each other out of the CPU's caches more than one alone would.
+some 230 KiB of its own: they push each other out of the CPU's caches more than one alone would.
 """
     rows = []
     for name, result in walks["workloads"].items():

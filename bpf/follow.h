@@ -25,7 +25,7 @@
 
 #include "frame.h"
 
-/* Frames that are compared, and that are passed over in search of one, in one go. */
+/* Frames that are compared, that are passed over in search of one, and that are moved, in one go. */
 #define FOLLOW_FRAMES 32
 #define FOLLOW_SEARCH 32
 #define FOLLOW_MOVE 8

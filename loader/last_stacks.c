@@ -13,28 +13,27 @@ void last_stacks_done(struct last_stacks *stacks)
 	*stacks = (struct last_stacks){ 0 };
 }
 
-/* Make room for so many bytes in *p, which has room for *size. */
-static int grow(void *p, size_t *size, size_t wanted)
+/* p, with room for so many bytes; *size: what there is. NULL, and p is as it was: out of memory. */
+static void *with_room(void *p, size_t *size, size_t wanted)
 {
 	void *grown;
 
 	if (wanted <= *size)
-		return 0;
-	grown = realloc(*(void **)p, wanted * 2);
-	if (!grown)
-		return -ENOMEM;
-	*(void **)p = grown;
-	*size = wanted * 2;
-	return 0;
+		return p;
+	grown = realloc(p, wanted * 2);
+	if (grown)
+		*size = wanted * 2;
+	return grown;
 }
 
 /* The outermost n_same frames stay, the others are replaced. */
 static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_t n_same)
 {
-	int err = grow(&last->frames, &last->size, (n + n_same) * sizeof(*frames));
+	__u64 *room = with_room(last->frames, &last->size, (n + n_same) * sizeof(*frames));
 
-	if (err < 0)
-		return err;
+	if (!room)
+		return -ENOMEM;
+	last->frames = room;
 	memmove(last->frames + n, last->frames + last->n - n_same, n_same * sizeof(*frames));
 	memcpy(last->frames, frames, n * sizeof(*frames));
 	last->n = n + n_same;
@@ -45,12 +44,13 @@ static int make_whole(struct last_stacks *stacks, const struct dp_sample *sample
 		      const struct last_stack *last, const __u64 *kernel)
 {
 	size_t n_user = last->n, n_kernel = sample->n_kernel;
-	int err = grow(&stacks->whole, &stacks->whole_size,
-		       sizeof(*sample) + (n_user + n_kernel) * sizeof(*kernel));
+	struct dp_sample *room = with_room(stacks->whole, &stacks->whole_size,
+					   sizeof(*sample) + (n_user + n_kernel) * sizeof(*kernel));
 	__u64 *frames;
 
-	if (err < 0)
-		return err;
+	if (!room)
+		return -ENOMEM;
+	stacks->whole = room;
 	*stacks->whole = *sample;
 	stacks->whole->n_same = 0;
 	frames = (__u64 *)(stacks->whole + 1);
