@@ -95,7 +95,7 @@ def of_programs(programs):
                idea="frames as differences from the sample before"),
         Target("bytes per sample that come out of the kernel, perf's as a multiple of ours", 50,
                bytes_ratio(programs, "ring_bytes_per_sample"), "{:.0f}", at_least=True,
-               idea="names of the process and thread not in each sample"),
+               idea="frames as differences from the one before"),
         Target("share of stacks that reach their root, over perf --call-graph dwarf's", 0, more_complete(programs),
                "{:+.1%}", at_least=True, idea="see the outcomes in ACCURACY.md"),
         Target("CPU of the profiler at 99 Hz, for a busy process", 0.01, cpu, "{:.2%}",

@@ -156,6 +156,7 @@ struct {
 } ring SEC(".maps");
 
 struct minimal {
+	struct dp_names names;
 	struct dp_sample sample;
 	__u64 stack[DP_MAX_KERNEL_FRAMES];
 };
@@ -178,17 +179,19 @@ int bench_minimal(struct bpf_perf_event_data *ctx)
 
 	if (!s || !bpf_map_lookup_elem(&dp_processes, &pid))
 		return 0;
+	s->names.kind = DP_RECORD_NAMES;
 	s->sample = (struct dp_sample){
 		.kind = DP_RECORD_SAMPLE,
 		.pid = pid,
 		.tid = (__u32)pid_tgid,
 		.time_ns = bpf_ktime_get_ns(),
 	};
-	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
+	bpf_get_current_comm(s->names.comm, sizeof(s->names.comm));
 	size = bpf_get_stack(ctx, s->stack, sizeof(s->stack), BPF_F_USER_STACK);
 	if (size < 0 || size > (long)sizeof(s->stack))
 		return 0;
-	bpf_ringbuf_output(&ring, s, sizeof(s->sample) + (size & 1023), BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_output(&ring, s, __builtin_offsetof(struct minimal, stack) + (size & 1023),
+			   BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -421,6 +421,7 @@ enum dp_record_kind {
 	DP_RECORD_SAMPLE = 1,
 	DP_RECORD_CHUNK,
 	DP_RECORD_BLOCK_END,
+	DP_RECORD_NAMES,
 };
 
 /* What user space has to do with a sample. */
@@ -433,6 +434,7 @@ enum dp_sample_flags {
  * One sample. Behind it come n_user - n_same frames and n_kernel kernel addresses, 8
  * bytes each, both with the leaf first. The other n_same frames, the outermost ones, are
  * those of the last sample on the same ring that was made on the same level and has frames.
+ * In front of it are its names, if they are others than before (struct dp_names).
  */
 struct dp_sample {
 	__u32 kind; /* DP_RECORD_SAMPLE */
@@ -450,7 +452,17 @@ struct dp_sample {
 	__u8 flags;         /* enum dp_sample_flags */
 	__u8 level;         /* see DP_CPU_LEVELS */
 	__u32 weight; /* how many events it stands for: 1 / the probability it was taken with */
-	__u64 fault_address;            /* DP_READ_FAULT: what could not be read */
+	__u64 fault_address; /* DP_READ_FAULT: what could not be read */
+};
+
+/*
+ * The names of a sample, which comes behind them, with its kind and its frames, in the same
+ * record of the ring: neither is lost without the other. A sample that is a record of its
+ * own has the names of the last sample on the same ring that was made on the same level.
+ */
+struct dp_names {
+	__u32 kind; /* DP_RECORD_NAMES */
+	__u32 zero;
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
 };
@@ -524,7 +536,8 @@ DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
 DP_ASSERT(sizeof(struct dp_space) == 32, "dp_space is four cells");
 DP_ASSERT(sizeof(struct dp_space) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <= DP_SEGMENT_SIZE,
 	  "a space lies in one segment");
-DP_ASSERT(sizeof(struct dp_sample) == 88, "frames follow the sample's header");
+DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
+DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 168, "bytes follow the chunk's header");
 DP_ASSERT(sizeof(struct dp_block_end) == 24, "a block's end is three words");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");

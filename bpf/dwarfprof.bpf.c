@@ -76,11 +76,16 @@ struct {
 	__type(value, struct dp_losses);
 } dp_losses SEC(".maps");
 
+/* Both names, in words, so that they are soon compared. */
+#define NAMES_WORDS (2 * DP_COMM_SIZE / sizeof(__u64))
+
 struct scratch {
 	__u64 busy;
 	struct walk walk;
 	__u64 sent_walk; /* number of the walk whose frames were sent last, 0: none; on this ring: */
 	__u32 sent_ring;
+	__u32 sent_names_ring; /* and of the names that were sent last, which are: */
+	__u64 sent_names[NAMES_WORDS];
 	__u32 level;
 	bool is_walked; /* the frames are those of the walk, not only the first one */
 	/* Part of the stack of a sample that user space has to walk, and where to stop */
@@ -108,6 +113,12 @@ struct {
 DP_ASSERT(__builtin_offsetof(struct walk, frames) ==
 		  __builtin_offsetof(struct walk, sample) + sizeof(struct dp_sample),
 	  "the frames follow the sample, so that one copy sends both");
+DP_ASSERT(__builtin_offsetof(struct walk, sample) ==
+		  __builtin_offsetof(struct walk, names) + sizeof(struct dp_names),
+	  "and the sample its names");
+DP_ASSERT(__builtin_offsetof(struct dp_names, thread_name) ==
+		  __builtin_offsetof(struct dp_names, comm) + DP_COMM_SIZE,
+	  "the names lie side by side, as words");
 DP_ASSERT(__builtin_offsetof(struct scratch, bytes) ==
 		  __builtin_offsetof(struct scratch, chunk) + sizeof(struct dp_chunk),
 	  "the bytes follow the chunk's header");
@@ -322,20 +333,53 @@ static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 		w->sample.n_kernel = (__u16)(size / sizeof(__u64));
 }
 
+static __always_inline __u64 name_word(const struct walk *w, __u32 i)
+{
+	return port_u64(w->names.comm + i * sizeof(__u64));
+}
+
+/* Does user space not have the sample's names, from the sample before on this ring? */
+static __always_inline bool has_new_names(const struct scratch *s, __u32 ring_number)
+{
+	__u64 difference = s->sent_names_ring ^ ring_number;
+
+	for (__u32 i = 0; i < NAMES_WORDS; i++)
+		difference |= s->sent_names[i] ^ name_word(&s->walk, i);
+	return difference != 0;
+}
+
+static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
+{
+	s->sent_names_ring = ring_number;
+	for (__u32 i = 0; i < NAMES_WORDS; i++)
+		s->sent_names[i] = name_word(&s->walk, i);
+}
+
 /* Is the sample on its way? */
 static __always_inline bool sample_output(struct scratch *s)
 {
 	struct walk *w = &s->walk;
-	void *ring = sample_ring(&w->sample);
+	__u32 ring_number = sample_ring_number(&w->sample);
+	void *ring = bpf_map_lookup_elem(&dp_rings, &ring_number);
 	__u32 n = port_opaque((__u32)w->sample.n_user - w->sample.n_same + w->sample.n_kernel);
+	bool is_new = has_new_names(s, ring_number);
+	void *record = &w->sample;
+	__u32 size;
 
-	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES ||
-	    bpf_ringbuf_output(ring, &w->sample, sizeof(w->sample) + n * sizeof(__u64),
-			       wakeup_flags(ring)) < 0)
+	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
 		return false;
+	size = sizeof(w->sample) + n * sizeof(__u64);
+	if (is_new) {
+		record = &w->names;
+		size += sizeof(w->names);
+	}
+	if (bpf_ringbuf_output(ring, record, size, wakeup_flags(ring)) < 0)
+		return false;
+	if (is_new)
+		names_remember(s, ring_number);
 	if (w->sample.n_user > 0) {
 		s->sent_walk = s->is_walked ? w->number : 0;
-		s->sent_ring = sample_ring_number(&w->sample);
+		s->sent_ring = ring_number;
 	}
 	return true;
 }
@@ -367,9 +411,10 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->n_frames = 0;
 	w->in_syscall = 0;
-	bpf_get_current_comm(w->sample.thread_name, sizeof(w->sample.thread_name));
+	w->names.kind = DP_RECORD_NAMES;
+	bpf_get_current_comm(w->names.thread_name, sizeof(w->names.thread_name));
 	leader = task->group_leader;
-	bpf_core_read(w->sample.comm, sizeof(w->sample.comm), &leader->comm);
+	bpf_core_read(w->names.comm, sizeof(w->names.comm), &leader->comm);
 }
 
 /* Process and thread, as user space numbers them; 0 for a task outside its namespace. */

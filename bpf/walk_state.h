@@ -147,7 +147,8 @@ struct walk {
 	__u64 word;  /* what walk_fetch() has read */
 	__u8 page[2 * DP_USER_PAGE_SIZE];
 
-	/* The sample being made; the kernel's frames come behind the user's */
+	/* The sample being made, with its names; the kernel's frames come behind the user's */
+	struct dp_names names;
 	struct dp_sample sample;
 	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES];
 

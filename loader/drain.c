@@ -105,23 +105,21 @@ static int go_on(const struct drain *d, uint64_t time)
 	return time < d->read_ns ? 0 : -EAGAIN;
 }
 
-static int take_sample(struct drain *d, const struct dp_sample *sample, size_t size)
+static int take_sample(struct drain *d, const struct named_sample *named, size_t size)
 {
+	const struct dp_sample *sample = &named->sample;
 	_cleanup_(stack_copy_freep) struct stack_copy *copy = NULL;
 	size_t i;
 
-	if (size < sizeof(*sample) ||
-	    size < sizeof(*sample) + (sample->n_user + (size_t)sample->n_kernel) * sizeof(__u64))
-		return -EBADMSG;
 	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
 	if (i < d->n_copies)
 		copy = remove_copy(d, i);
 	/* The first one with a name that the kernel has not been told of yet. */
-	if (!filter_matches_comm(d->filter, sample->comm))
+	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
 	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
 		copy = stack_copy_free(copy);
-	if (note_stranger(d, sample) < 0 || queue_add_sample(&d->queue, sample, size, copy) < 0)
+	if (note_stranger(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;
 	steal_ptr(copy);
 	return go_on(d, sample->time_ns);
@@ -160,13 +158,9 @@ static int take_block_end(struct drain *d, const struct dp_block_end *end, size_
 static int take_record(void *arg, unsigned int cpu, const void *record, size_t size)
 {
 	struct drain *d = arg;
-	uint32_t kind;
 
-	if (size < sizeof(kind))
-		return -EBADMSG;
-	memcpy(&kind, record, sizeof(kind));
-	switch (kind) {
-	case DP_RECORD_SAMPLE:
+	switch (record_kind(record, size)) {
+	case DP_RECORD_NAMES:
 		return take_sample(d, record, size);
 	case DP_RECORD_CHUNK:
 		return take_chunk(d, record, size);
@@ -288,8 +282,9 @@ static int report_block_end(struct drain *d, const struct dp_block_end *end)
 static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
 			 const struct process *p, struct rescue_result *walk, bool late)
 {
-	const struct dp_sample *raw = q->sample;
-	const __u64 *kernel = (const __u64 *)(raw + 1) + raw->n_user;
+	const struct dp_names *names = &q->sample->names;
+	const struct dp_sample *raw = &q->sample->sample;
+	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
 	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, space, p, walk, raw->time_ns);
@@ -312,8 +307,8 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 		.late = late,
 	};
 
-	memcpy(sample.comm, raw->comm, sizeof(raw->comm));
-	memcpy(sample.thread_name, raw->thread_name, sizeof(raw->thread_name));
+	memcpy(sample.comm, names->comm, sizeof(names->comm));
+	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))
 		sample.verified = verify_sample(d->verify, &sample, space, q->copy);
 	if (!off_cpu)
@@ -357,12 +352,12 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 
 	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
 		walk = rescue_walk(d->rescue, q->copy, space->id, space->cell);
-	if (space && !is_code_known(d, p, q->sample, &walk, space)) {
+	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
 	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
-	    p->space->id == q->sample->space)
+	    p->space->id == q->sample->sample.space)
 		process_table_check_marks(d->table, p);
 	err = report_sample(d, q, space, NULL, &walk, space != NULL);
 	space_free(&d->table->spaces, space);
@@ -371,13 +366,13 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 
 static int report_queued_sample(struct drain *d, const struct queued *q)
 {
-	const struct dp_sample *raw = q->sample;
+	const struct dp_sample *raw = &q->sample->sample;
 	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
 	struct rescue_result walk = {
 		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
 				   (enum dp_outcome)raw->outcome :
 				   DP_TABLES_CHANGED,
-		.frames = (const __u64 *)(raw + 1),
+		.frames = q->sample->frames,
 		.n_frames = raw->n_user,
 		.fault_address = raw->fault_address,
 	};

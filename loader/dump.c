@@ -188,8 +188,9 @@ static int take_process(struct dump *d, const struct process *p)
 }
 
 /* The stack that a thread on a CPU has in a sample. The first one is as good as any. */
-static int on_running(void *arg, const struct dp_sample *sample, const struct stack_copy *copy)
+static int on_running(void *arg, const struct named_sample *named, const struct stack_copy *copy)
 {
+	const struct dp_sample *sample = &named->sample;
 	struct dump *d = arg;
 	size_t n_left = 0;
 	int err = 0;
@@ -214,8 +215,7 @@ static int on_running(void *arg, const struct dp_sample *sample, const struct st
 			if (copy)
 				err = taken_walk_copy(t, s, copy);
 			if (err == 0)
-				err = taken_set_kernel(s,
-						       (const __u64 *)(sample + 1) + sample->n_user,
+				err = taken_set_kernel(s, named->frames + sample->n_user,
 						       sample->n_kernel, sample->kernel_error);
 		}
 	}

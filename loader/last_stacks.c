@@ -2,6 +2,7 @@
 #include "last_stacks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,47 +44,68 @@ static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_
 static int make_whole(struct last_stacks *stacks, const struct dp_sample *sample,
 		      const struct last_stack *last, const __u64 *kernel)
 {
-	size_t n_user = last->n, n_kernel = sample->n_kernel;
-	struct dp_sample *room = with_room(stacks->whole, &stacks->whole_size,
-					   sizeof(*sample) + (n_user + n_kernel) * sizeof(*kernel));
-	__u64 *frames;
+	size_t n_user = sample->n_user, n_kernel = sample->n_kernel;
+	struct named_sample *room =
+		with_room(stacks->whole, &stacks->whole_size,
+			  sizeof(*room) + (n_user + n_kernel) * sizeof(*kernel));
 
 	if (!room)
 		return -ENOMEM;
 	stacks->whole = room;
-	*stacks->whole = *sample;
-	stacks->whole->n_same = 0;
-	frames = (__u64 *)(stacks->whole + 1);
-	memcpy(frames, last->frames, n_user * sizeof(*frames));
-	memcpy(frames + n_user, kernel, n_kernel * sizeof(*frames));
+	room->names = last->names;
+	room->names.kind = DP_RECORD_NAMES;
+	room->sample = *sample;
+	room->sample.n_same = 0;
+	if (n_user > 0)
+		memcpy(room->frames, last->frames, n_user * sizeof(*kernel));
+	memcpy(room->frames + n_user, kernel, n_kernel * sizeof(*kernel));
 	return 0;
 }
 
-int last_stacks_complete(struct last_stacks *stacks, const struct dp_sample *sample, size_t size,
-			 const struct dp_sample **ret, size_t *ret_size)
+/* So many of the user's frames are in its own record. */
+static size_t n_own(const struct dp_sample *sample)
 {
-	const __u64 *frames = (const __u64 *)(sample + 1);
-	struct last_stack *last;
-	size_t n_own;
-	int err;
+	return (size_t)sample->n_user - sample->n_same;
+}
 
-	if (size < sizeof(*sample) || sample->n_same > sample->n_user ||
-	    sample->level >= DP_UPROBE_LEVELS)
+/* The sample of a record, which has so many bytes; NULL: it has none, or is too short. */
+static const struct dp_sample *find_sample(const void *record, size_t size, bool has_names)
+{
+	const struct named_sample *named = record;
+	size_t n_names = has_names ? sizeof(named->names) : 0;
+	const struct dp_sample *sample = has_names ? &named->sample : record;
+
+	if (size < n_names + sizeof(*sample) || sample->kind != DP_RECORD_SAMPLE ||
+	    sample->n_same > sample->n_user || sample->level >= DP_UPROBE_LEVELS ||
+	    size < n_names + sizeof(*sample) + (n_own(sample) + sample->n_kernel) * sizeof(__u64))
+		return NULL;
+	return sample;
+}
+
+int last_stacks_complete(struct last_stacks *stacks, const void *record, size_t size,
+			 const struct named_sample **ret, size_t *ret_size)
+{
+	bool has_names = record_kind(record, size) == DP_RECORD_NAMES;
+	const struct dp_sample *sample = find_sample(record, size, has_names);
+	const struct named_sample *named = record;
+	struct last_stack *last;
+	const __u64 *frames;
+	int err = 0;
+
+	if (!sample || sample->n_same > stacks->of[sample->level].n)
 		return -EBADMSG;
 	last = &stacks->of[sample->level];
-	n_own = (size_t)sample->n_user - sample->n_same;
-	if (sample->n_same > last->n ||
-	    size < sizeof(*sample) + (n_own + sample->n_kernel) * sizeof(*frames))
-		return -EBADMSG;
-	*ret = sample;
+	frames = (const __u64 *)(sample + 1);
+	if (has_names)
+		last->names = named->names;
+	if (sample->n_user > 0)
+		err = replace(last, frames, n_own(sample), sample->n_same);
+	*ret = named;
 	*ret_size = size;
-	if (sample->n_user == 0)
-		return 0;
-	err = replace(last, frames, n_own, sample->n_same);
-	if (err < 0 || sample->n_same == 0)
+	if (err < 0 || (has_names && sample->n_same == 0))
 		return err;
-	err = make_whole(stacks, sample, last, frames + n_own);
+	err = make_whole(stacks, sample, last, frames + n_own(sample));
 	*ret = stacks->whole;
-	*ret_size = sizeof(*sample) + (last->n + sample->n_kernel) * sizeof(*frames);
+	*ret_size = sizeof(**ret) + ((size_t)sample->n_user + sample->n_kernel) * sizeof(*frames);
 	return err;
 }

@@ -32,11 +32,11 @@ static int append(struct queue *q, const struct queued *entry)
 	return 0;
 }
 
-int queue_add_sample(struct queue *q, const struct dp_sample *sample, size_t size,
+int queue_add_sample(struct queue *q, const struct named_sample *sample, size_t size,
 		     struct stack_copy *stack)
 {
 	struct queued entry = {
-		.time = sample->time_ns,
+		.time = sample->sample.time_ns,
 		.n_bytes = sizeof(entry) + size + (stack ? stack->n_bytes : 0),
 		.sample = malloc(size),
 		.copy = stack,

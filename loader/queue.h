@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "ring_record.h"
 
 struct stack_copy;
 
@@ -24,8 +24,8 @@ struct queue {
 
 struct queued {
 	uint64_t time;
-	size_t n_bytes;           /* that it takes up, with its record and its stack */
-	struct dp_sample *sample; /* owned; NULL: the end of a block */
+	size_t n_bytes;              /* that it takes up, with its record and its stack */
+	struct named_sample *sample; /* owned; NULL: the end of a block */
 	struct dp_block_end end;
 	struct stack_copy *copy; /* owned; to finish the walk, or to verify it; or NULL */
 };
@@ -38,8 +38,8 @@ struct queued {
 
 void queue_done(struct queue *queue);
 
-/* Add a copy of a sample, whose frames are behind it; the queue takes over stack, if there is no error. */
-int queue_add_sample(struct queue *queue, const struct dp_sample *sample, size_t size,
+/* Add a copy of a sample, which has so many bytes; the queue takes over stack, if there is no error. */
+int queue_add_sample(struct queue *queue, const struct named_sample *sample, size_t size,
 		     struct stack_copy *stack);
 int queue_add_block_end(struct queue *queue, const struct dp_block_end *end);
 

@@ -19,12 +19,14 @@ struct ring_reader {
 static int reader_call(void *arg, void *data, size_t size)
 {
 	struct ring_reader *r = arg;
-	const struct dp_sample *sample = data;
-	int err = 0;
+	uint32_t kind = record_kind(data, size);
+	const struct named_sample *sample;
+	int err;
 
 	r->rings->n_bytes += BPF_RINGBUF_HDR_SZ + size;
-	if (size >= sizeof(sample->kind) && sample->kind == DP_RECORD_SAMPLE)
-		err = last_stacks_complete(&r->stacks, sample, size, &sample, &size);
+	if (kind != DP_RECORD_SAMPLE && kind != DP_RECORD_NAMES)
+		return r->rings->fn(r->rings->arg, r->cpu, data, size);
+	err = last_stacks_complete(&r->stacks, data, size, &sample, &size);
 	return err < 0 ? err : r->rings->fn(r->rings->arg, r->cpu, sample, size);
 }
 

@@ -9,10 +9,11 @@ struct ring_buffer;
 struct ring_reader;
 
 /*
- * Called for a record, which is gone afterwards; a sample has all its frames by then
- * (last_stacks.h). Anything but 0 and -EAGAIN is an error that ends the reading. -EAGAIN:
- * this record was taken, and the others of its ring are left for the next time. Without
- * it, a ring that is filled as fast as it is read would be read for ever.
+ * Called for a record, which is gone afterwards. A sample is a struct named_sample by then,
+ * checked and whole (last_stacks.h), so its kind is DP_RECORD_NAMES. Anything but 0 and
+ * -EAGAIN is an error that ends the reading. -EAGAIN: this record was taken, and the others
+ * of its ring are left for the next time. Without it, a ring that is filled as fast as it is
+ * read would be read for ever.
  */
 typedef int (*ring_fn)(void *arg, unsigned int cpu, const void *record, size_t size);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "clock.h"
 #include "cpus.h"
@@ -18,21 +17,18 @@
 
 struct running {
 	struct session session;
-	int (*fn)(void *arg, const struct dp_sample *sample, const struct stack_copy *copy);
+	int (*fn)(void *arg, const struct named_sample *sample, const struct stack_copy *copy);
 	void *arg;
 	struct stack_copy **copies; /* by CPU: of the sample that comes next there */
 	int result;                 /* of fn */
 };
 
-static int on_sample(struct running *r, struct stack_copy **copy, const struct dp_sample *sample,
-		     size_t size)
+static int on_sample(struct running *r, struct stack_copy **copy, const struct named_sample *sample)
 {
 	const struct stack_copy *own = NULL;
+	uint32_t tid = sample->sample.tid;
 
-	if (size < sizeof(*sample) ||
-	    size < sizeof(*sample) + (sample->n_user + (size_t)sample->n_kernel) * sizeof(__u64))
-		return -EBADMSG;
-	if (*copy && (*copy)->tid == sample->tid && (*copy)->time_ns == sample->time_ns)
+	if (*copy && (*copy)->tid == tid && (*copy)->time_ns == sample->sample.time_ns)
 		own = *copy;
 	if (r->result == 0)
 		r->result = r->fn(r->arg, sample, own);
@@ -53,14 +49,14 @@ static int on_chunk(struct stack_copy **copy, const struct dp_chunk *chunk, size
 static int on_record(void *arg, unsigned int cpu, const void *record, size_t size)
 {
 	struct running *r = arg;
-	uint32_t kind;
 
-	if (size < sizeof(kind))
-		return -EBADMSG;
-	memcpy(&kind, record, sizeof(kind));
-	if (kind == DP_RECORD_CHUNK)
+	switch (record_kind(record, size)) {
+	case DP_RECORD_NAMES:
+		return on_sample(r, &r->copies[cpu], record);
+	case DP_RECORD_CHUNK:
 		return on_chunk(&r->copies[cpu], record, size);
-	return kind == DP_RECORD_SAMPLE ? on_sample(r, &r->copies[cpu], record, size) : -EBADMSG;
+	}
+	return -EBADMSG;
 }
 
 static int sample(struct running *r, const struct running_options *o)
@@ -85,7 +81,7 @@ static int sample(struct running *r, const struct running_options *o)
 }
 
 int running_sample(const struct running_options *o,
-		   int (*fn)(void *, const struct dp_sample *, const struct stack_copy *),
+		   int (*fn)(void *, const struct named_sample *, const struct stack_copy *),
 		   void *arg)
 {
 	struct running r = { .fn = fn, .arg = arg };

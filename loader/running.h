@@ -8,6 +8,7 @@
 
 #include "abi.h"
 #include "rescue.h"
+#include "ring_record.h"
 
 /*
  * Threads that are on a CPU all the time: nobody else can know their registers than an
@@ -27,7 +28,7 @@ struct running_options {
  * too.
  */
 int running_sample(const struct running_options *options,
-		   int (*fn)(void *arg, const struct dp_sample *sample,
+		   int (*fn)(void *arg, const struct named_sample *sample,
 			     const struct stack_copy *copy),
 		   void *arg);
 

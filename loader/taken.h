@@ -26,7 +26,7 @@ struct taken_stack {
 	bool seen; /* when the threads were last read */
 	enum dp_outcome outcome;
 	uint64_t fault_address;
-	__u64 *user; /* owned, as are the kernel's: as behind struct dp_sample */
+	__u64 *user; /* owned, as are the kernel's: as in struct named_sample */
 	size_t n_user;
 	__u64 *kernel;
 	size_t n_kernel;

@@ -10,7 +10,7 @@ TestSuite(queue);
 
 static void add(struct queue *q, uint64_t time)
 {
-	struct dp_sample sample = { .time_ns = time };
+	struct named_sample sample = { .sample.time_ns = time };
 
 	cr_assert(queue_add_sample(q, &sample, sizeof(sample), NULL) == 0);
 }
@@ -110,9 +110,9 @@ Test(queue, keeps_order_over_many_rounds)
 Test(queue, keeps_a_sample_with_what_is_behind_it)
 {
 	struct {
-		struct dp_sample sample;
+		struct named_sample sample;
 		__u64 frames[2];
-	} record = { .sample = { .time_ns = 7, .n_user = 2 }, .frames = { 0x10, 0x20 } };
+	} record = { .sample.sample = { .time_ns = 7, .n_user = 2 }, .frames = { 0x10, 0x20 } };
 	struct stack_copy *copy = calloc(1, sizeof(*copy));
 	struct queue q = { 0 };
 
@@ -122,7 +122,7 @@ Test(queue, keeps_a_sample_with_what_is_behind_it)
 	cr_assert_eq(q.n_bytes, sizeof(struct queued) + sizeof(record) + 1000);
 	memset(&record, 0, sizeof(record));
 	queue_sort(&q);
-	cr_assert_eq(((const __u64 *)(queue_first(&q)->sample + 1))[1], 0x20);
+	cr_assert_eq(queue_first(&q)->sample->frames[1], 0x20);
 	cr_assert(queue_first(&q)->copy == copy);
 	queue_drop_first(&q);
 	cr_assert_eq(q.n_copies, 0);
@@ -133,7 +133,7 @@ Test(queue, keeps_a_sample_with_what_is_behind_it)
 Test(queue, is_full_until_something_is_dropped)
 {
 	enum { SIZE = 1 << 20 };
-	struct dp_sample *sample = calloc(1, SIZE);
+	struct named_sample *sample = calloc(1, SIZE);
 	struct queue q = { 0 };
 	size_t n = 0;
 
