@@ -4,6 +4,7 @@
 
 usage: check_profile.py DWARFPROF PROGRAM-DIR
 """
+import collections
 import glob
 import json
 import os
@@ -160,6 +161,81 @@ class Folded(unittest.TestCase):
         target.wait()
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(";main;", result.stdout)
+
+
+class TaskNames(unittest.TestCase):
+    """Names are sent when they change. Which ones are right is known by the functions of the stack."""
+
+    NAMES = {"run_first": [("first", "first")],
+             "run_second": [("second", "second")],
+             "run_worker": [("first", "worker"), ("second", "worker")],
+             "run_child": [("child", "child")],
+             "run_child_worker": [("child", "worker")]}
+
+    def check(self, samples, wanted):
+        """Are all names right, and is there enough of each of the wanted functions?"""
+        counts, wrong = collections.Counter(), collections.Counter()
+        for sample in samples:
+            for function in {frame["symbol"] for frame in sample["user_stack"]} & set(self.NAMES):
+                names = (sample["comm"], sample["thread_name"])
+                counts[function] += 1
+                wrong[function, names] += names not in self.NAMES[function]
+        self.assertEqual(+wrong, {}, counts)
+        for function in wanted:
+            self.assertGreater(counts[function], 20, counts)
+
+    def samples(self, *options, command=("2",)):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            result = dwarfprof(*options, "-o", path, "--", program("names"), *command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return [json.loads(line) for line in read(path).splitlines()]
+
+    def test_of_threads_and_processes_by_turns(self):
+        self.check(self.samples("-F", "997"), self.NAMES)
+
+    def test_of_a_thread_that_is_renamed(self):
+        self.check(self.samples("-F", "997", command=("1", "alone")), ["run_first", "run_second"])
+
+    def test_of_those_that_leave_the_cpu(self):
+        """With --wall a CPU has two rings."""
+        self.check(self.samples("--off-cpu", "--min-block", "0", "--state", "R,S"), self.NAMES)
+        self.check(self.samples("--wall", "-F", "997"), self.NAMES)
+
+    def test_of_uprobes(self):
+        self.check(self.samples("-e", f"uprobe:{program('names')}:work"), self.NAMES)
+
+    def test_without_user_stacks(self):
+        samples = self.samples("-K", "--off-cpu", "--min-block", "0")
+        names, start = collections.defaultdict(set), samples[0]["time_ns"] + 5e8
+        for s in samples:
+            if s["time_ns"] > start:  # all have their names
+                names[s["tid"]].add((s["comm"], s["thread_name"]))
+        self.assertEqual(sorted(map(sorted, names.values())),
+                         [[("child", "child")], [("child", "worker")],
+                          [("first", "first"), ("second", "second")],
+                          [("first", "worker"), ("second", "worker")]])
+
+    def test_after_samples_were_lost(self):
+        """Names that were lost with their sample are sent again."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            # Each sample takes its stack along, so that the ring is full soon.
+            process = harness.start("-F", "2999", "--unwind", "copy", "-o", path, "--", program("names"), "8",
+                                    stderr=subprocess.PIPE, text=True)
+            while "sampling" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            for _ in range(3):
+                time.sleep(0.5)
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(1.5)
+                process.send_signal(signal.SIGCONT)
+            said = process.communicate(timeout=60)[1]
+            self.assertEqual(process.returncode, 0, said)
+            samples = [json.loads(line) for line in read(path).splitlines()]
+        print(f"names: {len(samples)} samples, {samples[-1]['lost']} lost", flush=True)
+        self.assertGreater(samples[-1]["lost"], 0)
+        self.check(samples, self.NAMES)
 
 
 class Stream(unittest.TestCase):
