@@ -135,8 +135,7 @@ static __always_inline void follow_to(struct walk *w, __u32 n, __u64 rbp)
 {
 	const struct walk_trail *frame = walk_trail(w, n), *callee = walk_trail(w, n - 1);
 	/* Where none was left, the callee is not one of both. Not a branch, for the verifier. */
-	__u32 none_left = port_opaque(n) == w->n_frames;
-	__u64 mask = port_opaque(none_left - 1ULL);
+	__u64 mask = (__u64)port_opaque(((__s64)w->n_frames - (__s64)n) >> 63);
 
 	/* The last one may not have been added yet: same_to is one more than there are frames. */
 	if (w->same_to - w->n_frames > 1)
@@ -146,7 +145,6 @@ static __always_inline void follow_to(struct walk *w, __u32 n, __u64 rbp)
 	w->method = DP_FRAME_METHOD(frame->frame);
 	w->rbp = rbp;
 	w->sp ^= (w->sp ^ callee->cfa) & mask;
-	w->lands &= none_left;
 	w->n_frames = n;
 	w->past = n;
 	w->meet = w->sp;
@@ -185,7 +183,7 @@ static __always_inline int follow_step(struct walk *w, struct walk_trail *frame,
 /* May the next frame be one of the walk before? To ask takes less than to call walk_follow(). */
 static __always_inline __u32 follow_may(const struct walk *w)
 {
-	return w->sp >= w->meet && !w->rbp_lost && DP_METHOD_IS_CALLER(w->method);
+	return w->sp >= w->meet && !w->rbp_lost && !w->lands && DP_METHOD_IS_CALLER(w->method);
 }
 
 /* Leave as many frames like the walk before as possible; 1 if it is possible to go on. */

@@ -7,6 +7,7 @@
  * registers, and the memory of the process.
  */
 
+#include "call.h"
 #include "lookup.h"
 #include "mark.h"
 #include "walk_state.h"
@@ -108,22 +109,55 @@ static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_
 	return c->pc == pc && c->space == w->space;
 }
 
+/* How many words below the return address a rule has rbp, 0 if unchanged; negative if elsewhere. */
+static __always_inline int walk_below(const struct dp_rule *rule)
+{
+	__u32 below = (__u32)(-8 - rule->rbp.offset);
+
+	if (rule->rbp.kind == DP_WHERE_SAME)
+		return 0;
+	if (rule->rbp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
+	    below / 8 > WALK_MAX_BELOW)
+		return -1;
+	return (int)(below / 8);
+}
+
+/* A caller at an address whose rule is of the common form is left in one step. */
+static __always_inline void walk_remember(struct walk_cached *c, const struct dp_rule *rule)
+{
+	int below = walk_below(rule);
+
+	if (rule->cfa != DP_CFA_REGISTER || rule->cfa_offset <= 0 ||
+	    (rule->cfa_reg != DP_RSP && rule->cfa_reg != DP_RBP) || rule->ra.kind != DP_WHERE_CFA ||
+	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME || below < 0 ||
+	    (rule->saves & DP_SAVES_APART) || rule->lands)
+		return;
+	c->saves = rule->saves;
+	c->link = WALK_LINK(c->link, (__u32)below);
+	c->is_rsp = rule->cfa_reg == DP_RSP;
+	if (!c->is_rsp)
+		c->link |= WALK_BY_RBP;
+	c->step = (__u32)rule->cfa_offset;
+}
+
 /* Look up an address that is not in the cache, and remember it: its place. */
 static __always_inline int walk_learn(struct walk *w, __u64 pc)
 {
 	struct walk_cached *c;
+	struct dp_rule *rule;
 	__u32 place;
 
 	/* By turns, so that two addresses with the same places soon have one each. */
 	place = walk_place(w, pc) + (w->n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
-	c->link = lookup_space(w, w->space_cell, w->last, pc,
-			       &w->rules[port_index(place, WALK_CACHE_SIZE)].rule);
+	rule = &w->rules[port_index(place, WALK_CACHE_SIZE)].rule;
+	c->link = lookup_space(w, w->space_cell, w->last, pc, rule);
 	w->rules[port_index(place, WALK_CACHE_SIZE)].called = 0;
 	w->last = c->link;
 	c->step = 0;
 	c->pc = pc;
 	c->space = w->space;
+	walk_remember(c, rule);
 	return (int)place;
 }
 
@@ -154,72 +188,6 @@ PORT_GLOBAL int walk_look_up_apart(struct walk *w, __u64 pc)
 	return w ? walk_look_up(w, pc) : -1;
 }
 
-/* Is this a call instruction ff /2 of so many bytes, the first of which is the lowest? */
-PORT_GLOBAL __u32 walk_is_call_of(__u64 code, __u32 size)
-{
-	__u32 modrm = code >> 8 & 255, rm = modrm & 7, mod = modrm >> 6;
-	__u32 has_sib = (mod != 3) & (rm == 4);
-	/* A base of 5 without a displacement is none, but 4 bytes of an address. */
-	__u32 base = has_sib ? code >> 16 & 7 : rm;
-	__u32 length = 2 + has_sib + (mod == 1) + 4 * (mod == 2) + 4 * ((mod == 0) & (base == 5));
-
-	return ((code & 255) == 0xff || (code & 255) == 0xcc) & ((modrm & 0x38) == 0x10) &
-	       (length == size);
-}
-
-PORT_GLOBAL __u32 walk_ends_with_indirect_call(__u64 bytes)
-{
-	for (__u32 size = 2; size < 8; size++)
-		if (walk_is_call_of(bytes >> (64 - 8 * size), size))
-			return 1;
-	return 0;
-}
-
-/*
- * Does a call instruction end where these eight bytes do? Its forms are e8 and ff /2
- * (Intel's manual, volume 2, CALL); a breakpoint may stand in for the first byte.
- */
-static __always_inline __u32 walk_ends_with_call(__u64 bytes)
-{
-	__u64 code = bytes >> 24 & 255;
-
-	return code == 0xe8 || code == 0xcc || walk_ends_with_indirect_call(bytes);
-}
-
-/* How many words below the return address a rule has rbp, 0 if unchanged; negative if elsewhere. */
-static __always_inline int walk_below(const struct dp_rule *rule)
-{
-	__u32 below = (__u32)(-8 - rule->rbp.offset);
-
-	if (rule->rbp.kind == DP_WHERE_SAME)
-		return 0;
-	if (rule->rbp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
-	    below / 8 > WALK_MAX_BELOW)
-		return -1;
-	return (int)(below / 8);
-}
-
-/*
- * An address was seen to be behind a call: from now on, a frame there is left in one
- * step, if its rule is of the common form.
- */
-static __always_inline void walk_remember(struct walk_cached *c, const struct dp_rule *rule)
-{
-	int below = walk_below(rule);
-
-	if (rule->cfa != DP_CFA_REGISTER || rule->cfa_offset <= 0 ||
-	    (rule->cfa_reg != DP_RSP && rule->cfa_reg != DP_RBP) || rule->ra.kind != DP_WHERE_CFA ||
-	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME || below < 0 ||
-	    (rule->saves & DP_SAVES_APART) || rule->lands)
-		return;
-	c->saves = rule->saves;
-	c->link = WALK_LINK(c->link, (__u32)below);
-	c->is_rsp = rule->cfa_reg == DP_RSP;
-	if (!c->is_rsp)
-		c->link |= WALK_BY_RBP;
-	c->step = (__u32)rule->cfa_offset;
-}
-
 /*
  * Was the code at pc, of which the cache tells at `place`, left by a call, as far as can
  * be known? That is asked of files only: just-in-time compilers push return addresses in
@@ -238,9 +206,7 @@ static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 
 		return 1;
 	if (port_read_user(w, &bytes, sizeof(bytes), pc - sizeof(bytes)) < 0)
 		return 1;
-	known->called = walk_ends_with_call(bytes);
-	if (known->called)
-		walk_remember(&w->cache[port_index(place, WALK_CACHE_SIZE)], rule);
+	known->called = call_ends(bytes);
 	return known->called;
 }
 

@@ -3,18 +3,18 @@
 #define DP_BPF_STRIDE_H
 
 /*
- * Several frames in one go. Nearly all callers were met before, their rule is of the
- * common form (walk_remember()), and the part of the stack that is needed was read
- * with that of their callee. Such frames are left without asking anything twice: the
- * registers are kept in registers, and nothing branches on what differs from frame to
- * frame. Nothing is decided here: wherever something is not like this, or might end the
- * walk, the frame is left to walk_step(), which would have done the same with the others.
+ * Several frames in one go. The rule of nearly all callers is of the common form
+ * (walk_remember()), and the part of the stack that is needed was read with that of their
+ * callee. Such frames are left without asking anything twice: the registers are kept in
+ * registers, and nothing branches on what differs from frame to frame. Nothing is decided
+ * here: wherever something is not like this, or might end the walk, the frame is left to
+ * walk_step(), which would have done the same with the others.
  */
 
 #include "frame.h"
 
 /* Frames that are left in one go, at most. */
-#define WALK_STRIDE 16
+#define WALK_STRIDE 8
 
 /* What is remembered of the caller at pc, if that is enough to leave it; else NULL. */
 static __always_inline const struct walk_cached *stride_find(struct walk *w, __u64 pc)
@@ -28,6 +28,21 @@ static __always_inline const struct walk_cached *stride_find(struct walk *w, __u
 	return c;
 }
 
+/* The same, also of a caller that was not met before, or whose mapping is not checked yet. */
+static __always_inline const struct walk_cached *stride_look_up(struct walk *w, __u64 pc)
+{
+	const struct walk_cached *c = stride_find(w, pc);
+	int place;
+
+	if (c)
+		return c;
+	place = walk_look_up_apart(w, pc - 1);
+	if (place < 0)
+		return NULL;
+	c = &w->cache[port_index((__u32)place, WALK_CACHE_SIZE)];
+	return c->step != 0 ? c : NULL;
+}
+
 /* The registers, and what is missing: an address from which on the stack has to be read. */
 struct stride {
 	__u64 pc, sp, rbp;
@@ -37,7 +52,7 @@ struct stride {
 /* Leave the next frame, with number n; 1 if that was possible. */
 static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32 n)
 {
-	const struct walk_cached *c = stride_find(w, s->pc);
+	const struct walk_cached *c = stride_look_up(w, s->pc);
 	__u64 cfa, slot, caller, saved, frame;
 	struct walk_trail *t;
 
@@ -70,6 +85,13 @@ static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32
 	return 1;
 }
 
+/* May the next frame be left so? To ask takes less than to call walk_stride(). */
+static __always_inline __u32 stride_may(const struct walk *w)
+{
+	return w->method == DP_METHOD_TABLE && w->unwind != DP_UNWIND_FP && !w->rbp_lost &&
+	       !w->lands;
+}
+
 /*
  * Leave as many frames as possible, until it may be possible to follow the walk before;
  * 1 if it is possible to go on.
@@ -80,8 +102,7 @@ PORT_GLOBAL int walk_stride(struct walk *w)
 	__u32 n, i;
 
 	/* The verifier knows nothing of the callers of a function that it looks at once. */
-	if (!w || w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost ||
-	    !walk_is_above(w, w->n_frames))
+	if (!w || !stride_may(w) || !walk_is_above(w, w->n_frames))
 		return 0;
 	s.pc = w->pc;
 	s.sp = w->sp;
@@ -98,7 +119,6 @@ PORT_GLOBAL int walk_stride(struct walk *w)
 	w->sp = s.sp;
 	w->rbp = s.rbp;
 	w->n_frames = n;
-	w->lands &= i == 0;
 	if (s.missing != 0)
 		return walk_read_stack(w, s.missing) == 0;
 	return i == WALK_STRIDE || (i > 0 && s.sp >= w->meet);

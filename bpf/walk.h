@@ -307,14 +307,12 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
-	/* A return address outside all code, or that nothing can return to, is no frame. */
 	if (walk_is_called(w)) {
+		/* A return address outside all code is no frame. */
 		if (why == DP_NO_MAPPING)
 			return why;
-		if (!walk_was_called(w, (__u32)place, w->pc)) {
-			if (!w->lands)
-				return DP_NO_CALL;
-			/* Nobody has: its rule is the one for the address itself. */
+		/* Where nobody has called, a landing goes on: by the rule for the address itself. */
+		if (w->lands && !walk_was_called(w, (__u32)place, w->pc)) {
 			w->method = DP_METHOD_LANDING;
 			return DP_WALKING;
 		}
@@ -336,7 +334,7 @@ static long walk_loop_step(__u32 i, void *ctx)
 	/* A call costs more than to find out that it is in vain. */
 	if (follow_may(w) && walk_follow(w))
 		return 0;
-	if (stride_find(w, w->pc) && walk_stride(w))
+	if (stride_may(w) && walk_stride(w))
 		return 0;
 	w->sample.outcome = walk_step(w);
 	return w->sample.outcome != DP_WALKING;

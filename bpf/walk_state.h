@@ -39,8 +39,7 @@ DP_ASSERT((__u64)DP_MAX_SEGMENTS *DP_SEGMENT_CELLS <= 1ULL << WALK_MAPPING_BITS,
 
 /*
  * What is remembered of an address: what nearly all frames need, in half of a cache
- * line. The step is that of a caller whose rule is of the common form and which was
- * seen to be behind a call (walk_remember()).
+ * line. There is a step if the rule is of the common form (walk_remember()).
  */
 struct walk_cached {
 	__u64 space;

@@ -205,10 +205,11 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
  * Tell the frames apart by binary, with the mappings they were found in, whose
  * tables have been used at that time. If one of these was over by then, but the
  * kernel had not been told yet, the frame is the last one whose address is right.
- * p: the process, of a stack that the kernel walked.
+ * Nor does the walk go on where nobody can have called. p: the process, of a stack that
+ * the kernel walked.
  */
 static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
-			     struct rescue_result *walk, uint64_t time)
+			     struct rescue_result *walk, const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
 	bool in_doubt = p && space && space->n_ended != p->n_ended;
@@ -223,10 +224,14 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt &&
-		    !is_same_code(m, process_find(p, frame_code(frames[i]), time))) {
+		    !is_same_code(m, process_find(p, frame_code(frames[i]), raw->time_ns))) {
 			walk->outcome = DP_TABLES_CHANGED;
 			n = i + 1;
 			m = NULL;
+		}
+		if (!called_frame(&d->called, m, (pid_t)raw->pid, walk, i)) {
+			walk->outcome = DP_NO_CALL;
+			return i;
 		}
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
@@ -238,11 +243,11 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 		m->binary->is_sampled = true;
 		f->offset = f->address - m->bias;
 		last = m->binary->table;
-		table_use(last, time);
+		table_use(last, raw->time_ns);
 	}
 	/* It was the last frame that could not be left. */
 	if (walk->outcome == DP_TABLE_EVICTED && last)
-		table_want(&d->table->binaries->tables, last, time);
+		table_want(&d->table->binaries->tables, last, raw->time_ns);
 	return n;
 }
 
@@ -287,7 +292,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
 	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
-	size_t n_user = resolve_frames(d, space, p, walk, raw->time_ns);
+	size_t n_user = resolve_frames(d, space, p, walk, raw);
 	struct sample sample = {
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,

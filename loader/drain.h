@@ -6,6 +6,7 @@
 
 #include "backlog.h"
 #include "blocks.h"
+#include "called.h"
 #include "page_request.h"
 #include "process.h"
 #include "queue.h"
@@ -29,6 +30,7 @@ struct drain {
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
 	struct blocks blocks;
+	struct called called;
 	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */

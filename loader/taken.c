@@ -50,8 +50,9 @@ int taken_set_kernel(struct taken_stack *s, const __u64 *addresses, size_t n, in
 	return copy_addresses(addresses, n, &s->kernel, &s->n_kernel);
 }
 
-static int set_user(struct taken_stack *s, const struct rescue_result *walk)
+static int set_user(struct taken *t, struct taken_stack *s, struct rescue_result *walk)
 {
+	called_cut(&t->called, t->space, t->memory.pid, walk);
 	s->outcome = walk->outcome;
 	s->fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0;
 	return copy_addresses(walk->frames, walk->n_frames, &s->user, &s->n_user);
@@ -142,7 +143,7 @@ static int walk(struct taken *t, struct taken_stack *s)
 		if (t->memory.err < 0)
 			return t->memory.err;
 	}
-	return set_user(s, &result);
+	return set_user(t, s, &result);
 }
 
 /* The stack as it was, and the code as it still is: whether an address is behind a call is looked up there. */
@@ -168,7 +169,7 @@ int taken_walk_copy(struct taken *t, struct taken_stack *s, const struct stack_c
 		rescue_walk_memory(t->rescue, &copy->regs, copy->in_syscall, read_copied, &copied,
 				   t->space->id, t->space->cell);
 
-	return set_user(s, &result);
+	return set_user(t, s, &result);
 }
 
 static bool may_be_walked(const struct taken_stack *s)

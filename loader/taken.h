@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "called.h"
 #include "process_memory.h"
 #include "rescue.h"
 #include "space.h"
@@ -45,6 +46,7 @@ struct taken {
 	const struct space *space;
 	bool kernel_only;
 	struct process_memory memory;
+	struct called called;
 	pid_t pid;
 	struct taken_stack *stacks;
 	size_t n, size;

@@ -48,8 +48,7 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Its names are those of other code then. */
-static bool is_written_to(const struct module *module)
+bool module_is_written_to(const struct module *module)
 {
 	struct stat st;
 
@@ -145,7 +144,7 @@ static bool module_open_symtab(struct module *module)
 	if (!module->symtab_tried) {
 		module->symtab_tried = true;
 		/* A file whose symbols cannot be read is one without symbols. */
-		if (!is_written_to(module))
+		if (!module_is_written_to(module))
 			(void)symtab_new(&source, &module->symtab);
 	}
 	return module->symtab != NULL;
@@ -179,7 +178,7 @@ static bool module_open_debug(struct module *module)
 	if (module->debug) {
 		DL_DELETE(open_modules, module);
 	} else {
-		if (module->no_debug || is_written_to(module))
+		if (module->no_debug || module_is_written_to(module))
 			return false;
 		err = debug_info_new(&source, &module->debug);
 		module->no_debug = err < 0;
@@ -253,7 +252,7 @@ static void try_servers(struct module *module)
 	if (module->servers_tried || !debug_server_is_allowed())
 		return;
 	module->servers_tried = true;
-	if (!module->no_debug || module->fd < 0 || is_written_to(module))
+	if (!module->no_debug || module->fd < 0 || module_is_written_to(module))
 		return;
 	module->no_debug = false;
 	module->symtab = symtab_free(module->symtab);

@@ -61,6 +61,9 @@ struct module {
  */
 void module_set_cache(const struct disk_cache *where);
 
+/* Was its file written to since it was opened? What is in it now is other code then. */
+bool module_is_written_to(const struct module *module);
+
 /* Takes over path and fd. build_id stays the caller's. */
 void module_init(struct module *module, char *path, const char *build_id, int fd);
 void module_done(struct module *module);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Return addresses must be behind a call. */
+/* Return addresses that were found by frame pointers must be behind a call. */
 #include <stdio.h>
 
 #include "world_fixture.h"
@@ -47,16 +47,18 @@ Test(calls, knows_calls)
 		"90",    "e9 00 00 00 00", "ff e0",    "ff 25 00 00 00 00", "ff 30", "e8 00 00 00",
 		"ff 50", "ff 14",          "ff 15 00", "ff 90 00 01 00",    "c3",    "ff 18",
 	};
+	const int none = WORLD_FUNCTIONS - 1;
 
-	world_poke(w, sp + 8, code(1));
-	world_poke(w, sp + 16 + 24, code(0));
+	world_poke(w, sp + 0x40, 0);
+	world_poke(w, sp + 0x48, code(1));
+	world_poke(w, sp + 0x50 + 24, code(0));
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		behind(code(1), calls[i]);
-		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+		expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		behind(code(1), others[i]);
-		cr_expect(world_walk(w, code(2), sp, 0) == DP_NO_CALL, "%s", others[i]);
+		cr_expect(world_walk(w, code(none), sp, sp + 0x40) == DP_NO_RULE, "%s", others[i]);
 		cr_expect(w->walk.n_frames == 1);
 	}
 }
@@ -87,20 +89,18 @@ Test(calls, are_not_asked_for_behind_a_landing)
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 4);
 		cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_LANDING);
 	}
-	/* Only that frame is not asked, not its caller. */
-	behind(code(1), "90");
-	world_poke(w, sp + 16 + 40, code(1));
-	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 2);
 	/* One that was called is like any other. */
 	world_poke(w, sp + 8, code(3));
 	behind(code(3), "ff d0");
 	world_poke(w, sp + 16 + 40, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+	/* Of what does not land, user space asks. */
 	behind(code(3), "90");
 	landing->lands = 0;
 	world_renumber(w, w->walk.space + 1);
-	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_CALL, 1);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
 }
 
 Test(calls, asks_for_a_call_in_files_that_are_in_memory)
@@ -123,8 +123,8 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 	world_poke(w, sp + 0x48, WORLD_JIT + 0x10);
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_CHAIN_END, 2);
 	/* What is not in memory cannot be asked. */
-	world_poke(w, sp + 8, code(1));
-	world_poke(w, sp + 16 + 24, code(0));
+	world_poke(w, sp + 0x48, code(1));
+	world_poke(w, sp + 0x50 + 24, code(0));
 	world_fault(w, code(1));
-	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
 }

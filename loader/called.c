@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "called.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "call.h"
+#include "mapping.h"
+
+/* Is it a caller that was found by unwind information, and has a rule that says how it was called? */
+static bool is_asked(const struct rescue_result *walk, size_t i)
+{
+	if (i == 0 || DP_FRAME_METHOD(walk->frames[i]) != DP_METHOD_TABLE)
+		return false;
+	if (i + 1 == walk->n_frames)
+		return walk->outcome != DP_COMPLETE;
+	return DP_FRAME_METHOD(walk->frames[i + 1]) != DP_METHOD_SIGNAL;
+}
+
+/* The eight bytes in front of an address of a file; those in front of its section are 0. */
+static int read_file(const struct elf_file *elf, uint64_t address, uint64_t *ret)
+{
+	for (size_t i = 0; i < elf->n_code_sections; i++) {
+		const struct elf_section *s = &elf->code_sections[i];
+		uint64_t end = address - s->address;
+		size_t n = end < sizeof(*ret) ? end : sizeof(*ret);
+
+		if (end == 0 || end > s->size)
+			continue;
+		*ret = 0;
+		memcpy((uint8_t *)ret + sizeof(*ret) - n, s->bytes + end - n, n);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static struct called_known *find_known(struct called *c, uint64_t binary, uint64_t address)
+{
+	return &c->known[((address ^ binary << 32) * 0x9e3779b97f4a7c15ULL >> 32) % CALLED_KNOWN];
+}
+
+static bool is_called(struct called *c, const struct mapping *m, pid_t pid, uint64_t address)
+{
+	uint64_t number = m->binary->number, in_file = address - m->bias, bytes;
+	struct called_known *known = find_known(c, number, in_file);
+	bool has_code = true;
+
+	if (known->binary == number && known->address == in_file)
+		return true;
+	if (read_file(&m->binary->elf, in_file, &bytes) < 0)
+		has_code = false;
+	else if (call_ends(bytes)) {
+		*known = (struct called_known){ number, in_file };
+		return true;
+	}
+	/* Code may be changed when it runs, and a file while it is mapped: of the past nothing is known. */
+	if (mapping_read_word(pid, address - sizeof(bytes), &bytes)) {
+		if (call_ends(bytes))
+			return true;
+		has_code = true;
+	}
+	return !has_code || module_is_written_to(&m->binary->module);
+}
+
+bool called_frame(struct called *c, const struct mapping *m, pid_t pid,
+		  const struct rescue_result *walk, size_t i)
+{
+	if (!m || !m->binary || m->image == DP_CELL_NONE || !is_asked(walk, i))
+		return true;
+	return is_called(c, m, pid, DP_FRAME_ADDRESS(walk->frames[i]));
+}
+
+void called_cut(struct called *c, const struct space *space, pid_t pid, struct rescue_result *walk)
+{
+	for (size_t i = 0; i < walk->n_frames; i++) {
+		uint64_t address = DP_FRAME_ADDRESS(walk->frames[i]);
+
+		if (called_frame(c, space_find(space, address - 1), pid, walk, i))
+			continue;
+		walk->n_frames = i;
+		walk->outcome = DP_NO_CALL;
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_LOADER_CALLED_H
+#define DP_LOADER_CALLED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "rescue.h"
+#include "space.h"
+
+/*
+ * Whether the return addresses of a stack are behind calls: one that is not was found where
+ * the unwind information is wrong, or the stack is damaged. It is asked here, not in each
+ * walk, because to read eight bytes of code takes the kernel as long as to leave a frame.
+ * The bytes are those of the binary's file, or, where these say no, those in memory.
+ */
+
+/* Addresses that are remembered; a power of two. */
+#define CALLED_KNOWN 1024
+
+struct called {
+	struct called_known {
+		uint64_t binary; /* its number */
+		uint64_t address;
+	} known[CALLED_KNOWN];
+};
+
+/*
+ * May frame i of a walk be where it says, in the mapping m, or NULL? Not asked are frames
+ * that nobody has called: the innermost one, a stack's root, and what a signal handler
+ * returns to; those that the walker has asked about itself, as it did not go by unwind
+ * information; and code in no file, as just-in-time compilers push return addresses in other
+ * ways, too. pid: whose memory may be read.
+ */
+bool called_frame(struct called *called, const struct mapping *m, pid_t pid,
+		  const struct rescue_result *walk, size_t i);
+
+/* End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it. */
+void called_cut(struct called *called, const struct space *space, pid_t pid,
+		struct rescue_result *walk);
+
+#endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "called.h"
+
+/* A binary of one section, mapped some bytes above its addresses, and a stack of callers. */
+#define SECTION 0x1000
+#define BIAS 0x7f0000000000ULL
+
+static uint8_t code[64] = { [10] = 0xe8, [20] = 0xff, [21] = 0xd0, [60] = 0x90 };
+static struct elf_section section = { .address = SECTION, .size = sizeof(code), .bytes = code };
+static struct binary binary = {
+	.number = 1,
+	.module.fd = -1,
+	.elf = { .code_sections = &section, .n_code_sections = 1 },
+};
+static struct mapping mapping = {
+	.start = BIAS + SECTION,
+	.end = BIAS + SECTION + sizeof(code),
+	.bias = BIAS,
+	.binary = &binary,
+	.image = DP_FIRST_CELL,
+};
+static struct space space = { .mappings = &mapping, .n_mappings = 1 };
+static struct called called;
+
+static const uint64_t direct = BIAS + SECTION + 15, indirect = BIAS + SECTION + 22,
+		      neither = BIAS + SECTION + 30;
+
+static __u64 found(uint64_t address, enum dp_method method)
+{
+	return DP_FRAME_ADDRESS(address) | (__u64)method << DP_METHOD_SHIFT;
+}
+
+static void expect(const __u64 *frames, size_t n, enum dp_outcome outcome, size_t n_left)
+{
+	struct rescue_result walk = { .outcome = outcome, .frames = frames, .n_frames = n };
+
+	called_cut(&called, &space, 0, &walk);
+	cr_expect(walk.n_frames == n_left, "%zu frames of %zu, not %zu", walk.n_frames, n, n_left);
+	cr_expect(walk.outcome == (n_left < n ? DP_NO_CALL : outcome));
+}
+
+Test(called, ends_a_walk_where_nobody_has_called)
+{
+	const __u64 good[] = { found(neither, DP_METHOD_LEAF), found(direct, DP_METHOD_TABLE),
+			       found(indirect, DP_METHOD_TABLE), found(direct, DP_METHOD_TABLE) };
+	const __u64 bad[] = { good[0], good[1], found(neither, DP_METHOD_TABLE), good[3] };
+
+	for (int i = 0; i < 2; i++) { /* also of what is remembered */
+		expect(good, 4, DP_READ_FAULT, 4);
+		expect(bad, 4, DP_COMPLETE, 2);
+	}
+	expect(good, 0, DP_NO_PROCESS, 0);
+	/* What was seen in one binary says nothing of another one at the same address. */
+	binary.number = 2;
+	code[10] = 0x90;
+	expect(good, 4, DP_COMPLETE, 1);
+}
+
+Test(called, asks_only_for_what_was_found_by_tables)
+{
+	const enum dp_method methods[] = { DP_METHOD_FRAME_POINTER, DP_METHOD_SIGNAL,
+					   DP_METHOD_LANDING };
+
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+		const __u64 frames[] = { found(neither, DP_METHOD_LEAF),
+					 found(neither, methods[i]) };
+
+		expect(frames, 2, DP_READ_FAULT, 2);
+	}
+}
+
+/* Nobody calls a stack's root, nor what a signal handler returns to. */
+Test(called, knows_whom_nobody_calls)
+{
+	const __u64 root[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
+	const __u64 signal[] = { root[0], root[1], found(neither, DP_METHOD_SIGNAL) };
+
+	expect(root, 2, DP_COMPLETE, 2);
+	expect(root, 2, DP_READ_FAULT, 1);
+	expect(signal, 3, DP_READ_FAULT, 3);
+}
+
+Test(called, asks_only_in_files_that_have_tables)
+{
+	const __u64 frames[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
+
+	mapping.image = DP_CELL_NONE;
+	expect(frames, 2, DP_READ_FAULT, 2);
+	mapping.image = DP_FIRST_CELL;
+	mapping.binary = NULL;
+	expect(frames, 2, DP_READ_FAULT, 2);
+	/* Of a file that was closed nothing is known. */
+	mapping.binary = &binary;
+	binary.elf.n_code_sections = 0;
+	expect(frames, 2, DP_READ_FAULT, 2);
+}
+
+/* Only what is in the section counts, to its first and last byte. */
+Test(called, asks_at_the_borders_of_sections)
+{
+	const __u64 first[] = { found(neither, DP_METHOD_LEAF),
+				found(BIAS + SECTION + 2, DP_METHOD_TABLE) };
+	const __u64 last[] = { first[0], found(BIAS + SECTION + sizeof(code), DP_METHOD_TABLE) };
+
+	mapping.end++;
+	expect(first, 2, DP_READ_FAULT, 1);
+	expect(last, 2, DP_READ_FAULT, 1);
+	memcpy(code, "\xff\xd0", 2);
+	memcpy(code + sizeof(code) - 5, "\xe8", 1);
+	expect(first, 2, DP_READ_FAULT, 2);
+	expect(last, 2, DP_READ_FAULT, 2);
+}
+
+/* Code that was changed while it ran, and a file that was written to since it was opened. */
+Test(called, trusts_no_old_file)
+{
+	const __u64 frames[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
+	struct rescue_result walk = { .outcome = DP_READ_FAULT, .frames = frames, .n_frames = 2 };
+	int fd = memfd_create("code", MFD_CLOEXEC);
+	uint8_t *memory;
+
+	memory = mmap((void *)BIAS, 4 * SECTION, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	cr_assert(memory == (void *)BIAS);
+	cr_expect(!called_frame(&called, &mapping, getpid(), &walk, 1));
+	((uint8_t *)neither)[-5] = 0xe8;
+	cr_expect(called_frame(&called, &mapping, getpid(), &walk, 1));
+	((uint8_t *)neither)[-5] = 0;
+	cr_expect(!called_frame(&called, &mapping, getpid(), &walk, 1));
+	module_init(&binary.module, strdup("code"), "", fd);
+	cr_expect(!called_frame(&called, &mapping, getpid(), &walk, 1));
+	cr_assert(ftruncate(fd, 1) == 0);
+	cr_expect(called_frame(&called, &mapping, getpid(), &walk, 1));
+	module_done(&binary.module);
+	munmap(memory, 4 * SECTION);
+}
