@@ -456,6 +456,12 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
 }
 
+/* Not kept, but read again: the verifier then looks only once at what comes between. */
+static __always_inline bool is_user_mode(const struct bpf_perf_event_data *ctx)
+{
+	return ctx->regs.cs & 3; /* the privilege level */
+}
+
 SEC("perf_event")
 int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 {
@@ -464,13 +470,10 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	const struct task_struct *task;
 	const __u32 *cell;
 	struct scratch *s;
-	bool user_mode;
 	__u32 weight;
 	int cs;
 
-	cs = (__u16)ctx->regs.cs;
-	user_mode = cs & 3; /* the privilege level */
-	if (dp_sides == DP_SIDES_KERNEL && user_mode)
+	if (dp_sides == DP_SIDES_KERNEL && is_user_mode(ctx))
 		return 0;
 	if (!is_wanted(pid_tgid, &cell))
 		return 0;
@@ -484,16 +487,16 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	task = (const void *)bpf_get_current_task_btf();
 	if (dp_sides == DP_SIDES_KERNEL) {
 		s->walk.sample.outcome = DP_KERNEL_ONLY;
-	} else if (!user_mode && has_no_user_stack(task)) {
+	} else if (!is_user_mode(ctx) && has_no_user_stack(task)) {
 		s->walk.sample.outcome = DP_NO_USER_STACK;
 	} else {
-		if (user_mode)
-			REGS_COPY(&s->walk.regs, &ctx->regs);
+		if (is_user_mode(ctx))
+			cs = REGS_COPY(&s->walk.regs, &ctx->regs);
 		else
 			cs = regs_of_task(&s->walk);
-		sample_user_stack(s, cell, cs);
+		sample_user_stack(s, cell, cs & 0xffff);
 	}
-	if (!user_mode)
+	if (!is_user_mode(ctx))
 		sample_kernel_stack(&s->walk, ctx);
 	/* Where only user stacks are wanted, a sample without one has nothing to show. */
 	if (dp_sides != DP_SIDES_USER || s->walk.sample.outcome != DP_NO_USER_STACK)

@@ -113,10 +113,13 @@ PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 static __always_inline __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+	const struct mm_struct *mm;
 
-	if (!bpf_core_field_exists(task->utask) || !task->utask || !task->mm)
+	if (!bpf_core_field_exists(task->utask) || !task->utask)
 		return 0;
-	return task->mm->uprobes_state.xol_area->vaddr;
+	/* Read once: for each pointer of a task the verifier searches the names of all types. */
+	mm = task->mm;
+	return mm ? mm->uprobes_state.xol_area->vaddr : 0;
 }
 
 #define port_loop(n, fn, ctx) bpf_loop((n), (void *)(fn), (ctx), 0)
