@@ -390,12 +390,28 @@ static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 		count_loss(cpu, true);
 }
 
+/* Word by word, as a helper's call takes longer than that. */
+static __always_inline void name_read(char *name, const struct task_struct *task)
+{
+	const __u64 *comm = (const void *)task->comm;
+
+	for (__u32 i = 0; i < DP_COMM_SIZE / sizeof(*comm); i++)
+		((__u64 *)name)[i] = comm[i];
+}
+
+static __always_inline void names_read(struct walk *w)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+
+	w->names.kind = DP_RECORD_NAMES;
+	name_read(w->names.comm, task->group_leader);
+	name_read(w->names.thread_name, task);
+}
+
 static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum dp_event event,
 					 __u32 weight, __u32 cpu)
 {
 	struct walk *w = &s->walk;
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	const struct task_struct *leader;
 
 	w->sample = (struct dp_sample){
 		.kind = DP_RECORD_SAMPLE,
@@ -411,10 +427,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->n_frames = 0;
 	w->in_syscall = 0;
-	w->names.kind = DP_RECORD_NAMES;
-	bpf_get_current_comm(w->names.thread_name, sizeof(w->names.thread_name));
-	leader = task->group_leader;
-	bpf_core_read(w->names.comm, sizeof(w->names.comm), &leader->comm);
+	names_read(w);
 }
 
 /* Process and thread, as user space numbers them; 0 for a task outside its namespace. */
