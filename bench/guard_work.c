@@ -191,7 +191,7 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	return 0;
 }
 
-/* Another space's number makes all that is remembered of no use. */
+/* Another layout's number makes all that is remembered of no use. */
 static void walk_as(const struct dp_regs *regs, uint64_t id)
 {
 	struct dp_space *space =
@@ -199,6 +199,7 @@ static void walk_as(const struct dp_regs *regs, uint64_t id)
 
 	space->id = id;
 	walk.space = id;
+	walk.layout = id;
 	walk.regs = *regs;
 	walk_run(&walk);
 }

@@ -59,36 +59,25 @@ static __always_inline void walk_prepare(struct walk *w, const struct bpf_perf_e
 	w->in_syscall = 0;
 }
 
-static long forget(__u32 i, void *ctx)
-{
-	struct walk *w = ((struct walk_ref *)ctx)->w;
-
-	w->cache[port_index(i, WALK_CACHE_SIZE)].space = 0;
-	return 0;
-}
-
 static __noinline int walk_way(struct bpf_perf_event_data *ctx, struct walk_moment *m, __u32 way,
 			       __u32 cell)
 {
 	struct walk *w = bpf_map_lookup_elem(&walkers, &way);
 	const struct dp_space *space = port_pool(w, cell);
-	struct walk_ref ref = { w };
 	__u64 start;
 
 	if (!w || !space)
 		return 0;
 	walk_prepare(w, ctx);
 	w->space = space->id;
+	w->layout = space->layout;
 	w->space_cell = cell;
 	w->unwind = way == WALK_AUTO ? DP_UNWIND_AUTO :
 		    way == WALK_FP   ? DP_UNWIND_FP :
 				       DP_UNWIND_DWARF;
 	w->max_frames = DP_MAX_FRAMES;
-	if (way == WALK_COLD) {
-		bpf_loop(WALK_CACHE_SIZE, forget, &ref, 0);
-		__builtin_memset(w->marks, 0, sizeof(w->marks));
-		w->trail_space = 0;
-	}
+	if (way == WALK_COLD)
+		walk_forget(w);
 	start = bpf_ktime_get_ns();
 	walk_run(w);
 	m->ns[port_index(way, WALK_ROOM)] = bpf_ktime_get_ns() - start;

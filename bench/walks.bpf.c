@@ -93,7 +93,7 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 	w->max_frames = DP_MAX_FRAMES;
 	w->sample.pid = bpf_get_current_pid_tgid() >> 32;
 	if (way == WALKS_APART)
-		w->trail_space = 0;
+		w->trail_layout = 0;
 	start = bpf_ktime_get_ns();
 	w->sample.outcome = sample_space(w, ref->cell);
 	if (w->sample.outcome == DP_WALKING)
@@ -131,26 +131,14 @@ static long walk_next(__u32 i, void *arg)
 	return 0;
 }
 
-static long forget_address(__u32 i, void *arg)
-{
-	struct walk *w = ((struct walk_ref *)arg)->w;
-
-	w->cache[port_index(i, WALK_CACHE_SIZE)].space = 0;
-	return 0;
-}
-
 /* What the cold walk remembers goes when all is measured. */
 static __always_inline void forget_cold(void)
 {
 	__u32 cold = WALKS_COLD;
 	struct walk *w = bpf_map_lookup_elem(&walks_state, &cold);
-	struct walk_ref ref = { w };
 
-	if (!w)
-		return;
-	bpf_loop(WALK_CACHE_SIZE, forget_address, &ref, 0);
-	__builtin_memset(w->marks, 0, sizeof(w->marks));
-	w->trail_space = 0;
+	if (w)
+		walk_forget(w);
 }
 
 SEC("perf_event")

@@ -338,14 +338,21 @@ struct dp_mapping {
 /*
  * The executable mappings of one process at one time, sorted by start, not
  * overlapping. Never changed once the kernel can see it: a process whose
- * mappings change gets a new space with a new id, which also makes everything
- * remembered under the old id unreachable. The mappings come behind it.
+ * mappings change gets a new space with a new id. The mappings come behind it.
+ *
+ * Spaces whose mappings are the same byte for byte, as those of forked processes are,
+ * have the same layout, and no others do. Walks remember what they learn under its
+ * number, which ends with the last space that has it and is never given again.
+ *
+ * The id is the last word that is written, and the first one that is overwritten when
+ * the space is given up: as long as it is there, all the rest is this space's.
  */
 struct dp_space {
 	__u64 id;
 	__u32 pid; /* whose it is: tells a reader that the cell was given to another process */
 	__u32 n_mappings;
-	__u64 zero[2];
+	__u64 layout;
+	__u64 zero;
 };
 
 /*

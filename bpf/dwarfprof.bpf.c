@@ -192,10 +192,14 @@ static __always_inline enum dp_outcome sample_space(struct walk *w, const __u32 
 		return DP_NO_PROCESS;
 	w->space_cell = *cell;
 	space = port_pool(w, w->space_cell);
-	if (!space || space->pid != w->sample.pid)
+	if (!space)
 		return DP_TABLES_CHANGED;
 	w->space = space->id;
-	w->sample.space = space->id;
+	barrier(); /* see struct dp_space */
+	w->layout = space->layout;
+	if (w->space == 0 || space->pid != w->sample.pid)
+		return DP_TABLES_CHANGED;
+	w->sample.space = w->space;
 	return DP_WALKING;
 }
 

@@ -35,9 +35,9 @@ static __always_inline void follow_begin(struct walk *w)
 	__u32 before = w->side;
 
 	w->n_past = 0;
-	if (w->trail_space == w->space && w->trail_unwind == w->unwind)
+	if (w->trail_layout == w->layout && w->trail_unwind == w->unwind)
 		w->n_past = w->n_trail;
-	w->trail_space = 0; /* a walk that does not end tells nothing */
+	w->trail_layout = 0; /* a walk that does not end tells nothing */
 	w->past_side = before;
 	w->past_base = w->base;
 	w->side = before ^ DP_MAX_FRAMES;
@@ -52,7 +52,7 @@ static __always_inline void follow_begin(struct walk *w)
 /* What the walk has found is what the next one may follow. */
 static __always_inline void follow_end(struct walk *w)
 {
-	w->trail_space = w->space;
+	w->trail_layout = w->layout;
 	w->trail_unwind = w->unwind;
 	w->n_trail = w->n_frames;
 	if (w->has_met && w->same_to == w->n_frames && w->n_frames == w->n_past)

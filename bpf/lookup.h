@@ -19,7 +19,14 @@ static __always_inline void rule_none(struct dp_rule *rule, __u32 why)
 	*rule = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = why };
 }
 
-/* The last of a space's mappings that starts at or below pc, or the first: its cell. */
+/* Where the mapping with this number is, in the space at a cell; the first one has number 1. */
+static __always_inline __u32 dp_mapping_cell(__u32 cell, __u32 number)
+{
+	return cell + (__u32)DP_CELLS(struct dp_space) +
+	       (number - 1) * (__u32)DP_CELLS(struct dp_mapping);
+}
+
+/* The last of a space's mappings that starts at or below pc, or the first: its number. */
 static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc)
 {
 	const __u8 *segment = port_segment(w, cell); /* in which all of them lie */
@@ -27,7 +34,7 @@ static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc
 	__u32 at = 0, n;
 
 	if (!segment)
-		return cell;
+		return 1;
 	space = port_at(segment, lookup_byte(cell));
 	n = space->n_mappings;
 	cell += (__u32)DP_CELLS(struct dp_space);
@@ -40,7 +47,7 @@ static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc
 		at += half & ((__u32)is_above(m->start, pc) - 1);
 		n = port_opaque(n - half);
 	}
-	return cell + at * (__u32)DP_CELLS(struct dp_mapping);
+	return at + 1;
 }
 
 static __always_inline void lookup_program(struct dp_where *where, __u32 programs)
@@ -86,14 +93,14 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 
 /*
  * The rule for an address of the process whose space is at cell. Returns the
- * cell of the mapping that the address lies in, or 0. `last` is 0, or the cell of the
- * space's mapping in which the address is most likely.
+ * number of the mapping that the address lies in, or 0. `last` is 0, or the number of
+ * the mapping in which the address is most likely.
  */
 static __always_inline __u32 lookup_space(struct walk *w, __u32 cell, __u32 last, __u64 pc,
 					  struct dp_rule *ret)
 {
 	const struct dp_space *space;
-	const struct dp_mapping *m = last ? port_pool(w, last) : NULL;
+	const struct dp_mapping *m = last ? port_pool(w, dp_mapping_cell(cell, last)) : NULL;
 
 	rule_none(ret, DP_NO_MAPPING);
 	if (!m || pc < m->start || pc >= m->end) {
@@ -101,7 +108,7 @@ static __always_inline __u32 lookup_space(struct walk *w, __u32 cell, __u32 last
 		if (!space || space->n_mappings == 0)
 			return 0;
 		last = lookup_mapping(w, cell, pc);
-		m = port_pool(w, last);
+		m = port_pool(w, dp_mapping_cell(cell, last));
 		if (!m || pc < m->start || pc >= m->end)
 			return 0;
 	}

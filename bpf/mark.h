@@ -4,12 +4,10 @@
 
 /* Whether the binaries that a space names are still those that the process has mapped. */
 
+#include "lookup.h"
 #include "walk_state.h"
 
-/*
- * Where a mapping's mark is remembered. The cells of a space's mappings are an odd number
- * apart, so that neighbours do not share a place.
- */
+/* Where a mapping's mark is remembered: neighbours do not share a place. */
 static __always_inline struct walk_mark *walk_mark_of(struct walk *w, __u32 mapping)
 {
 	return &w->marks[mapping & (WALK_MARKS - 1)];
@@ -23,8 +21,8 @@ static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
 	return (mark->walk == w->number) & (mark->mapping == mapping);
 }
 
-/* See that it is; negative if not. A space's mappings do not change, so a mark is remembered. */
-PORT_GLOBAL int walk_check(struct walk *w, __u32 cell)
+/* See that it is; negative if not. A layout does not change, so a mark is remembered. */
+PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 {
 	const struct dp_mapping *m;
 	struct walk_mark *mark;
@@ -32,15 +30,15 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 cell)
 
 	if (!w)
 		return -1;
-	mark = walk_mark_of(w, cell);
-	if (walk_is_checked(w, cell))
+	mark = walk_mark_of(w, mapping);
+	if (walk_is_checked(w, mapping))
 		return 0;
-	if (mark->mapping != cell || mark->space != w->space) {
-		m = port_pool(w, cell);
+	if (mark->mapping != mapping || mark->layout != w->layout) {
+		m = port_pool(w, dp_mapping_cell(w->space_cell, mapping));
 		if (!m)
 			return -1;
-		mark->mapping = cell;
-		mark->space = w->space;
+		mark->mapping = mapping;
+		mark->layout = w->layout;
 		mark->walk = 0;
 		mark->mark = m->mark;
 		mark->address = m->mark_below ? m->start - m->mark_below : 0;

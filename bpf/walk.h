@@ -340,15 +340,37 @@ static long walk_loop_step(__u32 i, void *ctx)
 	return w->sample.outcome != DP_WALKING;
 }
 
+static long walk_forget_address(__u32 i, void *ctx)
+{
+	struct walk *w = ((struct walk_ref *)ctx)->w;
+
+	w->cache[port_index(i, WALK_CACHE_SIZE)].layout = 0;
+	return 0;
+}
+
+/* Forget all that is remembered from one walk to the next. */
+PORT_GLOBAL int walk_forget(struct walk *w)
+{
+	struct walk_ref ref = { w };
+
+	if (!w)
+		return 0;
+	port_loop(WALK_CACHE_SIZE, walk_forget_address, &ref);
+	__builtin_memset(w->marks, 0, sizeof(w->marks));
+	w->trail_layout = 0;
+	return 0;
+}
+
 /*
  * Walk the stack that w->regs belongs to. The caller has set regs, in_syscall,
- * space, space_cell, unwind and max_frames. Leaves the number of frames and the outcome
+ * space, layout, space_cell, unwind and max_frames. Leaves the number of frames and the outcome
  * in w->sample, in w->n_same how many of the outermost ones are those of the walk before,
  * and the others in w->frames; walk_spell_out() puts all there.
  *
  * A walk that was preempted for long, as one from a uprobe can be, may have read
  * what became of its space's memory since: whoever gives that up overwrites the
- * id first, so the id is compared once more at the end.
+ * id first, so the id is compared once more at the end. What such a walk has learned
+ * would be used for other processes, so it goes, with all the rest.
  */
 static __always_inline void walk_run(struct walk *w)
 {
@@ -381,10 +403,12 @@ static __always_inline void walk_run(struct walk *w)
 	w->sample.n_user = w->n_frames;
 	w->sample.fault_address = w->sample.outcome == DP_READ_FAULT ? w->fault : 0;
 	space = port_pool(w, w->space_cell);
-	if (!space || space->id != w->space)
-		w->sample.outcome = DP_TABLES_CHANGED;
-	else
+	if (space && space->id == w->space) {
 		follow_end(w);
+	} else {
+		w->sample.outcome = DP_TABLES_CHANGED;
+		walk_forget(w);
+	}
 	follow_spell_out(w);
 }
 

@@ -24,7 +24,7 @@
 #define WALK_WINDOW 2048
 
 /*
- * How a frame of the common form is left: the cell of its mapping; above that, how many
+ * How a frame of the common form is left: the number of its mapping; above that, how many
  * words below the return address rbp is saved, 0 if it is unchanged; and whether the CFA
  * follows from rbp, else from rsp.
  */
@@ -34,15 +34,17 @@
 #define WALK_LINK(mapping, below) ((mapping) | (below) << WALK_MAPPING_BITS)
 #define WALK_MAPPING(link) ((link) & ((1U << WALK_MAPPING_BITS) - 1))
 #define WALK_BELOW(link) ((__u64)((link) >> WALK_MAPPING_BITS & WALK_MAX_BELOW) * 8)
-DP_ASSERT((__u64)DP_MAX_SEGMENTS *DP_SEGMENT_CELLS <= 1ULL << WALK_MAPPING_BITS,
-	  "a link has room for any cell");
+DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any mapping");
 
 /*
- * What is remembered of an address: what nearly all frames need, in half of a cache
- * line. There is a step if the rule is of the common form (walk_remember()).
+ * What is remembered is so of all processes with the same layout (struct dp_space). So
+ * mappings are told by their numbers in the space (dp_mapping_cell()): cells differ.
+ *
+ * Of an address, there is what nearly all frames need, in half of a cache line. There is
+ * a step if the rule is of the common form (walk_remember()).
  */
 struct walk_cached {
-	__u64 space;
+	__u64 layout; /* 0: nothing is */
 	__u64 pc;
 	__u32 link;   /* the mapping, 0: none; the other part only if there is a step */
 	__u32 saves;  /* as in struct dp_rule */
@@ -52,7 +54,7 @@ struct walk_cached {
 
 /* A mapping's mark (struct dp_mapping), and the last walk that has found it in memory. */
 struct walk_mark {
-	__u64 space;
+	__u64 layout;
 	__u64 walk;
 	__u64 address; /* 0: it has none */
 	__u64 mark;
@@ -83,7 +85,8 @@ struct walk {
 	struct port_world world;
 
 	/* What to walk, and how */
-	__u64 space; /* id and cell of the process's struct dp_space */
+	__u64 space; /* id, layout and cell of the process's struct dp_space */
+	__u64 layout;
 	__u32 space_cell;
 	__u32 unwind;     /* enum dp_unwind */
 	__u32 max_frames; /* at most DP_MAX_FRAMES */
@@ -99,13 +102,13 @@ struct walk {
 	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */
 	__u64 fault;      /* the address that could not be read last */
 
-	__u32 last;        /* cell of the mapping that an address was looked up in last; 0: none */
+	__u32 last;        /* the mapping that an address was looked up in last; 0: none */
 	__u32 n_looked_up; /* addresses, by all walks */
 	__u64 number;      /* of this walk; no other one with this memory has the same */
-	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's cell determines */
+	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's number determines */
 
 	/* The walk before, and what this one has in common with it: see follow.h */
-	__u64 trail_space; /* the space of the walk before, 0: it tells nothing */
+	__u64 trail_layout; /* of the walk before, 0: it tells nothing */
 	__u32 trail_unwind;
 	__u32 n_trail;   /* its frames */
 	__u32 n_past;    /* the same, if this walk can follow it; else 0 */

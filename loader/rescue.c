@@ -142,6 +142,7 @@ struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *
 	w->in_syscall = in_syscall;
 	w->space = id;
 	w->space_cell = cell;
+	w->layout = ((const struct dp_space *)port_pool(w, cell))->layout;
 	walk_run(w);
 	walk_spell_out(w);
 	return (struct rescue_result){

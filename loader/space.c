@@ -33,7 +33,9 @@ void mapping_drop(const struct mapping *m)
 
 void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables)
 {
-	*store = (struct space_store){ .pool = pool, .tables = tables, .next_id = 1 };
+	*store = (struct space_store){
+		.pool = pool, .tables = tables, .next_id = 1, .next_layout = 1
+	};
 }
 
 void space_store_done(struct space_store *store)
@@ -89,20 +91,12 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 	return 0;
 }
 
-/* Put the space into the pool, in the form that the walker reads. */
-static int space_write(struct space_store *store, struct space *s, bool marks)
+/* The space's mappings in the form that the walker reads; NULL: out of memory. */
+static struct dp_mapping *space_mappings(const struct space *s, bool marks)
 {
-	struct dp_space head = { .id = s->id,
-				 .pid = (uint32_t)s->pid,
-				 .n_mappings = (uint32_t)s->n_mappings };
-	uint32_t n_cells = CELLS(struct dp_space) + head.n_mappings * CELLS(struct dp_mapping);
-	_cleanup_free_ struct dp_mapping *mappings = NULL;
-	int err;
+	struct dp_mapping *mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
 
-	mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
-	if (!mappings)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_mappings; i++) {
+	for (size_t i = 0; mappings && i < s->n_mappings; i++) {
 		const struct mapping *m = &s->mappings[i];
 
 		mappings[i] = (struct dp_mapping){
@@ -116,13 +110,60 @@ static int space_write(struct space_store *store, struct space *s, bool marks)
 			mappings[i].mark_below = (uint32_t)(m->start - mapping_mark_address(m));
 		}
 	}
-	err = pool_alloc_space(store->pool, n_cells, &s->cell);
+	return mappings;
+}
+
+/* Find the space's layout among those of the others, or make it. */
+static int space_find_layout(struct space_store *store, struct space *s, bool marks)
+{
+	_cleanup_free_ struct dp_mapping *mappings = space_mappings(s, marks);
+	size_t size = s->n_mappings * sizeof(*mappings);
+	struct layout *l;
+
+	if (!mappings)
+		return -ENOMEM;
+	HASH_FIND(hh, store->layouts, mappings, size, l);
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return -ENOMEM;
+		HASH_ADD_KEYPTR(hh, store->layouts, mappings, size, l);
+		if (!HASH_IS_ADDED(hh, l)) {
+			free(l);
+			return -ENOMEM;
+		}
+		l->number = store->next_layout++;
+		l->mappings = steal_ptr(mappings);
+	}
+	l->n_spaces++;
+	s->layout = l;
+	return 0;
+}
+
+static void layout_drop(struct space_store *store, struct layout *l)
+{
+	if (!l || --l->n_spaces > 0)
+		return;
+	HASH_DEL(store->layouts, l);
+	free(l->mappings);
+	free(l);
+}
+
+/* Put the space into the pool; its id comes last. */
+static int space_write(struct space_store *store, struct space *s)
+{
+	struct dp_space head = { .pid = (uint32_t)s->pid,
+				 .n_mappings = (uint32_t)s->n_mappings,
+				 .layout = s->layout->number };
+	uint32_t n_cells = CELLS(head) + head.n_mappings * CELLS(struct dp_mapping);
+	int err = pool_alloc_space(store->pool, n_cells, &s->cell);
+
 	if (err < 0)
 		return err;
 	s->n_cells = n_cells;
-	pool_write(store->pool, s->cell, &head, CELLS(struct dp_space));
-	pool_write(store->pool, s->cell + CELLS(struct dp_space), mappings,
-		   head.n_mappings * CELLS(struct dp_mapping));
+	pool_write(store->pool, s->cell, &head, CELLS(head));
+	pool_write(store->pool, s->cell + CELLS(head), s->layout->mappings, n_cells - CELLS(head));
+	pool_write(store->pool, s->cell, &s->id, CELLS(s->id));
 	return 0;
 }
 
@@ -143,7 +184,9 @@ int space_new(struct space_store *store, pid_t pid, const struct mapping *mappin
 	}
 	err = space_collect(s, mappings, n, time);
 	if (err == 0)
-		err = space_write(store, s, marks);
+		err = space_find_layout(store, s, marks);
+	if (err == 0)
+		err = space_write(store, s);
 	if (err < 0) {
 		space_free(store, s);
 		return err;
@@ -158,8 +201,11 @@ struct space *space_free(struct space_store *store, struct space *s)
 		return NULL;
 	HASH_DEL(store->spaces, s);
 	if (s->n_cells > 0) {
+		struct dp_space gone = { 0 };
+
 		/* A walk that has not ended yet sees that its space is gone. */
-		pool_write(store->pool, s->cell, &(struct dp_space){ 0 }, CELLS(struct dp_space));
+		pool_write(store->pool, s->cell, &gone, CELLS(gone.id));
+		pool_write(store->pool, s->cell, &gone, CELLS(gone));
 		pool_release(store->pool, s->cell, s->n_cells);
 	}
 	for (size_t i = 0; i < s->n_mappings; i++) {
@@ -171,6 +217,7 @@ struct space *space_free(struct space_store *store, struct space *s)
 			m->binary->n_users--;
 		jitted_drop(m->jitted);
 	}
+	layout_drop(store, s->layout);
 	free(s->mappings);
 	free(s);
 	return NULL;

@@ -40,9 +40,18 @@ uint64_t mapping_mark_address(const struct mapping *mapping);
 void mapping_hold(const struct mapping *mapping);
 void mapping_drop(const struct mapping *mapping);
 
+/* What spaces have in common whose mappings are the same for the walker: see struct dp_space. */
+struct layout {
+	uint64_t number;
+	size_t n_spaces;
+	struct dp_mapping *mappings;
+	UT_hash_handle hh;
+};
+
 struct space {
 	uint64_t id;
 	pid_t pid;
+	struct layout *layout;
 	uint32_t cell, n_cells; /* of its struct dp_space */
 	uint64_t n_ended;       /* of the process's mappings, when it was made */
 	uint64_t retired;       /* when another one took its place */
@@ -58,6 +67,8 @@ struct space_store {
 	struct space *spaces;                       /* by id */
 	struct space *first_retired, *last_retired; /* by time */
 	uint64_t next_id;
+	struct layout *layouts; /* by what their mappings are */
+	uint64_t next_layout;
 };
 
 void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables);

@@ -72,7 +72,7 @@ static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t rbp)
 
 	memset(walked.cache, 0, sizeof(walked.cache));
 	memset(walked.marks, 0, sizeof(walked.marks));
-	walked.trail_space = 0;
+	walked.trail_layout = 0;
 	walked.regs = (struct dp_regs){ .reg = { [DP_RIP] = pc, [DP_RSP] = at, [DP_RBP] = rbp } };
 	walk_run(&walked);
 	cr_assert_eq(walked.n_same, 0);
@@ -197,6 +197,19 @@ Test(follow, does_not_follow_other_mappings_or_modes)
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
 	w->walk.unwind = DP_UNWIND_DWARF;
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
+}
+
+/* As servers fork them: the stacks are at the same place, too. */
+Test(follow, follows_the_walk_of_another_process_with_the_same_mappings)
+{
+	uint64_t end = sp + 0x800, rbp, at = walk_some(end, &rbp);
+	uint32_t n_looked_up = w->walk.n_looked_up;
+
+	world_fork(w, 8);
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
+	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
+	at = lay_out(some + 4, DEPTH - 4, end, &rbp);
+	cr_assert_eq(walk_both(code(some[4]), at, rbp), DEPTH - 4);
 }
 
 Test(follow, ends_where_it_has_to)

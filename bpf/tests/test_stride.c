@@ -57,6 +57,59 @@ Test(stride, names_the_same_fault_with_all_addresses_known)
 	}
 }
 
+/* Whoever has the same mappings, has the same rules. */
+Test(stride, knows_all_addresses_of_another_process_with_the_same_mappings)
+{
+	uint32_t n_looked_up;
+
+	deep_stack(sp);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+	n_looked_up = w->walk.n_looked_up;
+	world_fork(w, 8);
+	/* Another stack, so that this one is not followed. */
+	deep_stack(sp + 0x1000);
+	expect_outcome(world_walk(w, code(2), sp + 0x1000, 0), DP_COMPLETE, 41);
+	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
+}
+
+/* The space's memory is given to something else as soon as a walk reads from the process. */
+static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+{
+	struct dp_space *space = world_cell(w, w->walk.space_cell);
+	struct dp_mapping *m = (struct dp_mapping *)(space + 1);
+
+	space->id = 9;
+	for (int i = 0; i < 3; i++) {
+		m[i].bias -= 2 * WORLD_FUNCTION_SIZE;
+		m[i].mark++;
+	}
+	port->read = world_read;
+	return port->read(port, dst, size, address);
+}
+
+static void walk_while_the_space_is_reused(uint64_t pc)
+{
+	world_fork(w, 8);
+	w->port.read = read_and_reuse;
+	cr_assert_eq(world_walk(w, pc, sp, 0), DP_TABLES_CHANGED);
+	/* The first process still has its space. */
+	w->walk.space = 7;
+	w->walk.space_cell = WORLD_SPACE_CELL;
+	for (int i = 0; i < 2; i++)
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+}
+
+/* What a walk reads in the memory of a space that was given up is not remembered for others. */
+Test(stride, remembers_nothing_of_a_space_that_was_given_up)
+{
+	deep_stack(sp);
+	walk_while_the_space_is_reused(code(2));
+	memset(w->walk.marks, 0, sizeof(w->walk.marks));
+	walk_while_the_space_is_reused(code(2));
+	/* And when all is known but the innermost address */
+	walk_while_the_space_is_reused(code(2) + 1);
+}
+
 /* A cache that outlived its mappings would go on with the old rule. */
 Test(stride, uses_no_rule_of_older_mappings)
 {
@@ -67,7 +120,7 @@ Test(stride, uses_no_rule_of_older_mappings)
 		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 	world_rule(w, 1, 16);
 	world_poke(w, sp + 48 + 8, code(0));
-	/* The mapping's cell is the same; its mark is not. */
+	/* The mapping's number is the same; its mark is not. */
 	m->mark = ++w->mark;
 	world_renumber(w, 8);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);

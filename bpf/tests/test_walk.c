@@ -425,8 +425,8 @@ Test(walk, notices_that_a_binary_was_replaced)
 	cr_assert(w->fault_hit[0]);
 }
 
-/* What is remembered of one space is not used in another. */
-Test(walk, forgets_rules_with_their_space)
+/* What is remembered of some mappings is not used for others. */
+Test(walk, forgets_rules_with_their_layout)
 {
 	world_poke(w, sp + 8, code(0));
 	world_poke(w, sp + 24, code(0));

@@ -247,9 +247,11 @@ static void random_rule(struct dp_rule *rule)
 		rule->cfa_offset = random_program(0);
 }
 
-static void random_tables(uint64_t space)
+/* For two processes with the same mappings. */
+static void random_tables(uint64_t layout)
 {
-	world_renumber(f.world, space);
+	world_renumber(f.world, 2 * layout);
+	world_fork(f.world, 2 * layout + 1);
 	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++) {
 		random_rule(&world_rules(f.world)[i + 1]);
 		world_words(f.world)[i + 1] =
@@ -289,7 +291,6 @@ static void random_request(struct walk_request *request)
 		request->regs.reg[i] = pick(4) ? random_stack() : random_code();
 	request->regs.reg[DP_RSP] = random_stack();
 	request->regs.reg[DP_RIP] = random_code();
-	request->space_cell = WORLD_SPACE_CELL;
 	request->unwind = (uint32_t)(pick(2) ? DP_UNWIND_AUTO : pick(3));
 	request->in_syscall = (uint32_t)pick(2);
 	request->max_frames = (uint32_t)(pick(4) ? DP_MAX_FRAMES : 1 + pick(10));
@@ -330,6 +331,7 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 
 	w->regs = request->regs;
 	w->space = request->space;
+	w->layout = request->layout;
 	w->space_cell = request->space_cell;
 	w->unwind = request->unwind;
 	w->max_frames = request->max_frames;
@@ -350,7 +352,7 @@ static const struct walk *walk_anew(const struct walk_request *request)
 	memset(w->cache, 0, sizeof(w->cache));
 	memset(w->rules, 0, sizeof(w->rules));
 	memset(w->marks, 0, sizeof(w->marks));
-	w->trail_space = 0;
+	w->trail_layout = 0;
 	walk_in_user_space(request);
 	f.anew = *w;
 	*w = before;
@@ -380,17 +382,21 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 	struct walk_request last;
 
 	for (int i = 0; i < N_WALKS; i++) {
-		struct walk_request request = { .space = 1 + (uint64_t)i / 50 };
+		struct walk_request request = { 0 };
+		uint64_t layout = 1 + (uint64_t)i / 50, process = pick(2);
 		const struct walk *user;
 
 		if (i % 50 == 0) {
-			random_tables(request.space);
+			random_tables(layout);
 			random_memory();
 		}
 		if (i % 50 == 0 || pick(3) == 0)
 			random_request(&request);
 		else
 			similar_request(&request, &last);
+		request.layout = 2 * layout;
+		request.space = request.layout + process;
+		request.space_cell = process ? WORLD_OTHER_CELL : WORLD_SPACE_CELL;
 		last = request;
 		user = walk_in_user_space(&request);
 		compare(walk_in_kernel(&request), user, i);

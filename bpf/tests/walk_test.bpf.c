@@ -25,6 +25,7 @@ int walk_test(struct walk_request *request)
 		return -1;
 	w->regs = request->regs;
 	w->space = request->space;
+	w->layout = request->layout;
 	w->space_cell = request->space_cell;
 	w->unwind = request->unwind;
 	w->max_frames = request->max_frames;

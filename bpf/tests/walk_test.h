@@ -8,6 +8,7 @@
 struct walk_request {
 	struct dp_regs regs;
 	__u64 space;
+	__u64 layout;
 	__u32 space_cell;
 	__u32 unwind;
 	__u32 max_frames;

@@ -43,6 +43,7 @@ DP_ASSERT(WORLD_BLOCKS << WORLD_BLOCK_BITS == DP_PAGE_SIZE, "the page is made of
 
 enum {
 	WORLD_SPACE_CELL = 4,
+	WORLD_OTHER_CELL = 32, /* the space of another process with the same mappings */
 	WORLD_IMAGE_CELL = 64,
 };
 
@@ -194,7 +195,7 @@ static inline void world_space(struct world *w)
 	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
 	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*space) / DP_CELL_SIZE);
 
-	*space = (struct dp_space){ .id = 7, .pid = WORLD_PID, .n_mappings = 3 };
+	*space = (struct dp_space){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .layout = 7 };
 	m[0] = (struct dp_mapping){ WORLD_CODE,       WORLD_CODE + DP_PAGE_SIZE, WORLD_CODE,
 				    WORLD_IMAGE_CELL, WORLD_MARK_BELOW,          WORLD_MARK };
 	m[1] = (struct dp_mapping){ .start = WORLD_JIT, .end = WORLD_JIT + DP_PAGE_SIZE };
@@ -203,13 +204,28 @@ static inline void world_space(struct world *w)
 				    WORLD_MARK_BELOW, WORLD_MARK };
 }
 
-/* The mappings get another number, as after a change; walks are told of it. */
+/* The mappings get other numbers, as after a change; walks are told of it. */
 static inline void world_renumber(struct world *w, uint64_t id)
 {
 	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
 
 	space->id = id;
+	space->layout = id;
 	w->walk.space = id;
+	w->walk.layout = id;
+	w->walk.space_cell = WORLD_SPACE_CELL;
+}
+
+/* From now on, another process is walked that has the same mappings. */
+static inline void world_fork(struct world *w, uint64_t id)
+{
+	struct dp_space *other = world_cell(w, WORLD_OTHER_CELL);
+
+	memcpy(other, world_cell(w, WORLD_SPACE_CELL),
+	       (WORLD_OTHER_CELL - WORLD_SPACE_CELL) * DP_CELL_SIZE);
+	other->id = id;
+	w->walk.space = id;
+	w->walk.space_cell = WORLD_OTHER_CELL;
 }
 
 static inline struct world *world_new(void)
@@ -225,6 +241,7 @@ static inline struct world *world_new(void)
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
 	w->walk.space = 7;
+	w->walk.layout = 7;
 	w->walk.space_cell = WORLD_SPACE_CELL;
 	w->walk.max_frames = DP_MAX_FRAMES;
 	world_image(w);

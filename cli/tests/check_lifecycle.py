@@ -219,6 +219,23 @@ class Storm(unittest.TestCase):
             self.assertEqual(len({s["pid"] for s in found}), 1)
 
 
+class Siblings(unittest.TestCase):
+    """Processes with the same mappings take turns on a CPU; what is known from one of them is used for all."""
+
+    def test_each_has_its_own_stack(self):
+        samples, err = record("-F", "4999", command=["taskset", "-c", "0", program("siblings"), "4"])
+        found = [s for s in user(samples) if s["comm"].startswith("way ") and "spin" in names(s)]
+        print(f"siblings: {len(found)} samples, {dict(outcomes(found))}, "
+              f"{sum(s['late'] for s in found)} walked in user space", flush=True)
+        self.assertGreater(len(found), 5000, err)
+        self.assertEqual(len({s["comm"] for s in found}), 16)
+        self.assertGreaterEqual(outcomes(found)["complete"], 0.99 * len(found))
+        for s in found:
+            turns = [{"L": "left", "R": "right"}[letter] for letter in reversed(s["comm"][4:])]
+            way = ["spin", "go", *(name for turn in turns for name in (turn, "go")), "main"]
+            self.assertEqual(names(s)[:len(way)], way, s)
+
+
 class Numbers(unittest.TestCase):
     """A process's number is given to another one."""
     SCRIPT = """
