@@ -16,25 +16,25 @@
 /* Frames that are left in one go, at most. */
 #define WALK_STRIDE 8
 
-/* What is remembered of the caller at pc, if that is enough to leave it; else NULL. */
+/* Where the caller at pc is remembered, or NULL; its mapping may not be checked yet. */
 static __always_inline const struct walk_cached *stride_find(struct walk *w, __u64 pc)
 {
 	const struct walk_cached *c = port_opaque(&w->cache[walk_place(w, pc - 1)]);
 
 	if (c->pc != pc - 1)
 		c++;
-	if (!walk_is_at(w, c, pc - 1) || c->step == 0 || !walk_is_checked(w, WALK_MAPPING(c->link)))
-		return NULL;
-	return c;
+	return walk_is_at(w, c, pc - 1) ? c : NULL;
 }
 
-/* The same, also of a caller that was not met before, or whose mapping is not checked yet. */
+/* What is known of the caller at pc, which may not have been met before; NULL: not enough. */
 static __always_inline const struct walk_cached *stride_look_up(struct walk *w, __u64 pc)
 {
 	const struct walk_cached *c = stride_find(w, pc);
 	int place;
 
-	if (c)
+	if (c && c->step == 0)
+		return NULL;
+	if (c && walk_is_checked(w, WALK_MAPPING(c->link)))
 		return c;
 	place = walk_look_up_apart(w, pc - 1);
 	if (place < 0)
@@ -86,10 +86,14 @@ static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32
 }
 
 /* May the next frame be left so? To ask takes less than to call walk_stride(). */
-static __always_inline __u32 stride_may(const struct walk *w)
+static __always_inline __u32 stride_may(struct walk *w)
 {
-	return w->method == DP_METHOD_TABLE && w->unwind != DP_UNWIND_FP && !w->rbp_lost &&
-	       !w->lands;
+	const struct walk_cached *c;
+
+	if (w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost || w->lands)
+		return 0;
+	c = stride_find(w, w->pc);
+	return !c || c->step != 0;
 }
 
 /*
