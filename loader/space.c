@@ -2,6 +2,7 @@
 #include "space.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -163,6 +164,7 @@ static int space_write(struct space_store *store, struct space *s)
 	s->n_cells = n_cells;
 	pool_write(store->pool, s->cell, &head, CELLS(head));
 	pool_write(store->pool, s->cell + CELLS(head), s->layout->mappings, n_cells - CELLS(head));
+	atomic_thread_fence(memory_order_release);
 	pool_write(store->pool, s->cell, &s->id, CELLS(s->id));
 	return 0;
 }
@@ -205,6 +207,7 @@ struct space *space_free(struct space_store *store, struct space *s)
 
 		/* A walk that has not ended yet sees that its space is gone. */
 		pool_write(store->pool, s->cell, &gone, CELLS(gone.id));
+		atomic_thread_fence(memory_order_release);
 		pool_write(store->pool, s->cell, &gone, CELLS(gone));
 		pool_release(store->pool, s->cell, s->n_cells);
 	}
