@@ -294,6 +294,26 @@ static __always_inline void walk_add(struct walk *w)
 	w->n_frames++;
 }
 
+/*
+ * A return address leads out of all code. Was the frame that it is from called itself? If
+ * not, user space, which takes that frame away, need not walk again with a copy of the stack.
+ */
+PORT_GLOBAL int walk_out_of_code(struct walk *w)
+{
+	__u64 frame;
+	int place;
+
+	if (!w || w->n_frames == 0)
+		return DP_NO_MAPPING;
+	frame = walk_trail(w, w->n_frames - 1)->frame;
+	if (DP_FRAME_METHOD(frame) != DP_METHOD_TABLE)
+		return DP_NO_MAPPING;
+	place = walk_look_up_apart(w, DP_FRAME_ADDRESS(frame) - 1);
+	if (place < 0 || walk_was_called(w, (__u32)place, DP_FRAME_ADDRESS(frame)))
+		return DP_NO_MAPPING;
+	return DP_NO_CALL;
+}
+
 /* Add the frame at pc and go on to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
@@ -310,7 +330,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	if (walk_is_called(w)) {
 		/* A return address outside all code is no frame. */
 		if (why == DP_NO_MAPPING)
-			return why;
+			return walk_out_of_code(w);
 		/* Where nobody has called, a landing goes on: by the rule for the address itself. */
 		if (w->lands && !walk_was_called(w, (__u32)place, w->pc)) {
 			w->method = DP_METHOD_LANDING;

@@ -21,24 +21,28 @@
 #define CALLED_KNOWN 1024
 
 struct called {
+	struct rescue *rescue;
 	struct called_known {
 		uint64_t binary; /* its number */
 		uint64_t address;
 	} known[CALLED_KNOWN];
 };
 
+/* The rescue, which knows rules, stays the caller's. */
+void called_init(struct called *called, struct rescue *rescue);
+
 /*
- * May frame i of a walk be where it says, in the mapping m, or NULL? Not asked are frames
- * that nobody has called: the innermost one, a stack's root, and what a signal handler
- * returns to; those that the walker has asked about itself, as it did not go by unwind
+ * May frame i of a walk in the space be where it says, in the mapping m, or NULL? Not asked
+ * are frames that nobody has called: the innermost one, a stack's root, and what a signal
+ * handler returns to; those that the walker has asked about itself, as it did not go by unwind
  * information; and code in no file, as just-in-time compilers push return addresses in other
- * ways, too. pid: whose memory may be read.
+ * ways, too. thread: whose memory may be read.
  */
-bool called_frame(struct called *called, const struct mapping *m, pid_t pid,
-		  const struct rescue_result *walk, size_t i);
+bool called_frame(struct called *called, const struct space *space, const struct mapping *m,
+		  pid_t thread, const struct rescue_result *walk, size_t i);
 
 /* End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it. */
-void called_cut(struct called *called, const struct space *space, pid_t pid,
+void called_cut(struct called *called, const struct space *space, pid_t thread,
 		struct rescue_result *walk);
 
 #endif

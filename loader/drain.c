@@ -184,6 +184,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 		.totals.verified = verify ? verify_results(verify) : NULL,
 		.backlog = backlog,
 	};
+	called_init(&d->called, rescue);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
@@ -219,19 +220,21 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
 		const struct mapping *m = space ? space_find(space, frame_code(frames[i])) : NULL;
+		const struct mapping *now = m;
 
 		last = NULL;
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
-		if (m && in_doubt &&
-		    !is_same_code(m, process_find(p, frame_code(frames[i]), raw->time_ns))) {
+		if (m && in_doubt)
+			now = process_find(p, frame_code(frames[i]), raw->time_ns);
+		if (!called_frame(&d->called, space, now, (pid_t)raw->tid, walk, i)) {
+			walk->outcome = DP_NO_CALL;
+			return i;
+		}
+		if (now != m && !is_same_code(m, now)) {
 			walk->outcome = DP_TABLES_CHANGED;
 			n = i + 1;
 			m = NULL;
-		}
-		if (!called_frame(&d->called, m, (pid_t)raw->pid, walk, i)) {
-			walk->outcome = DP_NO_CALL;
-			return i;
 		}
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
@@ -381,17 +384,18 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 		.n_frames = raw->n_user,
 		.fault_address = raw->fault_address,
 	};
+	int err;
 
 	/* A launched command counts from its exec on; and what took over its number is another one. */
 	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
 		return 0;
+	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
+		return report_late(d, q, p, &walk);
+	err = report_sample(d, q, space_store_find(&d->table->spaces, raw->space), p, &walk, false);
 	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
 		d->totals.pages_requested +=
 			page_request(&d->pages, p->thread, walk.fault_address, clock_now_ns());
-	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
-		return report_late(d, q, p, &walk);
-	return report_sample(d, q, space_store_find(&d->table->spaces, raw->space), p, &walk,
-			     false);
+	return err;
 }
 
 static int report_queued(struct drain *d, const struct queued *q)

@@ -127,14 +127,28 @@ struct rescue *rescue_free(struct rescue *r)
 	return NULL;
 }
 
+static void use_pool(struct rescue *r)
+{
+	r->port.segments = r->pool->segments;
+	r->port.n_segments = (uint32_t)r->pool->n_segments;
+}
+
+bool rescue_is_signal(struct rescue *r, uint64_t address, uint32_t cell)
+{
+	struct dp_rule rule;
+
+	use_pool(r);
+	lookup_space(&r->walk, cell, 0, address, &rule);
+	return rule.cfa == DP_CFA_SIGNAL;
+}
+
 struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *regs,
 					bool in_syscall, rescue_read *read, void *memory,
 					uint64_t id, uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
-	r->port.segments = r->pool->segments;
-	r->port.n_segments = (uint32_t)r->pool->n_segments;
+	use_pool(r);
 	r->read = read;
 	r->memory = memory;
 	r->beyond_copy = false;

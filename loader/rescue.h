@@ -68,6 +68,9 @@ struct rescue_result rescue_walk_memory(struct rescue *rescue, const struct dp_r
 					bool in_syscall, rescue_read *read, void *memory,
 					uint64_t id, uint32_t cell);
 
+/* Does the rule for an address, in the space at `cell`, lead to what a signal interrupted? */
+bool rescue_is_signal(struct rescue *rescue, uint64_t address, uint32_t cell);
+
 /* Walk a copied stack with the space `id` at `cell` of the pool. */
 struct rescue_result rescue_walk(struct rescue *rescue, const struct stack_copy *copy, uint64_t id,
 				 uint32_t cell);

@@ -18,6 +18,7 @@ void taken_init(struct taken *t, struct thread_reader *reader, struct rescue *re
 	*t = (struct taken){
 		.reader = reader, .rescue = rescue, .kernel_only = kernel_only, .pid = pid
 	};
+	called_init(&t->called, rescue);
 }
 
 void taken_done(struct taken *t)
@@ -146,7 +147,7 @@ static int walk(struct taken *t, struct taken_stack *s)
 	return set_user(t, s, &result);
 }
 
-/* The stack as it was, and the code as it still is: whether an address is behind a call is looked up there. */
+/* The stack as it was, and the code as it still is: where walks ask for calls, they look there. */
 struct copied {
 	struct taken *taken;
 	const struct stack_copy *copy;

@@ -8,6 +8,7 @@
  * return address are where; they are called by middle(), and that by outer() and main().
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,12 @@ static __attribute__((noinline)) void jit(void (*callback)(void))
 	sink++;
 }
 
+static void in_handler(int number)
+{
+	for (;;)
+		__asm__ volatile("");
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -178,6 +185,8 @@ int main(int argc, char **argv)
 		outer(victim_sp, edge() - 4);
 	else if (strcmp(name, "wild-pointer") == 0)
 		outer(victim_wild, wild(frame, code + 2));
+	else if (strcmp(name, "handler") == 0)
+		raise(signal(SIGUSR1, in_handler) == SIG_ERR ? SIGABRT : SIGUSR1);
 	else if (strcmp(name, "deep") == 0)
 		descend(10000);
 	else if (strcmp(name, "deep-enough") == 0)

@@ -378,7 +378,7 @@ static void compare(const struct walk *kernel, const struct walk *user, int i)
 Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 100)
 {
 	unsigned int outcomes[DP_N_OUTCOMES] = { 0 };
-	unsigned int frames = 0, programs[2] = { 0 }, n_met = 0;
+	unsigned int frames = 0, programs[2] = { 0 }, n_met = 0, n_landed = 0;
 	struct walk_request last;
 
 	for (int i = 0; i < N_WALKS; i++) {
@@ -404,10 +404,13 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		outcomes[user->sample.outcome]++;
 		frames += user->n_frames;
 		n_met += user->has_met;
+		for (uint32_t j = 0; j < user->n_frames; j++)
+			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING;
 		if (user->program != 0)
 			programs[user->program_outcome == DP_WALKING]++;
 	}
 	/* The walks must have gone everywhere for their agreement to mean something. */
+	cr_expect(n_landed > 0);
 	for (int i = DP_COMPLETE; i <= DP_CHAIN_END; i++)
 		cr_expect(outcomes[i] > 0 || i == DP_NO_PROCESS || i == DP_NULL_RETURN,
 			  "no walk ended with outcome %d", i);

@@ -4,15 +4,18 @@
 #include <unistd.h>
 
 #include "called.h"
+#include "world.h"
 
-/* A binary of one section, mapped some bytes above its addresses, and a stack of callers. */
+/* A binary of one section, mapped where the world has code, and a stack of callers. */
 #define SECTION 0x1000
-#define BIAS 0x7f0000000000ULL
+#define BIAS (WORLD_CODE - SECTION)
 
 static uint8_t code[64] = { [10] = 0xe8, [20] = 0xff, [21] = 0xd0, [60] = 0x90 };
 static struct elf_section section = { .address = SECTION, .size = sizeof(code), .bytes = code };
+static struct table table;
 static struct binary binary = {
 	.number = 1,
+	.table = &table,
 	.module.fd = -1,
 	.elf = { .code_sections = &section, .n_code_sections = 1 },
 };
@@ -21,13 +24,32 @@ static struct mapping mapping = {
 	.end = BIAS + SECTION + sizeof(code),
 	.bias = BIAS,
 	.binary = &binary,
-	.image = DP_FIRST_CELL,
 };
-static struct space space = { .mappings = &mapping, .n_mappings = 1 };
+static struct space space = { .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n_mappings = 1 };
+static struct world *w;
+static struct pool pool;
+static struct rescue *rescue;
 static struct called called;
 
 static const uint64_t direct = BIAS + SECTION + 15, indirect = BIAS + SECTION + 22,
 		      neither = BIAS + SECTION + 30;
+
+static void begin(void)
+{
+	w = world_new();
+	pool.segments = &w->segment;
+	pool.n_segments = 1;
+	cr_assert(rescue_new(&pool, DP_UNWIND_AUTO, 100, &rescue) == 0);
+	called_init(&called, rescue);
+}
+
+static void end(void)
+{
+	rescue_free(rescue);
+	world_free(w);
+}
+
+TestSuite(called, .init = begin, .fini = end);
 
 static __u64 found(uint64_t address, enum dp_method method)
 {
@@ -82,15 +104,21 @@ Test(called, knows_whom_nobody_calls)
 	expect(root, 2, DP_COMPLETE, 2);
 	expect(root, 2, DP_READ_FAULT, 1);
 	expect(signal, 3, DP_READ_FAULT, 3);
+	/* What a handler returns to may be the last frame, and is known by its rule then. */
+	world_rule(w, 0, 16)->cfa = DP_CFA_SIGNAL;
+	expect(root, 2, DP_DEPTH_LIMIT, 2);
+	expect(root, 2, DP_READ_FAULT, 2);
+	/* That of another frame does not count. */
+	expect((const __u64[]){ root[0], root[1], root[1] }, 3, DP_READ_FAULT, 1);
 }
 
 Test(called, asks_only_in_files_that_have_tables)
 {
 	const __u64 frames[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
 
-	mapping.image = DP_CELL_NONE;
+	binary.table = NULL;
 	expect(frames, 2, DP_READ_FAULT, 2);
-	mapping.image = DP_FIRST_CELL;
+	binary.table = &table;
 	mapping.binary = NULL;
 	expect(frames, 2, DP_READ_FAULT, 2);
 	/* Of a file that was closed nothing is known. */
@@ -123,18 +151,20 @@ Test(called, trusts_no_old_file)
 	int fd = memfd_create("code", MFD_CLOEXEC);
 	uint8_t *memory;
 
-	memory = mmap((void *)BIAS, 4 * SECTION, PROT_READ | PROT_WRITE,
+	memory = mmap((void *)WORLD_CODE, SECTION, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	cr_assert(memory == (void *)BIAS);
-	cr_expect(!called_frame(&called, &mapping, getpid(), &walk, 1));
-	((uint8_t *)neither)[-5] = 0xe8;
-	cr_expect(called_frame(&called, &mapping, getpid(), &walk, 1));
-	((uint8_t *)neither)[-5] = 0;
-	cr_expect(!called_frame(&called, &mapping, getpid(), &walk, 1));
+	cr_assert(memory == (void *)WORLD_CODE);
+	cr_expect(!called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	memory[neither - WORLD_CODE - 5] = 0xe8;
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	memory[neither - WORLD_CODE - 5] = 0;
 	module_init(&binary.module, strdup("code"), "", fd);
-	cr_expect(!called_frame(&called, &mapping, getpid(), &walk, 1));
 	cr_assert(ftruncate(fd, 1) == 0);
-	cr_expect(called_frame(&called, &mapping, getpid(), &walk, 1));
+	cr_expect(!called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	/* Only where there is no memory any more, nothing is known. */
+	munmap(memory, SECTION);
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1));
 	module_done(&binary.module);
-	munmap(memory, 4 * SECTION);
+	binary.module.fd = -1;
+	cr_expect(!called_frame(&called, &space, &mapping, getpid(), &walk, 1));
 }
