@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "called.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "call.h"
 #include "mapping.h"
 
@@ -28,23 +25,6 @@ static bool leads_to_signal(const struct called *c, const struct space *space,
 	return rescue_is_signal(c->rescue, DP_FRAME_ADDRESS(walk->frames[i]) - 1, space->cell);
 }
 
-/* The eight bytes in front of an address of a file; those in front of its section are 0. */
-static int read_file(const struct elf_file *elf, uint64_t address, uint64_t *ret)
-{
-	for (size_t i = 0; i < elf->n_code_sections; i++) {
-		const struct elf_section *s = &elf->code_sections[i];
-		uint64_t end = address - s->address;
-		size_t n = end < sizeof(*ret) ? end : sizeof(*ret);
-
-		if (end == 0 || end > s->size)
-			continue;
-		*ret = 0;
-		memcpy((uint8_t *)ret + sizeof(*ret) - n, s->bytes + end - n, n);
-		return 0;
-	}
-	return -ENOENT;
-}
-
 static struct called_known *find_known(struct called *c, uint64_t binary, uint64_t address)
 {
 	return &c->known[((address ^ binary << 32) * 0x9e3779b97f4a7c15ULL >> 32) % CALLED_KNOWN];
@@ -58,7 +38,7 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 
 	if (known->binary == number && known->address == in_file)
 		return true;
-	has_code = read_file(&m->binary->elf, in_file, &bytes) == 0;
+	has_code = elf_file_read_before(&m->binary->elf, in_file, &bytes, sizeof(bytes)) == 0;
 	if (has_code && call_ends(bytes)) {
 		known->binary = number;
 		known->address = in_file;

@@ -359,7 +359,7 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 	int err;
 
 	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
-		walk = rescue_walk(d->rescue, q->copy, space->id, space->cell);
+		walk = rescue_walk(d->rescue, q->copy, space);
 	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);

@@ -419,6 +419,22 @@ void elf_file_done(struct elf_file *file)
 	*file = (struct elf_file){ 0 };
 }
 
+int elf_file_read_before(const struct elf_file *file, uint64_t end, void *ret, size_t size)
+{
+	for (size_t i = 0; i < file->n_code_sections; i++) {
+		const struct elf_section *s = &file->code_sections[i];
+		uint64_t offset = end - s->address;
+		size_t n = offset < size ? offset : size;
+
+		if (offset == 0 || offset > s->size)
+			continue;
+		memset(ret, 0, size - n);
+		memcpy((uint8_t *)ret + size - n, s->bytes + offset - n, n);
+		return 0;
+	}
+	return -ENOENT;
+}
+
 int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret)
 {
 	/* A mapping starts at a page; the segment's first byte may lie anywhere in it. */

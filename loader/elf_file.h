@@ -84,6 +84,12 @@ void elf_file_done(struct elf_file *file);
 void elf_file_close(struct elf_file *file);
 
 /*
+ * The bytes of code that end at an address of the file; those that would lie in front of its
+ * section are 0. -ENOENT if it has no code there, or was closed.
+ */
+int elf_file_read_before(const struct elf_file *file, uint64_t end, void *ret, size_t size);
+
+/*
  * The difference between an address in a process and in the file, for a
  * mapping at `start` of the file's bytes from `offset` on. -ENOENT if no
  * segment of the file lies there.

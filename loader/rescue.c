@@ -91,11 +91,6 @@ int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint6
 	return beyond ? -ENODATA : -EFAULT;
 }
 
-static int read_copy(void *copy, void *ret, size_t size, uint64_t address)
-{
-	return stack_copy_read(copy, ret, size, address);
-}
-
 static int read_memory(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
 	struct rescue *r = (struct rescue *)port;
@@ -169,9 +164,28 @@ struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *
 	};
 }
 
-struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy, uint64_t id,
-				 uint32_t cell)
+struct copied {
+	const struct stack_copy *copy;
+	const struct space *space;
+};
+
+static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 {
-	return rescue_walk_memory(r, &copy->regs, copy->in_syscall, read_copy, (void *)copy, id,
-				  cell);
+	const struct copied *c = memory;
+	int err = stack_copy_read(c->copy, ret, size, address);
+	const struct mapping *m = err < 0 ? space_find(c->space, address) : NULL;
+
+	if (m && m->binary &&
+	    elf_file_read_before(&m->binary->elf, address + size - m->bias, ret, size) == 0)
+		return 0;
+	return err;
+}
+
+struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy,
+				 const struct space *space)
+{
+	struct copied copied = { copy, space };
+
+	return rescue_walk_memory(r, &copy->regs, copy->in_syscall, read_copied, &copied, space->id,
+				  space->cell);
 }

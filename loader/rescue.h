@@ -9,6 +9,7 @@
 #include "abi.h"
 #include "base/cleanup.h"
 #include "pool.h"
+#include "space.h"
 
 /*
  * Walks in user space for samples that the kernel could not walk, because they
@@ -71,8 +72,8 @@ struct rescue_result rescue_walk_memory(struct rescue *rescue, const struct dp_r
 /* Does the rule for an address, in the space at `cell`, lead to what a signal interrupted? */
 bool rescue_is_signal(struct rescue *rescue, uint64_t address, uint32_t cell);
 
-/* Walk a copied stack with the space `id` at `cell` of the pool. */
-struct rescue_result rescue_walk(struct rescue *rescue, const struct stack_copy *copy, uint64_t id,
-				 uint32_t cell);
+/* Walk a copied stack in a space; code is that of its files. */
+struct rescue_result rescue_walk(struct rescue *rescue, const struct stack_copy *copy,
+				 const struct space *space);
 
 #endif

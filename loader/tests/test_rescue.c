@@ -53,7 +53,9 @@ static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
 
 static struct rescue_result walk(void)
 {
-	return rescue_walk(rescue, copy, 7, WORLD_SPACE_CELL);
+	const struct space space = { .id = 7, .cell = WORLD_SPACE_CELL };
+
+	return rescue_walk(rescue, copy, &space);
 }
 
 Test(rescue, walks_a_copied_stack)
@@ -108,4 +110,32 @@ Test(rescue, tells_a_cut_copy_from_unreadable_memory)
 	copy = NULL;
 	add_chunk(stack, 4096, 0, 0);
 	cr_assert(walk().outcome == DP_READ_FAULT);
+}
+
+/* Where what lands goes on depends on the code, which no copy has, but the file. */
+Test(rescue, asks_the_file_for_calls)
+{
+	static uint8_t code[DP_PAGE_SIZE];
+	struct elf_section section = { .size = sizeof(code), .bytes = code };
+	struct binary binary = { .elf = { .code_sections = &section, .n_code_sections = 1 } };
+	struct mapping mapping = { .start = WORLD_CODE,
+				   .end = WORLD_CODE + DP_PAGE_SIZE,
+				   .bias = WORLD_CODE,
+				   .binary = &binary };
+	struct space space = {
+		.id = 7, .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n_mappings = 1
+	};
+	const uint64_t handler = WORLD_IN(WORLD_CODE, 2);
+	struct rescue_result r;
+
+	world_rule(w, 1, 32)->lands = 1;
+	world_rule(w, 2, 16);
+	world_renumber(w, 8);
+	space.id = 8;
+	add_chunk(stack, 4096, stack + 16 + 24, handler);
+	r = rescue_walk(rescue, copy, &space);
+	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_LANDING);
+	code[handler - WORLD_CODE - 5] = 0xe8;
+	r = rescue_walk(rescue, copy, &space);
+	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_TABLE);
 }

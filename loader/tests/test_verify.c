@@ -126,7 +126,7 @@ static int descend(int depth)
 
 static struct sample walk(void)
 {
-	struct rescue_result r = rescue_walk(rescue, copy, space->id, space->cell);
+	struct rescue_result r = rescue_walk(rescue, copy, space);
 
 	for (size_t i = 0; i < r.n_frames; i++)
 		frames[i] = (struct frame){ .address = DP_FRAME_ADDRESS(r.frames[i]),
