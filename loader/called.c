@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "called.h"
 
+#include <string.h>
+
 #include "call.h"
 #include "mapping.h"
+
+/* Bytes in which an exception's landing ends, from where its handler's address was written. */
+#define LANDING_SIZE 64
 
 void called_init(struct called *c, struct rescue *rescue)
 {
@@ -20,9 +25,56 @@ static bool is_asked(const struct rescue_result *walk, size_t i)
 static bool leads_to_signal(const struct called *c, const struct space *space,
 			    const struct rescue_result *walk, size_t i)
 {
+	struct dp_rule rule;
+
 	if (i + 1 < walk->n_frames)
 		return DP_FRAME_METHOD(walk->frames[i + 1]) == DP_METHOD_SIGNAL;
-	return rescue_is_signal(c->rescue, DP_FRAME_ADDRESS(walk->frames[i]) - 1, space->cell);
+	rescue_rule(c->rescue, DP_FRAME_ADDRESS(walk->frames[i]) - 1, space->cell, &rule);
+	return rule.cfa == DP_CFA_SIGNAL;
+}
+
+/*
+ * Is the code at an address the end of a function that lands in the handler of an exception?
+ * There the stack pointer is taken from rcx (EH_RETURN_STACKADJ_RTX, gcc's i386.h).
+ */
+static bool is_landing(struct called *c, const struct space *space, uint64_t address)
+{
+	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
+	const struct mapping *m = space_find(space, address);
+	uint8_t code[LANDING_SIZE];
+	struct dp_rule rule;
+
+	if (!m || !m->binary)
+		return false;
+	rescue_rule(c->rescue, address, space->cell, &rule);
+	return rule.lands &&
+	       elf_file_read_before(&m->binary->elf, address + sizeof(code) - m->bias, code,
+				    sizeof(code)) == 0 &&
+	       memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp));
+}
+
+/*
+ * Is the caller where an exception lands? The address of its handler is put in place of the
+ * return address of its callee, which may be any frame, and not at once jumped to. The walker
+ * took it for what is behind a call, by the rule of the byte before: was it the same rule?
+ */
+static bool is_landed_in(struct called *c, const struct space *space,
+			 const struct rescue_result *walk, size_t i)
+{
+	uint64_t handler = DP_FRAME_ADDRESS(walk->frames[i]);
+	struct dp_rule before, at;
+
+	rescue_rule(c->rescue, handler - 1, space->cell, &before);
+	rescue_rule(c->rescue, handler, space->cell, &at);
+	if (memcmp(&before, &at, sizeof(at)) != 0)
+		return false;
+	while (i-- > 0) {
+		__u64 frame = walk->frames[i];
+
+		if (!DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame)))
+			return is_landing(c, space, DP_FRAME_ADDRESS(frame));
+	}
+	return false;
 }
 
 static struct called_known *find_known(struct called *c, uint64_t binary, uint64_t address)
@@ -51,13 +103,15 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 	return !has_code || module_is_written_to(&m->binary->module);
 }
 
-bool called_frame(struct called *c, const struct space *space, const struct mapping *m,
-		  pid_t thread, const struct rescue_result *walk, size_t i)
+enum called_verdict called_frame(struct called *c, const struct space *space,
+				 const struct mapping *m, pid_t thread,
+				 const struct rescue_result *walk, size_t i)
 {
-	if (!m || !m->binary || !m->binary->table || !is_asked(walk, i))
-		return true;
-	return is_called(c, m, thread, DP_FRAME_ADDRESS(walk->frames[i])) ||
-	       leads_to_signal(c, space, walk, i);
+	if (!m || !m->binary || !m->binary->table || !is_asked(walk, i) ||
+	    is_called(c, m, thread, DP_FRAME_ADDRESS(walk->frames[i])) ||
+	    leads_to_signal(c, space, walk, i))
+		return CALLED;
+	return is_landed_in(c, space, walk, i) ? CALLED_LANDING : CALLED_NOT;
 }
 
 void called_cut(struct called *c, const struct space *space, pid_t thread,
@@ -66,7 +120,8 @@ void called_cut(struct called *c, const struct space *space, pid_t thread,
 	for (size_t i = 0; i < walk->n_frames; i++) {
 		uint64_t address = DP_FRAME_ADDRESS(walk->frames[i]);
 
-		if (called_frame(c, space, space_find(space, address - 1), thread, walk, i))
+		if (called_frame(c, space, space_find(space, address - 1), thread, walk, i) !=
+		    CALLED_NOT)
 			continue;
 		walk->n_frames = i;
 		walk->outcome = DP_NO_CALL;

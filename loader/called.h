@@ -31,6 +31,12 @@ struct called {
 /* The rescue, which knows rules, stays the caller's. */
 void called_init(struct called *called, struct rescue *rescue);
 
+enum called_verdict {
+	CALLED,
+	CALLED_LANDING, /* the handler of an exception, which is just being landed in */
+	CALLED_NOT,
+};
+
 /*
  * May frame i of a walk in the space be where it says, in the mapping m, or NULL? Not asked
  * are frames that nobody has called: the innermost one, a stack's root, and what a signal
@@ -38,8 +44,9 @@ void called_init(struct called *called, struct rescue *rescue);
  * information; and code in no file, as just-in-time compilers push return addresses in other
  * ways, too. thread: whose memory may be read.
  */
-bool called_frame(struct called *called, const struct space *space, const struct mapping *m,
-		  pid_t thread, const struct rescue_result *walk, size_t i);
+enum called_verdict called_frame(struct called *called, const struct space *space,
+				 const struct mapping *m, pid_t thread,
+				 const struct rescue_result *walk, size_t i);
 
 /* End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it. */
 void called_cut(struct called *called, const struct space *space, pid_t thread,

@@ -227,7 +227,13 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
 			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		if (!called_frame(&d->called, space, now, (pid_t)raw->tid, walk, i)) {
+		switch (called_frame(&d->called, space, now, (pid_t)raw->tid, walk, i)) {
+		case CALLED:
+			break;
+		case CALLED_LANDING:
+			f->method = DP_METHOD_LANDING;
+			break;
+		case CALLED_NOT:
 			walk->outcome = DP_NO_CALL;
 			return i;
 		}

@@ -128,13 +128,10 @@ static void use_pool(struct rescue *r)
 	r->port.n_segments = (uint32_t)r->pool->n_segments;
 }
 
-bool rescue_is_signal(struct rescue *r, uint64_t address, uint32_t cell)
+void rescue_rule(struct rescue *r, uint64_t address, uint32_t cell, struct dp_rule *ret)
 {
-	struct dp_rule rule;
-
 	use_pool(r);
-	lookup_space(&r->walk, cell, 0, address, &rule);
-	return rule.cfa == DP_CFA_SIGNAL;
+	lookup_space(&r->walk, cell, 0, address, ret);
 }
 
 struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *regs,

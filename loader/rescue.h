@@ -69,8 +69,8 @@ struct rescue_result rescue_walk_memory(struct rescue *rescue, const struct dp_r
 					bool in_syscall, rescue_read *read, void *memory,
 					uint64_t id, uint32_t cell);
 
-/* Does the rule for an address, in the space at `cell`, lead to what a signal interrupted? */
-bool rescue_is_signal(struct rescue *rescue, uint64_t address, uint32_t cell);
+/* The rule for an address in the space at `cell`. */
+void rescue_rule(struct rescue *rescue, uint64_t address, uint32_t cell, struct dp_rule *ret);
 
 /* Walk a copied stack in a space; code is that of its files. */
 struct rescue_result rescue_walk(struct rescue *rescue, const struct stack_copy *copy,

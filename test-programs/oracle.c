@@ -102,6 +102,11 @@ void oracle_set_chosen(int value)
 	chosen = value;
 }
 
+int oracle_is_chosen(void)
+{
+	return chosen;
+}
+
 unsigned int oracle_count(void)
 {
 	return count;

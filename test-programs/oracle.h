@@ -18,6 +18,7 @@ void oracle_check(void);
 
 /* With 0, have oracle_check() do nothing: only the timer chooses moments. */
 void oracle_set_chosen(int chosen);
+int oracle_is_chosen(void);
 
 /* From now on a timer signal calls oracle_check() at random moments, about every `us`. */
 void oracle_timer_start(long us);

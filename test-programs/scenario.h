@@ -22,6 +22,7 @@ void scenario_realign(void);   /* frames with an alignment of their own */
 void scenario_plt(void);       /* first calls through the lazy binding resolver */
 void scenario_signal(void);    /* handlers on the normal and on an alternate stack */
 void scenario_throw(void);     /* C++ exceptions in flight */
+void scenario_landing(void);   /* and the moments when one is caught */
 void scenario_threads(void);
 void scenario_dlopen(void);   /* code that was mapped a moment ago */
 void scenario_noreturn(void); /* a call that is its function's last instruction */

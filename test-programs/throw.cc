@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <cstring>
 #include <stdexcept>
+#include <ucontext.h>
 
 #include "oracle.h"
 #include "scenario.h"
 
 namespace {
+
+/* Bytes of code from the writing of a handler's address to the jump there. */
+constexpr unsigned long LANDING_SIZE = 48;
 
 /* Records the stack while an exception passes through its scope. */
 struct Guard {
@@ -38,7 +44,51 @@ __attribute__((noinline)) int catch_and_throw(int n)
 	}
 }
 
+/* The trap flag: a signal after each instruction. */
+constexpr unsigned long TRAP = 0x100;
+
+__attribute__((always_inline)) inline void set_stepping(bool on)
+{
+	unsigned long flags = __builtin_ia32_readeflags_u64();
+
+	__builtin_ia32_writeeflags_u64(on ? flags | TRAP : flags & ~TRAP);
+}
+
+/* libgcc takes its stack pointer from rcx at the end of a landing, and nowhere else. */
+void on_step(int, siginfo_t *, void *context)
+{
+	static const unsigned char mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
+	auto pc = reinterpret_cast<const void *>(
+		static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
+
+	if (memmem(pc, LANDING_SIZE, mov_rcx_rsp, sizeof(mov_rcx_rsp)))
+		oracle_check();
+}
+
 } // namespace
+
+/* Each moment of the last instructions before a handler. */
+extern "C" void scenario_landing(void)
+{
+	struct sigaction action = {};
+
+	action.sa_sigaction = on_step;
+	action.sa_flags = SA_SIGINFO;
+	sigaction(SIGTRAP, &action, nullptr);
+	for (int i = 0; i < 2; i++) {
+		/* The first time libgcc of a static program sorts all unwind information. */
+		bool is_stepping = i > 0 && oracle_is_chosen();
+
+		oracle_timer_pause(is_stepping || scenario_library_dir == nullptr);
+		try {
+			set_stepping(is_stepping);
+			catch_and_throw(2);
+		} catch (const std::exception &) {
+			set_stepping(false);
+		}
+		oracle_timer_pause(0);
+	}
+}
 
 extern "C" void scenario_throw(void)
 {

@@ -127,6 +127,32 @@ Test(called, asks_only_in_files_that_have_tables)
 	expect(frames, 2, DP_READ_FAULT, 2);
 }
 
+/* The handler of an exception is put in place of a return address, a moment before a jump there. */
+Test(called, knows_the_landing_of_an_exception)
+{
+	static const uint8_t end_of_landing[] = { 0x48, 0x89, 0xcc, 0xc3 };
+	static uint8_t landing_code[128];
+	const uint64_t landing = BIAS + SECTION + 40, handler = neither;
+	const __u64 frames[] = { found(neither, DP_METHOD_LEAF),   found(direct, DP_METHOD_TABLE),
+				 found(landing, DP_METHOD_SIGNAL), found(direct, DP_METHOD_TABLE),
+				 found(handler, DP_METHOD_TABLE),  found(direct, DP_METHOD_TABLE) };
+	const __u64 elsewhere[] = { frames[0], frames[1],
+				    frames[2], found(BIAS + SECTION + 2, DP_METHOD_SIGNAL),
+				    frames[4], frames[5] };
+
+	memcpy(landing_code, code, sizeof(code));
+	section.bytes = landing_code;
+	section.size = sizeof(landing_code);
+	mapping.end = mapping.start + sizeof(landing_code);
+	world_rule(w, 0, 16)->lands = 1;
+	expect(frames, 6, DP_COMPLETE, 4); /* it is not about to end */
+	memcpy(landing_code + 40 + 30, end_of_landing, sizeof(end_of_landing));
+	expect(frames, 6, DP_COMPLETE, 6);
+	expect(elsewhere, 6, DP_COMPLETE, 4);
+	world_rule(w, 0, 16)->lands = 0;
+	expect(frames, 6, DP_COMPLETE, 4);
+}
+
 /* Only what is in the section counts, to its first and last byte. */
 Test(called, asks_at_the_borders_of_sections)
 {
@@ -154,17 +180,17 @@ Test(called, trusts_no_old_file)
 	memory = mmap((void *)WORLD_CODE, SECTION, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	cr_assert(memory == (void *)WORLD_CODE);
-	cr_expect(!called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
 	memory[neither - WORLD_CODE - 5] = 0xe8;
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED);
 	memory[neither - WORLD_CODE - 5] = 0;
 	module_init(&binary.module, strdup("code"), "", fd);
 	cr_assert(ftruncate(fd, 1) == 0);
-	cr_expect(!called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
 	/* Only where there is no memory any more, nothing is known. */
 	munmap(memory, SECTION);
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED);
 	module_done(&binary.module);
 	binary.module.fd = -1;
-	cr_expect(!called_frame(&called, &space, &mapping, getpid(), &walk, 1));
+	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
 }
