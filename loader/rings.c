@@ -31,16 +31,15 @@ static int reader_call(void *arg, void *data, size_t size)
 }
 
 /* libbpf reads all rings of one ring_buffer or, if its function has enough, none of those behind. */
-static int ring_add(struct rings *rings, int fd)
+static int map_next(struct rings *r)
 {
-	struct epoll_event event = { .events = EPOLLIN };
 	struct ring_buffer *buffer =
-		ring_buffer__new(fd, reader_call, &rings->readers[rings->n], NULL);
+		ring_buffer__new(r->fds[r->n_mapped], reader_call, &r->readers[r->n_mapped], NULL);
 
 	if (!buffer)
 		return -errno;
-	rings->buffers[rings->n++] = buffer;
-	return epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+	r->buffers[r->n_mapped++] = buffer;
+	return 0;
 }
 
 int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus, ring_fn fn,
@@ -52,6 +51,8 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 		.fn = fn,
 		.arg = arg,
 		.epoll_fd = epoll_create1(EPOLL_CLOEXEC),
+		.fds = fds,
+		.n = n,
 		.buffers = calloc(n, sizeof(struct ring_buffer *)),
 		.readers = calloc(n, sizeof(struct ring_reader)),
 	};
@@ -60,8 +61,11 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 	else if (ret->epoll_fd < 0)
 		err = -errno;
 	for (unsigned int i = 0; err == 0 && i < n; i++) {
+		struct epoll_event event = { .events = EPOLLIN };
+
 		ret->readers[i] = (struct ring_reader){ .rings = ret, .cpu = i % n_cpus };
-		err = ring_add(ret, fds[i]);
+		if (epoll_ctl(ret->epoll_fd, EPOLL_CTL_ADD, fds[i], &event) < 0)
+			err = -errno;
 	}
 	if (err < 0)
 		rings_done(ret);
@@ -70,7 +74,7 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 
 void rings_done(struct rings *rings)
 {
-	for (size_t i = 0; i < rings->n; i++) {
+	for (size_t i = 0; i < rings->n_mapped; i++) {
 		ring_buffer__free(rings->buffers[i]);
 		last_stacks_done(&rings->readers[i].stacks);
 	}
@@ -85,6 +89,8 @@ int rings_read(struct rings *rings)
 {
 	int err = 0;
 
+	while (err == 0 && rings->n_mapped < rings->n)
+		err = map_next(rings);
 	for (size_t i = 0; err >= 0 && i < rings->n; i++) {
 		err = ring_buffer__consume(rings->buffers[i]);
 		if (err == -EAGAIN)

@@ -23,14 +23,16 @@ struct rings {
 	void *arg;
 	uint64_t n_bytes; /* taken up in the rings by all that was read */
 	int epoll_fd;     /* readable when one of them is filling up; -1: there are none */
-	size_t n;
+	const int *fds;
+	size_t n, n_mapped; /* so many of the n have a buffer */
 	struct ring_buffer **buffers;
 	struct ring_reader *readers;
 };
 
 /*
- * fds: of n maps, the caller's, of which several may belong to one CPU: that is the
- * index's remainder by n_cpus. 0 or negative errno, and there are none.
+ * fds: of n maps, the caller's for as long as there are rings; several may belong to one
+ * CPU: that is the index's remainder by n_cpus. 0 or negative errno, and there are none.
+ * They are mapped when they are first read, by which time they may be filled.
  */
 int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus, ring_fn fn,
 	       void *arg);
