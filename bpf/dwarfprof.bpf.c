@@ -467,9 +467,9 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 	if (!dp_inherit)
 		return false;
 	if (dp_pid_namespace == 0)
-		parent = task->real_parent->tgid;
+		parent = BPF_CORE_READ(task, real_parent, tgid);
 	else
-		parent = process_in_namespace(task->real_parent);
+		parent = process_in_namespace(BPF_CORE_READ(task, real_parent));
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
 }
 

@@ -170,13 +170,10 @@ static __always_inline int follow_step(struct walk *w, struct walk_trail *frame,
 	if (walk_window_word(w, at) != DP_FRAME_ADDRESS(caller->frame))
 		return 0;
 	/* Branches are foreseen, as they were taken before; no comparison waits for another one. */
-	if (frame->rbp != *rbp) {
-		if (frame->link & WALK_BY_RBP)
-			return 0;
-		frame->rbp = *rbp;
-	}
-	if (saved != at)
-		*rbp = walk_window_word(w, saved);
+	if ((frame->rbp ^ *rbp) & port_opaque(0 - (__u64)(frame->link >> 31)))
+		return 0;
+	frame->rbp = *rbp;
+	*rbp ^= (*rbp ^ walk_window_word(w, saved)) & walk_saves_rbp(at - saved);
 	return 1;
 }
 
@@ -189,7 +186,7 @@ static __always_inline __u32 follow_may(const struct walk *w)
 /* Leave as many frames like the walk before as possible; 1 if it is possible to go on. */
 PORT_GLOBAL int walk_follow(struct walk *w)
 {
-	__u32 i, n, end, side, checked = 0;
+	__u32 n, end, side, checked = 0, went_on = 1;
 	struct walk_trail *frame;
 	__u64 rbp;
 
@@ -202,20 +199,24 @@ PORT_GLOBAL int walk_follow(struct walk *w)
 	side = w->side;
 	rbp = w->rbp;
 	frame = walk_trail(w, n);
-	for (i = 0; i < FOLLOW_FRAMES && n < end && frame->link != 0; i++) {
+	for (__u32 i = 0; i < FOLLOW_FRAMES && went_on; i++) {
 		struct walk_trail *caller = walk_trail_at(w, side, w->base + n + 1);
 		__u32 mapping = WALK_MAPPING(frame->link);
 
+		went_on = 0;
+		if (n >= end || frame->link == 0)
+			break;
 		if (mapping != checked && walk_check(w, mapping) < 0)
 			break;
 		checked = mapping;
 		if (!follow_step(w, frame, caller, &rbp))
 			break;
 		frame = caller;
+		went_on = 1;
 		n++;
 	}
 	follow_to(w, n, rbp);
-	if (i == FOLLOW_FRAMES)
+	if (port_opaque(went_on))
 		return 1;
 	follow_pass(w);
 	return 0;

@@ -92,6 +92,28 @@ static __always_inline __u64 port_u64(const void *p)
 /* MAX_URETPROBE_DEPTH, include/linux/uprobes.h */
 #define MAX_URETPROBES 64
 
+#define port_loop(n, fn, ctx) bpf_loop((n), (void *)(fn), (ctx), 0)
+
+struct port_search {
+	const struct return_instance *at;
+	__u64 slot, found;
+};
+
+static long port_search_step(__u32 i, void *ctx)
+{
+	struct port_search *s = ctx;
+	const struct return_instance *r = s->at;
+
+	if (!r)
+		return 1;
+	if (BPF_CORE_READ(r, stack) == s->slot) {
+		s->found = BPF_CORE_READ(r, orig_ret_vaddr);
+		return 1;
+	}
+	s->at = BPF_CORE_READ(r, next);
+	return 0;
+}
+
 /*
  * What a uretprobe's trampoline replaced at a place of the stack. The kernel has a
  * list of such places, the innermost first (prepare_uretprobe(), kernel/events/uprobes.c);
@@ -100,28 +122,19 @@ static __always_inline __u64 port_u64(const void *p)
 PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	const struct return_instance *r = task->utask->return_instances;
+	struct port_search search = { BPF_CORE_READ(task, utask, return_instances), slot, 0 };
 
-	for (int i = 0; i < MAX_URETPROBES && r; i++) {
-		if (r->stack == slot)
-			return r->orig_ret_vaddr;
-		r = r->next;
-	}
-	return 0;
+	port_loop(MAX_URETPROBES, port_search_step, &search);
+	return search.found;
 }
 
 static __always_inline __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	const struct mm_struct *mm;
 
 	if (!bpf_core_field_exists(task->utask) || !task->utask)
 		return 0;
-	/* Read once: for each pointer of a task the verifier searches the names of all types. */
-	mm = task->mm;
-	return mm ? mm->uprobes_state.xol_area->vaddr : 0;
+	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
-
-#define port_loop(n, fn, ctx) bpf_loop((n), (void *)(fn), (ctx), 0)
 
 #endif

@@ -79,7 +79,7 @@ static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32
 	t->saves = c->saves;
 	t->link = c->link;
 	w->frames[port_index(n, DP_MAX_FRAMES)] = frame;
-	s->rbp ^= (s->rbp ^ saved) & port_opaque(0 - (__u64)(slot != cfa - 8));
+	s->rbp ^= (s->rbp ^ saved) & walk_saves_rbp(cfa - 8 - slot);
 	s->sp = cfa;
 	s->pc = caller;
 	return 1;
@@ -103,7 +103,7 @@ static __always_inline __u32 stride_may(struct walk *w)
 PORT_GLOBAL int walk_stride(struct walk *w)
 {
 	struct stride s = { 0 };
-	__u32 n, i;
+	__u32 n, went_on = 1;
 
 	/* The verifier knows nothing of the callers of a function that it looks at once. */
 	if (!w || !stride_may(w) || !walk_is_above(w, w->n_frames))
@@ -112,12 +112,11 @@ PORT_GLOBAL int walk_stride(struct walk *w)
 	s.sp = w->sp;
 	s.rbp = w->rbp;
 	n = w->n_frames;
-	for (i = 0; i < WALK_STRIDE; i++) {
-		if (i > 0 && s.sp >= w->meet)
+	for (__u32 i = 0; i < WALK_STRIDE && went_on; i++) {
+		went_on = n < w->max_frames && stride_step(w, &s, n);
+		n += went_on;
+		if (s.sp >= w->meet)
 			break;
-		if (n >= w->max_frames || !stride_step(w, &s, n))
-			break;
-		n++;
 	}
 	w->pc = s.pc;
 	w->sp = s.sp;
@@ -125,7 +124,7 @@ PORT_GLOBAL int walk_stride(struct walk *w)
 	w->n_frames = n;
 	if (s.missing != 0)
 		return walk_read_stack(w, s.missing) == 0;
-	return i == WALK_STRIDE || (i > 0 && s.sp >= w->meet);
+	return (int)port_opaque(went_on);
 }
 
 #endif

@@ -143,16 +143,16 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 		DP_RSI, DP_RBP, DP_RBX, DP_RDX, DP_RAX, DP_RCX, DP_RSP, DP_RIP,
 	};
 
+	__u64 values[DP_N_REGISTERS];
+
 	if (!w)
 		return DP_READ_FAULT;
-	for (__u32 i = 0; i < DP_N_REGISTERS; i++) {
-		__u64 value;
-
-		if (walk_read(w, sigcontext + 8 * i, &value) < 0)
-			return DP_READ_FAULT;
-		if (order[i] < DP_N_REGISTERS)
-			w->regs.reg[order[i]] = value;
+	if (port_read_user(w, values, sizeof(values), sigcontext) < 0) {
+		w->fault = sigcontext;
+		return DP_READ_FAULT;
 	}
+	for (__u32 i = 0; i < DP_N_REGISTERS; i++)
+		w->regs.reg[order[i]] = values[i];
 	walk_leave(w, w->regs.reg[DP_RSP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
 	w->pc = w->regs.reg[DP_RIP];
 	w->rbp = w->regs.reg[DP_RBP];
