@@ -66,10 +66,12 @@ def wanted(walks, programs):
         yield f"* Missed: {t.what}. Next idea: {t.idea}."
     if missed:
         yield ""
-    yield """The ratios of bytes, the difference in completeness and the CPU time are those of all
+    pairs = len(programs["slowdown"]["99"]) if programs else 0
+    yield f"""The ratios of bytes, the difference in completeness and the CPU time are those of all
 workloads, and the quartiles are theirs. A slowdown is that of the time in which the program has its CPU or
-is interrupted; where its quartiles are wider than what is wanted, the machine was too busy to tell,
-and the time in the BPF program, times the rate, is the better figure.
+is interrupted; those of this table are of {pairs} times with dwarfprof, each to the times before and
+behind it without. What else the machine does is in them, too: where the quartiles are wider than what is
+wanted, the time in the BPF program, times the rate, is the better figure.
 """
 
 

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profilers as whole programs, on the same workloads by turns: what they cost and find.
 
-usage: bench/programs.py BUILD RESULTS [-s SECONDS] [-n TIMES]
+usage: bench/programs.py BUILD RESULTS [-s SECONDS] [-n TIMES] [-p PAIRS]
 
 dwarfprof in its modes, `perf record` in its two, and bpftrace: each attaches to the workload,
 samples it for SECONDS (2) and makes a result with names. All by turns, TIMES (3) times over, at
 99, 999 and 4,999 Hz a program whose progress is known (how much slower it is then), at 99 Hz the
-real ones. Then, without a profiler, how fast the same sources are with frame pointers and without,
-and how soon a first sample is there. RESULTS/programs.json gets every run. As root.
+real ones. A slowdown of less than one in a hundred is not to be told from so few runs: dwarfprof's is
+measured PAIRS (20) times more at 99 and 999 Hz, by a second with it and one without. Then, without a
+profiler, how fast the same sources are with frame pointers and without, and, as often, how soon a first
+sample is there. RESULTS/programs.json gets every run. As root.
 """
 import argparse
 import itertools
@@ -92,6 +94,24 @@ def measure(build, starts, rates, times, seconds):
     return results
 
 
+def slowdowns(build, start, hz, times, seconds, settle=0.3):
+    """How much slower a program is while dwarfprof samples it, each time to before and after."""
+    results = []
+    with start() as workload, tempfile.TemporaryDirectory() as directory:
+        before = workload.rate(seconds)
+        for _ in range(times):
+            profiler = profilers.Dwarfprof(build, "auto", directory, hz)
+            profiler.start(workload.pid)
+            time.sleep(settle)
+            during = workload.rate(seconds)
+            profiler.stop()
+            time.sleep(settle)
+            after = workload.rate(seconds)
+            results.append(1 - during / ((before + after) / 2))
+            before = after
+    return results
+
+
 def prices(build, directory, times, seconds):
     """{mode: {with or without frame pointers: [progress per second, ...]}}, by turns, unprofiled."""
     results = {}
@@ -122,6 +142,7 @@ def main():
     parser.add_argument("results")
     parser.add_argument("-s", dest="seconds", type=float, default=2)
     parser.add_argument("-n", dest="times", type=int, default=3)
+    parser.add_argument("-p", dest="pairs", type=int, default=20)
     args = parser.parse_args()
     build = os.path.abspath(args.build)
     os.sched_setaffinity(0, {workloads.PROFILER_CPU})
@@ -133,11 +154,13 @@ def main():
             results = measure(build, {KNOWN: made[KNOWN]}, RATES, args.times, args.seconds)
             results.update(measure(build, real, RATES[:1], 1, args.seconds))
             price = prices(build, directory, 3 * args.times, args.seconds / 2)
-            firsts = cold_starts(build, real["python3"], 2 * args.times)
+            slower = {str(hz): slowdowns(build, made[KNOWN], hz, args.pairs, args.seconds / 2)
+                      for hz in RATES[:2]}
+            firsts = cold_starts(build, real["python3"], args.pairs)
     finally:
         set_stats(before.strip())
     machine.write(args.results, "programs", seconds=args.seconds, times=args.times,
-                  known=KNOWN, price=price, workloads=results, cold_start_ms=firsts)
+                  known=KNOWN, price=price, slowdown=slower, workloads=results, cold_start_ms=firsts)
 
 
 if __name__ == "__main__":
