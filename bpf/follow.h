@@ -215,6 +215,7 @@ PORT_GLOBAL int walk_follow(struct walk *w)
 		went_on = 1;
 		n++;
 	}
+	/* Not asked by i, or the verifier would look at what follows once for each of its values. */
 	follow_to(w, n, rbp);
 	if (port_opaque(went_on))
 		return 1;

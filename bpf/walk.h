@@ -142,7 +142,6 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 		DP_R8,  DP_R9,  DP_R10, DP_R11, DP_R12, DP_R13, DP_R14, DP_R15, DP_RDI,
 		DP_RSI, DP_RBP, DP_RBX, DP_RDX, DP_RAX, DP_RCX, DP_RSP, DP_RIP,
 	};
-
 	__u64 values[DP_N_REGISTERS];
 
 	if (!w)
