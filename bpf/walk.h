@@ -147,7 +147,10 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 	if (!w)
 		return DP_READ_FAULT;
 	if (port_read_user(w, values, sizeof(values), sigcontext) < 0) {
+		/* Of two pages, it may be the second one. */
 		w->fault = sigcontext;
+		if (port_read_user(w, values, sizeof(*values), sigcontext) == 0)
+			w->fault += sizeof(values) - sizeof(*values);
 		return DP_READ_FAULT;
 	}
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++)

@@ -86,7 +86,7 @@ int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint6
 			memcpy(ret, p->bytes + offset, size);
 			return 0;
 		}
-		beyond |= p->cut && offset >= p->size && offset < MAX_STACK_SIZE;
+		beyond |= p->cut && offset + size > p->size && offset < MAX_STACK_SIZE;
 	}
 	return beyond ? -ENODATA : -EFAULT;
 }

@@ -257,6 +257,20 @@ Test(walk, names_a_signal_context_that_cannot_be_read)
 	cr_assert(w->fault_hit[0]);
 }
 
+/* It is as long as it may be that only a part of it can. */
+Test(walk, names_the_page_of_a_signal_context_that_cannot_be_read)
+{
+	uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE;
+
+	world_rule(w, 5, (int32_t)(page - 64 - sp))->cfa = DP_CFA_SIGNAL;
+	world_fault(w, page);
+	expect_outcome(world_walk(w, code(5), sp, 0), DP_READ_FAULT, 1);
+	cr_assert(w->walk.sample.fault_address == page + 64, "%llx", w->walk.sample.fault_address);
+	world_fault(w, page - 1);
+	expect_outcome(world_walk(w, code(5), sp, 0), DP_READ_FAULT, 1);
+	cr_assert(w->walk.sample.fault_address == page - 64);
+}
+
 /* Words that straddle two pages are read across the boundary. */
 Test(walk, reads_words_across_pages)
 {

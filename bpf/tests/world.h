@@ -68,7 +68,10 @@ static inline int world_read(struct port_user *port, void *dst, uint32_t size, u
 
 	w->n_reads++;
 	for (int i = 0; i < w->n_faults; i++) {
-		if (address / DP_USER_PAGE_SIZE != w->faults[i] / DP_USER_PAGE_SIZE)
+		uint64_t page = w->faults[i] / DP_USER_PAGE_SIZE;
+
+		if (address / DP_USER_PAGE_SIZE != page &&
+		    (address + size - 1) / DP_USER_PAGE_SIZE != page)
 			continue;
 		w->fault_hit[i] = 1;
 		return -14;

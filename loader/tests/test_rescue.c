@@ -58,6 +58,18 @@ static struct rescue_result walk(void)
 	return rescue_walk(rescue, copy, &space);
 }
 
+/* Of what is read at once, a part may be behind the end of the copy. */
+Test(rescue, says_that_a_copy_ends_in_a_signal_context)
+{
+	struct rescue_result r;
+
+	world_rule(w, 1, DP_CHUNK_SIZE - 16 - 64)->cfa = DP_CFA_SIGNAL;
+	add_chunk(stack, DP_CHUNK_SIZE, 0, 0);
+	r = walk();
+	cr_assert(r.outcome == DP_STACK_COPY_END, "%d", r.outcome);
+	cr_assert(r.n_frames == 1);
+}
+
 Test(rescue, walks_a_copied_stack)
 {
 	struct rescue_result r;
