@@ -62,6 +62,10 @@ struct pid {
 	struct upid numbers[1];
 } DP_CORE;
 
+struct signal_struct {
+	struct pid *pids[4]; /* by enum pid_type */
+} DP_CORE;
+
 typedef struct {
 	unsigned int val;
 } DP_CORE kuid_t;
@@ -90,6 +94,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	int pid, tgid;
 	struct pid *thread_pid;
+	struct signal_struct *signal;
 	const struct cred *real_cred;
 	unsigned long sas_ss_sp, sas_ss_size;
 	struct sched_entity se;

@@ -95,8 +95,9 @@ static __always_inline __u64 port_u64(const void *p)
 #define port_loop(n, fn, ctx) bpf_loop((n), (void *)(fn), (ctx), 0)
 
 struct port_search {
-	const struct return_instance *at;
-	__u64 slot, found;
+	const struct return_instance *at; /* the next one to look at */
+	__u64 slot;                       /* the place that is looked for, */
+	__u64 found;                      /* and what was there */
 };
 
 static long port_search_step(__u32 i, void *ctx)

@@ -18,8 +18,9 @@
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
-/* include/linux/pid_namespace.h */
+/* include/linux/pid_namespace.h; include/linux/pid.h, enum pid_type */
 #define MAX_PID_NS_LEVEL 32
+#define PIDTYPE_TGID 1
 
 /* include/linux/sched.h */
 #define TASK_RUNNING 0x0000
@@ -70,9 +71,9 @@ const volatile __u32 dp_pid_namespace;
  * fs/binfmt_elf.c). A worker that the kernel runs as a thread of a process, for
  * io_uring or vhost, has its memory, but no registers of a user.
  *
- * Where it is not in every sample's way, what a task points to is read by a helper: for each
- * pointer that is not, the verifier searches the names of all types up to four times
- * (btf_nested_type_is_trusted(), kernel/bpf/btf.c, since 6.2), a millisecond in all.
+ * Where it is not in the way of every sample of a CPU, what a task points to is read by a
+ * helper: for each pointer that is not, the verifier searches the names of all types up to
+ * four times (btf_nested_type_is_trusted(), kernel/bpf/btf.c, since 6.3), a millisecond in all.
  */
 static __always_inline bool has_no_user_stack(const struct task_struct *task)
 {
@@ -103,7 +104,7 @@ static __noinline __u32 number_in_namespace(const struct pid *pid)
 
 static __always_inline __u32 process_in_namespace(const struct task_struct *task)
 {
-	return number_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid));
+	return number_in_namespace(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
 }
 
 /* Of a task that does not run by its own will: the bits of its __state. */
