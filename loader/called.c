@@ -6,7 +6,10 @@
 #include "call.h"
 #include "mapping.h"
 
-/* Bytes in which an exception's landing ends, from where its handler's address was written. */
+/*
+ * Bytes in which a landing ends, from where the handler's address was written: libgcc's are
+ * up to 48, by how many registers a function has saved.
+ */
 #define LANDING_SIZE 64
 
 void called_init(struct called *c, struct rescue *rescue)
@@ -66,9 +69,10 @@ static bool is_landed_in(struct called *c, const struct space *space,
 
 	rescue_rule(c->rescue, handler - 1, space->cell, &before);
 	rescue_rule(c->rescue, handler, space->cell, &at);
-	if (memcmp(&before, &at, sizeof(at)) != 0)
+	if (at.cfa == DP_CFA_NONE || memcmp(&before, &at, sizeof(at)) != 0)
 		return false;
-	while (i-- > 0) {
+	/* A landing has one handler. */
+	while (i-- > walk->n_landed) {
 		__u64 frame = walk->frames[i];
 
 		if (!DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame)))
@@ -104,26 +108,35 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 }
 
 enum called_verdict called_frame(struct called *c, const struct space *space,
-				 const struct mapping *m, pid_t thread,
-				 const struct rescue_result *walk, size_t i)
+				 const struct mapping *m, pid_t thread, struct rescue_result *walk,
+				 size_t i)
 {
 	if (!m || !m->binary || !m->binary->table || !is_asked(walk, i) ||
 	    is_called(c, m, thread, DP_FRAME_ADDRESS(walk->frames[i])) ||
 	    leads_to_signal(c, space, walk, i))
 		return CALLED;
-	return is_landed_in(c, space, walk, i) ? CALLED_LANDING : CALLED_NOT;
+	if (!is_landed_in(c, space, walk, i))
+		return CALLED_NOT;
+	walk->n_landed = i + 1;
+	return CALLED_LANDING;
 }
 
 void called_cut(struct called *c, const struct space *space, pid_t thread,
-		struct rescue_result *walk)
+		struct rescue_result *walk, __u64 *frames)
 {
 	for (size_t i = 0; i < walk->n_frames; i++) {
 		uint64_t address = DP_FRAME_ADDRESS(walk->frames[i]);
 
-		if (called_frame(c, space, space_find(space, address - 1), thread, walk, i) !=
-		    CALLED_NOT)
-			continue;
-		walk->n_frames = i;
-		walk->outcome = DP_NO_CALL;
+		switch (called_frame(c, space, space_find(space, address - 1), thread, walk, i)) {
+		case CALLED:
+			break;
+		case CALLED_LANDING:
+			frames[i] = address | (__u64)DP_METHOD_LANDING << DP_METHOD_SHIFT;
+			break;
+		case CALLED_NOT:
+			walk->n_frames = i;
+			walk->outcome = DP_NO_CALL;
+			break;
+		}
 	}
 }

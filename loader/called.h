@@ -42,14 +42,17 @@ enum called_verdict {
  * are frames that nobody has called: the innermost one, a stack's root, and what a signal
  * handler returns to; those that the walker has asked about itself, as it did not go by unwind
  * information; and code in no file, as just-in-time compilers push return addresses in other
- * ways, too. thread: whose memory may be read.
+ * ways, too. thread: whose memory may be read. All frames of a walk are asked for by turns.
  */
 enum called_verdict called_frame(struct called *called, const struct space *space,
-				 const struct mapping *m, pid_t thread,
-				 const struct rescue_result *walk, size_t i);
+				 const struct mapping *m, pid_t thread, struct rescue_result *walk,
+				 size_t i);
 
-/* End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it. */
+/*
+ * End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it.
+ * frames: a copy of the walk's, in which handlers are marked.
+ */
 void called_cut(struct called *called, const struct space *space, pid_t thread,
-		struct rescue_result *walk);
+		struct rescue_result *walk, __u64 *frames);
 
 #endif

@@ -38,7 +38,10 @@ int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus,
 	       void *arg);
 void rings_done(struct rings *rings);
 
-/* Have fn called for the records there are, in the order of each ring. 0, or an error of fn or libbpf. */
+/*
+ * Have fn called for the records there are, in the order of each ring. 0, or an error of fn or
+ * libbpf, as -ENOMEM when a ring is mapped.
+ */
 int rings_read(struct rings *rings);
 
 #endif

@@ -53,10 +53,15 @@ int taken_set_kernel(struct taken_stack *s, const __u64 *addresses, size_t n, in
 
 static int set_user(struct taken *t, struct taken_stack *s, struct rescue_result *walk)
 {
-	called_cut(&t->called, t->space, t->memory.pid, walk);
+	int err = copy_addresses(walk->frames, walk->n_frames, &s->user, &s->n_user);
+
+	if (err < 0)
+		return err;
+	called_cut(&t->called, t->space, t->memory.pid, walk, s->user);
+	s->n_user = walk->n_frames;
 	s->outcome = walk->outcome;
 	s->fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0;
-	return copy_addresses(walk->frames, walk->n_frames, &s->user, &s->n_user);
+	return 0;
 }
 
 /* They come in the same order each time. */

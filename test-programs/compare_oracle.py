@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare dwarfprof's stacks with libgcc's, frame by frame.
 
-usage: compare_oracle.py DWARFPROF PROGRAM [--min N] [-- SCENARIO...]
+usage: compare_oracle.py DWARFPROF PROGRAM [--min N] [--landings N] [SCENARIO...]
 
 Runs PROGRAM (test-programs/stacks.c) under dwarfprof with a uprobe on
 oracle_mark(). The program writes what libgcc's _Unwind_Backtrace lists right
@@ -17,6 +17,10 @@ of libgcc's, which goes on with an address or two that are no code. Or it goes o
 where libgcc does not: libgcc takes the handler for an address behind a call, and
 looks up the byte before it, which may belong to a `ret` with quite another rule.
 What follows then must be the end of another stack on which both agree.
+
+A handler's address may be in place of a return address before libgcc jumps there. Both
+unwinders go on from it, and dwarfprof says that it is a landing; where the scenario is that, it
+must have done so.
 
 And there is code that libgcc knows nothing of and dwarfprof does: procedure
 linkage tables of static programs, .init and .fini. libgcc's list ends there;
@@ -61,6 +65,12 @@ def is_landing(theirs, ours, sample, agreed):
             ours == theirs[:len(ours)] and len(theirs) - len(ours) <= 2)
 
 
+def has_landed(sample):
+    """Is a handler in place of a return address, further out than the landing's own?"""
+    methods = [frame["method"] for frame in sample["user_stack"]]
+    return any(a != "signal" and b == "landing" for a, b in zip(methods, methods[1:]))
+
+
 @functools.cache
 def sections_without_rules(path):
     """(start, end) of the code that GNU ld leaves without unwind information."""
@@ -80,7 +90,7 @@ def is_beyond(theirs, ours, sample):
 
 
 def compare(oracle, samples, show):
-    compared, different, landing, beyond = 0, 0, 0, 0
+    compared, different, landing, landed, beyond = 0, 0, 0, 0, 0
     for tid, expected in oracle.items():
         found = samples.get(tid, [])
         if len(expected) != len(found):
@@ -93,6 +103,7 @@ def compare(oracle, samples, show):
             if ours and ours[-1] == 0:
                 ours = ours[:-1]
             if ours == theirs:
+                landed += has_landed(sample)
                 continue
             if is_landing(theirs, ours, sample, agreed):
                 landing += 1
@@ -109,7 +120,7 @@ def compare(oracle, samples, show):
             for line in describe(sample)[:40]:
                 print(f"    {line}")
             print("    expected " + " ".join(f"{a:x}" for a in theirs[:40]))
-    return compared, different, landing, beyond
+    return compared, different, landing, landed, beyond
 
 
 def main():
@@ -138,16 +149,19 @@ def main():
         oracle = read_oracle(oracle_file)
         samples, lost = read_samples(samples_file, SKIP)
 
-    compared, different, landing, beyond = compare(oracle, samples, args.show)
+    compared, different, landing, landed, beyond = compare(oracle, samples, args.show)
     late = sum(sample["late"] for stacks in samples.values() for _, sample in stacks)
     print(f"{args.program}: {compared} stacks compared, {different} different, {lost} lost, "
-          f"{landing} landing in a handler, {beyond} beyond libgcc's knowledge, "
+          f"{landing} landing in a handler, {landed} about to, {beyond} beyond libgcc's knowledge, "
           f"{late} walked in user space")
     if late > 0.7 * compared:
         print("  too many were not walked in the kernel to say much about it")
         return 1
     if compared < args.min:
         print(f"  at least {args.min} were expected")
+    if "landing" in args.scenarios and landed * 10 < compared:
+        print("  handlers were not told as such")
+        return 1
     # One stack in some 7,000 lands; seven in one run are no chance.
     return 0 if different == 0 and lost == 0 and compared >= args.min and \
         landing <= args.landings and beyond * 50 <= compared else 1

@@ -28,7 +28,7 @@
 
 const char *scenario_library_dir = LIBRARY_DIR;
 
-/* Most of its moments no unwinder can be right about, so it only runs if it is named. */
+/* About many of its moments no unwinder can be right, so it only runs if it is named. */
 #define LANDING "landing"
 
 static const struct {

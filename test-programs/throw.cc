@@ -9,8 +9,11 @@
 
 namespace {
 
-/* Bytes of code from the writing of a handler's address to the jump there. */
-constexpr unsigned long LANDING_SIZE = 48;
+/*
+ * Bytes of code from the writing of a handler's address to the taking of its stack pointer, and
+ * from there to the jump.
+ */
+constexpr unsigned long LANDING_SIZE = 48, JUMP_SIZE = 4;
 
 /* Records the stack while an exception passes through its scope. */
 struct Guard {
@@ -58,10 +61,10 @@ __attribute__((always_inline)) inline void set_stepping(bool on)
 void on_step(int, siginfo_t *, void *context)
 {
 	static const unsigned char mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
-	auto pc = reinterpret_cast<const void *>(
+	auto pc = reinterpret_cast<const char *>(
 		static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
 
-	if (memmem(pc, LANDING_SIZE, mov_rcx_rsp, sizeof(mov_rcx_rsp)))
+	if (memmem(pc - JUMP_SIZE, JUMP_SIZE + LANDING_SIZE, mov_rcx_rsp, sizeof(mov_rcx_rsp)))
 		oracle_check();
 }
 

@@ -59,8 +59,12 @@ static __u64 found(uint64_t address, enum dp_method method)
 static void expect(const __u64 *frames, size_t n, enum dp_outcome outcome, size_t n_left)
 {
 	struct rescue_result walk = { .outcome = outcome, .frames = frames, .n_frames = n };
+	__u64 copy[8];
 
-	called_cut(&called, &space, 0, &walk);
+	memcpy(copy, frames, n * sizeof(*frames));
+	called_cut(&called, &space, 0, &walk, copy);
+	if (walk.n_landed > 0)
+		cr_expect(DP_FRAME_METHOD(copy[walk.n_landed - 1]) == DP_METHOD_LANDING);
 	cr_expect(walk.n_frames == n_left, "%zu frames of %zu, not %zu", walk.n_frames, n, n_left);
 	cr_expect(walk.outcome == (n_left < n ? DP_NO_CALL : outcome));
 }
@@ -131,7 +135,7 @@ Test(called, asks_only_in_files_that_have_tables)
 Test(called, knows_the_landing_of_an_exception)
 {
 	static const uint8_t end_of_landing[] = { 0x48, 0x89, 0xcc, 0xc3 };
-	static uint8_t landing_code[128];
+	static uint8_t landing_code[2 * WORLD_FUNCTION_SIZE];
 	const uint64_t landing = BIAS + SECTION + 40, handler = neither;
 	const __u64 frames[] = { found(neither, DP_METHOD_LEAF),   found(direct, DP_METHOD_TABLE),
 				 found(landing, DP_METHOD_SIGNAL), found(direct, DP_METHOD_TABLE),
@@ -139,6 +143,14 @@ Test(called, knows_the_landing_of_an_exception)
 	const __u64 elsewhere[] = { frames[0], frames[1],
 				    frames[2], found(BIAS + SECTION + 2, DP_METHOD_SIGNAL),
 				    frames[4], frames[5] };
+	const __u64 twice[] = { frames[0], frames[1], frames[2], frames[3], frames[4], frames[4] };
+	const __u64 border[] = { frames[0],
+				 frames[1],
+				 frames[2],
+				 frames[3],
+				 found(BIAS + SECTION + 2 * WORLD_FUNCTION_SIZE, DP_METHOD_TABLE),
+				 frames[5] };
+	struct rescue_result walk = { .outcome = DP_COMPLETE, .frames = frames, .n_frames = 6 };
 
 	memcpy(landing_code, code, sizeof(code));
 	section.bytes = landing_code;
@@ -149,6 +161,17 @@ Test(called, knows_the_landing_of_an_exception)
 	memcpy(landing_code + 40 + 30, end_of_landing, sizeof(end_of_landing));
 	expect(frames, 6, DP_COMPLETE, 6);
 	expect(elsewhere, 6, DP_COMPLETE, 4);
+	expect(twice, 6, DP_READ_FAULT, 5);
+	cr_expect(called_frame(&called, &space, &mapping, 0, &walk, 4) == CALLED_LANDING);
+	cr_expect(walk.n_landed == 5);
+	/* The walker went by another function's rule, or by none. */
+	world_rule(w, 1, 16);
+	world_rule(w, 2, 32);
+	expect(border, 6, DP_COMPLETE, 4);
+	world_rule(w, 1, 32);
+	expect(border, 6, DP_COMPLETE, 6);
+	*world_rule(w, 1, 0) = *world_rule(w, 2, 0) = (struct dp_rule){ .why = DP_NO_RULE };
+	expect(border, 6, DP_COMPLETE, 4);
 	world_rule(w, 0, 16)->lands = 0;
 	expect(frames, 6, DP_COMPLETE, 4);
 }
