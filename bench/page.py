@@ -66,11 +66,13 @@ def wanted(walks, programs):
         yield f"* Missed: {t.what}. Next idea: {t.idea}."
     if missed:
         yield ""
-    pairs = len(programs["slowdown"]["99"]) if programs else 0
-    yield f"""The ratios of bytes, the difference in completeness and the CPU time are those of all
+    if programs:
+        yield f"""The ratios of bytes, the difference in completeness and the CPU time are those of all
 workloads, and the quartiles are theirs. A slowdown is that of the time in which the program has its CPU or
-is interrupted; those of this table are of {pairs} times with dwarfprof, each to the times before and
-behind it without. What else the machine does is in them, too: where the quartiles are wider than what is
+is interrupted; those of this table are of {len(programs["slowdown"]["99"])} times with dwarfprof, each to the
+times before and behind it without. Apart from the BPF program, that is the timer's interrupt, what perf does
+in it, what both push out of the CPU's caches, and the kernel's measuring of the program
+(`kernel.bpf_stats_enabled`); and what else the machine does: where the quartiles are wider than what is
 wanted, the time in the BPF program, times the rate, is the better figure.
 """
 

@@ -8,7 +8,7 @@ dwarfprof in its modes, `perf record` in its two, and bpftrace: each attaches to
 samples it for SECONDS (2) and makes a result with names. All by turns, TIMES (3) times over, at
 99, 999 and 4,999 Hz a program whose progress is known (how much slower it is then), at 99 Hz the
 real ones. A slowdown of less than one in a hundred is not to be told from so few runs: dwarfprof's is
-measured PAIRS (20) times more at 99 and 999 Hz, by a second with it and one without. Then, without a
+measured PAIRS (20) times more at 99 and 999 Hz, a second with it between two without. Then, without a
 profiler, how fast the same sources are with frame pointers and without, and, as often, how soon a first
 sample is there. RESULTS/programs.json gets every run. As root.
 """
