@@ -169,11 +169,14 @@ static __always_inline int follow_step(struct walk *w, struct walk_trail *frame,
 		return 0;
 	if (walk_window_word(w, at) != DP_FRAME_ADDRESS(caller->frame))
 		return 0;
-	/* Of the ways through a frame the verifier takes each, so what rbp is takes no branch. */
-	if ((frame->rbp ^ *rbp) & port_opaque(0 - (__u64)(frame->link >> 31)))
-		return 0;
-	frame->rbp = *rbp;
-	*rbp ^= (*rbp ^ walk_window_word(w, saved)) & walk_saves_rbp(at - saved);
+	/* Branches are foreseen, as they were taken before; no comparison waits for another one. */
+	if (frame->rbp != *rbp) {
+		if (frame->link & WALK_BY_RBP)
+			return 0;
+		frame->rbp = *rbp;
+	}
+	if (saved != at)
+		*rbp = walk_window_word(w, saved);
 	return 1;
 }
 
