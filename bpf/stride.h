@@ -49,6 +49,12 @@ struct stride {
 	__u64 missing;
 };
 
+/* All bits, if rbp is saved so many bytes below the return address; 0 bytes: none. */
+static __always_inline __u64 stride_saves_rbp(__u64 below)
+{
+	return (__u64)((__s64)port_opaque(0 - below) >> 63);
+}
+
 /* Leave the next frame, with number n; 1 if that was possible. */
 static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32 n)
 {
@@ -79,7 +85,7 @@ static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32
 	t->saves = c->saves;
 	t->link = c->link;
 	w->frames[port_index(n, DP_MAX_FRAMES)] = frame;
-	s->rbp ^= (s->rbp ^ saved) & walk_saves_rbp(cfa - 8 - slot);
+	s->rbp ^= (s->rbp ^ saved) & stride_saves_rbp(cfa - 8 - slot);
 	s->sp = cfa;
 	s->pc = caller;
 	return 1;

@@ -36,12 +36,6 @@
 #define WALK_BELOW(link) ((__u64)((link) >> WALK_MAPPING_BITS & WALK_MAX_BELOW) * 8)
 DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any mapping");
 
-/* All bits, if rbp is saved so many bytes below the return address; 0 bytes: none. */
-static __always_inline __u64 walk_saves_rbp(__u64 below)
-{
-	return (__u64)((__s64)port_opaque(0 - below) >> 63);
-}
-
 /*
  * What is remembered is so of all processes with the same layout (struct dp_space). So
  * mappings are told by their numbers in the space (dp_mapping_cell()): cells differ.

@@ -42,7 +42,8 @@ enum called_verdict {
  * are frames that nobody has called: the innermost one, a stack's root, and what a signal
  * handler returns to; those that the walker has asked about itself, as it did not go by unwind
  * information; and code in no file, as just-in-time compilers push return addresses in other
- * ways, too. thread: whose memory may be read. All frames of a walk are asked for by turns.
+ * ways, too. thread: whose memory may be read. All frames of a walk are asked for, the
+ * innermost first.
  */
 enum called_verdict called_frame(struct called *called, const struct space *space,
 				 const struct mapping *m, pid_t thread, struct rescue_result *walk,
