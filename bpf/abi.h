@@ -223,6 +223,8 @@ enum dp_cfa_kind {
 	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at rsp + offset */
 	DP_CFA_EXPRESSION, /* the value of the program at offset */
 	DP_CFA_SWITCH,     /* the same, on another stack; 0: not known */
+	DP_CFA_CLONE,      /* rsp + offset; if reg is 0, this is a new thread's root */
+	DP_N_CFA,
 };
 
 /*

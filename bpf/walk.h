@@ -54,6 +54,9 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 		if ((w->pc & 15) >= (__u64)rule->cfa_add)
 			*ret += 8;
 		return DP_WALKING;
+	case DP_CFA_CLONE:
+		*ret = w->sp + rule->cfa_offset;
+		return base == 0 ? DP_COMPLETE : DP_WALKING;
 	}
 	return DP_UNSUPPORTED_RULE;
 }

@@ -305,6 +305,11 @@ static void print_cfa(const struct dp_rule *rule, const uint64_t *programs, FILE
 		fputs("switch:", to);
 		print_program(programs + rule->cfa_offset, "", "", to);
 		break;
+	case DP_CFA_CLONE:
+		fputs("clone(rsp", to);
+		print_offset(rule->cfa_offset, to);
+		fputc(')', to);
+		break;
 	default:
 		fputs("none", to);
 	}

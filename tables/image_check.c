@@ -163,7 +163,7 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 {
 	struct dp_rule r = *rule;
 
-	if (r.cfa > DP_CFA_SWITCH || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
+	if (r.cfa >= DP_N_CFA || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
 	    r.lands > 1 || (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
 		return false;
 	if (!check_where(&r.ra) || !check_where(&r.rbp) || !check_where(&r.rsp))

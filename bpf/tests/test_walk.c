@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+
 #include "world_fixture.h"
 
 TestSuite(walk, .init = begin, .fini = end);
@@ -115,6 +117,27 @@ Test(walk, tells_the_halves_of_a_plt_entry_apart)
 		expect_outcome(world_walk(w, entry + i, sp, 0), DP_COMPLETE, 2);
 		expect_frame(1, i < 11 ? code(0) : library(0), DP_METHOD_TABLE);
 	}
+}
+
+/* The parent goes on; the child, which sees 0 as the system call's result, is a thread's root. */
+Test(walk, tells_parent_and_child_of_a_clone_apart)
+{
+	struct dp_rule *rule = world_rule(w, 1, 8);
+
+	rule->cfa = DP_CFA_CLONE;
+	rule->cfa_reg = DP_RAX;
+	world_poke(w, sp, code(0));
+	for (int i = 0; i < 2; i++) {
+		w->walk.in_syscall = i == 0;
+		w->walk.regs.reg[DP_RAX] = i == 0 ? -ENOSYS : 4711;
+		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
+		expect_frame(1, code(0), DP_METHOD_TABLE);
+		w->walk.regs.reg[DP_RAX] = 0;
+		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 1);
+	}
+	/* What it was is known only to the innermost frame. */
+	world_poke(w, sp + 8, code(1));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
 
 /* In the innermost frame every register is known: r10 in GCC's realigning prologues. */

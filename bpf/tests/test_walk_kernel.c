@@ -229,7 +229,7 @@ static void random_rule(struct dp_rule *rule)
 	static const uint8_t others[] = { DP_RBP, DP_RBP, DP_RBX, DP_R12, DP_R10 };
 
 	*rule = (struct dp_rule){
-		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_CFA_SWITCH + 2)),
+		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_N_CFA + 1)),
 		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
 		.why = (uint8_t)(1 + pick(DP_N_OUTCOMES - 1)),
 		.lands = pick(16) == 0,

@@ -404,7 +404,7 @@ static int check_row(const struct image_row *row, void *arg)
 	struct check *c = arg;
 
 	cr_assert(row->start < row->end && row->start >= c->last_end);
-	cr_assert(row->rule.cfa <= DP_CFA_SIGNAL);
+	cr_assert(row->rule.cfa < DP_N_CFA);
 	c->last_end = row->end;
 	c->n++;
 	return 0;

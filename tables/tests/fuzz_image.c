@@ -50,7 +50,7 @@ static int check_row(const struct image_row *row, void *arg)
 	EXPECT(row->start < row->end && row->start >= sum->done);
 	EXPECT(row->start >= sum->extent->start && row->end <= sum->extent->end);
 	sum->done = row->end;
-	EXPECT(rule->cfa <= DP_CFA_SWITCH && rule->cfa_reg < DP_N_REGISTERS);
+	EXPECT(rule->cfa < DP_N_CFA && rule->cfa_reg < DP_N_REGISTERS);
 	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->rbp));
 	EXPECT(where_is_known(&rule->rsp));
 	check_programs(row);
