@@ -7,8 +7,8 @@
  * kernel searches. Part of abi.h, which has the rules that it packs.
  */
 
-/* Changes whenever the layout of an image does: images are kept on disk. */
-#define DP_IMAGE_VERSION 5
+/* Changes whenever the layout of an image does, or what is known of code: images are kept on disk. */
+#define DP_IMAGE_VERSION 6
 
 /*
  * Rows of an image are grouped by pages of its address space, and in them by

@@ -211,15 +211,29 @@ static struct dp_rule signal_rule(int32_t sigcontext)
 	};
 }
 
+/* A system call that returns 0 to a new thread, which has no caller. */
+static struct dp_rule clone_rule(int32_t cfa_offset)
+{
+	return (struct dp_rule){
+		.cfa = DP_CFA_CLONE,
+		.cfa_reg = DP_RAX,
+		.cfa_offset = cfa_offset,
+		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
+	};
+}
+
 /* As if an FDE had said so: equal rules have one number. */
 static int builder_number_known(struct builder *b, const struct known_row *known)
 {
 	struct dp_rule signal = signal_rule(known->cfa_offset);
+	struct dp_rule clone = clone_rule(known->cfa_offset);
 	struct rule_word word = { 0 };
 	struct cfi_row row = { 0 };
 
 	if (known->signal)
 		return rule_set_add(&b->packer.rules, &signal, NULL, NULL);
+	if (known->clone)
+		return rule_set_add(&b->packer.rules, &clone, NULL, NULL);
 	row.cfa.kind = CFI_CFA_REGISTER;
 	row.cfa.reg = known->cfa_reg;
 	row.cfa.offset = known->cfa_offset;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "known_leaf.h"
 #include "pattern.h"
 
 /* What is in sight from one address on. */
@@ -14,7 +15,6 @@ struct view {
 	uint64_t size; /* to the end of what may get rows */
 };
 
-#define ENDBR64 "f3 0f 1e fa"
 #define JUMP_GOT "ff 25 ?? ?? ?? ??"
 #define PUSH_NUMBER "68 ?? ?? ?? ??"
 #define JUMP "e9 ?? ?? ?? ??"
@@ -107,7 +107,7 @@ static bool match_body(const struct view *v, size_t at, const char *epilogue, si
 
 static bool find_function(const struct view *v, struct known_code *code)
 {
-	size_t start = pattern_match(v->bytes, v->size, ENDBR64);
+	size_t start = pattern_match(v->bytes, v->size, PATTERN_ENDBR64);
 
 	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		const struct frame_shape *s = &shapes[i];
@@ -176,10 +176,10 @@ static size_t plt_entry_push(const struct view *v)
 {
 	if (pattern_match(v->bytes, v->size, JUMP_GOT PUSH_NUMBER JUMP))
 		return 11;
-	if (pattern_match(v->bytes, v->size, ENDBR64 PUSH_NUMBER JUMP " 66 90") &&
+	if (pattern_match(v->bytes, v->size, PATTERN_ENDBR64 PUSH_NUMBER JUMP " 66 90") &&
 	    leads_to_plt0(v, 10))
 		return 9;
-	if (pattern_match(v->bytes, v->size, ENDBR64 PUSH_NUMBER " f2 " JUMP " 90") &&
+	if (pattern_match(v->bytes, v->size, PATTERN_ENDBR64 PUSH_NUMBER " f2 " JUMP " 90") &&
 	    leads_to_plt0(v, 11))
 		return 9;
 	if (pattern_match(v->bytes, v->size, PUSH_NUMBER " f2 " JUMP " 0f 1f 44 00 00") &&
@@ -194,8 +194,8 @@ static size_t plt_stub_size(const uint8_t *bytes, uint64_t size)
 	static const char *const stubs[] = {
 		JUMP_GOT " 66 90",
 		"f2 " JUMP_GOT " 90",
-		ENDBR64 " " JUMP_GOT " 66 0f 1f 44 00 00",
-		ENDBR64 " f2 " JUMP_GOT " 0f 1f 44 00 00",
+		PATTERN_ENDBR64 " " JUMP_GOT " 66 0f 1f 44 00 00",
+		PATTERN_ENDBR64 " f2 " JUMP_GOT " 0f 1f 44 00 00",
 	};
 
 	return pattern_match_any(bytes, size, stubs, ARRAY_SIZE(stubs));
@@ -270,21 +270,68 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 	return true;
 }
 
+/*
+ * glibc's clone() and clone3() end their unwind information in front of the system call,
+ * since it would be wrong in the child, and begin again where the child is by itself:
+ * syscall; test; jl; je; ret. How many bytes are in between, 0 if it is not this. It is
+ * looked for only where nothing was known until then.
+ */
+static size_t clone_call_size(const uint8_t *bytes, uint64_t size)
+{
+	static const char *const calls[] = {
+		"0f 05 48 85 c0 7c ?? 74 ?? c3",
+		"0f 05 48 85 c0 0f 8c ?? ?? ?? ?? 74 ?? c3", /* in programs at a fixed address */
+	};
+
+	if (size < 2 || bytes[0] != 0x0f || bytes[1] != 0x05)
+		return 0;
+	return pattern_match_any(bytes, size, calls, ARRAY_SIZE(calls));
+}
+
 /* Functions and PLTs start at such addresses only, or where a range starts. */
 #define ALIGNMENT 4
 
-/* First bytes of known code. */
-static const bool starts[256] = {
-	[0x48] = true, [0x50] = true, [0x55] = true, [0x68] = true,
-	[0xf2] = true, [0xf3] = true, [0xff] = true,
+/* And functions of crtbegin.o at such. */
+#define LEAF_ALIGNMENT 16
+
+/* First bytes of known code, by where it may be. */
+enum start { START_NONE, START_LEAF, START_ALIGNED, START_ANY };
+
+static const uint8_t starts[256] = {
+	[0x48] = START_ANY,     [0x50] = START_ALIGNED, [0x55] = START_ALIGNED,
+	[0x68] = START_ALIGNED, [0x80] = START_LEAF,    [0xb8] = START_LEAF,
+	[0xbe] = START_LEAF,    [0xbf] = START_LEAF,    [0xe9] = START_LEAF,
+	[0xeb] = START_LEAF,    [0xf2] = START_ALIGNED, [0xf3] = START_ALIGNED,
+	[0xff] = START_ALIGNED,
 };
 
 /* Code without unwind information can be long: most of its bytes get no further than this. */
 static const uint8_t *find_start(const uint8_t *from, const uint8_t *end)
 {
-	while (from < end && !starts[*from])
+	while (from < end && starts[*from] == START_NONE)
 		from++;
 	return from;
+}
+
+static bool is_aligned(const struct code_range *range, uint64_t at, uint64_t alignment)
+{
+	return at % alignment == 0 || at == range->address;
+}
+
+/* May known code that starts like this be there? */
+static bool can_start(const struct code_range *range, uint64_t at, enum start start)
+{
+	switch (start) {
+	case START_NONE:
+		return false;
+	case START_LEAF:
+		return is_aligned(range, at, LEAF_ALIGNMENT);
+	case START_ALIGNED:
+		return is_aligned(range, at, ALIGNMENT);
+	case START_ANY:
+		return true;
+	}
+	return false;
 }
 
 bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t end)
@@ -293,21 +340,25 @@ bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t
 	const uint8_t *to = from + (end - start);
 	bool is_behind = end - range->address < range->size;
 
+	for (const uint8_t *at = from; (at = find_start(at, to)) < to; at++) {
+		if (can_start(range, start + (uint64_t)(at - from), (enum start)starts[*at]))
+			return false;
+	}
 	/* A trampoline has a row from the byte before it on. */
-	return find_start(from, to) == to && !(is_behind && *to == trampoline[0]);
+	return !(is_behind && *to == trampoline[0]);
 }
 
-/*
- * The trampoline's mov can be anywhere. 0x48 alone says nothing, half of all
- * instructions start with it: the other one of interest is sub.
- */
-static bool can_start(const uint8_t *bytes, uint64_t size, bool aligned)
+/* What starts at aligned addresses only. 0x48 alone says nothing, half of all instructions start so. */
+static bool find_aligned(const struct view *v, uint64_t end, struct known_code *ret)
 {
-	if (size < 2)
-		return false;
-	if (bytes[0] == 0x48)
-		return bytes[1] == 0xc7 || (aligned && bytes[1] == 0x83);
-	return aligned;
+	bool is_mov = v->bytes[0] == 0x48 && v->size > 1 && v->bytes[1] != 0x83;
+
+	if (starts[v->bytes[0]] != START_LEAF && !is_mov &&
+	    is_aligned(v->range, v->address, ALIGNMENT) &&
+	    (find_function(v, ret) || find_plt(v, ret)))
+		return true;
+	return is_aligned(v->range, v->address, LEAF_ALIGNMENT) &&
+	       known_leaf_find(v->range, v->address, end, ret);
 }
 
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
@@ -316,21 +367,24 @@ bool known_code_next(const struct code_range *range, uint64_t start, uint64_t en
 	const uint8_t *bytes = range->bytes + (start - range->address);
 	const uint8_t *range_end = range->bytes + range->size;
 	const uint8_t *last = range->bytes + (end - range->address);
+	size_t size = clone_call_size(bytes, end - start);
 
 	*ret = (struct known_code){ 0 };
+	if (size > 0) {
+		add_row(ret, start, size, DP_RSP, 8);
+		ret->rows[0].clone = true;
+		return true;
+	}
 	if (last < range_end)
 		last++;
 	for (; (bytes = find_start(bytes, last)) < last; bytes++) {
 		uint64_t at = range->address + (uint64_t)(bytes - range->bytes);
-		bool aligned = at % ALIGNMENT == 0 || at == range->address;
-		struct view v;
+		struct view v = { range, at, bytes, end - at };
 
-		if (!can_start(bytes, (uint64_t)(range_end - bytes), aligned))
+		if (!can_start(range, at, (enum start)starts[*bytes]))
 			continue;
-		if (find_trampoline(range, at, start, end, ret))
-			return true;
-		v = (struct view){ range, at, bytes, end - at };
-		if (aligned && at < end && (find_function(&v, ret) || find_plt(&v, ret)))
+		if (find_trampoline(range, at, start, end, ret) ||
+		    (at < end && find_aligned(&v, end, ret)))
 			return true;
 	}
 	return false;

@@ -10,9 +10,9 @@
 
 /*
  * Code that linkers and C libraries put into programs without unwind
- * information, recognised by its bytes: the functions of .init and .fini, the
- * procedure linkage table, and what signal handlers return to. Where the bytes
- * are something else, nothing is known.
+ * information, recognised by its bytes: the functions of .init and .fini, those of
+ * crtbegin.o, the procedure linkage table, what signal handlers return to, and the system
+ * call that starts a thread. Where the bytes are something else, nothing is known.
  */
 
 /* A piece of a file's code. The caller owns the bytes. */
@@ -26,12 +26,13 @@ struct code_range {
 struct known_row {
 	uint64_t start, end; /* end exclusive */
 	bool signal;         /* a struct sigcontext lies at rsp + cfa_offset */
+	bool clone;          /* unless rax is 0: then there is no caller */
 	bool rbp_saved;      /* at CFA - 16; else it is unchanged */
 	uint8_t cfa_reg;     /* DP_RSP or DP_RBP */
 	int32_t cfa_offset;
 };
 
-#define KNOWN_MAX_ROWS 4
+#define KNOWN_MAX_ROWS 8
 
 struct known_code {
 	struct known_row rows[KNOWN_MAX_ROWS]; /* ascending, without gaps */

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What functions and entries of a PLT begin with, if indirect branches may lead there only. */
+#define PATTERN_ENDBR64 "f3 0f 1e fa"
+
 /*
  * Instructions as they lie in memory, written as hex digits: "ff 25 ?? ?? ?? ??",
  * with ?? for any byte. How many of `size` bytes match a pattern: all of it or 0.

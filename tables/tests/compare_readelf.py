@@ -9,10 +9,10 @@ give the same CFA, return address, rsp, rbp and callee-saved registers; and wher
 readelf has no row, the image must have none. There are three exceptions: the code
 that the file is entered at, which has no caller, whether the unwind information
 says so or not; and known code, whose rows must be what objdump's instructions do
-to the stack. The third one: functions of Go's runtime whose rows are known to be
-wrong: what the image says there is counted apart. readelf prints expressions only as `exp` or `vexp`: there the image's
-rule must be one made from an expression. A row that the image refuses (`none`) is
-counted apart, and is one too many.
+to the stack, in clone() of the parent. The third one: functions of Go's runtime whose
+rows are known to be wrong: what the image says there is counted apart. readelf prints
+expressions only as `exp` or `vexp`: there the image's rule must be one made from an
+expression. A row that the image refuses (`none`) is counted apart, and is one too many.
 """
 import bisect
 import json
@@ -137,21 +137,22 @@ def joined(ranges):
 
 
 def simulated(path, start, end):
-    """{address: CFA} as instructions that push, pop and return make it, by objdump."""
+    """{address: CFAs} as instructions that push, pop, jump and return make it, by objdump."""
     out = subprocess.run(
         ["objdump", "--disassemble", "--no-show-raw-insn", "--wide",
          f"--start-address={start:#x}", f"--stop-address={end:#x}", path],
         capture_output=True, text=True, check=True).stdout
     instructions = re.findall(r"^ *([0-9a-f]+):\t(\S+) *(.*)$", out, re.M)
-    depth, base, fresh, cfa = 8, None, True, {}
+    depth, base, fresh, cfa, jumped_to = 8, None, True, {}, {}
     for address, name, operands in instructions:
         if name == "bnd":
             name = operands.split()[0]
         if fresh and "nop" not in name and name != "xchg":
             # The first entry of a PLT is jumped to, with a number pushed.
-            depth = 16 if name == "push" and "(%rip)" in operands else 8
+            depth, base = 16 if name == "push" and "(%rip)" in operands else 8, None
+            depth, base = jumped_to.get(int(address, 16), (depth, base))
             fresh = False
-        cfa.setdefault(int(address, 16), base or f"rsp+{depth:x}")
+        cfa.setdefault(int(address, 16), {f"rsp+{depth:x}"} | ({base} if base else set()))
         if name == "push":
             depth += 8
         elif name == "pop" or name == "leave":
@@ -160,10 +161,11 @@ def simulated(path, start, end):
             depth += 8 if name == "sub" else -8
         elif operands == "%rsp,%rbp":
             base = f"rbp+{depth:x}"
-        elif name in ("ret", "jmp"):
-            fresh = True
+        elif name.startswith("j") and re.match(r"[0-9a-f]+ ", operands):
+            jumped_to[int(operands.split()[0], 16)] = depth, base
         elif operands == "$0xf,%rax":
-            cfa[int(address, 16)] = "signal"
+            cfa[int(address, 16)] = {"signal"}
+        fresh = fresh or name in ("ret", "repz", "jmp")
     return cfa
 
 
@@ -182,12 +184,13 @@ def rows_in_gaps(path, ours, known, entry):
     for piece_start, piece_end, rows in pieces:
         cfa = simulated(path, piece_start, piece_end + 9)
         for start, end, row in rows:
-            inside = {cfa[a] for a in range(start, end) if a in cfa}
+            said = row["cfa"][6:-1] if row["cfa"].startswith("clone(") else row["cfa"]
+            inside = [cfa[a] for a in range(start, end) if a in cfa]
             if row["cfa"] == "*(rsp+a0)+0" and row["ra"] == "*(rsp+a8)":
                 # It starts with the byte in front of the trampoline, where callers are looked up.
-                equal = "signal" in simulated(path, start + 1, end).values()
+                equal = {"signal"} in simulated(path, start + 1, end).values()
             else:
-                equal = inside == {row["cfa"]} and row["ra"] == "c-8"
+                equal = inside and all(said in any_of for any_of in inside) and row["ra"] == "c-8"
             if not equal:
                 yield start, None, row
 

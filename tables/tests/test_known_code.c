@@ -24,7 +24,7 @@ static struct code_range assemble(const char *hex)
 	return range;
 }
 
-/* The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a signal. */
+/* The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a signal, c a clone. */
 static void expect(const struct code_range *range, const char *rules)
 {
 	uint64_t start = range->address, end = start + range->size;
@@ -38,6 +38,7 @@ static void expect(const struct code_range *range, const char *rules)
 		for (size_t i = 0; i < code.n_rows; i++) {
 			const struct known_row *r = &code.rows[i];
 			char letter = r->signal            ? 's' :
+				      r->clone             ? 'c' :
 				      r->cfa_reg == DP_RBP ? 'b' :
 				      r->rbp_saved         ? 'B' :
 				      r->cfa_offset == 8   ? '8' :
@@ -191,11 +192,15 @@ Test(known_code, knows_what_handlers_return_to)
 /* In memory of exactly that size, for AddressSanitizer; and rows stay where they were asked for. */
 Test(known_code, survives_every_truncation)
 {
-	struct code_range all = assemble("f30f1efa 4883ec08" INIT_BODY "4883c408c3 cccccccccc" PLT0
-					 "ff2532ca0900 6800000000 e9e0ffffff"
-					 "f30f1efa 6801000000 e9d2ffffff 6690"
-					 "f30f1efa ff259a3d0a00 660f1f440000"
-					 "ff259a3d0a00 6690 48c7c00f000000 0f05 50 58c3");
+	struct code_range all =
+		assemble("f30f1efa 4883ec08" INIT_BODY "4883c408c3 cccccccccc" PLT0
+			 "ff2532ca0900 6800000000 e9e0ffffff"
+			 "f30f1efa 6801000000 e9d2ffffff 6690"
+			 "f30f1efa ff259a3d0a00 660f1f440000"
+			 "ff259a3d0a00 6690 48c7c00f000000 0f05 50 58c3"
+			 "0f1f4000 0f1f80000000" /* to where crtbegin.o's may be */
+			 "803d0000000000 7506 55 4889e5 5d c3 c3 660f1f440000 90 66666690"
+			 "e9dbffffff 0f05 4885c0 7c18 7401 c3");
 
 	for (size_t from = 0; from < all.size; from++) {
 		for (size_t to = from + 1; to <= all.size; to++) {
@@ -212,5 +217,86 @@ Test(known_code, survives_every_truncation)
 			}
 			free(exact);
 		}
+	}
+}
+
+Test(known_code, knows_the_system_call_of_clone)
+{
+	struct code_range range = assemble("0f05 4885c0 7c18 7401 c3 cc");
+
+	expect(&range, "cccccccccc.");
+	range = assemble("0f05 4885c0 0f8c10203040 7401 c3 cc");
+	expect(&range, "cccccccccccccc.");
+	for (size_t i = 0; i < 10; i++) {
+		if (i == 6 || i == 8)
+			continue; /* how far the jumps lead */
+		range = assemble("0f05 4885c0 7c18 7401 c3 cc");
+		bytes[i] ^= 0x20;
+		expect(&range, "...........");
+	}
+	/* Unwind information ends in front of it. */
+	range = assemble("cc 0f05 4885c0 7c17 7401 c3");
+	expect(&range, "...........");
+	range = assemble("0f05 4885c0 7c17 7401");
+	expect(&range, ".........");
+}
+
+/* A quick look is not to settle what a longer one would find. */
+Test(known_code, looks_twice_where_there_may_be_some)
+{
+	static const struct {
+		const char *code;
+		bool is_none;
+	} gaps[] = {
+		{ "0f1f8000000000 0f1f8000000000 6690", true },
+		{ "662e0f1f840000000000 0f1f440000 90", true },
+		{ "cccccccccccccccc", true },
+		{ "0f05 4885c0 7c18 7401 c3", false },
+		{ "0f05 4885c0 c3", false },
+		{ "90 48c7c00f000000 0f05", false },
+		{ "0f1f840000000000 0f1f840000000000 803d00000000 00 c3", false },
+		{ "0f1f840000000000 0f1f4000 803d00000000 00 c3", true },
+		{ "0f1f840000000000 0f1f840000000000 e9f7ffffff", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(gaps); i++) {
+		struct code_range range = assemble(gaps[i].code);
+
+		cr_assert_eq(known_code_is_none(&range, range.address, range.address + range.size),
+			     gaps[i].is_none, "%s", gaps[i].code);
+	}
+}
+
+Test(known_code, knows_functions_of_crtbegin_where_they_may_be)
+{
+	struct code_range range = assemble("0f1f840000000000 0f1f840000000000 b800000000 c3"
+					   "0f1f8000000000 0f1f00 e9ebffffff");
+
+	expect(&range, "................888888..........88888");
+	range = assemble("0f1f840000000000 0f1f4000 b800000000 c3");
+	expect(&range, "..................");
+}
+
+/* Whatever they start with. */
+Test(known_code, knows_each_of_crtbegins_functions)
+{
+	static const char *const functions[] = {
+		"488d3d00000000 c3", "488d0500000000 c3", "48833d0000000000 c3",
+		"803d0000000000 c3", "b800000000 c3",     "be00000000 c3",
+		"bf00000000 c3",     "55 5d c3",          "eb00 c3",
+		"e900000000 c3",     "f30f1efa c3",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		char hex[64];
+		struct code_range range;
+		struct known_code code;
+
+		snprintf(hex, sizeof(hex), "0f1f840000000000 0f1f840000000000 %s", functions[i]);
+		range = assemble(hex);
+		cr_assert_not(known_code_is_none(&range, BASE, BASE + range.size), "%s", hex);
+		cr_assert(known_code_next(&range, BASE, BASE + range.size, &code), "%s", hex);
+		cr_assert_eq(code.rows[0].start, BASE + 16);
+		cr_assert_eq(code.rows[code.n_rows - 1].end, BASE + range.size);
 	}
 }
