@@ -22,9 +22,10 @@ A handler's address may be in place of a return address before libgcc jumps ther
 unwinders go on from it, and dwarfprof says that it is a landing; where the scenario is that, it
 must have done so.
 
-And there is code that libgcc knows nothing of and dwarfprof does: procedure
-linkage tables of static programs, .init and .fini. libgcc's list ends there;
-dwarfprof's must go on from it, to the root. These are counted apart, too.
+And there is code without unwind information that dwarfprof knows: procedure
+linkage tables of static programs, .init, .fini, crtbegin.o's functions and the system
+call of clone(). libgcc's list ends there; dwarfprof's must go on from it, to the root.
+These are counted apart, too.
 """
 import argparse
 import functools
@@ -72,11 +73,13 @@ def has_landed(sample):
 
 
 @functools.cache
-def sections_without_rules(path):
-    """(start, end) of the code that GNU ld leaves without unwind information."""
-    out = subprocess.run(["readelf", "-SW", path], capture_output=True, text=True).stdout
-    found = re.findall(r"\] (\.init|\.fini|\.plt\S*) +PROGBITS +([0-9a-f]+) [0-9a-f]+ ([0-9a-f]+)", out)
-    return [(int(start, 16), int(start, 16) + int(size, 16)) for _, start, size in found]
+def described(path):
+    """[(start, end)] of the code that an .eh_frame describes, of a file."""
+    out = subprocess.run(["readelf", "--wide", "--debug-dump=frames", path], capture_output=True, text=True).stdout
+    _, _, section = out.partition("Contents of the .eh_frame section:")
+    section, _, _ = section.partition("Contents of the ")
+    return [(int(start, 16), int(end, 16))
+            for start, end in re.findall(r" pc=([0-9a-f]+)\.\.([0-9a-f]+)$", section, re.M)]
 
 
 def is_beyond(theirs, ours, sample):
@@ -84,9 +87,10 @@ def is_beyond(theirs, ours, sample):
     if sample["outcome"] != "complete" or not theirs or ours[:len(theirs)] != theirs:
         return False
     last = sample["user_stack"][SKIP + len(theirs) - 1]
-    return last["module"] is not None and any(
-        start <= int(last["offset"], 16) < end
-        for start, end in sections_without_rules(last["module"]))
+    if not last["module"] or not described(last["module"]):
+        return False
+    address = int(last["offset"], 16) - (last["method"] in ("table", "frame_pointer"))
+    return not any(start <= address < end for start, end in described(last["module"]))
 
 
 def compare(oracle, samples, show):

@@ -26,6 +26,11 @@ DEPTH = 11  # frames of descend()
 OUTCOMES = {"complete", "table_evicted", "no_user_stack"}
 
 
+def is_without_rule(sample):
+    """Did the walk end in assembly of libgmp, which the compiler uses, and which has no unwind information?"""
+    return sample["outcome"] == "no_rule" and "/libgmp.so" in (sample["user_stack"][-1]["module"] or "")
+
+
 def build_id(path):
     notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True)
     return bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes.stdout).group(1))
@@ -68,7 +73,7 @@ class Memory(unittest.TestCase):
             samples = [json.loads(line) for line in file]
         # The machine may do so much else that records of mappings are lost; this is said.
         if "records of mappings were lost" not in result.stderr:
-            self.assertLessEqual({s["outcome"] for s in samples}, OUTCOMES)
+            self.assertLessEqual({s["outcome"] for s in samples if not is_without_rule(s)}, OUTCOMES)
         self.assertEqual(samples[-1]["lost"], 0)
         return samples, result.stderr
 
