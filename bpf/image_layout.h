@@ -7,7 +7,10 @@
  * kernel searches. Part of abi.h, which has the rules that it packs.
  */
 
-/* Changes whenever the layout of an image does, or what is known of code: images are kept on disk. */
+/*
+ * Changes whenever the layout of an image does, or what is known of code: images are kept
+ * on disk.
+ */
 #define DP_IMAGE_VERSION 6
 
 /*

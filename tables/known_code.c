@@ -348,7 +348,10 @@ bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t
 	return !(is_behind && *to == trampoline[0]);
 }
 
-/* What starts at aligned addresses only. 0x48 alone says nothing, half of all instructions start so. */
+/*
+ * What starts at aligned addresses only. 0x48 alone says nothing: half of all instructions
+ * start so.
+ */
 static bool find_aligned(const struct view *v, uint64_t end, struct known_code *ret)
 {
 	bool is_mov = v->bytes[0] == 0x48 && v->size > 1 && v->bytes[1] != 0x83;

@@ -15,6 +15,7 @@ enum state {
 
 enum effect {
 	EFFECT_NONE,
+	EFFECT_NOP,    /* none, and it need not be executed: it aligns what follows */
 	EFFECT_PUSHED, /* none, where rbp is on the stack */
 	EFFECT_PUSH,
 	EFFECT_POP,
@@ -176,6 +177,7 @@ static bool leaf_do(struct leaf *f, size_t end, size_t size, enum effect effect,
 {
 	switch (effect) {
 	case EFFECT_NONE:
+	case EFFECT_NOP:
 		return true;
 	case EFFECT_PUSHED:
 		return *state == STATE_PUSHED;
@@ -201,7 +203,7 @@ static size_t find_instruction(const uint8_t *bytes, size_t size, enum effect *r
 {
 	size_t n = nop_size(bytes, size);
 
-	*ret = EFFECT_NONE;
+	*ret = EFFECT_NOP;
 	for (size_t i = 0; i < ARRAY_SIZE(instructions) && n == 0; i++) {
 		n = pattern_match(bytes, size, instructions[i].pattern);
 		*ret = instructions[i].effect;
@@ -239,8 +241,7 @@ static size_t leaf_read(struct leaf *f)
 		n = find_instruction(f->bytes + at, f->size - at, &effect);
 		if (n == 0 || !is_not_jumped_to(f, at + 1, at + n))
 			return 0;
-		/* What is not executed is there to align what follows. */
-		if (state == STATE_NONE && nop_size(f->bytes + at, f->size - at) == 0)
+		if (state == STATE_NONE && effect != EFFECT_NOP)
 			return 0;
 		at += n;
 		if (!leaf_do(f, at, n, effect, &state))
@@ -249,7 +250,7 @@ static size_t leaf_read(struct leaf *f)
 	return state == STATE_NONE && at > f->jumped_to ? at : 0;
 }
 
-/* A quick look: it begins with endbr64, or loads or compares something, sets up a frame, or leaves. */
+/* A quick look: it begins with endbr64, loads or compares something, sets up a frame, or leaves. */
 static bool may_be_leaf(const uint8_t *bytes, size_t size)
 {
 	uint32_t first = 0;

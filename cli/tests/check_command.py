@@ -52,7 +52,6 @@ def wait_until_it_writes(process, size):
     wait_for(lambda: struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))[0] >= size)
 
 
-
 def kernel_objects():
     """Our programs, maps and links that the kernel holds."""
     found = []

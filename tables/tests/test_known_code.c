@@ -24,7 +24,10 @@ static struct code_range assemble(const char *hex)
 	return range;
 }
 
-/* The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a signal, c a clone. */
+/*
+ * The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a
+ * signal, c a clone.
+ */
 static void expect(const struct code_range *range, const char *rules)
 {
 	uint64_t start = range->address, end = start + range->size;

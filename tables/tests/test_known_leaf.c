@@ -24,7 +24,10 @@ static struct code_range assemble(const char *hex)
 	return range;
 }
 
-/* For how many bytes from `start` on the return address alone (c) is on the stack, and rbp too (p). */
+/*
+ * For how many bytes from `start` on the return address alone (c) is on the stack, and rbp
+ * too (p).
+ */
 static void expect_at(const struct code_range *range, uint64_t start, const char *rules)
 {
 	char found[256] = { 0 };
