@@ -162,3 +162,11 @@ def firefox(path):
         threads.append({"name": thread["name"], "unit": samples["weightType"], "stacks": found,
                         "times": samples["time"]})
     return profile, threads
+
+
+def firefox_depths(thread, strings):
+    """How deep each function was inlined, wherever it was: sets by name."""
+    depths, functions = {}, thread["funcTable"]["name"]
+    for function, depth in zip(*(thread["frameTable"][c] for c in ("func", "inlineDepth"))):
+        depths.setdefault(strings[functions[function]], set()).add(depth)
+    return depths
