@@ -237,7 +237,8 @@ def compare(dwarfprof, path):
     starts = [row[0] for row in ours]
     functions = go_functions(path)
     compared, refused, go, differences, known = 0, 0, 0, [], []
-    for start, end, theirs in rows_of_file(path, section_of(dwarfprof, path), starts[0]):
+    first = starts[0] if starts else 0
+    for start, end, theirs in rows_of_file(path, section_of(dwarfprof, path), first):
         if start >= end:
             continue
         compared += 1
