@@ -186,6 +186,8 @@ static int compare_file(struct comparison *total, const char *path)
 		return err;
 	/* What is known without unwind information, libdw cannot know. */
 	file.code.n_ranges = 0;
+	/* Nor what .debug_frame says of the gaps: libdw is asked for .eh_frame alone. */
+	file.code.beside.size = 0;
 	err = file.source == ELF_SOURCE_EH_FRAME ? image_build(&file.cfi, &file.code, &image) :
 						   -ENODATA;
 	if (err < 0) {
