@@ -73,8 +73,14 @@ class Folded(unittest.TestCase):
                 samples = [json.loads(line) for line in file]
         self.assertEqual(result.stdout, folded)
         stacks = {}
+
+        def name(frame):
+            """Where the linkage table jumps to clock_gettime() there is none."""
+            nameless = f"[{os.path.basename(frame['module'])}+{frame['offset']}]"
+            return (frame["symbol"] or nameless) + ("_[i]" if frame["inlined"] else "")
+
         for sample in samples:
-            names = [frame["symbol"] + ("_[i]" if frame["inlined"] else "") for frame in reversed(sample["user_stack"])]
+            names = [name(frame) for frame in reversed(sample["user_stack"])]
             line = ";".join(["fibonacci", *names, *(f["symbol"] + "_[k]" for f in reversed(sample["kernel_stack"]))])
             stacks[line] = stacks.get(line, 0) + 1
         self.assertEqual(sorted(f"{stack} {n}" for stack, n in stacks.items()), sorted(folded.splitlines()[:-1]))
@@ -99,10 +105,11 @@ class Folded(unittest.TestCase):
             self.skipTest("built without rustc")
         with Target(program("fibonacci_rs"), "60") as pid:
             result = dwarfprof("-p", pid, "-d", "500ms")
-        first = result.stdout.partition("\n")[0]
-        self.assertIn("<fibonacci_rs::numbers::Fibonacci as fibonacci_rs::numbers::Series>::term", first)
-        self.assertIn("fibonacci_rs::main;", first)
-        self.assertNotRegex(first, r"17h[0-9a-f]{16}E")
+        # Now and then it is met between two calls of that.
+        self.assertIn(";fibonacci_rs::main;"
+                      "<fibonacci_rs::numbers::Fibonacci as fibonacci_rs::numbers::Series>::term",
+                      result.stdout)
+        self.assertNotRegex(result.stdout, r"17h[0-9a-f]{16}E")
 
     def test_inlined_functions(self):
         with Target(program("inlined"), "60") as pid:
@@ -112,7 +119,8 @@ class Folded(unittest.TestCase):
         self.assertRegex(folded.stdout, r"(?m)^inlined;_start;.*;main;work;mix_many_\[i\];mix_\[i\] \d+$")
         self.assertRegex(text.stdout, r"(?m)^ +(?:100|[1-9]\d)\.\d % +\d+\.\d %  mix +inlined$")
         self.assertRegex(without.stdout, r"(?m)^inlined;_start;.*;main;work \d+$")
-        self.assertNotIn("mix", without.stdout)
+        # The kernel has functions such as mix_interrupt_randomness().
+        self.assertNotRegex(without.stdout, r";mix(_many)?(_\[i\])?[; ]")
 
     def test_two_processes(self):
         with busy() as one, Target(program("inefficient"), "60") as two:
@@ -279,11 +287,14 @@ class Stream(unittest.TestCase):
     def test_rate_is_kept(self):
         with busy() as pid:
             samples = self.samples("-p", pid, "-d", "2", "-F", "499")
-        # While the target runs: how much of the time it gets is the machine's affair.
-        gaps = sorted(after["time_ns"] - before["time_ns"]
+        # While the target runs: how much of the time it gets is the machine's affair. Where its
+        # turns are short, most gaps are of two periods: it did not run in the midst of them.
+        gaps = sorted((after["time_ns"] - before["time_ns"]) * 499e-9
                       for before, after in zip(samples, samples[1:]) if before["cpu"] == after["cpu"])
         self.assertGreater(len(gaps), 100)
-        self.assertAlmostEqual(gaps[len(gaps) // 2] * 499e-9, 1, delta=0.2)
+        gaps = [gap for gap in gaps if gap < 1.5]
+        self.assertGreater(len(gaps), 20)
+        self.assertAlmostEqual(gaps[len(gaps) // 2], 1, delta=0.2)
 
     def test_no_symbols(self):
         with busy() as pid:
