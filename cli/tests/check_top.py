@@ -31,7 +31,7 @@ class Tables(unittest.TestCase):
     def test_one_for_each_interval(self):
         with busy() as pid:
             start = time.monotonic()
-            text = top("-p", pid, "-n", "2")
+            text = top("-p", pid, "-n", "2", "-F", "499")
             self.assertGreater(time.monotonic() - start, 2)
         self.assertNotIn("\033", text)
         tables = text.split("\n\nfibonacci (PID")
@@ -43,9 +43,10 @@ class Tables(unittest.TestCase):
         for number, table in enumerate(tables):
             rows = ROW.findall(table)
             self.assertEqual(rows[0][2:], ("fibonacci", "fibonacci"), table)
-            self.assertGreater(float(rows[0][0]), 90)
+            # With what the kernel does meanwhile, which on a busy machine is more than a tenth.
+            self.assertGreater(float(rows[0][1]), 90)
             count, in_all = map(int, re.search(r"last \d\.\d s: (\d+) samples.*in all: (\d+),", table).groups())
-            self.assertGreater(count, 20)
+            self.assertGreater(count, 20 * lengths[number])
             # Nothing of the first one is in the second.
             self.assertTrue(in_all == count if number == 0 else in_all > count, table)
 
@@ -64,8 +65,11 @@ class Tables(unittest.TestCase):
 
     def test_a_command(self):
         text = top("-i", "200ms", "--", harness.program("fibonacci"), "1")
+        tables = {int(re.match(r"\d\.\d s: (\d+) samples", table)[1]): table
+                  for table in re.split(r"(?m)^last ", text)[1:]}
         self.assertGreater(text.count("samples"), 1)
-        self.assertEqual(ROW.findall(text)[0][2], "fibonacci")
+        # In the first one it may have done nothing but start, in the last one end.
+        self.assertEqual(ROW.findall(tables[max(tables)])[0][2], "fibonacci")
 
     def test_wrong_usage(self):
         for args in (["-i", "x"], ["-i", "1ms"], ["-n", "0"], ["-n", "x"], ["-o", "x.folded"], ["x"]):
