@@ -71,7 +71,7 @@ class Uretprobes(unittest.TestCase):
             fd = uretprobe(pid, program("fibonacci"), "fibonacci")
             try:
                 for options in ((), ("--unwind", "dwarf")):
-                    samples, _ = profile(pid, *options)
+                    samples, _ = profile(pid, *options, seconds="2")
                     self.assertIn("[uprobes]", read(f"/proc/{pid}/maps"))
                     user = [s for s in samples if s["outcome"] != "no_user_stack"]
                     self.assertGreater(len(user), 50)
@@ -101,7 +101,7 @@ class Pages(unittest.TestCase):
 
     def test_are_asked_for(self):
         with Target(program("paged")) as pid:
-            samples, said = profile(pid, hz="99", seconds="3")
+            samples, said = profile(pid, seconds="3")
         user = [s for s in samples if "spin" in names(s)]
         self.assertEqual(set(outcomes(user)), {"read_fault", "complete"})
         # 200 KiB of stack, 64 KiB of which are asked for at a time: a few rounds.
@@ -133,7 +133,7 @@ class Coroutines(unittest.TestCase):
 
     def check(self, path, main):
         with Target(path) as pid:
-            samples, _ = profile(pid)
+            samples, _ = profile(pid, seconds="2")
         inside = [s for s in samples if any((name or "").startswith("coroutine") for name in names(s))]
         self.assertGreater(len(inside), 100)
         for sample in inside:
