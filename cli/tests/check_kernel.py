@@ -110,8 +110,10 @@ class KernelStacks(unittest.TestCase):
         for sample in samples:
             self.assertEqual((sample["outcome"], sample["user_stack"]), ("kernel_only", []))
             self.assertTrue(sample["kernel_stack"])
-        # One that computes is hardly ever there.
-        comms = collections.Counter(s["comm"] for s in samples)
+        # One that computes is hardly ever there by its own will; interrupts meet it all the time.
+        comms = collections.Counter(s["comm"] for s in samples
+                                    if "do_syscall_64" in symbols(s["kernel_stack"]))
+        self.assertGreater(comms["dd"], 10)
         self.assertGreater(comms["dd"], 10 * comms["fibonacci"])
         *lines, totals = folded.stdout.splitlines()
         for line in lines:
@@ -120,7 +122,7 @@ class KernelStacks(unittest.TestCase):
 
     def check_hidden(self, *prefix):
         """No address of the kernel is shown, but the time that was spent there."""
-        command = [*prefix, harness.DWARFPROF, "-d", "500ms"]
+        command = [*prefix, harness.DWARFPROF, "-d", "1"]
         with copy_zeros() as pid:
             stream, folded, text = (run(*command, "-p", pid, *more) for more in
                                     (["--format", "jsonl"], [], ["--format", "text"]))
