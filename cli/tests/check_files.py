@@ -212,7 +212,10 @@ class Files(unittest.TestCase):
         self.assertGreater(len(late), 100)
         for s in samples:
             self.assertEqual(s["outcome"], "complete", s)
-        self.assertIn("work_one", names(late[len(late) // 2]))
+        # One in some fifty is of the dynamic linker, before there is a main().
+        working = [names(s) for s in late if "main" in names(s)[1:]]
+        self.assertGreater(len(working), len(late) / 2)
+        self.assertEqual({stack[stack.index("main") - 1] for stack in working}, {"work_one"})
 
     def test_overlay(self):
         """Of the lower layer, of the upper one, and replaced while it runs."""
