@@ -17,6 +17,8 @@ import sys
 import tempfile
 import unittest
 
+from harness import is_being_copied
+
 DWARFPROF = None
 PROGRAMS = None
 
@@ -73,7 +75,9 @@ class Memory(unittest.TestCase):
             samples = [json.loads(line) for line in file]
         # The machine may do so much else that records of mappings are lost; this is said.
         if "records of mappings were lost" not in result.stderr:
-            self.assertLessEqual({s["outcome"] for s in samples if not is_without_rule(s)}, OUTCOMES)
+            self.assertLess(sum(map(is_being_copied, samples)), 3 + 0.01 * len(samples))
+            self.assertLessEqual({s["outcome"] for s in samples
+                                  if not is_without_rule(s) and not is_being_copied(s)}, OUTCOMES)
         self.assertEqual(samples[-1]["lost"], 0)
         return samples, result.stderr
 
@@ -137,8 +141,10 @@ class Memory(unittest.TestCase):
         outcomes = collections.Counter(s["outcome"] for s in samples)
         _, n_made, _, n_evicted = self.used(said)
         self.assertEqual(self.stacks(samples), {self.expected(libraries[0])})
-        self.assertGreater(outcomes["complete"], 200)
-        self.assertGreater(outcomes["table_evicted"], 200)
+        # The turns are equally long; how much time a CPU has for them is the machine's affair.
+        self.assertGreater(len(samples), 200)
+        self.assertGreater(outcomes["complete"], len(samples) / 4)
+        self.assertGreater(outcomes["table_evicted"], len(samples) / 4)
         self.assertLess(n_made, 20, "no table comes and goes with each turn")
 
     def test_programs_that_come_and_go_leave_no_tables(self):

@@ -64,6 +64,13 @@ def stolen_time():
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
+def is_being_copied(sample):
+    """Is the kernel copying the page of its stack, after fork()? Nobody can read it meanwhile."""
+    kernel = {frame["symbol"] for frame in sample["kernel_stack"]}
+    # The compiler makes one function of both, or not.
+    return sample["outcome"] == "read_fault" and bool(kernel & {"do_wp_page", "wp_page_copy"})
+
+
 # Programs that execute another one when they have done what they are for.
 WRAPPERS = "env", "setpriv"
 
