@@ -2,7 +2,6 @@
 #include "sideband.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +12,7 @@
 #include "clock.h"
 #include "event.h"
 #include "kallsyms.h"
+#include "perf_record.h"
 #include "permission.h"
 #include "proc_maps.h"
 
@@ -41,38 +41,6 @@ struct sideband {
 	size_t n_records, records_size;
 	uint64_t n_read;
 	bool has_lost; /* records, since somebody asked */
-};
-
-/* The records' bodies, as perf_event_open(2) describes them. */
-struct mmap2_body {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t address, length, offset;
-	uint32_t major, minor;
-	uint64_t inode, inode_generation;
-	uint32_t protection, flags;
-	char name[];
-};
-
-struct task_body {
-	struct perf_event_header header;
-	uint32_t pid, parent_pid;
-	uint32_t tid, parent_tid;
-	uint64_t time;
-};
-
-struct comm_body {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	char comm[];
-};
-
-struct ksymbol_body {
-	struct perf_event_header header;
-	uint64_t address;
-	uint32_t length;
-	uint16_t type, flags;
-	char name[];
 };
 
 static int ring_open(struct sideband *s, unsigned int cpu)
@@ -224,7 +192,7 @@ static int record_compare(const void *a, const void *b)
 
 static int apply_mmap(const struct record *r, struct process_table *table)
 {
-	struct mmap2_body *body = (void *)r->header;
+	struct perf_mmap2 *body = (void *)r->header;
 	struct mmap_record m = {
 		.pid = (pid_t)body->pid,
 		.time = r->time,
@@ -245,7 +213,7 @@ static int apply_mmap(const struct record *r, struct process_table *table)
 /* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
 static int apply_ksymbol(const struct record *r, struct kallsyms *kallsyms)
 {
-	const struct ksymbol_body *body = (const void *)r->header;
+	const struct perf_ksymbol *body = (const void *)r->header;
 
 	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
 	    (body->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
@@ -255,8 +223,8 @@ static int apply_ksymbol(const struct record *r, struct kallsyms *kallsyms)
 
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
-	const struct task_body *task = (const void *)r->header;
-	const struct comm_body *comm = (const void *)r->header;
+	const struct perf_task *task = (const void *)r->header;
+	const struct perf_comm *comm = (const void *)r->header;
 
 	switch (r->header->type) {
 	case PERF_RECORD_MMAP2:
