@@ -8,12 +8,12 @@
 /*
  * perf's records, as perf_event_open(2) describes them. A name is padded with zeros to 8 bytes.
  * Behind the body stands the time of the record, as sample_id_all has it with PERF_SAMPLE_TIME
- * alone:
+ * alone; behind that, in some records, what was never written (perf_record_time()):
  *
- *	+--------+-- - -+----------------+------+
- *	| header | body | name 0 0 0 0 0 | time |
- *	+--------+-- - -+----------------+------+
- *	 <------------- header.size ------------>
+ *	+--------+-- - -+----------------+------+- - - -+
+ *	| header | body | name 0 0 0 0 0 | time | (more)|
+ *	+--------+-- - -+----------------+------+- - - -+
+ *	 <------------------ header.size --------------->
  */
 struct perf_mmap2 {
 	struct perf_event_header header;
@@ -46,5 +46,16 @@ struct perf_ksymbol {
 	uint16_t type, flags;
 	char name[];
 };
+
+/*
+ * When a record was written, in ns of CLOCK_MONOTONIC: 0 if it does not say, and not after
+ * now, a time when it had been written.
+ *
+ * The size of a KSYMBOL record is right for the one alone who listens since the latest. For the
+ * others, the kernel adds what their own times take to the same size, and does not take it back
+ * (perf_event_ksymbol_output(), kernel/events/core.c, since 5.1 and still in 6.18). So it does
+ * with BPF_EVENT and TEXT_POKE, which nobody asks for here, and not with the other records.
+ */
+uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
 
 #endif

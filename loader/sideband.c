@@ -25,7 +25,7 @@
 /* What is known so far is shown to the kernel after this time, if there is much to do. */
 #define PUBLISH_NS UINT64_C(5000000)
 
-/* A record and the time at its end (sample_id_all with PERF_SAMPLE_TIME alone). */
+/* What was read, and when it was written. */
 struct record {
 	uint64_t time, number;            /* the number: in the order in which they were read */
 	struct perf_event_header *header; /* owned */
@@ -140,17 +140,15 @@ static void ring_copy(const struct sideband *s, const struct perf_event_mmap_pag
 	memcpy((uint8_t *)to + n, data, size - n);
 }
 
-static int record_append(struct sideband *s, struct perf_event_header *header)
+static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
 {
-	struct record r = { .number = s->n_read, .header = header };
-
 	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
 		return -ENOMEM;
-	if (header->size >= sizeof(*header) + sizeof(r.time))
-		memcpy(&r.time, (const uint8_t *)header + header->size - sizeof(r.time),
-		       sizeof(r.time));
-	s->records[s->n_records++] = r;
-	s->n_read++;
+	s->records[s->n_records++] = (struct record){
+		.time = perf_record_time(header, now),
+		.number = s->n_read++,
+		.header = header,
+	};
 	return 0;
 }
 
@@ -158,6 +156,8 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->data_tail;
+	/* All up to the head had been written by now. */
+	uint64_t now = clock_now_ns();
 	int err = 0;
 
 	/* The kernel tells of a loss with the next record only, which may be long in coming. */
@@ -173,7 +173,7 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 		}
 		ring_copy(s, ring, copy, tail, header.size);
 		tail += header.size;
-		err = record_append(s, copy);
+		err = record_append(s, copy, now);
 		if (err < 0)
 			free(copy);
 	}
