@@ -50,7 +50,7 @@ static void drain(void)
 		cr_assert(sideband_drain(listeners[i], &table) == 0);
 }
 
-/* Fill the rings with records of mappings, one with a path for each. */
+/* Fill the rings with records of mappings, which have paths in them. */
 static void fill_rings(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -187,7 +187,8 @@ def rows_in_gaps(path, ours, known, entry):
             said = row["cfa"][6:-1] if row["cfa"].startswith("clone(") else row["cfa"]
             inside = [cfa[a] for a in range(start, end) if a in cfa]
             if row["cfa"] == "*(rsp+a0)+0" and row["ra"] == "*(rsp+a8)":
-                # It starts with the byte in front of the trampoline, where callers are looked up.
+                # It starts with the byte in front of the trampoline, where callers are looked up;
+                # the trampoline, a mov and a syscall, has nine.
                 equal = {"signal"} in simulated(path, start + 1, max(end, start + 10)).values()
             else:
                 equal = inside and all(said in any_of for any_of in inside) and row["ra"] == "c-8"
