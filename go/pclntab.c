@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pclntab.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cursor.h"
+
+/* internal/abi/symtab.go, PCLnTabMagic */
+#define MAGIC_GO_1_16 0xfffffffa
+#define MAGIC_GO_1_18 0xfffffff0
+#define MAGIC_GO_1_20 0xfffffff1
+
+/* runtime/symtab.go, struct pcHeader: its first eight bytes, and words behind them. */
+struct header {
+	uint32_t magic;
+	uint8_t zero[2];
+	uint8_t min_instruction;
+	uint8_t pointer_size;
+};
+
+enum { WORD_FUNCTIONS, WORD_FILES, WORD_TEXT, WORD_NAMES, N_WORDS = 8 };
+
+/* A function by its address, and where it is described: functab, runtime/symtab.go. */
+struct entry_1_16 {
+	uint64_t address, record;
+};
+
+struct entry {
+	uint32_t distance, record;
+};
+
+/* runtime/runtime2.go, struct _func, behind its address. Go 1.20 has the line before the id. */
+struct record {
+	int32_t name;
+	int32_t args;
+	uint32_t defer_return;
+	uint32_t sp, file, line;
+	uint32_t n_data;
+	uint32_t unit;
+};
+
+struct record_end {
+	uint8_t id, flags, zero, n_function_data;
+};
+
+static bool read_at(const struct pclntab *t, uint64_t offset, void *ret, size_t size)
+{
+	if (offset > t->size || size > t->size - offset)
+		return false;
+	memcpy(ret, t->data + offset, size);
+	return true;
+}
+
+static bool layout_of(const struct header *h, enum pclntab_layout *ret)
+{
+	if (h->zero[0] != 0 || h->zero[1] != 0 || h->min_instruction != 1 || h->pointer_size != 8)
+		return false;
+	switch (h->magic) {
+	case MAGIC_GO_1_16:
+		*ret = PCLNTAB_GO_1_16;
+		return true;
+	case MAGIC_GO_1_18:
+		*ret = PCLNTAB_GO_1_18;
+		return true;
+	case MAGIC_GO_1_20:
+		*ret = PCLNTAB_GO_1_20;
+		return true;
+	}
+	return false;
+}
+
+static uint64_t entry_size(const struct pclntab *t)
+{
+	return t->layout == PCLNTAB_GO_1_16 ? sizeof(struct entry_1_16) : sizeof(struct entry);
+}
+
+int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64_t text)
+{
+	struct pclntab t = { .data = data, .size = size };
+	uint64_t words[N_WORDS] = { 0 };
+	struct header header;
+	size_t n;
+
+	if (!read_at(&t, 0, &header, sizeof(header)) || !layout_of(&header, &t.layout))
+		return -EBADMSG;
+	/* Go 1.16 has no word for the text. */
+	n = t.layout == PCLNTAB_GO_1_16 ? WORD_TEXT : WORD_NAMES;
+	if (!read_at(&t, sizeof(header), words, n * sizeof(*words)) ||
+	    !read_at(&t, sizeof(header) + n * sizeof(*words), &words[WORD_NAMES],
+		     (N_WORDS - WORD_NAMES) * sizeof(*words)))
+		return -EBADMSG;
+	t.n_functions = words[WORD_FUNCTIONS];
+	if (t.layout != PCLNTAB_GO_1_16)
+		t.text = text != 0 ? text : words[WORD_TEXT];
+	t.names = words[WORD_NAMES];
+	t.units = words[WORD_NAMES + 1];
+	t.files = words[WORD_NAMES + 2];
+	t.values = words[WORD_NAMES + 3];
+	t.functions = words[WORD_NAMES + 4];
+	if (t.names > size || t.units > size || t.files > size || t.values > size ||
+	    t.functions > size || t.n_functions >= (size - t.functions) / entry_size(&t))
+		return -EBADMSG;
+	*ret = t;
+	return 0;
+}
+
+/* Address and place of a function's record, or, behind the last one, where it ends. */
+static bool read_entry(const struct pclntab *t, uint64_t number, uint64_t *ret_address,
+		       uint64_t *ret_record)
+{
+	uint64_t offset = t->functions + number * entry_size(t);
+	struct entry_1_16 old;
+	struct entry entry;
+
+	if (number > t->n_functions)
+		return false;
+	if (t->layout == PCLNTAB_GO_1_16) {
+		/* What is behind the last one has no record. */
+		if (!read_at(t, offset, &old, number < t->n_functions ? sizeof(old) : 8))
+			return false;
+		*ret_address = old.address;
+		*ret_record = number < t->n_functions ? old.record : 0;
+		return true;
+	}
+	if (!read_at(t, offset, &entry, number < t->n_functions ? sizeof(entry) : 4))
+		return false;
+	*ret_address = t->text + entry.distance;
+	*ret_record = number < t->n_functions ? entry.record : 0;
+	return true;
+}
+
+/* The name at an offset of the names' part; NULL if it does not end there. */
+static const char *name_at(const struct pclntab *t, int32_t offset)
+{
+	uint64_t at = t->names + (uint64_t)(uint32_t)offset;
+
+	if (offset < 0 || at >= t->size || !memchr(t->data + at, '\0', t->size - at))
+		return NULL;
+	return (const char *)t->data + at;
+}
+
+int pclntab_function(const struct pclntab *t, uint64_t number, struct pclntab_function *ret)
+{
+	struct pclntab_function f = { 0 };
+	struct record record;
+	struct record_end end;
+	uint64_t at, next;
+
+	if (number >= t->n_functions || !read_entry(t, number, &f.start, &at) ||
+	    !read_entry(t, number + 1, &f.next, &next) || f.next < f.start ||
+	    at > t->size - t->functions)
+		return -EBADMSG;
+	f.record = (uint32_t)at;
+	at += t->functions + (t->layout == PCLNTAB_GO_1_16 ? 8 : 4);
+	if (!read_at(t, at, &record, sizeof(record)))
+		return -EBADMSG;
+	at += sizeof(record) + (t->layout == PCLNTAB_GO_1_20 ? 4 : 0);
+	if (!read_at(t, at, &end, sizeof(end)))
+		return -EBADMSG;
+	f.name = name_at(t, record.name);
+	if (!f.name)
+		return -EBADMSG;
+	f.id = end.id;
+	f.flags = end.flags;
+	f.sp = record.sp;
+	*ret = f;
+	return 0;
+}
+
+int pclntab_find(const struct pclntab *t, uint64_t address, struct pclntab_function *ret)
+{
+	uint64_t low = 0, high = t->n_functions, start, record;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (!read_entry(t, middle, &start, &record))
+			return -EBADMSG;
+		if (start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return -ENOENT;
+	if (pclntab_function(t, low - 1, ret) < 0)
+		return -EBADMSG;
+	return address < ret->next ? 0 : -ENOENT;
+}
+
+void pclntab_values_init(struct pclntab_values *ret, const struct pclntab *t,
+			 const struct pclntab_function *f, uint32_t offset)
+{
+	*ret = (struct pclntab_values){
+		.table = t,
+		.at = offset == 0 ? 0 : t->values + offset,
+		.last = { f->start, f->start, -1 },
+	};
+}
+
+/* runtime/symtab.go, step(): how much the value changes, in zigzag form, and for how far it holds. */
+bool pclntab_values_next(struct pclntab_values *v)
+{
+	uint64_t change, length;
+	bool is_first = v->last.start == v->last.end;
+	struct cursor c;
+
+	if (v->at == 0 || v->at >= v->table->size)
+		return false;
+	cursor_init(&c, v->table->data, v->at, v->table->size);
+	if (cursor_uleb(&c, &change) != CFI_NONE || (change == 0 && !is_first) ||
+	    cursor_uleb(&c, &length) != CFI_NONE || length == 0 || length > UINT32_MAX ||
+	    change > UINT32_MAX) {
+		v->at = 0;
+		return false;
+	}
+	v->last.start = v->last.end;
+	v->last.end += length;
+	v->last.value += (int64_t)(change >> 1) ^ -(int64_t)(change & 1);
+	v->at = cursor_offset(&c);
+	return true;
+}
+
+uint64_t pclntab_function_end(const struct pclntab *t, const struct pclntab_function *f)
+{
+	struct pclntab_values values;
+
+	pclntab_values_init(&values, t, f, f->sp);
+	while (pclntab_values_next(&values))
+		;
+	return values.last.end < f->next ? values.last.end : f->next;
+}
