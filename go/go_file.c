@@ -29,8 +29,14 @@ struct search {
 	struct piece table; /* .gopclntab */
 };
 
-/* The names that the section has had: internal linking, and external linking of PIEs. */
-static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+/*
+ * The names that the section has: of programs, and of those that are loaded anywhere and
+ * that no other linker has joined with other constants.
+ */
+static const char *const table_names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+
+/* Only Go's linker writes these. */
+static const char *const go_names[] = { ".note.go.buildid", ".go.buildinfo" };
 
 static const uint8_t *file_bytes(const struct search *s, uint64_t offset, uint64_t size)
 {
@@ -215,32 +221,47 @@ static int relocate(const struct search *s, struct go_file *file)
 	return 0;
 }
 
-static bool find_section(struct search *s)
+static bool is_one_of(const char *name, const char *const *names, size_t n)
 {
-	Elf_Scn *scn = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Find the table's section. False: it has none; *ret_may_have says whether there is a table. */
+static bool find_section(struct search *s, bool *ret_may_have)
+{
+	Elf_Scn *scn = elf_nextscn(s->elf, NULL);
 	size_t names;
 
+	*ret_may_have = !scn;
 	if (elf_getshdrstrndx(s->elf, &names) < 0)
 		return false;
-	while ((scn = elf_nextscn(s->elf, scn))) {
+	for (; scn; scn = elf_nextscn(s->elf, scn)) {
 		GElf_Shdr h;
 		const char *name;
 
-		if (!gelf_getshdr(scn, &h) || h.sh_type != SHT_PROGBITS)
+		if (!gelf_getshdr(scn, &h) || h.sh_type == SHT_NOBITS)
 			continue;
 		name = elf_strptr(s->elf, names, h.sh_name);
-		for (size_t i = 0; name && i < ARRAY_SIZE(sections); i++) {
-			if (strcmp(name, sections[i]) != 0)
-				continue;
-			s->table = (struct piece){ h.sh_addr, h.sh_size,
-						   file_bytes(s, h.sh_offset, h.sh_size), false };
-			return s->table.bytes != NULL;
-		}
+		if (!name)
+			continue;
+		*ret_may_have |= is_one_of(name, go_names, ARRAY_SIZE(go_names));
+		if (!is_one_of(name, table_names, ARRAY_SIZE(table_names)))
+			continue;
+		s->table.address = h.sh_addr;
+		s->table.size = h.sh_size;
+		s->table.bytes = file_bytes(s, h.sh_offset, h.sh_size);
+		return s->table.bytes != NULL;
 	}
 	return false;
 }
 
-/* Without section headers: the header itself, which is unlikely enough to be met by chance. */
+/*
+ * Where it has no section of its own: by its header, and by the module that names its
+ * address, which both are not met by chance.
+ */
 static bool find_header(struct search *s)
 {
 	struct pclntab t;
@@ -266,16 +287,16 @@ static bool find_header(struct search *s)
 
 static int find_tables(struct search *s, struct go_file *ret)
 {
-	bool has_sections = elf_nextscn(s->elf, NULL);
 	uint64_t module, text = 0;
+	bool may_have, has_section = find_section(s, &may_have);
 	int err = 0;
 
-	if (has_sections && !find_section(s))
+	if (!has_section && !may_have)
 		return -ENOENT;
 	err = read_pieces(s);
 	if (err < 0)
 		return err;
-	if (!has_sections && !find_header(s))
+	if (!has_section && !find_header(s))
 		return -ENOENT;
 	err = pclntab_init(&ret->table, s->table.bytes, s->table.size, 0);
 	if (err < 0)
