@@ -33,6 +33,19 @@ TRAMPOLINE = """
     syscall
 """
 
+# What is called data has an entry of the procedure linkage table, too: Go's linker does so.
+CALLS_DATA = """
+.text
+    .cfi_startproc
+    call one@PLT
+    call two@PLT
+    ret
+    .cfi_endproc
+.type one, @object
+.type two, @object
+.section .note.GNU-stack, "", @progbits
+"""
+
 MAIN = "#include <stdlib.h>\n#include <stdio.h>\nint main(int n, char **v) { return puts(v[0]) + atoi(v[0]); }\n"
 
 
@@ -226,6 +239,11 @@ class KnownCode(Case):
                 start = int(section["address"], 16)
                 for address in range(start, start + section["size"]):
                     self.assertEqual(found[address], expected[address], hex(address))
+
+    def test_plt_is_compared_whatever_its_symbols_are(self):
+        path = self.build("data.so", CALLS_DATA, "-shared", "-nostdlib",
+                          "-Wl,-z,lazy,--no-ld-generated-unwind-info", suffix=".s")
+        self.assertIn(" 0 different", run(COMPARE, DWARFPROF, path))
 
     def test_init_and_fini_are_covered(self):
         for options in ((), ("-static",), ("-static-pie",), ("-Wl,-z,lazy",)):

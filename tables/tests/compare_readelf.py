@@ -15,6 +15,7 @@ expressions only as `exp` or `vexp`: there the image's rule must be one made fro
 expression. A row that the image refuses (`none`) is counted apart, and is one too many.
 """
 import bisect
+import functools
 import json
 import re
 import subprocess
@@ -28,6 +29,21 @@ GO_SWITCHES = {"runtime.systemstack", "runtime.asmcgocall"}
 ENTRY_SIZE = 64  # bytes from the entry on: tables/image.c
 CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
 FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
+# "[ 1] .text PROGBITS 0000000000401000 001000 3955ff 00  AX  0   0 32"
+SECTION = re.compile(
+    r"^ *\[ *\d+\] (\S+) +(\S+) +[0-9a-f]{16} [0-9a-f]+ ([0-9a-f]+) \S+ +(\S*?) +\d+ +\d+ +\d+$", re.M)
+
+
+@functools.lru_cache(maxsize=1)
+def sections_of(path):
+    """{name: (type, size, flags)}"""
+    out = subprocess.run(["readelf", "--wide", "--sections", path],
+                         capture_output=True, text=True, check=True).stdout
+    found = SECTION.findall(out)
+    n = re.search(r"^There (?:are|is) (\d+) section header", out, re.M)
+    if n and len(found) != int(n.group(1)) - 1:  # the first one is none
+        raise ValueError(f"{n.group(1)} section headers, of which {len(found)} can be read")
+    return {name: (kind, int(size, 16), flags) for name, kind, size, flags in found}
 
 
 def image_rows(dwarfprof, path):
@@ -138,8 +154,10 @@ def joined(ranges):
 
 def simulated(path, start, end):
     """{address: CFAs} as instructions that push, pop, jump and return make it, by objdump."""
+    code = [f"--section={name}" for name, (_, _, flags) in sections_of(path).items() if "X" in flags]
+    # All: Go's linker calls functions of other files data, and so objdump takes their PLT for it.
     out = subprocess.run(
-        ["objdump", "--disassemble", "--no-show-raw-insn", "--wide",
+        ["objdump", "--disassemble-all", *code, "--no-show-raw-insn", "--wide",
          f"--start-address={start:#x}", f"--stop-address={end:#x}", path],
         capture_output=True, text=True, check=True).stdout
     instructions = re.findall(r"^ *([0-9a-f]+):\t(\S+) *(.*)$", out, re.M)
