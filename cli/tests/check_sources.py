@@ -240,11 +240,6 @@ class KnownCode(Case):
                 for address in range(start, start + section["size"]):
                     self.assertEqual(found[address], expected[address], hex(address))
 
-    def test_plt_is_compared_whatever_its_symbols_are(self):
-        path = self.build("data.so", CALLS_DATA, "-shared", "-nostdlib",
-                          "-Wl,-z,lazy,--no-ld-generated-unwind-info", suffix=".s")
-        self.assertIn(" 0 different", run(COMPARE, DWARFPROF, path))
-
     def test_init_and_fini_are_covered(self):
         for options in ((), ("-static",), ("-static-pie",), ("-Wl,-z,lazy",)):
             path = self.build("program", MAIN, *options)
@@ -261,6 +256,48 @@ class KnownCode(Case):
         libc = libc_of_this_process()
         self.assertIn(row[2:], [line.split()[2:] for line in rows_of(libc).splitlines()])
         self.assertEqual(row[2:5], ["*(rsp+a0)+0", "ra=*(rsp+a8)", "fp=*(rsp+78)"])
+
+
+class Comparison(Case):
+    """What compare_readelf.py has compared, it says; and fails where it has not."""
+    UNDESCRIBED = "-Wl,-z,lazy,--no-ld-generated-unwind-info"
+
+    def compare(self, *paths, dwarfprof=DWARFPROF):
+        result = subprocess.run([COMPARE, dwarfprof, *paths], capture_output=True, text=True)
+        return result.returncode, result.stdout.splitlines()
+
+    def test_a_plt_is_read_whatever_its_symbols_are(self):
+        path = self.build("data.so", CALLS_DATA, "-shared", "-nostdlib", self.UNDESCRIBED, suffix=".s")
+        code, lines = self.compare(path)
+        self.assertEqual((code, lines[0]), (0, f"{path}: 1 rows compared, 0 refused by the image, "
+                                               "6 in gaps, 0 different"))
+
+    def test_rows_of_known_code_can_be_wrong(self):
+        path = self.build("data.so", CALLS_DATA, "-shared", "-nostdlib", self.UNDESCRIBED, suffix=".s")
+        wrong = self.path("wrong")
+        with open(wrong, "w") as file:
+            file.write(f"#!/bin/sh\n{DWARFPROF} \"$@\" | sed s/rsp+10/rsp+20/\n")
+        os.chmod(wrong, 0o755)
+        code, lines = self.compare(path, dwarfprof=wrong)
+        self.assertEqual(code, 1)
+        self.assertIn("6 in gaps, 3 different", lines[0])
+
+    def test_without_unwind_information_known_code_is_left(self):
+        path = self.build("program", MAIN, "-Wl,-z,lazy")
+        run("objcopy", "--remove-section=.eh_frame", "--remove-section=.eh_frame_hdr", path)
+        self.assertEqual(table_of(path)["source"], "none")
+        code, lines = self.compare(path)
+        self.assertEqual(code, 0, lines)
+        self.assertRegex(lines[0], f"^{path}: nothing to compare: neither .eh_frame nor .debug_frame, "
+                                   "[1-9][0-9]* in gaps, 0 different$")
+
+    def test_what_is_not_compared_is_an_error(self):
+        path = self.build("program", MAIN)
+        bare = self.without_section_headers(path)
+        code, lines = self.compare(path, bare)
+        self.assertEqual(code, 1)
+        self.assertIn(f"{bare}: not compared: ", "\n".join(lines))
+        self.assertIn("2 files: 1 compared, 0 with nothing to compare, 1 not compared; ", lines[-1])
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@
  * dwarf_cfi_addrframe() says of the same addresses: CFA, return address, rbp,
  * and the other callee-saved registers; and that both have no row in the same
  * places. Prints some differences and the figures of each file, and those of all.
- * Files without unwind information are passed over.
+ * Of a file without unwind information it says so, by its section headers. One that
+ * cannot be compared otherwise is an error, like a difference.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +25,20 @@
 /* Differences of one file that are printed. */
 #define MAX_SHOWN 5
 
+/* Bytes of an .eh_frame without records. */
+#define TERMINATOR 4
+
 struct comparison {
 	const char *path;
 	Dwarf_CFI *cfi;
 	const struct image_row *row; /* the one being compared */
 	uint64_t done;               /* behind the last row */
+	uint64_t compared, refused, different;
+};
+
+/* Of all files. */
+struct total {
+	int files, nothing;
 	uint64_t compared, refused, different;
 };
 
@@ -174,34 +185,109 @@ static int compare_row(const struct image_row *row, void *arg)
 	return 0;
 }
 
-static int compare_file(struct comparison *total, const char *path)
+static bool is_frame(const char *name, const GElf_Shdr *header, const char **ret_why)
+{
+	bool is_eh = strcmp(name, ".eh_frame") == 0;
+
+	if (!is_eh && strcmp(name, ".debug_frame") != 0 && strcmp(name, ".zdebug_frame") != 0)
+		return false;
+	if (header->sh_type == SHT_NOBITS)
+		*ret_why = "the bytes are in another file";
+	else if (is_eh && header->sh_size <= TERMINATOR)
+		*ret_why = ".eh_frame has no record";
+	else
+		return true;
+	return false;
+}
+
+/* Why a file has no unwind information, by its section headers; NULL: it may have some. */
+static const char *why_nothing(const struct elf_file *file)
+{
+	const char *why = "neither .eh_frame nor .debug_frame";
+	Elf_Scn *scn = NULL;
+	size_t names, n;
+
+	if (elf_getshdrnum(file->elf, &n) < 0 || n == 0 || elf_getshdrstrndx(file->elf, &names) < 0)
+		return NULL;
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(scn, &header) ?
+					   elf_strptr(file->elf, names, header.sh_name) :
+					   NULL;
+
+		if (!name || is_frame(name, &header, &why))
+			return NULL;
+	}
+	return why;
+}
+
+/* Those of .debug_frame are a Dwarf's. */
+static Dwarf_CFI *cfi_of(const struct elf_file *file, Dwarf **ret)
+{
+	if (file->source != ELF_SOURCE_DEBUG_FRAME && file->source != ELF_SOURCE_DEBUG_FILE)
+		return dwarf_getcfi_elf(file->elf);
+	*ret = dwarf_begin_elf(file->source == ELF_SOURCE_DEBUG_FILE ? file->debug : file->elf,
+			       DWARF_C_READ, NULL);
+	return *ret ? dwarf_getcfi(*ret) : NULL;
+}
+
+/* 0, or why it cannot be compared. */
+static int compare_image(struct comparison *c, struct elf_file *file)
+{
+	Dwarf *dwarf = NULL;
+	struct image image;
+	int err;
+
+	/* What is known without unwind information, libdw cannot know. */
+	file->code.n_ranges = 0;
+	/* Nor what .debug_frame says of the gaps: libdw is asked for one section alone. */
+	file->code.beside.size = 0;
+	err = image_build(&file->cfi, &file->code, &image);
+	if (err < 0)
+		return err;
+	c->cfi = cfi_of(file, &dwarf);
+	if (c->cfi)
+		image_for_each_row(&image, compare_row, c);
+	else if (image.stats.n_fdes > 0)
+		err = -EBADMSG;
+	if (!dwarf)
+		dwarf_cfi_end(c->cfi);
+	dwarf_end(dwarf);
+	image_done(&image);
+	return err;
+}
+
+static int compare_file(struct total *total, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct comparison c = { .path = path };
+	const char *why = NULL;
 	struct elf_file file;
-	struct image image;
 	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
 
-	if (err < 0)
-		return err;
-	/* What is known without unwind information, libdw cannot know. */
-	file.code.n_ranges = 0;
-	/* Nor what .debug_frame says of the gaps: libdw is asked for .eh_frame alone. */
-	file.code.beside.size = 0;
-	err = file.source == ELF_SOURCE_EH_FRAME ? image_build(&file.cfi, &file.code, &image) :
-						   -ENODATA;
-	if (err < 0) {
+	if (err == 0) {
+		why = why_nothing(&file);
+		err = compare_image(&c, &file);
 		elf_file_done(&file);
+	}
+	if (err == 0 && c.compared == 0)
+		err = -ENODATA;
+	if (err == -ENODATA && why) {
+		printf("%s: nothing to compare: %s, %" PRIu64 " different\n", path, why,
+		       c.different);
+		total->different += c.different;
+		total->nothing++;
+		return 0;
+	}
+	if (err < 0) {
+		printf("%s: not compared: %s\n", path,
+		       err == -ENODATA ? "no row, but sections that could have some" :
+					 strerror(-err));
 		return err;
 	}
-	c.cfi = dwarf_getcfi_elf(file.elf);
-	if (c.cfi)
-		image_for_each_row(&image, compare_row, &c);
-	dwarf_cfi_end(c.cfi);
-	image_done(&image);
-	elf_file_done(&file);
 	printf("%s: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64 " different\n", path,
 	       c.compared, c.refused, c.different);
+	total->files++;
 	total->compared += c.compared;
 	total->refused += c.refused;
 	total->different += c.different;
@@ -210,12 +296,14 @@ static int compare_file(struct comparison *total, const char *path)
 
 int main(int argc, char **argv)
 {
-	struct comparison total = { 0 };
-	int files = 0;
+	struct total total = { 0 };
+	int failed = 0;
 
 	for (int i = 1; i < argc; i++)
-		files += compare_file(&total, argv[i]) == 0;
-	printf("%d files: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64 " different\n",
-	       files, total.compared, total.refused, total.different);
-	return files == 0 || total.different > 0;
+		failed += compare_file(&total, argv[i]) < 0;
+	printf("%d files: %d compared, %d with nothing to compare, %d not compared; %" PRIu64
+	       " rows compared, %" PRIu64 " refused, %" PRIu64 " different\n",
+	       argc - 1, total.files, total.nothing, failed, total.compared, total.refused,
+	       total.different);
+	return total.files == 0 || failed > 0 || total.different > 0;
 }

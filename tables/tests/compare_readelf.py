@@ -13,6 +13,9 @@ to the stack, in clone() of the parent. The third one: functions of Go's runtime
 rows are known to be wrong: what the image says there is counted apart. readelf prints
 expressions only as `exp` or `vexp`: there the image's rule must be one made from an
 expression. A row that the image refuses (`none`) is counted apart, and is one too many.
+
+A file without rows must have no section that they could be in; one that has, and one
+that cannot be read, is not compared, which is an error like a difference.
 """
 import bisect
 import functools
@@ -32,6 +35,7 @@ FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-
 # "[ 1] .text PROGBITS 0000000000401000 001000 3955ff 00  AX  0   0 32"
 SECTION = re.compile(
     r"^ *\[ *\d+\] (\S+) +(\S+) +[0-9a-f]{16} [0-9a-f]+ ([0-9a-f]+) \S+ +(\S*?) +\d+ +\d+ +\d+$", re.M)
+TERMINATOR = 4  # bytes of an .eh_frame without records
 
 
 @functools.lru_cache(maxsize=1)
@@ -44,6 +48,21 @@ def sections_of(path):
     if n and len(found) != int(n.group(1)) - 1:  # the first one is none
         raise ValueError(f"{n.group(1)} section headers, of which {len(found)} can be read")
     return {name: (kind, int(size, 16), flags) for name, kind, size, flags in found}
+
+
+def why_nothing(path):
+    """Why a file has no unwind information, by its section headers; None: it may have some."""
+    sections = sections_of(path)
+    eh_frame, size, _ = sections.get(".eh_frame", (None, 0, ""))
+    if not sections:
+        raise ValueError("readelf cannot read unwind information without section headers")
+    if sections.keys() & {".debug_frame", ".zdebug_frame"}:
+        return None
+    if eh_frame is None:
+        return "neither .eh_frame nor .debug_frame"
+    if eh_frame == "NOBITS":
+        return "the bytes are in another file"
+    return ".eh_frame has no record" if size <= TERMINATOR else None
 
 
 def image_rows(dwarfprof, path):
@@ -187,18 +206,23 @@ def simulated(path, start, end):
     return cfa
 
 
-def rows_in_gaps(path, ours, known, entry):
-    """(start, None, row) of what the image says about addresses without a row."""
-    pieces = []
+def rows_in_gaps(ours, known, entry):
+    """(start, end, row) of what the image says about addresses without a row, in ascending order."""
     for start, end, row in ours:
         for gap_start, gap_end in without(start, end, known):
-            if row["ra"] == "u" and gap_start == entry and gap_end <= entry + ENTRY_SIZE:
-                continue
-            if pieces and pieces[-1][1] == gap_start:
-                pieces[-1][1] = gap_end
-                pieces[-1][2].append((gap_start, gap_end, row))
-            else:
-                pieces.append([gap_start, gap_end, [(gap_start, gap_end, row)]])
+            if row["ra"] != "u" or gap_start != entry or gap_end > entry + ENTRY_SIZE:
+                yield gap_start, gap_end, row
+
+
+def differences_from_objdump(path, gaps):
+    """(start, None, row) of the rows of known code that are wrong."""
+    pieces = []
+    for start, end, row in gaps:
+        if pieces and pieces[-1][1] == start:
+            pieces[-1][1] = end
+            pieces[-1][2].append((start, end, row))
+        else:
+            pieces.append([start, end, [(start, end, row)]])
     for piece_start, piece_end, rows in pieces:
         cfa = simulated(path, piece_start, piece_end + 9)
         for start, end, row in rows:
@@ -212,6 +236,15 @@ def rows_in_gaps(path, ours, known, entry):
                 equal = inside and all(said in any_of for any_of in inside) and row["ra"] == "c-8"
             if not equal:
                 yield start, None, row
+
+
+# Who else says what the rows in gaps must be, by what the image has them from.
+GAP_READERS = {"known code": differences_from_objdump}
+
+
+def by_origin(gaps):
+    """{key of GAP_READERS: rows}: the code's own bytes are all that there is so far."""
+    return {"known code": gaps}
 
 
 def go_functions(path):
@@ -251,57 +284,87 @@ def same(register, theirs, ours):
     return ours == theirs
 
 
+class Comparison:
+    """What came out for one file. In the image's gaps, and of Go's runtime: numbers of rows."""
+    def __init__(self):
+        self.compared, self.refused, self.go, self.gaps = 0, 0, 0, 0
+        self.differences = []  # (start, readelf's row, the image's)
+        self.nothing = None    # why readelf has no row
+
+    def __str__(self):
+        if self.nothing:
+            words = [f"nothing to compare: {self.nothing}"]
+        else:
+            words = [f"{self.compared} rows compared", f"{self.refused} refused by the image"]
+        words += [f"{self.go} of Go's runtime"] if self.go else []
+        words += [f"{self.gaps} in gaps"] if self.gaps else []
+        return ", ".join([*words, f"{len(self.differences)} different"])
+
+
+def compare_row(row, theirs):
+    """Are two rows the same?"""
+    if theirs["CFA"] == "exp":
+        equal = row["cfa"].startswith(("*(", "plt(", "exp("))
+    else:
+        equal = row["cfa"] == decimal_to_hex(theirs["CFA"])
+    if row["cfa"].startswith("*(rsp+a0)+0") and row["ra"] == "*(rsp+a8)":
+        registers = ["ra", "rbp"]
+    else:
+        registers = REGISTERS
+    return equal and all(same(r, theirs.get(r), row[r]) for r in registers)
+
+
 def compare(dwarfprof, path):
     ours = image_rows(dwarfprof, path)
     starts = [row[0] for row in ours]
     functions = go_functions(path)
-    compared, refused, go, differences, known = 0, 0, 0, [], []
+    result, known = Comparison(), []
     first = starts[0] if starts else 0
     for start, end, theirs in rows_of_file(path, section_of(dwarfprof, path), first):
         if start >= end:
             continue
-        compared += 1
+        result.compared += 1
         known.append((start, end))
         i = bisect.bisect_right(starts, start) - 1
         if i >= 0 and is_known(functions, start, end, ours[i:bisect.bisect_left(starts, end)]):
-            go += 1
-            continue
-        if i < 0 or not ours[i][0] <= start < end <= ours[i][1]:
-            differences.append((start, theirs, None))
-            continue
-        row = ours[i][2]
-        if row["cfa"] == "none":
-            refused += 1
-            continue
-        if theirs["CFA"] == "exp":
-            equal = row["cfa"].startswith(("*(", "plt(", "exp("))
-        else:
-            equal = row["cfa"] == decimal_to_hex(theirs["CFA"])
-        if row["cfa"].startswith("*(rsp+a0)+0") and row["ra"] == "*(rsp+a8)":
-            registers = ["ra", "rbp"]
-        else:
-            registers = REGISTERS
-        if not equal or not all(same(r, theirs.get(r), row[r]) for r in registers):
-            differences.append((start, theirs, row))
-    differences += rows_in_gaps(path, ours, joined(known), entry_of(path))
-    return compared, refused, go, differences
+            result.go += 1
+        elif i < 0 or not ours[i][0] <= start < end <= ours[i][1]:
+            result.differences.append((start, theirs, None))
+        elif ours[i][2]["cfa"] == "none":
+            result.refused += 1
+        elif not compare_row(ours[i][2], theirs):
+            result.differences.append((start, theirs, ours[i][2]))
+    gaps = list(rows_in_gaps(ours, joined(known), entry_of(path)))
+    result.gaps = len(gaps)
+    for origin, rows in by_origin(gaps).items():
+        result.differences += GAP_READERS[origin](path, rows)
+    if result.compared == 0:
+        result.nothing = why_nothing(path)
+        if not result.nothing:
+            raise ValueError("no row by readelf, but sections that could have some")
+    return result
 
 
 def main():
     dwarfprof, *paths = sys.argv[1:]
-    failed = 0
-    total = 0
+    results, not_compared = [], 0
     for path in paths:
-        compared, refused, go, differences = compare(dwarfprof, path)
-        total += compared
-        if differences or compared == 0 or refused > 0:
-            failed = 1
-        print(f"{path}: {compared} rows compared, {refused} refused by the image, "
-              f"{len(differences)} different" + (f", {go} of Go's runtime" if go else ""))
-        for start, theirs, row in differences[:5]:
+        try:
+            result = compare(dwarfprof, path)
+        except (OSError, subprocess.CalledProcessError, ValueError) as error:
+            print(f"{path}: not compared: {error}")
+            not_compared += 1
+            continue
+        results.append(result)
+        print(f"{path}: {result}")
+        for start, theirs, row in result.differences[:5]:
             print(f"  {start:x}: readelf {theirs}, image {row}")
-    print(f"{total} rows compared")
-    return failed
+    nothing = sum(result.nothing is not None for result in results)
+    rows, gaps = sum(result.compared for result in results), sum(result.gaps for result in results)
+    print(f"{len(paths)} files: {len(results) - nothing} compared, {nothing} with nothing to compare, "
+          f"{not_compared} not compared; {rows} rows compared, {gaps} in gaps")
+    return int(not_compared > 0 or rows + gaps == 0 or
+               any(result.differences or result.refused for result in results))
 
 
 if __name__ == "__main__":
