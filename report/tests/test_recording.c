@@ -214,12 +214,14 @@ Test(recording, is_read_up_to_where_it_is_cut_off)
 	cr_assert_gt(n_blocks, 5);
 	for (size_t i = 1; i < n_blocks; i++) {
 		size_t n = read_bytes(file, blocks[i], 3, 1000);
+		size_t end = i + 1 < n_blocks ? blocks[i + 1] : file_size;
 
-		cr_assert(n > last && n < 3000);
+		/* What is behind all samples may be a block of its own. */
+		cr_assert(n > last && (n < 3000 || i + 1 == n_blocks));
 		cr_assert(strstr(recording_reader_fault(reader), "cut off"));
 		close_bytes();
 		last = n;
-		for (size_t more = 1; more < 200; more += 33) {
+		for (size_t more = 1; more < 200 && blocks[i] + more < end; more += 33) {
 			cr_assert_eq(read_bytes(file, blocks[i] + more, 3, 1000), n);
 			cr_assert(strstr(recording_reader_fault(reader), "cut off"));
 			close_bytes();
