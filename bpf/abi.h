@@ -124,7 +124,9 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(URETPROBE, "uretprobe",                                                                  \
 	  "a uretprobe replaced a return address, or its trampoline is at work")                   \
 	X(CODE_CHANGED, "code_changed",                                                            \
-	  "the code in memory is not that of the file that was mapped there")
+	  "the code in memory is not that of the file that was mapped there")                      \
+	X(GOROUTINE_LEFT, "goroutine_left",                                                        \
+	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")
 
 /* DP_WALKING: not ended yet. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,
@@ -187,6 +189,18 @@ enum dp_register {
 	DP_R15,
 	DP_RIP,
 	DP_N_REGISTERS,
+};
+
+/*
+ * What else a program may push: the base of %fs, behind which a thread has its own data, what is
+ * to be added to an address in the frame's file to have that in the process, and where the walk
+ * comes from.
+ */
+enum dp_value_register {
+	DP_FS_BASE = DP_N_REGISTERS,
+	DP_BIAS,
+	DP_LEFT_SP, /* rsp where the walk went to another stack last; 0: it has not */
+	DP_N_VALUE_REGISTERS,
 };
 
 struct dp_regs {
@@ -282,12 +296,20 @@ struct dp_op {
 	__s32 value;
 };
 
+/* Does a frame return to what has not called it? There an address is exact, not behind a call. */
+enum dp_lands {
+	DP_LANDS_NOT,
+	DP_LANDS_MAYBE, /* rule_lands(): if no call is in front of it */
+	DP_LANDS,
+	DP_N_LANDS,
+};
+
 /* One rule: how to get from a frame to its caller, in full. */
 struct dp_rule {
 	__u8 cfa;     /* enum dp_cfa_kind */
 	__u8 cfa_reg; /* enum dp_register */
 	__u8 why;     /* enum dp_outcome, for DP_CFA_NONE */
-	__u8 lands;   /* it may return to where nobody has called: rule_lands() */
+	__u8 lands;   /* enum dp_lands */
 	__s32 cfa_offset;
 	__s32 cfa_add;
 	__u32 saves; /* the other callee-saved registers: see DP_SAVES_SLOTS */
@@ -530,6 +552,7 @@ struct dp_thread {
 	__u8 zero[6];
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
+	__u64 fs_base;
 	struct dp_regs regs;
 };
 
@@ -550,7 +573,7 @@ DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 168, "bytes follow the chunk's header");
 DP_ASSERT(sizeof(struct dp_block_end) == 24, "a block's end is three words");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
-DP_ASSERT(sizeof(struct dp_thread) == 208, "addresses follow the thread's header");
+DP_ASSERT(sizeof(struct dp_thread) == 216, "addresses follow the thread's header");
 DP_ASSERT(DP_MAX_CPUS <= 1 << 16 && DP_MAX_FRAMES < 1 << 16, "a sample's numbers have room");
 DP_ASSERT(DP_MAX_CHUNKS <= 255, "n_chunks can count them");
 

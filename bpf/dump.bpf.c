@@ -60,6 +60,7 @@ static __always_inline void read_regs(struct dp_thread *t, struct task_struct *t
 		t->flags |= DP_THREAD_NO_USER;
 		return;
 	}
+	t->fs_base = task->thread.fsbase;
 	if (REGS_COPY(&t->regs, regs) == USER32_CS)
 		t->flags |= DP_THREAD_COMPAT;
 	if ((long)regs->orig_ax >= 0)

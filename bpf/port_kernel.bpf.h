@@ -129,6 +129,17 @@ PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 	return search.found;
 }
 
+/*
+ * The base of %fs. The kernel notes it when it switches threads and when it is asked to set
+ * it (arch/x86/kernel/process_64.c); a thread that has set it itself since has another one.
+ */
+static __always_inline __u64 port_fs_base(struct walk *w)
+{
+	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
+
+	return task->thread.fsbase;
+}
+
 static __always_inline __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();

@@ -25,6 +25,7 @@ struct port_user {
 	/* The segments of the pool. */
 	uint8_t *const *segments;
 	uint32_t n_segments;
+	uint64_t fs_base; /* of the walked thread; 0: not known */
 };
 
 /* Every struct walk starts with this. */
@@ -105,6 +106,11 @@ static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx
 		if (fn(i, ctx))
 			return i + 1;
 	return i;
+}
+
+static inline uint64_t port_fs_base(struct walk *w)
+{
+	return ((struct port_world *)w)->user->fs_base;
 }
 
 /* Only the kernel knows. */

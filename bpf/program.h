@@ -16,13 +16,41 @@ static __always_inline __u64 *walk_value(struct walk *w, __u32 below)
 	return &w->values[port_index(w->n_values - 1 - below, DP_MAX_VALUES)];
 }
 
+/* What is to be added to addresses in the file that the current frame is in. */
+static __always_inline enum dp_outcome walk_bias(struct walk *w, __u64 *ret)
+{
+	const struct dp_mapping *m = NULL;
+
+	if (w->mapping != 0)
+		m = port_pool(w, dp_mapping_cell(w->space_cell, w->mapping));
+	if (!m)
+		return DP_REGISTER_LOST;
+	*ret = m->bias;
+	return DP_WALKING;
+}
+
+/* enum dp_register or enum dp_value_register */
+static __always_inline enum dp_outcome walk_value_register(struct walk *w, __u32 reg, __u64 *ret)
+{
+	if (reg == DP_BIAS)
+		return walk_bias(w, ret);
+	if (reg == DP_LEFT_SP) {
+		*ret = w->left_sp;
+		return DP_WALKING;
+	}
+	if (reg != DP_FS_BASE)
+		return walk_register(w, reg, ret);
+	*ret = port_fs_base(w);
+	return *ret == 0 ? DP_REGISTER_LOST : DP_WALKING;
+}
+
 static __always_inline enum dp_outcome walk_op_push(struct walk *w, const struct dp_op *op)
 {
 	enum dp_outcome outcome = DP_WALKING;
 	__u64 value = 0;
 
 	if (op->code == DP_OP_REGISTER)
-		outcome = walk_register(w, op->arg, &value);
+		outcome = walk_value_register(w, op->arg, &value);
 	if (op->code == DP_OP_PICK)
 		value = *walk_value(w, op->arg);
 	else

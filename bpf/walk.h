@@ -162,6 +162,7 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 	w->pc = w->regs.reg[DP_RIP];
 	w->rbp = w->regs.reg[DP_RBP];
 	w->rbp_lost = 0;
+	w->left_sp = 0; /* of what was interrupted, nothing has been left */
 	w->fresh = w->n_frames;
 	return DP_WALKING;
 }
@@ -212,7 +213,9 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	    (sp < w->sp || (sp == w->sp && w->n_frames - 1 != w->fresh)))
 		return DP_STACK_DIRECTION;
 	if (pc == 0)
-		return DP_NULL_RETURN;
+		return rule->cfa == DP_CFA_SWITCH ? DP_GOROUTINE_LEFT : DP_NULL_RETURN;
+	if (rule->cfa == DP_CFA_SWITCH)
+		w->left_sp = w->sp;
 	walk_leave(w, cfa, rule->saves, DP_METHOD_TABLE);
 	w->lands = rule->lands;
 	w->sp = sp;
@@ -336,8 +339,12 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		/* A return address outside all code is no frame. */
 		if (why == DP_NO_MAPPING)
 			return walk_out_of_code(w);
-		/* Where nobody has called, a landing goes on: by the rule for the address itself. */
-		if (w->lands && !walk_was_called(w, (__u32)place, w->pc)) {
+		/*
+		 * Where nobody has called, a landing goes on: by the rule for the address itself.
+		 * No function calls from in front of its start.
+		 */
+		if (w->lands == DP_LANDS ||
+		    (w->lands && (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->pc)))) {
 			w->method = DP_METHOD_LANDING;
 			return DP_WALKING;
 		}
@@ -345,6 +352,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 	if (w->n_frames >= w->max_frames)
 		return DP_DEPTH_LIMIT;
 	walk_add(w);
+	w->mapping = mapping;
 	if (w->unwind == DP_UNWIND_FP && why != DP_NO_MAPPING)
 		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER, mapping);
 	if (why == DP_WALKING)
@@ -410,6 +418,7 @@ static __always_inline void walk_run(struct walk *w)
 	w->n_frames = 0;
 	w->fresh = 0;
 	w->fault = 0;
+	w->left_sp = 0;
 	w->method = DP_METHOD_LEAF;
 	w->window_words = 0;
 	w->reach = WALK_WINDOW;

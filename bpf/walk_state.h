@@ -101,6 +101,9 @@ struct walk {
 	__u64 pc, sp, rbp;
 	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */
 	__u64 fault;      /* the address that could not be read last */
+	__u64 left_sp;    /* DP_LEFT_SP */
+	__u32 mapping;    /* that the frame is in whose rule is applied; 0: none */
+	__u32 zero;
 
 	__u32 last;        /* the mapping that an address was looked up in last; 0: none */
 	__u32 n_looked_up; /* addresses, by all walks */

@@ -135,8 +135,8 @@ void rescue_rule(struct rescue *r, uint64_t address, uint32_t cell, struct dp_ru
 }
 
 struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *regs,
-					bool in_syscall, rescue_read *read, void *memory,
-					uint64_t id, uint32_t cell)
+					uint64_t fs_base, bool in_syscall, rescue_read *read,
+					void *memory, uint64_t id, uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
@@ -144,6 +144,7 @@ struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *
 	r->read = read;
 	r->memory = memory;
 	r->beyond_copy = false;
+	r->port.fs_base = fs_base;
 	w->regs = *regs;
 	w->in_syscall = in_syscall;
 	w->space = id;
@@ -183,6 +184,6 @@ struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy
 {
 	struct copied copied = { copy, space };
 
-	return rescue_walk_memory(r, &copy->regs, copy->in_syscall, read_copied, &copied, space->id,
-				  space->cell);
+	return rescue_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
+				  space->id, space->cell);
 }

@@ -65,10 +65,13 @@ struct rescue_result {
 /* Reads memory of a process: 0, or a negative errno; -ENODATA: it was not copied. */
 typedef int rescue_read(void *memory, void *ret, size_t size, uint64_t address);
 
-/* Walk a stack from these registers on, with the space `id` at `cell` of the pool. */
+/*
+ * Walk a stack from these registers on, with the space `id` at `cell` of the pool. fs_base: 0
+ * if it is not known.
+ */
 struct rescue_result rescue_walk_memory(struct rescue *rescue, const struct dp_regs *regs,
-					bool in_syscall, rescue_read *read, void *memory,
-					uint64_t id, uint32_t cell);
+					uint64_t fs_base, bool in_syscall, rescue_read *read,
+					void *memory, uint64_t id, uint32_t cell);
 
 /* The rule for an address in the space at `cell`. */
 void rescue_rule(struct rescue *rescue, uint64_t address, uint32_t cell, struct dp_rule *ret);

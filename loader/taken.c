@@ -143,9 +143,9 @@ static int walk(struct taken *t, struct taken_stack *s)
 		result.outcome = DP_COMPAT_MODE;
 	else {
 		process_memory_forget(&t->memory);
-		result = rescue_walk_memory(t->rescue, &thread->regs, is_in_syscall(t, thread),
-					    process_memory_read, &t->memory, t->space->id,
-					    t->space->cell);
+		result = rescue_walk_memory(t->rescue, &thread->regs, thread->fs_base,
+					    is_in_syscall(t, thread), process_memory_read,
+					    &t->memory, t->space->id, t->space->cell);
 		if (t->memory.err < 0)
 			return t->memory.err;
 	}
@@ -172,8 +172,8 @@ int taken_walk_copy(struct taken *t, struct taken_stack *s, const struct stack_c
 {
 	struct copied copied = { t, copy };
 	struct rescue_result result =
-		rescue_walk_memory(t->rescue, &copy->regs, copy->in_syscall, read_copied, &copied,
-				   t->space->id, t->space->cell);
+		rescue_walk_memory(t->rescue, &copy->regs, 0, copy->in_syscall, read_copied,
+				   &copied, t->space->id, t->space->cell);
 
 	return set_user(t, s, &result);
 }

@@ -185,10 +185,11 @@ const char *register_name(unsigned int reg)
 {
 	static const char *const names[] = {
 		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-		"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip",
+		"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip", "fs_base",
+		"bias", "left_sp",
 	};
 
-	return reg < DP_N_REGISTERS ? names[reg] : "?";
+	return reg < sizeof(names) / sizeof(*names) ? names[reg] : "?";
 }
 
 static void print_offset(int32_t offset, FILE *to)

@@ -125,7 +125,7 @@ static bool check_op(const struct dp_op *op, uint32_t *needs, int *grows)
 		*grows = op->code < DP_OP_ADD ? 0 : -1;
 	}
 	return op->code < DP_N_OPS && op->zero == 0 &&
-	       (op->code != DP_OP_REGISTER || op->arg < DP_N_REGISTERS) &&
+	       (op->code != DP_OP_REGISTER || op->arg < DP_N_VALUE_REGISTERS) &&
 	       (op->code != DP_OP_DEREF || (op->arg >= 1 && op->arg <= 8));
 }
 
@@ -164,7 +164,7 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	struct dp_rule r = *rule;
 
 	if (r.cfa >= DP_N_CFA || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
-	    r.lands > 1 || (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
+	    r.lands >= DP_N_LANDS || (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
 		return false;
 	if (!check_where(&r.ra) || !check_where(&r.rbp) || !check_where(&r.rsp))
 		return false;

@@ -76,7 +76,7 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	behind(handler, "90");
 	world_poke(w, sp + 8, handler);
 	world_poke(w, sp + 16 + 40, code(0));
-	landing->lands = 1;
+	landing->lands = DP_LANDS_MAYBE;
 	world_renumber(w, w->walk.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
@@ -97,10 +97,39 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
 	/* Of what does not land, user space asks. */
 	behind(code(3), "90");
-	landing->lands = 0;
+	landing->lands = DP_LANDS_NOT;
 	world_renumber(w, w->walk.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+}
+
+/* What a signal handler has put on the stack returns to where that was, behind a call or not. */
+Test(calls, are_not_asked_for_where_a_frame_was_put)
+{
+	struct dp_rule *put = world_rule(w, 2, 16);
+	const uint64_t start = WORLD_CODE + 3 * WORLD_FUNCTION_SIZE;
+
+	put->lands = DP_LANDS;
+	world_rule(w, 3, 48);
+	world_renumber(w, w->walk.space + 1);
+	behind(code(3), "ff d0");
+	world_poke(w, sp + 8, code(3));
+	world_poke(w, sp + 16 + 40, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
+	/* Where it may have, a call is believed, */
+	put->lands = DP_LANDS_MAYBE;
+	world_renumber(w, w->walk.space + 1);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+	/* but not padding that looks like one, in front of a function's start. */
+	*world_rule(w, 2, 0) = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = DP_NO_RULE };
+	world_rule(w, 4, 16)->lands = DP_LANDS_MAYBE;
+	world_renumber(w, w->walk.space + 1);
+	behind(start, "cc cc cc cc cc cc cc cc");
+	world_poke(w, sp + 8, start);
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 3);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
 }
 
 Test(calls, asks_for_a_call_in_files_that_are_in_memory)

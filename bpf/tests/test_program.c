@@ -54,6 +54,55 @@ Test(program, goes_to_another_stack)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_READ_FAULT, 2);
 }
 
+/* What leads there, or back, has been left; a function that is called again may find another. */
+Test(program, says_where_a_goroutine_was_left)
+{
+	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 16 });
+	PROGRAM(1, { .code = DP_OP_DROP }, { DP_OP_CONSTANT, 0, 0, 0 });
+	expression_cfa(1, 0);
+	world_rule(w, 1, WORLD_PROGRAM(0))->cfa = DP_CFA_SWITCH;
+	world_rules(w)[2].ra = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(1) };
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_GOROUTINE_LEFT, 1);
+}
+
+/* A thread's own data, an address in the file, and where the walk comes from. */
+Test(program, knows_more_than_registers)
+{
+	struct dp_rule *rule = world_rule(w, 1, WORLD_PROGRAM(0));
+
+	/* CFA = *(fs base - 8) */
+	PROGRAM(0, { DP_OP_REGISTER, DP_FS_BASE, 0, -8 }, { DP_OP_DEREF, 8, 0, 0 });
+	rule->cfa = DP_CFA_SWITCH;
+	world_renumber(w, w->walk.space + 1);
+	w->port.fs_base = sp + 0x88;
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 0x80, sp + 0x100);
+	world_poke(w, sp + 0xf8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert(w->walk.sp == sp + 0x100);
+	/* Where it is not known, nothing is. */
+	w->port.fs_base = 0;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
+
+	/* The address is the process's, of either mapping of the file. */
+	PROGRAM(0, { DP_OP_REGISTER, DP_BIAS, 0, 0x20 }, { DP_OP_REGISTER, DP_RIP, 0, 0 },
+		{ .code = DP_OP_SUB }, { .code = DP_OP_ABS }, { DP_OP_REGISTER, DP_RSP, 0, 0 },
+		{ .code = DP_OP_ADD });
+	world_poke(w, sp + 8, WORLD_LIBRARY + WORLD_FUNCTION_SIZE + 0x10);
+	world_poke(w, sp + 16 + WORLD_FUNCTION_SIZE - 0x10 - 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+
+	/* No other stack has been left; then this one has, at sp + 16, so that the CFA is 8 more. */
+	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 16 }, { DP_OP_CONSTANT, 0, 0, 8 },
+		{ DP_OP_REGISTER, DP_LEFT_SP, 0, -16 }, { DP_OP_REGISTER, DP_RSP, 0, -32 },
+		{ .code = DP_OP_EQ }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 16 + 8, code(1));
+	world_poke(w, sp + 32 + 16, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
+	cr_assert(w->walk.sp == sp + 32 + 24);
+}
+
 /* sbcl: CFA = *rbp + 16. And by a callee-saved register. */
 Test(program, computes_a_cfa_in_a_caller)
 {

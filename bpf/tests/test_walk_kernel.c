@@ -4,6 +4,7 @@
  * registers, in memory that both read. Finds what the two compilers, the
  * verifier or the ports make different; not what both get wrong.
  */
+#include <asm/prctl.h>
 #include <bpf/bpf.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -86,6 +87,8 @@ static void begin(void)
 {
 	f.world = world_new();
 	f.world->port.read = read_real;
+	/* Walks are those of this thread. */
+	cr_assert(syscall(SYS_arch_prctl, ARCH_GET_FS, &f.world->port.fs_base) == 0);
 	open_kernel();
 	/* Where there are several nodes, the kernel otherwise takes pages away to see who uses them
 	   (task_numa_work(), kernel/sched/fair.c), and the walker in it could not read those. */
@@ -144,7 +147,10 @@ static struct dp_op random_op(void)
 
 	op.value = pick(8) ? (int32_t)(8 * pick(32)) - 64 : (int32_t)pick(100);
 	if (op.code == DP_OP_REGISTER)
-		op.arg = (uint8_t)(pick(2) ? DP_RSP : pick(DP_N_REGISTERS));
+		op.arg = (uint8_t)(pick(2) ? DP_RSP : pick(DP_N_VALUE_REGISTERS));
+	/* What a thread has of its own is not the same each time: knows_the_thread() asks for it. */
+	if (op.code == DP_OP_REGISTER && op.arg == DP_FS_BASE)
+		op.arg = DP_BIAS;
 	if (op.code == DP_OP_PICK)
 		op.arg = (uint8_t)pick(DP_MAX_VALUES);
 	if (op.code == DP_OP_DEREF)
@@ -237,7 +243,7 @@ static void random_rule(struct dp_rule *rule)
 		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_N_CFA + 1)),
 		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
 		.why = (uint8_t)(1 + pick(DP_N_OUTCOMES - 1)),
-		.lands = pick(16) == 0,
+		.lands = (uint8_t)(pick(16) ? DP_LANDS_NOT : pick(DP_N_LANDS)),
 		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
 		.cfa_add = (int32_t)pick(16),
 		.saves = random_saves(),
@@ -423,4 +429,32 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 	cr_assert(frames > 2 * N_WALKS, "%u frames", frames);
 	cr_assert(programs[0] > N_WALKS / 200 && programs[1] > N_WALKS / 200,
 		  "%u programs failed, %u did not", programs[0], programs[1]);
+}
+
+/* The thread's own data, of which the kernel knows by itself where it is. */
+Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
+{
+	static const struct dp_op ops[] = { { DP_OP_REGISTER, DP_FS_BASE, 0, -8 } };
+	struct walk_request request = { .space = 2,
+					.layout = 2,
+					.space_cell = WORLD_SPACE_CELL,
+					.unwind = DP_UNWIND_DWARF,
+					.max_frames = DP_MAX_FRAMES };
+	const struct walk *kernel;
+
+	world_renumber(f.world, 2);
+	world_program(f.world, 0, ops, 1);
+	world_rule(f.world, 1, 16)->rbp =
+		(struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
+	world_root(f.world, 0);
+	memcpy(f.segment, f.world->segment, DP_SEGMENT_SIZE);
+	memset((void *)(WORLD_CODE - DP_PAGE_SIZE), 0xe8, sizeof(f.world->code));
+	*(uint64_t *)(WORLD_CODE - WORLD_MARK_BELOW) = WORLD_MARK;
+	*(uint64_t *)(WORLD_STACK + 0x108) = WORLD_IN(WORLD_CODE, 0);
+	request.regs.reg[DP_RIP] = WORLD_IN(WORLD_CODE, 1);
+	request.regs.reg[DP_RSP] = WORLD_STACK + 0x100;
+	kernel = walk_in_kernel(&request);
+	compare(kernel, walk_in_user_space(&request), 0);
+	cr_assert(kernel->sample.outcome == DP_COMPLETE && kernel->n_frames == 2);
+	cr_assert(kernel->rbp == f.world->port.fs_base - 8);
 }

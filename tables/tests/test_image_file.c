@@ -96,7 +96,7 @@ Test(image_check, refuses_rules_that_lead_elsewhere)
 	expect_refused(&image, full->cfa, DP_CFA_EXPRESSION);
 	expect_refused(&image, full->cfa_reg, DP_N_REGISTERS);
 	expect_refused(&image, full->why, DP_N_OUTCOMES);
-	expect_refused(&image, full->lands, 2);
+	expect_refused(&image, full->lands, DP_N_LANDS);
 	expect_refused(&image, full->saves, DP_SAVES_APART);
 	expect_refused(&image, full->ra.kind, DP_WHERE_VALUE + 1);
 	expect_refused(&image, full->ra.kind, DP_WHERE_EXPRESSION);
