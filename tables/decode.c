@@ -184,9 +184,8 @@ int image_for_each_row(const struct image *image, int (*fn)(const struct image_r
 const char *register_name(unsigned int reg)
 {
 	static const char *const names[] = {
-		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-		"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip", "fs_base",
-		"bias", "left_sp",
+		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",     "r8",   "r9",
+		"r10", "r11", "r12", "r13", "r14", "r15", "rip", "fs_base", "bias", "left_sp",
 	};
 
 	return reg < sizeof(names) / sizeof(*names) ? names[reg] : "?";
