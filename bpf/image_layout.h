@@ -11,7 +11,7 @@
  * Changes whenever the layout of an image does, or what is known of code: images are kept
  * on disk.
  */
-#define DP_IMAGE_VERSION 6
+#define DP_IMAGE_VERSION 7
 
 /*
  * Rows of an image are grouped by pages of its address space, and in them by

@@ -213,8 +213,8 @@ static int relocate(const struct search *s, struct go_file *file)
 		return -ENOMEM;
 	memcpy(file->relocated, s->table.bytes, s->table.size);
 	for (uint64_t i = 0; i < s->n_relocations; i++) {
-		if (is_relative(s, i, &r) && r.r_offset >= s->table.address &&
-		    s->table.size >= 8 && r.r_offset - s->table.address <= s->table.size - 8)
+		if (is_relative(s, i, &r) && r.r_offset >= s->table.address && s->table.size >= 8 &&
+		    r.r_offset - s->table.address <= s->table.size - 8)
 			memcpy(file->relocated + (r.r_offset - s->table.address), &r.r_addend, 8);
 	}
 	file->table.data = file->relocated;

@@ -88,7 +88,8 @@ static bool is_same_code(const struct image_extent *a, const struct image_extent
 
 		if (x->address != y->address || x->size != y->size)
 			return false;
-		if (x->size > 0 && x->size <= MAX_KNOWN_CODE &&
+		/* Of Go's code, any function may load the stack pointer, and is read then. */
+		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
 		    memcmp(x->bytes, y->bytes, x->size) != 0)
 			return false;
 	}
@@ -101,6 +102,12 @@ static bool is_same_section(const struct cfi_section *a, const struct cfi_sectio
 	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
+{
+	return a->size == b->size && a->text == b->text &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
 /*
  * Does the same table come of both? A build id stays the same when a file is
  * changed afterwards, and anyone can write one: what the table is made of is
@@ -110,7 +117,7 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 {
 	return is_same_section(&a->cfi, &b->cfi) &&
 	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_code(&a->code, &b->code);
+	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
 }
 
 /* What tells the file apart, and when anything of it was last changed. */

@@ -350,6 +350,19 @@ static void read_debug_frame(struct elf_file *file, int fd)
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FILE);
 }
 
+/* It says less than the other sections, but is there when they were stripped. */
+static int read_go(struct elf_file *file)
+{
+	int err = go_file_init(&file->go, file->elf);
+
+	if (err < 0)
+		return err == -ENOMEM ? err : 0;
+	file->code.go = file->go.table;
+	if (!cfi_section_has_fdes(&file->cfi))
+		file->source = ELF_SOURCE_GO;
+	return 0;
+}
+
 /* Takes elf over, also on failure. fd: -1 for one in memory. */
 static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 {
@@ -368,6 +381,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 	if (err == 0) {
 		read_debug_frame(&file, fd);
 		read_header_mark(&file);
+		err = read_go(&file);
 	}
 	if (err < 0) {
 		elf_file_done(&file);
@@ -401,6 +415,7 @@ void elf_file_close(struct elf_file *file)
 	free(file->segments);
 	free(file->code_sections);
 	free(file->ranges);
+	go_file_done(&file->go);
 	elf_end(file->debug);
 	elf_end(file->elf);
 	file->elf = file->debug = NULL;

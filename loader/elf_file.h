@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "entry.h"
+#include "go_file.h"
 #include "image.h"
 
 /*
@@ -40,7 +41,8 @@ struct elf_section {
 	X(EH_FRAME, "eh_frame", ".eh_frame")                                                       \
 	X(EH_FRAME_HDR, "eh_frame_hdr", ".eh_frame (by its header)")                               \
 	X(DEBUG_FRAME, "debug_frame", ".debug_frame")                                              \
-	X(DEBUG_FILE, "debug_file", ".debug_frame (of a separate file)")
+	X(DEBUG_FILE, "debug_file", ".debug_frame (of a separate file)")                           \
+	X(GO, "gopclntab", ".gopclntab (of Go)")
 
 #define X(name, word, section) ELF_SOURCE_##name,
 enum elf_source { ELF_SOURCES(X) ELF_N_SOURCES };
@@ -68,6 +70,7 @@ struct elf_file {
 	uint64_t mark, mark_address;
 	struct cfi_section cfi; /* size 0 if there is none */
 	enum elf_source source; /* of cfi */
+	struct go_file go;      /* Go's own tables; empty if there are none */
 };
 
 /*

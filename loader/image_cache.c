@@ -52,7 +52,8 @@ static bool describe(const struct disk_cache *cache, const struct elf_file *file
 {
 	struct disk_cache_source source;
 
-	if (fd < 0 || file->build_id[0] == '\0' || file->cfi.size < MIN_SOURCE_SIZE ||
+	if (fd < 0 || file->build_id[0] == '\0' ||
+	    file->cfi.size + file->go.table.size < MIN_SOURCE_SIZE ||
 	    file->source == ELF_SOURCE_DEBUG_FILE || disk_cache_source(fd, &source) < 0)
 		return false;
 	*ret = (struct image_origin){

@@ -7,52 +7,36 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "known_function.h"
+#include "go_rules.h"
 #include "machine.h"
 #include "packer.h"
 #include "rule_word.h"
+#include "source.h"
 #include "word_machine.h"
 
 /* Bytes of code at a program's entry that are taken for its start-up code: glibc's have 61. */
 #define ENTRY_SIZE 64
 
-/* What is found out once about a CIE. */
-struct initial {
-	struct rule_word word; /* of its initial row */
-	uint64_t short_word;
-	bool is_short; /* its FDEs are tried with word_machine, starting from short_word */
-};
-
-/* A section that is read, its records, and how far. */
-struct source {
-	const struct cfi_section *section;
-	struct cfi_index index;
-	struct initial *initial; /* by CIE */
-	size_t next;             /* of the FDEs: those before are done */
-};
+enum { SOURCE_FIRST, SOURCE_BESIDE, SOURCE_GO, N_SOURCES };
 
 /* Rows arrive in ascending order and are passed on to the packer. */
 struct builder {
 	struct packer packer;
-	struct rule_word word; /* the current row's */
-	struct source first, beside;
+	struct rule_word word;            /* the current row's */
+	struct source sources[N_SOURCES]; /* where one has no FDE, the next one is asked */
+	struct go_rules go;
 	size_t range; /* of the code that is looked at: those before are done */
 	struct image_stats stats;
 	struct image_refusal *refusals;
 	size_t n_refusals, refusals_size;
 };
 
-static void source_done(struct source *s)
-{
-	cfi_index_done(&s->index);
-	free(s->initial);
-}
-
 static void builder_free(struct builder *b)
 {
 	packer_done(&b->packer);
-	source_done(&b->first);
-	source_done(&b->beside);
+	for (size_t i = 0; i < N_SOURCES; i++)
+		source_done(&b->sources[i]);
+	go_rules_done(&b->go);
 	free(b->refusals);
 	free(b);
 }
@@ -175,40 +159,65 @@ static int builder_add_rows(struct builder *b, const struct source *s, const str
 	return err;
 }
 
-/* The rows of an FDE, but in the part where the known function's rule holds. */
-static int builder_add_known_function(struct builder *b, const struct source *s,
-				      const struct cfi_fde *fde, const struct known_function *known)
+/* The rule where rsp is so far below the return address; nothing else is known to have moved. */
+static int builder_number_depth(struct builder *b, int64_t depth)
 {
-	struct cfi_fde before = *fde;
-	int number, err = 0;
+	struct rule_word word = { 0 };
+	struct cfi_row row = { 0 };
+	enum rule_refusal refusal;
+	int number;
 
-	before.end = known->start;
-	if (before.start < before.end)
-		err = builder_add_rows(b, s, &before, before.start);
+	row.cfa.kind = CFI_CFA_REGISTER;
+	row.cfa.reg = CFI_RSP;
+	row.cfa.offset = depth + 8;
+	row.regs[CFI_RIP].kind = CFI_RULE_OFFSET;
+	row.regs[CFI_RIP].offset = -8;
+	rule_word_update(&word, &row, CFI_CHANGED_ALL);
+	if (word.odd == 0)
+		number = rule_set_add_word(&b->packer.rules, word.word);
+	else
+		number = builder_number(b, &row, false, &refusal);
+	/* The table is damaged, or rules have no numbers left. */
+	return depth < 0 || number == 0 || number == -ENOSPC ? RULE_SET_REFUSED : number;
+}
+
+/* As far as Go's linker knows how deep the stack is. */
+static int builder_add_go(struct builder *b, const struct source *s, const struct cfi_fde *fde,
+			  uint64_t from)
+{
+	struct pclntab_function f;
+	struct pclntab_values values;
+	int number, err = pclntab_function(s->go, fde->ops, &f);
+
 	if (err < 0)
-		return err;
-	number = rule_set_add(&b->packer.rules, &known->rule, NULL, &known->programs);
-	if (number == -ENOSPC)
-		return builder_refuse(b, known->start, known->end, RULE_TOO_MANY);
-	if (number < 0)
-		return number;
-	b->stats.covered += known->end - known->start;
-	err = packer_add(&b->packer, known->start, (uint16_t)number);
-	if (err == 0 && known->end < fde->end)
-		err = builder_add_rows(b, s, fde, known->end);
+		return packer_add(&b->packer, from, DP_RULE_NONE);
+	pclntab_values_init(&values, s->go, &f, f.sp);
+	while (err == 0 && pclntab_values_next(&values) && values.last.start < fde->end) {
+		uint64_t end = values.last.end < fde->end ? values.last.end : fde->end;
+
+		if (end <= from)
+			continue;
+		number = builder_number_depth(b, values.last.value);
+		err = number < 0 ? number : packer_add(&b->packer, from, (uint16_t)number);
+		b->stats.covered += end - from;
+		from = end;
+	}
 	return err;
 }
 
-/* rt_sigreturn's frame, in the words of glibc's __restore_rt, which rule.c checks. */
-static struct dp_rule signal_rule(int32_t sigcontext)
+/* The rows of an FDE from an address on, by what its source is. */
+static int builder_add_from(struct builder *b, const struct source *s, const struct cfi_fde *fde,
+			    uint64_t from)
 {
-	return (struct dp_rule){
-		.cfa = DP_CFA_SIGNAL,
-		.cfa_reg = DP_RSP,
-		.cfa_offset = sigcontext,
-		.ra = { .kind = DP_WHERE_MEMORY, .reg = DP_RSP, .offset = sigcontext + 8 * 16 },
-		.rbp = { .kind = DP_WHERE_MEMORY, .reg = DP_RSP, .offset = sigcontext + 8 * 10 },
-	};
+	int err = 0;
+
+	if (s->go)
+		return builder_add_go(b, s, fde, from);
+	if (from == fde->start && s->initial[fde->cie].is_short)
+		err = builder_add_words(b, s, fde, &from);
+	if (err == 0 && from < fde->end)
+		err = builder_add_rows(b, s, fde, from);
+	return err;
 }
 
 /* A system call that returns 0 to a new thread, which has no caller. */
@@ -225,7 +234,7 @@ static struct dp_rule clone_rule(int32_t cfa_offset)
 /* As if an FDE had said so: equal rules have one number. */
 static int builder_number_known(struct builder *b, const struct known_row *known)
 {
-	struct dp_rule signal = signal_rule(known->cfa_offset);
+	struct dp_rule signal = rule_signal(known->cfa_offset);
 	struct dp_rule clone = clone_rule(known->cfa_offset);
 	struct rule_word word = { 0 };
 	struct cfi_row row = { 0 };
@@ -282,26 +291,33 @@ static const struct code_range *find_range(struct builder *b, const struct image
 	return b->range < extent->n_ranges ? &extent->ranges[b->range] : NULL;
 }
 
-/* `gap` bytes before it have been added as such. */
-static int builder_add_fde(struct builder *b, const struct source *s, const struct cfi_fde *fde,
-			   uint64_t gap, const struct image_extent *extent)
+/* The rows of an FDE, but where Go's functions have rules of their own. */
+static int builder_add_fde(struct builder *b, const struct source *s, const struct cfi_fde *fde)
 {
-	const struct code_range *range = find_range(b, extent, fde->start);
-	struct known_function known;
+	const struct go_rule *known, *end;
 	uint64_t done = fde->start;
+	struct cfi_fde part = *fde;
 	int err = 0;
 
 	b->stats.n_fdes++;
-	if (range && gap > fde->start - range->address)
-		gap = fde->start - range->address;
-	if (range && fde->start >= range->address && fde->end - range->address <= range->size &&
-	    known_function_find(range, gap, fde->start, fde->end, &known))
-		return builder_add_known_function(b, s, fde, &known);
-	if (s->initial[fde->cie].is_short)
-		err = builder_add_words(b, s, fde, &done);
-	if (err == 0 && done < fde->end)
-		err = builder_add_rows(b, s, fde, done);
-	return err;
+	if (b->go.n == 0)
+		return builder_add_from(b, s, fde, fde->start);
+	known = go_rules_find(&b->go, fde->start);
+	end = b->go.rules + b->go.n;
+	for (; known && known < end && known->start < fde->end && err == 0; known++) {
+		uint64_t start = known->start > done ? known->start : done;
+
+		if (known->end <= start)
+			continue;
+		part.end = start;
+		if (done < start)
+			err = builder_add_from(b, s, &part, done);
+		if (err == 0)
+			err = packer_add(&b->packer, start, known->number);
+		done = known->end < fde->end ? known->end : fde->end;
+		b->stats.covered += done - start;
+	}
+	return err == 0 && done < fde->end ? builder_add_from(b, s, fde, done) : err;
 }
 
 /* The first known code between two addresses, at or behind those asked for before. */
@@ -345,11 +361,6 @@ static bool is_padding(struct builder *b, const struct image_extent *extent, uin
 	       known_code_is_none(range, start, end);
 }
 
-static bool is_inside(const struct cfi_fde *fde, uint64_t start, uint64_t end)
-{
-	return fde->start >= start && fde->end <= end && fde->start < fde->end;
-}
-
 /*
  * What is executed first has no caller, said or not (psABI 3.4.1): the dynamic
  * linker's entry is code without unwind information, and musl's.
@@ -384,31 +395,39 @@ static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end
 	return err;
 }
 
-/* Where the first section has no FDE: those of the other one that lie in there. */
-static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
-			   const struct image_extent *extent)
+static int builder_add_beside(struct builder *b, size_t source, uint64_t start, uint64_t end,
+			      const struct image_extent *extent);
+
+/* Where the sources before this one have no FDE. Most files have no other source. */
+static inline int builder_add_gap(struct builder *b, size_t source, uint64_t start, uint64_t end,
+				  const struct image_extent *extent)
 {
-	struct source *s = &b->beside;
+	while (source < N_SOURCES && b->sources[source].next == b->sources[source].index.n_fdes)
+		source++;
+	return source == N_SOURCES ? builder_add_empty_gap(b, start, end, extent) :
+				     builder_add_beside(b, source, start, end, extent);
+}
+
+/* Those FDEs of a source that lie in a gap of the ones before. */
+static int builder_add_beside(struct builder *b, size_t source, uint64_t start, uint64_t end,
+			      const struct image_extent *extent)
+{
+	struct source *s = &b->sources[source];
+	struct cfi_fde fde;
+	int err = 0;
 
 	for (; s->next < s->index.n_fdes && s->index.fdes[s->next].start < end; s->next++) {
-		struct cfi_fde fde = s->index.fdes[s->next];
-		int err = 0;
-
-		if (!is_inside(&fde, start, end))
-			continue;
-		if (s->next + 1 < s->index.n_fdes && fde.end > s->index.fdes[s->next + 1].start)
-			fde.end = s->index.fdes[s->next + 1].start;
-		if (fde.start == fde.end)
+		if (!source_fde(s, s->next, start, end, &fde))
 			continue;
 		if (start < fde.start)
-			err = builder_add_empty_gap(b, start, fde.start, extent);
+			err = builder_add_gap(b, source + 1, start, fde.start, extent);
 		if (err == 0)
-			err = builder_add_fde(b, s, &fde, fde.start - start, extent);
+			err = builder_add_fde(b, s, &fde);
 		if (err < 0)
 			return err;
 		start = fde.end;
 	}
-	return start < end ? builder_add_empty_gap(b, start, end, extent) : 0;
+	return start < end ? builder_add_gap(b, source + 1, start, end, extent) : 0;
 }
 
 /*
@@ -418,38 +437,31 @@ static int builder_add_gap(struct builder *b, uint64_t start, uint64_t end,
 static int builder_start(struct builder *b, const struct image_extent *extent, uint64_t first_fde,
 			 uint64_t *ret)
 {
-	const struct cfi_index *beside = &b->beside.index;
 	struct known_code code;
+	struct cfi_fde fde;
+	int err;
 
 	*ret = first_fde;
-	for (size_t i = 0; i < beside->n_fdes && *ret == first_fde; i++)
-		if (is_inside(&beside->fdes[i], extent->start, first_fde))
-			*ret = beside->fdes[i].start;
+	for (size_t k = SOURCE_FIRST + 1; k < N_SOURCES; k++) {
+		const struct source *s = &b->sources[k];
+		uint64_t first = *ret;
+
+		for (size_t i = 0; i < s->index.n_fdes && *ret == first; i++)
+			if (source_fde(s, i, extent->start, first, &fde))
+				*ret = fde.start;
+	}
 	if (find_known(b, extent, extent->start, *ret, &code))
 		*ret = code.rows[0].start;
 	else if (*ret == extent->end)
 		return -ENODATA;
 	if (extent->entry != 0 && extent->entry >= extent->start && extent->entry < *ret)
 		*ret = extent->entry;
-	return packer_init(&b->packer, *ret);
-}
-
-static int source_init(struct source *s, const struct cfi_section *section)
-{
-	int err = cfi_index_init(&s->index, section);
-
-	s->section = section;
-	if (err == 0)
-		s->initial = calloc(s->index.n_cies + 1, sizeof(*s->initial));
-	if (err == 0 && !s->initial)
-		err = -ENOMEM;
-	for (size_t i = 0; err == 0 && i < s->index.n_cies; i++) {
-		struct initial *initial = &s->initial[i];
-
-		rule_word_update(&initial->word, &s->index.cies[i].initial, CFI_CHANGED_ALL);
-		initial->is_short = word_machine_init_cie(&s->index.cies[i], &initial->short_word);
-	}
-	return err;
+	err = packer_init(&b->packer, *ret);
+	if (err == 0 && extent->go.size > 0)
+		err = go_rules_init(&b->go, &extent->go, extent->ranges, extent->n_ranges,
+				    &b->packer.rules);
+	/* Without numbers for rules of their own, such functions have those of others. */
+	return err == -ENOSPC ? 0 : err;
 }
 
 /* FDEs ahead whose bytes are asked for, so that they are in the cache when it is their turn. */
@@ -457,7 +469,7 @@ static int source_init(struct source *s, const struct cfi_section *section)
 
 static void fetch_ahead(const struct builder *b, const struct image_extent *extent)
 {
-	const struct source *s = &b->first;
+	const struct source *s = &b->sources[SOURCE_FIRST];
 	const struct code_range *range;
 	const struct cfi_fde *fde;
 
@@ -478,36 +490,42 @@ static void fetch_ahead(const struct builder *b, const struct image_extent *exte
  */
 static int builder_add_sections(struct builder *b, const struct image_extent *extent)
 {
-	const struct cfi_index *index = &b->first.index;
+	struct source *first = &b->sources[SOURCE_FIRST];
 	uint64_t done = 0; /* behind the last address that has a row */
 	bool started = false;
+	struct cfi_fde fde;
 	int err = 0;
 
-	for (; b->first.next < index->n_fdes; b->first.next++) {
-		size_t i = b->first.next;
-		struct cfi_fde fde = index->fdes[i];
-
+	for (; first->next < first->index.n_fdes; first->next++) {
 		fetch_ahead(b, extent);
-		if (!is_inside(&fde, extent->start, extent->end))
-			continue;
-		if (i + 1 < index->n_fdes && fde.end > index->fdes[i + 1].start)
-			fde.end = index->fdes[i + 1].start;
-		if (fde.start == fde.end)
+		if (!source_fde(first, first->next, extent->start, extent->end, &fde))
 			continue;
 		if (!started)
 			err = builder_start(b, extent, fde.start, &done);
 		started = true;
 		if (err == 0 && done < fde.start)
-			err = builder_add_gap(b, done, fde.start, extent);
+			err = builder_add_gap(b, SOURCE_FIRST + 1, done, fde.start, extent);
 		if (err == 0)
-			err = builder_add_fde(b, &b->first, &fde, fde.start - done, extent);
+			err = builder_add_fde(b, first, &fde);
 		if (err < 0)
 			return err;
 		done = fde.end;
 	}
 	if (!started)
 		err = builder_start(b, extent, extent->end, &done);
-	return err < 0 ? err : builder_add_gap(b, done, extent->end, extent);
+	return err < 0 ? err : builder_add_gap(b, SOURCE_FIRST + 1, done, extent->end, extent);
+}
+
+static int builder_init(struct builder *b, const struct cfi_section *section,
+			const struct image_extent *extent)
+{
+	int err = source_init(&b->sources[SOURCE_FIRST], section);
+
+	if (err == 0)
+		err = source_init(&b->sources[SOURCE_BESIDE], &extent->beside);
+	if (err < 0 || extent->go.size == 0)
+		return err;
+	return source_init_go(&b->sources[SOURCE_GO], &extent->go);
 }
 
 int image_build(const struct cfi_section *section, const struct image_extent *extent,
@@ -520,16 +538,15 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 
 	if (!b)
 		return -ENOMEM;
-	err = source_init(&b->first, section);
-	if (err == 0)
-		err = source_init(&b->beside, &extent->beside);
+	err = builder_init(b, section, extent);
 	if (err == 0)
 		err = builder_add_sections(b, extent);
 	/* The entry's rule may be the last one: it does not hold for what is behind. */
 	if (err == 0)
 		err = packer_add(&b->packer, extent->end, DP_RULE_NONE);
-	b->stats.n_bad_records = b->first.index.n_refusals + b->beside.index.n_refusals;
-	cfi_index_done(&b->first.index); /* its memory is the image's now */
+	for (size_t i = 0; i < N_SOURCES; i++)
+		b->stats.n_bad_records += b->sources[i].index.n_refusals;
+	cfi_index_done(&b->sources[SOURCE_FIRST].index); /* its memory is the image's now */
 	if (err == 0)
 		err = packer_finish(&b->packer, &cells, &n_cells);
 	if (err < 0)

@@ -8,6 +8,7 @@
 #include "abi.h"
 #include "entry.h"
 #include "known_code.h"
+#include "pclntab.h"
 #include "rule.h"
 
 /*
@@ -54,6 +55,8 @@ struct image_extent {
 	size_t n_ranges;
 	/* Another section, for where the first one has no FDE; the caller's. Size 0: none */
 	struct cfi_section beside;
+	/* Go's own table: for where no section has an FDE, and what it knows better. Size 0: none */
+	struct pclntab go;
 };
 
 /*

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "known_leaf.h"
 #include "pattern.h"
+#include "rule.h"
 
 /* What is in sight from one address on. */
 struct view {
@@ -245,9 +246,6 @@ static bool find_plt(const struct view *v, struct known_code *code)
 	return true;
 }
 
-/* struct rt_sigframe behind its return address: uc_flags, uc_link, uc_stack, uc_mcontext. */
-#define SIGCONTEXT_OFFSET 40
-
 /* mov $15, %rax; syscall */
 static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
@@ -265,7 +263,7 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 	if (range->size - offset < sizeof(trampoline) || first >= last ||
 	    memcmp(range->bytes + offset, trampoline, sizeof(trampoline)) != 0)
 		return false;
-	add_row(code, first, last - first, DP_RSP, SIGCONTEXT_OFFSET);
+	add_row(code, first, last - first, DP_RSP, RULE_SIGCONTEXT);
 	code->rows[0].signal = true;
 	return true;
 }

@@ -182,6 +182,21 @@ static const uint8_t sigcontext_word[DP_N_REGISTERS] = {
 	[DP_RDX] = 12, [DP_RAX] = 13, [DP_RCX] = 14, [DP_RSP] = 15, [DP_RIP] = 16,
 };
 
+struct dp_rule rule_signal(int32_t sigcontext)
+{
+	return (struct dp_rule){
+		.cfa = DP_CFA_SIGNAL,
+		.cfa_reg = DP_RSP,
+		.cfa_offset = sigcontext,
+		.ra = { .kind = DP_WHERE_MEMORY,
+			.reg = DP_RSP,
+			.offset = sigcontext + 8 * sigcontext_word[DP_RIP] },
+		.rbp = { .kind = DP_WHERE_MEMORY,
+			 .reg = DP_RSP,
+			 .offset = sigcontext + 8 * sigcontext_word[DP_RBP] },
+	};
+}
+
 /*
  * The trampoline that a signal handler returns to describes all registers by
  * expressions, each where the kernel has put it (glibc's __restore_rt).
@@ -205,11 +220,7 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 		    w.offset != start + 8 * sigcontext_word[i])
 			return RULE_SIGNAL_LAYOUT;
 	}
-	*ret = (struct dp_rule){ .cfa = DP_CFA_SIGNAL,
-				 .cfa_reg = DP_RSP,
-				 .cfa_offset = (int32_t)start,
-				 .ra = where_from_rule(&row->regs[CFI_RIP], NULL),
-				 .rbp = where_from_rule(&row->regs[CFI_RBP], NULL) };
+	*ret = rule_signal((int32_t)start);
 	return RULE_NONE;
 }
 
@@ -271,7 +282,7 @@ enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct d
 		return RULE_RETURN_ADDRESS;
 	if (!is_stack_pointer(&rule))
 		return RULE_STACK_POINTER;
-	rule.lands = rule_lands(row);
+	rule.lands = rule_lands(row) ? DP_LANDS_MAYBE : DP_LANDS_NOT;
 
 	for (int i = 0; i < DP_N_SAVED; i++) {
 		ret_saves->where[i] = where_from_rule(&row->regs[saved[i]], NULL);

@@ -60,6 +60,15 @@ static inline size_t rule_program_size(const struct rule_program *program)
 }
 
 /*
+ * The rule of what signal handlers return to: a struct sigcontext lies at rsp + `sigcontext`.
+ * In the words of glibc's __restore_rt.
+ */
+struct dp_rule rule_signal(int32_t sigcontext);
+
+/* struct rt_sigframe behind its return address: uc_flags, uc_link, uc_stack, uc_mcontext. */
+#define RULE_SIGCONTEXT 40
+
+/*
  * Is the row of a function that lands in the handler of an exception? It puts the
  * handler's address in place of its return address, and goes there by "returning". That
  * is __builtin_eh_return(), which gcc compiles so that what is to be in the two registers

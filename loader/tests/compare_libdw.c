@@ -242,6 +242,7 @@ static int compare_image(struct comparison *c, struct elf_file *file)
 	file->code.n_ranges = 0;
 	/* Nor what .debug_frame says of the gaps: libdw is asked for one section alone. */
 	file->code.beside.size = 0;
+	file->code.go.size = 0;
 	err = image_build(&file->cfi, &file->code, &image);
 	if (err < 0)
 		return err;

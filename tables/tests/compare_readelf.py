@@ -9,8 +9,8 @@ give the same CFA, return address, rsp, rbp and callee-saved registers; and wher
 readelf has no row, the image must have none. There are three exceptions: the code
 that the file is entered at, which has no caller, whether the unwind information
 says so or not; and known code, whose rows must be what objdump's instructions do
-to the stack, in clone() of the parent. The third one: functions of Go's runtime whose
-rows are known to be wrong: what the image says there is counted apart. readelf prints
+to the stack, in clone() of the parent; or Go's own table. The third one: functions of Go's runtime
+whose rows are known to be wrong: what the image says there is counted apart. readelf prints
 expressions only as `exp` or `vexp`: there the image's rule must be one made from an
 expression. A row that the image refuses (`none`) is counted apart, and is one too many.
 
@@ -24,11 +24,10 @@ import re
 import subprocess
 import sys
 
+import go_table
+
 REGISTERS = ["ra", "rsp", "rbp", "rbx", "r12", "r13", "r14", "r15"]
 SAVED = REGISTERS[3:]  # have no programs in the image
-# tables/known_function.c: the roots of stacks, and where another stack is switched to
-GO_ROOTS = {"runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.rt0_go", "runtime.clone"}
-GO_SWITCHES = {"runtime.systemstack", "runtime.asmcgocall"}
 ENTRY_SIZE = 64  # bytes from the entry on: tables/image.c
 CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
 FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
@@ -238,30 +237,40 @@ def differences_from_objdump(path, gaps):
                 yield start, None, row
 
 
-# Who else says what the rows in gaps must be, by what the image has them from.
-GAP_READERS = {"known code": differences_from_objdump}
+def differences_from_go(functions, rows):
+    """(start, None, row) of rows that are not those of Go's own table."""
+    depths = [depth for f in functions for depth in f.depths]
+    starts = [first for first, _, _ in depths]
+    for start, end, row in rows:
+        i = bisect.bisect_right(starts, start) - 1
+        depth = {n for first, last, n in depths[max(i, 0):bisect.bisect_left(starts, end)] if start < last}
+        if row["cfa"] not in {f"rsp+{n + 8:x}" for n in depth} or len(depth) != 1 or row["ra"] != "c-8":
+            yield start, None, row
 
 
-def by_origin(gaps):
-    """{key of GAP_READERS: rows}: the code's own bytes are all that there is so far."""
-    return {"known code": gaps}
+def by_origin(gaps, functions):
+    """The rows that the image has from Go's own table, those of functions with rules of their own, the rest."""
+    starts = [f.start for f in functions]
+    go, own, known = [], [], []
+    for gap in gaps:
+        i = bisect.bisect_right(starts, gap[0]) - 1
+        # Neighbours with the same rule are one row.
+        inside = [f for f in functions[max(i, 0):bisect.bisect_left(starts, gap[1])] if f.end > gap[0]]
+        if not inside:
+            known.append(gap)
+        elif any(f.has_own_rules() for f in inside):
+            own.append(gap)
+        else:
+            go += [(max(gap[0], f.start), min(gap[1], f.end), gap[2]) for f in inside]
+    return go, own, known
 
 
-def go_functions(path):
-    """[(start, end, name)] of the functions of Go's runtime that have rules of their own."""
-    out = subprocess.run(["nm", "--print-size", path], capture_output=True, text=True).stdout
-    found = re.findall(r"^(\w+) (\w+) [tT] (\S+?)(?:\.abi0)?$", out, re.M)
-    return [(int(start, 16), int(start, 16) + int(size, 16), name) for start, size, name in found
-            if name in GO_ROOTS | GO_SWITCHES]
-
-
-def is_known(functions, start, end, rows):
-    """Are rows of ours those that a function of Go's is known for, as far as they differ?"""
-    return any(
-        first <= start and end <= last and
-        all(row["ra"] == "u" if name in GO_ROOTS else row["cfa"].startswith("switch:")
-            for _, _, row in rows if row["cfa"] != "rsp+8" or row["ra"] != "c-8")
-        for first, last, name in functions)
+def is_own_rule(functions, starts, start, rows):
+    """Are rows of ours those that a function of Go's has of its own?"""
+    i = bisect.bisect_right(starts, start) - 1
+    return i >= 0 and start < functions[i].end and functions[i].has_own_rules() and all(
+        row["ra"] == "u" or row["cfa"].startswith(("switch:", "clone(", "*(rsp+a0)", "none", "rsp+"))
+        for _, _, row in rows)
 
 
 def decimal_to_hex(text):
@@ -317,7 +326,8 @@ def compare_row(row, theirs):
 def compare(dwarfprof, path):
     ours = image_rows(dwarfprof, path)
     starts = [row[0] for row in ours]
-    functions = go_functions(path)
+    functions = go_table.functions(path)
+    go_starts = [f.start for f in functions]
     result, known = Comparison(), []
     first = starts[0] if starts else 0
     for start, end, theirs in rows_of_file(path, section_of(dwarfprof, path), first):
@@ -326,7 +336,7 @@ def compare(dwarfprof, path):
         result.compared += 1
         known.append((start, end))
         i = bisect.bisect_right(starts, start) - 1
-        if i >= 0 and is_known(functions, start, end, ours[i:bisect.bisect_left(starts, end)]):
+        if is_own_rule(functions, go_starts, start, ours[max(i, 0):bisect.bisect_left(starts, end)]):
             result.go += 1
         elif i < 0 or not ours[i][0] <= start < end <= ours[i][1]:
             result.differences.append((start, theirs, None))
@@ -336,8 +346,10 @@ def compare(dwarfprof, path):
             result.differences.append((start, theirs, ours[i][2]))
     gaps = list(rows_in_gaps(ours, joined(known), entry_of(path)))
     result.gaps = len(gaps)
-    for origin, rows in by_origin(gaps).items():
-        result.differences += GAP_READERS[origin](path, rows)
+    from_go, own, known_code = by_origin(gaps, functions)
+    result.go += len(own)
+    result.differences += differences_from_go(functions, from_go)
+    result.differences += differences_from_objdump(path, known_code)
     if result.compared == 0:
         result.nothing = why_nothing(path)
         if not result.nothing:
