@@ -27,16 +27,17 @@ struct search {
 	const uint8_t *relocations;
 	uint64_t n_relocations;
 	struct piece table; /* .gopclntab */
+	/* What may still be taken for a header, or for a module: to look at one takes time. */
+	unsigned int headers_left, modules_left;
 };
 
-/*
- * The names that the section has: of programs, and of those that are loaded anywhere and
- * that no other linker has joined with other constants.
- */
-static const char *const table_names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+#define HEADERS_MAX 16
+#define MODULES_MAX 16
 
-/* Only Go's linker writes these. */
-static const char *const go_names[] = { ".note.go.buildid", ".go.buildinfo" };
+/* The names that the section has had: of programs at fixed addresses, and of others. */
+static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+/* Where another linker has put it between other data, Go code is known by these. */
+static const char *const marks[] = { ".note.go.buildid", ".go.buildinfo" };
 
 static const uint8_t *file_bytes(const struct search *s, uint64_t offset, uint64_t size)
 {
@@ -137,14 +138,18 @@ enum {
 	MODULE_TEXT_END = 184,
 };
 
-/* And what does not: go:func.*, in Go 1.18, 1.20, 1.27. It is behind the start of constants. */
-static const uint64_t module_data[] = { 304, 320, 344 };
+/* Behind these is go:func.*, in each version somewhere else. */
+#define MODULE_REST 192
+#define MODULE_END 400
 
 /* Is it the struct moduledata that the table belongs to? */
-static bool is_module(const struct search *s, const struct pclntab *t, uint64_t module)
+static bool is_module(struct search *s, const struct pclntab *t, uint64_t module)
 {
 	uint64_t table, names, functions, n, text, end;
 
+	if (s->modules_left == 0)
+		return false;
+	s->modules_left--;
 	return word_at(s, module + MODULE_TABLE, &table) && table == s->table.address &&
 	       word_at(s, module + MODULE_NAMES, &names) && names == table + t->names &&
 	       word_at(s, module + MODULE_FUNCTIONS, &functions) &&
@@ -153,22 +158,14 @@ static bool is_module(const struct search *s, const struct pclntab *t, uint64_t 
 	       word_at(s, module + MODULE_TEXT_END, &end) && text != 0 && text < end;
 }
 
-/* The module is what begins with the table's address, relocated or not. */
-static bool find_module(const struct search *s, const struct pclntab *t, uint64_t *ret)
+/* What begins with the table's address, in pieces that are writable or in those that are not. */
+static bool find_module_in(struct search *s, const struct pclntab *t, bool writable, uint64_t *ret)
 {
-	Elf64_Rela r;
-
-	for (uint64_t i = 0; i < s->n_relocations; i++) {
-		if (is_relative(s, i, &r) && (uint64_t)r.r_addend == s->table.address &&
-		    is_module(s, t, r.r_offset)) {
-			*ret = r.r_offset;
-			return true;
-		}
-	}
 	for (size_t i = 0; i < s->n_pieces; i++) {
 		const struct piece *p = &s->pieces[i];
 
-		for (uint64_t at = -p->address & 7; at + 8 <= p->size; at += 8) {
+		for (uint64_t at = -p->address & 7; p->writable == writable && at + 8 <= p->size;
+		     at += 8) {
 			if (memcmp(p->bytes + at, &s->table.address, 8) == 0 &&
 			    is_module(s, t, p->address + at)) {
 				*ret = p->address + at;
@@ -179,27 +176,79 @@ static bool find_module(const struct search *s, const struct pclntab *t, uint64_
 	return false;
 }
 
-/* Functions' data lies behind the start of the constants, which stands in front of its address. */
-static void find_data(const struct search *s, uint64_t module, const struct pclntab *t,
-		      struct go_file *ret)
+/* The module begins with the table's address, relocated or not. */
+static bool find_module(struct search *s, const struct pclntab *t, uint64_t *ret)
 {
-	uint64_t constants, data, size;
+	Elf64_Rela r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(module_data); i++) {
-		const uint8_t *bytes;
+	for (uint64_t i = 0; i < s->n_relocations; i++) {
+		if (is_relative(s, i, &r) && (uint64_t)r.r_addend == s->table.address &&
+		    is_module(s, t, r.r_offset)) {
+			*ret = r.r_offset;
+			return true;
+		}
+	}
+	/* It is data, which is the smaller part of a file. */
+	return find_module_in(s, t, true, ret) || find_module_in(s, t, false, ret);
+}
 
-		if ((t->layout == PCLNTAB_GO_1_18) != (i == 0))
+/* Functions that are looked at to tell data from what is none, and of these, such with calls. */
+#define CHECKED_FUNCTIONS 4096
+#define CHECKED_TREES 64
+#define CHECKED_CALLS 16384
+
+/* Is this the data? Then what was inlined into functions makes sense, in all that have it. */
+static bool is_data(const struct pclntab *t, const struct go_data *data)
+{
+	uint64_t step = t->n_functions / CHECKED_FUNCTIONS + 1;
+	unsigned int calls = CHECKED_CALLS;
+	int n = 0;
+
+	for (uint64_t i = 0; i < t->n_functions && n < CHECKED_TREES; i += step) {
+		struct pclntab_function f;
+		struct inline_tree tree;
+		uint64_t at;
+
+		if (pclntab_function(t, i, &f) < 0)
+			return false;
+		if (pclntab_more_values(t, &f, PCLNTAB_VALUES_INLINED) == 0 ||
+		    !pclntab_data(t, &f, PCLNTAB_DATA_INLINED, &at))
 			continue;
-		if (!word_at(s, module + module_data[i] - 8, &constants) ||
-		    !word_at(s, module + module_data[i], &data) || constants == 0 ||
-		    data < constants)
+		if (!inline_tree_init(&tree, t, &f, data) || !inline_tree_is_sound(&tree, &calls))
+			return false;
+		n++;
+	}
+	return n > 0;
+}
+
+/* The address that functions' data has distances from is one of those in the module. */
+static void find_data(const struct search *s, uint64_t module, struct go_file *ret)
+{
+	for (uint64_t at = MODULE_REST; at < MODULE_END; at += 8) {
+		struct go_data data = { 0 };
+		uint64_t address;
+
+		if (!word_at(s, module + at, &address))
 			continue;
-		bytes = loaded_bytes(s, data, &size);
-		if (!bytes)
-			continue;
-		ret->data = bytes;
-		ret->data_size = size;
-		return;
+		data.bytes = loaded_bytes(s, address, &data.size);
+		if (data.bytes && is_data(&ret->table, &data)) {
+			ret->data = data;
+			return;
+		}
+	}
+}
+
+/* Go 1.16 has addresses of data: all in the same piece of the file. */
+static void find_addressed_data(const struct search *s, struct go_file *ret)
+{
+	for (size_t i = 0; i < s->n_pieces; i++) {
+		const struct piece *p = &s->pieces[i];
+		const struct go_data data = { p->bytes, p->size, p->address };
+
+		if (is_data(&ret->table, &data)) {
+			ret->data = data;
+			return;
+		}
 	}
 }
 
@@ -229,16 +278,16 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
-/* Find the table's section. False: it has none; *ret_may_have says whether there is a table. */
-static bool find_section(struct search *s, bool *ret_may_have)
+/* The table by its section; *ret_go: if it has none, it may still be in the file. */
+static bool find_section(struct search *s, bool *ret_go)
 {
-	Elf_Scn *scn = elf_nextscn(s->elf, NULL);
+	Elf_Scn *scn = NULL;
 	size_t names;
 
-	*ret_may_have = !scn;
+	*ret_go = !elf_nextscn(s->elf, NULL);
 	if (elf_getshdrstrndx(s->elf, &names) < 0)
 		return false;
-	for (; scn; scn = elf_nextscn(s->elf, scn)) {
+	while ((scn = elf_nextscn(s->elf, scn))) {
 		GElf_Shdr h;
 		const char *name;
 
@@ -247,21 +296,18 @@ static bool find_section(struct search *s, bool *ret_may_have)
 		name = elf_strptr(s->elf, names, h.sh_name);
 		if (!name)
 			continue;
-		*ret_may_have |= is_one_of(name, go_names, ARRAY_SIZE(go_names));
-		if (!is_one_of(name, table_names, ARRAY_SIZE(table_names)))
+		if (is_one_of(name, marks, ARRAY_SIZE(marks)))
+			*ret_go = true;
+		if (!is_one_of(name, sections, ARRAY_SIZE(sections)))
 			continue;
-		s->table.address = h.sh_addr;
-		s->table.size = h.sh_size;
-		s->table.bytes = file_bytes(s, h.sh_offset, h.sh_size);
+		s->table = (struct piece){ h.sh_addr, h.sh_size,
+					   file_bytes(s, h.sh_offset, h.sh_size), false };
 		return s->table.bytes != NULL;
 	}
 	return false;
 }
 
-/*
- * Where it has no section of its own: by its header, and by the module that names its
- * address, which both are not met by chance.
- */
+/* Without a section: the header itself, which is unlikely enough to be met by chance. */
 static bool find_header(struct search *s)
 {
 	struct pclntab t;
@@ -270,14 +316,16 @@ static bool find_header(struct search *s)
 	for (size_t i = 0; i < s->n_pieces; i++) {
 		const struct piece *p = &s->pieces[i];
 
-		for (uint64_t at = -p->address & 31; at + 8 <= p->size; at += 32) {
+		for (uint64_t at = -p->address & 7; at + 8 <= p->size; at += 8) {
 			static const uint8_t rest[] = { 0xff, 0xff, 0xff, 0, 0, 1, 8 };
 
 			if (memcmp(p->bytes + at + 1, rest, sizeof(rest)) != 0 ||
+			    s->headers_left == 0 ||
 			    pclntab_init(&t, p->bytes + at, p->size - at, 0) < 0)
 				continue;
 			s->table = (struct piece){ p->address + at, p->size - at, p->bytes + at,
 						   false };
+			s->headers_left--;
 			if (find_module(s, &t, &module))
 				return true;
 		}
@@ -288,10 +336,11 @@ static bool find_header(struct search *s)
 static int find_tables(struct search *s, struct go_file *ret)
 {
 	uint64_t module, text = 0;
-	bool may_have, has_section = find_section(s, &may_have);
+	bool has_section, go;
 	int err = 0;
 
-	if (!has_section && !may_have)
+	has_section = find_section(s, &go);
+	if (!has_section && !go)
 		return -ENOENT;
 	err = read_pieces(s);
 	if (err < 0)
@@ -301,21 +350,27 @@ static int find_tables(struct search *s, struct go_file *ret)
 	err = pclntab_init(&ret->table, s->table.bytes, s->table.size, 0);
 	if (err < 0)
 		return err;
+	if (ret->table.layout == PCLNTAB_GO_1_16) {
+		err = s->n_relocations > 0 ? relocate(s, ret) : 0;
+		if (err == 0)
+			find_addressed_data(s, ret);
+		return err;
+	}
 	if (find_module(s, &ret->table, &module)) {
 		(void)word_at(s, module + MODULE_TEXT, &text);
-		if (ret->table.layout != PCLNTAB_GO_1_16) {
-			ret->table.text = text;
-			find_data(s, module, &ret->table, ret);
-		}
+		ret->table.text = text;
+		find_data(s, module, ret);
 	}
-	if (ret->table.layout == PCLNTAB_GO_1_16)
-		return s->n_relocations > 0 ? relocate(s, ret) : 0;
 	return ret->table.text != 0 ? 0 : -EBADMSG;
 }
 
 int go_file_init(struct go_file *ret, Elf *elf)
 {
-	struct search s = { .elf = elf };
+	struct search s = {
+		.elf = elf,
+		.headers_left = HEADERS_MAX,
+		.modules_left = MODULES_MAX,
+	};
 	int err;
 
 	*ret = (struct go_file){ 0 };

@@ -5,6 +5,7 @@
 #include <libelf.h>
 #include <stdint.h>
 
+#include "inline_tree.h"
 #include "pclntab.h"
 
 /*
@@ -14,10 +15,8 @@
 
 struct go_file {
 	struct pclntab table; /* size 0: the file is none of Go's */
-	/* What functions' data lies at distances from, in the file: go:func.*; size 0: not known */
-	const uint8_t *data;
-	uint64_t data_size;
-	uint8_t *relocated; /* owned: a copy of the table, where addresses in it were relocated */
+	struct go_data data;  /* of functions: go:func.* */
+	uint8_t *relocated;   /* owned: a copy of the table, where addresses in it were relocated */
 };
 
 /*

@@ -37,12 +37,12 @@ struct record {
 	int32_t args;
 	uint32_t defer_return;
 	uint32_t sp, file, line;
-	uint32_t n_data;
+	uint32_t n_values;
 	uint32_t unit;
 };
 
 struct record_end {
-	uint8_t id, flags, zero, n_function_data;
+	uint8_t id, flags, zero, n_data;
 };
 
 static bool read_at(const struct pclntab *t, uint64_t offset, void *ret, size_t size)
@@ -131,14 +131,35 @@ static bool read_entry(const struct pclntab *t, uint64_t number, uint64_t *ret_a
 	return true;
 }
 
-/* The name at an offset of the names' part; NULL if it does not end there. */
-static const char *name_at(const struct pclntab *t, int32_t offset)
+/* The string at an offset of a part; NULL if it does not end. */
+static const char *string_at(const struct pclntab *t, uint64_t part, uint32_t offset)
 {
-	uint64_t at = t->names + (uint64_t)(uint32_t)offset;
+	uint64_t at = part + offset, room;
 
-	if (offset < 0 || at >= t->size || !memchr(t->data + at, '\0', t->size - at))
+	if (at >= t->size)
 		return NULL;
-	return (const char *)t->data + at;
+	room = t->size - at < PCLNTAB_NAME_MAX ? t->size - at : PCLNTAB_NAME_MAX;
+	return memchr(t->data + at, '\0', room) ? (const char *)t->data + at : NULL;
+}
+
+const char *pclntab_name(const struct pclntab *t, int32_t offset)
+{
+	return offset < 0 ? NULL : string_at(t, t->names, (uint32_t)offset);
+}
+
+/* runtime/symtab.go, funcfile(): each unit has a list of the files that it is from. */
+const char *pclntab_file(const struct pclntab *t, const struct pclntab_function *f, int64_t number)
+{
+	const char *file;
+	uint32_t offset;
+
+	if (number < 0 || number > UINT32_MAX ||
+	    !read_at(t, t->units + 4 * ((uint64_t)f->unit + (uint64_t)number), &offset,
+		     sizeof(offset)) ||
+	    offset == UINT32_MAX)
+		return NULL;
+	file = string_at(t, t->files, offset);
+	return file && file[0] != '\0' ? file : NULL;
 }
 
 int pclntab_function(const struct pclntab *t, uint64_t number, struct pclntab_function *ret)
@@ -159,12 +180,18 @@ int pclntab_function(const struct pclntab *t, uint64_t number, struct pclntab_fu
 	at += sizeof(record) + (t->layout == PCLNTAB_GO_1_20 ? 4 : 0);
 	if (!read_at(t, at, &end, sizeof(end)))
 		return -EBADMSG;
-	f.name = name_at(t, record.name);
+	f.name = pclntab_name(t, record.name);
 	if (!f.name)
 		return -EBADMSG;
 	f.id = end.id;
 	f.flags = end.flags;
 	f.sp = record.sp;
+	f.file = record.file;
+	f.line = record.line;
+	f.unit = record.unit;
+	f.more = at + sizeof(end);
+	f.n_values = record.n_values;
+	f.n_data = end.n_data;
 	*ret = f;
 	return 0;
 }
@@ -220,6 +247,35 @@ bool pclntab_values_next(struct pclntab_values *v)
 	v->last.end += length;
 	v->last.value += (int64_t)(change >> 1) ^ -(int64_t)(change & 1);
 	v->at = cursor_offset(&c);
+	return true;
+}
+
+uint32_t pclntab_more_values(const struct pclntab *t, const struct pclntab_function *f,
+			     uint32_t number)
+{
+	uint32_t offset;
+
+	if (number >= f->n_values || !read_at(t, f->more + 4 * (uint64_t)number, &offset, 4))
+		return 0;
+	return offset;
+}
+
+bool pclntab_data(const struct pclntab *t, const struct pclntab_function *f, uint32_t number,
+		  uint64_t *ret)
+{
+	uint64_t at = f->more + 4 * (uint64_t)f->n_values;
+	uint32_t offset;
+
+	if (number >= f->n_data)
+		return false;
+	if (t->layout == PCLNTAB_GO_1_16) {
+		/* The table itself is aligned to more than this. */
+		at = (at + 7) & ~UINT64_C(7);
+		return read_at(t, at + 8 * (uint64_t)number, ret, 8) && *ret != 0;
+	}
+	if (!read_at(t, at + 4 * (uint64_t)number, &offset, 4) || offset == UINT32_MAX)
+		return false;
+	*ret = offset;
 	return true;
 }
 

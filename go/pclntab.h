@@ -42,9 +42,21 @@ struct pclntab_function {
 	const char *name;
 	uint8_t id; /* FuncID; numbered differently from version to version, 0: an ordinary one */
 	uint8_t flags;
-	uint32_t sp;     /* of the values' part; 0: there are none */
-	uint32_t record; /* where it is described, in the functions' part */
+	uint32_t sp, file, line; /* of the values' part; 0: there are none */
+	uint32_t unit;           /* what numbers of its files are relative to */
+	uint32_t record;         /* where it is described, in the functions' part */
+	/* What more is said of it, by number: values, and data outside of the table */
+	uint64_t more;
+	uint32_t n_values;
+	uint8_t n_data;
 };
+
+/* internal/abi/symtab.go: the functions that were inlined */
+#define PCLNTAB_VALUES_INLINED 2
+#define PCLNTAB_DATA_INLINED 3
+
+/* Longer names are none. */
+#define PCLNTAB_NAME_MAX 65536
 
 /* What holds in an address range: [start, end) has a value. */
 struct pclntab_value {
@@ -76,6 +88,23 @@ void pclntab_values_init(struct pclntab_values *ret, const struct pclntab *t,
 			 const struct pclntab_function *f, uint32_t offset);
 /* False: there are no more, or they cannot be read. */
 bool pclntab_values_next(struct pclntab_values *values);
+
+/* More values of a function, as PCLNTAB_VALUES_INLINED: their offset in the values' part; 0: none. */
+uint32_t pclntab_more_values(const struct pclntab *t, const struct pclntab_function *f,
+			     uint32_t number);
+
+/*
+ * Where data of a function is, as PCLNTAB_DATA_INLINED: how far behind go:func.*, of Go 1.16
+ * an address. False: there is none.
+ */
+bool pclntab_data(const struct pclntab *t, const struct pclntab_function *f, uint32_t number,
+		  uint64_t *ret);
+
+/* The name of a function at an offset of the names' part; NULL if there is none. */
+const char *pclntab_name(const struct pclntab *t, int32_t offset);
+
+/* The source file of that number, which is one of f->file's values; NULL if it is not known. */
+const char *pclntab_file(const struct pclntab *t, const struct pclntab_function *f, int64_t number);
 
 /*
  * Where a function's last instruction ends: the bytes up to the next function are
