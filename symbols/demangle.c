@@ -4,6 +4,7 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,4 +141,17 @@ char *demangle(const char *symbol)
 		return strndup(text, sink.size);
 	name = demangle_d(plain, full);
 	return name ? name : steal_ptr(plain);
+}
+
+/* runtime/traceback.go, funcNameForPrint() */
+char *demangle_go(const char *name)
+{
+	const char *first = strchr(name, '['), *last = strrchr(name, ']');
+	char *shown;
+
+	if (names_options()->demangle != NAMES_DEMANGLE_SIMPLE || !first || !last || last < first)
+		return strdup(name);
+	if (asprintf(&shown, "%.*s[...]%s", (int)(first - name), name, last + 1) < 0)
+		return NULL;
+	return shown;
 }

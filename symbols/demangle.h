@@ -18,4 +18,10 @@ enum mangling mangling_find(const char *symbol);
  */
 char *demangle(const char *symbol);
 
+/*
+ * The same of a name that Go's tables have: as Go's own traces show it, `[...]` stands for
+ * the types of a generic function, unless the style is another one than the simple one.
+ */
+char *demangle_go(const char *name);
+
 #endif

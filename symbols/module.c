@@ -12,6 +12,7 @@
 #include "debug_server.h"
 #include "disk_cache.h"
 #include "dwfl_file.h"
+#include "go_names.h"
 #include "jit.h"
 #include "names.h"
 #include "place_file.h"
@@ -119,6 +120,7 @@ void module_done(struct module *module)
 	keep_places(module);
 	module_close_debug(module);
 	place_cache_done(&module->places);
+	go_names_free(module->go);
 	symtab_free(module->symtab);
 	if (module->fd >= 0)
 		close(module->fd);
@@ -150,6 +152,24 @@ static bool module_open_symtab(struct module *module)
 	return module->symtab != NULL;
 }
 
+/* Go's tables are mapped: what was written to them since is other code. */
+static bool module_open_go(struct module *module)
+{
+	if (!module->go_tried) {
+		module->go_tried = true;
+		if (module->fd >= 0 && !module_is_written_to(module))
+			(void)go_names_new(module->fd, &module->go);
+	}
+	return module->go && !module_is_written_to(module);
+}
+
+/* Without memory for a copy of the names there are none. */
+static void module_detach_go(struct module *module)
+{
+	if (module->go && (module_is_written_to(module) || go_names_detach(module->go) < 0))
+		module->go = go_names_free(module->go);
+}
+
 void module_close(struct module *module, bool names)
 {
 	if (module->jit) {
@@ -157,9 +177,12 @@ void module_close(struct module *module, bool names)
 		return;
 	}
 	keep_places(module);
-	if (names)
+	if (names) {
+		(void)module_open_go(module);
 		(void)module_open_symtab(module);
-	module->symtab_tried = true;
+	}
+	module->symtab_tried = module->go_tried = true;
+	module_detach_go(module);
 	if (module->symtab)
 		(void)symtab_detach(module->symtab);
 	module_close_debug(module);
@@ -199,6 +222,25 @@ void module_limit_debug(uint64_t memory)
 		module_close_debug(open_modules);
 }
 
+/* The function, with the line that runs, and what was inlined into it, unless that is not wanted. */
+static size_t limit_inlines(struct place *places, size_t n)
+{
+	if (n <= 1 || !names_options()->no_inlines)
+		return n;
+	places[0].function = places[n - 1].function;
+	places[0].inlined = false;
+	return 1;
+}
+
+/* By Go's own tables: how many there are. */
+static size_t find_go_places(struct module *module, uint64_t address, bool lines,
+			     struct place places[PLACE_MAX])
+{
+	if (!module_open_go(module))
+		return 0;
+	return limit_inlines(places, go_names_find(module->go, address, lines, places));
+}
+
 /* By debug information: how many there are. */
 static size_t find_debug_places(struct module *module, uint64_t address, bool lines,
 				struct place places[PLACE_MAX])
@@ -213,13 +255,7 @@ static size_t find_debug_places(struct module *module, uint64_t address, bool li
 	n = debug_info_find(module->debug, address, lines, places);
 	module->is_partial |= n < 0 || !debug_info_is_whole(module->debug);
 	open_memory += debug_info_memory(module->debug) - before;
-	if (n > 1 && options->no_inlines) {
-		/* The function, with the line that runs. */
-		places[0].function = places[n - 1].function;
-		places[0].inlined = false;
-		n = 1;
-	}
-	return n > 0 ? (size_t)n : 0;
+	return n > 0 ? limit_inlines(places, (size_t)n) : 0;
 }
 
 /*
@@ -229,11 +265,14 @@ static size_t find_debug_places(struct module *module, uint64_t address, bool li
  */
 static void add_symbol(struct module *module, uint64_t address, struct place *places, size_t *n)
 {
-	const char *symbol;
+	const char *symbol = NULL;
 
-	if (names_disabled() || !module_open_symtab(module))
+	if (names_disabled())
 		return;
-	symbol = symtab_find_symbol(module->symtab, address);
+	if (module_open_symtab(module))
+		symbol = symtab_find_symbol(module->symtab, address);
+	if (!symbol && *n == 0 && module_open_go(module))
+		symbol = go_names_find_other(module->go, address);
 	if (!symbol)
 		return;
 	if (*n == 0)
@@ -262,10 +301,28 @@ static void try_servers(struct module *module)
 	module->n_new = 0;
 }
 
+/* As module_find_places(), of what is not known yet. 0 or a negative errno. */
+static int look_up(struct module *module, uint64_t address, bool lines)
+{
+	struct place places[PLACE_MAX];
+	size_t n = find_go_places(module, address, lines, places);
+	int err;
+
+	if (n > 0)
+		return place_cache_add_go(&module->places, address, lines, places, n);
+	n = find_debug_places(module, address, lines, places);
+	add_symbol(module, address, places, &n);
+	/* What was found while names were given up is not the whole. */
+	err = names_disabled() ? -ECANCELED :
+				 place_cache_add(&module->places, address, lines, places, n);
+	if (err == 0)
+		module->n_new++;
+	return err;
+}
+
 size_t module_find_places(struct module *module, uint64_t address, bool lines,
 			  const struct place **ret)
 {
-	struct place places[PLACE_MAX];
 	size_t n;
 
 	lines = lines && !names_options()->no_lines;
@@ -279,14 +336,9 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 		return n;
 	/* A full cache starts anew, and less would be kept than before. */
 	module->is_partial |= module->places.n_entries == PLACE_CACHE_MAX;
-	n = find_debug_places(module, address, lines, places);
-	add_symbol(module, address, places, &n);
-	/* What was found while names were given up is not the whole. */
-	if (names_disabled() || place_cache_add(&module->places, address, lines, places, n) < 0 ||
+	if (look_up(module, address, lines) < 0 ||
 	    !place_cache_find(&module->places, address, lines, ret, &n))
 		n = 0;
-	else
-		module->n_new++;
 	module_limit_debug(MODULE_DEBUG_MEMORY);
 	return n;
 }
@@ -294,7 +346,10 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 {
 	/* Places that were kept on disk do not take the symbols. */
-	if (module->jit || names_options()->none || names_disabled() || !module_open_symtab(module))
+	if (module->jit || names_options()->none || names_disabled())
 		return -ENOENT;
-	return symtab_find_start(module->symtab, address, ret);
+	if (module_open_go(module) && go_names_find_start(module->go, address, ret) == 0)
+		return 0;
+	return module_open_symtab(module) ? symtab_find_start(module->symtab, address, ret) :
+					    -ENOENT;
 }

@@ -11,6 +11,7 @@
 
 struct debug_info;
 struct disk_cache;
+struct go_names;
 struct jit;
 
 /* Path of a module that is no file: what a process has compiled itself. */
@@ -33,6 +34,8 @@ struct module {
 	size_t memory_size;
 	int debug_fd; /* owned; a separate debug file in the root of its process; 0: none was found */
 	struct jit *jit; /* it is what a process has compiled itself, in no file; the caller's */
+	struct go_names *go; /* its Go code; NULL: there is none */
+	bool go_tried;
 	struct symtab *symtab;
 	bool symtab_tried;
 	struct debug_info *debug; /* closed when those of all modules become too large */
@@ -78,15 +81,15 @@ void module_close(struct module *module, bool names);
 uint64_t module_locate(struct module *module, uint64_t address, uint64_t time);
 
 /*
- * The places of an address of the module's own address space: by debug information, else
- * the function alone, by symbols. With `lines`, files and lines are looked up, too. The
+ * The places of an address of the module's own address space: of Go code by Go's own tables,
+ * of other code by debug information, else the function alone, by symbols. With `lines`, files and lines are looked up, too. The
  * places live until the next look-up. Returns how many there are: 0 if nothing is known, if
  * the file was written to since, or names are not wanted any more (names.h).
  */
 size_t module_find_places(struct module *module, uint64_t address, bool lines,
 			  const struct place **ret);
 
-/* Where the function of an address begins, by symbols: 0 or -ENOENT. */
+/* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
 /*

@@ -15,8 +15,12 @@ struct place_cache_entry {
 	uint64_t address;
 	size_t n;
 	bool lines;
+	bool go;
 	struct place places[];
 };
+
+/* What places that are added have for names. */
+enum naming { NAMING_SYMBOL, NAMING_SHOWN, NAMING_GO };
 
 struct place_cache_name {
 	UT_hash_handle hh;
@@ -49,6 +53,7 @@ void place_cache_done(struct place_cache *cache)
 	HASH_ITER(hh, cache->entries, e, next)
 		remove_entry(cache, e);
 	names_free(&cache->functions);
+	names_free(&cache->go);
 	names_free(&cache->files);
 }
 
@@ -109,20 +114,33 @@ static const char *keep_file(struct place_cache *cache, const struct place *plac
 	return keep_name(&cache->files, path, show_as_it_is);
 }
 
-/* Without memory for a name, the place goes without it. */
-static void keep_names(struct place_cache *cache, struct place *place, bool shown)
+/* A name as it is shown is not one that debug information has, nor is one of Go's. */
+static const char *keep_function(struct place_cache *cache, const char *function,
+				 enum naming naming)
 {
-	/* A name as it is shown is not one that debug information has. */
+	switch (naming) {
+	case NAMING_SYMBOL:
+		return keep_name(&cache->functions, function, demangle);
+	case NAMING_SHOWN:
+		return keep_name(&cache->files, function, show_as_it_is);
+	case NAMING_GO:
+		return keep_name(&cache->go, function, demangle_go);
+	}
+	return NULL;
+}
+
+/* Without memory for a name, the place goes without it. */
+static void keep_names(struct place_cache *cache, struct place *place, enum naming naming)
+{
 	if (place->function)
-		place->function = shown ? keep_name(&cache->files, place->function, show_as_it_is) :
-					  keep_name(&cache->functions, place->function, demangle);
+		place->function = keep_function(cache, place->function, naming);
 	if (place->file)
 		place->file = keep_file(cache, place);
 	place->dir = NULL;
 }
 
 static int add(struct place_cache *cache, uint64_t address, bool lines, const struct place *places,
-	       size_t n, bool shown)
+	       size_t n, enum naming naming)
 {
 	struct place_cache_entry *e;
 
@@ -136,10 +154,11 @@ static int add(struct place_cache *cache, uint64_t address, bool lines, const st
 		return -ENOMEM;
 	e->address = address;
 	e->lines = lines;
+	e->go = naming == NAMING_GO;
 	e->n = n;
 	for (size_t i = 0; i < n; i++) {
 		e->places[i] = places[i];
-		keep_names(cache, &e->places[i], shown);
+		keep_names(cache, &e->places[i], naming);
 	}
 	HASH_ADD(hh, cache->entries, address, sizeof(address), e);
 	if (!HASH_IS_ADDED(hh, e)) {
@@ -153,13 +172,19 @@ static int add(struct place_cache *cache, uint64_t address, bool lines, const st
 int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
 		    const struct place *places, size_t n)
 {
-	return add(cache, address, lines, places, n, false);
+	return add(cache, address, lines, places, n, NAMING_SYMBOL);
 }
 
 int place_cache_add_shown(struct place_cache *cache, uint64_t address, bool lines,
 			  const struct place *places, size_t n)
 {
-	return add(cache, address, lines, places, n, true);
+	return add(cache, address, lines, places, n, NAMING_SHOWN);
+}
+
+int place_cache_add_go(struct place_cache *cache, uint64_t address, bool lines,
+		       const struct place *places, size_t n)
+{
+	return add(cache, address, lines, places, n, NAMING_GO);
 }
 
 int place_cache_for_each(const struct place_cache *cache,
@@ -170,6 +195,7 @@ int place_cache_for_each(const struct place_cache *cache,
 	int err = 0;
 
 	for (const struct place_cache_entry *e = cache->entries; err == 0 && e; e = e->hh.next)
-		err = fn(arg, e->address, e->lines, e->places, e->n);
+		if (!e->go)
+			err = fn(arg, e->address, e->lines, e->places, e->n);
 	return err;
 }

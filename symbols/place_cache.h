@@ -13,8 +13,9 @@
  * copies of all names, each once, so that the debug information can be closed.
  */
 struct place_cache {
-	struct place_cache_entry *entries;          /* by address */
-	struct place_cache_name *functions, *files; /* files: and functions as they were shown */
+	struct place_cache_entry *entries;       /* by address */
+	struct place_cache_name *functions, *go; /* by their names before they were demangled */
+	struct place_cache_name *files;          /* and functions as they were shown */
 	size_t n_entries;
 };
 
@@ -37,6 +38,10 @@ int place_cache_add(struct place_cache *cache, uint64_t address, bool lines,
 /* The same of places as they were shown before: with their names as they are, and no dir. */
 int place_cache_add_shown(struct place_cache *cache, uint64_t address, bool lines,
 			  const struct place *places, size_t n);
+
+/* The same of places that Go's tables have. They are not those that place_cache_for_each() tells. */
+int place_cache_add_go(struct place_cache *cache, uint64_t address, bool lines,
+		       const struct place *places, size_t n);
 
 /* Call `fn` for all addresses, in no order, until it returns something other than 0; that. */
 int place_cache_for_each(const struct place_cache *cache,

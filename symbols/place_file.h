@@ -15,7 +15,7 @@
  */
 
 /* Changes whenever the layout does. */
-#define PLACE_FILE_VERSION 1
+#define PLACE_FILE_VERSION 2
 
 /*
  * Add what was kept to a place cache. Returns 0, -ENOENT: nothing was, -ESTALE: it is of

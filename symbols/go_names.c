@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "go_names.h"
+
+#include <errno.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "go_file.h"
+#include "go_place.h"
+
+/* What is kept of a function when the file is closed. */
+struct function {
+	uint64_t start, next;
+	uint64_t name; /* where in names */
+};
+
+struct go_names {
+	Elf *elf; /* NULL: the file was let go of */
+	struct go_file file;
+	struct function *functions; /* by start */
+	size_t n_functions;
+	char *names;
+};
+
+int go_names_new(int fd, struct go_names **ret)
+{
+	struct go_names *g = calloc(1, sizeof(*g));
+	int err = -ENOENT;
+
+	if (!g)
+		return -ENOMEM;
+	elf_version(EV_CURRENT);
+	g->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf_kind(g->elf) == ELF_K_ELF)
+		err = go_file_init(&g->file, g->elf);
+	if (err < 0) {
+		go_names_free(g);
+		return err;
+	}
+	*ret = g;
+	return 0;
+}
+
+struct go_names *go_names_free(struct go_names *g)
+{
+	if (!g)
+		return NULL;
+	go_file_done(&g->file);
+	elf_end(g->elf);
+	free(g->functions);
+	free(g->names);
+	free(g);
+	return NULL;
+}
+
+/* C code that Go's linker has linked itself is in the table, too: where it is, and its name. */
+static bool is_go(const struct pclntab_function *f)
+{
+	return f->line != 0;
+}
+
+/* Names that are read to copy them, at most, in bytes; functions can share what they have. */
+#define NAMES_MAX (UINT64_C(256) << 20)
+
+/* The functions, with names as the table has them, and where these names begin and end. */
+static size_t list_functions(const struct pclntab *t, struct function *ret, const char **ret_first,
+			     const char **ret_end)
+{
+	uint64_t left = NAMES_MAX;
+	size_t n = 0;
+
+	*ret_first = *ret_end = NULL;
+	for (uint64_t i = 0; i < t->n_functions && left > PCLNTAB_NAME_MAX; i++) {
+		struct pclntab_function f;
+		const char *end;
+
+		if (pclntab_function(t, i, &f) < 0 || !is_go(&f))
+			continue;
+		end = f.name + strlen(f.name) + 1;
+		left -= (uint64_t)(end - f.name);
+		if (!*ret_first || f.name < *ret_first)
+			*ret_first = f.name;
+		if (end > *ret_end)
+			*ret_end = end;
+		ret[n++] = (struct function){ f.start, f.next, (uint64_t)(uintptr_t)f.name };
+	}
+	return n;
+}
+
+int go_names_detach(struct go_names *g)
+{
+	const char *first, *end;
+
+	if (!g->elf)
+		return 0;
+	g->functions = malloc((g->file.table.n_functions + 1) * sizeof(*g->functions));
+	if (!g->functions)
+		return -ENOMEM;
+	g->n_functions = list_functions(&g->file.table, g->functions, &first, &end);
+	/* They share what they have in common, so that all of it is copied at once. */
+	g->names = malloc((size_t)(end - first) + 1);
+	if (!g->names) {
+		free(g->functions);
+		g->functions = NULL;
+		return -ENOMEM;
+	}
+	if (first)
+		memcpy(g->names, first, (size_t)(end - first));
+	for (size_t i = 0; i < g->n_functions; i++)
+		g->functions[i].name -= (uint64_t)(uintptr_t)first;
+	go_file_done(&g->file);
+	elf_end(g->elf);
+	g->elf = NULL;
+	return 0;
+}
+
+static int function_compare(const void *key, const void *element)
+{
+	const uint64_t *address = key;
+	const struct function *f = element;
+
+	if (*address < f->start)
+		return -1;
+	return *address >= f->next;
+}
+
+/* One of those that were kept. */
+static const struct function *find_kept(const struct go_names *g, uint64_t address)
+{
+	return g->n_functions == 0 ? NULL :
+				     bsearch(&address, g->functions, g->n_functions,
+					     sizeof(*g->functions), function_compare);
+}
+
+size_t go_names_find(const struct go_names *g, uint64_t address, bool lines,
+		     struct place places[PLACE_MAX])
+{
+	struct go_place found[PLACE_MAX];
+	const struct function *kept;
+	struct pclntab_function f;
+	size_t n;
+
+	if (!g->elf) {
+		kept = find_kept(g, address);
+		if (!kept)
+			return 0;
+		places[0] = (struct place){ .function = g->names + kept->name };
+		return 1;
+	}
+	if (pclntab_find(&g->file.table, address, &f) < 0 || !is_go(&f))
+		return 0;
+	n = go_places_find(&g->file, &f, address, lines, found, PLACE_MAX);
+	for (size_t i = 0; i < n; i++)
+		places[i] = (struct place){
+			.function = found[i].function,
+			.file = found[i].file,
+			.line = found[i].line,
+			.inlined = i + 1 < n,
+		};
+	return n;
+}
+
+const char *go_names_find_other(const struct go_names *g, uint64_t address)
+{
+	struct pclntab_function f;
+
+	if (!g->elf || pclntab_find(&g->file.table, address, &f) < 0 || is_go(&f))
+		return NULL;
+	return f.name;
+}
+
+int go_names_find_start(const struct go_names *g, uint64_t address, uint64_t *ret)
+{
+	const struct function *kept;
+	struct pclntab_function f;
+
+	if (!g->elf) {
+		kept = find_kept(g, address);
+		if (!kept)
+			return -ENOENT;
+		*ret = kept->start;
+		return 0;
+	}
+	if (pclntab_find(&g->file.table, address, &f) < 0 || !is_go(&f))
+		return -ENOENT;
+	*ret = f.start;
+	return 0;
+}
