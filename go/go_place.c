@@ -29,17 +29,17 @@ static int64_t value_at(struct finder *f, uint32_t values, uint64_t address)
 	return -1;
 }
 
+/* runtime/symtab.go, funcline1(): both, or none */
 static struct go_place place_at(struct finder *f, const char *function, uint64_t address,
 				bool lines)
 {
 	struct go_place place = { .function = function };
-	int64_t line;
+	int64_t line = lines ? value_at(f, f->function->line, address) : -1;
 
-	if (!lines)
+	if (line < 0 || line > INT32_MAX)
 		return place;
 	place.file = pclntab_file(f->table, f->function, value_at(f, f->function->file, address));
-	line = value_at(f, f->function->line, address);
-	if (place.file && line > 0 && line <= INT32_MAX)
+	if (place.file)
 		place.line = (unsigned int)line;
 	return place;
 }
