@@ -14,7 +14,10 @@
  */
 struct go_names;
 
-/* Of the file behind fd, which stays open until go_names_detach(). 0, -ENOENT for no Go, or another negative errno. */
+/*
+ * Of the file behind fd, which stays open until go_names_detach(). 0, -ENOENT: it has no Go code,
+ * or another negative errno.
+ */
 int go_names_new(int fd, struct go_names **ret);
 struct go_names *go_names_free(struct go_names *g);
 
