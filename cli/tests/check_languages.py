@@ -23,8 +23,8 @@ MIN_SAMPLES = 300
 
 # Where stacks start: C's, Go's
 C_ROOTS = {"_start", "clone3", "__clone3"}
-GO_ROOTS = {"runtime.goexit.abi0", "runtime.mcall", "runtime.morestack.abi0", "runtime.clone.abi0",
-            "runtime.rt0_go.abi0"} | C_ROOTS
+GO_ROOTS = {"runtime.goexit", "runtime.mcall", "runtime.morestack", "runtime.clone",
+            "runtime.rt0_go"} | C_ROOTS
 
 # name: (how it is made, how it is started, the share that must be complete, its roots, other outcomes)
 PROGRAMS = {
