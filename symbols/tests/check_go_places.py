@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SHOW = os.path.abspath(sys.argv[1])
@@ -258,6 +259,37 @@ class Places(unittest.TestCase):
         self.assertEqual(ours(whole, addresses), found)
         self.assertGreater(sum(len(places) > 1 for places in found.values()), N_RANDOM / 8)
         self.check_debug_information(whole, found)
+
+    def test_options(self):
+        stripped = self.build(STRIPPED)
+        found = ours(stripped, some_addresses(self.build()))
+        outermost = {address: [(places[-1][0], *places[0][1:])]
+                     for address, places in found.items()}
+        self.assertEqual(ours(stripped, found, "-i"), outermost)
+        self.assertEqual(ours(stripped, found, "-l"),
+                         {address: [(name, "??", 0) for name, _, _ in places]
+                          for address, places in found.items()})
+        names = {address: [(places[-1][0], "??", 0)] for address, places in found.items()}
+        self.assertEqual(ours(stripped, found, "-i", "-l"), names)
+        # Of a file that is let go of, names of functions are kept.
+        self.assertEqual(ours(stripped, found, "-x"), names)
+
+    def test_only_other_code_is_kept_on_disk(self):
+        whole = self.build(cgo=True)
+        address = next(address for address, name in functions(whole) if name == "main.work")
+        other = next(int(line.split()[0], 16) for line in run("nm", whole).splitlines()
+                     if line.endswith(" c_code"))
+        sizes = []
+        time.sleep(4)  # of a file that has just been written nothing is kept
+        for addresses in [address], [other], [other, address]:
+            cache = tempfile.mkdtemp(dir=self.directory)
+            found = ours(whole, addresses, "-c", cache)
+            sizes.append([os.path.getsize(os.path.join(cache, name))
+                          for name in os.listdir(cache) if name.endswith(".places")])
+            self.assertEqual(ours(whole, addresses, "-c", cache), found)
+        self.assertEqual(sizes[0], [])
+        self.assertEqual(len(sizes[1]), 1)
+        self.assertEqual(sizes[1], sizes[2])
 
     def test_nothing_inlined(self):
         whole, stripped = self.pair("-gcflags=all=-l")

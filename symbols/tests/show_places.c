@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: show_places [-t TIMES] [-d simple|none|full] [-u SECONDS] [-c DIR] FILE <ADDRESSES
+ * usage: show_places [-t TIMES] [-d simple|none|full] [-u SECONDS] [-c DIR] [-i] [-l] [-x] FILE
+ *        <ADDRESSES
  *
  * What the symbols library says of addresses of a file (hexadecimal, one per line),
  * as addr2line -a -i -f does: the address, then a function and its file and line,
  * for each place. With -t only how long it took, in CPU time: at first, and, with what
  * is known then, TIMES more times, on average. With -u, servers may take so long to send debug
  * information. With -c, what was found is kept in a directory, and found there the next time.
+ * With -i and -l, without inlined functions, and without lines. With -x, what is said of a file
+ * that was closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -84,40 +87,60 @@ static int read_addresses(uint64_t **ret, size_t *ret_n)
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* What is asked for besides names_options(). */
+struct request {
+	int times;
+	bool keeps, closed;
+	struct disk_cache cache;
+};
+
+static int read_options(int argc, char **argv, struct request *ret)
 {
 	struct names_options options = { 0 };
-	_cleanup_free_ uint64_t *addresses = NULL;
-	struct module module;
-	struct disk_cache cache;
-	bool keeps = false;
-	int times = 0, option;
-	size_t n;
+	int option;
 
-	while ((option = getopt(argc, argv, "t:d:u:c:")) != -1) {
+	while ((option = getopt(argc, argv, "t:d:u:c:ilx")) != -1) {
 		if (option == 't')
-			times = atoi(optarg);
+			ret->times = atoi(optarg);
 		else if (option == 'u')
 			debug_server_allow((uint64_t)(atof(optarg) * 1e9), NULL);
-		else if (option == 'c' && disk_cache_open(optarg, DISK_CACHE_LIMIT, &cache) == 0)
-			keeps = true;
+		else if (option == 'c')
+			ret->keeps = disk_cache_open(optarg, DISK_CACHE_LIMIT, &ret->cache) == 0;
 		else if (option == 'd')
 			options.demangle = strcmp(optarg, "none") == 0 ? NAMES_DEMANGLE_NONE :
 					   strcmp(optarg, "full") == 0 ? NAMES_DEMANGLE_FULL :
 									 NAMES_DEMANGLE_SIMPLE;
+		else if (option == 'i')
+			options.no_inlines = true;
+		else if (option == 'l')
+			options.no_lines = true;
+		else if (option == 'x')
+			ret->closed = true;
 		else
-			return 2;
+			return -EINVAL;
 	}
-	if (optind + 1 != argc || read_addresses(&addresses, &n) < 0)
-		return 2;
 	names_set_options(&options);
-	if (keeps)
-		module_set_cache(&cache);
-	module_init(&module, strdup(argv[optind]), keeps ? "program" : "",
+	return optind + 1 == argc ? 0 : -EINVAL;
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = { 0 };
+	_cleanup_free_ uint64_t *addresses = NULL;
+	struct module module;
+	size_t n;
+
+	if (read_options(argc, argv, &request) < 0 || read_addresses(&addresses, &n) < 0)
+		return 2;
+	if (request.keeps)
+		module_set_cache(&request.cache);
+	module_init(&module, strdup(argv[optind]), request.keeps ? "program" : "",
 		    open(argv[optind], O_RDONLY | O_CLOEXEC));
-	if (times > 0)
-		show_times(&module, addresses, n, times);
-	for (size_t i = 0; times == 0 && i < n; i++)
+	if (request.closed)
+		module_close(&module, true);
+	if (request.times > 0)
+		show_times(&module, addresses, n, request.times);
+	for (size_t i = 0; request.times == 0 && i < n; i++)
 		show(&module, addresses[i]);
 	module_done(&module);
 	module_set_cache(NULL);
