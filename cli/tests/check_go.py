@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profile Go programs whose stacks are known, compiled by several versions of Go in many ways.
+
+usage: check_go.py DWARFPROF SOURCE-DIR [-v] [--seconds N] [--keep DIR] [--write-floors] [ROW...]
+
+SOURCE-DIR is test-programs/languages/go. A row is a version and a way, such as 1.26/pie; 1.26
+stands for all ways of a version, pie for that way in all versions. Of each row, the share that
+stands in go_floors.txt must be complete, and no more than stands there may be wrong: complete, and
+none that the program can have (go_chains.py). -v prints where the others end. --keep leaves programs and samples in a
+directory. --write-floors writes what was measured to go_floors.txt, with a margin for chance.
+"""
+import argparse
+import bisect
+import collections
+import concurrent.futures
+import json
+import operator
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import go_chains
+import go_toolchains
+
+HZ = "997"
+SECONDS = 2
+MIN_SAMPLES = 500
+MIN_SAMPLES_IN_ALL = 20000
+FLOORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_floors.txt")
+# What a row has to keep that is not in go_floors.txt: what must be complete, and may be wrong, in percent.
+GOAL = (99.5, 0)
+# A row of which this share must be complete must have shown the starts of all its chains.
+ALL_SEEN = 99
+
+# way: (program, flags of `go build`, how a C program takes it in)
+WAYS = {
+    "default": ("chains", [], None),
+    "stripped": ("chains", ["-ldflags=-s -w"], None),
+    "pie": ("chains", ["-buildmode=pie"], None),
+    "pie-stripped": ("chains", ["-buildmode=pie", "-ldflags=-s -w"], None),
+    "trimpath": ("chains", ["-trimpath"], None),
+    "noinline": ("chains", ["-gcflags=all=-l"], None),
+    "cgo": ("chains_cgo", [], None),
+    "cgo-stripped": ("chains_cgo", ["-ldflags=-s -w"], None),
+    "cgo-pie": ("chains_cgo", ["-buildmode=pie"], None),
+    "race": ("chains_cgo", ["-race"], None),
+    "c-shared": ("chains_cgo", ["-buildmode=c-shared"], "opened"),
+    "c-shared-linked": ("chains_cgo", ["-buildmode=c-shared"], "linked"),
+    "c-archive": ("chains_cgo", ["-buildmode=c-archive"], "linked"),
+}
+
+
+def run(command, **kwargs):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **kwargs)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}:\n{done.stdout}")
+
+
+def build(source, row, directory, is_twin=False):
+    """Make what a row is about; return the command that runs it. A twin is the same with its symbols."""
+    version, way = row.split("/")
+    program, flags, taken = WAYS[way]
+    if is_twin:
+        flags = [flag for flag in flags if not flag.startswith("-ldflags")]
+    os.makedirs(directory, exist_ok=True)
+    out = os.path.join(directory, {"c-archive": "libchains.a"}.get(way, "libchains.so") if taken else program)
+    run([go_toolchains.fetch(version), "build", *flags, "-o", out, "."], cwd=os.path.join(source, program),
+        env=go_toolchains.environment(GO111MODULE="off"))
+    if not taken:
+        return [out]
+    host = os.path.join(directory, "host")
+    command = ["gcc", "-O2", "-fomit-frame-pointer", "-pthread", "-o", host,
+               os.path.join(source, program, "host", "host.c")]
+    if taken == "opened":
+        run(command)
+        return [host, out]
+    run(command + ["-DLINKED", out, f"-Wl,-rpath,{directory}"])
+    return [host]
+
+
+def catches(pid, number):
+    """Has a process installed a handler?"""
+    with open(f"/proc/{pid}/status") as file:
+        mask = next(line for line in file if line.startswith("SigCgt:"))
+    return int(mask.split()[1], 16) >> number - 1 & 1
+
+
+def profile(dwarfprof, command, path, seconds):
+    """The samples of a program, which gets signals meanwhile."""
+    # As many threads as there are on small machines, so that the time is bounded.
+    target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=dict(os.environ, GOMAXPROCS="2"))
+    try:
+        while target.poll() is None and not catches(target.pid, signal.SIGUSR1):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        profiler = subprocess.Popen([dwarfprof, "-F", HZ, "-d", str(seconds), "-p", str(target.pid), "-o", path],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while profiler.poll() is None:
+            target.send_signal(signal.SIGUSR1)
+            time.sleep(0.002)
+        if target.poll() is not None:
+            sys.exit(f"{' '.join(command)} ended with {target.returncode}")
+        if profiler.returncode != 0:
+            sys.exit(profiler.stderr.read())
+    finally:
+        target.kill()
+        target.wait()
+    with open(path) as file:
+        return [sample for line in file if (sample := json.loads(line))["outcome"] != "no_user_stack"]
+
+
+def code(path):
+    """Address and bytes of a binary's code."""
+    sections = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
+    at = next(line.split(".text ")[1].split() for line in sections.splitlines() if ".text " in line)
+    with open(path, "rb") as file:
+        file.seek(int(at[2], 16))
+        return int(at[1], 16), file.read(int(at[3], 16))
+
+
+def is_same_code(path, other):
+    """Are functions at the same addresses? Their references to data may differ, which are few bytes."""
+    (at, one), (other_at, two) = code(path), code(other)
+    return at == other_at and len(one) == len(two) and 50 * sum(map(operator.ne, one, two)) < len(one)
+
+
+class Twin:
+    """The names of a stripped program, from the same program with its symbols."""
+
+    def __init__(self, stripped, twin):
+        self.path = stripped
+        if not is_same_code(stripped, twin):
+            sys.exit(f"{stripped} differs from {twin}, which should be the same with symbols")
+        said = subprocess.run(["nm", "-n", "--defined-only", twin], check=True, capture_output=True, text=True).stdout
+        symbols = [line.split(" ", 2) for line in said.splitlines()]
+        symbols = [(int(at, 16), name) for at, kind, name in symbols if kind in "tTwW"]
+        self.starts, self.names = zip(*symbols)
+
+    def name(self, frame, is_caller):
+        at = bisect.bisect_right(self.starts, int(frame["offset"], 16) - is_caller)
+        return self.names[at - 1] if at else None
+
+
+class Row:
+    """What the samples of a row say."""
+
+    def __init__(self, chains, samples, twin):
+        self.n, self.outcomes = len(samples), collections.Counter(s["outcome"] for s in samples)
+        self.lost = samples[-1]["lost"] if samples else 0
+        self.wrong, self.ends = collections.Counter(), collections.Counter()
+        self.n_checked, self.n_without_c, self.seen = 0, 0, set()
+        for sample in samples:
+            stack = [frame for frame in sample["user_stack"] if not frame["inlined"]]
+            names = [self.name(frame, i > 0 and stack[i - 1]["method"] != "signal", twin)
+                     for i, frame in enumerate(stack)]
+            if sample["outcome"] != "complete":
+                self.ends[sample["outcome"], names[-1] if names else None] += 1
+            elif names[-1] is not None:
+                self.add(chains, [go_chains.plain(name) for name in names])
+
+    def name(self, frame, is_caller, twin):
+        if not twin or frame["module"] != twin.path:
+            return frame["symbol"]
+        name = twin.name(frame, is_caller)
+        if name and frame["symbol"] and go_chains.plain(name) != go_chains.plain(frame["symbol"]):
+            self.wrong[f"{name} is called {frame['symbol']}"] += 1
+        return name or frame["symbol"]
+
+    def add(self, chains, names):
+        why, is_without_c = chains.verdict(names)
+        self.n_checked += 1
+        self.n_without_c += is_without_c
+        self.seen.update(chains.of(names)[:1])
+        if why:
+            self.wrong[why + "\n    " + " < ".join(names)] += 1
+
+    def share(self):
+        return 100 * self.outcomes["complete"] / max(self.n, 1)
+
+    def wrong_share(self):
+        return 100 * self.wrong.total() / max(self.n, 1)
+
+    def line(self, row):
+        others = ", ".join(f"{n} {word}" for word, n in self.outcomes.most_common() if word != "complete")
+        version, way = row.split("/")
+        return f"| {WAYS[way][0]} | {go_toolchains.VERSIONS[version]} | {way} | {self.n} | {self.share():.2f} % " \
+            f"| {self.n_checked} | {self.wrong.total()} | {self.n_without_c} | {others} |"
+
+    def faults(self, chains, floor, wrong):
+        """What is wrong with the row, given the limits that it has to keep."""
+        if self.n < MIN_SAMPLES:
+            yield f"{self.n} samples, fewer than {MIN_SAMPLES}"
+        if self.lost:
+            yield f"{self.lost} samples lost"
+        if self.share() < floor:
+            yield f"{self.share():.2f} % are complete, less than {floor} %"
+        if self.wrong_share() > wrong:
+            yield f"{self.wrong_share():.2f} % are wrong, more than {wrong} %"
+            for why, n in self.wrong.most_common(5):
+                yield f"{n} wrong: {why}"
+        # Those that always wait are seen by chance only.
+        busy = {chain[0] for chain in chains.whole if chain[-1] in ("main.spin", "c_spin")}
+        if self.n_checked and floor >= ALL_SEEN and not busy <= self.seen:
+            yield f"never seen: {' '.join(sorted(busy - self.seen))}"
+
+
+def read_floors():
+    with open(FLOORS) as file:
+        return {row: (float(floor), float(wrong)) for row, floor, wrong in
+                (line.split() for line in file if line.strip() and not line.startswith("#"))}
+
+
+def write_floors(floors):
+    with open(FLOORS) as file:
+        head = [line for line in file if line.startswith("#")]
+    with open(FLOORS, "w") as file:
+        file.writelines(head)
+        file.writelines(f"{row:24}{floors[row][0]:5.1f} {floors[row][1]:5.1f}\n" for row in all_rows() if row in floors)
+
+
+def limits_of(result):
+    """A quarter less of what is missing, and of what is right, a point at least, is chance: which goroutines ran."""
+    share, wrong = result.share(), result.wrong_share()
+    return max(0, min(99.5, int(10 * (share - max(1, (100 - share) / 4))) / 10)), \
+        int(10 * (wrong * 1.5 + 1)) / 10 if wrong else 0
+
+
+def all_rows():
+    return [f"{version}/{way}" for version in go_toolchains.VERSIONS for way in WAYS]
+
+
+def check_row(options, row, command, directory):
+    """Profile a row, print its line; is it good?"""
+    is_host = WAYS[row.split("/")[1]][2]
+    chains = go_chains.Chains(os.path.join(options.source, WAYS[row.split("/")[1]][0]), bool(is_host))
+    twin = None
+    if "-ldflags=-s -w" in WAYS[row.split("/")[1]][1]:
+        twin = Twin(command[0], build(options.source, row, os.path.join(directory, "twin"), True)[0])
+    for seconds in (options.seconds, 10 * options.seconds):
+        result = Row(chains, profile(options.dwarfprof, command, os.path.join(directory, "samples.jsonl"), seconds),
+                     twin)
+        if result.n >= MIN_SAMPLES:
+            break
+    print(result.line(row), flush=True)
+    if options.verbose:
+        for (outcome, name), n in result.ends.most_common(12):
+            print(f"  {n:5} {outcome} at {name}")
+    if options.write_floors:
+        options.floors[row] = limits_of(result)
+    faults = list(result.faults(chains, *options.floors.get(row, GOAL)))
+    for fault in faults:
+        print(f"{row}: {fault}", flush=True)
+    return not faults, result.n
+
+
+def arguments():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("dwarfprof", type=os.path.abspath)
+    parser.add_argument("source", type=os.path.abspath)
+    parser.add_argument("rows", nargs="*")
+    parser.add_argument("-v", dest="verbose", action="store_true")
+    parser.add_argument("--seconds", type=int, default=SECONDS)
+    parser.add_argument("--keep")
+    parser.add_argument("--write-floors", action="store_true")
+    options = parser.parse_intermixed_args()
+    options.floors = read_floors()
+    options.all = [row for row in all_rows()
+                   if not options.rows or any(word in (row, *row.split("/")) for word in options.rows)]
+    if not options.all:
+        parser.error("no such row")
+    return options
+
+
+def main():
+    options = arguments()
+    good, n_samples = True, 0
+    print("| program | Go | built | samples | complete | checked | wrong | C left out | not complete |")
+    print("|---|---|---|--:|--:|--:|--:|--:|---|")
+    with tempfile.TemporaryDirectory() as temporary:
+        top = os.path.abspath(options.keep or temporary)
+        places = {row: os.path.join(top, row.replace("/", "-")) for row in options.all}
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            commands = list(pool.map(lambda row: build(options.source, row, places[row]), options.all))
+        for row, command in zip(options.all, commands):
+            is_good, n = check_row(options, row, command, places[row])
+            good, n_samples = good and is_good, n_samples + n
+    if options.all == all_rows() and n_samples < MIN_SAMPLES_IN_ALL:
+        print(f"{n_samples} samples, fewer than {MIN_SAMPLES_IN_ALL}")
+        good = False
+    if options.write_floors:
+        write_floors(options.floors)
+    return int(not good)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        sys.exit(77)  # skipped: the kernel lets only root do this
+    sys.exit(main())

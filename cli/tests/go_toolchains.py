@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The versions of Go that the tests compile with, from the Go module proxy.
+
+usage: go_toolchains.py
+
+Fetches them all; does nothing where they are in Go's module cache. Any Go that there is fetches
+them, and checks their sums.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# The oldest that Debian has, the last one with each of the runtime's ways that differ, the newest.
+VERSIONS = {
+    "1.19": "go1.19.13",
+    "1.22": "go1.22.12",
+    "1.24": "go1.24.9",
+    "1.26": "go1.26.8",
+    "1.27": "go1.27.4",
+}
+
+
+def environment(**more):
+    """Without a toolchain that was chosen elsewhere, and modules around the programs."""
+    inherited = {k: v for k, v in os.environ.items() if k != "GOROOT"}
+    return dict(inherited, GOTOOLCHAIN="local", CGO_ENABLED="1", **more)
+
+
+def make_executable(root):
+    """What Go itself does to a toolchain at its first use: modules have no modes, and no modules inside."""
+    if os.access(os.path.join(root, "bin", "go"), os.X_OK):
+        return
+    for name in ("src", "src/cmd"):
+        directory = os.path.join(root, name)
+        if os.path.exists(os.path.join(directory, "_go.mod")):
+            os.chmod(directory, 0o755)
+            shutil.copyfile(os.path.join(directory, "_go.mod"), os.path.join(directory, "go.mod"))
+    for top in ("pkg/tool", "bin"):
+        for directory, _, names in os.walk(os.path.join(root, top)):
+            for name in names:
+                os.chmod(os.path.join(directory, name), 0o555)
+
+
+def fetch(version):
+    """The path of a version's go command."""
+    module = f"golang.org/toolchain@v0.0.1-{VERSIONS[version]}.linux-amd64"
+    # Outside of any module.
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run(["go", "mod", "download", "-json", module], cwd=directory, text=True,
+                              capture_output=True, env=environment(GO111MODULE="on"))
+    said = json.loads(done.stdout) if done.stdout.strip() else {}
+    if done.returncode != 0 or "Dir" not in said:
+        sys.exit(f"{module} cannot be fetched: {said.get('Error', done.stderr.strip())}")
+    make_executable(said["Dir"])
+    return os.path.join(said["Dir"], "bin", "go")
+
+
+if __name__ == "__main__":
+    for each in VERSIONS:
+        fetch(each)
