@@ -7,15 +7,14 @@ usage: check_go.py DWARFPROF SOURCE-DIR [-v] [--seconds N] [--keep DIR] [--write
 SOURCE-DIR is test-programs/languages/go. A row is a version and a way, such as 1.26/pie; 1.26
 stands for all ways of a version, pie for that way in all versions. Of each row, the share that
 stands in go_floors.txt must be complete, and no more than stands there may be wrong: complete, and
-none that the program can have (go_chains.py). -v prints where the others end. --keep leaves programs and samples in a
+none that the program can have (go_chains.py), or whose calls are not to the functions that are said
+to be called (go_calls.py). -v prints where the others end. --keep leaves programs and samples in a
 directory. --write-floors writes what was measured to go_floors.txt, with a margin for chance.
 """
 import argparse
-import bisect
 import collections
 import concurrent.futures
 import json
-import operator
 import os
 import signal
 import subprocess
@@ -23,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import go_calls
 import go_chains
 import go_toolchains
 
@@ -33,7 +33,7 @@ MIN_SAMPLES_IN_ALL = 20000
 FLOORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_floors.txt")
 # What a row has to keep that is not in go_floors.txt: what must be complete, and may be wrong, in percent.
 GOAL = (99.5, 0)
-# A row of which this share must be complete must have shown the starts of all its chains.
+# A row of which this share is complete must have shown the starts of all its chains.
 ALL_SEEN = 99
 
 # way: (program, flags of `go build`, how a C program takes it in)
@@ -114,70 +114,60 @@ def profile(dwarfprof, command, path, seconds):
         return [sample for line in file if (sample := json.loads(line))["outcome"] != "no_user_stack"]
 
 
-def code(path):
-    """Address and bytes of a binary's code."""
-    sections = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
-    at = next(line.split(".text ")[1].split() for line in sections.splitlines() if ".text " in line)
-    with open(path, "rb") as file:
-        file.seek(int(at[2], 16))
-        return int(at[1], 16), file.read(int(at[3], 16))
-
-
-def is_same_code(path, other):
-    """Are functions at the same addresses? Their references to data may differ, which are few bytes."""
-    (at, one), (other_at, two) = code(path), code(other)
-    return at == other_at and len(one) == len(two) and 50 * sum(map(operator.ne, one, two)) < len(one)
-
-
-class Twin:
-    """The names of a stripped program, from the same program with its symbols."""
-
-    def __init__(self, stripped, twin):
-        self.path = stripped
-        if not is_same_code(stripped, twin):
-            sys.exit(f"{stripped} differs from {twin}, which should be the same with symbols")
-        said = subprocess.run(["nm", "-n", "--defined-only", twin], check=True, capture_output=True, text=True).stdout
-        symbols = [line.split(" ", 2) for line in said.splitlines()]
-        symbols = [(int(at, 16), name) for at, kind, name in symbols if kind in "tTwW"]
-        self.starts, self.names = zip(*symbols)
-
-    def name(self, frame, is_caller):
-        at = bisect.bisect_right(self.starts, int(frame["offset"], 16) - is_caller)
-        return self.names[at - 1] if at else None
-
-
 class Row:
     """What the samples of a row say."""
 
-    def __init__(self, chains, samples, twin):
+    def __init__(self, chains, calls, samples):
+        self.chains, self.calls = chains, calls
         self.n, self.outcomes = len(samples), collections.Counter(s["outcome"] for s in samples)
         self.lost = samples[-1]["lost"] if samples else 0
         self.wrong, self.ends = collections.Counter(), collections.Counter()
         self.n_checked, self.n_without_c, self.seen = 0, 0, set()
         for sample in samples:
-            stack = [frame for frame in sample["user_stack"] if not frame["inlined"]]
-            names = [self.name(frame, i > 0 and stack[i - 1]["method"] != "signal", twin)
-                     for i, frame in enumerate(stack)]
-            if sample["outcome"] != "complete":
-                self.ends[sample["outcome"], names[-1] if names else None] += 1
-            elif names[-1] is not None:
-                self.add(chains, [go_chains.plain(name) for name in names])
+            self.add(sample)
 
-    def name(self, frame, is_caller, twin):
-        if not twin or frame["module"] != twin.path:
-            return frame["symbol"]
-        name = twin.name(frame, is_caller)
-        if name and frame["symbol"] and go_chains.plain(name) != go_chains.plain(frame["symbol"]):
-            self.wrong[f"{name} is called {frame['symbol']}"] += 1
-        return name or frame["symbol"]
-
-    def add(self, chains, names):
-        why, is_without_c = chains.verdict(names)
-        self.n_checked += 1
-        self.n_without_c += is_without_c
-        self.seen.update(chains.of(names)[:1])
+    def add(self, sample):
+        stack = [frame for frame in sample["user_stack"] if not frame["inlined"]]
+        why = self.wrong_frame(stack)
+        names = [self.name(stack, i) for i in range(len(stack))]
+        if sample["outcome"] != "complete":
+            self.ends[sample["outcome"], names[-1] if names else None] += 1
+        elif names[-1]:
+            names = [go_chains.plain(name) for name in names]
+            wrong_chain, is_without_c = self.chains.verdict(names)
+            why = why or wrong_chain
+            self.n_checked += 1
+            self.n_without_c += is_without_c
+            self.seen.update(self.chains.of(names)[:1])
         if why:
-            self.wrong[why + "\n    " + " < ".join(names)] += 1
+            self.wrong[why + "\n    " + " < ".join(map(str, names))] += 1
+
+    def place(self, stack, i):
+        """Where a frame is in the program; of a caller, where it called. None: elsewhere."""
+        if stack[i]["module"] != self.calls.path:
+            return None
+        is_caller = i > 0 and stack[i]["method"] != "signal"
+        return int(stack[i]["offset"], 16) - is_caller
+
+    def name(self, stack, i):
+        place = self.place(stack, i)
+        return stack[i]["symbol"] or place and self.calls.name(place)
+
+    def wrong_frame(self, stack):
+        """Which frame does not have its name, or does not call the next one? None: none that is known."""
+        for i, frame in enumerate(stack):
+            place = self.place(stack, i)
+            # What a signal's handler returns to is not called, and is named by what is in front of it.
+            if place is None or i + 1 < len(stack) and stack[i + 1]["method"] == "signal":
+                continue
+            names = {go_chains.plain(name) for name in self.calls.names_at(place)}
+            is_mangled = any(name.startswith("_Z") for name in names)
+            if frame["symbol"] and not is_mangled and go_chains.plain(frame["symbol"]) not in names:
+                return f"{' or '.join(names)} is called {frame['symbol']}"
+            callee = self.place(stack, i - 1) if i > 0 and frame["method"] != "signal" else None
+            if callee is not None and (why := self.calls.wrong_call(place + 1, callee)):
+                return why
+        return None
 
     def share(self):
         return 100 * self.outcomes["complete"] / max(self.n, 1)
@@ -191,7 +181,12 @@ class Row:
         return f"| {WAYS[way][0]} | {go_toolchains.VERSIONS[version]} | {way} | {self.n} | {self.share():.2f} % " \
             f"| {self.n_checked} | {self.wrong.total()} | {self.n_without_c} | {others} |"
 
-    def faults(self, chains, floor, wrong):
+    def unseen(self):
+        """Those that start chains and were not in the samples, but for those that always wait."""
+        busy = {chain[0] for chain in self.chains.whole if chain[-1] in ("main.spin", "c_spin")}
+        return busy - self.seen if self.n_checked and self.share() >= ALL_SEEN else set()
+
+    def faults(self, floor, wrong):
         """What is wrong with the row, given the limits that it has to keep."""
         if self.n < MIN_SAMPLES:
             yield f"{self.n} samples, fewer than {MIN_SAMPLES}"
@@ -203,10 +198,8 @@ class Row:
             yield f"{self.wrong_share():.2f} % are wrong, more than {wrong} %"
             for why, n in self.wrong.most_common(5):
                 yield f"{n} wrong: {why}"
-        # Those that always wait are seen by chance only.
-        busy = {chain[0] for chain in chains.whole if chain[-1] in ("main.spin", "c_spin")}
-        if self.n_checked and floor >= ALL_SEEN and not busy <= self.seen:
-            yield f"never seen: {' '.join(sorted(busy - self.seen))}"
+        if self.unseen():
+            yield f"never seen: {' '.join(sorted(self.unseen()))}"
 
 
 def read_floors():
@@ -224,10 +217,9 @@ def write_floors(floors):
 
 
 def limits_of(result):
-    """A quarter less of what is missing, and of what is right, a point at least, is chance: which goroutines ran."""
-    share, wrong = result.share(), result.wrong_share()
-    return max(0, min(99.5, int(10 * (share - max(1, (100 - share) / 4))) / 10)), \
-        int(10 * (wrong * 1.5 + 1)) / 10 if wrong else 0
+    """A quarter more may be missing, a point at least, and half more wrong: which goroutines ran is chance."""
+    floor = result.share() - max(1, (100 - result.share()) / 4)
+    return max(0, min(GOAL[0], int(10 * floor) / 10)), int(15 * result.wrong_share() + 5) / 10
 
 
 def all_rows():
@@ -236,15 +228,18 @@ def all_rows():
 
 def check_row(options, row, command, directory):
     """Profile a row, print its line; is it good?"""
-    is_host = WAYS[row.split("/")[1]][2]
-    chains = go_chains.Chains(os.path.join(options.source, WAYS[row.split("/")[1]][0]), bool(is_host))
+    program, flags, taken = WAYS[row.split("/")[1]]
+    chains = go_chains.Chains(os.path.join(options.source, program), bool(taken))
     twin = None
-    if "-ldflags=-s -w" in WAYS[row.split("/")[1]][1]:
-        twin = Twin(command[0], build(options.source, row, os.path.join(directory, "twin"), True)[0])
-    for seconds in (options.seconds, 10 * options.seconds):
-        result = Row(chains, profile(options.dwarfprof, command, os.path.join(directory, "samples.jsonl"), seconds),
-                     twin)
-        if result.n >= MIN_SAMPLES:
+    if "-ldflags=-s -w" in flags:
+        twin = build(options.source, row, os.path.join(directory, "twin"), is_twin=True)[0]
+    library = os.path.join(directory, "libchains.so")
+    calls = go_calls.Calls(library if os.path.exists(library) else command[0], twin)
+    for seconds in (options.seconds, options.seconds, 10 * options.seconds):
+        samples = profile(options.dwarfprof, command, os.path.join(directory, "samples.jsonl"), seconds)
+        result = Row(chains, calls, samples)
+        # More, where the machine is busy.
+        if result.n >= MIN_SAMPLES and not result.lost and not result.unseen():
             break
     print(result.line(row), flush=True)
     if options.verbose:
@@ -252,7 +247,7 @@ def check_row(options, row, command, directory):
             print(f"  {n:5} {outcome} at {name}")
     if options.write_floors:
         options.floors[row] = limits_of(result)
-    faults = list(result.faults(chains, *options.floors.get(row, GOAL)))
+    faults = list(result.faults(*options.floors.get(row, GOAL)))
     for fault in faults:
         print(f"{row}: {fault}", flush=True)
     return not faults, result.n

@@ -16,7 +16,8 @@ type list[T number] struct{ values []T }
 func generics() {
 	ints, floats := &list[int]{[]int{1, 2}}, &list[float64]{[]float64{3}}
 	for {
-		sink += generic(ints) + generic(floats)
+		generic(ints)
+		generic(floats)
 		runtime.Gosched()
 	}
 }
@@ -41,7 +42,7 @@ func closures() {
 	var f func(n int) int
 	f = func(n int) int { return apply(n-1, f) + 1 }
 	for {
-		sink += apply(3, f)
+		apply(3, f)
 		runtime.Gosched()
 	}
 }
@@ -60,7 +61,7 @@ type counter struct{ n [5]int }
 func methods() {
 	c := counter{[5]int{1, 2, 3}}
 	for {
-		sink += call(c.step)
+		call(c.step)
 		runtime.Gosched()
 	}
 }
@@ -79,7 +80,7 @@ type square struct{ side, angle int }
 func interfaces() {
 	shapes := []shape{&circle{3}, square{4, 5}}
 	for {
-		sink += turning(shapes)
+		turning(shapes)
 		runtime.Gosched()
 	}
 }
@@ -102,7 +103,7 @@ func (s square) turn(next []shape) int { return turning(next) + s.side*s.angle }
 func reflected() {
 	f, arguments := reflect.ValueOf(reflecting), []reflect.Value{reflect.ValueOf(1), reflect.ValueOf("two")}
 	for {
-		sink += int(f.Call(arguments)[0].Int())
+		f.Call(arguments)
 		runtime.Gosched()
 	}
 }
@@ -114,7 +115,7 @@ func reflecting(n int, s string) int { return spin(n) + len(s) }
 // chain: main.defers main.deferring main.spin
 func defers() {
 	for {
-		sink += deferring(3)
+		deferring(3)
 		runtime.Gosched()
 	}
 }
@@ -133,7 +134,7 @@ func last(n int) int { return spin(1) + n }
 // chain: main.looped main.loop main.loop.func main.last main.spin
 func looped() {
 	for {
-		sink += loop(3)
+		loop(3)
 		runtime.Gosched()
 	}
 }
@@ -154,7 +155,8 @@ func loop(n int) (ret int) {
 // chain: main.panics main.spin
 func panics() {
 	for {
-		sink += panicking() + spin(1)
+		panicking()
+		spin(1)
 		runtime.Gosched()
 	}
 }
@@ -172,7 +174,7 @@ func panicking() (ret int) {
 //go:noinline
 func throw(n int) int {
 	if n == 1 {
-		defer func() { sink += spin(1) }()
+		defer func() { spin(1) }()
 		panic("thrown")
 	}
 	return throw(n-1) + 1
@@ -184,7 +186,8 @@ func throw(n int) int {
 // chain: main.faults main.spin
 func faults() {
 	for {
-		sink += faulting(nil) + spin(1)
+		faulting(nil)
+		spin(1)
 		runtime.Gosched()
 	}
 }

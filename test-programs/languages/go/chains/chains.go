@@ -18,7 +18,6 @@ import (
 	"time"
 )
 
-var sink int
 var signals = make(chan os.Signal, 1)
 
 // Some 20 µs without a call, or a multiple of that.
@@ -35,7 +34,7 @@ func spin(n int) int {
 // chain: main.recursion (main.first main.second main.third)*4 main.spin
 func recursion() {
 	for {
-		sink += first(4)
+		first(4)
 		runtime.Gosched()
 	}
 }
@@ -65,12 +64,12 @@ func growing() {
 	done := make(chan int)
 	for {
 		go grown(done)
-		sink += <-done
+		<-done
 		runtime.Gosched()
 	}
 }
 
-// chain: main.growing.func? main.grown (main.large main.larger)*20 main.spin
+// chain: main.growing.func main.grown (main.large main.larger)*20 main.spin
 //
 //go:noinline
 func grown(done chan<- int) { done <- large(20) }
@@ -101,7 +100,7 @@ func starting() {
 	done := make(chan int)
 	for i := 0; ; i++ {
 		go started(done, i&1)
-		sink += <-done
+		<-done
 		runtime.Gosched()
 	}
 }
@@ -114,7 +113,7 @@ func started(done chan<- int, n int) { done <- spin(1) + n }
 // chain: main.preempted main.endless main.spin
 func preempted() {
 	for {
-		sink += endless()
+		endless()
 		time.Sleep(200 * time.Millisecond)
 	}
 }
@@ -126,7 +125,7 @@ func endless() int { return spin(1000) + 1 }
 func locked() {
 	runtime.LockOSThread()
 	for {
-		sink += pinned(2)
+		pinned(2)
 	}
 }
 
@@ -150,7 +149,8 @@ func system() {
 		panic(err)
 	}
 	for {
-		sink += write(int(null.Fd())) + spin(1)
+		write(int(null.Fd()))
+		spin(1)
 		runtime.Gosched()
 	}
 }
@@ -183,7 +183,7 @@ func strike() {
 // chain: main.handler main.handle main.spin
 func handler() {
 	for range signals {
-		sink += handle()
+		handle()
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 	"time"
 )
 
-var sink int
 var signals = make(chan os.Signal, 1)
 
 //go:noinline
@@ -65,7 +64,7 @@ func large(n int) int {
 // chain: main.calls @nested
 func calls() {
 	for {
-		sink += down(3)
+		down(3)
 		runtime.Gosched()
 	}
 }
@@ -74,7 +73,7 @@ func calls() {
 func locked() {
 	runtime.LockOSThread()
 	for {
-		sink += pinned(3)
+		pinned(3)
 	}
 }
 
@@ -111,7 +110,7 @@ func churn(n int) *tree {
 
 //export goBrief
 //go:noinline
-func goBrief(n C.int) { sink += spin(3) + int(n) }
+func goBrief(n C.int) { spin(3) }
 
 // chain: main.threads main.join c_join
 func threads() {
@@ -127,7 +126,7 @@ func join() { C.c_join() }
 // chain: main.sorts main.sorted c_sort c_compare c_spin
 func sorts() {
 	for {
-		sink += sorted(50)
+		sorted(50)
 		runtime.Gosched()
 	}
 }
@@ -145,7 +144,8 @@ func goCompare(a, b C.int) C.int { return a - b + 0*C.int(spin(1)) }
 // chain: main.panics main.spin
 func panics() {
 	for {
-		sink += panicking() + spin(1)
+		panicking()
+		spin(1)
 		runtime.Gosched()
 	}
 }
@@ -188,7 +188,6 @@ func strike() {
 // chain: main.handler
 func handler() {
 	for range signals {
-		sink++
 	}
 }
 

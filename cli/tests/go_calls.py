@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of a binary, and whom their calls call, from its bytes."""
+import bisect
+import collections
+import functools
+import operator
+import struct
+import subprocess
+
+# What the runtime puts onto the stack of a function that has not called it.
+INJECTED = ("runtime.sigpanic", "runtime.asyncPreempt")
+# What jumps to where a register says.
+JUMPING = ("runtime.systemstack", "runtime.reflectcall", "runtime.asmcgocall_landingpad")
+
+
+def code(path):
+    """Address and bytes of a binary's code."""
+    sections = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
+    at = next(line.split(".text ")[1].split() for line in sections.splitlines() if ".text " in line)
+    with open(path, "rb") as file:
+        file.seek(int(at[2], 16))
+        return int(at[1], 16), file.read(int(at[3], 16))
+
+
+def is_same_code(path, other):
+    """Are functions at the same addresses? Their references to data may differ, which are few bytes."""
+    (at, one), (other_at, two) = code(path), code(other)
+    return at == other_at and len(one) == len(two) and 50 * sum(map(operator.ne, one, two)) < len(one)
+
+
+class Calls:
+    """Offsets are addresses in the binary. If it has no symbols, its twin has, and the same code."""
+
+    def __init__(self, path, twin=None):
+        self.path = path
+        self.start, self.code = code(path)
+        if twin and not is_same_code(path, twin):
+            raise ValueError(f"{path} differs from {twin}, which should be the same with symbols")
+        said = subprocess.run(["nm", "-n", "--defined-only", twin or path], check=True, capture_output=True, text=True)
+        names = collections.defaultdict(list)
+        for at, kind, name in (line.split(" ", 2) for line in said.stdout.splitlines()):
+            if kind in "tTwW":
+                names[int(at, 16)].append(name)
+        self.starts, self.names = list(names), list(names.values())
+
+    def function(self, offset):
+        """The number of the function at an address."""
+        return bisect.bisect_right(self.starts, offset) - 1
+
+    def names_at(self, offset):
+        return self.names[self.function(offset)]
+
+    def name(self, offset):
+        return self.names_at(offset)[0]
+
+    def near(self, offset, opcode):
+        """Where a call or jump goes that is at an address, or None."""
+        at = offset - self.start
+        if 0 <= at <= len(self.code) - 5 and self.code[at] == opcode:
+            target = offset + 5 + struct.unpack_from("<i", self.code, at + 1)[0]
+            # What is called in other libraries is called by way of other sections.
+            return target if self.start <= target < self.start + len(self.code) else None
+        return None
+
+    @functools.lru_cache(None)
+    def jumps(self, function):
+        """The functions that one ends by jumping to, if it does."""
+        end = self.starts[function + 1] if function + 1 < len(self.starts) else self.start + len(self.code)
+        targets = (self.near(offset, 0xe9) for offset in range(self.starts[function], end))
+        return {self.function(target) for target in targets if target in self.starts}
+
+    @functools.lru_cache(None)
+    def wrong_call(self, return_address, callee):
+        """What the call in front of a return address calls, if that is known, and not the function of the callee."""
+        target = self.near(return_address - 5, 0xe8)
+        if target is None or self.name(callee).startswith(INJECTED):
+            return None
+        reached = {self.function(target)}
+        for _ in range(3):
+            if self.function(callee) in reached or \
+                    any(self.names[function][0].startswith(JUMPING) for function in reached):
+                return None
+            reached |= set().union(*map(self.jumps, reached))
+        return f"{self.name(return_address - 1)} calls {self.name(target)}, not {self.name(callee)}"
