@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The versions of Go that the tests compile with, from the Go module proxy.
+"""The versions of Go that the tests compile with, and Go's debugger, from the Go module proxy.
 
 usage: go_toolchains.py
 
-Fetches them all; does nothing where they are in Go's module cache. Any Go that there is fetches
-them, and checks their sums.
+Fetches them all; does nothing where they are there, in Go's module cache and the user's. Any Go
+that there is fetches them, and checks their sums.
 """
 import json
 import os
@@ -22,6 +22,8 @@ VERSIONS = {
     "1.26": "go1.26.8",
     "1.27": "go1.27.4",
 }
+
+DELVE = "v1.27.2"
 
 
 def environment(**more):
@@ -59,6 +61,20 @@ def fetch(version):
     return os.path.join(said["Dir"], "bin", "go")
 
 
+def fetch_delve():
+    """The path of Delve, Go's debugger, in a directory of its own in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    directory = os.path.join(cache, "dwarfprof-tests", f"delve-{DELVE}")
+    path = os.path.join(directory, "dlv")
+    if not os.path.exists(path):
+        done = subprocess.run([fetch(max(VERSIONS)), "install", f"github.com/go-delve/delve/cmd/dlv@{DELVE}"],
+                              text=True, capture_output=True, env=environment(GO111MODULE="on", GOBIN=directory))
+        if done.returncode != 0:
+            sys.exit(f"Delve cannot be fetched: {done.stderr.strip()}")
+    return path
+
+
 if __name__ == "__main__":
     for each in VERSIONS:
         fetch(each)
+    fetch_delve()
