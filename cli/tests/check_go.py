@@ -9,7 +9,8 @@ stands for all ways of a version, pie for that way in all versions. Of each row,
 stands in go_floors.txt must be complete, and no more than stands there may be wrong: complete, and
 none that the program can have (go_chains.py), or whose calls are not to the functions that are said
 to be called (go_calls.py). -v prints where the others end. --keep leaves programs and samples in a
-directory. --write-floors writes what was measured to go_floors.txt, with a margin for chance.
+directory. --write-floors writes what was measured to go_floors.txt, with a margin for chance, and
+leaves out the rows that reach the goal.
 """
 import argparse
 import collections
@@ -216,10 +217,9 @@ def write_floors(floors):
         file.writelines(f"{row:24}{floors[row][0]:5.1f} {floors[row][1]:5.1f}\n" for row in all_rows() if row in floors)
 
 
-def limits_of(result):
-    """A quarter more may be missing, a point at least, and half more wrong: which goroutines ran is chance."""
-    floor = result.share() - max(1, (100 - result.share()) / 4)
-    return max(0, min(GOAL[0], int(10 * floor) / 10)), int(15 * result.wrong_share() + 5) / 10
+def limits_of(share, wrong):
+    """Half more than was missing, and twice what was wrong: which goroutines ran is chance, and load."""
+    return max(0, int(10 * (share - 1 - (100 - share) / 2)) / 10), int(20 * wrong + 5) / 10
 
 
 def all_rows():
@@ -246,7 +246,9 @@ def check_row(options, row, command, directory):
         for (outcome, name), n in result.ends.most_common(12):
             print(f"  {n:5} {outcome} at {name}")
     if options.write_floors:
-        options.floors[row] = limits_of(result)
+        options.floors.pop(row, None)
+        if result.share() < GOAL[0] or result.wrong:
+            options.floors[row] = limits_of(result.share(), result.wrong_share())
     faults = list(result.faults(*options.floors.get(row, GOAL)))
     for fault in faults:
         print(f"{row}: {fault}", flush=True)
