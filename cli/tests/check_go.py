@@ -137,6 +137,9 @@ class Row:
             names = [go_chains.plain(name) for name in names]
             wrong_chain, is_without_c = self.chains.verdict(names)
             why = why or wrong_chain
+            # What a panic has left is all that may be left out.
+            if is_without_c and "runtime.gopanic" not in names:
+                why = why or "C is left out"
             self.n_checked += 1
             self.n_without_c += is_without_c
             self.seen.update(self.chains.of(names)[:1])
@@ -147,7 +150,7 @@ class Row:
         """Where a frame is in the program; of a caller, where it called. None: elsewhere."""
         if stack[i]["module"] != self.calls.path:
             return None
-        is_caller = i > 0 and stack[i]["method"] != "signal"
+        is_caller = stack[i]["method"] in ("table", "frame_pointer")
         return int(stack[i]["offset"], 16) - is_caller
 
     def name(self, stack, i):
@@ -162,10 +165,13 @@ class Row:
             if place is None or i + 1 < len(stack) and stack[i + 1]["method"] == "signal":
                 continue
             names = {go_chains.plain(name) for name in self.calls.names_at(place)}
+            # C's own functions have no names in a stripped program; Go's have.
+            if not frame["symbol"] and any("." in name and "@" not in name for name in names):
+                return f"{' or '.join(names)} has no name"
             is_mangled = any(name.startswith("_Z") for name in names)
             if frame["symbol"] and not is_mangled and go_chains.plain(frame["symbol"]) not in names:
                 return f"{' or '.join(names)} is called {frame['symbol']}"
-            callee = self.place(stack, i - 1) if i > 0 and frame["method"] != "signal" else None
+            callee = self.place(stack, i - 1) if frame["method"] in ("table", "frame_pointer") else None
             if callee is not None and (why := self.calls.wrong_call(place + 1, callee)):
                 return why
         return None
@@ -193,6 +199,8 @@ class Row:
             yield f"{self.n} samples, fewer than {MIN_SAMPLES}"
         if self.lost:
             yield f"{self.lost} samples lost"
+        if self.n_checked < self.outcomes["complete"]:
+            yield f"{self.outcomes['complete'] - self.n_checked} complete stacks could not be checked"
         if self.share() < floor:
             yield f"{self.share():.2f} % are complete, less than {floor} %"
         if self.wrong_share() > wrong:

@@ -7,8 +7,14 @@ import operator
 import struct
 import subprocess
 
-# What the runtime puts onto the stack of a function that has not called it.
-INJECTED = ("runtime.sigpanic", "runtime.asyncPreempt")
+# What the runtime puts onto the stack of a function that has not called it, or goes on with it.
+INJECTED = ("runtime.sigpanic", "runtime.asyncPreempt", "gogo")
+# Where the thread's stack begins anew, and what begins there: who has called it waits elsewhere.
+BEGINNINGS = ("runtime.mstart0", "runtime.cgocallback")
+BEGUN = ("runtime.mcall", "runtime.newstack")
+# What the runtime has as asmcgocall()'s return address while C runs, and goes on with where a panic
+# has left C's frames.
+PRETENDED = "runtime.systemstack_switch"
 # What jumps to where a register says.
 JUMPING = ("runtime.systemstack", "runtime.reflectcall", "runtime.asmcgocall_landingpad")
 
@@ -74,6 +80,10 @@ class Calls:
         """What the call in front of a return address calls, if that is known, and not the function of the callee."""
         target = self.near(return_address - 5, 0xe8)
         if target is None or self.name(callee).startswith(INJECTED):
+            return None
+        if self.name(return_address - 1).startswith(BEGINNINGS) and self.name(callee).startswith(BEGUN):
+            return None
+        if self.name(target).startswith("runtime.asmcgocall") and self.name(callee).startswith(PRETENDED):
             return None
         reached = {self.function(target)}
         for _ in range(3):
