@@ -33,6 +33,9 @@ struct search {
 
 #define HEADERS_MAX 16
 #define MODULES_MAX 16
+/* Linkers make a handful of segments. However large a file seems to be, so much is looked at. */
+#define PIECES_MAX 64
+#define LOADED_MAX (UINT64_C(4) << 30)
 
 /* The names that the section has had: of programs at fixed addresses, and of others. */
 static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
@@ -81,6 +84,7 @@ static void read_dynamic(struct search *s, const GElf_Phdr *p)
 
 static int read_pieces(struct search *s)
 {
+	uint64_t loaded = 0;
 	GElf_Phdr p;
 	size_t n;
 
@@ -94,12 +98,15 @@ static int read_pieces(struct search *s)
 		bytes = file_bytes(s, p.p_offset, p.p_filesz);
 		if (!bytes)
 			continue;
+		loaded += p.p_filesz;
+		if (s->n_pieces == PIECES_MAX || loaded > LOADED_MAX)
+			return -EBADMSG;
 		if (array_reserve(s->pieces, s->n_pieces, s->pieces_size) < 0)
 			return -ENOMEM;
 		s->pieces[s->n_pieces++] =
 			(struct piece){ p.p_vaddr, p.p_filesz, bytes, p.p_flags & PF_W };
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && !s->relocations; i++)
 		if (gelf_getphdr(s->elf, (int)i, &p) && p.p_type == PT_DYNAMIC)
 			read_dynamic(s, &p);
 	return 0;

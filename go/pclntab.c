@@ -76,6 +76,15 @@ static uint64_t entry_size(const struct pclntab *t)
 	return t->layout == PCLNTAB_GO_1_16 ? sizeof(struct entry_1_16) : sizeof(struct entry);
 }
 
+/* All parts lie in the table, and so do the functions' entries. */
+static bool has_parts(const struct pclntab *t)
+{
+	return t->size <= PCLNTAB_SIZE_MAX && t->n_functions <= PCLNTAB_FUNCTIONS_MAX &&
+	       t->names <= t->size && t->units <= t->size && t->files <= t->size &&
+	       t->values <= t->size && t->functions <= t->size &&
+	       t->n_functions < (t->size - t->functions) / entry_size(t);
+}
+
 int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64_t text)
 {
 	struct pclntab t = { .data = data, .size = size };
@@ -99,8 +108,7 @@ int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64
 	t.files = words[WORD_NAMES + 2];
 	t.values = words[WORD_NAMES + 3];
 	t.functions = words[WORD_NAMES + 4];
-	if (t.names > size || t.units > size || t.files > size || t.values > size ||
-	    t.functions > size || t.n_functions >= (size - t.functions) / entry_size(&t))
+	if (!has_parts(&t))
 		return -EBADMSG;
 	*ret = t;
 	return 0;
@@ -173,7 +181,6 @@ int pclntab_function(const struct pclntab *t, uint64_t number, struct pclntab_fu
 	    !read_entry(t, number + 1, &f.next, &next) || f.next < f.start ||
 	    at > t->size - t->functions)
 		return -EBADMSG;
-	f.record = (uint32_t)at;
 	at += t->functions + (t->layout == PCLNTAB_GO_1_16 ? 8 : 4);
 	if (!read_at(t, at, &record, sizeof(record)))
 		return -EBADMSG;
@@ -239,7 +246,7 @@ bool pclntab_values_next(struct pclntab_values *v)
 	cursor_init(&c, v->table->data, v->at, v->table->size);
 	if (cursor_uleb(&c, &change) != CFI_NONE || (change == 0 && !is_first) ||
 	    cursor_uleb(&c, &length) != CFI_NONE || length == 0 || length > UINT32_MAX ||
-	    change > UINT32_MAX) {
+	    change > UINT32_MAX || v->last.end + length < v->last.end) {
 		v->at = 0;
 		return false;
 	}
@@ -284,7 +291,7 @@ uint64_t pclntab_function_end(const struct pclntab *t, const struct pclntab_func
 	struct pclntab_values values;
 
 	pclntab_values_init(&values, t, f, f->sp);
-	while (pclntab_values_next(&values))
+	while (values.last.end < f->next && pclntab_values_next(&values))
 		;
 	return values.last.end < f->next ? values.last.end : f->next;
 }

@@ -17,6 +17,10 @@
  * All reads are bounded by the table; what it says is not trusted.
  */
 
+/* Several times those of the largest programs that there are. */
+#define PCLNTAB_SIZE_MAX (UINT64_C(1) << 30)
+#define PCLNTAB_FUNCTIONS_MAX UINT64_C(4000000)
+
 enum pclntab_layout { PCLNTAB_GO_1_16, PCLNTAB_GO_1_18, PCLNTAB_GO_1_20 };
 
 struct pclntab {
@@ -44,7 +48,6 @@ struct pclntab_function {
 	uint8_t flags;
 	uint32_t sp, file, line; /* of the values' part; 0: there are none */
 	uint32_t unit;           /* what numbers of its files are relative to */
-	uint32_t record;         /* where it is described, in the functions' part */
 	/* What more is said of it, by number: values, and data outside of the table */
 	uint64_t more;
 	uint32_t n_values;
