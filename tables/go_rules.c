@@ -171,12 +171,6 @@ static int thread_number_at(struct maker *m, const struct return_path *path,
 	return thread_number(m, distance);
 }
 
-/* `syscall`, as it lies in memory */
-static bool is_syscall(const struct go_code_function *f, size_t i)
-{
-	return f->path.instructions[i].kind == INSTRUCTION_SYSTEM_CALL;
-}
-
 /* From the system call on: of the new thread if rax is 0; behind the return, of it alone. */
 static int add_clone(struct maker *m, struct go_code_function *f)
 {
@@ -186,8 +180,9 @@ static int add_clone(struct maker *m, struct go_code_function *f)
 	const struct instruction *in = f->path.instructions;
 	size_t call = 0, ret;
 	int32_t depth;
+	int err;
 
-	while (call < f->path.n && !is_syscall(f, call))
+	while (call < f->path.n && in[call].kind != INSTRUCTION_SYSTEM_CALL)
 		call++;
 	ret = call;
 	while (ret < f->path.n && in[ret].kind != INSTRUCTION_RETURN)
@@ -195,9 +190,8 @@ static int add_clone(struct maker *m, struct go_code_function *f)
 	if (ret == f->path.n || go_code_depth(&m->code, &f->f, in[call].start, &depth) < 0)
 		return 0;
 	rule.cfa_offset = depth + 8;
-	if (add(m, in[call].start, in[ret].end, rule_set_add(m->set, &rule, NULL, NULL)) < 0)
-		return -ENOMEM;
-	return add(m, in[ret].end, f->end, root_number(m));
+	err = add(m, in[call].start, in[ret].end, rule_set_add(m->set, &rule, NULL, NULL));
+	return err < 0 ? err : add(m, in[ret].end, f->end, root_number(m));
 }
 
 /*

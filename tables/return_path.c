@@ -82,17 +82,15 @@ static size_t instruction_at(const struct return_path *path, uint64_t address)
 	return low < path->n && path->instructions[low].start == address ? low : path->n;
 }
 
-/* Where a jump or branch leads inside of the function; path->n: out of it. */
-static size_t target_of(const struct return_path *path, const struct instruction *in)
-{
-	if (in->from.kind != OPERAND_ADDRESS || in->from.size != 0)
-		return path->n;
-	return instruction_at(path, (uint64_t)in->from.number);
-}
-
 static bool is_direct(const struct instruction *in)
 {
 	return in->from.kind == OPERAND_ADDRESS && in->from.size == 0;
+}
+
+/* Where a jump or branch leads inside of the function; path->n: out of it. */
+static size_t target_of(const struct return_path *path, const struct instruction *in)
+{
+	return is_direct(in) ? instruction_at(path, (uint64_t)in->from.number) : path->n;
 }
 
 static struct sum address_of(const struct return_state *s, const struct operand *o)
@@ -382,11 +380,10 @@ static void note_point(struct search *search, size_t number, const struct return
 	if (sum_distance(&s->regs[DP_RSP], &start, &distance))
 		return;
 	search->points[number].is_switched = true;
-	/* Without memory for it nothing was written. */
-	if (!search->path->switched)
-		search->path->switched = malloc(sizeof(*s));
-	else
+	if (search->path->switched)
 		return;
+	/* Without memory for it nothing was written. */
+	search->path->switched = malloc(sizeof(*s));
 	if (search->path->switched)
 		*search->path->switched = *s;
 }
