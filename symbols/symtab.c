@@ -60,6 +60,9 @@ static bool is_function(const GElf_Sym *sym, Elf *elf, GElf_Word section)
 	return type == STT_NOTYPE && section_is_code(elf, section);
 }
 
+/* What glibc calls its own functions by, so that nobody else's are called: `__GI_` and the name */
+#define GLIBC_INTERNAL "__GI_"
+
 /* Typed before untyped, sized before unsized, public before private, `write` before `__write`. */
 static int symbol_rank(const GElf_Sym *sym, const char *name)
 {
@@ -76,6 +79,8 @@ static int symbol_rank(const GElf_Sym *sym, const char *name)
 	/* The prefix of a mangled name is not the author's. */
 	if (mangling_find(name) == MANGLING_NONE)
 		rank -= 10 * (int)strspn(name, "_");
+	if (strncmp(name, GLIBC_INTERNAL, strlen(GLIBC_INTERNAL)) == 0)
+		rank -= 50;
 	return rank;
 }
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which of the symbols at an address names it, and how far a function goes. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "dwfl_file.h"
+#include "symtab.h"
+
+/*
+ * The symbols of this program that are asked for. Of each place, the last one is its name, and
+ * the first one would be in the order of the alphabet, which is the last resort.
+ */
+__asm__(".text\n"
+	".macro function name\n"
+	"  .type \\name, @function\n"
+	"  .size \\name, 8\n"
+	"\\name:\n"
+	".endm\n"
+	".p2align 4\n"
+	"place_global:\n"
+	".weak ab_weak\n"
+	".globl zz_global\n"
+	"function aa_local\n"
+	"function ab_weak\n"
+	"function zz_global\n"
+	".fill 16, 1, 0x90\n"
+	"place_weak:\n"
+	".weak zz_weak\n"
+	"function aa_local_too\n"
+	"function zz_weak\n"
+	".fill 16, 1, 0x90\n"
+	"place_typed:\n"
+	".globl aa_untyped\n"
+	".size aa_untyped, 8\n"
+	"aa_untyped:\n"
+	"function zz_typed\n"
+	".fill 16, 1, 0x90\n"
+	"place_sized:\n"
+	".globl aa_unsized\n"
+	".type aa_unsized, @function\n"
+	"aa_unsized:\n"
+	"function zz_sized\n"
+	".fill 16, 1, 0x90\n"
+	"place_plain:\n"
+	"function __aa_plain\n"
+	"function _ab_plain\n"
+	"function zz_plain\n"
+	".fill 16, 1, 0x90\n"
+	"place_internal:\n"
+	"function __GI___clone9\n"
+	"function __clone9\n"
+	".fill 16, 1, 0x90\n"
+	"place_open:\n"
+	".type open_ended, @function\n"
+	"open_ended:\n"
+	".fill 16, 1, 0x90\n"
+	"function behind_it\n"
+	".fill 8, 1, 0x90\n"
+	"no_function:\n"
+	".fill 8, 1, 0x90\n");
+
+#define PLACE(name)                                                                                \
+	({                                                                                         \
+		extern const char name[];                                                          \
+		(uint64_t) name - (uint64_t)__executable_start;                                    \
+	})
+
+extern const char __executable_start[];
+
+static struct symtab *symtab;
+
+static void open_symtab(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	cr_assert(fd >= 0);
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+			     &symtab) == 0);
+	close(fd);
+}
+
+static void close_symtab(void)
+{
+	symtab_free(symtab);
+}
+
+TestSuite(symtab, .init = open_symtab, .fini = close_symtab);
+
+static void expect(uint64_t place, const char *name)
+{
+	const char *found = symtab_find_symbol(symtab, place);
+
+	cr_assert(found, "there is no %s", name);
+	cr_assert_str_eq(found, name);
+}
+
+/* What a program exports is what people call it by; what it marks as a function is one. */
+Test(symtab, prefers_what_is_public)
+{
+	expect(PLACE(place_global), "zz_global");
+	expect(PLACE(place_weak), "zz_weak");
+}
+
+Test(symtab, prefers_what_is_a_function_with_a_size)
+{
+	expect(PLACE(place_typed), "zz_typed");
+	expect(PLACE(place_sized), "zz_sized");
+}
+
+Test(symtab, prefers_the_name_that_is_not_the_library_s_own)
+{
+	expect(PLACE(place_plain), "zz_plain");
+	expect(PLACE(place_internal), "__clone9");
+}
+
+Test(symtab, ends_functions_where_they_end)
+{
+	uint64_t start = PLACE(place_open), found;
+
+	expect(start, "open_ended");
+	expect(start + 15, "open_ended");
+	expect(start + 16, "behind_it");
+	expect(start + 23, "behind_it");
+	cr_assert_eq(symtab_find_start(symtab, start + 23, &found), 0);
+	cr_assert_eq(found, start + 16);
+	cr_assert(!symtab_find_symbol(symtab, PLACE(place_global) + 8));
+}
