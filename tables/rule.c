@@ -137,8 +137,33 @@ static struct dp_where where_from_rule(const struct cfi_rule *rule, struct rule_
 	return where_plain(DP_WHERE_UNKNOWN);
 }
 
-static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule *rule,
-				      struct rule_program *program)
+/*
+ * OCaml's code calls C's functions on the thread's stack, while its own stack pointer waits in
+ * rbx, and leads above that or below. Other functions that take rbx for a frame pointer have to
+ * save their caller's.
+ */
+static bool is_on_another_stack(const struct cfi_row *row)
+{
+	return row->cfa.kind == CFI_CFA_REGISTER && row->cfa.reg == CFI_RBX &&
+	       row->regs[CFI_RBX].kind == CFI_RULE_UNSPECIFIED && fits(row->cfa.offset);
+}
+
+static enum rule_refusal switch_by_register(const struct cfi_cfa *cfa, struct dp_rule *rule,
+					    struct rule_program *program)
+{
+	program->n_ops = 1;
+	program->ops[0] = (struct dp_op){
+		.code = DP_OP_REGISTER,
+		.arg = (uint8_t)cfa->reg,
+		.value = (int32_t)cfa->offset,
+	};
+	rule->cfa = DP_CFA_SWITCH;
+	return RULE_NONE;
+}
+
+/* `switches`: an expression leads to a stack that may be anywhere. */
+static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, bool switches,
+				      struct dp_rule *rule, struct rule_program *program)
 {
 	struct cfi_expr e;
 
@@ -147,7 +172,9 @@ static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule 
 		e = (struct cfi_expr){ CFI_EXPR_ADDRESS, cfa->reg, cfa->offset, 0 };
 		break;
 	case CFI_CFA_EXPRESSION:
-		e = cfi_expr_classify(cfa->expr, cfa->expr_size);
+		e = (struct cfi_expr){ .kind = CFI_EXPR_OTHER };
+		if (!switches)
+			e = cfi_expr_classify(cfa->expr, cfa->expr_size);
 		break;
 	default:
 		return RULE_CFA_UNSET;
@@ -156,7 +183,7 @@ static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, struct dp_rule 
 	if (e.kind == CFI_EXPR_OTHER) {
 		if (!program_from_expr(cfa->expr, cfa->expr_size, 0, program))
 			return RULE_CFA_EXPRESSION;
-		rule->cfa = DP_CFA_EXPRESSION;
+		rule->cfa = switches ? DP_CFA_SWITCH : DP_CFA_EXPRESSION;
 		return RULE_NONE;
 	}
 	if (e.reg >= CFI_RIP)
@@ -224,6 +251,16 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 	return RULE_NONE;
 }
 
+/*
+ * Other frames are marked as a signal's, too: so that unwinders, which want each frame above the
+ * one before, let it lie anywhere. OCaml's runtime does so where it goes from one stack to another
+ * (runtime/amd64.S). Their return address is where a call has put it.
+ */
+static bool is_called(const struct cfi_row *row)
+{
+	return row->regs[CFI_RIP].kind == CFI_RULE_OFFSET && row->regs[CFI_RIP].offset == -8;
+}
+
 static bool is_return_address(const struct dp_where *w)
 {
 	return w->kind != DP_WHERE_SAME && w->kind != DP_WHERE_UNKNOWN;
@@ -269,13 +306,16 @@ enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct d
 	memset(&rule, 0, sizeof(rule));
 	memset(ret_saves, 0, sizeof(*ret_saves));
 	*ret_has_saves = false;
-	if (signal)
+	if (signal && !is_called(row))
 		return signal_from_row(row, ret);
 
 	rule.ra = where_from_rule(&row->regs[CFI_RIP], &ret_programs->of[RULE_PART_RA]);
 	rule.rbp = where_from_rule(&row->regs[CFI_RBP], &ret_programs->of[RULE_PART_RBP]);
 	rule.rsp = stack_pointer_from_rule(&row->regs[CFI_RSP], &ret_programs->of[RULE_PART_RSP]);
-	refusal = cfa_from_row(&row->cfa, &rule, &ret_programs->of[RULE_PART_CFA]);
+	if (is_on_another_stack(row))
+		refusal = switch_by_register(&row->cfa, &rule, &ret_programs->of[RULE_PART_CFA]);
+	else
+		refusal = cfa_from_row(&row->cfa, signal, &rule, &ret_programs->of[RULE_PART_CFA]);
 	if (refusal != RULE_NONE)
 		return refusal;
 	if (!is_return_address(&rule.ra))

@@ -312,10 +312,14 @@ class Comparison:
 
 def compare_row(row, theirs):
     """Are two rows the same?"""
-    if theirs["CFA"] == "exp":
-        equal = row["cfa"].startswith(("*(", "plt(", "exp("))
+    cfa = decimal_to_hex(theirs["CFA"])
+    if cfa == "exp":
+        # OCaml's runtime has those that lead to another stack in frames that it calls a signal's.
+        equal = row["cfa"].startswith(("*(", "plt(", "exp(", "switch:exp("))
+    elif cfa.startswith("rbx+") and theirs.get("rbx", "u") == "u":
+        equal = row["cfa"] == f"switch:exp({cfa})"
     else:
-        equal = row["cfa"] == decimal_to_hex(theirs["CFA"])
+        equal = row["cfa"] == cfa
     if row["cfa"].startswith("*(rsp+a0)+0") and row["ra"] == "*(rsp+a8)":
         registers = ["ra", "rbp"]
     else:

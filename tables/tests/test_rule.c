@@ -278,3 +278,50 @@ Test(rule, refuses_a_signal_frame_at_an_extreme_offset)
 	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) ==
 		  RULE_SIGNAL_LAYOUT);
 }
+
+/* The rule goes by a program: {the register + offset, ...}. */
+static void check_switch(uint8_t reg, int32_t offset, uint64_t n_ops)
+{
+	const struct rule_program *p = &programs.of[RULE_PART_CFA];
+
+	cr_assert_eq(rule.cfa, DP_CFA_SWITCH);
+	cr_assert_eq(p->n_ops, n_ops);
+	cr_assert(p->ops[0].code == DP_OP_REGISTER && p->ops[0].arg == reg &&
+		  p->ops[0].value == offset);
+	cr_assert(rule.ra.kind == DP_WHERE_CFA && rule.ra.offset == -8);
+}
+
+/* OCaml's caml_c_call: a signal's frame by its mark, so that the next one may be anywhere. */
+Test(rule, knows_where_ocaml_leaves_a_stack)
+{
+	static const uint8_t cfa[] = { DW_OP_breg7, 8, DW_OP_deref, DW_OP_plus_uconst, 8 };
+	struct cfi_row row = {
+		.cfa = { .kind = CFI_CFA_EXPRESSION, .expr = cfa, .expr_size = sizeof(cfa) },
+		.regs[CFI_RIP] = { .kind = CFI_RULE_OFFSET, .offset = -8 },
+	};
+
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
+	check_switch(DP_RSP, 8, 3);
+
+	/* Before it leaves the stack, it is a frame as any other. */
+	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 16 };
+	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
+	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_RSP && rule.cfa_offset == 16);
+}
+
+/* OCaml's own functions, while what they have called is on the thread's stack. */
+Test(rule, takes_rbx_for_another_stack)
+{
+	struct cfi_row row = {
+		.cfa = { .kind = CFI_CFA_REGISTER, .reg = CFI_RBX, .offset = 24 },
+		.regs[CFI_RIP] = { .kind = CFI_RULE_OFFSET, .offset = -8 },
+	};
+
+	cr_assert(rule_from_row(&row, false, &rule, &saves, &has_saves, &programs) == RULE_NONE);
+	check_switch(DP_RBX, 24, 1);
+
+	/* glibc's _dl_runtime_resolve_xsavec(): it is a frame pointer, and the caller's is saved. */
+	row.regs[CFI_RBX] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = -24 };
+	cr_assert(rule_from_row(&row, false, &rule, &saves, &has_saves, &programs) == RULE_NONE);
+	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_RBX && rule.cfa_offset == 24);
+}
