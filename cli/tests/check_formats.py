@@ -13,6 +13,7 @@ import time
 import unittest
 
 import chromium
+import harness
 import readers
 
 FEED, ARTEFACTS = map(os.path.abspath, sys.argv[1:3])
@@ -247,4 +248,4 @@ class Html(unittest.TestCase):
 if __name__ == "__main__":
     if not os.path.exists(readers.PROFILER_CLI):
         sys.exit(77)  # skipped: `ci/setup viewers` installs what reads reports
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    harness.run_tests(sys.argv[3:])

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import unittest
 
+import harness
+
 DWARFPROF, PAGE, HEADER, VERIFIED = sys.argv[1:5]
 
 # What argp adds to --help by itself is in the page, too.
@@ -111,4 +113,4 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    harness.run_tests()

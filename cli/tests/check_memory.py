@@ -17,7 +17,7 @@ import sys
 import tempfile
 import unittest
 
-from harness import is_being_copied
+from harness import is_being_copied, run_tests
 
 DWARFPROF = None
 PROGRAMS = None
@@ -175,4 +175,4 @@ if __name__ == "__main__":
     if os.geteuid() != 0:
         sys.exit(77)  # skipped: the kernel lets only root do this
     DWARFPROF, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
+    run_tests(sys.argv[3:])

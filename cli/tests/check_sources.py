@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+import harness
+
 DWARFPROF, COMPARE = (os.path.abspath(path) for path in sys.argv[1:3])
 
 CODE = """
@@ -301,4 +303,4 @@ class Comparison(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    harness.run_tests()

@@ -11,6 +11,7 @@ processor says. Code without unwind information is no exception.
 import bisect
 import collections
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import harness
 
 DWARFPROF = None
 
@@ -105,7 +108,10 @@ class Process:
                 os._exit(error.errno)
         self.status = os.waitpid(self.pid, 0)[1]
         if not os.WIFSTOPPED(self.status):
-            raise unittest.SkipTest(f"not traced: {os.strerror(os.WEXITSTATUS(self.status))}")
+            error = os.WEXITSTATUS(self.status)
+            if error == errno.EPERM:
+                raise unittest.SkipTest("this user cannot trace")
+            raise OSError(error, os.strerror(error), command[0])
         self.memory = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY)
         self.registers = (ctypes.c_ulonglong * len(REGISTERS))()
         self.rules = rules
@@ -325,4 +331,4 @@ class Steps(unittest.TestCase):
 
 if __name__ == "__main__":
     DWARFPROF = os.path.abspath(sys.argv[1])
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    harness.run_tests(sys.argv[2:])

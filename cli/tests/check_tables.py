@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+import harness
+
 DWARFPROF = os.path.abspath(sys.argv[1])
 
 # 16 bytes with a rule, 32 whose CFA is an expression with a branch, 8 with a rule before
@@ -350,4 +352,4 @@ class Directories(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    harness.run_tests()

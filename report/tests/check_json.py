@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import harness  # noqa: E402
 from readers import put_stack, read_folded, write_reports
 
 WRITE_REPORTS = os.path.abspath(sys.argv[1])
@@ -74,4 +76,4 @@ class Json(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    harness.run_tests()

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import harness  # noqa: E402
 from readers import go_pprof, put_stack, read_folded, read_go, write_reports
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
@@ -123,5 +125,4 @@ class Readers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    outcome = unittest.main(argv=sys.argv[:1], exit=False).result
-    sys.exit(1 if not outcome.wasSuccessful() else 77 if outcome.skipped else 0)
+    harness.run_tests()

@@ -21,6 +21,9 @@ import compare_addr2line
 import debug_files
 import make_program
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import harness  # noqa: E402
+
 SHOW = os.path.abspath(sys.argv[1])
 SOURCES = os.path.dirname(os.path.abspath(__file__))
 
@@ -449,4 +452,5 @@ class Hostile(Case):
         self.assertLess(memory, 256)
 
 
-unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+if __name__ == "__main__":
+    harness.run_tests(sys.argv[2:])
