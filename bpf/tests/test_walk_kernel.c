@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/root_main.h"
 #include "walk_test.h"
 #include "walk_test.skel.h"
 #include "world.h"
@@ -71,8 +72,6 @@ static void open_kernel(void)
 	uint32_t zero = 0;
 	int fd;
 
-	if (geteuid() != 0)
-		cr_skip("the kernel lets only root do this");
 	f.bpf = walk_test_bpf__open_and_load();
 	cr_assert(f.bpf, "cannot load the walker: %s", strerror(errno));
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", 4, SEGMENT_MAP_SIZE, 1, &opts);
