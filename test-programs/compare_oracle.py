@@ -13,8 +13,8 @@ There is one moment when a stack cannot be walked by anybody: when libgcc lands
 in an exception's handler, it overwrites return address and saved registers of
 its own frame, one by one (uw_install_context(), __builtin_eh_return()). Stacks
 interrupted in libgcc there are counted apart. dwarfprof's must be the beginning
-of libgcc's, which goes on with an address or two that are no code. Or it goes on
-where libgcc does not: libgcc takes the handler for an address behind a call, and
+of libgcc's, which goes on with an address or two that are no code, or with one that
+nobody has called from; both may end there. Or it goes on where libgcc does not: libgcc takes the handler for an address behind a call, and
 looks up the byte before it, which may belong to a `ret` with quite another rule.
 What follows then must be the end of another stack on which both agree.
 
@@ -62,8 +62,24 @@ def is_landing(theirs, ours, sample, agreed):
         behind = methods.index("landing") - SKIP + 1
         return (ours[:behind] == theirs[:behind] and len(theirs) - behind <= 2 and
                 any(stack[-len(ours[behind:]):] == ours[behind:] for stack in agreed))
-    return (sample["outcome"] != "complete" and
-            ours == theirs[:len(ours)] and len(theirs) - len(ours) <= 2)
+    if sample["outcome"] == "complete" or ours != theirs[:len(ours)]:
+        return False
+    return len(theirs) - len(ours) <= 2 or \
+        (sample["outcome"] == "no_call" and not is_called(theirs[len(ours)], sample))
+
+
+def is_called(address, sample):
+    """May a call be in front of an address, in the file of the sample that is nearest?"""
+    frames = [(int(f["address"], 16), int(f["offset"], 16), f["module"]) for f in sample["user_stack"] if f["module"]]
+    near, offset, module = min(frames, key=lambda frame: abs(frame[0] - address))
+    end = address - near + offset
+    out = subprocess.run(["objdump", "-s", f"--start-address={end - 7:#x}", f"--stop-address={end:#x}", module],
+                         capture_output=True, text=True).stdout
+    row = re.search(r"^ [0-9a-f]+ ((?:[0-9a-f]{2,8} ){1,4}) ", out, re.M)
+    code = bytes.fromhex(row[1]) if row else b""
+    # call rel32, and call r/m64 of each length (Intel SDM, CALL).
+    return code[-5:-4] == b"\xe8" or \
+        any(len(code) >= n and code[-n] == 0xff and code[1 - n] >> 3 & 7 == 2 for n in (2, 3, 4, 6, 7))
 
 
 def has_landed(sample):
@@ -93,8 +109,15 @@ def is_beyond(theirs, ours, sample):
     return not any(start <= address < end for start, end in described(last["module"]))
 
 
+def has_ended(sample):
+    """Does it say how it ended as it did: at the root, or where a call through NULL or another bad pointer has led?"""
+    last = sample["user_stack"][-1]
+    return sample["outcome"] == "complete" or \
+        (sample["outcome"] == "no_mapping" and last["method"] == "signal" and last["module"] is None)
+
+
 def compare(oracle, samples, show):
-    compared, different, landing, landed, beyond = 0, 0, 0, 0, 0
+    compared, different, landing, ended, landed, beyond = 0, 0, 0, 0, 0, 0
     for tid, expected in oracle.items():
         found = samples.get(tid, [])
         if len(expected) != len(found):
@@ -106,11 +129,14 @@ def compare(oracle, samples, show):
             # An interrupted address that is NULL is a frame for us, and the end for libgcc.
             if ours and ours[-1] == 0:
                 ours = ours[:-1]
-            if ours == theirs:
+            if ours == theirs and has_ended(sample):
                 landed += has_landed(sample)
                 continue
             if is_landing(theirs, ours, sample, agreed):
-                landing += 1
+                if ours == theirs:
+                    ended += 1
+                else:
+                    landing += 1
                 continue
             if is_beyond(theirs, ours, sample):
                 beyond += 1
@@ -124,7 +150,7 @@ def compare(oracle, samples, show):
             for line in describe(sample)[:40]:
                 print(f"    {line}")
             print("    expected " + " ".join(f"{a:x}" for a in theirs[:40]))
-    return compared, different, landing, landed, beyond
+    return compared, different, landing, ended, landed, beyond
 
 
 def main():
@@ -133,7 +159,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--min", type=int, default=1, help="stacks that must be compared")
     parser.add_argument("--unwind", default="dwarf")
-    parser.add_argument("--landings", type=int, default=6, help="stacks that may land in a handler")
+    parser.add_argument("--landings", type=int, default=3, help="stacks that may land in a handler")
     parser.add_argument("--show", type=int, default=3, help="differences to print")
     parser.add_argument("scenarios", nargs="*")
     args = parser.parse_args()
@@ -153,12 +179,12 @@ def main():
         oracle = read_oracle(oracle_file)
         samples, lost = read_samples(samples_file, SKIP)
 
-    compared, different, landing, landed, beyond = compare(oracle, samples, args.show)
+    compared, different, landing, ended, landed, beyond = compare(oracle, samples, args.show)
     late = sum(sample["late"] for stacks in samples.values() for _, sample in stacks)
     print(f"{args.program}: {compared} stacks compared, {different} different, {lost} lost, "
-          f"{landing} landing in a handler, {landed} about to, {beyond} beyond libgcc's knowledge, "
+          f"{landing} landing in a handler, {ended} more ended by both, {landed} about to, {beyond} beyond libgcc's knowledge, "
           f"{late} walked in user space")
-    if late > 0.7 * compared:
+    if late > 0.5 * compared:
         print("  too many were not walked in the kernel to say much about it")
         return 1
     if compared < args.min:
@@ -166,9 +192,9 @@ def main():
     if "landing" in args.scenarios and landed * 10 < compared:
         print("  handlers were not told as such")
         return 1
-    # One stack in some 7,000 lands; seven in one run are no chance.
+    # One stack in some 7,000 lands: of 1,400, more than three do in fewer than one run of 10,000.
     return 0 if different == 0 and lost == 0 and compared >= args.min and \
-        landing <= args.landings and beyond * 50 <= compared else 1
+        max(landing, ended) <= args.landings and beyond * 50 <= compared else 1
 
 
 if __name__ == "__main__":
