@@ -211,7 +211,7 @@ class Errors(unittest.TestCase):
         as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon",
                "--bounding-set=-all,+bpf,+perfmon"]
-        with Target(*as_nobody, program("fibonacci"), "60") as pid:
+        with Target(*as_nobody, program("fibonacci"), "300") as pid:
             result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", pid, "-d", "500ms"],
                                     capture_output=True, text=True, timeout=60)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -245,7 +245,7 @@ class Errors(unittest.TestCase):
 
     def test_a_uprobe_by_either_way(self):
         """Where the kernel has no links of uprobes, perf sets them."""
-        with Target(program("inefficient"), "60") as pid:
+        with Target(program("inefficient"), "300") as pid:
             for way in (None, lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE)):
                 result = dwarfprof("-p", pid, "-d", "500ms", "-e", f"uprobe:{program('inefficient')}:report",
                                    preexec_fn=way)

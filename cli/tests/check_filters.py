@@ -27,7 +27,7 @@ WORKS = "while True: sum(range(1000))\n"
 
 
 def inefficient():
-    return Target(program("inefficient"), "60")
+    return Target(program("inefficient"), "300")
 
 
 def on_cpu(cpu):
@@ -124,7 +124,7 @@ class Filters(unittest.TestCase):
 class All(Filters):
     def test_processes_that_start_later(self):
         with Run("-a") as run:
-            with Target(program("fibonacci"), "60", start_new_session=True) as pid:
+            with Target(program("fibonacci"), "300", start_new_session=True) as pid:
                 while_it_works(pid)
         own = [s for s in run.samples if s["pid"] == int(pid) and s["comm"] == "fibonacci"]
         self.assert_complete(own)
@@ -261,8 +261,8 @@ class Cpus(Filters):
             self.skipTest("one CPU")
 
     def test_only_these(self):
-        with Target(program("fibonacci"), "60", **on_cpu(CPUS[0])) as one, \
-             Target(program("inefficient"), "60", **on_cpu(CPUS[1])) as two:
+        with Target(program("fibonacci"), "300", **on_cpu(CPUS[0])) as one, \
+             Target(program("inefficient"), "300", **on_cpu(CPUS[1])) as two:
             for args, here, there in ((["-C", str(CPUS[0])], one, two), (["-C", str(CPUS[1])], two, one),
                                       (["-C", f"{CPUS[0]}", "-p", f"{one},{two}"], one, two)):
                 samples = self.samples(*args)
@@ -276,8 +276,8 @@ class Cpus(Filters):
 
     def test_calls_on_these(self):
         event = ["-e", f"uprobe:{program('inefficient')}:report"]
-        with Target(program("inefficient"), "60", **on_cpu(CPUS[0])) as one, \
-             Target(program("inefficient"), "60", **on_cpu(CPUS[1])) as two:
+        with Target(program("inefficient"), "300", **on_cpu(CPUS[0])) as one, \
+             Target(program("inefficient"), "300", **on_cpu(CPUS[1])) as two:
             self.assertEqual(self.pids("-a", *event), {one, two})
             self.assertEqual(self.pids("-C", str(CPUS[1]), *event), {two})
 
@@ -292,7 +292,7 @@ class Cpus(Filters):
 
 class Users(Filters):
     def test_only_theirs(self):
-        with Target(program("fibonacci"), "60", user=NOBODY) as theirs, inefficient() as ours:
+        with Target(program("fibonacci"), "300", user=NOBODY) as theirs, inefficient() as ours:
             for name in ("nobody", str(NOBODY)):
                 self.assertEqual(self.pids("-u", name), {theirs})
                 self.assertIn(f"sampling processes of user {name} at", self.said)
@@ -304,7 +304,7 @@ class Users(Filters):
             self.assertEqual(self.pids("-p", f"{theirs},{ours}", "-u", "nobody"), {theirs})
 
     def test_tables_are_made_for_theirs_alone(self):
-        with Target(program("fibonacci"), "60", user=NOBODY):
+        with Target(program("fibonacci"), "300", user=NOBODY):
             result = dwarfprof("-v", "-u", "nobody", "-d", "300ms", "-o", "/dev/null", "--format", "folded")
         # The program, libc, the dynamic linker, the vDSO.
         self.assertLessEqual(int(re.search(r"tables: (\d+) files", result.stderr).group(1)), 4)
@@ -328,7 +328,7 @@ class Users(Filters):
             self.assertNotIn(pid, self.pids("-u", "root"))
 
     def test_in_a_user_namespace_it_is_the_number_outside(self):
-        command = ["unshare", "--user", "--map-root-user", program("fibonacci"), "60"]
+        command = ["unshare", "--user", "--map-root-user", program("fibonacci"), "300"]
         with Target(*command, user=NOBODY) as pid:
             wait_for(lambda: read(f"/proc/{pid}/comm") == "fibonacci\n")
             self.assertEqual(read(f"/proc/{pid}/uid_map").split(), ["0", str(NOBODY), "1"])
@@ -370,7 +370,7 @@ class Cgroups(Filters):
         return Target(*command, preexec_fn=lambda: self.move(os.getpid(), path))
 
     def test_only_what_is_inside(self):
-        fibonacci = [program("fibonacci"), "60"]
+        fibonacci = [program("fibonacci"), "300"]
         with self.inside(self.outer, *fibonacci) as outer, self.inside(self.inner, *fibonacci) as inner, \
              self.inside(self.outer + "x", *fibonacci), busy() as other:
             for path in (self.outer, self.name, "/" + self.name):
@@ -385,7 +385,7 @@ class Cgroups(Filters):
             self.assertLessEqual(int(re.search(r"tables: (\d+) files", self.said).group(1)), 4)
 
     def test_in_a_cgroup_namespace(self):
-        with self.inside(self.inner, program("fibonacci"), "60") as pid, busy():
+        with self.inside(self.inner, program("fibonacci"), "300") as pid, busy():
             command = ["unshare", "--cgroup", harness.DWARFPROF, "-G", self.inner, "-d", "1", "--format", "jsonl"]
             result = subprocess.run(command, capture_output=True, text=True, timeout=60,
                                     preexec_fn=lambda: self.move(os.getpid(), self.outer))
@@ -408,7 +408,7 @@ class Cgroups(Filters):
 
     def test_one_that_starts_inside_later(self):
         with Run("-G", self.name) as run:
-            with self.inside(self.inner, program("fibonacci"), "60") as pid:
+            with self.inside(self.inner, program("fibonacci"), "300") as pid:
                 while_it_works(pid)
         own = [s for s in run.samples if s["comm"] == "fibonacci"]
         self.assertEqual({str(s["pid"]) for s in run.samples}, {pid})
@@ -493,8 +493,8 @@ class Names(Filters):
 class Combinations(Filters):
     def test_all_must_hold(self):
         last = str(CPUS[-1])
-        with Target(program("fibonacci"), "60", user=NOBODY) as pid, busy() as ours, \
-             Target(program("inefficient"), "60", user=NOBODY) as other:
+        with Target(program("fibonacci"), "300", user=NOBODY) as pid, busy() as ours, \
+             Target(program("inefficient"), "300", user=NOBODY) as other:
             for one in (pid, ours, other):
                 os.sched_setaffinity(int(one), [CPUS[-1]])
             for args in (["-u", "nobody", "--comm", "^fib"], ["-a", "-C", last, "-u", "nobody", "--comm", "^fib"],

@@ -304,7 +304,7 @@ class Trouble(unittest.TestCase):
             process = harness.start("-a", "-F", "4999", "-o", path, stderr=subprocess.PIPE, text=True)
             while "sampling" not in process.stderr.readline():
                 pass
-            busy = [subprocess.Popen([program("fibonacci"), "60"]) for _ in range(2)]
+            busy = [subprocess.Popen([program("fibonacci"), "300"]) for _ in range(2)]
             time.sleep(0.5)
             process.send_signal(signal.SIGSTOP)
             time.sleep(10)

@@ -123,7 +123,7 @@ class Folded(unittest.TestCase):
         self.assertNotRegex(without.stdout, r";mix(_many)?(_\[i\])?[; ]")
 
     def test_two_processes(self):
-        with busy() as one, Target(program("inefficient"), "60") as two:
+        with busy() as one, Target(program("inefficient"), "300") as two:
             result = dwarfprof("-p", f"{one},{two}", "-d", "1")
         self.assertIn("fibonacci;", result.stdout)
         self.assertIn("inefficient;", result.stdout)
@@ -355,7 +355,7 @@ class Stream(unittest.TestCase):
         self.assertIn(("python3", "my worker", False), names)
 
     def test_uprobe(self):
-        with Target(program("inefficient"), "60") as pid:
+        with Target(program("inefficient"), "300") as pid:
             samples = self.samples("-p", pid, "-d", "500ms",
                                    "-e", f"uprobe:{program('inefficient')}:report")
         self.assertTrue(samples)

@@ -41,7 +41,7 @@ class Verify(unittest.TestCase):
         self.expect_agreement(samples, said, at_least)
 
     def test_inefficient(self):
-        self.expect_program(program("inefficient"), "60")
+        self.expect_program(program("inefficient"), "300")
 
     def test_python(self):
         self.expect_program("/usr/bin/python3", "-c", check_programs.PYTHON)
@@ -67,7 +67,7 @@ class Verify(unittest.TestCase):
 
     def test_wrong_stacks_are_found(self):
         """Frame pointers, in a program that has none."""
-        with Target(program("inefficient"), "60") as pid:
+        with Target(program("inefficient"), "300") as pid:
             samples, said = self.profile("--verify=1", "--unwind", "fp", "-F", "499", "-d", "1", "-p", pid)
         verified = [s for s in samples if "verified" in s]
         different = [s for s in verified if s["verified"] in ("shorter", "differs")]
