@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "build_info.h"
 
 /* Bytes of the file that are loaded together. */
 struct piece {
@@ -340,6 +341,19 @@ static bool find_header(struct search *s)
 	return false;
 }
 
+/* It is data, which linkers put behind the code. */
+static unsigned int find_minor(const struct search *s)
+{
+	unsigned int minor = 0;
+
+	for (size_t i = s->n_pieces; i > 0 && minor == 0; i--) {
+		const struct piece *p = &s->pieces[i - 1];
+
+		minor = build_info_minor(p->bytes, p->size, p->address);
+	}
+	return minor;
+}
+
 static int find_tables(struct search *s, struct go_file *ret)
 {
 	uint64_t module, text = 0;
@@ -363,6 +377,8 @@ static int find_tables(struct search *s, struct go_file *ret)
 			find_addressed_data(s, ret);
 		return err;
 	}
+	if (ret->table.layout == PCLNTAB_GO_1_20)
+		ret->minor = find_minor(s);
 	if (find_module(s, &ret->table, &module)) {
 		(void)word_at(s, module + MODULE_TEXT, &text);
 		ret->table.text = text;

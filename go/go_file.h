@@ -16,6 +16,7 @@
 struct go_file {
 	struct pclntab table; /* size 0: the file is none of Go's */
 	struct go_data data;  /* of functions: go:func.* */
+	unsigned int minor;   /* since Go 1.20, of the Go that made it, 1.minor; 0: not known */
 	uint8_t *relocated;   /* owned: a copy of the table, where addresses in it were relocated */
 };
 
