@@ -40,7 +40,11 @@ struct return_met {
 struct search {
 	struct return_path *path;
 	struct return_point *points; /* NULL: not asked for */
+	const struct sum *given;     /* where this is left is asked for; NULL: that is not */
+	struct sum wanted;           /* the same, or the word there */
 	struct return_values values;
+	bool is_word;
+	struct sum left;
 	enum return_found found;
 };
 
@@ -259,8 +263,11 @@ static bool execute(struct return_path *path, struct return_state *s, const stru
 		s->regs[DP_RBP] = pop(path, s);
 		return true;
 	case INSTRUCTION_CALL:
-		/* What a function goes on with behind a call, it knows to be kept. */
-		s->regs[DP_RAX] = sum_unknown();
+		/*
+		 * What a function goes on with behind a call, it knows to be kept. What comes back
+		 * is in rax, and of Go's gcWriteBarrier() in r11.
+		 */
+		s->regs[DP_RAX] = s->regs[DP_R11] = sum_unknown();
 		return true;
 	case INSTRUCTION_OTHER:
 	case INSTRUCTION_SYSTEM_CALL:
@@ -306,11 +313,40 @@ static const uint8_t saved_registers[DP_N_SAVED] = {
 #undef X
 };
 
+static bool is_on_stack(const struct sum *address)
+{
+	for (size_t i = 0; i < address->n_terms; i++)
+		if (address->terms[i].part == DP_RSP)
+			return true;
+	return false;
+}
+
+/* A path has ended: where the value is that is looked for. */
+static void note_left(struct search *search, const struct return_state *s)
+{
+	for (size_t i = 0; i < s->n_words; i++) {
+		const struct written *word = &s->words[i];
+
+		if (!sum_is_equal(&word->value, &search->wanted) || is_on_stack(&word->address))
+			continue;
+		if (search->found == RETURN_FOUND && !sum_is_equal(&search->left, &word->address)) {
+			search->found = RETURN_UNCLEAR;
+			return;
+		}
+		search->left = word->address;
+		search->found = RETURN_FOUND;
+	}
+}
+
 /* By a return, or by a jump to code that returns in its place, or that is gone on with. */
 static void leave(struct search *search, struct return_state *s, const struct instruction *in)
 {
 	struct return_values values = { .rbp = s->regs[DP_RBP] };
 
+	if (search->given) {
+		note_left(search, s);
+		return;
+	}
 	for (int i = 0; i < DP_N_SAVED; i++)
 		values.saved[i] = s->regs[saved_registers[i]];
 	values.is_jump = in->kind == INSTRUCTION_JUMP && !is_direct(in);
@@ -356,7 +392,9 @@ static bool was_met(struct search *search, size_t number, const struct return_st
 		met->n = 1;
 		return false;
 	}
-	if (memcmp(met->regs, s->regs, sizeof(met->regs)) == 0 && met->words == words)
+	/* A function begins anew, with the same arguments, when it has got a larger stack. */
+	if (memcmp(met->regs, s->regs, sizeof(met->regs)) == 0 &&
+	    (met->words == words || (search->given && number == 0)))
 		return true;
 	if (met->n++ < MAX_MEETINGS)
 		return false;
@@ -399,7 +437,8 @@ static void branch(struct search *search, size_t number, const struct return_sta
 	}
 	if (target < search->path->n)
 		follow(search, target, s, branches + 1);
-	else if (!search->points) /* it returns elsewhere, perhaps with another stack */
+	else if (!search->points &&
+		 !search->given) /* it returns elsewhere, perhaps with another stack */
 		search->found = RETURN_UNCLEAR;
 }
 
@@ -439,6 +478,9 @@ static void begin(struct search *search, size_t number)
 
 	search->path->n_searches++;
 	search->path->parts.n_made = 0;
+	if (search->given)
+		search->wanted = search->is_word ? sum_word(&search->path->parts, search->given) :
+						   *search->given;
 	for (unsigned int i = 0; i < DP_RIP; i++)
 		start.regs[i] = sum_register(i);
 	follow(search, number, &start, 0);
@@ -462,6 +504,19 @@ bool return_path_written(const struct return_path *path, const struct sum *value
 		return true;
 	}
 	return false;
+}
+
+bool return_path_left(struct return_path *path, const struct sum *given, bool is_word,
+		      struct sum *ret_address)
+{
+	struct search search = {
+		.path = path, .given = given, .is_word = is_word, .found = RETURN_NEVER
+	};
+
+	begin(&search, 0);
+	if (search.found == RETURN_FOUND)
+		*ret_address = search.left;
+	return search.found == RETURN_FOUND;
 }
 
 bool return_path_depth(const struct return_path *path, const struct sum *sp, int64_t *ret)

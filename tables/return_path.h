@@ -67,6 +67,13 @@ bool return_path_points(struct return_path *path, struct return_point *ret);
 bool return_path_written(const struct return_path *path, const struct sum *value,
 			 struct sum *ret_address);
 
+/*
+ * An address, not on the stack, where a function leaves what it was given: a register's value, or
+ * the word there. False if there is none, or on another path another one.
+ */
+bool return_path_left(struct return_path *path, const struct sum *given, bool is_word,
+		      struct sum *ret_address);
+
 /* How far a stack pointer is below the one that was switched to first. False: it is not. */
 bool return_path_depth(const struct return_path *path, const struct sum *sp, int64_t *ret);
 

@@ -115,6 +115,55 @@ Test(return_path, goes_where_the_function_goes)
 	}
 }
 
+/* Where a function leaves what it was given. */
+Test(return_path, says_where_a_value_is_left)
+{
+	static const struct {
+		const char *code;
+		bool is_word; /* at rsp + 8, else in rax */
+		bool is_left; /* at r14 + 0x160 */
+	} cases[] = {
+		/* mov %rax,0x160(%r14); ret */
+		{ "49898660010000 c3", false, true },
+		/* mov 8(%rsp),%rcx; mov %rcx,0x160(%r14); ret */
+		{ "488b4c2408 49898e60010000 c3", true, true },
+		/* 1: cmp 0x10(%r14),%rsp; jbe 2f; mov %rax,0x160(%r14); ret;
+		   2: mov %rax,8(%rsp); call; mov 8(%rsp),%rax; jmp 1b */
+		{ "493b6610 7608 49898660010000 c3 4889442408 e800000000 488b442408 ebe1", false,
+		  true },
+		/* mov %rax,(%rsp); call; mov (%rsp),%rcx; mov %rcx,(%r11); mov %rcx,0x160(%r14);
+		   ret: the call says where else it is to be, for a moment */
+		{ "48890424 e800000000 488b0c24 49890b 49898e60010000 c3", false, true },
+		/* mov %rbx,0x160(%r14); ret: something else */
+		{ "49899e60010000 c3", false, false },
+		/* mov %eax,0x160(%r14); ret: half of it */
+		{ "41898660010000 c3", false, false },
+		/* mov %rax,0x160(%r14); xor %ecx,%ecx; mov %rcx,0x160(%r14); ret: not at the end */
+		{ "49898660010000 31c9 49898e60010000 c3", false, false },
+		/* test; je 1f; mov %rax,0x160(%r14); ret; 1: mov %rax,0x168(%r14); ret */
+		{ "4885c0 7408 49898660010000 c3 49898668010000 c3", false, false },
+		/* mov %rax,-8(%rsp); ret: on the stack */
+		{ "48894424f8 c3", false, false },
+		/* mov %rax,0x160(%r14); ud2 */
+		{ "49898660010000 0f0b", false, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct sum rax = sum_register(DP_RAX), rsp = sum_register(DP_RSP);
+		struct sum eight = sum_number(8), on_stack = sum_add(&rsp, &eight, 1);
+		struct sum r14 = sum_register(DP_R14), address;
+		bool is_left;
+
+		set_up(cases[i].code);
+		is_left = return_path_left(&path, cases[i].is_word ? &on_stack : &rax,
+					   cases[i].is_word, &address);
+		cr_expect(is_left == cases[i].is_left, "%zu", i);
+		r14.number = 0x160;
+		cr_expect(!is_left || sum_is_equal(&address, &r14), "%zu", i);
+		tear_down();
+	}
+}
+
 /* What cannot be told must not be guessed. */
 Test(return_path, finds_none_where_none_is_certain)
 {
