@@ -11,7 +11,7 @@
  * Changes whenever the layout of an image does, or what is known of code: images are kept
  * on disk.
  */
-#define DP_IMAGE_VERSION 7
+#define DP_IMAGE_VERSION 8
 
 /*
  * Rows of an image are grouped by pages of its address space, and in them by
@@ -107,6 +107,23 @@ struct dp_anchor {
 #define DP_BLOCK_MAX_SIZE (2 + DP_BLOCK_ROWS * DWARF_DELTA_MAX_SIZE)
 
 /*
+ * How a program keeps the labels of what it is doing: see dp_image.labels.
+ *
+ *   X(enumerator, word)
+ */
+#define DP_LABELS_FORMS(X)                                                                         \
+	/* it keeps none, or nobody knows how */                                                   \
+	X(NONE, "none")                                                                            \
+	/* a pointer to a map[string]string of Go's, up to Go 1.23 */                              \
+	X(GO_MAP, "go_map")                                                                        \
+	/* a []struct{ key, value string }, since Go 1.24 */                                       \
+	X(GO_LIST, "go_list")
+
+#define X(name, word) DP_LABELS_##name,
+enum dp_labels_form { DP_LABELS_FORMS(X) DP_N_LABELS_FORMS };
+#undef X
+
+/*
  * The image of one binary. It holds no pointers, only distances from its own
  * start, so that it can be copied anywhere. An image that is larger than a
  * segment starts at a segment's start; what is in front of the pages then lies
@@ -125,6 +142,9 @@ struct dp_image {
 	__u32 pages;  /* struct dp_page[] */
 	__u32 programs;
 	__u32 starts; /* __u16[]: the states that blocks start with most often */
+	/* With a form, a program, from `programs` on: the address of a thread's labels now, or 0 */
+	__u32 labels;
+	__u32 labels_form; /* enum dp_labels_form */
 };
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
@@ -132,6 +152,6 @@ DP_ASSERT(sizeof(struct dp_anchor) == 2, "anchors lie close");
 DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= 64, "a rule fits a word");
 DP_ASSERT(DP_BLOCK_MAX_SIZE <= 255, "with the longest block as stride, anchors reach all");
 DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
-DP_ASSERT(sizeof(struct dp_image) == 48, "dp_image is six cells");
+DP_ASSERT(sizeof(struct dp_image) == 56, "dp_image is seven cells");
 
 #endif

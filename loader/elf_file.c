@@ -358,6 +358,7 @@ static int read_go(struct elf_file *file)
 	if (err < 0)
 		return err == -ENOMEM ? err : 0;
 	file->code.go = file->go.table;
+	file->code.go_minor = file->go.minor;
 	if (!cfi_section_has_fdes(&file->cfi))
 		file->source = ELF_SOURCE_GO;
 	return 0;

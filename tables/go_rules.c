@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "go_labels.h"
 #include "go_switch.h"
 
 /* What has a rule of its own. */
@@ -315,15 +316,33 @@ static int make(struct maker *m)
 	return err;
 }
 
-int go_rules_init(struct go_rules *ret, const struct pclntab *table,
+/* Where a goroutine's labels are. Without room for it, nobody asks. */
+static int add_labels(struct maker *m, unsigned int minor)
+{
+	struct go_labels labels;
+	int number, err = go_labels_find(&labels, &m->code, &m->found, minor);
+
+	if (err < 0)
+		return err == -ENOMEM ? err : 0;
+	number = rule_set_add_program(m->set, &labels.program);
+	if (number < 0)
+		return number == -ENOMEM ? number : 0;
+	m->to->labels = (uint32_t)number;
+	m->to->labels_form = labels.form;
+	return 0;
+}
+
+int go_rules_init(struct go_rules *ret, const struct pclntab *table, unsigned int minor,
 		  const struct code_range *ranges, size_t n_ranges, struct rule_set *set)
 {
 	struct maker m = { .to = ret,
 			   .set = set,
 			   .code = { .table = table, .ranges = ranges, .n_ranges = n_ranges } };
+	int err;
 
 	*ret = (struct go_rules){ 0 };
-	return make(&m);
+	err = make(&m);
+	return err == 0 ? add_labels(&m, minor) : err;
 }
 
 void go_rules_done(struct go_rules *rules)

@@ -41,13 +41,15 @@ struct go_rule {
 struct go_rules {
 	struct go_rule *rules; /* by address, not overlapping */
 	size_t n, size;
+	uint32_t labels, labels_form; /* as in struct dp_image */
 };
 
 /*
- * Find them, and add them to the set. 0, -ENOMEM, or -ENOSPC if its numbers are used up.
+ * Find them, and where the program has its labels, and add them to the set; minor: of its Go,
+ * 1.minor, or 0. 0, -ENOMEM, or -ENOSPC if its numbers are used up.
  * go_rules_done() releases *ret, also on failure.
  */
-int go_rules_init(struct go_rules *ret, const struct pclntab *table,
+int go_rules_init(struct go_rules *ret, const struct pclntab *table, unsigned int minor,
 		  const struct code_range *ranges, size_t n_ranges, struct rule_set *set);
 void go_rules_done(struct go_rules *rules);
 

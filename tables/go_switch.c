@@ -16,6 +16,7 @@ enum looked_at {
 	LOOK_ASMCGOCALL,
 	LOOK_SYSTEMSTACK,
 	LOOK_MORESTACK,
+	LOOK_SET_LABELS,
 	N_LOOKED_AT,
 };
 
@@ -29,6 +30,7 @@ static const struct {
 	[LOOK_ASMCGOCALL] = { "runtime.asmcgocall", PCLNTAB_SP_WRITE },
 	[LOOK_SYSTEMSTACK] = { "runtime.systemstack", PCLNTAB_SP_WRITE },
 	[LOOK_MORESTACK] = { "runtime.morestack", PCLNTAB_SP_WRITE },
+	[LOOK_SET_LABELS] = { "runtime/pprof.runtime_setProfLabel", 0 },
 };
 
 /* What newstack() calls when it does not come back. */
@@ -68,9 +70,14 @@ static void look(struct go_code *code, struct pclntab_function found[N_LOOKED_AT
 	struct pclntab_function f;
 
 	for (uint64_t i = 0; i < t->n_functions; i++) {
-		if (pclntab_function(t, i, &f) < 0 || (has_flags && f.flags == 0))
+		size_t first = 0;
+
+		if (pclntab_function(t, i, &f) < 0)
 			continue;
-		for (size_t k = 0; k < N_LOOKED_AT; k++) {
+		/* Functions in Go have no flags, those in assembly do. */
+		if (has_flags && f.flags == 0)
+			first = LOOK_SET_LABELS;
+		for (size_t k = first; k < N_LOOKED_AT; k++) {
 			uint8_t flags = looked_at[k].flags;
 
 			if (strcmp(f.name, looked_at[k].name) == 0 &&
@@ -281,6 +288,8 @@ static int find_goroutine(struct go_switch *found, struct go_code *code,
 		return -ENOENT;
 	further = sum_number(apart);
 	found->pc = sum_add(&found->sp, &further, 1);
+	found->goroutine = found->sp;
+	found->goroutine.number = 0;
 	found->sp = sum_word(&found->parts, &found->sp);
 	found->pc = sum_word(&found->parts, &found->pc);
 	found->has_goroutine = found->sp.is_known && found->pc.is_known;
@@ -329,6 +338,7 @@ int go_switch_init(struct go_switch *ret, struct go_code *code)
 
 	*ret = (struct go_switch){ 0 };
 	look(code, f);
+	ret->set_labels = f[LOOK_SET_LABELS];
 	err = find_mstart(ret, code, &f[LOOK_MSTART]);
 	if (err != -ENOMEM)
 		err = find_callback(ret, code, f);

@@ -54,10 +54,12 @@ struct go_switch {
 	struct go_given given[GO_MAX_GIVEN];
 	size_t n_given;
 	struct go_callback callback;
-	/* Where the goroutine's rsp and pc are while the thread's own stack is in use */
+	/* The goroutine's struct g, and its rsp and pc while the thread's own stack is in use */
 	bool has_goroutine;
 	struct sum_parts parts;
-	struct sum sp, pc;
+	struct sum goroutine, sp, pc;
+	struct pclntab_function
+		set_labels; /* the function that does; without a name: there is none */
 };
 
 /* Read what is known in a program; what is not found has no rule. 0 or -ENOMEM. */

@@ -458,8 +458,10 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 		*ret = extent->entry;
 	err = packer_init(&b->packer, *ret);
 	if (err == 0 && extent->go.size > 0)
-		err = go_rules_init(&b->go, &extent->go, extent->ranges, extent->n_ranges,
-				    &b->packer.rules);
+		err = go_rules_init(&b->go, &extent->go, extent->go_minor, extent->ranges,
+				    extent->n_ranges, &b->packer.rules);
+	b->packer.labels = b->go.labels;
+	b->packer.labels_form = b->go.labels_form;
 	/* Without numbers for rules of their own, such functions have those of others. */
 	return err == -ENOSPC ? 0 : err;
 }

@@ -57,6 +57,7 @@ struct image_extent {
 	struct cfi_section beside;
 	/* Go's own table: for where no section has an FDE, and what it knows better. Size 0: none */
 	struct pclntab go;
+	unsigned int go_minor; /* of the Go that made it, 1.minor; 0: not known */
 };
 
 /*

@@ -180,6 +180,15 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	return true;
 }
 
+/* As long as there is no form, there need not be a program. */
+static bool check_labels(const struct check *c)
+{
+	if (c->head->labels_form == DP_LABELS_NONE)
+		return true;
+	return c->head->labels_form < DP_N_LABELS_FORMS && c->head->labels <= INT32_MAX &&
+	       check_program(c, (int32_t)c->head->labels, 0);
+}
+
 static bool check_rules(const struct check *c)
 {
 	for (uint32_t i = 0; i < c->head->n_rules; i++) {
@@ -342,7 +351,7 @@ bool image_is_sound(const uint64_t *cells, uint32_t n_cells)
 {
 	struct check c;
 
-	if (!check_head(cells, n_cells, &c) || !check_rules(&c))
+	if (!check_head(cells, n_cells, &c) || !check_rules(&c) || !check_labels(&c))
 		return false;
 	/* From here on, padding, or a gap: the first state is of no rule. */
 	if (!check_state(&c, DP_STATE_NONE) || c.states[DP_STATE_NONE] != DP_RULE_NONE)

@@ -331,6 +331,8 @@ static int writer_put_head(struct writer *w)
 	h->states = h->programs + (uint32_t)p->rules.program_cells;
 	h->starts = h->states + cells_of(t->n_states * sizeof(uint16_t));
 	h->pages = h->starts + cells_of(w->n_chosen * sizeof(uint16_t));
+	h->labels = p->labels;
+	h->labels_form = p->labels_form;
 
 	w->used = (size_t)(h->pages + h->n_pages) * DP_CELL_SIZE;
 	w->size = w->used + p->n_rows + p->n_rows / 2;

@@ -45,6 +45,8 @@ struct packer {
 	uint32_t *kept, *kept_end;
 	uint32_t *kept_limit; /* up to where a row can be kept */
 	struct packer_change recent[1 << PACKER_RECENT_BITS];
+	/* What the image says of labels (struct dp_image); the program is one of the rules' */
+	uint32_t labels, labels_form;
 	uint64_t n_rows; /* after packer_finish() */
 };
 

@@ -117,8 +117,7 @@ static int add_saves(struct rule_set *set, const struct dp_saves *saves)
 	return (int)e->number;
 }
 
-/* Where a program is among those of the set, in cells. */
-static int add_program(struct rule_set *set, const struct rule_program *program)
+int rule_set_add_program(struct rule_set *set, const struct rule_program *program)
 {
 	size_t size = rule_program_size(program);
 	struct program_entry *e;
@@ -203,7 +202,7 @@ int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct 
 
 		if (!of)
 			continue;
-		number = add_program(set, &programs->of[part]);
+		number = rule_set_add_program(set, &programs->of[part]);
 		if (number < 0)
 			return number;
 		*of = number;

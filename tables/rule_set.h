@@ -43,6 +43,9 @@ void rule_set_done(struct rule_set *set);
 int rule_set_add(struct rule_set *set, const struct dp_rule *rule, const struct dp_saves *saves,
 		 const struct rule_programs *programs);
 
+/* Where a program is among those of the set, in cells; it is added if it is new. As above. */
+int rule_set_add_program(struct rule_set *set, const struct rule_program *program);
+
 /* The same for one that a word expresses (not DP_FORM_FULL). */
 int rule_set_add_word(struct rule_set *set, uint64_t word);
 

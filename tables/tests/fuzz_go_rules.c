@@ -18,7 +18,7 @@ static void check_rules(const struct image_extent *extent)
 	struct rule_set set;
 
 	EXPECT(rule_set_init(&set) == 0);
-	if (go_rules_init(&rules, &extent->go, extent->ranges, extent->n_ranges, &set) == 0)
+	if (go_rules_init(&rules, &extent->go, 26, extent->ranges, extent->n_ranges, &set) == 0)
 		for (size_t i = 0; i < rules.n; i++)
 			EXPECT(rules.rules[i].start < rules.rules[i].end &&
 			       rules.rules[i].number < set.n_rules &&

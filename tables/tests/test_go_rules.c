@@ -66,7 +66,7 @@ static void make(const struct function *functions, size_t n)
 	cr_assert(pclntab_init(&pclntab, table, sizeof(table), 0) == 0);
 	range = (struct code_range){ TEXT, n * ALIGNMENT, code };
 	cr_assert(rule_set_init(&set) == 0);
-	cr_assert(go_rules_init(&rules, &pclntab, &range, 1, &set) == 0);
+	cr_assert(go_rules_init(&rules, &pclntab, 26, &range, 1, &set) == 0);
 }
 
 static void done(void)
@@ -162,14 +162,14 @@ static void call(size_t from, uint64_t at, size_t to)
 	*bytes = 0xe8;
 	memcpy(bytes + 1, &distance, sizeof(distance));
 	go_rules_done(&rules);
-	cr_assert(go_rules_init(&rules, &pclntab, &range, 1, &set) == 0);
+	cr_assert(go_rules_init(&rules, &pclntab, 26, &range, 1, &set) == 0);
 }
 
 /* sub $16,%rsp; call; add $16,%rsp; ret */
 #define CALLER "4883ec10 e800000000 4883c410 c3"
 #define CALLER_DEPTHS "02 04 20 09 1f 01"
 
-enum { MCALL, MSTART, MSTART0, MSTART1, MORESTACK, NEWSTACK, PREEMPT, SYSTEMSTACK };
+enum { MCALL, MSTART, MSTART0, MSTART1, MORESTACK, NEWSTACK, PREEMPT, SYSTEMSTACK, SET_LABELS };
 
 static const struct function scheduler[] = {
 	/* mov 0x38(%r14),%rsp; push %rax; call *%r12; pop %rax; jmp */
@@ -186,6 +186,8 @@ static const struct function scheduler[] = {
 	[NEWSTACK] = { "runtime.newstack", 0, 0, CALLER, CALLER_DEPTHS },
 	[PREEMPT] = { "runtime.gopreempt_m", 0, 0, "c3", "02 01" },
 	[SYSTEMSTACK] = { "runtime.systemstack", SWITCHES, 21, "488b6238 ffd7" BACK, FLAT },
+	/* mov %rax,0x160(%r14); ret */
+	[SET_LABELS] = { "runtime/pprof.runtime_setProfLabel", 0, 0, "49898660010000 c3", "02 08" },
 };
 
 static void make_scheduler(void)
@@ -217,6 +219,53 @@ Test(go_rules, finds_what_the_scheduler_leaves_behind)
 	expect(NEWSTACK, 3, "");
 	expect(NEWSTACK, 4, THREAD("18"));
 	expect(NEWSTACK, 9, "");
+	done();
+}
+
+/* With the functions as they are in `code` now. */
+static void make_again(unsigned int minor)
+{
+	done();
+	cr_assert(rule_set_init(&set) == 0);
+	cr_assert(go_rules_init(&rules, &pclntab, minor, &range, 1, &set) == 0);
+}
+
+/* The program that finds labels, as the CFA of a rule would be printed. */
+static const char *labels_text(void)
+{
+	struct dp_rule rule = { .cfa = DP_CFA_EXPRESSION, .ra = { .kind = DP_WHERE_UNDEFINED } };
+	struct rule_programs programs = { 0 };
+	uint64_t cells[1024];
+	struct dp_rule full[64];
+	struct dp_saves saves[16];
+
+	cr_assert(set.program_cells <= ARRAY_SIZE(cells) && set.n_full <= ARRAY_SIZE(full) &&
+		  set.n_saves <= ARRAY_SIZE(saves));
+	rule_set_copy(&set, full, saves, cells);
+	memcpy(&programs.of[RULE_PART_CFA], cells + rules.labels,
+	       (cells[rules.labels] + 1) * sizeof(*cells));
+	return print_rule(&set, (uint16_t)rule_set_add(&set, &rule, NULL, &programs));
+}
+
+Test(go_rules, finds_where_labels_are)
+{
+	uint8_t *set_labels = code + SET_LABELS * ALIGNMENT;
+
+	make_scheduler();
+	cr_assert_eq(rules.labels_form, DP_LABELS_GO_LIST);
+	cr_assert_str_eq(labels_text(), "exp(" G "+160,deref) ra=u fp=s" REST);
+	make_again(23);
+	cr_assert_eq(rules.labels_form, DP_LABELS_GO_MAP);
+	/* Nobody says which Go it was. */
+	make_again(0);
+	cr_assert_eq(rules.labels_form, DP_LABELS_NONE);
+	/* mov %rax,0x160(%rsi); mov %rbx,0x160(%r14): not of a goroutine; not the labels. */
+	memcpy(set_labels, (uint8_t[]){ 0x48, 0x89, 0x86 }, 3);
+	make_again(26);
+	cr_assert_eq(rules.labels_form, DP_LABELS_NONE);
+	memcpy(set_labels, (uint8_t[]){ 0x49, 0x89, 0x9e }, 3);
+	make_again(26);
+	cr_assert_eq(rules.labels_form, DP_LABELS_NONE);
 	done();
 }
 
@@ -272,7 +321,7 @@ Test(go_rules, survives_damage)
 		table[at] ^= 0xff;
 		go_rules_done(&rules);
 		if (pclntab_init(&damaged, table, sizeof(table), 0) == 0)
-			cr_assert(go_rules_init(&rules, &damaged, &range, 1, &set) == 0);
+			cr_assert(go_rules_init(&rules, &damaged, 26, &range, 1, &set) == 0);
 		for (size_t i = 1; i < rules.n; i++)
 			cr_assert(rules.rules[i].start >= rules.rules[i - 1].end);
 		table[at] = byte;

@@ -104,6 +104,18 @@ Test(image_check, refuses_rules_that_lead_elsewhere)
 	image_done(&image);
 }
 
+Test(image_check, refuses_labels_that_lead_elsewhere)
+{
+	struct image image = build_functions(8);
+	struct dp_image *h = head_of(&image);
+
+	/* It has no programs. */
+	cr_assert_eq(h->labels_form, DP_LABELS_NONE);
+	expect_refused(&image, h->labels_form, DP_LABELS_GO_LIST);
+	expect_refused(&image, h->labels_form, DP_N_LABELS_FORMS);
+	image_done(&image);
+}
+
 Test(image_check, refuses_pages_that_lead_elsewhere)
 {
 	struct image image = build_functions(8);
