@@ -2,6 +2,7 @@
 /* An array with an object for each file. docs/FORMAT.md describes it. */
 #include <errno.h>
 
+#include "decode.h"
 #include "json_value.h"
 #include "tables_form.h"
 
@@ -74,6 +75,7 @@ static json_t *json_table(const struct file_table *table)
 	json_object_set_new(json, "covered", json_count(table->covered_bytes));
 	json_object_set_new(json, "uncovered",
 			    json_count(table->code_bytes - table->covered_bytes));
+	json_object_set_new(json, "labels", json_string(image_labels_word(&table->image)));
 	json_object_set_new(json, "sections", json_sections(table));
 	json_object_set_new(json, "inexpressible", json_refusals(&table->image));
 	return json;

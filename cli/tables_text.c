@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* For people: a report of one file, or a line for each of several. */
 #include <inttypes.h>
+#include <string.h>
 
+#include "decode.h"
 #include "tables_form.h"
 
 /* 0 where there is nothing to divide by. */
@@ -62,6 +64,16 @@ static void print_refusals(const struct file_table *table, FILE *to)
 				rule_refusal_sentence(why));
 }
 
+/* Few programs have any. */
+static void print_labels(const struct image *image, FILE *to)
+{
+	if (strcmp(image_labels_word(image), "none") == 0)
+		return;
+	fprintf(to, "  labels          %s, at ", image_labels_word(image));
+	image_labels_print(image, to);
+	fputc('\n', to);
+}
+
 static void print_report(const struct file_table *table, FILE *to)
 {
 	const struct image_stats *stats = &table->image.stats;
@@ -85,6 +97,7 @@ static void print_report(const struct file_table *table, FILE *to)
 		ratio(size, table->n_rows));
 	fprintf(to, "  build time      %.2f ms, %.0f ns per row\n", (double)table->build_ns / 1e6,
 		ratio(table->build_ns, table->n_rows));
+	print_labels(&table->image, to);
 	print_sections(table, to);
 	print_refusals(table, to);
 }

@@ -226,18 +226,22 @@ static void print_op(const struct dp_op *op, FILE *to)
 	}
 }
 
-/* `first` and `last` are operators around those of the program, or empty. */
-static void print_program(const uint64_t *program, const char *first, const char *last, FILE *to)
+static void print_ops(const uint64_t *program, const char *comma, FILE *to)
 {
 	const struct dp_op *ops = (const void *)(program + 1);
-	const char *comma = *first ? "," : "";
 
-	fprintf(to, "exp(%s", first);
 	for (uint64_t i = 0; i < *program; i++) {
 		fputs(comma, to);
 		print_op(&ops[i], to);
 		comma = ",";
 	}
+}
+
+/* `first` and `last` are operators around those of the program, or empty. */
+static void print_program(const uint64_t *program, const char *first, const char *last, FILE *to)
+{
+	fprintf(to, "exp(%s", first);
+	print_ops(program, *first ? "," : "", to);
 	fprintf(to, "%s)", last);
 }
 
@@ -332,4 +336,29 @@ void image_row_print(const struct image_row *row, int regs, FILE *to)
 	for (int i = 0; regs && i < DP_N_SAVED; i++)
 		print_where(names[i], &row->saves.where[i], row->programs, to);
 	fputc('\n', to);
+}
+
+/* NULL: nothing was made of the file. */
+static const struct dp_image *image_head(const struct image *image)
+{
+	return (const void *)image->cells;
+}
+
+const char *image_labels_word(const struct image *image)
+{
+	static const char *const words[] = {
+#define X(name, word) [DP_LABELS_##name] = word,
+		DP_LABELS_FORMS(X)
+#undef X
+	};
+
+	return words[image->cells ? image_head(image)->labels_form : DP_LABELS_NONE];
+}
+
+void image_labels_print(const struct image *image, FILE *to)
+{
+	const struct dp_image *head = image_head(image);
+
+	if (head && head->labels_form != DP_LABELS_NONE)
+		print_ops(image->cells + head->programs + head->labels, "", to);
 }

@@ -46,4 +46,9 @@ const char *register_name(unsigned int reg);
  */
 void image_row_print(const struct image_row *row, int regs, FILE *to);
 
+/* How the program keeps its labels; "none" if it does not. */
+const char *image_labels_word(const struct image *image);
+/* Where they are, as OPS; only if there are any. */
+void image_labels_print(const struct image *image, FILE *to);
+
 #endif
