@@ -376,7 +376,8 @@ struct dp_space {
 	__u32 pid; /* whose it is: tells a reader that the cell was given to another process */
 	__u32 n_mappings;
 	__u64 layout;
-	__u64 zero;
+	__u32 labels; /* number of the mapping whose image says where labels are, from 1; 0: none */
+	__u32 zero;
 };
 
 /*
@@ -459,6 +460,7 @@ enum dp_record_kind {
 enum dp_sample_flags {
 	DP_SAMPLE_LATE = 1,   /* finish the walk: its tables were on their way */
 	DP_SAMPLE_VERIFY = 2, /* walk it again by other means; without chunks there was no room */
+	DP_SAMPLE_LABELS = 4, /* it has labels: struct dp_labels, behind its kernel addresses */
 };
 
 /*
@@ -485,6 +487,8 @@ struct dp_sample {
 	__u32 weight; /* how many events it stands for: 1 / the probability it was taken with */
 	__u64 fault_address; /* DP_READ_FAULT: what could not be read */
 };
+
+#include "label_layout.h"
 
 /*
  * The names of a sample, which comes behind them, with its kind and its frames, in the same

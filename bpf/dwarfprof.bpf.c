@@ -8,6 +8,7 @@
 #include "abi.h"
 #include "filter.bpf.h"
 #include "kernel.bpf.h"
+#include "labels.bpf.h"
 #include "rate.bpf.h"
 #include "task.bpf.h"
 #include "walk.h"
@@ -200,6 +201,7 @@ static __always_inline enum dp_outcome sample_space(struct walk *w, const __u32 
 	if (w->space == 0 || space->pid != w->sample.pid)
 		return DP_TABLES_CHANGED;
 	w->sample.space = w->space;
+	w->labels_mapping = space->labels;
 	return DP_WALKING;
 }
 
@@ -311,6 +313,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->n_frames = 0;
 		w->sample.n_user = 0;
 		w->sample.n_same = 0;
+		w->labels_mapping = 0;
 		return;
 	}
 	w->sample.flags |= DP_SAMPLE_LATE;
@@ -370,7 +373,9 @@ static __always_inline bool sample_output(struct scratch *s)
 	void *record = &w->sample;
 	__u32 size;
 
-	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
+	n += sample_put_labels(w, n);
+	n = port_opaque(n);
+	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
 		return false;
 	size = sizeof(w->sample) + n * sizeof(__u64);
 	if (is_new) {
@@ -431,6 +436,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	s->max_chunks = DP_MAX_CHUNKS;
 	w->n_frames = 0;
 	w->in_syscall = 0;
+	w->labels_mapping = 0;
 	names_read(w);
 }
 

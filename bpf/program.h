@@ -82,8 +82,15 @@ static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size,
 {
 	__u64 value = 0;
 
-	if (size >= sizeof(value) ? walk_read(w, *top, &value) < 0 :
-				    port_read_user(w, &value, size & 7, *top) < 0) {
+	int err;
+
+	if (size < sizeof(value))
+		err = port_read_user(w, &value, size & 7, *top);
+	else if (w->is_elsewhere)
+		err = port_read_user(w, &value, sizeof(value), *top);
+	else
+		err = walk_read(w, *top, &value);
+	if (err < 0) {
 		w->fault = *top;
 		return DP_READ_FAULT;
 	}

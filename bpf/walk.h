@@ -419,6 +419,7 @@ static __always_inline void walk_run(struct walk *w)
 	w->fresh = 0;
 	w->fault = 0;
 	w->left_sp = 0;
+	w->is_elsewhere = 0;
 	w->method = DP_METHOD_LEAF;
 	w->window_words = 0;
 	w->reach = WALK_WINDOW;

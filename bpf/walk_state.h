@@ -23,6 +23,10 @@
  */
 #define WALK_WINDOW 2048
 
+/* The verifier wants room for a whole label behind any place. */
+#define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
+#define WALK_LABELS_CELLS ((sizeof(struct dp_labels) + DP_LABELS_MAX_SIZE) / DP_CELL_SIZE)
+
 /*
  * How a frame of the common form is left: the number of its mapping; above that, how many
  * words below the return address rbp is saved, 0 if it is unchanged; and whether the CFA
@@ -140,6 +144,7 @@ struct walk {
 	__u32 program;
 	__u32 program_outcome; /* enum dp_outcome */
 	__u32 n_values;
+	__u32 is_elsewhere; /* words that it reads do not lie on the stack: each by itself */
 	__u64 values[DP_MAX_VALUES];
 
 	/*
@@ -152,10 +157,26 @@ struct walk {
 	__u64 word;  /* what walk_fetch() has read */
 	__u8 page[2 * DP_USER_PAGE_SIZE];
 
-	/* The sample being made, with its names; the kernel's frames come behind the user's */
+	/*
+	 * The sample being made, with its names; the kernel's frames come behind the user's,
+	 * and behind them its labels
+	 */
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES];
+	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS];
+
+	/* The program's labels, and which mapping's image says where they are: see labels.h */
+	__u32 labels_mapping; /* 0: it has none */
+	__u32 labels_bucket;  /* number of the one that the chain at labels_at began with */
+	__u32 labels_n_buckets;
+	__u32 labels_left;  /* that have not been met */
+	__u64 labels_at;    /* the list, or the bucket that is read */
+	__u64 labels_first; /* bucket */
+	__u64 labels_old;   /* and of those that come then; 0: none */
+	__u32 labels_n_old;
+	__u32 zero_too;
+	struct dp_labels labels;
+	__u8 label_bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
 
 	/* Two sides, 0 and DP_MAX_FRAMES, each a ring; frame number 0 is at base */
 	__u32 side, base;

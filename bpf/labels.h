@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_LABELS_H
+#define DP_BPF_LABELS_H
+
+/*
+ * The labels that a program has given to what it is doing (struct dp_labels), read from its
+ * memory: where they are, its image knows (struct dp_image).
+ */
+
+#include "program.h"
+
+/* A string of Go's. */
+struct go_string {
+	__u64 at, size;
+};
+
+struct go_label {
+	struct go_string key, value;
+};
+
+struct go_slice {
+	__u64 at, n, room;
+};
+
+/*
+ * A map of Go's up to 1.23 (runtime/map.go, struct hmap): 1 << bits buckets, each with the next
+ * one of a chain behind it. While it grows, what has not moved yet is in the old buckets, of which
+ * there are half as many, or as many.
+ */
+struct go_map {
+	__u64 n;
+	__u8 flags, bits;
+	__u16 n_overflow;
+	__u32 seed;
+	__u64 buckets, old_buckets;
+};
+
+#define GO_SAME_SIZE 8 /* of flags: sameSizeGrow */
+
+/* A bucket of strings by strings: a byte for each slot, the keys, the values, the next bucket. */
+#define GO_SLOTS 8
+#define GO_KEYS GO_SLOTS
+#define GO_VALUES (GO_KEYS + GO_SLOTS * sizeof(struct go_string))
+#define GO_NEXT (GO_VALUES + GO_SLOTS * sizeof(struct go_string))
+#define GO_BUCKET_SIZE (GO_NEXT + sizeof(__u64))
+#define GO_FIRST_USED 5 /* minTopHash: a slot's byte, if it has something that has not moved */
+
+/* Slots that are looked at: those of maps that are half empty, too. */
+#define LABELS_MAX_SLOTS (4 * DP_MAX_LABELS)
+
+static __always_inline void labels_leave_out(struct walk *w, __u64 n)
+{
+	w->labels.n_left_out += n < DP_LABELS_MAX_SIZE ? (__u16)n : DP_LABELS_MAX_SIZE;
+}
+
+static __always_inline __u32 label_text_size(const struct go_string *s)
+{
+	return s->size < DP_LABEL_CUT ? (__u32)s->size : DP_LABEL_CUT;
+}
+
+static __always_inline void labels_add(struct walk *w, const struct go_label *label)
+{
+	__u32 key_size = label_text_size(&label->key);
+	__u32 value_size = label_text_size(&label->value);
+	__u32 size = sizeof(struct dp_label) + key_size + value_size;
+	__u32 at = w->labels.size;
+	__u8 *to;
+
+	if (w->labels.n >= DP_MAX_LABELS || at + size > DP_LABELS_MAX_SIZE) {
+		labels_leave_out(w, 1);
+		return;
+	}
+	key_size = port_opaque(key_size) & DP_LABEL_CUT;
+	value_size = port_opaque(value_size) & DP_LABEL_CUT;
+	to = &w->label_bytes[port_index(at, DP_LABELS_MAX_SIZE)];
+	to[0] = (__u8)key_size;
+	to[1] = (__u8)value_size;
+	to += sizeof(struct dp_label);
+	if (port_read_user(w, to, key_size, label->key.at) < 0 ||
+	    port_read_user(w, to + key_size, value_size, label->value.at) < 0) {
+		labels_leave_out(w, 1);
+		return;
+	}
+	w->labels.size += (__u16)size;
+	w->labels.n++;
+	w->labels.n_cut += (__u16)((key_size == DP_LABEL_CUT) + (value_size == DP_LABEL_CUT));
+}
+
+static long labels_list_step(__u32 i, void *ctx)
+{
+	struct walk *w = ((struct walk_ref *)ctx)->w;
+	struct go_label label;
+
+	if (port_read_user(w, &label, sizeof(label), w->labels_at + i * sizeof(label)) < 0)
+		labels_leave_out(w, 1);
+	else
+		labels_add(w, &label);
+	return 0;
+}
+
+static __always_inline void labels_read_list(struct walk *w, __u64 at)
+{
+	struct walk_ref ref = { w };
+	struct go_slice list;
+	__u64 n;
+
+	if (port_read_user(w, &list, sizeof(list), at) < 0 || list.n > list.room) {
+		labels_leave_out(w, 1);
+		return;
+	}
+	n = list.n < DP_MAX_LABELS ? list.n : DP_MAX_LABELS;
+	labels_leave_out(w, list.n - n);
+	w->labels_at = list.at;
+	port_loop((__u32)n, labels_list_step, &ref);
+}
+
+/*
+ * On to the next bucket: of the chain, or that the next chain begins with. 0: there is none. Of a
+ * page that cannot be read, nothing may have been written yet: it has empty buckets then. If it
+ * has others, they are missed at the end.
+ */
+static __always_inline int labels_next_bucket(struct walk *w)
+{
+	__u64 next;
+
+	if (port_read_user(w, &next, sizeof(next), w->labels_at + GO_NEXT) < 0)
+		next = 0;
+	if (next == 0) {
+		w->labels_bucket++;
+		next = w->labels_first + (__u64)w->labels_bucket * GO_BUCKET_SIZE;
+	}
+	if (w->labels_bucket >= w->labels_n_buckets) {
+		next = w->labels_first = w->labels_old;
+		w->labels_bucket = 0;
+		w->labels_n_buckets = w->labels_n_old;
+		w->labels_old = 0;
+	}
+	w->labels_at = next;
+	return next != 0;
+}
+
+static long labels_map_step(__u32 i, void *ctx)
+{
+	struct walk *w = ((struct walk_ref *)ctx)->w;
+	__u32 slot = i % GO_SLOTS;
+	__u64 text = slot * sizeof(struct go_string);
+	struct go_label label;
+	__u8 used;
+
+	if (port_read_user(w, &used, sizeof(used), w->labels_at + slot) == 0 &&
+	    used >= GO_FIRST_USED &&
+	    port_read_user(w, &label.key, sizeof(label.key), w->labels_at + GO_KEYS + text) == 0 &&
+	    port_read_user(w, &label.value, sizeof(label.value), w->labels_at + GO_VALUES + text) ==
+		    0) {
+		labels_add(w, &label);
+		w->labels_left--;
+	}
+	if (w->labels_left == 0)
+		return 1;
+	return slot == GO_SLOTS - 1 && !labels_next_bucket(w);
+}
+
+static __always_inline void labels_read_map(struct walk *w, __u64 at)
+{
+	struct walk_ref ref = { w };
+	struct go_map map;
+	__u64 place;
+
+	if (port_read_user(w, &place, sizeof(place), at) < 0) {
+		labels_leave_out(w, 1);
+		return;
+	}
+	if (place == 0)
+		return;
+	if (port_read_user(w, &map, sizeof(map), place) < 0 || map.n >> 16 != 0 || map.bits > 16) {
+		labels_leave_out(w, 1);
+		return;
+	}
+	w->labels_at = w->labels_first = map.buckets;
+	w->labels_bucket = 0;
+	w->labels_n_buckets = 1U << map.bits;
+	w->labels_old = map.old_buckets;
+	w->labels_n_old =
+		map.flags & GO_SAME_SIZE || map.bits == 0 ? 1U << map.bits : 1U << (map.bits - 1);
+	w->labels_left = (__u32)map.n;
+	if (map.n > 0)
+		port_loop(LABELS_MAX_SLOTS, labels_map_step, &ref);
+	labels_leave_out(w, w->labels_left);
+}
+
+/* Where the image of a mapping says that labels are, and how they are kept. 0: there are none. */
+static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
+{
+	const struct dp_mapping *m =
+		port_pool(w, dp_mapping_cell(w->space_cell, w->labels_mapping));
+	const struct dp_image *image;
+	__u32 cell;
+
+	if (!m || m->image < DP_FIRST_CELL)
+		return 0;
+	cell = m->image;
+	image = port_pool(w, cell);
+	if (!image || image->labels_form == DP_LABELS_NONE)
+		return 0;
+	*ret_form = image->labels_form;
+	cell += image->programs + image->labels;
+	w->mapping = w->labels_mapping;
+	w->is_elsewhere = 1;
+	w->n_values = 0;
+	/* Where no goroutine runs, its struct g is at address 0. */
+	if (walk_program(w, cell) != DP_WALKING)
+		return 0;
+	return *walk_value(w, 0);
+}
+
+/*
+ * Read the labels of the thread whose stack was walked, or was to be, into w->labels; what it
+ * does there was interrupted, so they do not change. Are there any?
+ */
+PORT_GLOBAL int labels_read(struct walk *w)
+{
+	__u32 form = DP_LABELS_NONE;
+	__u64 at;
+
+	if (!w)
+		return 0;
+	w->labels = (struct dp_labels){ 0 };
+	at = labels_find(w, &form);
+	if (at == 0)
+		return 0;
+	if (form == DP_LABELS_GO_LIST)
+		labels_read_list(w, at);
+	else
+		labels_read_map(w, at);
+	return w->labels.n > 0 || w->labels.n_left_out > 0;
+}
+
+#endif
