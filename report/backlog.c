@@ -174,9 +174,11 @@ int backlog_add(struct backlog *b, const struct sample *sample, const struct tot
 	const struct verified_stack *verified = sample->verified;
 	size_t user_size = sample->n_user * sizeof(*sample->user);
 	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
+	size_t labels_size = label_set_size(sample->labels);
 	size_t verified_size = verified ? verified->n_frames * sizeof(*verified->frames) : 0;
 	size_t end_size = verified && verified->end ? strlen(verified->end) + 1 : 0;
-	size_t size = sizeof(struct item) + user_size + kernel_size + verified_size + end_size;
+	size_t size = sizeof(struct item) + user_size + kernel_size + labels_size + verified_size +
+		      end_size;
 	_cleanup_free_ struct item *item = malloc(size);
 	char *to;
 	int err;
@@ -192,6 +194,8 @@ int backlog_add(struct backlog *b, const struct sample *sample, const struct tot
 	to = (char *)item->data;
 	item->sample.user = put_array(&to, sample->user, user_size);
 	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
+	if (sample->labels)
+		item->sample.labels = put_array(&to, sample->labels, labels_size);
 	if (verified) {
 		item->verified = *verified;
 		item->verified.frames = put_array(&to, verified->frames, verified_size);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Folded stacks, as flamegraph.pl and most viewers read them: one line per
- * stack, `comm;root;...;leaf COUNT`, kernel frames marked by `_[k]`, inlined
- * functions by `_[i]`.
+ * stack, `comm;root;...;leaf COUNT`, the program's labels as `[key=value]` behind the
+ * command, kernel frames marked by `_[k]`, inlined functions by `_[i]`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -54,10 +54,25 @@ static void put_comm(const char *comm, FILE *to)
 		fputc(*comm == ';' ? ':' : (unsigned char)*comm <= ' ' ? '_' : *comm, to);
 }
 
-/* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
-static void put_stack(const char *comm, const struct shown_stack *stack, FILE *to)
+static void put_labels(const struct label_set *labels, FILE *to)
 {
-	put_comm(comm, to);
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(labels, &at, &label)) {
+		fputs(";[", to);
+		put_name(label.key, to);
+		fputc('=', to);
+		put_name(label.value, to);
+		fputc(']', to);
+	}
+}
+
+/* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
+static void put_stack(const struct stack *counted, const struct shown_stack *stack, FILE *to)
+{
+	put_comm(counted->comm, to);
+	put_labels(counted->labels, to);
 	for (size_t i = stack->n; i-- > 0;) {
 		const struct shown *shown = &stack->items[i];
 
@@ -104,7 +119,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	to = open_memstream(&text, &size);
 	if (!to)
 		return -errno;
-	put_stack(stack->comm, &folded->shown, to);
+	put_stack(stack, &folded->shown, to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
@@ -187,7 +202,7 @@ int report_folded_new(struct report **ret)
 
 	if (!folded)
 		return -ENOMEM;
-	if (profile_new(0, &folded->profile) < 0) {
+	if (profile_new(PROFILE_LABELS, &folded->profile) < 0) {
 		free(folded);
 		return -ENOMEM;
 	}

@@ -103,6 +103,18 @@ static void json_set_verified(const struct report *report, const struct verified
 	json_object_set_new(json, "verified_end", stack->end ? json_text(stack->end) : json_null());
 }
 
+/* Keys that were cut may be the same: one value is left then. */
+static json_t *json_labels(const struct label_set *labels)
+{
+	json_t *json = labels ? json_object() : json_null();
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(labels, &at, &label))
+		json_object_set_new(json, label.key, json_text(label.value));
+	return json;
+}
+
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
@@ -138,6 +150,9 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "state",
 			    off_cpu ? json_stringn((char[]){ state_letter(sample->state) }, 1) :
 				      json_null());
+	json_object_set_new(json, "labels", json_labels(sample->labels));
+	json_object_set_new(json, "labels_cut",
+			    json_boolean(sample->labels && sample->labels->is_cut));
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
 	json_set_verified(report, sample->verified, json);
 	return json;

@@ -124,7 +124,9 @@ static int64_t value_of(const struct pprof *pprof, const struct stack *stack, en
 	return (int64_t)stack->count;
 }
 
-#define MAX_LABELS 7
+/* Those that a sample has anyway, and the program's own. */
+#define MAX_OWN_LABELS 7
+#define MAX_LABELS (MAX_OWN_LABELS + DP_MAX_LABELS)
 
 struct labels {
 	struct pprof_writer *writer;
@@ -161,9 +163,29 @@ static void add_text(struct labels *labels, const char *key, const char *text)
 		labels->err = pprof_writer_string(labels->writer, text, &label->str);
 }
 
+/* The names of ours, which readers would take the program's for. */
+static const char *const own_keys[MAX_OWN_LABELS] = { "pid",         "tid",     "cpu",  "comm",
+						      "thread_name", "outcome", "state" };
+
+static void add_program_label(struct labels *labels, const struct label *label)
+{
+	for (size_t i = 0; i < MAX_OWN_LABELS; i++) {
+		char key[32];
+
+		if (strcmp(label->key, own_keys[i]) != 0)
+			continue;
+		snprintf(key, sizeof(key), "label:%s", label->key);
+		add_text(labels, key, label->value);
+		return;
+	}
+	add_text(labels, label->key, label->value);
+}
+
 static int make_labels(struct labels *labels, const struct stack *stack)
 {
 	char state[] = { state_letter(stack->state), '\0' };
+	struct label label;
+	size_t at = 0;
 
 	add_number(labels, "pid", stack->pid);
 	add_number(labels, "tid", stack->tid);
@@ -174,6 +196,8 @@ static int make_labels(struct labels *labels, const struct stack *stack)
 		add_text(labels, "outcome", outcome_word(stack->outcome));
 	if (stack->off_cpu)
 		add_text(labels, "state", state);
+	while (labels->n < MAX_LABELS && label_set_next(stack->labels, &at, &label))
+		add_program_label(labels, &label);
 	return labels->err;
 }
 
@@ -389,7 +413,8 @@ int report_pprof_new(struct report **ret)
 
 	if (!pprof)
 		return -ENOMEM;
-	if (profile_new(PROFILE_THREAD | PROFILE_CPU | PROFILE_LINES, &pprof->profile) < 0) {
+	if (profile_new(PROFILE_THREAD | PROFILE_CPU | PROFILE_LABELS | PROFILE_LINES,
+			&pprof->profile) < 0) {
 		free(pprof);
 		return -ENOMEM;
 	}

@@ -7,7 +7,10 @@
 
 #include "base/hash.h"
 
-/* What makes two samples the same stack; the frames follow, the kernel's after the user's. */
+/*
+ * What makes two samples the same stack; the frames follow, the kernel's after the user's, and
+ * the labels.
+ */
 struct key {
 	char comm[DP_COMM_SIZE + 1];
 	char thread_name[DP_COMM_SIZE + 1];
@@ -16,7 +19,7 @@ struct key {
 	int32_t kernel_error;
 	uint16_t outcome;
 	uint16_t off_cpu, state;
-	uint64_t n_user, n_kernel;
+	uint64_t n_user, n_kernel, labels_size;
 };
 
 struct entry {
@@ -43,9 +46,22 @@ static __u64 *key_kernel(const struct key *key)
 	return (__u64 *)(key_user(key) + key->n_user);
 }
 
-static size_t key_size(size_t n_user, size_t n_kernel)
+static const struct label_set *key_labels(const struct key *key)
 {
-	return sizeof(struct key) + n_user * sizeof(struct stack_frame) + n_kernel * sizeof(__u64);
+	return key->labels_size > 0 ? (const void *)(key_kernel(key) + key->n_kernel) : NULL;
+}
+
+/* The labels that count; NULL: none. */
+static const struct label_set *counted_labels(const struct profile *profile,
+					      const struct sample *sample)
+{
+	return profile->labels & PROFILE_LABELS ? sample->labels : NULL;
+}
+
+static size_t key_size(const struct profile *profile, const struct sample *sample)
+{
+	return sizeof(struct key) + sample->n_user * sizeof(struct stack_frame) +
+	       sample->n_kernel * sizeof(__u64) + label_set_size(counted_labels(profile, sample));
 }
 
 int profile_new(unsigned int labels, struct profile **ret)
@@ -78,7 +94,8 @@ struct profile *profile_free(struct profile *profile)
 /* Put the sample's key into profile->key, and its size into *ret_size. */
 static int profile_make_key(struct profile *profile, const struct sample *sample, size_t *ret_size)
 {
-	size_t size = key_size(sample->n_user, sample->n_kernel);
+	const struct label_set *labels = counted_labels(profile, sample);
+	size_t size = key_size(profile, sample);
 	struct key *key;
 
 	if (size > profile->key_size) {
@@ -104,6 +121,7 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	key->state = (uint16_t)(key->off_cpu ? sample->state : 0);
 	key->n_user = sample->n_user;
 	key->n_kernel = sample->n_kernel;
+	key->labels_size = label_set_size(labels);
 	for (size_t i = 0; i < sample->n_user; i++) {
 		const struct frame *f = &sample->user[i];
 
@@ -113,6 +131,8 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	}
 	if (sample->n_kernel > 0)
 		memcpy(key_kernel(key), sample->kernel, sample->n_kernel * sizeof(__u64));
+	if (labels)
+		memcpy(key_kernel(key) + key->n_kernel, labels, key->labels_size);
 	*ret_size = size;
 	return 0;
 }
@@ -187,6 +207,7 @@ int profile_for_each(const struct profile *profile, int (*fn)(const struct stack
 			.kernel = key_kernel(e->key),
 			.n_kernel = e->key->n_kernel,
 			.kernel_error = e->key->kernel_error,
+			.labels = key_labels(e->key),
 			.off_cpu = e->key->off_cpu,
 			.state = (enum dp_state)e->key->state,
 			.count = e->count,

@@ -16,7 +16,8 @@ struct stack_frame {
 enum profile_labels {
 	PROFILE_THREAD = 1, /* process and thread, and the thread's name */
 	PROFILE_CPU = 2,
-	PROFILE_LINES = 4, /* nothing to count by: files and lines will be asked for */
+	PROFILE_LINES = 4,  /* nothing to count by: files and lines will be asked for */
+	PROFILE_LABELS = 8, /* the program's own */
 };
 
 struct stack {
@@ -30,7 +31,8 @@ struct stack {
 	const __u64 *kernel; /* leaf first */
 	size_t n_kernel;
 	int kernel_error; /* not 0: it was in the kernel, whose stack could not be taken; see struct sample */
-	bool off_cpu; /* blocked, as `state` says */
+	const struct label_set *labels; /* NULL: none, or they do not count */
+	bool off_cpu;                   /* blocked, as `state` says */
 	enum dp_state state;
 	uint64_t count;   /* of events */
 	uint64_t time_ns; /* of all these */

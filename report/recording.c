@@ -392,6 +392,16 @@ static int tell_task(struct recording *r, const struct sample *sample, uint64_t 
 	return tell(r, RECORDING_TASK, b, ret);
 }
 
+static int tell_labels(struct recording *r, const struct label_set *labels, uint64_t *ret)
+{
+	struct bytes *b = &r->record;
+
+	b->size = 0;
+	bytes_put_number(b, labels->is_cut);
+	bytes_put(b, labels->texts, labels->size);
+	return tell(r, RECORDING_LABELS, b, ret);
+}
+
 static int put_lost(struct recording *r, const struct totals *totals)
 {
 	struct bytes *b = &r->record;
@@ -407,7 +417,7 @@ static int put_lost(struct recording *r, const struct totals *totals)
 }
 
 /* Fields that are nearly always the same are there only where they are not. */
-static void put_fields(struct bytes *b, const struct sample *s, uint64_t fields)
+static void put_fields(struct bytes *b, const struct sample *s, uint64_t fields, uint64_t labels)
 {
 	if (fields & RECORDING_HAS_EVENT) {
 		bytes_put_number(b, s->event);
@@ -423,6 +433,8 @@ static void put_fields(struct bytes *b, const struct sample *s, uint64_t fields)
 		bytes_put_number(b, s->fault_address);
 	if (fields & RECORDING_HAS_KERNEL_ERROR)
 		bytes_put_signed(b, s->kernel_error);
+	if (fields & RECORDING_HAS_LABELS)
+		bytes_put_number(b, labels);
 }
 
 static uint64_t fields_of(const struct sample *s)
@@ -433,12 +445,12 @@ static uint64_t fields_of(const struct sample *s)
 	       (s->outcome != DP_COMPLETE ? RECORDING_HAS_OUTCOME : 0) |
 	       (s->fault_address ? RECORDING_HAS_FAULT : 0) |
 	       (s->kernel_error ? RECORDING_HAS_KERNEL_ERROR : 0) |
-	       (s->late ? RECORDING_IS_LATE : 0);
+	       (s->late ? RECORDING_IS_LATE : 0) | (s->labels ? RECORDING_HAS_LABELS : 0);
 }
 
 static int put_sample(struct recording *r, const struct sample *s)
 {
-	uint64_t task, stack = 0, placement = 0, kernel = 0, fields = fields_of(s);
+	uint64_t task, stack = 0, placement = 0, kernel = 0, labels = 0, fields = fields_of(s);
 	struct bytes *b = &r->record;
 	int err;
 
@@ -447,6 +459,8 @@ static int put_sample(struct recording *r, const struct sample *s)
 		err = tell_stack(r, s, &stack, &placement);
 	if (err == 0 && s->n_kernel > 0)
 		err = tell_kernel(r, s, &kernel);
+	if (err == 0 && s->labels)
+		err = tell_labels(r, s->labels, &labels);
 	if (err < 0)
 		return err;
 	b->size = 0;
@@ -459,7 +473,7 @@ static int put_sample(struct recording *r, const struct sample *s)
 	if (s->n_user > 0)
 		bytes_put_number(b, placement);
 	bytes_put_number(b, s->n_kernel > 0 ? kernel + 1 : 0);
-	put_fields(b, s, fields);
+	put_fields(b, s, fields, labels);
 	return put_record(r, RECORDING_SAMPLE, b);
 }
 

@@ -38,6 +38,7 @@ enum recording_tag {
 	RECORDING_FORGET,   /* all numbers begin again at 0 */
 	RECORDING_TOTALS,   /* the end */
 	RECORDING_COMPILED, /* a function that a process compiled itself: name, file, line */
+	RECORDING_LABELS,   /* are they cut? and the texts, each with its zero (label_set.h) */
 	RECORDING_N_TAGS,
 };
 
@@ -50,6 +51,7 @@ enum recording_field {
 	RECORDING_HAS_FAULT = 16,
 	RECORDING_HAS_KERNEL_ERROR = 32,
 	RECORDING_IS_LATE = 64, /* without a field */
+	RECORDING_HAS_LABELS = 128,
 };
 
 /* A frame of a stack begins with its slot times this plus its method. */

@@ -35,6 +35,7 @@ struct recording_reader {
 	struct slot *slots;
 	struct frame *user;
 	__u64 *kernel;
+	struct label_set *labels;
 	uint64_t time_ns, first_ns, last_ns;
 	struct totals totals;
 	bool has_ended;
@@ -71,6 +72,7 @@ struct recording_reader *recording_reader_free(struct recording_reader *r)
 	if (!r)
 		return NULL;
 	told_done(&r->told);
+	label_set_free(r->labels);
 	for (size_t i = 0; i < r->n_texts; i++)
 		free(r->texts[i]);
 	kallsyms_free(r->kallsyms);
@@ -212,6 +214,26 @@ static void read_fields(struct view *v, struct sample *s, uint64_t fields)
 	v->failed |= s->outcome == DP_WALKING;
 }
 
+static int read_labels(struct recording_reader *r, struct view *v, struct sample *s,
+		       uint64_t fields)
+{
+	struct view labels;
+	uint64_t is_cut;
+	int err;
+
+	if (!(fields & RECORDING_HAS_LABELS))
+		return 0;
+	labels = told_find(&r->told, RECORDING_LABELS, view_number(v), v);
+	is_cut = view_below(&labels, 2);
+	if (labels.failed || v->failed)
+		return -EBADMSG;
+	r->labels = label_set_free(r->labels);
+	err = label_set_new_texts((const char *)labels.pos, (size_t)(labels.end - labels.pos),
+				  is_cut, &r->labels);
+	s->labels = r->labels;
+	return err;
+}
+
 static void count(struct recording_reader *r, const struct sample *s)
 {
 	struct totals *t = &r->totals;
@@ -222,6 +244,7 @@ static void count(struct recording_reader *r, const struct sample *s)
 	r->last_ns = s->time_ns > r->last_ns ? s->time_ns : r->last_ns;
 	t->samples++;
 	t->finished_late += s->late;
+	t->cut_labels += label_set_is_part(s->labels);
 	t->outcomes[s->outcome]++;
 	t->events += s->weight;
 	t->time_ns += s->weight * s->value_ns;
@@ -241,6 +264,8 @@ static int read_sample(struct recording_reader *r, struct view *v)
 	read_stack(r, v, &s);
 	err = read_kernel(r, v, &s);
 	read_fields(v, &s, fields);
+	if (err == 0)
+		err = read_labels(r, v, &s, fields);
 	if (err < 0 || v->failed)
 		return err < 0 ? err : -EBADMSG;
 	count(r, &s);
@@ -311,6 +336,7 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	case RECORDING_STACK:
 	case RECORDING_PLACEMENT:
 	case RECORDING_KERNEL:
+	case RECORDING_LABELS:
 		err = told_add(&r->told, tag, record);
 		break;
 	case RECORDING_LOST:

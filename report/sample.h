@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "label_set.h"
 #include "module.h"
 
 /* What a report is made of: samples whose addresses have been told apart by binary. */
@@ -40,6 +41,7 @@ struct sample {
 	size_t n_kernel;
 	int kernel_error; /* why the kernel's stack is missing: negative errno, DP_KERNEL_HIDDEN, or 0 */
 	bool late;        /* walked in user space, once the tables were there */
+	const struct label_set *labels;        /* NULL: none */
 	const struct verified_stack *verified; /* NULL: it was not its turn (verified.h) */
 };
 
@@ -54,6 +56,7 @@ struct totals {
 	uint64_t still_blocked; /* of the samples: threads that were blocked at the end */
 	uint64_t
 		finished_late; /* of the samples: walked in user space, once their tables were there */
+	uint64_t cut_labels;      /* of the samples: their labels are not all there, or not whole */
 	uint64_t pages_requested; /* of stacks that were not in memory, and now are */
 	uint64_t duration_ns;
 	const struct verified *verified; /* NULL: not asked for */

@@ -251,7 +251,8 @@ class Stream(unittest.TestCase):
 
     FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "event", "outcome",
               "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "fault_address",
-              "late", "weight", "value_ns", "state", "lost"]
+              "late", "weight", "value_ns", "state", "labels",
+              "labels_cut", "lost"]
 
     def samples(self, *args):
         result = dwarfprof("--format", "jsonl", *args)

@@ -23,6 +23,7 @@ struct random_samples {
 	bool shallow;    /* they have few frames */
 	struct frame user[DP_MAX_FRAMES];
 	__u64 kernel[DP_MAX_KERNEL_FRAMES];
+	struct label_set *labels;
 	struct sample sample;
 	struct totals totals;
 };
@@ -69,6 +70,7 @@ static inline void random_free(struct random_samples *r)
 {
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++)
 		place_cache_done(&r->modules[i].places);
+	label_set_free(r->labels);
 	free(r);
 }
 
@@ -106,6 +108,20 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 		r->kernel[i] = UINT64_C(0xffffffff81000000) + random_below(&own, 1 << 24);
 }
 
+/* A fifth of the samples have labels. */
+static inline void random_labels(struct random_samples *r)
+{
+	char texts[] = "key\0a\0other\0b";
+
+	r->labels = label_set_free(r->labels);
+	texts[4] = (char)('a' + random_below(r, 100));
+	if (random_below(r, 5) == 0)
+		(void)label_set_new_texts(texts, random_below(r, 2) ? sizeof(texts) : 0,
+					  random_below(r, 2), &r->labels);
+	r->sample.labels = r->labels;
+	r->totals.cut_labels += label_set_is_part(r->labels);
+}
+
 /* The next one, in r->sample, counted in r->totals. */
 static inline void random_sample(struct random_samples *r)
 {
@@ -126,6 +142,7 @@ static inline void random_sample(struct random_samples *r)
 	snprintf(s->comm, sizeof(s->comm), "process %d", s->pid);
 	snprintf(s->thread_name, sizeof(s->thread_name), "\xff;thread %d", s->tid);
 	random_stack(r, random_below(r, r->n_stacks), process);
+	random_labels(r);
 	if (!plain) {
 		s->event = (enum dp_event)random_below(r, DP_N_EVENTS);
 		s->state = s->event == DP_EVENT_OFF_CPU ?

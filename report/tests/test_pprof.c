@@ -237,6 +237,34 @@ Test(pprof, keeps_threads_and_cpus_apart)
 	done();
 }
 
+Test(pprof, has_the_labels_of_the_program)
+{
+	static const char texts[] = "path\0/login\0state\0busy\0user\0"
+				    "42";
+	struct sample sample = sample_of(DP_NO_RULE);
+	struct label_set *set;
+
+	cr_assert_eq(label_set_new_texts(texts, sizeof(texts), false, &set), 0);
+	sample.labels = set;
+	/* With all that a sample may have anyway. */
+	sample.event = DP_EVENT_OFF_CPU;
+	begin_cpu();
+	add(sample);
+	add(sample);
+	sample.labels = NULL;
+	add(sample);
+	finish();
+	label_set_free(set);
+	cr_assert_eq(profile->n_sample, 2);
+	cr_assert_eq(profile->sample[0]->value[0], 2);
+	cr_assert_str_eq(string(label(profile->sample[0], "path")->str), "/login");
+	cr_assert_str_eq(string(label(profile->sample[0], "user")->str), "42");
+	cr_assert_str_eq(string(label(profile->sample[0], "state")->str), "R");
+	cr_assert_str_eq(string(label(profile->sample[0], "label:state")->str), "busy");
+	cr_assert_null(label(profile->sample[1], "path"));
+	done();
+}
+
 Test(pprof, tells_what_is_not_whole)
 {
 	struct sample none = sample_of(DP_NO_USER_STACK);

@@ -95,6 +95,8 @@ static int compare(void *arg, const struct sample *s, const struct totals *total
 	cr_assert_str_eq(s->thread_name, e->thread_name);
 	cr_assert(s->outcome == e->outcome && s->fault_address == e->fault_address);
 	cr_assert(s->kernel_error == e->kernel_error && s->late == e->late);
+	cr_assert_eq(label_set_size(s->labels), label_set_size(e->labels));
+	cr_assert(!s->labels || memcmp(s->labels, e->labels, label_set_size(s->labels)) == 0);
 	cr_assert(s->verified == NULL);
 	compare_frames(s, e);
 	cr_assert_eq(totals->lost, c->expected->totals.lost);
@@ -139,6 +141,7 @@ static size_t read_bytes(const char *bytes, size_t size, uint64_t seed, size_t n
 		cr_assert_eq(totals->events, c.expected->totals.events);
 		cr_assert_eq(totals->time_ns, c.expected->totals.time_ns);
 		cr_assert_eq(totals->finished_late, c.expected->totals.finished_late);
+		cr_assert_eq(totals->cut_labels, c.expected->totals.cut_labels);
 	}
 	random_free(c.expected);
 	return c.n;
