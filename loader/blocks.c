@@ -22,7 +22,8 @@ int blocks_add(struct blocks *blocks, const struct sample *sample)
 {
 	size_t user_size = sample->n_user * sizeof(*sample->user);
 	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
-	struct block *b = malloc(sizeof(*b) + user_size + kernel_size);
+	size_t labels_size = label_set_size(sample->labels);
+	struct block *b = malloc(sizeof(*b) + user_size + kernel_size + labels_size);
 	struct block *old;
 	__u64 *kernel;
 
@@ -36,6 +37,8 @@ int blocks_add(struct blocks *blocks, const struct sample *sample)
 		memcpy(kernel, sample->kernel, kernel_size);
 	b->sample.user = b->frames;
 	b->sample.kernel = kernel;
+	if (labels_size > 0)
+		b->sample.labels = memcpy(kernel + sample->n_kernel, sample->labels, labels_size);
 
 	HASH_FIND(hh, blocks->by_tid, &sample->tid, sizeof(sample->tid), old);
 	if (old) {

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "clock.h"
+#include "labels.h"
 #include "log.h"
 #include "target.h"
 
@@ -270,6 +271,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 	}
 	d->totals.samples++;
 	d->totals.finished_late += sample->late;
+	d->totals.cut_labels += label_set_is_part(sample->labels);
 	d->totals.outcomes[sample->outcome]++;
 	d->totals.events += sample->weight;
 	d->totals.time_ns += sample->weight * sample->value_ns;
@@ -302,6 +304,9 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
 	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, space, p, walk, raw);
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	const struct space *taken = space;
+	int err;
 	struct sample sample = {
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
@@ -321,6 +326,12 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 		.late = late,
 	};
 
+	if (!space || space->id != raw->space)
+		taken = space_store_find(&d->table->spaces, raw->space);
+	err = labels_new(q->sample, taken, space, &sample, &labels);
+	if (err < 0)
+		return err;
+	sample.labels = labels;
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))

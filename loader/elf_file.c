@@ -350,6 +350,18 @@ static void read_debug_frame(struct elf_file *file, int fd)
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FILE);
 }
 
+static void find_go_functions(struct elf_file *file)
+{
+	const struct pclntab *t = &file->go.table;
+	struct pclntab_function first, last;
+
+	if (t->n_functions == 0 || pclntab_function(t, 0, &first) < 0 ||
+	    pclntab_function(t, t->n_functions - 1, &last) < 0)
+		return;
+	file->go_start = first.start;
+	file->go_end = pclntab_function_end(t, &last);
+}
+
 /* It says less than the other sections, but is there when they were stripped. */
 static int read_go(struct elf_file *file)
 {
@@ -359,6 +371,7 @@ static int read_go(struct elf_file *file)
 		return err == -ENOMEM ? err : 0;
 	file->code.go = file->go.table;
 	file->code.go_minor = file->go.minor;
+	find_go_functions(file);
 	if (!cfi_section_has_fdes(&file->cfi))
 		file->source = ELF_SOURCE_GO;
 	return 0;

@@ -71,6 +71,8 @@ struct elf_file {
 	struct cfi_section cfi; /* size 0 if there is none */
 	enum elf_source source; /* of cfi */
 	struct go_file go;      /* Go's own tables; empty if there are none */
+	/* Its functions are between these; the same, if it has none. They stay when it is closed. */
+	uint64_t go_start, go_end;
 };
 
 /*

@@ -41,13 +41,14 @@ static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_
 	return 0;
 }
 
+/* rest: what is behind the user's frames, so many bytes. */
 static int make_whole(struct last_stacks *stacks, const struct dp_sample *sample,
-		      const struct last_stack *last, const __u64 *kernel)
+		      const struct last_stack *last, const void *rest, size_t rest_size)
 {
-	size_t n_user = sample->n_user, n_kernel = sample->n_kernel;
+	size_t n_user = sample->n_user;
 	struct named_sample *room =
 		with_room(stacks->whole, &stacks->whole_size,
-			  sizeof(*room) + (n_user + n_kernel) * sizeof(*kernel));
+			  sizeof(*room) + n_user * sizeof(*last->frames) + rest_size);
 
 	if (!room)
 		return -ENOMEM;
@@ -57,8 +58,8 @@ static int make_whole(struct last_stacks *stacks, const struct dp_sample *sample
 	room->sample = *sample;
 	room->sample.n_same = 0;
 	if (n_user > 0)
-		memcpy(room->frames, last->frames, n_user * sizeof(*kernel));
-	memcpy(room->frames + n_user, kernel, n_kernel * sizeof(*kernel));
+		memcpy(room->frames, last->frames, n_user * sizeof(*last->frames));
+	memcpy(room->frames + n_user, rest, rest_size);
 	return 0;
 }
 
@@ -66,6 +67,16 @@ static int make_whole(struct last_stacks *stacks, const struct dp_sample *sample
 static size_t n_own(const struct dp_sample *sample)
 {
 	return (size_t)sample->n_user - sample->n_same;
+}
+
+/* The labels that are behind a sample, in so many bytes. False: they are not all there. */
+static bool has_labels(const struct dp_sample *sample, size_t size)
+{
+	const __u64 *behind = (const __u64 *)(sample + 1) + n_own(sample) + sample->n_kernel;
+	size_t left = size - (size_t)((const char *)behind - (const char *)sample);
+	const struct dp_labels *labels = (const void *)behind;
+
+	return left >= sizeof(*labels) && left - sizeof(*labels) >= labels->size;
 }
 
 /* The sample of a record, which has so many bytes; NULL: it has none, or is too short. */
@@ -77,7 +88,8 @@ static const struct dp_sample *find_sample(const void *record, size_t size, bool
 
 	if (size < n_names + sizeof(*sample) || sample->kind != DP_RECORD_SAMPLE ||
 	    sample->n_same > sample->n_user || sample->level >= DP_UPROBE_LEVELS ||
-	    size < n_names + sizeof(*sample) + (n_own(sample) + sample->n_kernel) * sizeof(__u64))
+	    size < n_names + sizeof(*sample) + (n_own(sample) + sample->n_kernel) * sizeof(__u64) ||
+	    ((sample->flags & DP_SAMPLE_LABELS) && !has_labels(sample, size - n_names)))
 		return NULL;
 	return sample;
 }
@@ -89,7 +101,8 @@ int last_stacks_complete(struct last_stacks *stacks, const void *record, size_t 
 	const struct dp_sample *sample = find_sample(record, size, has_names);
 	const struct named_sample *named = record;
 	struct last_stack *last;
-	const __u64 *frames;
+	const __u64 *frames, *rest;
+	size_t rest_size;
 	int err = 0;
 
 	if (!sample || sample->n_same > stacks->of[sample->level].n)
@@ -104,8 +117,10 @@ int last_stacks_complete(struct last_stacks *stacks, const void *record, size_t 
 	*ret_size = size;
 	if (err < 0 || (has_names && sample->n_same == 0))
 		return err;
-	err = make_whole(stacks, sample, last, frames + n_own(sample));
+	rest = frames + n_own(sample);
+	rest_size = size - (size_t)((const char *)rest - (const char *)record);
+	err = make_whole(stacks, sample, last, rest, rest_size);
 	*ret = stacks->whole;
-	*ret_size = sizeof(**ret) + ((size_t)sample->n_user + sample->n_kernel) * sizeof(*frames);
+	*ret_size = sizeof(**ret) + sample->n_user * sizeof(*frames) + rest_size;
 	return err;
 }

@@ -22,7 +22,7 @@ static inline uint32_t record_kind(const void *record, size_t size)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample; /* n_same is 0 */
-	__u64 frames[];          /* n_user of them, and n_kernel addresses */
+	__u64 frames[];          /* n_user of them, n_kernel addresses, and labels */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&

@@ -150,12 +150,27 @@ static void layout_drop(struct space_store *store, struct layout *l)
 	free(l);
 }
 
+/* Which mapping says where labels are: the first one whose image does, and is in the pool. */
+static void space_find_labels(struct space *s)
+{
+	for (size_t i = 0; i < s->n_mappings && s->labels == 0; i++) {
+		const struct mapping *m = &s->mappings[i];
+
+		if (!m->binary || !m->binary->table || !m->binary->table->has_labels)
+			continue;
+		s->has_labels = true;
+		if (m->image >= DP_FIRST_CELL)
+			s->labels = (uint32_t)i + 1;
+	}
+}
+
 /* Put the space into the pool; its id comes last. */
 static int space_write(struct space_store *store, struct space *s)
 {
 	struct dp_space head = { .pid = (uint32_t)s->pid,
 				 .n_mappings = (uint32_t)s->n_mappings,
-				 .layout = s->layout->number };
+				 .layout = s->layout->number,
+				 .labels = s->labels };
 	uint32_t n_cells = CELLS(head) + head.n_mappings * CELLS(struct dp_mapping);
 	int err = pool_alloc_space(store->pool, n_cells, &s->cell);
 
@@ -185,6 +200,7 @@ int space_new(struct space_store *store, pid_t pid, const struct mapping *mappin
 		return -ENOMEM;
 	}
 	err = space_collect(s, mappings, n, time);
+	space_find_labels(s);
 	if (err == 0)
 		err = space_find_layout(store, s, marks);
 	if (err == 0)

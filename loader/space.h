@@ -52,7 +52,9 @@ struct space {
 	uint64_t id;
 	pid_t pid;
 	struct layout *layout;
-	uint32_t cell, n_cells; /* of its struct dp_space */
+	uint32_t cell, n_cells; /* of its struct dp_space, */
+	uint32_t labels;        /* and what that says of labels */
+	bool has_labels;        /* the table of some mapping does, be it in the pool or not */
 	uint64_t n_ended;       /* of the process's mappings, when it was made */
 	uint64_t retired;       /* when another one took its place */
 	struct space *next_retired;

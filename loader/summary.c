@@ -37,6 +37,10 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_unsee
 	if (t->pages_requested > 0)
 		log_info("%" PRIu64 " pages of stacks were not in memory: they were asked for",
 			 t->pages_requested);
+	if (t->cut_labels > 0)
+		log_info("samples that lack some of their labels (too many, too long, or not in "
+			 "memory): %" PRIu64,
+			 t->cut_labels);
 	print_scale(t, max_rate, n_unseen);
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);

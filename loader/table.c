@@ -136,7 +136,10 @@ int table_find_room(struct table_store *store, struct table *t)
 
 void table_fill(struct table_store *store, struct table *t, const void *cells, uint64_t took)
 {
+	const struct dp_image *head = cells;
+
 	pool_write(store->pool, t->cell, cells, t->n_cells);
+	t->has_labels = head->labels_form != DP_LABELS_NONE;
 	t->last_used = t->made = clock_now_ns();
 	t->made_in = took;
 	t->wanted = 0;

@@ -39,6 +39,7 @@ struct table {
 	uint32_t cell;         /* of its struct dp_image, DP_CELL_NONE: it is not in the pool */
 	uint32_t n_cells;
 	bool is_leaving;    /* it has been evicted, but spaces still name it */
+	bool has_labels;    /* its image says where labels are */
 	bool is_lost;       /* it cannot be made again: the file is another one now */
 	size_t n_binaries;  /* that it is the table of */
 	size_t n_mappings;  /* of processes, also what they unmapped a moment ago */

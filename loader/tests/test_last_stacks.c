@@ -107,6 +107,30 @@ Test(last_stacks, keeps_the_levels_apart)
 	expect_words((__u64[]){ 30, 21, 22 }, 3);
 }
 
+/* Labels are behind the sample's own frames and addresses, and stay behind all of them. */
+Test(last_stacks, leaves_labels_behind_the_frames)
+{
+	struct record first = record(10, 3, 0, 1), second = record(20, 1, 2, 1);
+	const struct dp_labels *labels;
+
+	second.sample.flags = DP_SAMPLE_LABELS;
+	second.words[2] = 4; /* size 4, and nothing else */
+	second.words[3] = 0x31610101;
+	cr_assert_eq(complete(&first), 0);
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, size_of(&second) + 12, &whole,
+					  &size),
+		     0);
+	cr_assert_eq(size, sizeof(*whole) + 4 * sizeof(__u64) + 12);
+	cr_assert(memcmp(whole->frames, (__u64[]){ 20, 11, 12, 21 }, 32) == 0);
+	labels = (const void *)(whole->frames + 4);
+	cr_assert(labels->size == 4 && memcmp(labels + 1, "\1\1a1", 4) == 0);
+	/* They are not all there. */
+	for (size_t some = 0; some < 12; some++)
+		cr_assert_eq(last_stacks_complete(&stacks, &second.sample, size_of(&second) + some,
+						  &whole, &size),
+			     -EBADMSG);
+}
+
 /* The kernel's side keeps its memory of the frames that were sent, too. */
 Test(last_stacks, is_not_changed_by_a_sample_without_frames)
 {

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Are the labels of Go's runtime/pprof those that the program has set, in each format?
+
+usage: check_go_labels.py DWARFPROF SOURCE-DIR [VERSION...]
+
+SOURCE-DIR is test-programs/languages/go. A function of the program (labels/main.go) always runs
+with the same labels, or without any: each of its samples is looked at, and in programs that are
+built without any flags, what is made of them in other formats.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import go_toolchains
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../report/tests"))
+from readers import go_pprof, read_go  # noqa: E402
+
+HZ = "1999"
+# The program gets little time on a busy machine: so long, or longer.
+SECONDS = (2, 5, 20)
+MIN_SAMPLES = 20
+# Beside JSON lines, which all others are compared with.
+FORMATS = ("folded", "pb.gz", "dwarfprof")
+
+# How Go programs are built: the labels are where the program's own code says, whatever is stripped.
+WAYS = {
+    "default": ("labels", []),
+    "stripped": ("labels", ["-buildmode=pie", "-ldflags=-s -w", "-trimpath"]),
+    "cgo": ("labels_cgo", []),
+    "noinline": ("labels", ["-gcflags=all=-N -l"]),
+    "race": ("labels", ["-race"]),
+}
+NEWEST_ONLY = ("noinline", "race")
+
+NUMBERED = {f"key{i}": f"value{i}" for i in range(40)}
+# What a text that is too long ends with.
+CUT = "…"
+LABELS_CGO = {
+    "spin_called": {"from": "go"},
+    "spin_called_back": {"from": "callback"},
+    "spin_afterwards": {},
+}
+LABELS = {
+    "without": {},
+    "withOne": {"one": "1"},
+    "withTwo": {"method": "GET", "path": "/a;b c"},
+    "withInner": {"level": "inner", "kept": "yes"},
+    "withOuter": {"level": "outer", "kept": "yes"},
+    "withMany": {key: NUMBERED[key] for key in list(NUMBERED)[:20]},
+    # While Go's maps grow
+    "withGrown": {key: NUMBERED[key] for key in list(NUMBERED)[:27]},
+    "withTooMany": NUMBERED,
+    "withLong": {"long": "é" * 127 + CUT},
+    "withOdd": {"": "empty key", "bad?": "zero?", "none": ""},
+    "withInherited": {"from": "parent"},
+    "withDeep": {"deep": "yes"},
+}
+# The labels that each sample has.
+OWN = ("pid", "tid", "cpu", "comm", "thread_name", "outcome", "state")
+# More than have room: these are some of them, and the sample says so.
+IS_CUT = ("withTooMany", "withLong")
+ROOM = 32
+
+
+def build(source, version, program, flags, path):
+    done = subprocess.run([go_toolchains.fetch(version), "build", *flags, "-o", path, "."], text=True,
+                          cwd=os.path.join(source, program), capture_output=True,
+                          env=go_toolchains.environment(GO111MODULE="off"))
+    if done.returncode != 0:
+        sys.exit(f"{version} {flags}: {done.stderr}")
+
+
+def dwarfprof(*command):
+    done = subprocess.run(command, text=True, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+
+
+def is_as_set(expected, name, labels, is_cut):
+    if is_cut != (name in IS_CUT):
+        return False
+    if name == "withTooMany":
+        return len(labels) == ROOM and labels.items() <= NUMBERED.items()
+    return labels == expected[name]
+
+
+def function(expected, names):
+    """The function that has the labels, of a stack's names, the leaf first."""
+    return next((name for full in names if (name := full.removeprefix("main.")) in expected), None)
+
+
+def check_json(path, expected):
+    """Each sample; returns how many there are of each function, and of each function's labels."""
+    seen, told = collections.Counter(), collections.Counter()
+    with open(path) as file:
+        for line in file:
+            sample = json.loads(line)
+            name = function(expected, [frame["symbol"] or "" for frame in sample["user_stack"]])
+            labels = sample["labels"] or {}
+            told[frozenset(labels.items())] += 1
+            if not name:
+                continue
+            # Before the tables were in the kernel, it did not know where labels are; so it is said then.
+            is_unknown = sample["late"] and not labels and sample["labels_cut"]
+            seen[name] += not is_unknown
+            if not is_unknown and not is_as_set(expected, name, labels, sample["labels_cut"]):
+                sys.exit(f"{name} has the labels {labels}, cut: {sample['labels_cut']}, late: {sample['late']}, in "
+                         + " < ".join(frame["symbol"] or frame["address"] for frame in sample["user_stack"][:12]))
+    return seen, told
+
+
+def compare(counted, wanted, what):
+    """Of a difference, the first one."""
+    for labels in {**counted, **wanted}:
+        if counted[labels] != wanted[labels]:
+            sys.exit(f"{what}: {counted[labels]} samples with {labels}, not {wanted[labels]}")
+
+
+def folded_text(labels):
+    return ";".join(f"[{key}={value}]".replace(";", ":").replace("\0", "?") for key, value in sorted(labels.items()))
+
+
+def check_folded(path, told):
+    counted = collections.Counter()
+    with open(path) as file:
+        for line in file:
+            stack, n = line.rsplit(" ", 1)
+            if not stack.startswith("["):
+                counted[";".join(re.findall(r"(?<=;)\[[^;]*=[^;]*\](?=;)", stack))] += int(n)
+    wanted = collections.Counter()
+    for labels, n in told.items():
+        wanted[folded_text(dict(labels))] += n
+    compare(counted, wanted, "folded stacks")
+
+
+def check_pprof(path, directory, told):
+    """As Go's own reader sees it: keys that are no words it prints oddly, and "" is no value in such a profile."""
+    counted, wanted = collections.Counter(), collections.Counter()
+    for sample in read_go(go_pprof(directory, "-symbolize=none", "-raw", path))["samples"]:
+        labels = {key: value for key, value in sample["labels"].items() if key not in OWN}
+        counted[frozenset(labels.items())] += sample["values"][0]
+    for labels, n in told.items():
+        wanted[frozenset((key, value) for key, value in labels if value and re.fullmatch(r"\w+", key))] += n
+    compare(counted, wanted, "pprof")
+
+
+def check(program, expected, tool, directory, formats):
+    paths = {name: os.path.join(directory, f"profile.{name}") for name in ("jsonl", *formats)}
+    outputs = [arg for path in paths.values() for arg in ("-o", path)]
+    target = subprocess.Popen([program], stderr=subprocess.DEVNULL, env=dict(os.environ, GOMAXPROCS="2"))
+    try:
+        for seconds in SECONDS:
+            dwarfprof(tool, "-F", HZ, "-d", str(seconds), "-p", str(target.pid), *outputs)
+            seen, told = check_json(paths["jsonl"], expected)
+            if all(seen[name] >= MIN_SAMPLES for name in expected):
+                break
+        else:
+            sys.exit(f"some function has fewer than {MIN_SAMPLES} samples: {seen}")
+    finally:
+        target.kill()
+        target.wait()
+    if formats:
+        check_folded(paths["folded"], told)
+        check_pprof(paths["pb.gz"], directory, told)
+        replayed = os.path.join(directory, "replayed.jsonl")
+        dwarfprof(tool, "report", paths["dwarfprof"], "-o", replayed)
+        compare(check_json(replayed, expected)[1], told, "a report of the recording")
+    return seen.total()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("dwarfprof")
+    parser.add_argument("source")
+    parser.add_argument("versions", nargs="*")
+    args = parser.parse_args()
+    for version in args.versions or go_toolchains.VERSIONS:
+        for way, (source, flags) in WAYS.items():
+            if way in NEWEST_ONLY and version != max(go_toolchains.VERSIONS):
+                continue
+            with tempfile.TemporaryDirectory() as directory:
+                program = os.path.join(directory, source)
+                build(os.path.abspath(args.source), version, source, flags, program)
+                formats = FORMATS if way == "default" else ()
+                n = check(program, LABELS_CGO if way == "cgo" else LABELS, args.dwarfprof, directory, formats)
+                print(f"{go_toolchains.VERSIONS[version]}, {way}: {n} samples", flush=True)
+
+
+if __name__ == "__main__":
+    main()
