@@ -25,6 +25,7 @@ import time
 
 import go_calls
 import go_chains
+import go_frames
 import go_toolchains
 
 HZ = "997"
@@ -34,6 +35,10 @@ MIN_SAMPLES_IN_ALL = 20000
 FLOORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_floors.txt")
 # What a row has to keep that is not in go_floors.txt: what must be complete, and may be wrong, in percent.
 GOAL = (99.5, 0)
+# At most this share, in percent, may be in a handler that Go runs without a goroutine: for a signal that
+# comes while C's thread enters Go. Go forgets where the thread came from until that is over, on purpose
+# (sigtrampgo(): setg(nil), then badsignal()), and how often one comes then depends on the machine's load.
+MOST_FORGOTTEN = 2
 # A row of which this share is complete must have shown the starts of all its chains.
 ALL_SEEN = 99
 
@@ -119,20 +124,22 @@ class Row:
     """What the samples of a row say."""
 
     def __init__(self, chains, calls, samples):
-        self.chains, self.calls = chains, calls
+        self.chains, self.frames = chains, go_frames.Frames(calls)
         self.n, self.outcomes = len(samples), collections.Counter(s["outcome"] for s in samples)
         self.lost = samples[-1]["lost"] if samples else 0
         self.wrong, self.ends = collections.Counter(), collections.Counter()
-        self.n_checked, self.n_without_c, self.seen = 0, 0, set()
+        self.n_checked, self.n_without_c, self.n_forgotten, self.seen = 0, 0, 0, set()
         for sample in samples:
             self.add(sample)
 
     def add(self, sample):
         stack = [frame for frame in sample["user_stack"] if not frame["inlined"]]
-        why = self.wrong_frame(stack)
-        names = [self.name(stack, i) for i in range(len(stack))]
+        why = self.frames.wrong(stack)
+        names = [self.frames.name(stack, i) for i in range(len(stack))]
         if sample["outcome"] != "complete":
             self.ends[sample["outcome"], names[-1] if names else None] += 1
+            self.n_forgotten += sample["outcome"] == "register_lost" and names[-1] == "runtime.cgocallback" and \
+                "runtime.badsignal" in names
         elif names[-1]:
             names = [go_chains.plain(name) for name in names]
             wrong_chain, is_without_c = self.chains.verdict(names)
@@ -146,38 +153,11 @@ class Row:
         if why:
             self.wrong[why + "\n    " + " < ".join(map(str, names))] += 1
 
-    def place(self, stack, i):
-        """Where a frame is in the program; of a caller, where it called. None: elsewhere."""
-        if stack[i]["module"] != self.calls.path:
-            return None
-        is_caller = stack[i]["method"] in ("table", "frame_pointer")
-        return int(stack[i]["offset"], 16) - is_caller
-
-    def name(self, stack, i):
-        place = self.place(stack, i)
-        return stack[i]["symbol"] or place and self.calls.name(place)
-
-    def wrong_frame(self, stack):
-        """Which frame does not have its name, or does not call the next one? None: none that is known."""
-        for i, frame in enumerate(stack):
-            place = self.place(stack, i)
-            # What a signal's handler returns to is not called, and is named by what is in front of it.
-            if place is None or i + 1 < len(stack) and stack[i + 1]["method"] == "signal":
-                continue
-            names = {go_chains.plain(name) for name in self.calls.names_at(place)}
-            # C's own functions have no names in a stripped program; Go's have.
-            if not frame["symbol"] and any("." in name and "@" not in name for name in names):
-                return f"{' or '.join(names)} has no name"
-            is_mangled = any(name.startswith("_Z") for name in names)
-            if frame["symbol"] and not is_mangled and go_chains.plain(frame["symbol"]) not in names:
-                return f"{' or '.join(names)} is called {frame['symbol']}"
-            callee = self.place(stack, i - 1) if frame["method"] in ("table", "frame_pointer") else None
-            if callee is not None and (why := self.calls.wrong_call(place + 1, callee)):
-                return why
-        return None
-
     def share(self):
         return 100 * self.outcomes["complete"] / max(self.n, 1)
+
+    def share_of_possible(self):
+        return 100 * self.outcomes["complete"] / max(self.n - self.n_forgotten, 1)
 
     def wrong_share(self):
         return 100 * self.wrong.total() / max(self.n, 1)
@@ -201,8 +181,10 @@ class Row:
             yield f"{self.lost} samples lost"
         if self.n_checked < self.outcomes["complete"]:
             yield f"{self.outcomes['complete'] - self.n_checked} complete stacks could not be checked"
-        if self.share() < floor:
-            yield f"{self.share():.2f} % are complete, less than {floor} %"
+        if self.share_of_possible() < floor:
+            yield f"{self.share_of_possible():.2f} % are complete, less than {floor} %"
+        if 100 * self.n_forgotten > MOST_FORGOTTEN * self.n:
+            yield f"{self.n_forgotten} of {self.n} are in handlers without a goroutine, more than {MOST_FORGOTTEN} %"
         if self.wrong_share() > wrong:
             yield f"{self.wrong_share():.2f} % are wrong, more than {wrong} %"
             for why, n in self.wrong.most_common(5):

@@ -4,6 +4,7 @@ import bisect
 import collections
 import functools
 import operator
+import re
 import struct
 import subprocess
 
@@ -17,6 +18,12 @@ BEGUN = ("runtime.mcall", "runtime.newstack")
 PRETENDED = "runtime.systemstack_switch"
 # What jumps to where a register says.
 JUMPING = ("runtime.systemstack", "runtime.reflectcall", "runtime.asmcgocall_landingpad")
+
+
+def is_go(name):
+    """Is it Go's name of a function? Compilers of C put words behind a dot, linkers behind an @."""
+    own = re.sub(r"(\.(isra|part|constprop|cold|localalias|\d+))+$", "", name)
+    return "." in own and "@" not in own and not own.startswith(("_Z", "_GLOBAL__"))
 
 
 def code(path):
@@ -68,17 +75,31 @@ class Calls:
             return target if self.start <= target < self.start + len(self.code) else None
         return None
 
+    def end(self, function):
+        return self.starts[function + 1] if function + 1 < len(self.starts) else self.start + len(self.code)
+
     @functools.lru_cache(None)
     def jumps(self, function):
         """The functions that one ends by jumping to, if it does."""
-        end = self.starts[function + 1] if function + 1 < len(self.starts) else self.start + len(self.code)
-        targets = (self.near(offset, 0xe9) for offset in range(self.starts[function], end))
+        targets = (self.near(offset, 0xe9) for offset in range(self.starts[function], self.end(function)))
         return {self.function(target) for target in targets if target in self.starts}
+
+    @functools.lru_cache(None)
+    def jumps_anywhere(self, function):
+        """Can it end by jumping to where a register or memory says, as C++ calls what is virtual at the end?"""
+        name = self.names[function][0]
+        if is_go(name):
+            return name.startswith(JUMPING)
+        start, end = (at - self.start for at in (self.starts[function], self.end(function)))
+        return re.search(rb"\xff[\x20-\x27\x60-\x67\xa0-\xa7\xe0-\xe7]", self.code[max(start, 0):end], re.S)
 
     @functools.lru_cache(None)
     def wrong_call(self, return_address, callee):
         """What the call in front of a return address calls, if that is known, and not the function of the callee."""
         target = self.near(return_address - 5, 0xe8)
+        # On the way to another library, where any function may go at its end.
+        if not self.start <= callee < self.start + len(self.code):
+            return None
         if target is None or self.name(callee).startswith(INJECTED):
             return None
         if self.name(return_address - 1).startswith(BEGINNINGS) and self.name(callee).startswith(BEGUN):
@@ -87,8 +108,7 @@ class Calls:
             return None
         reached = {self.function(target)}
         for _ in range(3):
-            if self.function(callee) in reached or \
-                    any(self.names[function][0].startswith(JUMPING) for function in reached):
+            if self.function(callee) in reached or any(map(self.jumps_anywhere, reached)):
                 return None
             reached |= set().union(*map(self.jumps, reached))
         return f"{self.name(return_address - 1)} calls {self.name(target)}, not {self.name(callee)}"
