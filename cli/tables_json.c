@@ -54,7 +54,7 @@ static json_t *json_table(const struct file_table *table)
 {
 	const struct image_stats *stats = &table->image.stats;
 	const struct cfi_section *cfi = &table->elf.cfi;
-	const char *build_id = table->elf.build_id;
+	const char *build_id = table->elf.build_id, *packer = table->elf.packer;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "path", json_text(table->path));
@@ -65,6 +65,7 @@ static json_t *json_table(const struct file_table *table)
 	json_object_set_new(json, "eh_frame_bytes", json_count(cfi->debug_frame ? 0 : cfi->size));
 	json_object_set_new(json, "debug_frame_bytes",
 			    json_count(cfi->debug_frame ? cfi->size : table->elf.code.beside.size));
+	json_object_set_new(json, "packed_by", packer ? json_string(packer) : json_null());
 	json_object_set_new(json, "fdes", json_count(stats->n_fdes));
 	json_object_set_new(json, "bad_records", json_count(stats->n_bad_records));
 	json_object_set_new(json, "rows", json_count(table->n_rows));

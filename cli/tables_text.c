@@ -88,6 +88,10 @@ static void print_report(const struct file_table *table, FILE *to)
 	if (table->elf.code.beside.size > 0)
 		fprintf(to, ", and .debug_frame, %" PRIu64 " bytes", table->elf.code.beside.size);
 	fputc('\n', to);
+	if (table->elf.packer)
+		fprintf(to,
+			"  packed by       %s: what it unpacks into memory runs without a table\n",
+			table->elf.packer);
 	fprintf(to, "  FDEs            %" PRIu64 "\n", stats->n_fdes);
 	if (stats->n_bad_records > 0)
 		fprintf(to, "  bad records     %" PRIu64 "\n", stats->n_bad_records);

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "debug_file.h"
+#include "packed.h"
 
 const char *elf_source_word(enum elf_source source)
 {
@@ -395,6 +396,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 	if (err == 0) {
 		read_debug_frame(&file, fd);
 		read_header_mark(&file);
+		file.packer = packed_by(elf);
 		err = read_go(&file);
 	}
 	if (err < 0) {

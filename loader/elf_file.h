@@ -73,6 +73,7 @@ struct elf_file {
 	struct go_file go;      /* Go's own tables; empty if there are none */
 	/* Its functions are between these; the same, if it has none. They stay when it is closed. */
 	uint64_t go_start, go_end;
+	const char *packer; /* who has packed it (packed.h), or NULL */
 };
 
 /*

@@ -9,6 +9,7 @@
 #include "debug_file.h"
 #include "log.h"
 #include "mapped_file.h"
+#include "packed.h"
 #include "permission.h"
 #include "proc_stat.h"
 
@@ -48,6 +49,14 @@ static void resolve_jitted(struct process_table *table, struct process *p, struc
 	fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
 	if (fd >= 0)
 		jitted_set_dump(m->jitted, fd);
+}
+
+/* The first code of the process that is in no binary: it may have unpacked itself. */
+static void warn_packed(struct process_table *table, struct process *p)
+{
+	if (!p->packed_asked)
+		packed_warn(&table->packed, p->thread);
+	p->packed_asked = true;
 }
 
 /* Nobody has looked yet, and a report will want names. */
@@ -107,6 +116,7 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 		if (inode != 0)
 			log_debug("process %d: no table for %s: %s", p->thread, name,
 				  strerror(-err));
+		warn_packed(table, p);
 		resolve_jitted(table, p, m, inode, name);
 		return;
 	}

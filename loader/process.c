@@ -119,6 +119,7 @@ static void process_forget_code(struct process *p)
 {
 	jitted_drop(p->jitted);
 	p->jitted = NULL;
+	p->packed_asked = false;
 }
 
 static void mappings_end(struct process *p, uint64_t time)

@@ -10,6 +10,7 @@
 #include "binary.h"
 #include "filter.h"
 #include "base/hash.h"
+#include "packed.h"
 #include "space.h"
 
 /*
@@ -30,6 +31,7 @@ struct process {
 	uint64_t doubted;      /* when other code was found than they tell of; 0: it was not */
 	struct jitted *jitted; /* what it compiled itself; NULL: no such code was seen yet */
 	struct space *space;   /* the one that the kernel uses now */
+	bool packed_asked;     /* whether the program was packed */
 	bool changed;          /* the list is newer than the space */
 	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
 	uint64_t known_from;   /* it had been started by then */
@@ -60,7 +62,8 @@ struct process_table {
 	const struct filter *filter; /* which of all are of interest; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, once there is one */
 	struct process *processes;
-	uint64_t generation;     /* of the tables that the spaces name */
+	uint64_t generation; /* of the tables that the spaces name */
+	struct packed_told packed;
 	bool has_warned;         /* that there is no room for all spaces */
 	bool has_warned_of_file; /* that one cannot be opened for want of a capability */
 };

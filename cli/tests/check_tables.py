@@ -45,7 +45,7 @@ ASSEMBLY = """
 
 FIELDS = {
     "path": str, "arch": str, "build_id": (str, type(None)), "source": str, "source_bytes": int,
-    "eh_frame_bytes": int, "debug_frame_bytes": int, "fdes": int,
+    "eh_frame_bytes": int, "debug_frame_bytes": int, "packed_by": (str, type(None)), "fdes": int,
     "bad_records": int, "rows": int, "rules": int, "image_bytes": int, "build_ns": int,
     "code_bytes": int, "covered": int, "uncovered": int, "labels": str, "sections": list, "inexpressible": list,
 }
