@@ -472,10 +472,8 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 		return true;
 	if (!dp_inherit)
 		return false;
-	if (dp_pid_namespace == 0)
-		parent = BPF_CORE_READ(task, real_parent, tgid);
-	else
-		parent = process_in_namespace(BPF_CORE_READ(task, real_parent));
+	task = BPF_CORE_READ(task, real_parent);
+	parent = dp_pid_namespace == 0 ? read_number(task, tgid) : process_in_namespace(task);
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
 }
 

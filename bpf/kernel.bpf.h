@@ -6,6 +6,10 @@
  * The few kernel types that are read, with the few members that are needed.
  * libbpf finds the members' real places in the running kernel's own type
  * information (CO-RE), so that the build needs no vmlinux.h.
+ *
+ * Numbers are unsigned, also where the kernel's are not: of these alone libbpf
+ * adjusts how much is read where another kernel has them in fewer bytes
+ * (bpf_core_patch_insn(), libbpf's relo_core.c), as 7.2 has on_cpu.
  */
 
 #include <linux/bpf.h>
@@ -52,7 +56,7 @@ struct pid_namespace {
 
 /* The number of a process or thread in one namespace. */
 struct upid {
-	int nr;
+	unsigned int nr;
 	struct pid_namespace *ns;
 } DP_CORE;
 
@@ -86,13 +90,13 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
-	int on_cpu; /* with CONFIG_SMP */
-	int exit_state;
+	unsigned int on_cpu; /* with CONFIG_SMP */
+	unsigned int exit_state;
 	unsigned long nvcsw, nivcsw;
 	struct mm_struct *mm;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
-	int pid, tgid;
+	unsigned int pid, tgid;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	const struct cred *real_cred;

@@ -83,6 +83,12 @@ static __always_inline bool has_no_user_stack(const struct task_struct *task)
 }
 
 /*
+ * Read through a pointer that the verifier does not trust, in the kernel's width: libbpf
+ * adjusts loads by itself, but not what a helper is told.
+ */
+#define read_number(from, member) ((__u32)BPF_CORE_READ_BITFIELD_PROBED(from, member))
+
+/*
  * The number that a process or thread has in our namespace, which may be its
  * own or one around it; 0 if it is in neither. bpf_get_ns_current_pid_tgid()
  * knows a task's own namespace only. Which level ours has, user space cannot
@@ -90,14 +96,16 @@ static __always_inline bool has_no_user_stack(const struct task_struct *task)
  */
 static __noinline __u32 number_in_namespace(const struct pid *pid)
 {
-	__u32 depth = BPF_CORE_READ(pid, level);
+	__u32 depth = read_number(pid, level);
 
 	for (__u32 level = 1; level <= MAX_PID_NS_LEVEL && level <= depth; level++) {
 		const struct upid *number = (const void *)((const char *)&pid->numbers +
 							   level * bpf_core_type_size(struct upid));
 
-		if (BPF_CORE_READ(number, ns, ns.inum) == dp_pid_namespace)
-			return BPF_CORE_READ(number, nr);
+		const struct pid_namespace *ns = BPF_CORE_READ(number, ns);
+
+		if (read_number(ns, ns.inum) == dp_pid_namespace)
+			return read_number(number, nr);
 	}
 	return 0;
 }
