@@ -4,6 +4,7 @@
  * registers of when it entered the kernel. Nothing is stopped, and nothing waits for it;
  * whether a thread has moved on meanwhile is told by reading it twice.
  */
+#include <asm/errno.h>
 #include <stdbool.h>
 
 #include "abi.h"
@@ -37,9 +38,17 @@ struct {
 DP_ASSERT(__builtin_offsetof(struct dump_scratch, kernel) == sizeof(struct dp_thread),
 	  "the addresses follow the thread, so that one write has both");
 
+/*
+ * Where the kernel does not say who is on a CPU, everyone is taken to be who may be: whoever
+ * runs in user mode, and whose registers change, is runnable. One that is about to sleep may
+ * be on a CPU, too, but is in the kernel, and its user registers stay as they are; its
+ * kernel stack does not.
+ */
 static __always_inline bool is_on_cpu(const struct task_struct *task)
 {
-	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
+	if (bpf_core_field_exists(task->on_cpu))
+		return task->on_cpu;
+	return task->__state == TASK_RUNNING;
 }
 
 static __always_inline enum dp_state state_of_task(const struct task_struct *task)
@@ -76,6 +85,10 @@ static __always_inline void read_kernel_stack(struct dump_scratch *s, struct tas
 		return;
 	if (dp_kernel_hidden) {
 		s->thread.kernel_error = DP_KERNEL_HIDDEN;
+		return;
+	}
+	if (!bpf_core_field_exists(task->on_cpu)) {
+		s->thread.kernel_error = -EOPNOTSUPP;
 		return;
 	}
 	size = bpf_get_task_stack(task, s->kernel, sizeof(s->kernel), 0);

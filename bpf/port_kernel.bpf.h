@@ -2,6 +2,8 @@
 #ifndef DP_BPF_PORT_KERNEL_BPF_H
 #define DP_BPF_PORT_KERNEL_BPF_H
 
+#include <stdbool.h>
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
@@ -115,6 +117,21 @@ static long port_search_step(__u32 i, void *ctx)
 	return 0;
 }
 
+/* Kernels may have no uprobes, or may come to note these things elsewhere. */
+static __always_inline bool has_uretprobes(const struct task_struct *task)
+{
+	const struct uprobe_task *utask = NULL;
+	const struct return_instance *r = NULL;
+	const struct mm_struct *mm = NULL;
+	const struct xol_area *area = NULL;
+
+	return bpf_core_field_exists(task->utask) &&
+	       bpf_core_field_exists(utask->return_instances) && bpf_core_field_exists(r->stack) &&
+	       bpf_core_field_exists(r->orig_ret_vaddr) && bpf_core_field_exists(r->next) &&
+	       bpf_core_field_exists(mm->uprobes_state.xol_area) &&
+	       bpf_core_field_exists(area->vaddr);
+}
+
 /*
  * What a uretprobe's trampoline replaced at a place of the stack. The kernel has a
  * list of such places, the innermost first (prepare_uretprobe(), kernel/events/uprobes.c);
@@ -123,8 +140,11 @@ static long port_search_step(__u32 i, void *ctx)
 PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-	struct port_search search = { BPF_CORE_READ(task, utask, return_instances), slot, 0 };
+	struct port_search search = { .slot = slot };
 
+	if (!has_uretprobes(task))
+		return 0;
+	search.at = BPF_CORE_READ(task, utask, return_instances);
 	port_loop(MAX_URETPROBES, port_search_step, &search);
 	return search.found;
 }
@@ -144,7 +164,7 @@ static __always_inline __u64 port_trampoline(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 
-	if (!bpf_core_field_exists(task->utask) || !task->utask)
+	if (!has_uretprobes(task) || !task->utask)
 		return 0;
 	return BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
