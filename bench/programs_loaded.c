@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: programs_loaded
+ * usage: programs_loaded [-t]
  *
  * Loads each BPF program of the profiler by itself, as a run would have it, and says how large
  * it is: tab-separated, its instructions in the object, those that the verifier processed, and
- * the bytes after the kernel's translation and its compiler. As root.
+ * the bytes after the kernel's translation and its compiler; with -t also how long it took
+ * to load it, in milliseconds. As root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "abi.h"
 #include "base/cleanup.h"
@@ -31,23 +34,36 @@ static void set_knobs(struct dwarfprof_bpf *bpf, const struct bpf_program *progr
 	bpf->rodata->dp_states = 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
 }
 
-static int print_program(const struct bpf_program *program)
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* ms: how long it took to load it; negative if that is not asked for. */
+static int print_program(const struct bpf_program *program, double ms)
 {
 	struct bpf_prog_info info = { 0 };
 	uint32_t size = sizeof(info);
 
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size) < 0)
 		return -errno;
-	printf("%s\t%zu\t%u\t%u\t%u\n", bpf_program__name(program), bpf_program__insn_cnt(program),
+	printf("%s\t%zu\t%u\t%u\t%u", bpf_program__name(program), bpf_program__insn_cnt(program),
 	       info.verified_insns, info.xlated_prog_len, info.jited_prog_len);
+	if (ms >= 0)
+		printf("\t%.0f", ms);
+	printf("\n");
 	return 0;
 }
 
 /* Returns 1 if there is no program of that number. */
-static int load_program(size_t number)
+static int load_program(size_t number, bool with_time)
 {
 	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = dwarfprof_bpf__open();
 	struct bpf_program *program, *wanted = NULL;
+	double start;
 	size_t i = 0;
 	int err;
 
@@ -62,17 +78,19 @@ static int load_program(size_t number)
 	if (!wanted)
 		return 1;
 	set_knobs(bpf, wanted);
+	start = now_ms();
 	err = dwarfprof_bpf__load(bpf);
-	return err < 0 ? err : print_program(wanted);
+	return err < 0 ? err : print_program(wanted, with_time ? now_ms() - start : -1);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	bool with_time = argc > 1 && strcmp(argv[1], "-t") == 0;
 	int err = 0;
 
-	printf("program\tinstructions\tverified\txlated\tjited\n");
+	printf("program\tinstructions\tverified\txlated\tjited%s\n", with_time ? "\tms" : "");
 	for (size_t i = 0; err == 0; i++)
-		err = load_program(i);
+		err = load_program(i, with_time);
 	if (err < 0)
 		fprintf(stderr, "programs_loaded: %s\n", strerror(-err));
 	return err < 0;
