@@ -187,8 +187,10 @@ struct walk {
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)
 {
-	return &w->trail[(port_opaque(at) & (DP_MAX_FRAMES - 1)) +
-			 (port_opaque(side) & DP_MAX_FRAMES)];
+	/* Or clang sees that no bit is in both, and makes it an `or`, of which Linux 6.1 loses the bounds. */
+	__u32 start = port_opaque(port_opaque(side) & DP_MAX_FRAMES);
+
+	return &w->trail[(port_opaque(at) & (DP_MAX_FRAMES - 1)) + start];
 }
 
 /* Frame number n of this walk. */
