@@ -526,6 +526,30 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
+/* Stays false. Not a constant to the compiler, but to the verifier, which removes what is never done. */
+const volatile bool dp_never;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} dp_no_programs SEC(".maps");
+
+/*
+ * To be called by programs that may be preempted: their variables are on the thread's stack.
+ *
+ * Since Linux 6.13 a program may have a stack for each CPU instead, which a thread shares with
+ * the one that preempts it there and comes to the same program (bpf_enable_priv_stack(),
+ * kernel/bpf/verifier.c): that would overwrite the number of the thread that a sample is of. But
+ * none that has a tail call.
+ */
+static __always_inline void keep_to_own_stack(void *ctx)
+{
+	if (dp_never)
+		bpf_tail_call(ctx, &dp_no_programs, 0);
+}
+
 SEC("uprobe")
 int dp_sample_uprobe(struct pt_regs *ctx)
 {
@@ -536,6 +560,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	__u32 weight;
 	int cs;
 
+	keep_to_own_stack(ctx);
 	if (!is_wanted(pid_tgid, &cell))
 		return 0;
 	weight = rate_weight(pid_tgid >> 32, DP_EVENT_UPROBE);
