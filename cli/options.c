@@ -17,7 +17,8 @@
 const char *argp_program_version = "dwarfprof " DP_VERSION;
 
 enum {
-	OPTION_COMM = 256,
+	OPTION_BTF = 256,
+	OPTION_COMM,
 	OPTION_FORMAT,
 	OPTION_MAX_BLOCK,
 	OPTION_MAX_RATE,
@@ -51,6 +52,8 @@ static const struct argp_option shared_options[] = {
 	  "memory for tables at most: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
 	  "take no tables and names from disk, and keep none for the next time", 3 },
+	{ "btf", OPTION_BTF, "FILE", 0,
+	  "where the kernel's type information is (/sys/kernel/btf/vmlinux)", 3 },
 	{ "user-only", 'U', NULL, 0,
 	  "leave the kernel's frames out; what it does counts for the function that asked for it",
 	  3 },
@@ -375,6 +378,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->record.verify =
 			arg ? (unsigned int)parse_number(state, "--verify", arg, 1, 1000000) :
 			      DEFAULT_VERIFY;
+		return 0;
+	case OPTION_BTF:
+		o->record.btf = arg;
 		return 0;
 	case OPTION_NO_CACHE:
 		o->record.cache = false;

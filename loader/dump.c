@@ -70,7 +70,7 @@ static int open_reader(struct dump *d)
 	int err;
 
 	d->hidden = kernel && kallsyms_are_hidden("/proc/kallsyms");
-	err = thread_reader_open(&d->reader, kernel, d->hidden);
+	err = thread_reader_open(&d->reader, kernel, d->hidden, o->btf);
 	if (err == 0 && d->hidden)
 		permission_explain_kernel();
 	return err;
@@ -230,6 +230,7 @@ static int take_running(struct dump *d)
 	struct running_options options = {
 		.sides = d->hidden ? DP_SIDES_USER : o->sides,
 		.duration_ns = RUNNING_NS,
+		.btf = o->btf,
 	};
 	size_t n = 0;
 

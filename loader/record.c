@@ -116,6 +116,7 @@ static int open_session(struct record *r)
 		.max_rate = o->max_rate,
 		.ring_size = ring_size(o->wall ? 2 * (size_t)n_cpus : n_cpus),
 		.table_memory = o->table_memory,
+		.btf = o->btf,
 	};
 	int err = session_open(&r->session, &options);
 

@@ -42,6 +42,7 @@ struct record_options {
 	enum dp_unwind unwind;
 	unsigned int max_frames;
 	unsigned int verify;   /* every so many samples; 0: none */
+	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
 	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
 	bool cache;            /* tables and names are kept on disk */
 

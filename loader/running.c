@@ -98,6 +98,7 @@ int running_sample(const struct running_options *o,
 		.cpu = true,
 		.ring_size = ring_size(n_cpus),
 		.table_memory = POOL_MIN_MEMORY,
+		.btf = o->btf,
 	};
 	int err;
 

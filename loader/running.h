@@ -20,6 +20,7 @@ struct running_options {
 	size_t n_tids;
 	enum dp_sides sides;
 	uint64_t duration_ns; /* at most */
+	const char *btf;      /* a file with the kernel's types (kernel_types.h), or NULL */
 };
 
 /*

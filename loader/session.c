@@ -2,7 +2,6 @@
 #include "session.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "event.h"
 #include "filter.h"
 #include "kallsyms.h"
+#include "kernel_types.h"
 #include "log.h"
 #include "outer_map.h"
 #include "permission.h"
@@ -171,27 +171,6 @@ static int set_cgroup(const struct session *s)
 	return err;
 }
 
-/*
- * Does the tracepoint tell the state of the thread that goes? Since 5.18 it does,
- * behind the arguments that it had before (include/trace/events/sched.h).
- */
-static bool has_prev_state(void)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	const struct btf_type *t = NULL;
-	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : 0;
-	bool has;
-
-	if (id > 0)
-		t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
-	if (t && btf_is_ptr(t))
-		t = btf__type_by_id(btf, t->type);
-	/* With the pointer that is passed to all that is attached: preempt, prev, next, prev_state */
-	has = t && btf_is_func_proto(t) && btf_vlen(t) >= 5;
-	btf__free(btf);
-	return has;
-}
-
 static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
 	bpf_program__set_autoload(bpf->progs.dp_switch, options->off_cpu);
@@ -201,7 +180,7 @@ static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options 
 	bpf->rodata->dp_max_block_ns = options->max_block_ns;
 	bpf->rodata->dp_states = options->states;
 	bpf->rodata->dp_own_pid = (uint32_t)getpid();
-	bpf->rodata->dp_has_prev_state = has_prev_state();
+	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
 	bpf->rodata->dp_off_cpu_rings = options->cpu ? options->n_cpus : 0;
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
 }
@@ -279,6 +258,7 @@ static int load(struct session *s, size_t ring_size)
 
 int session_open(struct session *ret, const struct session_options *options)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
 	struct session *s = ret;
 	int err;
 
@@ -296,7 +276,10 @@ int session_open(struct session *ret, const struct session_options *options)
 	pool_init(&s->pool, add_segment, s);
 	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
 
-	s->bpf = dwarfprof_bpf__open();
+	err = kernel_types_check(options->btf);
+	if (err < 0)
+		return err;
+	s->bpf = dwarfprof_bpf__open_opts(&open);
 	if (!s->bpf) {
 		err = -errno;
 		log_error("cannot open the BPF programs: %s", strerror(-err));

@@ -70,6 +70,7 @@ struct session_options {
 	unsigned int states; /* bits by enum dp_state */
 	uint64_t min_block_ns, max_block_ns;
 	unsigned int max_rate; /* samples per event, process and second; 0: all */
+	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
 	size_t ring_size;      /* bytes per CPU: a power of two, and of pages */
 	uint64_t table_memory; /* bytes of the pool at most */
 };

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "dump.skel.h"
+#include "kernel_types.h"
 #include "log.h"
 #include "permission.h"
 #include "session.h"
@@ -20,14 +21,18 @@
 
 DEFINE_CLEANUP(struct bpf_link *, bpf_link__destroy)
 
-int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden)
+int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = btf);
 	struct thread_reader *r = ret;
 	int err;
 
 	*r = (struct thread_reader){ 0 };
 	session_log_libbpf();
-	r->bpf = dump_bpf__open();
+	err = kernel_types_check(btf);
+	if (err < 0)
+		return err;
+	r->bpf = dump_bpf__open_opts(&open);
 	if (!r->bpf) {
 		err = -errno;
 		log_error("cannot open the BPF program: %s", strerror(-err));

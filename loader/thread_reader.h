@@ -19,11 +19,11 @@ struct thread_reader {
 };
 
 /*
- * kernel: with their kernel stacks; hidden: with DP_KERNEL_HIDDEN instead. Says what is
- * wrong, and returns a negative errno: -EPERM if a permission is missing, -EOPNOTSUPP if
+ * kernel: with their kernel stacks; hidden: with DP_KERNEL_HIDDEN instead; btf: a file with the
+ * kernel's types (kernel_types.h), or NULL. Says what is wrong, and returns a negative errno: -EPERM if a permission is missing, -EOPNOTSUPP if
  * the kernel cannot do it.
  */
-int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden);
+int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf);
 void thread_reader_close(struct thread_reader *reader);
 
 /*
