@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "permission.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "capability.h"
 #include "log.h"
+#include "refusal.h"
 
 bool permission_has(int capability)
 {
@@ -63,7 +62,7 @@ static int read_sysctl(const char *path)
 	return value;
 }
 
-int permission_explain_bpf(int err)
+int permission_explain_bpf(int err, const char *btf)
 {
 	static const int needed[] = { CAP_BPF, CAP_PERFMON };
 	bool missing = !permission_has(CAP_SYS_ADMIN) &&
@@ -74,22 +73,18 @@ int permission_explain_bpf(int err)
 	 * kernel/bpf/syscall.c). With EACCES the verifier refuses a program, and
 	 * so do some security modules.
 	 */
-	log_error("cannot load the BPF programs: %s",
-		  err == -EACCES && !missing ?
-			  "the kernel's verifier or a security module refuses them" :
-			  strerror(-err));
-	if (missing) {
+	if (refusal_program())
+		log_error("cannot load the BPF programs: the kernel's verifier refuses %s",
+			  refusal_program());
+	else
+		log_error("cannot load the BPF programs: %s",
+			  err == -EACCES && !missing ?
+				  "the kernel's verifier or a security module refuses them" :
+				  strerror(-err));
+	if (missing)
 		explain_capabilities(needed, ARRAY_SIZE(needed));
-	} else if (access("/sys/kernel/btf/vmlinux", R_OK) < 0) {
-		log_detail("need: type information of the running kernel, /sys/kernel/btf/vmlinux");
-		log_detail(
-			"try:  a kernel built with CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
-	} else if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
-		log_detail("need: bpf_loop(), which Linux has since 5.17");
-		log_detail("try:  a newer kernel");
-	} else {
-		log_detail("try:  dwarfprof -v ..., which shows what the kernel says");
-	}
+	else
+		refusal_explain(btf);
 	if (err == -EPERM || (err == -EACCES && missing))
 		return -EPERM;
 	return err == -ENOMEM ? err : -EOPNOTSUPP;

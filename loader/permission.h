@@ -15,8 +15,9 @@ bool permission_has(int capability);
 /*
  * The BPF programs could not be loaded, with libbpf's error: say what the kernel
  * or the user lacks. -EPERM if it is a permission, -ENOMEM, else -EOPNOTSUPP.
+ * btf: a file with the kernel's types, if one was named.
  */
-int permission_explain_bpf(int err);
+int permission_explain_bpf(int err, const char *btf);
 
 /* A perf event, or a uprobe, could not be opened: say what is lacking. */
 void permission_explain_perf(const char *what, int err);

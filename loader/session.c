@@ -20,23 +20,10 @@
 #include "log.h"
 #include "outer_map.h"
 #include "permission.h"
+#include "refusal.h"
 #include "uprobe.h"
 
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
-
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (!log_enabled(LOG_DEBUG) || level == LIBBPF_DEBUG)
-		return 0;
-	/* The verifier's log is one message of thousands of lines. */
-	if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	else
-		log_lines(LOG_DEBUG, text);
-	return 0;
-}
 
 /* Of segments that the kernel knows, the memory is enough. */
 static void close_made(struct session *s)
@@ -132,11 +119,6 @@ uint32_t session_pid_namespace(void)
 	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE)
 		return 0;
 	return (uint32_t)st.st_ino;
-}
-
-void session_log_libbpf(void)
-{
-	libbpf_set_print(print_libbpf);
 }
 
 /* The maps of what is not asked for are not made; no program that is loaded refers to them. */
@@ -235,7 +217,7 @@ static void choose_uprobe(struct session *s)
  * not, or cannot, load programs cannot make all maps, either: of both, the programs are
  * what is explained.
  */
-static int load(struct session *s, size_t ring_size)
+static int load(struct session *s, size_t ring_size, const char *btf)
 {
 	struct outer_map rings, segments;
 	int rings_err = make_rings(s, ring_size, &rings);
@@ -248,7 +230,7 @@ static int load(struct session *s, size_t ring_size)
 		segments_err = outer_map_wait(&segments);
 	close_made(s);
 	if (err < 0)
-		return permission_explain_bpf(err);
+		return permission_explain_bpf(err, btf);
 	if (rings_err < 0)
 		log_error("cannot make the ring buffers: %s", strerror(-rings_err));
 	else if (segments_err < 0)
@@ -272,10 +254,10 @@ int session_open(struct session *ret, const struct session_options *options)
 		.uprobe_fd = -1,
 		.rings.epoll_fd = -1,
 	};
-	session_log_libbpf();
 	pool_init(&s->pool, add_segment, s);
 	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
 
+	refusal_listen();
 	err = kernel_types_check(options->btf);
 	if (err < 0)
 		return err;
@@ -288,7 +270,7 @@ int session_open(struct session *ret, const struct session_options *options)
 	set_options(s, options);
 	if (options->uprobe)
 		choose_uprobe(s);
-	err = load(s, options->ring_size);
+	err = load(s, options->ring_size, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
 		permission_explain_kernel();
 	if (err == 0)

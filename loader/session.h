@@ -18,9 +18,6 @@ struct filter;
 /* Of programs that count processes as this one does, also in a container: 0, or their namespace. */
 uint32_t session_pid_namespace(void);
 
-/* What libbpf says is logged, with -v. */
-void session_log_libbpf(void);
-
 /* Segments of the pool that are there from the start: 8 MiB have some 4 million rows. */
 #define SESSION_FIRST 4
 

@@ -14,6 +14,7 @@
 #include "kernel_types.h"
 #include "log.h"
 #include "permission.h"
+#include "refusal.h"
 #include "session.h"
 
 /* Of the first read; it doubles. The kernel hands out 32 KiB at most at once. */
@@ -28,7 +29,7 @@ int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, cons
 	int err;
 
 	*r = (struct thread_reader){ 0 };
-	session_log_libbpf();
+	refusal_listen();
 	err = kernel_types_check(btf);
 	if (err < 0)
 		return err;
@@ -43,7 +44,7 @@ int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, cons
 	r->bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	err = dump_bpf__load(r->bpf);
 	if (err < 0) {
-		err = permission_explain_bpf(err);
+		err = permission_explain_bpf(err, btf);
 		thread_reader_close(r);
 	}
 	return err;
