@@ -9,20 +9,25 @@
 #include "base/array.h"
 #include "doctor.h"
 #include "json_value.h"
+#include "kernel_types.h"
 #include "log.h"
 #include "record.h"
+#include "refusal.h"
 
 enum {
-	OPTION_JSON = 256,
+	OPTION_BTF = 256,
+	OPTION_JSON,
 };
 
 static const struct argp_option argp_options[] = {
+	{ "btf", OPTION_BTF, "FILE", 0, "where the kernel's type information is", 0 },
 	{ "json", OPTION_JSON, NULL, 0, "for machines: an object with all that was found" },
 	{ 0 },
 };
 
 struct doctor_options {
 	bool json;
+	const char *btf;
 };
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -30,6 +35,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct doctor_options *o = state->input;
 
 	switch (key) {
+	case OPTION_BTF:
+		o->btf = arg;
+		return 0;
 	case OPTION_JSON:
 		o->json = true;
 		return 0;
@@ -164,7 +172,10 @@ int doctor_command(int argc, char **argv)
 	argv[0] = name; /* argp's messages start with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	err = doctor_examine(&doctor);
+	refusal_listen();
+	if (kernel_types_check(options.btf) < 0)
+		return EXIT_CODE_FAILED;
+	err = doctor_examine(&doctor, options.btf);
 	if (err == 0 && options.json)
 		err = print_json(&doctor);
 	else if (err == 0)

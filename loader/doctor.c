@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,10 +18,12 @@
 #include "examination.h"
 #include "image_cache.h"
 #include "kallsyms.h"
+#include "kernel_types.h"
 #include "mapped_file.h"
 #include "probe.h"
 #include "proc_maps.h"
 #include "proc_stat.h"
+#include "refusal.h"
 #include "session.h"
 #include "sideband.h"
 #include "uprobe.h"
@@ -33,6 +36,8 @@
 
 /* File descriptors that the binaries of a large machine need. */
 #define ENOUGH_FILES 4096
+
+DEFINE_CLEANUP(struct btf *, btf__free)
 
 const char *finding_word(enum finding_state state)
 {
@@ -158,22 +163,61 @@ static void examine_sysctls(struct examination *e)
 	}
 }
 
+/* Which members of the kernel's types are not there: a line for each, or one for all. */
+static void examine_fields(struct examination *e, const struct btf *btf)
+{
+	bool contained = session_pid_namespace() != 0;
+	unsigned int always = DP_FOR_CPU | (contained ? DP_FOR_CONTAINER : 0);
+	const struct kernel_field *field;
+	size_t n = 0, n_there = 0;
+	struct finding *f;
+
+	for (; (field = kernel_field(n)); n++)
+		n_there += kernel_field_exists(btf, field);
+	f = examination_add(e, "members of its types", n_there == n ? FINDING_OK : FINDING_LIMITED,
+			    "what programs read of the kernel");
+	examination_set(e, &f->value, "%zu of %zu", n_there, n);
+	for (size_t i = 0; (field = kernel_field(i)); i++) {
+		char what[KERNEL_FIELD_NEED_SIZE], need[KERNEL_FIELD_NEED_SIZE + sizeof(ALL)] = "";
+		bool all = field->uses & always;
+
+		if (kernel_field_exists(btf, field))
+			continue;
+		snprintf(what, sizeof(what), "%s.%s", field->type, field->member);
+		kernel_field_need(field, need + snprintf(need, sizeof(need), all ? ALL : ""));
+		examination_add(e, what, all ? FINDING_MISSING : FINDING_LIMITED, need);
+	}
+}
+
+/* By what the programs are fitted to the kernel, and who it is. */
+static void examine_types(struct examination *e)
+{
+	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(e->btf);
+	bool usual = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	struct finding *f;
+
+	f = examination_add(e, e->btf ? e->btf : "/sys/kernel/btf/vmlinux",
+			    btf ? FINDING_OK : FINDING_MISSING, ALL "places of the kernel's data");
+	if (btf && !e->btf && !usual)
+		examination_set(e, &f->value, "(vmlinux found elsewhere)");
+	if (btf) {
+		examine_fields(e, btf);
+		return;
+	}
+	examination_set(e, &f->fix,
+			"--btf FILE; in a container: mount /sys; else a kernel with "
+			"CONFIG_DEBUG_INFO_BTF=y");
+}
+
 static void examine_kernel(struct examination *e)
 {
-	bool btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	bool readable = access("/proc/kallsyms", R_OK) == 0;
 	bool hidden = kallsyms_are_hidden("/proc/kallsyms");
 	struct finding *f;
 	long restrict_to = 0;
 
 	e->group = "kernel";
-	f = examination_add(e, "/sys/kernel/btf/vmlinux", btf ? FINDING_OK : FINDING_MISSING,
-			    ALL "places of the kernel's data");
-	if (!btf)
-		examination_set(e, &f->fix,
-				"a kernel with CONFIG_DEBUG_INFO_BTF=y; in a container: "
-				"mount /sys");
-
+	examine_types(e);
 	e->doctor->kernel = readable && !hidden;
 	f = examination_add(e, "/proc/kallsyms", e->doctor->kernel ? FINDING_OK : FINDING_LIMITED,
 			    "functions of the kernel");
@@ -229,7 +273,7 @@ static void examine_programs(struct examination *e)
 
 	for (size_t i = 0; (name = probe_program_name(i)); i++) {
 		char what[80];
-		int err = probe_program(i);
+		int err = probe_program(i, e->btf);
 		struct finding *f;
 
 		snprintf(what, sizeof(what), "program %s", name);
@@ -237,7 +281,12 @@ static void examine_programs(struct examination *e)
 				    strcmp(name, "dp_sample_cpu") == 0 ? FINDING_MISSING :
 									 FINDING_LIMITED,
 				    program_need(name));
-		if ((f->state == FINDING_MISSING || f->state == FINDING_LIMITED) && !f->fix)
+		if ((f->state != FINDING_MISSING && f->state != FINDING_LIMITED) || f->fix)
+			continue;
+		if (refusal_reason())
+			examination_set(e, &f->fix, "report all this, and the verifier's: %s",
+					refusal_reason());
+		else
 			examination_set(
 				e, &f->fix,
 				"sudo dwarfprof -v -a -d 1, which shows what the kernel says");
@@ -456,9 +505,9 @@ static void summarize(struct examination *e)
 	d->uprobes = can_sample && (e->multi || examination_has(e, CAP_SYS_ADMIN));
 }
 
-int doctor_examine(struct doctor *ret)
+int doctor_examine(struct doctor *ret, const char *btf)
 {
-	struct examination e = { .doctor = ret };
+	struct examination e = { .doctor = ret, .btf = btf };
 
 	*ret = (struct doctor){ 0 };
 	capability_read(&e.caps);
@@ -472,8 +521,9 @@ int doctor_examine(struct doctor *ret)
 	examine_cache(&e);
 	examine_surroundings(&e);
 	examine_processes(&e);
-	summarize(&e);
-	if (e.err < 0)
+	if (e.err == 0)
+		summarize(&e);
+	else
 		doctor_done(ret);
 	return e.err;
 }
@@ -483,6 +533,7 @@ void doctor_done(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->n; i++) {
 		free(doctor->findings[i].what);
 		free(doctor->findings[i].value);
+		free(doctor->findings[i].need);
 		free(doctor->findings[i].fix);
 	}
 	free(doctor->findings);

@@ -33,8 +33,8 @@ struct finding {
 	char *what;        /* "CAP_SYSLOG" */
 	char *value; /* what was found: "2", "Operation not permitted"; NULL: the state says it */
 	enum finding_state state;
-	const char *need; /* what it is needed for */
-	char *fix; /* the command that helps; NULL: nothing is to be done, or nothing can be */
+	char *need; /* what it is needed for */
+	char *fix;  /* the command that helps; NULL: nothing is to be done, or nothing can be */
 };
 
 struct doctor {
@@ -47,8 +47,8 @@ struct doctor {
 	bool uprobes;
 };
 
-/* 0 or -ENOMEM. */
-int doctor_examine(struct doctor *ret);
+/* btf: a file with the kernel's types (kernel_types.h), or NULL. 0 or -ENOMEM. */
+int doctor_examine(struct doctor *ret, const char *btf);
 void doctor_done(struct doctor *doctor);
 
 #endif

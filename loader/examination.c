@@ -22,12 +22,12 @@ struct finding *examination_add(struct examination *e, const char *what, enum fi
 		return &nowhere;
 	}
 	f = &d->findings[d->n];
-	*f = (struct finding){ e->group, strdup(what), NULL, state, need, NULL };
-	if (!f->what) {
+	*f = (struct finding){ e->group, strdup(what), NULL, state, strdup(need), NULL };
+	d->n++;
+	if (!f->what || !f->need) {
 		e->err = -ENOMEM;
 		return &nowhere;
 	}
-	d->n++;
 	return f;
 }
 

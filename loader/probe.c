@@ -14,15 +14,20 @@
 #include "dump.skel.h"
 #include "dwarfprof.skel.h"
 #include "event.h"
+#include "kernel_types.h"
+#include "refusal.h"
+#include "session.h"
 #include "sideband.h"
 #include "uprobe.h"
 
 DEFINE_CLEANUP(struct dwarfprof_bpf *, dwarfprof_bpf__destroy)
 
-static struct dwarfprof_bpf *open_programs(void)
+static struct dwarfprof_bpf *open_programs(const char *btf)
 {
-	libbpf_set_print(NULL);
-	return dwarfprof_bpf__open();
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = btf);
+
+	refusal_listen();
+	return dwarfprof_bpf__open_opts(&open);
 }
 
 static struct bpf_program *find_program(const struct dwarfprof_bpf *bpf, size_t index)
@@ -49,7 +54,7 @@ static size_t count_programs(const struct dwarfprof_bpf *bpf)
 /* Behind them comes the one of `dwarfprof dump`, which is an object of its own. */
 const char *probe_program_name(size_t index)
 {
-	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = open_programs();
+	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = open_programs(NULL);
 	static char name[64];
 	const struct bpf_program *program = bpf ? find_program(bpf, index) : NULL;
 
@@ -59,31 +64,39 @@ const char *probe_program_name(size_t index)
 	return name;
 }
 
-static int probe_dump(void)
+static int probe_dump(const char *btf)
 {
-	struct dump_bpf *bpf = dump_bpf__open();
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = btf);
+	struct dump_bpf *bpf = dump_bpf__open_opts(&open);
 	int err;
 
 	if (!bpf)
 		return -errno;
 	bpf->rodata->dp_kernel_stacks = true;
+	bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	err = dump_bpf__load(bpf);
 	dump_bpf__destroy(bpf);
 	return err;
 }
 
-int probe_program(size_t index)
+int probe_program(size_t index, const char *btf)
 {
-	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = open_programs();
+	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = open_programs(btf);
 	struct bpf_program *wanted = bpf ? find_program(bpf, index) : NULL, *program;
 
 	if (!wanted)
-		return bpf ? probe_dump() : -errno;
+		return bpf ? probe_dump(btf) : -errno;
 	bpf_object__for_each_program(program, bpf->obj)
 		bpf_program__set_autoload(program, program == wanted);
-	/* As a run would have it that asks for most. */
+	/* As a run would have it that asks for most, and for no user. */
+	bpf->rodata->dp_pid_namespace = session_pid_namespace();
+	bpf->rodata->dp_inherit = true;
 	bpf->rodata->dp_levels = DP_UPROBE_LEVELS;
 	bpf->rodata->dp_max_frames = DP_MAX_FRAMES;
+	bpf->rodata->dp_verify = 1;
+	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(btf);
+	bpf->rodata->dp_states = (1U << DP_N_STATES) - 1;
+	bpf->rodata->dp_max_block_ns = UINT64_MAX;
 	if (wanted == bpf->progs.dp_sample_uprobe && uprobe_multi_works() > 0)
 		bpf_program__set_expected_attach_type(wanted, (enum bpf_attach_type)UPROBE_MULTI);
 	return dwarfprof_bpf__load(bpf);

@@ -12,9 +12,13 @@
  * else what the kernel says, a negative errno, and leaves nothing behind.
  */
 
-/* The programs of dwarfprof, each loaded by itself. The name of number `index`, NULL behind the last. */
+/*
+ * The programs of dwarfprof, each loaded by itself, by the kernel's types in a file, if one is
+ * named (kernel_types.h); why one is refused, refusal.h knows then. The name of number `index`, NULL behind
+ * the last.
+ */
 const char *probe_program_name(size_t index);
-int probe_program(size_t index);
+int probe_program(size_t index, const char *btf);
 
 /* Any program at all, of the kind that samples: do it first, the rest is in vain without. */
 int probe_bpf(void);

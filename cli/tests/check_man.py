@@ -69,7 +69,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
     def test_lists_the_options_of_doctor(self):
-        self.assertEqual(len(self.helped("doctor")), 6)
+        self.assertEqual(len(self.helped("doctor")), 7)
         self.assertEqual(self.described("DOCTOR"), self.helped("doctor"))
 
     def test_lists_the_options_of_report_and_convert(self):
