@@ -121,7 +121,8 @@ static void examine_sysctls(struct examination *e)
 		int capability; /* which makes it not matter; 0: none */
 		const char *need;
 	} table[] = {
-		{ "kernel.perf_event_paranoid", -1, 4, 2, 0, "nothing, where CAP_PERFMON is" },
+		{ "kernel.perf_event_paranoid", -1, 2, 2, CAP_SYS_ADMIN,
+		  "samples (Debian, above 2: CAP_SYS_ADMIN)" },
 		{ "kernel.unprivileged_bpf_disabled", 0, 2, 2, 0, "nothing, where CAP_BPF is" },
 		{ "kernel.kptr_restrict", 0, 1, 1, 0, "functions of the kernel" },
 		{ "kernel.perf_event_max_stack", DP_MAX_KERNEL_FRAMES, INT32_MAX,

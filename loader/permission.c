@@ -90,22 +90,61 @@ int permission_explain_bpf(int err, const char *btf)
 	return err == -ENOMEM ? err : -EOPNOTSUPP;
 }
 
-void permission_explain_perf(const char *what, int err)
+/* Above 2 the sysctl means something to some distributions' kernels alone, as Debian's. */
+static void explain_refused_event(void)
 {
 	static const int needed[] = { CAP_PERFMON };
+	int paranoid = read_sysctl("/proc/sys/kernel/perf_event_paranoid");
+
+	log_detail("kernel.perf_event_paranoid is %d", paranoid);
+	if (paranoid > 2 && permission_has(CAP_PERFMON)) {
+		log_detail("need: CAP_SYS_ADMIN, while that is above 2");
+		log_detail("try:  sudo sysctl -w kernel.perf_event_paranoid=2");
+	} else {
+		explain_capabilities(needed, ARRAY_SIZE(needed));
+	}
+}
+
+/* perf_event_open(2), "ERRORS" */
+void permission_explain_perf(const char *what, int err, unsigned int hz)
+{
+	int max_rate = read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate");
 
 	log_error("cannot open %s: %s", what, strerror(-err));
-	if (err == -EACCES || err == -EPERM) {
-		log_detail("kernel.perf_event_paranoid is %d",
-			   read_sysctl("/proc/sys/kernel/perf_event_paranoid"));
-		explain_capabilities(needed, ARRAY_SIZE(needed));
-	} else if (err == -EMFILE) {
+	switch (-err) {
+	case EACCES:
+	case EPERM:
+		explain_refused_event();
+		return;
+	case EMFILE:
 		log_detail("try:  ulimit -n 65536");
-	} else if (err == -EINVAL) {
+		return;
+	case ENFILE:
+		log_detail(
+			"try:  a higher fs.file-max (sysctl), or fewer programs with open files");
+		return;
+	case ENOMEM:
+		return;
+	case EBUSY:
+		log_detail("another profiler may have it for itself");
+		log_detail("try:  again, when that has ended");
+		return;
+	case ENOSYS:
+	case ENOENT:
+	case EOPNOTSUPP:
+	case ENODEV:
+		log_detail("need: perf_event_open(): a kernel with CONFIG_PERF_EVENTS, and in a "
+			   "container a seccomp profile that permits it");
+		return;
+	case EINVAL:
+		if (hz <= (unsigned int)max_rate)
+			break;
 		log_detail("the highest rate is %d Hz (kernel.perf_event_max_sample_rate)",
-			   read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate"));
+			   max_rate);
 		log_detail("try:  a lower -F");
+		return;
 	}
+	log_detail("please report this, with what `dwarfprof doctor` says");
 }
 
 void permission_explain_uprobe(int err)

@@ -19,8 +19,11 @@ bool permission_has(int capability);
  */
 int permission_explain_bpf(int err, const char *btf);
 
-/* A perf event, or a uprobe, could not be opened: say what is lacking. */
-void permission_explain_perf(const char *what, int err);
+/*
+ * A perf event, or a uprobe, could not be opened: say what is lacking. hz: how often it was to
+ * sample, 0: it was not.
+ */
+void permission_explain_perf(const char *what, int err, unsigned int hz);
 void permission_explain_uprobe(int err);
 
 /* The kernel hides its addresses: warn of what is missing for that, and say what shows them. */

@@ -417,7 +417,7 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 		err = sample_cpus(s, hz, false);
 	}
 	if (err < 0)
-		permission_explain_perf("the sampling event", err);
+		permission_explain_perf("the sampling event", err, hz);
 	return err;
 }
 
@@ -446,7 +446,7 @@ int session_sample_blocks(struct session *s)
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
 
 	if (err < 0)
-		permission_explain_perf("the switches of threads", err);
+		permission_explain_perf("the switches of threads", err, 0);
 	return err;
 }
 

@@ -82,7 +82,7 @@ int sideband_new(unsigned int n_cpus, struct sideband **ret)
 	int err = s ? rings_open(s, n_cpus) : -ENOMEM;
 
 	if (err < 0) {
-		permission_explain_perf("the records of mappings and forks", err);
+		permission_explain_perf("the records of mappings and forks", err, 0);
 		sideband_free(s);
 		return err;
 	}

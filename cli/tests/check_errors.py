@@ -4,38 +4,21 @@
 
 usage: check_errors.py DWARFPROF PROGRAM-DIR
 """
-import ctypes
 import errno
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import tempfile
 import unittest
 
 import harness
-from harness import Target, busy, dwarfprof, program, start, wait_for
+from harness import Target, busy, dwarfprof, program, refuse, start, wait_for
 
 NOBODY = 65534
 
-CLOSE, BPF = 3, 321                     # asm/unistd_64.h
-BPF_PROG_LOAD, BPF_LINK_CREATE = 5, 28  # linux/bpf.h
-PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2  # linux/prctl.h, linux/seccomp.h
-
-
-def refuse(error, call, first):
-    """From now on a system call with that first argument fails with that error: seccomp(2)."""
-    load, equal, ret = 0x20, 0x15, 0x06  # linux/bpf_common.h
-    code = b"".join(struct.pack("HBBI", *instruction) for instruction in (
-        (load, 0, 0, 0), (equal, 0, 3, call),    # seccomp_data.nr
-        (load, 0, 0, 16), (equal, 0, 1, first),  # seccomp_data.args[0]
-        (ret, 0, 0, 0x00050000 | error), (ret, 0, 0, 0x7fff0000)))
-    text = ctypes.create_string_buffer(code)
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program):
-        raise OSError(ctypes.get_errno(), "seccomp")
+CLOSE, PERF_EVENT_OPEN, BPF = 3, 298, 321  # asm/unistd_64.h
+BPF_PROG_LOAD, BPF_LINK_CREATE = 5, 28     # linux/bpf.h
 
 
 class Errors(unittest.TestCase):
@@ -197,6 +180,20 @@ class Errors(unittest.TestCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         for word in ("CAP_BPF", "CAP_PERFMON", "sudo", "setcap"):
             self.assertIn(word, result.stderr)
+
+    def test_a_kernel_that_wants_more_than_linux_does(self):
+        """Debian's kernels have a level 3, of which CAP_PERFMON does not let anybody off."""
+        for level, told in ("3", "sudo sysctl -w kernel.perf_event_paranoid=2"), ("2", "need: CAP_PERFMON"):
+            with busy() as pid, tempfile.NamedTemporaryFile("w") as file:
+                file.write(level)
+                file.flush()
+                script = f"mount --bind {file.name} /proc/sys/kernel/perf_event_paranoid; exec \"$@\""
+                result = subprocess.run(["unshare", "--mount", "/bin/sh", "-c", script, "sh", harness.DWARFPROF,
+                                         "-p", pid, "-d", "1"], capture_output=True, text=True, timeout=60,
+                                        preexec_fn=lambda: refuse(errno.EACCES, PERF_EVENT_OPEN))
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn(f"kernel.perf_event_paranoid is {level}\n", result.stderr)
+            self.assertIn(told, result.stderr)
 
     def test_a_program_that_is_refused_is_no_missing_permission(self):
         with busy() as pid:

@@ -3,16 +3,20 @@
 
 Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
 """
+import ctypes
 import os
 import pathlib
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2  # linux/prctl.h, linux/seccomp.h
 
 DWARFPROF = None
 PROGRAMS = None
@@ -73,6 +77,20 @@ def is_being_copied(sample):
     kernel = {frame["symbol"] for frame in sample["kernel_stack"]}
     # The compiler makes one function of both, or not.
     return sample["outcome"] == "read_fault" and bool(kernel & {"do_wp_page", "wp_page_copy"})
+
+
+def refuse(error, call, first=None):
+    """From now on a system call, with that first argument if there is one, fails with that error: seccomp(2)."""
+    load, equal, ret = 0x20, 0x15, 0x06  # linux/bpf_common.h
+    of_argument = () if first is None else ((load, 0, 0, 16), (equal, 0, 1, first))  # seccomp_data.args[0]
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in (
+        (load, 0, 0, 0), (equal, 0, 1 + len(of_argument), call),  # seccomp_data.nr
+        *of_argument, (ret, 0, 0, 0x00050000 | error), (ret, 0, 0, 0x7fff0000)))
+    text = ctypes.create_string_buffer(code)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program):
+        raise OSError(ctypes.get_errno(), "seccomp")
 
 
 # Programs that execute another one when they have done what they are for.
