@@ -15,6 +15,7 @@
 #include "abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "event.h"
 #include "examination.h"
 #include "image_cache.h"
 #include "kallsyms.h"
@@ -332,13 +333,14 @@ static void examine_bpf(struct examination *e)
 static void examine_events(struct examination *e)
 {
 	int cycles = probe_sampling(true), clock = probe_sampling(false);
+	const char *why = event_why_no_cycles(cycles);
 	struct finding *f;
 
 	e->group = "perf events";
-	if (cycles == -ENOENT || cycles == -EOPNOTSUPP || cycles == -ENODEV) {
+	if (why) {
 		f = examination_add(e, "cycles", FINDING_LIMITED,
 				    "samples by cycles, else by cpu-clock");
-		examination_set(e, &f->value, "(not in this machine)");
+		examination_set(e, &f->value, "(%s)", why);
 	} else {
 		examination_try(e, "cycles", cycles, FINDING_LIMITED, "samples by cycles");
 	}

@@ -17,9 +17,9 @@ static int perf_event_open(struct perf_event_attr *attr, unsigned int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware)
+void event_sampling_attr(unsigned int hz, bool hardware, struct perf_event_attr *ret)
 {
-	struct perf_event_attr attr = {
+	*ret = (struct perf_event_attr){
 		.type = hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.sample_freq = hz,
@@ -27,8 +27,32 @@ int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware)
 		.disabled = 1,
 		.exclude_idle = 1,
 	};
+}
 
+int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware)
+{
+	struct perf_event_attr attr;
+
+	event_sampling_attr(hz, hardware, &attr);
 	return perf_event_open(&attr, cpu);
+}
+
+const char *event_why_no_cycles(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case EOPNOTSUPP:
+	case ENODEV:
+		return "this machine counts no cycles";
+	case EBUSY:
+	case ENOSPC:
+		return "the counters of cycles are in use";
+	case EINVAL:
+	case E2BIG:
+	case EOVERFLOW:
+		return "this machine's counters do not take the event";
+	}
+	return NULL;
 }
 
 int event_open_sideband(unsigned int cpu)

@@ -216,7 +216,7 @@ static int watch_all(struct record *r)
 static int start_sampling(struct record *r)
 {
 	const struct record_options *o = r->options;
-	const char *event;
+	const char *event, *why;
 	int err = 0;
 
 	if (o->off_cpu || o->wall)
@@ -232,12 +232,11 @@ static int start_sampling(struct record *r)
 			log_info("sampling %s at each call of %s in %s", r->target,
 				 o->uprobe_symbol, o->uprobe_path);
 	} else if (err == 0) {
-		err = session_sample_cpus(&r->session, o->hz, &event);
+		err = session_sample_cpus(&r->session, o->hz, &event, &why);
 		if (err == 0) {
 			snprintf(r->event, sizeof(r->event), "%s", event);
-			log_info("sampling %s at %u Hz by %s%s%s", r->target, o->hz, event,
-				 strcmp(event, "cycles") == 0 ? "" :
-								" (this machine counts no cycles)",
+			log_info("sampling %s at %u Hz by %s%s%s%s%s", r->target, o->hz, event,
+				 why ? " (" : "", why ? why : "", why ? ")" : "",
 				 o->wall ? ", and each time a thread leaves its CPU" : "");
 		}
 	}

@@ -62,13 +62,13 @@ static int on_record(void *arg, unsigned int cpu, const void *record, size_t siz
 static int sample(struct running *r, const struct running_options *o)
 {
 	uint64_t end;
-	const char *event;
+	const char *event, *why;
 	int err = session_read_rings(&r->session, on_record, r);
 
 	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
 		err = session_add_thread(&r->session, o->tids[i]);
 	if (err == 0)
-		err = session_sample_cpus(&r->session, RATE_HZ, &event);
+		err = session_sample_cpus(&r->session, RATE_HZ, &event, &why);
 	end = clock_now_ns() + o->duration_ns;
 	while (err == 0 && r->result == 0 && clock_now_ns() < end) {
 		poll(NULL, 0, 2);

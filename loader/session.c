@@ -13,7 +13,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "dwarfprof.skel.h"
-#include "event.h"
 #include "filter.h"
 #include "kallsyms.h"
 #include "kernel_types.h"
@@ -369,56 +368,11 @@ static int link_add(struct session *s, struct bpf_link *link)
 	return 0;
 }
 
-static bool lacks_hardware(int err)
+int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event,
+			const char **ret_why)
 {
-	return err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV;
-}
-
-/* Open the event on every CPU that is online and wanted, into fds; then attach, which enables. */
-static int sample_cpus(struct session *s, unsigned int hz, bool hardware)
-{
-	_cleanup_free_ int *fds = calloc(s->n_cpus, sizeof(*fds));
-	size_t n = 0;
-	int err = 0;
-
-	if (!fds)
-		return -ENOMEM;
-	for (unsigned int cpu = 0; err == 0 && cpu < s->n_cpus; cpu++) {
-		int fd = filter_has_cpu(s->filter, cpu) ? event_open_sampling(cpu, hz, hardware) :
-							  -ENODEV;
-
-		if (fd >= 0)
-			fds[n++] = fd;
-		else if (fd != -ENODEV)
-			err = fd;
-	}
-	if (err == 0 && n == 0)
-		err = -ENODEV;
-	for (size_t i = 0; i < n; i++) {
-		struct bpf_link *link = NULL;
-
-		if (err == 0) {
-			link = bpf_program__attach_perf_event(s->bpf->progs.dp_sample_cpu, fds[i]);
-			err = link_add(s, link);
-		}
-		if (!link) /* else the link owns the descriptor */
-			close(fds[i]);
-	}
-	return err;
-}
-
-int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event)
-{
-	int err = sample_cpus(s, hz, true);
-
-	*ret_event = "cycles";
-	if (lacks_hardware(err)) {
-		*ret_event = "cpu-clock";
-		err = sample_cpus(s, hz, false);
-	}
-	if (err < 0)
-		permission_explain_perf("the sampling event", err, hz);
-	return err;
+	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, hz,
+				ret_event, ret_why);
 }
 
 int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
@@ -452,9 +406,9 @@ int session_sample_blocks(struct session *s)
 
 void session_stop(struct session *s)
 {
-	for (size_t i = 0; i < s->n_links; i++)
-		bpf_link__destroy(s->links[i]);
-	s->n_links = 0;
+	cpu_events_stop(&s->cpus);
+	while (s->n_links > 0)
+		bpf_link__destroy(s->links[--s->n_links]);
 	if (s->uprobe_fd >= 0)
 		close(steal_fd(&s->uprobe_fd));
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "abi.h"
+#include "cpu_events.h"
 #include "pool.h"
 #include "rings.h"
 
@@ -30,6 +31,7 @@ uint32_t session_pid_namespace(void);
  */
 struct session {
 	struct dwarfprof_bpf *bpf;
+	struct cpu_events cpus; /* there are none before session_sample_cpus() */
 	struct bpf_link **links;
 	size_t n_links, links_size;
 	bool uprobe_multi;   /* a uprobe is a link of its own kind (uprobe.h), here: */
@@ -99,8 +101,9 @@ int session_read_rings(struct session *session, ring_fn fn, void *arg);
 int session_rings_fd(const struct session *session);
 int session_consume(struct session *session);
 
-/* Start sampling every CPU that the filter has. *ret_event is "cycles" or "cpu-clock", whichever the machine has. */
-int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event);
+/* Start sampling every CPU that the filter has (cpu_events_start()). */
+int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
+			const char **ret_why);
 /* Start sampling each time a function of a file is entered, in all processes that are wanted. */
 int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
 /* Start sampling threads that block. */

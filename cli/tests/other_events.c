@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * To be loaded before libc: a machine with other events than this one. EVENTS in the environment
+ * has what perf_event_open() is to say of them, an errno's number each, or 0: of cycles, of the CPU
+ * clock, of records. Cycles that are there are the CPU's clock in disguise, as far as there is
+ * a CPU of the number in EVENTS_CPUS; those after it have other ones, and say ENOENT. After as
+ * many as EVENTS_LINKS says, programs cannot be attached to cycles.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#define MAX_FDS 4096
+
+/* By descriptor, as of when it was last opened. */
+static bool is_cycles[MAX_FDS];
+
+typedef long (*syscall_fn)(long number, ...);
+
+static int error_of(const struct perf_event_attr *attr, int cpu)
+{
+	const char *events = getenv("EVENTS"), *cpus = getenv("EVENTS_CPUS");
+	int cycles = 0, clock = 0, records = 0;
+
+	if (!events || sscanf(events, "%d %d %d", &cycles, &clock, &records) != 3)
+		abort();
+	if (attr->type == PERF_TYPE_HARDWARE)
+		return cycles == 0 && cpus && cpu >= atoi(cpus) ? ENOENT : cycles;
+	return attr->config == PERF_COUNT_SW_CPU_CLOCK ? clock : records;
+}
+
+static long open_event(syscall_fn next, const long args[5])
+{
+	struct perf_event_attr attr = *(const struct perf_event_attr *)args[0];
+	bool hardware = attr.type == PERF_TYPE_HARDWARE;
+	long fd;
+
+	errno = error_of(&attr, (int)args[2]);
+	if (errno != 0)
+		return -1;
+	if (hardware) {
+		attr.type = PERF_TYPE_SOFTWARE;
+		attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	}
+	fd = next(SYS_perf_event_open, &attr, args[1], args[2], args[3], args[4]);
+	if (fd >= 0 && fd < MAX_FDS)
+		is_cycles[fd] = hardware;
+	return fd;
+}
+
+/* Is this one link too many? Programs that are attached elsewhere do not count. */
+static bool is_refused_link(const union bpf_attr *attr)
+{
+	static int n;
+	const char *links = getenv("EVENTS_LINKS");
+
+	return links && attr->link_create.target_fd < MAX_FDS &&
+	       is_cycles[attr->link_create.target_fd] && n++ >= atoi(links);
+}
+
+/* As libc's, with all arguments that a call may have. */
+__attribute__((visibility("default"))) long syscall(long number, ...);
+
+long syscall(long number, ...)
+{
+	syscall_fn next = (syscall_fn)dlsym(RTLD_NEXT, "syscall");
+	long args[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	if (number == SYS_perf_event_open)
+		return open_event(next, args);
+	if (number == SYS_bpf && args[0] == BPF_LINK_CREATE &&
+	    is_refused_link((const union bpf_attr *)args[1])) {
+		errno = EBUSY;
+		return -1;
+	}
+	return next(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
