@@ -43,13 +43,27 @@ int cpus_find_new(const char *list, const char *before)
 	return -1;
 }
 
-unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE])
+static unsigned int read_list(const char *path, char ret_list[CPUS_LIST_SIZE])
 {
-	_cleanup_fclose_ FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	unsigned int n = 0;
 
 	ret_list[0] = '\0';
 	if (file && fgets(ret_list, CPUS_LIST_SIZE, file))
 		n = cpus_count_list(ret_list);
 	return n > 0 ? n : (unsigned int)sysconf(_SC_NPROCESSORS_CONF);
+}
+
+unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE])
+{
+	return read_list("/sys/devices/system/cpu/online", ret_list);
+}
+
+unsigned int cpus_count_present(void)
+{
+	char list[CPUS_LIST_SIZE];
+	unsigned int present = read_list("/sys/devices/system/cpu/present", list);
+	unsigned int online = cpus_read(list);
+
+	return present > online ? present : online;
 }

@@ -7,13 +7,15 @@
 /* Room for the list of the CPUs that are online, as the kernel writes it: "0-3,8" and an end of line. */
 #define CPUS_LIST_SIZE 4096
 
-/*
- * The list, empty if it cannot be read; and the highest number in it, plus one:
- * what has to be made for each CPU is made up to there. The kernel may think
- * many more possible, hundreds in some virtual machines; those that come online
- * during a run are not sampled.
- */
+/* The list, empty if it cannot be read; and the highest number in it, plus one. */
 unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE]);
+
+/*
+ * The highest number, plus one, of the CPUs that the machine has, be they online or not: what
+ * has to be made for each CPU is made up to there. The kernel may think many more possible,
+ * hundreds in some virtual machines; those that are added during a run are not sampled.
+ */
+unsigned int cpus_count_present(void);
 
 bool cpus_has(const char *list, unsigned long cpu);
 

@@ -16,7 +16,7 @@
 #include "binary.h"
 #include "bus_guard.h"
 #include "clock.h"
-#include "cpus.h"
+#include "cpu_watch.h"
 #include "drain.h"
 #include "fetch.h"
 #include "file_limit.h"
@@ -49,7 +49,7 @@ struct record {
 	const struct record_options *options;
 	char target[256];
 	char event[512];
-	char cpus[CPUS_LIST_SIZE]; /* that were online at the start */
+	struct cpu_watch cpus;
 	struct utsname machine;
 	char kernel[256];
 	struct interrupt interrupt;
@@ -96,7 +96,7 @@ static int open_outputs(struct record *r)
 static int open_session(struct record *r)
 {
 	const struct record_options *o = r->options;
-	unsigned int n_cpus = cpus_read(r->cpus);
+	unsigned int n_cpus = r->cpus.n_cpus;
 	struct session_options options = {
 		.n_cpus = n_cpus,
 		.all_processes = o->all,
@@ -181,6 +181,7 @@ static int wake_on(struct record *r, int fd, uint64_t tag)
 enum wake {
 	WAKE_INTERRUPT,
 	WAKE_RECORDS,
+	WAKE_CPU,
 	WAKE_KEY,
 	WAKE_TARGET,
 };
@@ -199,11 +200,13 @@ static int watch_all(struct record *r)
 	err = wake_on(r, r->interrupt.fd, WAKE_INTERRUPT);
 	if (err == 0)
 		err = wake_on(r, session_rings_fd(&r->session), WAKE_RECORDS);
+	if (err == 0 && r->cpus.fd >= 0)
+		err = wake_on(r, r->cpus.fd, WAKE_CPU);
 	if (err == 0 && o->keys)
 		err = wake_on(r, STDIN_FILENO, WAKE_KEY);
 	fds = sideband_fds(r->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = wake_on(r, fds[i], WAKE_RECORDS);
+		err = fds[i] >= 0 ? wake_on(r, fds[i], WAKE_RECORDS) : 0;
 	if (err == 0 && o->command)
 		err = watch_add_process(&r->watch, r->launch.pid);
 	for (size_t i = 0; err == 0 && i < o->n_pids; i++)
@@ -397,6 +400,9 @@ static int sample(struct record *r)
 			return 0;
 		if (n > 0 && event.data.u64 == WAKE_KEY && keyboard_quits(r->epoll_fd))
 			return 0;
+		if (n > 0 && event.data.u64 == WAKE_CPU)
+			cpu_watch_follow(&r->cpus, &r->session, r->sideband, r->epoll_fd,
+					 WAKE_RECORDS);
 		if (n > 0 && event.data.u64 >= WAKE_TARGET)
 			watch_process_ended(&r->watch, event.data.u64);
 		show_progress(r);
@@ -417,21 +423,6 @@ static void print_totals(const struct record *r)
 	log_debug("read from the kernel: %" PRIu64 " bytes", r->session.rings.n_bytes);
 	if (r->verify)
 		verify_log(r->verify, r->options->symbols);
-}
-
-/* Of those the losses are not known, either: there is nothing that could count them. */
-static void warn_of_new_cpus(const struct record *r)
-{
-	char cpus[CPUS_LIST_SIZE];
-	int cpu;
-
-	if (r->options->filter->cpus)
-		return;
-	cpus_read(cpus);
-	cpu = cpus_find_new(cpus, r->cpus);
-	if (cpu >= 0 && r->cpus[0] != '\0')
-		log_warning("CPU %d came online while sampling: what ran there may be missing",
-			    cpu);
 }
 
 static int finish(struct record *r)
@@ -456,7 +447,7 @@ static int finish(struct record *r)
 	if (err == 0)
 		err = backlog_finish(r->backlog);
 	log_progress_clear();
-	warn_of_new_cpus(r);
+	cpu_watch_warn(&r->cpus, r->options->filter);
 	fetch_begin();
 	if (err == 0)
 		err = outputs_finish(&r->outputs, t);
@@ -468,9 +459,8 @@ static int finish(struct record *r)
 
 static int prepare(struct record *r)
 {
-	int err;
+	int err = interrupt_init(&r->interrupt);
 
-	err = interrupt_init(&r->interrupt);
 	if (err == 0 && r->options->command)
 		err = launch_start(r->options->command, &r->interrupt.old_mask, &r->launch);
 	if (err == 0)
@@ -483,8 +473,10 @@ static int prepare(struct record *r)
 	}
 	file_limit_raise(); /* the command keeps the one it was given */
 	err = open_outputs(r);
-	if (err == 0)
+	if (err == 0) {
+		cpu_watch_init(&r->cpus);
 		err = open_session(r);
+	}
 	if (err == 0)
 		err = add_targets(r);
 	if (err < 0)
@@ -546,6 +538,7 @@ static void record_done(struct record *r)
 		sideband_free(r->sideband);
 		session_close(&r->session);
 	}
+	cpu_watch_done(&r->cpus);
 	outputs_done(&r->outputs);
 	interrupt_done(&r->interrupt);
 }
@@ -570,6 +563,7 @@ int record_run(const struct record_options *options)
 {
 	struct record r = { .options = options,
 			    .epoll_fd = -1,
+			    .cpus.fd = -1,
 			    .interrupt.fd = -1,
 			    .launch = { .go = -1, .failed = -1 } };
 	bool has_run;

@@ -32,7 +32,7 @@ struct record {
 };
 
 struct sideband {
-	int *fds;
+	int *fds; /* by CPU; -1: it is not online */
 	struct perf_event_mmap_page **rings;
 	size_t n_rings;
 	size_t page_size;
@@ -54,10 +54,18 @@ static int ring_open(struct sideband *s, unsigned int cpu)
 	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED)
 		return -errno;
-	s->rings[s->n_rings] = ring;
-	s->fds[s->n_rings] = steal_fd(&fd);
-	s->n_rings++;
+	s->rings[cpu] = ring;
+	s->fds[cpu] = steal_fd(&fd);
 	return 0;
+}
+
+static void ring_close(struct sideband *s, unsigned int cpu)
+{
+	if (s->fds[cpu] < 0)
+		return;
+	munmap(s->rings[cpu], (SIDEBAND_PAGES + 1) * s->page_size);
+	s->rings[cpu] = NULL;
+	close(steal_fd(&s->fds[cpu]));
 }
 
 static int rings_open(struct sideband *s, unsigned int n_cpus)
@@ -67,6 +75,8 @@ static int rings_open(struct sideband *s, unsigned int n_cpus)
 	s->rings = calloc(n_cpus, sizeof(*s->rings));
 	if (!s->fds || !s->rings)
 		return -ENOMEM;
+	s->n_rings = n_cpus;
+	memset(s->fds, -1, n_cpus * sizeof(*s->fds));
 	for (unsigned int cpu = 0; cpu < n_cpus; cpu++) {
 		int err = ring_open(s, cpu);
 
@@ -104,10 +114,8 @@ struct sideband *sideband_free(struct sideband *s)
 {
 	if (!s)
 		return NULL;
-	for (size_t i = 0; i < s->n_rings; i++) {
-		munmap(s->rings[i], (SIDEBAND_PAGES + 1) * s->page_size);
-		close(s->fds[i]);
-	}
+	for (unsigned int cpu = 0; cpu < s->n_rings; cpu++)
+		ring_close(s, cpu);
 	records_drop(s, s->n_records);
 	free(s->records);
 	free(s->rings);
@@ -179,6 +187,23 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	}
 	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
 	return err;
+}
+
+int sideband_add_cpu(struct sideband *s, unsigned int cpu)
+{
+	int err;
+
+	sideband_drop_cpu(s, cpu);
+	err = ring_open(s, cpu);
+	s->has_lost = true;
+	return err < 0 ? err : s->fds[cpu];
+}
+
+void sideband_drop_cpu(struct sideband *s, unsigned int cpu)
+{
+	if (s->fds[cpu] >= 0 && ring_read(s, s->rings[cpu]) < 0)
+		s->has_lost = true;
+	ring_close(s, cpu);
 }
 
 static int record_compare(const void *a, const void *b)
@@ -281,7 +306,7 @@ int sideband_drain(struct sideband *s, struct process_table *table)
 
 		err = 0;
 		for (size_t i = 0; err == 0 && i < s->n_rings; i++)
-			err = ring_read(s, s->rings[i]);
+			err = s->rings[i] ? ring_read(s, s->rings[i]) : 0;
 		if (s->n_records > 0)
 			qsort(s->records, s->n_records, sizeof(*s->records), record_compare);
 		if (err == 0)

@@ -24,8 +24,17 @@ struct sideband *sideband_free(struct sideband *sideband);
 /* From now on, add the functions that the kernel gets to these. They must outlive the records. */
 void sideband_tell_kallsyms(struct sideband *sideband, struct kallsyms *kallsyms);
 
-/* The descriptors that become readable when there are records: *ret_n of them. */
+/* The descriptors that become readable when there are records: *ret_n of them, -1 among them. */
 const int *sideband_fds(const struct sideband *sideband, size_t *ret_n);
+
+/*
+ * A CPU, one of n_cpus, came online: the descriptor of its records, which the sideband owns, also
+ * if there was one before. What was done there until now is not known, and counts as lost.
+ * -ENODEV: it has gone offline again; or another negative errno.
+ */
+int sideband_add_cpu(struct sideband *sideband, unsigned int cpu);
+/* A CPU went offline. What it has recorded is still passed on. */
+void sideband_drop_cpu(struct sideband *sideband, unsigned int cpu);
 
 /*
  * Pass all records that there are on to the table, in the order of their

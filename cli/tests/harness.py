@@ -94,7 +94,7 @@ def refuse(error, call, first=None):
 
 
 # Programs that execute another one when they have done what they are for.
-WRAPPERS = "env", "setpriv"
+WRAPPERS = "env", "setpriv", "taskset"
 
 
 class Target:

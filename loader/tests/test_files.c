@@ -7,11 +7,13 @@
 #include <gnu/libc-version.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 #include "mapped_file.h"
 #include "proc_maps.h"
 #include "proc_stat.h"
+#include "uevent.h"
 
 /* The lines of /proc/PID/maps, from a string. */
 static struct proc_maps maps_of(const char *text)
@@ -189,9 +192,75 @@ Test(cpus, reads_those_that_are_online)
 {
 	char list[CPUS_LIST_SIZE];
 
+	cr_assert_eq(cpus_count_present(), (unsigned int)sysconf(_SC_NPROCESSORS_CONF));
 	cr_assert(cpus_read(list) >= (unsigned int)sysconf(_SC_NPROCESSORS_ONLN));
 	cr_assert(cpus_find_new(list, "") == 0);
 	cr_assert(cpus_find_new(list, list) == -1);
+}
+
+/* Is this a message of a CPU, and of which? */
+#define PARSE(message, ret) uevent_parse(message, sizeof(message), ret)
+
+Test(uevent, tells_which_cpu_came_or_went)
+{
+	struct uevent_cpu change;
+
+	cr_assert(PARSE("online@/devices/system/cpu/cpu12\0ACTION=online", &change));
+	cr_assert(change.cpu == 12 && change.is_online);
+	cr_assert(PARSE("offline@/devices/system/cpu/cpu0\0ACTION=offline", &change));
+	cr_assert(change.cpu == 0 && !change.is_online);
+}
+
+Test(uevent, leaves_others_alone)
+{
+	struct uevent_cpu change;
+
+	cr_assert(!PARSE("change@/devices/system/cpu/cpu1", &change));
+	cr_assert(!PARSE("add@/devices/system/cpu/cpu1", &change));
+	cr_assert(!PARSE("online@/devices/system/memory/memory8", &change));
+	cr_assert(!PARSE("online@/devices/system/cpu/cpu", &change));
+	cr_assert(!PARSE("online@/devices/system/cpu/cpu1/cache", &change));
+	cr_assert(!PARSE("online@/devices/system/cpu/cpufreq", &change));
+	cr_assert(!PARSE("libudev\0\xfe\xed\xca\xfe", &change));
+	cr_assert(!uevent_parse("online@/devices/system/cpu/cpu1", 12, &change), "cut");
+	cr_assert(!uevent_parse("", 0, &change));
+}
+
+Test(uevent, comes_from_the_kernel)
+{
+	struct uevent_cpu change;
+	struct pollfd poll_fd = { .fd = uevent_open(), .events = POLLIN };
+	int file = open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC);
+
+	if (file < 0)
+		cr_skip("the kernel lets only root do this");
+	cr_assert(poll_fd.fd >= 0);
+	cr_assert(uevent_next(poll_fd.fd, &change) == -EAGAIN);
+	cr_assert(write(file, "online", 6) == 6);
+	cr_assert(poll(&poll_fd, 1, 10000) == 1);
+	cr_assert(uevent_next(poll_fd.fd, &change) == 0);
+	cr_assert(change.cpu == 0 && change.is_online);
+	close(file);
+	close(poll_fd.fd);
+}
+
+Test(uevent, says_when_some_were_dropped)
+{
+	struct uevent_cpu change;
+	int fd = uevent_open(), room = 1, n_dropped = 0, err;
+	int file = open("/sys/devices/system/cpu/cpu0/uevent", O_WRONLY | O_CLOEXEC);
+
+	if (file < 0)
+		cr_skip("the kernel lets only root do this");
+	cr_assert(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)) == 0);
+	for (int i = 0; i < 100; i++)
+		cr_assert(write(file, "online", 6) == 6);
+	while ((err = uevent_next(fd, &change)) == 0 || err == -ENOBUFS)
+		n_dropped += err == -ENOBUFS;
+	cr_assert_eq(err, -EAGAIN);
+	cr_assert_eq(n_dropped, 1);
+	close(file);
+	close(fd);
 }
 
 Test(cpus, finds_those_that_are_new)

@@ -97,6 +97,35 @@ static bool all_is_applied(void)
 	return false;
 }
 
+/* One that comes online again has other rings: what was in the old ones is not forgotten. */
+Test(sideband, cpus_come_and_go)
+{
+	for (unsigned int turn = 0; turn < 3; turn++) {
+		const char *names[] = { "before", "after" };
+
+		for (size_t i = 0; i < 2; i++) {
+			uint64_t address = 0, offset;
+			int fd = load_program(names[i], &address);
+			const char *name;
+
+			if (i == 0)
+				sideband_drop_cpu(listeners[0], 0);
+			cr_assert(all_is_applied());
+			name = kallsyms_find(kallsyms, address, &offset);
+			cr_assert(name && offset == 0 && strstr(name, names[i]), "%s", names[i]);
+			if (i == 0)
+				cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);
+			cr_assert(sideband_take_loss(listeners[0]) == (i == 0), "%s", names[i]);
+			close(fd);
+		}
+	}
+	/* Of one that goes twice, and one that comes although it is there. */
+	sideband_drop_cpu(listeners[0], 0);
+	sideband_drop_cpu(listeners[0], 0);
+	cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);
+	cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);
+}
+
 Test(sideband, others_may_listen)
 {
 	fill_rings();

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""CPUs that go, and come online, while they are sampled.
+
+usage: check_cpus.py DWARFPROF PROGRAM-DIR [Told | Gone]
+
+Told: the kernel says that a CPU has gone, and has come, as it does when somebody writes that into the
+CPU's uevent file; nothing else happens to it. Gone: it does go, which is for virtual machines.
+"""
+import json
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import Target, cpu_time, program, start, wait_for
+
+CPUS = "/sys/devices/system/cpu"
+HZ = 99
+SECONDS = 2.0  # of CPU time, each time
+# Of the samples that are due: none, or twice as many, is what is looked for. Virtual CPUs miss some.
+LEAST, MOST = 0.1, 1.3
+
+
+def write(cpu, name, what):
+    with open(f"{CPUS}/cpu{cpu}/{name}", "w") as file:
+        file.write(what)
+
+
+class Run:
+    """A profiler that samples all of the machine, and a program that spins on one CPU."""
+
+    def __init__(self, test, cpu):
+        self.test, self.cpu = test, cpu
+        self.directory = self.pid = self.profiler = None
+        self.target = Target("taskset", "-c", str(cpu), program("fibonacci"), "600")
+
+    def __enter__(self):
+        # Nothing of it stays, also if the profiler does not say what it should.
+        self.test.addCleanup(self.end)
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.directory.name, "samples.jsonl")
+        self.pid = self.target.__enter__()
+        self.profiler = start("-v", "-d", "100", "-F", str(HZ), "-p", self.pid, "-o", self.path, stderr=subprocess.PIPE, text=True)
+        self.until("dwarfprof: sampling")
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        if self.profiler:
+            self.profiler.kill()
+            self.profiler.communicate()
+            self.profiler = None
+        if self.pid:
+            self.target.__exit__()
+            self.pid = None
+        if self.directory:
+            self.directory.cleanup()
+            self.directory = None
+
+    def until(self, said):
+        """Read what the profiler says until it says this."""
+        lines = []
+        for line in self.profiler.stderr:
+            lines.append(line)
+            if line.startswith(said):
+                return
+        self.test.fail(f"it never said {said!r}:\n{''.join(lines)}")
+
+    def spin(self):
+        """Have the program use its CPU for a while; from when to when, and how long it has run."""
+        begin, used = time.monotonic_ns(), cpu_time(self.pid)
+        wait_for(lambda: cpu_time(self.pid) - used >= SECONDS, 600)
+        return begin, time.monotonic_ns(), cpu_time(self.pid) - used
+
+    def samples(self):
+        """All of them."""
+        self.profiler.terminate()
+        said = self.profiler.communicate(timeout=60)[1]
+        self.test.assertEqual(self.profiler.returncode, 0, said)
+        with open(self.path) as file:
+            return [json.loads(line) for line in file]
+
+
+class Cpus(unittest.TestCase):
+    def check_rate(self, samples, span, cpu):
+        """Was the program sampled once, and by this CPU alone, for as long as it ran?"""
+        begin, end, used = span
+        found = [s for s in samples if begin <= s["time_ns"] <= end]
+        self.assertEqual({s["cpu"] for s in found}, {cpu})
+        self.assertGreater(len(found), LEAST * used * HZ)
+        self.assertLess(len(found), MOST * used * HZ)
+        complete = sum(s["outcome"] == "complete" for s in found)
+        self.assertGreater(complete, 0.9 * len(found))
+
+
+class Told(Cpus):
+    """The CPU goes on, so that what ran meanwhile can be seen to be left out."""
+
+    def test_one_that_goes_and_comes(self):
+        with Run(self, 0) as run:
+            before = run.spin()
+            write(0, "uevent", "offline")
+            run.until("dwarfprof: CPU 0 went offline")
+            gone = run.spin()
+            write(0, "uevent", "online")
+            run.until("dwarfprof: CPU 0 came online")
+            after = run.spin()
+            samples = run.samples()
+        self.check_rate(samples, before, 0)
+        self.assertFalse([s for s in samples if gone[0] <= s["time_ns"] <= gone[1]])
+        self.check_rate(samples, after, 0)
+
+    def test_what_it_has_is_taken_once(self):
+        """One that comes, and of which nobody said that it had gone."""
+        with Run(self, 0) as run:
+            for _ in range(3):
+                write(0, "uevent", "online")
+                run.until("dwarfprof: CPU 0 came online")
+            span = run.spin()
+            self.check_rate(run.samples(), span, 0)
+
+
+class Gone(Cpus):
+    def setUp(self):
+        self.last = os.cpu_count() - 1
+        self.assertGreater(self.last, 0, "a machine of one CPU has none to spare")
+        self.addCleanup(write, self.last, "online", "1")
+
+    def move(self, run, cpu):
+        os.sched_setaffinity(int(run.pid), {cpu})
+
+    def test_one_that_comes_back(self):
+        with Run(self, self.last) as run:
+            before = run.spin()
+            self.move(run, 0)
+            write(self.last, "online", "0")
+            run.until(f"dwarfprof: CPU {self.last} went offline")
+            gone = run.spin()
+            write(self.last, "online", "1")
+            run.until(f"dwarfprof: CPU {self.last} came online")
+            self.move(run, self.last)
+            after = run.spin()
+            samples = run.samples()
+        self.check_rate(samples, before, self.last)
+        self.check_rate(samples, gone, 0)
+        # It was still on its way there.
+        self.check_rate([s for s in samples if s["cpu"] != 0], after, self.last)
+
+    def test_one_that_was_not_there_at_the_start(self):
+        write(self.last, "online", "0")
+        with Run(self, 0) as run:
+            write(self.last, "online", "1")
+            run.until(f"dwarfprof: CPU {self.last} came online")
+            self.move(run, self.last)
+            span = run.spin()
+            samples = run.samples()
+        self.check_rate([s for s in samples if s["cpu"] != 0], span, self.last)
+
+
+if __name__ == "__main__":
+    harness.main()
