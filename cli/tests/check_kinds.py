@@ -158,5 +158,52 @@ class Coroutines(unittest.TestCase):
             self.check(path, "main")
 
 
+class Compat(unittest.TestCase):
+    """32-bit programs, whose stacks are not walked: that is said, and those beside them are left alone."""
+
+    def profile_all(self, *options):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "samples.jsonl")
+            result = dwarfprof("-F", "499", "-o", path, *options)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path) as file:
+                return [json.loads(line) for line in file]
+
+    def check(self, samples, comm, outcome, least):
+        found = outcomes(s for s in samples if s["comm"] == comm)
+        # No sample has a stack between two programs.
+        found.pop("no_user_stack", None)
+        self.assertGreaterEqual(found[outcome], least, found)
+        self.assertEqual(set(found), {outcome})
+
+    def test_beside_64_bit_ones(self):
+        """Both on one CPU, which goes from one to the other."""
+        with Target("taskset", "-c", "0", program("compat")) as first, \
+                Target("taskset", "-c", "0", program("fibonacci"), "300") as second:
+            samples = self.profile_all("-p", f"{first},{second}", "-d", "2")
+            samples += self.profile_all("-a", "-d", "1")
+            dumped = dwarfprof("dump", "-p", first)
+        self.check(samples, "compat", "compat_mode", 100)
+        self.check(samples, "fibonacci", "complete", 100)
+        self.assertTrue(all(not s["user_stack"] for s in samples if s["outcome"] == "compat_mode"))
+        self.assertIn("compat_mode: the task runs 32-bit code", dumped.stdout)
+
+    def test_that_executes_a_64_bit_one(self):
+        samples = self.profile_all("--", program("compat"), program("fibonacci"), "1")
+        self.check(samples, "compat", "compat_mode", 10)
+        self.check(samples, "fibonacci", "complete", 100)
+
+    def test_that_a_64_bit_one_executes(self):
+        """One that was known, and whose mappings are gone."""
+        samples = self.profile_all("--", "sh", "-c", f"timeout 1 {program('compat')}; true")
+        self.check(samples, "compat", "compat_mode", 100)
+
+    def test_off_cpu(self):
+        with Target("taskset", "-c", "0", program("compat")), Target("taskset", "-c", "0", program("compat")):
+            samples = self.profile_all("-a", "-d", "2", "--wall")
+        # They take turns.
+        self.check([s for s in samples if s["event"] == "off-cpu"], "compat", "compat_mode", 20)
+        self.check([s for s in samples if s["event"] != "off-cpu"], "compat", "compat_mode", 100)
+
 if __name__ == "__main__":
     harness.main()
