@@ -20,6 +20,13 @@
 #include "image.h"
 #include "walk.h"
 
+/* callgrind counts what is done in them, by their names. */
+#if __has_attribute(noipa)
+#define NOT_INLINED __attribute__((noipa))
+#else
+#define NOT_INLINED __attribute__((noinline))
+#endif
+
 #define N_FUNCTIONS 4000
 #define N_FRAMES 60
 #define N_WALKS 100
@@ -120,8 +127,8 @@ static struct image_extent extent_of_functions(void)
 	return (struct image_extent){ .start = CODE, .end = last->start + last->size };
 }
 
-__attribute__((noipa)) static int guard_build(const struct cfi_section *section,
-					      const struct image_extent *extent, struct image *ret)
+NOT_INLINED static int guard_build(const struct cfi_section *section,
+				   const struct image_extent *extent, struct image *ret)
 {
 	volatile int err = image_build(section, extent, ret); /* not left by a jump */
 
@@ -204,7 +211,7 @@ static void walk_as(const struct dp_regs *regs, uint64_t id)
 	walk_run(&walk);
 }
 
-__attribute__((noipa)) static void guard_walk(const struct dp_regs regs[2], const char *what)
+NOT_INLINED static void guard_walk(const struct dp_regs regs[2], const char *what)
 {
 	for (uint64_t i = 0; i < N_WALKS; i++)
 		walk_as(&regs[strcmp(what, "warm") == 0 && i % 2 == 0],

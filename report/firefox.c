@@ -60,6 +60,11 @@ struct node {
 	uint32_t prefix, frame;
 };
 
+static const struct node *node_of(const struct element *e)
+{
+	return (const void *)e->bytes;
+}
+
 struct firefox {
 	struct report report;
 	bool gzip;
@@ -313,11 +318,11 @@ static void put_nodes(struct firefox *f)
 
 	fputs(",\n\"stackTable\":{\"frame\":[", f->to);
 	for (e = f->nodes.elements; e; e = e->hh.next)
-		fprintf(f->to, "%s%u", e->number ? "," : "", ((struct node *)e->bytes)->frame);
+		fprintf(f->to, "%s%u", e->number ? "," : "", node_of(e)->frame);
 	fputs("],\"prefix\":[", f->to);
 	for (e = f->nodes.elements; e; e = e->hh.next)
 		fprintf(f->to, "%s%s", e->number ? "," : "",
-			nullable(((struct node *)e->bytes)->prefix, NONE, buffer));
+			nullable(node_of(e)->prefix, NONE, buffer));
 	fprintf(f->to, "],\"length\":%u}", n);
 }
 
@@ -408,7 +413,7 @@ static int put_libs(struct firefox *f)
 
 	fputs(",\n\"libs\":[", f->to);
 	for (const struct element *e = f->libs.elements; err == 0 && e; e = e->hh.next) {
-		const struct lib *lib = (const struct lib *)e->bytes;
+		const struct lib *lib = (const void *)e->bytes;
 		const char *name = f->report.strings.strings[lib->name];
 
 		fprintf(f->to, "%s{\"arch\":\"x86_64\",", e->number ? ",\n" : "\n");

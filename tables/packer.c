@@ -339,7 +339,7 @@ static int writer_put_head(struct writer *w)
 	w->bytes = calloc(1, w->size);
 	if (!w->bytes)
 		return -ENOMEM;
-	cells = (uint64_t *)w->bytes;
+	cells = (void *)w->bytes;
 	memcpy(cells + h->rules, p->rules.words, p->rules.n_rules * sizeof(*p->rules.words));
 	rule_set_copy(&p->rules, (struct dp_rule *)(cells + h->full),
 		      (struct dp_saves *)(cells + h->saves), cells + h->programs);

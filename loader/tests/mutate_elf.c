@@ -214,7 +214,7 @@ static void limit_memory(void)
 #ifndef __SANITIZE_ADDRESS__
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/statm", "re");
 	struct rlimit limit;
-	uint64_t pages;
+	uint64_t pages = 0;
 
 	if (!file || fscanf(file, "%" SCNu64, &pages) != 1)
 		fail(-EIO);

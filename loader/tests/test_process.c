@@ -251,6 +251,7 @@ Test(process, forgets_processes_that_exited)
 /* The records tell that a thread has exited, not whether it was the last one. */
 Test(process, keeps_processes_that_run)
 {
+	siginfo_t ended;
 	pid_t pid = fork();
 	uint64_t now;
 
@@ -272,7 +273,7 @@ Test(process, keeps_processes_that_run)
 
 	cr_assert(process_table_add(&table, pid) == 0);
 	kill(pid, SIGKILL);
-	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT);
 	now = clock_now_ns();
 	process_table_on_exit(&table, pid, now);
 	process_table_forget(&table, now + 1);

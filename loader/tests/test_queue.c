@@ -109,18 +109,18 @@ Test(queue, keeps_order_over_many_rounds)
 
 Test(queue, keeps_a_sample_with_what_is_behind_it)
 {
-	struct {
-		struct named_sample sample;
-		__u64 frames[2];
-	} record = { .sample.sample = { .time_ns = 7, .n_user = 2 }, .frames = { 0x10, 0x20 } };
+	const size_t size = sizeof(struct named_sample) + 2 * sizeof(__u64);
+	struct named_sample *record = calloc(1, size);
 	struct stack_copy *copy = calloc(1, sizeof(*copy));
 	struct queue q = { 0 };
 
+	record->sample = (struct dp_sample){ .time_ns = 7, .n_user = 2 };
+	record->frames[1] = 0x20;
 	copy->n_bytes = 1000;
-	cr_assert(queue_add_sample(&q, &record.sample, sizeof(record), copy) == 0);
+	cr_assert(queue_add_sample(&q, record, size, copy) == 0);
 	cr_assert_eq(q.n_copies, 1);
-	cr_assert_eq(q.n_bytes, sizeof(struct queued) + sizeof(record) + 1000);
-	memset(&record, 0, sizeof(record));
+	cr_assert_eq(q.n_bytes, sizeof(struct queued) + size + 1000);
+	free(record);
 	queue_sort(&q);
 	cr_assert_eq(queue_first(&q)->sample->frames[1], 0x20);
 	cr_assert(queue_first(&q)->copy == copy);

@@ -130,7 +130,7 @@ Test(sideband, others_may_listen)
 {
 	fill_rings();
 	for (size_t length = 1; length < BPF_OBJ_NAME_LEN; length++) {
-		const char *wanted = "listened_to_bpf" + BPF_OBJ_NAME_LEN - 1 - length, *name;
+		const char *wanted = &"listened_to_bpf"[BPF_OBJ_NAME_LEN - 1 - length], *name;
 		uint64_t address = 0, offset;
 		int fd = load_program(wanted, &address);
 
