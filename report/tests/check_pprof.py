@@ -81,7 +81,7 @@ class Readers(unittest.TestCase):
             self.assertRegex(top, r"^File: write_reports\nBuild ID: 0123abcd\ndwarfprof ")
             self.assertRegex(top, r"(?m) innermost \(inline\)$")
             peek = go_pprof(directory, "-symbolize=none", "-peek=^inner$", pprof)
-            self.assertRegex(peek, r"(?m)\| +outer$")
+            self.assertRegex(peek, r"(?m)\| +outer( \(inline\))?$")
             self.assertRegex(peek, r"(?m)\| +innermost \(inline\)$")
         self.each_kind(check)
 

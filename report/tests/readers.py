@@ -38,8 +38,11 @@ def put_stack(comm, names):
 
 
 def go_pprof(directory, *args):
-    # Nothing outside of the directory is written or looked for, nor anything in the network.
-    environment = {**os.environ, "HOME": directory, "GOPATH": directory, "GOCACHE": directory,
+    # Since Go 1.25 it is compiled when it is needed: once, and kept where Go's other versions are, too.
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    # Else nothing outside of the directory is written or looked for, nor anything in the network.
+    environment = {**os.environ, "HOME": directory, "GOPATH": directory,
+                   "GOCACHE": os.path.join(cache, "dwarfprof-tests", "go-build"),
                    "PPROF_TMPDIR": directory, "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
     return subprocess.run(["go", "tool", "pprof", *args], capture_output=True, text=True,
                           check=True, env=environment, cwd=directory).stdout
@@ -53,7 +56,7 @@ def read_go(text):
     mappings = {}
     for line in mappings_text.splitlines():
         number, _, rest = line.partition(": ")
-        match = re.fullmatch(r"0x([0-9a-f]+)/0x([0-9a-f]+)/0x[0-9a-f]+ (.*?) ?([0-9a-f]*)(?: ?\[\w\w\])*", rest)
+        match = re.fullmatch(r"0x([0-9a-f]+)/0x([0-9a-f]+)/0x[0-9a-f]+ (.*?) ?([0-9a-f]*) ?(?:\[\w\w\])*", rest)
         mappings[int(number)] = (match[3].rstrip(), int(match[1], 16), int(match[2], 16))
     locations = {}
     for line in locations_text.splitlines():
