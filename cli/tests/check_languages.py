@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile a program in each of many languages, in the ways in which they are linked.
 
-usage: check_languages.py DWARFPROF SOURCE-DIR
+usage: check_languages.py DWARFPROF SOURCE-DIR [PROGRAM...]
 
-Compiles test-programs/languages, and profiles each program for some seconds. At least the
+Compiles test-programs/languages, by the compilers in PATH and, where these are of other versions, by
+those in /usr/bin, too, and profiles each program for some seconds. At least the
 share that stands with it must be complete, each complete stack must end at a known root, and the
 others must end by the names that are listed. The table that is printed stands in
 docs/ACCURACY.md.
@@ -13,6 +14,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,7 +51,7 @@ def profile(dwarfprof, command, path, seconds):
     """The samples of a program that runs by itself for a while first."""
     target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(3 if command[0] == "java" else 1)
+        time.sleep(3 if os.path.basename(command[0]) == "java" else 1)
         subprocess.run([dwarfprof, "-F", HZ, "-d", seconds, "-p", str(target.pid), "-o", path],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     finally:
@@ -68,12 +70,25 @@ def build(command, source, directory, out):
                    env=environment, stdout=subprocess.DEVNULL)
 
 
-def version_of(command):
+def version_of(tool):
     """What a compiler, or what runs a program, calls itself."""
-    tool = command.split()[0]
-    option = {"go": ["version"], "ocamlopt": ["-version"]}.get(tool, ["--version"])
+    option = {"go": ["version"], "ocamlopt": ["-version"]}.get(os.path.basename(tool), ["--version"])
     said = subprocess.run([tool, *option], capture_output=True, text=True, check=True).stdout
     return re.search(r"\d+\.\d[\w.]*", said)[0]
+
+
+def tools(name):
+    """{version: path}, of the one in PATH and of the system's own."""
+    paths = filter(os.path.exists, (os.path.join("/usr/bin", name), shutil.which(name) or ""))
+    found = {version_of(path): path for path in paths}
+    if not found:
+        sys.exit(f"there is no {name}; try: ci/setup test")
+    return found
+
+
+def with_tool(command, path):
+    """A command, by this one of its tools."""
+    return command and " ".join([path, *command.split()[1:]])
 
 
 def is_good(name, user):
@@ -96,8 +111,10 @@ def main():
     failed = False
     print("| program | version | samples | complete | frames (median) | not complete |")
     print("|---|---|--:|--:|--:|---|")
-    for name in names:
+    for name, version, path in [(name, *tool) for name in names for tool in
+                                tools((PROGRAMS[name][0] or PROGRAMS[name][1]).split()[0]).items()]:
         command, start, *_ = PROGRAMS[name]
+        command, start = (with_tool(command, path), start) if command else (None, with_tool(start, path))
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "busy")
             if command:
@@ -112,7 +129,7 @@ def main():
         share = 100 * outcomes["complete"] / max(len(user), 1)
         depth = sorted(len(s["user_stack"]) for s in user)[len(user) // 2] if user else 0
         others = ", ".join(f"{n} {word}" for word, n in outcomes.most_common() if word != "complete")
-        print(f"| {name} | {version_of(command or start)} | {len(user)} | {share:.2f} % | {depth} | {others} |", flush=True)
+        print(f"| {name} | {version} | {len(user)} | {share:.2f} % | {depth} | {others} |", flush=True)
         failed |= not is_good(name, user)
     return int(failed)
 

@@ -31,7 +31,7 @@ fn work() -> ! {
             sum += panic::catch_unwind(|| descend(30, &|n| { if n > 0 { panic::resume_unwind(Box::new(n)) } n }))
                 .unwrap_or(1);
         }
-        std::hint::black_box(sum);
+        unsafe { std::ptr::read_volatile(&sum) };
     }
 }
 
