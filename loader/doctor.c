@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "abi.h"
@@ -196,8 +197,14 @@ static void examine_types(struct examination *e)
 {
 	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(e->btf);
 	bool usual = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	struct utsname kernel;
 	struct finding *f;
 
+	if (uname(&kernel) == 0) {
+		f = examination_add(e, kernel.sysname, FINDING_OK,
+				    "tested on Debian's " DP_PROVEN_KERNELS);
+		examination_set(e, &f->value, "%s %s", kernel.release, kernel.machine);
+	}
 	f = examination_add(e, e->btf ? e->btf : "/sys/kernel/btf/vmlinux",
 			    btf ? FINDING_OK : FINDING_MISSING, ALL "places of the kernel's data");
 	if (btf && !e->btf && !usual)

@@ -385,7 +385,7 @@ static void compare(const struct walk *kernel, const struct walk *user, int i)
 		  (kernel->has_met == user->has_met && kernel->same_to == user->same_to));
 }
 
-Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 100)
+Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 400)
 {
 	unsigned int outcomes[DP_N_OUTCOMES] = { 0 };
 	unsigned int frames = 0, programs[2] = { 0 }, n_met = 0, n_landed = 0;

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's kernels, fetched by apt from where this machine gets its packages.
+
+apt is given sources and lists of its own, below a directory that is kept, and kernels stay there:
+the next time only the lists are fetched, if they have changed. Nothing of this machine's apt is touched.
+"""
+import os
+import re
+import subprocess
+import tarfile
+
+# The cloud kernels are smaller, and have all that is needed built in.
+META = "linux-image-cloud-amd64"
+SUITES = {"Debian": ("bookworm", "trixie", "sid"), "Debian-Security": ("bookworm-security", "trixie-security")}
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+CONFIG = """\
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourcelist "{directory}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "{directory}/state";
+Dir::State::lists "{directory}/lists";
+Dir::State::status "{directory}/status";
+Dir::Cache "{directory}/cache";
+APT::Architecture "amd64";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def output(*command, **kwargs):
+    result = subprocess.run(command, capture_output=True, text=True, **kwargs)
+    if result.returncode:
+        raise Failure(f"{' '.join(command)}: {result.stderr.strip()[-1000:]}")
+    return result.stdout
+
+
+def numbers(version):
+    """To compare versions of kernels: 6.1.192-2 is (6, 1, 192, 2)."""
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
+def is_of(version, series):
+    return numbers(version)[:len(numbers(series))] == numbers(series)
+
+
+class Debian:
+    def __init__(self, directory):
+        self.directory = directory
+        for name in ("state", "lists/partial", "cache/archives/partial", "kernels"):
+            os.makedirs(os.path.join(directory, name), exist_ok=True)
+        self.write("status", "")
+        self.write("sources.list", self.sources())
+        # How this machine gets to its mirrors is told by its own settings.
+        acquire = [line for line in output("apt-config", "dump").splitlines()
+                   if re.match(r"Acquire::(https?|Retries|Check-)", line)]
+        self.write("apt.conf", CONFIG.format(directory=directory) + "\n".join(acquire) + "\n")
+        self.environment = {**os.environ, "APT_CONFIG": os.path.join(directory, "apt.conf"), "LC_ALL": "C"}
+
+    def write(self, name, text):
+        with open(os.path.join(self.directory, name), "w") as file:
+            file.write(text)
+
+    @staticmethod
+    def sources():
+        out = output("apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages",
+                     "Origin: Debian")
+        sites = dict(line.split() for line in out.splitlines())
+        if "Debian" not in sites:
+            raise Failure("apt has no lists of Debian's; try: apt-get update")
+        return "".join(f"deb [arch=amd64 signed-by={KEYRING}] {sites[label]} {suite} main\n"
+                       for label, suites in SUITES.items() if label in sites for suite in suites)
+
+    def apt(self, *command, **kwargs):
+        return output(*command, env=self.environment, **kwargs)
+
+    def update(self):
+        self.apt("apt-get", "update", "--error-on=any", "-qq")
+
+    def versions(self):
+        """Of all kernels that there are, the oldest first."""
+        out = self.apt("apt-cache", "madison", META)
+        return sorted({line.split("|")[1].strip() for line in out.splitlines()}, key=numbers)
+
+    def choose(self, series):
+        """The newest kernel of a series, as "6.1"; of all, if that is None."""
+        found = [version for version in self.versions() if series is None or is_of(version, series)]
+        if not found:
+            raise Failure(f"there is no kernel {series or ''}")
+        return found[-1]
+
+    def depends(self, package, version, pattern):
+        """The packages of that name that a package depends on, with the same version."""
+        text = self.apt("apt-cache", "show", f"{package}={version}")
+        lines = re.search(r"^Depends: (.*)$", text, re.M)
+        return re.findall(rf"({pattern}) \(= {re.escape(version)}\)", lines[1] if lines else "")
+
+    def fetch(self, version):
+        """The file of a kernel. It is in a package of its own since 7.2."""
+        kernel = os.path.join(self.directory, "kernels", version)
+        if os.path.exists(kernel):
+            return kernel
+        image = self.depends(META, version, r"linux-image-\S+")
+        if not image:
+            raise Failure(f"{META} {version} does not say which kernel it stands for")
+        package = (self.depends(image[0], version, r"linux-binary-\S+") or image)[0]
+        self.apt("apt-get", "download", "-qq", f"{package}={version}",
+                 cwd=os.path.join(self.directory, "cache/archives"))
+        self.unpack(package, version, kernel)
+        return kernel
+
+    def unpack(self, package, version, kernel):
+        archive = os.path.join(self.directory, "cache/archives",
+                               f"{package}_{version.replace(':', '%3a')}_amd64.deb")
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as dpkg, \
+                tarfile.open(fileobj=dpkg.stdout, mode="r|") as tar:
+            for member in tar:
+                if re.search(r"/vmlinuz(-[^/]*)?$", member.name) and member.isfile():
+                    with open(kernel + ".new", "wb") as file:
+                        file.write(tar.extractfile(member).read())
+                    os.rename(kernel + ".new", kernel)
+        os.unlink(archive)
+        if not os.path.exists(kernel):
+            raise Failure(f"{package} {version} has no kernel in it")

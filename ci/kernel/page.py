@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came of all kernels, as tables of docs/ACCURACY.md."""
+import re
+
+BEGIN, END = "<!-- ci/kernels -->", "<!-- end of ci/kernels -->"
+COMPARED = re.compile(r"(\d+) stacks compared, (\d+) different, (\d+) lost")
+# What `programs_loaded -t` says of each program, and what that is called here.
+FIGURES = {"verified": "instructions that the verifier processes", "ms": "ms to load"}
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def stacks(tests):
+    """[compared, different, lost], of all tests that compare with libgcc."""
+    found = [tuple(map(int, match)) for test in tests.values() for match in COMPARED.findall(test["output"])]
+    return [sum(column) for column in zip(*found)] or [0, 0, 0]
+
+
+def programs(output):
+    """{program: {figure: number}}, as far as they were loaded"""
+    lines = [line.split("\t") for line in output.splitlines() if "\t" in line]
+    return {line[0]: dict(zip(lines[0][1:], map(int, line[1:]))) for line in lines[1:]}
+
+
+def outcome(test):
+    return "–" if test is None else "ok" if test["result"] == "OK" else "**fails**"
+
+
+def of_tests(runs):
+    names = list(dict.fromkeys(name for run in runs for name in run["tests"]))
+    return table(["test", *(run["kernel"] for run in runs)],
+                 [[f"`{name}`", *(outcome(run["tests"].get(name)) for run in runs)] for name in names])
+
+
+def of_stacks(runs):
+    found = [stacks(run["tests"]) for run in runs]
+    return table(["stacks", *(run["kernel"] for run in runs)],
+                 [[what, *(f"{one[i]:,}" for one in found)]
+                  for i, what in enumerate(("compared with libgcc's", "different", "lost"))])
+
+
+def of_programs(runs, here):
+    """here: of the kernel that this machine runs, its name and what programs_loaded says, or None."""
+    columns = {run["kernel"]: programs(run["tests"]["programs-loaded"]["output"]) for run in runs}
+    if here:
+        columns[f"{here[0]}, not virtual"] = programs(here[1])
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    return table(["program", *columns],
+                 [[f"`{name}`: {what}", *(f"{column[name][figure]:,}" if name in column else "–" for column in columns.values())]
+                  for name in names for figure, what in FIGURES.items()])
+
+
+def of_machines(runs):
+    kernels = list(dict.fromkeys(run["kernel"] for run in runs))
+    rows = {}
+    for run in runs:
+        bad = [name for name, test in run["tests"].items() if test["result"] != "OK"]
+        rows.setdefault(run["machine"], {})[run["kernel"]] = "**fails**: " + ", ".join(bad) if bad else "ok"
+    return table(["machine", *kernels], [[name, *(row.get(kernel, "–") for kernel in kernels)]
+                                         for name, row in rows.items()])
+
+
+def tables(runs, first, here):
+    """first: the machine that all tests ran on."""
+    whole = [run for run in runs if run["machine"] == first]
+    return "\n\n" + "\n".join([of_tests(whole), of_stacks(whole), of_programs(whole, here), of_machines(runs)]) + "\n"
+
+
+def parts(path, begin, end):
+    """What is before the marks of a page, between, and behind them."""
+    with open(path) as file:
+        before, _, rest = file.read().partition(begin)
+    between, mark, after = rest.partition(end)
+    if not mark:
+        raise ValueError(f"{path} has no {begin} and {end}")
+    return before, between, after
+
+
+def read(path, begin=BEGIN, end=END):
+    return parts(path, begin, end)[1]
+
+
+def write(path, text, begin=BEGIN, end=END):
+    """Replace what stands between the marks."""
+    before, _, after = parts(path, begin, end)
+    # In place, so that it stays its owner's.
+    with open(path, "w") as file:
+        file.write(f"{before}{begin}{text}{end}{after}")

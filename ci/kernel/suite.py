@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the tests that meson knows run in a virtual machine.
+
+Its CPUs are some twenty times slower than this machine's, and code that runs once, slower still: QEMU
+has to translate it first. There is no compiler, no Node.js, no Java. What needs these, and what is
+about rates, is left out; and so are sums of times, as the time that the host gives to others is not
+told to be stolen. So are stacks of static programs, of which libgcc cannot walk too many then,
+as they are in the code that starts a program; and landings, in which nearly all of a timer's moments are.
+"""
+import ast
+import json
+import os
+import subprocess
+
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests")
+
+ORACLES = ("oracle-gcc-O0-nofp-pie", "oracle-gcc-O2-nofp-pie", "oracle-gcc-O2-fp-nopie", "oracle-gcc-O3-fp-pie",
+           "oracle-clang-O0-fp-nopie", "oracle-clang-O2-nofp-nopie", "oracle-clang-O3-nofp-pie")
+
+# No test of meson's: that all programs are loaded, and what the verifier makes of them.
+PROGRAMS = {"name": "programs-loaded", "cmd": ["bench/programs_loaded", "-t"], "timeout": 60}
+
+# CPUs that really go: not to be done to the machine that runs the tests.
+CPUS = {"name": "cpus-that-go", "timeout": 120,
+        "cmd": [os.path.join(TESTS, "check_cpus.py"), "cli/dwarfprof", "test-programs", "Gone"]}
+
+# Where there is memory that high
+HIGH = {"name": "high-addresses", "timeout": 60,
+        "cmd": [os.path.join(TESTS, "check_high.py"), "cli/dwarfprof", "test-programs"]}
+
+# Of each test all, but for what is left out: what counts samples, what needs the program to have
+# begun before another one ends, what needs more than the machine has.
+FULL = {
+    "programs-loaded": (),
+    "walk-kernel": (),
+    "sideband": (),
+    **{name: () for name in ORACLES},
+    "modes-gcc-O2": (),
+    "cpus-that-go": (),
+    # Some hundred loads, which the verifier takes minutes for
+    "btf": ("Btf.test_the_list_is_what_the_programs_look_up", "Btf.test_without_each_member",
+            "Btf.test_the_error_names_the_member", "Btf.test_what_goes_on_without_a_member",
+            "Btf.test_dump_where_nobody_says_who_is_on_a_cpu", "Btf.test_members_in_fewer_bytes",
+            "Btf.test_numbers_of_a_container_in_fewer_bytes", "Btf.test_what_the_verifier_refuses_is_told"),
+    "profile": ("Folded.test_a_target_that_ends_ends_sampling", "TaskNames.test_of_those_that_leave_the_cpu",
+                "TaskNames.test_of_uprobes", "Stream.test_rate_is_kept", "TaskNames.test_after_samples_were_lost"),
+    "command": (),
+    # The viewer in HTML reports
+    "errors": ("Errors.test_a_full_disk_in_the_middle_of_a_report",),
+    "damaged": (),
+    # Node.js
+    "dump": ("Stacks.test_are_those_of_programs_that_people_run",),
+    "filters": (),
+    # A compiler
+    "kinds": ("Coroutines.test_boost_context",),
+    "top": ("Tables.test_one_for_each_interval",),
+    # Sums of times
+    "offcpu": ("OffCpu.test_time_belongs_to_the_function_that_waits",
+               "Limits.test_lost_samples_are_counted_with_their_time", "Wall.test_sum_is_elapsed_time",
+               "Wall.test_folded_stacks_tell_them_apart", "Wall.test_text_has_times",
+               "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
+               "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
+    # A compiler; ten thousand samples again and again; more than there is time for
+    "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
+                  "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",
+                  "Trouble.test_stopped_for_a_while", "Numbers.test_it_is_not_taken_for_the_first"),
+    # Of programs that have just begun, libdwfl does not know all mappings
+    "verify": ("Verify.test_all_processes_and_children",),
+}
+
+# Of each test only these; None: all.
+SHORT = {
+    "programs-loaded": None,
+    "cpus-that-go": None,
+    "oracle-gcc-O2-nofp-pie": None,
+    "profile": ("Folded.test_two_processes", "Folded.test_all_processes", "Stream.test_uprobe",
+                "Stream.test_kernel_stacks"),
+    "command": ("Command.test_samples_are_of_the_command_alone", "Interrupt.test_kill_leaves_nothing_in_the_kernel"),
+    "dump": ("Stacks.test_have_the_functions_that_the_threads_are_in",),
+    "offcpu": ("Limits.test_states",),
+    "verify": ("Verify.test_inefficient",),
+}
+
+# Of the short ones, what a machine cannot do; and what it alone can.
+NOT_ON = {"1 CPU": (CPUS["name"],)}
+ONLY_ON = {"five levels of page tables": (HIGH["name"],)}
+
+# A test may take so many times as long as on this machine.
+SLOWER = 4
+
+
+def names(script):
+    """All tests of a Python file."""
+    with open(script) as file:
+        tree = ast.parse(file.read())
+    return [f"{node.name}.{test.name}" for node in tree.body if isinstance(node, ast.ClassDef)
+            for test in node.body if isinstance(test, ast.FunctionDef) and test.name.startswith("test_")]
+
+
+def script(command):
+    """Of commands that run a file of Python tests."""
+    return next((word for word in command[:2] if "/check_" in word), None)
+
+
+def only(known, wanted):
+    missing = set(wanted) - set(known)
+    if missing:
+        raise KeyError(f"there is no {', '.join(sorted(missing))}")
+    return [name for name in known if name in wanted]
+
+
+class Suite:
+    """The tests of a build."""
+
+    def __init__(self, build):
+        self.build = build
+        out = subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, text=True, check=True)
+        self.tests = {test["name"]: test for test in [PROGRAMS, CPUS, HIGH, *json.loads(out.stdout)]}
+
+    def test(self, name, wanted):
+        test = self.tests[name]
+        return {"name": name, "command": test["cmd"] + list(wanted), "directory": self.build,
+                "timeout": test["timeout"] * SLOWER}
+
+    def full(self):
+        tests = []
+        for name, left_out in FULL.items():
+            wanted = ()
+            if left_out:
+                known = names(script(self.tests[name]["cmd"]))
+                wanted = [test for test in known if test not in only(known, left_out)]
+            tests.append(self.test(name, wanted))
+        return tests
+
+    def short(self, machine):
+        """Those for a machine, by its name."""
+        tests = {name: wanted for name, wanted in SHORT.items() if name not in NOT_ON.get(machine, ())}
+        tests.update(dict.fromkeys(ONLY_ON.get(machine, ())))
+        return [self.test(name, only(names(script(self.tests[name]["cmd"])), wanted) if wanted else ())
+                for name, wanted in tests.items()]
