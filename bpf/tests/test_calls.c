@@ -148,6 +148,14 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 	w->walk.unwind = DP_UNWIND_FP;
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 1);
 	w->walk.unwind = DP_UNWIND_AUTO;
+	/* Nor is what a signal handler returns to by a frame pointer: the kernel has put it there. */
+	world_rule(w, 4, 0)->cfa = DP_CFA_SIGNAL;
+	behind(code(4), "90");
+	world_poke(w, sp + 0x48, code(4));
+	world_poke(w, sp + 0x50 + 15 * 8, sp + 0x400); /* rsp */
+	world_poke(w, sp + 0x50 + 16 * 8, code(0));    /* rip */
+	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_SIGNAL);
 	/* A just-in-time compiler's code */
 	world_poke(w, sp + 0x48, WORLD_JIT + 0x10);
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_CHAIN_END, 2);

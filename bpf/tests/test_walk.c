@@ -232,6 +232,7 @@ Test(walk, goes_on_where_a_signal_interrupted)
 	trampoline->cfa = DP_CFA_SIGNAL;
 	world_rule(w, 6, 0)->cfa_reg = DP_R10;
 	world_rule(w, 1, 16)->cfa_reg = DP_RBX;
+	world_rule(w, 2, 16)->rbp.kind = DP_WHERE_UNKNOWN;
 
 	world_poke(w, sp + 8, code(5));
 	poke_context(sp + 16 + 40, 2, other + 0x20);   /* r10 */
@@ -245,7 +246,7 @@ Test(walk, goes_on_where_a_signal_interrupted)
 	expect_frame(1, code(5), DP_METHOD_TABLE);
 	expect_frame(2, at, DP_METHOD_SIGNAL);
 	expect_frame(3, code(1), DP_METHOD_TABLE);
-	cr_assert(w->walk.rbp == 0x5555);
+	cr_assert(w->walk.rbp == 0x5555 && !w->walk.rbp_lost);
 }
 
 /* Other than across a signal frame, the stack only grows. */
@@ -427,7 +428,9 @@ Test(walk, falls_back_only_to_plausible_frame_pointers)
 	world_poke(w, sp + 0x48, 0x123456);
 	expect_outcome(world_walk(w, none, sp, sp + 0x40), DP_NO_RULE, 1);
 	world_poke(w, sp + 0x48, code(0));
-	expect_outcome(world_walk(w, none, sp, sp + 0x41), DP_NO_RULE, 1);
+	world_poke(w, sp + 0x64, sp + 0x90);
+	world_poke(w, sp + 0x6c, code(0));
+	expect_outcome(world_walk(w, none, sp, sp + 0x64), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, none, sp, sp - 0x40), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, none, sp, 0x500000000000), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, none, sp, 0), DP_NO_RULE, 1);
