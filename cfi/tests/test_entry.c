@@ -166,6 +166,40 @@ Test(entry, reads_augmentation_in_its_order)
 	cfi_index_done(&index);
 }
 
+/* An FDE as compilers write it, whose augmentation data is longer than a byte can say, or is padded. */
+Test(entry, reads_long_augmentation_data)
+{
+	static const struct {
+		uint8_t bytes[2], n;
+		uint32_t length;
+	} sizes[] = {
+		{ { 0 }, 1, 0 },
+		{ { 0x7f }, 1, 0x7f },
+		{ { 0x80, 0x00 }, 2, 0 },
+		{ { 0x80, 0x01 }, 2, 0x80 },
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct assembler a = { .size = 0 };
+		size_t cie = cie_begin(&a, "zR", DW_EH_PE_pcrel | DW_EH_PE_sdata4), fde;
+		struct cfi_index index;
+
+		record_end(&a, cie);
+		fde = record_begin(&a);
+		put_u32(&a, (uint32_t)(a.size - cie));
+		put_u32(&a, 0x1000), put_u32(&a, 0x20);
+		put_bytes(&a, sizes[i].bytes, sizes[i].n);
+		for (uint32_t n = 0; n < sizes[i].length; n++)
+			put_u8(&a, 0xff);
+		put_u8(&a, DW_CFA_def_cfa_offset), put_uleb(&a, 32);
+		record_end(&a, fde);
+		index = read_index(&a);
+		cr_assert(index.n_refusals == 0 && index.n_fdes == 1, "%zu", i);
+		cr_assert_eq(a.bytes[index.fdes[0].ops], DW_CFA_def_cfa_offset, "%zu", i);
+		cfi_index_done(&index);
+	}
+}
+
 Test(entry, knows_signal_frames)
 {
 	struct assembler a = { .size = 0 };

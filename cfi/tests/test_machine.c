@@ -269,6 +269,19 @@ Test(machine, names_too_deep_a_stack)
 	expect_refusal(CFI_STATE_STACK_FULL, 0x1000);
 }
 
+/* A row of no length does not exist. */
+Test(machine, takes_a_location_that_stays)
+{
+	op(DW_CFA_set_loc), put_u64(&f.a, 0x1000);
+	op(DW_CFA_def_cfa_offset), put_uleb(&f.a, 16);
+	op(DW_CFA_advance_loc | 8);
+	op(DW_CFA_set_loc), put_u64(&f.a, 0x1008);
+	run();
+	cr_assert_eq(expect_row(0x1000, 0x1008)->cfa.offset, 16);
+	expect_row(0x1008, 0x1100);
+	expect_end();
+}
+
 Test(machine, names_a_location_that_goes_back)
 {
 	op(DW_CFA_advance_loc | 8);

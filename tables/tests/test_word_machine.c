@@ -123,6 +123,32 @@ Test(word_machine, leaves_what_it_does_not_know)
 	}
 }
 
+/* What the CIE says makes all of its functions' instructions mean something else. */
+Test(word_machine, leaves_the_functions_of_an_unusual_cie)
+{
+	struct cfi_cie cie;
+	uint64_t initial;
+
+	begin();
+	record_end(&f.a, f.fde);
+	f.section = assembled(&f.a);
+	cr_assert(cfi_index_init(&f.index, &f.section) == 0 && f.index.n_cies == 1);
+	cie = f.index.cies[0];
+	cr_assert(word_machine_init_cie(&cie, &initial));
+	cie.code_factor = 4;
+	cr_assert(!word_machine_init_cie(&cie, &initial));
+	cie = f.index.cies[0];
+	cie.data_factor = -4;
+	cr_assert(!word_machine_init_cie(&cie, &initial));
+	cie = f.index.cies[0];
+	cie.signal = true;
+	cr_assert(!word_machine_init_cie(&cie, &initial));
+	cie = f.index.cies[0];
+	cie.initial.cfa.kind = CFI_CFA_EXPRESSION;
+	cr_assert(!word_machine_init_cie(&cie, &initial));
+	cfi_index_done(&f.index);
+}
+
 /* Instructions that end with the record, wherever it cuts them. */
 Test(word_machine, leaves_what_is_cut_short)
 {
