@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The places of each address of unit.s, whose debug information is written by hand. */
+#include "debug_unit.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The units, in their order: C++, and C. */
+enum { UNIT_CC, UNIT_C, N_UNITS };
+
+static int fd;
+static Dwarf *dwarf;
+static struct debug_unit units[N_UNITS];
+static struct place places[PLACE_MAX];
+static int n_places;
+
+static void begin(void)
+{
+	const char *path = getenv("UNIT");
+	Dwarf_Off offset = 0, next;
+	size_t header;
+
+	cr_assert(path, "UNIT is not set; try: meson test symbols-debug_unit");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	dwarf = dwarf_begin(fd, DWARF_C_READ);
+	cr_assert(dwarf, "%s: %s", path, dwarf_errmsg(-1));
+	for (int i = 0; i < N_UNITS; i++, offset = next) {
+		Dwarf_Die die;
+
+		cr_assert_eq(dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL), 0);
+		cr_assert(dwarf_offdie(dwarf, offset + header, &die));
+		debug_unit_init(&units[i], &die);
+	}
+}
+
+static void end(void)
+{
+	for (int i = 0; i < N_UNITS; i++)
+		debug_unit_done(&units[i]);
+	dwarf_end(dwarf);
+	close(fd);
+}
+
+TestSuite(debug_unit, .init = begin, .fini = end);
+
+/* Where a function begins. */
+static uint64_t address_of(const char *name)
+{
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	GElf_Sym symbol;
+
+	while ((section = elf_nextscn(elf, section))) {
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM)
+			continue;
+		for (int i = 0; gelf_getsym(elf_getdata(section, NULL), i, &symbol); i++)
+			if (strcmp(elf_strptr(elf, header.sh_link, symbol.st_name), name) == 0)
+				return symbol.st_value;
+	}
+	cr_assert(false, "%s is not there", name);
+	return 0;
+}
+
+static void find(int unit, uint64_t address)
+{
+	n_places = debug_unit_find(&units[unit], address, true, places);
+}
+
+static void expect(int i, const char *function, const char *file, unsigned int line,
+		   unsigned int column)
+{
+	const struct place *p = &places[i];
+	char path[256];
+
+	cr_assert_lt(i, n_places);
+	cr_expect_str_eq(p->function ? p->function : "(none)", function);
+	cr_expect(p->line == line && p->column == column, "place %d: %u:%u", i, p->line, p->column);
+	cr_expect_eq(p->inlined, i < n_places - 1);
+	/* libdw may have joined them. */
+	snprintf(path, sizeof(path), "%s%s%s", p->dir ? p->dir : "", p->dir ? "/" : "",
+		 p->file ? p->file : "(none)");
+	cr_expect_str_eq(path, file);
+}
+
+/* From the first byte of each to the last one. */
+Test(debug_unit, knows_lines_and_inlined_calls)
+{
+	uint64_t outer = address_of("outer");
+
+	for (uint64_t i = 0; i < 16; i++) {
+		find(UNIT_CC, outer + i);
+		switch (i / 4) {
+		case 0:
+			cr_assert_eq(n_places, 1);
+			expect(0, "_Z5outerv", "/src/unit.cc", 10, 1);
+			break;
+		case 1:
+			cr_assert_eq(n_places, 2);
+			expect(0, "inner", "/elsewhere/header.h", 20, 7);
+			expect(1, "_Z5outerv", "/src/unit.cc", 12, 3);
+			break;
+		case 2:
+			cr_assert_eq(n_places, 3);
+			expect(0, "innermost", "/elsewhere/header.h", 30, 9);
+			expect(1, "inner", "/elsewhere/header.h", 22, 5);
+			expect(2, "_Z5outerv", "/src/unit.cc", 12, 3);
+			break;
+		default:
+			cr_assert_eq(n_places, 1);
+			expect(0, "_Z5outerv", "/src/unit.cc", 13, 2);
+		}
+	}
+}
+
+/* Between two sections is code of nobody: the last line before it is none of its. */
+Test(debug_unit, ends_lines_with_their_sequence)
+{
+	uint64_t outer = address_of("outer"), second = address_of("second");
+
+	cr_assert_gt(second, outer + 16);
+	for (uint64_t address = outer - 1; address <= second + 16; address++) {
+		find(UNIT_CC, address);
+		if (address >= outer && address < outer + 16)
+			continue;
+		if (address < second || address >= second + 16) {
+			cr_expect_eq(n_places, 0, "%#lx", address);
+			cr_expect_null(places[0].file);
+			continue;
+		}
+		cr_assert_eq(n_places, 1);
+		if (address < second + 8)
+			expect(0, "second", "/src/unit.cc", 40, 0);
+		else
+			expect(0, "(none)", "/src/unit.cc", 50, 0);
+	}
+}
+
+/* In C a linkage name is another name that the function has; unless it was mangled. */
+Test(debug_unit, names_functions_as_their_language_does)
+{
+	find(UNIT_C, address_of("plain"));
+	cr_assert_eq(n_places, 1);
+	expect(0, "plain", "(none)", 0, 0);
+	find(UNIT_C, address_of("mangled"));
+	cr_assert_eq(n_places, 1);
+	expect(0, "_Z7mangledv", "(none)", 0, 0);
+}
+
+Test(debug_unit, tells_units_apart)
+{
+	find(UNIT_C, address_of("outer"));
+	cr_assert_eq(n_places, 0);
+	find(UNIT_CC, address_of("plain"));
+	cr_assert_eq(n_places, 0);
+}
+
+Test(debug_unit, leaves_lines_out)
+{
+	n_places = debug_unit_find(&units[UNIT_CC], address_of("outer") + 8, false, places);
+	cr_assert_eq(n_places, 3);
+	for (int i = 0; i < n_places; i++)
+		cr_expect(!places[i].file && !places[i].dir && places[i].line == 0);
+	cr_assert_str_eq(places[1].function, "inner");
+	cr_assert(!units[UNIT_CC].has_lines);
+}
