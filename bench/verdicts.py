@@ -58,27 +58,33 @@ def of_walks(walks):
     ]
 
 
+def both(programs, figure):
+    """Ours and perf's median of a figure at 99 Hz, of each workload; None: there is a run without it, or no run."""
+    for name in programs["workloads"]:
+        runs = [column(programs, name, 99, who, figure) for who in (OURS, PERF_DWARF)]
+        yield tuple(map(statistics.median, runs)) if all(runs) else None
+
+
 def bytes_ratio(programs, what):
-    """Over perf's copies, workload by workload."""
-    ratios = []
-    for name, rates in programs["workloads"].items():
-        ours, theirs = (statistics.median(column(programs, name, 99, who, what) or [0])
-                        for who in (OURS, PERF_DWARF))
-        if "99" in rates and ours:
-            ratios.append(theirs / ours)
-    return ratios
+    """Over perf's copies, workload by workload. Nothing, unless all were measured."""
+    pairs = list(both(programs, what))
+    return [theirs / ours for ours, theirs in pairs] if all(pairs) else []
 
 
 def more_complete(programs):
-    """How much larger the share of stacks that reach their root is, workload by workload."""
-    return [statistics.median(column(programs, name, 99, OURS, "rooted") or [0]) -
-            statistics.median(column(programs, name, 99, PERF_DWARF, "rooted") or [0])
-            for name in programs["workloads"]]
+    """How much larger the share of stacks that reach their root is, workload by workload; as above."""
+    pairs = list(both(programs, "rooted"))
+    return [ours - theirs for ours, theirs in pairs] if all(pairs) else []
+
+
+def most_cpu(programs):
+    """Of each workload's runs; as above."""
+    runs = [column(programs, name, 99, OURS, "cpu_share") for name in programs["workloads"]]
+    return list(map(max, runs)) if all(runs) else []
 
 
 def of_programs(programs):
     known = programs["known"]
-    cpu = [max(column(programs, name, 99, OURS, "cpu_share") or [0]) for name in programs["workloads"]]
     return [
         Target("all that the BPF program does for a sample of 21 frames", 3000,
                column(programs, known, 999, OURS, "bpf_ns"), "{:,.0f} ns",
@@ -98,7 +104,7 @@ def of_programs(programs):
                idea="frames as differences from the one before"),
         Target("share of stacks that reach their root, over perf --call-graph dwarf's", 0, more_complete(programs),
                "{:+.1%}", at_least=True, idea="see the outcomes in ACCURACY.md"),
-        Target("CPU of the profiler at 99 Hz, for a busy process", 0.01, cpu, "{:.2%}",
+        Target("CPU of the profiler at 99 Hz, for a busy process", 0.01, most_cpu(programs), "{:.2%}",
                idea="wake up less often"),
         Target("first sample of python3 after the start, no table known", 100, programs["cold_start_ms"],
                "{:.0f} ms", idea="less that the verifier has to look at"),
