@@ -127,10 +127,10 @@ Test(follow, finds_it_below_frames_that_come_and_go)
 	}
 }
 
-Test(follow, sees_a_return_address_that_is_another_one)
+static void change_each_return_address(uint64_t end)
 {
 	for (int i = 0; i < DEPTH; i++) {
-		uint64_t end = sp + 0x800, rbp, at = walk_some(end, &rbp), cfa = at;
+		uint64_t rbp, at = walk_some(end, &rbp), cfa = at;
 		uint32_t n_same;
 
 		for (int j = 0; j <= i; j++)
@@ -140,6 +140,14 @@ Test(follow, sees_a_return_address_that_is_another_one)
 		n_same = walk_both(code(some[0]), at, rbp);
 		cr_assert_eq(n_same, (uint32_t)(DEPTH - 1 - i), "%d: %u", i, n_same);
 	}
+}
+
+Test(follow, sees_a_return_address_that_is_another_one)
+{
+	change_each_return_address(sp + 0x800);
+	/* Also where a page ends in the midst of a frame: what is behind it has to be read by itself. */
+	for (uint64_t behind = 8; behind <= 256; behind += 8)
+		change_each_return_address(WORLD_STACK + 2 * DP_USER_PAGE_SIZE + behind);
 }
 
 /* Where the CFA follows from rbp, all the rest is another stack. */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -174,6 +175,17 @@ Test(disk_cache, keeps_nothing_that_is_too_long)
 	cr_assert(ftruncate(fd, SHARE + 1) == 0);
 	close(fd);
 	cr_assert_eq(open_file("b" DISK_CACHE_IMAGE), -EFBIG);
+}
+
+/* A signal that ends the program comes with a file that is longer. */
+Test(disk_cache, keeps_to_the_limit_of_files)
+{
+	struct rlimit limit = { 2 * PAGE, RLIM_INFINITY };
+
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	cr_assert_eq(put("a" DISK_CACHE_IMAGE, 2 * PAGE), 0);
+	cr_assert_eq(put("b" DISK_CACHE_IMAGE, 2 * PAGE + 1), -EFBIG);
+	cr_assert_eq(total(), 2 * PAGE);
 }
 
 Test(disk_cache, opens_files_of_its_user_alone)

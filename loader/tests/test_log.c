@@ -1,23 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "log.h"
-
-/* What is said while the function runs. */
-static char *said(void (*speak)(void))
-{
-	FILE *terminal = stderr;
-	char *text = NULL;
-	size_t size;
-
-	stderr = open_memstream(&text, &size);
-	cr_assert(stderr);
-	speak();
-	fclose(stderr);
-	stderr = terminal;
-	return text;
-}
+#include "said.h"
 
 static void speak_evil(void)
 {
