@@ -79,6 +79,29 @@ Test(process, starts_anew_at_exec)
 	expect_mappings(0, 21, 1);
 }
 
+/* Other code was found than was mapped: after a second the mappings are read, of who is there. */
+Test(process, reads_mappings_again_when_there_is_doubt)
+{
+	const uint64_t second = UINT64_C(1000000000);
+
+	table.all = true;
+	for (int n = 0; n < 3; n++) {
+		map(n, 10, 0x1000, 0x2000);
+		process_table_doubt(process_table_find(&table, PID(n)), second);
+	}
+	process_table_find(&table, PID(1))->is_replaced = true;
+	process_table_find(&table, PID(2))->left = 20;
+	cr_assert_eq(process_table_publish(&table, 2 * second - 1), 0);
+	for (int n = 0; n < 3; n++)
+		expect_mappings(n, 2 * second, 1);
+	/* Whoever has the first number, if anyone: nothing can be mapped that low. */
+	cr_assert_eq(process_table_publish(&table, 2 * second), 0);
+	cr_assert_null(process_find(process_table_find(&table, PID(0)), 0x1000, 2 * second));
+	cr_assert(process_find(process_table_find(&table, PID(0)), 0x1000, 2 * second - 1));
+	expect_mappings(1, 2 * second, 1);
+	expect_mappings(2, 2 * second, 1);
+}
+
 /* A number that is used again is another process. */
 static const struct mapping *mapping_at(int n, uint64_t address, uint64_t time)
 {
