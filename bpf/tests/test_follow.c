@@ -150,6 +150,24 @@ Test(follow, sees_a_return_address_that_is_another_one)
 		change_each_return_address(WORLD_STACK + 2 * DP_USER_PAGE_SIZE + behind);
 }
 
+/* A frame pointer may be the last word of a page, and its return address the first one of the next. */
+Test(follow, sees_a_return_address_behind_the_end_of_a_page)
+{
+	const uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE, first = page - 8 - 3 * 16;
+
+	w->walk.unwind = DP_UNWIND_FP;
+	for (uint64_t i = 0; i < 8; i++) {
+		world_poke(w, first + 16 * i, i < 7 ? first + 16 * (i + 1) : 0);
+		world_poke(w, first + 16 * i + 8, library(2) + i);
+	}
+	for (int i = 0; i < 3; i++)
+		walk_both(code(2), first - 32, first);
+	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 9);
+	world_poke(w, page, library(2) + 20);
+	cr_assert_eq(walk_both(code(2), first - 32, first), 4);
+	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.frames[4]), library(2) + 20);
+}
+
 /* Where the CFA follows from rbp, all the rest is another stack. */
 Test(follow, sees_a_frame_pointer_that_is_another_one)
 {
