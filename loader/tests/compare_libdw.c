@@ -90,6 +90,7 @@ static void compare_cfa(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	size_t n;
 
 	if (dwarf_frame_cfa(frame, &ops, &n) < 0) {
+		/* No further than to the end of the function: the next one begins with its CIE's. */
 		if (c->had_expression && rule->cfa == DP_CFA_REGISTER)
 			c->given_up++;
 		else
@@ -98,7 +99,7 @@ static void compare_cfa(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	}
 	if (!same_cfa(rule, ops, n))
 		differ(c, pc, "the CFA");
-	c->had_expression = rule->cfa != DP_CFA_REGISTER;
+	c->had_expression = rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_MEMORY;
 }
 
 /* The register that an operation names, -1: it names none. */
@@ -155,6 +156,7 @@ static void compare_frame(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	const struct image_row *row = c->row;
 
 	if (row->rule.cfa == DP_CFA_NONE) {
+		c->had_expression = false;
 		c->refused++;
 		return;
 	}

@@ -12,15 +12,17 @@
 /* A process table without a kernel: what would be published is remembered here. */
 static uint8_t *segments[64];
 static int n_segments;
-static uint32_t published[8]; /* by pid - 1000 */
+static uint32_t published[8]; /* by pid - PID(0) */
 static struct pool pool;
 static struct binary_store binaries;
 static struct process_table table;
 
-#define PID(n) (1000 + (n))
+/* Of no process: behind the highest number that one may have (PID_MAX_LIMIT, 64 bits). */
+#define PID(n) (4 * 1024 * 1024 + 1000 + (n))
 
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 {
+	cr_assert_lt(n_segments, 64);
 	*ret = segments[n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
 	return 0;
 }

@@ -3,11 +3,19 @@
 #include "permission.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "said.h"
+
+static void begin(void)
+{
+	setlocale(LC_ALL, "C");
+}
+
+TestSuite(permission, .init = begin);
 
 static int error;
 static unsigned int rate;

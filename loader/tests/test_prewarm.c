@@ -2,8 +2,9 @@
 /* The tables that are made before a command starts: of all that its dynamic linker will map. */
 #include "prewarm.h"
 
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,27 +46,27 @@ static bool has(const char *path)
 	return false;
 }
 
-static int expect_object(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	int *n = arg;
-
-	if (info->dlpi_name[0] != '/')
-		return 0; /* the program, and the vDSO */
-	cr_expect(has(info->dlpi_name), "%s", info->dlpi_name);
-	++*n;
-	return 0;
-}
-
-/* The truth is in this process: the dynamic linker has mapped what the test needs. */
+/* The truth is what the dynamic linker says that it would map, without what the environment adds. */
 Test(prewarm, finds_what_the_dynamic_linker_maps)
 {
+	char command[PATH_MAX + 64], line[PATH_MAX], path[PATH_MAX];
+	FILE *list;
 	int n = 0;
 
+	snprintf(command, sizeof(command), "env -i /lib64/ld-linux-x86-64.so.2 --list %s", self);
+	unsetenv("LD_LIBRARY_PATH");
 	prewarm_command(&binaries, self);
 	cr_assert(has(self));
-	dl_iterate_phdr(expect_object, &n);
-	cr_assert_gt(n, 3, "the C library, the dynamic linker, others");
-	cr_assert_geq(HASH_COUNT(binaries.binaries), (unsigned int)n + 1);
+	list = popen(command, "re");
+	while (fgets(line, sizeof(line), list)) {
+		if (sscanf(line, " %*s => %s (", path) != 1)
+			continue;
+		cr_expect(has(path), "%s", path);
+		n++;
+	}
+	cr_assert_eq(pclose(list), 0);
+	cr_assert_gt(n, 3, "the C library, others");
+	cr_assert(has("/lib64/ld-linux-x86-64.so.2"));
 }
 
 Test(prewarm, looks_a_command_up_in_path)
@@ -94,6 +95,7 @@ Test(prewarm, goes_from_a_script_to_its_interpreter)
 Test(prewarm, looks_where_the_environment_says)
 {
 	char path[96];
+	Dl_info info;
 
 	snprintf(path, sizeof(path), "%s/libc.so.6", directory);
 	/* Something else, that is a library, and that can be told from it. */
@@ -101,7 +103,7 @@ Test(prewarm, looks_where_the_environment_says)
 	setenv("LD_LIBRARY_PATH", directory, 1);
 	prewarm_command(&binaries, "/bin/sh");
 	cr_assert(has("/bin/sh") && has(path));
-	cr_assert_eq(HASH_COUNT(binaries.binaries), 2, "not the real one");
+	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) && !has(info.dli_fname));
 	unlink(path);
 }
 

@@ -10,7 +10,7 @@
 	.endm
 
 	.file 1 "/elsewhere/header.h"
-	.file 2 "unit.cc"
+	.file 2 "/src/unit.cc"
 
 	.section .text.a, "ax", @progbits
 	.balign 64
