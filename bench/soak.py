@@ -11,6 +11,7 @@ grow once it has settled, after two minutes and a half, descriptors and BPF maps
 than one sample in a thousand is lost, and nothing crashed. In less than three minutes and a half, it may
 have grown by what is kept of each new program.
 """
+import argparse
 import collections
 import json
 import os

@@ -58,17 +58,24 @@ def of_walks(walks):
     ]
 
 
+def whole(programs, workload, profiler, figure):
+    """The figure of all runs at 99 Hz; nothing, if one of them is without."""
+    runs = programs["workloads"][workload].get("99", {}).get(profiler, [])
+    found = column(programs, workload, 99, profiler, figure)
+    return found if len(found) == len(runs) else []
+
+
 def both(programs, figure):
-    """Ours and perf's median of a figure at 99 Hz, of each workload; None: there is a run without it, or no run."""
+    """Ours and perf's median of a figure, of each workload; None: there is a run without it, or no run."""
     for name in programs["workloads"]:
-        runs = [column(programs, name, 99, who, figure) for who in (OURS, PERF_DWARF)]
+        runs = [whole(programs, name, who, figure) for who in (OURS, PERF_DWARF)]
         yield tuple(map(statistics.median, runs)) if all(runs) else None
 
 
 def bytes_ratio(programs, what):
     """Over perf's copies, workload by workload. Nothing, unless all were measured."""
     pairs = list(both(programs, what))
-    return [theirs / ours for ours, theirs in pairs] if all(pairs) else []
+    return [theirs / ours for ours, theirs in pairs] if all(pair and pair[0] for pair in pairs) else []
 
 
 def more_complete(programs):
@@ -79,7 +86,7 @@ def more_complete(programs):
 
 def most_cpu(programs):
     """Of each workload's runs; as above."""
-    runs = [column(programs, name, 99, OURS, "cpu_share") for name in programs["workloads"]]
+    runs = [whole(programs, name, OURS, "cpu_share") for name in programs["workloads"]]
     return list(map(max, runs)) if all(runs) else []
 
 
