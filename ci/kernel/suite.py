@@ -63,7 +63,7 @@ FULL = {
     # A compiler; ten thousand samples again and again; more than there is time for
     "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
                   "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",
-                  "Trouble.test_stopped_for_a_while", "Numbers.test_it_is_not_taken_for_the_first"),
+                  "Trouble.test_stopped_for_a_while"),
     # Of programs that have just begun, libdwfl does not know all mappings
     "verify": ("Verify.test_all_processes_and_children",),
 }
