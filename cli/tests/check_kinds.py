@@ -79,19 +79,23 @@ class Uretprobes(unittest.TestCase):
                     for sample in complete:
                         stack = names(sample)
                         self.assertEqual(stack[-4:], ["main", *ROOT])
-                        self.assertLessEqual(set(stack[1:-4]), {"fibonacci"}, stack)
+                        # Between two rounds it looks at the clock.
+                        if "seconds_now" not in stack:
+                            self.assertLessEqual(set(stack[1:-4]), {"fibonacci"}, stack)
+                    self.assertTrue(any("fibonacci" in names(sample)[1:] for sample in complete))
                     # While a probe is being set, or its trampoline is at work, it is not known.
                     # And in the midst of a `push` that the kernel does for the program, the
                     # stack pointer has moved, but not the program counter: any word may be there.
                     others = outcomes(user)
                     del others["complete"]
                     self.assertLessEqual(set(others), {"uretprobe", "null_return", "no_mapping", "no_call"})
-                    # That is about 1 in 100; of five hundred samples, chance makes a few more.
-                    usual = 0.01 * len(user)
+                    # That is about 1 in 100, where the kernel is emulated, too, some more; of five
+                    # hundred samples, chance makes a few more.
+                    usual = (0.05 if harness.is_emulated() else 0.01) * len(user)
                     rest = sum(others.values()) - others["uretprobe"]
                     print(f"uretprobes: {len(user)} samples, {dict(others)}", flush=True)
                     self.assertLess(rest, usual + 5 * math.sqrt(usual), others)
-                    self.assertGreater(len(complete), 0.6 * len(user), others)
+                    self.assertGreater(len(complete), 0.65 * len(user), others)
             finally:
                 os.close(fd)
 

@@ -85,6 +85,11 @@ def read(path):
         return ""
 
 
+def is_emulated():
+    """Is the CPU one of QEMU's, without KVM? The kernel takes its share of the time there as elsewhere, and more."""
+    return "QEMU TCG CPU" in read("/proc/cpuinfo")
+
+
 def children(pid):
     return read(f"/proc/{pid}/task/{pid}/children").split()
 
