@@ -178,12 +178,23 @@ def is_for_all(path):
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in parents)
 
 
+def tell_what_is_missing():
+    """Bare chroots and containers may not have namespaces, without which many tests cannot be."""
+    for what, options in (("PID namespaces and mounts", ("--pid", "--fork", "--mount-proc")),
+                          ("user namespaces", ("--user", "--map-root-user"))):
+        tried = subprocess.run(["unshare", *options, "true"], capture_output=True, text=True)
+        if tried.returncode != 0:
+            print(f"there are no {what} here, which tests need: {tried.stderr.strip()}\n"
+                  "  try: a machine, a privileged container, or ci/chroot", file=sys.stderr, flush=True)
+
+
 def main():
     """The same, of tests that need root, and run programs as other users."""
     global DWARFPROF, PROGRAMS
     DWARFPROF, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
     if os.geteuid() != 0:
         sys.exit(77)  # skipped: the kernel lets only root do this
+    tell_what_is_missing()
     with tempfile.TemporaryDirectory() as directory:
         if not is_for_all(DWARFPROF):
             os.chmod(directory, 0o755)
