@@ -65,7 +65,23 @@ class Memory(unittest.TestCase):
         return paths
 
     def record(self, memory, *command):
-        """Samples and what is said of a command that is sampled; it exits with 0."""
+        """Samples and what is said of a command that is sampled; it exits with 0.
+
+        The machine may do so much else that records of mappings are lost, which is said; not three times.
+        """
+        for _ in range(3):
+            samples, said = self.record_once(memory, *command)
+            if "records of mappings were lost" not in said:
+                break
+        else:
+            self.fail("records of mappings were lost, again and again")
+        self.assertGreater(len(samples), 100)
+        self.assertLess(sum(map(is_being_copied, samples)), 3 + 0.01 * len(samples))
+        self.assertLessEqual({s["outcome"] for s in samples
+                              if not is_without_rule(s) and not is_being_copied(s)}, OUTCOMES)
+        return samples, said
+
+    def record_once(self, memory, *command):
         path = os.path.join(self.directory.name, "samples.jsonl")
         result = subprocess.run(
             [DWARFPROF, "-v", "--no-cache", "-F", "199", "--table-memory", memory, "-o", path, "--", *command],
@@ -73,11 +89,6 @@ class Memory(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         with open(path) as file:
             samples = [json.loads(line) for line in file]
-        # The machine may do so much else that records of mappings are lost; this is said.
-        if "records of mappings were lost" not in result.stderr:
-            self.assertLess(sum(map(is_being_copied, samples)), 3 + 0.01 * len(samples))
-            self.assertLessEqual({s["outcome"] for s in samples
-                                  if not is_without_rule(s) and not is_being_copied(s)}, OUTCOMES)
         self.assertEqual(samples[-1]["lost"], 0)
         return samples, result.stderr
 
@@ -156,7 +167,9 @@ class Memory(unittest.TestCase):
         self.assertLessEqual(memory, 12)
         self.assertGreaterEqual(n_made, len(libraries))
         self.assertGreaterEqual(n_freed, len(libraries) // 3)
-        self.assertLessEqual(self.stacks(samples), {self.expected(p) for p in libraries})
+        stacks = self.stacks(samples)
+        self.assertLessEqual(stacks, {self.expected(p) for p in libraries})
+        self.assertGreaterEqual(len(stacks), len(libraries) - 2)
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
         complete = [s for s in user if s["outcome"] == "complete"]
         self.assertGreater(len(complete), 0.8 * len(user))
@@ -168,7 +181,10 @@ class Memory(unittest.TestCase):
                             for i in range(3000))
         samples, _ = self.record("4M", "sh", "-ec",
                                  f"for i in 1 2 3; do gcc -O2 -c {source} -o {source}.o; done")
-        self.assertIn("complete", {s["outcome"] for s in samples})
+        user = [s for s in samples if s["outcome"] != "no_user_stack"]
+        share = sum(s["outcome"] == "complete" for s in user) / len(user)
+        print(f"the compiler in the least memory: {share:.0%} of {len(user)} complete", flush=True)
+        self.assertGreater(share, 0.3)
 
 
 if __name__ == "__main__":
