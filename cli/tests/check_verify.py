@@ -27,10 +27,12 @@ class Verify(unittest.TestCase):
         lines = [line for line in result.stdout.splitlines() if line.startswith('{"time_ns"')]
         return [json.loads(line) for line in lines], result.stderr.partition("verified by libdwfl: ")[2]
 
-    def expect_agreement(self, samples, said, at_least):
+    def expect_agreement(self, samples, said, at_least, share=0.95):
+        """at_least: so many must have been compared, and that share of those that were verified."""
         counts = collections.Counter(s["verified"] for s in samples if "verified" in s)
         compared = sum(counts[word] for word in COMPARED)
         self.assertGreaterEqual(compared, at_least, said)
+        self.assertGreaterEqual(compared, share * counts.total(), counts)
         self.assertGreaterEqual(100 * counts["equal"] / compared, WANTED, said)
         self.assertIn(f"{counts['equal']} of {compared} stacks equal", said)
 
@@ -61,7 +63,8 @@ class Verify(unittest.TestCase):
         stacks = program("stacks-gcc-O2-nofp-pie")
         samples, said = self.profile("--verify=1", "-e", f"uprobe:{stacks}:oracle_mark", "--no-symbols",
                                      "--", stacks, "/dev/null")
-        self.expect_agreement(samples, said, 500)
+        # libdwfl knows nothing of .init and the like, where many of the moments are.
+        self.expect_agreement(samples, said, 500, 0.8)
         self.assertTrue(any(s["late"] and s["verified"] == "equal" for s in samples))
         self.assertTrue(any(f["method"] == "signal" for s in samples for f in s["user_stack"]))
 
