@@ -24,7 +24,6 @@ import subprocess
 import sys
 
 TOOLS = ["addr2line", "llvm-addr2line", "eu-addr2line"]
-UNKNOWN = [("??", "??", 0)]
 
 
 def functions(path):
@@ -117,6 +116,8 @@ def compare(show, path, n, seed=1, ask_all=False):
     starts = [start for start, _, _ in code]
     addresses = some_addresses(code or text_sections(path), n, seed)
     ours = parse(run([show, "-d", "none", path], addresses))
+    if not addresses or set(ours) != set(addresses):
+        sys.exit(f"{path}: {len(ours)} of {len(addresses)} addresses were answered")
     count = collections.Counter(places=sum(len(places) for places in ours.values()))
     differing = dict.fromkeys(addresses, "")
 
@@ -127,8 +128,9 @@ def compare(show, path, n, seed=1, ask_all=False):
     for tool in TOOLS:
         asked = addresses if ask_all or tool != TOOLS[-1] else list(differing)
         answers = ask(tool, path, asked)
-        for address in asked:
-            answer = plain(answers.get(address, UNKNOWN), names(address))
+        # One that was ended says nothing of the others, not that it knows nothing of them.
+        for address in filter(answers.get, asked):
+            answer = plain(answers[address], names(address))
             if answer == plain(ours[address], names(address)):
                 count[tool] += 1
                 differing.pop(address, None)
