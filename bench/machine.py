@@ -6,7 +6,11 @@ import platform
 import re
 import statistics
 import subprocess
+import sys
 import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci"))
+import figures  # noqa: E402
 
 # Every file says it, in one of its first lines.
 LICENSE = {"license": "SPDX-License-Identifier: Apache-2.0"}
@@ -38,7 +42,7 @@ def describe():
         "gcc": first_line("gcc", "--version"),
         "perf": first_line("perf", "--version"),
         "bpftrace": first_line("bpftrace", "--version"),
-        "commit": first_line("git", "describe", "--always", "--dirty"),
+        "commit": figures.commit(),
     }
 
 

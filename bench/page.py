@@ -52,7 +52,7 @@ tables, names, switches of threads.
 
 """
     yield from table(["", "value"], [[k.replace("_", " "), f"{v:.1f}" if isinstance(v, float) else str(v)]
-                                        for k, v in m.items() if k != "commit"])
+                                        for k, v in m.items()])
 
 
 def wanted(walks, programs):

@@ -24,11 +24,10 @@ import tempfile
 import threading
 import time
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci/kernel"))
-import page  # noqa: E402
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci"))
+import figures  # noqa: E402
 
 ACCURACY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs/ACCURACY.md")
-BEGIN, END = "<!-- bench/soak.py -->", "<!-- end of bench/soak.py -->"
 EVERY = 10
 STARTS = 50  # per second, at least
 COPIES = 5  # of these, of programs that are new
@@ -215,7 +214,7 @@ def tell(rows, samples, hz, left):
     chosen = [rows[0], rows[len(rows) // 2], rows[-1]]
     times, columns = ", ".join(f"{row[0]:.0f}" for row in chosen), list(zip(*chosen))
     shares = [row[4] for row in rows]
-    return page.table(["", f"{rows[-1][0]:.0f} s, {hz} Hz"], [
+    return figures.table(["", f"{rows[-1][0]:.0f} s, {hz} Hz"], [
         ["samples", f"{samples.all:,}"],
         ["lost", f"{samples.lost:,}"],
         [f"complete, of what was started here: {samples.own:,} stacks",
@@ -271,7 +270,7 @@ def main():
     left = len(still_there(objects))
     wrong = judge(rows, process, samples, churn, seconds, left)
     if args.write and not wrong:
-        page.write(ACCURACY, "\n" + tell(rows, samples, args.hz, left), BEGIN, END)
+        figures.write(ACCURACY, "bench/soak.py", "\n" + tell(rows, samples, args.hz, left) + "\n" + figures.origin())
     for line in wrong:
         print("wrong:", line)
     return int(bool(wrong))

@@ -2,16 +2,11 @@
 """What came of all kernels, as tables of docs/ACCURACY.md."""
 import re
 
-BEGIN, END = "<!-- ci/kernels -->", "<!-- end of ci/kernels -->"
+from figures import table
+
 COMPARED = re.compile(r"(\d+) stacks compared, (\d+) different, (\d+) lost")
 # What `programs_loaded -t` says of each program, and what that is called here.
 FIGURES = {"verified": "instructions that the verifier processes", "ms": "ms to load"}
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
-    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
 
 
 def stacks(tests):
@@ -68,25 +63,3 @@ def tables(runs, first, here):
     """first: the machine that all tests ran on."""
     whole = [run for run in runs if run["machine"] == first]
     return "\n\n" + "\n".join([of_tests(whole), of_stacks(whole), of_programs(whole, here), of_machines(runs)]) + "\n"
-
-
-def parts(path, begin, end):
-    """What is before the marks of a page, between, and behind them."""
-    with open(path) as file:
-        before, _, rest = file.read().partition(begin)
-    between, mark, after = rest.partition(end)
-    if not mark:
-        raise ValueError(f"{path} has no {begin} and {end}")
-    return before, between, after
-
-
-def read(path, begin=BEGIN, end=END):
-    return parts(path, begin, end)[1]
-
-
-def write(path, text, begin=BEGIN, end=END):
-    """Replace what stands between the marks."""
-    before, _, after = parts(path, begin, end)
-    # In place, so that it stays its owner's.
-    with open(path, "w") as file:
-        file.write(f"{before}{begin}{text}{end}{after}")
