@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "copies.h"
+#include "bench/copies.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "copies.h"
-#include "measure.h"
+#include "bench/copies.h"
+#include "bench/measure.h"
 
 #define MIN_ROWS 1000
 #define MAX_ROWS 5000000

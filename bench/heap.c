@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "heap.h"
+#include "bench/heap.h"
 
 #include <malloc.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Look-ups in the kernel, timed: in the image's rows, and in rows of 4 bytes. */
-#include "lookup_request.h"
+#include "bench/lookup_request.h"
 
-#include "lookup_row.h"
+#include "bpf/lookup_row.h"
 
 #include <bpf/bpf_helpers.h>
 

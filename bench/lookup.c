@@ -22,14 +22,14 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "copies.h"
-#include "decode.h"
-#include "elf_file.h"
-#include "pool.h"
+#include "bench/copies.h"
+#include "tables/decode.h"
+#include "loader/elf_file.h"
+#include "loader/pool.h"
 
-#include "lookup_request.h"
+#include "bench/lookup_request.h"
 
-#include "lookup_row.h"
+#include "bpf/lookup_row.h"
 #include "lookup.skel.h"
 
 #define N_RUNS 15

@@ -2,7 +2,7 @@
 #ifndef DP_BENCH_LOOKUP_REQUEST_H
 #define DP_BENCH_LOOKUP_REQUEST_H
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /* Addresses that are looked up, one after the other; a power of two. */
 #define LOOKUP_ADDRESSES 65536

@@ -16,7 +16,7 @@ TREES = 8192  # a power of two: to choose one takes no division
 
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by bench/make_target.py. */
-#include "target.h"
+#include "bench/target.h"
 
 #define NOINLINE __attribute__((noinline))
 """

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure.h"
+#include "bench/measure.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "heap.h"
+#include "bench/heap.h"
 
 uint64_t cpu_ns(void)
 {

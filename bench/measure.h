@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "tables/image.h"
 
 /* What it takes to make a table. */
 struct measurement {

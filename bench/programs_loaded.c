@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/cleanup.h"
 #include "dwarfprof.skel.h"
 

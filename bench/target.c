@@ -7,7 +7,7 @@
  * in eight thousand by turns; or in C++. How far it has come is a
  * number of 64 bits in the file COUNTER. MAPPINGS: map that many pieces of code more.
  */
-#include "target.h"
+#include "bench/target.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

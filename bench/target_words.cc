@@ -6,7 +6,7 @@
 #include <vector>
 
 extern "C" {
-#include "target.h"
+#include "bench/target.h"
 }
 
 // Number words that are made up, sort them by how often they came, and return what stands first.

@@ -4,9 +4,9 @@
  * walker, its knobs and its maps are the profiler's own: this is dwarfprof.bpf.c
  * with another program, which uses the tables of a dwarfprof that runs.
  */
-#include "dwarfprof.bpf.c"
+#include "bpf/dwarfprof.bpf.c"
 
-#include "walks_sample.h"
+#include "bench/walks_sample.h"
 
 struct walks_frames {
 	__u64 frames[DP_MAX_FRAMES];

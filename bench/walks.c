@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "clock.h"
-#include "event.h"
-#include "outcome.h"
+#include "loader/clock.h"
+#include "loader/event.h"
+#include "report/outcome.h"
 
-#include "walks_sample.h"
+#include "bench/walks_sample.h"
 
 #include "walks.skel.h"
 

@@ -4,7 +4,7 @@
 
 /* What walks.bpf.c tells walks.c: one moment of a program, its stack walked in all ways. */
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /*
  *   X(enumerator, word)

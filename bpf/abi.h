@@ -342,7 +342,7 @@ struct dp_saves {
 #define DP_MAX_SLOT ((1 << DP_SLOT_BITS) - 1)
 #define DP_SAVES_APART 0x80000000U
 
-#include "image_layout.h"
+#include "bpf/image_layout.h"
 
 /*
  * One executable mapping. A process may unmap a binary and map another one at
@@ -488,7 +488,7 @@ struct dp_sample {
 	__u64 fault_address; /* DP_READ_FAULT: what could not be read */
 };
 
-#include "label_layout.h"
+#include "bpf/label_layout.h"
 
 /*
  * The names of a sample, which comes behind them, with its kind and its frames, in the same

@@ -4,7 +4,7 @@
 
 /* Call instructions of x86-64, as they lie in memory. */
 
-#include "port.h"
+#include "bpf/port.h"
 
 /* Is this a call instruction ff /2 of so many bytes, the first of which is the lowest? */
 PORT_GLOBAL __u32 call_is_indirect(__u64 code, __u32 size)

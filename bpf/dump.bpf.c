@@ -7,9 +7,9 @@
 #include <asm/errno.h>
 #include <stdbool.h>
 
-#include "abi.h"
-#include "kernel.bpf.h"
-#include "task.bpf.h"
+#include "bpf/abi.h"
+#include "bpf/kernel.bpf.h"
+#include "bpf/task.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

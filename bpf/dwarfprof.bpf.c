@@ -5,13 +5,13 @@
  */
 #include <stdbool.h>
 
-#include "abi.h"
-#include "filter.bpf.h"
-#include "kernel.bpf.h"
-#include "labels.bpf.h"
-#include "rate.bpf.h"
-#include "task.bpf.h"
-#include "walk.h"
+#include "bpf/abi.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/kernel.bpf.h"
+#include "bpf/labels.bpf.h"
+#include "bpf/rate.bpf.h"
+#include "bpf/task.bpf.h"
+#include "bpf/walk.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -229,7 +229,7 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 	return bpf_map_lookup_elem(&dp_rings, &key);
 }
 
-#include "stack_copy.bpf.h"
+#include "bpf/stack_copy.bpf.h"
 
 /*
  * Is the task in an execve()? If its registers then lead nowhere, they are the
@@ -578,4 +578,4 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	return 0;
 }
 
-#include "off_cpu.bpf.h"
+#include "bpf/off_cpu.bpf.h"

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "abi.h"
-#include "kernel.bpf.h"
+#include "bpf/abi.h"
+#include "bpf/kernel.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -23,7 +23,7 @@
  * and nothing more has to be written: what follows is the trail of both.
  */
 
-#include "frame.h"
+#include "bpf/frame.h"
 
 /* Frames that are compared, that are passed over in search of one, and that are moved, in one go. */
 #define FOLLOW_FRAMES 32

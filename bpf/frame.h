@@ -7,10 +7,10 @@
  * registers, and the memory of the process.
  */
 
-#include "call.h"
-#include "lookup.h"
-#include "mark.h"
-#include "walk_state.h"
+#include "bpf/call.h"
+#include "bpf/lookup.h"
+#include "bpf/mark.h"
+#include "bpf/walk_state.h"
 
 /*
  * Read the stack from here on, so far as it lies in the same page: a page is either

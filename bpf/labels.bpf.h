@@ -2,7 +2,7 @@
 #ifndef DP_BPF_LABELS_BPF_H
 #define DP_BPF_LABELS_BPF_H
 
-#include "labels.h"
+#include "bpf/labels.h"
 
 #include <bpf/bpf_helpers.h>
 

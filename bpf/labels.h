@@ -7,7 +7,7 @@
  * memory: where they are, its image knows (struct dp_image).
  */
 
-#include "program.h"
+#include "bpf/program.h"
 
 /* A string of Go's. */
 struct go_string {

@@ -7,10 +7,10 @@
  * page, row. This is the slow path, taken when the walker's cache has no answer.
  */
 
-#include "abi.h"
-#include "lookup_row.h"
-#include "lookup_word.h"
-#include "port.h"
+#include "bpf/abi.h"
+#include "bpf/lookup_row.h"
+#include "bpf/lookup_word.h"
+#include "bpf/port.h"
 
 #define DP_CELLS(type) (sizeof(type) / DP_CELL_SIZE)
 

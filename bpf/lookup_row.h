@@ -4,8 +4,8 @@
 
 /* From an address in an image to the number of the rule that holds there: page, block, row. */
 
-#include "abi.h"
-#include "port.h"
+#include "bpf/abi.h"
+#include "bpf/port.h"
 
 /* A block's rows, and what holds where reading has come to. */
 struct lookup_block {

@@ -2,8 +2,8 @@
 #ifndef DP_BPF_LOOKUP_WORD_H
 #define DP_BPF_LOOKUP_WORD_H
 
-#include "abi.h"
-#include "port.h"
+#include "bpf/abi.h"
+#include "bpf/port.h"
 
 /* A rule that is written as a word (enum dp_form, but not DP_FORM_FULL), in full. */
 static __always_inline void lookup_unpack(__u64 word, struct dp_rule *ret)

@@ -4,8 +4,8 @@
 
 /* Whether the binaries that a space names are still those that the process has mapped. */
 
-#include "lookup.h"
-#include "walk_state.h"
+#include "bpf/lookup.h"
+#include "bpf/walk_state.h"
 
 /* Where a mapping's mark is remembered: neighbours do not share a place. */
 static __always_inline struct walk_mark *walk_mark_of(struct walk *w, __u32 mapping)

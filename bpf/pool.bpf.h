@@ -4,7 +4,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /* The slack is never used; see DP_SEGMENT_SLACK. */
 struct dp_segment {

@@ -24,9 +24,9 @@
  * space one out of bounds is a bug and traps.
  */
 #ifdef __bpf__
-#include "port_kernel.bpf.h"
+#include "bpf/port_kernel.bpf.h"
 #else
-#include "port_user.h"
+#include "bpf/port_user.h"
 #endif
 
 /*

@@ -7,9 +7,9 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "abi.h"
-#include "kernel.bpf.h"
-#include "pool.bpf.h"
+#include "bpf/abi.h"
+#include "bpf/kernel.bpf.h"
+#include "bpf/pool.bpf.h"
 
 #ifndef NULL
 #define NULL ((void *)0)

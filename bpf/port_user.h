@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))

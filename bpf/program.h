@@ -8,7 +8,7 @@
  * (cfi_expr_compile()).
  */
 
-#include "frame.h"
+#include "bpf/frame.h"
 
 /* The value of a program that is so far below the one on top. */
 static __always_inline __u64 *walk_value(struct walk *w, __u32 below)

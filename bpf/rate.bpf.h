@@ -17,7 +17,7 @@
  */
 #include <bpf/bpf_helpers.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 const volatile __u32 dp_max_rate; /* N; 0: every event is taken */
 

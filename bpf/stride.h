@@ -11,7 +11,7 @@
  * walk_step(), which would have done the same with the others.
  */
 
-#include "frame.h"
+#include "bpf/frame.h"
 
 /* Frames that are left in one go, at most. */
 #define WALK_STRIDE 8

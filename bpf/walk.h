@@ -16,10 +16,10 @@
  * frame that was found without a rule says so in its method.
  */
 
-#include "follow.h"
-#include "frame.h"
-#include "program.h"
-#include "stride.h"
+#include "bpf/follow.h"
+#include "bpf/frame.h"
+#include "bpf/program.h"
+#include "bpf/stride.h"
 
 static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_rule *rule,
 						__u64 *ret)

@@ -4,8 +4,8 @@
 
 /* What a walk works with, and what is remembered from one walk to the next. */
 
-#include "abi.h"
-#include "port.h"
+#include "bpf/abi.h"
+#include "bpf/port.h"
 
 /* Addresses whose rules are remembered. */
 #define WALK_CACHE_BITS 10

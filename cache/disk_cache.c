@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "disk_cache.h"
+#include "cache/disk_cache.h"
 
 #include <elf.h>
 #include <errno.h>

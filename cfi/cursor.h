@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "reason.h"
+#include "cfi/reason.h"
 
 struct cursor {
 	const uint8_t *base; /* first byte of the section: offsets count from here */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "entry.h"
+#include "cfi/entry.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "fde_sort.h"
-#include "machine.h"
+#include "cfi/fde_sort.h"
+#include "cfi/machine.h"
 
 /* One record, its extent known: offsets in the section. */
 struct record {

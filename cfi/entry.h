@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cursor.h"
-#include "reason.h"
-#include "row.h"
+#include "cfi/cursor.h"
+#include "cfi/reason.h"
+#include "cfi/row.h"
 
 /* A section in memory. The caller owns the bytes and keeps them while anything here is used. */
 struct cfi_section {

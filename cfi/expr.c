@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "expr.h"
+#include "cfi/expr.h"
 
 #include <dwarf.h>
 #include <stdbool.h>
 
-#include "cursor.h"
-#include "row.h"
+#include "cfi/cursor.h"
+#include "cfi/row.h"
 
 static const struct cfi_expr other = { .kind = CFI_EXPR_OTHER };
 

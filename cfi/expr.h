@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "reason.h"
+#include "cfi/reason.h"
 
 /*
  * Nearly all DWARF expressions that occur in unwind information have one of a

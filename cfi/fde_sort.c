@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fde_sort.h"
+#include "cfi/fde_sort.h"
 
 #include <errno.h>
 #include <stdlib.h>

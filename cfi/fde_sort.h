@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "entry.h"
+#include "cfi/entry.h"
 
 /*
  * Sort FDEs by their start, those that start alike by their place in the

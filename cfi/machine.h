@@ -2,8 +2,8 @@
 #ifndef DP_CFI_MACHINE_H
 #define DP_CFI_MACHINE_H
 
-#include "entry.h"
-#include "row.h"
+#include "cfi/entry.h"
+#include "cfi/row.h"
 
 /*
  * The call frame instructions of one FDE, executed (DWARF 5 §6.4.2). The

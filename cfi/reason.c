@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reason.h"
+#include "cfi/reason.h"
 
 static const struct {
 	const char *word;

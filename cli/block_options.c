@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "block_options.h"
+#include "cli/block_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "options.h"
-#include "outcome.h"
-#include "quantity.h"
+#include "cli/options.h"
+#include "report/outcome.h"
+#include "cli/quantity.h"
 
 /* What is shorter is nearly always a wake-up that came at once. */
 #define MIN_BLOCK_NS 1000

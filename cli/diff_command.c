@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diff_command.h"
+#include "cli/diff_command.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "diff_form.h"
-#include "fetch.h"
-#include "log.h"
-#include "name_options.h"
-#include "record.h"
-#include "recording_file.h"
+#include "cli/diff_form.h"
+#include "loader/fetch.h"
+#include "loader/log.h"
+#include "cli/name_options.h"
+#include "loader/record.h"
+#include "cli/recording_file.h"
 
 enum {
 	OPTION_FORMAT = 256,

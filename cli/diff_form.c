@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diff_form.h"
+#include "cli/diff_form.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "json_value.h"
+#include "report/json_value.h"
 
 double diff_percent(const struct diff *d, size_t side, uint64_t value)
 {

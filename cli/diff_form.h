@@ -2,7 +2,7 @@
 #ifndef DP_CLI_DIFF_FORM_H
 #define DP_CLI_DIFF_FORM_H
 
-#include "function_counts.h"
+#include "report/function_counts.h"
 
 /* The forms in which `dwarfprof diff' shows two profiles; side 0 is A, side 1 is B. */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor_command.h"
+#include "cli/doctor_command.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "doctor.h"
-#include "json_value.h"
-#include "kernel_types.h"
-#include "log.h"
-#include "record.h"
-#include "refusal.h"
+#include "loader/doctor.h"
+#include "report/json_value.h"
+#include "loader/kernel_types.h"
+#include "loader/log.h"
+#include "loader/record.h"
+#include "loader/refusal.h"
 
 enum {
 	OPTION_BTF = 256,

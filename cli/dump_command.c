@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dump_command.h"
+#include "cli/dump_command.h"
 
 #include <argp.h>
 
-#include "dump.h"
-#include "log.h"
-#include "options.h"
-#include "report.h"
+#include "loader/dump.h"
+#include "loader/log.h"
+#include "cli/options.h"
+#include "report/report.h"
 
 /* The options are those of other commands. */
 static const struct argp_option argp_options[] = {

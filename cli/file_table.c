@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "file_table.h"
+#include "cli/file_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "clock.h"
-#include "decode.h"
+#include "loader/clock.h"
+#include "tables/decode.h"
 
 /* Rows and sections ascend: a section that ends before a row is done with. */
 struct coverage {

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf_file.h"
-#include "image.h"
+#include "loader/elf_file.h"
+#include "tables/image.h"
 
 /* The unwind table of one file, made to be looked at, and its figures. */
 struct file_table {

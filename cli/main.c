@@ -2,15 +2,15 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "diff_command.h"
-#include "doctor_command.h"
-#include "dump_command.h"
-#include "log.h"
-#include "options.h"
-#include "record.h"
-#include "report_command.h"
-#include "tables.h"
-#include "top_command.h"
+#include "cli/diff_command.h"
+#include "cli/doctor_command.h"
+#include "cli/dump_command.h"
+#include "loader/log.h"
+#include "cli/options.h"
+#include "loader/record.h"
+#include "cli/report_command.h"
+#include "cli/tables.h"
+#include "cli/top_command.h"
 
 static int record_main(int argc, char **argv)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "name_options.h"
+#include "cli/name_options.h"
 
 #include <string.h>
 
 #include "base/array.h"
-#include "fetch.h"
-#include "image_cache.h"
-#include "log.h"
-#include "module.h"
-#include "quantity.h"
+#include "loader/fetch.h"
+#include "loader/image_cache.h"
+#include "loader/log.h"
+#include "symbols/module.h"
+#include "cli/quantity.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,

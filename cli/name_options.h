@@ -5,7 +5,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "names.h"
+#include "symbols/names.h"
 
 /* What names look like, and who is asked for them: of all commands that show stacks. */
 struct name_options {

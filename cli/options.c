@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "options.h"
+#include "cli/options.h"
 
 #include <argp.h>
 #include <argz.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "block_options.h"
-#include "name_options.h"
-#include "quantity.h"
-#include "report.h"
+#include "cli/block_options.h"
+#include "cli/name_options.h"
+#include "cli/quantity.h"
+#include "report/report.h"
 
 const char *argp_program_version = "dwarfprof " DP_VERSION;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "output_options.h"
+#include "cli/output_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "record.h"
+#include "loader/record.h"
 
 void output_options_done(struct output_options *o)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quantity.h"
+#include "cli/quantity.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording_file.h"
+#include "cli/recording_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bus_guard.h"
-#include "file_limit.h"
-#include "log.h"
+#include "loader/bus_guard.h"
+#include "loader/file_limit.h"
+#include "loader/log.h"
 
 /* Binaries that are named if their names are missing; -v names them all. */
 #define SHOWN_MISSING 10

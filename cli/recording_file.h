@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "name_options.h"
-#include "recording_reader.h"
+#include "cli/name_options.h"
+#include "report/recording_reader.h"
 
 /* A recording that a command was given, and what there is to say about it on stderr. */
 struct recording_file {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_command.h"
+#include "cli/report_command.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fetch.h"
-#include "log.h"
-#include "name_options.h"
-#include "output_options.h"
-#include "record.h"
-#include "recording_file.h"
+#include "loader/fetch.h"
+#include "loader/log.h"
+#include "cli/name_options.h"
+#include "cli/output_options.h"
+#include "loader/record.h"
+#include "cli/recording_file.h"
 
 /* Both commands make reports of a recording; they differ in what they do if no -o is given. */
 struct report_options {

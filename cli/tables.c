@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables.h"
+#include "cli/tables.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "log.h"
-#include "record.h"
-#include "tables_form.h"
+#include "loader/log.h"
+#include "loader/record.h"
+#include "cli/tables_form.h"
 
 struct tables {
 	const struct tables_form *form;

@@ -2,7 +2,7 @@
 #ifndef DP_CLI_TABLES_H
 #define DP_CLI_TABLES_H
 
-#include "tables_options.h"
+#include "cli/tables_options.h"
 
 /*
  * Show the tables of the files, and of those in the directories, on stdout.

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "file_table.h"
+#include "cli/file_table.h"
 
 /* Of all tables shown. */
 struct tables_totals {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables_options.h"
+#include "cli/tables_options.h"
 
 #include <argp.h>
 
-#include "record.h"
-#include "tables_form.h"
+#include "loader/record.h"
+#include "cli/tables_form.h"
 
 enum {
 	OPTION_JSON = 256,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "top_command.h"
+#include "cli/top_command.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -7,10 +7,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "log.h"
-#include "options.h"
-#include "report.h"
-#include "quantity.h"
+#include "loader/log.h"
+#include "cli/options.h"
+#include "report/report.h"
+#include "cli/quantity.h"
 
 struct top_options {
 	struct options options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "build_info.h"
+#include "go/build_info.h"
 
 #include <string.h>
 

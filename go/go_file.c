@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go_file.h"
+#include "go/go_file.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "build_info.h"
+#include "go/build_info.h"
 
 /* Bytes of the file that are loaded together. */
 struct piece {

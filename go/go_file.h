@@ -5,8 +5,8 @@
 #include <libelf.h>
 #include <stdint.h>
 
-#include "inline_tree.h"
-#include "pclntab.h"
+#include "go/inline_tree.h"
+#include "go/pclntab.h"
 
 /*
  * Go's own tables in an ELF file: where the linker put them, whatever was stripped, and

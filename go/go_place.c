@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go_place.h"
+#include "go/go_place.h"
 
-#include "inline_tree.h"
+#include "go/inline_tree.h"
 
 /*
  * Values that are read to find the places of one address, at most: millions can stand in a

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "go_file.h"
+#include "go/go_file.h"
 
 /*
  * Where in the source an address of Go code is, as Go's runtime would say it: the innermost

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inline_tree.h"
+#include "go/inline_tree.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pclntab.h"
+#include "go/pclntab.h"
 
 /*
  * The calls that Go's compiler has replaced by the function that is called

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pclntab.h"
+#include "go/pclntab.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "cursor.h"
+#include "cfi/cursor.h"
 
 /* internal/abi/symtab.go, PCLnTabMagic */
 #define MAGIC_GO_1_16 0xfffffffa

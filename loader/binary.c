@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "binary.h"
+#include "loader/binary.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "clock.h"
-#include "log.h"
-#include "proc_maps.h"
+#include "loader/clock.h"
+#include "loader/log.h"
+#include "loader/proc_maps.h"
 
 static void binary_free(struct binary *binary)
 {

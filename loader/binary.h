@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "elf_file.h"
+#include "loader/elf_file.h"
 #include "base/hash.h"
-#include "image_cache.h"
-#include "interrupt.h"
-#include "module.h"
-#include "pool.h"
-#include "table.h"
+#include "loader/image_cache.h"
+#include "loader/interrupt.h"
+#include "symbols/module.h"
+#include "loader/pool.h"
+#include "loader/table.h"
 
 /*
  * A binary that some process has mapped: its unwind table, which is in the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "blocks.h"
+#include "loader/blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #define DP_LOADER_BLOCKS_H
 
 #include "base/hash.h"
-#include "kallsyms.h"
-#include "sample.h"
+#include "symbols/kallsyms.h"
+#include "report/sample.h"
 
 /*
  * Threads that are blocked: their samples, taken when they left the CPU, wait here

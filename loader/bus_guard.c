@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bus_guard.h"
+#include "loader/bus_guard.h"
 
 #include <dlfcn.h>
 #include <errno.h>

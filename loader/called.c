@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "called.h"
+#include "loader/called.h"
 
 #include <string.h>
 
-#include "call.h"
-#include "mapping.h"
+#include "bpf/call.h"
+#include "loader/mapping.h"
 
 /*
  * Bytes in which a landing ends, from where the handler's address was written: libgcc's are

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "rescue.h"
-#include "space.h"
+#include "loader/rescue.h"
+#include "loader/space.h"
 
 /*
  * Whether the return addresses of a stack are behind calls: one that is not was found where

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capability.h"
+#include "loader/capability.h"
 
 #include <ctype.h>
 #include <inttypes.h>

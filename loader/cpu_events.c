@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu_events.h"
+#include "loader/cpu_events.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "event.h"
-#include "filter.h"
-#include "permission.h"
+#include "loader/event.h"
+#include "loader/filter.h"
+#include "loader/permission.h"
 
 /* -ENODEV: it is not online, or not wanted. */
 static int open_event(const struct cpu_events *e, unsigned int cpu)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu_watch.h"
+#include "loader/cpu_watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "filter.h"
-#include "log.h"
-#include "session.h"
-#include "sideband.h"
-#include "uevent.h"
+#include "loader/filter.h"
+#include "loader/log.h"
+#include "loader/session.h"
+#include "loader/sideband.h"
+#include "loader/uevent.h"
 
 void cpu_watch_init(struct cpu_watch *ret)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cpus.h"
+#include "loader/cpus.h"
 
 struct filter;
 struct session;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpus.h"
+#include "loader/cpus.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug_file.h"
+#include "loader/debug_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "mapped_file.h"
+#include "loader/mapped_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 

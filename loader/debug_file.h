@@ -5,7 +5,7 @@
 #include <libelf.h>
 #include <sys/types.h>
 
-#include "entry.h"
+#include "cfi/entry.h"
 
 /* Unwind information for debuggers: .debug_frame, in the file itself or in a separate one. */
 

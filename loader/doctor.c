@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor.h"
+#include "loader/doctor.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -13,22 +13,22 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "event.h"
-#include "examination.h"
-#include "image_cache.h"
-#include "kallsyms.h"
-#include "kernel_types.h"
-#include "mapped_file.h"
-#include "probe.h"
-#include "proc_maps.h"
-#include "proc_stat.h"
-#include "refusal.h"
-#include "session.h"
-#include "sideband.h"
-#include "uprobe.h"
+#include "loader/event.h"
+#include "loader/examination.h"
+#include "loader/image_cache.h"
+#include "symbols/kallsyms.h"
+#include "loader/kernel_types.h"
+#include "loader/mapped_file.h"
+#include "loader/probe.h"
+#include "loader/proc_maps.h"
+#include "loader/proc_stat.h"
+#include "loader/refusal.h"
+#include "loader/session.h"
+#include "loader/sideband.h"
+#include "loader/uprobe.h"
 
 /* Starts what nothing works without. */
 #define ALL "all: "

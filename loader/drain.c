@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "drain.h"
+#include "loader/drain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "clock.h"
-#include "labels.h"
-#include "log.h"
-#include "target.h"
+#include "loader/clock.h"
+#include "loader/labels.h"
+#include "loader/log.h"
+#include "loader/target.h"
 
 /*
  * What was replaced is kept until every sample taken before that is reported,

@@ -4,16 +4,16 @@
 
 #include <stdbool.h>
 
-#include "backlog.h"
-#include "blocks.h"
-#include "called.h"
-#include "page_request.h"
-#include "process.h"
-#include "queue.h"
-#include "rescue.h"
-#include "session.h"
-#include "sideband.h"
-#include "verify.h"
+#include "report/backlog.h"
+#include "loader/blocks.h"
+#include "loader/called.h"
+#include "loader/page_request.h"
+#include "loader/process.h"
+#include "loader/queue.h"
+#include "loader/rescue.h"
+#include "loader/session.h"
+#include "loader/sideband.h"
+#include "loader/verify.h"
 
 /*
  * From the kernel's records to samples in a report, in the order of their

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dump.h"
+#include "loader/dump.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,23 +9,23 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "binary.h"
-#include "bus_guard.h"
-#include "clock.h"
-#include "fetch.h"
-#include "image_cache.h"
-#include "kallsyms.h"
-#include "log.h"
-#include "outputs.h"
-#include "permission.h"
-#include "process.h"
-#include "record.h"
-#include "report.h"
-#include "rescue.h"
-#include "running.h"
-#include "taken.h"
-#include "target.h"
-#include "thread_reader.h"
+#include "loader/binary.h"
+#include "loader/bus_guard.h"
+#include "loader/clock.h"
+#include "loader/fetch.h"
+#include "loader/image_cache.h"
+#include "symbols/kallsyms.h"
+#include "loader/log.h"
+#include "loader/outputs.h"
+#include "loader/permission.h"
+#include "loader/process.h"
+#include "loader/record.h"
+#include "report/report.h"
+#include "loader/rescue.h"
+#include "loader/running.h"
+#include "loader/taken.h"
+#include "loader/target.h"
+#include "loader/thread_reader.h"
 
 /* How long threads are sampled that never leave their CPU. */
 #define RUNNING_NS UINT64_C(100000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "elf_file.h"
+#include "loader/elf_file.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "debug_file.h"
-#include "packed.h"
+#include "loader/debug_file.h"
+#include "loader/packed.h"
 
 const char *elf_source_word(enum elf_source source)
 {

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "entry.h"
-#include "go_file.h"
-#include "image.h"
+#include "cfi/entry.h"
+#include "go/go_file.h"
+#include "tables/image.h"
 
 /*
  * An ELF file as far as unwinding needs it: where its segments go, its

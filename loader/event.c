@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "event.h"
+#include "loader/event.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

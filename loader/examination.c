@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "examination.h"
+#include "loader/examination.h"
 
 #include <errno.h>
 #include <stdarg.h>

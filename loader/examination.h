@@ -2,8 +2,8 @@
 #ifndef DP_LOADER_EXAMINATION_H
 #define DP_LOADER_EXAMINATION_H
 
-#include "capability.h"
-#include "doctor.h"
+#include "loader/capability.h"
+#include "loader/doctor.h"
 
 /* The doctor's notebook: findings in the making. */
 struct examination {

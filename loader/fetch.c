@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fetch.h"
+#include "loader/fetch.h"
 
-#include "debug_server.h"
-#include "log.h"
-#include "names.h"
+#include "symbols/debug_server.h"
+#include "loader/log.h"
+#include "symbols/names.h"
 
 static void show_progress(const char *path, long done)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "file_limit.h"
+#include "loader/file_limit.h"
 
 #include <sys/resource.h>
 

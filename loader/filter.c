@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter.h"
+#include "loader/filter.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cpus.h"
+#include "loader/cpus.h"
 
 void filter_init(struct filter *f)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /*
  * What narrows a target: only on some CPUs, only of a user, in a cgroup, or with

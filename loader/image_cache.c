@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_cache.h"
+#include "loader/image_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "image_file.h"
-#include "log.h"
-#include "module.h"
+#include "tables/image_file.h"
+#include "loader/log.h"
+#include "symbols/module.h"
 
 /* Unwind information of less than this is made into an image as fast as that is read. */
 #define MIN_SOURCE_SIZE 4096

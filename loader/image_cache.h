@@ -2,9 +2,9 @@
 #ifndef DP_LOADER_IMAGE_CACHE_H
 #define DP_LOADER_IMAGE_CACHE_H
 
-#include "disk_cache.h"
-#include "elf_file.h"
-#include "image.h"
+#include "cache/disk_cache.h"
+#include "loader/elf_file.h"
+#include "tables/image.h"
 
 /*
  * The images that were made before (cache/disk_cache.h): each in a file of its own

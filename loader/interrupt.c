@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interrupt.h"
+#include "loader/interrupt.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "names.h"
+#include "loader/clock.h"
+#include "symbols/names.h"
 
 /* Signals closer than this are one: nobody presses a key as fast on purpose. */
 #define TOGETHER_NS UINT64_C(100000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jitted.h"
+#include "loader/jitted.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "jit.h"
+#include "symbols/jit.h"
 
 /* As binaries are kept when nobody maps them any more: samples on their way name them. */
 #define IDLE_NS (60 * UINT64_C(1000000000))

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "module.h"
+#include "symbols/module.h"
 
 /*
  * Code that a process has in no ELF file, as just-in-time compilers make it: a module for

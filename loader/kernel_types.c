@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel_types.h"
+#include "loader/kernel_types.h"
 
 #include <bpf/btf.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "log.h"
+#include "loader/log.h"
 
 DEFINE_CLEANUP(struct btf *, btf__free)
 

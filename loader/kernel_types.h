@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernel_fields.h"
+#include "bpf/kernel_fields.h"
 
 struct btf;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "keyboard.h"
+#include "loader/keyboard.h"
 
 #include <string.h>
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "labels.h"
+#include "loader/labels.h"
 
 #include <errno.h>
 

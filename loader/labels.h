@@ -2,10 +2,10 @@
 #ifndef DP_LOADER_LABELS_H
 #define DP_LOADER_LABELS_H
 
-#include "label_set.h"
-#include "ring_record.h"
-#include "sample.h"
-#include "space.h"
+#include "report/label_set.h"
+#include "loader/ring_record.h"
+#include "report/sample.h"
+#include "loader/space.h"
 
 /*
  * Which labels a sample has. The kernel reads them where the thread's goroutine keeps them; that

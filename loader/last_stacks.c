@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "last_stacks.h"
+#include "loader/last_stacks.h"
 
 #include <errno.h>
 #include <stdbool.h>

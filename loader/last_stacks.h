@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "ring_record.h"
+#include "loader/ring_record.h"
 
 /*
  * The last stacks of one ring, and their names: a sample has only those of its frames that

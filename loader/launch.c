@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch.h"
+#include "loader/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "log.h"
+#include "loader/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

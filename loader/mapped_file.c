@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mapped_file.h"
+#include "loader/mapped_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

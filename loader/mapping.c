@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mapping.h"
+#include "loader/mapping.h"
 
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#include "debug_file.h"
-#include "log.h"
-#include "mapped_file.h"
-#include "packed.h"
-#include "permission.h"
-#include "proc_stat.h"
+#include "loader/debug_file.h"
+#include "loader/log.h"
+#include "loader/mapped_file.h"
+#include "loader/packed.h"
+#include "loader/permission.h"
+#include "loader/proc_stat.h"
 
 bool mapping_read_word(pid_t pid, uint64_t address, uint64_t *ret)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "process.h"
+#include "loader/process.h"
 
 /* What a mapping of a process is of. */
 

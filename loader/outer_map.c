@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "outer_map.h"
+#include "loader/outer_map.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "outputs.h"
+#include "loader/outputs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "log.h"
+#include "loader/log.h"
 
 static bool is_stdout(const char *path)
 {

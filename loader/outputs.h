@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "output.h"
-#include "report.h"
+#include "loader/output.h"
+#include "report/report.h"
 
 /* A report that is asked for. */
 struct output_request {

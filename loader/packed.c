@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packed.h"
+#include "loader/packed.h"
 
 #include <gelf.h>
 #include <limits.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "log.h"
-#include "mapped_file.h"
+#include "loader/log.h"
+#include "loader/mapped_file.h"
 
 /*
  * What UPX writes into a file, little-endian (its src/stub/src/include/linux.h and

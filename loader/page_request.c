@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page_request.h"
+#include "loader/page_request.h"
 
 #include <stdbool.h>
 #include <sys/uio.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

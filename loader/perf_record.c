@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "perf_record.h"
+#include "loader/perf_record.h"
 
 #include <stddef.h>
 #include <string.h>

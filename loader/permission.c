@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "permission.h"
+#include "loader/permission.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "capability.h"
-#include "log.h"
-#include "refusal.h"
+#include "loader/capability.h"
+#include "loader/log.h"
+#include "loader/refusal.h"
 
 bool permission_has(int capability)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pool.h"
+#include "loader/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /*
  * The memory in which tables and mappings lie, shared with the kernel (see

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "prewarm.h"
+#include "loader/prewarm.h"
 
 #include <gelf.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "log.h"
-#include "mapped_file.h"
+#include "loader/log.h"
+#include "loader/mapped_file.h"
 
 /* Where the dynamic linker looks last, ld.so(8). What /etc/ld.so.conf adds is not looked for. */
 static const char *const default_dirs[] = {

@@ -2,7 +2,7 @@
 #ifndef DP_LOADER_PREWARM_H
 #define DP_LOADER_PREWARM_H
 
-#include "binary.h"
+#include "loader/binary.h"
 
 /*
  * Make the tables of a command's program, its dynamic linker and its libraries

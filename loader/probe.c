@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probe.h"
+#include "loader/probe.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -7,18 +7,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "cpus.h"
+#include "loader/cpus.h"
 #include "dump.skel.h"
 #include "dwarfprof.skel.h"
-#include "event.h"
-#include "kernel_types.h"
-#include "refusal.h"
-#include "session.h"
-#include "sideband.h"
-#include "uprobe.h"
+#include "loader/event.h"
+#include "loader/kernel_types.h"
+#include "loader/refusal.h"
+#include "loader/session.h"
+#include "loader/sideband.h"
+#include "loader/uprobe.h"
 
 DEFINE_CLEANUP(struct dwarfprof_bpf *, dwarfprof_bpf__destroy)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proc_maps.h"
+#include "loader/proc_maps.h"
 
 #include <errno.h>
 #include <inttypes.h>

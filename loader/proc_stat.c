@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proc_stat.h"
+#include "loader/proc_stat.h"
 
 #include <ctype.h>
 #include <errno.h>

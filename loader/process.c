@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process.h"
+#include "loader/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "clock.h"
-#include "log.h"
-#include "mapping.h"
-#include "proc_maps.h"
-#include "proc_stat.h"
+#include "loader/clock.h"
+#include "loader/log.h"
+#include "loader/mapping.h"
+#include "loader/proc_maps.h"
+#include "loader/proc_stat.h"
 
 /* A process whose mappings could not be read is not tried again for so long. */
 #define RETRY_NS UINT64_C(1000000000)

@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "binary.h"
-#include "filter.h"
+#include "loader/binary.h"
+#include "loader/filter.h"
 #include "base/hash.h"
-#include "packed.h"
-#include "space.h"
+#include "loader/packed.h"
+#include "loader/space.h"
 
 /*
  * The processes that are profiled and what they have mapped, followed through

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process_memory.h"
+#include "loader/process_memory.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "queue.h"
+#include "loader/queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "rescue.h"
+#include "loader/rescue.h"
 
 static void queued_done(struct queued *q)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ring_record.h"
+#include "loader/ring_record.h"
 
 struct stack_copy;
 

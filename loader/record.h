@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "abi.h"
-#include "pool.h"
+#include "bpf/abi.h"
+#include "loader/pool.h"
 
 struct filter;
 struct output_request;

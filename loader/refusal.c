@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "refusal.h"
+#include "loader/refusal.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kernel_types.h"
-#include "log.h"
+#include "loader/kernel_types.h"
+#include "loader/log.h"
 
 DEFINE_CLEANUP(struct btf *, btf__free)
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rescue.h"
+#include "loader/rescue.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "walk.h"
+#include "bpf/walk.h"
 
 /* An address this far above a copied stack may still be on it: the usual limit, ulimit -s. */
 #define MAX_STACK_SIZE (8U << 20)

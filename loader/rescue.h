@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/cleanup.h"
-#include "pool.h"
-#include "space.h"
+#include "loader/pool.h"
+#include "loader/space.h"
 
 /*
  * Walks in user space for samples that the kernel could not walk, because they

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /* What a record of a ring is: enum dp_record_kind; 0: it is too short to say so. */
 static inline uint32_t record_kind(const void *record, size_t size)

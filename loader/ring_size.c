@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ring_size.h"
+#include "loader/ring_size.h"
 
 #define MAX_RING_SIZE (16U << 20)
 #define MIN_RING_SIZE (1U << 20)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rings.h"
+#include "loader/rings.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "last_stacks.h"
+#include "loader/last_stacks.h"
 
 struct ring_reader {
 	struct rings *rings;

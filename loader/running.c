@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "running.h"
+#include "loader/running.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 
-#include "clock.h"
-#include "cpus.h"
-#include "file_limit.h"
-#include "filter.h"
-#include "ring_size.h"
-#include "session.h"
+#include "loader/clock.h"
+#include "loader/cpus.h"
+#include "loader/file_limit.h"
+#include "loader/filter.h"
+#include "loader/ring_size.h"
+#include "loader/session.h"
 
 /* High, so that little time is needed, and a prime, so that nothing keeps step with it. */
 #define RATE_HZ 997

@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "abi.h"
-#include "rescue.h"
-#include "ring_record.h"
+#include "bpf/abi.h"
+#include "loader/rescue.h"
+#include "loader/ring_record.h"
 
 /*
  * Threads that are on a CPU all the time: nobody else can know their registers than an

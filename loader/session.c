@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session.h"
+#include "loader/session.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,14 +13,14 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "dwarfprof.skel.h"
-#include "filter.h"
-#include "kallsyms.h"
-#include "kernel_types.h"
-#include "log.h"
-#include "outer_map.h"
-#include "permission.h"
-#include "refusal.h"
-#include "uprobe.h"
+#include "loader/filter.h"
+#include "symbols/kallsyms.h"
+#include "loader/kernel_types.h"
+#include "loader/log.h"
+#include "loader/outer_map.h"
+#include "loader/permission.h"
+#include "loader/refusal.h"
+#include "loader/uprobe.h"
 
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
 

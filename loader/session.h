@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "abi.h"
-#include "cpu_events.h"
-#include "pool.h"
-#include "rings.h"
+#include "bpf/abi.h"
+#include "loader/cpu_events.h"
+#include "loader/pool.h"
+#include "loader/rings.h"
 
 struct filter;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sideband.h"
+#include "loader/sideband.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "clock.h"
-#include "event.h"
-#include "kallsyms.h"
-#include "perf_record.h"
-#include "permission.h"
-#include "proc_maps.h"
+#include "loader/clock.h"
+#include "loader/event.h"
+#include "symbols/kallsyms.h"
+#include "loader/perf_record.h"
+#include "loader/permission.h"
+#include "loader/proc_maps.h"
 
 /* A record with the longest path, rounded up. */
 #define MAX_RECORD_SIZE 8192

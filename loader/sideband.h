@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "process.h"
+#include "loader/process.h"
 
 /*
  * The kernel's own record of what processes do: perf's MMAP2, FORK, COMM and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "space.h"
+#include "loader/space.h"
 
 #include <errno.h>
 #include <stdatomic.h>

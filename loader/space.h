@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "binary.h"
+#include "loader/binary.h"
 #include "base/hash.h"
-#include "jitted.h"
-#include "pool.h"
+#include "loader/jitted.h"
+#include "loader/pool.h"
 
 /*
  * The executable mappings of one process at one time: a sorted copy that is

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "summary.h"
+#include "loader/summary.h"
 
 #include <inttypes.h>
 
-#include "log.h"
-#include "outcome.h"
+#include "loader/log.h"
+#include "report/outcome.h"
 
 /* Of times, and of samples that stand for more than themselves. */
 static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_unseen)

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "sample.h"
+#include "report/sample.h"
 
 /*
  * Say what a run has given: how many samples, how many of them whole, and why not.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table.h"
+#include "loader/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "binary.h"
-#include "clock.h"
-#include "log.h"
+#include "loader/binary.h"
+#include "loader/clock.h"
+#include "loader/log.h"
 
 void table_store_init(struct table_store *store, struct pool *pool)
 {

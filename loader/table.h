@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pool.h"
+#include "loader/pool.h"
 
 struct binary;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "taken.h"
+#include "loader/taken.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "called.h"
-#include "process_memory.h"
-#include "rescue.h"
-#include "space.h"
-#include "thread_reader.h"
+#include "loader/called.h"
+#include "loader/process_memory.h"
+#include "loader/rescue.h"
+#include "loader/space.h"
+#include "loader/thread_reader.h"
 
 /* How far it has come with a thread. */
 enum taken_state {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target.h"
+#include "loader/target.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "capability.h"
-#include "filter.h"
-#include "log.h"
-#include "permission.h"
-#include "proc_stat.h"
-#include "record.h"
+#include "loader/capability.h"
+#include "loader/filter.h"
+#include "loader/log.h"
+#include "loader/permission.h"
+#include "loader/proc_stat.h"
+#include "loader/record.h"
 
 /* The process that a thread belongs to, and whether it has memory, as the kernel's threads do not. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "process.h"
+#include "loader/process.h"
 
 struct record_options;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "thread_reader.h"
+#include "loader/thread_reader.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -11,11 +11,11 @@
 
 #include "base/cleanup.h"
 #include "dump.skel.h"
-#include "kernel_types.h"
-#include "log.h"
-#include "permission.h"
-#include "refusal.h"
-#include "session.h"
+#include "loader/kernel_types.h"
+#include "loader/log.h"
+#include "loader/permission.h"
+#include "loader/refusal.h"
+#include "loader/session.h"
 
 /* Of the first read; it doubles. The kernel hands out 32 KiB at most at once. */
 #define FIRST_SIZE (64U << 10)

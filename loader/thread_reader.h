@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 struct dump_bpf;
 

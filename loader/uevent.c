@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "uevent.h"
+#include "loader/uevent.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unseen.h"
+#include "loader/unseen.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "outcome.h"
-#include "proc_stat.h"
+#include "report/outcome.h"
+#include "loader/proc_stat.h"
 
 /* Threads that have been seen, by their numbers. */
 struct seen {

@@ -2,7 +2,7 @@
 #ifndef DP_LOADER_UNSEEN_H
 #define DP_LOADER_UNSEEN_H
 
-#include "session.h"
+#include "loader/session.h"
 
 /*
  * How many threads of these processes have been blocked, in a state out of `states`

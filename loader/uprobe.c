@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "uprobe.h"
+#include "loader/uprobe.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "log.h"
+#include "loader/log.h"
 
 /* Open a file in the first directory, of a list separated by colons, that has it; else -1. */
 static int open_from_list(const char *list, const char *name, char path[PATH_MAX])

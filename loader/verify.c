@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "verify.h"
+#include "loader/verify.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "log.h"
+#include "loader/log.h"
 
 /* Processes whose modules libdwfl remembers: to report them anew takes longer than a walk. */
 #define N_VIEWS 16

@@ -2,9 +2,9 @@
 #ifndef DP_LOADER_VERIFY_H
 #define DP_LOADER_VERIFY_H
 
-#include "rescue.h"
-#include "space.h"
-#include "verified.h"
+#include "loader/rescue.h"
+#include "loader/space.h"
+#include "report/verified.h"
 
 /*
  * --verify: samples are unwound a second time, in user space, by elfutils'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+#include "loader/watch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "proc_stat.h"
+#include "loader/proc_stat.h"
 
 /* How often threads are looked at. */
 #define LOOK_NS UINT64_C(100000000)

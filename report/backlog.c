@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backlog.h"
+#include "report/backlog.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
-#include "jit.h"
-#include "verified.h"
+#include "symbols/jit.h"
+#include "report/verified.h"
 
 /* What the thread has to do: report a sample, whose arrays follow, close a module, or tick. */
 struct item {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "report.h"
+#include "report/report.h"
 
 /*
  * Samples on their way to the reports, which are written by a thread of their own: to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base64_stream.h"
+#include "report/base64_stream.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

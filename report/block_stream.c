@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "block_stream.h"
+#include "report/block_stream.h"
 
 #include <endian.h>
 #include <errno.h>

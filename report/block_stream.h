@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "bytes.h"
+#include "report/bytes.h"
 
 /*
  * A stream of bytes in a file, compressed, in blocks that are each checked before they

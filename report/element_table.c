@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "element_table.h"
+#include "report/element_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -13,14 +13,14 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "element_table.h"
-#include "firefox_meta.h"
-#include "function_table.h"
-#include "gzip_stream.h"
-#include "json_value.h"
-#include "shown.h"
-#include "timeline.h"
-#include "unit.h"
+#include "report/element_table.h"
+#include "report/firefox_meta.h"
+#include "report/function_table.h"
+#include "report/gzip_stream.h"
+#include "report/json_value.h"
+#include "report/shown.h"
+#include "report/timeline.h"
+#include "report/unit.h"
 
 #define NONE UINT32_MAX
 

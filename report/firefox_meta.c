@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "firefox_meta.h"
+#include "report/firefox_meta.h"
 
 #include <inttypes.h>
 
-#include "json_value.h"
-#include "outcome.h"
+#include "report/json_value.h"
+#include "report/outcome.h"
 
 #define VERSION 57
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "report.h"
+#include "report/report.h"
 
 /* The head of the Firefox Profiler's format: what was profiled, and how to read the rest. */
 

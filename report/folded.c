@@ -12,11 +12,11 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "outcome.h"
-#include "profile.h"
-#include "report.h"
-#include "shown.h"
-#include "verified.h"
+#include "report/outcome.h"
+#include "report/profile.h"
+#include "report/report.h"
+#include "report/shown.h"
+#include "report/verified.h"
 
 /* Stacks that differ only in addresses inside their functions share a line. */
 struct line {

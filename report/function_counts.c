@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "function_counts.h"
+#include "report/function_counts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile.h"
-#include "shown.h"
+#include "report/profile.h"
+#include "report/shown.h"
 
 struct functions {
 	struct report report;

@@ -3,7 +3,7 @@
 #define DP_REPORT_FUNCTION_COUNTS_H
 
 #include "base/hash.h"
-#include "report.h"
+#include "report/report.h"
 
 /* The functions of several profiles, and how much of each they have. */
 

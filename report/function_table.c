@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "function_table.h"
+#include "report/function_table.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "report.h"
-#include "shown.h"
+#include "report/report.h"
+#include "report/shown.h"
 
 /*
  * The functions of a report, each once and by number, in whatever lines they were met: for

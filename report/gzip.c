@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gzip.h"
+#include "report/gzip.h"
 
 #include <errno.h>
 #include <limits.h>

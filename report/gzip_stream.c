@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gzip_stream.h"
+#include "report/gzip_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "gzip.h"
+#include "report/gzip.h"
 
 static ssize_t gzip_stream_write(void *cookie, const char *bytes, size_t n)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hot_list.h"
+#include "report/hot_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "hottest.h"
+#include "report/hottest.h"
 
 void hot_list_done(struct hot_list *list)
 {

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "profile.h"
-#include "report.h"
-#include "shown.h"
+#include "report/profile.h"
+#include "report/report.h"
+#include "report/shown.h"
 
 /* A function of a binary. Equal names in different binaries are different functions. */
 struct hot {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hottest.h"
+#include "report/hottest.h"
 
 #include <errno.h>
 #include <stdio.h>

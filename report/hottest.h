@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shown.h"
+#include "report/shown.h"
 
 /* The stack of functions that took the most, whatever the addresses inside of them. */
 struct hottest {

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "base64_stream.h"
-#include "gzip_stream.h"
-#include "markup.h"
-#include "outcome.h"
-#include "report.h"
-#include "speedscope.h"
-#include "verified.h"
-#include "viewer.h"
+#include "report/base64_stream.h"
+#include "report/gzip_stream.h"
+#include "report/markup.h"
+#include "report/outcome.h"
+#include "report/report.h"
+#include "report/speedscope.h"
+#include "report/verified.h"
+#include "report/viewer.h"
 
 struct html {
 	struct report report;

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_value.h"
-#include "outcome.h"
-#include "profile.h"
-#include "report.h"
-#include "shown.h"
-#include "verified.h"
+#include "report/json_value.h"
+#include "report/outcome.h"
+#include "report/profile.h"
+#include "report/report.h"
+#include "report/shown.h"
+#include "report/verified.h"
 
 struct json_report {
 	struct report report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "json_value.h"
+#include "report/json_value.h"
 
 #include <errno.h>
 #include <inttypes.h>

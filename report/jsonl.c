@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_value.h"
-#include "kallsyms.h"
-#include "outcome.h"
-#include "report.h"
-#include "verified.h"
+#include "report/json_value.h"
+#include "symbols/kallsyms.h"
+#include "report/outcome.h"
+#include "report/report.h"
+#include "report/verified.h"
 
 struct jsonl {
 	struct report report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "label_set.h"
+#include "report/label_set.h"
 
 #include <errno.h>
 #include <stdlib.h>

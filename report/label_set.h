@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/cleanup.h"
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mapping.h"
+#include "report/mapping.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "module.h"
-#include "segment.h"
+#include "symbols/module.h"
+#include "symbols/segment.h"
 
 /*
  * Where the code of samples is, for formats that list it apart from the stacks: one

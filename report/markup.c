@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "markup.h"
+#include "report/markup.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "unit.h"
+#include "report/unit.h"
 
 int markup_put_text(const char *text, FILE *to)
 {

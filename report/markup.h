@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "report.h"
+#include "report/report.h"
 
 /* Text between the tags of HTML and XML, and in attributes. */
 

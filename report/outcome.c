@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "outcome.h"
+#include "report/outcome.h"
 
 #include <string.h>
 

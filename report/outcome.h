@@ -2,7 +2,7 @@
 #ifndef DP_REPORT_OUTCOME_H
 #define DP_REPORT_OUTCOME_H
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /* The words and sentences of enum dp_outcome and enum dp_method. Never NULL. */
 const char *outcome_word(enum dp_outcome outcome);

@@ -11,13 +11,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "mapping.h"
-#include "outcome.h"
-#include "pprof_writer.h"
-#include "profile.h"
-#include "report.h"
-#include "shown.h"
-#include "verified.h"
+#include "report/mapping.h"
+#include "report/outcome.h"
+#include "report/pprof_writer.h"
+#include "report/profile.h"
+#include "report/report.h"
+#include "report/shown.h"
+#include "report/verified.h"
 
 #define NS_PER_S 1000000000
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pprof_writer.h"
+#include "report/pprof_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "names.h"
+#include "symbols/names.h"
 
 /* What readers know the kernel by. */
 #define KERNEL_FILE "[kernel.kallsyms]"

@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-#include "gzip.h"
-#include "mapping.h"
+#include "report/gzip.h"
+#include "report/mapping.h"
 #include "pprof.pb-c.h"
-#include "shown.h"
-#include "string_table.h"
+#include "report/shown.h"
+#include "report/string_table.h"
 
 /*
  * A pprof file, written piece by piece: messages of one type that follow each other are

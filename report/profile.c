@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profile.h"
+#include "report/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef DP_REPORT_PROFILE_H
 #define DP_REPORT_PROFILE_H
 
-#include "sample.h"
+#include "report/sample.h"
 
 /* Samples counted by stack: what the formats that show totals are made from. */
 

@@ -4,7 +4,7 @@
  * recording.h says what is in it, recording_reader.c reads it. What is told once is kept,
  * as it is written, to know it again.
  */
-#include "recording.h"
+#include "report/recording.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -15,10 +15,10 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "block_stream.h"
-#include "bytes.h"
-#include "kallsyms.h"
-#include "report.h"
+#include "report/block_stream.h"
+#include "report/bytes.h"
+#include "symbols/kallsyms.h"
+#include "report/report.h"
 
 /* What was recorded so long ago is in the file, should the program be killed. */
 #define FLUSH_NS UINT64_C(1000000000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording_reader.h"
+#include "report/recording_reader.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "block_stream.h"
-#include "bytes.h"
-#include "kallsyms.h"
-#include "recording.h"
-#include "recording_told.h"
+#include "report/block_stream.h"
+#include "report/bytes.h"
+#include "symbols/kallsyms.h"
+#include "report/recording.h"
+#include "report/recording_told.h"
 
 #define MAX_TEXTS 64 /* pairs of them in the context */
 

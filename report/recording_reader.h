@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "report.h"
+#include "report/report.h"
 
 /* Reads a recording: gives its samples, with their binaries opened, to whoever reports them. */
 struct recording_reader;

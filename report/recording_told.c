@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recording_told.h"
+#include "report/recording_told.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "jit.h"
-#include "jit_index.h"
-#include "module_file.h"
+#include "symbols/jit.h"
+#include "symbols/jit_index.h"
+#include "symbols/module_file.h"
 
 /*
  * A file may be made to fill any memory. What a writer has told at one time is about as

@@ -3,9 +3,9 @@
 #define DP_REPORT_RECORDING_TOLD_H
 
 #include "base/hash.h"
-#include "bytes.h"
-#include "recording.h"
-#include "recording_reader.h"
+#include "report/bytes.h"
+#include "report/recording.h"
+#include "report/recording_reader.h"
 
 /* What a recording has told once, and its samples refer to by number. */
 

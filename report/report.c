@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "kallsyms.h"
+#include "symbols/kallsyms.h"
 
 static const struct report_format formats[] = {
 	{ "folded", ".folded .collapsed", report_folded_new },

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "sample.h"
-#include "string_table.h"
+#include "report/sample.h"
+#include "report/string_table.h"
 
 struct kallsyms;
 

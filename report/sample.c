@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sample.h"
+#include "report/sample.h"
 
 #include <inttypes.h>
 #include <stdio.h>

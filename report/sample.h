@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "abi.h"
-#include "label_set.h"
-#include "module.h"
+#include "bpf/abi.h"
+#include "report/label_set.h"
+#include "symbols/module.h"
 
 /* What a report is made of: samples whose addresses have been told apart by binary. */
 

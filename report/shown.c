@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "shown.h"
+#include "report/shown.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "kallsyms.h"
-#include "outcome.h"
+#include "symbols/kallsyms.h"
+#include "report/outcome.h"
 
 /* Where the next one goes, and whose strings it uses. */
 struct maker {

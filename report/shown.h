@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile.h"
-#include "report.h"
+#include "report/profile.h"
+#include "report/report.h"
 
 enum shown_kind {
 	SHOWN_USER,

@@ -5,7 +5,7 @@
  * each stack once; then one for each thread, in the order of time. It is written piece
  * by piece: as a tree in memory it would be many times the size of what it is made from.
  */
-#include "speedscope.h"
+#include "report/speedscope.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "function_table.h"
-#include "json_value.h"
-#include "unit.h"
+#include "report/function_table.h"
+#include "report/json_value.h"
+#include "report/unit.h"
 
 /* Stacks as lists of functions' numbers, the root first: the process's name, then functions. */
 struct stack_list {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "timeline.h"
+#include "report/timeline.h"
 
 /* Write a timeline, which is sorted by this, as speedscope's JSON. 0 or a negative errno. */
 int speedscope_write(struct report *report, struct timeline *timeline, const struct totals *totals,

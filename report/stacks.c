@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "names.h"
-#include "outcome.h"
-#include "report.h"
-#include "shown.h"
+#include "symbols/names.h"
+#include "report/outcome.h"
+#include "report/report.h"
+#include "report/shown.h"
 
 struct stacks {
 	struct report report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "string_table.h"
+#include "report/string_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

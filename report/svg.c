@@ -12,10 +12,10 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "markup.h"
-#include "report.h"
-#include "shown.h"
-#include "unit.h"
+#include "report/markup.h"
+#include "report/report.h"
+#include "report/shown.h"
+#include "report/unit.h"
 
 #define WIDTH 1200.0
 #define MARGIN 10.0

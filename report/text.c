@@ -11,13 +11,13 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "hot_list.h"
-#include "hottest.h"
-#include "outcome.h"
-#include "profile.h"
-#include "report.h"
-#include "shown.h"
-#include "verified.h"
+#include "report/hot_list.h"
+#include "report/hottest.h"
+#include "report/outcome.h"
+#include "report/profile.h"
+#include "report/report.h"
+#include "report/shown.h"
+#include "report/verified.h"
 
 #define TEXT_TOP 20
 /* Of the hottest stack, so many functions at its root and at its leaf are shown. */

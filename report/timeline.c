@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "timeline.h"
+#include "report/timeline.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "unit.h"
+#include "report/unit.h"
 
 int timeline_init(struct timeline *timeline)
 {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "profile.h"
-#include "report.h"
+#include "report/profile.h"
+#include "report/report.h"
 
 /*
  * Samples by thread and time: what the formats that have a timeline are made from. Each

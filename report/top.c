@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "hot_list.h"
-#include "profile.h"
-#include "report.h"
+#include "report/hot_list.h"
+#include "report/profile.h"
+#include "report/report.h"
 
 /* Functions of a table that is not for a terminal, and lines around those of one that is. */
 #define TOP_ROWS 20

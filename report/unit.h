@@ -2,8 +2,8 @@
 #ifndef DP_REPORT_UNIT_H
 #define DP_REPORT_UNIT_H
 
-#include "profile.h"
-#include "report.h"
+#include "report/profile.h"
+#include "report/report.h"
 
 /*
  * What viewers with a notion of time are told of a sample: how long it stands for, in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "verified.h"
+#include "report/verified.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "outcome.h"
+#include "report/outcome.h"
 
 const char *verified_word(enum verified_result result)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "sample.h"
+#include "report/sample.h"
 
 /*
  * --verify: what became of the samples that were unwound a second time, by

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug_info.h"
+#include "symbols/debug_info.h"
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
@@ -9,10 +9,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "debug_unit.h"
-#include "decompressed.h"
-#include "dwfl_file.h"
-#include "names.h"
+#include "symbols/debug_unit.h"
+#include "symbols/decompressed.h"
+#include "symbols/dwfl_file.h"
+#include "symbols/names.h"
 
 struct debug_info {
 	Dwfl *dwfl;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "symbols/place.h"
 
 /*
  * The debug information (DWARF) of one ELF file: its own, or that of a separate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug_server.h"
+#include "symbols/debug_server.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #define uthash_nonfatal_oom(entry) ((entry)->failed = true)
 #include <uthash.h>
 
-#include "names.h"
+#include "symbols/names.h"
 
 /*
  * The library is loaded when it is first needed: it brings forty others with it, whose

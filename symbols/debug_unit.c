@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "debug_unit.h"
+#include "symbols/debug_unit.h"
 
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "demangle.h"
-#include "names.h"
+#include "symbols/demangle.h"
+#include "symbols/names.h"
 
 /* A function, or an inlined call in one. */
 struct call {

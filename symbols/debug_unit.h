@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "place.h"
-#include "range_index.h"
+#include "symbols/place.h"
+#include "symbols/range_index.h"
 
 /*
  * The functions of one compilation unit of DWARF, and what was inlined into them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "demangle.h"
+#include "symbols/demangle.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "names.h"
+#include "symbols/names.h"
 
 /* Longer names stay as they are: the demangler's time grows faster than they do. */
 #define MAX_MANGLED 4096

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dwfl_file.h"
+#include "symbols/dwfl_file.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "debug_server.h"
-#include "decompressed.h"
-#include "names.h"
+#include "symbols/debug_server.h"
+#include "symbols/decompressed.h"
+#include "symbols/names.h"
 
 /*
  * libdwfl decompresses a whole file that is no ELF file, whatever comes out, and (0.188,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go_names.h"
+#include "symbols/go_names.h"
 
 #include <errno.h>
 #include <libelf.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "go_file.h"
-#include "go_place.h"
+#include "go/go_file.h"
+#include "go/go_place.h"
 
 /* What is kept of a function when the file is closed. */
 struct function {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "symbols/place.h"
 
 /*
  * The Go code of one ELF file, by the table that Go's own runtime names it with (go/): also

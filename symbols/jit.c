@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit.h"
+#include "symbols/jit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "demangle.h"
-#include "jit_dump.h"
-#include "jit_index.h"
-#include "jit_map.h"
-#include "names.h"
+#include "symbols/demangle.h"
+#include "symbols/jit_dump.h"
+#include "symbols/jit_index.h"
+#include "symbols/jit_map.h"
+#include "symbols/names.h"
 
 /* Files are read on at most so often by the clock: when an address is not found, and when it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)

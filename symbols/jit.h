@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "place.h"
+#include "symbols/place.h"
 
 /*
  * The names of the code that one process makes while it runs, from what it writes down for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit_dump.h"
+#include "symbols/jit_dump.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "names.h"
+#include "symbols/names.h"
 
 #define MAGIC 0x4a695444u /* "JiTD", in the byte order of who wrote it */
 #define VERSION 1

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "jit_index.h"
+#include "symbols/jit_index.h"
 
 /*
  * A jitdump: a binary file that a process adds records to as it makes, moves and forgets

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit_index.h"
+#include "symbols/jit_index.h"
 
 #include <errno.h>
 #include <search.h>

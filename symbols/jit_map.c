@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jit_map.h"
+#include "symbols/jit_map.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "names.h"
+#include "symbols/names.h"
 
 #define CHUNK_SIZE (256 << 10)
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "jit_index.h"
+#include "symbols/jit_index.h"
 
 /*
  * A perf map: a text file that a process adds lines to as it makes code, `START SIZE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kallsyms.h"
+#include "symbols/kallsyms.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "kernel_list.h"
-#include "names.h"
+#include "symbols/kernel_list.h"
+#include "symbols/names.h"
 
 /* One that came later. */
 struct late_function {

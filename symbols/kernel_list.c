@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel_list.h"
+#include "symbols/kernel_list.h"
 
 #include <errno.h>
 #include <pthread.h>

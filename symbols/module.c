@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "module.h"
+#include "symbols/module.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "debug_info.h"
-#include "debug_server.h"
-#include "disk_cache.h"
-#include "dwfl_file.h"
-#include "go_names.h"
-#include "jit.h"
-#include "names.h"
-#include "place_file.h"
-#include "symtab.h"
+#include "symbols/debug_info.h"
+#include "symbols/debug_server.h"
+#include "cache/disk_cache.h"
+#include "symbols/dwfl_file.h"
+#include "symbols/go_names.h"
+#include "symbols/jit.h"
+#include "symbols/names.h"
+#include "symbols/place_file.h"
+#include "symbols/symtab.h"
 
 /* Modules with open debug information, the least recently used first. */
 static struct module *open_modules;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "place_cache.h"
+#include "symbols/place_cache.h"
 
 struct debug_info;
 struct disk_cache;

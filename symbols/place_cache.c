@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place_cache.h"
+#include "symbols/place_cache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "demangle.h"
+#include "symbols/demangle.h"
 
 struct place_cache_entry {
 	UT_hash_handle hh;

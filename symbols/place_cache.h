@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "symbols/place.h"
 
 /*
  * The places of the addresses that were asked for, of one binary. It has its own

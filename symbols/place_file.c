@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "place_file.h"
+#include "symbols/place_file.h"
 
 #include <assert.h>
 #include <elfutils/libdwfl.h>
@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "names.h"
+#include "symbols/names.h"
 
 /* "dpplaces" in the machine's byte order: another machine's are not taken. */
 #define MAGIC UINT64_C(0x736563616c707064)

@@ -2,8 +2,8 @@
 #ifndef DP_SYMBOLS_PLACE_FILE_H
 #define DP_SYMBOLS_PLACE_FILE_H
 
-#include "disk_cache.h"
-#include "place_cache.h"
+#include "cache/disk_cache.h"
+#include "symbols/place_cache.h"
 
 /*
  * The places of a binary's addresses as they are kept from run to run, for who reads the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "range_index.h"
+#include "symbols/range_index.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "segment.h"
+#include "symbols/segment.h"
 
 #include <errno.h>
 #include <gelf.h>

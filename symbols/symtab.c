@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symtab.h"
+#include "symbols/symtab.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "decompressed.h"
-#include "demangle.h"
-#include "dwfl_file.h"
-#include "names.h"
+#include "symbols/decompressed.h"
+#include "symbols/demangle.h"
+#include "symbols/dwfl_file.h"
+#include "symbols/names.h"
 
 struct function {
 	uint64_t start, end;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode.h"
+#include "tables/decode.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "lookup_word.h"
+#include "bpf/lookup_word.h"
 
 /* Word of rsp in struct sigcontext_64. */
 #define SIGCONTEXT_RSP 15

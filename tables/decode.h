@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "abi.h"
-#include "image.h"
+#include "bpf/abi.h"
+#include "tables/image.h"
 
 /* What an image says, read back from its packed form. */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go_code.h"
+#include "tables/go_code.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "known_code.h"
-#include "pclntab.h"
-#include "return_path.h"
+#include "tables/known_code.h"
+#include "go/pclntab.h"
+#include "tables/return_path.h"
 
 /* Functions of a Go program with their instructions: which calls which, and from where. */
 

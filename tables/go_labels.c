@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go_labels.h"
+#include "tables/go_labels.h"
 
 #include <errno.h>
 

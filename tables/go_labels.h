@@ -2,9 +2,9 @@
 #ifndef DP_TABLES_GO_LABELS_H
 #define DP_TABLES_GO_LABELS_H
 
-#include "go_code.h"
-#include "go_switch.h"
-#include "rule.h"
+#include "tables/go_code.h"
+#include "tables/go_switch.h"
+#include "tables/rule.h"
 
 /*
  * Where a Go program keeps the labels that it has given to what a goroutine is doing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go_rules.h"
+#include "tables/go_rules.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "go_labels.h"
-#include "go_switch.h"
+#include "tables/go_labels.h"
+#include "tables/go_switch.h"
 
 /* What has a rule of its own. */
 enum go_kind {

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "known_code.h"
-#include "pclntab.h"
-#include "rule_set.h"
+#include "tables/known_code.h"
+#include "go/pclntab.h"
+#include "tables/rule_set.h"
 
 /*
  * Rules for those functions of a Go program whose unwind information is wrong. Go's linker

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "go_code.h"
+#include "tables/go_code.h"
 
 /*
  * Where Go's runtime goes on when a function does not return to who has called it: what its

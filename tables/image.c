@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image.h"
+#include "tables/image.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "go_rules.h"
-#include "machine.h"
-#include "packer.h"
-#include "rule_word.h"
-#include "source.h"
-#include "word_machine.h"
+#include "tables/go_rules.h"
+#include "cfi/machine.h"
+#include "tables/packer.h"
+#include "tables/rule_word.h"
+#include "tables/source.h"
+#include "tables/word_machine.h"
 
 /* Bytes of code at a program's entry that are taken for its start-up code: glibc's have 61. */
 #define ENTRY_SIZE 64

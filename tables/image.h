@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
-#include "entry.h"
-#include "known_code.h"
-#include "pclntab.h"
-#include "rule.h"
+#include "bpf/abi.h"
+#include "cfi/entry.h"
+#include "tables/known_code.h"
+#include "go/pclntab.h"
+#include "tables/rule.h"
 
 /*
  * The image of one binary: its unwind information in the form that the kernel

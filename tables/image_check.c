@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_check.h"
+#include "tables/image_check.h"
 
 #include <string.h>
 
-#include "abi.h"
-#include "rule.h"
+#include "bpf/abi.h"
+#include "tables/rule.h"
 
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 #define STATES_PER_CELL (DP_CELL_SIZE / sizeof(uint16_t))

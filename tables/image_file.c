@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_file.h"
+#include "tables/image_file.h"
 
 #include <errno.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "image_check.h"
+#include "tables/image_check.h"
 
 static_assert(sizeof(struct image_origin) == 2 * IMAGE_BUILD_ID_SIZE + 10 * 8, "no padding");
 static_assert(sizeof(struct image_file) == 32 + sizeof(struct image_origin), "no padding");

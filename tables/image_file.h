@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image.h"
+#include "tables/image.h"
 
 /*
  * An image as it is kept on disk: a head, and behind it the image's cells.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "instruction.h"
+#include "tables/instruction.h"
 
 #include <Zydis/Zydis.h>
 

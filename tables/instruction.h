@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /*
  * The instructions of a function, as far as they say where values come from that a caller

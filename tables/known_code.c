@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "known_code.h"
+#include "tables/known_code.h"
 
 #include <string.h>
 
 #include "base/array.h"
-#include "known_leaf.h"
-#include "pattern.h"
-#include "rule.h"
+#include "tables/known_leaf.h"
+#include "tables/pattern.h"
+#include "tables/rule.h"
 
 /* What is in sight from one address on. */
 struct view {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /*
  * Code that linkers and C libraries put into programs without unwind

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "known_leaf.h"
+#include "tables/known_leaf.h"
 
 #include <string.h>
 
 #include "base/array.h"
-#include "pattern.h"
+#include "tables/pattern.h"
 
 /* What is on the stack. */
 enum state {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "known_code.h"
+#include "tables/known_code.h"
 
 /*
  * Functions of crtbegin.o, which gcc puts into every program and library, and builds

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "packer.h"
+#include "tables/packer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "page.h"
+#include "tables/page.h"
 
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rule_set.h"
-#include "transition.h"
+#include "tables/rule_set.h"
+#include "tables/transition.h"
 
 /*
  * A change from one rule to another that was looked up lately. How often it came

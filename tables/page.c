@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page.h"
+#include "tables/page.h"
 
 #include <stdbool.h>
 #include <string.h>

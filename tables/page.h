@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /* The rows of one page of an image, and their packed form: struct dp_page and its data. */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pattern.h"
+#include "tables/pattern.h"
 
 static unsigned int hex_digit(char c)
 {

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "instruction.h"
-#include "rule.h"
-#include "sum.h"
+#include "tables/instruction.h"
+#include "tables/rule.h"
+#include "tables/sum.h"
 
 /*
  * How a function gets back to its caller, told by the instructions that it has still to

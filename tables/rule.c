@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rule.h"
+#include "tables/rule.h"
 
 #include <string.h>
 
-#include "expr.h"
+#include "cfi/expr.h"
 
 static_assert((int)DP_N_REGISTERS == (int)CFI_N_REGISTERS,
 	      "both number the registers as DWARF does");

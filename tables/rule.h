@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
-#include "row.h"
+#include "bpf/abi.h"
+#include "cfi/row.h"
 
 /*
  * Why a row of unwind information cannot be expressed in an image. The walk

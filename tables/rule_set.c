@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rule_set.h"
+#include "tables/rule_set.h"
 
 #include <errno.h>
 #include <stdlib.h>

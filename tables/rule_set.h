@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi.h"
-#include "rule.h"
+#include "bpf/abi.h"
+#include "tables/rule.h"
 
 /*
  * The distinct rules of an image, numbered in the order in which they came.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rule_word.h"
+#include "tables/rule_word.h"
 
 #include <stdbool.h>
 
-#include "rule.h"
+#include "tables/rule.h"
 
 /* Where a register's slot is in the word; 0: it has none. */
 static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_RBP] = DP_WORD_RBP_SHIFT,

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "abi.h"
-#include "row.h"
+#include "bpf/abi.h"
+#include "cfi/row.h"
 
 /*
  * A row as the word that images hold (enum dp_form), kept up to date from row

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source.h"
+#include "tables/source.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "word_machine.h"
+#include "tables/word_machine.h"
 
 int source_init(struct source *s, const struct cfi_section *section)
 {

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "entry.h"
-#include "pclntab.h"
-#include "rule_word.h"
+#include "cfi/entry.h"
+#include "go/pclntab.h"
+#include "tables/rule_word.h"
 
 /* Where an image's rows come from, function by function, by address. */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rule.h"
+#include "tables/rule.h"
 
 /*
  * What a register or a word of memory holds, as a sum of what is known when the thread is

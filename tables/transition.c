@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transition.h"
+#include "tables/transition.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "word_machine.h"
+#include "tables/word_machine.h"
 
-#include "rule_word.h"
+#include "tables/rule_word.h"
 
 const uint8_t word_reg_shift[WORD_N_REGS] = {
 	[CFI_RBP] = DP_WORD_RBP_SHIFT,

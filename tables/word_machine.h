@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "abi.h"
-#include "entry.h"
+#include "bpf/abi.h"
+#include "cfi/entry.h"
 
 /*
  * The call frame instructions of an FDE, executed on rule words (enum dp_form)

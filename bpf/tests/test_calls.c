@@ -2,7 +2,7 @@
 /* Return addresses that were found by frame pointers must be behind a call. */
 #include <stdio.h>
 
-#include "world_fixture.h"
+#include "bpf/tests/world_fixture.h"
 
 TestSuite(calls, .init = begin, .fini = end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Walks of stacks that are, in part, those of the walk before. */
-#include "world_fixture.h"
+#include "bpf/tests/world_fixture.h"
 
 #define DEPTH 24
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Labels in memory as Go lays it out. */
-#include "labels.h"
-#include "world_fixture.h"
+#include "bpf/labels.h"
+#include "bpf/tests/world_fixture.h"
 
 /* Where the program finds labels; its data follows, as it is put there. */
 #define PLACE (WORLD_STACK + 0x1000)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From an address to the mapping that it lies in, and to its rule. */
-#include "world_fixture.h"
+#include "bpf/tests/world_fixture.h"
 
 TestSuite(lookup, .init = begin, .fini = end);
 

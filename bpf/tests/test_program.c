@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Walks through frames whose rules are programs. */
-#include "world_fixture.h"
+#include "bpf/tests/world_fixture.h"
 
 TestSuite(program, .init = begin, .fini = end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Walks over addresses that were met before, which are not looked up again. */
-#include "world_fixture.h"
+#include "bpf/tests/world_fixture.h"
 
 TestSuite(stride, .init = begin, .fini = end);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 
-#include "world_fixture.h"
+#include "bpf/tests/world_fixture.h"
 
 TestSuite(walk, .init = begin, .fini = end);
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/root_main.h"
-#include "walk_test.h"
+#include "bpf/tests/walk_test.h"
 #include "walk_test.skel.h"
-#include "world.h"
+#include "bpf/tests/world.h"
 
 #define N_WALKS 20000
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)

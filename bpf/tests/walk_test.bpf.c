@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The walker in the kernel, on request: what test_walk_kernel.c compares with the one in user space. */
-#include "walk_test.h"
+#include "bpf/tests/walk_test.h"
 
-#include "walk.h"
+#include "bpf/walk.h"
 
 #include <bpf/bpf_helpers.h>
 

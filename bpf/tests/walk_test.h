@@ -2,7 +2,7 @@
 #ifndef DP_BPF_TESTS_WALK_TEST_H
 #define DP_BPF_TESTS_WALK_TEST_H
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /* What walk_test.bpf.c is asked to walk, in the memory of the process that asks. */
 struct walk_request {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walk.h"
+#include "bpf/walk.h"
 
 #define WORLD_STACK 0x200000000000ULL
 #define WORLD_STACK_PAGES 64

@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "world.h"
+#include "bpf/tests/world.h"
 
 /* A world for each test: .init = begin, .fini = end. */
 static struct world *w;

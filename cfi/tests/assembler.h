@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "entry.h"
+#include "cfi/entry.h"
 
 #ifndef ASSEMBLER_SIZE
 #define ASSEMBLER_SIZE 4096

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "entry.h"
+#include "cfi/entry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

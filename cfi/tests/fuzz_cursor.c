@@ -6,7 +6,7 @@
  */
 #include <dwarf.h>
 
-#include "fuzz.h"
+#include "cfi/tests/fuzz.h"
 
 /* A number that was read in another way. */
 struct number {

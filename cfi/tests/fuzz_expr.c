@@ -6,8 +6,8 @@
  */
 #include <dwarf.h>
 
-#include "expr.h"
-#include "fuzz.h"
+#include "cfi/expr.h"
+#include "cfi/tests/fuzz.h"
 
 #define STACK_SIZE 64
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "fuzz.h"
+#include "cfi/tests/fuzz.h"
 
 /* No input of a few KiB needs more. AddressSanitizer's own memory is beyond any limit. */
 #define MEMORY_LIMIT (UINT64_C(256) << 20)

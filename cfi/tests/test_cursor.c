@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 
-#include "cursor.h"
+#include "cfi/cursor.h"
 
 static struct cursor over(const void *bytes, size_t size)
 {

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <dwarf.h>
 
-#include "assembler.h"
-#include "entry.h"
+#include "cfi/tests/assembler.h"
+#include "cfi/entry.h"
 
 static struct cfi_index read_index(const struct assembler *a)
 {

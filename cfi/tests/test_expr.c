@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <dwarf.h>
 
-#include "expr.h"
-#include "row.h"
+#include "cfi/expr.h"
+#include "cfi/row.h"
 
 /* The expressions that real unwind information contains, byte for byte, and where. */
 Test(expr, knows_the_shapes_that_occur)

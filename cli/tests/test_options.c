@@ -3,10 +3,10 @@
 #include <errno.h>
 
 #include "base/array.h"
-#include "block_options.h"
-#include "options.h"
-#include "report.h"
-#include "quantity.h"
+#include "cli/block_options.h"
+#include "cli/options.h"
+#include "report/report.h"
+#include "cli/quantity.h"
 
 static struct options options;
 

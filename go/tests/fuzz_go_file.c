@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A whole ELF file. */
-#include "fuzz.h"
-#include "go_place.h"
+#include "cfi/tests/fuzz.h"
+#include "go/go_place.h"
 
 static void check(const struct go_file *file)
 {

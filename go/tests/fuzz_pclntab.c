@@ -3,8 +3,8 @@
  * A table, read as Go 1.16's and as later ones. Input: bytes of the functions' data (2), where
  * code starts (8), the data, the table.
  */
-#include "fuzz.h"
-#include "go_place.h"
+#include "cfi/tests/fuzz.h"
+#include "go/go_place.h"
 
 /* More functions, and values of each, are not looked at: the same ones over and over. */
 #define FUNCTIONS 64

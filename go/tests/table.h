@@ -14,9 +14,9 @@
  *          0x40  main.plain, /src/outer.go:40, up to 0x60
  */
 
-#include "assembler.h"
-#include "inline_tree.h"
-#include "pclntab.h"
+#include "cfi/tests/assembler.h"
+#include "go/inline_tree.h"
+#include "go/pclntab.h"
 
 #define TEXT 0x401000
 #define DATA 0x480000 /* where Go 1.16 finds functions' data */

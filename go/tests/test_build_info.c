@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "build_info.h"
+#include "go/build_info.h"
 
 #define ADDRESS UINT64_C(0x5ff8)
 #define AT 8 /* the first multiple of 16 from there on */

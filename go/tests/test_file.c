@@ -8,8 +8,8 @@
 
 #define ASSEMBLER_SIZE 8192
 #include "base/array.h"
-#include "go_place.h"
-#include "table.h"
+#include "go/go_place.h"
+#include "go/tests/table.h"
 
 /* What differs from file to file */
 struct form {

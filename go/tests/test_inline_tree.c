@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "base/array.h"
-#include "go_place.h"
-#include "table.h"
+#include "go/go_place.h"
+#include "go/tests/table.h"
 
 static struct table made;
 static struct go_file file;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "table.h"
+#include "go/tests/table.h"
 
 static struct table made;
 

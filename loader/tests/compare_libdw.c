@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "decode.h"
-#include "elf_file.h"
+#include "tables/decode.h"
+#include "loader/elf_file.h"
 
 /* Differences of one file that are printed. */
 #define MAX_SHOWN 5

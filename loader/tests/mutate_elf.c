@@ -20,14 +20,14 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "debug_info.h"
-#include "decode.h"
-#include "dwfl_file.h"
-#include "elf_file.h"
-#include "module.h"
-#include "mutation.h"
-#include "segment.h"
-#include "symtab.h"
+#include "symbols/debug_info.h"
+#include "tables/decode.h"
+#include "symbols/dwfl_file.h"
+#include "loader/elf_file.h"
+#include "symbols/module.h"
+#include "loader/tests/mutation.h"
+#include "symbols/segment.h"
+#include "symbols/symtab.h"
 
 #define MAX_FILES 20
 #define MIN_FILE_SIZE (8 << 10)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mutation.h"
+#include "loader/tests/mutation.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "clock.h"
-#include "process.h"
+#include "loader/clock.h"
+#include "loader/process.h"
 
 /* A process table without a kernel: what would be published is remembered here. */
 static uint8_t *segments[64];

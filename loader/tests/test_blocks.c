@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "blocks.h"
+#include "loader/blocks.h"
 
 static const struct frame frames[] = { { .address = 0x5010 }, { .address = 0x5120 } };
 static const __u64 kernel[] = { 1, 2, 3 };

@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "called.h"
-#include "world.h"
+#include "loader/called.h"
+#include "bpf/tests/world.h"
 
 /* A binary of one section, mapped where the world has code, and a stack of callers. */
 #define SECTION 0x1000

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "drain.h"
-#include "process_world.h"
+#include "loader/drain.h"
+#include "loader/tests/process_world.h"
 
 #define MS UINT64_C(1000000)
 #define HOUR (3600 * 1000 * MS)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "event.h"
+#include "loader/event.h"
 
 /* All that is asked for; whatever else there is stays 0. */
 static void expect(const struct perf_event_attr *attr, unsigned int type, unsigned int config)

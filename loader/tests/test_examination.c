@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The doctor's notebook: what is noted of an error, and which command would help. */
-#include "examination.h"
+#include "loader/examination.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-#include "doctor.h"
+#include "loader/doctor.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 

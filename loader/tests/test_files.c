@@ -17,15 +17,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bus_guard.h"
-#include "clock.h"
-#include "cpus.h"
-#include "decode.h"
-#include "elf_file.h"
-#include "mapped_file.h"
-#include "proc_maps.h"
-#include "proc_stat.h"
-#include "uevent.h"
+#include "loader/bus_guard.h"
+#include "loader/clock.h"
+#include "loader/cpus.h"
+#include "tables/decode.h"
+#include "loader/elf_file.h"
+#include "loader/mapped_file.h"
+#include "loader/proc_maps.h"
+#include "loader/proc_stat.h"
+#include "loader/uevent.h"
 
 /* The lines of /proc/PID/maps, from a string. */
 static struct proc_maps maps_of(const char *text)

@@ -5,8 +5,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cpus.h"
-#include "filter.h"
+#include "loader/cpus.h"
+#include "loader/filter.h"
 
 static struct filter filter;
 static char why[FILTER_WHY_SIZE];

@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "image_cache.h"
-#include "image_file.h"
+#include "loader/image_cache.h"
+#include "tables/image_file.h"
 
 #define LIMIT (UINT64_C(16) << 20)
 #define NOBODY 65534

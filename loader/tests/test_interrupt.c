@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interrupt.h"
+#include "loader/interrupt.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
 
-#include "names.h"
+#include "symbols/names.h"
 
 static struct interrupt interrupt;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "jitted.h"
+#include "loader/jitted.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

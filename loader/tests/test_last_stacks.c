@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "last_stacks.h"
+#include "loader/last_stacks.h"
 
 struct record {
 	struct dp_names names;

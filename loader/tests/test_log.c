@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "log.h"
-#include "said.h"
+#include "loader/log.h"
+#include "loader/tests/said.h"
 
 static void speak_evil(void)
 {

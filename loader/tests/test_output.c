@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "output.h"
+#include "loader/output.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

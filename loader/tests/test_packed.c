@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "elf_file.h"
-#include "packed.h"
+#include "loader/elf_file.h"
+#include "loader/packed.h"
 
 /* A file of one segment, as UPX writes one: byte by byte where it is UPX's. */
 #define HEADERS (sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page_request.h"
+#include "loader/page_request.h"
 
 #include <criterion/criterion.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 #define SECOND UINT64_C(1000000000)
 #define PAGE DP_USER_PAGE_SIZE

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "perf_record.h"
+#include "loader/perf_record.h"
 
 TestSuite(perf_record);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is said where something is not permitted, or does not work: what it needs, and what to try. */
-#include "permission.h"
+#include "loader/permission.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "said.h"
+#include "loader/tests/said.h"
 
 static void begin(void)
 {

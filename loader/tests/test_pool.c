@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "pool.h"
+#include "loader/pool.h"
 
 static int n_segments;
 static int limit = 8;

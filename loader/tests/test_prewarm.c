@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The tables that are made before a command starts: of all that its dynamic linker will map. */
-#include "prewarm.h"
+#include "loader/prewarm.h"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "process_world.h"
+#include "loader/tests/process_world.h"
 
 static char directory[64], self[PATH_MAX];
 

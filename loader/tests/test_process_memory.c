@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "process_memory.h"
+#include "loader/process_memory.h"
 
 /* Two pages, and none behind them. */
 static uint8_t *pages;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "process_world.h"
+#include "loader/tests/process_world.h"
 
 TestSuite(process_tables, .init = begin, .fini = end);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queue.h"
-#include "rescue.h"
+#include "loader/queue.h"
+#include "loader/rescue.h"
 
 TestSuite(queue);
 

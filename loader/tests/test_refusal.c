@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The end of the verifier's log, from what libbpf says of a program. */
-#include "refusal.h"
+#include "loader/refusal.h"
 
 #include <bpf/libbpf.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "said.h"
+#include "loader/tests/said.h"
 
 static libbpf_print_fn_t listener;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 
-#include "rescue.h"
-#include "world.h"
+#include "loader/rescue.h"
+#include "bpf/tests/world.h"
 
 /* A made-up process whose tables came late: its stack is in chunks. */
 static struct world *w;

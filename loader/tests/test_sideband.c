@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/root_main.h"
-#include "kallsyms.h"
-#include "process_world.h"
-#include "sideband.h"
+#include "symbols/kallsyms.h"
+#include "loader/tests/process_world.h"
+#include "loader/sideband.h"
 
 /* So many listen at once: all but the last one are told too large a size of some records. */
 #define N_LISTENERS 4

@@ -2,8 +2,8 @@
 /* Spaces and what they have in common. */
 #include <criterion/criterion.h>
 
-#include "binary.h"
-#include "space.h"
+#include "loader/binary.h"
+#include "loader/space.h"
 
 static uint8_t *segment;
 static struct pool pool;

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "binary.h"
-#include "clock.h"
+#include "loader/binary.h"
+#include "loader/clock.h"
 
 /* A pool of segments that nobody else sees: one for tables, one for spaces. */
 static uint8_t *segments[64];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where functions are in files: against what the dynamic linker says of this process. */
-#include "uprobe.h"
+#include "loader/uprobe.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

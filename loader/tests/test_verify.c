@@ -6,9 +6,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "process.h"
-#include "verify.h"
+#include "loader/clock.h"
+#include "loader/process.h"
+#include "loader/verify.h"
 
 static uint8_t *segments[64];
 static int n_segments;

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 #include "base/array.h"
-#include "report.h"
+#include "report/report.h"
 
 /* What is markup, quotes, escapes, not UTF-8, or separates something somewhere. */
 #define BAD "a;b <i>&amp;\"'\\ ]]>--></script>\xff\x01\n(c) \xc3\xa4"

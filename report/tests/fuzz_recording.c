@@ -6,11 +6,11 @@
  */
 #include <errno.h>
 
-#include "block_stream.h"
-#include "fuzz.h"
-#include "outcome.h"
-#include "recording.h"
-#include "recording_reader.h"
+#include "report/block_stream.h"
+#include "cfi/tests/fuzz.h"
+#include "report/outcome.h"
+#include "report/recording.h"
+#include "report/recording_reader.h"
 
 struct seen {
 	uint64_t samples;

@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "report.h"
+#include "report/report.h"
 
 /* Samples made up from nothing but addresses: modules without symbols. */
 static struct module program = {

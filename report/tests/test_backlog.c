@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backlog.h"
-#include "verified.h"
+#include "report/backlog.h"
+#include "report/verified.h"
 
 /* A report that notes what it gets, and can be held up, or fail. */
 struct noted {

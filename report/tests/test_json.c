@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <jansson.h>
 
-#include "outcome.h"
-#include "samples.h"
-#include "verified.h"
+#include "report/outcome.h"
+#include "report/tests/samples.h"
+#include "report/verified.h"
 
 static json_t *json;
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "label_set.h"
+#include "report/label_set.h"
 
 static struct {
 	struct dp_labels head;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 
-#include "report.h"
+#include "report/report.h"
 
 static struct module program = {
 	.name = "prog", .path = (char *)"/usr/bin/a (b)\n", .fd = -1, .symtab_tried = true

@@ -4,11 +4,11 @@
 #include <link.h>
 #include <zlib.h>
 
-#include "kallsyms.h"
-#include "names.h"
-#include "outcome.h"
+#include "symbols/kallsyms.h"
+#include "symbols/names.h"
+#include "report/outcome.h"
 #include "pprof.pb-c.h"
-#include "report.h"
+#include "report/report.h"
 
 /* A module without symbols, whose file cannot be read. */
 static struct module program = { .name = "prog",

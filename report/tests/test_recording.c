@@ -6,12 +6,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "block_stream.h"
-#include "jit.h"
-#include "kallsyms.h"
-#include "recording.h"
-#include "recording_reader.h"
-#include "recording_samples.h"
+#include "report/block_stream.h"
+#include "symbols/jit.h"
+#include "symbols/kallsyms.h"
+#include "report/recording.h"
+#include "report/recording_reader.h"
+#include "report/tests/recording_samples.h"
 
 static const struct report_context context = {
 	.target = "prog (PID 42)",

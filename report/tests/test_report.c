@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <jansson.h>
 
-#include "outcome.h"
-#include "samples.h"
+#include "report/outcome.h"
+#include "report/tests/samples.h"
 
 Test(report, finds_formats_by_name_and_extension)
 {

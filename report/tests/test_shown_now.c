@@ -2,8 +2,8 @@
 /* The reports that commands show at once: the stacks of `dump`, the tables of `top`. */
 #include <criterion/criterion.h>
 
-#include "backlog.h"
-#include "report.h"
+#include "report/backlog.h"
+#include "report/report.h"
 
 static struct module program = {
 	.name = "prog", .path = (char *)"/usr/bin/prog", .fd = -1, .symtab_tried = true

@@ -3,8 +3,8 @@
 #include <pty.h>
 #include <unistd.h>
 
-#include "outcome.h"
-#include "samples.h"
+#include "report/outcome.h"
+#include "report/tests/samples.h"
 
 Test(text, tells_a_person_what_matters)
 {

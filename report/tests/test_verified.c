@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 
-#include "verified.h"
+#include "report/verified.h"
 
 static struct module program = {
 	.name = "prog", .path = (char *)"/usr/bin/prog", .fd = -1, .symtab_tried = true

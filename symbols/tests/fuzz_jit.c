@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fuzz.h"
-#include "jit_dump.h"
-#include "jit_map.h"
+#include "cfi/tests/fuzz.h"
+#include "symbols/jit_dump.h"
+#include "symbols/jit_map.h"
 
 #define MAX_MEMORY ((size_t)16 << 20)
 

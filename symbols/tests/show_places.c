@@ -22,10 +22,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "debug_server.h"
-#include "disk_cache.h"
-#include "module.h"
-#include "names.h"
+#include "symbols/debug_server.h"
+#include "cache/disk_cache.h"
+#include "symbols/module.h"
+#include "symbols/names.h"
 
 static double now(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The places of each address of unit.s, whose debug information is written by hand. */
-#include "debug_unit.h"
+#include "symbols/debug_unit.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

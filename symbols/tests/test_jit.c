@@ -14,10 +14,10 @@
 
 #include "base/cleanup.h"
 
-#include "jit.h"
-#include "jit_dump.h"
-#include "jit_index.h"
-#include "jit_map.h"
+#include "symbols/jit.h"
+#include "symbols/jit_dump.h"
+#include "symbols/jit_index.h"
+#include "symbols/jit_map.h"
 
 #define ANY_TIME UINT64_MAX
 #define MEMORY ((size_t)1 << 30)

@@ -11,8 +11,8 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
-#include "names.h"
-#include "place_file.h"
+#include "symbols/names.h"
+#include "symbols/place_file.h"
 
 /* The C library as a binary, and a cache of its own. */
 static char directory[64];

@@ -7,14 +7,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "demangle.h"
-#include "dwfl_file.h"
-#include "kallsyms.h"
-#include "module.h"
-#include "names.h"
-#include "place_cache.h"
-#include "range_index.h"
-#include "symtab.h"
+#include "symbols/demangle.h"
+#include "symbols/dwfl_file.h"
+#include "symbols/kallsyms.h"
+#include "symbols/module.h"
+#include "symbols/names.h"
+#include "symbols/place_cache.h"
+#include "symbols/range_index.h"
+#include "symbols/symtab.h"
 
 static void expect_name(const char *symbol, const char *name)
 {

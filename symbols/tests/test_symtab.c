@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "dwfl_file.h"
-#include "symtab.h"
+#include "symbols/dwfl_file.h"
+#include "symbols/symtab.h"
 
 /*
  * The symbols of this program that are asked for. Of each place, the last one is its name, and

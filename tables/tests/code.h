@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
-#include "rule_set.h"
+#include "tables/decode.h"
+#include "tables/rule_set.h"
 
 /* The bytes of hex digits, with spaces wherever they help to read. Returns how many. */
 static inline size_t assemble(const char *hex, uint8_t *ret, size_t size)

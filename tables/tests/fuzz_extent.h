@@ -2,8 +2,8 @@
 #ifndef DP_TABLES_TESTS_FUZZ_EXTENT_H
 #define DP_TABLES_TESTS_FUZZ_EXTENT_H
 
-#include "fuzz.h"
-#include "image.h"
+#include "cfi/tests/fuzz.h"
+#include "tables/image.h"
 
 /* The first byte of an input of the targets for images. */
 enum {

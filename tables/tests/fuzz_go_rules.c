@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 
-#include "fuzz.h"
-#include "go_rules.h"
-#include "image.h"
-#include "image_check.h"
+#include "cfi/tests/fuzz.h"
+#include "tables/go_rules.h"
+#include "tables/image.h"
+#include "tables/image_check.h"
 
 #define TEXT UINT64_C(0x400000)
 

@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 
-#include "decode.h"
-#include "fuzz_extent.h"
+#include "tables/decode.h"
+#include "tables/tests/fuzz_extent.h"
 
 /* What there was, row by row. */
 struct sum {

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "fuzz.h"
-#include "return_path.h"
+#include "cfi/tests/fuzz.h"
+#include "tables/return_path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "known_code.h"
+#include "tables/known_code.h"
 
 #define BASE UINT64_C(0x401000)
 

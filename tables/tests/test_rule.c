@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <dwarf.h>
 
-#include "rule.h"
+#include "tables/rule.h"
 
 /* The row that most functions start with: rsp+8, return address at CFA-8. */
 static struct cfi_row plain_row(void)

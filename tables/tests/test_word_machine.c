@@ -2,10 +2,10 @@
 #include <criterion/criterion.h>
 
 #define ASSEMBLER_SIZE 8192
-#include "assembler.h"
-#include "machine.h"
-#include "rule_word.h"
-#include "word_machine.h"
+#include "cfi/tests/assembler.h"
+#include "cfi/machine.h"
+#include "tables/rule_word.h"
+#include "tables/word_machine.h"
 
 /* Both machines on the one FDE of a section, from 0x1000 to 0x3000. */
 struct fixture {
