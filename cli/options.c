@@ -227,7 +227,7 @@ static void parse_sides(struct options *o, struct argp_state *state, enum dp_sid
 void options_parse_command(struct options *o, struct argp_state *state, char *arg, const char *name)
 {
 	if (state->quoted && state->next > state->quoted) {
-		o->record.command = state->argv + state->quoted;
+		o->record.target.command = state->argv + state->quoted;
 		state->next = state->argc; /* the rest is the command's */
 	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
 		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
@@ -245,12 +245,13 @@ void options_complete(struct options *o, struct argp_state *state)
 {
 	struct record_options *r = &o->record;
 	const char *wrong;
-	int kinds = (r->n_pids > 0) + (r->n_tids > 0) + r->all + (r->command != NULL);
+	int kinds = (r->target.n_pids > 0) + (r->target.n_tids > 0) + r->target.all +
+		    (r->target.command != NULL);
 
-	r->pids = o->pids;
-	r->tids = o->tids;
+	r->target.pids = o->pids;
+	r->target.tids = o->tids;
 	r->symbols = !o->names.options.none;
-	if (kinds == 0 && !filter_is_set(r->filter))
+	if (kinds == 0 && !filter_is_set(r->target.filter))
 		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
 	if (kinds > 1)
 		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
@@ -259,11 +260,11 @@ void options_complete(struct options *o, struct argp_state *state)
 	if (r->verify && r->sides == DP_SIDES_KERNEL)
 		argp_error(state,
 			   "-K leaves nothing for --verify, which is about programs' stacks");
-	r->all |= kinds == 0;
-	if ((r->all || r->n_tids > 0) && !r->inherit)
+	r->target.all |= kinds == 0;
+	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
 		argp_error(state,
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
-	if (state->quoted && !r->command)
+	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
 	wrong = block_options_complete(r, o->hz_given);
 	if (wrong)
@@ -312,10 +313,10 @@ static error_t parse_target(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		parse_pids(state, "-p", arg, &o->pids, &o->record.n_pids);
+		parse_pids(state, "-p", arg, &o->pids, &o->record.target.n_pids);
 		return 0;
 	case 't':
-		parse_pids(state, "-t", arg, &o->tids, &o->record.n_tids);
+		parse_pids(state, "-t", arg, &o->tids, &o->record.target.n_tids);
 		return 0;
 	case 'C':
 		parse_filter(state, filter_set_cpus, &o->filter, arg);
@@ -330,10 +331,10 @@ static error_t parse_target(int key, char *arg, struct argp_state *state)
 		parse_filter(state, filter_set_comm, &o->filter, arg);
 		return 0;
 	case OPTION_NO_INHERIT:
-		o->record.inherit = false;
+		o->record.target.inherit = false;
 		return 0;
 	case 'a':
-		o->record.all = true;
+		o->record.target.all = true;
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -465,8 +466,7 @@ void options_init(struct options *ret, char **argv)
 			    .max_frames = 1024,
 			    .table_memory = pool_default_memory(),
 			    .unwind = DP_UNWIND_AUTO,
-			    .inherit = true,
-			    .filter = &ret->filter,
+			    .target = { .inherit = true, .filter = &ret->filter },
 			    .cache = true },
 	};
 	ret->command_line = join_words(argv);

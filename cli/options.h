@@ -17,7 +17,7 @@ struct options {
 	struct name_options names;    /* record.symbols follows from them */
 	struct output_options output; /* record.outputs point into */
 	bool hz_given;                /* -F was */
-	/* Owned: what record.pids, tids, and filter point at; and uprobe_path and uprobe_symbol, into */
+	/* Owned: what record.target.pids, tids, and filter point at; and uprobe_path and uprobe_symbol, into */
 	pid_t *pids, *tids;
 	struct filter filter;
 	char *uprobe;

@@ -93,7 +93,7 @@ static int make_tables(struct dump *d)
 	d->table.inherit = false;
 	d->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	err = rescue_new(&d->pool, o->unwind, o->max_frames, &d->rescue);
-	return err < 0 ? err : target_add(&d->table, o);
+	return err < 0 ? err : target_add(&d->table, &o->target);
 }
 
 static int open_report(struct dump *d)
@@ -128,10 +128,10 @@ static int find_threads(struct dump *d, struct taken *t)
 	const struct record_options *o = d->options;
 	int err = 0;
 
-	if (o->n_tids == 0)
+	if (o->target.n_tids == 0)
 		return taken_find(t, 0);
-	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
-		err = taken_find(t, o->tids[i]);
+	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
+		err = taken_find(t, o->target.tids[i]);
 	return err;
 }
 
@@ -349,11 +349,11 @@ static int run(struct dump *d)
 	const struct record_options *o = d->options;
 	int err;
 
-	target_describe(o, d->target, sizeof(d->target));
+	target_describe(&o->target, d->target, sizeof(d->target));
 	err = bus_guard_install();
 	if (err == 0)
 		err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
-				   o->n_pids > 0 ? o->pids[0] : o->tids[0]);
+				   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
 	/* Permissions come first: what they are for is clear then. */
 	if (err == 0)
 		err = open_reader(d);

@@ -85,9 +85,11 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 static int open_outputs(struct record *r)
 {
 	const struct record_options *o = r->options;
-	int err = outputs_open(&r->outputs, o->outputs, o->n_outputs, target_pid(o, r->launch.pid));
+	int err = outputs_open(&r->outputs, o->outputs, o->n_outputs,
+			       target_pid(&o->target, r->launch.pid));
 
-	if (err == 0 && outputs_use_stdout(&r->outputs) && o->command && !isatty(STDOUT_FILENO))
+	if (err == 0 && outputs_use_stdout(&r->outputs) && o->target.command &&
+	    !isatty(STDOUT_FILENO))
 		log_warning(
 			"the command's own output goes to stdout too; -o FILE keeps them apart");
 	return err;
@@ -99,11 +101,11 @@ static int open_session(struct record *r)
 	unsigned int n_cpus = r->cpus.n_cpus;
 	struct session_options options = {
 		.n_cpus = n_cpus,
-		.all_processes = o->all,
+		.all_processes = o->target.all,
 		.sides = o->sides,
-		.inherit = o->inherit,
-		.filter = o->filter,
-		.n_threads = o->n_tids,
+		.inherit = o->target.inherit,
+		.filter = o->target.filter,
+		.n_threads = o->target.n_tids,
 		.unwind = o->unwind,
 		.max_frames = o->max_frames,
 		.verify = o->verify,
@@ -122,8 +124,8 @@ static int open_session(struct record *r)
 
 	if (err < 0)
 		return err;
-	o->filter->tell = drop_comm;
-	o->filter->arg = &r->session;
+	o->target.filter->tell = drop_comm;
+	o->target.filter->arg = &r->session;
 	binary_store_init(&r->binaries, &r->session.pool);
 	r->binaries.symbols = o->symbols;
 	if (o->cache)
@@ -142,22 +144,22 @@ static int add_targets(struct record *r)
 	uint64_t start = clock_now_ns();
 	int err;
 
-	r->table.inherit = o->inherit;
+	r->table.inherit = o->target.inherit;
 	r->binaries.interrupt = &r->interrupt;
-	if (o->command) {
+	if (o->target.command) {
 		if (!r->table.no_binaries)
-			prewarm_command(&r->binaries, o->command[0]);
+			prewarm_command(&r->binaries, o->target.command[0]);
 		err = process_table_add_launched(&r->table, r->launch.pid);
 	} else {
-		err = target_add(&r->table, o);
+		err = target_add(&r->table, &o->target);
 	}
 	if (err == 0 && binary_store_is_cancelled(&r->binaries))
 		err = -ECANCELED;
 	r->binaries.interrupt = NULL; /* once samples arrive, they get their tables */
 	if (err == 0)
 		err = process_table_publish(&r->table, clock_now_ns());
-	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
-		err = session_add_thread(&r->session, o->tids[i]);
+	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
+		err = session_add_thread(&r->session, o->target.tids[i]);
 	if (err == -ECANCELED)
 		log_info("interrupted before sampling began");
 	else if (err < 0 && err != -ESRCH && err != -EPERM)
@@ -207,12 +209,12 @@ static int watch_all(struct record *r)
 	fds = sideband_fds(r->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = fds[i] >= 0 ? wake_on(r, fds[i], WAKE_RECORDS) : 0;
-	if (err == 0 && o->command)
+	if (err == 0 && o->target.command)
 		err = watch_add_process(&r->watch, r->launch.pid);
-	for (size_t i = 0; err == 0 && i < o->n_pids; i++)
-		err = watch_add_process(&r->watch, o->pids[i]);
-	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
-		err = watch_add_thread(&r->watch, o->tids[i]);
+	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
+		err = watch_add_process(&r->watch, o->target.pids[i]);
+	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
+		err = watch_add_thread(&r->watch, o->target.tids[i]);
 	return err;
 }
 
@@ -313,7 +315,7 @@ static int open_report(struct record *r)
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &r->verify);
 	if (err == 0)
-		err = drain_init(&r->drain, &r->session, r->sideband, &r->table, o->filter,
+		err = drain_init(&r->drain, &r->session, r->sideband, &r->table, o->target.filter,
 				 r->rescue, r->verify, r->backlog);
 	r->drain.blocks.kallsyms = r->kallsyms;
 	if (o->wall)
@@ -363,7 +365,7 @@ static bool is_anything_left(struct record *r)
 
 	while ((tid = watch_ended_thread(&r->watch, clock_now_ns())))
 		session_drop_thread(&r->session, tid);
-	return r->options->all || r->watch.n_running > 0;
+	return r->options->target.all || r->watch.n_running > 0;
 }
 
 /* Of the last interval, the reports are told by their end. */
@@ -433,9 +435,9 @@ static int finish(struct record *r)
 	t->duration_ns = clock_now_ns() - r->started;
 	/* With a bound or a filter, a thread may have been seen and not taken. */
 	if ((r->options->off_cpu || r->options->wall) && r->options->max_rate == 0 &&
-	    !filter_is_set(r->options->filter))
-		unseen_count(&r->session, r->options->pids, r->options->n_pids, r->options->states,
-			     &r->n_unseen);
+	    !filter_is_set(r->options->target.filter))
+		unseen_count(&r->session, r->options->target.pids, r->options->target.n_pids,
+			     r->options->states, &r->n_unseen);
 	session_stop(&r->session);
 	interrupt_writing(&r->interrupt);
 	err = drain_run(&r->drain, true);
@@ -447,7 +449,7 @@ static int finish(struct record *r)
 	if (err == 0)
 		err = backlog_finish(r->backlog);
 	log_progress_clear();
-	cpu_watch_warn(&r->cpus, r->options->filter);
+	cpu_watch_warn(&r->cpus, r->options->target.filter);
 	fetch_begin();
 	if (err == 0)
 		err = outputs_finish(&r->outputs, t);
@@ -461,8 +463,8 @@ static int prepare(struct record *r)
 {
 	int err = interrupt_init(&r->interrupt);
 
-	if (err == 0 && r->options->command)
-		err = launch_start(r->options->command, &r->interrupt.old_mask, &r->launch);
+	if (err == 0 && r->options->target.command)
+		err = launch_start(r->options->target.command, &r->interrupt.old_mask, &r->launch);
 	if (err == 0)
 		interrupt_listen(&r->interrupt);
 	if (err == 0)
@@ -494,17 +496,17 @@ static int run(struct record *r)
 	const struct record_options *o = r->options;
 	int err;
 
-	target_describe(o, r->target, sizeof(r->target));
+	target_describe(&o->target, r->target, sizeof(r->target));
 	err = prepare(r);
 	if (err == 0)
 		err = start_sampling(r);
 	if (err < 0)
 		return err;
 	kallsyms_read_ahead(r->kallsyms);
-	if (o->command) {
+	if (o->target.command) {
 		err = launch_go(&r->launch);
 		if (err < 0) {
-			log_error("cannot execute %s: %s", o->command[0], strerror(-err));
+			log_error("cannot execute %s: %s", o->target.command[0], strerror(-err));
 			return -ENOEXEC;
 		}
 	}
@@ -573,7 +575,7 @@ int record_run(const struct record_options *options)
 	if (err < 0)
 		r.backlog = backlog_free(r.backlog); /* which may be writing still */
 	err = outputs_close(&r.outputs, err);
-	has_run = options->command && r.launch.pid > 0 && r.launch.go < 0;
+	has_run = options->target.command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
 	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && !has_run)
 		log_error("no samples: the target %s%s",

@@ -9,22 +9,13 @@
 
 #include "bpf/abi.h"
 #include "loader/pool.h"
+#include "loader/target.h"
 
-struct filter;
 struct output_request;
 
 /* What `dwarfprof record` is asked for. */
 struct record_options {
-	/* One of: processes, threads, everything, or a command */
-	const pid_t *pids;
-	size_t n_pids;
-	const pid_t *tids;
-	size_t n_tids;
-	bool all;
-	char **command; /* argv, NULL: none */
-
-	bool inherit;          /* the children of processes, and of a command, too */
-	struct filter *filter; /* of these, only what passes */
+	struct target target;
 
 	uint64_t duration_ns; /* 0: until interrupted, or the targets are gone */
 	unsigned int hz;

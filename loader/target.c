@@ -13,7 +13,6 @@
 #include "loader/log.h"
 #include "loader/permission.h"
 #include "loader/proc_stat.h"
-#include "loader/record.h"
 
 /* The process that a thread belongs to, and whether it has memory, as the kernel's threads do not. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
@@ -181,14 +180,14 @@ static int add_all(struct process_table *table)
 	return err;
 }
 
-int target_add(struct process_table *table, const struct record_options *o)
+int target_add(struct process_table *table, const struct target *t)
 {
-	if (o->n_tids > 0)
-		return add_tids(table, o->tids, o->n_tids);
-	if (!o->all)
-		return add_pids(table, o->pids, o->n_pids);
+	if (t->n_tids > 0)
+		return add_tids(table, t->tids, t->n_tids);
+	if (!t->all)
+		return add_pids(table, t->pids, t->n_pids);
 	table->all = true;
-	table->filter = filter_by_process(o->filter) ? o->filter : NULL;
+	table->filter = filter_by_process(t->filter) ? t->filter : NULL;
 	return add_all(table);
 }
 
@@ -218,28 +217,28 @@ static void describe_task(pid_t number, const char *kind, char *buffer, size_t s
 	snprintf(buffer, size, "%s (%s %d)", comm, kind, number);
 }
 
-void target_describe(const struct record_options *o, char *buffer, size_t size)
+void target_describe(const struct target *t, char *buffer, size_t size)
 {
-	if (o->command)
-		snprintf(buffer, size, "%s", o->command[0]);
-	else if (o->n_tids > 1)
-		snprintf(buffer, size, "%zu threads", o->n_tids);
-	else if (o->n_tids == 1)
-		describe_task(o->tids[0], "TID", buffer, size);
-	else if (o->n_pids > 1)
-		snprintf(buffer, size, "%zu processes", o->n_pids);
-	else if (o->n_pids == 1)
-		describe_task(o->pids[0], "PID", buffer, size);
+	if (t->command)
+		snprintf(buffer, size, "%s", t->command[0]);
+	else if (t->n_tids > 1)
+		snprintf(buffer, size, "%zu threads", t->n_tids);
+	else if (t->n_tids == 1)
+		describe_task(t->tids[0], "TID", buffer, size);
+	else if (t->n_pids > 1)
+		snprintf(buffer, size, "%zu processes", t->n_pids);
+	else if (t->n_pids == 1)
+		describe_task(t->pids[0], "PID", buffer, size);
 	else
 		snprintf(buffer, size,
-			 filter_by_process(o->filter) ? "processes" : "all processes");
-	filter_describe(o->filter, buffer, size);
+			 filter_by_process(t->filter) ? "processes" : "all processes");
+	filter_describe(t->filter, buffer, size);
 	text_make_plain(buffer);
 }
 
-pid_t target_pid(const struct record_options *o, pid_t launched)
+pid_t target_pid(const struct target *t, pid_t launched)
 {
-	if (o->command)
+	if (t->command)
 		return launched;
-	return o->n_pids > 0 ? o->pids[0] : o->n_tids > 0 ? o->tids[0] : 0;
+	return t->n_pids > 0 ? t->pids[0] : t->n_tids > 0 ? t->tids[0] : 0;
 }

@@ -97,7 +97,7 @@ Test(options, reads_sizes)
 Test(options, has_the_promised_defaults)
 {
 	PARSE("-p", "17");
-	cr_assert(options.record.n_pids == 1 && options.record.pids[0] == 17);
+	cr_assert(options.record.target.n_pids == 1 && options.record.target.pids[0] == 17);
 	cr_assert(options.record.hz == 99 && options.record.max_frames == 1024);
 	cr_assert(options.record.unwind == DP_UNWIND_AUTO && options.record.symbols);
 	cr_assert(options.record.duration_ns == 0 && options.record.cache);
@@ -111,7 +111,7 @@ Test(options, takes_the_word_record_and_several_processes)
 {
 	PARSE("record", "-p", "1,2", "-p", "3", "-d", "5", "-F", "999", "-o", "x.jsonl", "--unwind",
 	      "fp", "--max-stack", "2048", "--no-symbols", "--no-cache", "-v");
-	cr_assert(options.record.n_pids == 3 && options.record.pids[2] == 3);
+	cr_assert(options.record.target.n_pids == 3 && options.record.target.pids[2] == 3);
 	cr_assert(options.record.hz == 999 && options.record.max_frames == 2048);
 	cr_assert(options.record.unwind == DP_UNWIND_FP && !options.record.symbols);
 	cr_assert(options.names.verbose && !options.record.cache);
@@ -123,11 +123,11 @@ Test(options, takes_the_word_record_and_several_processes)
 Test(options, leaves_a_command_its_options)
 {
 	PARSE("-F", "10", "--", "ls", "-p", "5", "--", "x");
-	cr_assert(options.record.hz == 10 && options.record.n_pids == 0);
-	cr_assert_str_eq(options.record.command[0], "ls");
-	cr_assert_str_eq(options.record.command[1], "-p");
-	cr_assert_str_eq(options.record.command[4], "x");
-	cr_assert(options.record.command[5] == NULL);
+	cr_assert(options.record.hz == 10 && options.record.target.n_pids == 0);
+	cr_assert_str_eq(options.record.target.command[0], "ls");
+	cr_assert_str_eq(options.record.target.command[1], "-p");
+	cr_assert_str_eq(options.record.target.command[4], "x");
+	cr_assert(options.record.target.command[5] == NULL);
 	end();
 }
 
@@ -191,35 +191,37 @@ Test(options, takes_table_memory)
 Test(options, takes_threads)
 {
 	PARSE("-t", "1,2", "--tid=3");
-	cr_assert(options.record.n_tids == 3 && options.record.tids[2] == 3);
-	cr_assert(options.record.n_pids == 0 && !options.record.all);
+	cr_assert(options.record.target.n_tids == 3 && options.record.target.tids[2] == 3);
+	cr_assert(options.record.target.n_pids == 0 && !options.record.target.all);
 	end();
 }
 
 Test(options, takes_filters_alone_as_all_processes)
 {
 	PARSE("-u", "root", "--comm", "^pg", "-C", "0");
-	cr_assert(options.record.all && options.record.inherit);
-	cr_assert_str_eq(options.record.filter->user, "root");
-	cr_assert_str_eq(options.record.filter->comm, "^pg");
-	cr_assert_str_eq(options.record.filter->cpus, "0");
-	cr_assert(!options.record.filter->cgroup);
+	cr_assert(options.record.target.all && options.record.target.inherit);
+	cr_assert_str_eq(options.record.target.filter->user, "root");
+	cr_assert_str_eq(options.record.target.filter->comm, "^pg");
+	cr_assert_str_eq(options.record.target.filter->cpus, "0");
+	cr_assert(!options.record.target.filter->cgroup);
 	end();
 	PARSE("-C", "0");
-	cr_assert(options.record.all);
+	cr_assert(options.record.target.all);
 	end();
 }
 
 Test(options, takes_filters_of_a_target)
 {
 	PARSE("-p", "1", "-u", "root", "--no-inherit");
-	cr_assert(!options.record.all && options.record.n_pids == 1 && !options.record.inherit);
+	cr_assert(!options.record.target.all && options.record.target.n_pids == 1 &&
+		  !options.record.target.inherit);
 	end();
 	PARSE("--comm", "^cc1$", "--no-inherit", "--", "make");
-	cr_assert(!options.record.all && options.record.command && !options.record.inherit);
+	cr_assert(!options.record.target.all && options.record.target.command &&
+		  !options.record.target.inherit);
 	end();
 	PARSE("-p", "1");
-	cr_assert(!filter_is_set(options.record.filter));
+	cr_assert(!filter_is_set(options.record.target.filter));
 	end();
 }
 
