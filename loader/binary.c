@@ -335,7 +335,7 @@ static int binary_new(const char *path, int fd, struct binary **ret)
 
 bool binary_store_is_cancelled(const struct binary_store *store)
 {
-	return store->interrupt && interrupt_arrived(store->interrupt);
+	return store->is_interrupted && store->is_interrupted(store->interrupt_arg);
 }
 
 int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret)

@@ -8,7 +8,6 @@
 #include "loader/elf_file.h"
 #include "base/hash.h"
 #include "loader/image_cache.h"
-#include "loader/interrupt.h"
 #include "symbols/module.h"
 #include "loader/pool.h"
 #include "loader/table.h"
@@ -54,8 +53,10 @@ struct binary_store {
 	/* Who closes modules that were sampled, as others may be using them; NULL: the store */
 	int (*close_module)(void *arg, struct module *module);
 	void *arg;
-	const struct interrupt *interrupt; /* not NULL: a signal is the end of making tables */
-	uint64_t n_rows;                   /* of all tables made, each once */
+	/* NULL, or has the user enough before sampling begins? That is the end of making tables. */
+	bool (*is_interrupted)(const void *arg);
+	const void *interrupt_arg;
+	uint64_t n_rows; /* of all tables made, each once */
 	uint64_t n_cells;
 	uint64_t n_known;        /* binaries there have been */
 	uint64_t looked;         /* when idle binaries were last looked for */

@@ -82,6 +82,11 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 	session_drop_comm(arg, comm);
 }
 
+static bool is_interrupted(const void *arg)
+{
+	return interrupt_arrived(arg);
+}
+
 static int open_outputs(struct record *r)
 {
 	const struct record_options *o = r->options;
@@ -145,7 +150,8 @@ static int add_targets(struct record *r)
 	int err;
 
 	r->table.inherit = o->target.inherit;
-	r->binaries.interrupt = &r->interrupt;
+	r->binaries.is_interrupted = is_interrupted;
+	r->binaries.interrupt_arg = &r->interrupt;
 	if (o->target.command) {
 		if (!r->table.no_binaries)
 			prewarm_command(&r->binaries, o->target.command[0]);
@@ -155,7 +161,7 @@ static int add_targets(struct record *r)
 	}
 	if (err == 0 && binary_store_is_cancelled(&r->binaries))
 		err = -ECANCELED;
-	r->binaries.interrupt = NULL; /* once samples arrive, they get their tables */
+	r->binaries.is_interrupted = NULL; /* once samples arrive, they get their tables */
 	if (err == 0)
 		err = process_table_publish(&r->table, clock_now_ns());
 	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
@@ -204,8 +210,7 @@ static int watch_all(struct record *r)
 		err = wake_on(r, session_rings_fd(&r->session), WAKE_RECORDS);
 	if (err == 0 && r->cpus.fd >= 0)
 		err = wake_on(r, r->cpus.fd, WAKE_CPU);
-	if (err == 0 && o->keys)
-		err = wake_on(r, STDIN_FILENO, WAKE_KEY);
+	err = err == 0 && o->keys ? wake_on(r, STDIN_FILENO, WAKE_KEY) : err;
 	fds = sideband_fds(r->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = fds[i] >= 0 ? wake_on(r, fds[i], WAKE_RECORDS) : 0;
@@ -398,9 +403,8 @@ static int sample(struct record *r)
 			err = tick(r);
 		if (err < 0)
 			return err;
-		if (n > 0 && event.data.u64 == WAKE_INTERRUPT)
-			return 0;
-		if (n > 0 && event.data.u64 == WAKE_KEY && keyboard_quits(r->epoll_fd))
+		if (n > 0 && (event.data.u64 == WAKE_INTERRUPT ||
+			      (event.data.u64 == WAKE_KEY && keyboard_quits(r->epoll_fd))))
 			return 0;
 		if (n > 0 && event.data.u64 == WAKE_CPU)
 			cpu_watch_follow(&r->cpus, &r->session, r->sideband, r->epoll_fd,
