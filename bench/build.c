@@ -24,9 +24,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "tables/decode.h"
-#include "loader/elf_file.h"
 #include "bench/measure.h"
+#include "elf/elf_file.h"
+#include "tables/decode.h"
 
 /* libdw takes longer, and varies less. */
 #define TIMES_LIBDW 3

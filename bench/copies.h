@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loader/elf_file.h"
+#include "elf/elf_file.h"
 
 /*
  * Unwind information of any size, made of a real file's: that of the functions at

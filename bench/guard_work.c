@@ -16,9 +16,9 @@
 
 #define ASSEMBLER_SIZE (1 << 20)
 
+#include "bpf/walk.h"
 #include "cfi/tests/assembler.h"
 #include "tables/image.h"
-#include "bpf/walk.h"
 
 /* callgrind counts what is done in them, by their names. */
 #if __has_attribute(noipa)

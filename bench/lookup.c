@@ -23,9 +23,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bench/copies.h"
+#include "elf/elf_file.h"
+#include "kernel/pool.h"
 #include "tables/decode.h"
-#include "loader/elf_file.h"
-#include "loader/pool.h"
 
 #include "bench/lookup_request.h"
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "bpf/abi.h"
 #include "base/cleanup.h"
+#include "bpf/abi.h"
 #include "dwarfprof.skel.h"
 
 DEFINE_CLEANUP(struct dwarfprof_bpf *, dwarfprof_bpf__destroy)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "loader/elf_file.h"
+#include "elf/elf_file.h"
 
 /*
  * Each is what an image takes more (or less) in bytes.

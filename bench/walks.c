@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "loader/clock.h"
-#include "loader/event.h"
+#include "kernel/event.h"
+#include "log/clock.h"
 #include "report/outcome.h"
 
 #include "bench/walks_sample.h"

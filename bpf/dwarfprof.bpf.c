@@ -59,10 +59,10 @@ struct {
  */
 struct dp_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096); /* the real ones are made by the loader */
+	__uint(max_entries, 4096); /* the real ones are made by user space */
 };
 
-/* For this and the next two maps the loader sets max_entries from the number of CPUs. */
+/* For this and the next two maps user space sets max_entries from the number of CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);

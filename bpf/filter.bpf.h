@@ -46,7 +46,7 @@ struct {
 	__type(value, __u8);
 } dp_other_comms SEC(".maps");
 
-/* The threads that are wanted. The loader sets max_entries. */
+/* The threads that are wanted. User space sets max_entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);

@@ -33,7 +33,7 @@ const volatile bool dp_has_prev_state;
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set by the loader */
+	__uint(max_entries, 1); /* set by user space */
 	__type(key, __u32);
 	__type(value, struct dp_blocked);
 } dp_blocked SEC(".maps");

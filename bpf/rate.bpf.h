@@ -33,7 +33,7 @@ struct rate {
 
 /*
  * By event and process. A plain array: nothing to allocate, to lock or to run
- * full, in whatever context. The loader sets max_entries.
+ * full, in whatever context. User space sets max_entries.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

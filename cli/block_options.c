@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "report/outcome.h"
 #include "cli/quantity.h"
+#include "report/outcome.h"
 
 /* What is shorter is nearly always a wake-up that came at once. */
 #define MIN_BLOCK_NS 1000

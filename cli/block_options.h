@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loader/record.h"
+#include "profiler/record.h"
 
 /* What the options of --off-cpu and --wall say. */
 

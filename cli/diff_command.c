@@ -9,11 +9,11 @@
 
 #include "base/array.h"
 #include "cli/diff_form.h"
-#include "loader/fetch.h"
-#include "loader/log.h"
 #include "cli/name_options.h"
-#include "loader/record.h"
 #include "cli/recording_file.h"
+#include "log/log.h"
+#include "profiler/fetch.h"
+#include "profiler/record.h"
 
 enum {
 	OPTION_FORMAT = 256,

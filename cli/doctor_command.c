@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "loader/doctor.h"
+#include "doctor/doctor.h"
+#include "kernel/kernel_types.h"
+#include "kernel/refusal.h"
+#include "log/log.h"
+#include "profiler/record.h"
 #include "report/json_value.h"
-#include "loader/kernel_types.h"
-#include "loader/log.h"
-#include "loader/record.h"
-#include "loader/refusal.h"
 
 enum {
 	OPTION_BTF = 256,

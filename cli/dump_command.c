@@ -3,9 +3,9 @@
 
 #include <argp.h>
 
-#include "loader/dump.h"
-#include "loader/log.h"
 #include "cli/options.h"
+#include "log/log.h"
+#include "profiler/dump.h"
 #include "report/report.h"
 
 /* The options are those of other commands. */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "loader/clock.h"
+#include "log/clock.h"
 #include "tables/decode.h"
 
 /* Rows and sections ascend: a section that ends before a row is done with. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loader/elf_file.h"
+#include "elf/elf_file.h"
 #include "tables/image.h"
 
 /* The unwind table of one file, made to be looked at, and its figures. */

@@ -5,12 +5,12 @@
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/dump_command.h"
-#include "loader/log.h"
 #include "cli/options.h"
-#include "loader/record.h"
 #include "cli/report_command.h"
 #include "cli/tables.h"
 #include "cli/top_command.h"
+#include "log/log.h"
+#include "profiler/record.h"
 
 static int record_main(int argc, char **argv)
 {

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "loader/fetch.h"
-#include "loader/image_cache.h"
-#include "loader/log.h"
-#include "symbols/module.h"
+#include "binaries/image_cache.h"
 #include "cli/quantity.h"
+#include "log/log.h"
+#include "profiler/fetch.h"
+#include "symbols/module.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loader/filter.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
-#include "loader/record.h"
+#include "kernel/filter.h"
+#include "profiler/record.h"
 
 /* The command line, read. */
 struct options {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "loader/record.h"
+#include "profiler/record.h"
 
 void output_options_done(struct output_options *o)
 {

@@ -5,7 +5,7 @@
 #include <argp.h>
 #include <stddef.h>
 
-#include "loader/outputs.h"
+#include "profiler/outputs.h"
 
 /* -o and --format, of all commands that make reports. */
 struct output_options {

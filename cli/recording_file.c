@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loader/bus_guard.h"
-#include "loader/file_limit.h"
-#include "loader/log.h"
+#include "elf/bus_guard.h"
+#include "log/log.h"
+#include "profiler/file_limit.h"
 
 /* Binaries that are named if their names are missing; -v names them all. */
 #define SHOWN_MISSING 10

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "loader/fetch.h"
-#include "loader/log.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
-#include "loader/record.h"
 #include "cli/recording_file.h"
+#include "log/log.h"
+#include "profiler/fetch.h"
+#include "profiler/record.h"
 
 /* Both commands make reports of a recording; they differ in what they do if no -o is given. */
 struct report_options {

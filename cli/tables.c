@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "loader/log.h"
-#include "loader/record.h"
 #include "cli/tables_form.h"
+#include "log/log.h"
+#include "profiler/record.h"
 
 struct tables {
 	const struct tables_form *form;

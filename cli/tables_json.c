@@ -2,9 +2,9 @@
 /* An array with an object for each file. docs/FORMAT.md describes it. */
 #include <errno.h>
 
-#include "tables/decode.h"
-#include "report/json_value.h"
 #include "cli/tables_form.h"
+#include "report/json_value.h"
+#include "tables/decode.h"
 
 static json_t *json_count(uint64_t value)
 {

@@ -3,8 +3,8 @@
 
 #include <argp.h>
 
-#include "loader/record.h"
 #include "cli/tables_form.h"
+#include "profiler/record.h"
 
 enum {
 	OPTION_JSON = 256,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/decode.h"
 #include "cli/tables_form.h"
+#include "tables/decode.h"
 
 static int print_row(const struct image_row *row, void *arg)
 {

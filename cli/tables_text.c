@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tables/decode.h"
 #include "cli/tables_form.h"
+#include "tables/decode.h"
 
 /* 0 where there is nothing to divide by. */
 static double ratio(uint64_t part, uint64_t whole)

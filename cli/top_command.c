@@ -7,10 +7,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "loader/log.h"
 #include "cli/options.h"
-#include "report/report.h"
 #include "cli/quantity.h"
+#include "log/log.h"
+#include "report/report.h"
 
 struct top_options {
 	struct options options;

@@ -9,8 +9,8 @@
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
-#include "symbols/jit.h"
 #include "report/verified.h"
+#include "symbols/jit.h"
 
 /* What the thread has to do: report a sample, whose arrays follow, close a module, or tick. */
 struct item {

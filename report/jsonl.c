@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "report/json_value.h"
-#include "symbols/kallsyms.h"
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/verified.h"
+#include "symbols/kallsyms.h"
 
 struct jsonl {
 	struct report report;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bpf/abi.h"
 #include "base/cleanup.h"
+#include "bpf/abi.h"
 
 /*
  * The labels that a program had given to what it was doing when a sample was taken: texts by

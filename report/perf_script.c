@@ -13,12 +13,12 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "symbols/kallsyms.h"
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/shown.h"
 #include "report/unit.h"
 #include "report/verified.h"
+#include "symbols/kallsyms.h"
 
 #define UNKNOWN "[unknown]"
 

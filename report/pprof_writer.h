@@ -6,9 +6,9 @@
 
 #include "report/gzip.h"
 #include "report/mapping.h"
-#include "pprof.pb-c.h"
 #include "report/shown.h"
 #include "report/string_table.h"
+#include "pprof.pb-c.h"
 
 /*
  * A pprof file, written piece by piece: messages of one type that follow each other are

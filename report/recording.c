@@ -17,8 +17,8 @@
 #include "base/hash.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
-#include "symbols/kallsyms.h"
 #include "report/report.h"
+#include "symbols/kallsyms.h"
 
 /* What was recorded so long ago is in the file, should the program be killed. */
 #define FLUSH_NS UINT64_C(1000000000)

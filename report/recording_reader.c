@@ -10,9 +10,9 @@
 #include "base/cleanup.h"
 #include "report/block_stream.h"
 #include "report/bytes.h"
-#include "symbols/kallsyms.h"
 #include "report/recording.h"
 #include "report/recording_told.h"
+#include "symbols/kallsyms.h"
 
 #define MAX_TEXTS 64 /* pairs of them in the context */
 

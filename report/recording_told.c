@@ -210,7 +210,7 @@ static int read_function(struct told *t, const struct view *record)
 	return 0;
 }
 
-/* The module that all code is in which processes compiled themselves, as the loader has it. */
+/* The module that all code is in which processes compiled themselves, as profiling has it. */
 static int make_compiled_module(struct told *t)
 {
 	char *path;

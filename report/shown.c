@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "symbols/kallsyms.h"
 #include "report/outcome.h"
+#include "symbols/kallsyms.h"
 
 /* Where the next one goes, and whose strings it uses. */
 struct maker {

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "symbols/names.h"
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "symbols/names.h"
 
 struct stacks {
 	struct report report;

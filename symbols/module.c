@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "cache/disk_cache.h"
 #include "symbols/debug_info.h"
 #include "symbols/debug_server.h"
-#include "cache/disk_cache.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/go_names.h"
 #include "symbols/jit.h"

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tables/known_code.h"
 #include "go/pclntab.h"
+#include "tables/known_code.h"
 #include "tables/return_path.h"
 
 /* Functions of a Go program with their instructions: which calls which, and from where. */

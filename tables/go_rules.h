@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tables/known_code.h"
 #include "go/pclntab.h"
+#include "tables/known_code.h"
 #include "tables/rule_set.h"
 
 /*

@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "tables/go_rules.h"
 #include "cfi/machine.h"
+#include "tables/go_rules.h"
 #include "tables/packer.h"
 #include "tables/rule_word.h"
 #include "tables/source.h"

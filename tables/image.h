@@ -7,8 +7,8 @@
 
 #include "bpf/abi.h"
 #include "cfi/entry.h"
-#include "tables/known_code.h"
 #include "go/pclntab.h"
+#include "tables/known_code.h"
 #include "tables/rule.h"
 
 /*

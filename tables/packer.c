@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/abi.h"
 #include "tables/page.h"
 
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/abi.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/abi.h"
 
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(entry) ((entry)->failed = 1)

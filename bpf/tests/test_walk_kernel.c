@@ -15,8 +15,8 @@
 
 #include "base/root_main.h"
 #include "bpf/tests/walk_test.h"
-#include "walk_test.skel.h"
 #include "bpf/tests/world.h"
+#include "walk_test.skel.h"
 
 #define N_WALKS 20000
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)

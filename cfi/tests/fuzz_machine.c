@@ -8,8 +8,8 @@
  */
 #include <dwarf.h>
 
-#include "cfi/tests/fuzz.h"
 #include "cfi/machine.h"
+#include "cfi/tests/fuzz.h"
 
 static void check_expression(const struct cfi_section *section, const uint8_t *expr, uint32_t size)
 {

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <dwarf.h>
 
-#include "cfi/tests/assembler.h"
 #include "cfi/entry.h"
+#include "cfi/tests/assembler.h"
 
 static struct cfi_index read_index(const struct assembler *a)
 {

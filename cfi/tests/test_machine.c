@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <dwarf.h>
 
-#include "cfi/tests/assembler.h"
 #include "cfi/machine.h"
+#include "cfi/tests/assembler.h"
 
 /* A section with one FDE from 0x1000 to 0x1100, and a machine on it. */
 struct fixture {

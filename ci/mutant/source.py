@@ -7,7 +7,8 @@ import hashlib
 import os
 import re
 
-FOLDERS = ("bpf", "cache", "cfi", "go", "loader", "report", "symbols", "tables")
+FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "process", "profiler", "report", "samples",
+           "symbols", "tables")
 # What only the kernel runs is for the tests that need it.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")
 COMMENT_OR_TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)

@@ -5,8 +5,8 @@
 #include "base/array.h"
 #include "cli/block_options.h"
 #include "cli/options.h"
-#include "report/report.h"
 #include "cli/quantity.h"
+#include "report/report.h"
 
 static struct options options;
 

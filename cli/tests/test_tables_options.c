@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "loader/record.h"
 #include "cli/tables_form.h"
 #include "cli/tables_options.h"
+#include "profiler/record.h"
 
 static struct tables_options options;
 

@@ -6,8 +6,8 @@
  */
 #include <errno.h>
 
-#include "report/block_stream.h"
 #include "cfi/tests/fuzz.h"
+#include "report/block_stream.h"
 #include "report/outcome.h"
 #include "report/recording.h"
 #include "report/recording_reader.h"

@@ -4,11 +4,11 @@
 #include <link.h>
 #include <zlib.h>
 
+#include "report/outcome.h"
+#include "report/report.h"
 #include "symbols/kallsyms.h"
 #include "symbols/names.h"
-#include "report/outcome.h"
 #include "pprof.pb-c.h"
-#include "report/report.h"
 
 /* A module without symbols, whose file cannot be read. */
 static struct module program = { .name = "prog",

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "report/block_stream.h"
-#include "symbols/jit.h"
-#include "symbols/kallsyms.h"
 #include "report/recording.h"
 #include "report/recording_reader.h"
 #include "report/tests/recording_samples.h"
+#include "symbols/jit.h"
+#include "symbols/kallsyms.h"
 
 static const struct report_context context = {
 	.target = "prog (PID 42)",

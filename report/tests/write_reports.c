@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/kallsyms.h"
 #include "report/report.h"
+#include "symbols/kallsyms.h"
 
 #define MAX_FORMATS 16
 #define MAX_FRAMES 40

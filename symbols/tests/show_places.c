@@ -22,8 +22,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "symbols/debug_server.h"
 #include "cache/disk_cache.h"
+#include "symbols/debug_server.h"
 #include "symbols/module.h"
 #include "symbols/names.h"
 

@@ -9,11 +9,11 @@
  */
 #include <errno.h>
 
+#include "bpf/program.h"
 #include "tables/decode.h"
-#include "tables/tests/fuzz_extent.h"
 #include "tables/image_check.h"
 #include "tables/image_file.h"
-#include "bpf/program.h"
+#include "tables/tests/fuzz_extent.h"
 
 #define N_SEGMENTS 32
 #define SPACE_CELL 4U

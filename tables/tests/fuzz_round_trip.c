@@ -8,10 +8,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "tables/decode.h"
-#include "tables/tests/fuzz_extent.h"
 #include "bpf/lookup.h"
 #include "cfi/machine.h"
+#include "tables/decode.h"
+#include "tables/tests/fuzz_extent.h"
 
 /* Addresses at the start and the end of the code that are all looked up. */
 #define DENSE 4096

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "base/array.h"
-#include "tables/tests/code.h"
 #include "tables/go_rules.h"
+#include "tables/tests/code.h"
 
 #define TEXT UINT64_C(0x400000)
 #define ALIGNMENT 64

@@ -4,11 +4,11 @@
 #include <errno.h>
 
 #define ASSEMBLER_SIZE (40 << 20)
-#include "cfi/tests/assembler.h"
 #include "base/array.h"
+#include "bpf/lookup.h"
+#include "cfi/tests/assembler.h"
 #include "tables/decode.h"
 #include "tables/image.h"
-#include "bpf/lookup.h"
 #include "tables/rule_set.h"
 
 static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };

@@ -4,10 +4,10 @@
 #include <errno.h>
 
 #define ASSEMBLER_SIZE (8 << 20)
+#include "bpf/lookup_row.h"
 #include "cfi/tests/assembler.h"
 #include "tables/image_check.h"
 #include "tables/image_file.h"
-#include "bpf/lookup_row.h"
 
 /* An image larger than this is not read row by row, image_check.h. */
 #define LARGE (128 << 10)

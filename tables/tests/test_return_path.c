@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "base/array.h"
-#include "tables/tests/code.h"
 #include "tables/return_path.h"
+#include "tables/tests/code.h"
 
 #define START UINT64_C(0x1000)
 

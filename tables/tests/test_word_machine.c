@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #define ASSEMBLER_SIZE 8192
-#include "cfi/tests/assembler.h"
 #include "cfi/machine.h"
+#include "cfi/tests/assembler.h"
 #include "tables/rule_word.h"
 #include "tables/word_machine.h"
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "binaries/jitted.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbols/jit.h"
+
+/* As binaries are kept when nobody maps them any more: samples on their way name them. */
+#define IDLE_NS (60 * UINT64_C(1000000000))
+#define LOOK_NS UINT64_C(1000000000)
+
+static void jitted_free(struct jitted *j)
+{
+	jit_free(j->module.jit);
+	module_done(&j->module);
+	free(j);
+}
+
+void jitted_store_done(struct jitted_store *store)
+{
+	while (store->all) {
+		struct jitted *j = store->all;
+
+		store->all = j->next;
+		jitted_free(j);
+	}
+}
+
+struct jitted *jitted_new(struct jitted_store *store, pid_t pid)
+{
+	struct jitted *j = calloc(1, sizeof(*j));
+	char *path = strdup(MODULE_JIT);
+
+	if (!j || !path) {
+		free(j);
+		free(path);
+		return NULL;
+	}
+	module_init(&j->module, path, "", -1);
+	if (jit_new(&j->module.jit) < 0) {
+		module_done(&j->module);
+		free(j);
+		return NULL;
+	}
+	j->pid = pid;
+	j->n_users = 1;
+	j->next = store->all;
+	store->all = j;
+	return j;
+}
+
+void jitted_hold(struct jitted *j)
+{
+	if (j)
+		j->n_users++;
+}
+
+void jitted_drop(struct jitted *j)
+{
+	if (j)
+		j->n_users--;
+}
+
+/* Its number in its own PID namespace, and its effective user. */
+static int read_status(pid_t pid, pid_t *ret_pid, uid_t *ret_user)
+{
+	_cleanup_free_ char *line = NULL;
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[32];
+	size_t size = 0;
+	int found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	while (found < 2 && getline(&line, &size, file) > 0) {
+		const char *last = strrchr(line, '\t');
+
+		if (strncmp(line, "Uid:", 4) == 0)
+			found += sscanf(line, "Uid: %*u %u", ret_user);
+		else if (strncmp(line, "NSpid:", 6) == 0)
+			found += sscanf(last ? last : "", "%d", ret_pid);
+	}
+	return found == 2 ? 0 : -ENODATA;
+}
+
+bool jitted_is_dump(pid_t pid, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	int number, end = 0;
+	uid_t user;
+	pid_t own;
+
+	return name && sscanf(name, "/jit-%d.dump%n", &number, &end) == 1 && end > 0 &&
+	       name[end] == '\0' && read_status(pid, &own, &user) == 0 && number == own;
+}
+
+void jitted_set_dump(struct jitted *j, int fd)
+{
+	jit_set_dump(j->module.jit, fd);
+}
+
+void jitted_meet(struct jitted *j)
+{
+	char path[32];
+	uid_t user;
+	pid_t own;
+	int root;
+
+	if (j->is_met)
+		return;
+	j->is_met = true;
+	if (read_status(j->pid, &own, &user) < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root", j->pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root >= 0)
+		jit_set_root(j->module.jit, root, own, user);
+}
+
+void jitted_store_forget(struct jitted_store *store, uint64_t time,
+			 int (*close_module)(void *arg, struct module *module), void *arg)
+{
+	if (time < store->looked + LOOK_NS)
+		return;
+	store->looked = time;
+	for (struct jitted **at = &store->all; *at;) {
+		struct jitted *j = *at;
+
+		if (j->n_users > 0)
+			j->idle_from = 0;
+		else if (j->idle_from == 0)
+			j->idle_from = time;
+		if (j->is_closed || j->n_users > 0 || j->idle_from + IDLE_NS > time) {
+			at = &j->next;
+			continue;
+		}
+		if (j->is_met) {
+			if (close_module)
+				(void)close_module(arg, &j->module);
+			else
+				module_close(&j->module, false);
+			j->is_closed = true;
+			at = &j->next;
+			continue;
+		}
+		*at = j->next;
+		jitted_free(j);
+	}
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "binaries/image_cache.h"
+#include "tables/image_file.h"
+
+#define LIMIT (UINT64_C(16) << 20)
+#define NOBODY 65534
+
+/* The C library as a binary that has an image of some size, and a cache of its own. */
+static char directory[64];
+static int libc_fd;
+static struct elf_file libc_file;
+static struct image expected;
+static struct disk_cache cache;
+
+static void begin(void)
+{
+	Dl_info info;
+
+	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
+	libc_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	cr_assert(elf_file_init_fd(&libc_file, libc_fd) == 0);
+	cr_assert(image_build(&libc_file.cfi, &libc_file.code, &expected) == 0);
+	snprintf(directory, sizeof(directory), "/tmp/image_cache.XXXXXX");
+	cr_assert(mkdtemp(directory));
+	cr_assert(disk_cache_open(directory, LIMIT, &cache) == 0);
+}
+
+static int remove_all(const char *path)
+{
+	_cleanup_free_ char *command = NULL;
+
+	return asprintf(&command, "rm -rf '%s'", path) < 0 ? -1 : system(command);
+}
+
+static void end(void)
+{
+	disk_cache_close(&cache);
+	image_done(&expected);
+	elf_file_done(&libc_file);
+	close(libc_fd);
+	cr_assert(remove_all(directory) == 0);
+}
+
+TestSuite(image_cache, .init = begin, .fini = end);
+
+/* Get the C library's image, which is always the same; is it from the cache? */
+static bool is_cached(void)
+{
+	struct image image;
+	int from = image_cache_get(&cache, &libc_file, libc_fd, &image);
+
+	cr_assert(from == 0 || from == 1, "%d", from);
+	cr_assert(image.n_cells == expected.n_cells);
+	cr_assert(image.stats.n_rows == expected.stats.n_rows);
+	cr_assert(memcmp(image.cells, expected.cells, (size_t)image.n_cells * 8) == 0);
+	image_done(&image);
+	return from == 1;
+}
+
+/* What the directory holds; the path of the last one whose name has the suffix. */
+static int count(const char *suffix, char *ret_path, size_t size)
+{
+	_cleanup_closedir_ DIR *d = opendir(directory);
+	struct dirent *entry;
+	int n = 0;
+
+	while ((entry = readdir(d))) {
+		size_t length = strlen(entry->d_name), of_suffix = strlen(suffix);
+
+		if (length < of_suffix || entry->d_name[0] == '.' ||
+		    strcmp(entry->d_name + length - of_suffix, suffix) != 0)
+			continue;
+		snprintf(ret_path, size, "%s/%s", directory, entry->d_name);
+		n++;
+	}
+	return n;
+}
+
+/* The one file that the cache has. */
+static const char *kept(void)
+{
+	static char path[512];
+
+	cr_assert(count("", path, sizeof(path)) == 1);
+	return path;
+}
+
+/* The cache as it is now is of no use, and mended by that. */
+static void expect_rebuilt(const char *what)
+{
+	cr_assert(!is_cached(), "%s", what);
+	cr_assert(is_cached(), "%s: not mended", what);
+}
+
+Test(image_cache, has_what_was_made_before)
+{
+	struct stat st;
+
+	cr_assert(!is_cached());
+	cr_assert(is_cached());
+	cr_assert(stat(kept(), &st) == 0 && (st.st_mode & 07777) == 0600);
+	cr_assert(st.st_size == (off_t)(sizeof(struct image_file) + expected.n_cells * 8UL));
+	cr_assert(strstr(kept(), libc_file.build_id));
+	/* Another run. */
+	disk_cache_close(&cache);
+	cr_assert(disk_cache_open(directory, LIMIT, &cache) == 0);
+	cr_assert(is_cached());
+}
+
+Test(image_cache, does_without)
+{
+	struct image image;
+
+	cr_assert(image_cache_get(NULL, &libc_file, libc_fd, &image) == 0);
+	cr_assert(image.n_cells == expected.n_cells);
+	image_done(&image);
+	cr_assert(remove_all(directory) == 0); /* under its feet */
+	cr_assert(!is_cached());
+	cr_assert(!is_cached());
+}
+
+Test(image_cache, ignores_what_is_truncated)
+{
+	static const off_t sizes[] = { 0, 1, 16, sizeof(struct image_file), 5000 };
+	struct stat st;
+
+	is_cached();
+	cr_assert(stat(kept(), &st) == 0);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		cr_assert(truncate(kept(), sizes[i]) == 0);
+		expect_rebuilt("truncated");
+	}
+	cr_assert(truncate(kept(), st.st_size - 1) == 0);
+	expect_rebuilt("the last byte");
+	cr_assert(truncate(kept(), st.st_size + 8) == 0);
+	expect_rebuilt("longer");
+	cr_assert(truncate(kept(), (off_t)1 << 40) == 0);
+	expect_rebuilt("huge");
+	/* As long as it was, but never written: what a power cut leaves. */
+	cr_assert(truncate(kept(), 4096) == 0 && truncate(kept(), st.st_size) == 0);
+	expect_rebuilt("torn");
+}
+
+Test(image_cache, ignores_each_flipped_bit)
+{
+	struct stat st;
+
+	is_cached();
+	cr_assert(stat(kept(), &st) == 0);
+	srandom(1);
+	for (int i = 0; i < 300; i++) {
+		off_t at = i < (int)sizeof(struct image_file) ? i : random() % st.st_size;
+		int fd = open(kept(), O_RDWR | O_CLOEXEC);
+		uint8_t byte;
+
+		cr_assert(pread(fd, &byte, 1, at) == 1);
+		byte ^= (uint8_t)(1 << random() % 8);
+		cr_assert(pwrite(fd, &byte, 1, at) == 1);
+		close(fd);
+		expect_rebuilt("a bit");
+	}
+}
+
+/* Give it a head that fits its bytes. */
+static void write_head(const struct image_file *from, const void *cells, uint32_t n_cells)
+{
+	struct image image = { (uint64_t *)cells, n_cells, { .n_rows = 1 }, NULL, 0 };
+	int fd = open(kept(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+	struct image_file head;
+
+	image_file_init(&head, &from->origin, &image);
+	cr_assert(write(fd, &head, sizeof(head)) == sizeof(head));
+	cr_assert(write(fd, cells, n_cells * 8UL) == (ssize_t)(n_cells * 8UL));
+	close(fd);
+}
+
+/* The sum is right, the image leads out of itself. */
+Test(image_cache, ignores_what_was_made_up)
+{
+	const size_t size = expected.n_cells * 8UL;
+	_cleanup_free_ uint64_t *cells = malloc(size);
+	struct image_file head;
+	int fd;
+
+	is_cached();
+	fd = open(kept(), O_RDONLY | O_CLOEXEC);
+	cr_assert(read(fd, &head, sizeof(head)) == sizeof(head));
+	close(fd);
+	for (size_t at = 1; at < sizeof(struct dp_image) / 8; at++) {
+		memcpy(cells, expected.cells, size);
+		cells[at] ^= UINT64_C(0x4000000040000000);
+		write_head(&head, cells, expected.n_cells);
+		expect_rebuilt("made up");
+	}
+	memset(cells, 0xff, size);
+	write_head(&head, cells, expected.n_cells);
+	expect_rebuilt("made up");
+	write_head(&head, cells, 0);
+	expect_rebuilt("empty");
+}
+
+/* Move a file elsewhere, with a link in its place. */
+static void replace_by_link(const char *path, const char *elsewhere)
+{
+	cr_assert(rename(path, elsewhere) == 0);
+	cr_assert(symlink(elsewhere, path) == 0);
+}
+
+Test(image_cache, believes_nobody_else)
+{
+	char path[512], other[600];
+	struct stat st;
+
+	is_cached();
+	cr_assert(chmod(kept(), 0620) == 0);
+	expect_rebuilt("others may write to it");
+	cr_assert(stat(kept(), &st) == 0 && (st.st_mode & 07777) == 0600);
+	if (geteuid() == 0) {
+		cr_assert(chown(kept(), NOBODY, NOBODY) == 0);
+		expect_rebuilt("someone else's");
+		cr_assert(stat(kept(), &st) == 0 && st.st_uid == 0);
+	}
+	snprintf(path, sizeof(path), "%s", kept());
+	cr_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+	expect_rebuilt("a FIFO"); /* and it was not waited for */
+	snprintf(other, sizeof(other), "%s.elsewhere", path);
+	replace_by_link(path, other);
+	expect_rebuilt("a link");
+	cr_assert(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
+	cr_assert(stat(other, &st) == 0, "what the link led to is untouched");
+	/* It stays as it is: a directory that has the name is no cache, but no harm. */
+	cr_assert(unlink(other) == 0 && unlink(path) == 0 && mkdir(path, 0700) == 0);
+	cr_assert(!is_cached());
+	cr_assert(!is_cached());
+}
+
+Test(image_cache, is_of_its_maker_only)
+{
+	is_cached();
+	cache.maker[0] ^= 1; /* this program after a change */
+	expect_rebuilt("another program's");
+}
+
+/* The file is the same for who compares the build ids. */
+static int copy_of_libc(void)
+{
+	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	off_t size = lseek(libc_fd, 0, SEEK_END), from = 0;
+
+	while (from < size)
+		cr_assert(sendfile(fd, libc_fd, &from, (size_t)(size - from)) > 0);
+	return fd;
+}
+
+static bool is_copy_cached(int fd)
+{
+	struct elf_file file;
+	struct image image;
+	int from;
+
+	cr_assert(elf_file_init_fd(&file, fd) == 0);
+	from = image_cache_get(&cache, &file, fd, &image);
+	cr_assert(from >= 0 && image.n_cells == expected.n_cells);
+	image_done(&image);
+	elf_file_done(&file);
+	return from == 1;
+}
+
+Test(image_cache, knows_a_file_that_was_changed)
+{
+	int fd = copy_of_libc();
+	char path[512];
+
+	is_cached();
+	cr_assert(!is_copy_cached(fd));
+	cr_assert(!is_copy_cached(fd), "changed just now: once more would not show");
+	cr_assert(count(".image", path, sizeof(path)) == 1);
+	sleep(4);
+	cr_assert(!is_copy_cached(fd), "the original's image");
+	cr_assert(is_copy_cached(fd));
+	cr_assert(count(".image", path, sizeof(path)) == 2);
+	cr_assert(is_cached(), "the original has its own");
+	/* Its time of change is not to be had back. */
+	cr_assert(pwrite(fd, "x", 1, EI_PAD) == 1);
+	cr_assert(futimens(fd, (struct timespec[]){ { 1, 0 }, { 1, 0 } }) == 0);
+	cr_assert(!is_copy_cached(fd));
+	close(fd);
+}
+
+static void put_file(const char *name, off_t size, time_t age)
+{
+	struct timespec times[2] = { { time(NULL) - age, 0 }, { time(NULL) - age, 0 } };
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	cr_assert(fd >= 0 && ftruncate(fd, size) == 0 && futimens(fd, times) == 0);
+	close(fd);
+}
+
+static bool has_file(const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return access(path, F_OK) == 0;
+}
+
+/* Those unused for longest go first; of what is not of the cache, nothing. */
+Test(image_cache, has_a_limit)
+{
+	char path[512];
+
+	put_file("00-1-v1.image", 6 << 20, 300);
+	put_file("01-1-v1.image", 6 << 20, 100);
+	put_file("02-1-v1.image", 6 << 20, 200);
+	put_file("README", 64 << 20, 1000);
+	cr_assert(!is_cached());
+	cr_assert(count(".image", path, sizeof(path)) == 3);
+	cr_assert(!has_file("00-1-v1.image") && has_file("01-1-v1.image"));
+	cr_assert(has_file("02-1-v1.image") && has_file("README"));
+	cr_assert(is_cached());
+}
+
+Test(image_cache, removes_what_is_left_over)
+{
+	char path[512];
+
+	put_file("0123456789abcdef.new", 4096, 2 * 3600);
+	put_file("1123456789abcdef.new", 4096, 60);
+	put_file("00-1-v1.image", 4096, 40 * 24 * 3600);
+	put_file("01-1-v1.image", 4096, 20 * 24 * 3600);
+	cr_assert(!is_cached());
+	cr_assert(!has_file("0123456789abcdef.new"), "whoever wrote it is gone");
+	cr_assert(has_file("1123456789abcdef.new"), "someone is writing it");
+	cr_assert(!has_file("00-1-v1.image"), "long unused");
+	cr_assert(has_file("01-1-v1.image"));
+	cr_assert(count(".image", path, sizeof(path)) == 2);
+}
+
+/* Of many that are added the limit holds all the time. */
+Test(image_cache, keeps_to_its_limit)
+{
+	struct stat st;
+
+	cache.limit = 64 << 10;
+	cr_assert(!is_cached());
+	cr_assert(!is_cached(), "larger than its share");
+	cache.limit = 32 * (sizeof(struct image_file) + expected.n_cells * 8UL);
+	cr_assert(!is_cached());
+	cr_assert(stat(kept(), &st) == 0);
+	cr_assert(is_cached());
+}
+
+/* The signal that comes with it would end the program. */
+Test(image_cache, does_not_pass_the_limit_of_files)
+{
+	struct rlimit limit = { 4096, RLIM_INFINITY };
+	char path[512];
+
+	cr_assert(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	cr_assert(!is_cached());
+	cr_assert(count("", path, sizeof(path)) == 0);
+}
+
+Test(image_cache, is_used_by_many_at_once)
+{
+	char path[512];
+
+	for (int i = 0; i < 8; i++) {
+		if (fork() != 0)
+			continue;
+		for (int k = 0; k < 50; k++) {
+			struct image image;
+
+			if (k % 5 == i % 5)
+				unlink(count(".image", path, sizeof(path)) ? path : "");
+			if (image_cache_get(&cache, &libc_file, libc_fd, &image) < 0 ||
+			    memcmp(image.cells, expected.cells, expected.n_cells * 8UL) != 0)
+				_exit(1);
+			image_done(&image);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 8; i++) {
+		int status;
+
+		cr_assert(wait(&status) > 0 && status == 0);
+	}
+	cr_assert(count(".new", path, sizeof(path)) == 0);
+	is_cached();
+	cr_assert(is_cached());
+}
+
+static void expect_open(const char *path, int expected_err)
+{
+	struct disk_cache other;
+	int err = disk_cache_open(path, LIMIT, &other);
+
+	cr_assert(err == expected_err, "%s: %d", path, err);
+	if (err == 0)
+		disk_cache_close(&other);
+}
+
+Test(image_cache, is_in_a_directory_of_its_user)
+{
+	char path[128], link[128];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/a/b/c", directory);
+	umask(0);
+	expect_open(path, 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(stat(path, &st) == 0 && (st.st_mode & 07777) == 0700, "%s", path);
+		*strrchr(path, '/') = '\0';
+	}
+	expect_open("/proc/dwarfprof", -ENOENT);
+	expect_open("/dev/null", -ENOTDIR);
+	snprintf(link, sizeof(link), "%s/link", directory);
+	snprintf(path, sizeof(path), "%s/a", directory);
+	cr_assert(symlink(path, link) == 0);
+	expect_open(link, -ENOTDIR);
+	cr_assert(chmod(path, 0770) == 0);
+	expect_open(path, -EPERM);
+	cr_assert(chmod(path, 0755) == 0);
+	expect_open(path, 0);
+	if (geteuid() == 0) {
+		cr_assert(chown(path, NOBODY, NOBODY) == 0);
+		expect_open(path, -EPERM);
+	}
+}
+
+static void expect_path(uid_t user, const char *xdg, const char *home, const char *path)
+{
+	_cleanup_free_ char *got = disk_cache_path(user, xdg, home);
+
+	cr_assert(path ? got && strcmp(got, path) == 0 : !got, "%s", got ? got : "none");
+}
+
+Test(disk_cache_path, follows_the_xdg_specification)
+{
+	expect_path(1000, "/x", "/home/u", "/x/dwarfprof");
+	expect_path(1000, NULL, "/home/u", "/home/u/.cache/dwarfprof");
+	expect_path(1000, "", "/home/u", "/home/u/.cache/dwarfprof");
+	expect_path(1000, "relative", "/home/u", "/home/u/.cache/dwarfprof");
+	expect_path(1000, NULL, "relative", NULL);
+	expect_path(1000, NULL, NULL, NULL);
+	expect_path(0, "/home/u/x", "/home/u", "/var/cache/dwarfprof");
+}

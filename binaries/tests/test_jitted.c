@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "binaries/jitted.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define MINUTE UINT64_C(60000000000)
+
+static struct jitted_store store;
+
+static size_t count(void)
+{
+	size_t n = 0;
+
+	for (const struct jitted *j = store.all; j; j = j->next)
+		n++;
+	return n;
+}
+
+/* Only its own: by the number that the process has for itself. */
+Test(jitted, knows_the_name_of_a_jitdump)
+{
+	pid_t own = getpid();
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", own);
+	cr_assert(jitted_is_dump(own, path));
+	cr_assert(jitted_is_dump(own, path + sizeof("/tmp") - 1));
+	cr_assert(!jitted_is_dump(own, path + sizeof("/tmp/") - 1), "no path");
+	cr_assert(!jitted_is_dump(getppid(), path));
+	cr_assert(!jitted_is_dump(0x7fffffff, "/tmp/jit-2147483647.dump"), "no such process");
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump2", own);
+	cr_assert(!jitted_is_dump(own, path));
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dum", own);
+	cr_assert(!jitted_is_dump(own, path));
+	snprintf(path, sizeof(path), "/tmp/git-%d.dump", own);
+	cr_assert(!jitted_is_dump(own, path));
+}
+
+Test(jitted, goes_a_minute_after_its_last_user)
+{
+	struct jitted *used = jitted_new(&store, 1), *idle = jitted_new(&store, 2);
+	uint64_t time = MINUTE;
+
+	cr_assert(used && idle && count() == 2);
+	jitted_hold(idle);
+	jitted_drop(idle);
+	jitted_drop(idle);
+	cr_assert_eq(idle->n_users, 0);
+	jitted_store_forget(&store, time, NULL, NULL);
+	cr_assert_eq(count(), 2, "it has just become idle");
+	jitted_store_forget(&store, time + MINUTE - 1, NULL, NULL);
+	cr_assert_eq(count(), 2);
+	time += 3 * MINUTE;
+	jitted_store_forget(&store, time, NULL, NULL);
+	cr_assert(count() == 1 && store.all == used);
+	/* One that is used again counts from anew. */
+	jitted_drop(used);
+	jitted_store_forget(&store, time += MINUTE, NULL, NULL);
+	jitted_hold(used);
+	jitted_store_forget(&store, time += MINUTE, NULL, NULL);
+	jitted_drop(used);
+	jitted_store_forget(&store, time += MINUTE, NULL, NULL);
+	cr_assert_eq(count(), 1);
+	jitted_store_forget(&store, time += 2 * MINUTE, NULL, NULL);
+	cr_assert_eq(count(), 0);
+	jitted_hold(NULL);
+	jitted_drop(NULL);
+}
+
+static int n_closed;
+
+static int close_module(void *arg, struct module *module)
+{
+	cr_assert_eq(arg, &n_closed);
+	n_closed++;
+	return 0;
+}
+
+/* What a report names stays; who reads its files reads them to their end, once. */
+Test(jitted, is_closed_when_a_sample_has_met_it)
+{
+	struct jitted *j = jitted_new(&store, getpid());
+	uint64_t time = MINUTE;
+
+	jitted_meet(j);
+	jitted_drop(j);
+	for (int i = 0; i < 4; i++)
+		jitted_store_forget(&store, time += 2 * MINUTE, close_module, &n_closed);
+	cr_assert(count() == 1 && j->is_closed && n_closed == 1);
+	jitted_store_done(&store);
+	cr_assert_eq(count(), 0);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elf/bus_guard.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* Bits of a page fault's error code, enum x86_pf_error_code, arch/x86/include/asm/trap_pf.h. */
+#define FAULT_WRITE (1 << 1)
+#define FAULT_EXECUTE (1 << 4)
+
+static uintptr_t page_size;
+
+static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
+{
+	struct dl_find_object object;
+
+	/* BUS_ADRERR: the file has no such page. Other codes are of broken memory, or of kill(). */
+	return info->si_code == BUS_ADRERR &&
+	       !(context->uc_mcontext.gregs[REG_ERR] & (FAULT_WRITE | FAULT_EXECUTE)) &&
+	       _dl_find_object(info->si_addr, &object) < 0;
+}
+
+/* All that is called here is async-signal-safe: mmap() is a mere system call. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	void *page = (void *)((uintptr_t)info->si_addr & ~(page_size - 1));
+	int saved = errno;
+
+	if (!is_data_read(info, context) ||
+	    mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		    MAP_FAILED) {
+		/* The same happens again, and ends the program. */
+		signal(number, SIG_DFL);
+		if (info->si_code <= 0)
+			raise(number); /* it was sent, and would not */
+	}
+	errno = saved;
+}
+
+int bus_guard_install(void)
+{
+	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
+}

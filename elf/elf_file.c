@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elf/elf_file.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "elf/debug_file.h"
+#include "elf/packed.h"
+
+const char *elf_source_word(enum elf_source source)
+{
+	static const char *const words[] = {
+#define X(name, word, section) word,
+		ELF_SOURCES(X)
+#undef X
+	};
+
+	return words[source];
+}
+
+const char *elf_source_section(enum elf_source source)
+{
+	static const char *const sections[] = {
+#define X(name, word, section) section,
+		ELF_SOURCES(X)
+#undef X
+	};
+
+	return sections[source];
+}
+
+static int read_header(Elf *elf)
+{
+	GElf_Ehdr header;
+
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+		return -ENOEXEC;
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
+		return -ENOTSUP;
+	/* Objects and core dumps are not mapped as code; their addresses mean nothing. */
+	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
+		return -ENOEXEC;
+	return 0;
+}
+
+/* Bytes of the file, or NULL if not all are there. */
+static const uint8_t *bytes_at(const struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	size_t file_size;
+	uint64_t end;
+	const char *bytes = elf_rawfile(file->elf, &file_size);
+
+	if (!bytes || __builtin_add_overflow(offset, size, &end) || end > file_size)
+		return NULL;
+	return (const uint8_t *)bytes + offset;
+}
+
+static int read_segments(struct elf_file *file)
+{
+	GElf_Ehdr header;
+	size_t n;
+
+	if (!gelf_getehdr(file->elf, &header) || elf_getphdrnum(file->elf, &n) < 0)
+		return -EBADMSG;
+	file->segments = calloc(n ? n : 1, sizeof(*file->segments));
+	if (!file->segments)
+		return -ENOMEM;
+	file->code.start = UINT64_MAX;
+	file->code.entry = header.e_entry;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr p;
+		struct elf_segment *s = &file->segments[file->n_segments];
+
+		if (!gelf_getphdr(file->elf, (int)i, &p))
+			return -EBADMSG;
+		if (p.p_type != PT_LOAD)
+			continue;
+		if (p.p_vaddr + p.p_memsz < p.p_vaddr || p.p_offset + p.p_filesz < p.p_offset)
+			return -EBADMSG;
+		*s = (struct elf_segment){ p.p_offset, p.p_vaddr, p.p_filesz, p.p_flags & PF_X };
+		file->n_segments++;
+		if (!s->executable)
+			continue;
+		if (s->address < file->code.start)
+			file->code.start = s->address;
+		if (s->address + p.p_memsz > file->code.end)
+			file->code.end = s->address + p.p_memsz;
+	}
+	return 0;
+}
+
+static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t address)
+{
+	size_t offset = 0, name, desc;
+	GElf_Nhdr note;
+
+	while ((offset = gelf_getnote(notes, offset, &note, &name, &desc)) > 0) {
+		const uint8_t *id = (const uint8_t *)notes->d_buf + desc;
+		size_t size = note.n_descsz;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
+		    memcmp((const char *)notes->d_buf + name, "GNU", sizeof("GNU")) != 0)
+			continue;
+		if (size > (ELF_BUILD_ID_SIZE - 1) / 2)
+			size = (ELF_BUILD_ID_SIZE - 1) / 2;
+		for (size_t i = 0; i < size; i++) {
+			file->build_id[2 * i] = "0123456789abcdef"[id[i] >> 4];
+			file->build_id[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+		}
+		if (address != 0 && size >= sizeof(file->mark)) {
+			memcpy(&file->mark, id, sizeof(file->mark));
+			file->mark_address = address + desc;
+		}
+		return;
+	}
+}
+
+/* Without a build id: the place of the section headers, which depends on all that is in the file. */
+static void read_header_mark(struct elf_file *file)
+{
+	GElf_Ehdr header;
+
+	if (file->mark_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
+		return;
+	for (size_t i = 0; i < file->n_segments; i++) {
+		if (file->segments[i].offset != 0)
+			continue;
+		file->mark = header.e_shoff;
+		file->mark_address = file->segments[i].address + offsetof(Elf64_Ehdr, e_shoff);
+		return;
+	}
+}
+
+static void take_cfi(struct elf_file *file, const struct cfi_section *cfi, enum elf_source source)
+{
+	file->cfi = *cfi;
+	file->source = source;
+}
+
+static int read_eh_frame(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header)
+{
+	struct cfi_section cfi = { .address = header->sh_addr };
+	Elf_Data *data;
+
+	if (header->sh_size == 0 || (header->sh_flags & SHF_COMPRESSED))
+		return 0;
+	data = elf_rawdata(scn, NULL);
+	if (!data || !data->d_buf)
+		return -EBADMSG;
+	cfi.data = data->d_buf;
+	cfi.size = data->d_size;
+	take_cfi(file, &cfi, ELF_SOURCE_EH_FRAME);
+	return 0;
+}
+
+static int add_code(struct elf_file *file, const char *name, uint64_t address, uint64_t offset,
+		    uint64_t size)
+{
+	const uint8_t *bytes = bytes_at(file, offset, size);
+	uint64_t end;
+
+	if (!bytes || __builtin_add_overflow(address, size, &end))
+		return -EBADMSG;
+	if (array_reserve(file->code_sections, file->n_code_sections, file->code_sections_size) < 0)
+		return -ENOMEM;
+	file->code_sections[file->n_code_sections++] =
+		(struct elf_section){ name, address, size, bytes };
+	return 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct elf_section *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* libelf takes a file whose section headers are cut off for one that has none. */
+static bool section_headers_are_whole(const struct elf_file *file)
+{
+	GElf_Ehdr header;
+	size_t n;
+
+	if (!gelf_getehdr(file->elf, &header) || elf_getshdrnum(file->elf, &n) < 0)
+		return false;
+	if (n < header.e_shnum)
+		n = header.e_shnum;
+	/* The first header is there even to say how many there are. */
+	return header.e_shoff == 0 ||
+	       bytes_at(file, header.e_shoff, (n > 0 ? n : 1) * sizeof(Elf64_Shdr));
+}
+
+/* Sections whose bytes are elsewhere, as in a file of debug information, are left out. */
+static int read_section(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header,
+			const char *name)
+{
+	if (header->sh_type == SHT_NOBITS)
+		return 0;
+	if (header->sh_type == SHT_NOTE && file->build_id[0] == '\0') {
+		Elf_Data *notes = elf_getdata(scn, NULL);
+
+		if (notes)
+			read_build_id(file, notes, header->sh_addr);
+	}
+	if (strcmp(name, ".eh_frame") == 0)
+		return read_eh_frame(file, scn, header);
+	if ((header->sh_flags & SHF_ALLOC) && (header->sh_flags & SHF_EXECINSTR) &&
+	    header->sh_size > 0)
+		return add_code(file, name, header->sh_addr, header->sh_offset, header->sh_size);
+	return 0;
+}
+
+static int read_sections(struct elf_file *file)
+{
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (!section_headers_are_whole(file) || elf_getshdrstrndx(file->elf, &names) < 0)
+		return -EBADMSG;
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr header;
+		const char *name;
+		int err;
+
+		if (!gelf_getshdr(scn, &header))
+			return -EBADMSG;
+		name = elf_strptr(file->elf, names, header.sh_name);
+		err = read_section(file, scn, &header, name ? name : "");
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * .eh_frame_hdr leads to .eh_frame (LSB Core 5.0 §10.6.2), whose end it does
+ * not tell: at most that of the segment.
+ */
+static void read_eh_frame_hdr(struct elf_file *file, const GElf_Phdr *hdr)
+{
+	const struct cfi_section section = {
+		.data = bytes_at(file, hdr->p_offset, hdr->p_filesz),
+		.size = hdr->p_filesz,
+		.address = hdr->p_vaddr,
+	};
+	struct cfi_section cfi = { 0 };
+	struct cursor c;
+	uint8_t version, encoding;
+
+	if (!section.data)
+		return;
+	cursor_init(&c, section.data, 0, section.size);
+	if (cursor_u8(&c, &version) != CFI_NONE || version != 1 ||
+	    cursor_u8(&c, &encoding) != CFI_NONE || cursor_skip(&c, 2) != CFI_NONE ||
+	    cfi_read_pointer(&section, &c, encoding, &cfi.address) != CFI_NONE)
+		return;
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+		uint64_t at = cfi.address - s->address;
+
+		if (cfi.address < s->address || at >= s->file_size)
+			continue;
+		cfi.size = s->file_size - at;
+		cfi.data = bytes_at(file, s->offset + at, cfi.size);
+		if (cfi.data)
+			cfi.size = cfi_section_measure(&cfi);
+		if (cfi.data && cfi.size > 0)
+			take_cfi(file, &cfi, ELF_SOURCE_EH_FRAME_HDR);
+		return;
+	}
+}
+
+/* Without section headers, as sstrip leaves files: the segments have to tell everything. */
+static int read_program_headers(struct elf_file *file)
+{
+	size_t n;
+
+	if (elf_getphdrnum(file->elf, &n) < 0)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr p;
+		int err = 0;
+
+		if (!gelf_getphdr(file->elf, (int)i, &p))
+			return -EBADMSG;
+		if (p.p_type == PT_NOTE && file->build_id[0] == '\0' &&
+		    bytes_at(file, p.p_offset, p.p_filesz)) {
+			Elf_Data *notes = elf_getdata_rawchunk(file->elf, (int64_t)p.p_offset,
+							       p.p_filesz, ELF_T_NHDR);
+
+			if (notes)
+				read_build_id(file, notes, p.p_vaddr);
+		} else if (p.p_type == PT_GNU_EH_FRAME) {
+			read_eh_frame_hdr(file, &p);
+		} else if (p.p_type == PT_LOAD && (p.p_flags & PF_X) && p.p_filesz > 0) {
+			err = add_code(file, "PT_LOAD", p.p_vaddr, p.p_offset, p.p_filesz);
+		}
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+/* Which bytes of code there are, for image_build(). */
+static int list_ranges(struct elf_file *file)
+{
+	size_t n = file->n_code_sections;
+
+	file->ranges = calloc(n ? n : 1, sizeof(*file->ranges));
+	if (!file->ranges)
+		return -ENOMEM;
+	if (n > 0)
+		qsort(file->code_sections, n, sizeof(*file->code_sections), compare_addresses);
+	for (size_t i = 0; i < n; i++) {
+		const struct elf_section *s = &file->code_sections[i];
+
+		file->ranges[i] = (struct code_range){ s->address, s->size, s->bytes };
+	}
+	file->code.ranges = file->ranges;
+	file->code.n_ranges = n;
+	return 0;
+}
+
+/*
+ * That of this file, for what .eh_frame has nothing to say of: of Go's code, where it was
+ * linked with C. If .eh_frame says nothing at all, that of the file that belongs to it, too.
+ */
+static void read_debug_frame(struct elf_file *file, int fd)
+{
+	struct cfi_section cfi;
+
+	debug_frame_read(file->elf, &cfi);
+	if (cfi_section_has_fdes(&file->cfi)) {
+		file->code.beside = cfi;
+		return;
+	}
+	if (cfi_section_has_fdes(&cfi)) {
+		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FRAME);
+		return;
+	}
+	if (fd >= 0)
+		file->debug = debug_file_open(file->elf, fd, file->build_id);
+	if (!file->debug)
+		return;
+	debug_frame_read(file->debug, &cfi);
+	if (cfi_section_has_fdes(&cfi))
+		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FILE);
+}
+
+static void find_go_functions(struct elf_file *file)
+{
+	const struct pclntab *t = &file->go.table;
+	struct pclntab_function first, last;
+
+	if (t->n_functions == 0 || pclntab_function(t, 0, &first) < 0 ||
+	    pclntab_function(t, t->n_functions - 1, &last) < 0)
+		return;
+	file->go_start = first.start;
+	file->go_end = pclntab_function_end(t, &last);
+}
+
+/* It says less than the other sections, but is there when they were stripped. */
+static int read_go(struct elf_file *file)
+{
+	int err = go_file_init(&file->go, file->elf);
+
+	if (err < 0)
+		return err == -ENOMEM ? err : 0;
+	file->code.go = file->go.table;
+	file->code.go_minor = file->go.minor;
+	find_go_functions(file);
+	if (!cfi_section_has_fdes(&file->cfi))
+		file->source = ELF_SOURCE_GO;
+	return 0;
+}
+
+/* Takes elf over, also on failure. fd: -1 for one in memory. */
+static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
+{
+	struct elf_file file = { .elf = elf };
+	int err;
+
+	err = read_header(elf);
+	if (err == 0)
+		err = read_segments(&file);
+	if (err == 0)
+		err = read_sections(&file);
+	if (err == 0 && !elf_nextscn(elf, NULL))
+		err = read_program_headers(&file);
+	if (err == 0)
+		err = list_ranges(&file);
+	if (err == 0) {
+		read_debug_frame(&file, fd);
+		read_header_mark(&file);
+		file.packer = packed_by(elf);
+		err = read_go(&file);
+	}
+	if (err < 0) {
+		elf_file_done(&file);
+		return err;
+	}
+	*ret = file;
+	return 0;
+}
+
+int elf_file_init_fd(struct elf_file *ret, int fd)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	return elf ? elf_file_init(ret, elf, fd) : -ENOEXEC;
+}
+
+int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_memory((char *)data, size);
+	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
+}
+
+/* All but the build id, which another thread may be reading. */
+void elf_file_close(struct elf_file *file)
+{
+	free(file->segments);
+	free(file->code_sections);
+	free(file->ranges);
+	go_file_done(&file->go);
+	elf_end(file->debug);
+	elf_end(file->elf);
+	file->elf = file->debug = NULL;
+	file->segments = NULL;
+	file->code_sections = NULL;
+	file->ranges = NULL;
+	file->n_segments = file->n_code_sections = 0;
+	file->code = (struct image_extent){ 0 };
+	file->cfi = (struct cfi_section){ 0 };
+	file->mark = file->mark_address = 0;
+}
+
+void elf_file_done(struct elf_file *file)
+{
+	elf_file_close(file);
+	*file = (struct elf_file){ 0 };
+}
+
+int elf_file_read_before(const struct elf_file *file, uint64_t end, void *ret, size_t size)
+{
+	for (size_t i = 0; i < file->n_code_sections; i++) {
+		const struct elf_section *s = &file->code_sections[i];
+		uint64_t offset = end - s->address;
+		size_t n = offset < size ? offset : size;
+
+		if (offset == 0 || offset > s->size)
+			continue;
+		memset(ret, 0, size - n);
+		memcpy((uint8_t *)ret + size - n, s->bytes + offset - n, n);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret)
+{
+	/* A mapping starts at a page; the segment's first byte may lie anywhere in it. */
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < file->n_segments; i++) {
+		const struct elf_segment *s = &file->segments[i];
+
+		if (!s->executable || offset < (s->offset & ~(page - 1)) ||
+		    offset >= s->offset + s->file_size)
+			continue;
+		*ret = start - offset + s->offset - s->address;
+		return 0;
+	}
+	return -ENOENT;
+}

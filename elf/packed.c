@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elf/packed.h"
+
+#include <gelf.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "elf/mapped_file.h"
+#include "log/log.h"
+
+/*
+ * What UPX writes into a file, little-endian (its src/stub/src/include/linux.h and
+ * src/p_unix.cpp). In front of the packed data: what is known of the code that unpacks it, and
+ * of what was packed. In a program this follows the program headers.
+ */
+struct upx_info {
+	uint32_t sum;
+	uint8_t magic[4];
+	uint16_t unpacker_size;
+	uint8_t version, format;
+	uint32_t program, file_size, block_size;
+};
+
+#define UPX_MAGIC "UPX!"
+#define UPX_FORMAT_ELF64_AMD64 22
+
+/*
+ * The end of a packed file (src/packhead.cpp), from where libraries are unpacked: their program
+ * headers have other things behind them.
+ */
+struct upx_end {
+	uint8_t magic[4];
+	uint8_t version, format, method, level;
+	uint8_t sums_and_sizes[20], filters[4];
+	uint32_t data; /* where it begins: with `program`, above */
+};
+
+_Static_assert(sizeof(struct upx_info) == 24 && sizeof(struct upx_end) == 36, "as in the file");
+
+static bool read_at(Elf *elf, uint64_t offset, void *ret, size_t size)
+{
+	size_t file_size;
+	const char *bytes = elf_rawfile(elf, &file_size);
+
+	if (!bytes || offset > file_size || size > file_size - offset)
+		return false;
+	memcpy(ret, bytes + offset, size);
+	return true;
+}
+
+static bool is_upx_at(Elf *elf, uint64_t offset)
+{
+	struct upx_info info;
+
+	return read_at(elf, offset, &info, sizeof(info)) &&
+	       memcmp(info.magic, UPX_MAGIC, sizeof(info.magic)) == 0 &&
+	       info.format == UPX_FORMAT_ELF64_AMD64 && info.file_size > 0 && info.block_size > 0;
+}
+
+static bool ends_as_upx(Elf *elf)
+{
+	const uint64_t before = offsetof(struct upx_info, program);
+	struct upx_end end;
+	size_t size;
+
+	return elf_rawfile(elf, &size) && size >= sizeof(end) &&
+	       read_at(elf, size - sizeof(end), &end, sizeof(end)) &&
+	       memcmp(end.magic, UPX_MAGIC, sizeof(end.magic)) == 0 &&
+	       is_upx_at(elf, end.data - before);
+}
+
+const char *packed_by(Elf *elf)
+{
+	GElf_Ehdr header;
+	size_t n;
+
+	if (!gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &n) < 0)
+		return NULL;
+	if (is_upx_at(elf, header.e_phoff + n * header.e_phentsize) || ends_as_upx(elf))
+		return "UPX";
+	return NULL;
+}
+
+static bool is_told(struct packed_told *told, const struct stat *st)
+{
+	for (size_t i = 0; i < told->n; i++)
+		if (told->programs[i].device == st->st_dev && told->programs[i].inode == st->st_ino)
+			return true;
+	if (told->n == PACKED_N_TOLD)
+		return true;
+	told->programs[told->n].device = st->st_dev;
+	told->programs[told->n++].inode = st->st_ino;
+	return false;
+}
+
+void packed_warn(struct packed_told *told, pid_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	char path[32], name[PATH_MAX];
+	const char *packer;
+	struct stat st;
+	ssize_t length;
+	Elf *elf;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = regular_file_open(path, 0);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	packer = packed_by(elf);
+	elf_end(elf);
+	if (!packer || is_told(told, &st))
+		return;
+	length = readlink(path, name, sizeof(name) - 1);
+	name[length > 0 ? length : 0] = '\0';
+	log_warning("process %d runs %s, which is packed by %s: its code is in memory only, where "
+		    "stacks end; `upx -d` unpacks the file",
+		    pid, name, packer);
+}

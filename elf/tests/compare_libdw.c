@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * usage: compare_libdw FILE...
+ *
+ * Compare the rows of each file's image with what libdw's
+ * dwarf_cfi_addrframe() says of the same addresses: CFA, return address, rbp,
+ * and the other callee-saved registers; and that both have no row in the same
+ * places. Prints some differences and the figures of each file, and those of all.
+ * Of a file without unwind information it says so, by its section headers. One that
+ * cannot be compared otherwise is an error, like a difference.
+ */
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+#include "tables/decode.h"
+
+/* Differences of one file that are printed. */
+#define MAX_SHOWN 5
+
+/* Bytes of an .eh_frame without records. */
+#define TERMINATOR 4
+
+struct comparison {
+	const char *path;
+	Dwarf_CFI *cfi;
+	const struct image_row *row; /* the one being compared */
+	uint64_t done;               /* behind the last row */
+	bool had_expression;         /* the last CFA that libdw knew was one */
+	uint64_t compared, refused, given_up, different;
+};
+
+/* Of all files. */
+struct total {
+	int files, nothing;
+	uint64_t compared, refused, different;
+};
+
+static void differ(struct comparison *c, uint64_t pc, const char *what)
+{
+	if (c->different++ < MAX_SHOWN)
+		printf("%s: at %" PRIx64 " %s differs\n", c->path, pc, what);
+}
+
+/* The expressions that are a sum of a register and a number, as libdw writes them. */
+static bool is_sum(const Dwarf_Op *op, unsigned int reg, int64_t offset)
+{
+	if (op->atom == DW_OP_bregx)
+		return op->number == reg && (int64_t)op->number2 == offset;
+	return op->atom == DW_OP_breg0 + reg && (int64_t)op->number == offset;
+}
+
+static bool same_cfa(const struct dp_rule *rule, const Dwarf_Op *ops, size_t n)
+{
+	uint64_t add;
+
+	switch (rule->cfa) {
+	case DP_CFA_REGISTER:
+		return n == 1 && is_sum(ops, rule->cfa_reg, rule->cfa_offset);
+	case DP_CFA_MEMORY:
+		add = n == 3 && ops[2].atom == DW_OP_plus_uconst ? ops[2].number : 0;
+		return n == (add ? 3 : 2) && is_sum(ops, rule->cfa_reg, rule->cfa_offset) &&
+		       ops[1].atom == DW_OP_deref && add == (uint64_t)rule->cfa_add;
+	case DP_CFA_PLT:
+		return n == 9 && is_sum(ops, DP_RSP, 8) && is_sum(&ops[1], DP_RIP, 0) &&
+		       ops[4].atom - DW_OP_lit0 == rule->cfa_add;
+	case DP_CFA_EXPRESSION: /* what it computes is tested elsewhere */
+		return n > 2;
+	case DP_CFA_SIGNAL:
+		return n == 2 && ops[1].atom == DW_OP_deref;
+	}
+	return false;
+}
+
+/*
+ * Hand-written code goes back from an expression to a register without naming an offset. It is
+ * the one from before (libgcc's unwinder, gas's manual); libdw gives the CFA up, until both are named.
+ */
+static void compare_cfa(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
+{
+	const struct dp_rule *rule = &c->row->rule;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (dwarf_frame_cfa(frame, &ops, &n) < 0) {
+		/* No further than to the end of the function: the next one begins with its CIE's. */
+		if (c->had_expression && rule->cfa == DP_CFA_REGISTER)
+			c->given_up++;
+		else
+			differ(c, pc, "that there is a CFA");
+		return;
+	}
+	if (!same_cfa(rule, ops, n))
+		differ(c, pc, "the CFA");
+	c->had_expression = rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_MEMORY;
+}
+
+/* The register that an operation names, -1: it names none. */
+static int register_of(const Dwarf_Op *op)
+{
+	if (op->atom == DW_OP_regx)
+		return (int)op->number;
+	return op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31 ? op->atom - DW_OP_reg0 : -1;
+}
+
+/* See dwarf_frame_register() in <elfutils/libdw.h> for how rules are told. */
+static bool same_where(const struct dp_where *w, const Dwarf_Op *ops, size_t n, bool is_return)
+{
+	int64_t offset = 0;
+
+	if (n == 0) /* unchanged and undefined: only of the return address is it told apart */
+		return w->kind == (is_return ? DP_WHERE_UNDEFINED : w->kind) &&
+		       (w->kind == DP_WHERE_SAME || w->kind == DP_WHERE_UNDEFINED);
+	if (register_of(&ops[0]) >= 0)
+		return n == 1 && w->kind == DP_WHERE_REGISTER && w->reg == register_of(&ops[0]);
+	if (ops[0].atom == DW_OP_call_frame_cfa && n <= 2 &&
+	    (n == 1 || ops[1].atom == DW_OP_plus_uconst)) {
+		if (n == 2)
+			offset = (int64_t)ops[1].number;
+		return w->kind == DP_WHERE_CFA && w->offset == offset;
+	}
+	if (ops[0].atom == DW_OP_call_frame_cfa) { /* pushed before an expression */
+		ops++;
+		n--;
+	}
+	if (n == 1)
+		return w->kind == DP_WHERE_MEMORY && is_sum(ops, w->reg, w->offset);
+	return w->kind != DP_WHERE_SAME && w->kind != DP_WHERE_UNDEFINED;
+}
+
+static void compare_register(struct comparison *c, Dwarf_Frame *frame, uint64_t pc, int reg,
+			     const struct dp_where *w)
+{
+	Dwarf_Op memory[3], *ops;
+	size_t n;
+
+	if (dwarf_frame_register(frame, reg, memory, &ops, &n) < 0 ||
+	    !same_where(w, ops, n, reg == DP_RIP))
+		differ(c, pc, register_name((unsigned int)reg));
+}
+
+static void compare_frame(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
+{
+	static const int saved[DP_N_SAVED] = {
+#define X(name, word) DP_##name,
+		DP_SAVED_REGISTERS(X)
+#undef X
+	};
+	const struct image_row *row = c->row;
+
+	if (row->rule.cfa == DP_CFA_NONE) {
+		c->had_expression = false;
+		c->refused++;
+		return;
+	}
+	compare_cfa(c, frame, pc);
+	if (row->rule.cfa == DP_CFA_SIGNAL)
+		return; /* all other registers are by definition where the kernel puts them */
+	compare_register(c, frame, pc, DP_RIP, &row->rule.ra);
+	compare_register(c, frame, pc, DP_RBP, &row->rule.rbp);
+	for (int i = 0; i < DP_N_SAVED; i++)
+		compare_register(c, frame, pc, saved[i], &row->saves.where[i]);
+}
+
+static bool is_start_up_code(const struct dp_rule *rule)
+{
+	return rule->ra.kind == DP_WHERE_UNDEFINED;
+}
+
+/* Each row of libdw's that lies in one of the image's. */
+static int compare_row(const struct image_row *row, void *arg)
+{
+	struct comparison *c = arg;
+	uint64_t pc = row->start;
+
+	c->row = row;
+	if (c->done < pc) {
+		_cleanup_free_ Dwarf_Frame *none = NULL;
+
+		if (c->done != 0 && dwarf_cfi_addrframe(c->cfi, c->done, &none) == 0)
+			differ(c, c->done, "the gap");
+	}
+	while (pc < row->end) {
+		_cleanup_free_ Dwarf_Frame *frame = NULL;
+		Dwarf_Addr start, end;
+
+		if (dwarf_cfi_addrframe(c->cfi, pc, &frame) < 0) {
+			/* What a program starts with has a rule though nobody wrote one. */
+			if (!is_start_up_code(&row->rule))
+				differ(c, pc, "that there is a row");
+			break;
+		}
+		if (dwarf_frame_info(frame, &start, &end, NULL) < 0 || end <= pc)
+			break;
+		c->compared++;
+		compare_frame(c, frame, pc);
+		pc = end;
+	}
+	c->done = row->end;
+	return 0;
+}
+
+static bool is_frame(const char *name, const GElf_Shdr *header, const char **ret_why)
+{
+	bool is_eh = strcmp(name, ".eh_frame") == 0;
+
+	if (!is_eh && strcmp(name, ".debug_frame") != 0 && strcmp(name, ".zdebug_frame") != 0)
+		return false;
+	if (header->sh_type == SHT_NOBITS)
+		*ret_why = "the bytes are in another file";
+	else if (is_eh && header->sh_size <= TERMINATOR)
+		*ret_why = ".eh_frame has no record";
+	else
+		return true;
+	return false;
+}
+
+/* Why a file has no unwind information, by its section headers; NULL: it may have some. */
+static const char *why_nothing(const struct elf_file *file)
+{
+	const char *why = "neither .eh_frame nor .debug_frame";
+	Elf_Scn *scn = NULL;
+	size_t names, n;
+
+	if (elf_getshdrnum(file->elf, &n) < 0 || n == 0 || elf_getshdrstrndx(file->elf, &names) < 0)
+		return NULL;
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(scn, &header) ?
+					   elf_strptr(file->elf, names, header.sh_name) :
+					   NULL;
+
+		if (!name || is_frame(name, &header, &why))
+			return NULL;
+	}
+	return why;
+}
+
+/* Those of .debug_frame are a Dwarf's. */
+static Dwarf_CFI *cfi_of(const struct elf_file *file, Dwarf **ret)
+{
+	if (file->source != ELF_SOURCE_DEBUG_FRAME && file->source != ELF_SOURCE_DEBUG_FILE)
+		return dwarf_getcfi_elf(file->elf);
+	*ret = dwarf_begin_elf(file->source == ELF_SOURCE_DEBUG_FILE ? file->debug : file->elf,
+			       DWARF_C_READ, NULL);
+	return *ret ? dwarf_getcfi(*ret) : NULL;
+}
+
+/* 0, or why it cannot be compared. */
+static int compare_image(struct comparison *c, struct elf_file *file)
+{
+	Dwarf *dwarf = NULL;
+	struct image image;
+	int err;
+
+	/* What is known without unwind information, libdw cannot know. */
+	file->code.n_ranges = 0;
+	/* Nor what .debug_frame says of the gaps: libdw is asked for one section alone. */
+	file->code.beside.size = 0;
+	file->code.go.size = 0;
+	err = image_build(&file->cfi, &file->code, &image);
+	if (err < 0)
+		return err;
+	c->cfi = cfi_of(file, &dwarf);
+	if (c->cfi)
+		image_for_each_row(&image, compare_row, c);
+	else if (image.stats.n_fdes > 0)
+		err = -EBADMSG;
+	if (!dwarf)
+		dwarf_cfi_end(c->cfi);
+	dwarf_end(dwarf);
+	image_done(&image);
+	return err;
+}
+
+static int compare_file(struct total *total, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct comparison c = { .path = path };
+	const char *why = NULL;
+	struct elf_file file;
+	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
+
+	if (err == 0) {
+		why = why_nothing(&file);
+		err = compare_image(&c, &file);
+		elf_file_done(&file);
+	}
+	if (err == 0 && c.compared == 0)
+		err = -ENODATA;
+	if (err == -ENODATA && why) {
+		printf("%s: nothing to compare: %s, %" PRIu64 " different\n", path, why,
+		       c.different);
+		total->different += c.different;
+		total->nothing++;
+		return 0;
+	}
+	if (err < 0) {
+		printf("%s: not compared: %s\n", path,
+		       err == -ENODATA ? "no row, but sections that could have some" :
+					 strerror(-err));
+		return err;
+	}
+	printf("%s: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64
+	       " of whose CFA libdw gives up, %" PRIu64 " different\n",
+	       path, c.compared, c.refused, c.given_up, c.different);
+	total->files++;
+	total->compared += c.compared;
+	total->refused += c.refused;
+	total->different += c.different;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct total total = { 0 };
+	int failed = 0;
+
+	for (int i = 1; i < argc; i++)
+		failed += compare_file(&total, argv[i]) < 0;
+	printf("%d files: %d compared, %d with nothing to compare, %d not compared; %" PRIu64
+	       " rows compared, %" PRIu64 " refused, %" PRIu64 " different\n",
+	       argc - 1, total.files, total.nothing, failed, total.compared, total.refused,
+	       total.different);
+	return total.files == 0 || failed > 0 || total.different > 0;
+}

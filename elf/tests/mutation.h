@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_ELF_TESTS_MUTATION_H
+#define DP_ELF_TESTS_MUTATION_H
+
+/*
+ * ELF files with damage done to them: mostly where it hurts, in headers and in
+ * what is read of the file. The same seed and number make the same damage.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct region {
+	size_t start, size;
+};
+
+/* Headers, tables of headers, unwind and debug information, notes, symbols; the last is all of it. */
+#define MAX_REGIONS 32
+
+struct original {
+	uint8_t *data;
+	size_t size;
+	struct region regions[MAX_REGIONS];
+	size_t n_regions;
+};
+
+struct mutant {
+	uint8_t *data;
+	size_t size;
+};
+
+/* 0, or -1 for what is not an ELF file or cannot be read. */
+int original_init(struct original *ret, const char *path);
+void original_done(struct original *original);
+
+/* Ends the program where there is no memory. */
+void mutant_init(struct mutant *ret, const struct original *originals, size_t n, uint64_t seed,
+		 uint64_t number);
+void mutant_done(struct mutant *mutant);
+
+#endif

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Files that are mapped: opened, read although they are damaged or cut off, and made tables of. */
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "elf/bus_guard.h"
+#include "elf/elf_file.h"
+#include "elf/mapped_file.h"
+#include "tables/decode.h"
+
+Test(mapped_file, opens_only_the_file_that_is_meant)
+{
+	char directory[] = "/tmp/dwarfprof-test-XXXXXX", path[64];
+	struct stat st;
+	int fd;
+
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/name", directory);
+	cr_assert(mkfifo(path, 0600) == 0 && stat(path, &st) == 0);
+	alarm(10);
+	cr_assert(regular_file_open(path, st.st_ino) == -ESTALE);
+	cr_assert(mapped_file_open(getpid(), 0, 0, st.st_ino, path) == -ESTALE);
+	unlink(path);
+	cr_assert(regular_file_open(path, 0) == -ENOENT);
+
+	close(creat(path, 0600));
+	cr_assert(stat(path, &st) == 0);
+	fd = regular_file_open(path, 0);
+	cr_assert(fd >= 0);
+	close(fd);
+	cr_assert(regular_file_open(path, st.st_ino + 1) == -ESTALE);
+	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, path);
+	cr_assert(fd >= 0);
+	close(fd);
+	unlink(path);
+	rmdir(directory);
+
+	/* The program is found under any name. */
+	cr_assert(stat("/proc/self/exe", &st) == 0);
+	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, "/nonexistent");
+	cr_assert(fd >= 0);
+	close(fd);
+}
+
+static struct elf_file open_self(int *ret_fd)
+{
+	struct elf_file file;
+
+	*ret_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	cr_assert(elf_file_init_fd(&file, *ret_fd) == 0);
+	return file;
+}
+
+static int count_sections(const struct elf_file *file, const char *name)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < file->n_code_sections; i++)
+		n += strcmp(file->code_sections[i].name, name) == 0;
+	return n;
+}
+
+Test(elf_file, reads_this_program)
+{
+	int fd;
+	struct elf_file file = open_self(&fd);
+
+	cr_assert(file.cfi.size > 0 && file.source == ELF_SOURCE_EH_FRAME && file.n_segments >= 2);
+	cr_assert(file.code.start < file.code.end);
+	cr_assert(count_sections(&file, ".text") == 1 && count_sections(&file, ".data") == 0);
+	for (size_t i = 0; i < file.n_code_sections; i++) {
+		const struct elf_section *s = &file.code_sections[i];
+
+		cr_assert(s->address >= file.code.start && s->size > 0);
+		cr_assert(s->address + s->size <= file.code.end);
+		cr_assert(i == 0 || s[-1].address + s[-1].size <= s->address);
+	}
+	elf_file_done(&file);
+	close(fd);
+}
+
+/* Where the kernel has put this program tells whether the bias is right. */
+static int find_self(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	*(uint64_t *)ret = info->dlpi_addr;
+	return 1;
+}
+
+Test(elf_file, computes_the_bias_that_the_dynamic_linker_knows)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t start, end, offset, expected, bias = 1;
+	int fd;
+	struct elf_file file = open_self(&fd);
+
+	dl_iterate_phdr(find_self, &expected);
+	cr_assert(maps);
+	while (fscanf(maps, "%lx-%lx %*s %lx%*[^\n]", &start, &end, &offset) == 3) {
+		if (start > (uint64_t)(uintptr_t)&find_self ||
+		    end <= (uint64_t)(uintptr_t)&find_self)
+			continue;
+		cr_assert(elf_file_bias(&file, start, offset, &bias) == 0);
+	}
+	cr_assert(bias == expected, "%lx, not %lx", bias, expected);
+	cr_assert(elf_file_bias(&file, 0x1000, UINT64_C(1) << 40, &bias) == -ENOENT);
+	/* The mark is what is in memory now. */
+	cr_assert(file.mark_address != 0);
+	cr_assert(memcmp((void *)(file.mark_address + expected), &file.mark, 8) == 0);
+	fclose(maps);
+	elf_file_done(&file);
+	close(fd);
+}
+
+Test(elf_file, reads_the_vdso_from_memory)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct elf_file file;
+
+	if (!vdso)
+		cr_skip("valgrind hides the vDSO");
+	cr_assert(elf_file_init_memory(&file, vdso, 8192) == 0);
+	cr_assert(file.cfi.size > 0 && file.source == ELF_SOURCE_EH_FRAME);
+	elf_file_done(&file);
+}
+
+static int init_bytes(const void *bytes, size_t size)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC), err;
+	struct elf_file file;
+
+	cr_assert(write(fd, bytes, size) == (ssize_t)size);
+	err = elf_file_init_fd(&file, fd);
+	if (err == 0)
+		elf_file_done(&file);
+	close(fd);
+	return err;
+}
+
+Test(elf_file, refuses_what_is_not_for_this_machine)
+{
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
+			      .e_type = ET_DYN,
+			      .e_machine = EM_AARCH64,
+			      .e_version = 1,
+			      .e_ehsize = sizeof(header) };
+	Elf64_Ehdr object = header;
+
+	cr_assert(init_bytes("", 0) == -ENOEXEC);
+	cr_assert(init_bytes("#!/bin/sh\n", 10) == -ENOEXEC);
+	cr_assert(init_bytes(&header, sizeof(header)) == -ENOTSUP);
+	object.e_machine = EM_X86_64;
+	object.e_type = ET_REL;
+	cr_assert(init_bytes(&object, sizeof(object)) == -ENOEXEC);
+}
+
+Test(elf_file, refuses_segments_that_wrap_around)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+	} file = {
+		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
+			    .e_type = ET_DYN,
+			    .e_machine = EM_X86_64,
+			    .e_version = 1,
+			    .e_ehsize = sizeof(Elf64_Ehdr),
+			    .e_phoff = sizeof(Elf64_Ehdr),
+			    .e_phentsize = sizeof(Elf64_Phdr),
+			    .e_phnum = 1 },
+		.segment = { .p_type = PT_LOAD, .p_flags = PF_X, .p_memsz = 0x2000 },
+	};
+
+	cr_assert(init_bytes(&file, sizeof(file)) == 0);
+	file.segment.p_vaddr = -UINT64_C(0x1000);
+	cr_assert(init_bytes(&file, sizeof(file)) == -EBADMSG);
+	file.segment.p_vaddr = 0;
+	file.segment.p_offset = UINT64_MAX;
+	file.segment.p_filesz = 0x1000;
+	cr_assert(init_bytes(&file, sizeof(file)) == -EBADMSG);
+}
+
+/* The section headers come last: a file cut off anywhere, as while it is being written, lacks some. */
+Test(elf_file, refuses_what_is_truncated)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	size_t size = (size_t)lseek(fd, 0, SEEK_END);
+	uint8_t *bytes = malloc(size);
+
+	cr_assert(pread(fd, bytes, size, 0) == (ssize_t)size);
+	for (size_t n = 0; n < size; n += 1 + n / 40)
+		cr_assert(init_bytes(bytes, n) < 0, "%zu of %zu bytes", n, size);
+	cr_assert(init_bytes(bytes, size) == 0);
+	free(bytes);
+	close(fd);
+}
+
+/* Cut off while it is mapped: what is gone reads as zeros, and there is no table in zeros. */
+Test(bus_guard, lets_truncated_files_be_read)
+{
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("test", 0);
+	off_t size = lseek(self, 0, SEEK_END), from = 0;
+	struct elf_file file;
+	struct image image;
+	const uint8_t *bytes;
+
+	cr_assert(bus_guard_install() == 0);
+	cr_assert(sendfile(fd, self, &from, (size_t)size) == size);
+	cr_assert(elf_file_init_fd(&file, fd) == 0 && file.cfi.size > 4096);
+	cr_assert(ftruncate(fd, 64) == 0);
+	cr_assert(image_build(&file.cfi, &file.code, &image) == -ENODATA);
+	bytes = file.cfi.data;
+	cr_assert(bytes[file.cfi.size - 1] == 0);
+	elf_file_done(&file);
+	close(fd);
+	close(self);
+}
+
+Test(bus_guard, hides_nothing_else, .signal = SIGBUS)
+{
+	int fd = memfd_create("test", 0);
+	volatile char *page;
+
+	cr_assert(bus_guard_install() == 0 && ftruncate(fd, 4096) == 0);
+	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	cr_assert(page != MAP_FAILED && ftruncate(fd, 0) == 0);
+	page[0] = 1;
+}
+
+Test(bus_guard, is_no_protection_from_kill, .signal = SIGBUS)
+{
+	cr_assert(bus_guard_install() == 0);
+	kill(getpid(), SIGBUS);
+}
+
+struct check {
+	const struct cfi_section *section;
+	uint64_t last_end;
+	uint64_t n;
+};
+
+static int check_row(const struct image_row *row, void *arg)
+{
+	struct check *c = arg;
+
+	cr_assert(row->start < row->end && row->start >= c->last_end);
+	cr_assert(row->rule.cfa < DP_N_CFA);
+	c->last_end = row->end;
+	c->n++;
+	return 0;
+}
+
+Test(tables, builds_the_table_of_libc)
+{
+	struct elf_file file;
+	struct image image;
+	struct check c = { 0 };
+	Dl_info info;
+	int fd;
+
+	cr_assert(dladdr((void *)&gnu_get_libc_version, &info));
+	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	cr_assert(elf_file_init_fd(&file, fd) == 0);
+	cr_assert(image_build(&file.cfi, &file.code, &image) == 0);
+	image_for_each_row(&image, check_row, &c);
+	cr_assert(c.n > 10000 && image.stats.n_bad_records == 0);
+	cr_assert(c.n <= image.stats.n_rows);
+	image_done(&image);
+	elf_file_done(&file);
+	close(fd);
+}

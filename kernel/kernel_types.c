@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/kernel_types.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "log/log.h"
+
+DEFINE_CLEANUP(struct btf *, btf__free)
+
+struct btf *kernel_types_load(const char *path)
+{
+	return path ? btf__parse(path, NULL) : btf__load_vmlinux_btf();
+}
+
+int kernel_types_check(const char *path)
+{
+	_cleanup_(btf__freep) struct btf *btf = NULL;
+	int err;
+
+	if (!path)
+		return 0;
+	btf = access(path, R_OK) == 0 ? kernel_types_load(path) : NULL;
+	if (btf && btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) > 0)
+		return 0;
+	err = access(path, R_OK) < 0 ? -errno : -EINVAL;
+	if (err != -EINVAL)
+		log_error("cannot read %s: %s", path, strerror(-err));
+	else
+		log_error("%s has no type information of a kernel (BTF)", path);
+	log_detail("need: /sys/kernel/btf/vmlinux of the running kernel, or its vmlinux with BTF");
+	log_detail("try:  without --btf");
+	return err;
+}
+
+static const struct kernel_field fields[] = {
+#define X(type, member, uses, lost) { #type, #member, uses, lost },
+	DP_KERNEL_FIELDS(X)
+#undef X
+};
+
+const struct kernel_field *kernel_field(size_t index)
+{
+	return index < ARRAY_SIZE(fields) ? &fields[index] : NULL;
+}
+
+/* In the type, or in one without a name inside of it. */
+static bool has_member(const struct btf *btf, const struct btf_type *t, const char *name)
+{
+	const struct btf_member *m;
+	bool found = false;
+
+	if (btf_is_typedef(t))
+		t = btf__type_by_id(btf, t->type);
+	if (!t || !btf_is_composite(t))
+		return false;
+	m = btf_members(t);
+	for (int i = 0; !found && i < btf_vlen(t); i++)
+		found = m[i].name_off ? strcmp(btf__name_by_offset(btf, m[i].name_off), name) == 0 :
+					has_member(btf, btf__type_by_id(btf, m[i].type), name);
+	return found;
+}
+
+bool kernel_field_exists(const struct btf *btf, const struct kernel_field *field)
+{
+	static const uint32_t kinds[] = { BTF_KIND_STRUCT, BTF_KIND_TYPEDEF };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		int id = btf__find_by_name_kind(btf, field->type, kinds[i]);
+
+		if (id > 0 && has_member(btf, btf__type_by_id(btf, (uint32_t)id), field->member))
+			return true;
+	}
+	return false;
+}
+
+void kernel_field_need(const struct kernel_field *field, char ret[KERNEL_FIELD_NEED_SIZE])
+{
+	static const char *const uses[] = {
+#define X(name, what) [DP_FIELD_USE_##name] = what,
+		DP_FIELD_USES(X)
+#undef X
+	};
+	int n = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
+		if (field->uses >> i & 1)
+			n += snprintf(ret + n, (size_t)(KERNEL_FIELD_NEED_SIZE - n), "%s%s",
+				      n ? ", " : "", uses[i]);
+	if (field->lost)
+		snprintf(ret + n, (size_t)(KERNEL_FIELD_NEED_SIZE - n), "%s%s", n ? "; " : "",
+			 field->lost);
+}
+
+bool kernel_types_have_prev_state(const char *path)
+{
+	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(path);
+	const struct btf_type *t = NULL;
+	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : 0;
+
+	if (id > 0)
+		t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (t && btf_is_ptr(t))
+		t = btf__type_by_id(btf, t->type);
+	/* With the pointer that is passed to all that is attached: preempt, prev, next, prev_state */
+	return t && btf_is_func_proto(t) && btf_vlen(t) >= 5;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/refusal.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/kernel_types.h"
+#include "log/log.h"
+
+DEFINE_CLEANUP(struct btf *, btf__free)
+
+/* Of the log's end. The first of them is the instruction. */
+#define REASON_LINES 2
+
+static struct {
+	char program[64];
+	char reason[400];
+} refused;
+
+/* The marks that libbpf sets around a log: bpf_object_load_prog(), its libbpf.c. */
+static const char log_begin[] = "-- BEGIN PROG LOAD LOG --\n";
+static const char log_end[] = "-- END PROG LOAD LOG --";
+
+/* Where the line begins that ends at `end`. */
+static const char *line_before(const char *begin, const char *end)
+{
+	if (end > begin)
+		end--; /* its newline */
+	while (end > begin && end[-1] != '\n')
+		end--;
+	return end;
+}
+
+/* The lines at the end as one, but for the one that counts what was looked at. */
+static void keep_reason(const char *log, const char *end)
+{
+	static const char count[] = "processed ";
+	const char *from = line_before(log, end);
+	size_t size;
+
+	if (strncmp(from, count, strlen(count)) == 0) {
+		end = from;
+		from = line_before(log, end);
+	}
+	for (int i = 1; i < REASON_LINES; i++)
+		from = line_before(log, from);
+	size = (size_t)(end - from);
+	if (size > 0 && from[size - 1] == '\n')
+		size--;
+	if (size >= sizeof(refused.reason))
+		size = sizeof(refused.reason) - 1;
+	for (size_t i = 0; i < size; i++)
+		refused.reason[i] = (char)(from[i] == '\n' ? ' ' : from[i]);
+	refused.reason[size] = '\0';
+}
+
+static void remember(const char *text)
+{
+	const char *log = strstr(text, log_begin), *end = log ? strstr(log, log_end) : NULL;
+
+	if (!end || sscanf(text, "libbpf: prog '%63[^']'", refused.program) != 1)
+		return;
+	keep_reason(log + strlen(log_begin), end);
+}
+
+static int hear(enum libbpf_print_level level, const char *format, va_list args)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return 0;
+	}
+	remember(text);
+	/* The verifier's log is one message of thousands of lines. */
+	if (log_enabled(LOG_DEBUG))
+		log_lines(LOG_DEBUG, text);
+	return 0;
+}
+
+void refusal_listen(void)
+{
+	refused.program[0] = refused.reason[0] = '\0';
+	libbpf_set_print(hear);
+}
+
+const char *refusal_program(void)
+{
+	return refused.program[0] ? refused.program : NULL;
+}
+
+const char *refusal_reason(void)
+{
+	return refused.program[0] ? refused.reason : NULL;
+}
+
+/* Members that are not there. Of those without which something goes on, one is seldom to blame. */
+static void explain_fields(const struct btf *btf)
+{
+	const struct kernel_field *field;
+	char need[KERNEL_FIELD_NEED_SIZE];
+
+	for (size_t i = 0; (field = kernel_field(i)); i++) {
+		if (field->uses == DP_FOR_NOTHING || kernel_field_exists(btf, field))
+			continue;
+		kernel_field_need(field, need);
+		log_detail("need: %s.%s, which this kernel does not have, for %s", field->type,
+			   field->member, need);
+	}
+}
+
+static void explain_program(const struct btf *btf)
+{
+	struct utsname kernel;
+
+	explain_fields(btf);
+	log_detail("the verifier says: %s", refused.reason);
+	if (uname(&kernel) == 0)
+		log_detail("kernel: %s %s %s, %s", kernel.sysname, kernel.release, kernel.machine,
+			   kernel.version);
+	log_detail("please report this, with what `dwarfprof doctor` says");
+}
+
+void refusal_explain(const char *path)
+{
+	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(NULL);
+
+	if (!btf) {
+		log_detail("need: type information of the running kernel (BTF), which is in "
+			   "/sys/kernel/btf/vmlinux");
+		log_detail(
+			path ? "      --off-cpu, --wall and dump need it there, also with --btf" :
+			       "try:  --btf FILE, if there is such a file elsewhere");
+		log_detail("try:  in a container: mount /sys; else a kernel built with "
+			   "CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
+		return;
+	}
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 0) {
+		log_detail("need: bpf_loop(), which Linux has since 5.17");
+		log_detail("try:  a newer kernel");
+		return;
+	}
+	if (!refusal_program()) {
+		log_detail("try:  dwarfprof -v ..., which shows what the kernel says");
+		return;
+	}
+	if (path) {
+		btf__free(btf);
+		btf = kernel_types_load(path);
+	}
+	if (path && access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+		log_detail("try:  without --btf: %s may be of another kernel", path);
+	explain_program(btf);
+}

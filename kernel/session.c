@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "kernel/filter.h"
+#include "kernel/kernel_types.h"
+#include "kernel/outer_map.h"
+#include "kernel/permission.h"
+#include "kernel/refusal.h"
+#include "kernel/uprobe.h"
+#include "log/log.h"
+#include "symbols/kallsyms.h"
+#include "dwarfprof.skel.h"
+
+#define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
+
+/* Of segments that the kernel knows, the memory is enough. */
+static void close_made(struct session *s)
+{
+	while (s->n_made > 0)
+		close(s->made_fds[--s->n_made]);
+}
+
+/* Put the segments that were made where the programs look. */
+static int show_segments(struct session *s)
+{
+	int err;
+
+	if (s->n_made == 0)
+		return 0;
+	err = outer_map_update(s->bpf->maps.dp_pool, s->made, s->made_fds, s->n_made);
+	if (err < 0)
+		return err;
+	close_made(s);
+	return 0;
+}
+
+/* Make a map for segment number `index`; show_segments() puts it in its place. */
+static int make_segment(struct session *s, uint32_t index, uint8_t **ret)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	_cleanup_close_ int fd = -1;
+	void *memory;
+	int err = s->n_made < SESSION_MADE ? 0 : show_segments(s);
+
+	if (err < 0)
+		return err;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "dp_segment", sizeof(uint32_t), SEGMENT_MAP_SIZE, 1,
+			    &opts);
+	if (fd < 0)
+		return -errno;
+	memory = mmap(NULL, SEGMENT_MAP_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	s->made[s->n_made] = index;
+	s->made_fds[s->n_made++] = steal_fd(&fd);
+	*ret = memory;
+	return 0;
+}
+
+/* The pool grows by a segment. The programs see a new one when something in it is published. */
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	struct session *s = arg;
+
+	if (index >= s->n_first)
+		return make_segment(s, index, ret);
+	*ret = s->first[index];
+	return 0;
+}
+
+/* What most processes need, so that no table of theirs has to wait for a grace period. */
+static int make_first_segments(struct session *s, struct outer_map *ret)
+{
+	int err = 0;
+
+	while (err == 0 && s->n_first < SESSION_FIRST && s->n_first < s->pool.max_segments) {
+		err = make_segment(s, s->n_first, &s->first[s->n_first]);
+		if (err == 0)
+			s->n_first++;
+	}
+	if (err == 0)
+		err = outer_map_begin(ret, s->bpf->maps.dp_pool, s->made_fds, s->n_made);
+	return err;
+}
+
+static int make_rings(struct session *s, size_t size, struct outer_map *ret)
+{
+	uint32_t n = s->n_rings;
+
+	s->ring_fds = malloc(n * sizeof(*s->ring_fds));
+	if (!s->ring_fds)
+		return -ENOMEM;
+	memset(s->ring_fds, -1, n * sizeof(*s->ring_fds));
+	for (uint32_t i = 0; i < n; i++) {
+		s->ring_fds[i] =
+			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dp_ring", 0, 0, (uint32_t)size, NULL);
+		if (s->ring_fds[i] < 0)
+			return -errno;
+	}
+	return outer_map_begin(ret, s->bpf->maps.dp_rings, s->ring_fds, n);
+}
+
+uint32_t session_pid_namespace(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == INITIAL_PID_NAMESPACE)
+		return 0;
+	return (uint32_t)st.st_ino;
+}
+
+/* The maps of what is not asked for are not made; no program that is loaded refers to them. */
+static void set_filter(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	const struct filter *f = options->filter;
+
+	bpf->rodata->dp_by_cpu = f->cpus != NULL;
+	bpf->rodata->dp_by_user = f->user != NULL;
+	bpf->rodata->dp_by_cgroup = f->cgroup != NULL;
+	bpf->rodata->dp_by_comm = f->comm != NULL;
+	bpf->rodata->dp_by_thread = options->n_threads > 0;
+	memcpy((void *)bpf->rodata->dp_cpus, f->mask, sizeof(f->mask));
+	bpf->rodata->dp_user = f->uid;
+	bpf_map__set_autocreate(bpf->maps.dp_cgroup, f->cgroup != NULL);
+	bpf_map__set_autocreate(bpf->maps.dp_other_comms, f->comm != NULL);
+	bpf_map__set_autocreate(bpf->maps.dp_threads, options->n_threads > 0);
+	if (options->n_threads > 0)
+		bpf_map__set_max_entries(bpf->maps.dp_threads, (uint32_t)options->n_threads);
+}
+
+static int set_cgroup(const struct session *s)
+{
+	uint32_t key = 0;
+	int err = 0;
+
+	if (s->filter->cgroup && bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_cgroup), &key,
+						     &s->filter->cgroup_fd, BPF_ANY) < 0)
+		err = -errno;
+	if (err < 0)
+		log_error("cannot sample the cgroup %s: %s", s->filter->cgroup, strerror(-err));
+	return err;
+}
+
+static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
+{
+	bpf_program__set_autoload(bpf->progs.dp_switch, options->off_cpu);
+	if (!options->off_cpu)
+		return;
+	bpf->rodata->dp_min_block_ns = options->min_block_ns;
+	bpf->rodata->dp_max_block_ns = options->max_block_ns;
+	bpf->rodata->dp_states = options->states;
+	bpf->rodata->dp_own_pid = (uint32_t)getpid();
+	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
+	bpf->rodata->dp_off_cpu_rings = options->cpu ? options->n_cpus : 0;
+	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
+}
+
+static unsigned int scratch_levels(const struct session_options *options)
+{
+	if (options->uprobe)
+		return DP_UPROBE_LEVELS;
+	return options->cpu && options->off_cpu ? DP_WALL_LEVELS : DP_CPU_LEVELS;
+}
+
+static void set_options(struct session *s, const struct session_options *options)
+{
+	struct dwarfprof_bpf *bpf = s->bpf;
+	unsigned int n_cpus = options->n_cpus;
+	unsigned int levels = scratch_levels(options);
+
+	bpf->rodata->dp_all_processes = options->all_processes;
+	bpf->rodata->dp_inherit = options->inherit;
+	bpf->rodata->dp_unwind = options->unwind;
+	bpf->rodata->dp_max_frames = options->max_frames;
+	bpf->rodata->dp_levels = levels;
+	bpf->rodata->dp_verify = options->verify;
+	bpf->rodata->dp_sides = options->sides;
+	/* A uprobe hits user code. */
+	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !options->uprobe &&
+					kallsyms_are_hidden("/proc/kallsyms");
+	bpf->rodata->dp_pid_namespace = session_pid_namespace();
+	set_filter(bpf, options);
+	set_off_cpu(bpf, options);
+	bpf->rodata->dp_max_rate = options->max_rate;
+	if (options->max_rate > 0)
+		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
+	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
+	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
+	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * levels);
+	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, options->cpu);
+	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, options->uprobe);
+}
+
+/* Programs are loaded for one way of attaching: prefer the one that needs fewer permissions. */
+static void choose_uprobe(struct session *s)
+{
+	s->uprobe_multi = uprobe_multi_works() > 0;
+	if (s->uprobe_multi)
+		bpf_program__set_expected_attach_type(s->bpf->progs.dp_sample_uprobe,
+						      (enum bpf_attach_type)UPROBE_MULTI);
+}
+
+/*
+ * Load the programs while the kernel takes in what lies in their maps of maps. Whoever may
+ * not, or cannot, load programs cannot make all maps, either: of both, the programs are
+ * what is explained.
+ */
+static int load(struct session *s, size_t ring_size, const char *btf)
+{
+	struct outer_map rings, segments;
+	int rings_err = make_rings(s, ring_size, &rings);
+	int segments_err = make_first_segments(s, &segments);
+	int err = dwarfprof_bpf__load(s->bpf);
+
+	if (rings_err == 0)
+		rings_err = outer_map_wait(&rings);
+	if (segments_err == 0)
+		segments_err = outer_map_wait(&segments);
+	close_made(s);
+	if (err < 0)
+		return permission_explain_bpf(err, btf);
+	if (rings_err < 0)
+		log_error("cannot make the ring buffers: %s", strerror(-rings_err));
+	else if (segments_err < 0)
+		log_error("cannot make room for tables: %s", strerror(-segments_err));
+	return rings_err < 0 ? rings_err : segments_err;
+}
+
+int session_open(struct session *ret, const struct session_options *options)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
+	struct session *s = ret;
+	int err;
+
+	*s = (struct session){
+		.n_cpus = options->n_cpus,
+		/* An event of a CPU may interrupt the other program while it writes. */
+		.n_rings = options->n_cpus * (options->cpu && options->off_cpu ? 2 : 1),
+		.filter = options->filter,
+		.min_block_ns = options->min_block_ns,
+		.max_block_ns = options->max_block_ns,
+		.uprobe_fd = -1,
+		.rings.epoll_fd = -1,
+	};
+	pool_init(&s->pool, add_segment, s);
+	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
+
+	refusal_listen();
+	err = kernel_types_check(options->btf);
+	if (err < 0)
+		return err;
+	s->bpf = dwarfprof_bpf__open_opts(&open);
+	if (!s->bpf) {
+		err = -errno;
+		log_error("cannot open the BPF programs: %s", strerror(-err));
+		return err;
+	}
+	set_options(s, options);
+	if (options->uprobe)
+		choose_uprobe(s);
+	err = load(s, options->ring_size, options->btf);
+	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
+		permission_explain_kernel();
+	if (err == 0)
+		err = set_cgroup(s);
+	if (err < 0)
+		session_close(s);
+	return err;
+}
+
+void session_close(struct session *s)
+{
+	session_stop(s);
+	free(s->links);
+	rings_done(&s->rings);
+	for (unsigned int i = 0; s->ring_fds && i < s->n_rings; i++)
+		if (s->ring_fds[i] >= 0)
+			close(s->ring_fds[i]);
+	free(s->ring_fds);
+	close_made(s);
+	for (size_t i = s->pool.n_segments; i < s->n_first; i++)
+		munmap(s->first[i], SEGMENT_MAP_SIZE);
+	for (size_t i = 0; i < s->pool.n_segments; i++)
+		munmap(s->pool.segments[i], SEGMENT_MAP_SIZE);
+	pool_done(&s->pool);
+	dwarfprof_bpf__destroy(s->bpf);
+	*s = (struct session){ .uprobe_fd = -1, .rings.epoll_fd = -1 };
+}
+
+int session_publish(struct session *s, pid_t pid, uint32_t cell)
+{
+	int fd = bpf_map__fd(s->bpf->maps.dp_processes), err;
+
+	if (cell == 0)
+		return bpf_map_delete_elem(fd, &pid) < 0 && errno != ENOENT ? -errno : 0;
+	err = show_segments(s);
+	if (err < 0)
+		return err;
+	if (bpf_map_update_elem(fd, &pid, &cell, BPF_ANY) == 0)
+		return 0;
+	if (errno != E2BIG)
+		return -errno;
+	if (!s->is_full)
+		log_warning("more than %u processes: the stacks of some are walked in user space",
+			    bpf_map__max_entries(s->bpf->maps.dp_processes));
+	s->is_full = true;
+	return 0;
+}
+
+int session_add_thread(struct session *s, pid_t tid)
+{
+	uint8_t wanted = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_threads), &tid, &wanted, BPF_ANY) <
+			       0 ?
+		       -errno :
+		       0;
+}
+
+void session_drop_thread(struct session *s, pid_t tid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_threads), &tid);
+}
+
+/* If it fails, the name is met, and refused by user space, again. */
+void session_drop_comm(struct session *s, const char comm[DP_COMM_SIZE])
+{
+	uint8_t dropped = 1;
+
+	bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_other_comms), comm, &dropped, BPF_ANY);
+}
+
+int session_read_rings(struct session *s, ring_fn fn, void *arg)
+{
+	return rings_init(&s->rings, s->ring_fds, s->n_rings, s->n_cpus, fn, arg);
+}
+
+int session_rings_fd(const struct session *s)
+{
+	return s->rings.epoll_fd;
+}
+
+int session_consume(struct session *s)
+{
+	return rings_read(&s->rings);
+}
+
+static int link_add(struct session *s, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (array_reserve(s->links, s->n_links, s->links_size) < 0) {
+		bpf_link__destroy(link);
+		return -ENOMEM;
+	}
+	s->links[s->n_links++] = link;
+	return 0;
+}
+
+int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event,
+			const char **ret_why)
+{
+	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, hz,
+				ret_event, ret_why);
+}
+
+int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
+{
+	const struct bpf_program *program = s->bpf->progs.dp_sample_uprobe;
+	struct uprobe_place place;
+	int err = uprobe_find(path, symbol, &place);
+
+	if (err < 0)
+		return err;
+	if (s->uprobe_multi) {
+		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(program), &place);
+		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
+	} else {
+		err = link_add(s, bpf_program__attach_uprobe(program, false, -1, place.path,
+							     place.offset));
+	}
+	if (err < 0)
+		permission_explain_uprobe(err);
+	return err;
+}
+
+int session_sample_blocks(struct session *s)
+{
+	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
+
+	if (err < 0)
+		permission_explain_perf("the switches of threads", err, 0);
+	return err;
+}
+
+void session_stop(struct session *s)
+{
+	cpu_events_stop(&s->cpus);
+	while (s->n_links > 0)
+		bpf_link__destroy(s->links[--s->n_links]);
+	if (s->uprobe_fd >= 0)
+		close(steal_fd(&s->uprobe_fd));
+}
+
+uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
+{
+	uint64_t total = 0;
+
+	*ret_time_ns = 0;
+
+	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
+		struct dp_losses losses;
+
+		if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_losses), &cpu, &losses) == 0) {
+			total += losses.full + losses.busy;
+			*ret_time_ns += losses.time_ns;
+		}
+	}
+	return total;
+}
+
+int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),
+		      void *arg)
+{
+	int fd = bpf_map__fd(s->bpf->maps.dp_blocked), err = 0;
+	uint32_t key, *last = NULL;
+
+	while (err == 0 && bpf_map_get_next_key(fd, last, &key) == 0) {
+		struct dp_blocked blocked;
+
+		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &blocked) == 0)
+			err = fn(arg, &blocked);
+	}
+	return err;
+}
+
+struct blocked_until {
+	const struct session *session;
+	uint64_t until_ns;
+	int (*fn)(void *arg, const struct dp_blocked *blocked, uint64_t time_ns);
+	void *arg;
+};
+
+static int call_if_blocked(void *arg, const struct dp_blocked *blocked)
+{
+	const struct blocked_until *b = arg;
+	uint64_t time_ns = b->until_ns - blocked->since_ns;
+
+	if (blocked->since_ns == 0 || blocked->since_ns > b->until_ns ||
+	    time_ns < b->session->min_block_ns || time_ns > b->session->max_block_ns)
+		return 0;
+	return b->fn(b->arg, blocked, time_ns);
+}
+
+int session_each_blocked(const struct session *s, uint64_t until_ns,
+			 int (*fn)(void *, const struct dp_blocked *, uint64_t), void *arg)
+{
+	struct blocked_until b = { s, until_ns, fn, arg };
+
+	return session_each_seen(s, call_if_blocked, &b);
+}

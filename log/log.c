@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+/* Of a text that is not ours. */
+#define MAX_LINE 1000
+/* Of what is shown while something takes its time, on one line. */
+#define MAX_PROGRESS 150
+
+static enum log_level log_threshold = LOG_INFO;
+static bool progress_shown;
+
+void log_set_level(enum log_level level)
+{
+	log_threshold = level;
+}
+
+bool log_enabled(enum log_level level)
+{
+	return level <= log_threshold;
+}
+
+void log_progress_clear(void)
+{
+	if (!progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress_shown = false;
+}
+
+/* What is said may hold names that others chose: no byte of them is for the terminal to obey. */
+static void put_line(const char *format, va_list args)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return;
+	}
+	text_make_plain(text);
+	fputs(text, stderr);
+	fputc('\n', stderr);
+}
+
+void log_message(enum log_level level, const char *format, ...)
+{
+	va_list args;
+
+	if (!log_enabled(level))
+		return;
+	log_progress_clear();
+	fputs("dwarfprof: ", stderr);
+	if (level == LOG_WARNING)
+		fputs("warning: ", stderr);
+	va_start(args, format);
+	put_line(format, args);
+	va_end(args);
+}
+
+void log_lines(enum log_level level, const char *text)
+{
+	while (*text) {
+		size_t size = strcspn(text, "\n");
+
+		log_message(level, "%.*s", size < MAX_LINE ? (int)size : MAX_LINE, text);
+		text += size;
+		text += *text == '\n';
+	}
+}
+
+void log_detail(const char *format, ...)
+{
+	va_list args;
+
+	fputs("  ", stderr);
+	va_start(args, format);
+	put_line(format, args);
+	va_end(args);
+}
+
+void log_progress(const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list args;
+
+	if (!isatty(STDERR_FILENO) || log_threshold < LOG_INFO)
+		return;
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	if (!text)
+		return;
+	text_make_plain(text);
+	fprintf(stderr, "\r\033[K%.*s", MAX_PROGRESS, text); /* a longer one could not be cleared */
+	fflush(stderr);
+	progress_shown = true;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/log.h"
+#include "log/tests/said.h"
+
+static void speak_evil(void)
+{
+	log_warning("cannot read %s", "a\x1b[2J\nb\xff");
+	log_detail("try:  %s", "\r\xc2\x9bä");
+}
+
+Test(log, says_no_control_characters)
+{
+	char *text = said(speak_evil);
+
+	cr_assert_str_eq(text, "dwarfprof: warning: cannot read a?[2J?b?\n  try:  ???ä\n");
+	free(text);
+}
+
+static void speak_lines(void)
+{
+	char text[2100];
+
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text + 1002, "\n\nlast", sizeof("\n\nlast"));
+	log_lines(LOG_INFO, text);
+	log_lines(LOG_INFO, "one\n");
+	log_lines(LOG_DEBUG, "nobody asked\n");
+}
+
+/* The verifier's log reaches the user line by line, and to its end. */
+Test(log, says_all_lines_of_a_text)
+{
+	char *text = said(speak_lines);
+
+	cr_assert(strncmp(text, "dwarfprof: xxx", 14) == 0);
+	cr_assert_str_eq(text + strlen("dwarfprof: ") + 1000,
+			 "\ndwarfprof: \ndwarfprof: last\ndwarfprof: one\n");
+	free(text);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROCESS_PERF_RECORD_H
+#define DP_PROCESS_PERF_RECORD_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+/*
+ * perf's records, as perf_event_open(2) describes them. A name is padded with zeros to 8 bytes.
+ * Behind the body stands the time of the record, as sample_id_all has it with PERF_SAMPLE_TIME
+ * alone; behind that, in some records, what was never written (perf_record_time()):
+ *
+ *	+--------+-- - -+----------------+------+- - - -+
+ *	| header | body | name 0 0 0 0 0 | time | (more)|
+ *	+--------+-- - -+----------------+------+- - - -+
+ *	 <------------------ header.size --------------->
+ */
+struct perf_mmap2 {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t address, length, offset;
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	uint32_t protection, flags;
+	char name[];
+};
+
+/* FORK and EXIT */
+struct perf_task {
+	struct perf_event_header header;
+	uint32_t pid, parent_pid;
+	uint32_t tid, parent_tid;
+	uint64_t time;
+};
+
+struct perf_comm {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char comm[];
+};
+
+struct perf_ksymbol {
+	struct perf_event_header header;
+	uint64_t address;
+	uint32_t length;
+	uint16_t type, flags;
+	char name[];
+};
+
+/*
+ * When a record was written, in ns of CLOCK_MONOTONIC: 0 if it does not say, and not after
+ * now, a time when it had been written.
+ *
+ * The size of a KSYMBOL record is right for the one alone who listens since the latest. For the
+ * others, the kernel adds what their own times take to the same size, and does not take it back
+ * (perf_event_ksymbol_output(), kernel/events/core.c, since 5.1 and still in 6.18). So it does
+ * with BPF_EVENT and TEXT_POKE, which nobody asks for here, and not with the other records.
+ */
+uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
+
+#endif

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "kernel/proc_maps.h"
+#include "kernel/proc_stat.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "process/mapping.h"
+
+/* A process whose mappings could not be read is not tried again for so long. */
+#define RETRY_NS UINT64_C(1000000000)
+
+/* Addresses from here on are the kernel's; [vsyscall] is among them. */
+#define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
+
+void process_table_init(struct process_table *table, struct pool *pool,
+			struct binary_store *binaries, int (*publish)(void *, pid_t, uint32_t),
+			void *arg)
+{
+	*table = (struct process_table){
+		.inherit = true,
+		.binaries = binaries,
+		.publish = publish,
+		.arg = arg,
+	};
+	space_store_init(&table->spaces, pool, &binaries->tables);
+}
+
+static void process_free(struct process_table *table, struct process *p)
+{
+	for (size_t i = 0; i < p->n_mappings; i++)
+		mapping_drop(&p->mappings[i]);
+	jitted_drop(p->jitted);
+	HASH_DEL(table->processes, p);
+	free(p->mappings);
+	free(p);
+}
+
+void process_table_done(struct process_table *table)
+{
+	struct process *p, *next;
+
+	space_store_done(&table->spaces);
+	free(table->refused);
+	HASH_ITER(hh, table->processes, p, next)
+		process_free(table, p);
+	jitted_store_done(&table->jitted);
+}
+
+struct process *process_table_find(const struct process_table *table, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND(hh, table->processes, &pid, sizeof(pid), p);
+	return p;
+}
+
+static struct process *process_new(struct process_table *table, pid_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->thread = pid;
+	p->known_from = clock_now_ns();
+	p->exited = TIME_NEVER;
+	p->left = TIME_NEVER;
+	HASH_ADD(hh, table->processes, pid, sizeof(pid), p);
+	if (!HASH_IS_ADDED(hh, p)) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+static int mapping_append(struct process *p, const struct mapping *m)
+{
+	if (array_reserve(p->mappings, p->n_mappings, p->mappings_size) < 0)
+		return -ENOMEM;
+	p->mappings[p->n_mappings++] = *m;
+	mapping_hold(m);
+	p->changed = true;
+	return 0;
+}
+
+/* Add a mapping; what it covers of older ones is gone from then on. */
+static int mapping_add(struct process *p, const struct mapping *m)
+{
+	for (size_t i = p->n_mappings; i-- > 0;) {
+		struct mapping old = p->mappings[i], left = old, right = old;
+		int err = 0;
+
+		if (old.died != TIME_NEVER || old.end <= m->start || old.start >= m->end)
+			continue;
+		p->mappings[i].died = m->born;
+		p->n_ended++;
+		left.born = right.born = m->born;
+		left.end = m->start;
+		right.start = m->end;
+		if (left.start < left.end)
+			err = mapping_append(p, &left);
+		if (err == 0 && right.start < right.end)
+			err = mapping_append(p, &right);
+		if (err < 0)
+			return err;
+	}
+	return mapping_append(p, m);
+}
+
+/* It is another program from now on. Mappings that have ended, and samples on their way, keep it. */
+static void process_forget_code(struct process *p)
+{
+	jitted_drop(p->jitted);
+	p->jitted = NULL;
+	p->packed_asked = false;
+}
+
+static void mappings_end(struct process *p, uint64_t time)
+{
+	for (size_t i = 0; i < p->n_mappings; i++)
+		if (p->mappings[i].died == TIME_NEVER)
+			p->mappings[i].died = time;
+	p->n_ended++;
+	p->changed = true;
+}
+
+static int process_read_maps(struct process_table *table, struct process *p, uint64_t time)
+{
+	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
+	struct proc_map map;
+	int err;
+
+	/* The first thread may have exited before the others: /proc then shows nothing through it. */
+	p->thread = proc_stat_live_thread(p->pid);
+	if (p->thread == 0)
+		return -ESRCH;
+	err = proc_maps_open(&maps, p->thread);
+	if (err < 0)
+		return err;
+	while ((err = proc_maps_next(&maps, &map)) > 0) {
+		struct mapping m = { map.start, map.end, map.offset, .born = time,
+				     .died = TIME_NEVER };
+
+		if (!map.executable || map.end > USER_ADDRESS_END)
+			continue;
+		mapping_resolve(table, p, &m, map.inode, map.name);
+		err = mapping_add(p, &m);
+		if (err < 0)
+			return err;
+	}
+	return err;
+}
+
+int process_table_add(struct process_table *table, pid_t pid)
+{
+	struct process *p = process_table_find(table, pid);
+	int err;
+
+	if (p)
+		return 0;
+	p = process_new(table, pid);
+	if (!p)
+		return -ENOMEM;
+	err = process_read_maps(table, p, 0);
+	if (err < 0)
+		process_free(table, p);
+	return err;
+}
+
+int process_table_add_launched(struct process_table *table, pid_t pid)
+{
+	struct process *p = process_new(table, pid);
+
+	if (!p)
+		return -ENOMEM;
+	p->sampled_from = TIME_NEVER;
+	p->changed = true;
+	return 0;
+}
+
+/* Read the mappings of a process that may have been known, and left. */
+static int process_enter(struct process_table *table, struct process *p, pid_t pid)
+{
+	uint64_t left;
+	int err;
+
+	if (!p)
+		return process_table_add(table, pid);
+	left = p->left;
+	p->left = TIME_NEVER;
+	p->exited = TIME_NEVER;
+	err = process_read_maps(table, p, left);
+	if (err < 0)
+		p->left = left;
+	return err;
+}
+
+int process_table_meet(struct process_table *table, pid_t pid, uint64_t now)
+{
+	struct process *p = process_table_find(table, pid);
+	struct refused_pid *refused;
+	int err;
+
+	if (p && p->left == TIME_NEVER)
+		return 0;
+	if (!table->refused)
+		table->refused = calloc(PROCESS_N_REFUSED, sizeof(*table->refused));
+	if (!table->refused)
+		return -ENOMEM;
+	refused = &table->refused[(unsigned int)pid % PROCESS_N_REFUSED];
+	if (refused->pid == pid && now < refused->time + RETRY_NS)
+		return 0;
+	err = process_enter(table, p, pid);
+	if (err == 0)
+		return 1;
+	if (err == -ENOMEM || err == -ENOSPC)
+		return err;
+	log_debug("cannot read the mappings of process %d: %s", pid, strerror(-err));
+	*refused = (struct refused_pid){ pid, now };
+	return 0;
+}
+
+int process_table_on_mmap(struct process_table *table, const struct mmap_record *r)
+{
+	struct process *p = process_table_find(table, r->pid);
+	struct mapping m = { r->start, r->end, r->offset, .born = r->time, .died = TIME_NEVER };
+	int met;
+
+	if (!p && table->all && !table->filter) {
+		/* Records were lost. Its mappings, as they are now, have this one. */
+		met = process_table_meet(table, r->pid, r->time);
+		return met < 0 ? met : 0;
+	}
+	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > USER_ADDRESS_END)
+		return 0;
+	mapping_resolve(table, p, &m, r->inode, r->name);
+	return mapping_add(p, &m);
+}
+
+/* A process that is of no interest has the number now: what was known is of use for samples on their way. */
+static int process_replace(struct process_table *table, struct process *p, uint64_t time)
+{
+	int err = table->publish(table->arg, p->pid, 0);
+
+	mappings_end(p, time);
+	space_retire(&table->spaces, p->space, clock_now_ns());
+	p->space = NULL;
+	p->changed = false;
+	p->exited = time;
+	p->is_replaced = true;
+	return err;
+}
+
+void process_table_doubt(struct process *p, uint64_t now)
+{
+	if (p->doubted == 0)
+		p->doubted = now;
+}
+
+/* Its mappings could not be read, for want of descriptors or memory perhaps: they will be again. */
+static void process_doubt_all(struct process *p, int err, uint64_t now)
+{
+	if (err < 0 && err != -ESRCH)
+		process_table_doubt(p, now);
+}
+
+/* The mappings of a process that came from one that is not known. */
+static int process_begin_anew(struct process_table *table, struct process *p, uint64_t time)
+{
+	int err;
+
+	mappings_end(p, time);
+	process_forget_code(p);
+	p->known_from = time;
+	p->exited = TIME_NEVER;
+	err = process_read_maps(table, p, time);
+	process_doubt_all(p, err, time);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Its number is that of a child of a process that is of no interest, or not known. */
+static int process_give_away(struct process_table *table, struct process *p, uint64_t time)
+{
+	if (!table->all)
+		return process_replace(table, p, time);
+	if (!table->filter)
+		return process_begin_anew(table, p, time);
+	mappings_end(p, time);
+	p->known_from = p->left = time; /* until a sample passes the filter */
+	p->exited = TIME_NEVER;
+	return 0;
+}
+
+int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time)
+{
+	struct process *from = process_table_find(table, parent);
+	struct process *p = process_table_find(table, child);
+
+	bool followed = from && !from->is_replaced && from->left == TIME_NEVER;
+
+	if (parent == child)
+		return 0;
+	if (!followed || !table->inherit)
+		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
+	if (p) /* the number was used before */
+		mappings_end(p, time);
+	else
+		p = process_new(table, child);
+	if (!p)
+		return -ENOMEM;
+	process_forget_code(p);
+	p->thread = child;
+	p->known_from = time;
+	p->exited = TIME_NEVER;
+	p->left = TIME_NEVER;
+	p->is_replaced = false;
+	p->sampled_from = from->sampled_from;
+	p->changed = true;
+	for (size_t i = 0; i < from->n_mappings; i++) {
+		struct mapping m = from->mappings[i];
+
+		if (m.died != TIME_NEVER)
+			continue;
+		m.born = time;
+		if (mapping_append(p, &m) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time)
+{
+	struct process *p = process_table_find(table, pid);
+	bool wanted = !table->filter || filter_matches_process(table->filter, pid);
+
+	if (!p && table->all && wanted)
+		p = process_new(table, pid);
+	if (!p || p->is_replaced)
+		return;
+	mappings_end(p, time);
+	process_forget_code(p);
+	p->left = wanted ? TIME_NEVER : time;
+	/* If another thread than the first executes, it ends the first and takes its number. */
+	p->thread = pid;
+	p->exited = TIME_NEVER;
+	if (p->sampled_from == TIME_NEVER)
+		p->sampled_from = time;
+}
+
+void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time)
+{
+	struct process *p = process_table_find(table, pid);
+
+	if (p && !p->is_replaced)
+		p->exited = time;
+}
+
+bool process_mark_differs(const struct process *p, const struct mapping *m)
+{
+	uint64_t mark;
+
+	return m->marked && mapping_read_word(p->thread, mapping_mark_address(m), &mark) &&
+	       mark != m->binary->elf.mark;
+}
+
+void process_table_check_marks(struct process_table *table, struct process *p)
+{
+	for (size_t i = 0; i < p->n_mappings; i++) {
+		struct mapping *m = &p->mappings[i];
+		uint64_t mark;
+
+		if (m->died != TIME_NEVER || !m->marked ||
+		    mapping_read_word(p->thread, mapping_mark_address(m), &mark))
+			continue;
+		m->marked = false;
+		p->changed = true;
+	}
+}
+
+/*
+ * Is it the process that it was, or has another one got its number? A start is
+ * told in ticks, rounded down.
+ */
+static bool process_is_same(const struct process *p)
+{
+	uint64_t at_most = p->exited < p->known_from ? p->exited : p->known_from;
+	struct proc_stat stat;
+
+	return proc_stat_read(p->pid, &stat) == 0 && !p->is_replaced &&
+	       stat.started <= clock_to_boot_ns(at_most);
+}
+
+void process_table_resync(struct process_table *table, uint64_t time)
+{
+	struct process *p, *next;
+	int err;
+
+	HASH_ITER(hh, table->processes, p, next) {
+		if (p->left != TIME_NEVER || p->is_replaced)
+			continue;
+		if (!table->all && !process_is_same(p)) {
+			process_replace(table, p, time);
+			continue;
+		}
+		mappings_end(p, time);
+		err = process_read_maps(table, p, time);
+		process_doubt_all(p, err, time);
+		if (err < 0 && p->exited == TIME_NEVER)
+			p->exited = time;
+	}
+}
+
+/* How long after a first doubt the mappings are read: a file may be in the middle of being written. */
+#define DOUBT_NS UINT64_C(1000000000)
+
+static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
+{
+	if (p->doubted == 0 || p->doubted + DOUBT_NS > now)
+		return;
+	p->doubted = 0;
+	if (p->is_replaced || p->left != TIME_NEVER)
+		return;
+	log_debug("process %d: there is other code than was mapped, reading its mappings again",
+		  p->pid);
+	mappings_end(p, now);
+	process_doubt_all(p, process_read_maps(table, p, now), now);
+}
+
+const struct mapping *process_find(const struct process *p, uint64_t address, uint64_t time)
+{
+	for (size_t i = p->n_mappings; i-- > 0;) {
+		const struct mapping *m = &p->mappings[i];
+
+		if (m->start <= address && address < m->end && m->born <= time && time < m->died)
+			return m;
+	}
+	return NULL;
+}
+
+int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
+		     struct space **ret)
+{
+	return space_new(&table->spaces, process->pid, process->mappings, process->n_mappings, time,
+			 false, ret);
+}
+
+/* The kernel goes on sampling a process whose space has no room. */
+static void log_no_room(struct process_table *table)
+{
+	if (!table->has_warned)
+		log_warning("no room for the mappings of all processes: --table-memory gives more");
+	table->has_warned = true;
+}
+
+/* Give the kernel the newest state of a process: nothing in its list is born later than now. */
+static int process_publish(struct process_table *table, struct process *p, uint64_t now)
+{
+	struct space *s = NULL;
+	int err;
+
+	do
+		err = space_new(&table->spaces, p->pid, p->mappings, p->n_mappings, TIME_NEVER - 1,
+				true, &s);
+	while (err < 0 && table_store_shed(&table->binaries->tables));
+	p->changed = err < 0; /* and so it is tried again */
+	if (err < 0)
+		log_no_room(table);
+	err = table->publish(table->arg, p->pid, s ? s->cell : DP_CELL_UNKNOWN);
+	if (err < 0)
+		return err;
+	space_retire(&table->spaces, p->space, now);
+	p->space = s;
+	if (s)
+		s->n_ended = p->n_ended;
+	return 0;
+}
+
+int process_table_publish(struct process_table *table, uint64_t now)
+{
+	uint64_t generation = table->binaries->tables.generation;
+	bool tables_changed = table->generation != generation;
+	struct process *p, *next;
+
+	HASH_ITER(hh, table->processes, p, next) {
+		int err;
+
+		process_settle_doubt(table, p, now);
+		if (!p->changed && !(tables_changed && p->space && space_is_outdated(p->space)))
+			continue;
+		err = process_publish(table, p, now);
+		if (err < 0)
+			return err;
+	}
+	table->generation = generation;
+	return 0;
+}
+
+/* Does it run, as the process that it was? Its number may be another one's by now. */
+static bool process_runs(struct process *p)
+{
+	p->thread = process_is_same(p) ? proc_stat_live_thread(p->pid) : 0;
+	return p->thread != 0;
+}
+
+static void process_forget_mappings(struct process *p, uint64_t before)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_mappings; i++) {
+		if (p->mappings[i].died >= before)
+			p->mappings[kept++] = p->mappings[i];
+		else
+			mapping_drop(&p->mappings[i]);
+	}
+	p->n_mappings = kept;
+}
+
+void process_table_forget(struct process_table *table, uint64_t before)
+{
+	struct process *p, *next;
+
+	space_store_forget(&table->spaces, before);
+	jitted_store_forget(&table->jitted, before, table->binaries->close_module,
+			    table->binaries->arg);
+	HASH_ITER(hh, table->processes, p, next) {
+		process_forget_mappings(p, before);
+		if (p->exited >= before && p->left >= before)
+			continue;
+		if (p->left >= before && process_runs(p)) { /* only one of its threads has exited */
+			p->exited = TIME_NEVER;
+			continue;
+		}
+		/* It may be known without a space, too. */
+		table->publish(table->arg, p->pid, 0);
+		space_retire(&table->spaces, p->space, before);
+		process_free(table, p);
+	}
+}

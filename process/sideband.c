@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/sideband.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "kernel/event.h"
+#include "kernel/permission.h"
+#include "kernel/proc_maps.h"
+#include "log/clock.h"
+#include "process/perf_record.h"
+#include "symbols/kallsyms.h"
+
+/* A record with the longest path, rounded up. */
+#define MAX_RECORD_SIZE 8192
+
+/* Rounds of one drain: what comes faster than it is handled waits for the next one. */
+#define MAX_ROUNDS 8
+
+/* What is known so far is shown to the kernel after this time, if there is much to do. */
+#define PUBLISH_NS UINT64_C(5000000)
+
+/* What was read, and when it was written. */
+struct record {
+	uint64_t time, number;            /* the number: in the order in which they were read */
+	struct perf_event_header *header; /* owned */
+};
+
+struct sideband {
+	int *fds; /* by CPU; -1: it is not online */
+	struct perf_event_mmap_page **rings;
+	size_t n_rings;
+	size_t page_size;
+	struct kallsyms *kallsyms; /* NULL: nobody asks for the kernel's names */
+	struct record *records;    /* read, not handled yet */
+	size_t n_records, records_size;
+	uint64_t n_read;
+	bool has_lost; /* records, since somebody asked */
+};
+
+static int ring_open(struct sideband *s, unsigned int cpu)
+{
+	size_t size = (SIDEBAND_PAGES + 1) * s->page_size;
+	_cleanup_close_ int fd = event_open_sideband(cpu);
+	void *ring;
+
+	if (fd < 0)
+		return steal_fd(&fd);
+	ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ring == MAP_FAILED)
+		return -errno;
+	s->rings[cpu] = ring;
+	s->fds[cpu] = steal_fd(&fd);
+	return 0;
+}
+
+static void ring_close(struct sideband *s, unsigned int cpu)
+{
+	if (s->fds[cpu] < 0)
+		return;
+	munmap(s->rings[cpu], (SIDEBAND_PAGES + 1) * s->page_size);
+	s->rings[cpu] = NULL;
+	close(steal_fd(&s->fds[cpu]));
+}
+
+static int rings_open(struct sideband *s, unsigned int n_cpus)
+{
+	s->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	s->fds = calloc(n_cpus, sizeof(*s->fds));
+	s->rings = calloc(n_cpus, sizeof(*s->rings));
+	if (!s->fds || !s->rings)
+		return -ENOMEM;
+	s->n_rings = n_cpus;
+	memset(s->fds, -1, n_cpus * sizeof(*s->fds));
+	for (unsigned int cpu = 0; cpu < n_cpus; cpu++) {
+		int err = ring_open(s, cpu);
+
+		if (err < 0 && err != -ENODEV)
+			return err;
+	}
+	return 0;
+}
+
+int sideband_new(unsigned int n_cpus, struct sideband **ret)
+{
+	struct sideband *s = calloc(1, sizeof(*s));
+	int err = s ? rings_open(s, n_cpus) : -ENOMEM;
+
+	if (err < 0) {
+		permission_explain_perf("the records of mappings and forks", err, 0);
+		sideband_free(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* Drop the first n. */
+static void records_drop(struct sideband *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(s->records[i].header);
+	s->n_records -= n;
+	if (n > 0)
+		memmove(s->records, s->records + n, s->n_records * sizeof(*s->records));
+}
+
+struct sideband *sideband_free(struct sideband *s)
+{
+	if (!s)
+		return NULL;
+	for (unsigned int cpu = 0; cpu < s->n_rings; cpu++)
+		ring_close(s, cpu);
+	records_drop(s, s->n_records);
+	free(s->records);
+	free(s->rings);
+	free(s->fds);
+	free(s);
+	return NULL;
+}
+
+void sideband_tell_kallsyms(struct sideband *s, struct kallsyms *kallsyms)
+{
+	s->kallsyms = kallsyms;
+}
+
+const int *sideband_fds(const struct sideband *s, size_t *ret_n)
+{
+	*ret_n = s->n_rings;
+	return s->fds;
+}
+
+/* Copy size bytes from a position of the ring, which wraps around. */
+static void ring_copy(const struct sideband *s, const struct perf_event_mmap_page *ring, void *to,
+		      uint64_t position, size_t size)
+{
+	const uint8_t *data = (const uint8_t *)ring + s->page_size;
+	size_t ring_size = SIDEBAND_PAGES * s->page_size;
+	size_t at = position % ring_size;
+	size_t n = size < ring_size - at ? size : ring_size - at;
+
+	memcpy(to, data + at, n);
+	memcpy((uint8_t *)to + n, data, size - n);
+}
+
+static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
+{
+	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
+		return -ENOMEM;
+	s->records[s->n_records++] = (struct record){
+		.time = perf_record_time(header, now),
+		.number = s->n_read++,
+		.header = header,
+	};
+	return 0;
+}
+
+static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
+{
+	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->data_tail;
+	/* All up to the head had been written by now. */
+	uint64_t now = clock_now_ns();
+	int err = 0;
+
+	/* The kernel tells of a loss with the next record only, which may be long in coming. */
+	s->has_lost |= head - tail > SIDEBAND_PAGES * s->page_size - MAX_RECORD_SIZE;
+	while (err == 0 && tail < head) {
+		struct perf_event_header header, *copy;
+
+		ring_copy(s, ring, &header, tail, sizeof(header));
+		copy = malloc(header.size);
+		if (!copy) {
+			err = -ENOMEM;
+			break;
+		}
+		ring_copy(s, ring, copy, tail, header.size);
+		tail += header.size;
+		err = record_append(s, copy, now);
+		if (err < 0)
+			free(copy);
+	}
+	__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
+	return err;
+}
+
+int sideband_add_cpu(struct sideband *s, unsigned int cpu)
+{
+	int err;
+
+	sideband_drop_cpu(s, cpu);
+	err = ring_open(s, cpu);
+	s->has_lost = true;
+	return err < 0 ? err : s->fds[cpu];
+}
+
+void sideband_drop_cpu(struct sideband *s, unsigned int cpu)
+{
+	if (s->fds[cpu] >= 0 && ring_read(s, s->rings[cpu]) < 0)
+		s->has_lost = true;
+	ring_close(s, cpu);
+}
+
+static int record_compare(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int apply_mmap(const struct record *r, struct process_table *table)
+{
+	struct perf_mmap2 *body = (void *)r->header;
+	struct mmap_record m = {
+		.pid = (pid_t)body->pid,
+		.time = r->time,
+		.start = body->address,
+		.end = body->address + body->length,
+		.offset = body->offset,
+		.inode = body->inode,
+		.name = body->name,
+	};
+
+	/* A kernel module's text is reported too, as a mapping of process -1. */
+	if (m.pid <= 0)
+		return 0;
+	proc_maps_strip_deleted(body->name);
+	return process_table_on_mmap(table, &m);
+}
+
+/* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
+static int apply_ksymbol(const struct record *r, struct kallsyms *kallsyms)
+{
+	const struct perf_ksymbol *body = (const void *)r->header;
+
+	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
+	    (body->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
+		return 0;
+	return kallsyms_add_late(kallsyms, body->address, body->length, body->name);
+}
+
+static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
+{
+	const struct perf_task *task = (const void *)r->header;
+	const struct perf_comm *comm = (const void *)r->header;
+
+	switch (r->header->type) {
+	case PERF_RECORD_MMAP2:
+		return apply_mmap(r, table);
+	case PERF_RECORD_FORK:
+		return process_table_on_fork(table, (pid_t)task->parent_pid, (pid_t)task->pid,
+					     r->time);
+	case PERF_RECORD_COMM:
+		if ((r->header->misc & PERF_RECORD_MISC_COMM_EXEC) && (pid_t)comm->pid > 0)
+			process_table_on_exec(table, (pid_t)comm->pid, r->time);
+		return 0;
+	case PERF_RECORD_EXIT:
+		process_table_on_exit(table, (pid_t)task->pid, r->time);
+		return 0;
+	case PERF_RECORD_KSYMBOL:
+		return apply_ksymbol(r, s->kallsyms);
+	case PERF_RECORD_LOST:
+		s->has_lost = true;
+		return 0;
+	}
+	return 0;
+}
+
+/* Apply the records from before a time, and show the kernel what changed. */
+static int records_apply(struct sideband *s, struct process_table *table, uint64_t before)
+{
+	uint64_t shown = clock_now_ns();
+	size_t n = 0;
+	int err = 0;
+
+	while (err == 0 && n < s->n_records && s->records[n].time < before) {
+		err = record_apply(s, &s->records[n++], table);
+		if (err == 0 && clock_now_ns() - shown > PUBLISH_NS) {
+			err = process_table_publish(table, clock_now_ns());
+			shown = clock_now_ns();
+		}
+	}
+	records_drop(s, n);
+	return err < 0 ? err : process_table_publish(table, clock_now_ns());
+}
+
+/*
+ * A record that follows from another one, as a child's exec from its fork, was
+ * written after it. If it is from before the rings were read, the other one was
+ * in its ring by then; if not, the other one may have come into a ring that had
+ * been read already, and it takes another round to have both in order.
+ */
+int sideband_drain(struct sideband *s, struct process_table *table)
+{
+	int err;
+
+	for (unsigned int round = 0; round < MAX_ROUNDS; round++) {
+		uint64_t before = clock_now_ns();
+
+		err = 0;
+		for (size_t i = 0; err == 0 && i < s->n_rings; i++)
+			err = s->rings[i] ? ring_read(s, s->rings[i]) : 0;
+		if (s->n_records > 0)
+			qsort(s->records, s->n_records, sizeof(*s->records), record_compare);
+		if (err == 0)
+			err = records_apply(s, table, before);
+		if (err < 0 || s->n_records == 0)
+			break;
+	}
+	return err;
+}
+
+bool sideband_is_behind(const struct sideband *s)
+{
+	return s->n_records > 0;
+}
+
+bool sideband_take_loss(struct sideband *s)
+{
+	bool has_lost = s->has_lost;
+
+	s->has_lost = false;
+	return has_lost;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Processes and the tables of what they map. */
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <gnu/libc-version.h>
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "process/tests/process_world.h"
+
+TestSuite(process_tables, .init = begin, .fini = end);
+
+/* A copy of this program, with one byte of it changed. */
+static struct binary *copy_of_self(off_t changed)
+{
+	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("copy", 0);
+	off_t size = lseek(self, 0, SEEK_END), from = 0;
+	struct binary *b;
+	uint8_t byte;
+
+	cr_assert(sendfile(fd, self, &from, (size_t)size) == size);
+	cr_assert(pread(fd, &byte, 1, changed) == 1);
+	byte ^= 0xff;
+	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
+	cr_assert(binary_store_get(&binaries, fd, "/copy", &b) == 0);
+	close(self);
+	return b;
+}
+
+/* Thousands of programs may come and go: only what a report refers to stays, without its file. */
+Test(process_tables, lets_go_of_binaries_that_nobody_maps)
+{
+	const uint64_t minute = 61 * UINT64_C(1000000000);
+	uint64_t now = clock_now_ns(), entry;
+	const struct place *places;
+	struct binary *b;
+
+	binaries.symbols = true;
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, 1) == 0);
+	b = space_find(process_table_find(&table, getpid())->space, (uint64_t)(uintptr_t)&begin)
+		    ->binary;
+	b->is_sampled = true;
+	entry = b->elf.code.entry;
+	binary_store_update(&binaries, now);
+	binary_store_update(&binaries, now + minute);
+	cr_assert(HASH_COUNT(binaries.binaries) > 1, "they are mapped");
+
+	process_table_on_exec(&table, getpid(), 10);
+	cr_assert(process_table_publish(&table, 11) == 0);
+	process_table_forget(&table, 12);
+	binary_store_update(&binaries, now + 2 * minute);
+	cr_assert(HASH_COUNT(binaries.binaries) > 1, "not for long");
+	binary_store_update(&binaries, now + 3 * minute);
+	cr_assert(HASH_COUNT(binaries.binaries) == 0 && binaries.closed == b && !b->next_closed);
+	cr_assert(binaries.tables.tables == NULL ||
+		  binaries.tables.tables->binary == binaries.vdso);
+	cr_assert(b->module.fd < 0 && b->elf.elf == NULL && b->elf.build_id[0] != '\0');
+	cr_assert_eq(module_find_places(&b->module, entry, false, &places), 1);
+	cr_assert_str_eq(places[0].function, "_start");
+}
+
+/* Where in the file the unwind information is. */
+static off_t eh_frame_offset(const struct elf_file *file)
+{
+	size_t size;
+	const char *start = elf_rawfile((Elf *)file->elf, &size);
+
+	return (const char *)file->cfi.data - start;
+}
+
+/* Every container has its own copy of the same libraries. */
+Test(process_tables, makes_one_table_for_copies_of_a_file)
+{
+	struct binary *a, *b, *other;
+	uint64_t n_cells;
+
+	a = copy_of_self(EI_PAD);
+	n_cells = binaries.n_cells;
+	b = copy_of_self(EI_PAD + 1);
+	cr_assert(a != b && a->module.fd != b->module.fd);
+	cr_assert(a->table && a->table == b->table && binaries.n_cells == n_cells);
+	/* The same build id, but other unwind information. */
+	other = copy_of_self(eh_frame_offset(&a->elf) + 40);
+	cr_assert(other->table != a->table && binaries.n_cells > n_cells);
+}
+
+/* What the kernel finds where this program is mapped: a cell of its image, or why there is none. */
+static uint32_t image_of_self(void)
+{
+	const struct space *s = process_table_find(&table, getpid())->space;
+	const struct dp_mapping *m;
+	uint32_t at = s->cell + sizeof(struct dp_space) / DP_CELL_SIZE;
+
+	m = (const void *)(segments[at / DP_SEGMENT_CELLS] +
+			   (size_t)(at % DP_SEGMENT_CELLS) * DP_CELL_SIZE);
+	while ((uintptr_t)&image_of_self < m->start || (uintptr_t)&image_of_self >= m->end)
+		m++;
+	return m->image;
+}
+
+/* A table leaves the pool for another one, and comes back when it is asked for. */
+Test(process_tables, evicts_a_table_and_makes_it_again)
+{
+	struct table_store *tables = &binaries.tables;
+	struct table *own, *large;
+	uint64_t now = clock_now_ns() + 100 * TABLE_HOLD_NS;
+
+	pool.max_segments = POOL_MIN_SEGMENTS;
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, 1) == 0);
+	own = copy_of_self(EI_PAD)->table;
+	cr_assert(own && image_of_self() == own->cell && own->n_spaces > 0);
+
+	/* One that takes nearly all the room there is. */
+	cr_assert(table_new(tables, own->binary, DP_SEGMENT_CELLS - 100, 0, &large) == 0);
+	table_want(tables, large, now);
+	binary_store_update(&binaries, now);
+	cr_assert(own->is_leaving && image_of_self() == own->cell, "walks go on with it");
+	cr_assert(process_table_publish(&table, now) == 0);
+	cr_assert(image_of_self() == DP_CELL_EVICTED && own->cell != DP_CELL_NONE);
+	process_table_forget(&table, now + 1);
+	cr_assert(own->cell == DP_CELL_NONE);
+	binary_store_update(&binaries, now + 1);
+	cr_assert(large->is_lost, "no file has such a table");
+
+	table_want(tables, own, now + 1);
+	binary_store_update(&binaries, now + 2);
+	cr_assert(process_table_publish(&table, now + 2) == 0);
+	cr_assert(own->cell != DP_CELL_NONE && image_of_self() == own->cell);
+	cr_assert(binaries.tables.n_evicted > 0 && n_segments == 2);
+}
+
+/* A table that nobody has mapped goes; a process that maps the file gets it anew. */
+Test(process_tables, makes_a_table_again_for_a_new_process)
+{
+	struct binary *b = copy_of_self(EI_PAD);
+	uint64_t later = clock_now_ns() + TABLE_IDLE_NS + TABLE_HOLD_NS;
+
+	cr_assert(table_image(b->table) >= DP_FIRST_CELL);
+	binary_store_update(&binaries, later);
+	cr_assert(table_image(b->table) == DP_CELL_EVICTED && binaries.tables.n_freed == 1);
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_table_publish(&table, later) == 0);
+	cr_assert(image_of_self() == b->table->cell && b->table->n_mappings > 0);
+	process_table_on_exit(&table, getpid(), 1);
+	process_table_forget(&table, 2);
+}

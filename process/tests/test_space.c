@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Spaces and what they have in common. */
+#include <criterion/criterion.h>
+
+#include "binaries/binary.h"
+#include "process/space.h"
+
+static uint8_t *segment;
+static struct pool pool;
+static struct table_store tables;
+static struct space_store spaces;
+
+/* Two binaries that differ in all that the walker is told of one. */
+static struct table table_a = { .cell = 400 }, table_b = { .cell = 800 };
+static struct binary a = { .table = &table_a, .elf = { .mark = 1, .mark_address = 0x100 } };
+static struct binary b = { .table = &table_b, .elf = { .mark = 2, .mark_address = 0x200 } };
+
+/* Code of a, code of b, code that is in no file. */
+static struct mapping mappings[3];
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	cr_assert(index == 0);
+	*ret = segment = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+static void begin(void)
+{
+	struct mapping code = { .start = 0x11000, .end = 0x12000, .died = TIME_NEVER };
+
+	pool_init(&pool, add_segment, NULL);
+	table_store_init(&tables, &pool);
+	space_store_init(&spaces, &pool, &tables);
+	for (int i = 0; i < 3; i++) {
+		mappings[i] = code;
+		code.start += 0x10000;
+		code.end += 0x10000;
+	}
+	mappings[0].binary = &a;
+	mappings[1].binary = &b;
+	for (int i = 0; i < 2; i++) {
+		mappings[i].bias = mappings[i].start - 0x1000;
+		mappings[i].marked = true;
+	}
+}
+
+static void end(void)
+{
+	space_store_done(&spaces);
+	cr_expect(spaces.layouts == NULL);
+	table_store_done(&tables);
+	pool_done(&pool);
+	free(segment);
+}
+
+TestSuite(space, .init = begin, .fini = end);
+
+static struct space *make(pid_t pid, bool marks)
+{
+	struct space *s;
+
+	cr_assert(space_new(&spaces, pid, mappings, 3, 1, marks, &s) == 0);
+	return s;
+}
+
+/* As the walker finds it. */
+static const struct dp_space *written(const struct space *s)
+{
+	return (const void *)(segment + (size_t)s->cell * DP_CELL_SIZE);
+}
+
+Test(space, is_written_whole)
+{
+	const struct space *s = make(5, true);
+	const struct dp_space *space = written(s);
+	const struct dp_mapping *m = (const void *)(space + 1);
+
+	cr_assert(space->id == s->id && space->pid == 5 && space->n_mappings == 3);
+	cr_assert(space->layout == s->layout->number && space->layout > 0);
+	cr_assert(m[0].start == 0x11000 && m[0].image == 400 && m[0].bias == 0x10000);
+	cr_assert(m[0].mark == 1 && m[0].start - m[0].mark_below == 0x10100);
+	cr_assert(m[1].end == 0x22000 && m[1].image == 800 && m[1].mark == 2);
+	cr_assert(m[2].image == DP_CELL_NONE && m[2].mark_below == 0);
+}
+
+Test(space, has_the_layout_of_others_with_the_same_mappings)
+{
+	const struct space *s = make(5, true), *child = make(6, true);
+	struct mapping first = mappings[0];
+
+	cr_assert(s->id != child->id && s->cell != child->cell);
+	cr_assert_eq(written(s)->layout, written(child)->layout);
+	/* The order in which they were mapped is not seen, nor what is of no use to the walker. */
+	mappings[0] = mappings[2];
+	mappings[2] = first;
+	mappings[1].offset = 0x5000;
+	mappings[1].born = 1;
+	cr_assert_eq(written(make(7, true))->layout, written(s)->layout);
+}
+
+/* Two with these mappings have one layout, which none of those before had. */
+static void expect_another_layout(const char *what)
+{
+	static uint64_t last;
+	uint64_t layout = written(make(5, true))->layout;
+
+	cr_assert_gt(layout, last, "%s", what);
+	cr_assert_eq(written(make(6, true))->layout, layout, "%s", what);
+	last = layout;
+}
+
+Test(space, has_a_layout_of_its_own_with_other_mappings)
+{
+	expect_another_layout("the first one");
+	mappings[0].start += 0x100;
+	expect_another_layout("start");
+	mappings[0].end -= 0x100;
+	expect_another_layout("end");
+	mappings[0].bias += 0x100;
+	expect_another_layout("bias");
+	table_a.cell = DP_CELL_NONE;
+	expect_another_layout("evicted");
+	table_a.cell = 1200;
+	expect_another_layout("image");
+	a.elf.mark++;
+	expect_another_layout("mark");
+	a.elf.mark_address++;
+	expect_another_layout("place of the mark");
+	mappings[1].marked = false;
+	expect_another_layout("no mark");
+	mappings[2].died = 1;
+	expect_another_layout("number of mappings");
+	mappings[0].died = mappings[1].died = 1;
+	expect_another_layout("none");
+	table_a.cell = 400;
+}
+
+Test(space, has_another_layout_without_marks)
+{
+	cr_assert_neq(make(5, true)->layout, make(5, false)->layout);
+}
+
+Test(space, takes_its_layout_along_if_it_is_the_last_one)
+{
+	struct space *s = make(5, true), *child = make(6, true);
+	uint64_t layout = s->layout->number;
+	uint32_t cell = s->cell;
+
+	space_free(&spaces, s);
+	cr_assert_eq(written(child)->layout, layout);
+	s = make(7, true);
+	cr_assert(s->layout->number == layout && s->cell == cell);
+	space_free(&spaces, child);
+	space_free(&spaces, s);
+	cr_assert(written(s = make(5, true))->layout > layout, "no number is given again");
+	space_free(&spaces, s);
+}
+
+Test(space, is_gone_when_it_was_given_up)
+{
+	struct space *s = make(5, true);
+	const struct dp_space *space = written(s);
+
+	space_free(&spaces, s);
+	cr_assert(space->id == 0 && space->pid == 0 && space->layout == 0);
+}

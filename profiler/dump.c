@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/dump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "binaries/binary.h"
+#include "binaries/image_cache.h"
+#include "elf/bus_guard.h"
+#include "kernel/permission.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "process/process.h"
+#include "process/target.h"
+#include "profiler/fetch.h"
+#include "profiler/outputs.h"
+#include "profiler/record.h"
+#include "profiler/running.h"
+#include "report/report.h"
+#include "samples/rescue.h"
+#include "samples/taken.h"
+#include "samples/thread_reader.h"
+#include "symbols/kallsyms.h"
+
+/* How long threads are sampled that never leave their CPU. */
+#define RUNNING_NS UINT64_C(100000000)
+
+/* One run. The parts are made in the order in which they stand here. */
+struct dump {
+	const struct record_options *options;
+	char target[256];
+	struct utsname machine;
+	char kernel[256];
+	struct outputs outputs;
+	struct pool pool;
+	struct disk_cache cache; /* of use if binaries.cache leads to it */
+	struct binary_store binaries;
+	struct process_table table;
+	struct thread_reader reader;
+	struct rescue *rescue;
+	struct kallsyms *kallsyms;
+	bool hidden;         /* the kernel's addresses are */
+	struct taken *taken; /* by process */
+	size_t n_taken, taken_size;
+	struct totals totals;
+	struct frame *frames; /* of one stack */
+};
+
+/* The tables are for this process alone: the kernel walks nothing. */
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	*ret = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int publish(void *arg, pid_t pid, uint32_t cell)
+{
+	return 0;
+}
+
+static int open_reader(struct dump *d)
+{
+	const struct record_options *o = d->options;
+	bool kernel = o->sides != DP_SIDES_USER;
+	int err;
+
+	d->hidden = kernel && kallsyms_are_hidden("/proc/kallsyms");
+	err = thread_reader_open(&d->reader, kernel, d->hidden, o->btf);
+	if (err == 0 && d->hidden)
+		permission_explain_kernel();
+	return err;
+}
+
+static int make_tables(struct dump *d)
+{
+	const struct record_options *o = d->options;
+	int err;
+
+	pool_init(&d->pool, add_segment, NULL);
+	d->pool.max_segments = o->table_memory / DP_SEGMENT_SIZE;
+	binary_store_init(&d->binaries, &d->pool);
+	d->binaries.symbols = o->symbols;
+	if (o->cache)
+		d->binaries.cache = image_cache_open_default(&d->cache);
+	if (o->symbols)
+		image_cache_keep_names(d->binaries.cache);
+	process_table_init(&d->table, &d->pool, &d->binaries, publish, NULL);
+	d->table.inherit = false;
+	d->table.no_binaries = o->sides == DP_SIDES_KERNEL;
+	err = rescue_new(&d->pool, o->unwind, o->max_frames, &d->rescue);
+	return err < 0 ? err : target_add(&d->table, &o->target);
+}
+
+static int open_report(struct dump *d)
+{
+	const struct record_options *o = d->options;
+	struct report_context context = {
+		.command = o->command_line,
+		.host = d->machine.nodename,
+		.kernel = d->kernel,
+		.started_ns = clock_now_ns(),
+		.started_real_ns = clock_real_ns(),
+		.target = d->target,
+		.event = "dump",
+		.symbols = o->symbols,
+	};
+
+	uname(&d->machine);
+	snprintf(d->kernel, sizeof(d->kernel), "%s %s %s", d->machine.sysname, d->machine.release,
+		 d->machine.machine);
+	if (o->symbols && o->sides != DP_SIDES_USER &&
+	    kallsyms_new("/proc/kallsyms", &d->kallsyms) == 0)
+		context.kallsyms = d->kallsyms;
+	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
+	if (!d->frames)
+		return -ENOMEM;
+	return outputs_make_reports(&d->outputs, o->outputs, &context);
+}
+
+/* Which threads there are: all of a process, or those that were named. */
+static int find_threads(struct dump *d, struct taken *t)
+{
+	const struct record_options *o = d->options;
+	int err = 0;
+
+	if (o->target.n_tids == 0)
+		return taken_find(t, 0);
+	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
+		err = taken_find(t, o->target.tids[i]);
+	return err;
+}
+
+/*
+ * Code that was mapped since the mappings were read: tables may have taken long to make.
+ * Those stacks are taken again, with the mappings of now.
+ */
+static int take_unmapped_again(struct dump *d, const struct process *p, struct taken *t)
+{
+	struct space *space, *before = (struct space *)t->space;
+	size_t n = 0;
+	int err;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct taken_stack *s = &t->stacks[i];
+
+		if (s->state != TAKEN_STILL || s->outcome != DP_NO_MAPPING)
+			continue;
+		s->state = TAKEN_MOVES;
+		n++;
+	}
+	if (n == 0)
+		return 0;
+	process_table_resync(&d->table, clock_now_ns());
+	err = process_snapshot(&d->table, p, TIME_NEVER - 1, &space);
+	if (err < 0)
+		return err;
+	space_free(&d->table.spaces, before);
+	return taken_take(t, space, p->thread);
+}
+
+static int take_process(struct dump *d, const struct process *p)
+{
+	struct space *space;
+	struct taken *t;
+	int err;
+
+	if (array_reserve(d->taken, d->n_taken, d->taken_size) < 0)
+		return -ENOMEM;
+	err = process_snapshot(&d->table, p, TIME_NEVER - 1, &space);
+	if (err < 0)
+		return err;
+	t = &d->taken[d->n_taken++];
+	taken_init(t, &d->reader, d->rescue, d->options->sides == DP_SIDES_KERNEL, p->pid);
+	t->space = space;
+	err = find_threads(d, t);
+	if (err == 0)
+		err = taken_take(t, space, p->thread);
+	if (err == 0)
+		err = take_unmapped_again(d, p, t);
+	if (err == -EPERM || err == -ENOSYS)
+		permission_explain_memory(p->pid, err);
+	return err;
+}
+
+/* The stack that a thread on a CPU has in a sample. The first one is as good as any. */
+static int on_running(void *arg, const struct named_sample *named, const struct stack_copy *copy)
+{
+	const struct dp_sample *sample = &named->sample;
+	struct dump *d = arg;
+	size_t n_left = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < d->n_taken; i++) {
+		struct taken *t = &d->taken[i];
+
+		for (size_t j = 0; err == 0 && j < t->n; j++) {
+			struct taken_stack *s = &t->stacks[j];
+
+			if (s->state != TAKEN_MOVES)
+				continue;
+			n_left++;
+			if (s->thread.tid != sample->tid || (!copy && sample->n_user > 0))
+				continue;
+			s->state = TAKEN_ON_CPU;
+			s->n_user = 0; /* of a walk that found it elsewhere */
+			s->fault_address = 0;
+			s->outcome = (enum dp_outcome)sample->outcome;
+			s->thread.cpu = sample->cpu;
+			n_left--;
+			if (copy)
+				err = taken_walk_copy(t, s, copy);
+			if (err == 0)
+				err = taken_set_kernel(s, named->frames + sample->n_user,
+						       sample->n_kernel, sample->kernel_error);
+		}
+	}
+	return err < 0 ? err : n_left == 0;
+}
+
+/* Those that are on a CPU whenever they are looked at. */
+static int take_running(struct dump *d)
+{
+	const struct record_options *o = d->options;
+	_cleanup_free_ pid_t *tids = NULL;
+	struct running_options options = {
+		.sides = d->hidden ? DP_SIDES_USER : o->sides,
+		.duration_ns = RUNNING_NS,
+		.btf = o->btf,
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_taken; i++)
+		n += taken_count(&d->taken[i], TAKEN_MOVES);
+	if (n == 0)
+		return 0;
+	tids = calloc(n, sizeof(*tids));
+	if (!tids)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->n_taken; i++)
+		for (size_t j = 0; j < d->taken[i].n; j++)
+			if (d->taken[i].stacks[j].state == TAKEN_MOVES)
+				tids[options.n_tids++] = (pid_t)d->taken[i].stacks[j].thread.tid;
+	options.tids = tids;
+	return running_sample(&options, on_running, d);
+}
+
+static int take_stacks(struct dump *d)
+{
+	struct process *p, *next;
+	int err = 0;
+
+	HASH_ITER(hh, d->table.processes, p, next)
+		if (err == 0)
+			err = take_process(d, p);
+	return err < 0 ? err : take_running(d);
+}
+
+/* Tell the frames apart by binary; where the code of a caller is, is before its address. */
+static size_t resolve_frames(struct dump *d, const struct space *space, const struct taken_stack *s)
+{
+	for (size_t i = 0; i < s->n_user && i < DP_MAX_FRAMES; i++) {
+		struct frame *f = &d->frames[i];
+		const struct mapping *m;
+
+		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
+				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
+		m = space_find(space, f->address - !frame_is_exact(f));
+		if (m && m->jitted) {
+			jitted_meet(m->jitted);
+			f->module = &m->jitted->module;
+			frame_locate(f, clock_now_ns());
+		}
+		if (!m || !m->binary)
+			continue;
+		f->module = &m->binary->module;
+		f->offset = f->address - m->bias;
+	}
+	return s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
+}
+
+static int report_stack(struct dump *d, const struct taken *t, const struct taken_stack *s)
+{
+	struct sample sample = {
+		.time_ns = clock_now_ns(),
+		.event = s->state == TAKEN_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+		.state = (enum dp_state)s->thread.state,
+		.weight = 1,
+		.cpu = s->thread.cpu,
+		.pid = (pid_t)s->thread.pid,
+		.tid = (pid_t)s->thread.tid,
+		.outcome = s->outcome,
+		.fault_address = s->fault_address,
+		.user = d->frames,
+		.n_user = resolve_frames(d, t->space, s),
+		.kernel = s->kernel,
+		.n_kernel = s->n_kernel,
+		.kernel_error = s->kernel_error,
+	};
+	int err = 0;
+
+	memcpy(sample.comm, s->thread.comm, sizeof(s->thread.comm));
+	memcpy(sample.thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
+	d->totals.samples++;
+	d->totals.events++;
+	d->totals.outcomes[s->outcome]++;
+	for (size_t i = 0; err == 0 && i < d->outputs.n; i++)
+		err = report_add(d->outputs.reports[i], &sample, &d->totals);
+	return err;
+}
+
+static int report_process(struct dump *d, const struct taken *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < t->n; i++) {
+		const struct taken_stack *s = &t->stacks[i];
+
+		if (s->state == TAKEN_STILL || s->state == TAKEN_ON_CPU)
+			err = report_stack(d, t, s);
+	}
+	return err;
+}
+
+/* Whose stacks there are not, and why; after the others, as these may fill a screen. */
+static void tell_missing(const struct dump *d, const struct taken *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct taken_stack *s = &t->stacks[i];
+
+		if (s->state == TAKEN_GONE)
+			log_info("thread %u (%.16s) ended meanwhile", s->thread.tid,
+				 s->thread.thread_name);
+		if (s->state == TAKEN_MOVES)
+			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
+				    s->thread.thread_name,
+				    d->options->sides == DP_SIDES_KERNEL ?
+					    "ran, and was not met in the kernel" :
+					    "moved whenever it was looked at");
+	}
+}
+
+static int run(struct dump *d)
+{
+	const struct record_options *o = d->options;
+	int err;
+
+	target_describe(&o->target, d->target, sizeof(d->target));
+	err = bus_guard_install();
+	if (err == 0)
+		err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
+				   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
+	/* Permissions come first: what they are for is clear then. */
+	if (err == 0)
+		err = open_reader(d);
+	if (err == 0)
+		err = make_tables(d);
+	if (err == 0)
+		err = take_stacks(d);
+	if (err == 0)
+		err = open_report(d);
+	if (err == 0)
+		err = outputs_begin(&d->outputs);
+	fetch_begin();
+	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
+		err = report_process(d, &d->taken[i]);
+	if (err == 0)
+		err = outputs_finish(&d->outputs, &d->totals);
+	fetch_end();
+	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
+		tell_missing(d, &d->taken[i]);
+	if (err == -ENOMEM || err == -ENOSPC)
+		log_error("cannot take the stacks: %s", strerror(-err));
+	return err;
+}
+
+static void dump_done(struct dump *d)
+{
+	outputs_done(&d->outputs);
+	kallsyms_free(d->kallsyms);
+	for (size_t i = 0; i < d->n_taken; i++) {
+		space_free(&d->table.spaces, (struct space *)d->taken[i].space);
+		taken_done(&d->taken[i]);
+	}
+	free(d->taken);
+	free(d->frames);
+	if (d->rescue) {
+		rescue_free(d->rescue);
+		process_table_done(&d->table);
+		if (d->binaries.cache)
+			disk_cache_close(&d->cache);
+		binary_store_done(&d->binaries);
+		module_set_cache(NULL);
+		for (size_t i = 0; i < d->pool.n_segments; i++)
+			free(d->pool.segments[i]);
+		pool_done(&d->pool);
+	}
+	thread_reader_close(&d->reader);
+}
+
+static int exit_code(const struct dump *d, int err)
+{
+	switch (err) {
+	case 0:
+		return d->totals.samples == 0 ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_OK;
+	case -EPERM:
+	case -EACCES:
+		return EXIT_CODE_NOT_PERMITTED;
+	case -ESRCH:
+		return EXIT_CODE_NO_PROCESS;
+	}
+	return EXIT_CODE_FAILED;
+}
+
+int dump_run(const struct record_options *options)
+{
+	struct dump d = { .options = options };
+	int err = outputs_close(&d.outputs, run(&d));
+	int code = exit_code(&d, err);
+
+	if (code == EXIT_CODE_NO_SAMPLES)
+		log_error("no stacks: there is no thread whose stack could be taken");
+	dump_done(&d);
+	return code;
+}

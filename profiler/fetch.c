@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/fetch.h"
+
+#include "log/log.h"
+#include "symbols/debug_server.h"
+#include "symbols/names.h"
+
+static void show_progress(const char *path, long done)
+{
+	if (done > 0)
+		log_progress(
+			"fetching debug information of %s: %.1f MiB (Ctrl-C to leave names out)",
+			path, (double)done / (1 << 20));
+	else
+		log_progress("asking for debug information of %s (Ctrl-C to leave names out)",
+			     path);
+}
+
+void fetch_begin(void)
+{
+	if (!names_options()->no_debuginfod)
+		debug_server_allow(names_options()->debuginfod_ns, show_progress);
+}
+
+void fetch_end(void)
+{
+	struct debug_server_totals totals = debug_server_totals();
+
+	debug_server_done();
+	log_progress_clear();
+	if (totals.error)
+		log_warning("DEBUGINFOD_URLS is set, but %s: no debug files are fetched",
+			    totals.error);
+	if (totals.n_asked > 0)
+		log_info("debuginfod: %u of %u debug files found", totals.n_found, totals.n_asked);
+	if (totals.n_left_out > 0)
+		log_warning(
+			"there was no time for %u debug files: --debuginfod-timeout gives more, "
+			"--no-debuginfod asks for none",
+			totals.n_left_out);
+}

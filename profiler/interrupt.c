@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/interrupt.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "log/clock.h"
+#include "symbols/names.h"
+
+/* Signals closer than this are one: nobody presses a key as fast on purpose. */
+#define TOGETHER_NS UINT64_C(100000000)
+
+/* Of the handler, which knows no struct interrupt. */
+static volatile sig_atomic_t wake_fd = -1;
+static int count;
+static uint64_t last_ns;
+
+static void signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+}
+
+int interrupt_init(struct interrupt *ret)
+{
+	sigset_t set;
+
+	signals(&set);
+	if (sigprocmask(SIG_BLOCK, &set, &ret->old_mask) < 0)
+		return -errno;
+	ret->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ret->fd < 0) {
+		int err = -errno;
+
+		sigprocmask(SIG_SETMASK, &ret->old_mask, NULL);
+		return err;
+	}
+	wake_fd = ret->fd;
+	count = 0;
+	last_ns = 0;
+	return 0;
+}
+
+/* Both signals are blocked meanwhile. All that is called is async-signal-safe. */
+static void on_signal(int signal_number)
+{
+	int saved_errno = errno;
+	uint64_t now = clock_now_ns();
+	uint64_t before = __atomic_exchange_n(&last_ns, now, __ATOMIC_RELAXED);
+
+	if (before != 0 && now - before < TOGETHER_NS)
+		return;
+	switch (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED)) {
+	case 1:
+		/* It is readable already if this fails. */
+		(void)!write(wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+		break;
+	case 2:
+		names_disable();
+		break;
+	default:
+		signal(signal_number, SIG_DFL);
+		raise(signal_number); /* delivered when the handler has returned */
+	}
+	errno = saved_errno;
+}
+
+void interrupt_listen(struct interrupt *interrupt)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+	signals(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigprocmask(SIG_UNBLOCK, &action.sa_mask, NULL);
+}
+
+void interrupt_writing(struct interrupt *interrupt)
+{
+	int none = 0;
+
+	__atomic_compare_exchange_n(&count, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool interrupt_arrived(const struct interrupt *interrupt)
+{
+	return __atomic_load_n(&count, __ATOMIC_RELAXED) > 0;
+}
+
+void interrupt_done(struct interrupt *interrupt)
+{
+	wake_fd = -1;
+	if (interrupt->fd >= 0)
+		close(interrupt->fd);
+	interrupt->fd = -1;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct sigaction *on_child,
+				int go, int failed)
+{
+	char byte;
+	int err;
+
+	/* End of file: the profiler is gone. */
+	if (read(go, &byte, 1) != 1)
+		_exit(126);
+	sigaction(SIGCHLD, on_child, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(argv[0], argv);
+	err = errno;
+	if (write(failed, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
+{
+	/* Where SIGCHLD is ignored, as may be inherited, children cannot be waited for (wait(2)). */
+	const struct sigaction wait_for_child = { .sa_handler = SIG_DFL };
+	struct sigaction inherited;
+	int go[2], failed[2];
+	pid_t pid;
+
+	*ret = (struct launch){ .go = -1, .failed = -1 };
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	if (pipe2(failed, O_CLOEXEC) < 0) {
+		int err = -errno;
+
+		close(go[0]);
+		close(go[1]);
+		return err;
+	}
+	sigaction(SIGCHLD, &wait_for_child, &inherited);
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(failed[0]);
+		child_run(argv, mask, &inherited, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	*ret = (struct launch){ pid, go[1], failed[0] };
+	if (pid < 0) {
+		int err = -errno;
+
+		launch_done(ret);
+		return err;
+	}
+	return 0;
+}
+
+int launch_go(struct launch *l)
+{
+	_cleanup_close_ int go = steal_fd(&l->go);
+	_cleanup_close_ int failed = steal_fd(&l->failed);
+	int err;
+
+	if (write(go, "", 1) != 1)
+		return -errno;
+	/* The pipe closes on exec, without a word. */
+	if (read(failed, &err, sizeof(err)) != sizeof(err))
+		return 0;
+	return -err;
+}
+
+int launch_wait(struct launch *l)
+{
+	int status;
+	pid_t pid;
+
+	do
+		pid = waitpid(l->pid, &status, 0);
+	while (pid < 0 && errno == EINTR);
+	if (pid < 0)
+		return -errno;
+	l->pid = 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void launch_done(struct launch *l)
+{
+	bool waiting = l->go >= 0;
+
+	if (l->go >= 0)
+		close(steal_fd(&l->go));
+	if (l->failed >= 0)
+		close(steal_fd(&l->failed));
+	if (waiting && l->pid > 0)
+		launch_wait(l);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "log/log.h"
+
+static bool is_stdout(const char *path)
+{
+	return !path || strcmp(path, "-") == 0;
+}
+
+/* What stands for a letter after a percent sign; false: nothing does. */
+static bool put_field(FILE *to, char letter, pid_t pid)
+{
+	char text[256];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	switch (letter) {
+	case 'p':
+		fprintf(to, "%d", pid);
+		return true;
+	case 't':
+		if (localtime_r(&now, &tm) && strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &tm))
+			fputs(text, to);
+		return true;
+	case 'h':
+		if (gethostname(text, sizeof(text)) == 0) {
+			text[sizeof(text) - 1] = '\0';
+			fputs(text, to);
+		}
+		return true;
+	case '%':
+		fputc('%', to);
+		return true;
+	}
+	return false;
+}
+
+static int expand_path(const char *path, pid_t pid, char **ret)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return -errno;
+	for (; *path; path++) {
+		if (*path == '%' && put_field(to, path[1], pid))
+			path++;
+		else
+			fputc(*path, to);
+	}
+	if (fclose(to) != 0)
+		return -ENOMEM;
+	*ret = steal_ptr(text);
+	return 0;
+}
+
+static int open_one(struct outputs *outputs, const char *path, pid_t pid)
+{
+	char **expanded = &outputs->paths[outputs->n];
+	int err;
+
+	if (!is_stdout(path)) {
+		err = expand_path(path, pid, expanded);
+		if (err < 0)
+			return err;
+	}
+	err = output_open(*expanded, &outputs->files[outputs->n]);
+	if (err < 0) {
+		log_error("cannot write %s: %s", *expanded, strerror(-err));
+		free(*expanded);
+		return err == -EACCES || err == -EPERM ? -EIO : err;
+	}
+	outputs->n++;
+	return 0;
+}
+
+/* Two names may be of one file, in which each report would write over the other. */
+static int check_distinct(const struct outputs *outputs)
+{
+	struct stat a, b;
+
+	for (size_t i = 0; i < outputs->n; i++)
+		for (size_t j = 0; j < i; j++)
+			if (fstat(fileno(outputs->files[i].file), &a) == 0 &&
+			    fstat(fileno(outputs->files[j].file), &b) == 0 && S_ISREG(a.st_mode) &&
+			    a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+				log_error("two reports cannot go to one file: %s and %s",
+					  outputs->paths[j] ? outputs->paths[j] : "stdout",
+					  outputs->paths[i] ? outputs->paths[i] : "stdout");
+				return -EEXIST;
+			}
+	return 0;
+}
+
+int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid)
+{
+	int err = 0;
+
+	*ret = (struct outputs){
+		.files = calloc(n, sizeof(*ret->files)),
+		.paths = calloc(n, sizeof(*ret->paths)),
+		.reports = calloc(n, sizeof(struct report *)),
+	};
+	if (!ret->files || !ret->paths || !ret->reports)
+		return -ENOMEM;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = open_one(ret, requests[i].path, pid);
+	return err == 0 ? check_distinct(ret) : err;
+}
+
+int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
+			 const struct report_context *context)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < outputs->n; i++)
+		err = report_new(requests[i].format, context, outputs->files[i].file,
+				 &outputs->reports[i]);
+	return err;
+}
+
+int outputs_begin(struct outputs *outputs)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < outputs->n; i++)
+		err = output_begin(&outputs->files[i]);
+	return err;
+}
+
+int outputs_finish(struct outputs *outputs, const struct totals *totals)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < outputs->n; i++)
+		err = report_finish(outputs->reports[i], totals);
+	return err;
+}
+
+bool outputs_have_failed(const struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++)
+		if (ferror(outputs->files[i].file))
+			return true;
+	return false;
+}
+
+int outputs_close(struct outputs *outputs, int err)
+{
+	int result = err;
+
+	for (size_t i = 0; i < outputs->n; i++) {
+		const char *path = outputs->paths[i];
+		bool failed = ferror(outputs->files[i].file);
+		int closed = output_close(&outputs->files[i]);
+
+		if (!failed && (err < 0 || closed == 0))
+			continue;
+		log_error("cannot write %s: %s", path ? path : "the standard output",
+			  strerror(err < 0 ? -err : -closed));
+		result = -EIO;
+	}
+	return result;
+}
+
+void outputs_done(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++) {
+		report_free(outputs->reports[i]);
+		free(outputs->paths[i]);
+	}
+	free(outputs->files);
+	free(outputs->paths);
+	free(outputs->reports);
+	*outputs = (struct outputs){ 0 };
+}
+
+bool outputs_use_stdout(const struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->n; i++)
+		if (!outputs->paths[i])
+			return true;
+	return false;
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/running.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "kernel/cpus.h"
+#include "kernel/filter.h"
+#include "kernel/ring_size.h"
+#include "kernel/session.h"
+#include "log/clock.h"
+#include "profiler/file_limit.h"
+
+/* High, so that little time is needed, and a prime, so that nothing keeps step with it. */
+#define RATE_HZ 997
+
+struct running {
+	struct session session;
+	int (*fn)(void *arg, const struct named_sample *sample, const struct stack_copy *copy);
+	void *arg;
+	struct stack_copy **copies; /* by CPU: of the sample that comes next there */
+	int result;                 /* of fn */
+};
+
+static int on_sample(struct running *r, struct stack_copy **copy, const struct named_sample *sample)
+{
+	const struct stack_copy *own = NULL;
+	uint32_t tid = sample->sample.tid;
+
+	if (*copy && (*copy)->tid == tid && (*copy)->time_ns == sample->sample.time_ns)
+		own = *copy;
+	if (r->result == 0)
+		r->result = r->fn(r->arg, sample, own);
+	*copy = stack_copy_free(*copy);
+	return 0;
+}
+
+/* A sample's chunks come before it on its ring; if it is lost, those of another one follow. */
+static int on_chunk(struct stack_copy **copy, const struct dp_chunk *chunk, size_t size)
+{
+	if (size < sizeof(*chunk) || size < sizeof(*chunk) + chunk->size)
+		return -EBADMSG;
+	if (*copy && ((*copy)->tid != chunk->tid || (*copy)->time_ns != chunk->time_ns))
+		*copy = stack_copy_free(*copy);
+	return stack_copy_add(copy, chunk);
+}
+
+static int on_record(void *arg, unsigned int cpu, const void *record, size_t size)
+{
+	struct running *r = arg;
+
+	switch (record_kind(record, size)) {
+	case DP_RECORD_NAMES:
+		return on_sample(r, &r->copies[cpu], record);
+	case DP_RECORD_CHUNK:
+		return on_chunk(&r->copies[cpu], record, size);
+	}
+	return -EBADMSG;
+}
+
+static int sample(struct running *r, const struct running_options *o)
+{
+	uint64_t end;
+	const char *event, *why;
+	int err = session_read_rings(&r->session, on_record, r);
+
+	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
+		err = session_add_thread(&r->session, o->tids[i]);
+	if (err == 0)
+		err = session_sample_cpus(&r->session, RATE_HZ, &event, &why);
+	end = clock_now_ns() + o->duration_ns;
+	while (err == 0 && r->result == 0 && clock_now_ns() < end) {
+		poll(NULL, 0, 2);
+		err = session_consume(&r->session);
+	}
+	session_stop(&r->session);
+	if (err == 0)
+		err = session_consume(&r->session);
+	return err == 0 && r->result < 0 ? r->result : err;
+}
+
+int running_sample(const struct running_options *o,
+		   int (*fn)(void *, const struct named_sample *, const struct stack_copy *),
+		   void *arg)
+{
+	struct running r = { .fn = fn, .arg = arg };
+	char cpus[CPUS_LIST_SIZE];
+	unsigned int n_cpus = cpus_read(cpus);
+	struct filter filter;
+	/* No process is published: all samples take their stacks along. */
+	struct session_options options = {
+		.n_cpus = n_cpus,
+		.sides = o->sides,
+		.filter = &filter,
+		.n_threads = o->n_tids,
+		.max_frames = 1,
+		.cpu = true,
+		.ring_size = ring_size(n_cpus),
+		.table_memory = POOL_MIN_MEMORY,
+		.btf = o->btf,
+	};
+	int err;
+
+	file_limit_raise();
+	filter_init(&filter);
+	err = session_open(&r.session, &options);
+	if (err == 0) {
+		r.copies = calloc(n_cpus, sizeof(struct stack_copy *));
+		err = r.copies ? sample(&r, o) : -ENOMEM;
+		for (unsigned int i = 0; r.copies && i < n_cpus; i++)
+			stack_copy_free(r.copies[i]);
+		free(r.copies);
+		session_close(&r.session);
+	}
+	filter_done(&filter);
+	return err;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/summary.h"
+
+#include <inttypes.h>
+
+#include "log/log.h"
+#include "report/outcome.h"
+
+/* Of times, and of samples that stand for more than themselves. */
+static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_unseen)
+{
+	if (t->events != t->samples)
+		log_info("the samples stand for %" PRIu64
+			 " events (--max-rate %u); counts and times are scaled",
+			 t->events, max_rate);
+	if (t->lost_ns > 0)
+		log_info("of threads whose samples were lost, %.3f ms are missing",
+			 (double)t->lost_ns / 1e6);
+	if (t->still_blocked > 0)
+		log_info("threads still blocked at the end: %" PRIu64 "; their time so far counts",
+			 t->still_blocked);
+	if (n_unseen > 0)
+		log_info("threads blocked all the time: %zu; they are not in the profile",
+			 n_unseen);
+}
+
+void summary_print(const struct totals *t, unsigned int max_rate, size_t n_unseen)
+{
+	log_info("%" PRIu64 " samples in %.1f s, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+		 " with a user stack complete (%.1f %%)",
+		 t->samples, (double)t->duration_ns / 1e9, t->lost, t->outcomes[DP_COMPLETE],
+		 totals_with_user_stack(t), totals_complete(t));
+	for (int i = DP_COMPLETE + 1; i < DP_N_OUTCOMES; i++)
+		if (t->outcomes[i] > 0 && log_enabled(LOG_INFO))
+			log_detail("%" PRIu64 " %s: %s", t->outcomes[i], outcome_word(i),
+				   outcome_sentence(i));
+	if (t->pages_requested > 0)
+		log_info("%" PRIu64 " pages of stacks were not in memory: they were asked for",
+			 t->pages_requested);
+	if (t->cut_labels > 0)
+		log_info("samples that lack some of their labels (too many, too long, or not in "
+			 "memory): %" PRIu64,
+			 t->cut_labels);
+	print_scale(t, max_rate, n_unseen);
+	if (t->finished_late > 0)
+		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/interrupt.h"
+
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include "symbols/names.h"
+
+static struct interrupt interrupt;
+
+static void begin(void)
+{
+	cr_assert_eq(interrupt_init(&interrupt), 0);
+}
+
+static void end(void)
+{
+	interrupt_done(&interrupt);
+}
+
+TestSuite(interrupt, .init = begin, .fini = end);
+
+static bool is_readable(void)
+{
+	struct pollfd poll_fd = { .fd = interrupt.fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) == 1;
+}
+
+/* Later than what counts as one signal with the one before: that is 100 ms. */
+static void wait_a_bit(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 150000000 }, NULL);
+}
+
+Test(interrupt, is_held_back_until_someone_listens)
+{
+	cr_assert_geq(interrupt.fd, 0);
+	raise(SIGTERM);
+	cr_assert(!interrupt_arrived(&interrupt) && !is_readable());
+	interrupt_listen(&interrupt);
+	cr_assert(interrupt_arrived(&interrupt) && is_readable());
+	cr_assert(!names_disabled());
+}
+
+Test(interrupt, counts_signals_that_come_together_as_one)
+{
+	sigset_t set;
+
+	interrupt_listen(&interrupt);
+	cr_assert(!interrupt_arrived(&interrupt));
+	/* timeout(1): to the program, and to its group. They are delivered one after the other. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGTERM);
+	raise(SIGINT);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	cr_assert(interrupt_arrived(&interrupt) && is_readable());
+	cr_assert(!names_disabled());
+	wait_a_bit();
+	raise(SIGINT);
+	cr_assert(names_disabled());
+}
+
+/* The result is being written: one more has it written at once. */
+Test(interrupt, leaves_names_out_when_sampling_is_over)
+{
+	interrupt_listen(&interrupt);
+	interrupt_writing(&interrupt);
+	raise(SIGINT);
+	cr_assert(names_disabled());
+	cr_assert(!is_readable());
+}
+
+Test(interrupt, ends_the_program_by_the_third, .signal = SIGINT)
+{
+	interrupt_listen(&interrupt);
+	for (int i = 0; i < 3; i++) {
+		raise(SIGINT);
+		wait_a_bit();
+	}
+}

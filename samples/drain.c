@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "process/target.h"
+#include "samples/labels.h"
+
+/*
+ * What was replaced is kept until every sample taken before that is reported,
+ * and for this long: a walk that had begun is over by then.
+ */
+#define KEEP_NS UINT64_C(1000000000)
+
+/*
+ * How long to report before the rings and the mappings are looked at again:
+ * samples wait patiently, code that runs without tables does not.
+ */
+#define REPORT_NS UINT64_C(5000000)
+
+/*
+ * A sample has the time at which its walk began, and is in its ring when the
+ * walk has ended. What is younger than this waits for such samples.
+ */
+#define WALK_NS UINT64_C(10000000)
+
+/*
+ * Copies of stacks that wait to be verified, at most: when samples come faster
+ * than they are unwound, fewer are verified.
+ */
+#define MAX_VERIFY_WAITING 1024
+
+void drain_done(struct drain *d)
+{
+	queue_done(&d->queue);
+	for (size_t i = 0; i < d->n_copies; i++)
+		stack_copy_free(d->copies[i]);
+	blocks_done(&d->blocks);
+	free(d->copies);
+	free(d->strangers);
+	free(d->frames);
+}
+
+/* Where the copy of the stack of a sample is, or d->n_copies. */
+static size_t find_copy(const struct drain *d, uint32_t tid, uint64_t time)
+{
+	size_t i = 0;
+
+	while (i < d->n_copies && (d->copies[i]->tid != tid || d->copies[i]->time_ns != time))
+		i++;
+	return i;
+}
+
+static struct stack_copy *remove_copy(struct drain *d, size_t i)
+{
+	struct stack_copy *copy = d->copies[i];
+
+	d->copies[i] = d->copies[--d->n_copies];
+	return copy;
+}
+
+/* Is a sample of a process that is not known, and has mappings that could be? */
+static int note_stranger(struct drain *d, const struct dp_sample *sample)
+{
+	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
+
+	if ((p && p->left == TIME_NEVER) || sample->outcome == DP_NO_USER_STACK ||
+	    sample->outcome == DP_COMPAT_MODE)
+		return 0;
+	if (array_reserve(d->strangers, d->n_strangers, d->strangers_size) < 0)
+		return -ENOMEM;
+	d->strangers[d->n_strangers++] = (pid_t)sample->pid;
+	return 0;
+}
+
+/* When the records have been read that may tell of them. */
+static int take_in_strangers(struct drain *d, uint64_t now)
+{
+	bool found = false;
+	int err = 0;
+
+	for (size_t i = 0; err >= 0 && i < d->n_strangers; i++) {
+		err = process_table_meet(d->table, d->strangers[i], now);
+		found |= err > 0;
+	}
+	d->n_strangers = 0;
+	if (err < 0)
+		return err;
+	return found ? process_table_publish(d->table, now) : 0;
+}
+
+/*
+ * What is as young as this reading ends it for its ring (see ring_fn): what comes
+ * behind it is younger still, but for a walk that was interrupted (WALK_NS).
+ */
+static int go_on(const struct drain *d, uint64_t time)
+{
+	return time < d->read_ns ? 0 : -EAGAIN;
+}
+
+static int take_sample(struct drain *d, const struct named_sample *named, size_t size)
+{
+	const struct dp_sample *sample = &named->sample;
+	_cleanup_(stack_copy_freep) struct stack_copy *copy = NULL;
+	size_t i;
+
+	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
+	if (i < d->n_copies)
+		copy = remove_copy(d, i);
+	/* The first one with a name that the kernel has not been told of yet. */
+	if (!filter_matches_comm(d->filter, named->names.comm))
+		return go_on(d, sample->time_ns);
+	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
+		copy = stack_copy_free(copy);
+	if (note_stranger(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
+		return -ENOMEM;
+	steal_ptr(copy);
+	return go_on(d, sample->time_ns);
+}
+
+/* A sample's chunks come before it on its ring. */
+static int take_chunk(struct drain *d, const struct dp_chunk *chunk, size_t size)
+{
+	size_t i;
+	int err;
+
+	if (size < sizeof(*chunk) || size < sizeof(*chunk) + chunk->size)
+		return -EBADMSG;
+	i = find_copy(d, chunk->tid, chunk->time_ns);
+	if (i < d->n_copies)
+		return stack_copy_add(&d->copies[i], chunk);
+	if (array_reserve(d->copies, d->n_copies, d->copies_size) < 0)
+		return -ENOMEM;
+	d->copies[i] = NULL;
+	err = stack_copy_add(&d->copies[i], chunk);
+	if (d->copies[i])
+		d->n_copies++;
+	return err;
+}
+
+static int take_block_end(struct drain *d, const struct dp_block_end *end, size_t size)
+{
+	int err;
+
+	if (size < sizeof(*end))
+		return -EBADMSG;
+	err = queue_add_block_end(&d->queue, end);
+	return err < 0 ? err : go_on(d, end->end_ns);
+}
+
+static int take_record(void *arg, unsigned int cpu, const void *record, size_t size)
+{
+	struct drain *d = arg;
+
+	switch (record_kind(record, size)) {
+	case DP_RECORD_NAMES:
+		return take_sample(d, record, size);
+	case DP_RECORD_CHUNK:
+		return take_chunk(d, record, size);
+	case DP_RECORD_BLOCK_END:
+		return take_block_end(d, record, size);
+	}
+	return -EBADMSG;
+}
+
+int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
+	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
+	       struct verify *verify, struct backlog *backlog)
+{
+	*d = (struct drain){
+		.session = session,
+		.sideband = sideband,
+		.table = table,
+		.filter = filter,
+		.rescue = rescue,
+		.verify = verify,
+		.totals.verified = verify ? verify_results(verify) : NULL,
+		.backlog = backlog,
+	};
+	called_init(&d->called, rescue);
+	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
+	if (!d->frames)
+		return -ENOMEM;
+	return session_read_rings(session, take_record, d);
+}
+
+/* Where the code of a frame of a sample is: a caller's address is behind its call. */
+static uint64_t frame_code(__u64 frame)
+{
+	return DP_FRAME_ADDRESS(frame) - DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
+}
+
+static bool is_same_code(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->binary == b->binary && a->bias == b->bias;
+}
+
+/*
+ * Tell the frames apart by binary, with the mappings they were found in, whose
+ * tables have been used at that time. If one of these was over by then, but the
+ * kernel had not been told yet, the frame is the last one whose address is right.
+ * Nor does the walk go on where nobody can have called. p: the process, of a stack that
+ * the kernel walked.
+ */
+static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
+			     struct rescue_result *walk, const struct dp_sample *raw)
+{
+	const __u64 *frames = walk->frames;
+	bool in_doubt = p && space && space->n_ended != p->n_ended;
+	size_t n = walk->n_frames;
+	struct table *last = NULL;
+
+	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
+		struct frame *f = &d->frames[i];
+		const struct mapping *m = space ? space_find(space, frame_code(frames[i])) : NULL;
+		const struct mapping *now = m;
+
+		last = NULL;
+		*f = (struct frame){ .address = DP_FRAME_ADDRESS(frames[i]),
+				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
+		if (m && in_doubt)
+			now = process_find(p, frame_code(frames[i]), raw->time_ns);
+		switch (called_frame(&d->called, space, now, (pid_t)raw->tid, walk, i)) {
+		case CALLED:
+			break;
+		case CALLED_LANDING:
+			f->method = DP_METHOD_LANDING;
+			break;
+		case CALLED_NOT:
+			walk->outcome = DP_NO_CALL;
+			return i;
+		}
+		if (now != m && !is_same_code(m, now)) {
+			walk->outcome = DP_TABLES_CHANGED;
+			n = i + 1;
+			m = NULL;
+		}
+		if (m && m->jitted) {
+			jitted_meet(m->jitted);
+			f->module = &m->jitted->module;
+		}
+		if (!m || !m->binary)
+			continue;
+		f->module = &m->binary->module;
+		m->binary->is_sampled = true;
+		f->offset = f->address - m->bias;
+		last = m->binary->table;
+		table_use(last, raw->time_ns);
+	}
+	/* It was the last frame that could not be left. */
+	if (walk->outcome == DP_TABLE_EVICTED && last)
+		table_want(&d->table->binaries->tables, last, raw->time_ns);
+	return n;
+}
+
+/* Count a sample of which everything is known, and report it. */
+static int report_known(struct drain *d, const struct sample *sample)
+{
+	if (backlog_is_full(d->backlog)) {
+		d->n_dropped++;
+		d->dropped_ns += sample->weight * sample->value_ns;
+		return 0;
+	}
+	d->totals.samples++;
+	d->totals.finished_late += sample->late;
+	d->totals.cut_labels += label_set_is_part(sample->labels);
+	d->totals.outcomes[sample->outcome]++;
+	d->totals.events += sample->weight;
+	d->totals.time_ns += sample->weight * sample->value_ns;
+	return backlog_add(d->backlog, sample, &d->totals);
+}
+
+/* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
+static int report_block_end(struct drain *d, const struct dp_block_end *end)
+{
+	_cleanup_free_ struct block *b = NULL;
+
+	if (end->time_ns == 0) {
+		blocks_forget(&d->blocks, (pid_t)end->tid, end->end_ns);
+		return 0;
+	}
+	b = blocks_take(&d->blocks, (pid_t)end->tid, end->time_ns);
+	if (!b)
+		return 0;
+	b->sample.value_ns = end->end_ns - end->time_ns;
+	return report_known(d, &b->sample);
+}
+
+/* p: see resolve_frames(). late: it was walked in user space. */
+static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
+			 const struct process *p, struct rescue_result *walk, bool late)
+{
+	const struct dp_names *names = &q->sample->names;
+	const struct dp_sample *raw = &q->sample->sample;
+	const __u64 *kernel = q->sample->frames + raw->n_user;
+	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
+	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
+	size_t n_user = resolve_frames(d, space, p, walk, raw);
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	const struct space *taken = space;
+	int err;
+	struct sample sample = {
+		.time_ns = raw->time_ns,
+		.event = (enum dp_event)raw->event,
+		.state = (enum dp_state)raw->state,
+		.weight = raw->weight,
+		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
+		.cpu = raw->cpu,
+		.pid = (pid_t)raw->pid,
+		.tid = (pid_t)raw->tid,
+		.outcome = walk->outcome,
+		.fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0,
+		.user = d->frames,
+		.n_user = n_user,
+		.kernel = kernel + n_own,
+		.n_kernel = raw->n_kernel - n_own,
+		.kernel_error = raw->kernel_error,
+		.late = late,
+	};
+
+	if (!space || space->id != raw->space)
+		taken = space_store_find(&d->table->spaces, raw->space);
+	err = labels_new(q->sample, taken, space, &sample, &labels);
+	if (err < 0)
+		return err;
+	sample.labels = labels;
+	memcpy(sample.comm, names->comm, sizeof(names->comm));
+	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
+	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))
+		sample.verified = verify_sample(d->verify, &sample, space, q->copy);
+	if (!off_cpu)
+		return report_known(d, &sample);
+	sample.verified = NULL; /* which is counted, but not kept as long as a block lasts */
+	return blocks_add(&d->blocks, &sample);
+}
+
+/*
+ * The kernel found other code than it knew of, or no mark, at the frame that
+ * comes after those it sent. Has a record told what was there?
+ */
+static bool is_code_known(const struct drain *d, const struct process *p,
+			  const struct dp_sample *raw, const struct rescue_result *walk,
+			  const struct space *space)
+{
+	const struct space *before = space_store_find(&d->table->spaces, raw->space);
+	const struct mapping *m, *now;
+	uint64_t address;
+
+	if (!before || walk->n_frames <= raw->n_user)
+		return true;
+	address = frame_code(walk->frames[raw->n_user]);
+	m = space_find(space, address);
+	if (!is_same_code(space_find(before, address), m))
+		return true;
+	if (raw->outcome != DP_TABLES_CHANGED)
+		return raw->outcome != DP_CODE_CHANGED;
+	/* What is in memory now tells of that time only if it is still the same mapping. */
+	now = process_find(p, address, TIME_NEVER - 1);
+	return !now || now->born != m->born || !process_mark_differs(p, now);
+}
+
+/* Finish a sample with the mappings that its process had at its time. */
+static int report_late(struct drain *d, const struct queued *q, struct process *p,
+		       const struct rescue_result *walked)
+{
+	struct rescue_result walk = *walked;
+	struct space *space = NULL;
+	int err;
+
+	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
+		walk = rescue_walk(d->rescue, q->copy, space);
+	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
+		walk = *walked;
+		process_table_doubt(p, q->time);
+	}
+	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
+	    p->space->id == q->sample->sample.space)
+		process_table_check_marks(d->table, p);
+	err = report_sample(d, q, space, NULL, &walk, space != NULL);
+	space_free(&d->table->spaces, space);
+	return err;
+}
+
+static int report_queued_sample(struct drain *d, const struct queued *q)
+{
+	const struct dp_sample *raw = &q->sample->sample;
+	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
+	struct rescue_result walk = {
+		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
+				   (enum dp_outcome)raw->outcome :
+				   DP_TABLES_CHANGED,
+		.frames = q->sample->frames,
+		.n_frames = raw->n_user,
+		.fault_address = raw->fault_address,
+	};
+	int err;
+
+	/* A launched command counts from its exec on; and what took over its number is another one. */
+	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
+		return 0;
+	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
+		return report_late(d, q, p, &walk);
+	err = report_sample(d, q, space_store_find(&d->table->spaces, raw->space), p, &walk, false);
+	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
+		d->totals.pages_requested +=
+			page_request(&d->pages, p->thread, walk.fault_address, clock_now_ns());
+	return err;
+}
+
+static int report_queued(struct drain *d, const struct queued *q)
+{
+	return q->sample ? report_queued_sample(d, q) : report_block_end(d, &q->end);
+}
+
+/* Stacks whose samples were lost because the ring was full. */
+static void forget_copies(struct drain *d, uint64_t before)
+{
+	for (size_t i = d->n_copies; i-- > 0;) {
+		if (d->copies[i]->time_ns >= before)
+			continue;
+		stack_copy_free(d->copies[i]);
+		remove_copy(d, i);
+	}
+}
+
+/* Bring the processes up to date. */
+static int drain_sideband(struct drain *d)
+{
+	int err = sideband_drain(d->sideband, d->table);
+
+	if (err < 0 || !sideband_take_loss(d->sideband))
+		return err;
+	log_debug("records of mappings were lost: reading all mappings again");
+	process_table_resync(d->table, clock_now_ns());
+	err = target_look_again(d->table);
+	return err < 0 ? err : process_table_publish(d->table, clock_now_ns());
+}
+
+/* See drain_go_first(). */
+#define READER_NICE (-10)
+
+void drain_go_first(void)
+{
+	if (setpriority(PRIO_PROCESS, (id_t)gettid(), READER_NICE) < 0)
+		log_debug("the rings are read at the usual priority: %s", strerror(errno));
+}
+
+/* When all samples from before that time have been read, these are complete, and in order. */
+static uint64_t horizon(const struct drain *d)
+{
+	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
+}
+
+/* Everything from before d->read_ns is in the queue when this returns, or was. */
+static int read_rings(struct drain *d, uint64_t now, bool final)
+{
+	const struct queued *q = queue_first(&d->queue);
+
+	/* The rings fill up until some of it is reported. */
+	if (!final && queue_is_full(&d->queue) && q && q->time < horizon(d))
+		return 0;
+	d->read_ns = final ? UINT64_MAX : now;
+	return session_consume(d->session);
+}
+
+int drain_run(struct drain *d, bool final)
+{
+	uint64_t now = clock_now_ns(), oldest, began;
+	const struct queued *q;
+	int err;
+
+	err = read_rings(d, now, final);
+	/* After the rings: every mapping that a sample has met is now recorded. */
+	if (err == 0)
+		err = drain_sideband(d);
+	if (err == 0)
+		err = take_in_strangers(d, now);
+	if (err < 0)
+		return err;
+	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
+	d->totals.lost_ns += d->dropped_ns;
+
+	queue_sort(&d->queue);
+	began = clock_now_ns();
+	while (err == 0 && (q = queue_first(&d->queue)) && q->time < horizon(d) &&
+	       (final || clock_now_ns() - began < REPORT_NS)) {
+		err = report_queued(d, q);
+		queue_drop_first(&d->queue);
+	}
+	/* What the rings still hold is younger than the last reading of them. */
+	oldest = d->read_ns < now ? d->read_ns : now;
+	q = queue_first(&d->queue);
+	if (q && q->time < oldest)
+		oldest = q->time;
+	process_table_forget(d->table, oldest - KEEP_NS);
+	if (!final)
+		binary_store_update(d->table->binaries, oldest);
+	forget_copies(d, oldest - KEEP_NS);
+	return err;
+}
+
+/* A thread that the kernel knows to be blocked. */
+static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uint64_t time_ns)
+{
+	struct drain *d = arg;
+	struct dp_block_end end = { .tid = blocked->tid,
+				    .time_ns = blocked->since_ns,
+				    .end_ns = blocked->since_ns + time_ns };
+	uint64_t before = d->totals.samples;
+	int err;
+
+	if (blocked->is_lost) {
+		d->totals.lost++;
+		d->totals.lost_ns += time_ns * blocked->weight;
+		return 0;
+	}
+	err = report_block_end(d, &end);
+	d->totals.still_blocked += d->totals.samples - before;
+	return err;
+}
+
+int drain_finish_blocks(struct drain *d, uint64_t stopped_ns)
+{
+	return session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
+}
+
+bool drain_is_behind(const struct drain *d)
+{
+	const struct queued *first = queue_first(&d->queue);
+
+	if (sideband_is_behind(d->sideband))
+		return true;
+	return first && first->time + WALK_NS + REPORT_NS < clock_now_ns();
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SAMPLES_DRAIN_H
+#define DP_SAMPLES_DRAIN_H
+
+#include <stdbool.h>
+
+#include "kernel/session.h"
+#include "process/process.h"
+#include "process/sideband.h"
+#include "report/backlog.h"
+#include "samples/blocks.h"
+#include "samples/called.h"
+#include "samples/page_request.h"
+#include "samples/queue.h"
+#include "samples/rescue.h"
+#include "samples/verify.h"
+
+/*
+ * From the kernel's records to samples in a report, in the order of their
+ * times: told apart by binary, finished where the kernel could not, counted.
+ */
+struct drain {
+	struct session *session;
+	struct sideband *sideband;
+	struct process_table *table;
+	const struct filter *filter;
+	struct rescue *rescue;
+	struct verify *verify; /* NULL: no sample is */
+	struct backlog *backlog;
+	struct totals totals;
+	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
+	struct blocks blocks;
+	struct called called;
+	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
+	struct page_requests pages;
+	/* Read from the rings, not reported yet */
+	struct queue queue;
+	/* When the rings were read last: every record from before is in the queue, or was */
+	uint64_t read_ns;
+	/* Stacks whose samples have not arrived yet */
+	struct stack_copy **copies;
+	size_t n_copies, copies_size;
+	/* Processes that samples were met of, and that are not known */
+	pid_t *strangers;
+	size_t n_strangers, strangers_size;
+	/* The resolved frames of one sample */
+	struct frame *frames;
+};
+
+/* All parts stay the caller's; verify may be NULL. 0 or -ENOMEM. */
+int drain_init(struct drain *drain, struct session *session, struct sideband *sideband,
+	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
+	       struct verify *verify, struct backlog *backlog);
+void drain_done(struct drain *drain);
+
+/*
+ * Who reads the rings goes before what is profiled, or samples are lost where the machine
+ * has more to do than it can: a ring has room for a fraction of a second. The threads of
+ * the reports and of the target stay as they are. Without CAP_SYS_NICE it goes without.
+ */
+void drain_go_first(void);
+
+/*
+ * Read the records there are, and report samples whose order is certain, for
+ * a few milliseconds; or all of them if `final`. Call it several times a
+ * second, and at once again if it is behind. If too many samples wait by now,
+ * records stay in the rings: what these have no room for is lost, and counted
+ * by the kernel. 0 or negative errno.
+ */
+int drain_run(struct drain *drain, bool final);
+
+/*
+ * Sampling was stopped at that time: report the threads that are blocked still, with
+ * their time so far. After this, nothing is reported any more. 0 or negative errno.
+ */
+int drain_finish_blocks(struct drain *drain, uint64_t stopped_ns);
+bool drain_is_behind(const struct drain *drain);
+
+#endif

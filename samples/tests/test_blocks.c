@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "samples/blocks.h"
+
+static const struct frame frames[] = { { .address = 0x5010 }, { .address = 0x5120 } };
+static const __u64 kernel[] = { 1, 2, 3 };
+
+static struct sample sample_of(pid_t tid, uint64_t time_ns)
+{
+	return (struct sample){ .tid = tid,
+				.time_ns = time_ns,
+				.user = frames,
+				.n_user = 2,
+				.kernel = kernel,
+				.n_kernel = 3 };
+}
+
+static void add(struct blocks *blocks, pid_t tid, uint64_t time_ns)
+{
+	struct sample sample = sample_of(tid, time_ns);
+
+	cr_assert(blocks_add(blocks, &sample) == 0);
+}
+
+TestSuite(blocks);
+
+Test(blocks, keeps_a_copy_until_it_is_taken)
+{
+	struct blocks blocks = { 0 };
+	struct block *b;
+
+	add(&blocks, 7, 100);
+	add(&blocks, 8, 200);
+	b = blocks_take(&blocks, 7, 100);
+	cr_assert(b && b->sample.tid == 7);
+	cr_assert(b->sample.user != frames && b->sample.user[1].address == 0x5120);
+	cr_assert(b->sample.kernel != kernel && b->sample.kernel[2] == 3);
+	free(b);
+	cr_assert_null(blocks_take(&blocks, 7, 100));
+	blocks_done(&blocks);
+}
+
+/* The end of a block is not taken for that of another one of the same thread. */
+Test(blocks, tells_blocks_of_a_thread_apart)
+{
+	struct blocks blocks = { 0 };
+	struct block *b;
+
+	add(&blocks, 7, 100);
+	cr_assert_null(blocks_take(&blocks, 7, 99));
+	add(&blocks, 7, 300);
+	cr_assert_null(blocks_take(&blocks, 7, 100));
+	b = blocks_take(&blocks, 7, 300);
+	cr_assert(b);
+	free(b);
+	blocks_done(&blocks);
+}
+
+Test(blocks, takes_stacks_without_frames)
+{
+	struct sample sample = { .tid = 7, .time_ns = 100 };
+	struct blocks blocks = { 0 };
+	struct block *b;
+
+	cr_assert(blocks_add(&blocks, &sample) == 0);
+	b = blocks_take(&blocks, 7, 100);
+	cr_assert(b && b->sample.n_user == 0 && b->sample.n_kernel == 0);
+	free(b);
+}
+
+/* Without names nothing is known to be ours, and nothing is cut off. */
+Test(blocks, leaves_kernel_stacks_alone_without_names)
+{
+	struct blocks blocks = { 0 };
+
+	cr_assert_eq(blocks_own_frames(&blocks, kernel, 3), 0);
+	blocks.n_own = 2;
+	blocks.knows_own = true;
+	cr_assert_eq(blocks_own_frames(&blocks, kernel, 3), 2);
+	cr_assert_eq(blocks_own_frames(&blocks, kernel, 1), 1);
+}
+
+/* What is behind the scheduler's function, seen from the thread, is ours: in all stacks as in the first. */
+Test(blocks, knows_its_own_frames_by_the_scheduler)
+{
+	static const char names[] = "ffffffff81001000 T bpf_trace_run4\n"
+				    "ffffffff81002000 t __schedule\n"
+				    "ffffffff81003000 T schedule\n";
+	const __u64 stack[] = { 0xffffffff81001010, 0xffffffff81002020, 0xffffffff81003030 };
+	const __u64 other[] = { 0xffffffff81003030, 0xffffffff81003030, 0xffffffff81003030 };
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+	int fd = mkstemp(path);
+	struct blocks blocks = { 0 };
+	struct kallsyms *kallsyms;
+
+	cr_assert(write(fd, names, sizeof(names) - 1) == sizeof(names) - 1);
+	cr_assert(kallsyms_new(path, &kallsyms) == 0);
+	blocks.kallsyms = kallsyms;
+	cr_assert_eq(blocks_own_frames(&blocks, other, 3), 0);
+	cr_assert_eq(blocks_own_frames(&blocks, stack, 3), 1);
+	cr_assert_eq(blocks_own_frames(&blocks, other, 3), 1);
+	kallsyms_free(kallsyms);
+	close(fd);
+	unlink(path);
+}

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * From records to samples, without a kernel: what the rings hold, and which threads are
+ * blocked, each test says; the linker has drain.c call the functions below (--wrap).
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "process/tests/process_world.h"
+#include "samples/drain.h"
+
+#define MS UINT64_C(1000000)
+#define HOUR (3600 * 1000 * MS)
+#define MAX_RECORDS 32
+#define STACK UINT64_C(0x7fc0)
+
+/* One record of a ring. */
+struct record {
+	_Alignas(8) uint8_t bytes[1024];
+	size_t size;
+};
+
+/* A sample that was reported, with what is asked about. */
+struct reported {
+	struct sample sample;
+	struct frame user[8];
+	__u64 kernel[8];
+};
+
+static struct drain drain;
+static struct filter filter;
+static struct rescue *rescue;
+static ring_fn read_record;
+static void *read_arg;
+static struct record records[MAX_RECORDS];
+static size_t n_records, n_read;
+static struct reported reported[MAX_RECORDS];
+static size_t n_reported;
+static struct totals last_totals;
+static bool is_full;
+static uint64_t losses, lost_ns;
+static struct dp_blocked blocked[4];
+static uint64_t blocked_ns[4];
+static size_t n_blocked;
+static uint64_t now; /* when the test began */
+
+int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg);
+int __wrap_session_consume(struct session *session);
+uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns);
+int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
+				int (*fn)(void *arg, const struct dp_blocked *blocked,
+					  uint64_t time_ns),
+				void *arg);
+int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes);
+bool __wrap_sideband_take_loss(struct sideband *sideband);
+bool __wrap_sideband_is_behind(const struct sideband *sideband);
+bool __wrap_backlog_is_full(struct backlog *backlog);
+int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
+		       const struct totals *totals);
+
+int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg)
+{
+	read_record = fn;
+	read_arg = arg;
+	return 0;
+}
+
+/* As a ring is read: -EAGAIN ends it, for this time. */
+int __wrap_session_consume(struct session *session)
+{
+	int err = 0;
+
+	while (err == 0 && n_read < n_records) {
+		const struct record *r = &records[n_read++];
+
+		err = read_record(read_arg, 0, r->bytes, r->size);
+	}
+	return err == -EAGAIN ? 0 : err;
+}
+
+uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns)
+{
+	*ret_time_ns = lost_ns;
+	return losses;
+}
+
+int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
+				int (*fn)(void *arg, const struct dp_blocked *blocked,
+					  uint64_t time_ns),
+				void *arg)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n_blocked; i++)
+		err = fn(arg, &blocked[i], blocked_ns[i]);
+	return err;
+}
+
+int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
+{
+	return 0;
+}
+
+bool __wrap_sideband_take_loss(struct sideband *sideband)
+{
+	return false;
+}
+
+bool __wrap_sideband_is_behind(const struct sideband *sideband)
+{
+	return false;
+}
+
+bool __wrap_backlog_is_full(struct backlog *backlog)
+{
+	return is_full;
+}
+
+int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
+		       const struct totals *totals)
+{
+	struct reported *r = &reported[n_reported++];
+
+	cr_assert(n_reported <= MAX_RECORDS && sample->n_user <= 8 && sample->n_kernel <= 8);
+	r->sample = *sample;
+	memcpy(r->user, sample->user, sample->n_user * sizeof(*sample->user));
+	memcpy(r->kernel, sample->kernel, sample->n_kernel * sizeof(*sample->kernel));
+	last_totals = *totals;
+	return 0;
+}
+
+static void set_up(void)
+{
+	begin();
+	table.all = true;
+	filter_init(&filter);
+	cr_assert_eq(rescue_new(&pool, DP_UNWIND_AUTO, 100, &rescue), 0);
+	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, rescue, NULL, NULL), 0);
+	drain.cpu_value_ns = 10;
+	now = clock_now_ns();
+	/* Known from the start: nothing is asked of /proc. */
+	for (int i = 0; i < 2; i++)
+		map(i, 1, 0x1000, 0x2000);
+	cr_assert_eq(process_table_publish(&table, 2), 0);
+}
+
+static void tear_down(void)
+{
+	drain_done(&drain);
+	rescue_free(rescue);
+	filter_done(&filter);
+	end();
+}
+
+TestSuite(drain, .init = set_up, .fini = tear_down);
+
+static struct record *add_record(const void *bytes, size_t size)
+{
+	struct record *r = &records[n_records++];
+
+	cr_assert(n_records <= MAX_RECORDS && size <= sizeof(r->bytes));
+	memcpy(r->bytes, bytes, size);
+	r->size = size;
+	return r;
+}
+
+/* A sample as the kernel sends it, which a test may change: three frames, two of the kernel. */
+static struct named_sample *add_sample(int n, uint64_t time)
+{
+	static const __u64 frames[] = {
+		0x1010,
+		0x1020 | (__u64)DP_METHOD_FRAME_POINTER << DP_METHOD_SHIFT,
+		0x1030 | (__u64)DP_METHOD_FRAME_POINTER << DP_METHOD_SHIFT,
+		0xffffffff81000010,
+		0xffffffff81000020,
+	};
+	struct named_sample sample = {
+		.names = { .kind = DP_RECORD_NAMES, .comm = "comm", .thread_name = "thread" },
+		.sample = {
+			.kind = DP_RECORD_SAMPLE,
+			.pid = (__u32)PID(n),
+			.tid = (__u32)PID(n) + 100,
+			.cpu = 3,
+			.time_ns = time,
+			.n_user = 3,
+			.n_kernel = 2,
+			.outcome = DP_CHAIN_END,
+			.weight = 2,
+		},
+	};
+	const struct process *p = process_table_find(&table, PID(n));
+	struct record *r = add_record(&sample, sizeof(sample));
+
+	memcpy(r->bytes + r->size, frames, sizeof(frames));
+	r->size += sizeof(frames);
+	sample.sample.space = p && p->space ? p->space->id : 0;
+	memcpy(r->bytes, &sample, sizeof(sample));
+	return (struct named_sample *)r->bytes;
+}
+
+static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
+{
+	struct dp_block_end block_end = {
+		.kind = DP_RECORD_BLOCK_END, .tid = tid, .time_ns = time, .end_ns = end_time
+	};
+
+	add_record(&block_end, sizeof(block_end));
+}
+
+/* Read what there is by now, and report what is certain. */
+static void run(bool final)
+{
+	do
+		cr_assert_eq(drain_run(&drain, final), 0);
+	while (!final && drain_is_behind(&drain));
+}
+
+Test(drain, reports_what_the_kernel_has_sent)
+{
+	const struct sample *s = &reported[0].sample;
+
+	add_sample(0, now - 100 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert(s->pid == PID(0) && s->tid == PID(0) + 100 && s->cpu == 3);
+	cr_assert(s->time_ns == now - 100 * MS && s->weight == 2 && s->value_ns == 10);
+	cr_assert_str_eq(s->comm, "comm");
+	cr_assert_str_eq(s->thread_name, "thread");
+	cr_assert(s->outcome == DP_CHAIN_END && !s->late && s->fault_address == 0);
+	cr_assert(s->n_user == 3 && s->n_kernel == 2 && !s->labels);
+	cr_assert(reported[0].user[0].address == 0x1010 &&
+		  reported[0].user[0].method == DP_METHOD_LEAF);
+	cr_assert(reported[0].user[2].address == 0x1030 &&
+		  reported[0].user[2].method == DP_METHOD_FRAME_POINTER);
+	cr_assert(reported[0].kernel[0] == 0xffffffff81000010 &&
+		  reported[0].kernel[1] == 0xffffffff81000020);
+	cr_assert(last_totals.samples == 1 && last_totals.events == 2 &&
+		  last_totals.time_ns == 20 && last_totals.outcomes[DP_CHAIN_END] == 1);
+}
+
+Test(drain, reports_in_the_order_of_time)
+{
+	static const uint64_t before[] = { 300, 100, 200, 50, 250 };
+
+	for (size_t i = 0; i < 5; i++)
+		add_sample((int)i % 2, now - before[i] * MS);
+	run(true);
+	cr_assert_eq(n_reported, 5);
+	for (size_t i = 1; i < 5; i++)
+		cr_assert_lt(reported[i - 1].sample.time_ns, reported[i].sample.time_ns);
+}
+
+/* One that is younger than the reading of the rings may have older ones behind it on other rings. */
+Test(drain, waits_until_the_order_is_certain)
+{
+	add_sample(0, now - 100 * MS);
+	add_sample(0, now + HOUR);
+	add_sample(0, now - 200 * MS);
+	run(false);
+	cr_assert_eq(n_read, 2, "the young one ends the reading of its ring");
+	cr_assert_eq(n_reported, 1);
+	cr_assert_eq(reported[0].sample.time_ns, now - 100 * MS);
+	run(false);
+	cr_assert_eq(n_reported, 2);
+	cr_assert_eq(reported[1].sample.time_ns, now - 200 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 3);
+	cr_assert_eq(reported[2].sample.time_ns, now + HOUR);
+}
+
+/* What a command did before its exec was the profiler's own code. */
+Test(drain, leaves_out_what_was_before_the_command)
+{
+	process_table_find(&table, PID(0))->sampled_from = now - 100 * MS;
+	add_sample(0, now - 100 * MS - 1);
+	add_sample(1, now - 100 * MS - 1);
+	add_sample(0, now - 100 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert_eq(reported[0].sample.pid, PID(1));
+	cr_assert(reported[1].sample.pid == PID(0) && reported[1].sample.time_ns == now - 100 * MS);
+	cr_assert_eq(last_totals.samples, 2);
+}
+
+/* The number of a process that has exited is given to another one, of which nothing is known. */
+Test(drain, leaves_out_who_has_taken_over_a_number)
+{
+	struct process *p = process_table_find(&table, PID(0));
+
+	p->exited = now - 100 * MS;
+	p->is_replaced = true;
+	add_sample(0, now - 100 * MS - 1);
+	add_sample(0, now - 100 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert_eq(reported[0].sample.time_ns, now - 100 * MS - 1);
+}
+
+Test(drain, leaves_out_other_names)
+{
+	char why[FILTER_WHY_SIZE];
+
+	cr_assert_eq(filter_set_comm(&filter, "^comm$", why), 0);
+	add_sample(0, now - 100 * MS);
+	strcpy(add_sample(0, now - 90 * MS)->names.comm, "other");
+	add_sample(0, now - 80 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert_eq(reported[1].sample.time_ns, now - 80 * MS);
+}
+
+/* The stack of a sample of the first process: what is at its stack pointer, up to the end of a page. */
+static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
+{
+	struct {
+		struct dp_chunk chunk;
+		uint64_t words[8];
+	} record = {
+		.chunk = { .kind = DP_RECORD_CHUNK,
+			   .tid = tid,
+			   .time_ns = time,
+			   .start = STACK,
+			   .size = 64,
+			   .regs.reg = { [DP_RIP] = 0x1010, [DP_RSP] = STACK, [DP_RBP] = STACK } },
+	};
+
+	memcpy(record.words, words, sizeof(record.words));
+	add_record(&record, sizeof(record));
+}
+
+static struct named_sample *add_late(uint64_t time, const uint64_t words[8])
+{
+	struct named_sample *s;
+
+	add_chunk((uint32_t)PID(0) + 100, time, words);
+	s = add_sample(0, time);
+	s->sample.n_chunks = 1;
+	s->sample.flags = DP_SAMPLE_LATE;
+	s->sample.outcome = DP_NO_MAPPING;
+	s->sample.n_user = 1;
+	s->sample.n_kernel = 0;
+	return s;
+}
+
+/* With the copy of its stack, by frame pointers, in code of no file. */
+Test(drain, finishes_walks)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+
+	add_late(now - 100 * MS, words);
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert(reported[0].sample.late && reported[0].sample.outcome == DP_CHAIN_END);
+	cr_assert_eq(reported[0].sample.n_user, 3);
+	cr_assert(reported[0].user[1].address == 0x1024 && reported[0].user[2].address == 0x1036);
+	cr_assert_eq(last_totals.finished_late, 1);
+	cr_assert(drain.n_copies == 0 && drain.queue.n_copies == 0);
+}
+
+/* Each copy goes with its own sample: of the same thread and time. */
+Test(drain, tells_copies_apart)
+{
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	uint32_t tid = (uint32_t)PID(0) + 100;
+	struct named_sample *s;
+
+	add_chunk(tid + 1, now - 100 * MS, words);
+	add_chunk(tid, now - 99 * MS, words);
+	s = add_sample(0, now - 100 * MS);
+	s->sample.n_chunks = 1;
+	s->sample.flags = DP_SAMPLE_LATE;
+	s->sample.outcome = DP_NO_MAPPING;
+	run(false);
+	cr_assert_eq(n_reported, 1);
+	cr_assert(!reported[0].sample.late && reported[0].sample.outcome == DP_NO_MAPPING);
+	cr_assert_eq(drain.n_copies, 2, "their samples may come yet");
+}
+
+/* The ring had no room for the sample. */
+Test(drain, forgets_copies_without_a_sample)
+{
+	const uint64_t words[8] = { 0 };
+
+	add_chunk(4711, now - 2000 * MS, words);
+	add_chunk(4712, now + HOUR, words);
+	add_chunk(4713, now - 2000 * MS, words);
+	run(false);
+	cr_assert_eq(drain.n_copies, 1);
+	cr_assert_eq(drain.copies[0]->tid, 4712);
+}
+
+/* The kernel walked in mappings that were over by then: the first frame alone is right. */
+Test(drain, ends_stacks_where_code_had_changed)
+{
+	struct named_sample *before = add_sample(0, now - 200 * MS),
+			    *s = add_sample(0, now - 100 * MS);
+
+	cr_assert(s->sample.space != 0 && s->sample.space == before->sample.space);
+	process_table_on_exec(&table, PID(0), now - 150 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.outcome == DP_CHAIN_END && reported[0].sample.n_user == 3);
+	cr_assert(reported[1].sample.outcome == DP_TABLES_CHANGED);
+	cr_assert(reported[1].sample.n_user == 1 && reported[1].user[0].address == 0x1010);
+}
+
+/* A sample of a thread that blocks is kept until it is known for how long. */
+Test(drain, gives_blocks_their_time)
+{
+	uint32_t tid = (uint32_t)PID(0) + 100;
+	struct named_sample *s = add_sample(0, now - 300 * MS);
+
+	s->sample.event = DP_EVENT_OFF_CPU;
+	s->sample.state = DP_STATE_DISK_SLEEP;
+	add_end(tid, now - 300 * MS, now - 100 * MS);
+	add_end(tid + 1, now - 300 * MS, now - 100 * MS);
+	add_end(tid, now - 299 * MS, now - 90 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert(reported[0].sample.value_ns == 200 * MS &&
+		  reported[0].sample.state == DP_STATE_DISK_SLEEP);
+	cr_assert(reported[0].sample.n_user == 3 && reported[0].user[2].address == 0x1030);
+	cr_assert(last_totals.time_ns == 400 * MS && last_totals.events == 2);
+}
+
+/* Its end comes on another ring, maybe before it. */
+Test(drain, finds_the_end_of_a_block_that_comes_first)
+{
+	uint32_t tid = (uint32_t)PID(0) + 100;
+
+	add_end(tid, now - 300 * MS, now - 100 * MS);
+	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert_eq(reported[0].sample.value_ns, 200 * MS);
+}
+
+Test(drain, forgets_the_block_of_a_thread_that_ends)
+{
+	uint32_t tid = (uint32_t)PID(0) + 100;
+
+	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
+	add_end(tid, 0, now - 200 * MS);
+	add_end(tid, now - 300 * MS, now - 100 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 0);
+}
+
+Test(drain, reports_who_is_still_blocked)
+{
+	uint32_t tid = (uint32_t)PID(0) + 100;
+
+	add_sample(0, now - 300 * MS)->sample.event = DP_EVENT_OFF_CPU;
+	run(true);
+	cr_assert_eq(n_reported, 0);
+	blocked[0] = (struct dp_blocked){ .tid = tid, .since_ns = now - 300 * MS, .weight = 2 };
+	blocked[1] =
+		(struct dp_blocked){ .tid = tid + 1, .since_ns = now, .weight = 3, .is_lost = 1 };
+	blocked[2] = (struct dp_blocked){ .tid = tid + 2, .since_ns = now };
+	blocked_ns[0] = 250 * MS;
+	blocked_ns[1] = 7;
+	n_blocked = 3;
+	cr_assert_eq(drain_finish_blocks(&drain, now), 0);
+	cr_assert_eq(n_reported, 1);
+	cr_assert_eq(reported[0].sample.value_ns, 250 * MS);
+	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&
+		  drain.totals.lost_ns == 21);
+}
+
+/* Nobody waits for a reader of reports that is slow; what it costs is counted. */
+Test(drain, counts_what_reports_have_no_room_for)
+{
+	losses = 5;
+	lost_ns = 1000;
+	is_full = true;
+	add_sample(0, now - 100 * MS);
+	run(true);
+	is_full = false;
+	add_sample(0, now - 90 * MS);
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert(last_totals.lost == 6 && last_totals.lost_ns == 1020);
+	cr_assert_eq(last_totals.samples, 1);
+}
+
+Test(drain, says_where_memory_could_not_be_read)
+{
+	/* Whose pages cannot be asked for: there is no such process. */
+	process_table_find(&table, PID(0))->thread = -1;
+	add_sample(0, now - 100 * MS)->sample.fault_address = 0x1234;
+	add_sample(0, now - 90 * MS)->sample.fault_address = 0x5678;
+	((struct named_sample *)records[1].bytes)->sample.outcome = DP_READ_FAULT;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert_eq(reported[0].sample.fault_address, 0);
+	cr_assert(reported[1].sample.fault_address == 0x5678 &&
+		  reported[1].sample.outcome == DP_READ_FAULT);
+}
+
+Test(drain, believes_no_outcome_that_does_not_exist)
+{
+	add_sample(0, now - 100 * MS)->sample.outcome = DP_N_OUTCOMES;
+	add_sample(0, now - 90 * MS)->sample.outcome = DP_WALKING;
+	run(true);
+	cr_assert(reported[0].sample.outcome == DP_TABLES_CHANGED);
+	cr_assert(reported[1].sample.outcome == DP_TABLES_CHANGED);
+}
+
+Test(drain, refuses_records_that_are_none)
+{
+	const uint64_t words[8] = { 0 };
+	uint32_t kind = DP_RECORD_SAMPLE; /* which the rings give their names */
+
+	add_record(&kind, sizeof(kind));
+	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
+	add_record(&kind, 0);
+	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
+	add_chunk(1, 1, words);
+	records[n_records - 1].size--;
+	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
+	add_end(1, 1, 1);
+	records[n_records - 1].size--;
+	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
+	cr_assert_eq(n_reported, 0);
+}

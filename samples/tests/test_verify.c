@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A stack of this very process, walked by the walker and by libdwfl. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "log/clock.h"
+#include "process/process.h"
+#include "samples/verify.h"
+
+static uint8_t *segments[64];
+static int n_segments;
+static struct pool pool;
+static struct binary_store binaries;
+static struct process_table table;
+static struct space *space;
+static struct rescue *rescue;
+static struct verify *verify;
+static struct stack_copy *copy;
+static struct frame frames[DP_MAX_FRAMES];
+
+#define DEPTH 40
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	*ret = segments[n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+static int publish(void *arg, pid_t pid, uint32_t cell)
+{
+	return 0;
+}
+
+static void begin(void)
+{
+	pool_init(&pool, add_segment, NULL);
+	binary_store_init(&binaries, &pool);
+	process_table_init(&table, &pool, &binaries, publish, NULL);
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	cr_assert(process_snapshot(&table, process_table_find(&table, getpid()), clock_now_ns(),
+				   &space) == 0);
+	cr_assert(rescue_new(&pool, DP_UNWIND_AUTO, DP_MAX_FRAMES, &rescue) == 0);
+	cr_assert(verify_new(DP_MAX_FRAMES, &verify) == 0);
+}
+
+static void end(void)
+{
+	stack_copy_free(copy);
+	verify_free(verify);
+	rescue_free(rescue);
+	space_free(&table.spaces, space);
+	process_table_done(&table);
+	binary_store_done(&binaries);
+	pool_done(&pool);
+	for (int i = 0; i < n_segments; i++)
+		free(segments[i]);
+}
+
+TestSuite(verify, .init = begin, .fini = end);
+
+static uint64_t stack_end(void)
+{
+	pthread_attr_t attributes;
+	size_t size;
+	void *start;
+
+	cr_assert(pthread_getattr_np(pthread_self(), &attributes) == 0);
+	cr_assert(pthread_attr_getstack(&attributes, &start, &size) == 0);
+	pthread_attr_destroy(&attributes);
+	return (uint64_t)start + size;
+}
+
+/* One chunk, as the kernel would send it: whole pages. */
+static void copy_stack(const ucontext_t *context)
+{
+	static const int order[DP_N_REGISTERS] = {
+		[DP_RAX] = REG_RAX, [DP_RDX] = REG_RDX, [DP_RCX] = REG_RCX, [DP_RBX] = REG_RBX,
+		[DP_RSI] = REG_RSI, [DP_RDI] = REG_RDI, [DP_RBP] = REG_RBP, [DP_RSP] = REG_RSP,
+		[DP_R8] = REG_R8,   [DP_R9] = REG_R9,   [DP_R10] = REG_R10, [DP_R11] = REG_R11,
+		[DP_R12] = REG_R12, [DP_R13] = REG_R13, [DP_R14] = REG_R14, [DP_R15] = REG_R15,
+		[DP_RIP] = REG_RIP,
+	};
+	uint64_t start =
+		(uint64_t)context->uc_mcontext.gregs[REG_RSP] & -(uint64_t)DP_USER_PAGE_SIZE;
+	uint64_t left = stack_end() - start;
+	struct dp_chunk *chunk = calloc(1, sizeof(*chunk) + DP_CHUNK_SIZE);
+	struct iovec from = { (void *)start, left < DP_CHUNK_SIZE ? left : DP_CHUNK_SIZE };
+	struct iovec to = { chunk + 1, from.iov_len };
+
+	chunk->kind = DP_RECORD_CHUNK;
+	chunk->tid = (uint32_t)gettid();
+	chunk->start = start;
+	chunk->size = (uint32_t)from.iov_len;
+	for (int i = 0; i < DP_N_REGISTERS; i++)
+		chunk->regs.reg[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+	/* The kernel's way to read: sanitizers do not want to see it. */
+	cr_assert(process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)from.iov_len);
+	cr_assert(stack_copy_add(&copy, chunk) == 0);
+	/* More memory follows wherever the copy ends. */
+	copy->parts[0].cut = true;
+	free(chunk);
+}
+
+static __attribute__((noinline)) int capture(void)
+{
+	ucontext_t context;
+
+	cr_assert(getcontext(&context) == 0);
+	copy_stack(&context);
+	return 0;
+}
+
+/* Through a pointer: compilers put recursive functions into themselves. */
+static int descend(int depth);
+static int (*volatile descend_again)(int depth) = descend;
+
+static int descend(int depth)
+{
+	if (depth > 0)
+		return descend_again(depth - 1) + 1;
+	return capture();
+}
+
+static struct sample walk(void)
+{
+	struct rescue_result r = rescue_walk(rescue, copy, space);
+
+	for (size_t i = 0; i < r.n_frames; i++)
+		frames[i] = (struct frame){ .address = DP_FRAME_ADDRESS(r.frames[i]),
+					    .method = DP_FRAME_METHOD(r.frames[i]) };
+	return (struct sample){
+		.pid = getpid(), .outcome = r.outcome, .user = frames, .n_user = r.n_frames
+	};
+}
+
+Test(verify, finds_the_same_frames)
+{
+	const struct verified_stack *s;
+	struct sample sample;
+
+	cr_assert(descend(DEPTH) == DEPTH);
+	sample = walk();
+	cr_assert(sample.outcome == DP_COMPLETE, "outcome %d after %zu frames", sample.outcome,
+		  sample.n_user);
+	cr_assert(sample.n_user > DEPTH);
+	for (int i = 0; i < 3; i++) { /* the second time, it knows the process */
+		s = verify_sample(verify, &sample, space, copy);
+		cr_assert(s->result == VERIFIED_EQUAL, "%s: %s", verified_word(s->result), s->end);
+		cr_assert(s->n_frames == sample.n_user && s->n_equal == sample.n_user);
+	}
+	cr_assert(verify_results(verify)->results[VERIFIED_EQUAL] == 3);
+	cr_assert(verify_results(verify)->equal_frames == 3 * sample.n_user);
+}
+
+Test(verify, finds_a_frame_that_is_wrong)
+{
+	const struct verified_stack *s;
+	struct sample sample;
+
+	descend(DEPTH);
+	sample = walk();
+	frames[7].address++;
+	s = verify_sample(verify, &sample, space, copy);
+	cr_assert(s->result == VERIFIED_DIFFERS && s->n_equal == 7);
+	frames[7].address--;
+	sample.n_user = 7;
+	s = verify_sample(verify, &sample, space, copy);
+	cr_assert(s->result == VERIFIED_SHORTER && s->n_equal == 7);
+	cr_assert(verify_results(verify)->n_kinds == 2);
+}
+
+/* A return address that was overwritten leads libdwfl elsewhere, too: it reads the copy. */
+Test(verify, reads_the_copy)
+{
+	struct stack_copy damaged;
+	struct sample sample;
+	uint64_t word = 0;
+	uint8_t *bytes;
+
+	descend(DEPTH);
+	sample = walk();
+	damaged = *copy;
+	bytes = damaged.parts[0].bytes;
+	for (size_t i = 0; i + sizeof(word) <= damaged.parts[0].size; i += sizeof(word)) {
+		memcpy(&word, bytes + i, sizeof(word));
+		if (word == frames[DEPTH + 2].address)
+			memset(bytes + i, 0, sizeof(word));
+	}
+	cr_assert(verify_sample(verify, &sample, space, &damaged)->result == VERIFIED_FURTHER);
+	cr_assert(verify_results(verify)->kinds[0].index == DEPTH + 2);
+}
+
+Test(verify, tells_the_end_of_a_copy_from_a_difference)
+{
+	const struct verified_stack *s;
+	struct sample sample;
+
+	descend(DEPTH);
+	sample = walk();
+	copy->parts[0].size = (copy->regs.reg[DP_RSP] & (DP_USER_PAGE_SIZE - 1)) + 1024;
+	s = verify_sample(verify, &sample, space, copy);
+	cr_assert(s->result == VERIFIED_COPY_END, "%s", verified_word(s->result));
+	cr_assert(s->n_equal > 0 && s->n_equal < sample.n_user);
+	cr_assert(verified_compared(verify_results(verify)) == 0);
+}
+
+Test(verify, says_what_could_not_be_verified)
+{
+	struct sample sample;
+
+	descend(DEPTH);
+	sample = walk();
+	cr_assert(verify_sample(verify, &sample, space, NULL)->result == VERIFIED_NO_COPY);
+	cr_assert(verify_sample(verify, &sample, NULL, copy)->result == VERIFIED_NO_START);
+	cr_assert(verify_results(verify)->frames == 0);
+}
+
+/* More processes than are remembered, by turns. */
+Test(verify, forgets_processes)
+{
+	struct sample sample;
+
+	descend(DEPTH);
+	sample = walk();
+	for (int i = 0; i < 100; i++) {
+		struct space other = *space;
+
+		other.pid = 1 + i % 40;
+		cr_assert(verify_sample(verify, &sample, &other, copy)->result == VERIFIED_EQUAL);
+	}
+}

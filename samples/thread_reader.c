@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/thread_reader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "kernel/kernel_types.h"
+#include "kernel/permission.h"
+#include "kernel/refusal.h"
+#include "kernel/session.h"
+#include "log/log.h"
+#include "dump.skel.h"
+
+/* Of the first read; it doubles. The kernel hands out 32 KiB at most at once. */
+#define FIRST_SIZE (64U << 10)
+
+DEFINE_CLEANUP(struct bpf_link *, bpf_link__destroy)
+
+int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = btf);
+	struct thread_reader *r = ret;
+	int err;
+
+	*r = (struct thread_reader){ 0 };
+	refusal_listen();
+	err = kernel_types_check(btf);
+	if (err < 0)
+		return err;
+	r->bpf = dump_bpf__open_opts(&open);
+	if (!r->bpf) {
+		err = -errno;
+		log_error("cannot open the BPF program: %s", strerror(-err));
+		return err;
+	}
+	r->bpf->rodata->dp_kernel_stacks = kernel;
+	r->bpf->rodata->dp_kernel_hidden = hidden;
+	r->bpf->rodata->dp_pid_namespace = session_pid_namespace();
+	err = dump_bpf__load(r->bpf);
+	if (err < 0) {
+		err = permission_explain_bpf(err, btf);
+		thread_reader_close(r);
+	}
+	return err;
+}
+
+void thread_reader_close(struct thread_reader *r)
+{
+	dump_bpf__destroy(r->bpf);
+	r->bpf = NULL;
+}
+
+/* An iterator over what is asked for, or over all there is. */
+static int attach(struct thread_reader *r, pid_t pid, pid_t tid, struct bpf_link **ret)
+{
+	union bpf_iter_link_info info = { 0 };
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
+		    .link_info_len = sizeof(info));
+
+	/* One of the two. */
+	info.task.tid = (uint32_t)tid;
+	info.task.pid = tid ? 0 : (uint32_t)pid;
+	errno = 0;
+	if (!r->meets_all) {
+		*ret = bpf_program__attach_iter(r->bpf->progs.dp_dump, &options);
+		if (*ret || (errno != EINVAL && errno != E2BIG))
+			return *ret ? 0 : -errno;
+		r->meets_all = true;
+	}
+	*ret = bpf_program__attach_iter(r->bpf->progs.dp_dump, NULL);
+	return *ret ? 0 : -errno;
+}
+
+/* All that it writes; owned by the caller. */
+static int read_all(int fd, char **ret, size_t *ret_size)
+{
+	_cleanup_free_ char *bytes = NULL;
+	size_t size = 0, room = 0;
+	ssize_t n = 1;
+
+	while (n > 0) {
+		if (room - size < FIRST_SIZE) {
+			char *more = realloc(bytes, room + (room ? room : FIRST_SIZE));
+
+			if (!more)
+				return -ENOMEM;
+			bytes = more;
+			room += room ? room : FIRST_SIZE;
+		}
+		n = read(fd, bytes + size, room - size);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			size += (size_t)n;
+		else if (n < 0)
+			n = 1;
+	}
+	*ret = steal_ptr(bytes);
+	*ret_size = size;
+	return 0;
+}
+
+int thread_reader_read(struct thread_reader *r, pid_t pid, pid_t tid,
+		       int (*fn)(void *, const struct dp_thread *), void *arg)
+{
+	_cleanup_(bpf_link__destroyp) struct bpf_link *link = NULL;
+	_cleanup_free_ char *bytes = NULL;
+	_cleanup_close_ int fd = -1;
+	size_t size = 0, at = 0;
+	int err;
+
+	r->bpf->bss->dp_wanted_process = (uint32_t)pid;
+	r->bpf->bss->dp_wanted_thread = (uint32_t)tid;
+	err = attach(r, pid, tid, &link);
+	if (err < 0)
+		return err == -ESRCH ? 0 : err;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		return -errno;
+	err = read_all(fd, &bytes, &size);
+	while (err == 0 && at < size) {
+		const struct dp_thread *t = (const void *)(bytes + at);
+
+		if (size - at < sizeof(*t) || size - at < sizeof(*t) + t->n_kernel * sizeof(__u64))
+			return -EBADMSG;
+		at += sizeof(*t) + t->n_kernel * sizeof(__u64);
+		err = fn(arg, t);
+	}
+	return err;
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/verify.h"
+
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "log/log.h"
+
+/* Processes whose modules libdwfl remembers: to report them anew takes longer than a walk. */
+#define N_VIEWS 16
+
+/* What libdwfl knows of one process. */
+struct view {
+	pid_t pid;
+	uint64_t space; /* id of the one whose mappings it was told last */
+	uint64_t used;  /* by the count of walks; 0: the view is free */
+	Dwfl *dwfl;     /* its processes' and threads' callbacks are given the struct verify */
+};
+
+struct verify {
+	unsigned int max_frames;
+	uint64_t n_walks;
+	struct view views[N_VIEWS];
+	struct verified results;
+
+	/* The walk that is under way */
+	const struct space *space;
+	const struct stack_copy *copy;
+	bool beyond_copy; /* a read failed only because not all of the stack was copied */
+	bool read_failed;
+	struct frame *frames;
+	size_t n_frames;
+	char end[128];
+	struct verified_stack stack;
+};
+
+/* libdwfl shares the handle of the file with the rest of the program. */
+static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+		    char **ret_name, Elf **ret)
+{
+	const struct binary *b = *user;
+
+	*ret = elf_begin(-1, ELF_C_READ_MMAP, b->elf.elf);
+	return -1;
+}
+
+/* Nothing is looked for elsewhere: where a binary has no unwind information, it is guessed. */
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **ret)
+{
+	return -1;
+}
+
+/* Nobody asks for threads: dwfl_getthread_frames() does with get_thread(). */
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	return 0;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **ret_thread_arg)
+{
+	*ret_thread_arg = arg;
+	return true;
+}
+
+static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg)
+{
+	struct verify *v = arg;
+	int err = stack_copy_read(v->copy, ret, sizeof(*ret), address);
+
+	v->beyond_copy |= err == -ENODATA;
+	v->read_failed |= err < 0;
+	return err == 0;
+}
+
+/* libdwfl counts registers as DWARF does, and so does struct dp_regs. */
+static bool set_initial_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct verify *v = arg;
+	Dwarf_Word regs[DP_N_REGISTERS];
+
+	for (int i = 0; i < DP_N_REGISTERS; i++)
+		regs[i] = v->copy->regs.reg[i];
+	dwfl_thread_state_register_pc(thread, regs[DP_RIP]);
+	return dwfl_thread_state_registers(thread, 0, DP_N_REGISTERS, regs);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = memory_read,
+	.set_initial_registers = set_initial_registers,
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = find_elf,
+	.find_debuginfo = find_debuginfo,
+};
+
+static void view_done(struct view *view)
+{
+	if (view->dwfl)
+		dwfl_end(view->dwfl);
+	*view = (struct view){ 0 };
+}
+
+/*
+ * Where libdwfl wants the start of a module: at its first segment, rounded down
+ * to that segment's alignment.
+ */
+static int module_start(const struct mapping *m, uint64_t *ret)
+{
+	GElf_Phdr p;
+	size_t n;
+
+	if (elf_getphdrnum(m->binary->elf.elf, &n) < 0)
+		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		if (!gelf_getphdr(m->binary->elf.elf, (int)i, &p))
+			return -EBADMSG;
+		if (p.p_type != PT_LOAD)
+			continue;
+		*ret = m->bias + (p.p_align > 1 ? p.p_vaddr & -p.p_align : p.p_vaddr);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Tell of the binary that mapping number i is of; it lies there up to its last mapping. */
+static int report_module(Dwfl *dwfl, const struct space *space, size_t i)
+{
+	const struct mapping *m = &space->mappings[i];
+	uint64_t start, end = m->end;
+	Dwfl_Module *module;
+	void **user;
+	char name[32];
+
+	if (module_start(m, &start) < 0 || start > m->start)
+		return 0;
+	for (size_t j = 0; j < space->n_mappings; j++) {
+		const struct mapping *other = &space->mappings[j];
+
+		if (other->binary != m->binary || other->bias != m->bias)
+			continue;
+		if (j < i)
+			return 0; /* it was told of then */
+		if (other->end > end)
+			end = other->end;
+	}
+	/* A module is known again by name and place: the name has to say which file it is. */
+	snprintf(name, sizeof(name), "%" PRIu64, m->binary->number);
+	module = dwfl_report_module(dwfl, name, start, end);
+	if (!module || !dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, NULL, NULL))
+		return -ENOMEM;
+	*user = m->binary;
+	return 0;
+}
+
+/* Tell libdwfl which binaries lie where. Those it knows already it keeps. */
+static int view_report(struct view *view, const struct space *space)
+{
+	int err = 0;
+
+	dwfl_report_begin(view->dwfl);
+	for (size_t i = 0; err == 0 && i < space->n_mappings; i++)
+		if (space->mappings[i].binary)
+			err = report_module(view->dwfl, space, i);
+	if (dwfl_report_end(view->dwfl, NULL, NULL) != 0 && err == 0)
+		err = -ENOMEM;
+	view->space = space->id;
+	return err;
+}
+
+/* Any binary tells libdwfl which machine it is. */
+static Elf *any_elf(const struct space *space)
+{
+	for (size_t i = 0; i < space->n_mappings; i++)
+		if (space->mappings[i].binary)
+			return space->mappings[i].binary->elf.elf;
+	return NULL;
+}
+
+static int view_begin(struct verify *v, struct view *view, const struct space *space)
+{
+	Elf *elf = any_elf(space);
+	int err;
+
+	view_done(view);
+	if (!elf)
+		return -ENOENT;
+	view->pid = space->pid;
+	view->dwfl = dwfl_begin(&callbacks);
+	if (!view->dwfl)
+		return -ENOMEM;
+	err = view_report(view, space);
+	if (err == 0 && !dwfl_attach_state(view->dwfl, elf, space->pid, &thread_callbacks, v))
+		err = -ENOEXEC;
+	return err;
+}
+
+/* The view of a space's process, in step with the space; a new one takes the place of the oldest. */
+static int find_view(struct verify *v, const struct space *space, struct view **ret)
+{
+	struct view *view = &v->views[0];
+	int err = 0;
+
+	for (size_t i = 0; i < N_VIEWS; i++) {
+		if (v->views[i].used > 0 && v->views[i].pid == space->pid) {
+			view = &v->views[i];
+			break;
+		}
+		if (v->views[i].used < view->used)
+			view = &v->views[i];
+	}
+	if (view->used == 0 || view->pid != space->pid)
+		err = view_begin(v, view, space);
+	else if (view->space != space->id)
+		err = view_report(view, space);
+	if (err < 0) {
+		view_done(view);
+		return err;
+	}
+	view->used = ++v->n_walks;
+	*ret = view;
+	return 0;
+}
+
+static bool is_exact(const struct frame *f)
+{
+	return !DP_METHOD_IS_CALLER(f->method);
+}
+
+/* Has libdwfl a rule for this frame? Without one it goes on by the frame pointer. */
+static bool has_rule(Dwfl *dwfl, const struct frame *f)
+{
+	uint64_t pc = f->address - !is_exact(f);
+	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
+	Dwarf_CFI *tables[2] = { NULL };
+	Dwarf_Addr bias[2] = { 0 };
+
+	if (module) {
+		tables[0] = dwfl_module_eh_cfi(module, &bias[0]);
+		tables[1] = dwfl_module_dwarf_cfi(module, &bias[1]);
+	}
+	for (int i = 0; i < 2; i++) {
+		_cleanup_free_ Dwarf_Frame *frame = NULL;
+
+		if (tables[i] && dwarf_cfi_addrframe(tables[i], pc - bias[i], &frame) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int add_frame(Dwfl_Frame *state, void *arg)
+{
+	struct verify *v = arg;
+	const struct mapping *m;
+	bool is_activation;
+	Dwarf_Addr pc;
+	struct frame f = { .method = DP_METHOD_LEAF };
+
+	if (v->n_frames == v->max_frames) {
+		snprintf(v->end, sizeof(v->end), "as many frames as --max-stack allows");
+		return DWARF_CB_ABORT;
+	}
+	if (!dwfl_frame_pc(state, &pc, &is_activation))
+		return DWARF_CB_ABORT;
+	if (v->n_frames > 0)
+		f.method = is_activation ? DP_METHOD_SIGNAL : DP_METHOD_TABLE;
+	f.address = pc;
+	m = space_find(v->space, pc - !is_exact(&f));
+	if (!m && v->n_frames > 0) {
+		snprintf(v->end, sizeof(v->end), "then 0x%" PRIx64 ", where no code is", pc);
+		return DWARF_CB_ABORT;
+	}
+	if (m && m->binary) {
+		f.module = &m->binary->module;
+		m->binary->is_sampled = true;
+		f.offset = f.address - m->bias;
+	}
+	v->frames[v->n_frames++] = f;
+	return DWARF_CB_OK;
+}
+
+/* Have libdwfl walk the stack into v->frames. */
+static void walk_stack(struct verify *v, Dwfl *dwfl)
+{
+	const char *why;
+	int result;
+
+	v->n_frames = 0;
+	v->beyond_copy = v->read_failed = false;
+	v->end[0] = '\0';
+	dwfl_errno(); /* forget older ones */
+	result = dwfl_getthread_frames(dwfl, (pid_t)v->copy->tid, add_frame, v);
+	if (v->end[0] != '\0')
+		return;
+	if (v->beyond_copy)
+		why = "the copy of the stack ends";
+	else if (v->read_failed)
+		why = "memory that is on no stack";
+	else if (result == 0)
+		why = "no return address: the root";
+	else
+		why = dwfl_errmsg(-1);
+	snprintf(v->end, sizeof(v->end), "%s", why ? why : "unknown error");
+}
+
+static void compare(struct verify *v, Dwfl *dwfl, const struct sample *sample)
+{
+	struct verified_stack *s = &v->stack;
+
+	s->frames = v->frames;
+	s->n_frames = v->n_frames;
+	s->end = v->end;
+	s->result = verified_compare(sample->user, sample->n_user, v->frames, v->n_frames,
+				     v->beyond_copy, &s->n_equal);
+	if (!verified_is_difference(s->result) || s->n_equal == 0 ||
+	    has_rule(dwfl, &v->frames[s->n_equal - 1]))
+		return;
+	/* It went on by the frame pointer: a guess that proves nothing. */
+	s->result = VERIFIED_NO_INFORMATION;
+	if (s->n_equal < s->n_frames)
+		v->frames[s->n_equal].method = DP_METHOD_FRAME_POINTER;
+}
+
+const struct verified_stack *verify_sample(struct verify *v, const struct sample *sample,
+					   const struct space *space, const struct stack_copy *copy)
+{
+	struct view *view = NULL;
+	int err = 0;
+
+	v->stack = (struct verified_stack){ 0 };
+	v->space = space;
+	v->copy = copy;
+	if (copy && space)
+		err = find_view(v, space, &view);
+	if (err < 0)
+		log_debug("libdwfl cannot begin in process %d: %s", space->pid, strerror(-err));
+	if (view)
+		walk_stack(v, view->dwfl);
+	if (view && v->n_frames > 0)
+		compare(v, view->dwfl, sample);
+	else
+		v->stack.result = copy ? VERIFIED_NO_START : VERIFIED_NO_COPY;
+	verified_count(&v->results, sample, &v->stack);
+	return &v->stack;
+}
+
+int verify_new(unsigned int max_frames, struct verify **ret)
+{
+	struct verify *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	v->max_frames = max_frames;
+	v->frames = calloc(max_frames, sizeof(*v->frames));
+	if (!v->frames)
+		return verify_free(v), -ENOMEM;
+	*ret = v;
+	return 0;
+}
+
+struct verify *verify_free(struct verify *v)
+{
+	if (!v)
+		return NULL;
+	for (size_t i = 0; i < N_VIEWS; i++)
+		view_done(&v->views[i]);
+	free(v->frames);
+	free(v);
+	return NULL;
+}
+
+const struct verified *verify_results(const struct verify *v)
+{
+	return &v->results;
+}
+
+static void log_kind(void *arg, const char *line)
+{
+	log_detail("%s", line);
+}
+
+void verify_log(const struct verify *v, bool symbols)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to || !log_enabled(LOG_INFO))
+		goto end;
+	verified_print(&v->results, to);
+	fflush(to);
+	log_info("verified by libdwfl: %s", text);
+	verified_for_each_kind(&v->results, symbols,
+			       log_enabled(LOG_DEBUG) ? VERIFIED_MAX_KINDS : VERIFIED_SHOWN_KINDS,
+			       log_kind, NULL);
+end:
+	if (to)
+		fclose(to);
+}
