@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -11,6 +10,7 @@
 #include "kernel/session.h"
 #include "kernel/uevent.h"
 #include "log/log.h"
+#include "loop/loop.h"
 #include "process/sideband.h"
 
 void cpu_watch_init(struct cpu_watch *ret)
@@ -31,36 +31,41 @@ void cpu_watch_done(struct cpu_watch *w)
 }
 
 /* What ran there until now is not known. */
-static int add(unsigned int cpu, struct session *session, struct sideband *sideband, int epoll_fd,
-	       uint64_t tag)
+static int add(const struct cpu_watch *w, unsigned int cpu)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
-	int fd = sideband_add_cpu(sideband, cpu);
+	int fd = sideband_add_cpu(w->sideband, cpu);
+	int err;
 
 	if (fd == -ENODEV)
 		return 0; /* it has gone again */
 	if (fd < 0)
 		return fd;
-	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return -errno;
-	return cpu_events_add(&session->cpus, cpu);
+	err = loop_add(w->loop, fd, NULL, NULL);
+	return err < 0 ? err : cpu_events_add(&w->session->cpus, cpu);
 }
 
-static void follow(const struct cpu_watch *w, const struct uevent_cpu *change,
-		   struct session *session, struct sideband *sideband, int epoll_fd, uint64_t tag)
+static void drop(const struct cpu_watch *w, unsigned int cpu)
+{
+	size_t n;
+
+	cpu_events_drop(&w->session->cpus, cpu);
+	loop_remove(w->loop, sideband_fds(w->sideband, &n)[cpu]);
+	sideband_drop_cpu(w->sideband, cpu);
+}
+
+static void follow(const struct cpu_watch *w, const struct uevent_cpu *change)
 {
 	int err = 0;
 
 	if (change->cpu >= w->n_cpus) {
-		if (change->is_online && filter_has_cpu(session->filter, change->cpu))
+		if (change->is_online && filter_has_cpu(w->session->filter, change->cpu))
 			log_warning("CPU %u was added while sampling: what runs there is missing",
 				    change->cpu);
 		return;
 	}
-	cpu_events_drop(&session->cpus, change->cpu);
-	sideband_drop_cpu(sideband, change->cpu);
+	drop(w, change->cpu);
 	if (change->is_online)
-		err = add(change->cpu, session, sideband, epoll_fd, tag);
+		err = add(w, change->cpu);
 	if (err < 0)
 		log_warning("CPU %u came online, and cannot be sampled: %s", change->cpu,
 			    strerror(-err));
@@ -70,8 +75,7 @@ static void follow(const struct cpu_watch *w, const struct uevent_cpu *change,
 }
 
 /* What is online now may have gone and come again. */
-static void follow_all(const struct cpu_watch *w, struct session *session,
-		       struct sideband *sideband, int epoll_fd, uint64_t tag)
+static void follow_all(const struct cpu_watch *w)
 {
 	char online[CPUS_LIST_SIZE];
 
@@ -79,26 +83,36 @@ static void follow_all(const struct cpu_watch *w, struct session *session,
 	for (unsigned int cpu = 0; cpu < w->n_cpus; cpu++) {
 		struct uevent_cpu change = { .cpu = cpu, .is_online = cpus_has(online, cpu) };
 
-		follow(w, &change, session, sideband, epoll_fd, tag);
+		follow(w, &change);
 	}
 }
 
-void cpu_watch_follow(struct cpu_watch *w, struct session *session, struct sideband *sideband,
-		      int epoll_fd, uint64_t tag)
+static int on_uevent(void *arg, int fd)
 {
+	struct cpu_watch *w = arg;
 	struct uevent_cpu change;
 	bool has_missed = false;
 	int err;
 
 	/* Those that were told before some were not are still to be read, and are older. */
-	while ((err = uevent_next(w->fd, &change)) == 0 || err == -ENOBUFS) {
+	while ((err = uevent_next(fd, &change)) == 0 || err == -ENOBUFS) {
 		has_missed |= err < 0;
 		if (!has_missed)
-			follow(w, &change, session, sideband, epoll_fd, tag);
+			follow(w, &change);
 		w->is_told = true;
 	}
 	if (has_missed)
-		follow_all(w, session, sideband, epoll_fd, tag);
+		follow_all(w);
+	return 0;
+}
+
+int cpu_watch_listen(struct cpu_watch *w, struct session *session, struct sideband *sideband,
+		     struct loop *loop)
+{
+	w->session = session;
+	w->sideband = sideband;
+	w->loop = loop;
+	return w->fd >= 0 ? loop_add(loop, w->fd, on_uevent, w) : 0;
 }
 
 void cpu_watch_warn(const struct cpu_watch *w, const struct filter *filter)

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/proc_stat.h"
+#include "loop/loop.h"
 
 /* How often threads are looked at. */
 #define LOOK_NS UINT64_C(100000000)
@@ -21,31 +21,43 @@ struct watched_thread {
 	bool exited; /* when it was last looked at */
 };
 
-void watch_init(struct watch *w, int epoll_fd, uint64_t first_tag)
+void watch_init(struct watch *w, struct loop *loop)
 {
-	*w = (struct watch){ .epoll_fd = epoll_fd, .first_tag = first_tag };
+	*w = (struct watch){ .loop = loop };
 }
 
 void watch_done(struct watch *w)
 {
-	for (size_t i = 0; i < w->n_pidfds; i++)
-		if (w->pidfds[i] >= 0)
-			close(w->pidfds[i]);
+	for (size_t i = 0; i < w->n_pidfds; i++) {
+		loop_remove(w->loop, w->pidfds[i]);
+		close(w->pidfds[i]);
+	}
 	free(w->pidfds);
 	free(w->threads);
 }
 
+/* pidfd_open(2): readable once the process has ended. */
+static int on_process_ended(void *arg, int fd)
+{
+	struct watch *w = arg;
+
+	loop_remove(w->loop, fd);
+	w->n_running--;
+	return 0;
+}
+
 int watch_add_process(struct watch *w, pid_t pid)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = w->first_tag + w->n_pidfds };
 	_cleanup_close_ int fd = pidfd_open(pid, 0);
+	int err;
 
 	if (fd < 0)
 		return errno == ESRCH ? 0 : -errno;
 	if (array_reserve(w->pidfds, w->n_pidfds, w->pidfds_size) < 0)
 		return -ENOMEM;
-	if (epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-		return -errno;
+	err = loop_add(w->loop, fd, on_process_ended, w);
+	if (err < 0)
+		return err;
 	w->pidfds[w->n_pidfds++] = steal_fd(&fd);
 	w->n_running++;
 	return 0;
@@ -62,12 +74,6 @@ int watch_add_thread(struct watch *w, pid_t tid)
 	w->threads[w->n_threads++] = (struct watched_thread){ tid, stat.started, 0, false };
 	w->n_running++;
 	return 0;
-}
-
-void watch_process_ended(struct watch *w, uint64_t tag)
-{
-	close(steal_fd(&w->pidfds[tag - w->first_tag])); /* and so it is watched no more */
-	w->n_running--;
 }
 
 /*

@@ -7,14 +7,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct loop;
+
 /*
  * Which of the processes and threads that were asked for still run: when none
- * does, sampling ends. Processes wake an epoll; threads, for which the kernel
- * has such descriptors only since 6.9, are looked at.
+ * does, sampling ends. Processes wake a loop; threads, for which the kernel has
+ * such descriptors only since 6.9, are looked at.
  */
 struct watch {
-	int epoll_fd;       /* the caller's */
-	uint64_t first_tag; /* what the epoll says of the first process, counting up */
+	struct loop *loop; /* the caller's */
 	int *pidfds;
 	size_t n_pidfds, pidfds_size;
 	struct watched_thread *threads;
@@ -23,15 +24,12 @@ struct watch {
 	uint64_t looked;  /* when, at the threads */
 };
 
-void watch_init(struct watch *watch, int epoll_fd, uint64_t first_tag);
+void watch_init(struct watch *watch, struct loop *loop);
 void watch_done(struct watch *watch);
 
 /* Those that are gone already are left out. 0 or a negative errno. */
 int watch_add_process(struct watch *watch, pid_t pid);
 int watch_add_thread(struct watch *watch, pid_t tid);
-
-/* The epoll said that a process has ended. */
-void watch_process_ended(struct watch *watch, uint64_t tag);
 
 /*
  * A thread that has ended, once; 0: no other one. Call it as often as you

@@ -2,15 +2,24 @@
 #include "profiler/keyboard.h"
 
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-bool keyboard_quits(int epoll_fd)
+#include "loop/loop.h"
+
+static int on_keys(void *arg, int fd)
 {
+	struct keyboard *k = arg;
 	char keys[64];
-	ssize_t n = read(STDIN_FILENO, keys, sizeof(keys));
+	ssize_t n = read(fd, keys, sizeof(keys));
 
 	if (n <= 0)
-		epoll_ctl(epoll_fd, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
-	return n > 0 && memchr(keys, 'q', (size_t)n);
+		loop_remove(k->loop, fd);
+	k->has_quit |= n > 0 && memchr(keys, 'q', (size_t)n);
+	return 0;
+}
+
+int keyboard_listen(struct keyboard *ret, struct loop *loop)
+{
+	*ret = (struct keyboard){ .loop = loop };
+	return loop_add(loop, STDIN_FILENO, on_keys, ret);
 }

@@ -4,10 +4,18 @@
 
 #include <stdbool.h>
 
+struct loop;
+
+/* Who sits at stdin. */
+struct keyboard {
+	struct loop *loop;
+	bool has_quit; /* somebody has typed a `q` */
+};
+
 /*
- * The epoll said that stdin has something: has somebody typed that it is enough? When
- * there is no keyboard any more, the epoll forgets it.
+ * From now on, while the loop runs, keys are read. When there is no keyboard any more, the loop
+ * forgets it. 0 or a negative errno.
  */
-bool keyboard_quits(int epoll_fd);
+int keyboard_listen(struct keyboard *ret, struct loop *loop);
 
 #endif

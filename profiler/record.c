@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "loop/loop.h"
 #include "process/cpu_watch.h"
 #include "process/process.h"
 #include "process/sideband.h"
@@ -65,8 +65,10 @@ struct record {
 	struct rescue *rescue;
 	struct verify *verify; /* NULL: not asked for */
 	struct drain drain;
-	int epoll_fd;
+	struct loop loop;
 	struct watch watch; /* of the targets */
+	struct keyboard keyboard;
+	bool is_interrupted;
 	uint64_t started;
 	uint64_t n_intervals; /* that are over */
 	size_t n_unseen;      /* threads of the targets that were blocked all the time */
@@ -178,42 +180,35 @@ static int add_targets(struct record *r)
 	return err;
 }
 
-static int wake_on(struct record *r, int fd, uint64_t tag)
+static int on_interrupt(void *arg, int fd)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = tag };
+	struct record *r = arg;
 
-	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+	r->is_interrupted = true;
+	loop_remove(&r->loop, fd);
+	return 0;
 }
 
-/* What woke the loop; from WAKE_TARGET on, which target has ended. */
-enum wake {
-	WAKE_INTERRUPT,
-	WAKE_RECORDS,
-	WAKE_CPU,
-	WAKE_KEY,
-	WAKE_TARGET,
-};
-
+/* What wakes the loop; whatever does, the rings are read. */
 static int watch_all(struct record *r)
 {
 	const struct record_options *o = r->options;
 	const int *fds;
 	size_t n;
-	int err;
+	int err = loop_init(&r->loop);
 
-	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->epoll_fd < 0)
-		return -errno;
-	watch_init(&r->watch, r->epoll_fd, WAKE_TARGET);
-	err = wake_on(r, r->interrupt.fd, WAKE_INTERRUPT);
+	watch_init(&r->watch, &r->loop);
 	if (err == 0)
-		err = wake_on(r, session_rings_fd(&r->session), WAKE_RECORDS);
-	if (err == 0 && r->cpus.fd >= 0)
-		err = wake_on(r, r->cpus.fd, WAKE_CPU);
-	err = err == 0 && o->keys ? wake_on(r, STDIN_FILENO, WAKE_KEY) : err;
+		err = loop_add(&r->loop, r->interrupt.fd, on_interrupt, r);
+	if (err == 0)
+		err = loop_add(&r->loop, session_rings_fd(&r->session), NULL, NULL);
+	if (err == 0)
+		err = cpu_watch_listen(&r->cpus, &r->session, r->sideband, &r->loop);
+	if (err == 0 && o->keys)
+		err = keyboard_listen(&r->keyboard, &r->loop);
 	fds = sideband_fds(r->sideband, &n);
 	for (size_t i = 0; err == 0 && i < n; i++)
-		err = fds[i] >= 0 ? wake_on(r, fds[i], WAKE_RECORDS) : 0;
+		err = fds[i] >= 0 ? loop_add(&r->loop, fds[i], NULL, NULL) : 0;
 	if (err == 0 && o->target.command)
 		err = watch_add_process(&r->watch, r->launch.pid);
 	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
@@ -389,31 +384,20 @@ static int tick(struct record *r)
 /* Sample until the time is over, the user has enough, or all targets are gone. */
 static int sample(struct record *r)
 {
+	int err = 0;
+
 	drain_go_first();
 	/* The targets may all have ended while their tables were made. */
-	while (!time_is_over(r) && is_anything_left(r)) {
-		struct epoll_event event;
-		int n, err;
-
-		n = epoll_wait(r->epoll_fd, &event, 1, time_to_wait(r));
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		err = drain_run(&r->drain, false);
+	while (err == 0 && !r->is_interrupted && !r->keyboard.has_quit && !time_is_over(r) &&
+	       is_anything_left(r)) {
+		err = loop_run(&r->loop, time_to_wait(r));
+		if (err == 0)
+			err = drain_run(&r->drain, false);
 		if (err == 0)
 			err = tick(r);
-		if (err < 0)
-			return err;
-		if (n > 0 && (event.data.u64 == WAKE_INTERRUPT ||
-			      (event.data.u64 == WAKE_KEY && keyboard_quits(r->epoll_fd))))
-			return 0;
-		if (n > 0 && event.data.u64 == WAKE_CPU)
-			cpu_watch_follow(&r->cpus, &r->session, r->sideband, r->epoll_fd,
-					 WAKE_RECORDS);
-		if (n > 0 && event.data.u64 >= WAKE_TARGET)
-			watch_process_ended(&r->watch, event.data.u64);
 		show_progress(r);
 	}
-	return 0;
+	return err;
 }
 
 static void print_totals(const struct record *r)
@@ -526,9 +510,8 @@ static int run(struct record *r)
 
 static void record_done(struct record *r)
 {
-	if (r->epoll_fd >= 0)
-		close(r->epoll_fd);
 	watch_done(&r->watch);
+	loop_done(&r->loop);
 	if (r->session.bpf) {
 		session_stop(&r->session);
 		backlog_free(r->backlog);
@@ -568,7 +551,7 @@ static int exit_code(const struct record *r, int err)
 int record_run(const struct record_options *options)
 {
 	struct record r = { .options = options,
-			    .epoll_fd = -1,
+			    .loop = LOOP_NONE,
 			    .cpus.fd = -1,
 			    .interrupt.fd = -1,
 			    .launch = { .go = -1, .failed = -1 } };
