@@ -34,7 +34,10 @@ PROGRAMS = {
     "C, static-pie": ("gcc -O2 -static-pie -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
     "C, musl, static": ("musl-gcc -O2 -static -o {out} {src}/busy.c", "{out}", 0, set(),
                         {"no_rule", "no_call"}),
-    "Rust": ("rustc --edition 2021 -O -o {out} {src}/busy.rs", "{out}", 99, C_ROOTS, {"stack_direction", "no_rule"}),
+    # It panics. libgcc writes the registers of who catches it over those that were saved, some instructions before
+    # it goes there (uw_install_context()): 5 of 170,000 stacks, whose end is then anywhere.
+    "Rust": ("rustc --edition 2021 -O -o {out} {src}/busy.rs", "{out}", 99, C_ROOTS,
+             {"stack_direction", "no_rule", "no_mapping", "no_call", "read_fault"}),
     "Go": ("go build -o {out} {src}/busy.go", "{out}", 99.5, GO_ROOTS, {"goroutine_left", "read_fault"}),
     "Go, with C": ("go build -o {out} {src}/busy_cgo.go", "{out}", 99.5, GO_ROOTS,
                    {"goroutine_left", "read_fault", "no_rule"}),
@@ -46,11 +49,12 @@ PROGRAMS = {
              {"no_rule", "no_table", "no_call", "chain_end"}),
 }
 
-# Where nothing tells how to go on: the outcome of nearly all stacks, and its share. Whoever changes that
-# has a floor above to raise.
-MOSTLY = {
-    "C, musl, static": ("no_rule", 99),
-    "Java": ("no_table", 95),
+# Where nothing tells how to go on: how many stacks, in 100, are not complete at least (of Java's, those of its
+# compiler are, which takes more of the time on a busy machine), and how nearly all of these end. Whoever
+# changes that has a floor above to raise.
+LOST = {
+    "C, musl, static": (99, "no_rule"),
+    "Java": (30, "no_table"),
 }
 
 
@@ -108,10 +112,14 @@ def is_good(name, user):
         print(f"{name}: these are no roots: {dict(wrong)}")
     if ends:
         print(f"{name}: stacks end with {ends}")
-    mostly, share = MOSTLY.get(name, ("complete", 0))
-    n_mostly = sum(s["outcome"] == mostly for s in user)
-    if 100 * n_mostly < share * len(user):
-        print(f"{name}: {n_mostly} of {len(user)} stacks end with {mostly}, less than {share} %")
+    share, outcome = LOST.get(name, (0, None))
+    n_lost = len(user) - len(complete)
+    if 100 * n_lost < share * len(user):
+        print(f"{name}: {n_lost} of {len(user)} stacks are not complete, less than {share} %: raise the floor")
+        return False
+    n_usual = sum(s["outcome"] == outcome for s in user)
+    if outcome and n_usual < 0.95 * n_lost:
+        print(f"{name}: {n_usual} of {n_lost} that are not complete end with {outcome}, less than 95 %")
         return False
     return len(user) >= MIN_SAMPLES and 100 * len(complete) >= wanted * len(user) and \
         not wrong and not ends and user[-1]["lost"] == 0
