@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 
-FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "process", "profiler", "report", "samples",
+FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "loop", "process", "profiler", "report", "samples",
            "symbols", "tables")
 # What only the kernel runs is for the tests that need it.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")
