@@ -19,6 +19,7 @@
 #include "elf/mapped_file.h"
 #include "tables/decode.h"
 
+/* No writer waits at the other end of the FIFO: opening it would never return. */
 Test(mapped_file, opens_only_the_file_that_is_meant)
 {
 	char directory[] = "/tmp/dwarfprof-test-XXXXXX", path[64];

@@ -133,8 +133,6 @@ Test(proc_stat, reads_this_process)
 	free(all);
 }
 
-/* No writer waits at the other end of the FIFO: opening it would never return. */
-
 Test(cpus, finds_the_highest)
 {
 	cr_assert(cpus_count_list("0\n") == 1);
