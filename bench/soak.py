@@ -184,14 +184,15 @@ def judge_growth(rows, samples):
     if len(rows) < 3:
         yield "too short to say whether it grows"
         return
-    if samples.foreign > MAX_FOREIGN * samples.user:
+    is_alone = samples.foreign <= MAX_FOREIGN * samples.user
+    if not is_alone:
         print(f"PSS and descriptors are not judged: {samples.foreign} of {samples.user} stacks are of others' programs")
     copies = COPIES * (rows[-1][0] - rows[0][0]) * 1.2
     for what, column in ("PSS", 1), ("fds", 2):
         grown, allowed = rows[-1][column] - rows[0][column], OF_COPY[what] * copies + BESIDES[what]
         print(f"{what}: {grown} more at the end than in the first row, {allowed:.0f} may be; "
               f"whether it settles is judged from {SETTLE + SETTLED_ROWS * EVERY} s on")
-        if grown > allowed and samples.foreign <= MAX_FOREIGN * samples.user:
+        if grown > allowed and is_alone:
             yield f"{what} grow by more than each new program may take"
     yield from ["BPF objects grow"] * (rows[-1][3] > rows[0][3])
 

@@ -8,6 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What figures are of: all but what is written about them; and the program alone, without what tests and measures it.
 CODE = (":/", ":(exclude,top)docs", ":(exclude,top)README.md", ":(exclude,top)bench/results", ":(exclude,top)ci/kernel/proven")
 PROGRAM = (*CODE, *(f":(exclude,top){name}" for name in ("bench", "ci", "test-programs")), ":(exclude,top,glob)**/tests/**")
+UNKNOWN = "a tree without history"
 CHANGED = " and changes that are not committed"
 
 
@@ -17,8 +18,11 @@ def git(*command, tree=ROOT):
 
 def commit():
     """The one that the tree's code is of."""
-    changed = git("status", "--porcelain", "--", *CODE)
-    return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
+    try:
+        changed = git("status", "--porcelain", "--", *CODE)
+        return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
+    except (OSError, subprocess.CalledProcessError):  # after an hour of measuring, that is no reason to fail
+        return UNKNOWN
 
 
 def origin():
