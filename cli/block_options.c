@@ -52,7 +52,7 @@ int block_options_parse_states(const char *text, unsigned int *ret)
 	}
 }
 
-const char *block_options_complete(struct record_options *r, bool hz_given)
+const char *block_options_complete(struct profiler_options *r, bool hz_given)
 {
 	bool has_limits = r->min_block_ns != BLOCK_TIME_NONE || r->max_block_ns != BLOCK_TIME_NONE;
 

@@ -130,7 +130,7 @@ static void parse_table_memory(struct options *o, struct argp_state *state, cons
 		argp_error(state, "--table-memory takes from %luM to %luG, not '%s'",
 			   (unsigned long)(POOL_MIN_MEMORY >> 20),
 			   (unsigned long)(POOL_MAX_MEMORY >> 30), text);
-	o->record.table_memory = size;
+	o->record.profiler.table_memory = size;
 }
 
 /* A whole number from min to max, or the end of the program. */
@@ -195,8 +195,8 @@ static void parse_event(struct options *o, struct argp_state *state, const char 
 	*colon = '\0';
 	if (strchr(o->uprobe, '/') && access(o->uprobe, R_OK) < 0)
 		argp_failure(state, EXIT_CODE_FAILED, errno, "cannot read %s", o->uprobe);
-	o->record.uprobe_path = o->uprobe;
-	o->record.uprobe_symbol = colon + 1;
+	o->record.profiler.uprobe_path = o->uprobe;
+	o->record.profiler.uprobe_symbol = colon + 1;
 }
 
 static void parse_unwind(struct options *o, struct argp_state *state, const char *text)
@@ -210,7 +210,7 @@ static void parse_unwind(struct options *o, struct argp_state *state, const char
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		if (strcmp(text, modes[i]) == 0) {
-			o->record.unwind = (enum dp_unwind)i;
+			o->record.profiler.unwind = (enum dp_unwind)i;
 			return;
 		}
 	}
@@ -219,15 +219,15 @@ static void parse_unwind(struct options *o, struct argp_state *state, const char
 
 static void parse_sides(struct options *o, struct argp_state *state, enum dp_sides sides)
 {
-	if (o->record.sides != DP_SIDES_BOTH && o->record.sides != sides)
+	if (o->record.profiler.sides != DP_SIDES_BOTH && o->record.profiler.sides != sides)
 		argp_error(state, "-U and -K exclude each other");
-	o->record.sides = sides;
+	o->record.profiler.sides = sides;
 }
 
 void options_parse_command(struct options *o, struct argp_state *state, char *arg, const char *name)
 {
 	if (state->quoted && state->next > state->quoted) {
-		o->record.target.command = state->argv + state->quoted;
+		o->record.profiler.target.command = state->argv + state->quoted;
 		state->next = state->argc; /* the rest is the command's */
 	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
 		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
@@ -243,7 +243,7 @@ void options_complete_output(struct options *o, struct argp_state *state)
 
 void options_complete(struct options *o, struct argp_state *state)
 {
-	struct record_options *r = &o->record;
+	struct profiler_options *r = &o->record.profiler;
 	const char *wrong;
 	int kinds = (r->target.n_pids > 0) + (r->target.n_tids > 0) + r->target.all +
 		    (r->target.command != NULL);
@@ -277,29 +277,29 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_OFF_CPU:
-		o->record.off_cpu = true;
+		o->record.profiler.off_cpu = true;
 		return 0;
 	case OPTION_WALL:
-		o->record.wall = true;
+		o->record.profiler.wall = true;
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
 		if (block_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
-							  &o->record.min_block_ns :
-							  &o->record.max_block_ns) < 0)
+							  &o->record.profiler.min_block_ns :
+							  &o->record.profiler.max_block_ns) < 0)
 			argp_error(state,
 				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
 				   arg);
 		return 0;
 	case OPTION_STATE:
-		if (block_options_parse_states(arg, &o->record.states) < 0)
+		if (block_options_parse_states(arg, &o->record.profiler.states) < 0)
 			argp_error(
 				state,
 				"--state takes letters such as S,D out of R, S, D, T, t, P and I, not '%s'",
 				arg);
 		return 0;
 	case OPTION_MAX_RATE:
-		o->record.max_rate =
+		o->record.profiler.max_rate =
 			(unsigned int)parse_number(state, "--max-rate", arg, 1, 1000000);
 		return 0;
 	}
@@ -313,10 +313,10 @@ static error_t parse_target(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		parse_pids(state, "-p", arg, &o->pids, &o->record.target.n_pids);
+		parse_pids(state, "-p", arg, &o->pids, &o->record.profiler.target.n_pids);
 		return 0;
 	case 't':
-		parse_pids(state, "-t", arg, &o->tids, &o->record.target.n_tids);
+		parse_pids(state, "-t", arg, &o->tids, &o->record.profiler.target.n_tids);
 		return 0;
 	case 'C':
 		parse_filter(state, filter_set_cpus, &o->filter, arg);
@@ -331,10 +331,10 @@ static error_t parse_target(int key, char *arg, struct argp_state *state)
 		parse_filter(state, filter_set_comm, &o->filter, arg);
 		return 0;
 	case OPTION_NO_INHERIT:
-		o->record.target.inherit = false;
+		o->record.profiler.target.inherit = false;
 		return 0;
 	case 'a':
-		o->record.target.all = true;
+		o->record.profiler.target.all = true;
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -353,7 +353,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'F':
 		o->hz_given = true;
-		o->record.hz = (unsigned int)parse_number(state, "-F", arg, 1, 1000000);
+		o->record.profiler.hz = (unsigned int)parse_number(state, "-F", arg, 1, 1000000);
 		return 0;
 	case 'e':
 		parse_event(o, state, arg);
@@ -369,22 +369,22 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		parse_unwind(o, state, arg);
 		return 0;
 	case OPTION_MAX_STACK:
-		o->record.max_frames =
+		o->record.profiler.max_frames =
 			(unsigned int)parse_number(state, "--max-stack", arg, 1, DP_MAX_FRAMES);
 		return 0;
 	case OPTION_TABLE_MEMORY:
 		parse_table_memory(o, state, arg);
 		return 0;
 	case OPTION_VERIFY:
-		o->record.verify =
+		o->record.profiler.verify =
 			arg ? (unsigned int)parse_number(state, "--verify", arg, 1, 1000000) :
 			      DEFAULT_VERIFY;
 		return 0;
 	case OPTION_BTF:
-		o->record.btf = arg;
+		o->record.profiler.btf = arg;
 		return 0;
 	case OPTION_NO_CACHE:
-		o->record.cache = false;
+		o->record.profiler.cache = false;
 		return 0;
 	case OPTION_FORMAT:
 		o->output.format = arg;
@@ -460,14 +460,14 @@ static char *join_words(char **argv)
 void options_init(struct options *ret, char **argv)
 {
 	*ret = (struct options){
-		.record = { .hz = 99,
-			    .min_block_ns = BLOCK_TIME_NONE,
-			    .max_block_ns = BLOCK_TIME_NONE,
-			    .max_frames = 1024,
-			    .table_memory = pool_default_memory(),
-			    .unwind = DP_UNWIND_AUTO,
-			    .target = { .inherit = true, .filter = &ret->filter },
-			    .cache = true },
+		.record.profiler = { .hz = 99,
+				     .min_block_ns = BLOCK_TIME_NONE,
+				     .max_block_ns = BLOCK_TIME_NONE,
+				     .max_frames = 1024,
+				     .table_memory = pool_default_memory(),
+				     .unwind = DP_UNWIND_AUTO,
+				     .target = { .inherit = true, .filter = &ret->filter },
+				     .cache = true },
 	};
 	ret->command_line = join_words(argv);
 	ret->record.command_line = ret->command_line ? ret->command_line : "";

@@ -53,8 +53,9 @@ static void parse_iterations(struct top_options *top, struct argp_state *state, 
 static void complete(struct top_options *top, struct argp_state *state)
 {
 	struct record_options *r = &top->options.record;
+	struct target *target = &r->profiler.target;
 
-	r->target.all |= r->target.n_pids + r->target.n_tids == 0 && !r->target.command;
+	target->all |= target->n_pids + target->n_tids == 0 && !target->command;
 	options_complete(&top->options, state);
 	r->interval_ns = top->interval_ns;
 	if (__builtin_mul_overflow(top->n, top->interval_ns, &r->duration_ns))
@@ -135,7 +136,7 @@ int top_command(int argc, char **argv)
 		log_set_level(LOG_WARNING);
 	name_options_apply(&o->names);
 	/* A command reads its own. */
-	o->record.keys = !o->record.target.command && listen_to_keys(&before);
+	o->record.keys = !o->record.profiler.target.command && listen_to_keys(&before);
 	code = record_run(&o->record);
 	if (o->record.keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);

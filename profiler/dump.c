@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "binaries/binary.h"
-#include "binaries/image_cache.h"
 #include "elf/bus_guard.h"
 #include "kernel/permission.h"
 #include "log/clock.h"
@@ -21,6 +20,7 @@
 #include "profiler/outputs.h"
 #include "profiler/record.h"
 #include "profiler/running.h"
+#include "profiler/stores.h"
 #include "report/report.h"
 #include "samples/rescue.h"
 #include "samples/taken.h"
@@ -38,9 +38,7 @@ struct dump {
 	char kernel[256];
 	struct outputs outputs;
 	struct pool pool;
-	struct disk_cache cache; /* of use if binaries.cache leads to it */
-	struct binary_store binaries;
-	struct process_table table;
+	struct stores stores; /* of use if there is a rescue */
 	struct thread_reader reader;
 	struct rescue *rescue;
 	struct kallsyms *kallsyms;
@@ -65,7 +63,7 @@ static int publish(void *arg, pid_t pid, uint32_t cell)
 
 static int open_reader(struct dump *d)
 {
-	const struct record_options *o = d->options;
+	const struct profiler_options *o = &d->options->profiler;
 	bool kernel = o->sides != DP_SIDES_USER;
 	int err;
 
@@ -78,29 +76,22 @@ static int open_reader(struct dump *d)
 
 static int make_tables(struct dump *d)
 {
-	const struct record_options *o = d->options;
+	const struct profiler_options *o = &d->options->profiler;
 	int err;
 
 	pool_init(&d->pool, add_segment, NULL);
 	d->pool.max_segments = o->table_memory / DP_SEGMENT_SIZE;
-	binary_store_init(&d->binaries, &d->pool);
-	d->binaries.symbols = o->symbols;
-	if (o->cache)
-		d->binaries.cache = image_cache_open_default(&d->cache);
-	if (o->symbols)
-		image_cache_keep_names(d->binaries.cache);
-	process_table_init(&d->table, &d->pool, &d->binaries, publish, NULL);
-	d->table.inherit = false;
-	d->table.no_binaries = o->sides == DP_SIDES_KERNEL;
+	stores_init(&d->stores, o, &d->pool, publish, NULL);
+	d->stores.table.inherit = false;
 	err = rescue_new(&d->pool, o->unwind, o->max_frames, &d->rescue);
-	return err < 0 ? err : target_add(&d->table, &o->target);
+	return err < 0 ? err : target_add(&d->stores.table, &o->target);
 }
 
 static int open_report(struct dump *d)
 {
-	const struct record_options *o = d->options;
+	const struct profiler_options *o = &d->options->profiler;
 	struct report_context context = {
-		.command = o->command_line,
+		.command = d->options->command_line,
 		.host = d->machine.nodename,
 		.kernel = d->kernel,
 		.started_ns = clock_now_ns(),
@@ -119,13 +110,13 @@ static int open_report(struct dump *d)
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
-	return outputs_make_reports(&d->outputs, o->outputs, &context);
+	return outputs_make_reports(&d->outputs, d->options->outputs, &context);
 }
 
 /* Which threads there are: all of a process, or those that were named. */
 static int find_threads(struct dump *d, struct taken *t)
 {
-	const struct record_options *o = d->options;
+	const struct profiler_options *o = &d->options->profiler;
 	int err = 0;
 
 	if (o->target.n_tids == 0)
@@ -155,11 +146,11 @@ static int take_unmapped_again(struct dump *d, const struct process *p, struct t
 	}
 	if (n == 0)
 		return 0;
-	process_table_resync(&d->table, clock_now_ns());
-	err = process_snapshot(&d->table, p, TIME_NEVER - 1, &space);
+	process_table_resync(&d->stores.table, clock_now_ns());
+	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
 	if (err < 0)
 		return err;
-	space_free(&d->table.spaces, before);
+	space_free(&d->stores.table.spaces, before);
 	return taken_take(t, space, p->thread);
 }
 
@@ -171,11 +162,11 @@ static int take_process(struct dump *d, const struct process *p)
 
 	if (array_reserve(d->taken, d->n_taken, d->taken_size) < 0)
 		return -ENOMEM;
-	err = process_snapshot(&d->table, p, TIME_NEVER - 1, &space);
+	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
 	if (err < 0)
 		return err;
 	t = &d->taken[d->n_taken++];
-	taken_init(t, &d->reader, d->rescue, d->options->sides == DP_SIDES_KERNEL, p->pid);
+	taken_init(t, &d->reader, d->rescue, d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
 	t->space = space;
 	err = find_threads(d, t);
 	if (err == 0)
@@ -225,7 +216,7 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 /* Those that are on a CPU whenever they are looked at. */
 static int take_running(struct dump *d)
 {
-	const struct record_options *o = d->options;
+	const struct profiler_options *o = &d->options->profiler;
 	_cleanup_free_ pid_t *tids = NULL;
 	struct running_options options = {
 		.sides = d->hidden ? DP_SIDES_USER : o->sides,
@@ -254,7 +245,7 @@ static int take_stacks(struct dump *d)
 	struct process *p, *next;
 	int err = 0;
 
-	HASH_ITER(hh, d->table.processes, p, next)
+	HASH_ITER(hh, d->stores.table.processes, p, next)
 		if (err == 0)
 			err = take_process(d, p);
 	return err < 0 ? err : take_running(d);
@@ -338,7 +329,7 @@ static void tell_missing(const struct dump *d, const struct taken *t)
 		if (s->state == TAKEN_MOVES)
 			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
 				    s->thread.thread_name,
-				    d->options->sides == DP_SIDES_KERNEL ?
+				    d->options->profiler.sides == DP_SIDES_KERNEL ?
 					    "ran, and was not met in the kernel" :
 					    "moved whenever it was looked at");
 	}
@@ -346,13 +337,13 @@ static void tell_missing(const struct dump *d, const struct taken *t)
 
 static int run(struct dump *d)
 {
-	const struct record_options *o = d->options;
+	const struct profiler_options *o = &d->options->profiler;
 	int err;
 
 	target_describe(&o->target, d->target, sizeof(d->target));
 	err = bus_guard_install();
 	if (err == 0)
-		err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
+		err = outputs_open(&d->outputs, d->options->outputs, d->options->n_outputs,
 				   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
 	/* Permissions come first: what they are for is clear then. */
 	if (err == 0)
@@ -383,18 +374,14 @@ static void dump_done(struct dump *d)
 	outputs_done(&d->outputs);
 	kallsyms_free(d->kallsyms);
 	for (size_t i = 0; i < d->n_taken; i++) {
-		space_free(&d->table.spaces, (struct space *)d->taken[i].space);
+		space_free(&d->stores.table.spaces, (struct space *)d->taken[i].space);
 		taken_done(&d->taken[i]);
 	}
 	free(d->taken);
 	free(d->frames);
 	if (d->rescue) {
 		rescue_free(d->rescue);
-		process_table_done(&d->table);
-		if (d->binaries.cache)
-			disk_cache_close(&d->cache);
-		binary_store_done(&d->binaries);
-		module_set_cache(NULL);
+		stores_done(&d->stores);
 		for (size_t i = 0; i < d->pool.n_segments; i++)
 			free(d->pool.segments[i]);
 		pool_done(&d->pool);

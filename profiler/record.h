@@ -5,45 +5,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "bpf/abi.h"
-#include "kernel/pool.h"
-#include "process/target.h"
+#include "profiler/profiler.h"
 
 struct output_request;
 
 /* What `dwarfprof record` is asked for. */
 struct record_options {
-	struct target target;
+	struct profiler_options profiler;
 
 	uint64_t duration_ns; /* 0: until interrupted, or the targets are gone */
-	unsigned int hz;
-	const char *uprobe_path; /* NULL: sample the CPUs */
-	const char *uprobe_symbol;
-
-	enum dp_sides sides;
-	bool off_cpu;          /* blocked threads instead of the CPUs, or */
-	bool wall;             /* both of them */
-	unsigned int states;   /* of blocked threads: bits by enum dp_state */
-	uint64_t min_block_ns; /* blocks that are shorter or longer are left out */
-	uint64_t max_block_ns;
-	unsigned int max_rate; /* samples per process and second; 0: no limit */
-
-	enum dp_unwind unwind;
-	unsigned int max_frames;
-	unsigned int verify;   /* every so many samples; 0: none */
-	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
-	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
-	bool cache;            /* tables and names are kept on disk */
-
 	uint64_t interval_ns; /* how often the reports are told that one is over; 0: never */
 	bool keys;            /* a `q` from stdin is the end */
 
 	const char *command_line; /* what was typed */
 	const struct output_request *outputs;
 	size_t n_outputs;
-	bool symbols;
 };
 
 /* Exit codes of the program. */

@@ -58,13 +58,13 @@ Test(options, reads_durations)
 Test(options, verifies_every_tenth_sample_or_every_nth)
 {
 	PARSE("-a");
-	cr_assert(options.record.verify == 0);
+	cr_assert(options.record.profiler.verify == 0);
 	end();
 	PARSE("-a", "--verify");
-	cr_assert(options.record.verify == 10);
+	cr_assert(options.record.profiler.verify == 10);
 	end();
 	PARSE("-a", "--verify=3");
-	cr_assert(options.record.verify == 3);
+	cr_assert(options.record.profiler.verify == 3);
 	end();
 }
 
@@ -97,11 +97,13 @@ Test(options, reads_sizes)
 Test(options, has_the_promised_defaults)
 {
 	PARSE("-p", "17");
-	cr_assert(options.record.target.n_pids == 1 && options.record.target.pids[0] == 17);
-	cr_assert(options.record.hz == 99 && options.record.max_frames == 1024);
-	cr_assert(options.record.unwind == DP_UNWIND_AUTO && options.record.symbols);
-	cr_assert(options.record.duration_ns == 0 && options.record.cache);
-	cr_assert(options.record.table_memory >= 64 << 20);
+	cr_assert(options.record.profiler.target.n_pids == 1 &&
+		  options.record.profiler.target.pids[0] == 17);
+	cr_assert(options.record.profiler.hz == 99 && options.record.profiler.max_frames == 1024);
+	cr_assert(options.record.profiler.unwind == DP_UNWIND_AUTO &&
+		  options.record.profiler.symbols);
+	cr_assert(options.record.duration_ns == 0 && options.record.profiler.cache);
+	cr_assert(options.record.profiler.table_memory >= 64 << 20);
 	/* Not a terminal: folded stacks */
 	cr_assert_str_eq(options.record.outputs[0].format->name, "folded");
 	end();
@@ -111,10 +113,12 @@ Test(options, takes_the_word_record_and_several_processes)
 {
 	PARSE("record", "-p", "1,2", "-p", "3", "-d", "5", "-F", "999", "-o", "x.jsonl", "--unwind",
 	      "fp", "--max-stack", "2048", "--no-symbols", "--no-cache", "-v");
-	cr_assert(options.record.target.n_pids == 3 && options.record.target.pids[2] == 3);
-	cr_assert(options.record.hz == 999 && options.record.max_frames == 2048);
-	cr_assert(options.record.unwind == DP_UNWIND_FP && !options.record.symbols);
-	cr_assert(options.names.verbose && !options.record.cache);
+	cr_assert(options.record.profiler.target.n_pids == 3 &&
+		  options.record.profiler.target.pids[2] == 3);
+	cr_assert(options.record.profiler.hz == 999 && options.record.profiler.max_frames == 2048);
+	cr_assert(options.record.profiler.unwind == DP_UNWIND_FP &&
+		  !options.record.profiler.symbols);
+	cr_assert(options.names.verbose && !options.record.profiler.cache);
 	cr_assert_str_eq(options.record.outputs[0].format->name, "jsonl");
 	end();
 }
@@ -123,24 +127,24 @@ Test(options, takes_the_word_record_and_several_processes)
 Test(options, leaves_a_command_its_options)
 {
 	PARSE("-F", "10", "--", "ls", "-p", "5", "--", "x");
-	cr_assert(options.record.hz == 10 && options.record.target.n_pids == 0);
-	cr_assert_str_eq(options.record.target.command[0], "ls");
-	cr_assert_str_eq(options.record.target.command[1], "-p");
-	cr_assert_str_eq(options.record.target.command[4], "x");
-	cr_assert(options.record.target.command[5] == NULL);
+	cr_assert(options.record.profiler.hz == 10 && options.record.profiler.target.n_pids == 0);
+	cr_assert_str_eq(options.record.profiler.target.command[0], "ls");
+	cr_assert_str_eq(options.record.profiler.target.command[1], "-p");
+	cr_assert_str_eq(options.record.profiler.target.command[4], "x");
+	cr_assert(options.record.profiler.target.command[5] == NULL);
 	end();
 }
 
 Test(options, leaves_one_side_out)
 {
 	PARSE("-a");
-	cr_assert(options.record.sides == DP_SIDES_BOTH);
+	cr_assert(options.record.profiler.sides == DP_SIDES_BOTH);
 	end();
 	PARSE("-a", "-U");
-	cr_assert(options.record.sides == DP_SIDES_USER);
+	cr_assert(options.record.profiler.sides == DP_SIDES_USER);
 	end();
 	PARSE("-a", "--kernel-only", "-K");
-	cr_assert(options.record.sides == DP_SIDES_KERNEL);
+	cr_assert(options.record.profiler.sides == DP_SIDES_KERNEL);
 	end();
 }
 
@@ -159,8 +163,8 @@ Test(options, takes_what_names_shall_look_like)
 Test(options, takes_uprobes)
 {
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
-	cr_assert_str_eq(options.record.uprobe_path, "libc.so.6");
-	cr_assert_str_eq(options.record.uprobe_symbol, "malloc");
+	cr_assert_str_eq(options.record.profiler.uprobe_path, "libc.so.6");
+	cr_assert_str_eq(options.record.profiler.uprobe_symbol, "malloc");
 	end();
 }
 
@@ -181,47 +185,50 @@ Test(options, lets_format_win_over_extension)
 Test(options, takes_table_memory)
 {
 	PARSE("-a", "--table-memory", "4M");
-	cr_assert(options.record.table_memory == 4 << 20);
+	cr_assert(options.record.profiler.table_memory == 4 << 20);
 	end();
 	PARSE("-a", "--table-memory=2G");
-	cr_assert(options.record.table_memory == UINT64_C(2) << 30);
+	cr_assert(options.record.profiler.table_memory == UINT64_C(2) << 30);
 	end();
 }
 
 Test(options, takes_threads)
 {
 	PARSE("-t", "1,2", "--tid=3");
-	cr_assert(options.record.target.n_tids == 3 && options.record.target.tids[2] == 3);
-	cr_assert(options.record.target.n_pids == 0 && !options.record.target.all);
+	cr_assert(options.record.profiler.target.n_tids == 3 &&
+		  options.record.profiler.target.tids[2] == 3);
+	cr_assert(options.record.profiler.target.n_pids == 0 &&
+		  !options.record.profiler.target.all);
 	end();
 }
 
 Test(options, takes_filters_alone_as_all_processes)
 {
 	PARSE("-u", "root", "--comm", "^pg", "-C", "0");
-	cr_assert(options.record.target.all && options.record.target.inherit);
-	cr_assert_str_eq(options.record.target.filter->user, "root");
-	cr_assert_str_eq(options.record.target.filter->comm, "^pg");
-	cr_assert_str_eq(options.record.target.filter->cpus, "0");
-	cr_assert(!options.record.target.filter->cgroup);
+	cr_assert(options.record.profiler.target.all && options.record.profiler.target.inherit);
+	cr_assert_str_eq(options.record.profiler.target.filter->user, "root");
+	cr_assert_str_eq(options.record.profiler.target.filter->comm, "^pg");
+	cr_assert_str_eq(options.record.profiler.target.filter->cpus, "0");
+	cr_assert(!options.record.profiler.target.filter->cgroup);
 	end();
 	PARSE("-C", "0");
-	cr_assert(options.record.target.all);
+	cr_assert(options.record.profiler.target.all);
 	end();
 }
 
 Test(options, takes_filters_of_a_target)
 {
 	PARSE("-p", "1", "-u", "root", "--no-inherit");
-	cr_assert(!options.record.target.all && options.record.target.n_pids == 1 &&
-		  !options.record.target.inherit);
+	cr_assert(!options.record.profiler.target.all &&
+		  options.record.profiler.target.n_pids == 1 &&
+		  !options.record.profiler.target.inherit);
 	end();
 	PARSE("--comm", "^cc1$", "--no-inherit", "--", "make");
-	cr_assert(!options.record.target.all && options.record.target.command &&
-		  !options.record.target.inherit);
+	cr_assert(!options.record.profiler.target.all && options.record.profiler.target.command &&
+		  !options.record.profiler.target.inherit);
 	end();
 	PARSE("-p", "1");
-	cr_assert(!filter_is_set(options.record.target.filter));
+	cr_assert(!filter_is_set(options.record.profiler.target.filter));
 	end();
 }
 
@@ -254,7 +261,7 @@ Test(options, every_unwind_mode)
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++) {
 		PARSE("-a", "--unwind", (char *)words[i]);
-		cr_assert(options.record.unwind == i, "%s", words[i]);
+		cr_assert(options.record.profiler.unwind == i, "%s", words[i]);
 	}
 }
 
@@ -316,19 +323,20 @@ Test(options, reads_states)
 Test(options, completes_what_blocked_threads_need)
 {
 	PARSE("-p", "1", "--off-cpu");
-	cr_assert(options.record.off_cpu && !options.record.wall);
-	cr_assert_eq(options.record.min_block_ns, 1000);
-	cr_assert_eq(options.record.max_block_ns, UINT64_MAX);
-	cr_assert_eq(options.record.states, 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP);
-	cr_assert_eq(options.record.max_rate, 0);
+	cr_assert(options.record.profiler.off_cpu && !options.record.profiler.wall);
+	cr_assert_eq(options.record.profiler.min_block_ns, 1000);
+	cr_assert_eq(options.record.profiler.max_block_ns, UINT64_MAX);
+	cr_assert_eq(options.record.profiler.states,
+		     1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP);
+	cr_assert_eq(options.record.profiler.max_rate, 0);
 	end();
 
 	PARSE("-p", "1", "--wall", "--min-block", "0", "--max-block", "2s", "--max-rate", "50",
 	      "-F", "10");
-	cr_assert(options.record.wall && !options.record.off_cpu);
-	cr_assert_eq(options.record.min_block_ns, 0);
-	cr_assert_eq(options.record.max_block_ns, 2000000000);
-	cr_assert_eq(options.record.states, (1U << DP_N_STATES) - 1);
-	cr_assert_eq(options.record.max_rate, 50);
+	cr_assert(options.record.profiler.wall && !options.record.profiler.off_cpu);
+	cr_assert_eq(options.record.profiler.min_block_ns, 0);
+	cr_assert_eq(options.record.profiler.max_block_ns, 2000000000);
+	cr_assert_eq(options.record.profiler.states, (1U << DP_N_STATES) - 1);
+	cr_assert_eq(options.record.profiler.max_rate, 50);
 	end();
 }

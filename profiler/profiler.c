@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/profiler.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "binaries/prewarm.h"
+#include "kernel/filter.h"
+#include "kernel/ring_size.h"
+#include "kernel/session.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "loop/loop.h"
+#include "process/cpu_watch.h"
+#include "process/sideband.h"
+#include "process/watch.h"
+#include "profiler/stores.h"
+#include "report/backlog.h"
+#include "report/report.h"
+#include "samples/drain.h"
+#include "samples/rescue.h"
+#include "samples/unseen.h"
+#include "samples/verify.h"
+#include "symbols/kallsyms.h"
+
+/* How often the rings are read when nothing else wakes us. */
+#define DRAIN_EVERY_NS UINT64_C(100000000)
+
+/* The parts are made in the order in which they stand here, and undone in reverse. */
+struct profiler {
+	const struct profiler_options *options;
+	pid_t launched;
+	char target[256];
+	char event[512];
+	struct utsname machine;
+	char kernel[256];
+	struct cpu_watch cpus;
+	struct session session; /* what follows is of use if this is open */
+	struct stores stores;
+	struct sideband *sideband;
+	struct kallsyms *kallsyms;
+	struct backlog *backlog;
+	struct rescue *rescue;
+	struct verify *verify; /* NULL: not asked for */
+	struct drain drain;
+	struct loop loop;
+	struct watch watch; /* of the targets */
+	uint64_t started;
+	uint64_t stopped;
+	size_t n_unseen;
+};
+
+static int publish(void *arg, pid_t pid, uint32_t cell)
+{
+	return session_publish(arg, pid, cell);
+}
+
+static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
+{
+	session_drop_comm(arg, comm);
+}
+
+static int open_session(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+	unsigned int n_cpus = p->cpus.n_cpus;
+	struct session_options options = {
+		.n_cpus = n_cpus,
+		.all_processes = o->target.all,
+		.sides = o->sides,
+		.inherit = o->target.inherit,
+		.filter = o->target.filter,
+		.n_threads = o->target.n_tids,
+		.unwind = o->unwind,
+		.max_frames = o->max_frames,
+		.verify = o->verify,
+		.uprobe = o->uprobe_path != NULL,
+		.cpu = !o->uprobe_path && !o->off_cpu,
+		.off_cpu = o->off_cpu || o->wall,
+		.states = o->states,
+		.min_block_ns = o->min_block_ns,
+		.max_block_ns = o->max_block_ns,
+		.max_rate = o->max_rate,
+		.ring_size = ring_size(o->wall ? 2 * (size_t)n_cpus : n_cpus),
+		.table_memory = o->table_memory,
+		.btf = o->btf,
+	};
+
+	return session_open(&p->session, &options);
+}
+
+int profiler_open(const struct profiler_options *o, struct profiler **ret)
+{
+	struct profiler *p = calloc(1, sizeof(*p));
+	int err;
+
+	*ret = p;
+	if (!p)
+		return -ENOMEM;
+	p->options = o;
+	target_describe(&o->target, p->target, sizeof(p->target));
+	uname(&p->machine);
+	snprintf(p->kernel, sizeof(p->kernel), "%s %s %s", p->machine.sysname, p->machine.release,
+		 p->machine.machine);
+	cpu_watch_init(&p->cpus);
+	watch_init(&p->watch, &p->loop);
+	err = loop_init(&p->loop);
+	if (err < 0)
+		log_error("cannot prepare sampling: %s", strerror(-err));
+	if (err == 0)
+		err = open_session(p);
+	if (err == 0) {
+		o->target.filter->tell = drop_comm;
+		o->target.filter->arg = &p->session;
+		stores_init(&p->stores, o, &p->session.pool, publish, &p->session);
+		err = sideband_new(p->cpus.n_cpus, &p->sideband);
+	}
+	if (err < 0)
+		*ret = profiler_free(p);
+	return err;
+}
+
+static int add_targets(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+	struct binary_store *binaries = &p->stores.binaries;
+	struct process_table *table = &p->stores.table;
+	int err;
+
+	binaries->is_interrupted = o->is_interrupted;
+	binaries->interrupt_arg = o->interrupt_arg;
+	if (p->launched) {
+		if (!table->no_binaries)
+			prewarm_command(binaries, o->target.command[0]);
+		err = process_table_add_launched(table, p->launched);
+	} else {
+		err = target_add(table, &o->target);
+	}
+	if (err == 0 && binary_store_is_cancelled(binaries))
+		err = -ECANCELED;
+	binaries->is_interrupted = NULL; /* once samples arrive, they get their tables */
+	return err;
+}
+
+int profiler_attach(struct profiler *p, pid_t launched)
+{
+	const struct profiler_options *o = p->options;
+	const struct binary_store *binaries = &p->stores.binaries;
+	uint64_t start = clock_now_ns();
+	int err;
+
+	p->launched = launched;
+	err = add_targets(p);
+	if (err == 0)
+		err = process_table_publish(&p->stores.table, clock_now_ns());
+	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
+		err = session_add_thread(&p->session, o->target.tids[i]);
+	if (err == -ECANCELED)
+		log_info("interrupted before sampling began");
+	else if (err < 0 && err != -ESRCH && err != -EPERM)
+		log_error("cannot make the unwind tables: %s", strerror(-err));
+	if (err == 0)
+		log_debug("tables: %u files, %" PRIu64 " rows, %" PRIu64 " KiB, ready in %.1f ms",
+			  HASH_COUNT(binaries->binaries), binaries->n_rows,
+			  binaries->n_cells * DP_CELL_SIZE / 1024,
+			  (double)(clock_now_ns() - start) / 1e6);
+	return err;
+}
+
+/* Where blocked threads are sampled, who reads the rings asks for functions, and cannot wait. */
+static int open_kallsyms(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+
+	if (!o->symbols || o->sides == DP_SIDES_USER)
+		return -ENODATA;
+	return o->off_cpu || o->wall ? kallsyms_new("/proc/kallsyms", &p->kallsyms) :
+				       kallsyms_new_unread("/proc/kallsyms", &p->kallsyms);
+}
+
+void profiler_describe(struct profiler *p, struct report_context *ret)
+{
+	const struct profiler_options *o = p->options;
+
+	if (!p->kallsyms && open_kallsyms(p) == 0)
+		sideband_tell_kallsyms(p->sideband, p->kallsyms);
+	*ret = (struct report_context){
+		.host = p->machine.nodename,
+		.kernel = p->kernel,
+		.started_ns = clock_now_ns(),
+		.started_real_ns = clock_real_ns(),
+		.target = p->target,
+		.event = p->event,
+		.hz = o->uprobe_path || o->off_cpu ? 0 : o->hz,
+		.time = o->off_cpu || o->wall,
+		.wall = o->wall,
+		.symbols = o->symbols,
+		.kallsyms = p->kallsyms,
+	};
+}
+
+static int close_module(void *arg, struct module *module)
+{
+	return backlog_close_module(arg, module);
+}
+
+/* From the rings to the reports. */
+static int connect_reports(struct profiler *p, struct report **reports, size_t n, bool names)
+{
+	const struct profiler_options *o = p->options;
+	int err = backlog_new(reports, n, o->symbols && (names || o->verify), &p->backlog);
+
+	if (err < 0)
+		return err;
+	p->stores.binaries.close_module = close_module;
+	p->stores.binaries.arg = p->backlog;
+	err = rescue_new(&p->session.pool, o->unwind, o->max_frames, &p->rescue);
+	if (err == 0 && o->verify)
+		err = verify_new(o->max_frames, &p->verify);
+	if (err == 0)
+		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
+				 o->target.filter, p->rescue, p->verify, p->backlog);
+	p->drain.blocks.kallsyms = p->kallsyms;
+	if (o->wall)
+		p->drain.cpu_value_ns = 1000000000 / o->hz;
+	return err;
+}
+
+/* What wakes the loop; whatever does, the rings are read. */
+static int watch_all(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+	const int *fds;
+	size_t n;
+	int err = loop_add(&p->loop, session_rings_fd(&p->session), NULL, NULL);
+
+	if (err == 0)
+		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
+	fds = sideband_fds(p->sideband, &n);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = fds[i] >= 0 ? loop_add(&p->loop, fds[i], NULL, NULL) : 0;
+	if (err == 0 && p->launched)
+		err = watch_add_process(&p->watch, p->launched);
+	for (size_t i = 0; err == 0 && i < o->target.n_pids; i++)
+		err = watch_add_process(&p->watch, o->target.pids[i]);
+	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
+		err = watch_add_thread(&p->watch, o->target.tids[i]);
+	return err;
+}
+
+static int start_sampling(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+	const char *event, *why;
+	int err = 0;
+
+	if (o->off_cpu || o->wall)
+		err = session_sample_blocks(&p->session);
+	if (err == 0 && o->off_cpu) {
+		snprintf(p->event, sizeof(p->event), "off-cpu");
+		log_info("sampling %s each time a thread blocks", p->target);
+	} else if (err == 0 && o->uprobe_path) {
+		snprintf(p->event, sizeof(p->event), "uprobe:%s:%s", o->uprobe_path,
+			 o->uprobe_symbol);
+		err = session_sample_uprobe(&p->session, o->uprobe_path, o->uprobe_symbol);
+		if (err == 0)
+			log_info("sampling %s at each call of %s in %s", p->target,
+				 o->uprobe_symbol, o->uprobe_path);
+	} else if (err == 0) {
+		err = session_sample_cpus(&p->session, o->hz, &event, &why);
+		if (err == 0) {
+			snprintf(p->event, sizeof(p->event), "%s", event);
+			log_info("sampling %s at %u Hz by %s%s%s%s%s", p->target, o->hz, event,
+				 why ? " (" : "", why ? why : "", why ? ")" : "",
+				 o->wall ? ", and each time a thread leaves its CPU" : "");
+		}
+	}
+	p->started = clock_now_ns();
+	return err;
+}
+
+int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
+{
+	int err = connect_reports(p, reports, n, names);
+
+	if (err == 0)
+		err = watch_all(p);
+	if (err < 0) {
+		log_error("cannot prepare sampling: %s", strerror(-err));
+		return err;
+	}
+	err = start_sampling(p);
+	if (err == 0)
+		kallsyms_read_ahead(p->kallsyms);
+	return err;
+}
+
+struct loop *profiler_loop(struct profiler *p)
+{
+	return &p->loop;
+}
+
+/* Milliseconds until the loop has to look again. */
+static int time_to_wait(const struct profiler *p, uint64_t until)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t left = until > now ? until - now : 0;
+
+	if (drain_is_behind(&p->drain))
+		return 0;
+	if (left > DRAIN_EVERY_NS)
+		left = DRAIN_EVERY_NS;
+	return (int)((left + 999999) / 1000000);
+}
+
+int profiler_run(struct profiler *p, uint64_t until_ns)
+{
+	int err = loop_run(&p->loop, time_to_wait(p, until_ns));
+
+	return err < 0 ? err : drain_run(&p->drain, false);
+}
+
+bool profiler_has_targets(struct profiler *p)
+{
+	pid_t tid;
+
+	/* The number of a thread that ended may become another one's. */
+	while ((tid = watch_ended_thread(&p->watch, clock_now_ns())))
+		session_drop_thread(&p->session, tid);
+	return p->options->target.all || p->watch.n_running > 0;
+}
+
+int profiler_tick(struct profiler *p)
+{
+	p->drain.totals.duration_ns = clock_now_ns() - p->started;
+	return backlog_tick(p->backlog, &p->drain.totals);
+}
+
+uint64_t profiler_started(const struct profiler *p)
+{
+	return p->started;
+}
+
+const struct totals *profiler_totals(const struct profiler *p)
+{
+	return &p->drain.totals;
+}
+
+size_t profiler_n_unseen(const struct profiler *p)
+{
+	return p->n_unseen;
+}
+
+void profiler_stop(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+
+	p->stopped = clock_now_ns();
+	p->drain.totals.duration_ns = p->stopped - p->started;
+	/* With a bound or a filter, a thread may have been seen and not taken. */
+	if ((o->off_cpu || o->wall) && o->max_rate == 0 && !filter_is_set(o->target.filter))
+		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
+			     &p->n_unseen);
+	session_stop(&p->session);
+}
+
+int profiler_finish(struct profiler *p)
+{
+	int err = drain_run(&p->drain, true);
+
+	if (err == 0)
+		err = drain_finish_blocks(&p->drain, p->stopped);
+	if (err == 0 && backlog_size(p->backlog) > 0)
+		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
+			     backlog_size(p->backlog));
+	if (err == 0)
+		err = backlog_finish(p->backlog);
+	log_progress_clear();
+	cpu_watch_warn(&p->cpus, p->options->target.filter);
+	return err;
+}
+
+void profiler_log(struct profiler *p)
+{
+	const struct table_store *tables = &p->stores.binaries.tables;
+
+	log_debug("table memory: %zu of %zu MiB in use; tables made %" PRIu64 " times, %" PRIu64
+		  " freed, %" PRIu64 " evicted",
+		  p->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
+		  p->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
+		  tables->n_freed, tables->n_evicted);
+	log_debug("read from the kernel: %" PRIu64 " bytes", p->session.rings.n_bytes);
+	if (p->verify)
+		verify_log(p->verify, p->options->symbols);
+}
+
+struct profiler *profiler_free(struct profiler *p)
+{
+	if (!p)
+		return NULL;
+	watch_done(&p->watch);
+	loop_done(&p->loop);
+	if (p->session.bpf) {
+		session_stop(&p->session);
+		backlog_free(p->backlog);
+		drain_done(&p->drain);
+		rescue_free(p->rescue);
+		verify_free(p->verify);
+		kallsyms_free(p->kallsyms);
+		stores_done(&p->stores);
+		sideband_free(p->sideband);
+		session_close(&p->session);
+	}
+	cpu_watch_done(&p->cpus);
+	free(p);
+	return NULL;
+}
