@@ -30,16 +30,12 @@ def section(programs, growing, table):
     row_bytes = largest["image_bytes"] / largest["rows"]
     yield f"""## On a large host, by calculation
 
-{CPUS} CPUs, all busy, {PROCESSES:,} processes, {HZ} Hz. Nothing of this was measured on such a machine; it is
-the figures above, carried on under these assumptions:
+{CPUS} busy CPUs, {PROCESSES:,} processes, {HZ} Hz: not measured, but computed from the figures above. Assumptions:
 
-* A sample costs what it costs here, of 20 frames at {HZ} Hz, for it uses nothing that CPUs share: each
-  has a ring and a walker's memory of its own.
-* User space has one thread that reads all rings: its work is in proportion to the samples.
-* A process costs as much memory as those that were added above, and has as many mappings as
-  they; one with many more costs 80 bytes for each.
-* They run {FILES:,} different files of {ROWS_PER_FILE:,} rows: all that a distribution has. Each table is
-  there once, whoever maps it.
+* A sample of 20 frames at {HZ} Hz costs the same, as CPUs share nothing.
+* One thread reads all rings; its work is in proportion to the samples.
+* A process has as many mappings as those above; each more takes 80 bytes.
+* They run {FILES:,} different files of {ROWS_PER_FILE:,} rows. A table is shared by all processes.
 """
     rate = CPUS * HZ
     yield from table(["what", "calculation", "result"], [

@@ -39,16 +39,25 @@ def table(head, rows):
 
 def intro(results):
     m = next(r["machine"] for r in results if r)
-    yield f"""<!-- Written by bench/page.py; `sudo ci/bench` makes it anew. -->
+    yield """<!-- Written by bench/page.py; `sudo ci/bench` makes it anew. -->
 # Ways to unwind, side by side
 
     sudo ci/bench
 
-measures all of this and writes this page; no figure and no verdict is written by hand. What was
-measured, run by run, is in `bench/results/*.json`. Ratios are taken within one run, and of most
-figures the quartiles stand in brackets behind the median: machines differ, and are busy.
-[BENCHMARKS.md](BENCHMARKS.md) has what is not about ways to unwind: the making and searching of
-tables, names, switches of threads.
+measures everything and writes this page. `bench/results/*.json` has each run. Figures are medians, with
+quartiles in brackets; ratios are taken within a run. [BENCHMARKS.md](BENCHMARKS.md) has what is not about
+ways to unwind.
+
+## Which mode to choose
+
+| `--unwind` | when | why |
+|---|---|---|
+| `auto` | normally | tables, and frame pointers where code has no table, such as JIT code |
+| `dwarf` | if no frame may come from an unchecked frame pointer | costs the same; JIT code ends the stack |
+| `fp` | to compare | cannot prove a root, and finds no callers in code built without frame pointers |
+| `copy` | to compare with `perf --call-graph dwarf` | same stacks as `auto` within 64 KiB, at many times the bytes and more CPU time |
+
+## Machine
 
 """
     yield from table(["", "value"], [[k.replace("_", " "), f"{v:.1f}" if isinstance(v, float) else str(v)]
@@ -56,7 +65,7 @@ tables, names, switches of threads.
 
 
 def wanted(walks, programs):
-    yield "## What is wanted, and whether it is so\n"
+    yield "## Targets\n"
     targets = verdicts.all_targets(walks, programs)
     yield from table(["figure", "wanted", "measured", "verdict"], [
         [t.what, ("≥ " if t.at_least else "≤ ") + t.show(t.limit),
@@ -67,13 +76,10 @@ def wanted(walks, programs):
     if missed:
         yield ""
     if programs:
-        yield f"""The ratios of bytes, the difference in completeness and the CPU time are those of all
-workloads, and the quartiles are theirs. A slowdown is that of the time in which the program has its CPU or
-is interrupted; those of this table are of {len(programs["slowdown"]["99"])} times with dwarfprof, each to the
-times before and behind it without. Apart from the BPF program, that is the timer's interrupt, what perf does
-in it, what both push out of the CPU's caches, and the kernel's measuring of the program
-(`kernel.bpf_stats_enabled`); and what else the machine does: where the quartiles are wider than what is
-wanted, the time in the BPF program, times the rate, is the better figure.
+        yield f"""Ratios of bytes, completeness and CPU time are over all workloads, and so are their quartiles. A slowdown
+compares {len(programs["slowdown"]["99"])} runs with the ones before and after without dwarfprof. It includes the timer interrupt, perf,
+`kernel.bpf_stats_enabled` and noise; where its quartiles are wider than the target, the time in the BPF
+program is the better figure.
 """
 
 
@@ -82,20 +88,16 @@ def walked(walks, docs):
 
     sudo bench/walks.py build bench/results
 
-A BPF program (`bench/walks.bpf.c`) is called {walks['hz']} times a second on the CPU that the workload
-has for itself. Each time it walks the stack in all ways, one after the other, in an order that rotates and
-turns round: the kernel's walk along frame pointers (`bpf_get_stack()` with `BPF_F_USER_STACK`), and
-dwarfprof's walker, with the tables of a dwarfprof that runs, by frame pointers, by tables, by
-both. The walker remembers the addresses that it met, and the stack before this one, of which a
-program mostly has the outermost frames in common with the next one: *other stack before*
-remembers the addresses alone, as where threads take turns on a CPU; *cold* nothing at all of
-earlier samples. What reading the clock takes is subtracted. The ratio is that of one moment to the kernel's at the same one. *First*: only
-those moments where this way was the first one, so that the stack was in no cache of the CPU for its
-sake. *Frames* are those found, of those that the walk by tables found; *root*: the share of
-stacks whose last frame is the proven root. `fp` and `nofp` are the same sources, compiled with
-frame pointers and without; libc is Debian's, without. The kernel's limit of 127 frames
-(`kernel.perf_event_max_stack`) is raised meanwhile. Each of dwarfprof's ways remembers for itself, in
-some 230 KiB of its own: they push each other out of the CPU's caches more than one alone would.
+{walks['hz']} times a second, on the workload's own CPU, a BPF program (`bench/walks.bpf.c`) walks the same stack in
+all ways, in changing order. `bpf_get_stack()` is the kernel's walk by frame pointers, without its limit
+of 127 frames. The others are dwarfprof's walker, warm; in *other stack before* it does not
+remember the previous stack, as if threads alternated, and in *cold* nothing. All of them compete for the
+CPU's caches, so one alone is faster.
+
+* *To the kernel's*: ratio at the same moment. *First*: only moments at which this way came first, before any
+  other had brought the stack into the cache. Reading the clock is subtracted.
+* *Of frames*: frames found, of those found by tables. *Root*: stacks whose root is proven.
+* *fp*, *nofp*: the program is built with or without frame pointers; libc is without.
 """
     rows = []
     for name, result in walks["workloads"].items():
@@ -138,14 +140,14 @@ def profiled(programs):
 
     sudo bench/programs.py build bench/results
 
-Each attaches to the workload, which has one CPU, from the other one, samples it for {programs['seconds']} s,
-and ends with a text that has names. *In the kernel*: the time of its BPF program
-(`kernel.bpf_stats_enabled`) per sample, everything included. *CPU* is the profiler's own while it samples. *Bytes* are
-what comes out of the kernel, per sample: through the ring buffers of dwarfprof, into perf's file; of
-bpftrace its output. *Root*: the outermost frames have `_start`, `__libc_start_main` or the start of a
-thread among them, by the names that the profiler itself gives; *proven*: dwarfprof says that the stack is
-complete. *First sample* is from the command on; *result* from the end of sampling until the text is
-there, for perf by `perf script`; a profiler that takes more than a minute for that has no samples here.
+Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, and ends with a text with names.
+
+* *In the kernel*: time of the BPF program per sample. *CPU*: of the profiler, while sampling. *Bytes*: out
+  of the kernel, per sample; of bpftrace its output.
+* *Root*: the profiler's own names have `_start`, `__libc_start_main` or a thread's start outermost.
+  *Proven*: dwarfprof says complete.
+* *First sample*: from the start of the command. *Result*: from the end of sampling (perf: with `perf script`).
+  A profiler that takes over a minute for that has no samples here.
 """
     head = ["profiler", "samples", "frames", "root", "proven", "in the kernel, ns", "CPU", "bytes",
             "recording, bytes per sample", "first sample, ms", "result, ms", "slowdown"]
@@ -165,9 +167,8 @@ there, for perf by `perf script`; a profiler that takes more than a minute for t
 def priced(programs):
     yield """## What frame pointers cost the programs
 
-The same sources, compiled with frame pointers and without, run by turns, unprofiled: work done per
-second. `chain` is one loop below 20 frames, `hot` one function, `flat` nothing but calls of 8,192 small
-functions, which is where it costs most; `words` is C++, whose library is the system's.
+The same sources, built with and without frame pointers, run in turn, unprofiled. `chain` is a loop below
+20 frames, `hot` one function, `flat` calls of 8,192 small functions, `words` C++ with the system's library.
 """
     rows = []
     for mode, rates in programs["price"].items():
@@ -183,8 +184,8 @@ def grown(growing, docs):
 
 ### With the mappings of a process
 
-The program with 20 frames, and code mapped in so many more pieces. Only a walk that meets an
-address for the first time searches among mappings, by halves.
+The program with 20 frames, and more executable mappings. Only an address that is met for the first time
+takes a binary search among them.
 """
     yield from table(["mappings", "warm, ns", "cold, ns"],
                      [[f"{m['mappings']:,}", show(m["warm_ns"]), show(m["cold_ns"])] for m in growing["mappings"]])
@@ -195,8 +196,8 @@ address for the first time searches among mappings, by halves.
     yield "![Time of a walk, over the mappings of its process](unwinding-mappings.svg)\n"
     yield """### With the rows of a table
 
-Random addresses looked up in the kernel (`bench_lookup -r`), and the making of the table
-(`bench_growth`), by the library's unwind information, copied as often as needed.
+Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also has the building
+(`bench_growth`).
 """
     rows = growing["rows"]
     yield from table(["rows", "search, ns", "search by halves, ns"],
@@ -210,12 +211,12 @@ Random addresses looked up in the kernel (`bench_lookup -r`), and the making of 
         "expected: the logarithm": pictures.like(search, lambda n: math.log2(n))})
     yield "![A search, making and memory per row, over the rows of a table](unwinding-rows.svg)\n"
     yield "### With the number of processes\n"
-    yield "All processes are profiled; those that are added sleep. Nothing that a sample does depends on them.\n"
+    yield "All processes are profiled; the added ones sleep.\n"
     yield from table(["processes", "until it samples, ms", "memory, MiB", "tables, MiB", "BPF program, ns"],
                      [[f"{p['processes']:,}", f"{p['ready_ms']:,.0f}", f"{p['memory_kib'] / 1024:,.1f}",
                        f"{p['tables_mib']}", f"{p['bpf_ns']:,.0f}"] for p in growing["processes"]])
     kib = large_host.per_process_kib(growing["processes"])
-    yield (f"By the slope of these, a process takes {kib:.1f} KiB of the profiler's memory.\n" if kib > 0 else
+    yield (f"A process takes {kib:.1f} KiB of the profiler's memory, by the slope.\n" if kib > 0 else
            "Memory did not grow with them: what else the machine did outweighed it.\n")
     pictures.draw(os.path.join(docs, "unwinding-processes.svg"), "processes", "", {
         "until it samples, ms": [(p["processes"], p["ready_ms"]) for p in growing["processes"]],

@@ -7,8 +7,7 @@ usage: check_languages.py DWARFPROF SOURCE-DIR [PROGRAM...]
 Compiles test-programs/languages, by the compilers in PATH and, where these are of other versions, by
 those in /usr/bin, too, and profiles each program for some seconds. At least the
 share that stands with it must be complete, each complete stack must end at a known root, and the
-others must end by the names that are listed. The table that is printed stands in
-docs/ACCURACY.md.
+others must end by the names that are listed. docs/ACCURACY.md has the shares.
 """
 import collections
 import json

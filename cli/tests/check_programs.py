@@ -6,7 +6,7 @@ usage: check_programs.py DWARFPROF
 
 Of each program's samples with a user stack at least 99.5 % must be complete,
 none lost, and none without a table: from the first instruction on, also of the
-compiler that gcc starts, whose table takes long to make. The table that is printed stands in docs/ACCURACY.md.
+compiler that gcc starts, whose table takes long to make. docs/ACCURACY.md has the shares.
 """
 import collections
 import json
