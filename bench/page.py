@@ -94,21 +94,13 @@ of 127 frames. The others are dwarfprof's walker, warm; in *other stack before* 
 remember the previous stack, as if threads alternated, and in *cold* nothing. All of them compete for the
 CPU's caches, so one alone is faster.
 
-* *To the kernel's*: ratio at the same moment. *First*: only moments at which this way came first, before any
-  other had brought the stack into the cache. Reading the clock is subtracted.
-* *Of frames*: frames found, of those found by tables. *Root*: stacks whose root is proven.
 * *fp*, *nofp*: the program is built with or without frame pointers; libc is without.
 """
-    rows = []
-    for name, result in walks["workloads"].items():
-        for way, words in WAYS.items():
-            w = result["ways"][way]
-            rows.append([name if way == "kernel" else "", words, show(w["ns"]), show(w["first_ns"]),
-                         show(w["to_kernel"], "{:.2f}") if way != "kernel" else "1",
-                         show(w["ns_per_frame"]), f"{w['frames']['median']:.0f}" if w["frames"] else "",
-                         f"{w['of_frames']:.0%}", f"{w['complete']:.0%}"])
-    yield from table(["workload", "way", "ns", "first, ns", "to the kernel's", "ns per frame", "frames",
-                      "of frames", "root"], rows)
+    yield "Median ns of a walk; *ratio*: `dwarf` to the kernel's at the same moment; *found*: frames, of those of `dwarf`.\n"
+    yield from table(["workload", "frames", *WAYS.values(), "ratio", "kernel's found"], [
+        [name, f"{ways['dwarf']['frames']['median']:.0f}", *(f"{ways[way]['ns']['median']:,.0f}" for way in WAYS),
+         f"{ways['dwarf']['to_kernel']['median']:.2f}", f"{ways['kernel']['of_frames']:.0%}"]
+        for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items())])
     lines = {}
     for way, words in WAYS.items():
         points = [(r["ways"][way]["frames"]["median"],
@@ -126,15 +118,6 @@ def spread_of(runs, figure):
     return machine.spread(run[figure] for run in runs)
 
 
-def median_of(runs, figure):
-    spread = spread_of(runs, figure)
-    return f"{spread['median']:,.0f}" if spread else ""
-
-
-def percent(spread, digits=1):
-    return show(spread, f"{{:.{digits}%}}")
-
-
 def profiled(programs):
     yield f"""## Profilers as a whole
 
@@ -142,26 +125,25 @@ def profiled(programs):
 
 Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, and ends with a text with names.
 
-* *In the kernel*: time of the BPF program per sample. *CPU*: of the profiler, while sampling. *Bytes*: out
-  of the kernel, per sample; of bpftrace its output.
 * *Root*: the profiler's own names have `_start`, `__libc_start_main` or a thread's start outermost.
-  *Proven*: dwarfprof says complete.
-* *First sample*: from the start of the command. *Result*: from the end of sampling (perf: with `perf script`).
-  A profiler that takes over a minute for that has no samples here.
+* *Bytes*: of bpftrace its output. *Result*: a text with names, for perf by `perf script`. A profiler that
+  takes over a minute for that has no samples here.
 """
-    head = ["profiler", "samples", "frames", "root", "proven", "in the kernel, ns", "CPU", "bytes",
-            "recording, bytes per sample", "first sample, ms", "result, ms", "slowdown"]
-    for name, rates in programs["workloads"].items():
-        for hz, profilers in rates.items():
-            yield f"### {name}, {int(hz):,} Hz\n"
-            yield from table(head, [[
-                who, f"{machine.spread(r['samples'] for r in runs)['median']:.0f}",
-                f"{spread_of(runs, 'frames')['median']:.1f}", f"{spread_of(runs, 'rooted')['median']:.1%}",
-                f"{spread_of(runs, 'proven')['median']:.1%}" if spread_of(runs, "proven") else "",
-                show(spread_of(runs, "bpf_ns")), percent(spread_of(runs, "cpu_share"), 2),
-                median_of(runs, "ring_bytes_per_sample"), median_of(runs, "recorded_bytes_per_sample"),
-                show(spread_of(runs, "first_sample_ms")), show(spread_of(runs, "result_ms")),
-                percent(spread_of(runs, "slowdown"), 2)] for who, runs in profilers.items() if runs])
+    tables = [("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"),
+              ("CPU of the profiler", "cpu_share", "{:.2%}"),
+              ("Bytes out of the kernel, per sample", "ring_bytes_per_sample", "{:,.0f}"),
+              ("From the end of sampling to the result, ms", "result_ms", "{:,.0f}")]
+    runs = [(f"{name}, {int(hz):,} Hz", profilers) for name, rates in programs["workloads"].items()
+            for hz, profilers in rates.items()]
+    names = list(runs[0][1])
+    for what, figure, form in tables:
+        spreads = [[spread_of((run for run in profilers.get(who, []) if run["samples"]), figure) for who in names]
+                   for _, profilers in runs]
+        shown = [n for n in range(len(names)) if any(row[n] for row in spreads)]
+        yield f"{what}:\n"
+        yield from table(["workload", *(names[n].removeprefix("dwarfprof ").replace(" record", "") for n in shown)], [
+            [name, *(form.format(row[n]["median"]) if row[n] else "" for n in shown)]
+            for (name, _), row in zip(runs, spreads)])
 
 
 def priced(programs):
