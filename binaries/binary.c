@@ -199,13 +199,37 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 		return;
 	}
 	elf_file_close(&b->elf);
+	b->closed_ns = clock_now_ns();
 	b->next_closed = store->closed;
 	store->closed = b;
 	/* Without memory for the message, or after a report has failed, it stays open. */
-	if (store->close_module)
-		(void)store->close_module(store->arg, &b->module);
+	if (store->users)
+		(void)store->users->close(store->users->arg, &b->module);
 	else
 		module_close(&b->module, store->symbols);
+}
+
+static void free_object(void *object)
+{
+	binary_free(object);
+}
+
+/* Those that no report refers to any more: the first of them, and all that were let go before it. */
+static void free_closed(struct binary_store *store)
+{
+	const struct module_users *users = store->users;
+	struct binary **at = &store->closed, *b;
+	uint64_t oldest = users && *at ? users->oldest_ns(users->arg) : 0;
+
+	while ((b = *at) != NULL && b->closed_ns >= oldest)
+		at = &b->next_closed;
+	while ((b = *at) != NULL) {
+		struct binary *next = b->next_closed;
+
+		if (users->release(users->arg, free_object, b) < 0)
+			return;
+		*at = next;
+	}
 }
 
 /* The hash keeps its order: the oldest ones come first. */
@@ -231,6 +255,7 @@ static void let_idle_go(struct binary_store *store, uint64_t time)
 		binary_let_go(store, b);
 		n_idle--;
 	}
+	free_closed(store);
 }
 
 void binary_store_update(struct binary_store *store, uint64_t time)

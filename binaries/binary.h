@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "binaries/image_cache.h"
+#include "binaries/module_users.h"
 #include "binaries/table.h"
 #include "elf/elf_file.h"
 #include "kernel/pool.h"
@@ -35,7 +36,8 @@ struct binary {
 	struct table *table; /* the store's; NULL: it has no unwind information */
 	size_t n_users;      /* mappings of processes and of spaces */
 	uint64_t idle_from;  /* when it was first seen to have none; 0: it has some */
-	bool is_sampled;     /* reports may refer to its module until the end */
+	bool is_sampled;     /* reports refer to its module (module_users) */
+	uint64_t closed_ns;  /* when it was let go */
 	struct binary *next_closed;
 	bool debug_tried; /* its debug file was looked for in the root of a process (mapping.c) */
 	UT_hash_handle hh;
@@ -46,13 +48,11 @@ struct binary_store {
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
 	struct binary *originals; /* those with a table, by build id */
-	struct binary *closed;    /* those that only reports refer to */
+	struct binary *closed;    /* those that only reports refer to, the last one first */
 	struct binary *vdso;
 	void *vdso_copy;
-	struct disk_cache *cache; /* NULL: none */
-	/* Who closes modules that were sampled, as others may be using them; NULL: the store */
-	int (*close_module)(void *arg, struct module *module);
-	void *arg;
+	struct disk_cache *cache;         /* NULL: none */
+	const struct module_users *users; /* of modules that were sampled; NULL: the store alone */
 	/* NULL, or has the user enough before sampling begins? That is the end of making tables. */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "binaries/module_users.h"
+#include "log/clock.h"
 #include "symbols/jit.h"
 
 /* As binaries are kept when nobody maps them any more: samples on their way name them. */
@@ -125,33 +127,46 @@ void jitted_meet(struct jitted *j)
 		jit_set_root(j->module.jit, root, own, user);
 }
 
+static void free_object(void *object)
+{
+	jitted_free(object);
+}
+
+/* Is it gone, or handed to who frees it? */
+static bool let_go(struct jitted *j, const struct module_users *users)
+{
+	if (!j->is_met) {
+		jitted_free(j);
+		return true;
+	}
+	if (j->is_closed)
+		return users && j->closed_ns < users->oldest_ns(users->arg) &&
+		       users->release(users->arg, free_object, j) == 0;
+	if (users)
+		(void)users->close(users->arg, &j->module);
+	else
+		module_close(&j->module, false);
+	j->is_closed = true;
+	j->closed_ns = clock_now_ns();
+	return false;
+}
+
 void jitted_store_forget(struct jitted_store *store, uint64_t time,
-			 int (*close_module)(void *arg, struct module *module), void *arg)
+			 const struct module_users *users)
 {
 	if (time < store->looked + LOOK_NS)
 		return;
 	store->looked = time;
 	for (struct jitted **at = &store->all; *at;) {
-		struct jitted *j = *at;
+		struct jitted *j = *at, *next = j->next;
 
 		if (j->n_users > 0)
 			j->idle_from = 0;
 		else if (j->idle_from == 0)
 			j->idle_from = time;
-		if (j->is_closed || j->n_users > 0 || j->idle_from + IDLE_NS > time) {
+		if (j->n_users == 0 && j->idle_from + IDLE_NS <= time && let_go(j, users))
+			*at = next;
+		else
 			at = &j->next;
-			continue;
-		}
-		if (j->is_met) {
-			if (close_module)
-				(void)close_module(arg, &j->module);
-			else
-				module_close(&j->module, false);
-			j->is_closed = true;
-			at = &j->next;
-			continue;
-		}
-		*at = j->next;
-		jitted_free(j);
 	}
 }

@@ -8,6 +8,8 @@
 
 #include "symbols/module.h"
 
+struct module_users;
+
 /*
  * Code that a process has in no ELF file, as just-in-time compilers make it: a module for
  * reports, whose names are in files that the process writes (symbols/jit.h). There is one for
@@ -16,8 +18,9 @@
 struct jitted {
 	struct module module;
 	pid_t pid;
-	bool is_met;        /* a sample has: its files can be found */
-	bool is_closed;     /* they have been read to their end */
+	bool is_met;    /* a sample has: its files can be found */
+	bool is_closed; /* they have been read to their end */
+	uint64_t closed_ns;
 	size_t n_users;     /* the process itself, mappings of processes and of spaces */
 	uint64_t idle_from; /* when it was first seen to have none; 0: it has some */
 	struct jitted *next;
@@ -46,10 +49,10 @@ void jitted_set_dump(struct jitted *jitted, int fd);
 void jitted_meet(struct jitted *jitted);
 
 /*
- * Let those go that have had no user for a minute. close_module: who reads what is left to be
- * read of their files, and closes them; NULL: done at once.
+ * Let those go that have had no user for a minute, and nobody else that refers to them; users may
+ * be NULL.
  */
 void jitted_store_forget(struct jitted_store *store, uint64_t time,
-			 int (*close_module)(void *arg, struct module *module), void *arg);
+			 const struct module_users *users);
 
 #endif

@@ -527,8 +527,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 	struct process *p, *next;
 
 	space_store_forget(&table->spaces, before);
-	jitted_store_forget(&table->jitted, before, table->binaries->close_module,
-			    table->binaries->arg);
+	jitted_store_forget(&table->jitted, before, table->binaries->users);
 	HASH_ITER(hh, table->processes, p, next) {
 		process_forget_mappings(p, before);
 		if (p->exited >= before && p->left >= before)

@@ -44,6 +44,7 @@ struct profiler {
 	struct sideband *sideband;
 	struct kallsyms *kallsyms;
 	struct backlog *backlog;
+	struct module_users users;
 	struct rescue *rescue;
 	struct verify *verify; /* NULL: not asked for */
 	struct drain drain;
@@ -205,7 +206,26 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 
 static int close_module(void *arg, struct module *module)
 {
-	return backlog_close_module(arg, module);
+	struct profiler *p = arg;
+
+	return backlog_close_module(p->backlog, module);
+}
+
+/* Reports refer to them, and threads that are blocked, whose samples are in no report yet. */
+static uint64_t oldest_use_ns(void *arg)
+{
+	struct profiler *p = arg;
+	uint64_t reported = backlog_oldest_ns(p->backlog);
+	uint64_t blocked = blocks_oldest_ns(&p->drain.blocks);
+
+	return reported < blocked ? reported : blocked;
+}
+
+static int release_module(void *arg, void (*fn)(void *object), void *object)
+{
+	struct profiler *p = arg;
+
+	return backlog_call(p->backlog, fn, object);
 }
 
 /* From the rings to the reports. */
@@ -216,8 +236,11 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 
 	if (err < 0)
 		return err;
-	p->stores.binaries.close_module = close_module;
-	p->stores.binaries.arg = p->backlog;
+	p->users = (struct module_users){ .close = close_module,
+					  .oldest_ns = oldest_use_ns,
+					  .release = release_module,
+					  .arg = p };
+	p->stores.binaries.users = &p->users;
 	err = rescue_new(&p->session.pool, o->unwind, o->max_frames, &p->rescue);
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &p->verify);
@@ -338,6 +361,25 @@ int profiler_tick(struct profiler *p)
 {
 	p->drain.totals.duration_ns = clock_now_ns() - p->started;
 	return backlog_tick(p->backlog, &p->drain.totals);
+}
+
+int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,
+		  void *arg, uint64_t *ret_ns)
+{
+	uint64_t now = clock_now_ns();
+
+	*ret_ns = now;
+	return drain_take(&p->drain, &(struct drain_boundary){ .time_ns = now,
+							       .duration_ns = now - p->started,
+							       .i = i,
+							       .next = report,
+							       .taken = fn,
+							       .arg = arg });
+}
+
+struct totals profiler_totals_of(const struct profiler *p, size_t i)
+{
+	return backlog_totals(p->backlog, i, &p->drain.totals);
 }
 
 uint64_t profiler_started(const struct profiler *p)

@@ -10,11 +10,9 @@
 #include "bpf/abi.h"
 #include "kernel/pool.h"
 #include "process/target.h"
+#include "report/backlog.h"
 
 struct loop;
-struct report;
-struct report_context;
-struct totals;
 
 /*
  * Samples processes, and hands what it sees to reports:
@@ -104,6 +102,19 @@ bool profiler_has_targets(struct profiler *profiler);
 
 /* Tell the reports that an interval is over, after the samples so far. 0 or a negative errno. */
 int profiler_tick(struct profiler *profiler);
+
+/*
+ * Have another report take the place of number i: samples of before this moment go to the one that
+ * is there, samples of later ones to the new one, and none to both. `fn` is called for the old one
+ * when it has them all, with what was counted while it was there: by another thread, some ten
+ * milliseconds later or more, or in profiler_finish(). -EBUSY: it was not yet, of the one before.
+ * ret_ns: the moment (CLOCK_MONOTONIC).
+ */
+int profiler_take(struct profiler *profiler, size_t i, struct report *report, report_taken_fn fn,
+		  void *arg, uint64_t *ret_ns);
+
+/* What was counted since report number i is there; after profiler_finish(). */
+struct totals profiler_totals_of(const struct profiler *profiler, size_t i);
 
 /* When sampling began (CLOCK_MONOTONIC). */
 uint64_t profiler_started(const struct profiler *profiler);

@@ -12,21 +12,41 @@
 #include "report/verified.h"
 #include "symbols/jit.h"
 
-/* What the thread has to do: report a sample, whose arrays follow, close a module, or tick. */
+enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
+
+/* What the thread has to do. */
 struct item {
 	STAILQ_ENTRY(item) next;
+	enum item_kind kind;
 	size_t size;
-	struct module *close; /* NULL: a sample, or a tick */
-	bool tick;
-	struct sample sample;
 	struct totals totals;
+	/* ITEM_CLOSE */
+	struct module *close;
+	/* ITEM_TAKE: in the place of that number */
+	size_t slot;
+	struct report *report;
+	report_taken_fn taken;
+	void *arg;
+	uint64_t now_ns;
+	/* ITEM_CALL */
+	void (*fn)(void *object);
+	void *object;
+	/* ITEM_SAMPLE: its arrays are the data */
+	struct sample sample;
 	struct verified_stack verified;
 	uint64_t data[];
 };
 
+/* A report, and what had been counted before its time. */
+struct slot {
+	struct report *report;
+	struct totals before;
+	uint64_t placed_ns; /* 0: at the start */
+};
+
 struct backlog {
-	struct report **reports;
-	size_t n_reports;
+	struct slot *slots; /* the thread's, while there is one */
+	size_t n_slots;
 	bool names;
 	pthread_t thread;
 	bool has_thread;
@@ -34,6 +54,7 @@ struct backlog {
 	pthread_cond_t more;
 	STAILQ_HEAD(, item) items;
 	size_t n_samples;
+	uint64_t oldest_ns;
 	size_t size; /* bytes of the items */
 	bool ends;   /* when all is reported */
 	bool drops;  /* at once */
@@ -50,23 +71,73 @@ static void locate_frames(struct item *item)
 			frame_locate(&frames[i], item->sample.time_ns);
 }
 
-static int report_item(struct backlog *b, struct item *item)
+static int add_sample(struct backlog *b, struct item *item)
 {
 	int err = 0;
 
-	if (item->close) {
+	locate_frames(item);
+	for (size_t i = 0; err == 0 && i < b->n_slots; i++) {
+		struct totals totals = totals_since(&item->totals, &b->slots[i].before);
+
+		err = report_add(b->slots[i].report, &item->sample, &totals);
+	}
+	return err;
+}
+
+static int tick(struct backlog *b, const struct item *item)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < b->n_slots; i++) {
+		struct totals totals = totals_since(&item->totals, &b->slots[i].before);
+
+		err = report_tick(b->slots[i].report, &totals);
+	}
+	return err;
+}
+
+static void note_oldest(struct backlog *b)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (size_t i = 0; i < b->n_slots; i++)
+		if (b->slots[i].placed_ns < oldest)
+			oldest = b->slots[i].placed_ns;
+	pthread_mutex_lock(&b->lock);
+	b->oldest_ns = oldest;
+	pthread_mutex_unlock(&b->lock);
+}
+
+static int take(struct backlog *b, const struct item *item)
+{
+	struct slot *slot = &b->slots[item->slot];
+	struct totals totals = totals_since(&item->totals, &slot->before);
+	int err = item->taken(item->arg, slot->report, &totals);
+
+	*slot = (struct slot){ .report = item->report,
+			       .before = item->totals,
+			       .placed_ns = item->now_ns };
+	note_oldest(b);
+	return err;
+}
+
+static int do_item(struct backlog *b, struct item *item)
+{
+	switch (item->kind) {
+	case ITEM_SAMPLE:
+		return add_sample(b, item);
+	case ITEM_CLOSE:
 		module_close(item->close, b->names);
 		return 0;
+	case ITEM_TICK:
+		return tick(b, item);
+	case ITEM_TAKE:
+		return take(b, item);
+	case ITEM_CALL:
+		item->fn(item->object);
+		return 0;
 	}
-	if (item->tick) {
-		for (size_t i = 0; err == 0 && i < b->n_reports; i++)
-			err = report_tick(b->reports[i], &item->totals);
-		return err;
-	}
-	locate_frames(item);
-	for (size_t i = 0; err == 0 && i < b->n_reports; i++)
-		err = report_add(b->reports[i], &item->sample, &item->totals);
-	return err;
+	return -EINVAL;
 }
 
 /* The next item, which stays in the list until it is done; NULL: the thread ends. */
@@ -80,7 +151,7 @@ static struct item *wait_for_item(struct backlog *b)
 static void remove_item(struct backlog *b, struct item *item)
 {
 	STAILQ_REMOVE_HEAD(&b->items, next);
-	b->n_samples -= !item->close && !item->tick;
+	b->n_samples -= item->kind == ITEM_SAMPLE;
 	b->size -= item->size;
 	free(item);
 }
@@ -95,8 +166,8 @@ static void *backlog_run(void *arg)
 	while ((item = wait_for_item(b)) != NULL) {
 		err = b->err;
 		pthread_mutex_unlock(&b->lock);
-		if (err == 0)
-			err = report_item(b, item);
+		if (err == 0 || item->kind == ITEM_CALL)
+			err = do_item(b, item) ?: err;
 		pthread_mutex_lock(&b->lock);
 		remove_item(b, item);
 		b->err = err;
@@ -129,13 +200,15 @@ int backlog_new(struct report **reports, size_t n_reports, bool names, struct ba
 
 	if (!b)
 		return -ENOMEM;
-	b->reports = reports;
-	b->n_reports = n_reports;
 	b->names = names;
 	STAILQ_INIT(&b->items);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->more, NULL);
-	err = start_thread(b);
+	b->slots = calloc(n_reports + 1, sizeof(*b->slots));
+	b->n_slots = n_reports;
+	for (size_t i = 0; b->slots && i < n_reports; i++)
+		b->slots[i].report = reports[i];
+	err = b->slots ? start_thread(b) : -ENOMEM;
 	if (err < 0)
 		b = backlog_free(b);
 	*ret = b;
@@ -149,7 +222,7 @@ static int add_item(struct backlog *b, struct item *item)
 	pthread_mutex_lock(&b->lock);
 	err = b->err;
 	if (err == 0) {
-		b->n_samples += !item->close && !item->tick;
+		b->n_samples += item->kind == ITEM_SAMPLE;
 		b->size += item->size;
 		STAILQ_INSERT_TAIL(&b->items, item, next);
 		pthread_cond_signal(&b->more);
@@ -185,9 +258,8 @@ int backlog_add(struct backlog *b, const struct sample *sample, const struct tot
 
 	if (!item)
 		return -ENOMEM;
+	item->kind = ITEM_SAMPLE;
 	item->size = size;
-	item->close = NULL;
-	item->tick = false;
 	item->sample = *sample;
 	item->totals = *totals;
 	item->totals.verified = NULL; /* which goes on changing */
@@ -209,38 +281,68 @@ int backlog_add(struct backlog *b, const struct sample *sample, const struct tot
 	return err;
 }
 
-int backlog_close_module(struct backlog *b, struct module *module)
+/* Without a sample. */
+static int add_request(struct backlog *b, const struct item *request)
 {
 	_cleanup_free_ struct item *item = malloc(sizeof(*item));
 	int err;
 
 	if (!item)
 		return -ENOMEM;
+	*item = *request;
 	item->size = sizeof(*item);
-	item->close = module;
-	item->tick = false;
+	item->totals.verified = NULL;
 	err = add_item(b, item);
 	if (err == 0)
 		item = NULL;
 	return err;
 }
 
+int backlog_close_module(struct backlog *b, struct module *module)
+{
+	return add_request(b, &(struct item){ .kind = ITEM_CLOSE, .close = module });
+}
+
 int backlog_tick(struct backlog *b, const struct totals *totals)
 {
-	_cleanup_free_ struct item *item = malloc(sizeof(*item));
-	int err;
+	return add_request(b, &(struct item){ .kind = ITEM_TICK, .totals = *totals });
+}
 
-	if (!item)
-		return -ENOMEM;
-	item->size = sizeof(*item);
-	item->close = NULL;
-	item->tick = true;
-	item->totals = *totals;
-	item->totals.verified = NULL;
-	err = add_item(b, item);
-	if (err == 0)
-		item = NULL;
-	return err;
+int backlog_take(struct backlog *b, size_t i, struct report *report, const struct totals *totals,
+		 uint64_t now_ns, report_taken_fn fn, void *arg)
+{
+	if (i >= b->n_slots)
+		return -EINVAL;
+	return add_request(b, &(struct item){ .kind = ITEM_TAKE,
+					      .totals = *totals,
+					      .slot = i,
+					      .report = report,
+					      .taken = fn,
+					      .arg = arg,
+					      .now_ns = now_ns });
+}
+
+uint64_t backlog_oldest_ns(struct backlog *b)
+{
+	uint64_t oldest;
+
+	pthread_mutex_lock(&b->lock);
+	oldest = b->oldest_ns;
+	pthread_mutex_unlock(&b->lock);
+	return oldest;
+}
+
+int backlog_call(struct backlog *b, void (*fn)(void *object), void *object)
+{
+	return add_request(b, &(struct item){ .kind = ITEM_CALL, .fn = fn, .object = object });
+}
+
+struct totals backlog_totals(const struct backlog *b, size_t i, const struct totals *now)
+{
+	struct totals totals = totals_since(now, &b->slots[i].before);
+
+	totals.verified = now->verified;
+	return totals;
 }
 
 bool backlog_is_full(struct backlog *b)
@@ -285,13 +387,19 @@ int backlog_finish(struct backlog *b)
 
 struct backlog *backlog_free(struct backlog *b)
 {
+	struct item *item;
+
 	if (!b)
 		return NULL;
 	end_thread(b, true);
-	while (!STAILQ_EMPTY(&b->items))
-		remove_item(b, STAILQ_FIRST(&b->items));
+	while ((item = STAILQ_FIRST(&b->items)) != NULL) {
+		if (item->kind == ITEM_CALL)
+			item->fn(item->object);
+		remove_item(b, item);
+	}
 	pthread_cond_destroy(&b->more);
 	pthread_mutex_destroy(&b->lock);
+	free(b->slots);
 	free(b);
 	return NULL;
 }

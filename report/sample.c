@@ -3,6 +3,25 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+/* They are all of one kind, in front of what is none. */
+#define N_COUNTERS (offsetof(struct totals, verified) / sizeof(uint64_t))
+_Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) == sizeof(struct totals),
+	       "");
+
+struct totals totals_since(const struct totals *now, const struct totals *before)
+{
+	uint64_t counters[N_COUNTERS], old[N_COUNTERS];
+	struct totals since = { 0 };
+
+	memcpy(counters, now, sizeof(counters));
+	memcpy(old, before, sizeof(old));
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		counters[i] -= old[i];
+	memcpy(&since, counters, sizeof(counters));
+	return since;
+}
 
 uint64_t totals_with_user_stack(const struct totals *totals)
 {

@@ -62,6 +62,9 @@ struct totals {
 	const struct verified *verified; /* NULL: not asked for */
 };
 
+/* What was counted since another state of the same totals; verified is left out. */
+struct totals totals_since(const struct totals *now, const struct totals *before);
+
 /* How many samples have a user stack: what the share of complete ones is of. */
 uint64_t totals_with_user_stack(const struct totals *totals);
 /* Share of these that are complete, in percent; 0 without any. */

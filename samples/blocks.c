@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
 /* The function that has the tracepoint; what is behind it is an affair of the compiler. */
 #define SCHEDULER "__schedule"
 #define MAX_OWN_FRAMES 8
@@ -16,6 +17,16 @@ void blocks_done(struct blocks *blocks)
 		HASH_DEL(blocks->by_tid, b);
 		free(b);
 	}
+}
+
+uint64_t blocks_oldest_ns(const struct blocks *blocks)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (const struct block *b = blocks->by_tid; b; b = b->hh.next)
+		if (b->sample.time_ns < oldest)
+			oldest = b->sample.time_ns;
+	return oldest;
 }
 
 int blocks_add(struct blocks *blocks, const struct sample *sample)

@@ -26,6 +26,9 @@ struct blocks {
 
 void blocks_done(struct blocks *blocks);
 
+/* When the first of them began; UINT64_MAX: there are none. */
+uint64_t blocks_oldest_ns(const struct blocks *blocks);
+
 /* Keep a copy. What the thread had before was too short or too long, or its end was lost. 0 or -ENOMEM. */
 int blocks_add(struct blocks *blocks, const struct sample *sample);
 

@@ -471,9 +471,49 @@ static int read_rings(struct drain *d, uint64_t now, bool final)
 	return session_consume(d->session);
 }
 
+int drain_take(struct drain *d, const struct drain_boundary *boundary)
+{
+	if (d->boundary.time_ns)
+		return -EBUSY;
+	d->boundary = *boundary;
+	return 0;
+}
+
+/* Everything from before this time has been reported. */
+static int pass_boundary(struct drain *d, uint64_t time)
+{
+	const struct drain_boundary b = d->boundary;
+	struct totals totals = d->totals;
+
+	if (b.time_ns == 0 || time < b.time_ns)
+		return 0;
+	d->boundary.time_ns = 0;
+	totals.duration_ns = b.duration_ns;
+	return backlog_take(d->backlog, b.i, b.next, &totals, clock_now_ns(), b.taken, b.arg);
+}
+
+/* Until no sample is certain any more, or it took REPORT_NS. */
+static int report_all(struct drain *d, bool final)
+{
+	uint64_t began = clock_now_ns();
+	const struct queued *q;
+	int err = 0;
+
+	while (err == 0 && (q = queue_first(&d->queue)) && q->time < horizon(d) &&
+	       (final || clock_now_ns() - began < REPORT_NS)) {
+		err = pass_boundary(d, q->time);
+		if (err == 0)
+			err = report_queued(d, q);
+		queue_drop_first(&d->queue);
+	}
+	if (err == 0 && (!q || q->time >= horizon(d)))
+		err = pass_boundary(d, horizon(d));
+	return err;
+}
+
 int drain_run(struct drain *d, bool final)
 {
-	uint64_t now = clock_now_ns(), oldest, began;
+	uint64_t now = clock_now_ns(), oldest;
 	const struct queued *q;
 	int err;
 
@@ -489,12 +529,7 @@ int drain_run(struct drain *d, bool final)
 	d->totals.lost_ns += d->dropped_ns;
 
 	queue_sort(&d->queue);
-	began = clock_now_ns();
-	while (err == 0 && (q = queue_first(&d->queue)) && q->time < horizon(d) &&
-	       (final || clock_now_ns() - began < REPORT_NS)) {
-		err = report_queued(d, q);
-		queue_drop_first(&d->queue);
-	}
+	err = report_all(d, final);
 	/* What the rings still hold is younger than the last reading of them. */
 	oldest = d->read_ns < now ? d->read_ns : now;
 	q = queue_first(&d->queue);

@@ -15,6 +15,16 @@
 #include "samples/rescue.h"
 #include "samples/verify.h"
 
+/* Where the samples of a report end, and those of the next one begin. */
+struct drain_boundary {
+	uint64_t time_ns;     /* CLOCK_MONOTONIC; 0: there is none */
+	uint64_t duration_ns; /* of sampling until then */
+	size_t i;             /* number of the report */
+	struct report *next;
+	report_taken_fn taken;
+	void *arg;
+};
+
 /*
  * From the kernel's records to samples in a report, in the order of their
  * times: told apart by binary, finished where the kernel could not, counted.
@@ -43,6 +53,7 @@ struct drain {
 	/* Processes that samples were met of, and that are not known */
 	pid_t *strangers;
 	size_t n_strangers, strangers_size;
+	struct drain_boundary boundary; /* that is not reached yet */
 	/* The resolved frames of one sample */
 	struct frame *frames;
 };
@@ -68,6 +79,12 @@ void drain_go_first(void);
  * by the kernel. 0 or negative errno.
  */
 int drain_run(struct drain *drain, bool final);
+
+/*
+ * From a time on, which is not to come, have samples go to another report: see backlog_take(). -EBUSY:
+ * the boundary before is not reached yet.
+ */
+int drain_take(struct drain *drain, const struct drain_boundary *boundary);
 
 /*
  * Sampling was stopped at that time: report the threads that are blocked still, with

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "binaries/jitted.h"
+#include "binaries/module_users.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -48,35 +50,58 @@ Test(jitted, goes_a_minute_after_its_last_user)
 	jitted_drop(idle);
 	jitted_drop(idle);
 	cr_assert_eq(idle->n_users, 0);
-	jitted_store_forget(&store, time, NULL, NULL);
+	jitted_store_forget(&store, time, NULL);
 	cr_assert_eq(count(), 2, "it has just become idle");
-	jitted_store_forget(&store, time + MINUTE - 1, NULL, NULL);
+	jitted_store_forget(&store, time + MINUTE - 1, NULL);
 	cr_assert_eq(count(), 2);
 	time += 3 * MINUTE;
-	jitted_store_forget(&store, time, NULL, NULL);
+	jitted_store_forget(&store, time, NULL);
 	cr_assert(count() == 1 && store.all == used);
 	/* One that is used again counts from anew. */
 	jitted_drop(used);
-	jitted_store_forget(&store, time += MINUTE, NULL, NULL);
+	jitted_store_forget(&store, time += MINUTE, NULL);
 	jitted_hold(used);
-	jitted_store_forget(&store, time += MINUTE, NULL, NULL);
+	jitted_store_forget(&store, time += MINUTE, NULL);
 	jitted_drop(used);
-	jitted_store_forget(&store, time += MINUTE, NULL, NULL);
+	jitted_store_forget(&store, time += MINUTE, NULL);
 	cr_assert_eq(count(), 1);
-	jitted_store_forget(&store, time += 2 * MINUTE, NULL, NULL);
+	jitted_store_forget(&store, time += 2 * MINUTE, NULL);
 	cr_assert_eq(count(), 0);
 	jitted_hold(NULL);
 	jitted_drop(NULL);
 }
 
-static int n_closed;
+/* What reports have done with modules. */
+static struct {
+	int n_closed, n_freed;
+	uint64_t oldest_ns;
+	int err;
+} used;
 
 static int close_module(void *arg, struct module *module)
 {
-	cr_assert_eq(arg, &n_closed);
-	n_closed++;
+	cr_assert_eq(arg, &used);
+	used.n_closed++;
 	return 0;
 }
+
+static uint64_t oldest_ns(void *arg)
+{
+	cr_assert_eq(arg, &used);
+	return used.oldest_ns;
+}
+
+static int release_module(void *arg, void (*fn)(void *object), void *object)
+{
+	cr_assert_eq(arg, &used);
+	if (used.err == 0) {
+		used.n_freed++;
+		fn(object);
+	}
+	return used.err;
+}
+
+static const struct module_users users = { close_module, oldest_ns, release_module, &used };
 
 /* What a report names stays; who reads its files reads them to their end, once. */
 Test(jitted, is_closed_when_a_sample_has_met_it)
@@ -87,8 +112,17 @@ Test(jitted, is_closed_when_a_sample_has_met_it)
 	jitted_meet(j);
 	jitted_drop(j);
 	for (int i = 0; i < 4; i++)
-		jitted_store_forget(&store, time += 2 * MINUTE, close_module, &n_closed);
-	cr_assert(count() == 1 && j->is_closed && n_closed == 1);
-	jitted_store_done(&store);
-	cr_assert_eq(count(), 0);
+		jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert(count() == 1 && j->is_closed && used.n_closed == 1 && used.n_freed == 0);
+	/* The reports of then are gone: but for one that began in the same moment. */
+	used.oldest_ns = j->closed_ns;
+	jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert_eq(used.n_freed, 0);
+	used.oldest_ns++;
+	used.err = -ENOMEM;
+	jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert_eq(count(), 1);
+	used.err = 0;
+	jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert(count() == 0 && used.n_freed == 1 && used.n_closed == 1);
 }

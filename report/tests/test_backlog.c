@@ -133,6 +133,133 @@ Test(backlog, closes_a_module_after_its_samples)
 	module_done(&module);
 }
 
+/* A time, in place of the clock's. */
+#define NOW UINT64_C(1000)
+
+static void note_oldest(void *object)
+{
+	*(uint64_t *)object = backlog_oldest_ns(backlog);
+}
+
+struct taken {
+	struct noted *report;
+	struct totals totals;
+	int err;
+};
+
+static int on_taken(void *arg, struct report *report, const struct totals *totals)
+{
+	struct taken *taken = arg;
+
+	taken->report = (struct noted *)report;
+	taken->totals = *totals;
+	return taken->err;
+}
+
+static int counted_add(struct report *report, const struct sample *sample,
+		       const struct totals *totals)
+{
+	struct noted *counted = (struct noted *)report;
+
+	cr_assert_eq(totals->samples, ++counted->n, "what was counted in its own time");
+	return 0;
+}
+
+static void add_counted(size_t n)
+{
+	static struct totals totals;
+
+	for (size_t i = 0; i < n; i++) {
+		totals.samples++;
+		cr_assert_eq(backlog_add(backlog, &(struct sample){ .weight = 1 }, &totals), 0);
+	}
+}
+
+/* One of two reports is taken, again and again: together its parts have what the other one has. */
+Test(backlog, takes_a_report)
+{
+	struct noted whole = { .report.add = counted_add }, parts[3];
+	struct report *both[] = { &whole.report, &parts[0].report };
+	struct taken taken[2] = { 0 };
+	struct totals totals = { .samples = 10 };
+
+	for (int i = 0; i < 3; i++)
+		parts[i] = whole;
+	cr_assert_eq(backlog_new(both, 2, false, &backlog), 0);
+	add_counted(10);
+	cr_assert_eq(backlog_take(backlog, 1, &parts[1].report, &totals, NOW, on_taken, &taken[0]),
+		     0);
+	add_counted(5);
+	totals.samples = 15;
+	cr_assert_eq(backlog_take(backlog, 1, &parts[2].report, &totals, NOW, on_taken, &taken[1]),
+		     0);
+	add_counted(1);
+	cr_assert_eq(backlog_take(backlog, 2, &parts[0].report, &totals, NOW, on_taken, NULL),
+		     -EINVAL);
+	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert(taken[0].report == &parts[0] && taken[0].totals.samples == 10);
+	cr_assert(taken[1].report == &parts[1] && taken[1].totals.samples == 5);
+	cr_assert(parts[0].n == 10 && parts[1].n == 5 && parts[2].n == 1 && whole.n == 16);
+	totals.samples = 16;
+	cr_assert_eq(backlog_totals(backlog, 0, &totals).samples, 16);
+	cr_assert_eq(backlog_totals(backlog, 1, &totals).samples, 1);
+	backlog_free(backlog);
+}
+
+/* What reports refer to is used until the last of these is gone. */
+Test(backlog, tells_which_reports_are_gone)
+{
+	struct noted parts[4];
+	struct report *both[] = { &parts[0].report, &parts[1].report };
+	struct totals totals = { 0 };
+	struct taken taken = { 0 };
+	uint64_t seen = 7;
+
+	for (int i = 0; i < 4; i++)
+		parts[i] = (struct noted){ .report.add = counted_add };
+	cr_assert_eq(backlog_new(both, 2, false, &backlog), 0);
+	cr_assert_eq(backlog_take(backlog, 0, &parts[2].report, &totals, NOW, on_taken, &taken), 0);
+	cr_assert_eq(backlog_call(backlog, note_oldest, &seen), 0);
+	cr_assert_eq(backlog_take(backlog, 1, &parts[3].report, &totals, NOW + 5, on_taken, &taken),
+		     0);
+	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(seen, 0, "the other one was still there");
+	cr_assert_eq(backlog_oldest_ns(backlog), NOW);
+	backlog_free(backlog);
+}
+
+/* What is to be freed by a call is freed, whatever happens. */
+Test(backlog, calls_also_when_a_report_has_failed)
+{
+	uint64_t seen[2] = { 7, 7 };
+
+	begin(true, -ENOSPC);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(backlog_call(backlog, note_oldest, &seen[0]), 0);
+	cr_assert_eq(write(noted.gate[1], "", 1), 1);
+	cr_assert_eq(backlog_finish(backlog), -ENOSPC);
+	cr_assert_eq(seen[0], 0);
+	backlog_free(backlog);
+	begin(true, 0);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(backlog_call(backlog, note_oldest, &seen[1]), 0);
+	close(noted.gate[1]); /* the sample waits no more, and the call is dropped or made */
+	backlog_free(backlog);
+	cr_assert_eq(seen[1], 0);
+}
+
+Test(backlog, fails_with_what_was_taken)
+{
+	struct noted part = { .report.add = counted_add };
+	struct taken taken = { .err = -ENOSPC };
+	struct totals totals = { 0 };
+
+	begin(false, 0);
+	cr_assert_eq(backlog_take(backlog, 0, &part.report, &totals, NOW, on_taken, &taken), 0);
+	cr_assert_eq(backlog_finish(backlog), -ENOSPC);
+	backlog_free(backlog);
+}
+
 static atomic_bool freed;
 
 /* Let some of them through, one by one, while somebody waits for the end. */

@@ -36,6 +36,7 @@ static struct record records[MAX_RECORDS];
 static size_t n_records, n_read;
 static struct reported reported[MAX_RECORDS];
 static size_t n_reported;
+static size_t n_at_boundary; /* SIZE_MAX: it was not reached yet */
 static struct totals last_totals;
 static bool is_full;
 static uint64_t losses, lost_ns;
@@ -57,6 +58,9 @@ bool __wrap_sideband_is_behind(const struct sideband *sideband);
 bool __wrap_backlog_is_full(struct backlog *backlog);
 int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
 		       const struct totals *totals);
+int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report,
+			const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
+			void *arg);
 
 int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg)
 {
@@ -129,6 +133,14 @@ int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
 	return 0;
 }
 
+int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report,
+			const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg)
+{
+	n_at_boundary = n_reported;
+	last_totals = *totals;
+	return 0;
+}
+
 static void set_up(void)
 {
 	begin();
@@ -138,6 +150,7 @@ static void set_up(void)
 	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, rescue, NULL, NULL), 0);
 	drain.cpu_value_ns = 10;
 	now = clock_now_ns();
+	n_at_boundary = SIZE_MAX;
 	/* Known from the start: nothing is asked of /proc. */
 	for (int i = 0; i < 2; i++)
 		map(i, 1, 0x1000, 0x2000);
@@ -522,4 +535,40 @@ Test(drain, refuses_records_that_are_none)
 	records[n_records - 1].size--;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	cr_assert_eq(n_reported, 0);
+}
+
+/* Of a profile that is taken: whose samples come late is not a matter of luck. */
+Test(drain, parts_samples_by_their_time)
+{
+	const struct drain_boundary boundary = { .time_ns = now - 50 * MS, .duration_ns = 7 };
+
+	add_sample(0, now - 40 * MS);
+	add_sample(0, now - 50 * MS);
+	add_sample(1, now - 50 * MS - 1);
+	add_sample(1, now - 60 * MS);
+	cr_assert_eq(drain_take(&drain, &boundary), 0);
+	run(true);
+	cr_assert_eq(n_reported, 4);
+	cr_assert_eq(n_at_boundary, 2);
+	cr_assert_eq(drain_take(&drain, &boundary), 0, "it was passed");
+}
+
+Test(drain, passes_a_boundary_without_samples)
+{
+	struct drain_boundary boundary = { .time_ns = now - 50 * MS, .duration_ns = 7 };
+
+	add_sample(0, now - 60 * MS);
+	cr_assert_eq(drain_take(&drain, &boundary), 0);
+	cr_assert_eq(drain_take(&drain, &boundary), -EBUSY);
+	run(false);
+	cr_assert_eq(n_at_boundary, 1);
+	cr_assert(last_totals.samples == 1 && last_totals.duration_ns == 7);
+	/* What is before it may still come. */
+	n_at_boundary = SIZE_MAX;
+	boundary.time_ns = now + HOUR;
+	cr_assert_eq(drain_take(&drain, &boundary), 0);
+	run(false);
+	cr_assert_eq(n_at_boundary, SIZE_MAX);
+	run(true);
+	cr_assert_eq(n_at_boundary, 1);
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How long the store keeps binaries that nobody maps any more. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "binaries/binary.h"
+#include "log/clock.h"
+
+#define MINUTE (60 * UINT64_C(1000000000))
+
+static uint8_t *segments[64];
+static int n_segments;
+static struct pool pool;
+static struct binary_store store;
+static uint64_t now;
+
+/* What reports have done with modules. */
+static struct {
+	int n_closed, n_freed;
+	uint64_t oldest_ns;
+	int err;
+} used;
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	*ret = segments[n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+static int close_module(void *arg, struct module *module)
+{
+	module_close(module, false);
+	used.n_closed++;
+	return 0;
+}
+
+static uint64_t oldest_ns(void *arg)
+{
+	return used.oldest_ns;
+}
+
+static int release_module(void *arg, void (*fn)(void *object), void *object)
+{
+	if (used.err < 0)
+		return used.err;
+	used.n_freed++;
+	fn(object);
+	return 0;
+}
+
+static const struct module_users users = { close_module, oldest_ns, release_module, NULL };
+
+static void begin(void)
+{
+	pool_init(&pool, add_segment, NULL);
+	pool.max_segments = POOL_MIN_SEGMENTS;
+	binary_store_init(&store, &pool);
+	store.users = &users;
+	now = clock_now_ns();
+}
+
+static void end(void)
+{
+	binary_store_done(&store);
+	pool_done(&pool);
+	for (int i = 0; i < n_segments; i++)
+		free(segments[i]);
+}
+
+TestSuite(binary, .init = begin, .fini = end);
+
+static struct binary *get(const char *path)
+{
+	struct binary *b;
+
+	cr_assert_eq(binary_store_get(&store, open(path, O_RDONLY | O_CLOEXEC), path, &b), 0);
+	return b;
+}
+
+/* Minutes pass, in which idle binaries are seen to be idle still. */
+static void wait_minutes(int n)
+{
+	for (int i = 0; i <= n; i++)
+		binary_store_update(&store, now += MINUTE);
+}
+
+Test(binary, goes_when_nobody_has_mapped_it_for_a_minute)
+{
+	struct binary *b = get("/proc/self/exe");
+
+	binary_hold(b);
+	wait_minutes(5);
+	cr_assert_eq(HASH_COUNT(store.binaries), 1);
+	binary_drop(b);
+	binary_store_update(&store, now += MINUTE);
+	cr_assert_eq(HASH_COUNT(store.binaries), 1, "it has just become idle");
+	wait_minutes(1);
+	cr_assert_eq(HASH_COUNT(store.binaries), 0);
+	cr_assert(!store.closed && used.n_closed == 0, "no report refers to it");
+}
+
+/* The memory of one that was sampled is there until the last report of its time is gone. */
+Test(binary, stays_for_reports_that_refer_to_it)
+{
+	struct binary *b = get("/proc/self/exe");
+
+	b->is_sampled = true;
+	wait_minutes(2);
+	cr_assert(HASH_COUNT(store.binaries) == 0 && store.closed == b);
+	cr_assert(used.n_closed == 1 && b->module.fd == -1);
+	used.oldest_ns = b->closed_ns;
+	wait_minutes(2);
+	cr_assert(store.closed == b && used.n_freed == 0, "a report is as old as it");
+	used.oldest_ns++;
+	used.err = -ENOMEM;
+	wait_minutes(2);
+	cr_assert_eq(store.closed, b, "it could not be handed over");
+	used.err = 0;
+	wait_minutes(2);
+	cr_assert(!store.closed && used.n_freed == 1 && used.n_closed == 1);
+}
+
+Test(binary, frees_those_that_were_closed_before)
+{
+	struct binary *first = get("/proc/self/exe"), *last;
+
+	first->is_sampled = true;
+	wait_minutes(2);
+	last = get("/bin/sh");
+	last->is_sampled = true;
+	wait_minutes(2);
+	cr_assert(store.closed == last && last->next_closed == first);
+	used.oldest_ns = last->closed_ns;
+	wait_minutes(2);
+	cr_assert(store.closed == last && !last->next_closed && used.n_freed == 1);
+}
