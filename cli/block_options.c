@@ -55,21 +55,19 @@ int block_options_parse_states(const char *text, unsigned int *ret)
 const char *block_options_complete(struct profiler_options *r, bool hz_given)
 {
 	bool has_limits = r->min_block_ns != BLOCK_TIME_NONE || r->max_block_ns != BLOCK_TIME_NONE;
+	bool has_blocks = event_has_blocks(&r->event);
 
-	if (r->off_cpu && r->wall)
-		return "--off-cpu and --wall exclude each other: --wall has both kinds of time";
-	if (r->uprobe_path && (r->off_cpu || r->wall))
-		return "-e counts calls, --off-cpu and --wall measure time: give one of them";
-	if ((r->off_cpu || r->uprobe_path) && hz_given)
+	if (!r->event.source->at_rate && hz_given)
 		return "-F is for samples of the CPUs, which --off-cpu and -e do not take; --wall does";
-	if (!r->off_cpu && !r->wall && (has_limits || r->states))
+	if (!has_blocks && (has_limits || r->states))
 		return "--min-block, --max-block and --state are for --off-cpu and --wall";
 	if (r->min_block_ns == BLOCK_TIME_NONE)
 		r->min_block_ns = MIN_BLOCK_NS;
 	if (r->min_block_ns > r->max_block_ns)
 		return "no block is as long as --min-block and as short as --max-block";
 	if (r->states == 0)
-		r->states = r->wall ? ALL_STATES :
-				      STATE_BIT(DP_STATE_SLEEPING) | STATE_BIT(DP_STATE_DISK_SLEEP);
+		r->states = event_is_mixed(&r->event) ?
+				    ALL_STATES :
+				    STATE_BIT(DP_STATE_SLEEPING) | STATE_BIT(DP_STATE_DISK_SLEEP);
 	return NULL;
 }

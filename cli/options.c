@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "cli/block_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
@@ -178,25 +179,34 @@ static void parse_filter(struct argp_state *state,
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
+/* One event at a time; the same one may be given again. */
+static void set_event(struct options *o, struct argp_state *state, const struct event *event)
+{
+	if (o->event_given && o->record.profiler.event.source != event->source)
+		argp_error(state,
+			   "--off-cpu, --wall and -e exclude each other; --wall has both kinds of "
+			   "time");
+	o->event_given = true;
+	o->record.profiler.event = *event;
+}
+
 static void parse_event(struct options *o, struct argp_state *state, const char *text)
 {
-	static const char prefix[] = "uprobe:";
-	char *colon;
+	_cleanup_free_ char *list = NULL;
+	size_t size;
+	FILE *to = open_memstream(&list, &size);
+	struct event event;
+	int err = event_parse(text, &event);
 
-	if (strncmp(text, prefix, strlen(prefix)) != 0)
-		argp_error(state, "-e takes uprobe:PATH:SYMBOL, not '%s'", text);
-	free(o->uprobe);
-	o->uprobe = strdup(text + strlen(prefix));
-	if (!o->uprobe)
-		argp_failure(state, EXIT_CODE_FAILED, ENOMEM, "-e");
-	colon = strrchr(o->uprobe, ':');
-	if (!colon || colon == o->uprobe || colon[1] == '\0')
-		argp_error(state, "-e takes uprobe:PATH:SYMBOL, not '%s'", text);
-	*colon = '\0';
-	if (strchr(o->uprobe, '/') && access(o->uprobe, R_OK) < 0)
-		argp_failure(state, EXIT_CODE_FAILED, errno, "cannot read %s", o->uprobe);
-	o->record.profiler.uprobe_path = o->uprobe;
-	o->record.profiler.uprobe_symbol = colon + 1;
+	if (to) {
+		event_list(to);
+		fclose(to);
+	}
+	if (err == -EINVAL)
+		argp_error(state, "-e takes one of %s, not '%s'", list, text);
+	if (err < 0)
+		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read the file of -e %s", text);
+	set_event(o, state, &event);
 }
 
 static void parse_unwind(struct options *o, struct argp_state *state, const char *text)
@@ -255,8 +265,9 @@ void options_complete(struct options *o, struct argp_state *state)
 		argp_error(state, "nothing to profile: give -p PID, -a, or -- CMD");
 	if (kinds > 1)
 		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
-	if (r->uprobe_path && r->sides == DP_SIDES_KERNEL)
-		argp_error(state, "-K leaves nothing of -e uprobe:, which samples programs");
+	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
+		argp_error(state, "-K leaves nothing of -e %s, which samples programs",
+			   r->event.source->name);
 	if (r->verify && r->sides == DP_SIDES_KERNEL)
 		argp_error(state,
 			   "-K leaves nothing for --verify, which is about programs' stacks");
@@ -277,10 +288,10 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_OFF_CPU:
-		o->record.profiler.off_cpu = true;
+		set_event(o, state, &(struct event){ .source = &event_off_cpu });
 		return 0;
 	case OPTION_WALL:
-		o->record.profiler.wall = true;
+		set_event(o, state, &(struct event){ .source = &event_wall });
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
@@ -460,7 +471,8 @@ static char *join_words(char **argv)
 void options_init(struct options *ret, char **argv)
 {
 	*ret = (struct options){
-		.record.profiler = { .hz = 99,
+		.record.profiler = { .event = { .source = &event_cpu },
+				     .hz = 99,
 				     .min_block_ns = BLOCK_TIME_NONE,
 				     .max_block_ns = BLOCK_TIME_NONE,
 				     .max_frames = 1024,
@@ -508,7 +520,6 @@ void options_done(struct options *options)
 	free(options->pids);
 	free(options->tids);
 	filter_done(&options->filter);
-	free(options->uprobe);
 	free(options->command_line);
 	output_options_done(&options->output);
 }

@@ -17,10 +17,10 @@ struct options {
 	struct name_options names;    /* record.symbols follows from them */
 	struct output_options output; /* record.outputs point into */
 	bool hz_given;                /* -F was */
-	/* Owned: what record.target.pids, tids, and filter point at; and uprobe_path and uprobe_symbol, into */
+	bool event_given;             /* -e, --off-cpu or --wall was */
+	/* Owned: what record.profiler.target.pids, tids, and filter point at */
 	pid_t *pids, *tids;
 	struct filter filter;
-	char *uprobe;
 	char *command_line; /* owned: record.command_line */
 };
 

@@ -152,25 +152,32 @@ static int set_cgroup(const struct session *s)
 	return err;
 }
 
+/* Is the program of these samples wanted? */
+static bool has(const struct session_options *options, enum dp_event event)
+{
+	return options->programs >> event & 1;
+}
+
 static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
-	bpf_program__set_autoload(bpf->progs.dp_switch, options->off_cpu);
-	if (!options->off_cpu)
+	bpf_program__set_autoload(bpf->progs.dp_switch, has(options, DP_EVENT_OFF_CPU));
+	if (!has(options, DP_EVENT_OFF_CPU))
 		return;
 	bpf->rodata->dp_min_block_ns = options->min_block_ns;
 	bpf->rodata->dp_max_block_ns = options->max_block_ns;
 	bpf->rodata->dp_states = options->states;
 	bpf->rodata->dp_own_pid = (uint32_t)getpid();
 	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
-	bpf->rodata->dp_off_cpu_rings = options->cpu ? options->n_cpus : 0;
+	bpf->rodata->dp_off_cpu_rings = has(options, DP_EVENT_CPU) ? options->n_cpus : 0;
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
 }
 
 static unsigned int scratch_levels(const struct session_options *options)
 {
-	if (options->uprobe)
+	if (has(options, DP_EVENT_UPROBE))
 		return DP_UPROBE_LEVELS;
-	return options->cpu && options->off_cpu ? DP_WALL_LEVELS : DP_CPU_LEVELS;
+	return has(options, DP_EVENT_CPU) && has(options, DP_EVENT_OFF_CPU) ? DP_WALL_LEVELS :
+									      DP_CPU_LEVELS;
 }
 
 static void set_options(struct session *s, const struct session_options *options)
@@ -187,7 +194,8 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_sides = options->sides;
 	/* A uprobe hits user code. */
-	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !options->uprobe &&
+	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER &&
+					!has(options, DP_EVENT_UPROBE) &&
 					kallsyms_are_hidden("/proc/kallsyms");
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	set_filter(bpf, options);
@@ -198,8 +206,8 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
 	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * levels);
-	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, options->cpu);
-	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, options->uprobe);
+	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, has(options, DP_EVENT_CPU));
+	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, has(options, DP_EVENT_UPROBE));
 }
 
 /* Programs are loaded for one way of attaching: prefer the one that needs fewer permissions. */
@@ -246,7 +254,8 @@ int session_open(struct session *ret, const struct session_options *options)
 	*s = (struct session){
 		.n_cpus = options->n_cpus,
 		/* An event of a CPU may interrupt the other program while it writes. */
-		.n_rings = options->n_cpus * (options->cpu && options->off_cpu ? 2 : 1),
+		.n_rings = options->n_cpus *
+			   (has(options, DP_EVENT_CPU) && has(options, DP_EVENT_OFF_CPU) ? 2 : 1),
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
@@ -267,7 +276,7 @@ int session_open(struct session *ret, const struct session_options *options)
 		return err;
 	}
 	set_options(s, options);
-	if (options->uprobe)
+	if (has(options, DP_EVENT_UPROBE))
 		choose_uprobe(s);
 	err = load(s, options->ring_size, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
@@ -392,6 +401,16 @@ int session_sample_uprobe(struct session *s, const char *path, const char *symbo
 	}
 	if (err < 0)
 		permission_explain_uprobe(err);
+	return err;
+}
+
+int session_sample_perf(struct session *s, int fd)
+{
+	_cleanup_close_ int event = fd;
+	int err = link_add(s, bpf_program__attach_perf_event(s->bpf->progs.dp_sample_cpu, event));
+
+	if (err == 0)
+		steal_fd(&event); /* which the link closes */
 	return err;
 }
 

@@ -62,10 +62,8 @@ struct session_options {
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */
 	enum dp_sides sides;     /* a missing right to the kernel's addresses is told */
 	unsigned int verify; /* every so many samples take a copy of their stack along; 0: none */
-	/* The programs that are wanted: uprobe alone, or the others, or both of them */
-	bool uprobe;
-	bool cpu;
-	bool off_cpu;
+	unsigned int
+		programs; /* that are wanted, bits by enum dp_event: of uprobes alone, or others */
 	unsigned int states; /* bits by enum dp_state */
 	uint64_t min_block_ns, max_block_ns;
 	unsigned int max_rate; /* samples per event, process and second; 0: all */
@@ -108,6 +106,11 @@ int session_sample_cpus(struct session *session, unsigned int hz, const char **r
 int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
 /* Start sampling threads that block. */
 int session_sample_blocks(struct session *session);
+/*
+ * Take a sample whenever a perf event overflows (perf_event_open(2)), which the session takes over
+ * and enables; it was opened with the program of DP_EVENT_CPU. 0 or a negative errno.
+ */
+int session_sample_perf(struct session *session, int fd);
 /* Stop sampling. Records on their way still arrive. */
 void session_stop(struct session *session);
 

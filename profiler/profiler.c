@@ -35,7 +35,7 @@ struct profiler {
 	const struct profiler_options *options;
 	pid_t launched;
 	char target[256];
-	char event[512];
+	struct event_text event;
 	struct utsname machine;
 	char kernel[256];
 	struct cpu_watch cpus;
@@ -79,14 +79,12 @@ static int open_session(struct profiler *p)
 		.unwind = o->unwind,
 		.max_frames = o->max_frames,
 		.verify = o->verify,
-		.uprobe = o->uprobe_path != NULL,
-		.cpu = !o->uprobe_path && !o->off_cpu,
-		.off_cpu = o->off_cpu || o->wall,
+		.programs = o->event.source->programs,
 		.states = o->states,
 		.min_block_ns = o->min_block_ns,
 		.max_block_ns = o->max_block_ns,
 		.max_rate = o->max_rate,
-		.ring_size = ring_size(o->wall ? 2 * (size_t)n_cpus : n_cpus),
+		.ring_size = ring_size(event_is_mixed(&o->event) ? 2 * (size_t)n_cpus : n_cpus),
 		.table_memory = o->table_memory,
 		.btf = o->btf,
 	};
@@ -179,8 +177,8 @@ static int open_kallsyms(struct profiler *p)
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return o->off_cpu || o->wall ? kallsyms_new("/proc/kallsyms", &p->kallsyms) :
-				       kallsyms_new_unread("/proc/kallsyms", &p->kallsyms);
+	return event_has_blocks(&o->event) ? kallsyms_new("/proc/kallsyms", &p->kallsyms) :
+					     kallsyms_new_unread("/proc/kallsyms", &p->kallsyms);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
@@ -195,10 +193,10 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_ns = clock_now_ns(),
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
-		.event = p->event,
-		.hz = o->uprobe_path || o->off_cpu ? 0 : o->hz,
-		.time = o->off_cpu || o->wall,
-		.wall = o->wall,
+		.event = p->event.name,
+		.hz = o->event.source->at_rate ? o->hz : 0,
+		.time = event_has_blocks(&o->event),
+		.wall = event_is_mixed(&o->event),
 		.symbols = o->symbols,
 		.kallsyms = p->kallsyms,
 	};
@@ -248,7 +246,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->rescue, p->verify, p->backlog);
 	p->drain.blocks.kallsyms = p->kallsyms;
-	if (o->wall)
+	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;
 }
@@ -275,37 +273,6 @@ static int watch_all(struct profiler *p)
 	return err;
 }
 
-static int start_sampling(struct profiler *p)
-{
-	const struct profiler_options *o = p->options;
-	const char *event, *why;
-	int err = 0;
-
-	if (o->off_cpu || o->wall)
-		err = session_sample_blocks(&p->session);
-	if (err == 0 && o->off_cpu) {
-		snprintf(p->event, sizeof(p->event), "off-cpu");
-		log_info("sampling %s each time a thread blocks", p->target);
-	} else if (err == 0 && o->uprobe_path) {
-		snprintf(p->event, sizeof(p->event), "uprobe:%s:%s", o->uprobe_path,
-			 o->uprobe_symbol);
-		err = session_sample_uprobe(&p->session, o->uprobe_path, o->uprobe_symbol);
-		if (err == 0)
-			log_info("sampling %s at each call of %s in %s", p->target,
-				 o->uprobe_symbol, o->uprobe_path);
-	} else if (err == 0) {
-		err = session_sample_cpus(&p->session, o->hz, &event, &why);
-		if (err == 0) {
-			snprintf(p->event, sizeof(p->event), "%s", event);
-			log_info("sampling %s at %u Hz by %s%s%s%s%s", p->target, o->hz, event,
-				 why ? " (" : "", why ? why : "", why ? ")" : "",
-				 o->wall ? ", and each time a thread leaves its CPU" : "");
-		}
-	}
-	p->started = clock_now_ns();
-	return err;
-}
-
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	int err = connect_reports(p, reports, n, names);
@@ -316,10 +283,13 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
-	err = start_sampling(p);
-	if (err == 0)
-		kallsyms_read_ahead(p->kallsyms);
-	return err;
+	err = p->options->event.source->attach(&p->session, p->options, &p->event);
+	if (err < 0)
+		return err;
+	p->started = clock_now_ns();
+	log_info("sampling %s %s", p->target, p->event.how);
+	kallsyms_read_ahead(p->kallsyms);
+	return 0;
 }
 
 struct loop *profiler_loop(struct profiler *p)
@@ -404,7 +374,7 @@ void profiler_stop(struct profiler *p)
 	p->stopped = clock_now_ns();
 	p->drain.totals.duration_ns = p->stopped - p->started;
 	/* With a bound or a filter, a thread may have been seen and not taken. */
-	if ((o->off_cpu || o->wall) && o->max_rate == 0 && !filter_is_set(o->target.filter))
+	if (event_has_blocks(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
 	session_stop(&p->session);

@@ -10,6 +10,7 @@
 #include "bpf/abi.h"
 #include "kernel/pool.h"
 #include "process/target.h"
+#include "profiler/event.h"
 #include "report/backlog.h"
 
 struct loop;
@@ -35,13 +36,9 @@ struct profiler;
 struct profiler_options {
 	struct target target;
 
-	unsigned int hz;
-	const char *uprobe_path; /* NULL: sample the CPUs */
-	const char *uprobe_symbol;
-
+	struct event event;
+	unsigned int hz; /* of a source that is sampled at a rate */
 	enum dp_sides sides;
-	bool off_cpu;          /* blocked threads instead of the CPUs, or */
-	bool wall;             /* both of them */
 	unsigned int states;   /* of blocked threads: bits by enum dp_state */
 	uint64_t min_block_ns; /* blocks that are shorter or longer are left out */
 	uint64_t max_block_ns;

@@ -250,9 +250,7 @@ static int exit_code(const struct record *r, int err)
 
 static void tell_no_samples(const struct profiler_options *o)
 {
-	log_error("no samples: the target %s%s",
-		  o->off_cpu ? "did not block, or was blocked all the time, which is not seen" :
-			       "did not run, or not long enough",
+	log_error("no samples: the target %s%s", o->event.source->missing,
 		  o->sides == DP_SIDES_KERNEL ? ", in the kernel" : "");
 }
 

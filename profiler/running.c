@@ -10,6 +10,7 @@
 #include "kernel/ring_size.h"
 #include "kernel/session.h"
 #include "log/clock.h"
+#include "profiler/event.h"
 #include "profiler/file_limit.h"
 
 /* High, so that little time is needed, and a prime, so that nothing keeps step with it. */
@@ -95,7 +96,7 @@ int running_sample(const struct running_options *o,
 		.filter = &filter,
 		.n_threads = o->n_tids,
 		.max_frames = 1,
-		.cpu = true,
+		.programs = EVENT_BIT(DP_EVENT_CPU),
 		.ring_size = ring_size(n_cpus),
 		.table_memory = POOL_MIN_MEMORY,
 		.btf = o->btf,

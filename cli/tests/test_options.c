@@ -163,8 +163,8 @@ Test(options, takes_what_names_shall_look_like)
 Test(options, takes_uprobes)
 {
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
-	cr_assert_str_eq(options.record.profiler.uprobe_path, "libc.so.6");
-	cr_assert_str_eq(options.record.profiler.uprobe_symbol, "malloc");
+	cr_assert_eq(options.record.profiler.event.source, &event_uprobe);
+	cr_assert_str_eq(options.record.profiler.event.argument, "libc.so.6:malloc");
 	end();
 }
 
@@ -323,7 +323,7 @@ Test(options, reads_states)
 Test(options, completes_what_blocked_threads_need)
 {
 	PARSE("-p", "1", "--off-cpu");
-	cr_assert(options.record.profiler.off_cpu && !options.record.profiler.wall);
+	cr_assert(options.record.profiler.event.source == &event_off_cpu);
 	cr_assert_eq(options.record.profiler.min_block_ns, 1000);
 	cr_assert_eq(options.record.profiler.max_block_ns, UINT64_MAX);
 	cr_assert_eq(options.record.profiler.states,
@@ -333,7 +333,7 @@ Test(options, completes_what_blocked_threads_need)
 
 	PARSE("-p", "1", "--wall", "--min-block", "0", "--max-block", "2s", "--max-rate", "50",
 	      "-F", "10");
-	cr_assert(options.record.profiler.wall && !options.record.profiler.off_cpu);
+	cr_assert(options.record.profiler.event.source == &event_wall);
 	cr_assert_eq(options.record.profiler.min_block_ns, 0);
 	cr_assert_eq(options.record.profiler.max_block_ns, 2000000000);
 	cr_assert_eq(options.record.profiler.states, (1U << DP_N_STATES) - 1);

@@ -66,6 +66,7 @@ static struct profiler_options options_of(unsigned int hz)
 {
 	return (struct profiler_options){
 		.target = { .pids = &self, .n_pids = 1, .filter = &filter },
+		.event = { .source = &event_cpu },
 		.hz = hz,
 		.max_block_ns = UINT64_MAX,
 		.max_frames = 128,

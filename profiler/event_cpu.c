@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What runs on the CPUs, so many times a second; and with `wall`, what waits as well. */
+#include <string.h>
+
+#include "kernel/session.h"
+#include "profiler/event.h"
+#include "profiler/profiler.h"
+
+static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+{
+	const char *event, *why;
+	int err = session_sample_cpus(session, o->hz, &event, &why);
+
+	if (err < 0)
+		return err;
+	snprintf(ret->name, sizeof(ret->name), "%s", event);
+	snprintf(ret->how, sizeof(ret->how), "at %u Hz by %s%s%s%s", o->hz, event, why ? " (" : "",
+		 why ? why : "", why ? ")" : "");
+	return 0;
+}
+
+/* The CPUs last: the reader is not behind before it has begun. */
+static int attach_both(struct session *session, const struct profiler_options *o,
+		       struct event_text *ret)
+{
+	int err = session_sample_blocks(session);
+	size_t length;
+
+	if (err == 0)
+		err = attach(session, o, ret);
+	if (err < 0)
+		return err;
+	length = strlen(ret->how);
+	snprintf(ret->how + length, sizeof(ret->how) - length,
+		 ", and each time a thread leaves its CPU");
+	return 0;
+}
+
+const struct event_source event_cpu = {
+	.name = "cpu",
+	.programs = EVENT_BIT(DP_EVENT_CPU),
+	.at_rate = true,
+	.missing = "did not run, or not long enough",
+	.attach = attach,
+};
+
+const struct event_source event_wall = {
+	.name = "wall",
+	.programs = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU),
+	.at_rate = true,
+	.missing = "did not run, or not long enough",
+	.attach = attach_both,
+};

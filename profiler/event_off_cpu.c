@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Threads that block, and for how long. */
+#include "kernel/session.h"
+#include "profiler/event.h"
+
+static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+{
+	*ret = (struct event_text){ .name = "off-cpu", .how = "each time a thread blocks" };
+	return session_sample_blocks(session);
+}
+
+const struct event_source event_off_cpu = {
+	.name = "off-cpu",
+	.programs = EVENT_BIT(DP_EVENT_OFF_CPU),
+	.missing = "did not block, or was blocked all the time, which is not seen",
+	.attach = attach,
+};

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a host may add without a change to the libraries: an event, and a format. Page faults are
+ * sampled, and counted by the function that they happen in.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/root_main.h"
+#include "kernel/filter.h"
+#include "kernel/session.h"
+#include "log/clock.h"
+#include "profiler/profiler.h"
+
+#define MS UINT64_C(1000000)
+#define N_PAGES 2000
+
+/* The event: each page fault of this process, on any CPU. */
+static int attach_faults(struct session *session, const struct profiler_options *o,
+			 struct event_text *ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.inherit = 0,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, o->target.pids[0], -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	*ret = (struct event_text){ .name = "page-faults", .how = "at each page fault" };
+	return fd < 0 ? -errno : session_sample_perf(session, fd);
+}
+
+static const struct event_source page_faults = {
+	.name = "page-faults",
+	.programs = EVENT_BIT(DP_EVENT_CPU),
+	.user_only = true,
+	.missing = "had its pages",
+	.attach = attach_faults,
+};
+
+/* The format: one line in the end, with the number of events in a function. */
+struct count {
+	struct report report;
+	uint64_t n;
+};
+
+static int count_add(struct report *report, const struct sample *sample,
+		     const struct totals *totals)
+{
+	struct count *count = (struct count *)report;
+
+	for (size_t i = 0; i < sample->n_user; i++) {
+		const struct place *place;
+
+		if (frame_places(&sample->user[i], false, &place) == 0 ||
+		    strcmp(place->function, "touch_pages") != 0)
+			continue;
+		count->n += sample->weight;
+		break;
+	}
+	return 0;
+}
+
+static int count_finish(struct report *report, const struct totals *totals)
+{
+	fprintf(report->to, "%s of %s: %lu\n", report->context.event, report->context.target,
+		((struct count *)report)->n);
+	return 0;
+}
+
+static void count_free(struct report *report)
+{
+	free(report);
+}
+
+static int count_new(struct report **ret)
+{
+	struct count *count = calloc(1, sizeof(*count));
+
+	if (!count)
+		return -ENOMEM;
+	count->report.add = count_add;
+	count->report.finish = count_finish;
+	count->report.free = count_free;
+	*ret = &count->report;
+	return 0;
+}
+
+static const struct report_format counts = { "count", ".count", count_new };
+
+/* It has a frame of its own, and touches nothing else. */
+__attribute__((noinline, no_sanitize_address)) void touch_pages(volatile char *pages, size_t n);
+void touch_pages(volatile char *pages, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		pages[i * 4096] = 1;
+}
+
+static void sample(const struct profiler_options *options, FILE *to)
+{
+	char *pages = mmap(NULL, N_PAGES * 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct report_context context;
+	struct report *report;
+	struct profiler *p;
+
+	cr_assert_neq(pages, MAP_FAILED);
+	cr_assert_eq(madvise(pages, N_PAGES * 4096, MADV_NOHUGEPAGE), 0);
+	cr_assert_eq(profiler_open(options, &p), 0);
+	cr_assert_eq(profiler_attach(p, 0), 0);
+	profiler_describe(p, &context);
+	cr_assert_eq(report_new(&counts, &context, to, &report), 0);
+	cr_assert_eq(profiler_start(p, &report, 1, true), 0);
+	touch_pages(pages, N_PAGES);
+	cr_assert_eq(profiler_run(p, clock_now_ns() + 10 * MS), 0);
+	profiler_stop(p);
+	cr_assert_eq(profiler_finish(p), 0);
+	cr_assert_eq(profiler_totals(p)->lost, 0);
+	cr_assert_eq(report_finish(report, profiler_totals(p)), 0);
+	profiler_free(p);
+	report_free(report);
+	munmap(pages, N_PAGES * 4096);
+}
+
+Test(extension, adds_an_event_and_a_format, .timeout = 60)
+{
+	pid_t self = getpid();
+	struct filter filter;
+	struct profiler_options options = {
+		.target = { .pids = &self, .n_pids = 1, .filter = &filter },
+		.event = { .source = &page_faults },
+		.sides = DP_SIDES_USER,
+		.max_block_ns = UINT64_MAX,
+		.max_frames = 128,
+		.unwind = DP_UNWIND_AUTO,
+		.table_memory = POOL_MIN_MEMORY,
+		.symbols = true,
+	};
+	char *text = NULL, expected[320];
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	filter_init(&filter);
+	sample(&options, to);
+	fclose(to);
+	snprintf(expected, sizeof(expected), "page-faults of test_profiler_e (PID %d): %d\n", self,
+		 N_PAGES);
+	cr_assert_str_eq(text, expected);
+	free(text);
+	filter_done(&filter);
+}
