@@ -11,6 +11,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 
 import large_host
 import machine
@@ -58,10 +59,9 @@ ways to unwind.
 | `copy` | to compare with `perf --call-graph dwarf` | same stacks as `auto` within 64 KiB, at many times the bytes and more CPU time |
 
 ## Machine
-
 """
-    yield from table(["", "value"], [[k.replace("_", " "), f"{v:.1f}" if isinstance(v, float) else str(v)]
-                                        for k, v in m.items()])
+    facts = (f"{k.replace('_', ' ')}: {f'{v:.1f}' if isinstance(v, float) else v}" for k, v in m.items())
+    yield textwrap.fill("; ".join(facts), 105) + "\n"
 
 
 def wanted(walks, programs):
@@ -92,9 +92,8 @@ def walked(walks, docs):
 all ways, in changing order. `bpf_get_stack()` is the kernel's walk by frame pointers, without its limit
 of 127 frames. The others are dwarfprof's walker, warm; in *other stack before* it does not
 remember the previous stack, as if threads alternated, and in *cold* nothing. All of them compete for the
-CPU's caches, so one alone is faster.
-
-* *fp*, *nofp*: the program is built with or without frame pointers; libc is without.
+CPU's caches, so one alone is faster. *fp* and *nofp* programs are built with and without frame pointers;
+libc is without.
 """
     yield "Median ns of a walk; *ratio*: `dwarf` to the kernel's at the same moment; *found*: frames, of those of `dwarf`.\n"
     yield from table(["workload", "frames", *WAYS.values(), "ratio", "kernel's found"], [
@@ -124,6 +123,7 @@ def profiled(programs):
     sudo bench/programs.py build bench/results
 
 Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, and ends with a text with names.
+Without another rate it is 99 Hz. `auto` to `copy` are dwarfprof's `--unwind`.
 
 * *Root*: the profiler's own names have `_start`, `__libc_start_main` or a thread's start outermost.
 * *Bytes*: of bpftrace its output. *Result*: a text with names, for perf by `perf script`. A profiler that
@@ -133,15 +133,15 @@ Each samples the workload, which has a CPU of its own, for {programs['seconds']}
               ("CPU of the profiler", "cpu_share", "{:.2%}"),
               ("Bytes out of the kernel, per sample", "ring_bytes_per_sample", "{:,.0f}"),
               ("From the end of sampling to the result, ms", "result_ms", "{:,.0f}")]
-    runs = [(f"{name}, {int(hz):,} Hz", profilers) for name, rates in programs["workloads"].items()
-            for hz, profilers in rates.items()]
+    runs = [(f"{name}, {int(hz):,} Hz" if int(hz) != 99 else name, profilers)
+            for name, rates in programs["workloads"].items() for hz, profilers in rates.items()]
     names = list(runs[0][1])
     for what, figure, form in tables:
         spreads = [[spread_of((run for run in profilers.get(who, []) if run["samples"]), figure) for who in names]
                    for _, profilers in runs]
         shown = [n for n in range(len(names)) if any(row[n] for row in spreads)]
         yield f"{what}:\n"
-        yield from table(["workload", *(names[n].removeprefix("dwarfprof ").replace(" record", "") for n in shown)], [
+        yield from table(["workload", *(names[n].removeprefix("dwarfprof --unwind ").replace(" record", "") for n in shown)], [
             [name, *(form.format(row[n]["median"]) if row[n] else "" for n in shown)]
             for (name, _), row in zip(runs, spreads)])
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Images kept on disk: found again, and not used if damaged, made up, another user's, another
+ * build's or of a file that has changed; limits of size and number.
+ */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* JIT maps and dumps of processes: found by name, and closed after their last user. */
 #include "binaries/jitted.h"
 #include "binaries/module_users.h"
 

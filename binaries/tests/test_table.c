@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Which tables are in the pool: freed when idle, evicted for others, rebuilt, and a random
+ * sequence of all of these.
+ */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 

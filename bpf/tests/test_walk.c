@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Walks over made-up stacks, one rule or outcome at a time; the expected frames are in each test.
+ */
 #include <errno.h>
 
 #include "bpf/tests/world_fixture.h"

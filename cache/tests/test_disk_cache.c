@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Files kept between runs: limits of size, number and age, order of removal, owners and
+ * permissions.
+ */
 #include "cache/disk_cache.h"
 
 #include <criterion/criterion.h>

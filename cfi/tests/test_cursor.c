@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Numbers of unwind information, written out as bytes: LEB128 (DWARF 5 §7.6) and bounds. */
 #include <criterion/criterion.h>
 
 #include "cfi/cursor.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * CIEs and FDEs, sections written out as bytes, as DWARF 5 §6.4 and the LSB's .eh_frame define
+ * them.
+ */
 #include <criterion/criterion.h>
 #include <dwarf.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* DWARF expressions: common ones recognised, others compiled, and each refusal by its reason. */
 #include <criterion/criterion.h>
 #include <dwarf.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Call frame instructions (DWARF 5 §6.4.2) to rows: each opcode, and what is refused. */
 #include <criterion/criterion.h>
 #include <dwarf.h>
 

@@ -6,7 +6,7 @@ from figures import table
 
 COMPARED = re.compile(r"(\d+) stacks compared, (\d+) different, (\d+) lost")
 # What `programs_loaded -t` says of each program, and what that is called here.
-FIGURES = {"verified": "instructions that the verifier processes", "ms": "ms to load"}
+FIGURES = {"verified": "instructions verified", "ms": "ms to load"}
 
 
 def stacks(tests):
@@ -25,10 +25,18 @@ def outcome(test):
     return "–" if test is None else "ok" if test["result"] == "OK" else "**fails**"
 
 
+def grouped(rows):
+    """One row for all names with the same outcomes; rows: {name: outcomes}."""
+    groups = {}
+    for name, outcomes in rows.items():
+        groups.setdefault(tuple(outcomes), []).append(name)
+    return [[", ".join(names), *outcomes] for outcomes, names in groups.items()]
+
+
 def of_tests(runs):
-    names = list(dict.fromkeys(name for run in runs for name in run["tests"]))
-    return table(["test", *(run["kernel"] for run in runs)],
-                 [[f"`{name}`", *(outcome(run["tests"].get(name)) for run in runs)] for name in names])
+    names = dict.fromkeys(name for run in runs for name in run["tests"])
+    return table(["tests", *(run["kernel"] for run in runs)], grouped(
+        {f"`{name}`": [outcome(run["tests"].get(name)) for run in runs] for name in names}))
 
 
 def of_stacks(runs):
@@ -55,8 +63,8 @@ def of_machines(runs):
     for run in runs:
         bad = [name for name, test in run["tests"].items() if test["result"] != "OK"]
         rows.setdefault(run["machine"], {})[run["kernel"]] = "**fails**: " + ", ".join(bad) if bad else "ok"
-    return table(["machine", *kernels], [[name, *(row.get(kernel, "–") for kernel in kernels)]
-                                         for name, row in rows.items()])
+    return table(["machines", *kernels], grouped(
+        {name: [row.get(kernel, "–") for kernel in kernels] for name, row in rows.items()}))
 
 
 def tables(runs, first, here):

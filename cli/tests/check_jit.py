@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of code that programs compile while they run: perf maps and jitdumps.
 
+A program that reports which function ran when, node and java; maps of other owners and roots.
+
 usage: check_jit.py DWARFPROF PROGRAM-DIR
 """
 import collections

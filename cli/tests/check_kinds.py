@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of code and stack: what the kernel maps, what switches stacks, what is not in memory.
+"""Special stacks: with uretprobes, in coroutines, with pages not in memory, of 32-bit programs.
 
 usage: check_kinds.py DWARFPROF PROGRAM-DIR
 """

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nothing stale, nothing late: processes that map, fork, execute, exit, all the time.
 
+Two libraries alternate at one address; `make -j2`; storms of forks and execs; forked processes that
+alternate on one CPU; reused process numbers; a profiler that is stopped, killed, out of room. The stacks
+themselves contain the names that they must have.
+
 usage: check_lifecycle.py DWARFPROF PROGRAM-DIR
 """
 import collections

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dwarfprof tables` says: of files made for this test, and of this Python and its libraries.
 
+Its three forms must agree with each other and with readelf; damaged files must be named.
+
 usage: check_tables.py DWARFPROF
 """
 import json

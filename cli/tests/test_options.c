@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Options of a run: defaults, values and their limits, and which exclude each other. */
 #include <criterion/criterion.h>
 #include <errno.h>
 

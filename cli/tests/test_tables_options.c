@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Options of `dwarfprof tables`. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Files packed by UPX are recognised, and no others. */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <libelf.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Go's version in a binary's build information, and nothing where it is damaged. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

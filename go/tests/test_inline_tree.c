@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Inlined Go calls: trees built entry by entry, intact and damaged. */
 #include <criterion/criterion.h>
 
 #include "base/array.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Go's pclntab, built byte by byte in each layout, intact and damaged. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>

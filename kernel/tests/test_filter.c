@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Filters in user space: how options are read, and which processes in /proc pass. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Frames and names that a sample shares with an earlier one of its ring are filled in again. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>

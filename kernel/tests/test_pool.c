@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The allocator of the pool: alignment, segments, the reserve for spaces, and a random sequence. */
 #include <criterion/criterion.h>
 #include <errno.h>
 

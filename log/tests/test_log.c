@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Messages have no control characters; texts of several lines are printed line by line. */
 #include "log/log.h"
 #include "log/tests/said.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The event loop: order, removal during a round, errors. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* perf's records, well-formed, too short, and with a time that cannot be right. */
 #include <criterion/criterion.h>
 #include <stddef.h>
 #include <string.h>

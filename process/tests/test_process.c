@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Processes and mappings over time, from made-up side-band records: which mapping was where and
+ * when, forks, execs, reused process numbers.
+ */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * perf's side-band with several listeners, whose records can have a wrong size, overflowing rings,
+ * and CPUs that come and go; the kernel's own addresses and names of BPF programs are the
+ * expectation.
+ */
 #include <bpf/bpf.h>
 #include <sched.h>
 #include <string.h>

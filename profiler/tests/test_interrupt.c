@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What the first, second and third signal do, and that signals within a moment count as one. */
 #include "profiler/interrupt.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Output files: replaced only once there is something to write, left alone by a run that fails;
+ * devices.
+ */
 #include "profiler/output.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The reporting thread: order, copies of samples, a report that is slow or fails. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The JSON profile of a few samples, read by jansson: fields, errors, times, inlined functions. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <jansson.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Labels of a sample: order, text of any bytes, missing ones, records that no kernel sends. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdint.h>

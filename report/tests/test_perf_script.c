@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Samples as `perf script` prints them, compared with the expected text. */
 #include <criterion/criterion.h>
 
 #include "report/report.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* pprof profiles, decoded by protobuf-c: values, locations, mappings, labels and comments. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <link.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Folded stacks, jsonl and others of a few samples, compared with the expected text. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <jansson.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The text report, compared with the expected text. */
 #include <criterion/criterion.h>
 #include <pty.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Comparison of two stacks, and the figures and examples of --verify. */
 #include <criterion/criterion.h>
 
 #include "report/verified.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Joining the stack of a thread that left its CPU with the record of its return. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <unistd.h>

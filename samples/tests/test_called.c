@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Return addresses that do not follow a call end a stack, apart from those that are exempt. */
 #include <criterion/criterion.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Which stack pages are read for the next sample, and how often at most. */
 #include "samples/page_request.h"
 
 #include <criterion/criterion.h>

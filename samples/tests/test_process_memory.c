@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reading a process's memory page by page, and what cannot be read. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>

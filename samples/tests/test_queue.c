@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Samples of all CPUs in the order of their times, when they arrive in another one. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Walks that user space finishes on a copy of the stack, whole, in chunks, or cut. */
 #include <criterion/criterion.h>
 
 #include "bpf/tests/world.h"

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Perf maps and jitdumps, intact, growing and damaged; the index compared with a search of all
+ * pieces.
+ */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Names kept on disk: read as written, and refused if of another binary or other options, or
+ * damaged with a matching checksum.
+ */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Demangling, the index of ranges, the cache of places, symbol tables, and modules that use them.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>

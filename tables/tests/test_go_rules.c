@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Rules for functions of Go's runtime, made from made-up code, and none where nothing is proven. */
 #include <criterion/criterion.h>
 
 #include "base/array.h"

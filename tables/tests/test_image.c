@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Images: the rule found at every address of a table is that of the row or gap it was made of. */
 #include <criterion/criterion.h>
 #include <dwarf.h>
 #include <errno.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Images read from disk: equal to the one written, and refused if damaged or leading outside
+ * themselves.
+ */
 #include <criterion/criterion.h>
 #include <dwarf.h>
 #include <errno.h>

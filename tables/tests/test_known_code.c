@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Code recognised by its bytes (PLTs, .init, trampolines, clone()), whole, truncated and altered.
+ */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Functions of crtbegin.o by several compilers, damaged, and random combinations of their
+ * instructions; every path of what is accepted is executed.
+ */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * Following a function's instructions to its return: the resulting rule, or none where paths
+ * differ.
+ */
 #include <criterion/criterion.h>
 
 #include "base/array.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Rows to rules as images store them: what can be expressed, and each refusal by its reason. */
 #include <criterion/criterion.h>
 #include <dwarf.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* FDEs executed on one-word rules, compared with cfi/machine on rows. */
 #include <criterion/criterion.h>
 
 #define ASSEMBLER_SIZE 8192
