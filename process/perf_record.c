@@ -4,6 +4,16 @@
 #include <stddef.h>
 #include <string.h>
 
+void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,
+		    size_t size)
+{
+	size_t at = position % ring_size;
+	size_t n = size < ring_size - at ? size : ring_size - at;
+
+	memcpy(ret, ring + at, n);
+	memcpy((uint8_t *)ret + n, ring, size - n);
+}
+
 /* Where the name ends, with its zeros. */
 static size_t ksymbol_end(const struct perf_event_header *record)
 {

@@ -3,6 +3,7 @@
 #define DP_PROCESS_PERF_RECORD_H
 
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -46,6 +47,13 @@ struct perf_ksymbol {
 	uint16_t type, flags;
 	char name[];
 };
+
+/*
+ * Copy size bytes from a position of a ring, which counts on without end, as data_head and data_tail
+ * do: what would be behind the last of its ring_size bytes is at its start.
+ */
+void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,
+		    size_t size);
 
 /*
  * When a record was written, in ns of CLOCK_MONOTONIC: 0 if it does not say, and not after

@@ -135,19 +135,6 @@ const int *sideband_fds(const struct sideband *s, size_t *ret_n)
 	return s->fds;
 }
 
-/* Copy size bytes from a position of the ring, which wraps around. */
-static void ring_copy(const struct sideband *s, const struct perf_event_mmap_page *ring, void *to,
-		      uint64_t position, size_t size)
-{
-	const uint8_t *data = (const uint8_t *)ring + s->page_size;
-	size_t ring_size = SIDEBAND_PAGES * s->page_size;
-	size_t at = position % ring_size;
-	size_t n = size < ring_size - at ? size : ring_size - at;
-
-	memcpy(to, data + at, n);
-	memcpy((uint8_t *)to + n, data, size - n);
-}
-
 static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
 {
 	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
@@ -164,22 +151,24 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->data_tail;
+	const uint8_t *data = (const uint8_t *)ring + s->page_size;
+	size_t size = SIDEBAND_PAGES * s->page_size;
 	/* All up to the head had been written by now. */
 	uint64_t now = clock_now_ns();
 	int err = 0;
 
 	/* The kernel tells of a loss with the next record only, which may be long in coming. */
-	s->has_lost |= head - tail > SIDEBAND_PAGES * s->page_size - MAX_RECORD_SIZE;
+	s->has_lost |= head - tail > size - MAX_RECORD_SIZE;
 	while (err == 0 && tail < head) {
 		struct perf_event_header header, *copy;
 
-		ring_copy(s, ring, &header, tail, sizeof(header));
+		perf_ring_copy(data, size, tail, &header, sizeof(header));
 		copy = malloc(header.size);
 		if (!copy) {
 			err = -ENOMEM;
 			break;
 		}
-		ring_copy(s, ring, copy, tail, header.size);
+		perf_ring_copy(data, size, tail, copy, header.size);
 		tail += header.size;
 		err = record_append(s, copy, now);
 		if (err < 0)

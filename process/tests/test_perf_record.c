@@ -7,6 +7,22 @@
 
 TestSuite(perf_record);
 
+/* The kernel writes on at the start when it comes to the end, within a record, too. */
+Test(perf_ring, goes_round)
+{
+	static const uint8_t ring[8] = "ABCDEFGH";
+	char copy[5] = "";
+
+	perf_ring_copy(ring, sizeof(ring), 2, copy, 4);
+	cr_assert_str_eq(copy, "CDEF");
+	perf_ring_copy(ring, sizeof(ring), 4, copy, 4);
+	cr_assert_str_eq(copy, "EFGH");
+	perf_ring_copy(ring, sizeof(ring), 6, copy, 4);
+	cr_assert_str_eq(copy, "GHAB");
+	perf_ring_copy(ring, sizeof(ring), (UINT64_C(1) << 40) + 8 + 5, copy, 4);
+	cr_assert_str_eq(copy, "FGHA");
+}
+
 #define TIME 1000
 #define NOW 5000
 
