@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kallsyms;
+struct process_table;
+
 /*
  * perf's records, as perf_event_open(2) describes them. A name is padded with zeros to 8 bytes.
  * Behind the body stands the time of the record, as sample_id_all has it with PERF_SAMPLE_TIME
@@ -65,5 +68,13 @@ void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, vo
  * with BPF_EVENT and TEXT_POKE, which nobody asks for here, and not with the other records.
  */
 uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
+
+/*
+ * Pass what a record says on, which was written at a time: to the process table, or of functions
+ * that the kernel got to kallsyms (NULL: nobody asks for them). A path in it loses what the kernel
+ * has added. Other records say nothing here. 0 or a negative errno.
+ */
+int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
+		      struct kallsyms *kallsyms);
 
 #endif

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "kernel/event.h"
 #include "kernel/permission.h"
-#include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "process/perf_record.h"
 #include "symbols/kallsyms.h"
@@ -204,62 +203,10 @@ static int record_compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int apply_mmap(const struct record *r, struct process_table *table)
-{
-	struct perf_mmap2 *body = (void *)r->header;
-	struct mmap_record m = {
-		.pid = (pid_t)body->pid,
-		.time = r->time,
-		.start = body->address,
-		.end = body->address + body->length,
-		.offset = body->offset,
-		.inode = body->inode,
-		.name = body->name,
-	};
-
-	/* A kernel module's text is reported too, as a mapping of process -1. */
-	if (m.pid <= 0)
-		return 0;
-	proc_maps_strip_deleted(body->name);
-	return process_table_on_mmap(table, &m);
-}
-
-/* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
-static int apply_ksymbol(const struct record *r, struct kallsyms *kallsyms)
-{
-	const struct perf_ksymbol *body = (const void *)r->header;
-
-	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
-	    (body->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
-		return 0;
-	return kallsyms_add_late(kallsyms, body->address, body->length, body->name);
-}
-
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
-	const struct perf_task *task = (const void *)r->header;
-	const struct perf_comm *comm = (const void *)r->header;
-
-	switch (r->header->type) {
-	case PERF_RECORD_MMAP2:
-		return apply_mmap(r, table);
-	case PERF_RECORD_FORK:
-		return process_table_on_fork(table, (pid_t)task->parent_pid, (pid_t)task->pid,
-					     r->time);
-	case PERF_RECORD_COMM:
-		if ((r->header->misc & PERF_RECORD_MISC_COMM_EXEC) && (pid_t)comm->pid > 0)
-			process_table_on_exec(table, (pid_t)comm->pid, r->time);
-		return 0;
-	case PERF_RECORD_EXIT:
-		process_table_on_exit(table, (pid_t)task->pid, r->time);
-		return 0;
-	case PERF_RECORD_KSYMBOL:
-		return apply_ksymbol(r, s->kallsyms);
-	case PERF_RECORD_LOST:
-		s->has_lost = true;
-		return 0;
-	}
-	return 0;
+	s->has_lost |= r->header->type == PERF_RECORD_LOST;
+	return perf_record_apply(r->header, r->time, table, s->kallsyms);
 }
 
 /* Apply the records from before a time, and show the kernel what changed. */
