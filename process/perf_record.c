@@ -4,6 +4,20 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "kernel/proc_maps.h"
+#include "process/process.h"
+#include "symbols/kallsyms.h"
+
+void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,
+		    size_t size)
+{
+	size_t at = position % ring_size;
+	size_t n = size < ring_size - at ? size : ring_size - at;
+
+	memcpy(ret, ring + at, n);
+	memcpy((uint8_t *)ret + n, ring, size - n);
+}
+
 /* Where the name ends, with its zeros. */
 static size_t ksymbol_end(const struct perf_event_header *record)
 {
@@ -28,4 +42,57 @@ uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now)
 		at = ksymbol_end(record);
 	memcpy(&time, (const uint8_t *)record + at, sizeof(time));
 	return time < now ? time : now;
+}
+
+static int apply_mmap(struct perf_mmap2 *body, uint64_t time, struct process_table *table)
+{
+	struct mmap_record m = {
+		.pid = (pid_t)body->pid,
+		.time = time,
+		.start = body->address,
+		.end = body->address + body->length,
+		.offset = body->offset,
+		.inode = body->inode,
+		.name = body->name,
+	};
+
+	/* A kernel module's text is reported too, as a mapping of process -1. */
+	if (m.pid <= 0)
+		return 0;
+	proc_maps_strip_deleted(body->name);
+	return process_table_on_mmap(table, &m);
+}
+
+/* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
+static int apply_ksymbol(const struct perf_ksymbol *body, struct kallsyms *kallsyms)
+{
+	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
+	    (body->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
+		return 0;
+	return kallsyms_add_late(kallsyms, body->address, body->length, body->name);
+}
+
+int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
+		      struct kallsyms *kallsyms)
+{
+	const struct perf_task *task = (const void *)record;
+	const struct perf_comm *comm = (const void *)record;
+
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
+		return apply_mmap((void *)record, time, table);
+	case PERF_RECORD_FORK:
+		return process_table_on_fork(table, (pid_t)task->parent_pid, (pid_t)task->pid,
+					     time);
+	case PERF_RECORD_COMM:
+		if ((record->misc & PERF_RECORD_MISC_COMM_EXEC) && (pid_t)comm->pid > 0)
+			process_table_on_exec(table, (pid_t)comm->pid, time);
+		return 0;
+	case PERF_RECORD_EXIT:
+		process_table_on_exit(table, (pid_t)task->pid, time);
+		return 0;
+	case PERF_RECORD_KSYMBOL:
+		return apply_ksymbol((const void *)record, kallsyms);
+	}
+	return 0;
 }

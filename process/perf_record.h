@@ -3,7 +3,11 @@
 #define DP_PROCESS_PERF_RECORD_H
 
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct kallsyms;
+struct process_table;
 
 /*
  * perf's records, as perf_event_open(2) describes them. A name is padded with zeros to 8 bytes.
@@ -48,6 +52,13 @@ struct perf_ksymbol {
 };
 
 /*
+ * Copy size bytes from a position of a ring, which counts on without end, as data_head and data_tail
+ * do: what would be behind the last of its ring_size bytes is at its start.
+ */
+void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,
+		    size_t size);
+
+/*
  * When a record was written, in ns of CLOCK_MONOTONIC: 0 if it does not say, and not after
  * now, a time when it had been written.
  *
@@ -57,5 +68,13 @@ struct perf_ksymbol {
  * with BPF_EVENT and TEXT_POKE, which nobody asks for here, and not with the other records.
  */
 uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
+
+/*
+ * Pass what a record says on, which was written at a time: to the process table, or of functions
+ * that the kernel got to kallsyms (NULL: nobody asks for them). A path in it loses what the kernel
+ * has added. Other records say nothing here. 0 or a negative errno.
+ */
+int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
+		      struct kallsyms *kallsyms);
 
 #endif

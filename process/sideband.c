@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "kernel/event.h"
 #include "kernel/permission.h"
-#include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "process/perf_record.h"
 #include "symbols/kallsyms.h"
@@ -135,19 +134,6 @@ const int *sideband_fds(const struct sideband *s, size_t *ret_n)
 	return s->fds;
 }
 
-/* Copy size bytes from a position of the ring, which wraps around. */
-static void ring_copy(const struct sideband *s, const struct perf_event_mmap_page *ring, void *to,
-		      uint64_t position, size_t size)
-{
-	const uint8_t *data = (const uint8_t *)ring + s->page_size;
-	size_t ring_size = SIDEBAND_PAGES * s->page_size;
-	size_t at = position % ring_size;
-	size_t n = size < ring_size - at ? size : ring_size - at;
-
-	memcpy(to, data + at, n);
-	memcpy((uint8_t *)to + n, data, size - n);
-}
-
 static int record_append(struct sideband *s, struct perf_event_header *header, uint64_t now)
 {
 	if (array_reserve(s->records, s->n_records, s->records_size) < 0)
@@ -164,22 +150,24 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->data_tail;
+	const uint8_t *data = (const uint8_t *)ring + s->page_size;
+	size_t size = SIDEBAND_PAGES * s->page_size;
 	/* All up to the head had been written by now. */
 	uint64_t now = clock_now_ns();
 	int err = 0;
 
 	/* The kernel tells of a loss with the next record only, which may be long in coming. */
-	s->has_lost |= head - tail > SIDEBAND_PAGES * s->page_size - MAX_RECORD_SIZE;
+	s->has_lost |= head - tail > size - MAX_RECORD_SIZE;
 	while (err == 0 && tail < head) {
 		struct perf_event_header header, *copy;
 
-		ring_copy(s, ring, &header, tail, sizeof(header));
+		perf_ring_copy(data, size, tail, &header, sizeof(header));
 		copy = malloc(header.size);
 		if (!copy) {
 			err = -ENOMEM;
 			break;
 		}
-		ring_copy(s, ring, copy, tail, header.size);
+		perf_ring_copy(data, size, tail, copy, header.size);
 		tail += header.size;
 		err = record_append(s, copy, now);
 		if (err < 0)
@@ -215,62 +203,10 @@ static int record_compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int apply_mmap(const struct record *r, struct process_table *table)
-{
-	struct perf_mmap2 *body = (void *)r->header;
-	struct mmap_record m = {
-		.pid = (pid_t)body->pid,
-		.time = r->time,
-		.start = body->address,
-		.end = body->address + body->length,
-		.offset = body->offset,
-		.inode = body->inode,
-		.name = body->name,
-	};
-
-	/* A kernel module's text is reported too, as a mapping of process -1. */
-	if (m.pid <= 0)
-		return 0;
-	proc_maps_strip_deleted(body->name);
-	return process_table_on_mmap(table, &m);
-}
-
-/* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
-static int apply_ksymbol(const struct record *r, struct kallsyms *kallsyms)
-{
-	const struct perf_ksymbol *body = (const void *)r->header;
-
-	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||
-	    (body->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER))
-		return 0;
-	return kallsyms_add_late(kallsyms, body->address, body->length, body->name);
-}
-
 static int record_apply(struct sideband *s, const struct record *r, struct process_table *table)
 {
-	const struct perf_task *task = (const void *)r->header;
-	const struct perf_comm *comm = (const void *)r->header;
-
-	switch (r->header->type) {
-	case PERF_RECORD_MMAP2:
-		return apply_mmap(r, table);
-	case PERF_RECORD_FORK:
-		return process_table_on_fork(table, (pid_t)task->parent_pid, (pid_t)task->pid,
-					     r->time);
-	case PERF_RECORD_COMM:
-		if ((r->header->misc & PERF_RECORD_MISC_COMM_EXEC) && (pid_t)comm->pid > 0)
-			process_table_on_exec(table, (pid_t)comm->pid, r->time);
-		return 0;
-	case PERF_RECORD_EXIT:
-		process_table_on_exit(table, (pid_t)task->pid, r->time);
-		return 0;
-	case PERF_RECORD_KSYMBOL:
-		return apply_ksymbol(r, s->kallsyms);
-	case PERF_RECORD_LOST:
-		s->has_lost = true;
-		return 0;
-	}
-	return 0;
+	s->has_lost |= r->header->type == PERF_RECORD_LOST;
+	return perf_record_apply(r->header, r->time, table, s->kallsyms);
 }
 
 /* Apply the records from before a time, and show the kernel what changed. */

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <dwarf.h>
+#include <errno.h>
 
 #include "cfi/entry.h"
 #include "cfi/tests/assembler.h"
@@ -40,6 +41,24 @@ Test(entry, sorts_fdes_by_address)
 	cr_assert(index.n_refusals == 0 && index.n_cies == 1 && index.n_fdes == 3);
 	cr_assert(index.fdes[0].start == 0x1000 && index.fdes[0].end == 0x1020);
 	cr_assert(index.fdes[1].start == 0x2000 && index.fdes[2].start == 0x3000);
+	cfi_index_done(&index);
+}
+
+/* Linkers join files, each with a CIE; sorted by what they say, FDEs are far from theirs. */
+Test(entry, finds_the_cie_of_each_fde)
+{
+	struct assembler a = { .size = 0 };
+	size_t cies[9], n = sizeof(cies) / sizeof(*cies);
+	struct cfi_index index;
+
+	for (size_t i = 0; i < n; i++)
+		cies[i] = put_cie(&a);
+	for (size_t i = 0; i < n; i++)
+		record_end(&a, fde_begin(&a, cies[i], 0x1000 * (i + 1), 0x10));
+	index = read_index(&a);
+	cr_assert(index.n_refusals == 0 && index.n_cies == n && index.n_fdes == n);
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(index.cies[index.fdes[i].cie].offset, cies[i], "%zu", i);
 	cfi_index_done(&index);
 }
 
@@ -342,6 +361,30 @@ Test(entry, names_an_fde_without_a_cie_and_goes_on)
 	cfi_index_done(&index);
 }
 
+/* With two bytes, which is too short for an id. */
+Test(entry, names_a_record_without_an_id_and_goes_on)
+{
+	struct assembler a = { .size = 0 };
+	size_t cie = put_cie(&a), bad = a.size;
+	struct cfi_section section;
+	struct cfi_index index;
+
+	put_u32(&a, 2), put_u16(&a, 0);
+	record_end(&a, fde_begin(&a, cie, 0x2000, 0x10));
+	section = assembled(&a);
+	cr_assert(cfi_index_init(&index, &section) == 0);
+	expect_refusal(&index, CFI_TRUNCATED, bad);
+	cr_assert(index.n_fdes == 1 && index.fdes[0].start == 0x2000);
+	cfi_index_done(&index);
+	/* Of the two passes over .debug_frame, one says so. */
+	section.debug_frame = true;
+	section.data += bad;
+	section.size = 6;
+	cr_assert(cfi_index_init(&index, &section) == 0);
+	expect_refusal(&index, CFI_TRUNCATED, 0);
+	cfi_index_done(&index);
+}
+
 Test(entry, names_a_range_that_wraps_around)
 {
 	struct assembler a = { .size = 0 };
@@ -404,6 +447,15 @@ Test(entry, survives_every_truncation)
 		cfi_index_done(&index);
 		free(exact);
 	}
+}
+
+/* Places in it are kept in 32 bits. */
+Test(entry, refuses_a_section_that_is_too_large)
+{
+	struct cfi_section section = { .size = (uint64_t)UINT32_MAX + 1 };
+	struct cfi_index index;
+
+	cr_assert_eq(cfi_index_init(&index, &section), -EFBIG);
 }
 
 Test(entry, reads_a_section_that_is_not_there)

@@ -54,6 +54,26 @@ Test(mapped_file, opens_only_the_file_that_is_meant)
 	close(fd);
 }
 
+/* Deleted, a file is to be had by its mapping alone, for which a capability is needed. */
+Test(mapped_file, says_when_a_permission_is_missing)
+{
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+	int fd = mkstemp(path);
+	struct stat st;
+	void *page;
+
+	cr_assert(fd >= 0 && fstat(fd, &st) == 0 && ftruncate(fd, 4096) == 0);
+	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert(page != MAP_FAILED && unlink(path) == 0);
+	if (geteuid() == 0)
+		cr_assert(seteuid(65534) == 0);
+	cr_assert_eq(mapped_file_open(getpid(), (uintptr_t)page, (uintptr_t)page + 4096, st.st_ino,
+				      path),
+		     -EACCES);
+	munmap(page, 4096);
+	close(fd);
+}
+
 static struct elf_file open_self(int *ret_fd)
 {
 	struct elf_file file;
@@ -165,20 +185,73 @@ Test(elf_file, refuses_what_is_not_for_this_machine)
 	cr_assert(init_bytes(&object, sizeof(object)) == -ENOEXEC);
 }
 
+/* Of a file with one program header, right behind it. */
+static const Elf64_Ehdr one_segment = {
+	.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
+	.e_type = ET_DYN,
+	.e_machine = EM_X86_64,
+	.e_version = 1,
+	.e_ehsize = sizeof(Elf64_Ehdr),
+	.e_phoff = sizeof(Elf64_Ehdr),
+	.e_phentsize = sizeof(Elf64_Phdr),
+	.e_phnum = 1,
+};
+
+/* sstrip leaves no sections. The linker puts other notes in front; anyone may have a type of that number. */
+Test(elf_file, finds_the_build_id_among_other_notes)
+{
+	struct note {
+		Elf64_Nhdr head;
+		char owner[4];
+		uint8_t bytes[16];
+	};
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+		struct note notes[3];
+	} file = {
+		.header = one_segment,
+		.segment = { .p_type = PT_NOTE,
+			     .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+			     .p_filesz = sizeof(file.notes) },
+		.notes = { { { 4, 16, NT_GNU_PROPERTY_TYPE_0 }, "GNU", "property" },
+			   { { 4, 16, NT_GNU_BUILD_ID }, "Xyz", "another's" },
+			   { { 4, 16, NT_GNU_BUILD_ID }, "GNU", "0123456789abcdef" } },
+	};
+	struct elf_file read;
+
+	cr_assert(elf_file_init_memory(&read, &file, sizeof(file)) == 0);
+	cr_assert_str_eq(read.build_id, "30313233343536373839616263646566");
+	elf_file_done(&read);
+}
+
+/* What calls is in front of a return address: it may be the last of its section, or in the first bytes. */
+Test(elf_file, reads_the_code_in_front_of_an_address)
+{
+	static struct elf_section sections[] = {
+		{ ".init", 0x1000, 6, (const uint8_t *)"ABCDEF" },
+		{ ".text", 0x1006, 8, (const uint8_t *)"abcdefgh" },
+	};
+	const struct elf_file file = { .code_sections = sections, .n_code_sections = 2 };
+	char code[5] = "";
+
+	cr_assert(elf_file_read_before(&file, 0x1006, code, 4) == 0);
+	cr_assert_str_eq(code, "CDEF");
+	cr_assert(elf_file_read_before(&file, 0x100e, code, 4) == 0);
+	cr_assert_str_eq(code, "efgh");
+	cr_assert(elf_file_read_before(&file, 0x1008, code, 4) == 0);
+	cr_assert(memcmp(code, "\0\0ab", 4) == 0);
+	cr_assert_eq(elf_file_read_before(&file, 0x1000, code, 4), -ENOENT);
+	cr_assert_eq(elf_file_read_before(&file, 0x100f, code, 4), -ENOENT);
+}
+
 Test(elf_file, refuses_segments_that_wrap_around)
 {
 	struct {
 		Elf64_Ehdr header;
 		Elf64_Phdr segment;
 	} file = {
-		.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
-			    .e_type = ET_DYN,
-			    .e_machine = EM_X86_64,
-			    .e_version = 1,
-			    .e_ehsize = sizeof(Elf64_Ehdr),
-			    .e_phoff = sizeof(Elf64_Ehdr),
-			    .e_phentsize = sizeof(Elf64_Phdr),
-			    .e_phnum = 1 },
+		.header = one_segment,
 		.segment = { .p_type = PT_LOAD, .p_flags = PF_X, .p_memsz = 0x2000 },
 	};
 
@@ -236,6 +309,27 @@ Test(bus_guard, hides_nothing_else, .signal = SIGBUS)
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert(page != MAP_FAILED && ftruncate(fd, 0) == 0);
 	page[0] = 1;
+}
+
+/* Nor what is missing of a library that this program runs: zeros are no code, and not its data. */
+Test(bus_guard, hides_no_loss_of_its_own_libraries, .signal = SIGBUS)
+{
+	int fd = memfd_create("library", 0), libm;
+	void *library = dlopen("libm.so.6", RTLD_NOW);
+	volatile const char *code;
+	char path[64];
+	off_t from = 0;
+	Dl_info info;
+
+	cr_assert(library && dladdr(dlsym(library, "cos"), &info));
+	libm = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	cr_assert(sendfile(fd, libm, &from, SIZE_MAX >> 1) > 4096);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	library = dlopen(path, RTLD_NOW);
+	cr_assert(library, "%s", dlerror());
+	code = dlsym(library, "fegetround");
+	cr_assert(code && bus_guard_install() == 0 && ftruncate(fd, 64) == 0);
+	(void)*code;
 }
 
 Test(bus_guard, is_no_protection_from_kill, .signal = SIGBUS)

@@ -2,7 +2,9 @@
 /* The event loop: order, removal during a round, errors. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "loop/loop.h"
@@ -135,6 +137,28 @@ Test(loop, only_wakes_without_a_function)
 	world_done(&w);
 }
 
+static volatile sig_atomic_t n_signals;
+
+static void on_signal(int number)
+{
+	n_signals = n_signals + 1;
+}
+
+/* A window that changes its size is no reason to end. */
+Test(loop, is_woken_by_a_signal)
+{
+	/* Again and again, as the first one may come before the loop waits. */
+	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } };
+	struct world w;
+
+	world_init(&w, 1, 0);
+	signal(SIGALRM, on_signal);
+	cr_assert(setitimer(ITIMER_REAL, &often, NULL) == 0);
+	cr_assert(loop_run(&w.loop, -1) == 0);
+	cr_assert(n_signals > 0 && n_told(&w) == 0);
+	world_done(&w);
+}
+
 Test(loop, refuses_what_cannot_be_waited_for)
 {
 	struct loop none = LOOP_NONE;
@@ -146,5 +170,6 @@ Test(loop, refuses_what_cannot_be_waited_for)
 	close(w.fds[39]);
 	cr_assert(loop_add(&w.loop, w.fds[39], NULL, NULL) == -EBADF);
 	world_done(&w);
+	cr_assert(loop_run(&none, 0) == -EBADF);
 	loop_done(&none);
 }

@@ -5,8 +5,26 @@
 #include <string.h>
 
 #include "process/perf_record.h"
+#include "process/tests/process_world.h"
+#include "symbols/kallsyms.h"
 
 TestSuite(perf_record);
+
+/* The kernel writes on at the start when it comes to the end, within a record, too. */
+Test(perf_ring, goes_round)
+{
+	static const uint8_t ring[8] = "ABCDEFGH";
+	char copy[5] = "";
+
+	perf_ring_copy(ring, sizeof(ring), 2, copy, 4);
+	cr_assert_str_eq(copy, "CDEF");
+	perf_ring_copy(ring, sizeof(ring), 4, copy, 4);
+	cr_assert_str_eq(copy, "EFGH");
+	perf_ring_copy(ring, sizeof(ring), 6, copy, 4);
+	cr_assert_str_eq(copy, "GHAB");
+	perf_ring_copy(ring, sizeof(ring), (UINT64_C(1) << 40) + 8 + 5, copy, 4);
+	cr_assert_str_eq(copy, "FGHA");
+}
 
 #define TIME 1000
 #define NOW 5000
@@ -16,6 +34,8 @@ static union {
 	struct perf_event_header header;
 	struct perf_ksymbol ksymbol;
 	struct perf_comm comm;
+	struct perf_task task;
+	struct perf_mmap2 mmap;
 	uint8_t bytes[256];
 } record;
 
@@ -75,4 +95,84 @@ Test(perf_record, may_be_short)
 		cr_assert_eq(perf_record_time(&record.header, NOW),
 			     size < sizeof(record.header) + 8 ? 0 : NOW);
 	}
+}
+
+TestSuite(perf_apply, .init = begin, .fini = end);
+
+static void apply(uint32_t type, uint64_t time, struct kallsyms *kallsyms)
+{
+	record.header.type = type;
+	cr_assert_eq(perf_record_apply(&record.header, time, &table, kallsyms), 0);
+}
+
+static void apply_comm(uint32_t pid, uint16_t misc, uint64_t time)
+{
+	record.comm = (struct perf_comm){ .header.misc = misc, .pid = pid, .tid = pid };
+	apply(PERF_RECORD_COMM, time, NULL);
+}
+
+static void apply_mmap(uint32_t pid, uint64_t address, const char *name, uint64_t time)
+{
+	record.mmap = (struct perf_mmap2){
+		.pid = pid, .tid = pid, .address = address, .length = 0x1000, .inode = 1
+	};
+	strcpy(record.mmap.name, name);
+	apply(PERF_RECORD_MMAP2, time, NULL);
+}
+
+/* All that a process does, from its exec to its end. */
+Test(perf_apply, tells_the_table_what_processes_do)
+{
+	table.all = true;
+	apply_comm(PID(0), 0, 10);
+	cr_assert_null(process_table_find(&table, PID(0)), "a name alone is no program");
+	apply_comm(PID(0), PERF_RECORD_MISC_COMM_EXEC, 20);
+	cr_assert(process_table_find(&table, PID(0)));
+	apply_mmap(PID(0), 0x1000, "/nowhere/program (deleted)", 30);
+	cr_assert_str_eq(record.mmap.name, "/nowhere/program");
+	expect_mappings(0, 29, 0);
+	expect_mappings(0, 30, 1);
+	cr_assert(process_find(process_table_find(&table, PID(0)), 0x1fff, 30));
+	record.task = (struct perf_task){ .pid = PID(1), .parent_pid = PID(0) };
+	apply(PERF_RECORD_FORK, 40, NULL);
+	expect_mappings(1, 40, 1);
+	record.task = (struct perf_task){ .pid = PID(0), .parent_pid = PID(2) };
+	apply(PERF_RECORD_EXIT, 50, NULL);
+	cr_assert_eq(process_table_find(&table, PID(0))->exited, 50);
+	cr_assert_eq(process_table_find(&table, PID(1))->exited, TIME_NEVER);
+	/* The kernel's own modules are told of as if a process -1 had mapped them. */
+	apply_mmap(UINT32_MAX, 0xffffffffc0000000, "[module]", 60);
+	cr_assert_null(table.refused, "nor is /proc asked for its mappings");
+	apply(PERF_RECORD_LOST, 70, NULL);
+}
+
+static void apply_ksymbol(uint64_t address, uint16_t type, uint16_t flags, const char *name,
+			  struct kallsyms *kallsyms)
+{
+	record.ksymbol = (struct perf_ksymbol){
+		.address = address, .length = 0x100, .type = type, .flags = flags
+	};
+	strcpy(record.ksymbol.name, name);
+	apply(PERF_RECORD_KSYMBOL, 10, kallsyms);
+}
+
+/* What the kernel's functions are called is asked for after they have gone. */
+Test(perf_apply, names_bpf_programs)
+{
+	const uint64_t here = 0xffffffffc0001000, there = 0xffffffffc0002000;
+	struct kallsyms *kallsyms;
+	uint64_t offset;
+
+	cr_assert(kallsyms_new_unread("/dev/null", &kallsyms) == 0);
+	apply_ksymbol(here, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "bpf_prog_1", kallsyms);
+	cr_assert_str_eq(kallsyms_find(kallsyms, here + 8, &offset), "bpf_prog_1");
+	cr_assert_eq(offset, 8);
+	apply_ksymbol(here, PERF_RECORD_KSYMBOL_TYPE_BPF, PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+		      "gone", kallsyms);
+	cr_assert_str_eq(kallsyms_find(kallsyms, here, &offset), "bpf_prog_1");
+	apply_ksymbol(there, PERF_RECORD_KSYMBOL_TYPE_OOL, 0, "kprobe_insn_page", kallsyms);
+	cr_assert_null(kallsyms_find(kallsyms, there, &offset));
+	kallsyms_free(kallsyms);
+	/* Where nobody asks for them. */
+	apply_ksymbol(here, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "bpf_prog_1", NULL);
 }

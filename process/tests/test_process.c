@@ -263,6 +263,25 @@ Test(process, forgets_replaced_spaces_in_time)
 	cr_assert(space_store_find(&table.spaces, id) == NULL);
 }
 
+/* Nor does what has ended come back. */
+Test(process, forgets_mappings_that_ended)
+{
+	const struct process *p;
+
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	map(0, 10, 0x5000, 0x6000);
+	map(0, 20, 0x1000, 0x2000);
+	p = process_table_find(&table, PID(0));
+	process_table_forget(&table, 20);
+	cr_assert_eq(p->n_mappings, 3);
+	for (uint64_t before = 21; before < 24; before++) {
+		process_table_forget(&table, before);
+		cr_assert_eq(p->n_mappings, 2, "%zu", p->n_mappings);
+		expect_mappings(0, 20, 2);
+	}
+}
+
 Test(process, forgets_processes_that_exited)
 {
 	table.all = true;

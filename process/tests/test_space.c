@@ -141,6 +141,22 @@ Test(space, has_another_layout_without_marks)
 	cr_assert_neq(make(5, true)->layout, make(5, false)->layout);
 }
 
+/* The walker looks for labels by this mapping, and nowhere without one. */
+Test(space, tells_which_mapping_leads_to_labels)
+{
+	const struct space *s = make(5, true);
+
+	cr_assert(!s->has_labels && written(s)->labels == 0);
+	table_b.has_labels = true;
+	s = make(5, true);
+	cr_assert(s->has_labels);
+	cr_assert_eq(written(s)->labels, 2, "the second one, counted from 1");
+	table_b.cell = DP_CELL_EVICTED;
+	s = make(5, true);
+	cr_assert(s->has_labels && written(s)->labels == 0, "its image is not there");
+	table_b.cell = 800;
+}
+
 Test(space, takes_its_layout_along_if_it_is_the_last_one)
 {
 	struct space *s = make(5, true), *child = make(6, true);

@@ -10,6 +10,7 @@
 #define ASSEMBLER_SIZE (8 << 20)
 #include "bpf/lookup_row.h"
 #include "cfi/tests/assembler.h"
+#include "tables/decode.h"
 #include "tables/image_check.h"
 #include "tables/image_file.h"
 
@@ -105,6 +106,55 @@ Test(image_check, refuses_rules_that_lead_elsewhere)
 	expect_refused(&image, full->ra.kind, DP_WHERE_VALUE + 1);
 	expect_refused(&image, full->ra.kind, DP_WHERE_EXPRESSION);
 	expect_refused(&image, full->rbp.reg, DP_N_REGISTERS);
+	image_done(&image);
+}
+
+/* Registers may be saved where a rule itself has no room to say so. */
+Test(image_check, takes_rules_that_have_saves_apart)
+{
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
+	const struct dp_image *h;
+	struct dp_rule *full, *end;
+	struct image image;
+
+	put_u8(&a, DW_CFA_undefined), put_uleb(&a, 12);
+	record_end(&a, fde);
+	image = build();
+	h = head_of(&image);
+	full = (void *)(image.cells + h->full);
+	end = (void *)(image.cells + h->saves);
+	while (full < end && full->saves != DP_SAVES_APART)
+		full++;
+	cr_assert(full < end, "the first ones are this rule's");
+	cr_assert(image_is_sound(image.cells, image.n_cells));
+	expect_refused(&image, full->saves, DP_SAVES_APART + 1);
+	image_done(&image);
+}
+
+/* Where labels are is a program, which rules may have in common with them. */
+Test(image_check, takes_labels_that_have_a_program)
+{
+	static const uint8_t cfa[] = { DW_OP_breg7, 8, DW_OP_deref, DW_OP_deref };
+	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
+	struct image image;
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	put_u8(&a, DW_CFA_def_cfa_expression), put_uleb(&a, sizeof(cfa));
+	put_bytes(&a, cfa, sizeof(cfa));
+	record_end(&a, fde);
+	image = build();
+	image_labels_print(&image, to);
+	fflush(to);
+	cr_assert_str_eq(text, "", "it has none");
+	head_of(&image)->labels_form = DP_LABELS_GO_LIST;
+	cr_assert(image_is_sound(image.cells, image.n_cells));
+	image_labels_print(&image, to);
+	fclose(to);
+	cr_assert_str_eq(text, "rsp+8,deref,deref");
+	cr_assert_str_eq(image_labels_word(&image), "go_list");
+	free(text);
 	image_done(&image);
 }
 

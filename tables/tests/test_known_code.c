@@ -4,8 +4,9 @@
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "tables/known_code.h"
@@ -155,6 +156,11 @@ Test(known_code, knows_entries_that_only_jump)
 	/* behind the PLT, in the same segment */
 	range = assemble(PLT0 "ff259a3d0a00 6690");
 	expect(&range, PLT0_ROWS "88888888");
+	/* and behind its last entry, which leads to the first one */
+	range = assemble(PLT0 "f30f1efa 6800000000 e9e2ffffff 6690"
+			      "f30f1efa ff259a3d0a00 660f1f440000");
+	expect(&range, PLT0_ROWS "8888888886666666"
+				 "8888888888888888");
 }
 
 Test(known_code, takes_nothing_else_for_a_plt)
@@ -195,7 +201,7 @@ Test(known_code, knows_what_handlers_return_to)
 	expect(&range, ".........");
 }
 
-/* In memory of exactly that size, for AddressSanitizer; and rows stay where they were asked for. */
+/* Behind a range nothing can be read; and rows stay where they were asked for. */
 Test(known_code, survives_every_truncation)
 {
 	struct code_range all =
@@ -207,10 +213,15 @@ Test(known_code, survives_every_truncation)
 			 "0f1f4000 0f1f80000000" /* to where crtbegin.o's may be */
 			 "803d0000000000 7506 55 4889e5 5d c3 c3 660f1f440000 90 66666690"
 			 "e9dbffffff 0f05 4885c0 7c18 7401 c3");
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *room =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	cr_assert(room != MAP_FAILED && all.size <= page);
+	cr_assert(mprotect(room + page, page, PROT_NONE) == 0);
 	for (size_t from = 0; from < all.size; from++) {
 		for (size_t to = from + 1; to <= all.size; to++) {
-			uint8_t *exact = malloc(to - from);
+			uint8_t *exact = room + page - (to - from);
 			struct code_range range = { BASE + from, to - from, exact };
 			struct known_code code;
 
@@ -221,9 +232,9 @@ Test(known_code, survives_every_truncation)
 				cr_assert(code.rows[0].start >= start);
 				cr_assert(code.rows[code.n_rows - 1].end <= BASE + to);
 			}
-			free(exact);
 		}
 	}
+	munmap(room, 2 * page);
 }
 
 Test(known_code, knows_the_system_call_of_clone)
@@ -271,6 +282,18 @@ Test(known_code, looks_twice_where_there_may_be_some)
 		cr_assert_eq(known_code_is_none(&range, range.address, range.address + range.size),
 			     gaps[i].is_none, "%s", gaps[i].code);
 	}
+}
+
+/* The row of what handlers return to begins a byte before it, which may be a gap's last one. */
+Test(known_code, looks_at_what_is_behind_a_gap)
+{
+	struct code_range range = assemble("90 48c7c00f000000 0f05");
+
+	cr_assert_not(known_code_is_none(&range, BASE, BASE + 1));
+	range = assemble("90 c3");
+	cr_assert(known_code_is_none(&range, BASE, BASE + 1));
+	range = assemble("90");
+	cr_assert(known_code_is_none(&range, BASE, BASE + 1), "nothing is");
 }
 
 Test(known_code, knows_functions_of_crtbegin_where_they_may_be)

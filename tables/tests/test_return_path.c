@@ -210,6 +210,48 @@ Test(return_path, finds_none_where_none_is_certain)
 	}
 }
 
+/* So many words are written to the stack, and the last one of them is the next stack pointer. */
+static enum return_found find_after_writing(unsigned int n)
+{
+	char hex[64 * 20] = "";
+	const char *rule = "";
+	enum return_found found;
+
+	/* mov %rax,8*i(%rsp); mov 8*i(%rsp),%rsp; ret */
+	for (unsigned int i = 0; i < n; i++)
+		sprintf(hex + strlen(hex), "48898424%02x%02x0000 ", 8 * i & 0xff, 8 * i >> 8);
+	sprintf(hex + strlen(hex), "488ba424%02x%02x0000 c3", 8 * (n - 1) & 0xff, 8 * (n - 1) >> 8);
+	set_up(hex);
+	found = find(0, &rule);
+	if (found == RETURN_FOUND)
+		cr_assert_str_eq(rule, "switch:exp(rax+8) ra=c-8 fp=s" SAME);
+	tear_down();
+	return found;
+}
+
+/* What was written and is not remembered is not taken for what was there before. */
+Test(return_path, finds_none_where_too_much_is_written)
+{
+	cr_assert_eq(find_after_writing(1), RETURN_FOUND);
+	cr_assert_eq(find_after_writing(40), RETURN_FOUND);
+	cr_assert_eq(find_after_writing(60), RETURN_UNCLEAR);
+}
+
+/* One that reads many words leaves room for what the next one reads. */
+Test(return_path, searches_as_often_as_asked)
+{
+	const char *rule = "";
+
+	/* mov 8(%rax),%rax; mov 0x10(%rax),%rax; and so on; mov %rax,%rsp; ret: each reads others */
+	set_up("488b4008 488b4010 488b4018 488b4020 488b4028 488b4030 488b4038 488b4040"
+	       "488b4048 488b4050 488b4058 488b4060 488b4068 4889c4 c3");
+	for (uint64_t at = 0; at < 12 * 4; at += 4)
+		find(at, &rule);
+	cr_assert_eq(find(12 * 4, &rule), RETURN_FOUND);
+	cr_assert_str_eq(rule, "switch:exp(rax+68,deref,+8) ra=c-8 fp=s" SAME);
+	tear_down();
+}
+
 /* Both ways of a branch lead on; only behind the load of rsp it is another stack. */
 Test(return_path, tells_where_the_stack_is_another_one)
 {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose processes are taken in when a run begins, and what is said of those that are not. */
+#include "process/target.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "log/tests/said.h"
+#include "process/tests/process_world.h"
+
+TestSuite(target, .init = begin, .fini = end);
+
+static pid_t pid;
+static int result;
+
+static void add(void)
+{
+	const struct target t = { .pids = &pid, .n_pids = 1 };
+
+	result = target_add(&table, &t);
+}
+
+/* What has to be said of the process with that number. */
+static void expect_added(pid_t number, int err, const char *what)
+{
+	char *text;
+
+	pid = number;
+	text = said(add);
+	cr_expect_eq(result, err, "%d", result);
+	cr_expect(what ? strstr(text, what) != NULL : text[0] == '\0', "%s", text);
+	free(text);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t sleeper = fork();
+
+	if (sleeper == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return sleeper;
+}
+
+static void stop(pid_t sleeper)
+{
+	kill(sleeper, SIGKILL);
+	waitpid(sleeper, NULL, 0);
+}
+
+/* None is said to be left out where all are there. */
+Test(target, takes_in_the_children_that_there_are)
+{
+	pid_t child = start_sleeper();
+
+	table.no_binaries = true;
+	expect_added(getpid(), 0, NULL);
+	cr_assert(process_table_find(&table, getpid()));
+	cr_assert(process_table_find(&table, child));
+	stop(child);
+}
+
+Test(target, leaves_children_out_if_asked)
+{
+	pid_t child = start_sleeper();
+
+	table.no_binaries = true;
+	table.inherit = false;
+	expect_added(getpid(), 0, NULL);
+	cr_assert(process_table_find(&table, getpid()));
+	cr_assert_null(process_table_find(&table, child));
+	stop(child);
+}
+
+Test(target, says_that_there_is_no_such_process)
+{
+	expect_added(PID(0), -ESRCH, "there is no process");
+}
