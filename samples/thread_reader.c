@@ -106,13 +106,30 @@ static int read_all(int fd, char **ret, size_t *ret_size)
 	return 0;
 }
 
+int thread_records_read(const char *bytes, size_t size, int (*fn)(void *, const struct dp_thread *),
+			void *arg)
+{
+	size_t at = 0;
+	int err = 0;
+
+	while (err == 0 && at < size) {
+		const struct dp_thread *t = (const void *)(bytes + at);
+
+		if (size - at < sizeof(*t) || size - at < sizeof(*t) + t->n_kernel * sizeof(__u64))
+			return -EBADMSG;
+		at += sizeof(*t) + t->n_kernel * sizeof(__u64);
+		err = fn(arg, t);
+	}
+	return err;
+}
+
 int thread_reader_read(struct thread_reader *r, pid_t pid, pid_t tid,
 		       int (*fn)(void *, const struct dp_thread *), void *arg)
 {
 	_cleanup_(bpf_link__destroyp) struct bpf_link *link = NULL;
 	_cleanup_free_ char *bytes = NULL;
 	_cleanup_close_ int fd = -1;
-	size_t size = 0, at = 0;
+	size_t size = 0;
 	int err;
 
 	r->bpf->bss->dp_wanted_process = (uint32_t)pid;
@@ -124,13 +141,5 @@ int thread_reader_read(struct thread_reader *r, pid_t pid, pid_t tid,
 	if (fd < 0)
 		return -errno;
 	err = read_all(fd, &bytes, &size);
-	while (err == 0 && at < size) {
-		const struct dp_thread *t = (const void *)(bytes + at);
-
-		if (size - at < sizeof(*t) || size - at < sizeof(*t) + t->n_kernel * sizeof(__u64))
-			return -EBADMSG;
-		at += sizeof(*t) + t->n_kernel * sizeof(__u64);
-		err = fn(arg, t);
-	}
-	return err;
+	return err < 0 ? err : thread_records_read(bytes, size, fn, arg);
 }

@@ -34,4 +34,12 @@ void thread_reader_close(struct thread_reader *reader);
 int thread_reader_read(struct thread_reader *reader, pid_t pid, pid_t tid,
 		       int (*fn)(void *arg, const struct dp_thread *thread), void *arg);
 
+/*
+ * The same of records that have been read: each thread, and behind it the addresses of its
+ * kernel stack. They are aligned to 8 bytes. -EBADMSG: the last one is not whole; those
+ * before it have been passed on.
+ */
+int thread_records_read(const char *bytes, size_t size,
+			int (*fn)(void *arg, const struct dp_thread *thread), void *arg);
+
 #endif

@@ -170,6 +170,22 @@ Test(table, is_evicted_for_one_that_is_wanted)
 	cr_assert(table_store_next(&store) == NULL, "once");
 }
 
+/* A large one needs the room of several at once, and of no more than these. */
+Test(table, takes_the_room_of_as_many_as_it_needs)
+{
+	struct table *a = mapped(LARGE, start), *b = mapped(LARGE, start + 1),
+		     *small = mapped(50, start + 2), *c = mapped(2 * LARGE, start + 3);
+
+	table_store_update(&store, start + 2 * SECOND);
+	table_want(&store, c, start + 2 * SECOND);
+	cr_assert(table_store_next(&store) == NULL);
+	cr_assert(!is_there(a) && !is_there(b) && is_there(small));
+	table_unname(&store, a);
+	cr_assert(table_store_next(&store) == NULL, "half of it");
+	table_unname(&store, b);
+	cr_assert(table_store_next(&store) == c && is_there(small) && store.n_evicted == 2);
+}
+
 Test(table, is_not_evicted_while_samples_meet_it)
 {
 	struct table *a = mapped(LARGE, start), *b = mapped(LARGE, start),

@@ -91,11 +91,18 @@ Test(prewarm, goes_from_a_script_to_its_interpreter)
 	unlink(path);
 }
 
+/* What the dynamic linker would map as libc.so.6 is not the system's. */
+static void expect_another_libc(void)
+{
+	Dl_info info;
+
+	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) && !has(info.dli_fname));
+}
+
 /* Libraries of LD_LIBRARY_PATH go before those of the system. */
 Test(prewarm, looks_where_the_environment_says)
 {
 	char path[96];
-	Dl_info info;
 
 	snprintf(path, sizeof(path), "%s/libc.so.6", directory);
 	/* Something else, that is a library, and that can be told from it. */
@@ -103,8 +110,30 @@ Test(prewarm, looks_where_the_environment_says)
 	setenv("LD_LIBRARY_PATH", directory, 1);
 	prewarm_command(&binaries, "/bin/sh");
 	cr_assert(has("/bin/sh") && has(path));
-	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info) && !has(info.dli_fname));
+	expect_another_libc();
 	unlink(path);
+}
+
+/* A program that is not installed has its libraries beside it: $ORIGIN is where it is, ld.so(8). */
+Test(prewarm, looks_beside_the_program)
+{
+	_cleanup_free_ char *command = NULL;
+	char program[96], libraries[96], path[112];
+
+	snprintf(program, sizeof(program), "%s/sh", directory);
+	snprintf(libraries, sizeof(libraries), "%s/lib", directory);
+	snprintf(path, sizeof(path), "%s/libc.so.6", libraries);
+	cr_assert_geq(asprintf(&command, "cp -L /bin/sh '%s'", program), 0);
+	cr_assert_eq(system(command), 0);
+	cr_assert_eq(mkdir(libraries, 0700), 0);
+	cr_assert_eq(symlink("/lib64/ld-linux-x86-64.so.2", path), 0);
+	setenv("LD_LIBRARY_PATH", "/nowhere:$ORIGIN/lib", 1);
+	prewarm_command(&binaries, program);
+	cr_assert(has(program));
+	expect_another_libc();
+	unlink(path);
+	unlink(program);
+	rmdir(libraries);
 }
 
 Test(prewarm, does_without)

@@ -151,6 +151,10 @@ Test(called, knows_the_landing_of_an_exception)
 				 frames[3],
 				 found(BIAS + SECTION + 2 * WORLD_FUNCTION_SIZE, DP_METHOD_TABLE),
 				 frames[5] };
+	/* What a signal has interrupted may be in no file, as code that a program compiles is. */
+	const __u64 in_no_file[] = { frames[0], frames[1],
+				     frames[2], found(WORLD_LIBRARY, DP_METHOD_SIGNAL),
+				     frames[4], frames[5] };
 	struct rescue_result walk = { .outcome = DP_COMPLETE, .frames = frames, .n_frames = 6 };
 
 	memcpy(landing_code, code, sizeof(code));
@@ -162,6 +166,7 @@ Test(called, knows_the_landing_of_an_exception)
 	memcpy(landing_code + 40 + 30, end_of_landing, sizeof(end_of_landing));
 	expect(frames, 6, DP_COMPLETE, 6);
 	expect(elsewhere, 6, DP_COMPLETE, 4);
+	expect(in_no_file, 6, DP_COMPLETE, 4);
 	expect(twice, 6, DP_READ_FAULT, 5);
 	cr_expect(called_frame(&called, &space, &mapping, 0, &walk, 4) == CALLED_LANDING);
 	cr_expect(walk.n_landed == 5);

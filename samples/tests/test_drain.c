@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * From records to samples, without a kernel: what the rings hold, and which threads are
- * blocked, each test says; the linker has drain.c call the functions below (--wrap).
- */
+/* From records to samples, without a kernel, and to a list instead of reports (--wrap). */
 #include <errno.h>
 #include <unistd.h>
 
 #include "process/tests/process_world.h"
 #include "samples/drain.h"
+#include "samples/tests/kernel_world.h"
 
 #define MS UINT64_C(1000000)
 #define HOUR (3600 * 1000 * MS)
-#define MAX_RECORDS 32
 #define STACK UINT64_C(0x7fc0)
-
-/* One record of a ring. */
-struct record {
-	_Alignas(8) uint8_t bytes[1024];
-	size_t size;
-};
 
 /* A sample that was reported, with what is asked about. */
 struct reported {
@@ -30,31 +21,13 @@ struct reported {
 static struct drain drain;
 static struct filter filter;
 static struct rescue *rescue;
-static ring_fn read_record;
-static void *read_arg;
-static struct record records[MAX_RECORDS];
-static size_t n_records, n_read;
 static struct reported reported[MAX_RECORDS];
 static size_t n_reported;
 static size_t n_at_boundary; /* SIZE_MAX: it was not reached yet */
 static struct totals last_totals;
 static bool is_full;
-static uint64_t losses, lost_ns;
-static struct dp_blocked blocked[4];
-static uint64_t blocked_ns[4];
-static size_t n_blocked;
 static uint64_t now; /* when the test began */
 
-int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg);
-int __wrap_session_consume(struct session *session);
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns);
-int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
-				int (*fn)(void *arg, const struct dp_blocked *blocked,
-					  uint64_t time_ns),
-				void *arg);
-int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes);
-bool __wrap_sideband_take_loss(struct sideband *sideband);
-bool __wrap_sideband_is_behind(const struct sideband *sideband);
 bool __wrap_backlog_is_full(struct backlog *backlog);
 int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
 		       const struct totals *totals);
@@ -62,57 +35,9 @@ int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report
 			const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
 			void *arg);
 
-int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg)
-{
-	read_record = fn;
-	read_arg = arg;
-	return 0;
-}
-
-/* As a ring is read: -EAGAIN ends it, for this time. */
-int __wrap_session_consume(struct session *session)
-{
-	int err = 0;
-
-	while (err == 0 && n_read < n_records) {
-		const struct record *r = &records[n_read++];
-
-		err = read_record(read_arg, 0, r->bytes, r->size);
-	}
-	return err == -EAGAIN ? 0 : err;
-}
-
-uint64_t __wrap_session_losses(const struct session *session, uint64_t *ret_time_ns)
-{
-	*ret_time_ns = lost_ns;
-	return losses;
-}
-
-int __wrap_session_each_blocked(const struct session *session, uint64_t until_ns,
-				int (*fn)(void *arg, const struct dp_blocked *blocked,
-					  uint64_t time_ns),
-				void *arg)
-{
-	int err = 0;
-
-	for (size_t i = 0; err == 0 && i < n_blocked; i++)
-		err = fn(arg, &blocked[i], blocked_ns[i]);
-	return err;
-}
-
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
 {
 	return 0;
-}
-
-bool __wrap_sideband_take_loss(struct sideband *sideband)
-{
-	return false;
-}
-
-bool __wrap_sideband_is_behind(const struct sideband *sideband)
-{
-	return false;
 }
 
 bool __wrap_backlog_is_full(struct backlog *backlog)
@@ -167,17 +92,7 @@ static void tear_down(void)
 
 TestSuite(drain, .init = set_up, .fini = tear_down);
 
-static struct record *add_record(const void *bytes, size_t size)
-{
-	struct record *r = &records[n_records++];
-
-	cr_assert(n_records <= MAX_RECORDS && size <= sizeof(r->bytes));
-	memcpy(r->bytes, bytes, size);
-	r->size = size;
-	return r;
-}
-
-/* A sample as the kernel sends it, which a test may change: three frames, two of the kernel. */
+/* Of a process of the table, which a test may change. */
 static struct named_sample *add_sample(int n, uint64_t time)
 {
 	static const __u64 frames[] = {
@@ -187,28 +102,9 @@ static struct named_sample *add_sample(int n, uint64_t time)
 		0xffffffff81000010,
 		0xffffffff81000020,
 	};
-	struct named_sample sample = {
-		.names = { .kind = DP_RECORD_NAMES, .comm = "comm", .thread_name = "thread" },
-		.sample = {
-			.kind = DP_RECORD_SAMPLE,
-			.pid = (__u32)PID(n),
-			.tid = (__u32)PID(n) + 100,
-			.cpu = 3,
-			.time_ns = time,
-			.n_user = 3,
-			.n_kernel = 2,
-			.outcome = DP_CHAIN_END,
-			.weight = 2,
-		},
-	};
 	const struct process *p = process_table_find(&table, PID(n));
-	struct record *r = add_record(&sample, sizeof(sample));
 
-	memcpy(r->bytes + r->size, frames, sizeof(frames));
-	r->size += sizeof(frames);
-	sample.sample.space = p && p->space ? p->space->id : 0;
-	memcpy(r->bytes, &sample, sizeof(sample));
-	return (struct named_sample *)r->bytes;
+	return add_sample_of(PID(n), p ? p->space : NULL, time, frames);
 }
 
 static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
@@ -415,6 +311,34 @@ Test(drain, ends_stacks_where_code_had_changed)
 	cr_assert(reported[0].sample.outcome == DP_CHAIN_END && reported[0].sample.n_user == 3);
 	cr_assert(reported[1].sample.outcome == DP_TABLES_CHANGED);
 	cr_assert(reported[1].sample.n_user == 1 && reported[1].user[0].address == 0x1010);
+}
+
+/* Code of this file behind which is no call. */
+extern const char nobody_called[];
+__asm__(".pushsection .text\n\t.skip 8, 0x90\nnobody_called:\n\tnop\n\t.popsection");
+
+static __attribute__((noinline)) uint64_t return_address(void)
+{
+	return (uint64_t)(uintptr_t)__builtin_return_address(0);
+}
+
+/* Behind a call is where a caller goes on: the files that frames are in are asked. */
+Test(drain, ends_stacks_where_nobody_has_called)
+{
+	const __u64 by_table = (__u64)DP_METHOD_TABLE << DP_METHOD_SHIFT;
+	const uint64_t called = return_address(), not_called = (uint64_t)(uintptr_t)nobody_called;
+	const __u64 frames[5] = { not_called, called | by_table, not_called | by_table };
+	const struct frame *user = reported[0].user;
+
+	cr_assert_eq(process_table_add(&table, getpid()), 0);
+	cr_assert_eq(process_table_publish(&table, 3), 0);
+	add_sample_of(getpid(), process_table_find(&table, getpid())->space, now - 100 * MS,
+		      frames);
+	run(true);
+	cr_assert_eq(n_reported, 1);
+	cr_assert_eq(reported[0].sample.outcome, DP_NO_CALL);
+	cr_assert(reported[0].sample.n_user == 2 && user[1].address == called);
+	cr_assert(user[0].module && user[0].module == user[1].module, "both in this program");
 }
 
 /* A sample of a thread that blocks is kept until it is known for how long. */

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A run from its options to its report, without a kernel: what this would do, the test does,
+ * and the linker has the program call the functions below (--wrap).
+ */
+#include "profiler/record.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "log/clock.h"
+#include "profiler/outputs.h"
+#include "samples/tests/kernel_world.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static uint8_t *segments[64];
+static int n_segments;
+static int rings_fd;
+static bool is_sampling;
+static uint64_t added_ns; /* to the clock: so much has the test waited in no time */
+static pid_t child;       /* that is profiled */
+static int n_rounds;      /* of the reading of rings */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_session_open(struct session *ret, const struct session_options *options);
+void __wrap_session_close(struct session *session);
+int __wrap_session_publish(struct session *session, pid_t pid, uint32_t cell);
+int __wrap_session_rings_fd(const struct session *session);
+int __wrap_session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
+			       const char **ret_why);
+void __wrap_session_stop(struct session *session);
+int __wrap_sideband_new(unsigned int n_cpus, struct sideband **ret);
+struct sideband *__wrap_sideband_free(struct sideband *sideband);
+const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n);
+int __wrap_uevent_open(void);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret->tv_sec += (time_t)(added_ns / SECOND);
+	return err;
+}
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	cr_assert_lt(n_segments, 64);
+	*ret = segments[n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+int __wrap_session_open(struct session *ret, const struct session_options *options)
+{
+	static char programs;
+
+	*ret = (struct session){ .bpf = (void *)&programs, .filter = options->filter };
+	pool_init(&ret->pool, add_segment, NULL);
+	return 0;
+}
+
+void __wrap_session_close(struct session *session)
+{
+	pool_done(&session->pool);
+	for (int i = 0; i < n_segments; i++)
+		free(segments[i]);
+}
+
+int __wrap_session_publish(struct session *session, pid_t pid, uint32_t cell)
+{
+	return 0;
+}
+
+int __wrap_session_rings_fd(const struct session *session)
+{
+	return rings_fd;
+}
+
+int __wrap_session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
+			       const char **ret_why)
+{
+	is_sampling = true;
+	*ret_event = "made-up";
+	*ret_why = NULL;
+	return 0;
+}
+
+void __wrap_session_stop(struct session *session)
+{
+	is_sampling = false;
+}
+
+int __wrap_sideband_new(unsigned int n_cpus, struct sideband **ret)
+{
+	return 0;
+}
+
+struct sideband *__wrap_sideband_free(struct sideband *sideband)
+{
+	return NULL;
+}
+
+const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n)
+{
+	*ret_n = 0;
+	return NULL;
+}
+
+/* CPUs of the machine that come and go are none of this kernel's. */
+int __wrap_uevent_open(void)
+{
+	return -EOPNOTSUPP;
+}
+
+/* The function that the process is in. */
+void profiled_function(void);
+void profiled_function(void)
+{
+	while (true)
+		pause();
+}
+
+/* While it is sampled: a sample; another program is executed; minutes go by; it ends. */
+int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table)
+{
+	const struct process *p = process_table_find(table, child);
+	const __u64 frames[5] = { (__u64)(uintptr_t)profiled_function };
+	struct named_sample *s;
+
+	if (!is_sampling)
+		return 0;
+	switch (++n_rounds) {
+	case 1:
+		cr_assert(p && p->space);
+		s = add_sample_of(child, p->space, clock_now_ns() - SECOND / 10, frames);
+		s->sample.n_user = 1;
+		s->sample.n_kernel = 0;
+		s->sample.outcome = DP_COMPLETE;
+		return 0;
+	case 2:
+		return 0;
+	case 3:
+		process_table_on_exec(table, child, clock_now_ns());
+		return process_table_publish(table, clock_now_ns());
+	case 4:
+	case 5:
+	case 6:
+		added_ns += 61 * SECOND;
+		return 0;
+	}
+	cr_assert(table->binaries->closed, "nobody has mapped it for a minute");
+	kill(child, SIGKILL);
+	return 0;
+}
+
+static char path[64];
+static int messages;
+static struct filter filter;
+static struct output_request output;
+static struct record_options options;
+
+static void begin(void)
+{
+	int fd;
+
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		profiled_function();
+	}
+	rings_fd = eventfd(0, EFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/tmp/record.XXXXXX");
+	fd = mkstemp(path);
+	cr_assert(child > 0 && rings_fd >= 0 && fd >= 0);
+	close(fd);
+	messages = memfd_create("messages", MFD_CLOEXEC);
+	cr_assert_geq(dup2(messages, STDERR_FILENO), 0);
+	filter_init(&filter);
+	output = (struct output_request){ path, report_format_by_name("folded") };
+	options = (struct record_options){
+		.profiler = {
+			.target = { .pids = &child, .n_pids = 1, .filter = &filter },
+			.event = { .source = &event_cpu },
+			.hz = 99,
+			.sides = DP_SIDES_USER,
+			.unwind = DP_UNWIND_AUTO,
+			.max_frames = 100,
+			.table_memory = POOL_MIN_MEMORY,
+			.symbols = true,
+		},
+		.command_line = "test",
+		.outputs = &output,
+		.n_outputs = 1,
+	};
+}
+
+static void end(void)
+{
+	filter_done(&filter);
+	close(rings_fd);
+	close(messages);
+	unlink(path);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+TestSuite(record, .init = begin, .fini = end);
+
+/* What was said, or reported. */
+static const char *content(int fd)
+{
+	static char text[4096];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	cr_assert_geq(n, 0);
+	text[n] = '\0';
+	return text;
+}
+
+/* Until the process ends; its program has a name in the report, though its file was closed long ago. */
+Test(record, reports_what_was_sampled)
+{
+	_cleanup_close_ int fd = -1;
+	int code = record_run(&options);
+	const char *text;
+
+	cr_assert_eq(code, EXIT_CODE_OK, "%d: %s", code, content(messages));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	text = content(fd);
+	cr_assert_eq(strstr(text, "comm;profiled_function 2\n"), text, "%s", text);
+	cr_assert(!strstr(content(messages), "cannot"), "%s", content(messages));
+}
+
+/* One line, and the report that was there before stays. */
+Test(record, says_once_what_is_wrong)
+{
+	const pid_t nobody = 4 * 1024 * 1024 + 1; /* behind the highest number, PID_MAX_LIMIT */
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+	const char *text;
+
+	cr_assert_eq(write(fd, "old", 3), 3);
+	options.profiler.target.pids = &nobody;
+	cr_assert_eq(record_run(&options), EXIT_CODE_NO_PROCESS);
+	text = content(messages);
+	cr_assert(strstr(text, "4194305"), "%s", text);
+	cr_assert(strchr(text, '\n') && strchr(text, '\n')[1] == '\0', "%s", text);
+	cr_assert_str_eq(content(fd), "old");
+}
