@@ -9,12 +9,6 @@
 #include "cli/quantity.h"
 #include "report/outcome.h"
 
-/* What is shorter is nearly always a wake-up that came at once. */
-#define MIN_BLOCK_NS 1000
-
-#define STATE_BIT(state) (1U << (state))
-#define ALL_STATES (STATE_BIT(DP_N_STATES) - 1)
-
 int block_options_parse_time(const char *text, uint64_t *ret_ns)
 {
 	size_t digits = strspn(text, "0123456789.");
@@ -34,7 +28,7 @@ static int parse_state(char letter, unsigned int *ret)
 {
 	for (unsigned int i = 0; i < DP_N_STATES; i++) {
 		if (state_letter((enum dp_state)i) == letter) {
-			*ret |= STATE_BIT(i);
+			*ret |= 1U << i;
 			return 0;
 		}
 	}
@@ -62,12 +56,10 @@ const char *block_options_complete(struct profiler_options *r, bool hz_given)
 	if (!has_blocks && (has_limits || r->states))
 		return "--min-block, --max-block and --state are for --off-cpu and --wall";
 	if (r->min_block_ns == BLOCK_TIME_NONE)
-		r->min_block_ns = MIN_BLOCK_NS;
+		r->min_block_ns = PROFILER_MIN_BLOCK_NS;
 	if (r->min_block_ns > r->max_block_ns)
 		return "no block is as long as --min-block and as short as --max-block";
 	if (r->states == 0)
-		r->states = event_is_mixed(&r->event) ?
-				    ALL_STATES :
-				    STATE_BIT(DP_STATE_SLEEPING) | STATE_BIT(DP_STATE_DISK_SLEEP);
+		r->states = event_states(&r->event);
 	return NULL;
 }

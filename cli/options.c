@@ -472,10 +472,10 @@ void options_init(struct options *ret, char **argv)
 {
 	*ret = (struct options){
 		.record.profiler = { .event = { .source = &event_cpu },
-				     .hz = 99,
+				     .hz = PROFILER_HZ,
 				     .min_block_ns = BLOCK_TIME_NONE,
 				     .max_block_ns = BLOCK_TIME_NONE,
-				     .max_frames = 1024,
+				     .max_frames = PROFILER_FRAMES,
 				     .table_memory = pool_default_memory(),
 				     .unwind = DP_UNWIND_AUTO,
 				     .target = { .inherit = true, .filter = &ret->filter },

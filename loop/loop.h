@@ -9,7 +9,7 @@
  * runs it. Who adds a descriptor keeps it, and removes it before it is closed. epoll(7).
  */
 struct loop {
-	int fd;
+	int fd;                      /* an epoll's: readable when one of the descriptors is */
 	struct loop_source *sources; /* by descriptor */
 	size_t n_sources;
 };

@@ -23,6 +23,13 @@ bool event_is_mixed(const struct event *event)
 	return event_has_blocks(event) && event->source->programs != EVENT_BIT(DP_EVENT_OFF_CPU);
 }
 
+unsigned int event_states(const struct event *event)
+{
+	if (event_is_mixed(event))
+		return (1U << DP_N_STATES) - 1;
+	return 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
+}
+
 int event_parse(const char *text, struct event *ret)
 {
 	size_t length = strcspn(text, ":");

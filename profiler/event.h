@@ -52,6 +52,9 @@ bool event_has_blocks(const struct event *event);
 /* And others, which run? */
 bool event_is_mixed(const struct event *event);
 
+/* What threads may wait for when their blocks are sampled, as is usual: bits by enum dp_state. */
+unsigned int event_states(const struct event *event);
+
 /*
  * "uprobe:libc.so.6:malloc", "cpu": -EINVAL if there is no such event, or why a file cannot be read.
  * What is returned leads into the text.

@@ -32,6 +32,12 @@ struct loop;
  */
 struct profiler;
 
+/* What is usual. */
+#define PROFILER_HZ 99
+#define PROFILER_FRAMES 1024
+/* What is shorter is nearly always a wake-up that came at once. */
+#define PROFILER_MIN_BLOCK_NS 1000
+
 /* What to sample, of whom, and how. */
 struct profiler_options {
 	struct target target;

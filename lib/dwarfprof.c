@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/dwarfprof.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "kernel/filter.h"
+#include "log/clock.h"
+#include "loop/loop.h"
+#include "profiler/profiler.h"
+#include "report/outcome.h"
+#include "report/report.h"
+#include "report/shown.h"
+
+/* For so long, a profile that is asked for is waited for at once. */
+#define TURN_NS UINT64_C(1000000)
+
+/* A profile in the making: what the format writes is kept until somebody takes it. */
+struct part {
+	struct report *report;
+	char *text;
+	size_t size;
+	FILE *to;
+	atomic_bool is_whole;
+	int err;
+};
+
+/* Hands samples to the host. */
+struct caller {
+	struct report report;
+	const struct dwarfprof *profiler;
+	struct shown_stack stack;
+	struct dwarfprof_frame *frames;
+	size_t n_frames, frames_size;
+};
+
+struct dwarfprof {
+	struct dwarfprof_options options;
+	pid_t *pids;
+	char *event;
+	struct filter filter;
+	struct profiler_options profiled;
+	const struct report_format *format; /* NULL: there are no profiles */
+	struct report_context context;
+	struct report *caller;
+	struct part *part;
+	struct part *
+		next; /* while one is taken; whoever was given it uses it as long as the profiler is there */
+	struct profiler *profiler;
+	bool is_stopped;
+};
+
+static struct part *part_free(struct part *part)
+{
+	if (!part)
+		return NULL;
+	report_free(part->report);
+	if (part->to)
+		fclose(part->to);
+	free(part->text);
+	free(part);
+	return NULL;
+}
+
+DEFINE_CLEANUP(struct part *, part_free)
+
+static int part_new(const struct dwarfprof *p, struct part **ret)
+{
+	_cleanup_(part_freep) struct part *part = calloc(1, sizeof(*part));
+	int err;
+
+	if (!part)
+		return -ENOMEM;
+	part->to = open_memstream(&part->text, &part->size);
+	if (!part->to)
+		return -errno;
+	err = report_new(p->format, &p->context, part->to, &part->report);
+	if (err == 0)
+		*ret = steal_ptr(part);
+	return err;
+}
+
+/* Called by the thread that looks names up. */
+static int finish_part(void *arg, struct report *report, const struct totals *totals)
+{
+	struct part *part = arg;
+
+	part->err = report_finish(report, totals);
+	atomic_store(&part->is_whole, true);
+	return 0;
+}
+
+static enum dwarfprof_frame_kind frame_kind(enum shown_kind kind)
+{
+	switch (kind) {
+	case SHOWN_USER:
+		return DWARFPROF_FRAME_USER;
+	case SHOWN_KERNEL:
+		return DWARFPROF_FRAME_KERNEL;
+	case SHOWN_MARK:
+		break;
+	}
+	return DWARFPROF_FRAME_MARK;
+}
+
+static int fill_frames(struct caller *c, const struct sample *sample)
+{
+	int err = shown_stack_make_sample(&c->report, sample, true, &c->stack);
+
+	c->n_frames = 0;
+	for (size_t i = 0; err == 0 && i < c->stack.n; i++) {
+		const struct shown *s = &c->stack.items[i];
+
+		err = array_reserve(c->frames, c->n_frames, c->frames_size);
+		if (err < 0)
+			break;
+		c->frames[c->n_frames++] = (struct dwarfprof_frame){
+			.kind = frame_kind(s->kind),
+			.is_inlined = s->is_inlined,
+			.function = s->name,
+			.binary = s->binary,
+			.address = s->address,
+			.file = s->file,
+			.directory = s->dir,
+			.line = s->line,
+		};
+	}
+	return err;
+}
+
+static int caller_add(struct report *report, const struct sample *sample,
+		      const struct totals *totals)
+{
+	struct caller *c = (struct caller *)report;
+	const struct dwarfprof_options *o = &c->profiler->options;
+	int err = fill_frames(c, sample);
+
+	if (err < 0)
+		return err;
+	o->on_sample(o->arg, &(struct dwarfprof_sample){
+				     .time_ns = sample->time_ns,
+				     .weight = sample->weight,
+				     .value_ns = sample->value_ns,
+				     .pid = sample->pid,
+				     .tid = sample->tid,
+				     .cpu = sample->cpu,
+				     .comm = sample->comm,
+				     .thread_name = sample->thread_name,
+				     .outcome = outcome_word(sample->outcome),
+				     .frames = c->frames,
+				     .n_frames = c->n_frames,
+			     });
+	return 0;
+}
+
+static void caller_free(struct report *report)
+{
+	struct caller *c = (struct caller *)report;
+
+	shown_stack_done(&c->stack);
+	free(c->frames);
+	free(c);
+}
+
+static int caller_new(const struct dwarfprof *p, struct report **ret)
+{
+	struct caller *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->profiler = p;
+	c->report =
+		(struct report){ .context = p->context, .add = caller_add, .free = caller_free };
+	*ret = &c->report;
+	return 0;
+}
+
+/* Copy what is used later: the host's may be gone then, or be of another version. */
+static int take_options(struct dwarfprof *p, const struct dwarfprof_options *options)
+{
+	struct dwarfprof_options *o = &p->options;
+	int err;
+
+	if (options->size < offsetof(struct dwarfprof_options, size) + sizeof(o->size) ||
+	    options->size > sizeof(*o))
+		return -EINVAL;
+	memcpy(o, options, options->size);
+	if (!o->pids != !o->n_pids || (o->format && !report_format_by_name(o->format)))
+		return -EINVAL;
+	if (o->pids) {
+		p->pids = calloc(o->n_pids, sizeof(*p->pids));
+		if (!p->pids)
+			return -ENOMEM;
+		memcpy(p->pids, o->pids, o->n_pids * sizeof(*p->pids));
+	}
+	p->event = strdup(o->event ? o->event : "cpu");
+	if (!p->event)
+		return -ENOMEM;
+	p->format = o->format ? report_format_by_name(o->format) : NULL;
+	p->profiled = (struct profiler_options){
+		.target = { .pids = p->pids,
+			    .n_pids = o->n_pids,
+			    .all = !o->pids,
+			    .inherit = o->pids,
+			    .filter = &p->filter },
+		.hz = o->hz ? o->hz : PROFILER_HZ,
+		.min_block_ns = PROFILER_MIN_BLOCK_NS,
+		.max_block_ns = UINT64_MAX,
+		.max_frames = o->max_frames ? o->max_frames : PROFILER_FRAMES,
+		.unwind = DP_UNWIND_AUTO,
+		.table_memory = o->table_memory ? o->table_memory : pool_default_memory(),
+		.cache = true,
+		.symbols = true,
+	};
+	err = event_parse(p->event, &p->profiled.event);
+	if (err < 0)
+		return err;
+	p->profiled.states = event_states(&p->profiled.event);
+	if (p->profiled.max_frames > DP_MAX_FRAMES || p->profiled.table_memory < POOL_MIN_MEMORY ||
+	    p->profiled.table_memory > POOL_MAX_MEMORY)
+		return -EINVAL;
+	return 0;
+}
+
+static int make_reports(struct dwarfprof *p, struct report **reports, size_t *ret_n)
+{
+	int err = 0;
+
+	*ret_n = 0;
+	if (p->format) {
+		err = part_new(p, &p->part);
+		if (err == 0)
+			reports[(*ret_n)++] = p->part->report;
+	}
+	if (err == 0 && p->options.on_sample) {
+		err = caller_new(p, &p->caller);
+		if (err == 0)
+			reports[(*ret_n)++] = p->caller;
+	}
+	return err;
+}
+
+int dwarfprof_start(const struct dwarfprof_options *options, struct dwarfprof **ret)
+{
+	struct dwarfprof *p = calloc(1, sizeof(*p));
+	struct report *reports[2];
+	size_t n;
+	int err;
+
+	*ret = NULL;
+	if (!p)
+		return -ENOMEM;
+	filter_init(&p->filter);
+	err = take_options(p, options);
+	if (err == 0)
+		err = profiler_open(&p->profiled, &p->profiler);
+	if (err == 0)
+		err = profiler_attach(p->profiler, 0);
+	if (err == 0) {
+		profiler_describe(p->profiler, &p->context);
+		p->context.command = program_invocation_short_name;
+		err = make_reports(p, reports, &n);
+	}
+	if (err == 0)
+		err = profiler_start(p->profiler, reports, n, true);
+	if (err < 0)
+		p = dwarfprof_free(p);
+	*ret = p;
+	return err;
+}
+
+int dwarfprof_fd(const struct dwarfprof *p)
+{
+	return profiler_loop(p->profiler)->fd;
+}
+
+int dwarfprof_run(struct dwarfprof *p, int timeout_ms)
+{
+	uint64_t until = clock_now_ns() + (timeout_ms > 0 ? (uint64_t)timeout_ms * 1000000 : 0);
+	int err;
+
+	do
+		err = p->is_stopped ? -EINVAL : profiler_run(p->profiler, until);
+	while (err == 0 && clock_now_ns() < until);
+	return err;
+}
+
+/* The last profile has what was sampled until the end. */
+static int take_last(struct dwarfprof *p)
+{
+	struct totals totals = profiler_totals_of(p->profiler, 0);
+
+	return finish_part(p->part, p->part->report, &totals);
+}
+
+/* Samples of before arrive as long as it runs. */
+static int take_now(struct dwarfprof *p)
+{
+	uint64_t time;
+	int err = part_new(p, &p->next);
+
+	if (err < 0)
+		return err;
+	do
+		err = profiler_take(p->profiler, 0, p->next->report, finish_part, p->part, &time);
+	while (err == -EBUSY && (err = profiler_run(p->profiler, clock_now_ns() + TURN_NS)) == 0);
+	while (err == 0 && !atomic_load(&p->part->is_whole))
+		err = profiler_run(p->profiler, clock_now_ns() + TURN_NS);
+	return err;
+}
+
+int dwarfprof_take(struct dwarfprof *p, FILE *to)
+{
+	_cleanup_(part_freep) struct part *part = NULL;
+	int err;
+
+	if (!p->format)
+		return -ENOTSUP;
+	if (!p->part || p->next)
+		return -EINVAL; /* the last one was taken, or could not be */
+	err = p->is_stopped ? take_last(p) : take_now(p);
+	if (err < 0)
+		return err;
+	part = p->part;
+	p->part = steal_ptr(p->next);
+	if (part->err < 0)
+		return part->err;
+	if (fwrite(part->text, 1, part->size, to) != part->size || fflush(to) != 0)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+uint64_t dwarfprof_lost(const struct dwarfprof *p)
+{
+	return profiler_totals(p->profiler)->lost;
+}
+
+int dwarfprof_stop(struct dwarfprof *p)
+{
+	if (p->is_stopped)
+		return 0;
+	p->is_stopped = true;
+	profiler_stop(p->profiler);
+	return profiler_finish(p->profiler);
+}
+
+struct dwarfprof *dwarfprof_free(struct dwarfprof *p)
+{
+	if (!p)
+		return NULL;
+	profiler_free(p->profiler);
+	part_free(p->part);
+	part_free(p->next);
+	report_free(p->caller);
+	filter_done(&p->filter);
+	free(p->pids);
+	free(p->event);
+	free(p);
+	return NULL;
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a program sees that profiles itself, through dwarfprof.h alone. */
+#include <criterion/criterion.h>
+#include <dwarfprof.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/root_main.h"
+
+static atomic_bool has_ended;
+static size_t n_samples, n_burning;
+static pid_t self;
+
+/* What the second thread does all the time. */
+__attribute__((noinline)) void burn_time(void);
+void burn_time(void)
+{
+	while (!atomic_load(&has_ended))
+		;
+}
+
+static void *run_thread(void *arg)
+{
+	burn_time();
+	return NULL;
+}
+
+static void count(void *arg, const struct dwarfprof_sample *sample)
+{
+	cr_assert_eq(arg, &self);
+	cr_assert(sample->pid == self && sample->weight > 0 && sample->time_ns > 0);
+	n_samples++;
+	for (size_t i = 0; i < sample->n_frames; i++) {
+		const struct dwarfprof_frame *f = &sample->frames[i];
+
+		if (strcmp(f->function, "burn_time") != 0)
+			continue;
+		cr_assert_eq(f->kind, DWARFPROF_FRAME_USER);
+		cr_assert(f->binary && strstr(f->binary, "test_lib") && f->line > 0);
+		cr_assert(f->file && strstr(f->file, "test_lib.c"));
+		cr_assert_str_eq(sample->outcome, "complete");
+		n_burning++;
+	}
+}
+
+static struct dwarfprof_options options(void)
+{
+	self = getpid();
+	return (struct dwarfprof_options){
+		.size = sizeof(struct dwarfprof_options),
+		.pids = &self,
+		.n_pids = 1,
+		.hz = 997,
+		.format = "jsonl",
+		.on_sample = count,
+		.arg = &self,
+	};
+}
+
+/* Half a second, as a program runs it that waits for other things, too. */
+static void run(struct dwarfprof *profiler)
+{
+	struct pollfd fd = { .fd = dwarfprof_fd(profiler), .events = POLLIN };
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		cr_assert_geq(poll(&fd, 1, 50), 0);
+		cr_assert_eq(dwarfprof_run(profiler, 0), 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 <
+		 500);
+}
+
+/* The lines of a profile: one for each sample. */
+static size_t take(struct dwarfprof *profiler)
+{
+	char *text = NULL;
+	size_t size, n = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	cr_assert_eq(dwarfprof_take(profiler, to), 0);
+	fclose(to);
+	for (const char *c = text; (c = strchr(c, '\n')) != NULL; c++)
+		n++;
+	free(text);
+	return n;
+}
+
+Test(lib, takes_profiles_of_its_own_program, .timeout = 60)
+{
+	struct dwarfprof_options o = options();
+	struct dwarfprof *profiler;
+	size_t n_taken = 0, last;
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, run_thread, NULL), 0);
+	cr_assert_eq(dwarfprof_start(&o, &profiler), 0);
+	memset(&o, 0xff, sizeof(o)); /* nobody needs them any more */
+	for (int i = 0; i < 3; i++) {
+		run(profiler);
+		last = take(profiler);
+		cr_assert_gt(last, 0);
+		n_taken += last;
+	}
+	cr_assert_eq(dwarfprof_stop(profiler), 0);
+	cr_assert_eq(dwarfprof_stop(profiler), 0, "it is stopped");
+	cr_assert_eq(dwarfprof_run(profiler, 0), -EINVAL);
+	n_taken += take(profiler);
+	cr_assert_eq(dwarfprof_take(profiler, stderr), -EINVAL, "all was taken");
+	cr_assert_eq(n_taken, n_samples);
+	cr_assert_gt(n_burning, 10, "%zu of %zu samples", n_burning, n_samples);
+	dwarfprof_free(profiler);
+	atomic_store(&has_ended, true);
+	pthread_join(thread, NULL);
+}
+
+Test(lib, needs_no_format)
+{
+	struct dwarfprof_options o = options();
+	struct dwarfprof *profiler;
+
+	o.format = NULL;
+	cr_assert_eq(dwarfprof_start(&o, &profiler), 0);
+	cr_assert_eq(dwarfprof_take(profiler, stderr), -ENOTSUP);
+	cr_assert_eq(dwarfprof_lost(profiler), 0);
+	cr_assert_null(dwarfprof_free(profiler));
+	cr_assert_null(dwarfprof_free(NULL));
+}
+
+/* As of a host that was compiled with a later header, or with none. */
+Test(lib, refuses_what_makes_no_sense)
+{
+	struct dwarfprof_options wrong[] = { options(), options(), options(), options(),
+					     options() };
+	struct dwarfprof *profiler;
+
+	wrong[0].size++;
+	wrong[1].size = 0;
+	wrong[2].n_pids = 0;
+	wrong[3].format = "wat";
+	wrong[4].event = "wat";
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		cr_assert_eq(dwarfprof_start(&wrong[i], &profiler), -EINVAL, "%zu", i);
+		cr_assert_null(profiler);
+	}
+}
