@@ -126,3 +126,35 @@ Test(symtab, ends_functions_where_they_end)
 	cr_assert_eq(found, start + 16);
 	cr_assert(!symtab_find_symbol(symtab, PLACE(place_global) + 8));
 }
+
+/* A function in C. */
+__attribute__((noinline, used)) static int landmark(int n)
+{
+	return n * 3 + 1;
+}
+
+Test(symtab, finds_the_functions_of_this_program)
+{
+	uint64_t address = (uint64_t)&landmark - (uint64_t)__executable_start;
+
+	expect(address, "landmark");
+	expect(address + 1, "landmark");
+	cr_assert(symtab_find_symbol(symtab, 1) == NULL);
+	cr_assert(symtab_find_symbol(symtab, UINT64_MAX) == NULL);
+	/* And without the file. */
+	cr_assert(symtab_detach(symtab) == 0);
+	expect(address, "landmark");
+}
+
+Test(symtab, refuses_what_is_no_elf_file)
+{
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct symtab *none;
+
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, &none) < 0);
+	cr_assert(symtab_new(
+			  &(struct dwfl_source){
+				  .fd = -1, .memory = "status", .size = 7, .path = "status" },
+			  &none) < 0);
+	close(fd);
+}
