@@ -195,6 +195,50 @@ Test(demangle, bounds_names_of_d)
 	expect_bounded(again);
 }
 
+/* Each type is an associative array whose keys and values are of the one before: it is twice as long. */
+Test(demangle, bounds_how_often_names_of_d_repeat_themselves)
+{
+	enum { LEVELS = 12 /* two references each */ };
+	char symbol[128], types[100] = "HiiHQeQg";
+
+	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
+	expect_name("_D1fFHiiHQeQgZv", "f(int[int], int[int][int[int]])");
+	for (int level = 2; level <= LEVELS + 1; level++) {
+		char *name;
+
+		strcat(types, "HQgQi");
+		snprintf(symbol, sizeof(symbol), "_D1fF%sZv", types);
+		name = demangle(symbol);
+		if (level > LEVELS)
+			cr_assert_str_eq(name, symbol);
+		else
+			cr_assert_eq(strlen(name), (20 << level) - 9, "%zu", strlen(name));
+		free(name);
+	}
+}
+
+static void expect_go(enum names_demangle style, const char *name, const char *wanted)
+{
+	char *got;
+
+	names_set_options(&(struct names_options){ .demangle = style });
+	got = demangle_go(name);
+	cr_assert_str_eq(got, wanted);
+	free(got);
+}
+
+/* As Go's own traces have them. */
+Test(demangle, leaves_the_types_of_go_s_generic_functions_out)
+{
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.main", "main.main");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.Map[go.shape.int].Get", "main.Map[...].Get");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.F[main.T[go.shape.int]]", "main.F[...]");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.]F[", "main.]F[");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.F]", "main.F]");
+	expect_go(NAMES_DEMANGLE_FULL, "main.F[go.shape.int]", "main.F[go.shape.int]");
+	expect_go(NAMES_DEMANGLE_NONE, "main.F[go.shape.int]", "main.F[go.shape.int]");
+}
+
 static void expect_range(const struct range_index *index, uint64_t address, int id)
 {
 	const struct range *range = range_index_find(index, address);
@@ -357,6 +401,24 @@ Test(kallsyms, leaves_out_what_is_in_no_function)
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0003000, &offset), "bpf_prog_1");
 	cr_assert_str_eq(kallsyms_find_module(k, 0xffffffffc0003000), "bpf");
 	cr_assert(kallsyms_find(k, 0xffffffffd0000000, &offset) == NULL);
+	kallsyms_free(k);
+}
+
+Test(kallsyms, prefers_what_is_public)
+{
+	struct kallsyms *k;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffff81000000 W weak\n"
+				"ffffffff81000000 t private\n"
+				"ffffffff81000100 t another\n"
+				"ffffffff81000100 T public\n"
+				"ffffffff81000200 T __public\n"
+				"ffffffff81000200 T the_same\n",
+				&k) == 0);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000000, &offset), "private");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000100, &offset), "public");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000200, &offset), "the_same");
 	kallsyms_free(k);
 }
 
