@@ -24,6 +24,7 @@
 #define LIMIT (1 << 20)
 /* The longest file that is kept. */
 #define SHARE (LIMIT / 16)
+#define DAY (24 * 3600)
 
 static char directory[64];
 static struct disk_cache cache;
@@ -83,6 +84,13 @@ static size_t total(void)
 		if (entry->d_name[0] != '.' && fstatat(dirfd(d), entry->d_name, &st, 0) == 0)
 			sum += ((size_t)st.st_size + PAGE - 1) / PAGE * PAGE;
 	return sum;
+}
+
+/* Another run of the program. */
+static void reopen(void)
+{
+	disk_cache_close(&cache);
+	cr_assert_eq(disk_cache_open(directory, LIMIT, &cache), 0);
 }
 
 static int open_file(const char *name)
@@ -165,6 +173,36 @@ Test(disk_cache, removes_what_was_not_used_for_longest)
 	}
 }
 
+/* The time is over when a file is older, by a second, than it. */
+static void expect_removed_after(const char *name, time_t seconds)
+{
+	time_t start;
+
+	do {
+		start = time(NULL);
+		cr_assert_eq(put(name, 1), 0);
+		age(name, seconds);
+		reopen();
+		cr_assert_eq(put("other" DISK_CACHE_IMAGE, 1), 0);
+	} while (time(NULL) != start); /* it has become older since */
+	cr_assert(has(name), "%s", name);
+	age(name, seconds + 1);
+	reopen();
+	cr_assert_eq(put("other" DISK_CACHE_IMAGE, 1), 0);
+	cr_assert(!has(name), "%s", name);
+}
+
+/* What is not used for a month goes, and what a program had no time to finish; nobody else's does. */
+Test(disk_cache, removes_what_nobody_uses)
+{
+	cr_assert_eq(put("readme", 1), 0);
+	age("readme", 365 * DAY);
+	expect_removed_after("a" DISK_CACHE_IMAGE, 30 * DAY);
+	expect_removed_after("a" DISK_CACHE_PLACES, 30 * DAY);
+	expect_removed_after("0123456789abcdef.new", 3600);
+	cr_assert(has("readme"));
+}
+
 Test(disk_cache, keeps_nothing_that_is_too_long)
 {
 	uint64_t size;
@@ -229,6 +267,25 @@ Test(disk_cache, notes_what_is_used)
 	close(fd);
 }
 
+static void expect_path(uid_t user, const char *xdg, const char *home, const char *wanted)
+{
+	_cleanup_free_ char *path = disk_cache_path(user, xdg, home);
+
+	cr_assert(wanted ? path && strcmp(path, wanted) == 0 : !path, "%s", path);
+}
+
+/* Root takes no directory that the environment of somebody else names; others have one of their own. */
+Test(disk_cache, is_where_its_user_s_caches_are)
+{
+	expect_path(0, "/home/user/xdg", "/home/user", "/var/cache/dwarfprof");
+	expect_path(0, NULL, NULL, "/var/cache/dwarfprof");
+	expect_path(1000, "/home/user/xdg", "/home/user", "/home/user/xdg/dwarfprof");
+	expect_path(1000, "", "/home/user", "/home/user/.cache/dwarfprof");
+	expect_path(1000, "xdg", "/home/user", "/home/user/.cache/dwarfprof");
+	expect_path(1000, NULL, "home", NULL);
+	expect_path(1000, NULL, NULL, NULL);
+}
+
 Test(disk_cache, is_not_opened_where_others_may_write)
 {
 	struct disk_cache other;
@@ -258,16 +315,23 @@ static bool is_told_by_others(int fd)
 Test(disk_cache, says_what_a_file_was)
 {
 	struct disk_cache_source source;
+	struct timespec now;
 	struct stat st;
 	int fd;
 
 	cr_assert_eq(put("a" DISK_CACHE_IMAGE, 5), 0);
 	fd = openat(cache.fd, "a" DISK_CACHE_IMAGE, O_RDONLY | O_CLOEXEC);
 	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
-	/* It may be changed once more without its times showing that. */
-	cr_assert_eq(disk_cache_source(fd, &source), -ESTALE);
-	while (time(NULL) <= st.st_ctim.tv_sec + 2)
+	/* For two seconds it may be changed once more without its times showing that. */
+	while (true) {
+		int err = disk_cache_source(fd, &source);
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (now.tv_sec > st.st_ctim.tv_sec + 2)
+			break;
+		cr_assert_eq(err, -ESTALE);
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
 	if (is_told_by_others(fd)) {
 		cr_assert_eq(disk_cache_source(fd, &source), -ESTALE);
 	} else {

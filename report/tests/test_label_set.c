@@ -70,6 +70,22 @@ Test(label_set, has_labels_in_the_order_of_their_keys)
 	cr_assert_eq(label_set_size(set) % 8, 0);
 }
 
+/* The same labels are the same set, in which order ever a program has added them. */
+Test(label_set, has_labels_of_one_key_in_the_order_of_their_values)
+{
+	size_t at = 0;
+
+	put_text("path", "/logout");
+	put_text("path", "/login");
+	put_text("path", "/log");
+	put_text("pat", "/");
+	cr_assert_eq(label_set_new(&raw.head, sizeof(raw), &set), 0);
+	expect_next(&at, "pat", "/");
+	expect_next(&at, "path", "/log");
+	expect_next(&at, "path", "/login");
+	expect_next(&at, "path", "/logout");
+}
+
 /* A character that was cut goes; a zero would end the text; what is not UTF-8 is replaced. */
 Test(label_set, makes_texts_of_any_bytes)
 {

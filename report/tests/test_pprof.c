@@ -211,6 +211,23 @@ Test(pprof, places_addresses_in_files)
 	done();
 }
 
+/* Readers take the first mapping for the program: one that nothing is in would be shown as that. */
+Test(pprof, has_no_mapping_that_no_location_is_in)
+{
+	static const struct frame start = { 0x5000, 0, &program, DP_METHOD_LEAF };
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	sample.user = &start;
+	sample.n_user = 1;
+	begin_cpu();
+	add(sample);
+	finish();
+	cr_assert_eq(profile->n_sample, 1);
+	cr_assert_null(mapping(location(profile->sample[0], 0)));
+	cr_assert_eq(profile->n_mapping, 0);
+	done();
+}
+
 Test(pprof, keeps_threads_and_cpus_apart)
 {
 	struct sample sample = sample_of(DP_COMPLETE);

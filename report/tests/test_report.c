@@ -6,6 +6,7 @@
 
 #include "report/outcome.h"
 #include "report/tests/samples.h"
+#include "report/verified.h"
 
 Test(report, finds_formats_by_name_and_extension)
 {
@@ -208,6 +209,46 @@ Test(report, shows_control_characters_to_nobody)
 	finish();
 	cr_assert(strncmp(text, "_[2J;[e?[2J????ä?+0x10] 1\n", 27) == 0, "%s", text);
 	free(text);
+}
+
+static json_t *stream_verified(const struct verified_stack *verified)
+{
+	struct sample sample = sample_of(DP_COMPLETE);
+	json_t *json;
+
+	sample.verified = verified;
+	begin("jsonl");
+	add(sample);
+	finish();
+	json = json_loads(text, 0, NULL);
+	cr_assert(json, "%s", text);
+	free(text);
+	return json;
+}
+
+/* Whoever looks into a difference wants to see both stacks, and why libdwfl's ends where it does. */
+Test(report, streams_what_libdwfl_has_found)
+{
+	struct verified_stack verified = { VERIFIED_DIFFERS, 1, frames, 2, "no matching row" };
+	json_t *json = stream_verified(&verified), *stack;
+
+	stack = json_object_get(json, "verified_stack");
+	cr_assert_str_eq(string_at(json, "verified"), "differs");
+	cr_assert_eq(json_array_size(stack), 2);
+	cr_assert_str_eq(string_at(json_array_get(stack, 1), "address"), "0x5120");
+	cr_assert_str_eq(string_at(json, "verified_end"), "no matching row");
+	json_decref(json);
+
+	verified.end = NULL;
+	json = stream_verified(&verified);
+	cr_assert(json_is_null(json_object_get(json, "verified_end")));
+	json_decref(json);
+
+	verified.result = VERIFIED_EQUAL;
+	json = stream_verified(&verified);
+	cr_assert_str_eq(string_at(json, "verified"), "equal");
+	cr_assert_null(json_object_get(json, "verified_stack"));
+	json_decref(json);
 }
 
 static uintptr_t call_address;

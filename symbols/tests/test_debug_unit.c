@@ -149,6 +149,9 @@ Test(debug_unit, names_functions_as_their_language_does)
 	find(UNIT_C, address_of("mangled"));
 	cr_assert_eq(n_places, 1);
 	expect(0, "_Z7mangledv", "(none)", 0, 0);
+	find(UNIT_C, address_of("older"));
+	cr_assert_eq(n_places, 1);
+	expect(0, "_Z5olderv", "(none)", 0, 0);
 }
 
 Test(debug_unit, tells_units_apart)
@@ -167,4 +170,20 @@ Test(debug_unit, leaves_lines_out)
 		cr_expect(!places[i].file && !places[i].dir && places[i].line == 0);
 	cr_assert_str_eq(places[1].function, "inner");
 	cr_assert(!units[UNIT_CC].has_lines);
+}
+
+/* It decides whose debug information is closed: the lines of a unit are read, and count, once. */
+Test(debug_unit, knows_what_memory_its_lines_take)
+{
+	struct debug_unit *unit = &units[UNIT_CC];
+	size_t without, with;
+
+	n_places = debug_unit_find(unit, address_of("outer"), false, places);
+	without = unit->memory;
+	find(UNIT_CC, address_of("outer"));
+	with = unit->memory;
+	cr_assert_gt(with, without);
+	for (uint64_t i = 0; i < 16; i++)
+		find(UNIT_CC, address_of("outer") + i);
+	cr_assert_eq(unit->memory, with);
 }

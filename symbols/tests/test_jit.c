@@ -4,7 +4,6 @@
  * pieces.
  */
 #include <criterion/criterion.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,6 +21,7 @@
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
+#include "symbols/tests/jit_dump_bytes.h"
 
 #define ANY_TIME UINT64_MAX
 #define MEMORY ((size_t)1 << 30)
@@ -127,11 +127,6 @@ Test(jit_index, refuses_what_cannot_be)
 	jit_index_done(&index);
 }
 
-static void put(int fd, const void *bytes, size_t size)
-{
-	cr_assert_eq(write(fd, bytes, size), (ssize_t)size);
-}
-
 Test(jit_map, reads_on_from_where_it_was)
 {
 	struct jit_map map = { .fd = memfd_create("map", MFD_CLOEXEC) };
@@ -167,23 +162,6 @@ Test(jit_map, reads_on_from_where_it_was)
 	close(map.fd);
 }
 
-struct dump_header {
-	uint32_t magic, version, size, machine, padding, pid;
-	uint64_t time, flags;
-};
-
-static const struct dump_header good_header = { 0x4a695444, 1, 40, EM_X86_64, 0, 1, 0, 0 };
-
-static void put_load(int fd, uint64_t time, uint64_t at, uint64_t size, const char *name)
-{
-	const uint32_t prefix[2] = { 0, (uint32_t)(16 + 40 + strlen(name) + 1) };
-	const uint64_t body[] = { time, 0, at, at, size, 0 };
-
-	put(fd, prefix, sizeof(prefix));
-	put(fd, body, sizeof(body));
-	put(fd, name, strlen(name) + 1);
-}
-
 Test(jit_dump, waits_for_what_is_not_there_yet)
 {
 	struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
@@ -206,6 +184,42 @@ Test(jit_dump, waits_for_what_is_not_there_yet)
 	expect(&index, 0x1000, 7, "two");
 	jit_index_done(&index);
 	jit_dump_done(&dump);
+}
+
+/* Line 0: there is none. */
+static void expect_line(struct jit *jit, uint64_t address, unsigned int line)
+{
+	const struct place *place = NULL;
+
+	cr_assert(jit_find(jit, jit_locate(jit, address, ANY_TIME), true, &place));
+	cr_expect_eq(place->line, line, "%" PRIx64 ": %u", address, place->line);
+	cr_expect(line ? place->file && strcmp(place->file, "a.js") == 0 : !place->file);
+}
+
+/* Lines come before the code that they are of; V8's as if it were behind the header of an ELF file. */
+Test(jit, has_the_lines_of_each_piece)
+{
+	int writer = memfd_create("dump", MFD_CLOEXEC);
+	struct jit *jit;
+
+	cr_assert(jit_new(&jit) == 0);
+	put(writer, &good_header, sizeof(good_header));
+	put_lines(writer, 0x1000, 0x1000, 0x1008);
+	put_load(writer, 0, 0x1000, 16, "one");
+	put_lines(writer, 0x2000, 0x2040, 0x2048);
+	put_load(writer, 0, 0x2000, 16, "v8");
+	put_lines(writer, 0x9000, 0x9000, 0x9008);
+	put_load(writer, 0, 0x3000, 16, "without");
+	jit_set_dump(jit, writer);
+	for (uint64_t code = 0x1000; code <= 0x2000; code += 0x1000) {
+		expect_line(jit, code, 7);
+		expect_line(jit, code + 7, 7);
+		expect_line(jit, code + 8, 8);
+		expect_line(jit, code + 15, 8);
+	}
+	expect_line(jit, 0x3000, 0);
+	expect_line(jit, 0x300f, 0);
+	jit_free(jit);
 }
 
 static uint64_t now_ns(void)

@@ -175,34 +175,65 @@ static void file_rewrite(const char *path, const char *bytes, size_t size)
 /* The sum is of all that is behind it. */
 #define SUM_AT 12
 
+static void set_sum(char *bytes, size_t size)
+{
+	uint32_t sum = (uint32_t)crc32_z(0, (const Bytef *)bytes + SUM_AT + 4,
+					 size > SUM_AT + 4 ? size - SUM_AT - 4 : 0);
+
+	memcpy(bytes + SUM_AT, &sum, sizeof(sum));
+}
+
+#define MAX_SIZE 4096
+
+/* Write a file, and have its bytes: how many there are. */
+static size_t file_bytes(char **ret_path, char bytes[MAX_SIZE])
+{
+	FILE *file;
+	size_t size;
+
+	write_places();
+	*ret_path = find_file();
+	file = fopen(*ret_path, "re");
+	size = fread(bytes, 1, MAX_SIZE, file);
+	fclose(file);
+	cr_assert(size > 200 && size < MAX_SIZE);
+	return size;
+}
+
+/* The names are the last of it. */
+Test(place_file, takes_no_name_that_does_not_end)
+{
+	_cleanup_free_ char *path = NULL;
+	struct place_cache read = { 0 };
+	char bytes[MAX_SIZE];
+	size_t size = file_bytes(&path, bytes);
+
+	cr_assert_eq(place_file_read(&disk, BUILD_ID, binary, &read), 0);
+	place_cache_done(&read);
+	bytes[size - 1] = 'x';
+	set_sum(bytes, size);
+	file_rewrite(path, bytes, size);
+	cr_assert_eq(place_file_read(&disk, BUILD_ID, binary, &read), -EBADMSG);
+}
+
 Test(place_file, believes_nothing_of_it)
 {
 	_cleanup_free_ char *path = NULL;
-	char bytes[4096], changed[4096];
-	size_t size, looked_at = 0;
-	FILE *file;
+	char bytes[MAX_SIZE], changed[MAX_SIZE];
+	size_t size = file_bytes(&path, bytes), looked_at = 0;
 
-	write_places();
-	path = find_file();
-	file = fopen(path, "re");
-	size = fread(bytes, 1, sizeof(bytes), file);
-	fclose(file);
-	cr_assert(size > 200 && size < sizeof(bytes));
 	srandom(1);
 	for (int i = 0; i < 4000; i++) {
 		struct place_cache read = { 0 };
 		size_t n = random() % 8 ? size : (size_t)random() % size;
 		bool sums = random() % 4;
-		uint32_t sum;
 		int err;
 
 		memcpy(changed, bytes, size);
 		for (long k = random() % 3; k >= 0; k--)
 			changed[random() % size] = (char)(random() % 3 ? random() : 0xff);
-		sum = (uint32_t)crc32_z(0, (const Bytef *)changed + SUM_AT + 4,
-					n > SUM_AT + 4 ? n - SUM_AT - 4 : 0);
 		if (sums)
-			memcpy(changed + SUM_AT, &sum, sizeof(sum));
+			set_sum(changed, n);
 		file_rewrite(path, changed, n);
 		err = place_file_read(&disk, BUILD_ID, binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);

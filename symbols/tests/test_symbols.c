@@ -7,13 +7,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/kallsyms.h"
-#include "symbols/module.h"
+#include "symbols/kernel_list.h"
 #include "symbols/names.h"
 #include "symbols/place_cache.h"
 #include "symbols/range_index.h"
@@ -195,12 +198,72 @@ Test(demangle, bounds_names_of_d)
 	expect_bounded(again);
 }
 
+/* Each type is an associative array whose keys and values are of the one before: it is twice as long. */
+Test(demangle, bounds_how_often_names_of_d_repeat_themselves)
+{
+	enum { LEVELS = 12 /* two references each */ };
+	char symbol[128], types[100] = "HiiHQeQg";
+
+	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
+	expect_name("_D1fFHiiHQeQgZv", "f(int[int], int[int][int[int]])");
+	for (int level = 2; level <= LEVELS + 1; level++) {
+		char *name;
+
+		strcat(types, "HQgQi");
+		snprintf(symbol, sizeof(symbol), "_D1fF%sZv", types);
+		name = demangle(symbol);
+		if (level > LEVELS)
+			cr_assert_str_eq(name, symbol);
+		else
+			cr_assert_eq(strlen(name), (20 << level) - 9, "%zu", strlen(name));
+		free(name);
+	}
+}
+
+static void expect_go(enum names_demangle style, const char *name, const char *wanted)
+{
+	char *got;
+
+	names_set_options(&(struct names_options){ .demangle = style });
+	got = demangle_go(name);
+	cr_assert_str_eq(got, wanted);
+	free(got);
+}
+
+/* As Go's own traces have them. */
+Test(demangle, leaves_the_types_of_go_s_generic_functions_out)
+{
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.main", "main.main");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.Map[go.shape.int].Get", "main.Map[...].Get");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.F[main.T[go.shape.int]]", "main.F[...]");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.]F[", "main.]F[");
+	expect_go(NAMES_DEMANGLE_SIMPLE, "main.F]", "main.F]");
+	expect_go(NAMES_DEMANGLE_FULL, "main.F[go.shape.int]", "main.F[go.shape.int]");
+	expect_go(NAMES_DEMANGLE_NONE, "main.F[go.shape.int]", "main.F[go.shape.int]");
+}
+
 static void expect_range(const struct range_index *index, uint64_t address, int id)
 {
 	const struct range *range = range_index_find(index, address);
 
 	cr_assert_eq(range ? (int)range->id : -1, id, "%lu: %d", address,
 		     range ? (int)range->id : -1);
+}
+
+/* A call that is inlined at the very start of a function is in it, whichever was added first. */
+Test(range_index, has_the_shorter_one_inside_where_two_begin_together)
+{
+	static const struct range ranges[] = { { 10, 50, 0 }, { 10, 100, 1 }, { 10, 20, 2 } };
+	struct range_index index = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		cr_assert_eq(range_index_add(&index, ranges[i].start, ranges[i].end, ranges[i].id),
+			     0);
+	range_index_sort(&index);
+	expect_range(&index, 10, 2);
+	expect_range(&index, 20, 0);
+	expect_range(&index, 50, 1);
+	range_index_done(&index);
 }
 
 Test(range_index, finds_the_innermost_range)
@@ -278,135 +341,6 @@ Test(place_cache, has_its_own_names_and_a_limit)
 	place_cache_done(&cache);
 }
 
-/* A function whose place in the file this test knows. */
-__attribute__((noinline, used)) static int landmark(int n)
-{
-	return n * 3 + 1;
-}
-
-Test(symtab, finds_the_functions_of_this_program)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	extern const char __executable_start;
-	uint64_t address =
-		(uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
-	struct symtab *symtab;
-
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
-			     &symtab) == 0);
-	cr_assert_str_eq(symtab_find_symbol(symtab, address), "landmark");
-	cr_assert_str_eq(symtab_find_symbol(symtab, address + 1), "landmark");
-	cr_assert(symtab_find_symbol(symtab, 1) == NULL);
-	cr_assert(symtab_find_symbol(symtab, UINT64_MAX) == NULL);
-	/* And without the file. */
-	cr_assert(symtab_detach(symtab) == 0);
-	cr_assert_str_eq(symtab_find_symbol(symtab, address), "landmark");
-	symtab_free(symtab);
-	close(fd);
-}
-
-Test(symtab, refuses_what_is_no_elf_file)
-{
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	struct symtab *symtab;
-
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, &symtab) < 0);
-	cr_assert(symtab_new(
-			  &(struct dwfl_source){
-				  .fd = -1, .memory = "status", .size = 7, .path = "status" },
-			  &symtab) < 0);
-	close(fd);
-}
-
-Test(module, reads_symbols_when_asked_and_stops_when_told)
-{
-	struct module module;
-	const struct place *places;
-	extern const char __executable_start;
-	uint64_t address =
-		(uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
-
-	module_init(&module, strdup("/proc/self/exe"), "", open("/proc/self/exe", O_RDONLY));
-	cr_assert_str_eq(module.name, "exe");
-	cr_assert(module.symtab == NULL);
-	cr_assert_eq(module_find_places(&module, address, false, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(module.symtab != NULL);
-	names_disable();
-	cr_assert_eq(module_find_places(&module, address, false, &places), 0);
-	module_done(&module);
-}
-
-static struct module this_program(void)
-{
-	struct module module;
-
-	module_init(&module, strdup("/proc/self/exe"), "",
-		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-	return module;
-}
-
-static uint64_t landmark_address(void)
-{
-	extern const char __executable_start;
-
-	return (uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
-}
-
-Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
-{
-	struct module module = this_program();
-	const struct place *places;
-
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(strstr(places[0].file, "/test_symbols.c") && places[0].line > 0);
-	cr_assert(!places[0].inlined && module.debug);
-	module_done(&module);
-
-	/* The least recently used goes, that of the last one stays, if there is room for it. */
-	module = this_program();
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
-	module_limit_debug(0);
-	cr_assert(!module.debug);
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!module.debug);
-	/* An address that is new opens it again. */
-	cr_assert_eq(module_find_places(&module, landmark_address() + 1, true, &places), 1);
-	cr_assert(module.debug && places[0].line > 0);
-	module_done(&module);
-}
-
-Test(module, keeps_only_so_many_open)
-{
-	static struct module modules[MODULE_DEBUG_OPEN + 2];
-	const size_t n = sizeof(modules) / sizeof(modules[0]);
-	const struct place *places;
-
-	for (size_t i = 0; i < n; i++) {
-		modules[i] = this_program();
-		cr_assert_eq(module_find_places(&modules[i], landmark_address(), false, &places),
-			     1);
-	}
-	cr_assert(!modules[0].debug && !modules[1].debug);
-	cr_assert(modules[2].debug && modules[n - 1].debug);
-	for (size_t i = 0; i < n; i++)
-		module_done(&modules[i]);
-}
-
-Test(module, leaves_out_what_is_not_wanted)
-{
-	struct module module = this_program();
-	const struct place *places;
-
-	names_set_options(&(struct names_options){ .no_inlines = true, .no_lines = true });
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!places[0].file && !module.debug);
-	module_done(&module);
-}
-
 static int kallsyms_from_by(int (*new)(const char *, struct kallsyms **), const char *text,
 			    struct kallsyms **ret)
 {
@@ -473,6 +407,24 @@ Test(kallsyms, leaves_out_what_is_in_no_function)
 	kallsyms_free(k);
 }
 
+Test(kallsyms, prefers_what_is_public)
+{
+	struct kallsyms *k;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffff81000000 W weak\n"
+				"ffffffff81000000 t private\n"
+				"ffffffff81000100 t another\n"
+				"ffffffff81000100 T public\n"
+				"ffffffff81000200 T __public\n"
+				"ffffffff81000200 T the_same\n",
+				&k) == 0);
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000000, &offset), "private");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000100, &offset), "public");
+	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000200, &offset), "the_same");
+	kallsyms_free(k);
+}
+
 Test(kallsyms, takes_functions_that_come_later)
 {
 	struct kallsyms *k;
@@ -517,6 +469,32 @@ Test(kallsyms, is_read_later)
 	cr_assert(kallsyms_from_by(kallsyms_new_unread, "", &k) == 0);
 	cr_assert(kallsyms_find(k, 0xffffffff81000010, &offset) == NULL);
 	kallsyms_free(k);
+}
+
+/* The kernel takes its time to write the list: nobody waits for it who does not ask yet. */
+Test(kernel_list, is_read_while_nobody_asks, .timeout = 60)
+{
+	char directory[] = "/tmp/kernel_list.XXXXXX", path[sizeof(directory) + 8];
+	static const char text[] = "ffffffff81000000 T first\n";
+	struct kernel_list *list;
+	int fd, left = 1;
+
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/list", directory);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	cr_assert_eq(kernel_list_new(path, &list), 0);
+	kernel_list_read_ahead(list);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	while (left > 0) {
+		cr_assert_eq(ioctl(fd, FIONREAD, &left), 0);
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	close(fd);
+	cr_assert_eq(kernel_list_wait(list), 0);
+	cr_assert_str_eq(kernel_list_find(list, 0xffffffff81000010)->name, "first");
+	kernel_list_free(list);
+	cr_assert(unlink(path) == 0 && rmdir(directory) == 0);
 }
 
 Test(kallsyms, says_that_the_addresses_are_hidden)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which of the symbols at an address names it, and how far a function goes. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -58,7 +59,32 @@ __asm__(".text\n"
 	"function behind_it\n"
 	".fill 8, 1, 0x90\n"
 	"no_function:\n"
-	".fill 8, 1, 0x90\n");
+	".fill 8, 1, 0x90\n"
+	"place_nested:\n"
+	".type around, @function\n"
+	".size around, 24\n"
+	"around:\n"
+	".fill 8, 1, 0x90\n"
+	"function within\n"
+	".fill 16, 1, 0x90\n"
+	".type an_object, @object\n"
+	".size an_object, 8\n"
+	"an_object:\n"
+	".fill 8, 1, 0x90\n"
+	/* Behind all others, and the last one of its section. */
+	".section last_code, \"ax\", @progbits\n"
+	"place_last:\n"
+	".globl zz_last\n"
+	"function aa_last\n"
+	"function zz_last\n"
+	".fill 8, 1, 0x90\n"
+	".type unbounded, @function\n"
+	"unbounded:\n"
+	".fill 16, 1, 0x90\n"
+	".data\n"
+	"some_data:\n"
+	".fill 8, 1, 0x90\n"
+	".text\n");
 
 #define PLACE(name)                                                                                \
 	({                                                                                         \
@@ -125,4 +151,68 @@ Test(symtab, ends_functions_where_they_end)
 	cr_assert_eq(symtab_find_start(symtab, start + 23, &found), 0);
 	cr_assert_eq(found, start + 16);
 	cr_assert(!symtab_find_symbol(symtab, PLACE(place_global) + 8));
+}
+
+/* Assembly has functions in functions: behind the inner one the outer one goes on. */
+Test(symtab, has_functions_in_functions)
+{
+	uint64_t start = PLACE(place_nested), found;
+
+	expect(start + 7, "around");
+	expect(start + 8, "within");
+	expect(start + 15, "within");
+	expect(start + 16, "around");
+	expect(start + 23, "around");
+	cr_assert(!symtab_find_symbol(symtab, start + 24));
+	cr_assert_eq(symtab_find_start(symtab, start + 16, &found), 0);
+	cr_assert_eq(found, start);
+	cr_assert_eq(symtab_find_start(symtab, start + 24, &found), -ENOENT);
+}
+
+Test(symtab, ends_functions_with_their_section)
+{
+	uint64_t start = PLACE(place_last);
+
+	expect(start, "zz_last");
+	expect(start + 8, "unbounded");
+	expect(start + 23, "unbounded");
+	cr_assert(!symtab_find_symbol(symtab, start + 24));
+}
+
+Test(symtab, has_no_names_of_data)
+{
+	cr_assert(!symtab_find_symbol(symtab, PLACE(an_object)));
+	cr_assert(!symtab_find_symbol(symtab, PLACE(some_data)));
+}
+
+/* A function in C. */
+__attribute__((noinline, used)) static int landmark(int n)
+{
+	return n * 3 + 1;
+}
+
+Test(symtab, finds_the_functions_of_this_program)
+{
+	uint64_t address = (uint64_t)&landmark - (uint64_t)__executable_start;
+
+	expect(address, "landmark");
+	expect(address + 1, "landmark");
+	cr_assert(symtab_find_symbol(symtab, 1) == NULL);
+	cr_assert(symtab_find_symbol(symtab, UINT64_MAX) == NULL);
+	/* And without the file. */
+	cr_assert(symtab_detach(symtab) == 0);
+	expect(address, "landmark");
+}
+
+Test(symtab, refuses_what_is_no_elf_file)
+{
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct symtab *none;
+
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, &none) < 0);
+	cr_assert(symtab_new(
+			  &(struct dwfl_source){
+				  .fd = -1, .memory = "status", .size = 7, .path = "status" },
+			  &none) < 0);
+	close(fd);
 }

@@ -50,6 +50,10 @@ plain:
 mangled:
 	nops 8
 .Lmangled_end:
+	.globl older
+older:
+	nops 8
+.Lolder_end:
 
 	.section .debug_abbrev, "", @progbits
 .Labbrev:
@@ -85,6 +89,12 @@ mangled:
 	.uleb128 0, 0
 	.uleb128 7, 0x2e; .byte 0	# DW_TAG_subprogram, without a linkage name
 	.uleb128 0x03, 0x08
+	.uleb128 0x11, 0x01
+	.uleb128 0x12, 0x07
+	.uleb128 0, 0
+	.uleb128 8, 0x2e; .byte 0	# DW_TAG_subprogram, with the linkage name of older compilers
+	.uleb128 0x03, 0x08
+	.uleb128 0x2007, 0x08		# DW_AT_MIPS_linkage_name
 	.uleb128 0x11, 0x01
 	.uleb128 0x12, 0x07
 	.uleb128 0, 0
@@ -157,6 +167,11 @@ mangled:
 	.quad mangled
 	.quad .Lmangled_end - mangled
 	.byte 0
+	.uleb128 8
+	.asciz "older"
+	.asciz "_Z5olderv"
+	.quad older
+	.quad .Lolder_end - older
 	.byte 0
 .Lc_unit_end:
 

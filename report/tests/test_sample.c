@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/sample.h"
+
+#include <sys/mman.h>
+
+#include "symbols/jit.h"
+#include "symbols/tests/jit_dump_bytes.h"
+
+static struct module compiled = { .path = (char *)MODULE_JIT, .name = MODULE_JIT, .fd = -1 };
+
+static void expect_place(uint64_t address, enum dp_method method, const char *function,
+			 unsigned int line)
+{
+	struct frame frame = { .address = address, .module = &compiled, .method = method };
+	const struct place *places;
+
+	frame_locate(&frame, UINT64_MAX);
+	cr_assert_eq(frame_places(&frame, true, &places), 1);
+	cr_expect_str_eq(places[0].function, function);
+	cr_expect_eq(places[0].line, line, "%u", places[0].line);
+}
+
+/* What was called comes back to the next line, or to where another function begins. */
+Test(frame, is_where_its_call_is_in_compiled_code)
+{
+	int dump = memfd_create("dump", MFD_CLOEXEC);
+
+	cr_assert_eq(jit_new(&compiled.jit), 0);
+	put(dump, &good_header, sizeof(good_header));
+	put_lines(dump, 0x1000, 0x1000, 0x1008);
+	put_load(dump, 0, 0x1000, 16, "caller");
+	put_load(dump, 0, 0x1010, 16, "next");
+	jit_set_dump(compiled.jit, dump);
+	expect_place(0x1008, DP_METHOD_LEAF, "caller", 8);
+	expect_place(0x1008, DP_METHOD_TABLE, "caller", 7);
+	expect_place(0x100a, DP_METHOD_TABLE, "caller", 8);
+	expect_place(0x1010, DP_METHOD_TABLE, "caller", 8);
+	expect_place(0x1010, DP_METHOD_LEAF, "next", 0);
+	jit_free(compiled.jit);
+}

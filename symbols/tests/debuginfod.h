@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_TESTS_DEBUGINFOD_H
+#define DP_SYMBOLS_TESTS_DEBUGINFOD_H
+
+/*
+ * A library in the place of libdebuginfod: its server has the debug files of all builds whose
+ * id begins with DEBUGINFOD_KNOWN.
+ */
+#define DEBUGINFOD_KNOWN 0xaa
+
+/* How often it was asked, and how often somebody who asked did not wait for the answer. */
+extern int debuginfod_n_asked, debuginfod_n_given_up;
+
+/* debuginfod_begin(3), debuginfod_find_debuginfo(3) */
+void *debuginfod_begin(void);
+void debuginfod_end(void *client);
+void debuginfod_set_progressfn(void *client, int (*progress)(void *client, long a, long b));
+int debuginfod_find_debuginfo(void *client, const unsigned char *build_id, int size, char **path);
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/debug_server.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/names.h"
+#include "symbols/tests/debuginfod.h"
+
+#define MINUTE_NS UINT64_C(60000000000)
+
+static const unsigned char known[] = { DEBUGINFOD_KNOWN, 1 },
+			   also_known[] = { DEBUGINFOD_KNOWN, 2 }, unknown[] = { 1, 2 };
+
+static void begin(void)
+{
+	cr_assert_eq(setenv("DEBUGINFOD_URLS", "http://localhost:1", true), 0);
+}
+
+TestSuite(debug_server, .init = begin, .fini = debug_server_done);
+
+static bool fetch(const unsigned char *build_id)
+{
+	int fd = debug_server_fetch(build_id, sizeof(known), "/bin/prog");
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* That a name is looked up is nothing that anybody else is to know unless it was allowed. */
+Test(debug_server, asks_nobody_without_being_allowed)
+{
+	cr_assert(!fetch(known));
+	cr_assert(!debug_server_is_allowed());
+	debug_server_allow(MINUTE_NS, NULL);
+	cr_assert(debug_server_is_allowed());
+	setenv("DEBUGINFOD_URLS", "", true);
+	cr_assert(!fetch(known) && !debug_server_is_allowed());
+	unsetenv("DEBUGINFOD_URLS");
+	cr_assert(!fetch(known) && !debug_server_is_allowed());
+	cr_assert_eq(debuginfod_n_asked, 0);
+	cr_assert_eq(debug_server_totals().n_asked, 0);
+}
+
+/* Each build counts once, and one that no server has is not asked for again. */
+Test(debug_server, counts_what_it_asks_for)
+{
+	struct debug_server_totals totals;
+
+	debug_server_allow(MINUTE_NS, NULL);
+	for (int i = 0; i < 2; i++) {
+		cr_assert(fetch(known));
+		cr_assert(!fetch(unknown));
+		cr_assert(fetch(also_known));
+	}
+	totals = debug_server_totals();
+	cr_assert_null(totals.error);
+	cr_assert_eq(totals.n_asked, 3);
+	cr_assert_eq(totals.n_found, 2);
+	cr_assert_eq(totals.n_left_out, 0);
+	cr_assert_eq(debuginfod_n_asked, 5);
+}
+
+static const char *told_path;
+static long told_done;
+
+static void tell(const char *path, long done)
+{
+	told_path = path;
+	told_done = done;
+}
+
+Test(debug_server, tells_what_it_waits_for)
+{
+	debug_server_allow(MINUTE_NS, tell);
+	cr_assert(fetch(known));
+	cr_assert_str_eq(told_path, "/bin/prog");
+	cr_assert_eq(told_done, 1000);
+}
+
+/* What was found stays there, as it is on disk. */
+Test(debug_server, has_no_more_time_than_it_was_given)
+{
+	struct debug_server_totals totals;
+
+	debug_server_allow(MINUTE_NS, NULL);
+	cr_assert(fetch(known));
+	debug_server_allow(0, NULL);
+	cr_assert(!fetch(also_known) && !fetch(unknown));
+	totals = debug_server_totals();
+	cr_assert_eq(totals.n_asked, 3);
+	cr_assert_eq(totals.n_found, 1);
+	cr_assert_eq(totals.n_left_out, 2);
+	cr_assert_eq(debuginfod_n_asked, 1);
+}
+
+static void end_names(const char *path, long done)
+{
+	names_disable();
+}
+
+Test(debug_server, gives_up_when_names_are_not_wanted_any_more)
+{
+	debug_server_allow(MINUTE_NS, end_names);
+	cr_assert(!fetch(known));
+	cr_assert_eq(debuginfod_n_given_up, 1);
+	cr_assert(!fetch(also_known));
+	cr_assert_eq(debuginfod_n_asked, 1);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Names and lines of this program, which it looks up as those of any binary. */
+#include "symbols/module.h"
+
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cache/disk_cache.h"
+#include "symbols/names.h"
+#include "symbols/symtab.h"
+
+extern const char __executable_start[];
+
+/* A function whose place in the file this test knows. */
+__attribute__((noinline, used)) static int landmark(int n)
+{
+	return n * 3 + 1;
+}
+
+static uint64_t address_in_file(const void *address)
+{
+	return (uint64_t)address - (uint64_t)__executable_start;
+}
+
+static uint64_t landmark_address(void)
+{
+	return address_in_file((const void *)landmark);
+}
+
+static const char *call_address;
+
+__attribute__((noinline)) static void note_call(void)
+{
+	call_address = __builtin_return_address(0);
+}
+
+enum { CALL_LINE = __LINE__ + 4 };
+
+static inline __attribute__((always_inline)) void inner(void)
+{
+	note_call();
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void outer(void)
+{
+	inner();
+	__asm__ volatile("");
+}
+
+static struct module this_program(void)
+{
+	struct module module;
+
+	module_init(&module, strdup("/proc/self/exe"), "",
+		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+	return module;
+}
+
+Test(module, reads_symbols_when_asked_and_stops_when_told)
+{
+	struct module module = this_program();
+	const struct place *places;
+
+	cr_assert_str_eq(module.name, "exe");
+	cr_assert(module.symtab == NULL);
+	cr_assert_eq(module_find_places(&module, landmark_address(), false, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(module.symtab != NULL);
+	names_disable();
+	cr_assert_eq(module_find_places(&module, landmark_address(), false, &places), 0);
+	module_done(&module);
+}
+
+Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
+{
+	struct module module = this_program();
+	const struct place *places;
+
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(strstr(places[0].file, "/test_module.c") && places[0].line > 0);
+	cr_assert(!places[0].inlined && module.debug);
+	module_done(&module);
+
+	/* The least recently used goes, that of the last one stays, if there is room for it. */
+	module = this_program();
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	module_limit_debug(0);
+	cr_assert(!module.debug);
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(!module.debug);
+	/* An address that is new opens it again. */
+	cr_assert_eq(module_find_places(&module, landmark_address() + 1, true, &places), 1);
+	cr_assert(module.debug && places[0].line > 0);
+	module_done(&module);
+}
+
+Test(module, keeps_only_so_many_open)
+{
+	static struct module modules[MODULE_DEBUG_OPEN + 2];
+	const size_t n = sizeof(modules) / sizeof(modules[0]);
+	const struct place *places;
+
+	for (size_t i = 0; i < n; i++) {
+		modules[i] = this_program();
+		cr_assert_eq(module_find_places(&modules[i], landmark_address(), false, &places),
+			     1);
+	}
+	cr_assert(!modules[0].debug && !modules[1].debug);
+	cr_assert(modules[2].debug && modules[n - 1].debug);
+	for (size_t i = 0; i < n; i++)
+		module_done(&modules[i]);
+}
+
+Test(module, leaves_out_what_is_not_wanted)
+{
+	struct module module = this_program();
+	const struct place *places;
+
+	names_set_options(&(struct names_options){ .no_inlines = true, .no_lines = true });
+	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(!places[0].file && !module.debug);
+	module_done(&module);
+}
+
+static int copy_program(void)
+{
+	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = memfd_create("exe", MFD_CLOEXEC);
+
+	cr_assert(from >= 0 && fd >= 0);
+	while (sendfile(fd, from, NULL, 1 << 20) > 0)
+		;
+	return fd;
+}
+
+/* What is known of functions is what debug information says, then. */
+static void remove_symbols(int fd)
+{
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+
+	cr_assert_eq(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	for (size_t i = 0; i < header.e_shnum; i++) {
+		off_t at = (off_t)(header.e_shoff + i * sizeof(section));
+
+		cr_assert_eq(pread(fd, &section, sizeof(section), at), sizeof(section));
+		if (section.sh_type != SHT_SYMTAB)
+			continue;
+		section.sh_type = SHT_PROGBITS;
+		cr_assert_eq(pwrite(fd, &section, sizeof(section), at), sizeof(section));
+	}
+}
+
+/* Where inlined functions are not shown, the one around them is, with the line that runs. */
+static void expect_call(bool has_symbols)
+{
+	const uint64_t address = address_in_file(call_address - 1);
+	const struct place *places;
+
+	for (int no_inlines = 0; no_inlines < 2; no_inlines++) {
+		struct module module;
+		int fd = copy_program();
+
+		if (!has_symbols)
+			remove_symbols(fd);
+		names_set_options(&(struct names_options){ .no_inlines = no_inlines });
+		module_init(&module, strdup("/tmp/exe"), "", fd);
+		cr_assert_eq(module_find_places(&module, address, true, &places),
+			     no_inlines ? 1 : 2);
+		cr_expect_eq(!module.symtab || !symtab_find_symbol(module.symtab, address),
+			     !has_symbols);
+		cr_expect_eq(places[0].line, CALL_LINE);
+		cr_expect_eq(places[0].inlined, !no_inlines);
+		cr_expect_str_eq(places[0].function, no_inlines ? "outer" : "inner");
+		cr_expect_str_eq(places[!no_inlines].function, "outer");
+		module_done(&module);
+	}
+}
+
+Test(module, shows_functions_without_what_was_inlined)
+{
+	outer();
+	expect_call(true);
+	expect_call(false);
+}
+
+/* A copy of this program, which nobody changes any more, and of which places can be kept. */
+static int open_settled_copy(void)
+{
+	struct disk_cache_source source;
+	int fd = copy_program();
+
+	while (disk_cache_source(fd, &source) == -ESTALE)
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	return fd;
+}
+
+/* What the next run finds on disk spares it the debug information, also of addresses without any. */
+Test(module, keeps_places_for_the_next_run, .timeout = 60)
+{
+	extern const char _start[];
+	const uint64_t addresses[] = { landmark_address(), address_in_file(_start), 1 };
+	char directory[] = "/tmp/module.XXXXXX", command[64];
+	_cleanup_close_ int copy = open_settled_copy();
+	const struct place *places;
+	struct disk_cache disk;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert_eq(disk_cache_open(directory, 16 << 20, &disk), 0);
+	module_set_cache(&disk);
+	for (int run = 0; run < 2; run++) {
+		struct module module;
+
+		module_init(&module, strdup("/tmp/exe"), "0123456789abcdef", dup(copy));
+		cr_assert_eq(module_find_places(&module, addresses[0], true, &places), 1);
+		cr_assert(places[0].line > 0);
+		cr_assert_eq(module_find_places(&module, addresses[1], true, &places), 1);
+		cr_assert_str_eq(places[0].function, "_start");
+		cr_assert_eq(module_find_places(&module, addresses[2], true, &places), 0);
+		cr_assert_eq(!module.debug, run == 1);
+		module_done(&module);
+	}
+	module_set_cache(NULL);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory);
+	cr_assert_eq(system(command), 0);
+}
