@@ -172,12 +172,12 @@ static int put_context(struct recording *r)
 /* The event has its name only when sampling has begun, and the file may be written then. */
 static int begin(struct recording *r)
 {
-	struct recording_head head = { .magic = RECORDING_MAGIC,
-				       .version = htole32(RECORDING_VERSION) };
+	struct recording_head head = { .version = htole32(RECORDING_VERSION) };
 	int err;
 
 	if (r->begun)
 		return 0;
+	memcpy(head.magic, RECORDING_MAGIC, sizeof(head.magic));
 	err = block_writer_init(&r->blocks, r->report.to);
 	if (err < 0)
 		return err;

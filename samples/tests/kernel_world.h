@@ -123,7 +123,7 @@ static struct named_sample *add_sample_of(pid_t pid, const struct space *space, 
 
 	memcpy(r->bytes + r->size, frames, 5 * sizeof(*frames));
 	r->size += 5 * sizeof(*frames);
-	return (struct named_sample *)r->bytes;
+	return (void *)r->bytes;
 }
 
 #endif

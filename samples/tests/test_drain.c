@@ -422,11 +422,14 @@ Test(drain, counts_what_reports_have_no_room_for)
 
 Test(drain, says_where_memory_could_not_be_read)
 {
+	struct named_sample *last;
+
 	/* Whose pages cannot be asked for: there is no such process. */
 	process_table_find(&table, PID(0))->thread = -1;
 	add_sample(0, now - 100 * MS)->sample.fault_address = 0x1234;
-	add_sample(0, now - 90 * MS)->sample.fault_address = 0x5678;
-	((struct named_sample *)records[1].bytes)->sample.outcome = DP_READ_FAULT;
+	last = add_sample(0, now - 90 * MS);
+	last->sample.fault_address = 0x5678;
+	last->sample.outcome = DP_READ_FAULT;
 	run(true);
 	cr_assert_eq(n_reported, 2);
 	cr_assert_eq(reported[0].sample.fault_address, 0);

@@ -215,7 +215,7 @@ Test(demangle, bounds_how_often_names_of_d_repeat_themselves)
 		if (level > LEVELS)
 			cr_assert_str_eq(name, symbol);
 		else
-			cr_assert_eq(strlen(name), (20 << level) - 9, "%zu", strlen(name));
+			cr_assert_eq(strlen(name), (20U << level) - 9, "%zu", strlen(name));
 		free(name);
 	}
 }
