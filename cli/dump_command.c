@@ -69,8 +69,9 @@ int dump_command(int argc, char **argv)
 	options.output.own = &report_stacks;
 	argv[0] = name; /* argp's messages start with it */
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	name_options_apply(&options.names);
-	code = dump_run(&options.record);
+	options.record.names = name_options_apply(&options.names);
+	code = options.record.names ? dump_run(&options.record) : EXIT_CODE_FAILED;
+	names_free(options.record.names);
 	options_done(&options);
 	return code;
 }

@@ -18,8 +18,9 @@ static int record_main(int argc, char **argv)
 	int code;
 
 	options_parse(&options, argc, argv);
-	name_options_apply(&options.names);
-	code = record_run(&options.record);
+	options.record.names = name_options_apply(&options.names);
+	code = options.record.names ? record_run(&options.record) : EXIT_CODE_FAILED;
+	names_free(options.record.names);
 	options_done(&options);
 	return code;
 }

@@ -133,10 +133,11 @@ int top_command(int argc, char **argv)
 	/* On a terminal, it would be written into the table. */
 	if (isatty(STDOUT_FILENO))
 		log_set_level(LOG_WARNING);
-	name_options_apply(&o->names);
+	o->record.names = name_options_apply(&o->names);
 	/* A command reads its own. */
 	o->record.keys = !o->record.target.command && listen_to_keys(&before);
-	code = record_run(&o->record);
+	code = o->record.names ? record_run(&o->record) : EXIT_CODE_FAILED;
+	names_free(o->record.names);
 	if (o->record.keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	options_done(o);

@@ -83,12 +83,12 @@ static int make_tables(struct dump *d)
 
 	pool_init(&d->pool, add_segment, NULL);
 	d->pool.max_segments = o->table_memory / DP_SEGMENT_SIZE;
-	binary_store_init(&d->binaries, &d->pool);
+	binary_store_init(&d->binaries, &d->pool, o->names);
 	d->binaries.symbols = o->symbols;
 	if (o->cache)
 		d->binaries.cache = image_cache_open_default(&d->cache);
 	if (o->symbols)
-		image_cache_keep_names(d->binaries.cache);
+		image_cache_keep_names(d->binaries.cache, o->names);
 	process_table_init(&d->table, &d->pool, &d->binaries, publish, NULL);
 	d->table.inherit = false;
 	d->table.no_binaries = o->sides == DP_SIDES_KERNEL;
@@ -108,13 +108,14 @@ static int open_report(struct dump *d)
 		.target = d->target,
 		.event = "dump",
 		.symbols = o->symbols,
+		.names = o->names,
 	};
 
 	uname(&d->machine);
 	snprintf(d->kernel, sizeof(d->kernel), "%s %s %s", d->machine.sysname, d->machine.release,
 		 d->machine.machine);
 	if (o->symbols && o->sides != DP_SIDES_USER &&
-	    kallsyms_new("/proc/kallsyms", &d->kallsyms) == 0)
+	    kallsyms_new(o->names, "/proc/kallsyms", &d->kallsyms) == 0)
 		context.kallsyms = d->kallsyms;
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
@@ -272,12 +273,12 @@ static size_t resolve_frames(struct dump *d, const struct space *space, const st
 		m = space_find(space, f->address - !frame_is_exact(f));
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
-			f->module = &m->jitted->module;
+			f->module = m->jitted->module;
 			frame_locate(f, clock_now_ns());
 		}
 		if (!m || !m->binary)
 			continue;
-		f->module = &m->binary->module;
+		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}
 	return s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
@@ -365,12 +366,12 @@ static int run(struct dump *d)
 		err = open_report(d);
 	if (err == 0)
 		err = outputs_begin(&d->outputs);
-	fetch_begin();
+	fetch_begin(o->names);
 	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
 		err = report_process(d, &d->taken[i]);
 	if (err == 0)
 		err = outputs_finish(&d->outputs, &d->totals);
-	fetch_end();
+	fetch_end(o->names);
 	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
 		tell_missing(d, &d->taken[i]);
 	if (err == -ENOMEM || err == -ENOSPC)
@@ -394,7 +395,7 @@ static void dump_done(struct dump *d)
 		if (d->binaries.cache)
 			disk_cache_close(&d->cache);
 		binary_store_done(&d->binaries);
-		module_set_cache(NULL);
+		names_set_cache(d->options->names, NULL);
 		for (size_t i = 0; i < d->pool.n_segments; i++)
 			free(d->pool.segments[i]);
 		pool_done(&d->pool);

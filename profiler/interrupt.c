@@ -15,6 +15,7 @@
 /* Of the handler, which knows no struct interrupt. */
 static volatile sig_atomic_t wake_fd = -1;
 static int count;
+static struct names *names_wanted;
 static uint64_t last_ns;
 
 static void signals(sigset_t *set)
@@ -24,7 +25,7 @@ static void signals(sigset_t *set)
 	sigaddset(set, SIGTERM);
 }
 
-int interrupt_init(struct interrupt *ret)
+int interrupt_init(struct interrupt *ret, struct names *names)
 {
 	sigset_t set;
 
@@ -39,6 +40,7 @@ int interrupt_init(struct interrupt *ret)
 		return err;
 	}
 	wake_fd = ret->fd;
+	names_wanted = names;
 	count = 0;
 	last_ns = 0;
 	return 0;
@@ -59,7 +61,7 @@ static void on_signal(int signal_number)
 		(void)!write(wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 		break;
 	case 2:
-		names_disable();
+		names_disable(names_wanted);
 		break;
 	default:
 		signal(signal_number, SIG_DFL);

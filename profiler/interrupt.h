@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
+struct names;
+
 /*
  * Ctrl-C and SIGTERM. The first ends sampling, and the result is written; the
  * second has names left out, so that it is written at once; the third ends the
@@ -18,7 +20,7 @@ struct interrupt {
 };
 
 /* Hold the signals back, so that a child can be forked that has no handler. 0 or -errno. */
-int interrupt_init(struct interrupt *ret);
+int interrupt_init(struct interrupt *ret, struct names *names);
 /* From now on they are counted. */
 void interrupt_listen(struct interrupt *interrupt);
 /* Sampling is over: the next signal counts as the second, if none has come. */

@@ -133,12 +133,12 @@ static int open_session(struct record *r)
 		return err;
 	o->target.filter->tell = drop_comm;
 	o->target.filter->arg = &r->session;
-	binary_store_init(&r->binaries, &r->session.pool);
+	binary_store_init(&r->binaries, &r->session.pool, o->names);
 	r->binaries.symbols = o->symbols;
 	if (o->cache)
 		r->binaries.cache = image_cache_open_default(&r->cache);
 	if (o->symbols)
-		image_cache_keep_names(r->binaries.cache);
+		image_cache_keep_names(r->binaries.cache, o->names);
 	process_table_init(&r->table, &r->session.pool, &r->binaries, publish, &r->session);
 	r->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	return sideband_new(n_cpus, &r->sideband);
@@ -258,12 +258,13 @@ static int close_module(void *arg, struct module *module)
 static int start_backlog(struct record *r)
 {
 	const struct record_options *o = r->options;
-	bool names = o->verify;
+	bool keeps_names = o->verify;
 	int err;
 
 	for (size_t i = 0; i < o->n_outputs; i++)
-		names |= !o->outputs[i].format->streams;
-	err = backlog_new(r->outputs.reports, r->outputs.n, o->symbols && names, &r->backlog);
+		keeps_names |= !o->outputs[i].format->streams;
+	err = backlog_new(r->outputs.reports, r->outputs.n, o->names, o->symbols && keeps_names,
+			  &r->backlog);
 	if (err < 0)
 		return err;
 	r->binaries.close_module = close_module;
@@ -278,8 +279,9 @@ static int open_kallsyms(struct record *r)
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return o->off_cpu || o->wall ? kallsyms_new("/proc/kallsyms", &r->kallsyms) :
-				       kallsyms_new_unread("/proc/kallsyms", &r->kallsyms);
+	return o->off_cpu || o->wall ?
+		       kallsyms_new(o->names, "/proc/kallsyms", &r->kallsyms) :
+		       kallsyms_new_unread(o->names, "/proc/kallsyms", &r->kallsyms);
 }
 
 static int open_report(struct record *r)
@@ -297,6 +299,7 @@ static int open_report(struct record *r)
 		.time = o->off_cpu || o->wall,
 		.wall = o->wall,
 		.symbols = o->symbols,
+		.names = o->names,
 	};
 	int err;
 
@@ -438,10 +441,10 @@ static int finish(struct record *r)
 		err = backlog_finish(r->backlog);
 	log_progress_clear();
 	cpu_watch_warn(&r->cpus, r->options->target.filter);
-	fetch_begin();
+	fetch_begin(r->options->names);
 	if (err == 0)
 		err = outputs_finish(&r->outputs, t);
-	fetch_end();
+	fetch_end(r->options->names);
 	if (err == 0)
 		print_totals(r);
 	return err;
@@ -449,7 +452,7 @@ static int finish(struct record *r)
 
 static int prepare(struct record *r)
 {
-	int err = interrupt_init(&r->interrupt);
+	int err = interrupt_init(&r->interrupt, r->options->names);
 
 	if (err == 0 && r->options->target.command)
 		err = launch_start(r->options->target.command, &r->interrupt.old_mask, &r->launch);
@@ -523,7 +526,7 @@ static void record_done(struct record *r)
 		if (r->binaries.cache)
 			disk_cache_close(&r->cache);
 		binary_store_done(&r->binaries);
-		module_set_cache(NULL);
+		names_set_cache(r->options->names, NULL);
 		sideband_free(r->sideband);
 		session_close(&r->session);
 	}

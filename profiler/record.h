@@ -11,6 +11,7 @@
 #include "kernel/pool.h"
 #include "process/target.h"
 
+struct names;
 struct output_request;
 
 /* What `dwarfprof record` is asked for. */
@@ -44,6 +45,8 @@ struct record_options {
 	const struct output_request *outputs;
 	size_t n_outputs;
 	bool symbols;
+	struct names
+		*names; /* whose options say what names look like; of no use to others meanwhile */
 };
 
 /* Exit codes of the program. */

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "report/verified.h"
-#include "symbols/jit.h"
+#include "symbols/names.h"
 
 /* What the thread has to do: report a sample, whose arrays follow, close a module, or tick. */
 struct item {
@@ -27,7 +27,8 @@ struct item {
 struct backlog {
 	struct report **reports;
 	size_t n_reports;
-	bool names;
+	struct names *names;
+	bool keeps_names;
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock; /* of all that follows */
@@ -55,7 +56,7 @@ static int report_item(struct backlog *b, struct item *item)
 	int err = 0;
 
 	if (item->close) {
-		module_close(item->close, b->names);
+		module_close(item->close, b->keeps_names);
 		return 0;
 	}
 	if (item->tick) {
@@ -122,7 +123,8 @@ static int start_thread(struct backlog *b)
 	return 0;
 }
 
-int backlog_new(struct report **reports, size_t n_reports, bool names, struct backlog **ret)
+int backlog_new(struct report **reports, size_t n_reports, struct names *names, bool keeps_names,
+		struct backlog **ret)
 {
 	struct backlog *b = calloc(1, sizeof(*b));
 	int err;
@@ -132,6 +134,7 @@ int backlog_new(struct report **reports, size_t n_reports, bool names, struct ba
 	b->reports = reports;
 	b->n_reports = n_reports;
 	b->names = names;
+	b->keeps_names = keeps_names;
 	STAILQ_INIT(&b->items);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->more, NULL);
@@ -279,7 +282,7 @@ static int end_thread(struct backlog *b, bool drops)
 
 int backlog_finish(struct backlog *b)
 {
-	jit_settle();
+	names_settle(b->names);
 	return end_thread(b, false);
 }
 

@@ -6,13 +6,13 @@
 #include <signal.h>
 #include <time.h>
 
-#include "symbols/names.h"
+#include "symbols/tests/some_names.h"
 
 static struct interrupt interrupt;
 
 static void begin(void)
 {
-	cr_assert_eq(interrupt_init(&interrupt), 0);
+	cr_assert_eq(interrupt_init(&interrupt, some_names()), 0);
 }
 
 static void end(void)
@@ -42,7 +42,7 @@ Test(interrupt, is_held_back_until_someone_listens)
 	cr_assert(!interrupt_arrived(&interrupt) && !is_readable());
 	interrupt_listen(&interrupt);
 	cr_assert(interrupt_arrived(&interrupt) && is_readable());
-	cr_assert(!names_disabled());
+	cr_assert(!names_disabled(some_names()));
 }
 
 Test(interrupt, counts_signals_that_come_together_as_one)
@@ -60,10 +60,10 @@ Test(interrupt, counts_signals_that_come_together_as_one)
 	raise(SIGINT);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	cr_assert(interrupt_arrived(&interrupt) && is_readable());
-	cr_assert(!names_disabled());
+	cr_assert(!names_disabled(some_names()));
 	wait_a_bit();
 	raise(SIGINT);
-	cr_assert(names_disabled());
+	cr_assert(names_disabled(some_names()));
 }
 
 /* The result is being written: one more has it written at once. */
@@ -72,7 +72,7 @@ Test(interrupt, leaves_names_out_when_sampling_is_over)
 	interrupt_listen(&interrupt);
 	interrupt_writing(&interrupt);
 	raise(SIGINT);
-	cr_assert(names_disabled());
+	cr_assert(names_disabled(some_names()));
 	cr_assert(!is_readable());
 }
 

@@ -15,13 +15,19 @@
 #include "symbols/place_cache.h"
 #include "symbols/range_index.h"
 #include "symbols/symtab.h"
+#include "symbols/tests/some_names.h"
 
-static void expect_name(const char *symbol, const char *name)
+static void expect_style(const char *symbol, enum names_demangle style, const char *name)
 {
-	char *got = demangle(symbol);
+	char *got = demangle(symbol, style);
 
 	cr_assert_str_eq(got, name, "%s: %s", symbol, got);
 	free(got);
+}
+
+static void expect_name(const char *symbol, const char *name)
+{
+	expect_style(symbol, NAMES_DEMANGLE_SIMPLE, name);
 }
 
 Test(demangle, gives_names_as_written)
@@ -73,11 +79,8 @@ Test(demangle, leaves_other_names_alone)
 
 static void expect_styles(const char *symbol, const char *simple, const char *full)
 {
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_NONE });
-	expect_name(symbol, symbol);
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	expect_name(symbol, full);
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_SIMPLE });
+	expect_style(symbol, NAMES_DEMANGLE_NONE, symbol);
+	expect_style(symbol, NAMES_DEMANGLE_FULL, full);
 	expect_name(symbol, simple);
 }
 
@@ -131,7 +134,7 @@ static double cpu_seconds(void)
 static void expect_bounded(const char *symbol)
 {
 	double before = cpu_seconds();
-	char *name = demangle(symbol);
+	char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
 	cr_assert_lt(cpu_seconds() - before, MOST_SECONDS, "%.100s", symbol);
 	cr_assert(name);
@@ -289,7 +292,9 @@ Test(symtab, finds_the_functions_of_this_program)
 		(uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
 	struct symtab *symtab;
 
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
+						    .fd = fd,
+						    .path = "/proc/self/exe" },
 			     &symtab) == 0);
 	cr_assert_str_eq(symtab_find_symbol(symtab, address), "landmark");
 	cr_assert_str_eq(symtab_find_symbol(symtab, address + 1), "landmark");
@@ -307,39 +312,25 @@ Test(symtab, refuses_what_is_no_elf_file)
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	struct symtab *symtab;
 
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, &symtab) < 0);
-	cr_assert(symtab_new(
-			  &(struct dwfl_source){
-				  .fd = -1, .memory = "status", .size = 7, .path = "status" },
-			  &symtab) < 0);
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
+						    .fd = fd,
+						    .path = "status" },
+			     &symtab) < 0);
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
+						    .fd = -1,
+						    .memory = "status",
+						    .size = 7,
+						    .path = "status" },
+			     &symtab) < 0);
 	close(fd);
 }
 
-Test(module, reads_symbols_when_asked_and_stops_when_told)
+static struct module *this_program(struct names *names)
 {
-	struct module module;
-	const struct place *places;
-	extern const char __executable_start;
-	uint64_t address =
-		(uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
+	struct module *module = module_new(names, "/proc/self/exe", "",
+					   open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 
-	module_init(&module, strdup("/proc/self/exe"), "", open("/proc/self/exe", O_RDONLY));
-	cr_assert_str_eq(module.name, "exe");
-	cr_assert(module.symtab == NULL);
-	cr_assert_eq(module_find_places(&module, address, false, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(module.symtab != NULL);
-	names_disable();
-	cr_assert_eq(module_find_places(&module, address, false, &places), 0);
-	module_done(&module);
-}
-
-static struct module this_program(void)
-{
-	struct module module;
-
-	module_init(&module, strdup("/proc/self/exe"), "",
-		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+	cr_assert(module);
 	return module;
 }
 
@@ -350,69 +341,86 @@ static uint64_t landmark_address(void)
 	return (uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
 }
 
-Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
+Test(module, reads_symbols_when_asked_and_stops_when_told)
 {
-	struct module module = this_program();
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *module = this_program(names);
 	const struct place *places;
 
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_str_eq(module->name, "exe");
+	cr_assert(module->symtab == NULL);
+	cr_assert_eq(module_find_places(module, landmark_address(), false, &places), 1);
+	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert(module->symtab != NULL);
+	names_disable(names);
+	cr_assert_eq(module_find_places(module, landmark_address(), false, &places), 0);
+	names_free(names);
+}
+
+Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *module = this_program(names);
+	const struct place *places;
+
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
 	cr_assert(strstr(places[0].file, "/test_symbols.c") && places[0].line > 0);
-	cr_assert(!places[0].inlined && module.debug);
-	module_done(&module);
+	cr_assert(!places[0].inlined && module->debug);
+	module_free(module);
 
 	/* The least recently used goes, that of the last one stays, if there is room for it. */
-	module = this_program();
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
-	module_limit_debug(0);
-	cr_assert(!module.debug);
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	module = this_program(names);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
+	names_limit_debug(names, 0);
+	cr_assert(!module->debug);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!module.debug);
+	cr_assert(!module->debug);
 	/* An address that is new opens it again. */
-	cr_assert_eq(module_find_places(&module, landmark_address() + 1, true, &places), 1);
-	cr_assert(module.debug && places[0].line > 0);
-	module_done(&module);
+	cr_assert_eq(module_find_places(module, landmark_address() + 1, true, &places), 1);
+	cr_assert(module->debug && places[0].line > 0);
+	names_free(names);
 }
 
 Test(module, keeps_only_so_many_open)
 {
-	static struct module modules[MODULE_DEBUG_OPEN + 2];
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *modules[MODULE_DEBUG_OPEN + 2];
 	const size_t n = sizeof(modules) / sizeof(modules[0]);
 	const struct place *places;
 
 	for (size_t i = 0; i < n; i++) {
-		modules[i] = this_program();
-		cr_assert_eq(module_find_places(&modules[i], landmark_address(), false, &places),
-			     1);
+		modules[i] = this_program(names);
+		cr_assert_eq(module_find_places(modules[i], landmark_address(), false, &places), 1);
 	}
-	cr_assert(!modules[0].debug && !modules[1].debug);
-	cr_assert(modules[2].debug && modules[n - 1].debug);
-	for (size_t i = 0; i < n; i++)
-		module_done(&modules[i]);
+	cr_assert(!modules[0]->debug && !modules[1]->debug);
+	cr_assert(modules[2]->debug && modules[n - 1]->debug);
+	names_free(names);
 }
 
 Test(module, leaves_out_what_is_not_wanted)
 {
-	struct module module = this_program();
+	struct names *names =
+		names_with((struct names_options){ .no_inlines = true, .no_lines = true });
+	struct module *module = this_program(names);
 	const struct place *places;
 
-	names_set_options(&(struct names_options){ .no_inlines = true, .no_lines = true });
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!places[0].file && !module.debug);
-	module_done(&module);
+	cr_assert(!places[0].file && !module->debug);
+	names_free(names);
 }
 
-static int kallsyms_from_by(int (*new)(const char *, struct kallsyms **), const char *text,
-			    struct kallsyms **ret)
+static int kallsyms_from_by(int (*new)(const struct names *, const char *, struct kallsyms **),
+			    const char *text, struct kallsyms **ret)
 {
 	char path[] = "/tmp/dwarfprof-test-XXXXXX";
 	int fd = mkstemp(path), err;
 
 	cr_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
-	err = new (path, ret);
+	err = new (some_names(), path, ret);
 	unlink(path);
 	return err;
 }
@@ -523,7 +531,7 @@ Test(kallsyms, says_that_the_addresses_are_hidden)
 	cr_assert(kallsyms_from("0000000000000000 T first\n", &k) == -EACCES);
 	cr_assert(kallsyms_from_by(kallsyms_new_unread, "0000000000000000 T first\n", &k) ==
 		  -EACCES);
-	cr_assert(kallsyms_new("/nonexistent", &k) == -ENOENT);
+	cr_assert(kallsyms_new(some_names(), "/nonexistent", &k) == -ENOENT);
 	cr_assert(!kallsyms_are_hidden("/nonexistent"));
 }
 
@@ -537,9 +545,11 @@ Test(names, end_everywhere_at_once)
 
 	cr_assert(kallsyms_from("ffffffff81000000 T first\n", &k) == 0);
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000010, &offset), "first");
-	names_disable();
+	names_disable(some_names());
 	cr_assert(kallsyms_find(k, 0xffffffff81000010, &offset) == NULL);
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
+						    .fd = fd,
+						    .path = "/proc/self/exe" },
 			     &symtab) == -ECANCELED);
 	kallsyms_free(k);
 	close(fd);
