@@ -4,6 +4,7 @@
 #include <argp.h>
 
 #include "cli/options.h"
+#include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/dump.h"
 #include "report/report.h"
@@ -70,7 +71,8 @@ int dump_command(int argc, char **argv)
 	argv[0] = name; /* argp's messages start with it */
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	options.record.names = name_options_apply(&options.names);
-	code = options.record.names ? dump_run(&options.record) : EXIT_CODE_FAILED;
+	code = options.record.names && bus_guard_install() == 0 ? dump_run(&options.record) :
+								  EXIT_CODE_FAILED;
 	names_free(options.record.names);
 	options_done(&options);
 	return code;

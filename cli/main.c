@@ -7,10 +7,10 @@
 #include "cli/dump_command.h"
 #include "cli/options.h"
 #include "cli/report_command.h"
+#include "cli/sampling.h"
 #include "cli/tables.h"
 #include "cli/top_command.h"
 #include "log/log.h"
-#include "profiler/record.h"
 
 static int record_main(int argc, char **argv)
 {
@@ -18,9 +18,7 @@ static int record_main(int argc, char **argv)
 	int code;
 
 	options_parse(&options, argc, argv);
-	options.record.names = name_options_apply(&options.names);
-	code = options.record.names ? record_run(&options.record) : EXIT_CODE_FAILED;
-	names_free(options.record.names);
+	code = sampling_run(&options);
 	options_done(&options);
 	return code;
 }

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "binaries/binary.h"
 #include "binaries/image_cache.h"
-#include "elf/bus_guard.h"
 #include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -351,10 +350,8 @@ static int run(struct dump *d)
 	int err;
 
 	target_describe(&o->target, d->target, sizeof(d->target));
-	err = bus_guard_install();
-	if (err == 0)
-		err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
-				   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
+	err = outputs_open(&d->outputs, o->outputs, o->n_outputs,
+			   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
 	/* Permissions come first: what they are for is clear then. */
 	if (err == 0)
 		err = open_reader(d);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 #include "binaries/binary.h"
 #include "binaries/image_cache.h"
 #include "binaries/prewarm.h"
-#include "elf/bus_guard.h"
 #include "kernel/filter.h"
 #include "kernel/ring_size.h"
 #include "kernel/session.h"
@@ -28,7 +28,6 @@
 #include "process/watch.h"
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
-#include "profiler/interrupt.h"
 #include "profiler/keyboard.h"
 #include "profiler/launch.h"
 #include "profiler/outputs.h"
@@ -52,7 +51,6 @@ struct record {
 	struct cpu_watch cpus;
 	struct utsname machine;
 	char kernel[256];
-	struct interrupt interrupt;
 	struct launch launch;
 	struct outputs outputs;
 	struct session session;
@@ -84,9 +82,20 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 	session_drop_comm(arg, comm);
 }
 
-static bool is_interrupted(const void *arg)
+static bool is_to_end(const void *arg)
 {
-	return interrupt_arrived(arg);
+	const struct record_end *end = arg;
+	struct pollfd poll_fd = { .fd = end->fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
+static void tell(const struct record *r, enum record_stage stage)
+{
+	const struct record_end *end = r->options->end;
+
+	if (end)
+		end->tell(end->arg, stage);
 }
 
 static int open_outputs(struct record *r)
@@ -152,8 +161,8 @@ static int add_targets(struct record *r)
 	int err;
 
 	r->table.inherit = o->target.inherit;
-	r->binaries.is_interrupted = is_interrupted;
-	r->binaries.interrupt_arg = &r->interrupt;
+	r->binaries.is_interrupted = o->end ? is_to_end : NULL;
+	r->binaries.interrupt_arg = o->end;
 	if (o->target.command) {
 		if (!r->table.no_binaries)
 			prewarm_command(&r->binaries, o->target.command[0]);
@@ -198,8 +207,8 @@ static int watch_all(struct record *r)
 	int err = loop_init(&r->loop);
 
 	watch_init(&r->watch, &r->loop);
-	if (err == 0)
-		err = loop_add(&r->loop, r->interrupt.fd, on_interrupt, r);
+	if (err == 0 && o->end)
+		err = loop_add(&r->loop, o->end->fd, on_interrupt, r);
 	if (err == 0)
 		err = loop_add(&r->loop, session_rings_fd(&r->session), NULL, NULL);
 	if (err == 0)
@@ -430,7 +439,7 @@ static int finish(struct record *r)
 		unseen_count(&r->session, r->options->target.pids, r->options->target.n_pids,
 			     r->options->states, &r->n_unseen);
 	session_stop(&r->session);
-	interrupt_writing(&r->interrupt);
+	tell(r, RECORD_WRITING);
 	err = drain_run(&r->drain, true);
 	if (err == 0)
 		err = drain_finish_blocks(&r->drain, r->started + t->duration_ns);
@@ -452,18 +461,16 @@ static int finish(struct record *r)
 
 static int prepare(struct record *r)
 {
-	int err = interrupt_init(&r->interrupt, r->options->names);
+	const struct record_end *end = r->options->end;
+	int err = 0;
 
-	if (err == 0 && r->options->target.command)
-		err = launch_start(r->options->target.command, &r->interrupt.old_mask, &r->launch);
-	if (err == 0)
-		interrupt_listen(&r->interrupt);
-	if (err == 0)
-		err = bus_guard_install();
+	if (r->options->target.command)
+		err = launch_start(r->options->target.command, end ? end->mask : NULL, &r->launch);
 	if (err < 0) {
 		log_error("cannot start: %s", strerror(-err));
 		return err;
 	}
+	tell(r, RECORD_LAUNCHED);
 	file_limit_raise(); /* the command keeps the one it was given */
 	err = open_outputs(r);
 	if (err == 0) {
@@ -532,7 +539,6 @@ static void record_done(struct record *r)
 	}
 	cpu_watch_done(&r->cpus);
 	outputs_done(&r->outputs);
-	interrupt_done(&r->interrupt);
 }
 
 static int exit_code(const struct record *r, int err)
@@ -556,7 +562,6 @@ int record_run(const struct record_options *options)
 	struct record r = { .options = options,
 			    .loop = LOOP_NONE,
 			    .cpus.fd = -1,
-			    .interrupt.fd = -1,
 			    .launch = { .go = -1, .failed = -1 } };
 	bool has_run;
 	int err, code;
