@@ -16,17 +16,17 @@ static void binary_free(struct binary *binary)
 {
 	if (!binary)
 		return;
-	module_done(&binary->module); /* whose build id is the file's */
 	if (binary->elf.elf)
 		elf_file_done(&binary->elf);
+	module_free(binary->module); /* whose memory the vDSO's is */
 	free(binary);
 }
 
 DEFINE_CLEANUP(struct binary *, binary_free)
 
-void binary_store_init(struct binary_store *store, struct pool *pool)
+void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
 {
-	*store = (struct binary_store){ 0 };
+	*store = (struct binary_store){ .names = names };
 	table_store_init(&store->tables, pool);
 }
 
@@ -60,7 +60,6 @@ void binary_store_done(struct binary_store *store)
 		binary_free(b);
 	}
 	binary_free(store->vdso);
-	free(store->vdso_copy);
 	table_store_done(&store->tables);
 }
 
@@ -149,12 +148,12 @@ static void table_fill_again(struct binary_store *store, struct table *t)
 	int err = 0;
 
 	/* What was found out about a file may not be true of a changed one: keep nothing of it. */
-	if (b->module.fd >= 0)
-		err = file_identify(b->module.fd, &id, &changed_ns);
+	if (b->module->fd >= 0)
+		err = file_identify(b->module->fd, &id, &changed_ns);
 	if (changed_ns != b->changed_ns)
 		cache = NULL;
 	if (err == 0)
-		err = image_cache_get(cache, &b->elf, b->module.fd, &image);
+		err = image_cache_get(cache, &b->elf, b->module->fd, &image);
 	/* Nor is one that was written to what processes have mapped. */
 	t->is_lost = err != -ENOMEM && (err < 0 || image.n_cells != t->n_cells ||
 					memcmp(&id, &b->id, sizeof(id)) != 0);
@@ -163,7 +162,7 @@ static void table_fill_again(struct binary_store *store, struct table *t)
 		return;
 	}
 	table_fill(tables, t, image.cells, clock_now_ns() - start);
-	log_debug("%s: its table is back, %.1f ms", b->module.path, (double)t->made_in / 1e6);
+	log_debug("%s: its table is back, %.1f ms", b->module->path, (double)t->made_in / 1e6);
 }
 
 /* A process maps a binary that is known: its table may have gone meanwhile. */
@@ -204,9 +203,9 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 	store->closed = b;
 	/* Without memory for the message, or after a report has failed, it stays open. */
 	if (store->users)
-		(void)store->users->close(store->users->arg, &b->module);
+		(void)store->users->close(store->users->arg, b->module);
 	else
-		module_close(&b->module, store->symbols);
+		module_close(b->module, store->symbols);
 }
 
 static void free_object(void *object)
@@ -271,13 +270,13 @@ void binary_store_update(struct binary_store *store, uint64_t time)
 
 static void log_table(const struct binary *b, const struct image *image, uint64_t took, bool cached)
 {
-	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms%s", b->module.path, image->stats.n_rows,
-		  (size_t)image->n_cells * DP_CELL_SIZE, (double)took / 1e6,
+	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms%s", b->module->path,
+		  image->stats.n_rows, (size_t)image->n_cells * DP_CELL_SIZE, (double)took / 1e6,
 		  cached ? ", from the cache" : "");
 	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
 		if (image->stats.refused[i].rows > 0)
 			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
-				  b->module.path, image->stats.refused[i].rows,
+				  b->module->path, image->stats.refused[i].rows,
 				  image->stats.refused[i].bytes, rule_refusal_sentence(i));
 }
 
@@ -287,7 +286,7 @@ static void log_no_room(struct binary_store *store, const struct binary *b)
 		log_warning("no room for all tables: some stacks will end with table_evicted, or "
 			    "fewer with more --table-memory");
 	store->has_warned = true;
-	log_debug("%s: no room for its table, of %zu bytes", b->module.path,
+	log_debug("%s: no room for its table, of %zu bytes", b->module->path,
 		  (size_t)b->table->n_cells * DP_CELL_SIZE);
 }
 
@@ -308,18 +307,18 @@ static int binary_load(struct binary_store *store, struct binary *b)
 	if (original && is_same_table(&b->elf, &original->elf)) {
 		b->table = original->table;
 		b->table->n_binaries++;
-		log_debug("%s: the same as %s", b->module.path, original->module.path);
+		log_debug("%s: the same as %s", b->module->path, original->module->path);
 		binary_load_again(store, b);
 		return 0;
 	}
-	err = image_cache_get(store->cache, &b->elf, b->module.fd, &image);
+	err = image_cache_get(store->cache, &b->elf, b->module->fd, &image);
 	cached = err > 0;
 	if (err == -ENODATA) {
-		log_debug("%s has no unwind information", b->module.path);
+		log_debug("%s has no unwind information", b->module->path);
 		return 0;
 	}
 	if (err == -EFBIG) {
-		log_warning("no table for %s, which still has names: %s", b->module.path,
+		log_warning("no table for %s, which still has names: %s", b->module->path,
 			    strerror(-err));
 		return 0;
 	}
@@ -337,24 +336,6 @@ static int binary_load(struct binary_store *store, struct binary *b)
 	else
 		log_no_room(store, b);
 	log_table(b, &image, took, cached);
-	return 0;
-}
-
-/* Takes over fd, also on failure. */
-static int binary_new(const char *path, int fd, struct binary **ret)
-{
-	struct binary *b = calloc(1, sizeof(*b));
-	char *copy = strdup(path);
-
-	if (!b || !copy) {
-		free(b);
-		free(copy);
-		if (fd >= 0)
-			close(fd);
-		return -ENOMEM;
-	}
-	module_init(&b->module, copy, b->elf.build_id, fd);
-	*ret = b;
 	return 0;
 }
 
@@ -383,15 +364,18 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 	}
 	if (binary_store_is_cancelled(store))
 		return -ECANCELED;
-	err = binary_new(path, steal_fd(&own), &b);
-	if (err == 0) {
-		b->id = id;
-		b->number = ++store->n_known;
-		b->changed_ns = changed_ns;
-		err = elf_file_init_fd(&b->elf, b->module.fd);
-	}
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	b->id = id;
+	b->number = ++store->n_known;
+	b->changed_ns = changed_ns;
+	err = elf_file_init_fd(&b->elf, own);
 	if (err < 0)
 		return err;
+	b->module = module_new(store->names, path, b->elf.build_id, steal_fd(&own));
+	if (!b->module)
+		return -ENOMEM;
 	HASH_ADD(hh, store->binaries, id, sizeof(id), b);
 	if (!HASH_IS_ADDED(hh, b))
 		return -ENOMEM;
@@ -412,8 +396,8 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
 	uint64_t changed_ns;
 
 	HASH_ITER(hh, store->binaries, b, next)
-		if (b->id.inode == inode && strcmp(b->module.path, path) == 0 &&
-		    file_identify(b->module.fd, &id, &changed_ns) == 0 &&
+		if (b->id.inode == inode && strcmp(b->module->path, path) == 0 &&
+		    file_identify(b->module->fd, &id, &changed_ns) == 0 &&
 		    memcmp(&id, &b->id, sizeof(id)) == 0)
 			return b;
 	return NULL;
@@ -441,10 +425,37 @@ static int copy_vdso(void **ret, size_t *ret_size)
 	return err < 0 ? err : -ENOENT;
 }
 
+/* Of a copy of it, which is the module's from here on. */
+static int make_vdso(struct binary_store *store, struct binary **ret)
+{
+	_cleanup_free_ void *copy = NULL; /* which *b reads, and so goes after it */
+	_cleanup_(binary_freep) struct binary *b = calloc(1, sizeof(*b));
+	size_t size;
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	err = copy_vdso(&copy, &size);
+	if (err < 0)
+		return err;
+	store->vdso_tried = true;
+	err = elf_file_init_memory(&b->elf, copy, size);
+	if (err < 0)
+		return err;
+	b->module = module_new(store->names, "[vdso]", b->elf.build_id, -1);
+	if (!b->module)
+		return -ENOMEM;
+	b->module->memory = steal_ptr(copy);
+	b->module->memory_size = size;
+	err = binary_load(store, b);
+	if (err < 0)
+		return err;
+	*ret = steal_ptr(b);
+	return 0;
+}
+
 int binary_store_get_vdso(struct binary_store *store, struct binary **ret)
 {
-	_cleanup_(binary_freep) struct binary *b = NULL;
-	size_t size;
 	int err;
 
 	if (store->vdso) {
@@ -452,18 +463,10 @@ int binary_store_get_vdso(struct binary_store *store, struct binary **ret)
 		*ret = store->vdso;
 		return 0;
 	}
-	err = store->vdso_copy ? -ENOEXEC : copy_vdso(&store->vdso_copy, &size);
+	if (store->vdso_tried)
+		return -ENOEXEC;
+	err = make_vdso(store, &store->vdso);
 	if (err == 0)
-		err = binary_new("[vdso]", -1, &b);
-	if (err < 0)
-		return err;
-	b->module.memory = store->vdso_copy;
-	b->module.memory_size = size;
-	err = elf_file_init_memory(&b->elf, store->vdso_copy, size);
-	if (err == 0)
-		err = binary_load(store, b);
-	if (err < 0)
-		return err;
-	*ret = store->vdso = steal_ptr(b);
-	return 0;
+		*ret = store->vdso;
+	return err;
 }

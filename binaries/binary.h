@@ -29,9 +29,9 @@ struct file_id {
 
 struct binary {
 	struct file_id id;
-	uint64_t number;     /* no other one of the store has or had it */
-	uint64_t changed_ns; /* when the file last was, in any way (ctime), when it was read */
-	struct module module;
+	uint64_t number;       /* no other one of the store has or had it */
+	uint64_t changed_ns;   /* when the file last was, in any way (ctime), when it was read */
+	struct module *module; /* owned */
 	struct elf_file elf;
 	struct table *table; /* the store's; NULL: it has no unwind information */
 	size_t n_users;      /* mappings of processes and of spaces */
@@ -45,12 +45,13 @@ struct binary {
 };
 
 struct binary_store {
+	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
 	struct binary *originals; /* those with a table, by build id */
 	struct binary *closed;    /* those that only reports refer to, the last one first */
 	struct binary *vdso;
-	void *vdso_copy;
+	bool vdso_tried;
 	struct disk_cache *cache;         /* NULL: none */
 	const struct module_users *users; /* of modules that were sampled; NULL: the store alone */
 	/* NULL, or has the user enough before sampling begins? That is the end of making tables. */
@@ -65,7 +66,8 @@ struct binary_store {
 	bool has_warned_of_file; /* that one may not be read */
 };
 
-void binary_store_init(struct binary_store *store, struct pool *pool);
+/* The pool, and the names, of which the modules are, stay the caller's, and outlive the store. */
+void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names);
 void binary_store_done(struct binary_store *store);
 
 /*

@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "log/log.h"
-#include "symbols/module.h"
 #include "tables/image_file.h"
 
 /* Unwind information of less than this is made into an image as fast as that is read. */
@@ -34,16 +33,16 @@ struct disk_cache *image_cache_open_default(struct disk_cache *ret)
 	return ret;
 }
 
-void image_cache_keep_names(const struct disk_cache *cache)
+void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 {
-	struct disk_cache names;
+	struct disk_cache own;
 
 	if (!cache)
 		return;
-	names = *cache;
-	names.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
-	if (names.fd >= 0)
-		module_set_cache(&names);
+	own = *cache;
+	own.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
+	if (own.fd >= 0)
+		names_set_cache(names, &own);
 }
 
 /* What the image is made of, and the name of its file. False: it is not to be kept. */

@@ -4,6 +4,7 @@
 
 #include "cache/disk_cache.h"
 #include "elf/elf_file.h"
+#include "symbols/names.h"
 #include "tables/image.h"
 
 /*
@@ -14,10 +15,9 @@
  */
 
 /*
- * Keep names where images are kept (module_set_cache()), until module_set_cache(NULL). With
- * `cache` NULL nothing is kept.
+ * Keep names where images are kept (names_set_cache()). With `cache` NULL nothing is kept.
  */
-void image_cache_keep_names(const struct disk_cache *cache);
+void image_cache_keep_names(const struct disk_cache *cache, struct names *names);
 
 /* Open the cache of the effective user. Returns `ret`; or NULL, and all is made anew. */
 struct disk_cache *image_cache_open_default(struct disk_cache *ret);

@@ -19,8 +19,7 @@
 
 static void jitted_free(struct jitted *j)
 {
-	jit_free(j->module.jit);
-	module_done(&j->module);
+	module_free(j->module);
 	free(j);
 }
 
@@ -37,16 +36,11 @@ void jitted_store_done(struct jitted_store *store)
 struct jitted *jitted_new(struct jitted_store *store, pid_t pid)
 {
 	struct jitted *j = calloc(1, sizeof(*j));
-	char *path = strdup(MODULE_JIT);
 
-	if (!j || !path) {
-		free(j);
-		free(path);
+	if (!j)
 		return NULL;
-	}
-	module_init(&j->module, path, "", -1);
-	if (jit_new(&j->module.jit) < 0) {
-		module_done(&j->module);
+	j->module = module_new_jit(store->names);
+	if (!j->module) {
 		free(j);
 		return NULL;
 	}
@@ -106,7 +100,7 @@ bool jitted_is_dump(pid_t pid, const char *path)
 
 void jitted_set_dump(struct jitted *j, int fd)
 {
-	jit_set_dump(j->module.jit, fd);
+	jit_set_dump(j->module->jit, fd);
 }
 
 void jitted_meet(struct jitted *j)
@@ -124,7 +118,7 @@ void jitted_meet(struct jitted *j)
 	snprintf(path, sizeof(path), "/proc/%d/root", j->pid);
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root >= 0)
-		jit_set_root(j->module.jit, root, own, user);
+		jit_set_root(j->module->jit, root, own, user);
 }
 
 static void free_object(void *object)
@@ -143,9 +137,9 @@ static bool let_go(struct jitted *j, const struct module_users *users)
 		return users && j->closed_ns < users->oldest_ns(users->arg) &&
 		       users->release(users->arg, free_object, j) == 0;
 	if (users)
-		(void)users->close(users->arg, &j->module);
+		(void)users->close(users->arg, j->module);
 	else
-		module_close(&j->module, false);
+		module_close(j->module, false);
 	j->is_closed = true;
 	j->closed_ns = clock_now_ns();
 	return false;

@@ -16,7 +16,7 @@ struct module_users;
  * each program that a process executes, and its children's copies of the code are of it, too.
  */
 struct jitted {
-	struct module module;
+	struct module *module; /* owned, with its struct jit */
 	pid_t pid;
 	bool is_met;    /* a sample has: its files can be found */
 	bool is_closed; /* they have been read to their end */
@@ -26,7 +26,9 @@ struct jitted {
 	struct jitted *next;
 };
 
+/* `names`, of which the modules are, is set by its owner, and stays the caller's. */
 struct jitted_store {
+	struct names *names;
 	struct jitted *all;
 	uint64_t looked; /* when idle ones were last looked for */
 };

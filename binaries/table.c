@@ -79,7 +79,7 @@ static struct table *least_recently_used(const struct table_store *store, bool i
 
 static void free_idle(struct table_store *store, struct table *t)
 {
-	log_debug("%s: its table is not in use any more", t->binary->module.path);
+	log_debug("%s: its table is not in use any more", t->binary->module->path);
 	table_give_room_back(store, t);
 	store->n_freed++;
 }
@@ -99,7 +99,7 @@ void table_free(struct table_store *store, struct table *t)
 /* The first of what an eviction takes; the rest is up to table_unname(). */
 static void evict(struct table_store *store, struct table *t)
 {
-	log_debug("%s: its table makes room for others", t->binary->module.path);
+	log_debug("%s: its table makes room for others", t->binary->module->path);
 	t->is_leaving = true;
 	store->generation++;
 	store->n_evicted++;

@@ -146,10 +146,10 @@ static int count(struct recording_file *recording, struct function_counts *funct
 	return err;
 }
 
-static int read_side(const struct diff_options *o, struct recording_file *recording, size_t i,
-		     struct diff *diff)
+static int read_side(const struct diff_options *o, struct names *names,
+		     struct recording_file *recording, size_t i, struct diff *diff)
 {
-	int err = recording_file_open(o->files[i], &o->names, recording);
+	int err = recording_file_open(o->files[i], &o->names, names, recording);
 
 	if (err < 0)
 		return err;
@@ -227,25 +227,27 @@ static int print(const struct diff_options *o, struct diff *diff)
 
 static int run(const struct diff_options *o)
 {
+	struct names *names = recording_names_apply(&o->names);
 	struct recording_file recordings[FUNCTION_COUNTS_SIDES] = { 0 };
 	struct diff diff = { .top = o->top };
 	int err = 0;
 
-	recording_names_apply(&o->names);
+	if (!names)
+		return -ENOMEM;
 	for (size_t i = 0; err == 0 && i < FUNCTION_COUNTS_SIDES; i++)
-		err = read_side(o, &recordings[i], i, &diff);
+		err = read_side(o, names, &recordings[i], i, &diff);
 	if (err == 0)
 		err = check_sides(&diff);
 	if (err == 0)
 		err = print(o, &diff);
-	fetch_end();
+	fetch_end(names);
 	free(diff.rows);
 	function_counts_done(&diff.functions);
 	for (size_t i = 0; i < FUNCTION_COUNTS_SIDES; i++) {
 		free(diff.folded[i]);
 		recording_file_close(&recordings[i]);
 	}
-	recording_names_done();
+	names_free(names);
 	return err;
 }
 

@@ -172,7 +172,7 @@ int doctor_command(int argc, char **argv)
 	argv[0] = name; /* argp's messages start with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	refusal_listen();
+	refusal_listen(NULL);
 	if (kernel_types_check(options.btf) < 0)
 		return EXIT_CODE_FAILED;
 	err = doctor_examine(&doctor, options.btf);

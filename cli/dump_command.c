@@ -4,6 +4,7 @@
 #include <argp.h>
 
 #include "cli/options.h"
+#include "elf/bus_guard.h"
 #include "log/log.h"
 #include "profiler/dump.h"
 #include "report/report.h"
@@ -69,8 +70,11 @@ int dump_command(int argc, char **argv)
 	options.output.own = &report_stacks;
 	argv[0] = name; /* argp's messages start with it */
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
-	name_options_apply(&options.names);
-	code = dump_run(&options.record);
+	options.record.profiler.names = name_options_apply(&options.names);
+	code = options.record.profiler.names && bus_guard_install() == 0 ?
+		       dump_run(&options.record) :
+		       EXIT_CODE_FAILED;
+	names_free(options.record.profiler.names);
 	options_done(&options);
 	return code;
 }

@@ -7,10 +7,10 @@
 #include "cli/dump_command.h"
 #include "cli/options.h"
 #include "cli/report_command.h"
+#include "cli/sampling.h"
 #include "cli/tables.h"
 #include "cli/top_command.h"
 #include "log/log.h"
-#include "profiler/record.h"
 
 static int record_main(int argc, char **argv)
 {
@@ -18,8 +18,7 @@ static int record_main(int argc, char **argv)
 	int code;
 
 	options_parse(&options, argc, argv);
-	name_options_apply(&options.names);
-	code = record_run(&options.record);
+	code = sampling_run(&options);
 	options_done(&options);
 	return code;
 }

@@ -8,7 +8,6 @@
 #include "cli/quantity.h"
 #include "log/log.h"
 #include "profiler/fetch.h"
-#include "symbols/module.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
@@ -93,11 +92,19 @@ static error_t parse_name_option(int key, char *arg, struct argp_state *state)
 
 const struct argp name_options_argp = { .options = name_argp_options, .parser = parse_name_option };
 
-void name_options_apply(const struct name_options *names)
+struct names *name_options_apply(const struct name_options *options)
 {
-	if (names->verbose)
+	struct names *names;
+	int err;
+
+	if (options->verbose)
 		log_set_level(LOG_DEBUG);
-	names_set_options(&names->options);
+	err = names_new(&options->options, &names);
+	if (err < 0) {
+		log_error("cannot start: %s", strerror(-err));
+		return NULL;
+	}
+	return names;
 }
 
 static const struct argp_option recording_argp_options[] = {
@@ -135,23 +142,16 @@ const struct argp recording_names_argp = {
 	.children = name_options,
 };
 
-static void keep_names(void)
+struct names *recording_names_apply(const struct recording_names *recording)
 {
+	struct names *names = name_options_apply(&recording->names);
 	struct disk_cache cache;
 
-	if (image_cache_open_default(&cache))
-		module_set_cache(&cache);
-}
-
-void recording_names_apply(const struct recording_names *recording)
-{
-	name_options_apply(&recording->names);
-	if (!recording->no_cache && !recording->names.options.none)
-		keep_names();
-	fetch_begin();
-}
-
-void recording_names_done(void)
-{
-	module_set_cache(NULL);
+	if (!names)
+		return NULL;
+	if (!recording->no_cache && !recording->names.options.none &&
+	    image_cache_open_default(&cache))
+		names_set_cache(names, &cache);
+	fetch_begin(names);
+	return names;
 }

@@ -16,8 +16,11 @@ struct name_options {
 /* A child of the commands' own argp; its input is a struct name_options. */
 extern const struct argp name_options_argp;
 
-/* All were given: what is the same for the whole run. */
-void name_options_apply(const struct name_options *names);
+/*
+ * All were given: what is the same for the whole run. Makes the names, which are the caller's to
+ * free when it is over; NULL, and that is said, if memory is short.
+ */
+struct names *name_options_apply(const struct name_options *options);
 
 /* Of the commands that read recordings: where the names are from, too. */
 struct recording_names {
@@ -31,11 +34,8 @@ extern const struct argp recording_names_argp;
 
 /*
  * As name_options_apply(). From now on servers may be asked (fetch.h), until fetch_end(),
- * and names are kept on disk, until recording_names_done().
+ * and names are kept on disk, until they are freed, when all recordings were closed.
  */
-void recording_names_apply(const struct recording_names *recording);
-
-/* The end of the run: all recordings were closed. */
-void recording_names_done(void);
+struct names *recording_names_apply(const struct recording_names *recording);
 
 #endif

@@ -68,9 +68,10 @@ static void tell_origin(const struct recording_file *r)
 }
 
 int recording_file_open(const char *path, const struct recording_names *options,
-			struct recording_file *ret)
+			struct names *names, struct recording_file *ret)
 {
-	struct recording_options reading = { .symbols = !options->names.options.none,
+	struct recording_options reading = { .names = names,
+					     .symbols = !options->names.options.none,
 					     .root = options->root,
 					     .missing = warn_of_missing,
 					     .arg = ret };

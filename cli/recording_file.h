@@ -17,11 +17,11 @@ struct recording_file {
 };
 
 /*
- * Open it; `path` and the options must outlive it, and it may not be moved. Says what is
- * wrong. 0 or negative errno.
+ * Open it; `path`, the options and the names, of which its modules are, must outlive it, and it may
+ * not be moved. Says what is wrong. 0 or negative errno.
  */
 int recording_file_open(const char *path, const struct recording_names *options,
-			struct recording_file *ret);
+			struct names *names, struct recording_file *ret);
 void recording_file_close(struct recording_file *recording);
 
 /* As recording_reader_run(); warns of what is missing, and of a recording that is not whole. */

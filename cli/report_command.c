@@ -141,13 +141,15 @@ static int write_reports(struct recording_file *recording, const struct output_o
 
 static int run(const struct report_options *o)
 {
+	struct names *names = recording_names_apply(&o->names);
 	struct recording_file recording;
 	struct outputs outputs = { 0 };
 	int code = EXIT_CODE_FAILED;
 	int err;
 
-	recording_names_apply(&o->names);
-	err = recording_file_open(o->file, &o->names, &recording);
+	if (!names)
+		return EXIT_CODE_FAILED;
+	err = recording_file_open(o->file, &o->names, names, &recording);
 	if (err == 0)
 		err = outputs_open(&outputs, o->output.requests, o->output.n, 0);
 	if (err == 0) {
@@ -157,11 +159,11 @@ static int run(const struct report_options *o)
 				       EXIT_CODE_NO_SAMPLES :
 				       EXIT_CODE_OK;
 	}
-	fetch_end();
+	fetch_end(names);
 	err = outputs_close(&outputs, err);
 	outputs_done(&outputs);
 	recording_file_close(&recording);
-	recording_names_done();
+	names_free(names);
 	return err < 0 ? EXIT_CODE_FAILED : code;
 }
 

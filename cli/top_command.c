@@ -9,6 +9,7 @@
 
 #include "cli/options.h"
 #include "cli/quantity.h"
+#include "cli/sampling.h"
 #include "log/log.h"
 #include "report/report.h"
 
@@ -134,10 +135,9 @@ int top_command(int argc, char **argv)
 	/* On a terminal, it would be written into the table. */
 	if (isatty(STDOUT_FILENO))
 		log_set_level(LOG_WARNING);
-	name_options_apply(&o->names);
 	/* A command reads its own. */
 	o->record.keys = !o->record.profiler.target.command && listen_to_keys(&before);
-	code = record_run(&o->record);
+	code = sampling_run(o);
 	if (o->record.keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
 	options_done(o);

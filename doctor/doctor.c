@@ -278,11 +278,13 @@ static void examine_helpers(struct examination *e)
 
 static void examine_programs(struct examination *e)
 {
+	char buffer[PROBE_NAME_SIZE];
 	const char *name;
 
-	for (size_t i = 0; (name = probe_program_name(i)); i++) {
+	for (size_t i = 0; (name = probe_program_name(i, buffer)); i++) {
 		char what[80];
-		int err = probe_program(i, e->btf);
+		struct refusal refusal;
+		int err = probe_program(i, e->btf, &refusal);
 		struct finding *f;
 
 		snprintf(what, sizeof(what), "program %s", name);
@@ -292,9 +294,9 @@ static void examine_programs(struct examination *e)
 				    program_need(name));
 		if ((f->state != FINDING_MISSING && f->state != FINDING_LIMITED) || f->fix)
 			continue;
-		if (refusal_reason())
+		if (refusal_reason(&refusal))
 			examination_set(e, &f->fix, "report all this, and the verifier's: %s",
-					refusal_reason());
+					refusal_reason(&refusal));
 		else
 			examination_set(
 				e, &f->fix,

@@ -13,20 +13,19 @@
 struct finding *examination_add(struct examination *e, const char *what, enum finding_state state,
 				const char *need)
 {
-	static struct finding nowhere;
 	struct doctor *d = e->doctor;
 	struct finding *f;
 
 	if (e->err < 0 || array_reserve(d->findings, d->n, d->size) < 0) {
 		e->err = -ENOMEM;
-		return &nowhere;
+		return &e->nowhere;
 	}
 	f = &d->findings[d->n];
 	*f = (struct finding){ e->group, strdup(what), NULL, state, strdup(need), NULL };
 	d->n++;
 	if (!f->what || !f->need) {
 		e->err = -ENOMEM;
-		return &nowhere;
+		return &e->nowhere;
 	}
 	return f;
 }

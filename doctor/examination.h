@@ -9,12 +9,13 @@
 struct examination {
 	struct doctor *doctor;
 	struct capability_sets caps;
-	uint64_t advised;  /* what the program's file should get, as far as was said */
-	const char *group; /* of the findings to come */
-	const char *btf;   /* a file with the kernel's types, or NULL */
-	bool users;        /* capabilities are those of the whole machine */
-	bool multi;        /* uprobes need no more than CAP_BPF and CAP_PERFMON */
-	int err;           /* -ENOMEM: the rest is in vain */
+	uint64_t advised;       /* what the program's file should get, as far as was said */
+	const char *group;      /* of the findings to come */
+	const char *btf;        /* a file with the kernel's types, or NULL */
+	bool users;             /* capabilities are those of the whole machine */
+	bool multi;             /* uprobes need no more than CAP_BPF and CAP_PERFMON */
+	int err;                /* -ENOMEM: the rest is in vain */
+	struct finding nowhere; /* what is added to then */
 };
 
 /* Note a fact. What is returned may be added to; it stays until the next one. */

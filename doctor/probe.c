@@ -26,7 +26,6 @@ static struct dwarfprof_bpf *open_programs(const char *btf)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = btf);
 
-	refusal_listen();
 	return dwarfprof_bpf__open_opts(&open);
 }
 
@@ -52,16 +51,18 @@ static size_t count_programs(const struct dwarfprof_bpf *bpf)
 }
 
 /* Behind them comes the one of `dwarfprof dump`, which is an object of its own. */
-const char *probe_program_name(size_t index)
+const char *probe_program_name(size_t index, char buffer[PROBE_NAME_SIZE])
 {
-	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = open_programs(NULL);
-	static char name[64];
-	const struct bpf_program *program = bpf ? find_program(bpf, index) : NULL;
+	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = NULL;
+	const struct bpf_program *program;
 
+	refusal_listen(NULL);
+	bpf = open_programs(NULL);
+	program = bpf ? find_program(bpf, index) : NULL;
 	if (!program)
 		return bpf && index == count_programs(bpf) ? "dp_dump" : NULL;
-	snprintf(name, sizeof(name), "%s", bpf_program__name(program));
-	return name;
+	snprintf(buffer, PROBE_NAME_SIZE, "%s", bpf_program__name(program));
+	return buffer;
 }
 
 static int probe_dump(const char *btf)
@@ -79,7 +80,7 @@ static int probe_dump(const char *btf)
 	return err;
 }
 
-int probe_program(size_t index, const char *btf)
+static int load_program(size_t index, const char *btf)
 {
 	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = open_programs(btf);
 	struct bpf_program *wanted = bpf ? find_program(bpf, index) : NULL, *program;
@@ -100,6 +101,16 @@ int probe_program(size_t index, const char *btf)
 	if (wanted == bpf->progs.dp_sample_uprobe && uprobe_multi_works() > 0)
 		bpf_program__set_expected_attach_type(wanted, (enum bpf_attach_type)UPROBE_MULTI);
 	return dwarfprof_bpf__load(bpf);
+}
+
+int probe_program(size_t index, const char *btf, struct refusal *ret)
+{
+	int err;
+
+	refusal_listen(ret);
+	err = load_program(index, btf);
+	refusal_listen(NULL);
+	return err;
 }
 
 static int load_nothing(void)

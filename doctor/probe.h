@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct refusal;
+
 /*
  * What the kernel can do, found out by doing it: a version says little, as
  * distributions bring new features to old kernels. Each returns 0 if it works,
@@ -14,11 +16,12 @@
 
 /*
  * The programs of dwarfprof, each loaded by itself, by the kernel's types in a file, if one is
- * named (kernel_types.h); why one is refused, refusal.h knows then. The name of number `index`, NULL behind
- * the last.
+ * named (kernel_types.h); *ret says why one is refused. The name of number `index`, in
+ * `buffer`; NULL behind the last.
  */
-const char *probe_program_name(size_t index);
-int probe_program(size_t index, const char *btf);
+#define PROBE_NAME_SIZE 64
+const char *probe_program_name(size_t index, char buffer[PROBE_NAME_SIZE]);
+int probe_program(size_t index, const char *btf, struct refusal *ret);
 
 /* Any program at all, of the kind that samples: do it first, the rest is in vain without. */
 int probe_bpf(void);

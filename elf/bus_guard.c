@@ -8,13 +8,13 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 /* Bits of a page fault's error code, enum x86_pf_error_code, arch/x86/include/asm/trap_pf.h. */
 #define FAULT_WRITE (1 << 1)
 #define FAULT_EXECUTE (1 << 4)
 
-static uintptr_t page_size;
+/* x86-64's. */
+#define PAGE_SIZE ((uintptr_t)4096)
 
 static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 {
@@ -29,11 +29,11 @@ static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 /* All that is called here is async-signal-safe: mmap() is a mere system call. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-	void *page = (void *)((uintptr_t)info->si_addr & ~(page_size - 1));
+	void *page = (void *)((uintptr_t)info->si_addr & ~(PAGE_SIZE - 1));
 	int saved = errno;
 
 	if (!is_data_read(info, context) ||
-	    mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    mmap(page, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		    MAP_FAILED) {
 		/* The same happens again, and ends the program. */
 		signal(number, SIG_DFL);
@@ -47,6 +47,5 @@ int bus_guard_install(void)
 {
 	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
-	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
 	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
 }

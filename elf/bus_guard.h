@@ -11,6 +11,11 @@
  * Only reads of data are helped, outside of the program and its libraries: a
  * program whose own files are gone cannot go on. Any other SIGBUS ends it as
  * before. Returns 0 or a negative errno.
+ *
+ * A signal's handler is the process's, so that it is for a program to install this one, and for
+ * no library, which would take that of its host away. Nothing else is kept. Without it, all
+ * works as well, but that a file that is cut off at such a moment ends the process, or is a matter
+ * of the handler that the host has.
  */
 int bus_guard_install(void);
 

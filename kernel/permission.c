@@ -62,7 +62,7 @@ static int read_sysctl(const char *path)
 	return value;
 }
 
-int permission_explain_bpf(int err, const char *btf)
+int permission_explain_bpf(int err, const struct refusal *refusal, const char *btf)
 {
 	static const int needed[] = { CAP_BPF, CAP_PERFMON };
 	bool missing = !permission_has(CAP_SYS_ADMIN) &&
@@ -73,9 +73,9 @@ int permission_explain_bpf(int err, const char *btf)
 	 * kernel/bpf/syscall.c). With EACCES the verifier refuses a program, and
 	 * so do some security modules.
 	 */
-	if (refusal_program())
+	if (refusal_program(refusal))
 		log_error("cannot load the BPF programs: the kernel's verifier refuses %s",
-			  refusal_program());
+			  refusal_program(refusal));
 	else
 		log_error("cannot load the BPF programs: %s",
 			  err == -EACCES && !missing ?
@@ -84,7 +84,7 @@ int permission_explain_bpf(int err, const char *btf)
 	if (missing)
 		explain_capabilities(needed, ARRAY_SIZE(needed));
 	else
-		refusal_explain(btf);
+		refusal_explain(refusal, btf);
 	if (err == -EPERM || (err == -EACCES && missing))
 		return -EPERM;
 	return err == -ENOMEM ? err : -EOPNOTSUPP;

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+struct refusal;
+
 /*
  * What this process may do, and how to tell a person what it would need.
  * Numbers of capabilities are those of <linux/capability.h>.
@@ -15,9 +17,9 @@ bool permission_has(int capability);
 /*
  * The BPF programs could not be loaded, with libbpf's error: say what the kernel
  * or the user lacks. -EPERM if it is a permission, -ENOMEM, else -EOPNOTSUPP.
- * btf: a file with the kernel's types, if one was named.
+ * refusal: what was heard meanwhile; btf: a file with the kernel's types, if one was named.
  */
-int permission_explain_bpf(int err, const char *btf);
+int permission_explain_bpf(int err, const struct refusal *refusal, const char *btf);
 
 /*
  * A perf event, or a uprobe, could not be opened: say what is lacking. hz: how often it was to

@@ -19,10 +19,8 @@ DEFINE_CLEANUP(struct btf *, btf__free)
 /* Of the log's end. The first of them is the instruction. */
 #define REASON_LINES 2
 
-static struct {
-	char program[64];
-	char reason[400];
-} refused;
+/* Who listens in this thread, as libbpf cannot be told who does. */
+static _Thread_local struct refusal *listener;
 
 /* The marks that libbpf sets around a log: bpf_object_load_prog(), its libbpf.c. */
 static const char log_begin[] = "-- BEGIN PROG LOAD LOG --\n";
@@ -39,7 +37,7 @@ static const char *line_before(const char *begin, const char *end)
 }
 
 /* The lines at the end as one, but for the one that counts what was looked at. */
-static void keep_reason(const char *log, const char *end)
+static void keep_reason(struct refusal *refusal, const char *log, const char *end)
 {
 	static const char count[] = "processed ";
 	const char *from = line_before(log, end);
@@ -54,20 +52,20 @@ static void keep_reason(const char *log, const char *end)
 	size = (size_t)(end - from);
 	if (size > 0 && from[size - 1] == '\n')
 		size--;
-	if (size >= sizeof(refused.reason))
-		size = sizeof(refused.reason) - 1;
+	if (size >= sizeof(refusal->reason))
+		size = sizeof(refusal->reason) - 1;
 	for (size_t i = 0; i < size; i++)
-		refused.reason[i] = (char)(from[i] == '\n' ? ' ' : from[i]);
-	refused.reason[size] = '\0';
+		refusal->reason[i] = (char)(from[i] == '\n' ? ' ' : from[i]);
+	refusal->reason[size] = '\0';
 }
 
-static void remember(const char *text)
+static void remember(struct refusal *refusal, const char *text)
 {
 	const char *log = strstr(text, log_begin), *end = log ? strstr(log, log_end) : NULL;
 
-	if (!end || sscanf(text, "libbpf: prog '%63[^']'", refused.program) != 1)
+	if (!end || sscanf(text, "libbpf: prog '%63[^']'", refusal->program) != 1)
 		return;
-	keep_reason(log + strlen(log_begin), end);
+	keep_reason(refusal, log + strlen(log_begin), end);
 }
 
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
@@ -80,27 +78,30 @@ static int hear(enum libbpf_print_level level, const char *format, va_list args)
 		text = NULL;
 		return 0;
 	}
-	remember(text);
+	if (listener)
+		remember(listener, text);
 	/* The verifier's log is one message of thousands of lines. */
 	if (log_enabled(LOG_DEBUG))
 		log_lines(LOG_DEBUG, text);
 	return 0;
 }
 
-void refusal_listen(void)
+void refusal_listen(struct refusal *refusal)
 {
-	refused.program[0] = refused.reason[0] = '\0';
+	if (refusal)
+		*refusal = (struct refusal){ .program = "" };
+	listener = refusal;
 	libbpf_set_print(hear);
 }
 
-const char *refusal_program(void)
+const char *refusal_program(const struct refusal *refusal)
 {
-	return refused.program[0] ? refused.program : NULL;
+	return refusal->program[0] ? refusal->program : NULL;
 }
 
-const char *refusal_reason(void)
+const char *refusal_reason(const struct refusal *refusal)
 {
-	return refused.program[0] ? refused.reason : NULL;
+	return refusal->program[0] ? refusal->reason : NULL;
 }
 
 /* Members that are not there. Of those without which something goes on, one is seldom to blame. */
@@ -118,19 +119,19 @@ static void explain_fields(const struct btf *btf)
 	}
 }
 
-static void explain_program(const struct btf *btf)
+static void explain_program(const struct refusal *refusal, const struct btf *btf)
 {
 	struct utsname kernel;
 
 	explain_fields(btf);
-	log_detail("the verifier says: %s", refused.reason);
+	log_detail("the verifier says: %s", refusal->reason);
 	if (uname(&kernel) == 0)
 		log_detail("kernel: %s %s %s, %s", kernel.sysname, kernel.release, kernel.machine,
 			   kernel.version);
 	log_detail("please report this, with what `dwarfprof doctor` says");
 }
 
-void refusal_explain(const char *path)
+void refusal_explain(const struct refusal *refusal, const char *path)
 {
 	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(NULL);
 
@@ -149,7 +150,7 @@ void refusal_explain(const char *path)
 		log_detail("try:  a newer kernel");
 		return;
 	}
-	if (!refusal_program()) {
+	if (!refusal_program(refusal)) {
 		log_detail("try:  dwarfprof -v ..., which shows what the kernel says");
 		return;
 	}
@@ -159,5 +160,5 @@ void refusal_explain(const char *path)
 	}
 	if (path && access("/sys/kernel/btf/vmlinux", R_OK) == 0)
 		log_detail("try:  without --btf: %s may be of another kernel", path);
-	explain_program(btf);
+	explain_program(refusal, btf);
 }

@@ -224,7 +224,7 @@ static void choose_uprobe(struct session *s)
  * not, or cannot, load programs cannot make all maps, either: of both, the programs are
  * what is explained.
  */
-static int load(struct session *s, size_t ring_size, const char *btf)
+static int load(struct session *s, size_t ring_size, const struct refusal *refusal, const char *btf)
 {
 	struct outer_map rings, segments;
 	int rings_err = make_rings(s, ring_size, &rings);
@@ -237,7 +237,7 @@ static int load(struct session *s, size_t ring_size, const char *btf)
 		segments_err = outer_map_wait(&segments);
 	close_made(s);
 	if (err < 0)
-		return permission_explain_bpf(err, btf);
+		return permission_explain_bpf(err, refusal, btf);
 	if (rings_err < 0)
 		log_error("cannot make the ring buffers: %s", strerror(-rings_err));
 	else if (segments_err < 0)
@@ -245,10 +245,10 @@ static int load(struct session *s, size_t ring_size, const char *btf)
 	return rings_err < 0 ? rings_err : segments_err;
 }
 
-int session_open(struct session *ret, const struct session_options *options)
+static int open_and_load(struct session *s, const struct session_options *options,
+			 const struct refusal *refusal)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = options->btf);
-	struct session *s = ret;
 	int err;
 
 	*s = (struct session){
@@ -265,7 +265,6 @@ int session_open(struct session *ret, const struct session_options *options)
 	pool_init(&s->pool, add_segment, s);
 	s->pool.max_segments = options->table_memory / DP_SEGMENT_SIZE;
 
-	refusal_listen();
 	err = kernel_types_check(options->btf);
 	if (err < 0)
 		return err;
@@ -278,13 +277,24 @@ int session_open(struct session *ret, const struct session_options *options)
 	set_options(s, options);
 	if (has(options, DP_EVENT_UPROBE))
 		choose_uprobe(s);
-	err = load(s, options->ring_size, options->btf);
+	err = load(s, options->ring_size, refusal, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
 		permission_explain_kernel();
 	if (err == 0)
 		err = set_cgroup(s);
 	if (err < 0)
 		session_close(s);
+	return err;
+}
+
+int session_open(struct session *ret, const struct session_options *options)
+{
+	struct refusal refusal;
+	int err;
+
+	refusal_listen(&refusal);
+	err = open_and_load(ret, options, &refusal);
+	refusal_listen(NULL);
 	return err;
 }
 

@@ -24,7 +24,7 @@
  */
 static int leave_others_out(int fd)
 {
-	static struct sock_filter code[] = {
+	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'o', 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),

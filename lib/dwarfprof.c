@@ -16,6 +16,7 @@
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "symbols/names.h"
 
 /* For so long, a profile that is asked for is waited for at once. */
 #define TURN_NS UINT64_C(1000000)
@@ -51,6 +52,7 @@ struct dwarfprof {
 	struct part *part;
 	struct part *
 		next; /* while one is taken; whoever was given it uses it as long as the profiler is there */
+	struct names *names;
 	struct profiler *profiler;
 	bool is_stopped;
 };
@@ -216,6 +218,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		.table_memory = o->table_memory ? o->table_memory : pool_default_memory(),
 		.cache = true,
 		.symbols = true,
+		.names = p->names,
 	};
 	err = event_parse(p->event, &p->profiled.event);
 	if (err < 0)
@@ -256,7 +259,9 @@ int dwarfprof_start(const struct dwarfprof_options *options, struct dwarfprof **
 	if (!p)
 		return -ENOMEM;
 	filter_init(&p->filter);
-	err = take_options(p, options);
+	err = names_new(&(struct names_options){ .no_debuginfod = true }, &p->names);
+	if (err == 0)
+		err = take_options(p, options);
 	if (err == 0)
 		err = profiler_open(&p->profiled, &p->profiler);
 	if (err == 0)
@@ -357,6 +362,7 @@ struct dwarfprof *dwarfprof_free(struct dwarfprof *p)
 	part_free(p->part);
 	part_free(p->next);
 	report_free(p->caller);
+	names_free(p->names);
 	filter_done(&p->filter);
 	free(p->pids);
 	free(p->event);

@@ -14,8 +14,8 @@
 /* Of what is shown while something takes its time, on one line. */
 #define MAX_PROGRESS 150
 
-static enum log_level log_threshold = LOG_INFO;
-static bool progress_shown;
+static _Atomic enum log_level log_threshold = LOG_INFO;
+static bool progress_shown; /* under the lock of stderr, as is what it tells of */
 
 void log_set_level(enum log_level level)
 {
@@ -27,13 +27,20 @@ bool log_enabled(enum log_level level)
 	return level <= log_threshold;
 }
 
-void log_progress_clear(void)
+static void clear_progress(void)
 {
 	if (!progress_shown)
 		return;
 	fputs("\r\033[K", stderr);
 	fflush(stderr);
 	progress_shown = false;
+}
+
+void log_progress_clear(void)
+{
+	flockfile(stderr);
+	clear_progress();
+	funlockfile(stderr);
 }
 
 /* What is said may hold names that others chose: no byte of them is for the terminal to obey. */
@@ -56,13 +63,15 @@ void log_message(enum log_level level, const char *format, ...)
 
 	if (!log_enabled(level))
 		return;
-	log_progress_clear();
+	flockfile(stderr);
+	clear_progress();
 	fputs("dwarfprof: ", stderr);
 	if (level == LOG_WARNING)
 		fputs("warning: ", stderr);
 	va_start(args, format);
 	put_line(format, args);
 	va_end(args);
+	funlockfile(stderr);
 }
 
 void log_lines(enum log_level level, const char *text)
@@ -80,10 +89,12 @@ void log_detail(const char *format, ...)
 {
 	va_list args;
 
+	flockfile(stderr);
 	fputs("  ", stderr);
 	va_start(args, format);
 	put_line(format, args);
 	va_end(args);
+	funlockfile(stderr);
 }
 
 void log_progress(const char *format, ...)
@@ -100,7 +111,9 @@ void log_progress(const char *format, ...)
 	if (!text)
 		return;
 	text_make_plain(text);
+	flockfile(stderr);
 	fprintf(stderr, "\r\033[K%.*s", MAX_PROGRESS, text); /* a longer one could not be cleared */
 	fflush(stderr);
 	progress_shown = true;
+	funlockfile(stderr);
 }

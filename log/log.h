@@ -8,6 +8,11 @@
  * What the program says to a person, on stderr. Every line starts with the
  * program's name, but for the lines of detail under an error. A message is one
  * line: control characters in it, and bytes that are not UTF-8, become `?`.
+ *
+ * stderr and its terminal are the process's, whoever writes to them: so are the level, and
+ * the line that is being shown, which the next message of anybody has to clear. There is one of each,
+ * therefore, and no object to hand down. The program sets the level; libraries only ask for it.
+ * Any thread may say something: a message is whole, as stderr is locked for it.
  */
 enum log_level {
 	LOG_ERROR,

@@ -70,7 +70,7 @@ static void find_debug_file(const struct binary_store *store, pid_t pid, const c
 	b->debug_tried = true;
 	fd = debug_file_open_for(pid, path, b->elf.elf, b->elf.build_id);
 	if (fd > 0)
-		b->module.debug_fd = fd;
+		b->module->debug_fd = fd;
 }
 
 /* Find the binary that a mapping is of. -ENOENT: it is of none. */

@@ -26,6 +26,7 @@ void process_table_init(struct process_table *table, struct pool *pool,
 	*table = (struct process_table){
 		.inherit = true,
 		.binaries = binaries,
+		.jitted.names = binaries->names,
 		.publish = publish,
 		.arg = arg,
 	};

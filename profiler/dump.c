@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "binaries/binary.h"
-#include "elf/bus_guard.h"
 #include "kernel/permission.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -99,13 +98,14 @@ static int open_report(struct dump *d)
 		.target = d->target,
 		.event = "dump",
 		.symbols = o->symbols,
+		.names = o->names,
 	};
 
 	uname(&d->machine);
 	snprintf(d->kernel, sizeof(d->kernel), "%s %s %s", d->machine.sysname, d->machine.release,
 		 d->machine.machine);
 	if (o->symbols && o->sides != DP_SIDES_USER &&
-	    kallsyms_new("/proc/kallsyms", &d->kallsyms) == 0)
+	    kallsyms_new(o->names, "/proc/kallsyms", &d->kallsyms) == 0)
 		context.kallsyms = d->kallsyms;
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
@@ -263,12 +263,12 @@ static size_t resolve_frames(struct dump *d, const struct space *space, const st
 		m = space_find(space, f->address - !frame_is_exact(f));
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
-			f->module = &m->jitted->module;
+			f->module = m->jitted->module;
 			frame_locate(f, clock_now_ns());
 		}
 		if (!m || !m->binary)
 			continue;
-		f->module = &m->binary->module;
+		f->module = m->binary->module;
 		f->offset = f->address - m->bias;
 	}
 	return s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
@@ -341,10 +341,8 @@ static int run(struct dump *d)
 	int err;
 
 	target_describe(&o->target, d->target, sizeof(d->target));
-	err = bus_guard_install();
-	if (err == 0)
-		err = outputs_open(&d->outputs, d->options->outputs, d->options->n_outputs,
-				   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
+	err = outputs_open(&d->outputs, d->options->outputs, d->options->n_outputs,
+			   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
 	/* Permissions come first: what they are for is clear then. */
 	if (err == 0)
 		err = open_reader(d);
@@ -356,12 +354,12 @@ static int run(struct dump *d)
 		err = open_report(d);
 	if (err == 0)
 		err = outputs_begin(&d->outputs);
-	fetch_begin();
+	fetch_begin(o->names);
 	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
 		err = report_process(d, &d->taken[i]);
 	if (err == 0)
 		err = outputs_finish(&d->outputs, &d->totals);
-	fetch_end();
+	fetch_end(o->names);
 	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
 		tell_missing(d, &d->taken[i]);
 	if (err == -ENOMEM || err == -ENOSPC)

@@ -16,17 +16,21 @@ static void show_progress(const char *path, long done)
 			     path);
 }
 
-void fetch_begin(void)
+void fetch_begin(struct names *names)
 {
-	if (!names_options()->no_debuginfod)
-		debug_server_allow(names_options()->debuginfod_ns, show_progress);
+	const struct names_options *options = names_options(names);
+
+	if (!options->no_debuginfod)
+		debug_server_allow(names_debug_server(names), options->debuginfod_ns,
+				   show_progress);
 }
 
-void fetch_end(void)
+void fetch_end(struct names *names)
 {
-	struct debug_server_totals totals = debug_server_totals();
+	struct debug_server *server = names_debug_server(names);
+	struct debug_server_totals totals = debug_server_totals(server);
 
-	debug_server_done();
+	debug_server_end(server);
 	log_progress_clear();
 	if (totals.error)
 		log_warning("DEBUGINFOD_URLS is set, but %s: no debug files are fetched",

@@ -19,7 +19,8 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 	if (read(go, &byte, 1) != 1)
 		_exit(126);
 	sigaction(SIGCHLD, on_child, NULL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (mask)
+		sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) < 0)

@@ -17,7 +17,7 @@ struct launch {
 };
 
 /*
- * Fork; the child will have the signal mask given. In this process SIGCHLD gets
+ * Fork; the child will have the signal mask given; NULL: the one that there is. In this process SIGCHLD gets
  * its default action, in the child it keeps the one it had. 0 or a negative errno.
  */
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret);

@@ -177,8 +177,9 @@ static int open_kallsyms(struct profiler *p)
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return event_has_blocks(&o->event) ? kallsyms_new("/proc/kallsyms", &p->kallsyms) :
-					     kallsyms_new_unread("/proc/kallsyms", &p->kallsyms);
+	return event_has_blocks(&o->event) ?
+		       kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
+		       kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
@@ -198,6 +199,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.time = event_has_blocks(&o->event),
 		.wall = event_is_mixed(&o->event),
 		.symbols = o->symbols,
+		.names = o->names,
 		.kallsyms = p->kallsyms,
 	};
 }
@@ -230,7 +232,8 @@ static int release_module(void *arg, void (*fn)(void *object), void *object)
 static int connect_reports(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct profiler_options *o = p->options;
-	int err = backlog_new(reports, n, o->symbols && (names || o->verify), &p->backlog);
+	int err =
+		backlog_new(reports, n, o->names, o->symbols && (names || o->verify), &p->backlog);
 
 	if (err < 0)
 		return err;

@@ -14,6 +14,7 @@
 #include "report/backlog.h"
 
 struct loop;
+struct names;
 
 /*
  * Samples processes, and hands what it sees to reports:
@@ -57,6 +58,8 @@ struct profiler_options {
 	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
 	bool cache;            /* tables and names are kept on disk */
 	bool symbols;          /* reports want names */
+	struct names
+		*names; /* whose options say what names look like; of no use to others meanwhile */
 
 	/* NULL, or has the host enough? Asked while tables are made, before sampling begins. */
 	bool (*is_interrupted)(const void *arg);

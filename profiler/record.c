@@ -3,16 +3,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "elf/bus_guard.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "loop/loop.h"
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
-#include "profiler/interrupt.h"
 #include "profiler/keyboard.h"
 #include "profiler/launch.h"
 #include "profiler/outputs.h"
@@ -24,7 +23,6 @@
 struct record {
 	const struct record_options *options;
 	struct profiler_options profiled; /* those of the user, with how to interrupt */
-	struct interrupt interrupt;
 	struct launch launch;
 	struct outputs outputs;
 	struct profiler *profiler;
@@ -33,9 +31,20 @@ struct record {
 	uint64_t n_intervals; /* that are over */
 };
 
-static bool is_interrupted(const void *arg)
+static bool is_to_end(const void *arg)
 {
-	return interrupt_arrived(arg);
+	const struct record_end *end = arg;
+	struct pollfd poll_fd = { .fd = end->fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) > 0;
+}
+
+static void tell(const struct record *r, enum record_stage stage)
+{
+	const struct record_end *end = r->options->end;
+
+	if (end)
+		end->tell(end->arg, stage);
 }
 
 static int open_outputs(struct record *r)
@@ -63,18 +72,20 @@ static int on_interrupt(void *arg, int fd)
 
 static int open_profiler(struct record *r)
 {
+	const struct record_options *o = r->options;
 	struct loop *loop;
 	int err;
 
-	r->profiled = r->options->profiler;
-	r->profiled.is_interrupted = is_interrupted;
-	r->profiled.interrupt_arg = &r->interrupt;
+	r->profiled = o->profiler;
+	r->profiled.is_interrupted = o->end ? is_to_end : NULL;
+	r->profiled.interrupt_arg = o->end;
 	err = profiler_open(&r->profiled, &r->profiler);
 	if (err < 0)
 		return err;
 	loop = profiler_loop(r->profiler);
-	err = loop_add(loop, r->interrupt.fd, on_interrupt, r);
-	if (err == 0 && r->options->keys)
+	if (o->end)
+		err = loop_add(loop, o->end->fd, on_interrupt, r);
+	if (err == 0 && o->keys)
 		err = keyboard_listen(&r->keyboard, loop);
 	if (err < 0)
 		log_error("cannot wait for keys: %s", strerror(-err));
@@ -168,12 +179,12 @@ static int finish(struct record *r)
 	int err;
 
 	profiler_stop(r->profiler);
-	interrupt_writing(&r->interrupt);
+	tell(r, RECORD_WRITING);
 	err = profiler_finish(r->profiler);
-	fetch_begin();
+	fetch_begin(r->options->profiler.names);
 	if (err == 0)
 		err = outputs_finish(&r->outputs, t);
-	fetch_end();
+	fetch_end(r->options->profiler.names);
 	if (err == 0) {
 		summary_print(t, r->options->profiler.max_rate, profiler_n_unseen(r->profiler));
 		profiler_log(r->profiler);
@@ -184,18 +195,16 @@ static int finish(struct record *r)
 static int prepare(struct record *r)
 {
 	char **command = r->options->profiler.target.command;
-	int err = interrupt_init(&r->interrupt);
+	const struct record_end *end = r->options->end;
+	int err = 0;
 
-	if (err == 0 && command)
-		err = launch_start(command, &r->interrupt.old_mask, &r->launch);
-	if (err == 0)
-		interrupt_listen(&r->interrupt);
-	if (err == 0)
-		err = bus_guard_install();
+	if (command)
+		err = launch_start(command, end ? end->mask : NULL, &r->launch);
 	if (err < 0) {
 		log_error("cannot start: %s", strerror(-err));
 		return err;
 	}
+	tell(r, RECORD_LAUNCHED);
 	file_limit_raise(); /* the command keeps the one it was given */
 	err = open_outputs(r);
 	if (err == 0)
@@ -256,9 +265,7 @@ static void tell_no_samples(const struct profiler_options *o)
 
 int record_run(const struct record_options *options)
 {
-	struct record r = { .options = options,
-			    .interrupt.fd = -1,
-			    .launch = { .go = -1, .failed = -1 } };
+	struct record r = { .options = options, .launch = { .go = -1, .failed = -1 } };
 	bool has_run;
 	int err, code;
 
@@ -272,7 +279,6 @@ int record_run(const struct record_options *options)
 		tell_no_samples(&options->profiler);
 	profiler_free(r.profiler);
 	outputs_done(&r.outputs);
-	interrupt_done(&r.interrupt);
 	/* The command's own code wins, also over "no samples"; 126 or 127 if it could not be executed. */
 	if (has_run) {
 		int own = launch_wait(&r.launch);

@@ -15,6 +15,7 @@ struct stores {
 	struct disk_cache cache; /* of use if binaries.cache leads to it */
 	struct binary_store binaries;
 	struct process_table table;
+	struct names *names; /* the host's */
 };
 
 /* Tables go into the pool; publish: see process_table_init(). `ret` must stay where it is. */

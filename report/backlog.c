@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "report/verified.h"
-#include "symbols/jit.h"
+#include "symbols/names.h"
 
 enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
@@ -47,7 +47,8 @@ struct slot {
 struct backlog {
 	struct slot *slots; /* the thread's, while there is one */
 	size_t n_slots;
-	bool names;
+	struct names *names;
+	bool keeps_names;
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock; /* of all that follows */
@@ -127,7 +128,7 @@ static int do_item(struct backlog *b, struct item *item)
 	case ITEM_SAMPLE:
 		return add_sample(b, item);
 	case ITEM_CLOSE:
-		module_close(item->close, b->names);
+		module_close(item->close, b->keeps_names);
 		return 0;
 	case ITEM_TICK:
 		return tick(b, item);
@@ -193,7 +194,8 @@ static int start_thread(struct backlog *b)
 	return 0;
 }
 
-int backlog_new(struct report **reports, size_t n_reports, bool names, struct backlog **ret)
+int backlog_new(struct report **reports, size_t n_reports, struct names *names, bool keeps_names,
+		struct backlog **ret)
 {
 	struct backlog *b = calloc(1, sizeof(*b));
 	int err;
@@ -201,6 +203,7 @@ int backlog_new(struct report **reports, size_t n_reports, bool names, struct ba
 	if (!b)
 		return -ENOMEM;
 	b->names = names;
+	b->keeps_names = keeps_names;
 	STAILQ_INIT(&b->items);
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->more, NULL);
@@ -381,7 +384,7 @@ static int end_thread(struct backlog *b, bool drops)
 
 int backlog_finish(struct backlog *b)
 {
-	jit_settle();
+	names_settle(b->names);
 	return end_thread(b, false);
 }
 

@@ -19,10 +19,12 @@ struct backlog;
 #define BACKLOG_MAX ((size_t)256 << 20)
 
 /*
- * Start the thread. The reports stay the caller's, the array too. names: some of them, or what is
- * printed at the end, ask for names of modules that were closed. 0 or negative errno.
+ * Start the thread. The reports stay the caller's, the array too, and `names`, which their modules
+ * are of. keeps_names: some of them, or what is printed at the end, ask for names of modules that
+ * were closed. 0 or negative errno.
  */
-int backlog_new(struct report **reports, size_t n_reports, bool names, struct backlog **ret);
+int backlog_new(struct report **reports, size_t n_reports, struct names *names, bool keeps_names,
+		struct backlog **ret);
 
 /* Is there no room for more samples? */
 bool backlog_is_full(struct backlog *backlog);

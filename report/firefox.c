@@ -109,7 +109,7 @@ static int add_lib(struct firefox *f, const struct shown *shown, uint32_t *ret)
 	if (err < 0)
 		return err;
 	lib.path = f->report.strings.strings[path];
-	if (shown->module && shown->module->build_id && *shown->module->build_id)
+	if (shown->module && shown->module->build_id[0] != '\0')
 		lib.build_id = shown->module->build_id;
 	return element_table_add(&f->libs, &lib, sizeof(lib), ret);
 }

@@ -376,7 +376,7 @@ static int pprof_finish(struct report *report, const struct totals *totals)
 	int err;
 
 	choose_values(pprof);
-	err = pprof_writer_init(&pprof->writer, report->to);
+	err = pprof_writer_init(&pprof->writer, names_options(report->context.names), report->to);
 	if (err < 0)
 		return err;
 	pprof->is_writing = true;

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "symbols/names.h"
 
 /* What readers know the kernel by. */
 #define KERNEL_FILE "[kernel.kallsyms]"
@@ -35,12 +34,12 @@ struct pprof_location {
 	uint64_t id;
 };
 
-int pprof_writer_init(struct pprof_writer *writer, FILE *to)
+int pprof_writer_init(struct pprof_writer *writer, const struct names_options *options, FILE *to)
 {
 	uint32_t number;
 	int err;
 
-	*writer = (struct pprof_writer){ 0 };
+	*writer = (struct pprof_writer){ .options = options };
 	err = gzip_init(&writer->gzip, to);
 	if (err < 0)
 		return err;
@@ -145,7 +144,7 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 	if (err < 0)
 		return err;
 	function.id = f->id;
-	if (names_options()->demangle == NAMES_DEMANGLE_NONE)
+	if (writer->options->demangle == NAMES_DEMANGLE_NONE)
 		function.system_name = function.name;
 	profile.n_function = 1;
 	profile.function = functions;
@@ -306,7 +305,7 @@ static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 	mapping.has_line_numbers = m->has_lines;
 	/* What has lines has them by debug information, which has the inlined functions, too. */
 	mapping.has_inline_frames =
-		m->has_functions && m->has_files && m->has_lines && !names_options()->no_inlines;
+		m->has_functions && m->has_files && m->has_lines && !writer->options->no_inlines;
 	profile.n_mapping = 1;
 	profile.mapping = mappings;
 	return pprof_writer_put(writer, &profile);

@@ -8,6 +8,7 @@
 #include "report/mapping.h"
 #include "report/shown.h"
 #include "report/string_table.h"
+#include "symbols/names.h"
 #include "pprof.pb-c.h"
 
 /*
@@ -16,6 +17,7 @@
  * sample after the other is a Profile with all of them, and no more than one is in memory.
  */
 struct pprof_writer {
+	const struct names_options *options;
 	struct gzip gzip;
 	int err; /* of the last writing, while a message is packed */
 	struct string_table strings;
@@ -23,8 +25,11 @@ struct pprof_writer {
 	struct pprof_location *locations;
 };
 
-/* 0 or -ENOMEM; pprof_writer_done() after success. `to` stays the caller's. */
-int pprof_writer_init(struct pprof_writer *writer, FILE *to);
+/*
+ * 0 or -ENOMEM; pprof_writer_done() after success. `to` stays the caller's, and so do the
+ * options by which names are looked up.
+ */
+int pprof_writer_init(struct pprof_writer *writer, const struct names_options *options, FILE *to);
 void pprof_writer_done(struct pprof_writer *writer);
 
 /* Write what is in a Profile. 0 or -errno. */

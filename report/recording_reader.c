@@ -105,7 +105,7 @@ static void read_slots(struct recording_reader *r, struct view *stack, struct vi
 
 		r->slots[i] = (struct slot){ NULL, view_number(placement) };
 		if (!stack->failed)
-			r->slots[i].module = &r->told.modules[module]->module;
+			r->slots[i].module = r->told.modules[module]->module;
 	}
 	stack->failed |= placement->failed;
 }
@@ -119,7 +119,7 @@ static void read_compiled(struct recording_reader *r, struct view *stack, struct
 	f->offset = f->address;
 	if (stack->failed || !r->options.symbols)
 		return;
-	f->module = &r->told.compiled_module;
+	f->module = r->told.compiled_module;
 	/* As frame_locate() has it. */
 	f->offset = r->told.compiled[number]->located + !frame_is_exact(f);
 }
@@ -316,6 +316,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 		.started_ns = context_number(r, "started_ns"),
 		.started_real_ns = context_number(r, "started_real_ns"),
 		.symbols = r->options.symbols,
+		.names = r->options.names,
 		.kallsyms = r->options.symbols ? r->kallsyms : NULL,
 	};
 	return v->failed || !r->context.target || !r->context.event ||
@@ -451,7 +452,8 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 	r->slots = calloc(DP_MAX_FRAMES, sizeof(*r->slots));
 	r->user = calloc(DP_MAX_FRAMES, sizeof(*r->user));
 	r->kernel = calloc(DP_MAX_FRAMES, sizeof(*r->kernel));
-	if (!r->slots || !r->user || !r->kernel || kallsyms_new_empty(&r->kallsyms) < 0)
+	if (!r->slots || !r->user || !r->kernel ||
+	    kallsyms_new_empty(r->options.names, &r->kallsyms) < 0)
 		return -ENOMEM;
 	err = block_reader_init(&r->blocks, from, sizeof(struct recording_head));
 	if (err == 0)

@@ -10,8 +10,9 @@
 struct recording_reader;
 
 struct recording_options {
-	bool symbols;     /* names are wanted: look for the binaries */
-	const char *root; /* below this directory first; NULL: none */
+	struct names *names; /* the caller's: of these the modules will be */
+	bool symbols;        /* names are wanted: look for the binaries */
+	const char *root;    /* below this directory first; NULL: none */
 	/* Told of each binary whose names there are not; err: -ENOENT, -ESTALE: another file is there, ... */
 	void (*missing)(void *arg, const struct module *module, int err);
 	void *arg;

@@ -39,12 +39,9 @@ void told_forget(struct told *t)
 	t->memory = 0;
 }
 
-static void module_free(struct told_module *m)
+static void told_module_free(struct told_module *m)
 {
-	if (m->module.path)
-		module_done(&m->module);
-	free(m->build_id);
-	free(m->vdso);
+	module_free(m->module);
 	free(m);
 }
 
@@ -66,7 +63,7 @@ void told_done(struct told *t)
 		free(t->records[i].items);
 	HASH_ITER(hh, t->all_modules, m, next_module) {
 		HASH_DEL(t->all_modules, m);
-		module_free(m);
+		told_module_free(m);
 	}
 	HASH_ITER(hh, t->all_functions, f, next_function) {
 		HASH_DEL(t->all_functions, f);
@@ -76,31 +73,28 @@ void told_done(struct told *t)
 		HASH_DEL(t->all_compiled, c);
 		free(c);
 	}
-	jit_free(t->compiled_module.jit);
-	if (t->compiled_module.path)
-		module_done(&t->compiled_module);
+	module_free(t->compiled_module);
 	free(t->modules);
 	free(t->functions);
 	free(t->compiled);
 }
 
 /* Find the file of a module, or say that there is none. */
-static int open_module(struct told *t, struct told_module *m)
+static int open_module(struct told *t, struct module *module)
 {
-	struct module *module = &m->module;
-	struct module_file file = { module->path, m->build_id, module->size, module->written };
+	struct module_file file = { module->path, module->build_id, module->size, module->written };
 	int fd = -1, err = -ENOENT;
 
 	if (t->options->symbols && strcmp(module->path, "[vdso]") == 0) {
-		err = module_file_copy_vdso(m->build_id, &m->vdso, &module->memory_size);
-		module->memory = m->vdso;
+		err = module_file_copy_vdso(module->build_id, &module->memory,
+					    &module->memory_size);
 	} else if (t->options->symbols) {
 		err = module_file_open(&file, t->options->root, &fd);
 	}
 	if (err == -ENOMEM)
 		return err;
 	if (fd >= 0)
-		module_init(module, module->path, m->build_id, fd);
+		module_set_file(module, fd);
 	if (err == 0)
 		return 0;
 	module->symtab_tried = module->no_debug = true;
@@ -117,37 +111,50 @@ static bool is_build_id(const char *text)
 	return text[size] == '\0' && size <= 40;
 }
 
+/* As it was told; its file is to be looked for. */
+static int make_module(struct told *t, struct view *v, struct module **ret)
+{
+	_cleanup_free_ char *path = view_new_text(v), *build_id = view_new_text(v);
+	struct module *module;
+
+	if (!path || !build_id)
+		return -ENOMEM;
+	if (!is_build_id(build_id))
+		return -EBADMSG;
+	module = *ret = module_new(t->options->names, path, build_id, -1);
+	if (!module)
+		return -ENOMEM;
+	module->size = view_signed(v);
+	module->written.tv_sec = view_signed(v);
+	module->written.tv_nsec = view_signed(v);
+	return v->failed ? -EBADMSG : 0;
+}
+
 static int keep_module(struct told *t, const struct view *record, struct told_module **ret)
 {
 	size_t size = (size_t)(record->end - record->pos);
 	struct told_module *m = calloc(1, sizeof(*m) + size);
 	struct view v = *record;
-	char *path;
+	int err;
 
 	if (!m)
 		return -ENOMEM;
 	m->size = size;
 	memcpy(m->record, record->pos, size);
-	path = view_new_text(&v);
-	if (!path)
-		goto failed;
-	m->build_id = view_new_text(&v);
-	module_init(&m->module, path, m->build_id, -1);
-	m->module.size = view_signed(&v);
-	m->module.written.tv_sec = view_signed(&v);
-	m->module.written.tv_nsec = view_signed(&v);
-	v.failed |= m->build_id && !is_build_id(m->build_id);
-	if (!m->build_id || v.failed || open_module(t, m) < 0)
-		goto failed;
-	HASH_ADD(hh, t->all_modules, record, m->size, m);
-	if (!HASH_IS_ADDED(hh, m))
-		goto failed;
+	err = make_module(t, &v, &m->module);
+	if (err == 0)
+		err = open_module(t, m->module);
+	if (err == 0) {
+		HASH_ADD(hh, t->all_modules, record, m->size, m);
+		err = HASH_IS_ADDED(hh, m) ? 0 : -ENOMEM;
+	}
+	if (err < 0) {
+		told_module_free(m);
+		return err;
+	}
 	t->kept += sizeof(*m) + 2 * size;
 	*ret = m;
 	return 0;
-failed:
-	module_free(m);
-	return v.failed ? -EBADMSG : -ENOMEM;
 }
 
 static int read_module(struct told *t, const struct view *record)
@@ -213,16 +220,13 @@ static int read_function(struct told *t, const struct view *record)
 /* The module that all code is in which processes compiled themselves, as profiling has it. */
 static int make_compiled_module(struct told *t)
 {
-	char *path;
-
-	if (t->compiled_module.path)
+	if (t->compiled_module)
 		return 0;
-	path = strdup(MODULE_JIT);
-	if (!path)
+	t->compiled_module = module_new_jit(t->options->names);
+	if (!t->compiled_module)
 		return -ENOMEM;
-	module_init(&t->compiled_module, path, "", -1);
-	t->compiled_module.symtab_tried = t->compiled_module.no_debug = true;
-	return jit_new(&t->compiled_module.jit);
+	t->compiled_module->symtab_tried = t->compiled_module->no_debug = true;
+	return 0;
 }
 
 static int keep_compiled(struct told *t, const struct view *record, struct told_compiled **ret)
@@ -237,7 +241,7 @@ static int keep_compiled(struct told *t, const struct view *record, struct told_
 	if (err == 0 && v.failed)
 		err = -EBADMSG;
 	if (err == 0)
-		err = jit_add(t->compiled_module.jit, function, file, line, &c->located);
+		err = jit_add(t->compiled_module->jit, function, file, line, &c->located);
 	if (err < 0) {
 		free(c);
 		return err == -E2BIG ? -EBADMSG : err;

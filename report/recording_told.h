@@ -11,10 +11,8 @@
 
 /* A binary, however often it is told, or a function of the kernel. They stay: reports refer to them. */
 struct told_module {
-	UT_hash_handle hh; /* by its record */
-	struct module module;
-	char *build_id;
-	void *vdso;
+	UT_hash_handle hh;     /* by its record */
+	struct module *module; /* owned */
 	size_t size;
 	uint8_t record[];
 };
@@ -46,8 +44,9 @@ struct told {
 	struct told_module *all_modules;
 	struct told_function *all_functions;
 	struct told_compiled *all_compiled;
-	struct module compiled_module; /* which all of them are in; no path: there is none yet */
-	size_t kept;                   /* the memory of these */
+	struct module
+		*compiled_module; /* owned; which all of them are in; NULL: there is none yet */
+	size_t kept;              /* the memory of these */
 	/* By number, since the numbers began */
 	struct told_module **modules;
 	size_t n_modules, modules_size;

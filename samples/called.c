@@ -104,7 +104,7 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 	if (mapping_read_word(thread, address - sizeof(bytes), &bytes))
 		return call_ends(bytes);
 	/* And a file while it is mapped: of the past nothing is known then. */
-	return !has_code || module_is_written_to(&m->binary->module);
+	return !has_code || module_is_written_to(m->binary->module);
 }
 
 enum called_verdict called_frame(struct called *c, const struct space *space,

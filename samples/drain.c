@@ -245,11 +245,11 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 		}
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
-			f->module = &m->jitted->module;
+			f->module = m->jitted->module;
 		}
 		if (!m || !m->binary)
 			continue;
-		f->module = &m->binary->module;
+		f->module = m->binary->module;
 		m->binary->is_sampled = true;
 		f->offset = f->address - m->bias;
 		last = m->binary->table;

@@ -12,7 +12,7 @@ static const struct binary *space_labelled(const struct space *space)
 /* Is a frame in a Go function of a binary? */
 static bool is_in_go(const struct frame *frame, const struct binary *b)
 {
-	return frame->module == &b->module && frame->offset >= b->elf.go_start &&
+	return frame->module == b->module && frame->offset >= b->elf.go_start &&
 	       frame->offset < b->elf.go_end;
 }
 

@@ -22,15 +22,12 @@
 
 DEFINE_CLEANUP(struct bpf_link *, bpf_link__destroy)
 
-int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf)
+static int open_and_load(struct thread_reader *r, bool kernel, bool hidden, const char *btf,
+			 const struct refusal *refusal)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = btf);
-	struct thread_reader *r = ret;
-	int err;
+	int err = kernel_types_check(btf);
 
-	*r = (struct thread_reader){ 0 };
-	refusal_listen();
-	err = kernel_types_check(btf);
 	if (err < 0)
 		return err;
 	r->bpf = dump_bpf__open_opts(&open);
@@ -44,9 +41,21 @@ int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, cons
 	r->bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	err = dump_bpf__load(r->bpf);
 	if (err < 0) {
-		err = permission_explain_bpf(err, btf);
+		err = permission_explain_bpf(err, refusal, btf);
 		thread_reader_close(r);
 	}
+	return err;
+}
+
+int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf)
+{
+	struct refusal refusal;
+	int err;
+
+	*ret = (struct thread_reader){ 0 };
+	refusal_listen(&refusal);
+	err = open_and_load(ret, kernel, hidden, btf, &refusal);
+	refusal_listen(NULL);
 	return err;
 }
 

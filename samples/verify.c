@@ -279,7 +279,7 @@ static int add_frame(Dwfl_Frame *state, void *arg)
 		return DWARF_CB_ABORT;
 	}
 	if (m && m->binary) {
-		f.module = &m->binary->module;
+		f.module = m->binary->module;
 		m->binary->is_sampled = true;
 		f.offset = f.address - m->bias;
 	}

@@ -15,6 +15,7 @@
 #include "symbols/names.h"
 
 struct debug_info {
+	const struct names *names;
 	Dwfl *dwfl;
 	Dwarf *dwarf;
 	struct debug_unit *units;
@@ -32,7 +33,7 @@ static int add_unit(struct debug_info *info, const Dwarf_Die *die, uint64_t *bud
 
 	if (array_reserve(info->units, n, info->units_size) < 0)
 		return -ENOMEM;
-	debug_unit_init(&info->units[n], die);
+	debug_unit_init(&info->units[n], die, info->names);
 	info->n_units++;
 	return debug_ranges_add(&info->index, &info->units[n].die, (uint32_t)n, budget);
 }
@@ -108,7 +109,7 @@ static int read_units(struct debug_info *info)
 		Dwarf_Die die;
 		uint8_t type;
 
-		if (names_disabled())
+		if (names_disabled(info->names))
 			return -ECANCELED;
 		if (dwarf_get_units(info->dwarf, cu, &cu, &version, &type, &die, NULL) != 0)
 			break;
@@ -163,6 +164,7 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 
 	if (!info)
 		return -ENOMEM;
+	info->names = source->names;
 	err = dwfl_file_open(source, &info->dwfl, &module);
 	if (err < 0)
 		return err;
@@ -170,7 +172,7 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 		return -E2BIG;
 	info->dwarf = dwfl_module_getdwarf(module, &bias);
 	if (!info->dwarf)
-		return names_disabled() ? -ECANCELED : -ENODATA;
+		return names_disabled(info->names) ? -ECANCELED : -ENODATA;
 	err = read_units(info);
 	if (err < 0)
 		return err;

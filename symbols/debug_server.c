@@ -18,16 +18,37 @@
 /*
  * The library is loaded when it is first needed: it brings forty others with it, whose
  * start would take longer than that of a profile. These are its functions as in
- * debuginfod_find_debuginfo(3).
+ * debuginfod_find_debuginfo(3), of one library, and so the same for all of the process: they
+ * are set once, and only read from then on.
  */
 #define LIBRARY "libdebuginfod.so.1"
 
-struct library {
+static struct {
 	void *(*begin)(void);
 	void (*end)(void *client);
 	void (*set_progress)(void *client, int (*progress)(void *client, long a, long b));
+	void (*set_user_data)(void *client, void *data);
+	void *(*get_user_data)(void *client);
 	int (*find)(void *client, const unsigned char *build_id, int size, char **ret_path);
-};
+	bool is_loaded;
+} library;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static void load_library(void)
+{
+	void *handle = dlopen(LIBRARY, RTLD_NOW);
+
+	if (!handle)
+		return;
+	*(void **)&library.begin = dlsym(handle, "debuginfod_begin");
+	*(void **)&library.end = dlsym(handle, "debuginfod_end");
+	*(void **)&library.set_progress = dlsym(handle, "debuginfod_set_progressfn");
+	*(void **)&library.set_user_data = dlsym(handle, "debuginfod_set_user_data");
+	*(void **)&library.get_user_data = dlsym(handle, "debuginfod_get_user_data");
+	*(void **)&library.find = dlsym(handle, "debuginfod_find_debuginfo");
+	library.is_loaded = library.begin && library.end && library.set_progress &&
+			    library.set_user_data && library.get_user_data && library.find;
+}
 
 /* A build id that was asked for: a file's symbols and its lines are looked up apart. */
 struct question {
@@ -37,16 +58,16 @@ struct question {
 	unsigned char build_id[];
 };
 
-static struct {
-	pthread_mutex_t lock;
-	bool allowed, loaded;
+struct debug_server {
+	const struct names *names;
+	pthread_mutex_t lock; /* of all that follows */
+	bool allowed;
 	uint64_t end_ns;
 	void (*progress)(const char *path, long done);
 	const char *path; /* of what is being asked for */
-	struct library library;
 	struct question *questions;
 	struct debug_server_totals totals;
-} server = { .lock = PTHREAD_MUTEX_INITIALIZER };
+};
 
 static uint64_t now_ns(void)
 {
@@ -56,134 +77,151 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-void debug_server_allow(uint64_t time_ns, void (*progress)(const char *path, long done))
+struct debug_server *debug_server_new(const struct names *names)
 {
-	pthread_mutex_lock(&server.lock);
-	server.allowed = true;
-	server.end_ns = now_ns() + time_ns;
-	server.progress = progress;
-	pthread_mutex_unlock(&server.lock);
+	struct debug_server *server = calloc(1, sizeof(*server));
+
+	if (!server)
+		return NULL;
+	server->names = names;
+	pthread_mutex_init(&server->lock, NULL);
+	return server;
 }
 
-bool debug_server_is_allowed(void)
+void debug_server_free(struct debug_server *server)
+{
+	if (!server)
+		return;
+	debug_server_end(server);
+	pthread_mutex_destroy(&server->lock);
+	free(server);
+}
+
+void debug_server_allow(struct debug_server *server, uint64_t time_ns,
+			void (*progress)(const char *path, long done))
+{
+	pthread_mutex_lock(&server->lock);
+	server->allowed = true;
+	server->end_ns = now_ns() + time_ns;
+	server->progress = progress;
+	pthread_mutex_unlock(&server->lock);
+}
+
+bool debug_server_is_allowed(struct debug_server *server)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	bool allowed;
 
-	pthread_mutex_lock(&server.lock);
-	allowed = server.allowed;
-	pthread_mutex_unlock(&server.lock);
+	pthread_mutex_lock(&server->lock);
+	allowed = server->allowed;
+	pthread_mutex_unlock(&server->lock);
 	return allowed && urls && *urls;
 }
 
-struct debug_server_totals debug_server_totals(void)
+struct debug_server_totals debug_server_totals(struct debug_server *server)
 {
-	return server.totals;
+	struct debug_server_totals totals;
+
+	pthread_mutex_lock(&server->lock);
+	totals = server->totals;
+	pthread_mutex_unlock(&server->lock);
+	return totals;
 }
 
-void debug_server_done(void)
+void debug_server_end(struct debug_server *server)
 {
 	struct question *question, *next;
 
-	pthread_mutex_lock(&server.lock);
-	server.allowed = false;
-	HASH_ITER(hh, server.questions, question, next) {
-		HASH_DEL(server.questions, question);
+	pthread_mutex_lock(&server->lock);
+	server->allowed = false;
+	HASH_ITER(hh, server->questions, question, next) {
+		HASH_DEL(server->questions, question);
 		free(question);
 	}
-	pthread_mutex_unlock(&server.lock);
-}
-
-static void load(void)
-{
-	void *handle = dlopen(LIBRARY, RTLD_NOW);
-	struct library *l = &server.library;
-
-	server.loaded = true;
-	if (handle) {
-		*(void **)&l->begin = dlsym(handle, "debuginfod_begin");
-		*(void **)&l->end = dlsym(handle, "debuginfod_end");
-		*(void **)&l->set_progress = dlsym(handle, "debuginfod_set_progressfn");
-		*(void **)&l->find = dlsym(handle, "debuginfod_find_debuginfo");
-	}
-	if (!l->begin || !l->end || !l->set_progress || !l->find)
-		server.totals.error = LIBRARY " is not installed";
+	pthread_mutex_unlock(&server->lock);
 }
 
 /* Called once a second or more often; other than 0 ends the question. */
 static int on_progress(void *client, long done, long size)
 {
-	if (server.progress)
-		server.progress(server.path, done);
-	return names_disabled() || now_ns() >= server.end_ns;
+	const struct debug_server *server = library.get_user_data(client);
+
+	if (server->progress)
+		server->progress(server->path, done);
+	return names_disabled(server->names) || now_ns() >= server->end_ns;
 }
 
-static int ask(const unsigned char *build_id, size_t size)
+static int ask(struct debug_server *server, const unsigned char *build_id, size_t size)
 {
-	void *client = server.library.begin();
+	void *client = library.begin();
 	int fd;
 
 	if (!client)
 		return -1;
-	server.library.set_progress(client, on_progress);
-	fd = server.library.find(client, build_id, (int)size, NULL);
-	server.library.end(client);
+	library.set_user_data(client, server);
+	library.set_progress(client, on_progress);
+	fd = library.find(client, build_id, (int)size, NULL);
+	library.end(client);
 	return fd < 0 ? -1 : fd;
 }
 
 /* What was not found when the time was over was given up, or never begun. */
-static void note(const unsigned char *build_id, size_t size, bool found)
+static void note(struct debug_server *server, const unsigned char *build_id, size_t size,
+		 bool found)
 {
 	struct question *question;
 
-	HASH_FIND(hh, server.questions, build_id, size, question);
+	HASH_FIND(hh, server->questions, build_id, size, question);
 	if (question)
 		return;
-	server.totals.n_asked++;
-	server.totals.n_found += found;
-	server.totals.n_left_out += !found && now_ns() >= server.end_ns;
+	server->totals.n_asked++;
+	server->totals.n_found += found;
+	server->totals.n_left_out += !found && now_ns() >= server->end_ns;
 	question = calloc(1, sizeof(*question) + size);
 	if (!question)
 		return;
 	question->found = found;
 	memcpy(question->build_id, build_id, size);
-	HASH_ADD(hh, server.questions, build_id, size, question);
+	HASH_ADD(hh, server->questions, build_id, size, question);
 	if (question->failed)
 		free(question);
 }
 
-static int fetch(const unsigned char *build_id, size_t size, const char *path)
+static int fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
+		 const char *path)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	struct question *question;
 	int fd;
 
-	if (!server.allowed || names_disabled() || !urls || urls[0] == '\0')
+	if (!server->allowed || names_disabled(server->names) || !urls || urls[0] == '\0')
 		return -1;
-	if (!server.loaded)
-		load();
-	if (server.totals.error)
+	pthread_once(&library_once, load_library);
+	if (!library.is_loaded) {
+		server->totals.error = LIBRARY " is not installed";
 		return -1;
-	HASH_FIND(hh, server.questions, build_id, size, question);
+	}
+	HASH_FIND(hh, server->questions, build_id, size, question);
 	if (question && !question->found)
 		return -1;
 	/* What was found is on disk by now. */
-	if (now_ns() >= server.end_ns && !question) {
-		note(build_id, size, false);
+	if (now_ns() >= server->end_ns && !question) {
+		note(server, build_id, size, false);
 		return -1;
 	}
-	server.path = path;
-	fd = ask(build_id, size);
-	note(build_id, size, fd >= 0);
+	server->path = path;
+	fd = ask(server, build_id, size);
+	note(server, build_id, size, fd >= 0);
 	return fd;
 }
 
-int debug_server_fetch(const unsigned char *build_id, size_t size, const char *path)
+int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
+		       const char *path)
 {
 	int fd;
 
-	pthread_mutex_lock(&server.lock);
-	fd = fetch(build_id, size, path);
-	pthread_mutex_unlock(&server.lock);
+	pthread_mutex_lock(&server->lock);
+	fd = fetch(server, build_id, size, path);
+	pthread_mutex_unlock(&server->lock);
 	return fd;
 }

@@ -33,9 +33,9 @@ struct debug_function {
 /* Memory that libdw takes per line of a line table (struct Dwarf_Line_s and its place). */
 #define LINE_MEMORY 64
 
-void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die)
+void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die, const struct names *names)
 {
-	*unit = (struct debug_unit){ .die = *die };
+	*unit = (struct debug_unit){ .names = names, .die = *die };
 }
 
 static void forget_functions(struct debug_unit *unit)
@@ -88,7 +88,7 @@ static int step_to_sibling(struct debug_unit *unit, Dwarf_Die *die)
 	Dwarf_Die next = { 0 };
 	int last, err;
 
-	if (names_disabled())
+	if (names_disabled(unit->names))
 		return -ECANCELED;
 	/* Behind the last one libdw leaves where the next would be, if it has got so far. */
 	last = dwarf_siblingof(die, &next);

@@ -10,6 +10,8 @@
 #include "symbols/place.h"
 #include "symbols/range_index.h"
 
+struct names;
+
 /*
  * The functions of one compilation unit of DWARF, and what was inlined into them.
  * libdw reads the entries (DIEs); which of them an address is in is found by
@@ -17,6 +19,7 @@
  * functions, and of the inlined calls of each function that is asked for.
  */
 struct debug_unit {
+	const struct names *names;
 	Dwarf_Die die;   /* of the unit, or the skeleton of one in a .dwo file */
 	Dwarf_Die inner; /* the unit itself */
 	struct debug_function *functions;
@@ -33,8 +36,8 @@ struct debug_unit {
 	size_t memory;   /* what all this takes, about; libdw's part is an estimate */
 };
 
-/* `die` is the unit's entry. */
-void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die);
+/* `die` is the unit's entry; `names`: whose look-ups are given up, when that is told (names.h). */
+void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die, const struct names *names);
 void debug_unit_done(struct debug_unit *unit);
 
 /*

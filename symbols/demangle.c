@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbols/names.h"
 
 /* Longer names stay as they are: the demangler's time grows faster than they do. */
 #define MAX_MANGLED 4096
@@ -121,9 +120,8 @@ static char *demangle_d(const char *symbol, bool full)
 	return name;
 }
 
-char *demangle(const char *symbol)
+char *demangle(const char *symbol, enum names_demangle style)
 {
-	enum names_demangle style = names_options()->demangle;
 	bool full = style == NAMES_DEMANGLE_FULL;
 	_cleanup_free_ char *plain = NULL, *text = NULL;
 	struct sink sink = { .size = 0 };
@@ -144,12 +142,12 @@ char *demangle(const char *symbol)
 }
 
 /* runtime/traceback.go, funcNameForPrint() */
-char *demangle_go(const char *name)
+char *demangle_go(const char *name, enum names_demangle style)
 {
 	const char *first = strchr(name, '['), *last = strrchr(name, ']');
 	char *shown;
 
-	if (names_options()->demangle != NAMES_DEMANGLE_SIMPLE || !first || !last || last < first)
+	if (style != NAMES_DEMANGLE_SIMPLE || !first || !last || last < first)
 		return strdup(name);
 	if (asprintf(&shown, "%.*s[...]%s", (int)(first - name), name, last + 1) < 0)
 		return NULL;

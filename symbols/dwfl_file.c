@@ -60,8 +60,9 @@ static bool debug_file_is_sound(int fd)
  * By its build id, from a server; or what is shared with others, by that which the debug file
  * names, which libdwfl has opened by then.
  */
-static int fetch_debug_file(Dwfl_Module *module, const char *path, bool shared)
+static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *source, bool shared)
 {
+	struct debug_server *server = names_debug_server(source->names);
 	const unsigned char *build_id;
 	const void *shared_id;
 	const char *name;
@@ -71,11 +72,12 @@ static int fetch_debug_file(Dwfl_Module *module, const char *path, bool shared)
 
 	if (!shared) {
 		size = dwfl_module_build_id(module, &build_id, &bias);
-		return size > 0 ? debug_server_fetch(build_id, (size_t)size, path) : -1;
+		return size > 0 ? debug_server_fetch(server, build_id, (size_t)size, source->path) :
+				  -1;
 	}
 	dwarf = dwfl_module_getdwarf(module, &bias);
 	size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &shared_id) : 0;
-	return size > 0 ? debug_server_fetch(shared_id, (size_t)size, path) : -1;
+	return size > 0 ? debug_server_fetch(server, shared_id, (size_t)size, source->path) : -1;
 }
 
 /*
@@ -91,7 +93,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	bool is_shared = link && crc == 0;
 	int fd;
 
-	if (names_disabled())
+	if (names_disabled(source->names))
 		return -1;
 	if (getenv("DEBUGINFOD_URLS"))
 		fd = dwfl_build_id_find_debuginfo(module, user, name, base, file, link, crc,
@@ -102,7 +104,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	if (fd < 0 && !is_shared && source->debug_fd > 0)
 		fd = dup(source->debug_fd);
 	if (fd < 0)
-		fd = fetch_debug_file(module, source->path, is_shared);
+		fd = fetch_debug_file(module, source, is_shared);
 	if (fd >= 0 && !debug_file_is_sound(fd)) {
 		close(fd);
 		return -1;

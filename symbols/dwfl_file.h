@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 
+struct names;
+
 /* One ELF file, opened by libdwfl, which looks for its separate debug files. */
 
 DEFINE_CLEANUP(Dwfl *, dwfl_end)
@@ -14,7 +16,8 @@ DEFINE_CLEANUP(Dwfl *, dwfl_end)
 
 /* Where a file is. All of it stays the caller's. */
 struct dwfl_source {
-	int fd; /* negative: it is in memory, which stays in use */
+	struct names *names; /* whose servers are asked, as long as names are wanted */
+	int fd;              /* negative: it is in memory, which stays in use */
 	const void *memory;
 	size_t size;
 	const char *path; /* helps to find a separate debug file */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
-#include "symbols/names.h"
+#include "symbols/names_parts.h"
 
 /* Files are read on at most so often by the clock: when an address is not found, and when it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
@@ -36,6 +35,7 @@
 #define LOCATED_OFFSET_MASK UINT64_C(0xffffffff)
 
 struct jit {
+	struct names *names;
 	pthread_mutex_t lock;
 	int root; /* -1: no map is looked for */
 	pid_t pid;
@@ -44,17 +44,11 @@ struct jit {
 	struct jit_dump dump;
 	bool has_dump; /* it has had one */
 	struct jit_index map_index, dump_index;
-	uint64_t read; /* when they were read last */
-	unsigned int settled;
-	uint64_t dump_read; /* what was written to the dump before then is in the index */
+	uint64_t read;          /* when they were read last */
+	unsigned int n_settled; /* as the names had it then */
+	uint64_t dump_read;     /* what was written to the dump before then is in the index */
 	struct place place;
 };
-
-/* What all of them take. */
-static _Atomic uint64_t memory;
-
-/* How often jit_settle() was called. */
-static _Atomic unsigned int settled;
 
 static uint64_t now_ns(void)
 {
@@ -73,12 +67,13 @@ static void unlock(pthread_mutex_t **lock)
 	_cleanup_(unlock) pthread_mutex_t *locked = &(jit)->lock;                                  \
 	pthread_mutex_lock(locked)
 
-int jit_new(struct jit **ret)
+int jit_new(struct names *names, struct jit **ret)
 {
 	struct jit *jit = calloc(1, sizeof(*jit));
 
 	if (!jit)
 		return -ENOMEM;
+	jit->names = names;
 	pthread_mutex_init(&jit->lock, NULL);
 	jit->root = jit->map.fd = jit->dump.fd = -1;
 	*ret = jit;
@@ -106,7 +101,7 @@ struct jit *jit_free(struct jit *jit)
 	close_map(jit);
 	close_root(jit);
 	jit_dump_done(&jit->dump);
-	memory -= jit->map_index.memory + jit->dump_index.memory;
+	jit->names->jit_memory -= jit->map_index.memory + jit->dump_index.memory;
 	jit_index_done(&jit->map_index);
 	jit_index_done(&jit->dump_index);
 	pthread_mutex_destroy(&jit->lock);
@@ -159,9 +154,9 @@ static int open_map(const struct jit *jit)
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-static size_t memory_left(const struct jit_index *index)
+static size_t memory_left(const struct jit *jit, const struct jit_index *index)
 {
-	uint64_t others = memory - index->memory;
+	uint64_t others = jit->names->jit_memory - index->memory;
 	uint64_t left = others < JIT_MEMORY_ALL ? JIT_MEMORY_ALL - others : 0;
 
 	return left < JIT_MEMORY ? left : JIT_MEMORY;
@@ -174,15 +169,16 @@ static void read_dump(struct jit *jit)
 	jit->dump_read = now_ns();
 	if (jit->dump.fd < 0)
 		return;
-	if (jit_dump_read(&jit->dump, &jit->dump_index, memory_left(&jit->dump_index)) < 0)
+	if (jit_dump_read(&jit->dump, jit->names, &jit->dump_index,
+			  memory_left(jit, &jit->dump_index)) < 0)
 		jit_dump_done(&jit->dump);
-	memory += jit->dump_index.memory - before;
+	jit->names->jit_memory += jit->dump_index.memory - before;
 }
 
 /* Read on what has come. A file that is broken, or too large, is not read any further. */
 static void read_on(struct jit *jit)
 {
-	unsigned int settled_before = settled;
+	unsigned int n_settled = jit->names->n_settled;
 	size_t before;
 
 	if (jit->map.fd < 0 && jit->root >= 0) {
@@ -191,20 +187,16 @@ static void read_on(struct jit *jit)
 	}
 	if (jit->map.fd >= 0) {
 		before = jit->map_index.memory;
-		if (jit_map_read(&jit->map, &jit->map_index, memory_left(&jit->map_index)) < 0) {
+		if (jit_map_read(&jit->map, jit->names, &jit->map_index,
+				 memory_left(jit, &jit->map_index)) < 0) {
 			close_map(jit);
 			close_root(jit);
 		}
-		memory += jit->map_index.memory - before;
+		jit->names->jit_memory += jit->map_index.memory - before;
 	}
 	read_dump(jit);
 	jit->read = now_ns();
-	jit->settled = settled_before;
-}
-
-void jit_settle(void)
-{
-	settled++;
+	jit->n_settled = n_settled;
 }
 
 void jit_close(struct jit *jit)
@@ -235,9 +227,9 @@ static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 {
 	uint64_t now = now_ns(), located;
 
-	if (names_disabled())
+	if (names_disabled(jit->names))
 		return address;
-	if (now >= jit->read + AGAIN_FOUND_NS || jit->settled != settled)
+	if (now >= jit->read + AGAIN_FOUND_NS || jit->n_settled != jit->names->n_settled)
 		read_on(jit);
 	/* Since then another piece of code may have taken the place of the one that is known. */
 	if (time != UINT64_MAX && time >= jit->dump_read)
@@ -282,7 +274,7 @@ int jit_add(struct jit *jit, const char *function, const char *file, unsigned in
 		code.lines[0].line = line;
 	before = jit->dump_index.memory;
 	err = jit_index_add_code(&jit->dump_index, &code, &number);
-	memory += jit->dump_index.memory - before;
+	jit->names->jit_memory += jit->dump_index.memory - before;
 	if (err == 0)
 		*ret = LOCATED | (uint64_t)number << LOCATED_CODE_SHIFT;
 	return err;
@@ -305,14 +297,14 @@ static const struct jit_line *find_line(const struct jit_code *code, uint64_t of
 }
 
 /* Some compilers write names as linkers have them. */
-static void demangle_once(struct jit_code *code)
+static void demangle_once(struct jit_code *code, enum names_demangle style)
 {
 	char *name;
 
 	if (code->is_demangled)
 		return;
 	code->is_demangled = true;
-	name = mangling_find(code->name) != MANGLING_NONE ? demangle(code->name) : NULL;
+	name = mangling_find(code->name) != MANGLING_NONE ? demangle(code->name, style) : NULL;
 	if (!name)
 		return;
 	free(code->name);
@@ -327,7 +319,7 @@ bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct place 
 	uint32_t number;
 	LOCK(jit);
 
-	if (names_disabled())
+	if (names_disabled(jit->names))
 		return false;
 	if (!(located & LOCATED))
 		located = locate(jit, located, UINT64_MAX);
@@ -338,7 +330,7 @@ bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct place 
 	if (number >= index->n_codes)
 		return false;
 	code = &index->codes[number];
-	demangle_once(code);
+	demangle_once(code, jit->names->options.demangle);
 	jit->place = (struct place){ .function = code->name };
 	line = lines ? find_line(code, located & LOCATED_OFFSET_MASK) : NULL;
 	if (line) {

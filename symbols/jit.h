@@ -17,15 +17,17 @@
  * next call of it.
  */
 struct jit;
+struct names;
 
 /*
- * Memory that the names of one process may take, and those of all together, in bytes,
- * about. What comes after that has no names.
+ * Memory that the names of one process may take, and those of all of a struct names together, in
+ * bytes, about. What comes after that has no names.
  */
 #define JIT_MEMORY (UINT64_C(64) << 20)
 #define JIT_MEMORY_ALL (UINT64_C(256) << 20)
 
-int jit_new(struct jit **ret);
+/* 0 or -ENOMEM. `names` must outlive it. */
+int jit_new(struct names *names, struct jit **ret);
 struct jit *jit_free(struct jit *jit);
 
 /*
@@ -44,12 +46,6 @@ void jit_set_dump(struct jit *jit, int fd);
  */
 int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
 	    uint64_t *ret);
-
-/*
- * Sampling is over. Some programs write all they have to say when they exit: files are read
- * once more before the next name, however short ago that was done.
- */
-void jit_settle(void);
 
 /* Nothing is written any more: read what there is, and close the files. */
 void jit_close(struct jit *jit);

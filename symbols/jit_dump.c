@@ -282,7 +282,8 @@ static int read_next(struct jit_dump *dump, struct window *window, uint64_t file
 	return err < 0 ? err : 1;
 }
 
-int jit_dump_read(struct jit_dump *dump, struct jit_index *index, size_t max_memory)
+int jit_dump_read(struct jit_dump *dump, const struct names *names, struct jit_index *index,
+		  size_t max_memory)
 {
 	struct window window = { .bytes = NULL };
 	struct stat st;
@@ -293,7 +294,7 @@ int jit_dump_read(struct jit_dump *dump, struct jit_index *index, size_t max_mem
 	if ((uint64_t)st.st_size > JIT_FILE_MAX)
 		return -EFBIG;
 	more = read_header(dump);
-	while (more > 0 && !dump->is_closed && !names_disabled()) {
+	while (more > 0 && !dump->is_closed && !names_disabled(names)) {
 		more = read_next(dump, &window, (uint64_t)st.st_size, index);
 		if (more >= 0 && index->memory > max_memory)
 			more = -E2BIG;

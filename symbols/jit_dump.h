@@ -8,6 +8,8 @@
 
 #include "symbols/jit_index.h"
 
+struct names;
+
 /*
  * A jitdump: a binary file that a process adds records to as it makes, moves and forgets
  * code (Linux, tools/perf/Documentation/jitdump-specification.txt). It tells times, and where
@@ -28,8 +30,10 @@ void jit_dump_done(struct jit_dump *dump);
 /*
  * Read whole records on, until the end or until the index takes more memory than that. 0, or
  * a negative errno after which there is nothing more to read: -ENOEXEC for one of another
- * machine, byte order or version, -EBADMSG, -E2BIG, -ENOMEM.
+ * machine, byte order or version, -EBADMSG, -E2BIG, -ENOMEM. Ends early if `names` are not
+ * wanted any more (names.h).
  */
-int jit_dump_read(struct jit_dump *dump, struct jit_index *index, size_t max_memory);
+int jit_dump_read(struct jit_dump *dump, const struct names *names, struct jit_index *index,
+		  size_t max_memory);
 
 #endif

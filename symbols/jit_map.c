@@ -74,7 +74,8 @@ static int add_lines(struct jit_index *index, char *chunk, size_t size, size_t *
 	return err;
 }
 
-int jit_map_read(struct jit_map *map, struct jit_index *index, size_t max_memory)
+int jit_map_read(struct jit_map *map, const struct names *names, struct jit_index *index,
+		 size_t max_memory)
 {
 	_cleanup_free_ char *chunk = NULL;
 	struct stat st;
@@ -101,6 +102,6 @@ int jit_map_read(struct jit_map *map, struct jit_index *index, size_t max_memory
 		map->position += done;
 		if (err == 0 && index->memory > max_memory)
 			err = -E2BIG;
-	} while (err == 0 && done > 0 && !names_disabled());
+	} while (err == 0 && done > 0 && !names_disabled(names));
 	return err;
 }

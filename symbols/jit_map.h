@@ -7,6 +7,8 @@
 
 #include "symbols/jit_index.h"
 
+struct names;
+
 /*
  * A perf map: a text file that a process adds lines to as it makes code, `START SIZE
  * NAME` with numbers in base 16 (Linux, tools/perf/Documentation/jit-interface.txt;
@@ -23,8 +25,9 @@ struct jit_map {
 /*
  * Read whole lines on, until the end or until the index takes more memory than that.
  * A file that was made shorter is read anew. 0, or a negative errno after which there
- * is nothing more to read.
+ * is nothing more to read. Ends early if `names` are not wanted any more (names.h).
  */
-int jit_map_read(struct jit_map *map, struct jit_index *index, size_t max_memory);
+int jit_map_read(struct jit_map *map, const struct names *names, struct jit_index *index,
+		 size_t max_memory);
 
 #endif

@@ -34,6 +34,7 @@ struct found_function {
 };
 
 struct kallsyms {
+	const struct names *names;
 	struct kernel_list *list;
 	struct late_functions *late;
 	struct found_function *found;
@@ -61,7 +62,7 @@ static void late_functions_free(struct late_functions *late)
 	free(late);
 }
 
-int kallsyms_new_unread(const char *path, struct kallsyms **ret)
+int kallsyms_new_unread(const struct names *names, const char *path, struct kallsyms **ret)
 {
 	struct kallsyms *k;
 	int err;
@@ -69,8 +70,10 @@ int kallsyms_new_unread(const char *path, struct kallsyms **ret)
 	if (kallsyms_are_hidden(path))
 		return -EACCES;
 	k = calloc(1, sizeof(*k));
-	if (k)
+	if (k) {
+		k->names = names;
 		k->late = late_functions_new();
+	}
 	err = k && k->late ? kernel_list_new(path, &k->list) : -ENOMEM;
 	if (err < 0) {
 		kallsyms_free(k);
@@ -80,10 +83,10 @@ int kallsyms_new_unread(const char *path, struct kallsyms **ret)
 	return 0;
 }
 
-int kallsyms_new(const char *path, struct kallsyms **ret)
+int kallsyms_new(const struct names *names, const char *path, struct kallsyms **ret)
 {
 	struct kallsyms *k;
-	int err = kallsyms_new_unread(path, &k);
+	int err = kallsyms_new_unread(names, path, &k);
 
 	if (err < 0)
 		return err;
@@ -101,12 +104,13 @@ void kallsyms_read_ahead(struct kallsyms *k)
 		kernel_list_read_ahead(k->list);
 }
 
-int kallsyms_new_empty(struct kallsyms **ret)
+int kallsyms_new_empty(const struct names *names, struct kallsyms **ret)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
+	k->names = names;
 	k->has_found_only = true;
 	*ret = k;
 	return 0;
@@ -222,7 +226,7 @@ const char *kallsyms_find(const struct kallsyms *k, uint64_t address, uint64_t *
 	struct late_function late;
 	const struct kernel_function *f;
 
-	if (names_disabled())
+	if (names_disabled(k->names))
 		return NULL;
 	found = find_found(k, address);
 	if (found) {

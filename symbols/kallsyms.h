@@ -7,26 +7,28 @@
 
 /* The functions of the running kernel and its modules, from /proc/kallsyms. */
 struct kallsyms;
+struct names;
 
 /*
+ * `names`: of which these are, and which outlive them; they say whether any are wanted.
  * Returns 0, -ENOMEM, -EACCES if the kernel hides the addresses from this
  * user (kernel.kptr_restrict, CAP_SYSLOG), or another errno.
  */
-int kallsyms_new(const char *path, struct kallsyms **ret);
+int kallsyms_new(const struct names *names, const char *path, struct kallsyms **ret);
 struct kallsyms *kallsyms_free(struct kallsyms *kallsyms);
 
 /*
  * The same, but the list is read when a function is first asked for, or by a thread that
  * kallsyms_read_ahead() starts (NULL is nothing); after an error, nothing is found.
  */
-int kallsyms_new_unread(const char *path, struct kallsyms **ret);
+int kallsyms_new_unread(const struct names *names, const char *path, struct kallsyms **ret);
 void kallsyms_read_ahead(struct kallsyms *kallsyms);
 
 /*
  * None, but for those that kallsyms_add_found() tells: the names of a kernel that is not
  * this one, or is not running any more. 0 or -ENOMEM.
  */
-int kallsyms_new_empty(struct kallsyms **ret);
+int kallsyms_new_empty(const struct names *names, struct kallsyms **ret);
 
 /*
  * What was found at this address: its function, how far from its start, and its module,

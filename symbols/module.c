@@ -2,46 +2,66 @@
 #include "symbols/module.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utlist.h>
 
-#include "cache/disk_cache.h"
 #include "symbols/debug_info.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/go_names.h"
 #include "symbols/jit.h"
-#include "symbols/names.h"
+#include "symbols/names_parts.h"
 #include "symbols/place_file.h"
 #include "symbols/symtab.h"
 
-/* Modules with open debug information, the least recently used first. */
-static struct module *open_modules;
-static uint64_t open_memory; /* that their debug information takes */
-static size_t n_open;
-
-/* Where places are kept; only this module counts what it adds. */
-static struct disk_cache cache = { .fd = -1 };
-
-void module_init(struct module *module, char *path, const char *build_id, int fd)
+void module_set_file(struct module *module, int fd)
 {
-	const char *slash = strrchr(path, '/');
 	struct stat st;
 
-	*module = (struct module){
-		.path = path,
-		.name = slash ? slash + 1 : path,
-		.build_id = build_id,
-		.fd = fd,
-	};
+	module->fd = fd;
 	if (fd >= 0 && fstat(fd, &st) == 0) {
 		module->size = st.st_size;
 		module->written = st.st_mtim;
 		module->changed = st.st_ctim;
 	}
+}
+
+struct module *module_new(struct names *names, const char *path, const char *build_id, int fd)
+{
+	struct module *module = calloc(1, sizeof(*module));
+	char *copy = strdup(path), *slash;
+
+	if (!module || !copy) {
+		free(module);
+		free(copy);
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	slash = strrchr(copy, '/');
+	module->names = names;
+	module->path = copy;
+	module->name = slash ? slash + 1 : copy;
+	module->places.style = names->options.demangle;
+	snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
+	module_set_file(module, fd);
+	pthread_mutex_lock(&names->lock);
+	DL_APPEND(names->modules, module);
+	pthread_mutex_unlock(&names->lock);
+	return module;
+}
+
+struct module *module_new_jit(struct names *names)
+{
+	struct module *module = module_new(names, MODULE_JIT, "", -1);
+
+	if (module && jit_new(names, &module->jit) < 0)
+		return module_free(module);
+	return module;
 }
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
@@ -57,19 +77,12 @@ bool module_is_written_to(const struct module *module)
 				   !is_same_time(&st.st_mtim, &module->written));
 }
 
-void module_set_cache(const struct disk_cache *where)
-{
-	if (cache.fd >= 0)
-		disk_cache_close(&cache);
-	cache = where ? *where : (struct disk_cache){ .fd = -1 };
-}
-
 /* Of a debug file that was found in the root of a process anyone may be the author. */
 static bool can_keep_places(const struct module *module)
 {
 	struct stat st;
 
-	return cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
+	return module->names->cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
 	       module->debug_fd <= 0 && fstat(module->fd, &st) == 0 &&
 	       is_same_time(&st.st_mtim, &module->written) &&
 	       is_same_time(&st.st_ctim, &module->changed);
@@ -78,11 +91,14 @@ static bool can_keep_places(const struct module *module)
 /* What an earlier run has found. Without it, or if it is damaged, it is found again. */
 static void read_places(struct module *module)
 {
+	const struct names *names = module->names;
+
 	if (module->places_tried)
 		return;
 	module->places_tried = true;
 	if (can_keep_places(module) &&
-	    place_file_read(&cache, module->build_id, module->fd, &module->places) == 0)
+	    place_file_read(&names->cache, &names->options, module->build_id, module->fd,
+			    &module->places) == 0)
 		module->keeps_places = true;
 }
 
@@ -90,21 +106,26 @@ static void read_places(struct module *module)
  * Where there is no debug information, places are found as fast again, and it may come;
  * so may the part of it that is in other files.
  */
-static void keep_places(struct module *module)
+void module_keep_places(struct module *module)
 {
+	struct names *names = module->names;
+
 	if (module->n_new > 0 && module->keeps_places && !module->is_partial && !module->no_debug &&
 	    can_keep_places(module) &&
-	    place_file_write(&cache, module->build_id, module->fd, &module->places) == 0)
+	    place_file_write(&names->cache, &names->options, module->build_id, module->fd,
+			     &module->places) == 0)
 		module->n_new = 0;
 }
 
-static void module_close_debug(struct module *module)
+void module_close_debug(struct module *module)
 {
+	struct names *names = module->names;
+
 	if (!module->debug)
 		return;
-	DL_DELETE(open_modules, module);
-	n_open--;
-	open_memory -= debug_info_memory(module->debug);
+	DL_DELETE2(names->open, module, prev_open, next_open);
+	names->n_open--;
+	names->open_memory -= debug_info_memory(module->debug);
 	module->debug = debug_info_free(module->debug);
 }
 
@@ -115,9 +136,17 @@ static void module_close_debug_file(struct module *module)
 	module->debug_fd = 0;
 }
 
-void module_done(struct module *module)
+struct module *module_free(struct module *module)
 {
-	keep_places(module);
+	struct names *names;
+
+	if (!module)
+		return NULL;
+	names = module->names;
+	pthread_mutex_lock(&names->lock);
+	DL_DELETE(names->modules, module);
+	pthread_mutex_unlock(&names->lock);
+	module_keep_places(module);
 	module_close_debug(module);
 	place_cache_done(&module->places);
 	go_names_free(module->go);
@@ -125,12 +154,17 @@ void module_done(struct module *module)
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
+	jit_free(module->jit);
+	free(module->memory);
 	free(module->path);
+	free(module);
+	return NULL;
 }
 
 static struct dwfl_source module_source(const struct module *module)
 {
 	return (struct dwfl_source){
+		.names = module->names,
 		.fd = module->fd,
 		.memory = module->memory,
 		.size = module->memory_size,
@@ -176,7 +210,7 @@ void module_close(struct module *module, bool names)
 		jit_close(module->jit);
 		return;
 	}
-	keep_places(module);
+	module_keep_places(module);
 	if (names) {
 		(void)module_open_go(module);
 		(void)module_open_symtab(module);
@@ -196,10 +230,11 @@ void module_close(struct module *module, bool names)
 static bool module_open_debug(struct module *module)
 {
 	const struct dwfl_source source = module_source(module);
+	struct names *names = module->names;
 	int err;
 
 	if (module->debug) {
-		DL_DELETE(open_modules, module);
+		DL_DELETE2(names->open, module, prev_open, next_open);
 	} else {
 		if (module->no_debug || module_is_written_to(module))
 			return false;
@@ -208,24 +243,17 @@ static bool module_open_debug(struct module *module)
 		if (err < 0)
 			return false;
 		module->keeps_places = true;
-		n_open++;
-		open_memory += debug_info_memory(module->debug);
+		names->n_open++;
+		names->open_memory += debug_info_memory(module->debug);
 	}
-	DL_APPEND(open_modules, module);
+	DL_APPEND2(names->open, module, prev_open, next_open);
 	return true;
 }
 
-/* One that is too large by itself is closed, too: it starts anew with what is asked for next. */
-void module_limit_debug(uint64_t memory)
-{
-	while (open_modules && (open_memory > memory || n_open > MODULE_DEBUG_OPEN))
-		module_close_debug(open_modules);
-}
-
 /* The function, with the line that runs, and what was inlined into it, unless that is not wanted. */
-static size_t limit_inlines(struct place *places, size_t n)
+static size_t limit_inlines(const struct module *module, struct place *places, size_t n)
 {
-	if (n <= 1 || !names_options()->no_inlines)
+	if (n <= 1 || !module->names->options.no_inlines)
 		return n;
 	places[0].function = places[n - 1].function;
 	places[0].inlined = false;
@@ -238,14 +266,14 @@ static size_t find_go_places(struct module *module, uint64_t address, bool lines
 {
 	if (!module_open_go(module))
 		return 0;
-	return limit_inlines(places, go_names_find(module->go, address, lines, places));
+	return limit_inlines(module, places, go_names_find(module->go, address, lines, places));
 }
 
 /* By debug information: how many there are. */
 static size_t find_debug_places(struct module *module, uint64_t address, bool lines,
 				struct place places[PLACE_MAX])
 {
-	const struct names_options *options = names_options();
+	const struct names_options *options = &module->names->options;
 	size_t before;
 	int n;
 
@@ -254,8 +282,8 @@ static size_t find_debug_places(struct module *module, uint64_t address, bool li
 	before = debug_info_memory(module->debug);
 	n = debug_info_find(module->debug, address, lines, places);
 	module->is_partial |= n < 0 || !debug_info_is_whole(module->debug);
-	open_memory += debug_info_memory(module->debug) - before;
-	return n > 0 ? limit_inlines(places, (size_t)n) : 0;
+	module->names->open_memory += debug_info_memory(module->debug) - before;
+	return n > 0 ? limit_inlines(module, places, (size_t)n) : 0;
 }
 
 /*
@@ -267,7 +295,7 @@ static void add_symbol(struct module *module, uint64_t address, struct place *pl
 {
 	const char *symbol = NULL;
 
-	if (names_disabled())
+	if (names_disabled(module->names))
 		return;
 	if (module_open_symtab(module))
 		symbol = symtab_find_symbol(module->symtab, address);
@@ -288,7 +316,7 @@ uint64_t module_locate(struct module *module, uint64_t address, uint64_t time)
 /* What was not found while samples were taken, servers may have: look all up again. */
 static void try_servers(struct module *module)
 {
-	if (module->servers_tried || !debug_server_is_allowed())
+	if (module->servers_tried || !debug_server_is_allowed(module->names->server))
 		return;
 	module->servers_tried = true;
 	if (!module->no_debug || module->fd < 0 || module_is_written_to(module))
@@ -313,8 +341,9 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 	n = find_debug_places(module, address, lines, places);
 	add_symbol(module, address, places, &n);
 	/* What was found while names were given up is not the whole. */
-	err = names_disabled() ? -ECANCELED :
-				 place_cache_add(&module->places, address, lines, places, n);
+	err = names_disabled(module->names) ?
+		      -ECANCELED :
+		      place_cache_add(&module->places, address, lines, places, n);
 	if (err == 0)
 		module->n_new++;
 	return err;
@@ -323,10 +352,11 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 size_t module_find_places(struct module *module, uint64_t address, bool lines,
 			  const struct place **ret)
 {
+	struct names *names = module->names;
 	size_t n;
 
-	lines = lines && !names_options()->no_lines;
-	if (names_options()->none || names_disabled())
+	lines = lines && !names->options.no_lines;
+	if (names->options.none || names_disabled(names))
 		return 0;
 	if (module->jit)
 		return jit_find(module->jit, address, lines, ret);
@@ -339,14 +369,14 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 	if (look_up(module, address, lines) < 0 ||
 	    !place_cache_find(&module->places, address, lines, ret, &n))
 		n = 0;
-	module_limit_debug(MODULE_DEBUG_MEMORY);
+	names_limit_debug(names, MODULE_DEBUG_MEMORY);
 	return n;
 }
 
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 {
 	/* Places that were kept on disk do not take the symbols. */
-	if (module->jit || names_options()->none || names_disabled())
+	if (module->jit || module->names->options.none || names_disabled(module->names))
 		return -ENOENT;
 	if (module_open_go(module) && go_names_find_start(module->go, address, ret) == 0)
 		return 0;

@@ -10,35 +10,40 @@
 #include "symbols/place_cache.h"
 
 struct debug_info;
-struct disk_cache;
 struct go_names;
 struct jit;
+struct names;
+struct symtab;
 
 /* Path of a module that is no file: what a process has compiled itself. */
 #define MODULE_JIT "[jit]"
-struct symtab;
+
+/* Of a build id in hex, cut to 20 bytes, and its zero. */
+#define MODULE_BUILD_ID_SIZE (2 * 20 + 1)
 
 /*
  * A binary that code was sampled in, as far as names need it. Its symbols and its
  * debug information are read when the first of them is asked for; `fd` or `memory`
- * stay valid, so that the file may be deleted and the process gone.
+ * stay valid, so that the file may be deleted and the process gone. All that it has is its own,
+ * and it is its names' (names.h), which free it if nobody has before.
  */
 struct module {
-	char *path;           /* as the process sees it, or "[vdso]" */
-	const char *name;     /* last part of the path */
-	const char *build_id; /* hex, its first 20 bytes at most; "" if there is none */
-	int fd;               /* owned; -1: the module is in memory */
-	int64_t size;         /* of the file, when it was opened, and its times of last change */
+	struct names *names;
+	char *path;                          /* as the process sees it, or "[vdso]" */
+	const char *name;                    /* last part of the path */
+	char build_id[MODULE_BUILD_ID_SIZE]; /* "" if there is none */
+	int fd;                              /* -1: the module is in memory */
+	int64_t size; /* of the file, when it was opened, and its times of last change */
 	struct timespec written, changed;
-	const void *memory;
+	void *memory; /* from malloc() */
 	size_t memory_size;
-	int debug_fd; /* owned; a separate debug file in the root of its process; 0: none was found */
-	struct jit *jit; /* it is what a process has compiled itself, in no file; the caller's */
+	int debug_fd;    /* a separate debug file in the root of its process; 0: none was found */
+	struct jit *jit; /* it is what a process has compiled itself, in no file */
 	struct go_names *go; /* its Go code; NULL: there is none */
 	bool go_tried;
 	struct symtab *symtab;
 	bool symtab_tried;
-	struct debug_info *debug; /* closed when those of all modules become too large */
+	struct debug_info *debug; /* closed when those of all its names' modules become too large */
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
 	struct place_cache places;
@@ -46,30 +51,34 @@ struct module {
 	bool keeps_places; /* they are worth it: from debug information, which takes time to open */
 	bool is_partial;   /* but some are not all that could be said */
 	size_t n_new;      /* addresses that were looked up, and are not kept yet */
-	struct module *prev, *next; /* in the list of those with open debug information */
+	struct module *prev, *next;           /* in the list of all of its names */
+	struct module *prev_open, *next_open; /* and in that of those with open debug information */
 };
 
 /*
- * Memory that the debug information of all modules may take together, about. What was
+ * Memory that the debug information of all modules of a struct names may take, about. What was
  * found in it stays known when it is closed.
  */
 #define MODULE_DEBUG_MEMORY (UINT64_C(512) << 20)
 /* How many modules may have it open, each with a file descriptor or two. */
 #define MODULE_DEBUG_OPEN 256
 
-/*
- * Keep places from now on where the next run will find them: another cache than others
- * put files into, though it may be of the same directory. Taken over, and closed when this
- * is called again; NULL: nowhere.
- */
-void module_set_cache(const struct disk_cache *where);
-
 /* Was its file written to since it was opened? What is in it now is other code then. */
 bool module_is_written_to(const struct module *module);
 
-/* Takes over path and fd. build_id stays the caller's. */
-void module_init(struct module *module, char *path, const char *build_id, int fd);
-void module_done(struct module *module);
+/*
+ * The build id is as struct module has it. Takes over fd, also if memory is short, for which it returns
+ * NULL. From any thread.
+ */
+struct module *module_new(struct names *names, const char *path, const char *build_id, int fd);
+/* Of what a process compiles: with a struct jit. NULL if memory is short. */
+struct module *module_new_jit(struct names *names);
+
+/* Before its names are freed: nothing refers to it any more. NULL is nothing. */
+struct module *module_free(struct module *module);
+
+/* Give it its file, which was found later. Takes over fd; -1: it has none. */
+void module_set_file(struct module *module, int fd);
 
 /* Read its names now, if they are wanted, and close the file. */
 void module_close(struct module *module, bool names);
@@ -92,11 +101,10 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 /* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
-/*
- * Close debug information, the least recently used first, until what is left takes no
- * more memory than that, and is of MODULE_DEBUG_OPEN modules at most. Done after each
- * look-up, with MODULE_DEBUG_MEMORY.
- */
-void module_limit_debug(uint64_t memory);
+/* Close its debug information, if that is open. */
+void module_close_debug(struct module *module);
+
+/* Keep the places that were found and are not kept yet, if they are to be (names_set_cache()). */
+void module_keep_places(struct module *module);
 
 #endif

@@ -1,27 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "symbols/names.h"
 
-#include <signal.h>
+#include <errno.h>
+#include <stdlib.h>
 
-static struct names_options current;
-static volatile sig_atomic_t disabled;
+#include "symbols/debug_server.h"
+#include "symbols/module.h"
+#include "symbols/names_parts.h"
 
-void names_disable(void)
+int names_new(const struct names_options *options, struct names **ret)
 {
-	disabled = 1;
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->options = *options;
+	n->cache.fd = -1;
+	pthread_mutex_init(&n->lock, NULL);
+	n->server = debug_server_new(n);
+	if (!n->server) {
+		names_free(n);
+		return -ENOMEM;
+	}
+	*ret = n;
+	return 0;
 }
 
-bool names_disabled(void)
+struct names *names_free(struct names *n)
 {
-	return disabled;
+	if (!n)
+		return NULL;
+	names_set_cache(n, NULL);
+	while (n->modules)
+		module_free(n->modules);
+	debug_server_free(n->server);
+	pthread_mutex_destroy(&n->lock);
+	free(n);
+	return NULL;
 }
 
-void names_set_options(const struct names_options *options)
+const struct names_options *names_options(const struct names *n)
 {
-	current = *options;
+	return &n->options;
 }
 
-const struct names_options *names_options(void)
+void names_set_cache(struct names *n, const struct disk_cache *where)
 {
-	return &current;
+	for (struct module *module = n->modules; module; module = module->next)
+		module_keep_places(module);
+	if (n->cache.fd >= 0)
+		disk_cache_close(&n->cache);
+	n->cache = where ? *where : (struct disk_cache){ .fd = -1 };
+}
+
+/* One that is too large by itself is closed, too: it starts anew with what is asked for next. */
+void names_limit_debug(struct names *n, uint64_t memory)
+{
+	while (n->open && (n->open_memory > memory || n->n_open > MODULE_DEBUG_OPEN))
+		module_close_debug(n->open);
+}
+
+void names_settle(struct names *n)
+{
+	atomic_fetch_add(&n->n_settled, 1);
+}
+
+/* What a signal handler may do with an atomic object that is lock-free: C11 §7.14.1.1. */
+void names_disable(struct names *n)
+{
+	atomic_store(&n->is_disabled, true);
+}
+
+bool names_disabled(const struct names *n)
+{
+	return atomic_load_explicit(&n->is_disabled, memory_order_relaxed);
+}
+
+struct debug_server *names_debug_server(struct names *n)
+{
+	return n->server;
 }

@@ -35,7 +35,7 @@ static void remove_entry(struct place_cache *cache, struct place_cache_entry *e)
 	cache->n_entries--;
 }
 
-static void names_free(struct place_cache_name **names)
+static void free_names(struct place_cache_name **names)
 {
 	struct place_cache_name *name, *next;
 
@@ -52,9 +52,9 @@ void place_cache_done(struct place_cache *cache)
 
 	HASH_ITER(hh, cache->entries, e, next)
 		remove_entry(cache, e);
-	names_free(&cache->functions);
-	names_free(&cache->go);
-	names_free(&cache->files);
+	free_names(&cache->functions);
+	free_names(&cache->go);
+	free_names(&cache->files);
 }
 
 bool place_cache_find(const struct place_cache *cache, uint64_t address, bool lines,
@@ -72,7 +72,8 @@ bool place_cache_find(const struct place_cache *cache, uint64_t address, bool li
 
 /* The one copy of a name, made by `show` when it is met first; NULL if memory is short. */
 static const char *keep_name(struct place_cache_name **names, const char *key,
-			     char *(*show)(const char *))
+			     char *(*show)(const char *, enum names_demangle),
+			     enum names_demangle style)
 {
 	struct place_cache_name *name;
 	size_t size = strlen(key);
@@ -84,7 +85,7 @@ static const char *keep_name(struct place_cache_name **names, const char *key,
 	if (!name)
 		return NULL;
 	memcpy(name->key, key, size);
-	name->shown = show(key);
+	name->shown = show(key, style);
 	if (name->shown)
 		HASH_ADD(hh, *names, key, size, name);
 	if (!name->shown || !HASH_IS_ADDED(hh, name)) {
@@ -95,7 +96,7 @@ static const char *keep_name(struct place_cache_name **names, const char *key,
 	return name->shown;
 }
 
-static char *show_as_it_is(const char *name)
+static char *show_as_it_is(const char *name, enum names_demangle style)
 {
 	return strdup(name);
 }
@@ -106,12 +107,12 @@ static const char *keep_file(struct place_cache *cache, const struct place *plac
 	_cleanup_free_ char *path = NULL;
 
 	if (!place->dir)
-		return keep_name(&cache->files, place->file, show_as_it_is);
+		return keep_name(&cache->files, place->file, show_as_it_is, cache->style);
 	if (asprintf(&path, "%s/%s", place->dir, place->file) < 0) {
 		path = NULL;
 		return NULL;
 	}
-	return keep_name(&cache->files, path, show_as_it_is);
+	return keep_name(&cache->files, path, show_as_it_is, cache->style);
 }
 
 /* A name as it is shown is not one that debug information has, nor is one of Go's. */
@@ -120,11 +121,11 @@ static const char *keep_function(struct place_cache *cache, const char *function
 {
 	switch (naming) {
 	case NAMING_SYMBOL:
-		return keep_name(&cache->functions, function, demangle);
+		return keep_name(&cache->functions, function, demangle, cache->style);
 	case NAMING_SHOWN:
-		return keep_name(&cache->files, function, show_as_it_is);
+		return keep_name(&cache->files, function, show_as_it_is, cache->style);
 	case NAMING_GO:
-		return keep_name(&cache->go, function, demangle_go);
+		return keep_name(&cache->go, function, demangle_go, cache->style);
 	}
 	return NULL;
 }

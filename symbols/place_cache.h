@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbols/names.h"
 #include "symbols/place.h"
 
 /*
@@ -13,7 +14,8 @@
  * copies of all names, each once, so that the debug information can be closed.
  */
 struct place_cache {
-	struct place_cache_entry *entries;       /* by address */
+	enum names_demangle style;         /* of functions that are added; the caller sets it */
+	struct place_cache_entry *entries; /* by address */
 	struct place_cache_name *functions, *go; /* by their names before they were demangled */
 	struct place_cache_name *files;          /* and functions as they were shown */
 	size_t n_entries;
@@ -22,6 +24,7 @@ struct place_cache {
 /* A full cache is emptied, and starts anew. */
 #define PLACE_CACHE_MAX 65536
 
+/* Empty it; the style stays. */
 void place_cache_done(struct place_cache *cache);
 
 /*

@@ -13,7 +13,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "symbols/names.h"
 
 /* "dpplaces" in the machine's byte order: another machine's are not taken. */
 #define MAGIC UINT64_C(0x736563616c707064)
@@ -56,10 +55,9 @@ static_assert(sizeof(struct origin) == 2 * DISK_CACHE_ID_SIZE + 64, "no padding"
 static_assert(sizeof(struct head) == 40 + sizeof(struct origin), "no padding");
 
 /* The file's name, and what it is to be of. */
-static int describe(const struct disk_cache *disk, const char *build_id, int fd, struct origin *ret,
-		    char *ret_name)
+static int describe(const struct disk_cache *disk, const struct names_options *options,
+		    const char *build_id, int fd, struct origin *ret, char *ret_name)
 {
-	const struct names_options *options = names_options();
 	int err;
 
 	*ret = (struct origin){
@@ -156,8 +154,8 @@ static int add_all(const struct head *head, const void *bytes, struct place_cach
 	return err;
 }
 
-int place_file_read(const struct disk_cache *disk, const char *build_id, int fd,
-		    struct place_cache *places)
+int place_file_read(const struct disk_cache *disk, const struct names_options *options,
+		    const char *build_id, int fd, struct place_cache *places)
 {
 	char name[DISK_CACHE_NAME_SIZE];
 	_cleanup_close_ int file = -1;
@@ -165,7 +163,7 @@ int place_file_read(const struct disk_cache *disk, const char *build_id, int fd,
 	struct origin origin;
 	struct head head;
 	uint64_t size;
-	int err = describe(disk, build_id, fd, &origin, name);
+	int err = describe(disk, options, build_id, fd, &origin, name);
 
 	if (err < 0)
 		return err;
@@ -315,13 +313,13 @@ static int put(struct disk_cache *disk, const char *name, const struct origin *o
 		2);
 }
 
-int place_file_write(struct disk_cache *disk, const char *build_id, int fd,
-		     const struct place_cache *places)
+int place_file_write(struct disk_cache *disk, const struct names_options *options,
+		     const char *build_id, int fd, const struct place_cache *places)
 {
 	_cleanup_(writer_done) struct writer w = { 0 };
 	char name[DISK_CACHE_NAME_SIZE];
 	struct origin origin;
-	int err = describe(disk, build_id, fd, &origin, name);
+	int err = describe(disk, options, build_id, fd, &origin, name);
 
 	if (err < 0 || places->n_entries == 0)
 		return err;

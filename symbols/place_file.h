@@ -10,8 +10,8 @@
  * same recording again, or profiles the same program: its debug information need not be
  * opened then. docs/FORMAT.md draws the file. Whoever reads one believes nothing of it.
  *
- * `fd` and `build_id` are the binary's. The places are those of names_options(): a file
- * that was written with others is not taken.
+ * `fd` and `build_id` are the binary's. The places are those of `options`: a file that was
+ * written with others is not taken.
  */
 
 /* Changes whenever the layout does. */
@@ -22,11 +22,11 @@
  * another file, or nothing is kept of it; -EBADMSG: it is damaged, and nothing was added;
  * or another negative errno.
  */
-int place_file_read(const struct disk_cache *disk, const char *build_id, int fd,
-		    struct place_cache *places);
+int place_file_read(const struct disk_cache *disk, const struct names_options *options,
+		    const char *build_id, int fd, struct place_cache *places);
 
 /* Keep all that a place cache has. */
-int place_file_write(struct disk_cache *disk, const char *build_id, int fd,
-		     const struct place_cache *places);
+int place_file_write(struct disk_cache *disk, const struct names_options *options,
+		     const char *build_id, int fd, const struct place_cache *places);
 
 #endif

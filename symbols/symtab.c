@@ -128,7 +128,7 @@ static void symtab_sort(struct symtab *t)
 			t->functions[i].end = t->functions[i + 1].start;
 }
 
-static int symtab_read(struct symtab *t, Dwfl_Module *module)
+static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names *names)
 {
 	int n = dwfl_module_getsymtab(module);
 
@@ -139,7 +139,7 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module)
 		Elf *elf = NULL;
 		const char *name;
 
-		if (names_disabled())
+		if (names_disabled(names))
 			return -ECANCELED;
 		name = dwfl_module_getsym_info(module, i, &sym, &address, &section, &elf, NULL);
 		if (!name || name[0] == '\0' || !is_function(&sym, elf, section))
@@ -165,7 +165,7 @@ int symtab_new(const struct dwfl_source *source, struct symtab **ret)
 	if (err == 0 && !decompressed_debugdata_fits(dwfl_module_getelf(module, &bias)))
 		err = -E2BIG;
 	if (err == 0)
-		err = symtab_read(t, module);
+		err = symtab_read(t, module, source->names);
 	if (err < 0) {
 		symtab_free(t);
 		return err;

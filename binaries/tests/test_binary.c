@@ -7,6 +7,7 @@
 
 #include "binaries/binary.h"
 #include "log/clock.h"
+#include "symbols/tests/some_names.h"
 
 #define MINUTE (60 * UINT64_C(1000000000))
 
@@ -56,7 +57,7 @@ static void begin(void)
 {
 	pool_init(&pool, add_segment, NULL);
 	pool.max_segments = POOL_MIN_SEGMENTS;
-	binary_store_init(&store, &pool);
+	binary_store_init(&store, &pool, some_names());
 	store.users = &users;
 	now = clock_now_ns();
 }
@@ -109,7 +110,7 @@ Test(binary, stays_for_reports_that_refer_to_it)
 	b->is_sampled = true;
 	wait_minutes(2);
 	cr_assert(HASH_COUNT(store.binaries) == 0 && store.closed == b);
-	cr_assert(used.n_closed == 1 && b->module.fd == -1);
+	cr_assert(used.n_closed == 1 && b->module->fd == -1);
 	used.oldest_ns = b->closed_ns;
 	wait_minutes(2);
 	cr_assert(store.closed == b && used.n_freed == 0, "a report is as old as it");

@@ -8,9 +8,18 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "symbols/tests/some_names.h"
+
 #define MINUTE UINT64_C(60000000000)
 
 static struct jitted_store store;
+
+static void begin(void)
+{
+	store.names = some_names();
+}
+
+TestSuite(jitted, .init = begin);
 
 static size_t count(void)
 {

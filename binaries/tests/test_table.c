@@ -15,7 +15,8 @@ static int n_segments;
 static struct pool pool;
 static struct table_store store;
 static char path[] = "/a";
-static struct binary binary = { .module = { .path = path } };
+static struct module module = { .path = path };
+static struct binary binary = { .module = &module };
 static uint64_t start;
 
 #define SECOND UINT64_C(1000000000)

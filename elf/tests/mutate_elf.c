@@ -25,6 +25,7 @@
 #include "symbols/debug_info.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
+#include "symbols/names.h"
 #include "symbols/segment.h"
 #include "symbols/symtab.h"
 #include "tables/decode.h"
@@ -46,6 +47,7 @@ struct progress {
 };
 
 static struct progress *progress; /* shared memory */
+static struct names *names;
 
 static void fail(int error)
 {
@@ -105,7 +107,7 @@ static void read_tables(const struct mutant *mutant)
 static void read_symbols(int fd, const void *memory, size_t size)
 {
 	const struct dwfl_source source = {
-		.fd = fd, .memory = memory, .size = size, .path = "mutant"
+		.names = names, .fd = fd, .memory = memory, .size = size, .path = "mutant"
 	};
 	struct symtab *symbols = NULL;
 	int err;
@@ -154,9 +156,11 @@ static void check_places(const struct place *places, int n)
 
 static void read_places(const struct mutant *mutant)
 {
-	const struct dwfl_source source = {
-		.fd = -1, .memory = mutant->data, .size = mutant->size, .path = "mutant"
-	};
+	const struct dwfl_source source = { .names = names,
+					    .fd = -1,
+					    .memory = mutant->data,
+					    .size = mutant->size,
+					    .path = "mutant" };
 	struct place places[PLACE_MAX];
 	struct debug_info *info = NULL;
 	int err;
@@ -181,17 +185,18 @@ static void read_places(const struct mutant *mutant)
 /* As reports ask for them: by both, with names demangled. */
 static void read_module(int fd)
 {
-	struct module module;
+	struct module *module = module_new(names, "mutant", "", dup(fd));
 	const struct place *places;
 	size_t n;
 
 	progress->stage = "module_find_places";
-	module_init(&module, strdup("mutant"), "", dup(fd));
+	if (!module)
+		fail(-ENOMEM);
 	for (uint64_t at = 0x1000; at < 0x3000; at += 64) {
-		n = module_find_places(&module, at, true, &places);
+		n = module_find_places(module, at, true, &places);
 		check_places(places, (int)n);
 	}
-	module_done(&module);
+	module_free(module);
 }
 
 /* From a file, as nearly always, and from memory, as those of the vDSO. */
@@ -353,6 +358,7 @@ static size_t find_originals(struct original *originals, char **files)
 
 int main(int argc, char **argv)
 {
+	const struct names_options options = { 0 };
 	struct original originals[MAX_FILES];
 	uint64_t seed = 1, count = 1000, first = 0;
 	int option, n_failures;
@@ -371,13 +377,14 @@ int main(int argc, char **argv)
 	n = find_originals(originals, argv + optind);
 	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
-	if (n == 0 || progress == MAP_FAILED) {
+	if (n == 0 || progress == MAP_FAILED || names_new(&options, &names) < 0) {
 		fprintf(stderr, "mutate_elf: no files, or no memory\n");
 		return 2;
 	}
 	n_failures = run_all(originals, n, seed, first, first + count);
 	for (size_t i = 0; i < n; i++)
 		original_done(&originals[i]);
+	names_free(names);
 	munmap(progress, sizeof(*progress));
 	return n_failures > 0;
 }

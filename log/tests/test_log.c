@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Messages have no control characters; texts of several lines are printed line by line. */
+#include <pthread.h>
+
 #include "log/log.h"
 #include "log/tests/said.h"
 
@@ -36,5 +38,42 @@ Test(log, says_all_lines_of_a_text)
 	cr_assert(strncmp(text, "dwarfprof: xxx", 14) == 0);
 	cr_assert_str_eq(text + strlen("dwarfprof: ") + 1000,
 			 "\ndwarfprof: \ndwarfprof: last\ndwarfprof: one\n");
+	free(text);
+}
+
+#define N_MESSAGES 2000
+
+static void *speak_often(void *arg)
+{
+	for (int i = 0; i < N_MESSAGES; i++)
+		log_warning("%s", (const char *)arg);
+	return NULL;
+}
+
+static void speak_at_once(void)
+{
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++)
+		cr_assert(pthread_create(&threads[i], NULL, speak_often,
+					 (void *)(i ? "one" : "two")) == 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* However many have something to say, each message is a line. */
+Test(log, says_one_thing_after_the_other, .timeout = 20)
+{
+	char *text = said(speak_at_once);
+	const char *at = text;
+	int n = 0;
+
+	while (strncmp(at, "dwarfprof: warning: one\n", 24) == 0 ||
+	       strncmp(at, "dwarfprof: warning: two\n", 24) == 0) {
+		at += 24;
+		n++;
+	}
+	cr_assert_eq(n, 2 * N_MESSAGES, "behind message %d", n);
+	cr_assert_eq(*at, '\0');
 	free(text);
 }

@@ -8,6 +8,7 @@
 
 #include "log/clock.h"
 #include "process/process.h"
+#include "symbols/tests/some_names.h"
 
 /* A process table without a kernel: what would be published is remembered here. */
 static uint8_t *segments[64];
@@ -37,7 +38,7 @@ static int publish(void *arg, pid_t pid, uint32_t cell)
 static void begin(void)
 {
 	pool_init(&pool, add_segment, NULL);
-	binary_store_init(&binaries, &pool);
+	binary_store_init(&binaries, &pool, some_names());
 	process_table_init(&table, &pool, &binaries, publish, NULL);
 }
 

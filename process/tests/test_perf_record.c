@@ -6,6 +6,7 @@
 
 #include "process/perf_record.h"
 #include "process/tests/process_world.h"
+#include "symbols/tests/some_names.h"
 #include "symbols/kallsyms.h"
 
 TestSuite(perf_record);
@@ -163,7 +164,7 @@ Test(perf_apply, names_bpf_programs)
 	struct kallsyms *kallsyms;
 	uint64_t offset;
 
-	cr_assert(kallsyms_new_unread("/dev/null", &kallsyms) == 0);
+	cr_assert(kallsyms_new_unread(some_names(), "/dev/null", &kallsyms) == 0);
 	apply_ksymbol(here, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "bpf_prog_1", kallsyms);
 	cr_assert_str_eq(kallsyms_find(kallsyms, here + 8, &offset), "bpf_prog_1");
 	cr_assert_eq(offset, 8);

@@ -41,7 +41,7 @@ static bool has(const char *path)
 	const struct binary *b, *next;
 
 	HASH_ITER(hh, binaries.binaries, b, next)
-		if (real && strcmp(b->module.path, real) == 0)
+		if (real && strcmp(b->module->path, real) == 0)
 			return b->table != NULL;
 	return false;
 }

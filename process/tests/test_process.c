@@ -128,7 +128,7 @@ Test(process, keeps_apart_what_each_program_has_compiled)
 	map(0, 10, 0x1000, 0x2000);
 	map(0, 10, 0x5000, 0x6000);
 	first = mapping_at(0, 0x1000, 10)->jitted;
-	cr_assert(first && first->module.jit);
+	cr_assert(first && first->module->jit);
 	cr_assert_eq(mapping_at(0, 0x5000, 10)->jitted, first);
 	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0);
 	map(1, 21, 0x5000, 0x6000);
@@ -364,7 +364,7 @@ Test(process, takes_in_a_real_process)
 	m = space_find(s, (uint64_t)(uintptr_t)&begin);
 	cr_assert(m && m->binary && m->binary->table && m->image >= DP_FIRST_CELL && m->marked);
 	m = space_find(s, (uint64_t)(uintptr_t)&gnu_get_libc_version);
-	cr_assert(m && m->binary && strstr(m->binary->module.path, "libc.so"));
+	cr_assert(m && m->binary && strstr(m->binary->module->path, "libc.so"));
 	if (getauxval(AT_SYSINFO_EHDR)) /* valgrind hides it */
 		cr_assert(binaries.vdso && table_image(binaries.vdso->table) >= DP_FIRST_CELL);
 }

@@ -60,8 +60,8 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	cr_assert(HASH_COUNT(binaries.binaries) == 0 && binaries.closed == b && !b->next_closed);
 	cr_assert(binaries.tables.tables == NULL ||
 		  binaries.tables.tables->binary == binaries.vdso);
-	cr_assert(b->module.fd < 0 && b->elf.elf == NULL && b->elf.build_id[0] != '\0');
-	cr_assert_eq(module_find_places(&b->module, entry, false, &places), 1);
+	cr_assert(b->module->fd < 0 && b->elf.elf == NULL && b->elf.build_id[0] != '\0');
+	cr_assert_eq(module_find_places(b->module, entry, false, &places), 1);
 	cr_assert_str_eq(places[0].function, "_start");
 }
 
@@ -83,7 +83,7 @@ Test(process_tables, makes_one_table_for_copies_of_a_file)
 	a = copy_of_self(EI_PAD);
 	n_cells = binaries.n_cells;
 	b = copy_of_self(EI_PAD + 1);
-	cr_assert(a != b && a->module.fd != b->module.fd);
+	cr_assert(a != b && a->module->fd != b->module->fd);
 	cr_assert(a->table && a->table == b->table && binaries.n_cells == n_cells);
 	/* The same build id, but other unwind information. */
 	other = copy_of_self(eh_frame_offset(&a->elf) + 40);

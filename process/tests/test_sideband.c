@@ -32,7 +32,7 @@ static void begin_listening(void)
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
 	cr_assert(sched_setaffinity(0, sizeof(first), &first) == 0);
-	cr_assert(kallsyms_new_unread("/dev/null", &kallsyms) == 0);
+	cr_assert(kallsyms_new_unread(some_names(), "/dev/null", &kallsyms) == 0);
 	for (int i = 0; i < N_LISTENERS; i++)
 		cr_assert(sideband_new(1, &listeners[i]) == 0);
 	sideband_tell_kallsyms(listeners[0], kallsyms);

@@ -17,6 +17,7 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "profiler/profiler.h"
+#include "symbols/tests/some_names.h"
 
 #define MS UINT64_C(1000000)
 #define N_PAGES 2000
@@ -144,6 +145,7 @@ Test(extension, adds_an_event_and_a_format, .timeout = 60)
 		.unwind = DP_UNWIND_AUTO,
 		.table_memory = POOL_MIN_MEMORY,
 		.symbols = true,
+		.names = some_names(),
 	};
 	char *text = NULL, expected[320];
 	size_t size;

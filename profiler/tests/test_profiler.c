@@ -15,6 +15,7 @@
 #include "kernel/filter.h"
 #include "log/clock.h"
 #include "profiler/profiler.h"
+#include "symbols/tests/some_names.h"
 
 #define MS UINT64_C(1000000)
 #define N_THREADS 3
@@ -72,6 +73,7 @@ static struct profiler_options options_of(unsigned int hz)
 		.max_frames = 128,
 		.unwind = DP_UNWIND_AUTO,
 		.table_memory = POOL_MIN_MEMORY,
+		.names = some_names(),
 	};
 }
 

@@ -18,6 +18,7 @@
 #include "log/clock.h"
 #include "profiler/outputs.h"
 #include "samples/tests/kernel_world.h"
+#include "symbols/tests/some_names.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -196,6 +197,7 @@ static void begin(void)
 			.max_frames = 100,
 			.table_memory = POOL_MIN_MEMORY,
 			.symbols = true,
+			.names = some_names(),
 		},
 		.command_line = "test",
 		.outputs = &output,

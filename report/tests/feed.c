@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "report/report.h"
+#include "symbols/names.h"
 
 /* What is markup, quotes, escapes, not UTF-8, or separates something somewhere. */
 #define BAD "a;b <i>&amp;\"'\\ ]]>--></script>\xff\x01\n(c) \xc3\xa4"
@@ -112,6 +113,21 @@ static int write_reports(struct feed *feed, const struct report_context *context
 	return err;
 }
 
+static struct names *prepare_modules(void)
+{
+	const struct names_options options = { 0 };
+	struct names *names;
+
+	if (names_new(&options, &names) < 0)
+		exit(1);
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
+		modules[i].names = names;
+		modules[i].fd = -1;
+		modules[i].symtab_tried = modules[i].no_debug = true;
+	}
+	return names;
+}
+
 int main(int argc, char **argv)
 {
 	static struct feed feed;
@@ -124,14 +140,12 @@ int main(int argc, char **argv)
 					  .kernel = "Linux 6.1 x86_64",
 					  .started_ns = 5000000000,
 					  .started_real_ns = 1700000000000000000 };
+	struct names *names;
 	struct rusage usage;
 
 	if (argc < 4 || argc > 3 + 32)
 		return 2;
-	for (size_t i = 0; i < ARRAY_SIZE(modules); i++) {
-		modules[i].fd = -1;
-		modules[i].symtab_tried = modules[i].no_debug = true;
-	}
+	context.names = names = prepare_modules();
 	feed.wall = context.wall = context.time = strcmp(argv[1], "wall") == 0;
 	if (strcmp(argv[1], "calls") == 0) {
 		context.hz = 0;
@@ -139,6 +153,7 @@ int main(int argc, char **argv)
 	}
 	if (write_reports(&feed, &context, (unsigned int)atoi(argv[2]), argv + 3, argc - 3) != 0)
 		return 1;
+	names_free(names);
 	getrusage(RUSAGE_SELF, &usage);
 #ifdef __SANITIZE_ADDRESS__
 	usage.ru_maxrss = 0; /* it is the sanitizer's */

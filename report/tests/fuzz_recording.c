@@ -11,6 +11,7 @@
 #include "report/outcome.h"
 #include "report/recording.h"
 #include "report/recording_reader.h"
+#include "symbols/names.h"
 
 struct seen {
 	uint64_t samples;
@@ -74,6 +75,7 @@ static void make_file(struct feed *feed, size_t block_size, char **ret, size_t *
 
 static void read_file(const char *bytes, size_t size)
 {
+	const struct names_options plain = { 0 };
 	struct recording_options options = { 0 };
 	char why[RECORDING_WHY_SIZE] = "";
 	struct recording_reader *reader;
@@ -82,6 +84,7 @@ static void read_file(const char *bytes, size_t size)
 	int err;
 
 	EXPECT(file);
+	EXPECT(names_new(&plain, &options.names) == 0);
 	err = recording_reader_new(file, &options, &reader, why);
 	EXPECT(err == 0 || (err == -EBADMSG && why[0]) || (err == -ENODATA && why[0]));
 	if (err == 0) {
@@ -90,6 +93,7 @@ static void read_file(const char *bytes, size_t size)
 		EXPECT(recording_reader_totals(reader)->samples == seen.samples);
 		recording_reader_free(reader);
 	}
+	names_free(options.names);
 	fclose(file);
 }
 

@@ -10,14 +10,15 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "symbols/names.h"
 
 #define N_RANDOM_MODULES 40
 
 struct random_samples {
+	struct names *names; /* owned */
 	uint64_t state;
 	struct module modules[N_RANDOM_MODULES];
 	char paths[N_RANDOM_MODULES][32];
-	char build_ids[N_RANDOM_MODULES][41];
 	uint64_t time_ns;
 	size_t n_stacks; /* distinct ones, about */
 	bool shallow;    /* they have few frames */
@@ -44,24 +45,27 @@ static inline uint64_t random_below(struct random_samples *r, uint64_t n)
 
 static inline void random_init(struct random_samples *r, uint64_t seed, size_t n_stacks)
 {
+	const struct names_options options = { 0 };
+
 	*r = (struct random_samples){ .state = seed, .n_stacks = n_stacks, .time_ns = 1 << 30 };
+	if (names_new(&options, &r->names) < 0)
+		abort();
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++) {
 		struct module *m = &r->modules[i];
 
 		/* Some have no build id, some only differ in their time. */
 		snprintf(r->paths[i], sizeof(r->paths[i]), "/nowhere/lib%zu.so", i / 2);
+		*m = (struct module){ .names = r->names };
 		if (i % 3)
 			for (size_t j = 0; j < 40; j++)
-				r->build_ids[i][j] = "0123456789abcdef"[random_below(r, 16)];
-		*m = (struct module){ .path = r->paths[i],
-				      .name = r->paths[i] + strlen("/nowhere/"),
-				      .build_id = r->build_ids[i],
-				      .fd = -1,
-				      .symtab_tried = true,
-				      .no_debug = true,
-				      .size = (int64_t)random_below(r, 1 << 30),
-				      .written = { (time_t)random_below(r, 1 << 30),
-						   (long)random_below(r, 1000000000) } };
+				m->build_id[j] = "0123456789abcdef"[random_below(r, 16)];
+		m->path = r->paths[i];
+		m->name = r->paths[i] + strlen("/nowhere/");
+		m->fd = -1;
+		m->symtab_tried = m->no_debug = true;
+		m->size = (int64_t)random_below(r, 1 << 30);
+		m->written.tv_sec = (time_t)random_below(r, 1 << 30);
+		m->written.tv_nsec = (long)random_below(r, 1000000000);
 	}
 }
 
@@ -71,6 +75,7 @@ static inline void random_free(struct random_samples *r)
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++)
 		place_cache_done(&r->modules[i].places);
 	label_set_free(r->labels);
+	names_free(r->names);
 	free(r);
 }
 

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "report/report.h"
+#include "symbols/tests/some_names.h"
 
 /* Samples made up from nothing but addresses: modules without symbols. */
 static struct module program = {
@@ -40,8 +41,11 @@ static struct totals totals;
 
 static inline void begin_with(const char *format, const struct report_context *context)
 {
-	cr_assert(report_new(report_format_by_name(format), context,
-			     open_memstream(&text, &text_size), &report) == 0);
+	struct report_context own = *context;
+
+	own.names = program.names = some_names();
+	cr_assert(report_new(report_format_by_name(format), &own, open_memstream(&text, &text_size),
+			     &report) == 0);
 }
 
 static inline void begin(const char *format)

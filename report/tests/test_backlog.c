@@ -10,6 +10,7 @@
 
 #include "report/backlog.h"
 #include "report/verified.h"
+#include "symbols/tests/some_names.h"
 
 /* A report that notes what it gets, and can be held up, or fail. */
 struct noted {
@@ -53,7 +54,7 @@ static void begin(bool has_gate, int err)
 		.report.add = noted_add, .has_gate = has_gate, .err = err, .in_order = true
 	};
 	cr_assert_eq(pipe(noted.gate), 0);
-	cr_assert_eq(backlog_new(reports, 1, false, &backlog), 0);
+	cr_assert_eq(backlog_new(reports, 1, some_names(), false, &backlog), 0);
 }
 
 /* All that it points at is overwritten as soon as it was added. */
@@ -119,19 +120,18 @@ Test(backlog, tells_that_a_report_has_failed)
 
 Test(backlog, closes_a_module_after_its_samples)
 {
-	struct module module;
+	struct module *module = module_new(some_names(), "/bin/x", "", dup(0));
 	char byte = 0;
 
-	module_init(&module, strdup("/bin/x"), "", dup(0));
 	begin(true, 0);
 	cr_assert_eq(add(0), 0);
-	cr_assert_eq(backlog_close_module(backlog, &module), 0);
-	cr_assert(module.fd >= 0);
+	cr_assert_eq(backlog_close_module(backlog, module), 0);
+	cr_assert(module->fd >= 0);
 	cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
 	cr_assert_eq(backlog_finish(backlog), 0);
-	cr_assert_eq(module.fd, -1);
+	cr_assert_eq(module->fd, -1);
 	backlog_free(backlog);
-	module_done(&module);
+	module_free(module);
 }
 
 /* A time, in place of the clock's. */
@@ -186,7 +186,7 @@ Test(backlog, takes_a_report)
 
 	for (int i = 0; i < 3; i++)
 		parts[i] = whole;
-	cr_assert_eq(backlog_new(both, 2, false, &backlog), 0);
+	cr_assert_eq(backlog_new(both, 2, some_names(), false, &backlog), 0);
 	add_counted(10);
 	cr_assert_eq(backlog_take(backlog, 1, &parts[1].report, &totals, NOW, on_taken, &taken[0]),
 		     0);
@@ -218,7 +218,7 @@ Test(backlog, tells_which_reports_are_gone)
 
 	for (int i = 0; i < 4; i++)
 		parts[i] = (struct noted){ .report.add = counted_add };
-	cr_assert_eq(backlog_new(both, 2, false, &backlog), 0);
+	cr_assert_eq(backlog_new(both, 2, some_names(), false, &backlog), 0);
 	cr_assert_eq(backlog_take(backlog, 0, &parts[2].report, &totals, NOW, on_taken, &taken), 0);
 	cr_assert_eq(backlog_call(backlog, note_oldest, &seen), 0);
 	cr_assert_eq(backlog_take(backlog, 1, &parts[3].report, &totals, NOW + 5, on_taken, &taken),

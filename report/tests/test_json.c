@@ -224,15 +224,14 @@ __attribute__((noinline)) static void outer(void)
 Test(json, has_inlined_functions_as_frames)
 {
 	extern const char __executable_start;
-	struct module module;
+	struct module *module = module_new(some_names(), "/proc/self/exe", "",
+					   open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	struct frame frame;
 	json_t *shown;
 
 	outer();
-	module_init(&module, strdup("/proc/self/exe"), "",
-		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-	frame = (struct frame){ call_address, call_address - (uintptr_t)&__executable_start,
-				&module, DP_METHOD_TABLE };
+	frame = (struct frame){ call_address, call_address - (uintptr_t)&__executable_start, module,
+				DP_METHOD_TABLE };
 	begin_cpu();
 	add((struct sample){ .weight = 1, .user = &frame, .n_user = 1 });
 	finish_json();
@@ -248,5 +247,5 @@ Test(json, has_inlined_functions_as_frames)
 		cr_assert(number_at(location, "line") > 0 && number_at(location, "column") > 0);
 	}
 	done();
-	module_done(&module);
+	module_free(module);
 }

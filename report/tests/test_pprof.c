@@ -10,6 +10,7 @@
 #include "symbols/kallsyms.h"
 #include "symbols/names.h"
 #include "pprof.pb-c.h"
+#include "symbols/tests/some_names.h"
 
 /* A module without symbols, whose file cannot be read. */
 static struct module program = { .name = "prog",
@@ -45,6 +46,7 @@ static struct sample sample_of(enum dp_outcome outcome)
 }
 
 static struct report_context context;
+static struct names *wanted; /* NULL: any */
 static struct totals totals;
 static struct report *report;
 static char *file;
@@ -53,6 +55,7 @@ static Pprof__Profile *profile;
 
 static void begin(void)
 {
+	context.names = program.names = library.names = wanted ? wanted : some_names();
 	cr_assert(report_new(report_format_by_name("pprof"), &context,
 			     open_memstream(&file, &file_size), &report) == 0);
 }
@@ -320,7 +323,7 @@ Test(pprof, has_the_kernel_as_a_file)
 
 	fputs("ffffffff81000000 T one\nffffffff81000100 T two\n", names);
 	fclose(names);
-	cr_assert(kallsyms_new(path, &kallsyms) == 0);
+	cr_assert(kallsyms_new(some_names(), path, &kallsyms) == 0);
 	unlink(path);
 	sample.kernel = kernel;
 	sample.n_kernel = 2;
@@ -467,18 +470,19 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1; /* the program is the first one */
 }
 
-static void add_inner(struct module *module)
+static struct module *add_inner(void)
 {
+	struct module *module = module_new(wanted ? wanted : some_names(), "/proc/self/exe", "",
+					   open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	extern const char __executable_start;
 	struct frame frame;
 
 	outer();
-	module_init(module, strdup("/proc/self/exe"), "",
-		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	frame = (struct frame){ call_address, call_address - (uintptr_t)&__executable_start, module,
 				DP_METHOD_TABLE };
 	begin_cpu();
 	add((struct sample){ .weight = 1, .user = &frame, .n_user = 1 });
+	return module;
 }
 
 Test(pprof, has_inlined_functions_as_lines)
@@ -486,12 +490,11 @@ Test(pprof, has_inlined_functions_as_lines)
 	const ElfW(Phdr) *code = NULL;
 	const Pprof__Location *l;
 	const Pprof__Mapping *m;
-	struct module module;
+	struct module *module = add_inner();
 
-	add_inner(&module);
-	module_close(&module, true); /* the file is not asked again for where its code is */
-	module.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	module.no_debug = false;
+	module_close(module, true); /* the file is not asked again for where its code is */
+	module->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	module->no_debug = false;
 	finish();
 	l = location(profile->sample[0], 0);
 	cr_assert_eq(l->n_line, 2);
@@ -508,24 +511,23 @@ Test(pprof, has_inlined_functions_as_lines)
 	cr_assert(m->has_functions && m->has_filenames && m->has_line_numbers &&
 		  m->has_inline_frames);
 	done();
-	module_done(&module);
+	module_free(module);
 }
 
 Test(pprof, claims_no_lines_that_were_not_wanted)
 {
-	const struct names_options no_lines = { .no_lines = true };
-	struct module module;
+	struct module *module;
 	const Pprof__Mapping *m;
 
-	names_set_options(&no_lines);
-	add_inner(&module);
+	wanted = names_with((struct names_options){ .no_lines = true });
+	module = add_inner();
 	finish();
 	m = profile->mapping[0];
 	cr_assert_eq(profile->location[0]->n_line, 2);
 	cr_assert(m->has_functions && !m->has_filenames && !m->has_line_numbers &&
 		  !m->has_inline_frames);
 	done();
-	module_done(&module);
+	module_free(module);
 }
 
 /* Many samples make many pieces; together they are one profile, with ids without gaps. */

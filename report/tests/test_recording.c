@@ -12,6 +12,7 @@
 #include "report/tests/recording_samples.h"
 #include "symbols/jit.h"
 #include "symbols/kallsyms.h"
+#include "symbols/tests/some_names.h"
 
 static const struct report_context context = {
 	.target = "prog (PID 42)",
@@ -110,7 +111,7 @@ static char why[RECORDING_WHY_SIZE];
 /* Begin to read so many bytes of the file. */
 static int open_bytes(const char *bytes, size_t size)
 {
-	struct recording_options options = { .symbols = true };
+	struct recording_options options = { .names = some_names(), .symbols = true };
 
 	reader = NULL;
 	why[0] = '\0';
@@ -299,7 +300,7 @@ Test(recording, of_something_else_is_refused)
 Test(recording, that_is_empty_is_refused)
 {
 	char *path = strdup("/dev/null");
-	struct recording_options options = { 0 };
+	struct recording_options options = { .names = some_names() };
 
 	from = fopen(path, "r");
 	cr_assert_lt(recording_reader_new(from, &options, &reader, why), 0);
@@ -416,7 +417,7 @@ Test(recording, has_the_names_of_the_kernel)
 	int fd = mkstemp(list);
 
 	cr_assert(write(fd, "ffffffff81000000 T _text\n", 25) == 25);
-	cr_assert_eq(kallsyms_new(list, &kallsyms), 0);
+	cr_assert_eq(kallsyms_new(some_names(), list, &kallsyms), 0);
 	unlink(list);
 	close(fd);
 	with_names.kallsyms = kallsyms;
@@ -462,22 +463,19 @@ static int check_compiled(void *arg, const struct sample *s, const struct totals
 
 Test(recording, has_the_names_of_compiled_code)
 {
-	struct module module = {
-		.path = (char *)MODULE_JIT, .name = MODULE_JIT, .build_id = "", .fd = -1
-	};
+	struct module *module = module_new_jit(some_names());
 	struct frame frames[] = {
-		{ .address = 0x7f0000001000, .module = &module, .method = DP_METHOD_LEAF },
-		{ .address = 0x7f0000001010, .module = &module, .method = DP_METHOD_TABLE },
-		{ .address = 0x7f0000005000, .module = &module, .method = DP_METHOD_TABLE },
+		{ .address = 0x7f0000001000, .module = module, .method = DP_METHOD_LEAF },
+		{ .address = 0x7f0000001010, .module = module, .method = DP_METHOD_TABLE },
+		{ .address = 0x7f0000005000, .module = module, .method = DP_METHOD_TABLE },
 	};
 	struct sample sample = { .outcome = DP_COMPLETE, .weight = 1, .user = frames, .n_user = 3 };
 	struct totals totals = { 0 };
 	struct report *report;
 	FILE *to = open_memstream(&file, &file_size);
 
-	cr_assert_eq(jit_new(&module.jit), 0);
-	cr_assert_eq(jit_add(module.jit, "inner", "busy.js", 7, &frames[0].offset), 0);
-	cr_assert_eq(jit_add(module.jit, "outer", "", 0, &frames[1].offset), 0);
+	cr_assert_eq(jit_add(module->jit, "inner", "busy.js", 7, &frames[0].offset), 0);
+	cr_assert_eq(jit_add(module->jit, "outer", "", 0, &frames[1].offset), 0);
 	frames[1].offset++;
 	frames[2].offset = frames[2].address;
 	cr_assert_eq(report_new(report_format_by_name("recording"), &context, to, &report), 0);
@@ -487,7 +485,7 @@ Test(recording, has_the_names_of_compiled_code)
 	cr_assert_eq(report_finish(report, &totals), 0);
 	report_free(report);
 	fclose(to);
-	jit_free(module.jit);
+	module_free(module);
 
 	cr_assert_eq(open_bytes(file, file_size), 0);
 	cr_assert_eq(recording_reader_run(reader, check_compiled, NULL), 0);
@@ -524,7 +522,7 @@ static int count_sample(void *arg, const struct sample *sample, const struct tot
 Test(recording, takes_no_more_memory_with_more_samples, .timeout = 300)
 {
 	struct random_samples *r = malloc(sizeof(*r));
-	struct recording_options options = { 0 };
+	struct recording_options options = { .names = some_names() };
 	FILE *to = tmpfile();
 	struct report *report;
 	long before = peak_memory();

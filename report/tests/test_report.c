@@ -193,6 +193,7 @@ Test(report, shows_control_characters_to_nobody)
 	struct report_context context = { .target = "\x1b]0;x\a", .event = "uprobe:\r:x" };
 	struct sample sample = sample_of(DP_COMPLETE);
 
+	evil.names = some_names();
 	sample.user = &frame;
 	sample.n_user = 1;
 	strcpy(sample.comm, "\x1b[2J");
@@ -271,13 +272,13 @@ __attribute__((noinline)) static void outer(void)
 }
 
 /* A sample of this program, in a call by inner(), which is inlined into outer(). */
-static struct sample sample_of_inner(struct module *module, struct frame *frame)
+static struct sample sample_of_inner(struct frame *frame)
 {
+	struct module *module = module_new(some_names(), "/proc/self/exe", "",
+					   open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	extern const char __executable_start;
 
 	outer();
-	module_init(module, strdup("/proc/self/exe"), "",
-		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	*frame = (struct frame){ call_address, call_address - (uintptr_t)&__executable_start,
 				 module, DP_METHOD_TABLE };
 	return (struct sample){
@@ -287,9 +288,8 @@ static struct sample sample_of_inner(struct module *module, struct frame *frame)
 
 Test(inlined, is_told_by_each_format)
 {
-	struct module module;
 	struct frame frame;
-	struct sample sample = sample_of_inner(&module, &frame);
+	struct sample sample = sample_of_inner(&frame);
 	const char *symbol, *file, *address[2];
 	json_t *json, *stack;
 	int line, inlined;
@@ -325,7 +325,7 @@ Test(inlined, is_told_by_each_format)
 	cr_assert_str_eq(address[0], address[1]);
 	json_decref(json);
 	free(text);
-	module_done(&module);
+	module_free(frame.module);
 }
 
 /* Nanoseconds are summed up before they are rounded. */

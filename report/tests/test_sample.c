@@ -5,6 +5,7 @@
 
 #include "symbols/jit.h"
 #include "symbols/tests/jit_dump_bytes.h"
+#include "symbols/tests/some_names.h"
 
 static struct module compiled = { .path = (char *)MODULE_JIT, .name = MODULE_JIT, .fd = -1 };
 
@@ -25,7 +26,8 @@ Test(frame, is_where_its_call_is_in_compiled_code)
 {
 	int dump = memfd_create("dump", MFD_CLOEXEC);
 
-	cr_assert_eq(jit_new(&compiled.jit), 0);
+	compiled.names = some_names();
+	cr_assert_eq(jit_new(compiled.names, &compiled.jit), 0);
 	put(dump, &good_header, sizeof(good_header));
 	put_lines(dump, 0x1000, 0x1000, 0x1008);
 	put_load(dump, 0, 0x1000, 16, "caller");

@@ -4,6 +4,7 @@
 
 #include "report/backlog.h"
 #include "report/report.h"
+#include "symbols/tests/some_names.h"
 
 static struct module program = {
 	.name = "prog", .path = (char *)"/usr/bin/prog", .fd = -1, .symtab_tried = true
@@ -23,8 +24,12 @@ static struct totals totals;
 
 static void begin(const struct report_format *format)
 {
-	static const struct report_context context = {
-		.target = "prog\033[2J (PID 42)", .event = "cpu-clock", .hz = 99, .symbols = true
+	const struct report_context context = {
+		.target = "prog\033[2J (PID 42)",
+		.event = "cpu-clock",
+		.hz = 99,
+		.symbols = true,
+		.names = program.names = some_names(),
 	};
 
 	cr_assert(report_new(format, &context, open_memstream(&text, &text_size), &report) == 0);
@@ -110,7 +115,7 @@ Test(shown_now, nothing_new)
 	struct backlog *backlog;
 
 	begin(&report_top);
-	cr_assert(backlog_new(&report, 1, false, &backlog) == 0);
+	cr_assert(backlog_new(&report, 1, some_names(), false, &backlog) == 0);
 	totals.samples = 1;
 	cr_assert(backlog_tick(backlog, &totals) == 0);
 	cr_assert(backlog_finish(backlog) == 0);

@@ -50,9 +50,11 @@ static struct sample sample_of_chain(size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		snprintf(names[i], sizeof(names[i]), "f%zu", i);
-		binaries[i] = (struct module){
-			.name = names[i], .path = names[i], .fd = -1, .symtab_tried = true
-		};
+		binaries[i] = (struct module){ .names = some_names(),
+					       .name = names[i],
+					       .path = names[i],
+					       .fd = -1,
+					       .symtab_tried = true };
 		chain[n - 1 - i] = (struct frame){ 0, 0x100, &binaries[i], DP_METHOD_TABLE };
 	}
 	sample.user = chain;
@@ -136,6 +138,7 @@ static void show(char *shown, size_t size)
 	size_t n = 0;
 	ssize_t got;
 
+	program.names = some_names();
 	cr_assert(openpty(&terminal, &fd, NULL, NULL, NULL) == 0);
 	memset(&totals, 0, sizeof(totals));
 	cr_assert(report_new(report_format_by_name("text"), &context, fdopen(fd, "w"), &report) ==
@@ -186,6 +189,7 @@ Test(text, keeps_functions_of_different_binaries_apart)
 	struct sample sample = sample_of(DP_COMPLETE);
 
 	sample.user = other;
+	modules[0].names = modules[1].names = some_names();
 	begin("text");
 	add(sample);
 	finish();

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "report/verified.h"
+#include "symbols/tests/some_names.h"
 
 static struct module program = {
 	.name = "prog", .path = (char *)"/usr/bin/prog", .fd = -1, .symtab_tried = true
@@ -112,6 +113,7 @@ Test(verified, sums_up)
 
 Test(verified, shows_the_first_of_each_kind)
 {
+	program.names = some_names();
 	count(other, 4, VERIFIED_DIFFERS, 2);
 	count(stack, 2, VERIFIED_FURTHER, 2);
 	count(stack, 2, VERIFIED_FURTHER, 2);

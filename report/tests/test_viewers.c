@@ -14,7 +14,7 @@ static void write_profile(const char *format)
 {
 	struct sample calls = sample_of(DP_COMPLETE), returns, other;
 
-	program.build_id = "0123456789abcdef01234567";
+	strcpy(program.build_id, "0123456789abcdef01234567");
 	returns = calls;
 	returns.time_ns += 5000000;
 	returns.user = frames + 1;

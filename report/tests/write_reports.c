@@ -16,6 +16,7 @@
 
 #include "report/report.h"
 #include "symbols/kallsyms.h"
+#include "symbols/names.h"
 
 #define MAX_FORMATS 16
 #define MAX_FRAMES 40
@@ -51,7 +52,7 @@ static unsigned int next_random(void)
 	return (unsigned int)(state >> 33);
 }
 
-static struct module self, unnamed = {
+static struct module *self, unnamed = {
 	.name = "lib no;names.so.1",
 	.path = (char *)"/opt/lib no;names.so.1",
 	.build_id = "",
@@ -74,7 +75,7 @@ static struct frame random_frame(bool leaf)
 		frame.offset = 0x1000 + next_random() % 4;
 		frame.address = frame.offset + 0x7f1000000000;
 	} else {
-		frame.module = &self;
+		frame.module = self;
 		frame.address = functions[which % 3] + next_random() % 12 + !leaf;
 		frame.offset = frame.address - (uintptr_t)&__executable_start;
 	}
@@ -191,6 +192,8 @@ int main(int argc, char **argv)
 	struct report *reports[MAX_FORMATS];
 	struct report_context context;
 	struct kallsyms *kallsyms;
+	const struct names_options options = { 0 };
+	struct names *names;
 	int n = argc - 4;
 
 	if (n < 1 || n > MAX_FORMATS || !path || chdir(argv[1]) < 0) {
@@ -198,15 +201,20 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	module_init(&self, path, "0123abcd", open(path, O_RDONLY | O_CLOEXEC));
-	if (kallsyms_new("kallsyms", &kallsyms) < 0)
+	if (names_new(&options, &names) < 0 || kallsyms_new(names, "kallsyms", &kallsyms) < 0)
+		return 1;
+	unnamed.names = names;
+	self = module_new(names, path, "0123abcd", open(path, O_RDONLY | O_CLOEXEC));
+	free(path);
+	if (!self)
 		return 1;
 	context = context_of(argv[3]);
 	context.kallsyms = kallsyms;
+	context.names = names;
 	for (int i = 0; i < n; i++)
 		reports[i] = open_report(argv[4 + i], &context);
 	write_samples(reports, n, strtol(argv[2], NULL, 10), argv[3]);
 	kallsyms_free(kallsyms);
-	module_done(&self);
+	names_free(names);
 	return 0;
 }

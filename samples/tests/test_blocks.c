@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "samples/blocks.h"
+#include "symbols/tests/some_names.h"
 
 static const struct frame frames[] = { { .address = 0x5010 }, { .address = 0x5120 } };
 static const __u64 kernel[] = { 1, 2, 3 };
@@ -98,7 +99,7 @@ Test(blocks, knows_its_own_frames_by_the_scheduler)
 	struct kallsyms *kallsyms;
 
 	cr_assert(write(fd, names, sizeof(names) - 1) == sizeof(names) - 1);
-	cr_assert(kallsyms_new(path, &kallsyms) == 0);
+	cr_assert(kallsyms_new(some_names(), path, &kallsyms) == 0);
 	blocks.kallsyms = kallsyms;
 	cr_assert_eq(blocks_own_frames(&blocks, other, 3), 0);
 	cr_assert_eq(blocks_own_frames(&blocks, stack, 3), 1);

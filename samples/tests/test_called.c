@@ -6,6 +6,7 @@
 
 #include "bpf/tests/world.h"
 #include "samples/called.h"
+#include "symbols/tests/some_names.h"
 
 /* A binary of one section, mapped where the world has code, and a stack of callers. */
 #define SECTION 0x1000
@@ -14,10 +15,11 @@
 static uint8_t code[64] = { [10] = 0xe8, [20] = 0xff, [21] = 0xd0, [60] = 0x90 };
 static struct elf_section section = { .address = SECTION, .size = sizeof(code), .bytes = code };
 static struct table table;
+static struct module no_file = { .fd = -1 };
 static struct binary binary = {
 	.number = 1,
 	.table = &table,
-	.module.fd = -1,
+	.module = &no_file,
 	.elf = { .code_sections = &section, .n_code_sections = 1 },
 };
 static struct mapping mapping = {
@@ -213,13 +215,13 @@ Test(called, trusts_no_old_file)
 	memory[neither - WORLD_CODE - 5] = 0xe8;
 	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED);
 	memory[neither - WORLD_CODE - 5] = 0;
-	module_init(&binary.module, strdup("code"), "", fd);
+	binary.module = module_new(some_names(), "code", "", fd);
 	cr_assert(ftruncate(fd, 1) == 0);
 	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
 	/* Only where there is no memory any more, nothing is known. */
 	munmap(memory, SECTION);
 	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED);
-	module_done(&binary.module);
-	binary.module.fd = -1;
+	module_free(binary.module);
+	binary.module = &no_file;
 	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
 }

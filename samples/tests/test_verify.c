@@ -9,6 +9,7 @@
 #include "log/clock.h"
 #include "process/process.h"
 #include "samples/verify.h"
+#include "symbols/tests/some_names.h"
 
 static uint8_t *segments[64];
 static int n_segments;
@@ -37,7 +38,7 @@ static int publish(void *arg, pid_t pid, uint32_t cell)
 static void begin(void)
 {
 	pool_init(&pool, add_segment, NULL);
-	binary_store_init(&binaries, &pool);
+	binary_store_init(&binaries, &pool, some_names());
 	process_table_init(&table, &pool, &binaries, publish, NULL);
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_snapshot(&table, process_table_find(&table, getpid()), clock_now_ns(),

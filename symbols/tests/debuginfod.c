@@ -7,6 +7,7 @@
 
 struct client {
 	int (*progress)(void *client, long a, long b);
+	void *user_data;
 };
 
 int debuginfod_n_asked, debuginfod_n_given_up;
@@ -24,6 +25,16 @@ void debuginfod_end(void *client)
 void debuginfod_set_progressfn(void *client, int (*progress)(void *client, long a, long b))
 {
 	((struct client *)client)->progress = progress;
+}
+
+void debuginfod_set_user_data(void *client, void *data)
+{
+	((struct client *)client)->user_data = data;
+}
+
+void *debuginfod_get_user_data(void *client)
+{
+	return ((struct client *)client)->user_data;
 }
 
 int debuginfod_find_debuginfo(void *client, const unsigned char *build_id, int size, char **path)

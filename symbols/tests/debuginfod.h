@@ -15,6 +15,8 @@ extern int debuginfod_n_asked, debuginfod_n_given_up;
 void *debuginfod_begin(void);
 void debuginfod_end(void *client);
 void debuginfod_set_progressfn(void *client, int (*progress)(void *client, long a, long b));
+void debuginfod_set_user_data(void *client, void *data);
+void *debuginfod_get_user_data(void *client);
 int debuginfod_find_debuginfo(void *client, const unsigned char *build_id, int size, char **path);
 
 #endif

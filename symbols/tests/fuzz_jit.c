@@ -12,6 +12,7 @@
 #include "cfi/tests/fuzz.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_map.h"
+#include "symbols/names.h"
 
 #define MAX_MEMORY ((size_t)16 << 20)
 
@@ -25,21 +26,22 @@ static int file_of(const uint8_t *bytes, size_t size)
 }
 
 /* Read a part of it first, then the rest. */
-static int read_in_two(const uint8_t *bytes, size_t size, size_t first, struct jit_index *index)
+static int read_in_two(const struct names *names, const uint8_t *bytes, size_t size, size_t first,
+		       struct jit_index *index)
 {
 	bool is_map = size == 0 || bytes[0] % 2 == 0;
 	size_t skip = size > 0;
 	int fd = file_of(bytes + skip, first - skip);
 	struct jit_dump dump = { .fd = fd };
 	struct jit_map map = { .fd = fd };
-	int err = is_map ? jit_map_read(&map, index, MAX_MEMORY) :
-			   jit_dump_read(&dump, index, MAX_MEMORY);
+	int err = is_map ? jit_map_read(&map, names, index, MAX_MEMORY) :
+			   jit_dump_read(&dump, names, index, MAX_MEMORY);
 
 	if (write(fd, bytes + first, size - first) != (ssize_t)(size - first))
 		abort();
 	if (err == 0)
-		err = is_map ? jit_map_read(&map, index, MAX_MEMORY) :
-			       jit_dump_read(&dump, index, MAX_MEMORY);
+		err = is_map ? jit_map_read(&map, names, index, MAX_MEMORY) :
+			       jit_dump_read(&dump, names, index, MAX_MEMORY);
 	jit_dump_done(&dump); /* which closes it */
 	return err;
 }
@@ -63,14 +65,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct jit_index whole = { 0 }, parts = { 0 };
 	size_t middle = size / 2 > 0 ? size / 2 : size;
-	int err = read_in_two(bytes, size, size, &whole);
+	const struct names_options options = { 0 };
+	struct names *names;
+	int err;
 
+	if (names_new(&options, &names) < 0)
+		abort();
+	err = read_in_two(names, bytes, size, size, &whole);
 	EXPECT(err == 0 || err == -EBADMSG || err == -ENOEXEC || err == -E2BIG);
-	EXPECT(read_in_two(bytes, size, middle, &parts) == err);
+	EXPECT(read_in_two(names, bytes, size, middle, &parts) == err);
 	EXPECT(whole.n_codes == parts.n_codes);
 	check_all(&whole);
 	check_all(&parts);
 	jit_index_done(&whole);
 	jit_index_done(&parts);
+	names_free(names);
 	return 0;
 }

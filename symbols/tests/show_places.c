@@ -87,39 +87,39 @@ static int read_addresses(uint64_t **ret, size_t *ret_n)
 	return 0;
 }
 
-/* What is asked for besides names_options(). */
 struct request {
+	struct names_options options;
 	int times;
 	bool keeps, closed;
+	uint64_t server_ns; /* 0: none is asked */
 	struct disk_cache cache;
 };
 
 static int read_options(int argc, char **argv, struct request *ret)
 {
-	struct names_options options = { 0 };
+	struct names_options *options = &ret->options;
 	int option;
 
 	while ((option = getopt(argc, argv, "t:d:u:c:ilx")) != -1) {
 		if (option == 't')
 			ret->times = atoi(optarg);
 		else if (option == 'u')
-			debug_server_allow((uint64_t)(atof(optarg) * 1e9), NULL);
+			ret->server_ns = (uint64_t)(atof(optarg) * 1e9);
 		else if (option == 'c')
 			ret->keeps = disk_cache_open(optarg, DISK_CACHE_LIMIT, &ret->cache) == 0;
 		else if (option == 'd')
-			options.demangle = strcmp(optarg, "none") == 0 ? NAMES_DEMANGLE_NONE :
-					   strcmp(optarg, "full") == 0 ? NAMES_DEMANGLE_FULL :
-									 NAMES_DEMANGLE_SIMPLE;
+			options->demangle = strcmp(optarg, "none") == 0 ? NAMES_DEMANGLE_NONE :
+					    strcmp(optarg, "full") == 0 ? NAMES_DEMANGLE_FULL :
+									  NAMES_DEMANGLE_SIMPLE;
 		else if (option == 'i')
-			options.no_inlines = true;
+			options->no_inlines = true;
 		else if (option == 'l')
-			options.no_lines = true;
+			options->no_lines = true;
 		else if (option == 'x')
 			ret->closed = true;
 		else
 			return -EINVAL;
 	}
-	names_set_options(&options);
 	return optind + 1 == argc ? 0 : -EINVAL;
 }
 
@@ -127,23 +127,26 @@ int main(int argc, char **argv)
 {
 	struct request request = { 0 };
 	_cleanup_free_ uint64_t *addresses = NULL;
-	struct module module;
+	struct names *names;
+	struct module *module;
 	size_t n;
 
 	if (read_options(argc, argv, &request) < 0 || read_addresses(&addresses, &n) < 0)
 		return 2;
+	if (names_new(&request.options, &names) < 0)
+		return 1;
+	if (request.server_ns > 0)
+		debug_server_allow(names_debug_server(names), request.server_ns, NULL);
 	if (request.keeps)
-		module_set_cache(&request.cache);
-	module_init(&module, strdup(argv[optind]), request.keeps ? "program" : "",
-		    open(argv[optind], O_RDONLY | O_CLOEXEC));
+		names_set_cache(names, &request.cache);
+	module = module_new(names, argv[optind], request.keeps ? "program" : "",
+			    open(argv[optind], O_RDONLY | O_CLOEXEC));
 	if (request.closed)
-		module_close(&module, true);
+		module_close(module, true);
 	if (request.times > 0)
-		show_times(&module, addresses, n, request.times);
+		show_times(module, addresses, n, request.times);
 	for (size_t i = 0; request.times == 0 && i < n; i++)
-		show(&module, addresses[i]);
-	module_done(&module);
-	module_set_cache(NULL);
-	debug_server_done();
+		show(module, addresses[i]);
+	names_free(names);
 	return 0;
 }

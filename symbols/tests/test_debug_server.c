@@ -8,22 +8,33 @@
 
 #include "symbols/names.h"
 #include "symbols/tests/debuginfod.h"
+#include "symbols/tests/some_names.h"
 
 #define MINUTE_NS UINT64_C(60000000000)
 
 static const unsigned char known[] = { DEBUGINFOD_KNOWN, 1 },
 			   also_known[] = { DEBUGINFOD_KNOWN, 2 }, unknown[] = { 1, 2 };
 
+static struct names *names;
+static struct debug_server *server;
+
 static void begin(void)
 {
 	cr_assert_eq(setenv("DEBUGINFOD_URLS", "http://localhost:1", true), 0);
+	names = names_with((struct names_options){ 0 });
+	server = names_debug_server(names);
 }
 
-TestSuite(debug_server, .init = begin, .fini = debug_server_done);
+static void end(void)
+{
+	names = names_free(names);
+}
+
+TestSuite(debug_server, .init = begin, .fini = end);
 
 static bool fetch(const unsigned char *build_id)
 {
-	int fd = debug_server_fetch(build_id, sizeof(known), "/bin/prog");
+	int fd = debug_server_fetch(server, build_id, sizeof(known), "/bin/prog");
 
 	if (fd >= 0)
 		close(fd);
@@ -34,15 +45,15 @@ static bool fetch(const unsigned char *build_id)
 Test(debug_server, asks_nobody_without_being_allowed)
 {
 	cr_assert(!fetch(known));
-	cr_assert(!debug_server_is_allowed());
-	debug_server_allow(MINUTE_NS, NULL);
-	cr_assert(debug_server_is_allowed());
+	cr_assert(!debug_server_is_allowed(server));
+	debug_server_allow(server, MINUTE_NS, NULL);
+	cr_assert(debug_server_is_allowed(server));
 	setenv("DEBUGINFOD_URLS", "", true);
-	cr_assert(!fetch(known) && !debug_server_is_allowed());
+	cr_assert(!fetch(known) && !debug_server_is_allowed(server));
 	unsetenv("DEBUGINFOD_URLS");
-	cr_assert(!fetch(known) && !debug_server_is_allowed());
+	cr_assert(!fetch(known) && !debug_server_is_allowed(server));
 	cr_assert_eq(debuginfod_n_asked, 0);
-	cr_assert_eq(debug_server_totals().n_asked, 0);
+	cr_assert_eq(debug_server_totals(server).n_asked, 0);
 }
 
 /* Each build counts once, and one that no server has is not asked for again. */
@@ -50,13 +61,13 @@ Test(debug_server, counts_what_it_asks_for)
 {
 	struct debug_server_totals totals;
 
-	debug_server_allow(MINUTE_NS, NULL);
+	debug_server_allow(server, MINUTE_NS, NULL);
 	for (int i = 0; i < 2; i++) {
 		cr_assert(fetch(known));
 		cr_assert(!fetch(unknown));
 		cr_assert(fetch(also_known));
 	}
-	totals = debug_server_totals();
+	totals = debug_server_totals(server);
 	cr_assert_null(totals.error);
 	cr_assert_eq(totals.n_asked, 3);
 	cr_assert_eq(totals.n_found, 2);
@@ -75,7 +86,7 @@ static void tell(const char *path, long done)
 
 Test(debug_server, tells_what_it_waits_for)
 {
-	debug_server_allow(MINUTE_NS, tell);
+	debug_server_allow(server, MINUTE_NS, tell);
 	cr_assert(fetch(known));
 	cr_assert_str_eq(told_path, "/bin/prog");
 	cr_assert_eq(told_done, 1000);
@@ -86,11 +97,11 @@ Test(debug_server, has_no_more_time_than_it_was_given)
 {
 	struct debug_server_totals totals;
 
-	debug_server_allow(MINUTE_NS, NULL);
+	debug_server_allow(server, MINUTE_NS, NULL);
 	cr_assert(fetch(known));
-	debug_server_allow(0, NULL);
+	debug_server_allow(server, 0, NULL);
 	cr_assert(!fetch(also_known) && !fetch(unknown));
-	totals = debug_server_totals();
+	totals = debug_server_totals(server);
 	cr_assert_eq(totals.n_asked, 3);
 	cr_assert_eq(totals.n_found, 1);
 	cr_assert_eq(totals.n_left_out, 2);
@@ -99,12 +110,12 @@ Test(debug_server, has_no_more_time_than_it_was_given)
 
 static void end_names(const char *path, long done)
 {
-	names_disable();
+	names_disable(names);
 }
 
 Test(debug_server, gives_up_when_names_are_not_wanted_any_more)
 {
-	debug_server_allow(MINUTE_NS, end_names);
+	debug_server_allow(server, MINUTE_NS, end_names);
 	cr_assert(!fetch(known));
 	cr_assert_eq(debuginfod_n_given_up, 1);
 	cr_assert(!fetch(also_known));

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/tests/some_names.h"
+
 /* The units, in their order: C++, and C. */
 enum { UNIT_CC, UNIT_C, N_UNITS };
 
@@ -33,7 +35,7 @@ static void begin(void)
 
 		cr_assert_eq(dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL), 0);
 		cr_assert(dwarf_offdie(dwarf, offset + header, &die));
-		debug_unit_init(&units[i], &die);
+		debug_unit_init(&units[i], &die, some_names());
 	}
 }
 

@@ -22,6 +22,7 @@
 #include "symbols/jit_index.h"
 #include "symbols/jit_map.h"
 #include "symbols/tests/jit_dump_bytes.h"
+#include "symbols/tests/some_names.h"
 
 #define ANY_TIME UINT64_MAX
 #define MEMORY ((size_t)1 << 30)
@@ -134,30 +135,30 @@ Test(jit_map, reads_on_from_where_it_was)
 	static char line[2 * JIT_MAP_LINE_MAX];
 
 	dprintf(map.fd, "1000 10 one\n0x2000\t0x20 two words\n\nnonsense\n-5 5 x\n3000 8");
-	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x100f, ANY_TIME, "one");
 	expect(&index, 0x2010, ANY_TIME, "two words");
 	expect(&index, 0x3000, ANY_TIME, "?");
 	dprintf(map.fd, " three\n1000 8 other\n");
-	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x3007, ANY_TIME, "three");
 	expect(&index, 0x1007, ANY_TIME, "other");
 	expect(&index, 0x1008, ANY_TIME, "one");
 	/* Lines without an end, and what comes behind them */
 	memset(line, 'x', sizeof(line) - 1);
 	dprintf(map.fd, "4000 8 %s\n5000 8 five\n", line);
-	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x5000, ANY_TIME, "five");
 	cr_assert_leq(strlen(name_at(&index, 0x4000, ANY_TIME)), JIT_MAP_LINE_MAX);
 	/* It is written anew. */
 	cr_assert_eq(ftruncate(map.fd, 0), 0);
 	lseek(map.fd, 0, SEEK_SET);
 	dprintf(map.fd, "1000 10 again\n");
-	cr_assert_eq(jit_map_read(&map, &index, MEMORY), 0);
+	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x1000, ANY_TIME, "again");
-	cr_assert_eq(jit_map_read(&map, &index, 0), 0);
+	cr_assert_eq(jit_map_read(&map, some_names(), &index, 0), 0);
 	dprintf(map.fd, "1000 10 too much\n");
-	cr_assert_eq(jit_map_read(&map, &index, 0), -E2BIG);
+	cr_assert_eq(jit_map_read(&map, some_names(), &index, 0), -E2BIG);
 	jit_index_done(&index);
 	close(map.fd);
 }
@@ -168,18 +169,18 @@ Test(jit_dump, waits_for_what_is_not_there_yet)
 	struct jit_index index = { 0 };
 	const uint32_t half[2] = { 0, 64 };
 
-	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
 	put(dump.fd, &good_header, sizeof(good_header));
 	put_load(dump.fd, 5, 0x1000, 16, "one");
-	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x1000, 5, "one");
 	expect(&index, 0x1000, 4, "?");
 	put(dump.fd, half, sizeof(half));
-	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
 	cr_assert_eq(index.n_codes, 1);
 	lseek(dump.fd, -(off_t)sizeof(half), SEEK_CUR);
 	put_load(dump.fd, 7, 0x1000, 16, "two");
-	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), 0);
+	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x1000, 6, "one");
 	expect(&index, 0x1000, 7, "two");
 	jit_index_done(&index);
@@ -202,7 +203,7 @@ Test(jit, has_the_lines_of_each_piece)
 	int writer = memfd_create("dump", MFD_CLOEXEC);
 	struct jit *jit;
 
-	cr_assert(jit_new(&jit) == 0);
+	cr_assert(jit_new(some_names(), &jit) == 0);
 	put(writer, &good_header, sizeof(good_header));
 	put_lines(writer, 0x1000, 0x1000, 0x1008);
 	put_load(writer, 0, 0x1000, 16, "one");
@@ -245,7 +246,7 @@ Test(jit, knows_what_took_the_place_of_other_code)
 	int writer = memfd_create("dump", MFD_CLOEXEC);
 	struct jit *jit;
 
-	cr_assert(jit_new(&jit) == 0);
+	cr_assert(jit_new(some_names(), &jit) == 0);
 	put(writer, &good_header, sizeof(good_header));
 	jit_set_dump(jit, dup(writer));
 	for (int i = 0; i < 1000; i++) {
@@ -271,14 +272,14 @@ Test(jit, finds_what_programs_write_when_they_exit)
 	cr_assert(mkdtemp(directory));
 	cr_assert(asprintf(&tmp, "%s/tmp", directory) > 0 && mkdir(tmp, 0700) == 0);
 	cr_assert(asprintf(&path, "%s/perf-7.map", tmp) > 0);
-	cr_assert(jit_new(&jit) == 0);
+	cr_assert(jit_new(some_names(), &jit) == 0);
 	jit_set_root(jit, open(directory, O_PATH | O_CLOEXEC), 7, geteuid());
 	located = jit_locate(jit, 0x1008, now_ns());
 	expect_name(jit, located, NULL);
 	map = fopen(path, "we");
 	fprintf(map, "1000 10 late\n");
 	fclose(map);
-	jit_settle();
+	names_settle(some_names());
 	expect_name(jit, located, "late");
 	jit_free(jit);
 	cr_assert(unlink(path) == 0 && rmdir(tmp) == 0 && rmdir(directory) == 0);
@@ -299,7 +300,7 @@ Test(jit_dump, refuses_what_it_cannot_read)
 
 		put(dump.fd, &headers[i], sizeof(headers[i]));
 		put_load(dump.fd, 5, 0x1000, 16, "one");
-		cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), -ENOEXEC);
+		cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), -ENOEXEC);
 		jit_dump_done(&dump);
 	}
 	struct jit_dump dump = { .fd = memfd_create("dump", MFD_CLOEXEC) };
@@ -307,7 +308,7 @@ Test(jit_dump, refuses_what_it_cannot_read)
 
 	put(dump.fd, &good_header, sizeof(good_header));
 	put(dump.fd, endless, sizeof(endless));
-	cr_assert_eq(jit_dump_read(&dump, &index, MEMORY), -EBADMSG);
+	cr_assert_eq(jit_dump_read(&dump, some_names(), &index, MEMORY), -EBADMSG);
 	jit_dump_done(&dump);
 }
 
@@ -333,7 +334,7 @@ Test(jit_dump, survives_any_bytes)
 
 			cr_assert_eq(pwrite(dump.fd, &byte, 1, 40 + rand_r(&seed) % 180), 1);
 		}
-		err = jit_dump_read(&dump, &index, MEMORY);
+		err = jit_dump_read(&dump, some_names(), &index, MEMORY);
 		cr_assert(err == 0 || err == -EBADMSG, "%d", err);
 		(void)name_at(&index, 0x1008, 6);
 		jit_index_done(&index);

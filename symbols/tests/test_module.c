@@ -2,7 +2,6 @@
 /* Names and lines of this program, which it looks up as those of any binary. */
 #include "symbols/module.h"
 
-#include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include "cache/disk_cache.h"
 #include "symbols/names.h"
 #include "symbols/symtab.h"
+#include "symbols/tests/some_names.h"
 
 extern const char __executable_start[];
 
@@ -57,82 +57,89 @@ __attribute__((noinline)) static void outer(void)
 	__asm__ volatile("");
 }
 
-static struct module this_program(void)
+static struct module *this_program(struct names *names)
 {
-	struct module module;
+	struct module *module = module_new(names, "/proc/self/exe", "",
+					   open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 
-	module_init(&module, strdup("/proc/self/exe"), "",
-		    open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+	cr_assert(module);
 	return module;
 }
 
 Test(module, reads_symbols_when_asked_and_stops_when_told)
 {
-	struct module module = this_program();
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *module = this_program(names);
 	const struct place *places;
 
-	cr_assert_str_eq(module.name, "exe");
-	cr_assert(module.symtab == NULL);
-	cr_assert_eq(module_find_places(&module, landmark_address(), false, &places), 1);
+	cr_assert_str_eq(module->name, "exe");
+	cr_assert(module->symtab == NULL);
+	cr_assert_eq(module_find_places(module, landmark_address(), false, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(module.symtab != NULL);
-	names_disable();
-	cr_assert_eq(module_find_places(&module, landmark_address(), false, &places), 0);
-	module_done(&module);
+	cr_assert(module->symtab != NULL);
+	names_disable(names);
+	cr_assert_eq(module_find_places(module, landmark_address(), false, &places), 0);
+	module_free(module);
+	names_free(names);
 }
 
 Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
 {
-	struct module module = this_program();
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *module = this_program(names);
 	const struct place *places;
 
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
 	cr_assert(strstr(places[0].file, "/test_module.c") && places[0].line > 0);
-	cr_assert(!places[0].inlined && module.debug);
-	module_done(&module);
+	cr_assert(!places[0].inlined && module->debug);
+	module_free(module);
 
 	/* The least recently used goes, that of the last one stays, if there is room for it. */
-	module = this_program();
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
-	module_limit_debug(0);
-	cr_assert(!module.debug);
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	module = this_program(names);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
+	names_limit_debug(names, 0);
+	cr_assert(!module->debug);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!module.debug);
+	cr_assert(!module->debug);
 	/* An address that is new opens it again. */
-	cr_assert_eq(module_find_places(&module, landmark_address() + 1, true, &places), 1);
-	cr_assert(module.debug && places[0].line > 0);
-	module_done(&module);
+	cr_assert_eq(module_find_places(module, landmark_address() + 1, true, &places), 1);
+	cr_assert(module->debug && places[0].line > 0);
+	module_free(module);
+	names_free(names);
 }
 
 Test(module, keeps_only_so_many_open)
 {
-	static struct module modules[MODULE_DEBUG_OPEN + 2];
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *modules[MODULE_DEBUG_OPEN + 2];
 	const size_t n = sizeof(modules) / sizeof(modules[0]);
 	const struct place *places;
 
 	for (size_t i = 0; i < n; i++) {
-		modules[i] = this_program();
-		cr_assert_eq(module_find_places(&modules[i], landmark_address(), false, &places),
-			     1);
+		modules[i] = this_program(names);
+		cr_assert_eq(module_find_places(modules[i], landmark_address(), false, &places), 1);
 	}
-	cr_assert(!modules[0].debug && !modules[1].debug);
-	cr_assert(modules[2].debug && modules[n - 1].debug);
+	cr_assert(!modules[0]->debug && !modules[1]->debug);
+	cr_assert(modules[2]->debug && modules[n - 1]->debug);
 	for (size_t i = 0; i < n; i++)
-		module_done(&modules[i]);
+		module_free(modules[i]);
+	names_free(names);
 }
 
 Test(module, leaves_out_what_is_not_wanted)
 {
-	struct module module = this_program();
+	struct names *names =
+		names_with((struct names_options){ .no_inlines = true, .no_lines = true });
+	struct module *module = this_program(names);
 	const struct place *places;
 
-	names_set_options(&(struct names_options){ .no_inlines = true, .no_lines = true });
-	cr_assert_eq(module_find_places(&module, landmark_address(), true, &places), 1);
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
 	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!places[0].file && !module.debug);
-	module_done(&module);
+	cr_assert(!places[0].file && !module->debug);
+	module_free(module);
+	names_free(names);
 }
 
 static int copy_program(void)
@@ -171,22 +178,25 @@ static void expect_call(bool has_symbols)
 	const struct place *places;
 
 	for (int no_inlines = 0; no_inlines < 2; no_inlines++) {
-		struct module module;
+		struct names *names =
+			names_with((struct names_options){ .no_inlines = no_inlines });
+		struct module *module;
 		int fd = copy_program();
 
 		if (!has_symbols)
 			remove_symbols(fd);
-		names_set_options(&(struct names_options){ .no_inlines = no_inlines });
-		module_init(&module, strdup("/tmp/exe"), "", fd);
-		cr_assert_eq(module_find_places(&module, address, true, &places),
+		module = module_new(names, "/tmp/exe", "", fd);
+		cr_assert(module);
+		cr_assert_eq(module_find_places(module, address, true, &places),
 			     no_inlines ? 1 : 2);
-		cr_expect_eq(!module.symtab || !symtab_find_symbol(module.symtab, address),
+		cr_expect_eq(!module->symtab || !symtab_find_symbol(module->symtab, address),
 			     !has_symbols);
 		cr_expect_eq(places[0].line, CALL_LINE);
 		cr_expect_eq(places[0].inlined, !no_inlines);
 		cr_expect_str_eq(places[0].function, no_inlines ? "outer" : "inner");
 		cr_expect_str_eq(places[!no_inlines].function, "outer");
-		module_done(&module);
+		module_free(module);
+		names_free(names);
 	}
 }
 
@@ -213,6 +223,7 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 {
 	extern const char _start[];
 	const uint64_t addresses[] = { landmark_address(), address_in_file(_start), 1 };
+	struct names *names = names_with((struct names_options){ 0 });
 	char directory[] = "/tmp/module.XXXXXX", command[64];
 	_cleanup_close_ int copy = open_settled_copy();
 	const struct place *places;
@@ -220,20 +231,22 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 
 	cr_assert(mkdtemp(directory));
 	cr_assert_eq(disk_cache_open(directory, 16 << 20, &disk), 0);
-	module_set_cache(&disk);
+	names_set_cache(names, &disk);
 	for (int run = 0; run < 2; run++) {
-		struct module module;
+		struct module *module =
+			module_new(names, "/tmp/exe", "0123456789abcdef", dup(copy));
 
-		module_init(&module, strdup("/tmp/exe"), "0123456789abcdef", dup(copy));
-		cr_assert_eq(module_find_places(&module, addresses[0], true, &places), 1);
+		cr_assert(module);
+		cr_assert_eq(module_find_places(module, addresses[0], true, &places), 1);
 		cr_assert(places[0].line > 0);
-		cr_assert_eq(module_find_places(&module, addresses[1], true, &places), 1);
+		cr_assert_eq(module_find_places(module, addresses[1], true, &places), 1);
 		cr_assert_str_eq(places[0].function, "_start");
-		cr_assert_eq(module_find_places(&module, addresses[2], true, &places), 0);
-		cr_assert_eq(!module.debug, run == 1);
-		module_done(&module);
+		cr_assert_eq(module_find_places(module, addresses[2], true, &places), 0);
+		cr_assert_eq(!module->debug, run == 1);
+		module_free(module);
 	}
-	module_set_cache(NULL);
+	names_set_cache(names, NULL);
+	names_free(names);
 	snprintf(command, sizeof(command), "rm -r '%s'", directory);
 	cr_assert_eq(system(command), 0);
 }

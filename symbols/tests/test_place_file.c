@@ -22,6 +22,7 @@
 static char directory[64];
 static struct disk_cache disk;
 static int binary;
+static struct names_options options;
 
 #define BUILD_ID "0123456789abcdef"
 
@@ -69,7 +70,7 @@ static void write_places(void)
 	struct place_cache places = { 0 };
 
 	fill(&places);
-	cr_assert(place_file_write(&disk, BUILD_ID, binary, &places) == 0);
+	cr_assert(place_file_write(&disk, &options, BUILD_ID, binary, &places) == 0);
 	place_cache_done(&places);
 }
 
@@ -99,16 +100,16 @@ Test(place_file, has_what_was_written)
 {
 	struct place_cache written = { 0 }, read = { 0 };
 
-	cr_assert(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
+	cr_assert(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	write_places();
 	fill(&written);
-	cr_assert(place_file_read(&disk, BUILD_ID, binary, &read) == 0);
+	cr_assert(place_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
 	cr_assert(read.n_entries == written.n_entries);
 	place_cache_for_each(&written, expect_same, &read);
 	/* Once more, of what was read. */
-	cr_assert(place_file_write(&disk, BUILD_ID, binary, &read) == 0);
+	cr_assert(place_file_write(&disk, &options, BUILD_ID, binary, &read) == 0);
 	place_cache_done(&read);
-	cr_assert(place_file_read(&disk, BUILD_ID, binary, &read) == 0);
+	cr_assert(place_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
 	place_cache_for_each(&written, expect_same, &read);
 	place_cache_done(&written);
 	place_cache_done(&read);
@@ -120,19 +121,20 @@ Test(place_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 	_cleanup_close_ int other = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 
 	write_places();
-	cr_expect(place_file_read(&disk, "0123", binary, &read) == -ENOENT);
-	cr_expect(place_file_read(&disk, BUILD_ID, other, &read) == -ENOENT);
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
-	names_set_options(&(struct names_options){ .no_inlines = true });
-	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
-	names_set_options(&(struct names_options){ .no_lines = true });
-	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ENOENT);
-	names_set_options(&(struct names_options){ 0 });
+	cr_expect(place_file_read(&disk, &options, "0123", binary, &read) == -ENOENT);
+	cr_expect(place_file_read(&disk, &options, BUILD_ID, other, &read) == -ENOENT);
+	options = ((struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
+	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	options = ((struct names_options){ .no_inlines = true });
+	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	options = ((struct names_options){ .no_lines = true });
+	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	options = ((struct names_options){ 0 });
 	disk.maker[0] ^= 1;
-	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == -ESTALE);
+	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ESTALE);
 	disk.maker[0] ^= 1;
-	cr_expect(place_file_read(&disk, BUILD_ID, binary, &read) == 0 && read.n_entries == 4);
+	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == 0 &&
+		  read.n_entries == 4);
 	place_cache_done(&read);
 }
 
@@ -208,12 +210,12 @@ Test(place_file, takes_no_name_that_does_not_end)
 	char bytes[MAX_SIZE];
 	size_t size = file_bytes(&path, bytes);
 
-	cr_assert_eq(place_file_read(&disk, BUILD_ID, binary, &read), 0);
+	cr_assert_eq(place_file_read(&disk, &options, BUILD_ID, binary, &read), 0);
 	place_cache_done(&read);
 	bytes[size - 1] = 'x';
 	set_sum(bytes, size);
 	file_rewrite(path, bytes, size);
-	cr_assert_eq(place_file_read(&disk, BUILD_ID, binary, &read), -EBADMSG);
+	cr_assert_eq(place_file_read(&disk, &options, BUILD_ID, binary, &read), -EBADMSG);
 }
 
 Test(place_file, believes_nothing_of_it)
@@ -235,7 +237,7 @@ Test(place_file, believes_nothing_of_it)
 		if (sums)
 			set_sum(changed, n);
 		file_rewrite(path, changed, n);
-		err = place_file_read(&disk, BUILD_ID, binary, &read);
+		err = place_file_read(&disk, &options, BUILD_ID, binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);
 		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
 		/* Without the sum, only what does not change anything is taken. */

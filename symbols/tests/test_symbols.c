@@ -21,13 +21,19 @@
 #include "symbols/place_cache.h"
 #include "symbols/range_index.h"
 #include "symbols/symtab.h"
+#include "symbols/tests/some_names.h"
 
-static void expect_name(const char *symbol, const char *name)
+static void expect_style(const char *symbol, enum names_demangle style, const char *name)
 {
-	char *got = demangle(symbol);
+	char *got = demangle(symbol, style);
 
 	cr_assert_str_eq(got, name, "%s: %s", symbol, got);
 	free(got);
+}
+
+static void expect_name(const char *symbol, const char *name)
+{
+	expect_style(symbol, NAMES_DEMANGLE_SIMPLE, name);
 }
 
 Test(demangle, gives_names_as_written)
@@ -79,11 +85,8 @@ Test(demangle, leaves_other_names_alone)
 
 static void expect_styles(const char *symbol, const char *simple, const char *full)
 {
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_NONE });
-	expect_name(symbol, symbol);
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	expect_name(symbol, full);
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_SIMPLE });
+	expect_style(symbol, NAMES_DEMANGLE_NONE, symbol);
+	expect_style(symbol, NAMES_DEMANGLE_FULL, full);
 	expect_name(symbol, simple);
 }
 
@@ -137,7 +140,7 @@ static double cpu_seconds(void)
 static void expect_bounded(const char *symbol)
 {
 	double before = cpu_seconds();
-	char *name = demangle(symbol);
+	char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
 	cr_assert_lt(cpu_seconds() - before, MOST_SECONDS, "%.100s", symbol);
 	cr_assert(name);
@@ -204,14 +207,13 @@ Test(demangle, bounds_how_often_names_of_d_repeat_themselves)
 	enum { LEVELS = 12 /* two references each */ };
 	char symbol[128], types[100] = "HiiHQeQg";
 
-	names_set_options(&(struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	expect_name("_D1fFHiiHQeQgZv", "f(int[int], int[int][int[int]])");
+	expect_style("_D1fFHiiHQeQgZv", NAMES_DEMANGLE_FULL, "f(int[int], int[int][int[int]])");
 	for (int level = 2; level <= LEVELS + 1; level++) {
 		char *name;
 
 		strcat(types, "HQgQi");
 		snprintf(symbol, sizeof(symbol), "_D1fF%sZv", types);
-		name = demangle(symbol);
+		name = demangle(symbol, NAMES_DEMANGLE_FULL);
 		if (level > LEVELS)
 			cr_assert_str_eq(name, symbol);
 		else
@@ -222,10 +224,8 @@ Test(demangle, bounds_how_often_names_of_d_repeat_themselves)
 
 static void expect_go(enum names_demangle style, const char *name, const char *wanted)
 {
-	char *got;
+	char *got = demangle_go(name, style);
 
-	names_set_options(&(struct names_options){ .demangle = style });
-	got = demangle_go(name);
 	cr_assert_str_eq(got, wanted);
 	free(got);
 }
@@ -341,15 +341,15 @@ Test(place_cache, has_its_own_names_and_a_limit)
 	place_cache_done(&cache);
 }
 
-static int kallsyms_from_by(int (*new)(const char *, struct kallsyms **), const char *text,
-			    struct kallsyms **ret)
+static int kallsyms_from_by(int (*new)(const struct names *, const char *, struct kallsyms **),
+			    const char *text, struct kallsyms **ret)
 {
 	char path[] = "/tmp/dwarfprof-test-XXXXXX";
 	int fd = mkstemp(path), err;
 
 	cr_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	close(fd);
-	err = new (path, ret);
+	err = new (some_names(), path, ret);
 	unlink(path);
 	return err;
 }
@@ -504,7 +504,7 @@ Test(kallsyms, says_that_the_addresses_are_hidden)
 	cr_assert(kallsyms_from("0000000000000000 T first\n", &k) == -EACCES);
 	cr_assert(kallsyms_from_by(kallsyms_new_unread, "0000000000000000 T first\n", &k) ==
 		  -EACCES);
-	cr_assert(kallsyms_new("/nonexistent", &k) == -ENOENT);
+	cr_assert(kallsyms_new(some_names(), "/nonexistent", &k) == -ENOENT);
 	cr_assert(!kallsyms_are_hidden("/nonexistent"));
 }
 
@@ -518,9 +518,11 @@ Test(names, end_everywhere_at_once)
 
 	cr_assert(kallsyms_from("ffffffff81000000 T first\n", &k) == 0);
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffff81000010, &offset), "first");
-	names_disable();
+	names_disable(some_names());
 	cr_assert(kallsyms_find(k, 0xffffffff81000010, &offset) == NULL);
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
+						    .fd = fd,
+						    .path = "/proc/self/exe" },
 			     &symtab) == -ECANCELED);
 	kallsyms_free(k);
 	close(fd);

@@ -7,6 +7,7 @@
 
 #include "symbols/dwfl_file.h"
 #include "symbols/symtab.h"
+#include "symbols/tests/some_names.h"
 
 /*
  * The symbols of this program that are asked for. Of each place, the last one is its name, and
@@ -101,7 +102,9 @@ static void open_symtab(void)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	cr_assert(fd >= 0);
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "/proc/self/exe" },
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
+						    .fd = fd,
+						    .path = "/proc/self/exe" },
 			     &symtab) == 0);
 	close(fd);
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the first, second and third signal do, and that signals within a moment count as one. */
-#include "profiler/interrupt.h"
+#include "cli/interrupt.h"
 
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
 
-#include "symbols/names.h"
+#include "symbols/tests/some_names.h"
 
 static struct interrupt interrupt;
 
 static void begin(void)
 {
-	cr_assert_eq(interrupt_init(&interrupt), 0);
+	cr_assert_eq(interrupt_init(&interrupt, some_names()), 0);
 }
 
 static void end(void)
@@ -25,7 +25,7 @@ TestSuite(interrupt, .init = begin, .fini = end);
 
 static bool is_readable(void)
 {
-	struct pollfd poll_fd = { .fd = interrupt.fd, .events = POLLIN };
+	struct pollfd poll_fd = { .fd = interrupt.end.fd, .events = POLLIN };
 
 	return poll(&poll_fd, 1, 0) == 1;
 }
@@ -38,20 +38,20 @@ static void wait_a_bit(void)
 
 Test(interrupt, is_held_back_until_someone_listens)
 {
-	cr_assert_geq(interrupt.fd, 0);
+	cr_assert_geq(interrupt.end.fd, 0);
 	raise(SIGTERM);
-	cr_assert(!interrupt_arrived(&interrupt) && !is_readable());
-	interrupt_listen(&interrupt);
-	cr_assert(interrupt_arrived(&interrupt) && is_readable());
-	cr_assert(!names_disabled());
+	cr_assert(!is_readable());
+	interrupt_listen();
+	cr_assert(is_readable());
+	cr_assert(!names_disabled(some_names()));
 }
 
 Test(interrupt, counts_signals_that_come_together_as_one)
 {
 	sigset_t set;
 
-	interrupt_listen(&interrupt);
-	cr_assert(!interrupt_arrived(&interrupt));
+	interrupt_listen();
+	cr_assert(!is_readable());
 	/* timeout(1): to the program, and to its group. They are delivered one after the other. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
@@ -60,26 +60,26 @@ Test(interrupt, counts_signals_that_come_together_as_one)
 	raise(SIGTERM);
 	raise(SIGINT);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	cr_assert(interrupt_arrived(&interrupt) && is_readable());
-	cr_assert(!names_disabled());
+	cr_assert(is_readable());
+	cr_assert(!names_disabled(some_names()));
 	wait_a_bit();
 	raise(SIGINT);
-	cr_assert(names_disabled());
+	cr_assert(names_disabled(some_names()));
 }
 
 /* The result is being written: one more has it written at once. */
 Test(interrupt, leaves_names_out_when_sampling_is_over)
 {
-	interrupt_listen(&interrupt);
-	interrupt_writing(&interrupt);
+	interrupt_listen();
+	interrupt_writing();
 	raise(SIGINT);
-	cr_assert(names_disabled());
+	cr_assert(names_disabled(some_names()));
 	cr_assert(!is_readable());
 }
 
 Test(interrupt, ends_the_program_by_the_third, .signal = SIGINT)
 {
-	interrupt_listen(&interrupt);
+	interrupt_listen();
 	for (int i = 0; i < 3; i++) {
 		raise(SIGINT);
 		wait_a_bit();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "profiler/interrupt.h"
+#include "cli/interrupt.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 
 /* Of the handler, which knows no struct interrupt. */
 static volatile sig_atomic_t wake_fd = -1;
+static struct names *_Atomic wanted; /* NULL: none any more */
 static int count;
 static uint64_t last_ns;
 
@@ -24,21 +25,35 @@ static void signals(sigset_t *set)
 	sigaddset(set, SIGTERM);
 }
 
-int interrupt_init(struct interrupt *ret)
+static void on_stage(void *arg, enum record_stage stage)
+{
+	switch (stage) {
+	case RECORD_LAUNCHED:
+		interrupt_listen();
+		break;
+	case RECORD_WRITING:
+		interrupt_writing();
+		break;
+	}
+}
+
+int interrupt_init(struct interrupt *ret, struct names *names)
 {
 	sigset_t set;
 
+	ret->end = (struct record_end){ .fd = -1, .mask = &ret->old_mask, .tell = on_stage };
 	signals(&set);
 	if (sigprocmask(SIG_BLOCK, &set, &ret->old_mask) < 0)
 		return -errno;
-	ret->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ret->fd < 0) {
+	ret->end.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ret->end.fd < 0) {
 		int err = -errno;
 
 		sigprocmask(SIG_SETMASK, &ret->old_mask, NULL);
 		return err;
 	}
-	wake_fd = ret->fd;
+	wake_fd = ret->end.fd;
+	wanted = names;
 	count = 0;
 	last_ns = 0;
 	return 0;
@@ -47,6 +62,7 @@ int interrupt_init(struct interrupt *ret)
 /* Both signals are blocked meanwhile. All that is called is async-signal-safe. */
 static void on_signal(int signal_number)
 {
+	struct names *names = wanted;
 	int saved_errno = errno;
 	uint64_t now = clock_now_ns();
 	uint64_t before = __atomic_exchange_n(&last_ns, now, __ATOMIC_RELAXED);
@@ -59,7 +75,8 @@ static void on_signal(int signal_number)
 		(void)!write(wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 		break;
 	case 2:
-		names_disable();
+		if (names)
+			names_disable(names);
 		break;
 	default:
 		signal(signal_number, SIG_DFL);
@@ -68,7 +85,7 @@ static void on_signal(int signal_number)
 	errno = saved_errno;
 }
 
-void interrupt_listen(struct interrupt *interrupt)
+void interrupt_listen(void)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 
@@ -78,22 +95,18 @@ void interrupt_listen(struct interrupt *interrupt)
 	sigprocmask(SIG_UNBLOCK, &action.sa_mask, NULL);
 }
 
-void interrupt_writing(struct interrupt *interrupt)
+void interrupt_writing(void)
 {
 	int none = 0;
 
 	__atomic_compare_exchange_n(&count, &none, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-bool interrupt_arrived(const struct interrupt *interrupt)
-{
-	return __atomic_load_n(&count, __ATOMIC_RELAXED) > 0;
-}
-
 void interrupt_done(struct interrupt *interrupt)
 {
 	wake_fd = -1;
-	if (interrupt->fd >= 0)
-		close(interrupt->fd);
-	interrupt->fd = -1;
+	wanted = NULL;
+	if (interrupt->end.fd >= 0)
+		close(interrupt->end.fd);
+	interrupt->end.fd = -1;
 }

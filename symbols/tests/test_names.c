@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Several struct names in one process: none has anything of another. */
+#include "symbols/names.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/debug_server.h"
+#include "symbols/jit.h"
+#include "symbols/kallsyms.h"
+#include "symbols/module.h"
+#include "symbols/tests/some_names.h"
+
+/* A function whose place in the file this test knows, with a name that there are ways to show. */
+static int landmark(int n) __asm__("_ZN1a1bEi");
+
+__attribute__((noinline, used)) static int landmark(int n)
+{
+	return n * 3 + 1;
+}
+
+static uint64_t landmark_address(void)
+{
+	extern const char __executable_start;
+
+	return (uint64_t)(uintptr_t)&landmark - (uint64_t)(uintptr_t)&__executable_start;
+}
+
+static struct module *this_program(struct names *names)
+{
+	struct module *module = module_new(names, "/proc/self/exe", "",
+					   open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+
+	cr_assert(module);
+	return module;
+}
+
+static void expect_place(struct module *module, const char *function, bool has_line)
+{
+	const struct place *places = NULL;
+
+	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
+	cr_expect_str_eq(places[0].function, function);
+	cr_expect((places[0].line > 0) == has_line && (places[0].file != NULL) == has_line);
+}
+
+static void expect_no_place(struct module *module)
+{
+	const struct place *places;
+
+	cr_expect_eq(module_find_places(module, landmark_address(), true, &places), 0);
+}
+
+Test(names, look_as_each_of_them_wants)
+{
+	struct names *simple = names_with((struct names_options){ 0 });
+	struct names *raw = names_with(
+		(struct names_options){ .demangle = NAMES_DEMANGLE_NONE, .no_lines = true });
+	struct names *none = names_with((struct names_options){ .none = true });
+	struct names *full = names_with((struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
+	struct module *a = this_program(simple), *b = this_program(raw);
+	struct module *c = this_program(none), *d = this_program(full);
+
+	for (int i = 0; i < 2; i++) { /* from the binary, and from what is known */
+		expect_place(a, "a::b", true);
+		expect_place(b, "_ZN1a1bEi", false);
+		expect_no_place(c);
+		expect_place(d, "a::b(int)", true);
+	}
+	names_free(simple);
+	names_free(raw);
+	names_free(none);
+	names_free(full);
+}
+
+static struct kallsyms *some_kallsyms(const struct names *names)
+{
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+	static const char text[] = "ffffffff81000000 T first\n";
+	struct kallsyms *kallsyms;
+	int fd = mkstemp(path);
+
+	cr_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	cr_assert_eq(kallsyms_new(names, path, &kallsyms), 0);
+	unlink(path);
+	return kallsyms;
+}
+
+Test(names, end_for_one_alone)
+{
+	struct names *given_up = names_with((struct names_options){ 0 });
+	struct names *wanted = names_with((struct names_options){ 0 });
+	struct module *a = this_program(given_up), *b = this_program(wanted);
+	struct kallsyms *a_kernel = some_kallsyms(given_up), *b_kernel = some_kallsyms(wanted);
+	uint64_t offset;
+
+	names_disable(given_up);
+	cr_expect(names_disabled(given_up) && !names_disabled(wanted));
+	expect_no_place(a);
+	expect_place(b, "a::b", true);
+	cr_expect_null(kallsyms_find(a_kernel, 0xffffffff81000000, &offset));
+	cr_expect_str_eq(kallsyms_find(b_kernel, 0xffffffff81000000, &offset), "first");
+	kallsyms_free(a_kernel);
+	kallsyms_free(b_kernel);
+	names_free(given_up);
+	expect_place(b, "a::b", true);
+	names_free(wanted);
+}
+
+Test(names, close_debug_information_of_their_own)
+{
+	struct names *first = names_with((struct names_options){ 0 });
+	struct names *second = names_with((struct names_options){ 0 });
+	struct module *a = this_program(first), *b = this_program(second);
+
+	expect_place(a, "a::b", true);
+	expect_place(b, "a::b", true);
+	cr_assert(a->debug && b->debug);
+	names_limit_debug(second, 0);
+	cr_expect(a->debug && !b->debug);
+	names_free(second);
+	expect_place(a, "a::b", true);
+	cr_expect_not_null(a->debug);
+	names_free(first);
+}
+
+/* Also code that was compiled, and what is in memory. */
+Test(names, free_what_is_theirs)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *jit = module_new_jit(names), *memory = module_new(names, "[vdso]", "ab", -1);
+	const struct place *place;
+	uint64_t located;
+
+	cr_assert_eq(jit_add(jit->jit, "compiled", "a.js", 3, &located), 0);
+	cr_assert_eq(module_find_places(jit, located, true, &place), 1);
+	cr_expect_str_eq(place->function, "compiled");
+	memory->memory = strdup("no ELF file");
+	memory->memory_size = strlen(memory->memory);
+	expect_no_place(memory);
+	cr_expect_null(module_free(this_program(names)));
+	expect_place(this_program(names), "a::b", true);
+	names_free(names);
+}
+
+Test(names, ask_servers_when_they_may_themselves)
+{
+	struct names *allowed = names_with((struct names_options){ 0 });
+	struct names *other = names_with((struct names_options){ 0 });
+
+	setenv("DEBUGINFOD_URLS", "http://localhost:1/", 1);
+	debug_server_allow(names_debug_server(allowed), 1000000000, NULL);
+	cr_expect(debug_server_is_allowed(names_debug_server(allowed)));
+	cr_expect(!debug_server_is_allowed(names_debug_server(other)));
+	debug_server_end(names_debug_server(allowed));
+	cr_expect(!debug_server_is_allowed(names_debug_server(allowed)));
+	names_free(allowed);
+	names_free(other);
+}
+
+/* Modules come and go, and names are looked up, of the same file. */
+static void *look_up(void *arg)
+{
+	struct names *names = arg;
+	struct module *module = this_program(names);
+	const struct place *places;
+	uint64_t n = 0;
+
+	for (int i = 0; i < 20; i++) {
+		module_free(this_program(names));
+		for (uint64_t at = 0; at < 64; at++)
+			n += module_find_places(module, landmark_address() - 16 * at, true,
+						&places);
+		names_limit_debug(names, 0);
+	}
+	return (void *)(uintptr_t)n;
+}
+
+Test(names, work_in_threads_of_their_own)
+{
+	struct names *names[2];
+	pthread_t threads[2];
+	void *found[2];
+
+	for (int i = 0; i < 2; i++) {
+		names[i] = names_with((struct names_options){ .no_lines = i });
+		cr_assert_eq(pthread_create(&threads[i], NULL, look_up, names[i]), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(pthread_join(threads[i], &found[i]), 0);
+		names_free(names[i]);
+	}
+	cr_assert(found[0] && found[0] == found[1]);
+}
