@@ -205,7 +205,8 @@ static void parse_event(struct options *o, struct argp_state *state, const char 
 	if (err == -EINVAL)
 		argp_error(state, "-e takes one of %s, not '%s'", list, text);
 	if (err < 0)
-		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read the file of -e %s", text);
+		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read %.*s",
+			     (int)(strrchr(event.argument, ':') - event.argument), event.argument);
 	set_event(o, state, &event);
 }
 

@@ -27,7 +27,7 @@ struct event_source {
 	bool at_rate;          /* so many times a second: profiler_options.hz */
 	bool user_only;        /* it happens in programs, never in the kernel */
 	const char *missing;   /* why there may be no sample of a target, which... */
-	/* NULL, or is this an argument? 0, -EINVAL, or why its file cannot be read. */
+	/* NULL, or is this an argument? 0, -EINVAL, or why the file before its last colon cannot be read. */
 	int (*check)(const char *argument);
 	/* Start it. Says what is wrong: 0 or a negative errno. */
 	int (*attach)(struct session *session, const struct profiler_options *options,
@@ -56,8 +56,8 @@ bool event_is_mixed(const struct event *event);
 unsigned int event_states(const struct event *event);
 
 /*
- * "uprobe:libc.so.6:malloc", "cpu": -EINVAL if there is no such event, or why a file cannot be read.
- * What is returned leads into the text.
+ * "uprobe:libc.so.6:malloc", "cpu". What is returned leads into the text. 0, -EINVAL if there is no
+ * such event, or why the file of its argument cannot be read.
  */
 int event_parse(const char *text, struct event *ret);
 

@@ -85,3 +85,15 @@ Test(interrupt, ends_the_program_by_the_third, .signal = SIGINT)
 		wait_a_bit();
 	}
 }
+
+/* Which may be gone. */
+Test(interrupt, leaves_names_alone_when_the_run_is_over)
+{
+	interrupt_listen();
+	interrupt_done(&interrupt);
+	for (int i = 0; i < 2; i++) {
+		raise(SIGINT);
+		wait_a_bit();
+	}
+	cr_assert(!names_disabled(some_names()));
+}

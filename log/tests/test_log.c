@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages have no control characters; texts of several lines are printed line by line. */
 #include <pthread.h>
 
 #include "log/log.h"
@@ -52,11 +51,11 @@ static void *speak_often(void *arg)
 
 static void speak_at_once(void)
 {
+	static char words[][4] = { "one", "two" };
 	pthread_t threads[2];
 
 	for (int i = 0; i < 2; i++)
-		cr_assert(pthread_create(&threads[i], NULL, speak_often,
-					 (void *)(i ? "one" : "two")) == 0);
+		cr_assert(pthread_create(&threads[i], NULL, speak_often, words[i]) == 0);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 }
