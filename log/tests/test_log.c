@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Messages have no control characters; texts of several lines are printed line by line; one at a time. */
 #include <pthread.h>
 
 #include "log/log.h"
