@@ -374,13 +374,13 @@ void profiler_stop(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
-	p->stopped = clock_now_ns();
-	p->drain.totals.duration_ns = p->stopped - p->started;
 	/* With a bound or a filter, a thread may have been seen and not taken. */
 	if (event_has_blocks(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
 	session_stop(&p->session);
+	p->stopped = clock_now_ns();
+	p->drain.totals.duration_ns = p->stopped - p->started;
 }
 
 int profiler_finish(struct profiler *p)

@@ -150,7 +150,8 @@ static void check_parts(const struct noted *whole, const struct noted *parts, si
 
 		cr_assert(part->is_taken);
 		cr_assert_leq(n + part->n, whole->n);
-		memcpy(all + n, part->seen, part->n * sizeof(*all));
+		for (size_t j = 0; j < part->n; j++)
+			all[n + j] = part->seen[j];
 		n += part->n;
 		cr_assert_eq(part->totals.samples, part->n);
 		cr_assert_eq(part->totals.events, part->weight);
