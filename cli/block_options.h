@@ -22,6 +22,6 @@ int block_options_parse_states(const char *text, unsigned int *ret);
  * Returns what makes no sense together, as a sentence; or NULL, and what was not
  * given has its default. hz_given: -F was.
  */
-const char *block_options_complete(struct profiler_options *options, bool hz_given);
+const char *block_options_complete(struct profiler_options *r, bool hz_given);
 
 #endif
