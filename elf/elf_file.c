@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "cfi/index.h"
 #include "elf/debug_file.h"
 #include "elf/packed.h"
 
