@@ -164,13 +164,13 @@ def grown(growing, docs):
 
     sudo bench/growing.py build bench/results
 
+The figures are in `bench/results/growing.json`.
+
 ### With the mappings of a process
 
 The program with 20 frames, and more executable mappings. Only an address that is met for the first time
 takes a binary search among them.
 """
-    yield from table(["mappings", "warm, ns", "cold, ns"],
-                     [[f"{m['mappings']:,}", show(m["warm_ns"]), show(m["cold_ns"])] for m in growing["mappings"]])
     points = {kind: [(m["mappings"], *(m[f"{kind}_ns"][k] for k in ("median", "low", "high")))
                      for m in growing["mappings"]] for kind in ("warm", "cold")}
     points["expected: the logarithm"] = pictures.like(points["cold"], lambda n: math.log2(n) + 8)
@@ -182,9 +182,6 @@ Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also 
 (`bench_growth`).
 """
     rows = growing["rows"]
-    yield from table(["rows", "search, ns", "search by halves, ns"],
-                     [[f"{r['rows']:,.0f}", f"{r['search_ns']:.0f}", f"{r['halving_ns']:.0f}"]
-                      for r in rows["search"]])
     search = [(r["rows"], r["search_ns"]) for r in rows["search"]]
     making = [(r["rows"], r["ns_per_row"]) for r in rows["making"]]
     size = [(r["rows"], r["image_bytes"] / r["rows"]) for r in rows["making"]]
@@ -194,9 +191,6 @@ Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also 
     yield "![A search, making and memory per row, over the rows of a table](unwinding-rows.svg)\n"
     yield "### With the number of processes\n"
     yield "All processes are profiled; the added ones sleep.\n"
-    yield from table(["processes", "until it samples, ms", "memory, MiB", "tables, MiB", "BPF program, ns"],
-                     [[f"{p['processes']:,}", f"{p['ready_ms']:,.0f}", f"{p['memory_kib'] / 1024:,.1f}",
-                       f"{p['tables_mib']}", f"{p['bpf_ns']:,.0f}"] for p in growing["processes"]])
     kib = large_host.per_process_kib(growing["processes"])
     yield (f"A process takes {kib:.1f} KiB of the profiler's memory, by the slope.\n" if kib > 0 else
            "Memory did not grow with them: what else the machine did outweighed it.\n")
