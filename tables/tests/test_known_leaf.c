@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tables/known_leaf.h"
+#include "tables/x86_64/known_leaf.h"
 
 #define BASE UINT64_C(0x401000)
 

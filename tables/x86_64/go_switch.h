@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_GO_SWITCH_H
-#define DP_TABLES_GO_SWITCH_H
+#ifndef DP_TABLES_X86_64_GO_SWITCH_H
+#define DP_TABLES_X86_64_GO_SWITCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tables/go_code.h"
+#include "tables/x86_64/go_code.h"
 
 /*
  * Where Go's runtime goes on when a function does not return to who has called it: what its

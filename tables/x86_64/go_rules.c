@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "tables/go_labels.h"
-#include "tables/go_switch.h"
+#include "tables/x86_64/go_switch.h"
 
 /* What has a rule of its own. */
 enum go_kind {

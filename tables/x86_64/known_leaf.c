@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/known_leaf.h"
+#include "tables/x86_64/known_leaf.h"
 
 #include <string.h>
 
 #include "base/array.h"
-#include "tables/pattern.h"
+#include "tables/x86_64/pattern.h"
 
 /* What is on the stack. */
 enum state {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/sum.h"
+#include "tables/x86_64/sum.h"
 
 /* Numbers of parts that are made, behind those of registers. */
 #define FIRST_MADE DP_N_VALUE_REGISTERS

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_RETURN_PATH_H
-#define DP_TABLES_RETURN_PATH_H
+#ifndef DP_TABLES_X86_64_RETURN_PATH_H
+#define DP_TABLES_X86_64_RETURN_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tables/instruction.h"
+#include "tables/x86_64/instruction.h"
 #include "tables/rule.h"
-#include "tables/sum.h"
+#include "tables/x86_64/sum.h"
 
 /*
  * How a function gets back to its caller, told by the instructions that it has still to

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_KNOWN_LEAF_H
-#define DP_TABLES_KNOWN_LEAF_H
+#ifndef DP_TABLES_X86_64_KNOWN_LEAF_H
+#define DP_TABLES_X86_64_KNOWN_LEAF_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/return_path.h"
+#include "tables/x86_64/return_path.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/go_switch.h"
+#include "tables/x86_64/go_switch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/instruction.h"
+#include "tables/x86_64/instruction.h"
 
 #include <Zydis/Zydis.h>
 

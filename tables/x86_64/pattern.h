@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_PATTERN_H
-#define DP_TABLES_PATTERN_H
+#ifndef DP_TABLES_X86_64_PATTERN_H
+#define DP_TABLES_X86_64_PATTERN_H
 
 #include <stddef.h>
 #include <stdint.h>

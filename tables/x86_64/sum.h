@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_SUM_H
-#define DP_TABLES_SUM_H
+#ifndef DP_TABLES_X86_64_SUM_H
+#define DP_TABLES_X86_64_SUM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tables/known_leaf.h"
-#include "tables/pattern.h"
+#include "tables/x86_64/known_leaf.h"
+#include "tables/x86_64/pattern.h"
 #include "tables/rule.h"
 
 /* What is in sight from one address on. */

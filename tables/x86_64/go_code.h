@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_GO_CODE_H
-#define DP_TABLES_GO_CODE_H
+#ifndef DP_TABLES_X86_64_GO_CODE_H
+#define DP_TABLES_X86_64_GO_CODE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "go/pclntab.h"
 #include "tables/known_code.h"
-#include "tables/return_path.h"
+#include "tables/x86_64/return_path.h"
 
 /* Functions of a Go program with their instructions: which calls which, and from where. */
 

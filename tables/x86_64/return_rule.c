@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
-#include "tables/return_path.h"
+#include "tables/x86_64/return_path.h"
 
 /* Is it a register and a number? */
 static bool is_register(const struct sum *s, unsigned int reg, int64_t *ret)

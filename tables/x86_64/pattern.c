@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/pattern.h"
+#include "tables/x86_64/pattern.h"
 
 static unsigned int hex_digit(char c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_INSTRUCTION_H
-#define DP_TABLES_INSTRUCTION_H
+#ifndef DP_TABLES_X86_64_INSTRUCTION_H
+#define DP_TABLES_X86_64_INSTRUCTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
