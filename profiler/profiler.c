@@ -249,6 +249,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->rescue, p->verify, p->backlog);
 	p->drain.blocks.kallsyms = p->kallsyms;
+	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;

@@ -98,7 +98,7 @@ static int count_stack(const struct stack *stack, void *arg)
 	uint64_t value = f->report.context.time ? stack->time_ns : stack->count;
 	uint64_t number = ++f->table->n_stacks;
 	bool leaf = true;
-	int err = shown_stack_make(&f->report, stack, false, &f->shown);
+	int err = shown_stack_make(&f->report, stack, 0, &f->shown);
 
 	for (size_t i = 0; err == 0 && i < f->shown.n; i++) {
 		struct function_row *row;

@@ -58,7 +58,7 @@ static struct hot *find_or_add(struct hot_list *list, const char *path, const ch
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
 	uint64_t value = list->report->context.time ? stack->time_ns : stack->count;
-	int err = shown_stack_make(list->report, stack, false, &list->shown);
+	int err = shown_stack_make(list->report, stack, 0, &list->shown);
 	char buffer[FRAME_LABEL_SIZE];
 	bool leaf = true;
 

@@ -7,10 +7,14 @@
 
 #include "report/json_value.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
 #include "report/verified.h"
+
+/* What stacks are counted apart by. */
+#define COUNTED ((unsigned int)(PROFILE_THREAD | PROFILE_LABELS))
 
 struct json_report {
 	struct report report;
@@ -81,15 +85,19 @@ static json_t *json_frames(const struct shown_stack *stack, enum shown_kind kind
 
 static json_t *json_stack(const struct json_report *report, const struct stack *stack)
 {
-	char state[] = { state_letter(stack->state), '\0' };
+	const struct own_label *own;
+	struct label label;
 	json_t *json = json_object();
 
-	json_object_set_new(json, "pid", json_number((uint64_t)stack->pid));
-	json_object_set_new(json, "tid", json_number((uint64_t)stack->tid));
-	json_object_set_new(json, "comm", json_text(stack->comm));
-	json_object_set_new(json, "thread_name", json_text(stack->thread_name));
-	json_object_set_new(json, "state", stack->off_cpu ? json_string(state) : json_null());
-	json_object_set_new(json, "outcome", json_string(outcome_word(stack->outcome)));
+	for (size_t i = 0; (own = own_label(i)); i++) {
+		if (own->counted & ~COUNTED)
+			continue;
+		json_object_set_new(json, own->key,
+				    own_label_get(own, &stack->common, &label) ?
+					    json_label(&label) :
+					    json_null());
+	}
+	json_set_labels(json, stack->common.labels);
 	json_object_set_new(json, "count", json_number(stack->count));
 	json_object_set_new(json, "time_ns",
 			    report->report.context.time ? json_number(stack->time_ns) :
@@ -97,11 +105,11 @@ static json_t *json_stack(const struct json_report *report, const struct stack *
 	json_object_set_new(json, "user_stack", json_frames(&report->shown, SHOWN_USER));
 	json_object_set_new(json, "kernel_stack", json_frames(&report->shown, SHOWN_KERNEL));
 	json_object_set_new(json, "user_stack_error",
-			    stack->outcome == DP_COMPLETE ?
+			    stack->common.outcome == DP_COMPLETE ?
 				    json_null() :
-				    json_string(outcome_sentence(stack->outcome)));
+				    json_string(outcome_sentence(stack->common.outcome)));
 	json_object_set_new(json, "kernel_stack_error",
-			    json_text_or_null(kernel_error_word(stack->kernel_error)));
+			    json_text_or_null(kernel_error_word(stack->common.kernel_error)));
 	return json;
 }
 
@@ -172,7 +180,7 @@ static json_t *json_totals(const struct report_context *context, const struct to
 static int write_stack(const struct stack *stack, void *arg)
 {
 	struct json_report *report = arg;
-	int err = shown_stack_make(&report->report, stack, true, &report->shown);
+	int err = shown_stack_make(&report->report, stack, SHOWN_LINES, &report->shown);
 
 	if (err < 0)
 		return err;
@@ -216,7 +224,7 @@ int report_json_new(struct report **ret)
 
 	if (!json)
 		return -ENOMEM;
-	if (profile_new(PROFILE_THREAD, &json->profile) < 0) {
+	if (profile_new(COUNTED, &json->profile) < 0) {
 		free(json);
 		return -ENOMEM;
 	}

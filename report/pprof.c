@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "report/mapping.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/pprof_writer.h"
 #include "report/profile.h"
 #include "report/report.h"
@@ -30,6 +31,12 @@ enum value {
 };
 #define MAX_VALUES 4
 
+/* The labels of one sample. The memory is used again for the next one. */
+struct labels {
+	Pprof__Label *items, **pointers;
+	size_t n, items_size, pointers_size;
+};
+
 struct pprof {
 	struct report report;
 	struct profile *profile;
@@ -39,6 +46,7 @@ struct pprof {
 	struct shown_stack shown;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
+	struct labels labels;
 	enum value values[MAX_VALUES];
 	size_t n_values;
 	uint64_t period_ns; /* between two samples of a CPU; 0: they are not by time */
@@ -68,11 +76,11 @@ static int use_mappings(const struct stack *stack, void *arg)
 		if (frame_is_in_binary(&frame) && frame.offset > 0)
 			err = mapping_list_use(&pprof->mappings, frame.module,
 					       frame.offset - !frame_is_exact(&frame), stack->count,
-					       stack->comm);
+					       stack->common.comm);
 	}
 	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
 		err = mapping_list_use(&pprof->mappings, NULL, stack->kernel[i] - (i > 0),
-				       stack->count, stack->comm);
+				       stack->count, stack->common.comm);
 	return err;
 }
 
@@ -113,9 +121,9 @@ static int64_t value_of(const struct pprof *pprof, const struct stack *stack, en
 
 	switch (value) {
 	case VALUE_CPU:
-		return stack->off_cpu ? 0 : (int64_t)cpu_ns;
+		return stack_is_off_cpu(stack) ? 0 : (int64_t)cpu_ns;
 	case VALUE_OFF_CPU:
-		return stack->off_cpu ? (int64_t)stack->time_ns : 0;
+		return stack_is_off_cpu(stack) ? (int64_t)stack->time_ns : 0;
 	case VALUE_WALL:
 		return (int64_t)stack->time_ns;
 	case VALUE_COUNT:
@@ -124,81 +132,67 @@ static int64_t value_of(const struct pprof *pprof, const struct stack *stack, en
 	return (int64_t)stack->count;
 }
 
-/* Those that a sample has anyway, and the program's own. */
-#define MAX_OWN_LABELS 7
-#define MAX_LABELS (MAX_OWN_LABELS + DP_MAX_LABELS)
+static void labels_done(struct labels *labels)
+{
+	free(labels->items);
+	free(labels->pointers);
+}
 
-struct labels {
-	struct pprof_writer *writer;
-	Pprof__Label labels[MAX_LABELS], *pointers[MAX_LABELS];
-	size_t n;
+/*
+ * Readers would take what is called like one of ours for that, so it has another key. A number
+ * without a unit is one of the unit that is called like it, but 0 would be none then.
+ */
+static int add_label(struct pprof *pprof, const char *prefix, const struct label *label)
+{
+	struct labels *labels = &pprof->labels;
+	_cleanup_free_ char *key = NULL;
+	Pprof__Label *to;
 	int err;
-};
 
-static Pprof__Label *add_label(struct labels *labels, const char *key)
-{
-	Pprof__Label *label = &labels->labels[labels->n];
-
-	pprof__label__init(label);
-	labels->pointers[labels->n++] = label;
-	if (labels->err == 0)
-		labels->err = pprof_writer_string(labels->writer, key, &label->key);
-	return label;
+	if (asprintf(&key, "%s%s", prefix, label->key) < 0 ||
+	    array_reserve(labels->items, labels->n, labels->items_size) < 0)
+		return -ENOMEM;
+	to = &labels->items[labels->n++];
+	pprof__label__init(to);
+	err = pprof_writer_string(&pprof->writer, key, &to->key);
+	if (err == 0 && label->text)
+		return pprof_writer_string(&pprof->writer, label->text, &to->str);
+	to->num = label->number;
+	to->num_unit = to->key;
+	if (err == 0 && *label->unit)
+		err = pprof_writer_string(&pprof->writer, label->unit, &to->num_unit);
+	return err;
 }
 
-/* A number without a unit is one of the unit that is called like it, but 0 would be none then. */
-static void add_number(struct labels *labels, const char *key, int64_t number)
+static int add_own_labels(struct pprof *pprof, const struct sample *sample)
 {
-	Pprof__Label *label = add_label(labels, key);
+	const struct own_label *own;
+	struct label label;
+	int err = 0;
 
-	label->num = number;
-	label->num_unit = label->key;
+	for (size_t i = 0; err == 0 && (own = own_label(i)); i++)
+		if (own_label_get(own, sample, &label) && !own_label_is_usual(own, &label))
+			err = add_label(pprof, "", &label);
+	return err;
 }
 
-static void add_text(struct labels *labels, const char *key, const char *text)
+static int make_labels(struct pprof *pprof, const struct sample *sample)
 {
-	Pprof__Label *label = add_label(labels, key);
-
-	if (labels->err == 0)
-		labels->err = pprof_writer_string(labels->writer, text, &label->str);
-}
-
-/* The names of ours, which readers would take the program's for. */
-static const char *const own_keys[MAX_OWN_LABELS] = { "pid",         "tid",     "cpu",  "comm",
-						      "thread_name", "outcome", "state" };
-
-static void add_program_label(struct labels *labels, const struct label *label)
-{
-	for (size_t i = 0; i < MAX_OWN_LABELS; i++) {
-		char key[32];
-
-		if (strcmp(label->key, own_keys[i]) != 0)
-			continue;
-		snprintf(key, sizeof(key), "label:%s", label->key);
-		add_text(labels, key, label->value);
-		return;
-	}
-	add_text(labels, label->key, label->value);
-}
-
-static int make_labels(struct labels *labels, const struct stack *stack)
-{
-	char state[] = { state_letter(stack->state), '\0' };
+	struct labels *labels = &pprof->labels;
 	struct label label;
 	size_t at = 0;
+	int err;
 
-	add_number(labels, "pid", stack->pid);
-	add_number(labels, "tid", stack->tid);
-	add_number(labels, "cpu", stack->cpu);
-	add_text(labels, "comm", stack->comm);
-	add_text(labels, "thread_name", stack->thread_name);
-	if (stack->outcome != DP_COMPLETE)
-		add_text(labels, "outcome", outcome_word(stack->outcome));
-	if (stack->off_cpu)
-		add_text(labels, "state", state);
-	while (labels->n < MAX_LABELS && label_set_next(stack->labels, &at, &label))
-		add_program_label(labels, &label);
-	return labels->err;
+	labels->n = 0;
+	err = add_own_labels(pprof, sample);
+	while (err == 0 && label_set_next(sample->labels, &at, &label))
+		err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "", &label);
+	for (size_t i = 0; err == 0 && i < labels->n; i++) {
+		err = array_reserve(labels->pointers, i, labels->pointers_size);
+		if (err == 0)
+			labels->pointers[i] = &labels->items[i];
+	}
+	return err;
 }
 
 static int write_sample(const struct stack *stack, void *arg)
@@ -206,15 +200,14 @@ static int write_sample(const struct stack *stack, void *arg)
 	struct pprof *pprof = arg;
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
-	struct labels labels = { .writer = &pprof->writer };
 	int64_t values[MAX_VALUES];
 	int err;
 
-	err = shown_stack_make(&pprof->report, stack, true, &pprof->shown);
+	err = shown_stack_make(&pprof->report, stack, SHOWN_LINES, &pprof->shown);
 	if (err == 0)
 		err = make_locations(pprof, &sample.n_location_id);
 	if (err == 0)
-		err = make_labels(&labels, stack);
+		err = make_labels(pprof, &stack->common);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)
@@ -222,8 +215,8 @@ static int write_sample(const struct stack *stack, void *arg)
 	sample.location_id = pprof->locations;
 	sample.n_value = pprof->n_values;
 	sample.value = values;
-	sample.n_label = labels.n;
-	sample.label = labels.pointers;
+	sample.n_label = pprof->labels.n;
+	sample.label = pprof->labels.pointers;
 	profile.n_sample = 1;
 	profile.sample = samples;
 	return pprof_writer_put(&pprof->writer, &profile);
@@ -404,6 +397,7 @@ static void pprof_free(struct report *report)
 	shown_stack_done(&pprof->shown);
 	profile_free(pprof->profile);
 	free(pprof->locations);
+	labels_done(&pprof->labels);
 	free(pprof);
 }
 

@@ -56,7 +56,8 @@ static int count_stack(const struct stack *stack, void *arg)
 
 	if (err < 0)
 		return err;
-	return hottest_add(&text->hottest, &text->report, stack->comm, &text->functions.shown,
+	return hottest_add(&text->hottest, &text->report, stack->common.comm,
+			   &text->functions.shown,
 			   text->report.context.time ? stack->time_ns : stack->count);
 }
 

@@ -12,7 +12,6 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/target.h"
-#include "samples/labels.h"
 
 /*
  * What was replaced is kept until every sample taken before that is reported,
@@ -328,7 +327,8 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 
 	if (!space || space->id != raw->space)
 		taken = space_store_find(&d->table->spaces, raw->space);
-	err = labels_new(q->sample, taken, space, &sample, &labels);
+	err = labels_new(&d->label_sources,
+			 &(struct label_context){ q->sample, taken, space, &sample }, &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;
