@@ -409,7 +409,8 @@ void profiler_log(struct profiler *p)
 		  p->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
 		  p->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
 		  tables->n_freed, tables->n_evicted);
-	log_debug("read from the kernel: %" PRIu64 " bytes", p->session.rings.n_bytes);
+	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
+		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)
 		verify_log(p->verify, p->options->symbols);
 }

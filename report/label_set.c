@@ -167,14 +167,14 @@ static int add_texts(struct label_list *list, const struct text *key, const stru
 	return label_list_add(list, &(struct label){ .key = key_copy, .text = value_copy });
 }
 
-int label_list_add_raw(struct label_list *list, const struct dp_labels *raw, size_t size)
+int label_list_add_raw(struct label_list *list, const struct dp_labels *raw)
 {
 	const char *at = (const char *)(raw + 1);
 	size_t left;
 
-	if (size < sizeof(*raw) || size - sizeof(*raw) < raw->size)
+	if (raw->part.size < sizeof(*raw))
 		return -EBADMSG;
-	left = raw->size;
+	left = raw->part.size - sizeof(*raw);
 	for (size_t i = 0; i < raw->n; i++) {
 		struct text key, value;
 		struct dp_label head;

@@ -52,11 +52,8 @@ void label_list_done(struct label_list *list);
 /* Copies what it is given. What is not UTF-8 becomes question marks. 0 or -ENOMEM. */
 int label_list_add(struct label_list *list, const struct label *label);
 
-/*
- * Those of a sample's record; size: bytes of the record from `raw` on. 0, -ENOMEM, or -EBADMSG if
- * there are not so many.
- */
-int label_list_add_raw(struct label_list *list, const struct dp_labels *raw, size_t size);
+/* Those of a sample's record. 0, -ENOMEM, or -EBADMSG if it has not as many as it says. */
+int label_list_add_raw(struct label_list *list, const struct dp_labels *raw);
 
 /* Put the labels into their order. 0 or -ENOMEM; the caller frees *ret. */
 int label_set_new(const struct label_list *list, struct label_set **ret);

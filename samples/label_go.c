@@ -52,7 +52,7 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 
 	if (known && has_go_frame(c->sample, known)) {
 		if (raw->flags & DP_SAMPLE_LABELS)
-			return label_list_add_raw(list, labels, sizeof(*labels) + labels->size);
+			return label_list_add_raw(list, labels);
 		return 0;
 	}
 	/* A walk that ended early may not have come to Go's frames. */

@@ -14,6 +14,7 @@ static struct {
 	uint8_t bytes[DP_LABELS_MAX_SIZE];
 } raw;
 
+static size_t raw_size; /* of its bytes */
 static struct label_set *set;
 
 static void end(void)
@@ -21,14 +22,22 @@ static void end(void)
 	set = label_set_free(set);
 }
 
-/* Take in so many bytes of the record. */
-static int read_raw(size_t size)
+/* Take in a record with so many of the bytes. */
+static int read_some(size_t size)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
-	int err = label_list_add_raw(&list, &raw.head, size);
+	int err;
+
+	raw.head.part = (struct dp_part){ DP_RECORD_LABELS, (__u16)(sizeof(raw.head) + size) };
+	err = label_list_add_raw(&list, &raw.head);
 
 	end();
 	return err == 0 ? label_set_new(&list, &set) : err;
+}
+
+static int read_raw(void)
+{
+	return read_some(raw_size);
 }
 
 TestSuite(label_set, .fini = end);
@@ -36,12 +45,12 @@ TestSuite(label_set, .fini = end);
 static void put(const char *key, const char *value, size_t value_size)
 {
 	struct dp_label label = { (uint8_t)strlen(key), (uint8_t)value_size };
-	uint8_t *to = raw.bytes + raw.head.size;
+	uint8_t *to = raw.bytes + raw_size;
 
 	memcpy(to, &label, sizeof(label));
 	memcpy(to + sizeof(label), key, label.key_size);
 	memcpy(to + sizeof(label) + label.key_size, value, value_size);
-	raw.head.size += (uint16_t)(sizeof(label) + label.key_size + value_size);
+	raw_size += sizeof(label) + label.key_size + value_size;
 	raw.head.n++;
 }
 
@@ -68,7 +77,7 @@ Test(label_set, has_labels_in_the_order_of_their_keys)
 	put_text("", "empty");
 	put_text("user", "");
 	put_text("method", "GET");
-	cr_assert_eq(read_raw(sizeof(raw)), 0);
+	cr_assert_eq(read_raw(), 0);
 	cr_assert(!set->is_cut);
 	expect_next(&at, "", "empty");
 	expect_next(&at, "method", "GET");
@@ -90,7 +99,7 @@ Test(label_set, has_labels_of_one_key_in_the_order_of_their_values)
 	put_text("path", "/login");
 	put_text("path", "/log");
 	put_text("pat", "/");
-	cr_assert_eq(read_raw(sizeof(raw)), 0);
+	cr_assert_eq(read_raw(), 0);
 	expect_next(&at, "pat", "/");
 	expect_next(&at, "path", "/log");
 	expect_next(&at, "path", "/login");
@@ -109,7 +118,7 @@ Test(label_set, makes_texts_of_any_bytes)
 	put("b", "1\0002", 3);
 	put_text("c\xff", "caf\xe9");
 	raw.head.n_cut = 1;
-	cr_assert_eq(read_raw(sizeof(raw)), 0);
+	cr_assert_eq(read_raw(), 0);
 	cr_assert(set->is_cut);
 	snprintf(expected, sizeof(expected), "%.*s…", (int)sizeof(text) - 2, text);
 	expect_next(&at, "a", expected);
@@ -123,26 +132,25 @@ Test(label_set, says_what_is_missing)
 
 	put_text("a", "1");
 	raw.head.n_left_out = 3;
-	cr_assert_eq(read_raw(sizeof(raw)), 0);
+	cr_assert_eq(read_raw(), 0);
 	cr_assert(set->is_cut);
 	expect_next(&at, "a", "1");
 }
 
 Test(label_set, refuses_what_no_kernel_sends)
 {
-	size_t whole;
-
 	put_text("key", "value");
-	whole = sizeof(raw.head) + raw.head.size;
-	for (size_t size = 0; size < whole; size++)
-		cr_assert_eq(read_raw(size), -EBADMSG);
+	for (size_t size = 0; size < raw_size; size++)
+		cr_assert_eq(read_some(size), -EBADMSG);
+	raw.head.part.size = sizeof(raw.head) - 1;
+	cr_assert_eq(label_list_add_raw(&(struct label_list){ 0 }, &raw.head), -EBADMSG);
 	raw.head.n = 2;
-	cr_assert_eq(read_raw(sizeof(raw)), -EBADMSG);
+	cr_assert_eq(read_raw(), -EBADMSG);
 	raw.head.n = DP_MAX_LABELS + 1;
-	cr_assert_eq(read_raw(sizeof(raw)), -EBADMSG);
+	cr_assert_eq(read_raw(), -EBADMSG);
 	raw.head.n = 1;
 	raw.bytes[0] = 200;
-	cr_assert_eq(read_raw(sizeof(raw)), -EBADMSG);
+	cr_assert_eq(read_raw(), -EBADMSG);
 }
 
 /* Keys and units are texts of others, too. */
