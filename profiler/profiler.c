@@ -196,6 +196,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.target = p->target,
 		.event = p->event.name,
 		.hz = o->event.source->at_rate ? o->hz : 0,
+		.counts = o->event.source->counts,
 		.time = event_has_blocks(&o->event),
 		.wall = event_is_mixed(&o->event),
 		.symbols = o->symbols,

@@ -16,6 +16,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "report/value.h"
 #include "report/verified.h"
 
 /* Stacks that differ only in addresses inside their functions share a line. */
@@ -108,8 +109,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
-	return count_line(folded, text, size,
-			  folded->report.context.time ? stack->time_ns : stack->count);
+	return count_line(folded, text, size, value_measured(&folded->report.context, stack));
 }
 
 static int line_compare(struct line *a, struct line *b)

@@ -11,6 +11,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "report/value.h"
 #include "report/verified.h"
 
 /* What stacks are counted apart by. */
@@ -83,6 +84,35 @@ static json_t *json_frames(const struct shown_stack *stack, enum shown_kind kind
 	return json;
 }
 
+/* What the numbers of json_values() are. */
+static json_t *json_value_types(const struct report_context *context)
+{
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *type = json_object();
+
+		json_object_set_new(type, "name", json_text(values[i].name));
+		json_object_set_new(type, "unit", json_text(values[i].unit));
+		json_array_append_new(json, type);
+	}
+	return json;
+}
+
+static json_t *json_values(const struct report_context *context, const struct stack *stack)
+{
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json,
+				      json_number(value_of_stack(context, &values[i], stack)));
+	return json;
+}
+
 static json_t *json_stack(const struct json_report *report, const struct stack *stack)
 {
 	const struct own_label *own;
@@ -102,6 +132,7 @@ static json_t *json_stack(const struct json_report *report, const struct stack *
 	json_object_set_new(json, "time_ns",
 			    report->report.context.time ? json_number(stack->time_ns) :
 							  json_null());
+	json_object_set_new(json, "values", json_values(&report->report.context, stack));
 	json_object_set_new(json, "user_stack", json_frames(&report->shown, SHOWN_USER));
 	json_object_set_new(json, "kernel_stack", json_frames(&report->shown, SHOWN_KERNEL));
 	json_object_set_new(json, "user_stack_error",
@@ -123,6 +154,7 @@ static json_t *json_metadata(const struct report_context *context, const struct 
 	json_object_set_new(json, "event", json_text(context->event));
 	json_object_set_new(json, "hz", context->hz ? json_number(context->hz) : json_null());
 	json_object_set_new(json, "off_cpu", json_boolean(context->time));
+	json_object_set_new(json, "values", json_value_types(context));
 	json_object_set_new(json, "host", json_text_or_null(context->host));
 	json_object_set_new(json, "kernel", json_text_or_null(context->kernel));
 	json_object_set_new(json, "started_ns", json_number(context->started_real_ns));

@@ -9,6 +9,7 @@
 #include "report/outcome.h"
 #include "report/own_label.h"
 #include "report/report.h"
+#include "report/value.h"
 #include "report/verified.h"
 #include "symbols/kallsyms.h"
 
@@ -118,13 +119,12 @@ static void json_set_own_labels(json_t *json, const struct sample *sample)
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
-	bool off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
 	json_set_own_labels(json, sample);
 	json_object_set_new(json, "event",
-			    off_cpu ? json_string("off-cpu") : json_text(report->context.event));
+			    json_text(value_event_name(&report->context, sample->event)));
 	json_object_set_new(json, "user_stack", json_user_stack(report, sample));
 	json_object_set_new(json, "kernel_stack", json_kernel_stack(report, sample));
 	json_object_set_new(json, "user_stack_error",

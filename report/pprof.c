@@ -18,18 +18,8 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "report/value.h"
 #include "report/verified.h"
-
-#define NS_PER_S 1000000000
-
-/* What a sample's value can be. */
-enum value {
-	VALUE_COUNT,
-	VALUE_CPU,
-	VALUE_OFF_CPU,
-	VALUE_WALL,
-};
-#define MAX_VALUES 4
 
 /* The labels of one sample. The memory is used again for the next one. */
 struct labels {
@@ -47,9 +37,8 @@ struct pprof {
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
 	struct labels labels;
-	enum value values[MAX_VALUES];
+	struct value values[VALUES_MAX];
 	size_t n_values;
-	uint64_t period_ns; /* between two samples of a CPU; 0: they are not by time */
 };
 
 static int pprof_add(struct report *report, const struct sample *sample,
@@ -112,24 +101,6 @@ static int make_locations(struct pprof *pprof, size_t *ret_n)
 	}
 	*ret_n = n;
 	return 0;
-}
-
-static int64_t value_of(const struct pprof *pprof, const struct stack *stack, enum value value)
-{
-	uint64_t cpu_ns =
-		pprof->report.context.time ? stack->time_ns : stack->count * pprof->period_ns;
-
-	switch (value) {
-	case VALUE_CPU:
-		return stack_is_off_cpu(stack) ? 0 : (int64_t)cpu_ns;
-	case VALUE_OFF_CPU:
-		return stack_is_off_cpu(stack) ? (int64_t)stack->time_ns : 0;
-	case VALUE_WALL:
-		return (int64_t)stack->time_ns;
-	case VALUE_COUNT:
-		break;
-	}
-	return (int64_t)stack->count;
 }
 
 static void labels_done(struct labels *labels)
@@ -200,7 +171,7 @@ static int write_sample(const struct stack *stack, void *arg)
 	struct pprof *pprof = arg;
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
-	int64_t values[MAX_VALUES];
+	int64_t values[VALUES_MAX];
 	int err;
 
 	err = shown_stack_make(&pprof->report, stack, SHOWN_LINES, &pprof->shown);
@@ -211,7 +182,8 @@ static int write_sample(const struct stack *stack, void *arg)
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)
-		values[i] = value_of(pprof, stack, pprof->values[i]);
+		values[i] =
+			(int64_t)value_of_stack(&pprof->report.context, &pprof->values[i], stack);
 	sample.location_id = pprof->locations;
 	sample.n_value = pprof->n_values;
 	sample.value = values;
@@ -222,53 +194,25 @@ static int write_sample(const struct stack *stack, void *arg)
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
-/* What the values are: the first one counts, the last one is what readers show first. */
-static void choose_values(struct pprof *pprof)
+static int make_type(struct pprof *pprof, const struct value *value, Pprof__ValueType *ret)
 {
-	const struct report_context *context = &pprof->report.context;
+	int err = pprof_writer_string(&pprof->writer, value->name, &ret->type);
 
-	pprof->values[pprof->n_values++] = VALUE_COUNT;
-	if (context->hz > 0) {
-		pprof->values[pprof->n_values++] = VALUE_CPU;
-		pprof->period_ns = NS_PER_S / context->hz;
-	}
-	if (context->time)
-		pprof->values[pprof->n_values++] = VALUE_OFF_CPU;
-	if (context->wall)
-		pprof->values[pprof->n_values++] = VALUE_WALL;
+	return err == 0 ? pprof_writer_string(&pprof->writer, value->unit, &ret->unit) : err;
 }
 
-static const char *value_name(const struct pprof *pprof, enum value value)
-{
-	static const char *const names[] = {
-		[VALUE_CPU] = "cpu", [VALUE_OFF_CPU] = "off_cpu", [VALUE_WALL] = "wall"
-	};
-
-	if (value == VALUE_COUNT)
-		return pprof->report.context.time || pprof->period_ns == 0 ? "events" : "samples";
-	return names[value];
-}
-
-static int make_type(struct pprof *pprof, enum value value, Pprof__ValueType *ret)
-{
-	int err = pprof_writer_string(&pprof->writer, value_name(pprof, value), &ret->type);
-
-	if (err < 0)
-		return err;
-	return pprof_writer_string(&pprof->writer, value == VALUE_COUNT ? "count" : "nanoseconds",
-				   &ret->unit);
-}
-
+/* The first value counts, the last one is what readers show first. */
 static int write_head(struct pprof *pprof, const struct totals *totals)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[MAX_VALUES], *pointers[MAX_VALUES];
+	Pprof__ValueType types[VALUES_MAX], *pointers[VALUES_MAX];
+	unsigned int hz = pprof->report.context.hz;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < pprof->n_values; i++) {
 		pprof__value_type__init(&types[i]);
 		pointers[i] = &types[i];
-		err = make_type(pprof, pprof->values[i], &types[i]);
+		err = make_type(pprof, &pprof->values[i], &types[i]);
 	}
 	if (err < 0)
 		return err;
@@ -278,8 +222,8 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
 	profile.duration_nanos = (int64_t)totals->duration_ns;
 	/* Samples of a CPU are that far apart; else each event is one. */
-	profile.period_type = &types[pprof->period_ns > 0 ? 1 : 0];
-	profile.period = pprof->period_ns > 0 ? (int64_t)pprof->period_ns : 1;
+	profile.period_type = &types[hz > 0 ? 1 : 0];
+	profile.period = hz > 0 ? 1000000000 / hz : 1;
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
@@ -368,7 +312,7 @@ static int pprof_finish(struct report *report, const struct totals *totals)
 	struct pprof *pprof = (struct pprof *)report;
 	int err;
 
-	choose_values(pprof);
+	pprof->n_values = values_of(&report->context, pprof->values);
 	err = pprof_writer_init(&pprof->writer, names_options(report->context.names), report->to);
 	if (err < 0)
 		return err;

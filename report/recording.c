@@ -157,6 +157,7 @@ static int put_context(struct recording *r)
 	b->size = 0;
 	put_pair(b, "target", context->target);
 	put_pair(b, "event", context->event);
+	put_pair(b, "counts", context->counts);
 	put_pair(b, "command", context->command);
 	put_pair(b, "host", context->host);
 	put_pair(b, "kernel", context->kernel);

@@ -353,6 +353,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 	r->context = (struct report_context){
 		.target = recording_reader_text(r, "target"),
 		.event = recording_reader_text(r, "event"),
+		.counts = recording_reader_text(r, "counts"),
 		.command = recording_reader_text(r, "command"),
 		.host = recording_reader_text(r, "host"),
 		.kernel = recording_reader_text(r, "kernel"),

@@ -43,6 +43,7 @@ static int attach_faults(struct session *session, const struct profiler_options 
 static const struct event_source page_faults = {
 	.name = "page-faults",
 	.programs = EVENT_BIT(DP_EVENT_CPU),
+	.counts = "page_faults",
 	.user_only = true,
 	.missing = "had its pages",
 	.attach = attach_faults,
@@ -73,7 +74,7 @@ static int count_add(struct report *report, const struct sample *sample,
 
 static int count_finish(struct report *report, const struct totals *totals)
 {
-	fprintf(report->to, "%s of %s: %lu\n", report->context.event, report->context.target,
+	fprintf(report->to, "%s of %s: %lu\n", report->context.counts, report->context.target,
 		((struct count *)report)->n);
 	return 0;
 }
@@ -185,7 +186,7 @@ Test(extension, adds_an_event_a_format_and_labels, .timeout = 60)
 	sample(&options, to);
 	fclose(to[0]);
 	fclose(to[1]);
-	snprintf(expected, sizeof(expected), "page-faults of test_profiler_e (PID %d): %d\n", self,
+	snprintf(expected, sizeof(expected), "page_faults of test_profiler_e (PID %d): %d\n", self,
 		 N_PAGES);
 	cr_assert_str_eq(text, expected);
 	cr_assert_geq(count_texts(lines, "\n"), N_PAGES);

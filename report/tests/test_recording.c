@@ -17,6 +17,7 @@
 static const struct report_context context = {
 	.target = "prog (PID 42)",
 	.event = "cpu-clock",
+	.counts = "page_faults",
 	.command = "dwarfprof -p 42 -o x.dwarfprof",
 	.host = "here",
 	.kernel = "Linux 6.18.5 x86_64",
@@ -198,6 +199,7 @@ Test(recording, has_the_context)
 	c = recording_reader_context(reader);
 	cr_assert_str_eq(c->target, context.target);
 	cr_assert_str_eq(c->event, context.event);
+	cr_assert_str_eq(c->counts, context.counts);
 	cr_assert_str_eq(c->command, context.command);
 	cr_assert_str_eq(c->host, context.host);
 	cr_assert_str_eq(c->kernel, context.kernel);
