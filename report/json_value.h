@@ -23,7 +23,7 @@ json_t *json_label(const struct label *label);
  * Add what every object of a sample says of its label set, which may be NULL: `labels` and
  * `labels_cut`, and if there are any, `label_units`, of numbers.
  */
-void json_set_labels(json_t *json, const struct label_set *labels);
+void json_set_labels(json_t *json, const struct label_set *set);
 
 /* An address: a string, "0x...", since not every reader keeps all bits of a number. */
 json_t *json_hex(uint64_t value);
