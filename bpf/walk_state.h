@@ -174,7 +174,7 @@ struct walk {
 	__u64 labels_first; /* bucket */
 	__u64 labels_old;   /* and of those that come then; 0: none */
 	__u32 labels_n_old;
-	__u32 zero_too;
+	__u32 labels_size; /* of what is in label_bytes */
 	struct dp_labels labels;
 	__u8 label_bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
 

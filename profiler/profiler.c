@@ -196,6 +196,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.target = p->target,
 		.event = p->event.name,
 		.hz = o->event.source->at_rate ? o->hz : 0,
+		.counts = o->event.source->counts,
 		.time = event_has_blocks(&o->event),
 		.wall = event_is_mixed(&o->event),
 		.symbols = o->symbols,
@@ -249,6 +250,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->rescue, p->verify, p->backlog);
 	p->drain.blocks.kallsyms = p->kallsyms;
+	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;
@@ -408,7 +410,8 @@ void profiler_log(struct profiler *p)
 		  p->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
 		  p->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
 		  tables->n_freed, tables->n_evicted);
-	log_debug("read from the kernel: %" PRIu64 " bytes", p->session.rings.n_bytes);
+	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
+		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)
 		verify_log(p->verify, p->options->symbols);
 }

@@ -160,7 +160,7 @@ static int add_stack(const struct stack *stack, void *arg)
 	static const struct shown nothing = { .kind = SHOWN_MARK, .name = "[no stack]" };
 	struct firefox *f = arg;
 	uint32_t depth = 0;
-	int err = shown_stack_make(&f->report, stack, true, &f->shown);
+	int err = shown_stack_make(&f->report, stack, SHOWN_LINES | SHOWN_LABELS, &f->shown);
 
 	f->starts[f->n_starts++] = f->n_items;
 	for (size_t i = f->shown.n; err == 0 && i-- > 0;) {

@@ -16,6 +16,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "report/value.h"
 #include "report/verified.h"
 
 /* Stacks that differ only in addresses inside their functions share a line. */
@@ -54,25 +55,10 @@ static void put_comm(const char *comm, FILE *to)
 		fputc(*comm == ';' ? ':' : (unsigned char)*comm <= ' ' ? '_' : *comm, to);
 }
 
-static void put_labels(const struct label_set *labels, FILE *to)
-{
-	struct label label;
-	size_t at = 0;
-
-	while (label_set_next(labels, &at, &label)) {
-		fputs(";[", to);
-		put_name(label.key, to);
-		fputc('=', to);
-		put_name(label.value, to);
-		fputc(']', to);
-	}
-}
-
 /* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
 static void put_stack(const struct stack *counted, const struct shown_stack *stack, FILE *to)
 {
-	put_comm(counted->comm, to);
-	put_labels(counted->labels, to);
+	put_comm(counted->common.comm, to);
 	for (size_t i = stack->n; i-- > 0;) {
 		const struct shown *shown = &stack->items[i];
 
@@ -113,7 +99,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	FILE *to;
 	int err;
 
-	err = shown_stack_make(&folded->report, stack, false, &folded->shown);
+	err = shown_stack_make(&folded->report, stack, SHOWN_LABELS, &folded->shown);
 	if (err < 0)
 		return err;
 	to = open_memstream(&text, &size);
@@ -123,8 +109,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
-	return count_line(folded, text, size,
-			  folded->report.context.time ? stack->time_ns : stack->count);
+	return count_line(folded, text, size, value_measured(&folded->report.context, stack));
 }
 
 static int line_compare(struct line *a, struct line *b)

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/profile.h"
 #include "report/shown.h"
+#include "report/value.h"
 
 struct functions {
 	struct report report;
@@ -95,10 +96,10 @@ static struct function_row *find_row(struct function_counts *table, const struct
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct functions *f = arg;
-	uint64_t value = f->report.context.time ? stack->time_ns : stack->count;
+	uint64_t value = value_measured(&f->report.context, stack);
 	uint64_t number = ++f->table->n_stacks;
 	bool leaf = true;
-	int err = shown_stack_make(&f->report, stack, false, &f->shown);
+	int err = shown_stack_make(&f->report, stack, 0, &f->shown);
 
 	for (size_t i = 0; err == 0 && i < f->shown.n; i++) {
 		struct function_row *row;

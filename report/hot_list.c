@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/hottest.h"
+#include "report/value.h"
 
 void hot_list_done(struct hot_list *list)
 {
@@ -57,8 +58,8 @@ static struct hot *find_or_add(struct hot_list *list, const char *path, const ch
 /* The functions of a stack, those that were inlined, too; the innermost one is what ran. */
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
-	uint64_t value = list->report->context.time ? stack->time_ns : stack->count;
-	int err = shown_stack_make(list->report, stack, false, &list->shown);
+	uint64_t value = value_measured(&list->report->context, stack);
+	int err = shown_stack_make(list->report, stack, 0, &list->shown);
 	char buffer[FRAME_LABEL_SIZE];
 	bool leaf = true;
 

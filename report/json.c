@@ -7,10 +7,15 @@
 
 #include "report/json_value.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "report/value.h"
 #include "report/verified.h"
+
+/* What stacks are counted apart by. */
+#define COUNTED ((unsigned int)(PROFILE_THREAD | PROFILE_LABELS))
 
 struct json_report {
 	struct report report;
@@ -79,29 +84,63 @@ static json_t *json_frames(const struct shown_stack *stack, enum shown_kind kind
 	return json;
 }
 
+/* What the numbers of json_values() are. */
+static json_t *json_value_types(const struct report_context *context)
+{
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *type = json_object();
+
+		json_object_set_new(type, "name", json_text(values[i].name));
+		json_object_set_new(type, "unit", json_text(values[i].unit));
+		json_array_append_new(json, type);
+	}
+	return json;
+}
+
+static json_t *json_values(const struct report_context *context, const struct stack *stack)
+{
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json,
+				      json_number(value_of_stack(context, &values[i], stack)));
+	return json;
+}
+
 static json_t *json_stack(const struct json_report *report, const struct stack *stack)
 {
-	char state[] = { state_letter(stack->state), '\0' };
+	const struct own_label *own;
+	struct label label;
 	json_t *json = json_object();
 
-	json_object_set_new(json, "pid", json_number((uint64_t)stack->pid));
-	json_object_set_new(json, "tid", json_number((uint64_t)stack->tid));
-	json_object_set_new(json, "comm", json_text(stack->comm));
-	json_object_set_new(json, "thread_name", json_text(stack->thread_name));
-	json_object_set_new(json, "state", stack->off_cpu ? json_string(state) : json_null());
-	json_object_set_new(json, "outcome", json_string(outcome_word(stack->outcome)));
+	for (size_t i = 0; (own = own_label(i)); i++) {
+		if (own->counted & ~COUNTED)
+			continue;
+		json_object_set_new(json, own->key,
+				    own_label_get(own, &stack->common, &label) ?
+					    json_label(&label) :
+					    json_null());
+	}
+	json_set_labels(json, stack->common.labels);
 	json_object_set_new(json, "count", json_number(stack->count));
 	json_object_set_new(json, "time_ns",
 			    report->report.context.time ? json_number(stack->time_ns) :
 							  json_null());
+	json_object_set_new(json, "values", json_values(&report->report.context, stack));
 	json_object_set_new(json, "user_stack", json_frames(&report->shown, SHOWN_USER));
 	json_object_set_new(json, "kernel_stack", json_frames(&report->shown, SHOWN_KERNEL));
 	json_object_set_new(json, "user_stack_error",
-			    stack->outcome == DP_COMPLETE ?
+			    stack->common.outcome == DP_COMPLETE ?
 				    json_null() :
-				    json_string(outcome_sentence(stack->outcome)));
+				    json_string(outcome_sentence(stack->common.outcome)));
 	json_object_set_new(json, "kernel_stack_error",
-			    json_text_or_null(kernel_error_word(stack->kernel_error)));
+			    json_text_or_null(kernel_error_word(stack->common.kernel_error)));
 	return json;
 }
 
@@ -115,6 +154,7 @@ static json_t *json_metadata(const struct report_context *context, const struct 
 	json_object_set_new(json, "event", json_text(context->event));
 	json_object_set_new(json, "hz", context->hz ? json_number(context->hz) : json_null());
 	json_object_set_new(json, "off_cpu", json_boolean(context->time));
+	json_object_set_new(json, "values", json_value_types(context));
 	json_object_set_new(json, "host", json_text_or_null(context->host));
 	json_object_set_new(json, "kernel", json_text_or_null(context->kernel));
 	json_object_set_new(json, "started_ns", json_number(context->started_real_ns));
@@ -172,7 +212,7 @@ static json_t *json_totals(const struct report_context *context, const struct to
 static int write_stack(const struct stack *stack, void *arg)
 {
 	struct json_report *report = arg;
-	int err = shown_stack_make(&report->report, stack, true, &report->shown);
+	int err = shown_stack_make(&report->report, stack, SHOWN_LINES, &report->shown);
 
 	if (err < 0)
 		return err;
@@ -216,7 +256,7 @@ int report_json_new(struct report **ret)
 
 	if (!json)
 		return -ENOMEM;
-	if (profile_new(PROFILE_THREAD, &json->profile) < 0) {
+	if (profile_new(COUNTED, &json->profile) < 0) {
 		free(json);
 		return -ENOMEM;
 	}

@@ -7,7 +7,9 @@
 
 #include "report/json_value.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/report.h"
+#include "report/value.h"
 #include "report/verified.h"
 #include "symbols/kallsyms.h"
 
@@ -103,33 +105,26 @@ static void json_set_verified(const struct report *report, const struct verified
 	json_object_set_new(json, "verified_end", stack->end ? json_text(stack->end) : json_null());
 }
 
-/* Keys that were cut may be the same: one value is left then. */
-static json_t *json_labels(const struct label_set *labels)
+static void json_set_own_labels(json_t *json, const struct sample *sample)
 {
-	json_t *json = labels ? json_object() : json_null();
+	const struct own_label *own;
 	struct label label;
-	size_t at = 0;
 
-	while (label_set_next(labels, &at, &label))
-		json_object_set_new(json, label.key, json_text(label.value));
-	return json;
+	for (size_t i = 0; (own = own_label(i)); i++)
+		json_object_set_new(json, own->key,
+				    own_label_get(own, sample, &label) ? json_label(&label) :
+									 json_null());
 }
 
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
-	bool off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
-	json_object_set_new(json, "cpu", json_integer(sample->cpu));
-	json_object_set_new(json, "pid", json_integer(sample->pid));
-	json_object_set_new(json, "tid", json_integer(sample->tid));
-	json_object_set_new(json, "comm", json_text(sample->comm));
-	json_object_set_new(json, "thread_name", json_text(sample->thread_name));
+	json_set_own_labels(json, sample);
 	json_object_set_new(json, "event",
-			    off_cpu ? json_string("off-cpu") : json_text(report->context.event));
-	json_object_set_new(json, "outcome", json_string(outcome_word(sample->outcome)));
+			    json_text(value_event_name(&report->context, sample->event)));
 	json_object_set_new(json, "user_stack", json_user_stack(report, sample));
 	json_object_set_new(json, "kernel_stack", json_kernel_stack(report, sample));
 	json_object_set_new(json, "user_stack_error",
@@ -147,12 +142,7 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "value_ns",
 			    sample->value_ns ? json_integer((json_int_t)sample->value_ns) :
 					       json_null());
-	json_object_set_new(json, "state",
-			    off_cpu ? json_stringn((char[]){ state_letter(sample->state) }, 1) :
-				      json_null());
-	json_object_set_new(json, "labels", json_labels(sample->labels));
-	json_object_set_new(json, "labels_cut",
-			    json_boolean(sample->labels && sample->labels->is_cut));
+	json_set_labels(json, sample->labels);
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
 	json_set_verified(report, sample->verified, json);
 	return json;

@@ -166,7 +166,7 @@ static int perf_script_add(struct report *report, const struct sample *sample,
 {
 	static const struct shown nothing = { .kind = SHOWN_USER, .name = UNKNOWN };
 	struct perf_script *script = (struct perf_script *)report;
-	int err = shown_stack_make_sample(report, sample, false, &script->shown);
+	int err = shown_stack_make_sample(report, sample, SHOWN_LABELS, &script->shown);
 	FILE *to = report->to;
 
 	if (err < 0)

@@ -214,22 +214,68 @@ static void read_fields(struct view *v, struct sample *s, uint64_t fields)
 	v->failed |= s->outcome == DP_WALKING;
 }
 
+/* A key or a value, with its zero; NULL: there is none. */
+static const char *take_text(struct view *v)
+{
+	const char *text = (const char *)v->pos;
+	const uint8_t *end = v->pos < v->end ? memchr(v->pos, 0, (size_t)(v->end - v->pos)) : NULL;
+
+	v->failed |= !end;
+	v->pos = end ? end + 1 : v->end;
+	return end ? text : NULL;
+}
+
+static int read_texts(struct label_list *list, struct view *texts)
+{
+	int err = 0;
+
+	list->is_cut = view_below(texts, 2);
+	while (err == 0 && !texts->failed && !view_is_empty(texts)) {
+		struct label label = { .key = take_text(texts) };
+
+		label.text = take_text(texts);
+		if (label.text)
+			err = label_list_add(list, &label);
+	}
+	return err == 0 && texts->failed ? -EBADMSG : err;
+}
+
+static int read_numbers(struct label_list *list, struct view *numbers)
+{
+	int err = 0;
+
+	while (err == 0 && !numbers->failed && !view_is_empty(numbers)) {
+		_cleanup_free_ char *key = view_new_text(numbers), *unit = view_new_text(numbers);
+		int64_t number = view_signed(numbers);
+
+		err = -ENOMEM;
+		if (key && unit)
+			err = label_list_add(list, &(struct label){ .key = key,
+								    .number = number,
+								    .unit = unit });
+	}
+	return err == 0 && numbers->failed ? -EBADMSG : err;
+}
+
 static int read_labels(struct recording_reader *r, struct view *v, struct sample *s,
 		       uint64_t fields)
 {
+	_cleanup_(label_list_done) struct label_list list = { 0 };
 	struct view labels;
-	uint64_t is_cut;
 	int err;
 
 	if (!(fields & RECORDING_HAS_LABELS))
 		return 0;
 	labels = told_find(&r->told, RECORDING_LABELS, view_number(v), v);
-	is_cut = view_below(&labels, 2);
-	if (labels.failed || v->failed)
-		return -EBADMSG;
+	err = read_texts(&list, &labels);
+	if (err == 0 && (fields & RECORDING_HAS_NUMBERS)) {
+		labels = told_find(&r->told, RECORDING_NUMBERS, view_number(v), v);
+		err = read_numbers(&list, &labels);
+	}
+	if (err < 0 || v->failed)
+		return err < 0 ? err : -EBADMSG;
 	r->labels = label_set_free(r->labels);
-	err = label_set_new_texts((const char *)labels.pos, (size_t)(labels.end - labels.pos),
-				  is_cut, &r->labels);
+	err = label_set_new(&list, &r->labels);
 	s->labels = r->labels;
 	return err;
 }
@@ -307,6 +353,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 	r->context = (struct report_context){
 		.target = recording_reader_text(r, "target"),
 		.event = recording_reader_text(r, "event"),
+		.counts = recording_reader_text(r, "counts"),
 		.command = recording_reader_text(r, "command"),
 		.host = recording_reader_text(r, "host"),
 		.kernel = recording_reader_text(r, "kernel"),
@@ -338,6 +385,7 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	case RECORDING_PLACEMENT:
 	case RECORDING_KERNEL:
 	case RECORDING_LABELS:
+	case RECORDING_NUMBERS:
 		err = told_add(&r->told, tag, record);
 		break;
 	case RECORDING_LOST:

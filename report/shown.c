@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "report/outcome.h"
 #include "symbols/kallsyms.h"
 
@@ -13,7 +14,7 @@
 struct maker {
 	struct report *report;
 	struct shown_stack *to;
-	bool lines;
+	unsigned int wanted; /* enum shown_wanted */
 };
 
 void shown_stack_done(struct shown_stack *stack)
@@ -92,7 +93,9 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	bool in_binary = frame_is_in_binary(frame);
 	char buffer[FRAME_LABEL_SIZE];
 	const struct place *places;
-	size_t n = m->report->context.symbols ? frame_places(frame, m->lines, &places) : 0;
+	size_t n = m->report->context.symbols ?
+			   frame_places(frame, m->wanted & SHOWN_LINES, &places) :
+			   0;
 	struct shown shown = {
 		.kind = SHOWN_USER,
 		.module = in_binary ? frame->module : NULL,
@@ -143,37 +146,82 @@ static int put_truncated(struct maker *m, enum dp_outcome outcome)
 	return put(m, &shown);
 }
 
-int shown_stack_make(struct report *report, const struct stack *stack, bool lines,
-		     struct shown_stack *ret)
+static int put_label(struct maker *m, const struct label *label)
 {
-	struct maker m = { report, ret, lines };
+	_cleanup_free_ char *text = NULL;
+	struct shown shown = { .kind = SHOWN_MARK };
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return -ENOMEM;
+	fputc('[', to);
+	label_print(label, to);
+	fputc(']', to);
+	if (fclose(to) != 0)
+		return -ENOMEM;
+	shown.name = text;
+	return put(m, &shown);
+}
+
+/* From the root on they are in their order. */
+static int put_labels(struct maker *m, const struct label_set *labels)
+{
+	size_t first = m->to->n, at = 0;
+	struct label label;
 	int err = 0;
 
-	ret->n = 0;
-	if (stack->off_cpu)
-		err = put_off_cpu(&m, stack->state);
-	if (err == 0)
-		err = put_kernel(&m, stack->kernel, stack->n_kernel, stack->kernel_error != 0);
+	while (err == 0 && label_set_next(labels, &at, &label))
+		err = put_label(m, &label);
+	for (size_t i = first, last = m->to->n; i + 1 < last; i++) {
+		struct shown shown = m->to->items[--last];
+
+		m->to->items[last] = m->to->items[i];
+		m->to->items[i] = shown;
+	}
+	return err;
+}
+
+/* What is above the user's frames; of the leaf. */
+static int put_top(struct maker *m, const struct sample *common, const __u64 *kernel, size_t n)
+{
+	int err = 0;
+
+	m->to->n = 0;
+	if (common->event == DP_EVENT_OFF_CPU)
+		err = put_off_cpu(m, common->state);
+	return err == 0 ? put_kernel(m, kernel, n, common->kernel_error != 0) : err;
+}
+
+/* And below them. */
+static int put_bottom(struct maker *m, const struct sample *common)
+{
+	int err = put_truncated(m, common->outcome);
+
+	return err == 0 && (m->wanted & SHOWN_LABELS) ? put_labels(m, common->labels) : err;
+}
+
+int shown_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
+		     struct shown_stack *ret)
+{
+	struct maker m = { report, ret, wanted };
+	int err = put_top(&m, &stack->common, stack->kernel, stack->n_kernel);
+
 	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
 		struct frame frame = stack_frame_unpack(&stack->user[i]);
 
 		err = put_user_frame(&m, &frame);
 	}
-	return err == 0 ? put_truncated(&m, stack->outcome) : err;
+	return err == 0 ? put_bottom(&m, &stack->common) : err;
 }
 
-int shown_stack_make_sample(struct report *report, const struct sample *sample, bool lines,
+int shown_stack_make_sample(struct report *report, const struct sample *sample, unsigned int wanted,
 			    struct shown_stack *ret)
 {
-	struct maker m = { report, ret, lines };
-	int err = 0;
+	struct maker m = { report, ret, wanted };
+	int err = put_top(&m, sample, sample->kernel, sample->n_kernel);
 
-	ret->n = 0;
-	if (sample->event == DP_EVENT_OFF_CPU)
-		err = put_off_cpu(&m, sample->state);
-	if (err == 0)
-		err = put_kernel(&m, sample->kernel, sample->n_kernel, sample->kernel_error != 0);
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
 		err = put_user_frame(&m, &sample->user[i]);
-	return err == 0 ? put_truncated(&m, sample->outcome) : err;
+	return err == 0 ? put_bottom(&m, sample) : err;
 }

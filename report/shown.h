@@ -38,16 +38,22 @@ struct shown_stack {
 
 void shown_stack_done(struct shown_stack *stack);
 
+/* What else is wanted of a stack, or'ed. */
+enum shown_wanted {
+	SHOWN_LINES = 1,  /* files and lines are looked up */
+	SHOWN_LABELS = 2, /* each label of its set is a mark, `[key=value]` */
+};
+
 /*
  * All that is to be shown of a stack: `[off-cpu S]` with --wall, the kernel's functions,
- * the user's, and a mark at the root of a stack that is not whole. With `lines`, files
- * and lines are looked up. The names and files live as long as the report. 0 or -ENOMEM.
+ * the user's, a mark at the root of a stack that is not whole, and behind that, labels. The names
+ * and files live as long as the report. 0 or -ENOMEM.
  */
-int shown_stack_make(struct report *report, const struct stack *stack, bool lines,
+int shown_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
 		     struct shown_stack *ret);
 
 /* The same, of a sample. */
-int shown_stack_make_sample(struct report *report, const struct sample *sample, bool lines,
+int shown_stack_make_sample(struct report *report, const struct sample *sample, unsigned int wanted,
 			    struct shown_stack *ret);
 
 #endif

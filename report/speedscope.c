@@ -49,9 +49,10 @@ static int add_item(struct writer *w, const struct shown *shown, uint64_t weight
 static int add_stack(const struct stack *stack, void *arg)
 {
 	struct writer *w = arg;
-	struct shown comm = { .kind = SHOWN_MARK, .name = *stack->comm ? stack->comm : "?" };
+	struct shown comm = { .kind = SHOWN_MARK,
+			      .name = *stack->common.comm ? stack->common.comm : "?" };
 	uint64_t value = unit_stack_value(&w->report->context, stack);
-	int err = shown_stack_make(w->report, stack, true, &w->shown);
+	int err = shown_stack_make(w->report, stack, SHOWN_LINES | SHOWN_LABELS, &w->shown);
 
 	w->stacks.starts[w->stacks.n_starts++] = w->stacks.n;
 	if (err == 0)

@@ -95,8 +95,8 @@ static int stacks_add(struct report *report, const struct sample *sample,
 	struct shown_stack *shown = &stacks->stack;
 	FILE *to = report->to;
 	size_t n_kernel = 0, n_user = 0;
-	int err = shown_stack_make_sample(report, sample,
-					  !names_options(report->context.names)->no_lines, shown);
+	bool lines = !names_options(report->context.names)->no_lines;
+	int err = shown_stack_make_sample(report, sample, lines ? SHOWN_LINES : 0, shown);
 
 	if (err < 0)
 		return err;

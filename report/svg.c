@@ -108,12 +108,12 @@ static enum box_kind shown_box_kind(const struct shown *shown)
 static int add_stack(const struct stack *stack, void *arg)
 {
 	struct svg *svg = arg;
-	struct shown comm = { .name = *stack->comm ? stack->comm : "?" };
+	struct shown comm = { .name = *stack->common.comm ? stack->common.comm : "?" };
 	uint64_t value = unit_stack_value(&svg->report.context, stack);
 	struct box *box;
 	int err;
 
-	err = shown_stack_make(&svg->report, stack, false, &svg->shown);
+	err = shown_stack_make(&svg->report, stack, 0, &svg->shown);
 	if (err == 0)
 		err = add_box(svg, &svg->root, &comm, BOX_PROCESS, value, &box);
 	for (size_t i = svg->shown.n; err == 0 && i-- > 0;) {

@@ -17,6 +17,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/shown.h"
+#include "report/value.h"
 #include "report/verified.h"
 
 #define TEXT_TOP 20
@@ -56,8 +57,8 @@ static int count_stack(const struct stack *stack, void *arg)
 
 	if (err < 0)
 		return err;
-	return hottest_add(&text->hottest, &text->report, stack->comm, &text->functions.shown,
-			   text->report.context.time ? stack->time_ns : stack->count);
+	return hottest_add(&text->hottest, &text->report, stack->common.comm,
+			   &text->functions.shown, value_measured(&text->report.context, stack));
 }
 
 static int print_plain(const char *text, FILE *to)

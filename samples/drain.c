@@ -12,7 +12,6 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/target.h"
-#include "samples/labels.h"
 
 /*
  * What was replaced is kept until every sample taken before that is reported,
@@ -127,12 +126,12 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 }
 
 /* A sample's chunks come before it on its ring. */
-static int take_chunk(struct drain *d, const struct dp_chunk *chunk, size_t size)
+static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
 	size_t i;
 	int err;
 
-	if (size < sizeof(*chunk) || size < sizeof(*chunk) + chunk->size)
+	if (!chunk_bytes(chunk))
 		return -EBADMSG;
 	i = find_copy(d, chunk->tid, chunk->time_ns);
 	if (i < d->n_copies)
@@ -146,29 +145,29 @@ static int take_chunk(struct drain *d, const struct dp_chunk *chunk, size_t size
 	return err;
 }
 
-static int take_block_end(struct drain *d, const struct dp_block_end *end, size_t size)
+static int take_block_end(struct drain *d, const struct dp_block_end *end)
 {
 	int err;
 
-	if (size < sizeof(*end))
+	if (end->part.size < sizeof(*end))
 		return -EBADMSG;
 	err = queue_add_block_end(&d->queue, end);
 	return err < 0 ? err : go_on(d, end->end_ns);
 }
 
-static int take_record(void *arg, unsigned int cpu, const void *record, size_t size)
+static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 {
 	struct drain *d = arg;
 
-	switch (record_kind(record, size)) {
+	switch (((const struct dp_part *)part)->type) {
 	case DP_RECORD_NAMES:
-		return take_sample(d, record, size);
+		return take_sample(d, part, size);
 	case DP_RECORD_CHUNK:
-		return take_chunk(d, record, size);
+		return take_chunk(d, part);
 	case DP_RECORD_BLOCK_END:
-		return take_block_end(d, record, size);
+		return take_block_end(d, part);
 	}
-	return -EBADMSG;
+	return 0;
 }
 
 int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
@@ -189,7 +188,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
-	return session_read_rings(session, take_record, d);
+	return session_read_rings(session, take_part, d);
 }
 
 /* Where the code of a frame of a sample is: a caller's address is behind its call. */
@@ -328,7 +327,8 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 
 	if (!space || space->id != raw->space)
 		taken = space_store_find(&d->table->spaces, raw->space);
-	err = labels_new(q->sample, taken, space, &sample, &labels);
+	err = labels_new(&d->label_sources,
+			 &(struct label_context){ q->sample, taken, space, &sample }, &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;

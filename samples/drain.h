@@ -10,6 +10,7 @@
 #include "report/backlog.h"
 #include "samples/blocks.h"
 #include "samples/called.h"
+#include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
 #include "samples/rescue.h"
@@ -41,7 +42,8 @@ struct drain {
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
 	struct blocks blocks;
 	struct called called;
-	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
+	struct label_sources label_sources; /* of the host */
+	uint64_t cpu_value_ns;              /* what a sample of a CPU stands for; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */
 	struct queue queue;

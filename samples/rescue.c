@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "bpf/walk.h"
+#include "kernel/ring_record.h"
 
 /* An address this far above a copied stack may still be on it: the usual limit, ulimit -s. */
 #define MAX_STACK_SIZE (8U << 20)
@@ -62,15 +63,15 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 	part = part_of_chunk(*copy, chunk);
 	if (!part)
 		return -ENOMEM;
-	bytes = realloc(part->bytes, part->size + chunk->size);
+	bytes = realloc(part->bytes, part->size + chunk->n_bytes);
 	if (!bytes)
 		return -ENOMEM;
-	memcpy(bytes + part->size, chunk + 1, chunk->size);
+	memcpy(bytes + part->size, chunk_bytes(chunk), chunk->n_bytes);
 	part->bytes = bytes;
-	part->size += chunk->size;
-	(*copy)->n_bytes += chunk->size;
+	part->size += chunk->n_bytes;
+	(*copy)->n_bytes += chunk->n_bytes;
 	/* The last chunk is smaller where the memory ended. */
-	part->cut = chunk->size == DP_CHUNK_SIZE || chunk->is_last;
+	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_last;
 	return 0;
 }
 

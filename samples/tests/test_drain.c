@@ -110,7 +110,10 @@ static struct named_sample *add_sample(int n, uint64_t time)
 static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 {
 	struct dp_block_end block_end = {
-		.kind = DP_RECORD_BLOCK_END, .tid = tid, .time_ns = time, .end_ns = end_time
+		.part = { DP_RECORD_BLOCK_END, sizeof(block_end) },
+		.tid = tid,
+		.time_ns = time,
+		.end_ns = end_time,
 	};
 
 	add_record(&block_end, sizeof(block_end));
@@ -225,11 +228,11 @@ static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
 		struct dp_chunk chunk;
 		uint64_t words[8];
 	} record = {
-		.chunk = { .kind = DP_RECORD_CHUNK,
+		.chunk = { .part = { DP_RECORD_CHUNK, sizeof(record) },
 			   .tid = tid,
 			   .time_ns = time,
 			   .start = STACK,
-			   .size = 64,
+			   .n_bytes = 64,
 			   .regs.reg = { [DP_RIP] = 0x1010, [DP_RSP] = STACK, [DP_RBP] = STACK } },
 	};
 
@@ -446,22 +449,50 @@ Test(drain, believes_no_outcome_that_does_not_exist)
 	cr_assert(reported[1].sample.outcome == DP_TABLES_CHANGED);
 }
 
-Test(drain, refuses_records_that_are_none)
+/* The part of the last record. */
+static struct dp_part *last_part(void)
+{
+	return (void *)records[n_records - 1].bytes;
+}
+
+/* Shorter than what it is to have. */
+Test(drain, refuses_parts_that_are_too_short)
 {
 	const uint64_t words[8] = { 0 };
-	uint32_t kind = DP_RECORD_SAMPLE; /* which the rings give their names */
 
-	add_record(&kind, sizeof(kind));
-	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
-	add_record(&kind, 0);
+	add_chunk(1, 1, words);
+	last_part()->size -= 8;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	add_chunk(1, 1, words);
-	records[n_records - 1].size--;
+	last_part()->size = 8;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	add_end(1, 1, 1);
-	records[n_records - 1].size--;
+	last_part()->size -= 8;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	cr_assert_eq(n_reported, 0);
+}
+
+/* Of another program's records, with what this one does not know. */
+Test(drain, passes_over_what_it_does_not_know)
+{
+	const struct dp_part unknown = { 4711, 8 };
+	uint32_t tid = (uint32_t)PID(0) + 100;
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	struct dp_chunk *chunk;
+
+	add_record(&unknown, sizeof(unknown));
+	add_late(now - 100 * MS, words);
+	/* A longer chunk has its bytes behind the new field. */
+	chunk = (void *)records[n_records - 2].bytes;
+	memmove((char *)(chunk + 1) + 8, chunk + 1, sizeof(words));
+	chunk->part.size += 8;
+	add_sample(0, now - 90 * MS)->sample.event = DP_EVENT_OFF_CPU;
+	add_end(tid, now - 90 * MS, now - 80 * MS);
+	last_part()->size += 8;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.late && reported[0].user[2].address == 0x1036);
+	cr_assert_eq(reported[1].sample.value_ns, 10 * MS);
 }
 
 /* Of a profile that is taken: whose samples come late is not a matter of luck. */

@@ -40,10 +40,10 @@ static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
 {
 	struct dp_chunk *chunk = calloc(1, sizeof(*chunk) + size);
 
-	chunk->kind = DP_RECORD_CHUNK;
+	chunk->part = (struct dp_part){ DP_RECORD_CHUNK, (__u16)(sizeof(*chunk) + size) };
 	chunk->tid = 5;
 	chunk->start = start;
-	chunk->size = size;
+	chunk->n_bytes = size;
 	chunk->regs.reg[DP_RIP] = WORLD_IN(WORLD_CODE, 1);
 	chunk->regs.reg[DP_RSP] = stack + 16;
 	if (at)

@@ -91,10 +91,10 @@ static void copy_stack(const ucontext_t *context)
 	struct iovec from = { (void *)start, left < DP_CHUNK_SIZE ? left : DP_CHUNK_SIZE };
 	struct iovec to = { chunk + 1, from.iov_len };
 
-	chunk->kind = DP_RECORD_CHUNK;
+	chunk->part = (struct dp_part){ DP_RECORD_CHUNK, (__u16)(sizeof(*chunk) + from.iov_len) };
 	chunk->tid = (uint32_t)gettid();
 	chunk->start = start;
-	chunk->size = (uint32_t)from.iov_len;
+	chunk->n_bytes = (uint32_t)from.iov_len;
 	for (int i = 0; i < DP_N_REGISTERS; i++)
 		chunk->regs.reg[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
 	/* The kernel's way to read: sanitizers do not want to see it. */
