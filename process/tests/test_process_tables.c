@@ -27,7 +27,7 @@ static struct binary *copy_of_self(off_t changed)
 	cr_assert(pread(fd, &byte, 1, changed) == 1);
 	byte ^= 0xff;
 	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
-	cr_assert(binary_store_get(&binaries, fd, "/copy", &b) == 0);
+	cr_assert(binary_store_get(&binaries, 0, fd, "/copy", &b) == 0);
 	close(self);
 	return b;
 }
@@ -46,7 +46,7 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	b = space_find(process_table_find(&table, getpid())->space, (uint64_t)(uintptr_t)&begin)
 		    ->binary;
 	b->is_sampled = true;
-	entry = b->elf.code.entry;
+	entry = ((const Elf64_Ehdr *)b->bytes)->e_entry;
 	binary_store_update(&binaries, now);
 	binary_store_update(&binaries, now + minute);
 	cr_assert(HASH_COUNT(binaries.binaries) > 1, "they are mapped");
@@ -60,18 +60,21 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	cr_assert(HASH_COUNT(binaries.binaries) == 0 && binaries.closed == b && !b->next_closed);
 	cr_assert(binaries.tables.tables == NULL ||
 		  binaries.tables.tables->binary == binaries.vdso);
-	cr_assert(b->module->fd < 0 && b->elf.elf == NULL && b->elf.build_id[0] != '\0');
+	cr_assert(b->module->fd < 0 && !b->bytes && b->elf.build_id[0] != '\0');
 	cr_assert_eq(module_find_places(b->module, entry, false, &places), 1);
 	cr_assert_str_eq(places[0].function, "_start");
 }
 
 /* Where in the file the unwind information is. */
-static off_t eh_frame_offset(const struct elf_file *file)
+static off_t eh_frame_offset(const struct binary *b)
 {
-	size_t size;
-	const char *start = elf_rawfile((Elf *)file->elf, &size);
+	struct elf_file file;
+	off_t offset;
 
-	return (const char *)file->cfi.data - start;
+	cr_assert(elf_file_init_fd(&file, b->module->fd) == 0);
+	offset = (const char *)file.cfi.data - elf_rawfile(file.elf, NULL);
+	elf_file_done(&file);
+	return offset;
 }
 
 /* Every container has its own copy of the same libraries. */
@@ -86,7 +89,7 @@ Test(process_tables, makes_one_table_for_copies_of_a_file)
 	cr_assert(a != b && a->module->fd != b->module->fd);
 	cr_assert(a->table && a->table == b->table && binaries.n_cells == n_cells);
 	/* The same build id, but other unwind information. */
-	other = copy_of_self(eh_frame_offset(&a->elf) + 40);
+	other = copy_of_self(eh_frame_offset(a) + 40);
 	cr_assert(other->table != a->table && binaries.n_cells > n_cells);
 }
 
