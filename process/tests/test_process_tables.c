@@ -154,3 +154,105 @@ Test(process_tables, makes_a_table_again_for_a_new_process)
 	process_table_on_exit(&table, getpid(), 1);
 	process_table_forget(&table, 2);
 }
+
+/* A mapping of this program's code, of a process that does not exist. Returns its bias. */
+static uint64_t map_self(int n, uint64_t time, uint64_t start, uint64_t size)
+{
+	struct mmap_record r = { .pid = PID(n),
+				 .time = time,
+				 .start = start,
+				 .end = start + size,
+				 .name = "/proc/self/exe" };
+	struct elf_file file;
+	int fd = open(r.name, O_RDONLY | O_CLOEXEC);
+	uint64_t bias = 0;
+	struct stat st;
+
+	cr_assert(fstat(fd, &st) == 0 && elf_file_init_fd(&file, fd) == 0);
+	for (size_t i = 0; i < file.n_segments; i++) {
+		const struct elf_segment *segment = &file.segments[i];
+
+		if (!segment->executable)
+			continue;
+		r.offset = segment->offset & -UINT64_C(4096);
+		bias = start - (segment->address & -UINT64_C(4096));
+	}
+	r.inode = st.st_ino;
+	elf_file_done(&file);
+	close(fd);
+	if (!process_table_find(&table, PID(n)))
+		process_table_on_exec(&table, PID(n), 0);
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	return bias;
+}
+
+static void wait_for_workers(void)
+{
+	while (binaries.n_jobs > 0)
+		binary_store_wait(&binaries, 1000);
+	process_table_settle(&table);
+}
+
+/*
+ * While its binary is read, a mapping is in no space, so that its samples carry their stacks. Then
+ * it has been there from the start, as if no time had passed: also what has ended, or was cut.
+ */
+Test(process_tables, mappings_wait_for_workers)
+{
+	const uint64_t start = 0x100000;
+	const struct mapping *m;
+	struct process *p;
+	uint64_t bias;
+
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	bias = map_self(0, 10, start, 0x5000);
+	map(0, 20, start + 0x1000, start + 0x2000);
+	cr_assert(process_table_on_fork(&table, PID(0), PID(2), 25) == 0);
+	process_table_on_exec(&table, PID(0), 30);
+	map_self(0, 40, start, 0x5000);
+	p = process_table_find(&table, PID(0));
+	cr_assert(process_table_publish(&table, 50) == 0);
+	cr_assert(p->space->n_mappings == 0 && process_is_pending(p, 45));
+	cr_assert(process_is_pending(p, 10) && !process_is_pending(p, 35));
+
+	wait_for_workers();
+	cr_assert(!p->has_pending && p->changed);
+	cr_assert(process_table_publish(&table, 60) == 0);
+	cr_assert(p->space->n_mappings == 1 && p->space->mappings[0].image >= DP_FIRST_CELL);
+	for (uint64_t at = start; at < start + 0x5000; at += 0x1000) {
+		m = process_find(p, at, 25);
+		if (at == start + 0x1000)
+			cr_assert(!m->binary);
+		else
+			cr_assert(m->binary && m->bias == bias && m->died == 30, "%lx", at);
+	}
+	p = process_table_find(&table, PID(2));
+	cr_assert(p->space->n_mappings == 3 && p->space->mappings[2].bias == bias);
+	cr_assert_eq(p->space->mappings[0].binary->n_users,
+		     p->space->mappings[0].binary->table->n_mappings + 3);
+}
+
+/* What turns out to be no binary is code of no file. */
+Test(process_tables, mappings_of_other_files_have_no_binary)
+{
+	struct mmap_record r = {
+		.pid = PID(0), .time = 10, .start = 0x1000, .end = 0x2000, .name = "/etc/passwd"
+	};
+	struct process *p;
+	struct stat st;
+
+	cr_assert_eq(stat(r.name, &st), 0);
+	r.inode = st.st_ino;
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	process_table_on_exec(&table, PID(0), 0);
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	p = process_table_find(&table, PID(0));
+	cr_assert(process_is_pending(p, 10));
+	wait_for_workers();
+	cr_assert(!process_is_pending(p, 10) && !process_find(p, 0x1000, 10)->binary);
+	cr_assert_eq(HASH_COUNT(binaries.binaries), 0);
+	cr_assert(process_table_publish(&table, 60) == 0);
+	cr_assert_eq(p->space->n_mappings, 1);
+}
