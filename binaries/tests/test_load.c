@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Binaries are read and tables made by workers: the same as without, and at a time that is chosen. */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -82,19 +83,23 @@ static void wait_for_all(void)
 		binary_store_wait(&with.store, 1000);
 }
 
-/* A copy of this program, with one byte of it changed. */
-static int copy_of_self(off_t changed)
+/* A copy of the C library, of which a table is not made at once, with one byte of it changed. */
+static int copy_of_libc(off_t changed)
 {
-	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("copy", 0);
-	off_t size = lseek(self, 0, SEEK_END), from = 0;
+	int fd = memfd_create("copy", 0), libc;
+	off_t size, from = 0;
+	Dl_info info;
 	uint8_t byte;
 
+	cr_assert(dladdr((void *)gnu_get_libc_version, &info));
+	libc = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	size = lseek(libc, 0, SEEK_END);
 	while (from < size)
-		cr_assert(sendfile(fd, self, &from, (size_t)(size - from)) > 0);
+		cr_assert(sendfile(fd, libc, &from, (size_t)(size - from)) > 0);
 	cr_assert(pread(fd, &byte, 1, changed) == 1);
 	byte ^= 0xff;
 	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
-	close(self);
+	close(libc);
 	return fd;
 }
 
@@ -154,7 +159,7 @@ Test(load, copies_have_one_table)
 	struct binary *copies[8], *other;
 
 	for (size_t i = 0; i < ARRAY_SIZE(copies); i++)
-		copies[i] = get_fd(&with, copy_of_self(EI_PAD + (off_t)(i % 7)), "/copy");
+		copies[i] = get_fd(&with, copy_of_libc(EI_PAD + (off_t)(i % 7)), "/copy");
 	wait_for_all();
 	for (size_t i = 0; i < ARRAY_SIZE(copies); i++) {
 		cr_assert_eq(copies[i]->table, copies[0]->table, "copy %zu", i);
@@ -163,7 +168,7 @@ Test(load, copies_have_one_table)
 	cr_assert(copies[0]->table->n_binaries == 8 && copies[0]->table->n_mappings == 8);
 	cr_assert_eq(with.store.tables.n_made, 1);
 	/* The same build id, but other code where execution starts. */
-	other = get_fd(&with, copy_of_self(offsetof(Elf64_Ehdr, e_entry)), "/other");
+	other = get_fd(&with, copy_of_libc(offsetof(Elf64_Ehdr, e_entry)), "/other");
 	wait_for_all();
 	cr_assert(other->table && other->table != copies[0]->table);
 	for (size_t i = 0; i < ARRAY_SIZE(copies); i++)
@@ -226,10 +231,10 @@ Test(load, tables_are_made_again)
 /* More than the workers take at once, of which no result was looked at when the store ends. */
 Test(load, ends_while_jobs_wait)
 {
-	for (int i = 0; i < 200; i++)
-		get_fd(&with, copy_of_self(EI_PAD + i % 7), "/copy");
-	cr_assert_eq(with.store.n_jobs, 200);
+	for (int i = 0; i < 100; i++)
+		get_fd(&with, copy_of_libc(EI_PAD + i % 7), "/copy");
+	cr_assert_eq(with.store.n_jobs, 100);
 	cr_assert(!STAILQ_EMPTY(&with.store.waiting));
 	binary_store_wait(&with.store, 1000);
-	cr_assert_gt(with.store.n_jobs, 100);
+	cr_assert_gt(with.store.n_jobs, 1);
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "process/tests/process_world.h"
+#include "symbols/names_parts.h"
 
 TestSuite(process_tables, .init = begin, .fini = end);
 
@@ -252,7 +253,7 @@ Test(process_tables, mappings_of_other_files_have_no_binary)
 	cr_assert(process_is_pending(p, 10));
 	wait_for_workers();
 	cr_assert(!process_is_pending(p, 10) && !process_find(p, 0x1000, 10)->binary);
-	cr_assert_eq(HASH_COUNT(binaries.binaries), 0);
+	cr_assert(HASH_COUNT(binaries.binaries) == 0 && !binaries.names->modules, "it is freed");
 	cr_assert(process_table_publish(&table, 60) == 0);
 	cr_assert_eq(p->space->n_mappings, 1);
 }
