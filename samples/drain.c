@@ -32,7 +32,9 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
-/* How long is waited at once, at the end. */
+/* At the end, tables are waited for no longer: who has ended it waits, too. */
+#define LAST_NS UINT64_C(2000000000)
+/* So long at once. */
 #define WAIT_MS 10
 
 /*
@@ -424,13 +426,15 @@ static int settle(struct drain *d)
 /* Nothing more is sampled, and what is held is all there is to wait for. */
 static int wait_for_tables(struct drain *d)
 {
+	uint64_t end = clock_now_ns() + LAST_NS;
 	int err = 0;
 
-	while (err == 0 && d->held.n > 0 && d->table->binaries->n_jobs > 0) {
+	while (err == 0 && d->held.n > 0 && d->table->binaries->n_jobs > 0 &&
+	       clock_now_ns() < end) {
 		if (binary_store_wait(d->table->binaries, WAIT_MS))
 			err = settle(d);
 		if (err == 0)
-			err = release_held(d, clock_now_ns() - HELD_NS);
+			err = release_held(d, 0);
 	}
 	return err < 0 ? err : release_held(d, UINT64_MAX);
 }

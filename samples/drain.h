@@ -79,7 +79,8 @@ void drain_go_first(void);
  * a few milliseconds; or all of them if `final`. Call it several times a
  * second, and at once again if it is behind. If too many samples wait by now,
  * records stay in the rings: what these have no room for is lost, and counted
- * by the kernel. If `final`, tables that are being made may be waited for (HELD_NS).
+ * by the kernel. If `final`, tables that are being made may be waited for, two
+ * seconds at most.
  * 0 or negative errno.
  */
 int drain_run(struct drain *drain, bool final);

@@ -25,7 +25,7 @@ struct held {
  * For so long at most, ns: what takes longer has the outcome that it had in the kernel. Meanwhile
  * mappings and tables that are gone have to be kept.
  */
-#define HELD_NS UINT64_C(2000000000)
+#define HELD_NS UINT64_C(10000000000)
 /* As many bytes at most. */
 #define HELD_MAX (QUEUE_MAX / 2)
 
