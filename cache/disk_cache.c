@@ -144,8 +144,7 @@ static uint64_t nanoseconds(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* Does someone behind the file system say what numbers and times files have? */
-static bool is_told_by_others(int fd)
+bool disk_cache_is_foreign(int fd)
 {
 	struct statfs fs;
 
@@ -168,7 +167,7 @@ int disk_cache_source(int fd, struct disk_cache_source *ret)
 	struct timespec now;
 	struct stat st;
 
-	if (is_told_by_others(fd) || fstat(fd, &st) < 0 ||
+	if (disk_cache_is_foreign(fd) || fstat(fd, &st) < 0 ||
 	    clock_gettime(CLOCK_REALTIME, &now) < 0 ||
 	    st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
 		return -ESTALE;

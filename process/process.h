@@ -33,6 +33,8 @@ struct process {
 	struct space *space;   /* the one that the kernel uses now */
 	bool packed_asked;     /* whether the program was packed */
 	bool changed;          /* the list is newer than the space */
+	bool has_pending;      /* of some of them the binary is not known yet */
+	size_t n_held;         /* samples that wait for that */
 	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
 	uint64_t known_from;   /* it had been started by then */
 	uint64_t exited;       /* when its last thread may have; TIME_NEVER: it runs */
@@ -125,6 +127,15 @@ void process_table_doubt(struct process *process, uint64_t now);
 
 /* Records were lost: read the mappings of every process again. */
 void process_table_resync(struct process_table *table, uint64_t time);
+
+/*
+ * What workers have found out of binaries (binary_store_collect()) is true of their mappings
+ * from when these came: to be published.
+ */
+void process_table_settle(struct process_table *table);
+
+/* Is a binary pending that a process had mapped at a time? */
+bool process_is_pending(const struct process *process, uint64_t time);
 
 /* Make new spaces for all processes that changed, and show them to the kernel. */
 int process_table_publish(struct process_table *table, uint64_t now);

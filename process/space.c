@@ -74,7 +74,7 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 	if (!s->mappings)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		if (mappings[i].born <= time && time < mappings[i].died)
+		if (!mappings[i].is_pending && mappings[i].born <= time && time < mappings[i].died)
 			s->mappings[s->n_mappings++] = mappings[i];
 	if (s->n_mappings > DP_MAX_MAPPINGS)
 		s->n_mappings = DP_MAX_MAPPINGS;

@@ -26,6 +26,7 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	bool is_pending; /* the binary is, and so the rest is not known: no space has it yet */
 	struct jitted *jitted; /* what reports call that; NULL: it is in a file, or nobody asks */
 	uint32_t image;        /* in a space: what the kernel finds there, see table_image() */
 	bool marked;           /* the walker compares the binary's mark */
@@ -77,7 +78,7 @@ void space_store_init(struct space_store *store, struct pool *pool, struct table
 void space_store_done(struct space_store *store);
 
 /*
- * A new space of those mappings that live at a time, with their marks or
+ * A new space of those mappings that live at a time and are not pending, with their marks or
  * without. Returns 0, -ENOMEM or -ENOSPC.
  */
 int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,

@@ -30,6 +30,11 @@
 /* How often the rings are read when nothing else wakes us. */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
 
+/* After so long without a table that was made, sampling begins without the others. */
+#define TABLE_PATIENCE_NS UINT64_C(5000000000)
+/* How often it is asked whether the host has enough, while tables are made. */
+#define WAIT_MS 50
+
 /* The parts are made in the order in which they stand here, and undone in reverse. */
 struct profiler {
 	const struct profiler_options *options;
@@ -116,11 +121,26 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 		o->target.filter->tell = drop_comm;
 		o->target.filter->arg = &p->session;
 		stores_init(&p->stores, o, &p->session.pool, publish, &p->session);
+		binary_store_start_workers(&p->stores.binaries);
 		err = sideband_new(p->cpus.n_cpus, &p->sideband);
 	}
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;
+}
+
+/*
+ * Wait for the tables of the targets, so that samples find them. What takes too long is left to
+ * the workers: such a file may never be there, and samples of the others are wanted.
+ */
+static void wait_for_tables(struct binary_store *binaries)
+{
+	uint64_t ended = clock_now_ns();
+
+	while (binaries->n_jobs > 0 && !binary_store_is_cancelled(binaries) &&
+	       clock_now_ns() - ended < TABLE_PATIENCE_NS)
+		if (binary_store_wait(binaries, WAIT_MS))
+			ended = clock_now_ns();
 }
 
 static int add_targets(struct profiler *p)
@@ -138,6 +158,10 @@ static int add_targets(struct profiler *p)
 		err = process_table_add_launched(table, p->launched);
 	} else {
 		err = target_add(table, &o->target);
+	}
+	if (err == 0) {
+		wait_for_tables(binaries);
+		process_table_settle(table);
 	}
 	if (err == 0 && binary_store_is_cancelled(binaries))
 		err = -ECANCELED;
@@ -264,6 +288,8 @@ static int watch_all(struct profiler *p)
 	size_t n;
 	int err = loop_add(&p->loop, session_rings_fd(&p->session), NULL, NULL);
 
+	if (err == 0 && p->stores.binaries.workers)
+		err = loop_add(&p->loop, workers_fd(p->stores.binaries.workers), NULL, NULL);
 	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);

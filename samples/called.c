@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "samples/called.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "bpf/call.h"
@@ -51,8 +52,8 @@ static bool is_landing(struct called *c, const struct space *space, uint64_t add
 		return false;
 	rescue_rule(c->rescue, address, space->cell, &rule);
 	return rule.lands &&
-	       elf_file_read_before(&m->binary->elf, address + sizeof(code) - m->bias, code,
-				    sizeof(code)) == 0 &&
+	       binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
+				  sizeof(code)) == 0 &&
 	       memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp));
 }
 
@@ -91,10 +92,14 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 	uint64_t number = m->binary->number, in_file = address - m->bias, bytes;
 	struct called_known *known = find_known(c, number, in_file);
 	bool has_code;
+	int err;
 
 	if (known->binary == number && known->address == in_file)
 		return true;
-	has_code = elf_file_read_before(&m->binary->elf, in_file, &bytes, sizeof(bytes)) == 0;
+	err = binary_read_before(m->binary, in_file, &bytes, sizeof(bytes));
+	if (err == -EAGAIN) /* nor is there a way to the code in memory that is sooner */
+		return true;
+	has_code = err == 0;
 	if (has_code && call_ends(bytes)) {
 		known->binary = number;
 		known->address = in_file;

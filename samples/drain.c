@@ -31,6 +31,11 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
+/* At the end, tables are waited for no longer: who has ended it waits, too. */
+#define LAST_NS UINT64_C(2000000000)
+/* So long at once. */
+#define WAIT_MS 10
+
 /*
  * Copies of stacks that wait to be verified, at most: when samples come faster
  * than they are unwound, fewer are verified.
@@ -40,30 +45,11 @@
 void drain_done(struct drain *d)
 {
 	queue_done(&d->queue);
-	for (size_t i = 0; i < d->n_copies; i++)
-		stack_copy_free(d->copies[i]);
+	held_done(&d->held);
+	copies_done(&d->copies);
 	blocks_done(&d->blocks);
-	free(d->copies);
 	free(d->strangers);
 	free(d->frames);
-}
-
-/* Where the copy of the stack of a sample is, or d->n_copies. */
-static size_t find_copy(const struct drain *d, uint32_t tid, uint64_t time)
-{
-	size_t i = 0;
-
-	while (i < d->n_copies && (d->copies[i]->tid != tid || d->copies[i]->time_ns != time))
-		i++;
-	return i;
-}
-
-static struct stack_copy *remove_copy(struct drain *d, size_t i)
-{
-	struct stack_copy *copy = d->copies[i];
-
-	d->copies[i] = d->copies[--d->n_copies];
-	return copy;
 }
 
 /* Is a sample of a process that is not known, and has mappings that could be? */
@@ -108,12 +94,9 @@ static int go_on(const struct drain *d, uint64_t time)
 static int take_sample(struct drain *d, const struct named_sample *named, size_t size)
 {
 	const struct dp_sample *sample = &named->sample;
-	_cleanup_(stack_copy_freep) struct stack_copy *copy = NULL;
-	size_t i;
+	_cleanup_(stack_copy_freep) struct stack_copy *copy =
+		sample->n_chunks ? copies_take(&d->copies, sample->tid, sample->time_ns) : NULL;
 
-	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
-	if (i < d->n_copies)
-		copy = remove_copy(d, i);
 	/* The first one with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
@@ -128,21 +111,9 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 /* A sample's chunks come before it on its ring. */
 static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
-	size_t i;
-	int err;
-
 	if (!chunk_bytes(chunk))
 		return -EBADMSG;
-	i = find_copy(d, chunk->tid, chunk->time_ns);
-	if (i < d->n_copies)
-		return stack_copy_add(&d->copies[i], chunk);
-	if (array_reserve(d->copies, d->n_copies, d->copies_size) < 0)
-		return -ENOMEM;
-	d->copies[i] = NULL;
-	err = stack_copy_add(&d->copies[i], chunk);
-	if (d->copies[i])
-		d->n_copies++;
-	return err;
+	return copies_add(&d->copies, chunk);
 }
 
 static int take_block_end(struct drain *d, const struct dp_block_end *end)
@@ -415,20 +386,58 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 	return err;
 }
 
-static int report_queued(struct drain *d, const struct queued *q)
+static int report_queued(void *arg, const struct queued *q)
 {
+	struct drain *d = arg;
+
 	return q->sample ? report_queued_sample(d, q) : report_block_end(d, &q->end);
 }
 
-/* Stacks whose samples were lost because the ring was full. */
-static void forget_copies(struct drain *d, uint64_t before)
+/* The oldest of the queue, unless it has to wait for a table. */
+static int report_first(struct drain *d)
 {
-	for (size_t i = d->n_copies; i-- > 0;) {
-		if (d->copies[i]->time_ns >= before)
-			continue;
-		stack_copy_free(d->copies[i]);
-		remove_copy(d, i);
+	struct queued q = queue_take_first(&d->queue);
+	struct process *p =
+		q.sample ? process_table_find(d->table, (pid_t)q.sample->sample.pid) : NULL;
+	int err;
+
+	if (held_wants(&d->held, p, &q)) {
+		err = held_add(&d->held, p, &q);
+		if (err == 0)
+			return 0;
+	} else {
+		err = report_queued(d, &q);
 	}
+	queued_done(&q);
+	return err;
+}
+
+static int release_held(struct drain *d, uint64_t before)
+{
+	return d->held.n > 0 ? held_release(&d->held, d->table, before, report_queued, d) : 0;
+}
+
+/* What workers have found out of binaries: to the mappings, and to the kernel. */
+static int settle(struct drain *d)
+{
+	process_table_settle(d->table);
+	return process_table_publish(d->table, clock_now_ns());
+}
+
+/* Nothing more is sampled, and what is held is all there is to wait for. */
+static int wait_for_tables(struct drain *d)
+{
+	uint64_t end = clock_now_ns() + LAST_NS;
+	int err = 0;
+
+	while (err == 0 && d->held.n > 0 && d->table->binaries->n_jobs > 0 &&
+	       clock_now_ns() < end) {
+		if (binary_store_wait(d->table->binaries, WAIT_MS))
+			err = settle(d);
+		if (err == 0)
+			err = release_held(d, 0);
+	}
+	return err < 0 ? err : release_held(d, UINT64_MAX);
 }
 
 /* Bring the processes up to date. */
@@ -483,10 +492,15 @@ int drain_take(struct drain *d, const struct drain_boundary *boundary)
 static int pass_boundary(struct drain *d, uint64_t time)
 {
 	const struct drain_boundary b = d->boundary;
-	struct totals totals = d->totals;
+	struct totals totals;
+	int err;
 
 	if (b.time_ns == 0 || time < b.time_ns)
 		return 0;
+	err = release_held(d, b.time_ns);
+	if (err < 0)
+		return err;
+	totals = d->totals;
 	d->boundary.time_ns = 0;
 	totals.duration_ns = b.duration_ns;
 	return backlog_take(d->backlog, b.i, b.next, &totals, clock_now_ns(), b.taken, b.arg);
@@ -503,8 +517,7 @@ static int report_all(struct drain *d, bool final)
 	       (final || clock_now_ns() - began < REPORT_NS)) {
 		err = pass_boundary(d, q->time);
 		if (err == 0)
-			err = report_queued(d, q);
-		queue_drop_first(&d->queue);
+			err = report_first(d);
 	}
 	if (err == 0 && (!q || q->time >= horizon(d)))
 		err = pass_boundary(d, horizon(d));
@@ -521,6 +534,8 @@ int drain_run(struct drain *d, bool final)
 	/* After the rings: every mapping that a sample has met is now recorded. */
 	if (err == 0)
 		err = drain_sideband(d);
+	if (err == 0 && binary_store_collect(d->table->binaries))
+		err = settle(d);
 	if (err == 0)
 		err = take_in_strangers(d, now);
 	if (err < 0)
@@ -529,16 +544,22 @@ int drain_run(struct drain *d, bool final)
 	d->totals.lost_ns += d->dropped_ns;
 
 	queue_sort(&d->queue);
-	err = report_all(d, final);
+	err = release_held(d, now - HELD_NS);
+	if (err == 0)
+		err = report_all(d, final);
+	if (err == 0 && final)
+		err = wait_for_tables(d);
 	/* What the rings still hold is younger than the last reading of them. */
 	oldest = d->read_ns < now ? d->read_ns : now;
 	q = queue_first(&d->queue);
 	if (q && q->time < oldest)
 		oldest = q->time;
+	if (held_oldest(&d->held) < oldest)
+		oldest = held_oldest(&d->held);
 	process_table_forget(d->table, oldest - KEEP_NS);
 	if (!final)
 		binary_store_update(d->table->binaries, oldest);
-	forget_copies(d, oldest - KEEP_NS);
+	copies_forget(&d->copies, oldest - KEEP_NS);
 	return err;
 }
 

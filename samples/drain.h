@@ -10,6 +10,8 @@
 #include "report/backlog.h"
 #include "samples/blocks.h"
 #include "samples/called.h"
+#include "samples/copies.h"
+#include "samples/held.h"
 #include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
@@ -47,11 +49,12 @@ struct drain {
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */
 	struct queue queue;
+	/* And those of them that were reached, but wait for tables */
+	struct held held;
 	/* When the rings were read last: every record from before is in the queue, or was */
 	uint64_t read_ns;
 	/* Stacks whose samples have not arrived yet */
-	struct stack_copy **copies;
-	size_t n_copies, copies_size;
+	struct copies copies;
 	/* Processes that samples were met of, and that are not known */
 	pid_t *strangers;
 	size_t n_strangers, strangers_size;
@@ -78,7 +81,9 @@ void drain_go_first(void);
  * a few milliseconds; or all of them if `final`. Call it several times a
  * second, and at once again if it is behind. If too many samples wait by now,
  * records stay in the rings: what these have no room for is lost, and counted
- * by the kernel. 0 or negative errno.
+ * by the kernel. If `final`, tables that are being made may be waited for, two
+ * seconds at most.
+ * 0 or negative errno.
  */
 int drain_run(struct drain *drain, bool final);
 

@@ -175,7 +175,7 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	const struct mapping *m = err < 0 ? space_find(c->space, address) : NULL;
 
 	if (m && m->binary &&
-	    elf_file_read_before(&m->binary->elf, address + size - m->bias, ret, size) == 0)
+	    binary_read_before(m->binary, address + size - m->bias, ret, size) == 0)
 		return 0;
 	return err;
 }

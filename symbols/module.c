@@ -30,6 +30,11 @@ void module_set_file(struct module *module, int fd)
 	}
 }
 
+void module_set_build_id(struct module *module, const char *build_id)
+{
+	snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
+}
+
 struct module *module_new(struct names *names, const char *path, const char *build_id, int fd)
 {
 	struct module *module = calloc(1, sizeof(*module));
@@ -47,7 +52,7 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->path = copy;
 	module->name = slash ? slash + 1 : copy;
 	module->places.style = names->options.demangle;
-	snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
+	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);
 	DL_APPEND(names->modules, module);

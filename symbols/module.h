@@ -77,6 +77,9 @@ struct module *module_new_jit(struct names *names);
 /* Before its names are freed: nothing refers to it any more. NULL is nothing. */
 struct module *module_free(struct module *module);
 
+/* Give it its build id, which was read later, before anybody else knows of the module. */
+void module_set_build_id(struct module *module, const char *build_id);
+
 /* Give it its file, which was found later. Takes over fd; -1: it has none. */
 void module_set_file(struct module *module, int fd);
 

@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "elf/tests/mutation.h"
 #include "symbols/debug_info.h"
@@ -77,6 +78,7 @@ static void read_tables(const struct mutant *mutant)
 {
 	struct elf_file file;
 	struct image image;
+	struct elf_facts facts;
 	uint64_t done = 0, bias;
 	int err;
 
@@ -88,7 +90,10 @@ static void read_tables(const struct mutant *mutant)
 	}
 	if (err < 0)
 		fail(err); /* -ENOMEM, too: that is the limit */
-	elf_file_bias(&file, 0x10000, 0, &bias);
+	if (elf_facts_init(&facts, &file) < 0)
+		fail(-ENOMEM);
+	elf_facts_bias(&facts, 0x10000, 0, &bias);
+	elf_facts_done(&facts);
 	progress->stage = "image_build";
 	err = image_build(&file.cfi, &file.code, &image);
 	if (err < 0 && err != -EFBIG && err != -ENODATA)

@@ -13,14 +13,16 @@
 #define BIAS (WORLD_CODE - SECTION)
 
 static uint8_t code[64] = { [10] = 0xe8, [20] = 0xff, [21] = 0xd0, [60] = 0x90 };
-static struct elf_section section = { .address = SECTION, .size = sizeof(code), .bytes = code };
+static struct elf_code section = { .address = SECTION, .size = sizeof(code) };
 static struct table table;
 static struct module no_file = { .fd = -1 };
 static struct binary binary = {
 	.number = 1,
 	.table = &table,
 	.module = &no_file,
-	.elf = { .code_sections = &section, .n_code_sections = 1 },
+	.elf = { .code = &section, .n_code = 1 },
+	.bytes = code,
+	.n_bytes = sizeof(code),
 };
 static struct mapping mapping = {
 	.start = BIAS + SECTION,
@@ -130,7 +132,7 @@ Test(called, asks_only_in_files_that_have_tables)
 	expect(frames, 2, DP_READ_FAULT, 2);
 	/* Of a file that was closed nothing is known. */
 	mapping.binary = &binary;
-	binary.elf.n_code_sections = 0;
+	binary.elf.n_code = 0;
 	expect(frames, 2, DP_READ_FAULT, 2);
 }
 
@@ -160,8 +162,8 @@ Test(called, knows_the_landing_of_an_exception)
 	struct rescue_result walk = { .outcome = DP_COMPLETE, .frames = frames, .n_frames = 6 };
 
 	memcpy(landing_code, code, sizeof(code));
-	section.bytes = landing_code;
-	section.size = sizeof(landing_code);
+	binary.bytes = landing_code;
+	binary.n_bytes = section.size = sizeof(landing_code);
 	mapping.end = mapping.start + sizeof(landing_code);
 	world_rule(w, 0, 16)->lands = 1;
 	expect(frames, 6, DP_COMPLETE, 4); /* it is not about to end */

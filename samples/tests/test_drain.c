@@ -266,7 +266,7 @@ Test(drain, finishes_walks)
 	cr_assert_eq(reported[0].sample.n_user, 3);
 	cr_assert(reported[0].user[1].address == 0x1024 && reported[0].user[2].address == 0x1036);
 	cr_assert_eq(last_totals.finished_late, 1);
-	cr_assert(drain.n_copies == 0 && drain.queue.n_copies == 0);
+	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
 /* Each copy goes with its own sample: of the same thread and time. */
@@ -285,7 +285,7 @@ Test(drain, tells_copies_apart)
 	run(false);
 	cr_assert_eq(n_reported, 1);
 	cr_assert(!reported[0].sample.late && reported[0].sample.outcome == DP_NO_MAPPING);
-	cr_assert_eq(drain.n_copies, 2, "their samples may come yet");
+	cr_assert_eq(drain.copies.n, 2, "their samples may come yet");
 }
 
 /* The ring had no room for the sample. */
@@ -297,8 +297,8 @@ Test(drain, forgets_copies_without_a_sample)
 	add_chunk(4712, now + HOUR, words);
 	add_chunk(4713, now - 2000 * MS, words);
 	run(false);
-	cr_assert_eq(drain.n_copies, 1);
-	cr_assert_eq(drain.copies[0]->tid, 4712);
+	cr_assert_eq(drain.copies.n, 1);
+	cr_assert_eq(drain.copies.all[0]->tid, 4712);
 }
 
 /* The kernel walked in mappings that were over by then: the first frame alone is right. */

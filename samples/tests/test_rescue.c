@@ -129,8 +129,10 @@ Test(rescue, tells_a_cut_copy_from_unreadable_memory)
 Test(rescue, asks_the_file_for_calls)
 {
 	static uint8_t code[DP_PAGE_SIZE];
-	struct elf_section section = { .size = sizeof(code), .bytes = code };
-	struct binary binary = { .elf = { .code_sections = &section, .n_code_sections = 1 } };
+	struct elf_code section = { .size = sizeof(code) };
+	struct binary binary = { .elf = { .code = &section, .n_code = 1 },
+				 .bytes = code,
+				 .n_bytes = sizeof(code) };
 	struct mapping mapping = { .start = WORLD_CODE,
 				   .end = WORLD_CODE + DP_PAGE_SIZE,
 				   .bias = WORLD_CODE,
