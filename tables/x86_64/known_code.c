@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tables/x86_64/known_leaf.h"
+#include "tables/x86_64/crt_function.h"
 #include "tables/x86_64/pattern.h"
 #include "tables/rule.h"
 
@@ -359,7 +359,7 @@ static bool find_aligned(const struct view *v, uint64_t end, struct known_code *
 	    (find_function(v, ret) || find_plt(v, ret)))
 		return true;
 	return is_aligned(v->range, v->address, LEAF_ALIGNMENT) &&
-	       known_leaf_find(v->range, v->address, end, ret);
+	       crt_function_find(v->range, v->address, end, ret);
 }
 
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,

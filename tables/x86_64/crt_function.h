@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_X86_64_KNOWN_LEAF_H
-#define DP_TABLES_X86_64_KNOWN_LEAF_H
+#ifndef DP_TABLES_X86_64_CRT_FUNCTION_H
+#define DP_TABLES_X86_64_CRT_FUNCTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
  * Is there one from `at` on, with its last byte before `end`, both inside of the range? Then
  * all of its bytes get rows.
  */
-bool known_leaf_find(const struct code_range *range, uint64_t at, uint64_t end,
-		     struct known_code *ret);
+bool crt_function_find(const struct code_range *range, uint64_t at, uint64_t end,
+		       struct known_code *ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/x86_64/known_leaf.h"
+#include "tables/x86_64/crt_function.h"
 
 #include <string.h>
 
@@ -325,8 +325,8 @@ static bool leaf_rows(const struct leaf *f, size_t size, struct known_code *ret)
 	return true;
 }
 
-bool known_leaf_find(const struct code_range *range, uint64_t at, uint64_t end,
-		     struct known_code *ret)
+bool crt_function_find(const struct code_range *range, uint64_t at, uint64_t end,
+		       struct known_code *ret)
 {
 	struct leaf f;
 	size_t size = leaf_begin(&f, range, at, end) ? leaf_read(&f) : 0;

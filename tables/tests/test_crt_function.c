@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tables/x86_64/known_leaf.h"
+#include "tables/x86_64/crt_function.h"
 
 #define BASE UINT64_C(0x401000)
 
@@ -38,7 +38,7 @@ static void expect_at(const struct code_range *range, uint64_t start, const char
 	struct known_code code;
 	uint64_t end = start;
 
-	if (known_leaf_find(range, start, range->address + range->size, &code)) {
+	if (crt_function_find(range, start, range->address + range->size, &code)) {
 		cr_assert(code.n_rows > 0 && code.n_rows <= KNOWN_MAX_ROWS);
 		for (size_t i = 0; i < code.n_rows; i++) {
 			const struct known_row *r = &code.rows[i];
@@ -73,7 +73,7 @@ static const char dtors[] =
 	"f30f1efa 803d2510130000 752b 55 48833dfaeb120000 4889e5 740c 488b3d2efd1200"
 	"e871feffff e864ffffff c605fd0f130001 5d c3 0f1f00 c3";
 
-Test(known_leaf, knows_what_gcc_12_makes)
+Test(crt_function, knows_what_gcc_12_makes)
 {
 	expect(deregister, "c41");
 	expect(register_fixed, "c49");
@@ -81,7 +81,7 @@ Test(known_leaf, knows_what_gcc_12_makes)
 }
 
 /* They set up frames in functions that have no use for them. */
-Test(known_leaf, knows_what_older_ones_made)
+Test(crt_function, knows_what_older_ones_made)
 {
 	/* gcc 7: deregister_tm_clones() */
 	expect("488d3d61100000 55 488d055a100000 4839f8 4889e5 7419 488b0516ec1200 4885c0 740d 5d ffe0"
@@ -95,7 +95,7 @@ Test(known_leaf, knows_what_older_ones_made)
 	expect("803d590b200000 7511 55 4889e5 e87effffff 5d c605460b200001 f3c3", "c10 p9 c9");
 }
 
-Test(known_leaf, follows_what_only_leaves_for_another_one)
+Test(crt_function, follows_what_only_leaves_for_another_one)
 {
 	/* register_tm_clones(), padding, and two frame_dummy() */
 	struct code_range range =
@@ -118,7 +118,7 @@ Test(known_leaf, follows_what_only_leaves_for_another_one)
 	expect_at(&range, BASE + 16, "");
 }
 
-Test(known_leaf, wants_an_end_that_returns)
+Test(crt_function, wants_an_end_that_returns)
 {
 	expect("b800000000 c3", "c6");
 	expect("b800000000 ffe0", "");
@@ -151,7 +151,7 @@ Test(known_leaf, wants_an_end_that_returns)
 }
 
 /* In memory of exactly that size, for AddressSanitizer. */
-Test(known_leaf, stays_in_sight)
+Test(crt_function, stays_in_sight)
 {
 	struct code_range all = assemble(dtors);
 
@@ -161,8 +161,9 @@ Test(known_leaf, stays_in_sight)
 		struct known_code code;
 
 		memcpy(exact, bytes, size);
-		cr_assert_not(known_leaf_find(&range, BASE, BASE + size, &code), "%zu bytes", size);
-		cr_assert_not(known_leaf_find(&all, BASE, BASE + size, &code), "%zu bytes", size);
+		cr_assert_not(crt_function_find(&range, BASE, BASE + size, &code), "%zu bytes",
+			      size);
+		cr_assert_not(crt_function_find(&all, BASE, BASE + size, &code), "%zu bytes", size);
 		free(exact);
 	}
 }
@@ -293,7 +294,7 @@ static void expect_true_rules(const struct code_range *range, size_t *n_found)
 	struct known_code code;
 	struct machine m = { .code = &code };
 
-	if (!known_leaf_find(range, BASE, BASE + range->size, &code))
+	if (!crt_function_find(range, BASE, BASE + range->size, &code))
 		return;
 	++*n_found;
 	if (execute(&m, 0, 0, true))
@@ -303,7 +304,7 @@ static void expect_true_rules(const struct code_range *range, size_t *n_found)
 	cr_assert(false, "has a rule that is wrong");
 }
 
-Test(known_leaf, is_right_about_whatever_it_takes_for_one)
+Test(crt_function, is_right_about_whatever_it_takes_for_one)
 {
 	struct code_range range = assemble(dtors);
 	size_t n_found = 0;
@@ -320,7 +321,7 @@ Test(known_leaf, is_right_about_whatever_it_takes_for_one)
 	cr_assert_gt(n_found, range.size, "the original, at each byte, at least");
 }
 
-Test(known_leaf, is_right_about_any_sequence_of_its_instructions)
+Test(crt_function, is_right_about_any_sequence_of_its_instructions)
 {
 	static const char *const pieces[] = {
 		"b800000000", "4885c0",         "55",   "55",   "5d",     "5d",
