@@ -75,7 +75,7 @@ struct walk_rule {
 
 /*
  * A frame, and how it was left: kept to find the registers it had saved, and for the next
- * walk (follow.h).
+ * walk (memo.h).
  */
 struct walk_trail {
 	__u64 frame; /* as it is sent */
@@ -114,7 +114,7 @@ struct walk {
 	__u64 number;      /* of this walk; no other one with this memory has the same */
 	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's number determines */
 
-	/* The walk before, and what this one has in common with it: see follow.h */
+	/* The walk before, and what this one has in common with it: see memo.h */
 	__u64 trail_layout; /* of the walk before, 0: it tells nothing */
 	__u32 trail_unwind;
 	__u32 n_trail;   /* its frames */

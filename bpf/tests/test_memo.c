@@ -8,7 +8,7 @@ static struct walk before;
 static unsigned int seed = 1;
 
 /* Functions 1 and 3 have their frame pointer in rbp and save the caller's, 2 and 4 do not. */
-static void begin_follow(void)
+static void begin_memo(void)
 {
 	begin();
 	for (int n = 1; n <= 3; n += 2) {
@@ -20,7 +20,7 @@ static void begin_follow(void)
 	world_rule(w, 4, 48);
 }
 
-TestSuite(follow, .init = begin_follow, .fini = end);
+TestSuite(memo, .init = begin_memo, .fini = end);
 
 /* A frame of function n is so long. */
 static uint64_t size_of(int n)
@@ -101,7 +101,7 @@ static uint64_t walk_some(uint64_t end, uint64_t *ret_rbp)
 	return at;
 }
 
-Test(follow, finds_the_same_stack)
+Test(memo, finds_the_same_stack)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
@@ -109,7 +109,7 @@ Test(follow, finds_the_same_stack)
 	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
 }
 
-Test(follow, finds_it_below_frames_that_come_and_go)
+Test(memo, finds_it_below_frames_that_come_and_go)
 {
 	uint64_t end = sp + 0x800, rbp, at;
 
@@ -142,7 +142,7 @@ static void change_each_return_address(uint64_t end)
 	}
 }
 
-Test(follow, sees_a_return_address_that_is_another_one)
+Test(memo, sees_a_return_address_that_is_another_one)
 {
 	change_each_return_address(sp + 0x800);
 	/* Also where a page ends in the midst of a frame: what is behind it has to be read by itself. */
@@ -151,7 +151,7 @@ Test(follow, sees_a_return_address_that_is_another_one)
 }
 
 /* A frame pointer may be the last word of a page, and its return address the first one of the next. */
-Test(follow, sees_a_return_address_behind_the_end_of_a_page)
+Test(memo, sees_a_return_address_behind_the_end_of_a_page)
 {
 	const uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE, first = page - 8 - 3 * 16;
 
@@ -169,7 +169,7 @@ Test(follow, sees_a_return_address_behind_the_end_of_a_page)
 }
 
 /* Where the CFA follows from rbp, all the rest is another stack. */
-Test(follow, sees_a_frame_pointer_that_is_another_one)
+Test(memo, sees_a_frame_pointer_that_is_another_one)
 {
 	static const int functions[] = { 2, 2, 1, 4, 1, 2, 2, 1, 2 };
 	uint64_t end = sp + 0x400, rbp, at = lay_out(functions, 9, end, &rbp), other;
@@ -190,7 +190,7 @@ Test(follow, sees_a_frame_pointer_that_is_another_one)
 }
 
 /* It is a counter in the outermost function, which is of no importance to the others. */
-Test(follow, does_not_mind_an_rbp_that_is_not_needed)
+Test(memo, does_not_mind_an_rbp_that_is_not_needed)
 {
 	static const int functions[] = { 2, 4, 4, 2, 2, 4, 2, 2, 4 };
 	uint64_t rbp, at = lay_out(functions, 9, sp + 0x400, &rbp);
@@ -201,7 +201,7 @@ Test(follow, does_not_mind_an_rbp_that_is_not_needed)
 		cr_assert_eq(walk_both(code(2), at, 100 + i), 9);
 }
 
-Test(follow, looks_for_the_marks)
+Test(memo, looks_for_the_marks)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
@@ -213,7 +213,7 @@ Test(follow, looks_for_the_marks)
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
 }
 
-Test(follow, does_not_follow_other_mappings_or_modes)
+Test(memo, does_not_follow_other_mappings_or_modes)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
@@ -226,7 +226,7 @@ Test(follow, does_not_follow_other_mappings_or_modes)
 }
 
 /* As servers fork them: the stacks are at the same place, too. */
-Test(follow, follows_the_walk_of_another_process_with_the_same_mappings)
+Test(memo, follows_the_walk_of_another_process_with_the_same_mappings)
 {
 	uint64_t end = sp + 0x800, rbp, at = walk_some(end, &rbp);
 	uint32_t n_looked_up = w->walk.n_looked_up;
@@ -238,7 +238,7 @@ Test(follow, follows_the_walk_of_another_process_with_the_same_mappings)
 	cr_assert_eq(walk_both(code(some[4]), at, rbp), DEPTH - 4);
 }
 
-Test(follow, ends_where_it_has_to)
+Test(memo, ends_where_it_has_to)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
@@ -255,7 +255,7 @@ Test(follow, ends_where_it_has_to)
 }
 
 /* Like setcontext(): the stack pointer is restored from memory, and is not the CFA. */
-Test(follow, knows_a_stack_pointer_that_is_not_the_cfa)
+Test(memo, knows_a_stack_pointer_that_is_not_the_cfa)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp), low = sp - 0x200;
 	uint64_t second = at + size_of(some[0]), ra = second + size_of(some[1]) - 8;
@@ -287,7 +287,7 @@ Test(follow, knows_a_stack_pointer_that_is_not_the_cfa)
 }
 
 /* Whoever asks for a register's value above frames that were followed. */
-Test(follow, finds_registers_that_followed_frames_have_saved)
+Test(memo, finds_registers_that_followed_frames_have_saved)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp), top = sp + 0x800;
 	struct dp_rule *by_rbx = world_rule(w, 6, 0);
@@ -314,7 +314,7 @@ Test(follow, finds_registers_that_followed_frames_have_saved)
 }
 
 /* Chains of frame pointers through code without tables are followed, too. */
-Test(follow, follows_frame_pointers)
+Test(memo, follows_frame_pointers)
 {
 	uint64_t at = sp;
 
@@ -335,7 +335,7 @@ static uint64_t pick(uint64_t n)
 	return (uint64_t)rand_r(&seed) % n;
 }
 
-Test(follow, makes_no_difference_to_stacks_that_change_here_and_there)
+Test(memo, makes_no_difference_to_stacks_that_change_here_and_there)
 {
 	uint64_t end = sp + 2 * DP_USER_PAGE_SIZE, same = 0, total = 0;
 	int functions[200];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-#ifndef DP_BPF_FOLLOW_H
-#define DP_BPF_FOLLOW_H
+#ifndef DP_BPF_MEMO_H
+#define DP_BPF_MEMO_H
 
 /*
  * Most stacks of a program are, but for their innermost frames, the one that was walked
@@ -26,11 +26,11 @@
 #include "bpf/frame.h"
 
 /* Frames that are compared, that are passed over in search of one, and that are moved, in one go. */
-#define FOLLOW_FRAMES 32
-#define FOLLOW_SEARCH 32
-#define FOLLOW_MOVE 8
+#define MEMO_FRAMES 32
+#define MEMO_SEARCH 32
+#define MEMO_MOVE 8
 
-static __always_inline void follow_begin(struct walk *w)
+static __always_inline void memo_begin(struct walk *w)
 {
 	__u32 before = w->side;
 
@@ -50,7 +50,7 @@ static __always_inline void follow_begin(struct walk *w)
 }
 
 /* What the walk has found is what the next one may follow. */
-static __always_inline void follow_end(struct walk *w)
+static __always_inline void memo_end(struct walk *w)
 {
 	w->trail_layout = w->layout;
 	w->trail_unwind = w->unwind;
@@ -60,7 +60,7 @@ static __always_inline void follow_end(struct walk *w)
 }
 
 /* Frame number n of the walk before; once that was met, the numbers are those of this walk. */
-static __always_inline struct walk_trail *follow_past(struct walk *w, __u32 n)
+static __always_inline struct walk_trail *memo_past(struct walk *w, __u32 n)
 {
 	return walk_trail_at(w, w->past_side, w->past_base + n);
 }
@@ -69,16 +69,16 @@ static __always_inline struct walk_trail *follow_past(struct walk *w, __u32 n)
  * The frame that may be met is the caller of the one that could have been met until now. Its
  * stack pointer is taken to be its callee's CFA: where it is not, it has no link.
  */
-static __always_inline void follow_pass(struct walk *w)
+static __always_inline void memo_pass(struct walk *w)
 {
 	w->meet = ~0ULL;
 	if (w->past + 1 < w->n_past)
-		w->meet = follow_past(w, w->past)->cfa;
+		w->meet = memo_past(w, w->past)->cfa;
 	w->past++;
 }
 
 /* Put what was found so far in front of the frame that was met: it is number w->n_frames of both. */
-static long follow_move(__u32 i, void *ctx)
+static long memo_move(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 
@@ -86,7 +86,7 @@ static long follow_move(__u32 i, void *ctx)
 	return 0;
 }
 
-static __always_inline void follow_join(struct walk *w)
+static __always_inline void memo_join(struct walk *w)
 {
 	struct walk_ref ref = { w };
 
@@ -95,10 +95,10 @@ static __always_inline void follow_join(struct walk *w)
 	w->past = w->n_frames;
 	w->met_at = w->n_frames;
 	/* Nearly always it is a few. */
-	for (__u32 i = 0; i < FOLLOW_MOVE && i < w->n_frames; i++)
-		follow_move(i, &ref);
-	if (w->n_frames > FOLLOW_MOVE)
-		port_loop(w->n_frames, follow_move, &ref);
+	for (__u32 i = 0; i < MEMO_MOVE && i < w->n_frames; i++)
+		memo_move(i, &ref);
+	if (w->n_frames > MEMO_MOVE)
+		port_loop(w->n_frames, memo_move, &ref);
 	/* Of the last frame there is no caller; and the ring has no room for one more. */
 	w->same_end = w->n_past < DP_MAX_FRAMES ? w->n_past - 1 : DP_MAX_FRAMES - 1;
 	if (w->same_end > w->max_frames)
@@ -112,26 +112,26 @@ static __always_inline void follow_join(struct walk *w)
  * Is the next frame one of the walk before? Where that was met, only the one with the same
  * number is still there.
  */
-static __always_inline __u32 follow_find(struct walk *w)
+static __always_inline __u32 memo_find(struct walk *w)
 {
 	const struct walk_trail *p;
 
-	for (__u32 i = 0; i < FOLLOW_SEARCH && w->meet < w->sp && !w->has_met; i++)
-		follow_pass(w);
+	for (__u32 i = 0; i < MEMO_SEARCH && w->meet < w->sp && !w->has_met; i++)
+		memo_pass(w);
 	if (w->meet == w->sp && w->past < w->n_past && (!w->has_met || w->past == w->n_frames)) {
-		p = follow_past(w, w->past);
+		p = memo_past(w, w->past);
 		if (DP_FRAME_ADDRESS(p->frame) == w->pc && DP_FRAME_METHOD(p->frame) == w->method)
 			return 1;
-		follow_pass(w);
+		memo_pass(w);
 	} else if (w->has_met) {
 		w->past = w->n_frames;
-		follow_pass(w);
+		memo_pass(w);
 	}
 	return 0;
 }
 
 /* The walk has come to frame number n, which is one of both walks. */
-static __always_inline void follow_to(struct walk *w, __u32 n, __u64 rbp)
+static __always_inline void memo_to(struct walk *w, __u32 n, __u64 rbp)
 {
 	const struct walk_trail *frame = walk_trail(w, n), *callee = walk_trail(w, n - 1);
 	/* Where none was left, the callee is not one of both. Not a branch, for the verifier. */
@@ -151,7 +151,7 @@ static __always_inline void follow_to(struct walk *w, __u32 n, __u64 rbp)
 }
 
 /* Read what a frame saved, from that address up to its CFA; negative if that takes two reads. */
-PORT_GLOBAL int follow_read(struct walk *w, __u64 from, __u64 cfa)
+PORT_GLOBAL int memo_read(struct walk *w, __u64 from, __u64 cfa)
 {
 	if (!w || ((cfa - 1) ^ from) >= DP_USER_PAGE_SIZE)
 		return -1;
@@ -159,13 +159,13 @@ PORT_GLOBAL int follow_read(struct walk *w, __u64 from, __u64 cfa)
 }
 
 /* Is the caller of a frame the same as before? *rbp is that of the frame, then the caller's. */
-static __always_inline int follow_step(struct walk *w, struct walk_trail *frame,
-				       const struct walk_trail *caller, __u64 *rbp)
+static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
+				     const struct walk_trail *caller, __u64 *rbp)
 {
 	__u64 at = frame->cfa - 8, saved = at - WALK_BELOW(frame->link);
 
 	if ((!walk_in_window(w, at) || !walk_in_window(w, saved)) &&
-	    follow_read(w, saved, frame->cfa) < 0)
+	    memo_read(w, saved, frame->cfa) < 0)
 		return 0;
 	if (walk_window_word(w, at) != DP_FRAME_ADDRESS(caller->frame))
 		return 0;
@@ -180,29 +180,29 @@ static __always_inline int follow_step(struct walk *w, struct walk_trail *frame,
 	return 1;
 }
 
-/* May the next frame be one of the walk before? To ask takes less than to call walk_follow(). */
-static __always_inline __u32 follow_may(const struct walk *w)
+/* May the next frame be one of the walk before? To ask takes less than to call walk_by_memo(). */
+static __always_inline __u32 memo_may(const struct walk *w)
 {
 	return w->sp >= w->meet && !w->rbp_lost && !w->lands && DP_METHOD_IS_CALLER(w->method);
 }
 
 /* Leave as many frames like the walk before as possible; 1 if it is possible to go on. */
-PORT_GLOBAL int walk_follow(struct walk *w)
+PORT_GLOBAL int walk_by_memo(struct walk *w)
 {
 	__u32 n, end, side, checked = 0, went_on = 1;
 	struct walk_trail *frame;
 	__u64 rbp;
 
-	if (!w || !follow_find(w))
+	if (!w || !memo_find(w))
 		return 0;
 	if (!w->has_met)
-		follow_join(w);
+		memo_join(w);
 	n = w->n_frames;
 	end = w->same_end;
 	side = w->side;
 	rbp = w->rbp;
 	frame = walk_trail(w, n);
-	for (__u32 i = 0; i < FOLLOW_FRAMES && went_on; i++) {
+	for (__u32 i = 0; i < MEMO_FRAMES && went_on; i++) {
 		struct walk_trail *caller = walk_trail_at(w, side, w->base + n + 1);
 		__u32 mapping = WALK_MAPPING(frame->link);
 
@@ -212,21 +212,21 @@ PORT_GLOBAL int walk_follow(struct walk *w)
 		if (mapping != checked && walk_check(w, mapping) < 0)
 			break;
 		checked = mapping;
-		if (!follow_step(w, frame, caller, &rbp))
+		if (!memo_step(w, frame, caller, &rbp))
 			break;
 		frame = caller;
 		went_on = 1;
 		n++;
 	}
 	/* Not asked by i, or the verifier would look at what follows once for each of its values. */
-	follow_to(w, n, rbp);
+	memo_to(w, n, rbp);
 	if (port_opaque(went_on))
 		return 1;
-	follow_pass(w);
+	memo_pass(w);
 	return 0;
 }
 
-static long follow_spell(__u32 i, void *ctx)
+static long memo_spell(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	__u32 n = w->met_at + i;
@@ -236,14 +236,14 @@ static long follow_spell(__u32 i, void *ctx)
 }
 
 /* Have all frames that are not among the n_same outermost ones in w->frames. */
-static __always_inline void follow_spell_out(struct walk *w)
+static __always_inline void memo_spell_out(struct walk *w)
 {
 	__u32 end = w->n_frames - w->n_same;
 	struct walk_ref ref = { w };
 
 	if (!w->has_met || end <= w->met_at)
 		return;
-	port_loop(end - w->met_at, follow_spell, &ref);
+	port_loop(end - w->met_at, memo_spell, &ref);
 	w->met_at = end;
 }
 
