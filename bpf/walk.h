@@ -19,7 +19,7 @@
 #include "bpf/memo.h"
 #include "bpf/frame.h"
 #include "bpf/program.h"
-#include "bpf/stride.h"
+#include "bpf/fast_path.h"
 
 static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_rule *rule,
 						__u64 *ret)
@@ -367,7 +367,7 @@ static long walk_loop_step(__u32 i, void *ctx)
 	/* A call costs more than to find out that it is in vain. */
 	if (memo_may(w) && walk_by_memo(w))
 		return 0;
-	if (stride_may(w) && walk_stride(w))
+	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
 	w->sample.outcome = walk_step(w);
 	return w->sample.outcome != DP_WALKING;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-#ifndef DP_BPF_STRIDE_H
-#define DP_BPF_STRIDE_H
+#ifndef DP_BPF_FAST_PATH_H
+#define DP_BPF_FAST_PATH_H
 
 /*
  * Several frames in one go. The rule of nearly all callers is of the common form
@@ -14,10 +14,10 @@
 #include "bpf/frame.h"
 
 /* Frames that are left in one go, at most. */
-#define WALK_STRIDE 8
+#define FAST_PATH_FRAMES 8
 
 /* Where the caller at pc is remembered, or NULL; its mapping may not be checked yet. */
-static __always_inline const struct walk_cached *stride_find(struct walk *w, __u64 pc)
+static __always_inline const struct walk_cached *fast_path_find(struct walk *w, __u64 pc)
 {
 	const struct walk_cached *c = port_opaque(&w->cache[walk_place(w, pc - 1)]);
 
@@ -27,9 +27,9 @@ static __always_inline const struct walk_cached *stride_find(struct walk *w, __u
 }
 
 /* What is known of the caller at pc, which may not have been met before; NULL: not enough. */
-static __always_inline const struct walk_cached *stride_look_up(struct walk *w, __u64 pc)
+static __always_inline const struct walk_cached *fast_path_look_up(struct walk *w, __u64 pc)
 {
-	const struct walk_cached *c = stride_find(w, pc);
+	const struct walk_cached *c = fast_path_find(w, pc);
 	int place;
 
 	if (c && c->step == 0)
@@ -44,21 +44,21 @@ static __always_inline const struct walk_cached *stride_look_up(struct walk *w, 
 }
 
 /* The registers, and what is missing: an address from which on the stack has to be read. */
-struct stride {
+struct fast_path {
 	__u64 pc, sp, rbp;
 	__u64 missing;
 };
 
 /* All bits, if rbp is saved so many bytes below the return address; 0 bytes: none. */
-static __always_inline __u64 stride_saves_rbp(__u64 below)
+static __always_inline __u64 fast_path_saves_rbp(__u64 below)
 {
 	return (__u64)((__s64)port_opaque(0 - below) >> 63);
 }
 
 /* Leave the next frame, with number n; 1 if that was possible. */
-static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32 n)
+static __always_inline __u32 fast_path_step(struct walk *w, struct fast_path *s, __u32 n)
 {
-	const struct walk_cached *c = stride_look_up(w, s->pc);
+	const struct walk_cached *c = fast_path_look_up(w, s->pc);
 	__u64 cfa, slot, caller, saved, frame;
 	struct walk_trail *t;
 
@@ -85,20 +85,20 @@ static __always_inline __u32 stride_step(struct walk *w, struct stride *s, __u32
 	t->saves = c->saves;
 	t->link = c->link;
 	w->frames[port_index(n, DP_MAX_FRAMES)] = frame;
-	s->rbp ^= (s->rbp ^ saved) & stride_saves_rbp(cfa - 8 - slot);
+	s->rbp ^= (s->rbp ^ saved) & fast_path_saves_rbp(cfa - 8 - slot);
 	s->sp = cfa;
 	s->pc = caller;
 	return 1;
 }
 
-/* May the next frame be left so? To ask takes less than to call walk_stride(). */
-static __always_inline __u32 stride_may(struct walk *w)
+/* May the next frame be left so? To ask takes less than to call walk_fast_path(). */
+static __always_inline __u32 fast_path_may(struct walk *w)
 {
 	const struct walk_cached *c;
 
 	if (w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost || w->lands)
 		return 0;
-	c = stride_find(w, w->pc);
+	c = fast_path_find(w, w->pc);
 	return !c || c->step != 0;
 }
 
@@ -106,20 +106,20 @@ static __always_inline __u32 stride_may(struct walk *w)
  * Leave as many frames as possible, until it may be possible to follow the walk before;
  * 1 if it is possible to go on.
  */
-PORT_GLOBAL int walk_stride(struct walk *w)
+PORT_GLOBAL int walk_fast_path(struct walk *w)
 {
-	struct stride s = { 0 };
+	struct fast_path s = { 0 };
 	__u32 n, went_on = 1;
 
 	/* The verifier knows nothing of the callers of a function that it looks at once. */
-	if (!w || !stride_may(w) || !walk_is_above(w, w->n_frames))
+	if (!w || !fast_path_may(w) || !walk_is_above(w, w->n_frames))
 		return 0;
 	s.pc = w->pc;
 	s.sp = w->sp;
 	s.rbp = w->rbp;
 	n = w->n_frames;
-	for (__u32 i = 0; i < WALK_STRIDE && went_on; i++) {
-		went_on = n < w->max_frames && stride_step(w, &s, n);
+	for (__u32 i = 0; i < FAST_PATH_FRAMES && went_on; i++) {
+		went_on = n < w->max_frames && fast_path_step(w, &s, n);
 		n += went_on;
 		if (s.sp >= w->meet)
 			break;

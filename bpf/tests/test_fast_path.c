@@ -2,7 +2,7 @@
 /* Walks over addresses that were met before, which are not looked up again. */
 #include "bpf/tests/world_fixture.h"
 
-TestSuite(stride, .init = begin, .fini = end);
+TestSuite(fast_path, .init = begin, .fini = end);
 
 /*
  * A stack of 40 frames of functions 2, which save rbp, and 1, which have it as frame
@@ -24,7 +24,7 @@ static uint64_t deep_stack(uint64_t from)
 }
 
 /* What is remembered of a frame's address makes the next walk shorter, but finds the same. */
-Test(stride, finds_the_same_with_all_addresses_known)
+Test(fast_path, finds_the_same_with_all_addresses_known)
 {
 	static uint64_t frames[41];
 
@@ -42,7 +42,7 @@ Test(stride, finds_the_same_with_all_addresses_known)
 	}
 }
 
-Test(stride, names_the_same_fault_with_all_addresses_known)
+Test(fast_path, names_the_same_fault_with_all_addresses_known)
 {
 	uint64_t page = (sp & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE;
 
@@ -58,7 +58,7 @@ Test(stride, names_the_same_fault_with_all_addresses_known)
 }
 
 /* Whoever has the same mappings, has the same rules. */
-Test(stride, knows_all_addresses_of_another_process_with_the_same_mappings)
+Test(fast_path, knows_all_addresses_of_another_process_with_the_same_mappings)
 {
 	uint32_t n_looked_up;
 
@@ -100,7 +100,7 @@ static void walk_while_the_space_is_reused(uint64_t pc)
 }
 
 /* What a walk reads in the memory of a space that was given up is not remembered for others. */
-Test(stride, remembers_nothing_of_a_space_that_was_given_up)
+Test(fast_path, remembers_nothing_of_a_space_that_was_given_up)
 {
 	deep_stack(sp);
 	walk_while_the_space_is_reused(code(2));
@@ -111,7 +111,7 @@ Test(stride, remembers_nothing_of_a_space_that_was_given_up)
 }
 
 /* A cache that outlived its mappings would go on with the old rule. */
-Test(stride, uses_no_rule_of_older_mappings)
+Test(fast_path, uses_no_rule_of_older_mappings)
 {
 	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_space));
 
@@ -127,7 +127,7 @@ Test(stride, uses_no_rule_of_older_mappings)
 }
 
 /* Nor is a binary trusted, whatever is known of it, before this walk has seen that it is there. */
-Test(stride, compares_marks_with_all_addresses_known)
+Test(fast_path, compares_marks_with_all_addresses_known)
 {
 	deep_stack(sp);
 	for (int i = 0; i < 2; i++)
@@ -139,7 +139,7 @@ Test(stride, compares_marks_with_all_addresses_known)
 }
 
 /* An address that one walk has seen to be behind a call does not vouch for its neighbour. */
-Test(stride, keeps_many_addresses_apart)
+Test(fast_path, keeps_many_addresses_apart)
 {
 	for (int n = 3; n < 60; n++)
 		world_rule(w, n, n % 2 ? 16 : 32);
