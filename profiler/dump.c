@@ -21,7 +21,7 @@
 #include "profiler/running.h"
 #include "profiler/stores.h"
 #include "report/report.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 #include "samples/taken.h"
 #include "samples/thread_reader.h"
 #include "symbols/kallsyms.h"
@@ -37,9 +37,9 @@ struct dump {
 	char kernel[256];
 	struct outputs outputs;
 	struct pool pool;
-	struct stores stores; /* of use if there is a rescue */
+	struct stores stores; /* of use if there is a unwinder */
 	struct thread_reader reader;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct kallsyms *kallsyms;
 	bool hidden;         /* the kernel's addresses are */
 	struct taken *taken; /* by process */
@@ -82,7 +82,7 @@ static int make_tables(struct dump *d)
 	d->pool.max_segments = o->table_memory / DP_SEGMENT_SIZE;
 	stores_init(&d->stores, o, &d->pool, publish, NULL);
 	d->stores.table.inherit = false;
-	err = rescue_new(&d->pool, o->unwind, o->max_frames, &d->rescue);
+	err = unwinder_new(&d->pool, o->unwind, o->max_frames, &d->unwinder);
 	return err < 0 ? err : target_add(&d->stores.table, &o->target);
 }
 
@@ -166,7 +166,8 @@ static int take_process(struct dump *d, const struct process *p)
 	if (err < 0)
 		return err;
 	t = &d->taken[d->n_taken++];
-	taken_init(t, &d->reader, d->rescue, d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
+	taken_init(t, &d->reader, d->unwinder, d->options->profiler.sides == DP_SIDES_KERNEL,
+		   p->pid);
 	t->space = space;
 	err = find_threads(d, t);
 	if (err == 0)
@@ -377,8 +378,8 @@ static void dump_done(struct dump *d)
 	}
 	free(d->taken);
 	free(d->frames);
-	if (d->rescue) {
-		rescue_free(d->rescue);
+	if (d->unwinder) {
+		unwinder_free(d->unwinder);
 		stores_done(&d->stores);
 		for (size_t i = 0; i < d->pool.n_segments; i++)
 			free(d->pool.segments[i]);

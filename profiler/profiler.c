@@ -22,7 +22,7 @@
 #include "report/backlog.h"
 #include "report/report.h"
 #include "samples/drain.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify.h"
 #include "symbols/kallsyms.h"
@@ -50,7 +50,7 @@ struct profiler {
 	struct kallsyms *kallsyms;
 	struct backlog *backlog;
 	struct module_users users;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct verify *verify; /* NULL: not asked for */
 	struct drain drain;
 	struct loop loop;
@@ -267,12 +267,12 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 					  .release = release_module,
 					  .arg = p };
 	p->stores.binaries.users = &p->users;
-	err = rescue_new(&p->session.pool, o->unwind, o->max_frames, &p->rescue);
+	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
-				 o->target.filter, p->rescue, p->verify, p->backlog);
+				 o->target.filter, p->unwinder, p->verify, p->backlog);
 	p->drain.blocks.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
@@ -452,7 +452,7 @@ struct profiler *profiler_free(struct profiler *p)
 		session_stop(&p->session);
 		backlog_free(p->backlog);
 		drain_done(&p->drain);
-		rescue_free(p->rescue);
+		unwinder_free(p->unwinder);
 		verify_free(p->verify);
 		kallsyms_free(p->kallsyms);
 		stores_done(&p->stores);

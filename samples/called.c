@@ -13,13 +13,13 @@
  */
 #define LANDING_SIZE 64
 
-void called_init(struct called *c, struct rescue *rescue)
+void called_init(struct called *c, struct unwinder *unwinder)
 {
-	*c = (struct called){ .rescue = rescue };
+	*c = (struct called){ .unwinder = unwinder };
 }
 
 /* Is it a caller that was found by unwind information, and no proven root? */
-static bool is_asked(const struct rescue_result *walk, size_t i)
+static bool is_asked(const struct unwinder_result *walk, size_t i)
 {
 	return i > 0 && DP_FRAME_METHOD(walk->frames[i]) == DP_METHOD_TABLE &&
 	       (i + 1 < walk->n_frames || walk->outcome != DP_COMPLETE);
@@ -27,13 +27,13 @@ static bool is_asked(const struct rescue_result *walk, size_t i)
 
 /* Is it what a signal handler returns to? The last frame tells by its rule alone. */
 static bool leads_to_signal(const struct called *c, const struct space *space,
-			    const struct rescue_result *walk, size_t i)
+			    const struct unwinder_result *walk, size_t i)
 {
 	struct dp_rule rule;
 
 	if (i + 1 < walk->n_frames)
 		return DP_FRAME_METHOD(walk->frames[i + 1]) == DP_METHOD_SIGNAL;
-	rescue_rule(c->rescue, DP_FRAME_ADDRESS(walk->frames[i]) - 1, space->cell, &rule);
+	unwinder_rule(c->unwinder, DP_FRAME_ADDRESS(walk->frames[i]) - 1, space->cell, &rule);
 	return rule.cfa == DP_CFA_SIGNAL;
 }
 
@@ -50,7 +50,7 @@ static bool is_landing(struct called *c, const struct space *space, uint64_t add
 
 	if (!m || !m->binary)
 		return false;
-	rescue_rule(c->rescue, address, space->cell, &rule);
+	unwinder_rule(c->unwinder, address, space->cell, &rule);
 	return rule.lands &&
 	       binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
 				  sizeof(code)) == 0 &&
@@ -63,13 +63,13 @@ static bool is_landing(struct called *c, const struct space *space, uint64_t add
  * took it for what is behind a call, by the rule of the byte before: was it the same rule?
  */
 static bool is_landed_in(struct called *c, const struct space *space,
-			 const struct rescue_result *walk, size_t i)
+			 const struct unwinder_result *walk, size_t i)
 {
 	uint64_t handler = DP_FRAME_ADDRESS(walk->frames[i]);
 	struct dp_rule before, at;
 
-	rescue_rule(c->rescue, handler - 1, space->cell, &before);
-	rescue_rule(c->rescue, handler, space->cell, &at);
+	unwinder_rule(c->unwinder, handler - 1, space->cell, &before);
+	unwinder_rule(c->unwinder, handler, space->cell, &at);
 	if (at.cfa == DP_CFA_NONE || memcmp(&before, &at, sizeof(at)) != 0)
 		return false;
 	/* A landing has one handler. */
@@ -113,8 +113,8 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 }
 
 enum called_verdict called_frame(struct called *c, const struct space *space,
-				 const struct mapping *m, pid_t thread, struct rescue_result *walk,
-				 size_t i)
+				 const struct mapping *m, pid_t thread,
+				 struct unwinder_result *walk, size_t i)
 {
 	if (!m || !m->binary || !m->binary->table || !is_asked(walk, i) ||
 	    is_called(c, m, thread, DP_FRAME_ADDRESS(walk->frames[i])) ||
@@ -127,7 +127,7 @@ enum called_verdict called_frame(struct called *c, const struct space *space,
 }
 
 void called_cut(struct called *c, const struct space *space, pid_t thread,
-		struct rescue_result *walk, __u64 *frames)
+		struct unwinder_result *walk, __u64 *frames)
 {
 	for (size_t i = 0; i < walk->n_frames; i++) {
 		uint64_t address = DP_FRAME_ADDRESS(walk->frames[i]);

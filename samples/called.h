@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "process/space.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 /*
  * Whether the return addresses of a stack are behind calls: one that is not was found where
@@ -21,15 +21,15 @@
 #define CALLED_KNOWN 1024
 
 struct called {
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct called_known {
 		uint64_t binary; /* its number */
 		uint64_t address;
 	} known[CALLED_KNOWN];
 };
 
-/* The rescue, which knows rules, stays the caller's. */
-void called_init(struct called *called, struct rescue *rescue);
+/* The unwinder, which knows rules, stays the caller's. */
+void called_init(struct called *called, struct unwinder *unwinder);
 
 enum called_verdict {
 	CALLED,
@@ -46,14 +46,14 @@ enum called_verdict {
  * innermost first.
  */
 enum called_verdict called_frame(struct called *called, const struct space *space,
-				 const struct mapping *m, pid_t thread, struct rescue_result *walk,
-				 size_t i);
+				 const struct mapping *m, pid_t thread,
+				 struct unwinder_result *walk, size_t i);
 
 /*
  * End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it.
  * frames: a copy of the walk's, in which handlers are marked.
  */
 void called_cut(struct called *called, const struct space *space, pid_t thread,
-		struct rescue_result *walk, __u64 *frames);
+		struct unwinder_result *walk, __u64 *frames);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 /* Copies of stacks that were read from the rings, where their chunks come before their samples. */
 struct copies {

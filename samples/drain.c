@@ -142,7 +142,7 @@ static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 }
 
 int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
-	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
+	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
 	       struct verify *verify, struct backlog *backlog)
 {
 	*d = (struct drain){
@@ -150,12 +150,12 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 		.sideband = sideband,
 		.table = table,
 		.filter = filter,
-		.rescue = rescue,
+		.unwinder = unwinder,
 		.verify = verify,
 		.totals.verified = verify ? verify_results(verify) : NULL,
 		.backlog = backlog,
 	};
-	called_init(&d->called, rescue);
+	called_init(&d->called, unwinder);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
@@ -181,7 +181,7 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
  * the kernel walked.
  */
 static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
-			     struct rescue_result *walk, const struct dp_sample *raw)
+			     struct unwinder_result *walk, const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
 	bool in_doubt = p && space && space->n_ended != p->n_ended;
@@ -266,7 +266,7 @@ static int report_block_end(struct drain *d, const struct dp_block_end *end)
 
 /* p: see resolve_frames(). late: it was walked in user space. */
 static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
-			 const struct process *p, struct rescue_result *walk, bool late)
+			 const struct process *p, struct unwinder_result *walk, bool late)
 {
 	const struct dp_names *names = &q->sample->names;
 	const struct dp_sample *raw = &q->sample->sample;
@@ -318,7 +318,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
  * comes after those it sent. Has a record told what was there?
  */
 static bool is_code_known(const struct drain *d, const struct process *p,
-			  const struct dp_sample *raw, const struct rescue_result *walk,
+			  const struct dp_sample *raw, const struct unwinder_result *walk,
 			  const struct space *space)
 {
 	const struct space *before = space_store_find(&d->table->spaces, raw->space);
@@ -340,14 +340,14 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 
 /* Finish a sample with the mappings that its process had at its time. */
 static int report_late(struct drain *d, const struct queued *q, struct process *p,
-		       const struct rescue_result *walked)
+		       const struct unwinder_result *walked)
 {
-	struct rescue_result walk = *walked;
+	struct unwinder_result walk = *walked;
 	struct space *space = NULL;
 	int err;
 
 	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
-		walk = rescue_walk(d->rescue, q->copy, space);
+		walk = unwinder_walk(d->unwinder, q->copy, space);
 	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
@@ -364,7 +364,7 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 {
 	const struct dp_sample *raw = &q->sample->sample;
 	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
-	struct rescue_result walk = {
+	struct unwinder_result walk = {
 		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
 				   (enum dp_outcome)raw->outcome :
 				   DP_TABLES_CHANGED,

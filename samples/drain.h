@@ -15,7 +15,7 @@
 #include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 #include "samples/verify.h"
 
 /* Where the samples of a report end, and those of the next one begin. */
@@ -37,7 +37,7 @@ struct drain {
 	struct sideband *sideband;
 	struct process_table *table;
 	const struct filter *filter;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct verify *verify; /* NULL: no sample is */
 	struct backlog *backlog;
 	struct totals totals;
@@ -65,7 +65,7 @@ struct drain {
 
 /* All parts stay the caller's; verify may be NULL. 0 or -ENOMEM. */
 int drain_init(struct drain *drain, struct session *session, struct sideband *sideband,
-	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
+	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
 	       struct verify *verify, struct backlog *backlog);
 void drain_done(struct drain *drain);
 

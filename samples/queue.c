@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 void queued_done(struct queued *q)
 {

@@ -12,13 +12,13 @@
 #define TRIES 6
 #define PAUSE_MS 1
 
-void taken_init(struct taken *t, struct thread_reader *reader, struct rescue *rescue,
+void taken_init(struct taken *t, struct thread_reader *reader, struct unwinder *unwinder,
 		bool kernel_only, pid_t pid)
 {
 	*t = (struct taken){
-		.reader = reader, .rescue = rescue, .kernel_only = kernel_only, .pid = pid
+		.reader = reader, .unwinder = unwinder, .kernel_only = kernel_only, .pid = pid
 	};
-	called_init(&t->called, rescue);
+	called_init(&t->called, unwinder);
 }
 
 void taken_done(struct taken *t)
@@ -51,7 +51,7 @@ int taken_set_kernel(struct taken_stack *s, const __u64 *addresses, size_t n, in
 	return copy_addresses(addresses, n, &s->kernel, &s->n_kernel);
 }
 
-static int set_user(struct taken *t, struct taken_stack *s, struct rescue_result *walk)
+static int set_user(struct taken *t, struct taken_stack *s, struct unwinder_result *walk)
 {
 	int err = copy_addresses(walk->frames, walk->n_frames, &s->user, &s->n_user);
 
@@ -133,7 +133,7 @@ static bool is_in_syscall(struct taken *t, const struct dp_thread *thread)
 static int walk(struct taken *t, struct taken_stack *s)
 {
 	const struct dp_thread *thread = &s->thread;
-	struct rescue_result result = { .outcome = DP_KERNEL_ONLY };
+	struct unwinder_result result = { .outcome = DP_KERNEL_ONLY };
 
 	if (thread->flags & DP_THREAD_NO_USER)
 		result.outcome = DP_NO_USER_STACK;
@@ -143,9 +143,9 @@ static int walk(struct taken *t, struct taken_stack *s)
 		result.outcome = DP_COMPAT_MODE;
 	else {
 		process_memory_forget(&t->memory);
-		result = rescue_walk_memory(t->rescue, &thread->regs, thread->fs_base,
-					    is_in_syscall(t, thread), process_memory_read,
-					    &t->memory, t->space->id, t->space->cell);
+		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->fs_base,
+					      is_in_syscall(t, thread), process_memory_read,
+					      &t->memory, t->space->id, t->space->cell);
 		if (t->memory.err < 0)
 			return t->memory.err;
 	}
@@ -171,9 +171,9 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 int taken_walk_copy(struct taken *t, struct taken_stack *s, const struct stack_copy *copy)
 {
 	struct copied copied = { t, copy };
-	struct rescue_result result =
-		rescue_walk_memory(t->rescue, &copy->regs, 0, copy->in_syscall, read_copied,
-				   &copied, t->space->id, t->space->cell);
+	struct unwinder_result result =
+		unwinder_walk_memory(t->unwinder, &copy->regs, 0, copy->in_syscall, read_copied,
+				     &copied, t->space->id, t->space->cell);
 
 	return set_user(t, s, &result);
 }

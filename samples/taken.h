@@ -9,7 +9,7 @@
 #include "process/space.h"
 #include "samples/called.h"
 #include "samples/process_memory.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 #include "samples/thread_reader.h"
 
 /* How far it has come with a thread. */
@@ -42,7 +42,7 @@ struct taken_stack {
  */
 struct taken {
 	struct thread_reader *reader;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	const struct space *space;
 	bool kernel_only;
 	struct process_memory memory;
@@ -54,7 +54,7 @@ struct taken {
 };
 
 /* All parts stay the caller's. */
-void taken_init(struct taken *taken, struct thread_reader *reader, struct rescue *rescue,
+void taken_init(struct taken *taken, struct thread_reader *reader, struct unwinder *unwinder,
 		bool kernel_only, pid_t pid);
 void taken_done(struct taken *taken);
 

@@ -33,7 +33,7 @@ static struct mapping mapping = {
 static struct space space = { .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n_mappings = 1 };
 static struct world *w;
 static struct pool pool;
-static struct rescue *rescue;
+static struct unwinder *unwinder;
 static struct called called;
 
 static const uint64_t direct = BIAS + SECTION + 15, indirect = BIAS + SECTION + 22,
@@ -44,13 +44,13 @@ static void begin(void)
 	w = world_new();
 	pool.segments = &w->segment;
 	pool.n_segments = 1;
-	cr_assert(rescue_new(&pool, DP_UNWIND_AUTO, 100, &rescue) == 0);
-	called_init(&called, rescue);
+	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder) == 0);
+	called_init(&called, unwinder);
 }
 
 static void end(void)
 {
-	rescue_free(rescue);
+	unwinder_free(unwinder);
 	world_free(w);
 }
 
@@ -63,7 +63,7 @@ static __u64 found(uint64_t address, enum dp_method method)
 
 static void expect(const __u64 *frames, size_t n, enum dp_outcome outcome, size_t n_left)
 {
-	struct rescue_result walk = { .outcome = outcome, .frames = frames, .n_frames = n };
+	struct unwinder_result walk = { .outcome = outcome, .frames = frames, .n_frames = n };
 	__u64 copy[8];
 
 	memcpy(copy, frames, n * sizeof(*frames));
@@ -159,7 +159,7 @@ Test(called, knows_the_landing_of_an_exception)
 	const __u64 in_no_file[] = { frames[0], frames[1],
 				     frames[2], found(WORLD_LIBRARY, DP_METHOD_SIGNAL),
 				     frames[4], frames[5] };
-	struct rescue_result walk = { .outcome = DP_COMPLETE, .frames = frames, .n_frames = 6 };
+	struct unwinder_result walk = { .outcome = DP_COMPLETE, .frames = frames, .n_frames = 6 };
 
 	memcpy(landing_code, code, sizeof(code));
 	binary.bytes = landing_code;
@@ -206,7 +206,7 @@ Test(called, asks_at_the_borders_of_sections)
 Test(called, trusts_no_old_file)
 {
 	const __u64 frames[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
-	struct rescue_result walk = { .outcome = DP_READ_FAULT, .frames = frames, .n_frames = 2 };
+	struct unwinder_result walk = { .outcome = DP_READ_FAULT, .frames = frames, .n_frames = 2 };
 	int fd = memfd_create("code", MFD_CLOEXEC);
 	uint8_t *memory;
 

@@ -20,7 +20,7 @@ struct reported {
 
 static struct drain drain;
 static struct filter filter;
-static struct rescue *rescue;
+static struct unwinder *unwinder;
 static struct reported reported[MAX_RECORDS];
 static size_t n_reported;
 static size_t n_at_boundary; /* SIZE_MAX: it was not reached yet */
@@ -71,8 +71,8 @@ static void set_up(void)
 	begin();
 	table.all = true;
 	filter_init(&filter);
-	cr_assert_eq(rescue_new(&pool, DP_UNWIND_AUTO, 100, &rescue), 0);
-	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, rescue, NULL, NULL), 0);
+	cr_assert_eq(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder), 0);
+	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, unwinder, NULL, NULL), 0);
 	drain.cpu_value_ns = 10;
 	now = clock_now_ns();
 	n_at_boundary = SIZE_MAX;
@@ -85,7 +85,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	drain_done(&drain);
-	rescue_free(rescue);
+	unwinder_free(unwinder);
 	filter_done(&filter);
 	end();
 }

@@ -5,7 +5,7 @@
 
 #include "process/tests/process_world.h"
 #include "samples/held.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 #define N_REPORTED 16
 

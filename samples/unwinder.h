@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SAMPLES_RESCUE_H
-#define DP_SAMPLES_RESCUE_H
+#ifndef DP_SAMPLES_UNWINDER_H
+#define DP_SAMPLES_UNWINDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
  * is the kernel's own (bpf/walk.h), over the registers and the stack that the sample
  * carries.
  */
-struct rescue;
+struct unwinder;
 
 /* Bytes of a stack that lie together. */
 struct stack_part {
@@ -50,11 +50,11 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk);
  */
 int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint64_t address);
 
-int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
-	       struct rescue **ret);
-struct rescue *rescue_free(struct rescue *rescue);
+int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
+		 struct unwinder **ret);
+struct unwinder *unwinder_free(struct unwinder *unwinder);
 
-struct rescue_result {
+struct unwinder_result {
 	enum dp_outcome outcome;
 	const __u64 *frames; /* as in struct dp_sample; valid until the next walk */
 	size_t n_frames;
@@ -63,21 +63,21 @@ struct rescue_result {
 };
 
 /* Reads memory of a process: 0, or a negative errno; -ENODATA: it was not copied. */
-typedef int rescue_read(void *memory, void *ret, size_t size, uint64_t address);
+typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address);
 
 /*
  * Walk a stack from these registers on, with the space `id` at `cell` of the pool. fs_base: 0
  * if it is not known.
  */
-struct rescue_result rescue_walk_memory(struct rescue *rescue, const struct dp_regs *regs,
-					uint64_t fs_base, bool in_syscall, rescue_read *read,
-					void *memory, uint64_t id, uint32_t cell);
+struct unwinder_result unwinder_walk_memory(struct unwinder *unwinder, const struct dp_regs *regs,
+					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
+					    void *memory, uint64_t id, uint32_t cell);
 
 /* The rule for an address in the space at `cell`. */
-void rescue_rule(struct rescue *rescue, uint64_t address, uint32_t cell, struct dp_rule *ret);
+void unwinder_rule(struct unwinder *unwinder, uint64_t address, uint32_t cell, struct dp_rule *ret);
 
 /* Walk a copied stack in a space; code is that of its files. */
-struct rescue_result rescue_walk(struct rescue *rescue, const struct stack_copy *copy,
-				 const struct space *space);
+struct unwinder_result unwinder_walk(struct unwinder *unwinder, const struct stack_copy *copy,
+				     const struct space *space);
 
 #endif

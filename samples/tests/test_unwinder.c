@@ -3,12 +3,12 @@
 #include <criterion/criterion.h>
 
 #include "bpf/tests/world.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 /* A made-up process whose tables came late: its stack is in chunks. */
 static struct world *w;
 static struct pool pool;
-static struct rescue *rescue;
+static struct unwinder *unwinder;
 static struct stack_copy *copy;
 
 static const uint64_t stack = 0x7ffe00000000;
@@ -23,17 +23,17 @@ static void begin(void)
 	/* There is nothing to compare a mark with in a copied stack. */
 	for (int i = 0; i < 3; i++)
 		((struct dp_mapping *)world_cell(w, WORLD_SPACE_CELL + 4))[i].mark_below = 0;
-	cr_assert(rescue_new(&pool, DP_UNWIND_AUTO, 100, &rescue) == 0);
+	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder) == 0);
 }
 
 static void end(void)
 {
 	stack_copy_free(copy);
-	rescue_free(rescue);
+	unwinder_free(unwinder);
 	world_free(w);
 }
 
-TestSuite(rescue, .init = begin, .fini = end);
+TestSuite(unwinder, .init = begin, .fini = end);
 
 /* A chunk at an address, with a word somewhere in it. */
 static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
@@ -52,17 +52,17 @@ static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
 	free(chunk);
 }
 
-static struct rescue_result walk(void)
+static struct unwinder_result walk(void)
 {
 	const struct space space = { .id = 7, .cell = WORLD_SPACE_CELL };
 
-	return rescue_walk(rescue, copy, &space);
+	return unwinder_walk(unwinder, copy, &space);
 }
 
 /* Of what is read at once, a part may be behind the end of the copy. */
-Test(rescue, says_that_a_copy_ends_in_a_signal_context)
+Test(unwinder, says_that_a_copy_ends_in_a_signal_context)
 {
-	struct rescue_result r;
+	struct unwinder_result r;
 
 	world_rule(w, 1, DP_CHUNK_SIZE - 16 - 64)->cfa = DP_CFA_SIGNAL;
 	add_chunk(stack, DP_CHUNK_SIZE, 0, 0);
@@ -71,9 +71,9 @@ Test(rescue, says_that_a_copy_ends_in_a_signal_context)
 	cr_assert(r.n_frames == 1);
 }
 
-Test(rescue, walks_a_copied_stack)
+Test(unwinder, walks_a_copied_stack)
 {
-	struct rescue_result r;
+	struct unwinder_result r;
 
 	add_chunk(stack, 4096, stack + 16 + 24, WORLD_IN(WORLD_CODE, 0));
 	r = walk();
@@ -83,9 +83,9 @@ Test(rescue, walks_a_copied_stack)
 }
 
 /* Chunks that follow each other in memory are one part, however many. */
-Test(rescue, joins_chunks)
+Test(unwinder, joins_chunks)
 {
-	struct rescue_result r;
+	struct unwinder_result r;
 
 	world_rule(w, 1, 2 * DP_CHUNK_SIZE);
 	add_chunk(stack, DP_CHUNK_SIZE, 0, 0);
@@ -98,11 +98,11 @@ Test(rescue, joins_chunks)
 }
 
 /* From a signal handler's alternate stack the walk goes on to the normal one. */
-Test(rescue, goes_from_one_stack_to_another)
+Test(unwinder, goes_from_one_stack_to_another)
 {
 	const uint64_t other = 0x7ffd00000000;
 	struct dp_rule *rule = world_rule(w, 1, 64);
-	struct rescue_result r;
+	struct unwinder_result r;
 
 	rule->cfa = DP_CFA_MEMORY;
 	add_chunk(stack, 4096, stack + 16 + 64, stack + 0x400000000 + 16);
@@ -114,7 +114,7 @@ Test(rescue, goes_from_one_stack_to_another)
 }
 
 /* If the copy was cut off, that is said; if the memory ended, it is a fault. */
-Test(rescue, tells_a_cut_copy_from_unreadable_memory)
+Test(unwinder, tells_a_cut_copy_from_unreadable_memory)
 {
 	world_rule(w, 1, DP_CHUNK_SIZE + 64);
 	add_chunk(stack, DP_CHUNK_SIZE, 0, 0);
@@ -126,7 +126,7 @@ Test(rescue, tells_a_cut_copy_from_unreadable_memory)
 }
 
 /* Where what lands goes on depends on the code, which no copy has, but the file. */
-Test(rescue, asks_the_file_for_calls)
+Test(unwinder, asks_the_file_for_calls)
 {
 	static uint8_t code[DP_PAGE_SIZE];
 	struct elf_code section = { .size = sizeof(code) };
@@ -141,16 +141,16 @@ Test(rescue, asks_the_file_for_calls)
 		.id = 7, .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n_mappings = 1
 	};
 	const uint64_t handler = WORLD_IN(WORLD_CODE, 2);
-	struct rescue_result r;
+	struct unwinder_result r;
 
 	world_rule(w, 1, 32)->lands = 1;
 	world_rule(w, 2, 16);
 	world_renumber(w, 8);
 	space.id = 8;
 	add_chunk(stack, 4096, stack + 16 + 24, handler);
-	r = rescue_walk(rescue, copy, &space);
+	r = unwinder_walk(unwinder, copy, &space);
 	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_LANDING);
 	code[handler - WORLD_CODE - 5] = 0xe8;
-	r = rescue_walk(rescue, copy, &space);
+	r = unwinder_walk(unwinder, copy, &space);
 	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_TABLE);
 }

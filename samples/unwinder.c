@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 /* An address this far above a copied stack may still be on it: the usual limit, ulimit -s. */
 #define MAX_STACK_SIZE (8U << 20)
 
-struct rescue {
+struct unwinder {
 	struct port_user port;
 	const struct pool *pool;
-	rescue_read *read; /* the memory that is walked, and who reads it */
+	unwinder_read *read; /* the memory that is walked, and who reads it */
 	void *memory;
 	bool beyond_copy; /* a read failed only because not all of the stack was copied */
 	struct walk walk;
@@ -94,17 +94,17 @@ int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint6
 
 static int read_memory(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
-	struct rescue *r = (struct rescue *)port;
+	struct unwinder *r = (struct unwinder *)port;
 	int err = r->read(r->memory, dst, size, address);
 
 	r->beyond_copy |= err == -ENODATA;
 	return err;
 }
 
-int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
-	       struct rescue **ret)
+int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
+		 struct unwinder **ret)
 {
-	struct rescue *r = calloc(1, sizeof(*r));
+	struct unwinder *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
@@ -117,27 +117,27 @@ int rescue_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_
 	return 0;
 }
 
-struct rescue *rescue_free(struct rescue *r)
+struct unwinder *unwinder_free(struct unwinder *r)
 {
 	free(r);
 	return NULL;
 }
 
-static void use_pool(struct rescue *r)
+static void use_pool(struct unwinder *r)
 {
 	r->port.segments = r->pool->segments;
 	r->port.n_segments = (uint32_t)r->pool->n_segments;
 }
 
-void rescue_rule(struct rescue *r, uint64_t address, uint32_t cell, struct dp_rule *ret)
+void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct dp_rule *ret)
 {
 	use_pool(r);
 	lookup_space(&r->walk, cell, 0, address, ret);
 }
 
-struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *regs,
-					uint64_t fs_base, bool in_syscall, rescue_read *read,
-					void *memory, uint64_t id, uint32_t cell)
+struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
+					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
+					    void *memory, uint64_t id, uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
@@ -153,7 +153,7 @@ struct rescue_result rescue_walk_memory(struct rescue *r, const struct dp_regs *
 	w->layout = ((const struct dp_space *)port_pool(w, cell))->layout;
 	walk_run(w);
 	walk_spell_out(w);
-	return (struct rescue_result){
+	return (struct unwinder_result){
 		.outcome = w->sample.outcome == DP_READ_FAULT && r->beyond_copy ?
 				   DP_STACK_COPY_END :
 				   (enum dp_outcome)w->sample.outcome,
@@ -180,11 +180,11 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	return err;
 }
 
-struct rescue_result rescue_walk(struct rescue *r, const struct stack_copy *copy,
-				 const struct space *space)
+struct unwinder_result unwinder_walk(struct unwinder *r, const struct stack_copy *copy,
+				     const struct space *space)
 {
 	struct copied copied = { copy, space };
 
-	return rescue_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
-				  space->id, space->cell);
+	return unwinder_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
+				    space->id, space->cell);
 }
