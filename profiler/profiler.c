@@ -19,7 +19,7 @@
 #include "process/sideband.h"
 #include "process/watch.h"
 #include "profiler/stores.h"
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/drain.h"
 #include "samples/unwinder.h"
@@ -48,7 +48,7 @@ struct profiler {
 	struct stores stores;
 	struct sideband *sideband;
 	struct kallsyms *kallsyms;
-	struct backlog *backlog;
+	struct report_queue *report_queue;
 	struct module_users users;
 	struct unwinder *unwinder;
 	struct verify *verify; /* NULL: not asked for */
@@ -233,14 +233,14 @@ static int close_module(void *arg, struct module *module)
 {
 	struct profiler *p = arg;
 
-	return backlog_close_module(p->backlog, module);
+	return report_queue_close_module(p->report_queue, module);
 }
 
 /* Reports refer to them, and threads that are blocked, whose samples are in no report yet. */
 static uint64_t oldest_use_ns(void *arg)
 {
 	struct profiler *p = arg;
-	uint64_t reported = backlog_oldest_ns(p->backlog);
+	uint64_t reported = report_queue_oldest_ns(p->report_queue);
 	uint64_t blocked = blocks_oldest_ns(&p->drain.blocks);
 
 	return reported < blocked ? reported : blocked;
@@ -250,15 +250,15 @@ static int release_module(void *arg, void (*fn)(void *object), void *object)
 {
 	struct profiler *p = arg;
 
-	return backlog_call(p->backlog, fn, object);
+	return report_queue_call(p->report_queue, fn, object);
 }
 
 /* From the rings to the reports. */
 static int connect_reports(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct profiler_options *o = p->options;
-	int err =
-		backlog_new(reports, n, o->names, o->symbols && (names || o->verify), &p->backlog);
+	int err = report_queue_new(reports, n, o->names, o->symbols && (names || o->verify),
+				   &p->report_queue);
 
 	if (err < 0)
 		return err;
@@ -272,7 +272,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		err = verify_new(o->max_frames, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
-				 o->target.filter, p->unwinder, p->verify, p->backlog);
+				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.blocks.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
@@ -361,7 +361,7 @@ bool profiler_has_targets(struct profiler *p)
 int profiler_tick(struct profiler *p)
 {
 	p->drain.totals.duration_ns = clock_now_ns() - p->started;
-	return backlog_tick(p->backlog, &p->drain.totals);
+	return report_queue_tick(p->report_queue, &p->drain.totals);
 }
 
 int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,
@@ -380,7 +380,7 @@ int profiler_take(struct profiler *p, size_t i, struct report *report, report_ta
 
 struct totals profiler_totals_of(const struct profiler *p, size_t i)
 {
-	return backlog_totals(p->backlog, i, &p->drain.totals);
+	return report_queue_totals(p->report_queue, i, &p->drain.totals);
 }
 
 uint64_t profiler_started(const struct profiler *p)
@@ -417,11 +417,11 @@ int profiler_finish(struct profiler *p)
 
 	if (err == 0)
 		err = drain_finish_blocks(&p->drain, p->stopped);
-	if (err == 0 && backlog_size(p->backlog) > 0)
+	if (err == 0 && report_queue_size(p->report_queue) > 0)
 		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
-			     backlog_size(p->backlog));
+			     report_queue_size(p->report_queue));
 	if (err == 0)
-		err = backlog_finish(p->backlog);
+		err = report_queue_finish(p->report_queue);
 	log_progress_clear();
 	cpu_watch_warn(&p->cpus, p->options->target.filter);
 	return err;
@@ -450,7 +450,7 @@ struct profiler *profiler_free(struct profiler *p)
 	loop_done(&p->loop);
 	if (p->session.bpf) {
 		session_stop(&p->session);
-		backlog_free(p->backlog);
+		report_queue_free(p->report_queue);
 		drain_done(&p->drain);
 		unwinder_free(p->unwinder);
 		verify_free(p->verify);

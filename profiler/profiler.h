@@ -11,7 +11,7 @@
 #include "kernel/pool.h"
 #include "process/target.h"
 #include "profiler/event.h"
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "samples/labels.h"
 
 struct loop;

@@ -143,7 +143,7 @@ static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 
 int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
 	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
-	       struct verify *verify, struct backlog *backlog)
+	       struct verify *verify, struct report_queue *report_queue)
 {
 	*d = (struct drain){
 		.session = session,
@@ -153,7 +153,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 		.unwinder = unwinder,
 		.verify = verify,
 		.totals.verified = verify ? verify_results(verify) : NULL,
-		.backlog = backlog,
+		.report_queue = report_queue,
 	};
 	called_init(&d->called, unwinder);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
@@ -234,7 +234,7 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 /* Count a sample of which everything is known, and report it. */
 static int report_known(struct drain *d, const struct sample *sample)
 {
-	if (backlog_is_full(d->backlog)) {
+	if (report_queue_is_full(d->report_queue)) {
 		d->n_dropped++;
 		d->dropped_ns += sample->weight * sample->value_ns;
 		return 0;
@@ -245,7 +245,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 	d->totals.outcomes[sample->outcome]++;
 	d->totals.events += sample->weight;
 	d->totals.time_ns += sample->weight * sample->value_ns;
-	return backlog_add(d->backlog, sample, &d->totals);
+	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
 /* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
@@ -503,7 +503,8 @@ static int pass_boundary(struct drain *d, uint64_t time)
 	totals = d->totals;
 	d->boundary.time_ns = 0;
 	totals.duration_ns = b.duration_ns;
-	return backlog_take(d->backlog, b.i, b.next, &totals, clock_now_ns(), b.taken, b.arg);
+	return report_queue_take(d->report_queue, b.i, b.next, &totals, clock_now_ns(), b.taken,
+				 b.arg);
 }
 
 /* Until no sample is certain any more, or it took REPORT_NS. */

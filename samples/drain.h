@@ -7,7 +7,7 @@
 #include "kernel/session.h"
 #include "process/process.h"
 #include "process/sideband.h"
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "samples/blocks.h"
 #include "samples/called.h"
 #include "samples/copies.h"
@@ -39,7 +39,7 @@ struct drain {
 	const struct filter *filter;
 	struct unwinder *unwinder;
 	struct verify *verify; /* NULL: no sample is */
-	struct backlog *backlog;
+	struct report_queue *report_queue;
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
 	struct blocks blocks;
@@ -66,7 +66,7 @@ struct drain {
 /* All parts stay the caller's; verify may be NULL. 0 or -ENOMEM. */
 int drain_init(struct drain *drain, struct session *session, struct sideband *sideband,
 	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
-	       struct verify *verify, struct backlog *backlog);
+	       struct verify *verify, struct report_queue *report_queue);
 void drain_done(struct drain *drain);
 
 /*
@@ -88,7 +88,7 @@ void drain_go_first(void);
 int drain_run(struct drain *drain, bool final);
 
 /*
- * From a time on, which is not to come, have samples go to another report: see backlog_take(). -EBUSY:
+ * From a time on, which is not to come, have samples go to another report: see report_queue_take(). -EBUSY:
  * the boundary before is not reached yet.
  */
 int drain_take(struct drain *drain, const struct drain_boundary *boundary);

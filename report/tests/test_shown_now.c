@@ -2,7 +2,7 @@
 /* The reports that commands show at once: the stacks of `dump`, the tables of `top`. */
 #include <criterion/criterion.h>
 
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "report/report.h"
 #include "symbols/tests/some_names.h"
 
@@ -112,14 +112,14 @@ Test(shown_now, tables_of_intervals)
 /* What was shown by the last tick is not shown again at the end. */
 Test(shown_now, nothing_new)
 {
-	struct backlog *backlog;
+	struct report_queue *report_queue;
 
 	begin(&report_top);
-	cr_assert(backlog_new(&report, 1, some_names(), false, &backlog) == 0);
+	cr_assert(report_queue_new(&report, 1, some_names(), false, &report_queue) == 0);
 	totals.samples = 1;
-	cr_assert(backlog_tick(backlog, &totals) == 0);
-	cr_assert(backlog_finish(backlog) == 0);
-	backlog_free(backlog);
+	cr_assert(report_queue_tick(report_queue, &totals) == 0);
+	cr_assert(report_queue_finish(report_queue) == 0);
+	report_queue_free(report_queue);
 	finish();
 	cr_assert(strstr(text, "last "));
 	cr_assert(strstr(strstr(text, "last ") + 1, "last ") == NULL);

@@ -28,25 +28,25 @@ static struct totals last_totals;
 static bool is_full;
 static uint64_t now; /* when the test began */
 
-bool __wrap_backlog_is_full(struct backlog *backlog);
-int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
-		       const struct totals *totals);
-int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report,
-			const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
-			void *arg);
+bool __wrap_report_queue_is_full(struct report_queue *report_queue);
+int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
+			    const struct totals *totals);
+int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
+			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
+			     void *arg);
 
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
 {
 	return 0;
 }
 
-bool __wrap_backlog_is_full(struct backlog *backlog)
+bool __wrap_report_queue_is_full(struct report_queue *report_queue)
 {
 	return is_full;
 }
 
-int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
-		       const struct totals *totals)
+int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
+			    const struct totals *totals)
 {
 	struct reported *r = &reported[n_reported++];
 
@@ -58,8 +58,9 @@ int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
 	return 0;
 }
 
-int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report,
-			const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg)
+int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
+			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
+			     void *arg)
 {
 	n_at_boundary = n_reported;
 	last_totals = *totals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/backlog.h"
+#include "report/report_queue.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -44,7 +44,7 @@ struct slot {
 	uint64_t placed_ns; /* 0: at the start */
 };
 
-struct backlog {
+struct report_queue {
 	struct slot *slots; /* the thread's, while there is one */
 	size_t n_slots;
 	struct names *names;
@@ -72,7 +72,7 @@ static void locate_frames(struct item *item)
 			frame_locate(&frames[i], item->sample.time_ns);
 }
 
-static int add_sample(struct backlog *b, struct item *item)
+static int add_sample(struct report_queue *b, struct item *item)
 {
 	int err = 0;
 
@@ -85,7 +85,7 @@ static int add_sample(struct backlog *b, struct item *item)
 	return err;
 }
 
-static int tick(struct backlog *b, const struct item *item)
+static int tick(struct report_queue *b, const struct item *item)
 {
 	int err = 0;
 
@@ -97,7 +97,7 @@ static int tick(struct backlog *b, const struct item *item)
 	return err;
 }
 
-static void note_oldest(struct backlog *b)
+static void note_oldest(struct report_queue *b)
 {
 	uint64_t oldest = UINT64_MAX;
 
@@ -109,7 +109,7 @@ static void note_oldest(struct backlog *b)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static int take(struct backlog *b, const struct item *item)
+static int take(struct report_queue *b, const struct item *item)
 {
 	struct slot *slot = &b->slots[item->slot];
 	struct totals totals = totals_since(&item->totals, &slot->before);
@@ -122,7 +122,7 @@ static int take(struct backlog *b, const struct item *item)
 	return err;
 }
 
-static int do_item(struct backlog *b, struct item *item)
+static int do_item(struct report_queue *b, struct item *item)
 {
 	switch (item->kind) {
 	case ITEM_SAMPLE:
@@ -142,14 +142,14 @@ static int do_item(struct backlog *b, struct item *item)
 }
 
 /* The next item, which stays in the list until it is done; NULL: the thread ends. */
-static struct item *wait_for_item(struct backlog *b)
+static struct item *wait_for_item(struct report_queue *b)
 {
 	while (STAILQ_EMPTY(&b->items) && !b->ends)
 		pthread_cond_wait(&b->more, &b->lock);
 	return b->drops ? NULL : STAILQ_FIRST(&b->items);
 }
 
-static void remove_item(struct backlog *b, struct item *item)
+static void remove_item(struct report_queue *b, struct item *item)
 {
 	STAILQ_REMOVE_HEAD(&b->items, next);
 	b->n_samples -= item->kind == ITEM_SAMPLE;
@@ -157,9 +157,9 @@ static void remove_item(struct backlog *b, struct item *item)
 	free(item);
 }
 
-static void *backlog_run(void *arg)
+static void *report_queue_run(void *arg)
 {
-	struct backlog *b = arg;
+	struct report_queue *b = arg;
 	struct item *item;
 	int err;
 
@@ -178,14 +178,14 @@ static void *backlog_run(void *arg)
 }
 
 /* Signals are the business of the thread that samples. */
-static int start_thread(struct backlog *b)
+static int start_thread(struct report_queue *b)
 {
 	sigset_t all, old;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&b->thread, NULL, backlog_run, b);
+	err = pthread_create(&b->thread, NULL, report_queue_run, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return -err;
@@ -194,10 +194,10 @@ static int start_thread(struct backlog *b)
 	return 0;
 }
 
-int backlog_new(struct report **reports, size_t n_reports, struct names *names, bool keeps_names,
-		struct backlog **ret)
+int report_queue_new(struct report **reports, size_t n_reports, struct names *names,
+		     bool keeps_names, struct report_queue **ret)
 {
-	struct backlog *b = calloc(1, sizeof(*b));
+	struct report_queue *b = calloc(1, sizeof(*b));
 	int err;
 
 	if (!b)
@@ -213,12 +213,12 @@ int backlog_new(struct report **reports, size_t n_reports, struct names *names, 
 		b->slots[i].report = reports[i];
 	err = b->slots ? start_thread(b) : -ENOMEM;
 	if (err < 0)
-		b = backlog_free(b);
+		b = report_queue_free(b);
 	*ret = b;
 	return err;
 }
 
-static int add_item(struct backlog *b, struct item *item)
+static int add_item(struct report_queue *b, struct item *item)
 {
 	int err;
 
@@ -245,7 +245,8 @@ static const void *put_array(char **to, const void *from, size_t size)
 	return copy;
 }
 
-int backlog_add(struct backlog *b, const struct sample *sample, const struct totals *totals)
+int report_queue_add(struct report_queue *b, const struct sample *sample,
+		     const struct totals *totals)
 {
 	const struct verified_stack *verified = sample->verified;
 	size_t user_size = sample->n_user * sizeof(*sample->user);
@@ -285,7 +286,7 @@ int backlog_add(struct backlog *b, const struct sample *sample, const struct tot
 }
 
 /* Without a sample. */
-static int add_request(struct backlog *b, const struct item *request)
+static int add_request(struct report_queue *b, const struct item *request)
 {
 	_cleanup_free_ struct item *item = malloc(sizeof(*item));
 	int err;
@@ -301,18 +302,18 @@ static int add_request(struct backlog *b, const struct item *request)
 	return err;
 }
 
-int backlog_close_module(struct backlog *b, struct module *module)
+int report_queue_close_module(struct report_queue *b, struct module *module)
 {
 	return add_request(b, &(struct item){ .kind = ITEM_CLOSE, .close = module });
 }
 
-int backlog_tick(struct backlog *b, const struct totals *totals)
+int report_queue_tick(struct report_queue *b, const struct totals *totals)
 {
 	return add_request(b, &(struct item){ .kind = ITEM_TICK, .totals = *totals });
 }
 
-int backlog_take(struct backlog *b, size_t i, struct report *report, const struct totals *totals,
-		 uint64_t now_ns, report_taken_fn fn, void *arg)
+int report_queue_take(struct report_queue *b, size_t i, struct report *report,
+		      const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg)
 {
 	if (i >= b->n_slots)
 		return -EINVAL;
@@ -325,7 +326,7 @@ int backlog_take(struct backlog *b, size_t i, struct report *report, const struc
 					      .now_ns = now_ns });
 }
 
-uint64_t backlog_oldest_ns(struct backlog *b)
+uint64_t report_queue_oldest_ns(struct report_queue *b)
 {
 	uint64_t oldest;
 
@@ -335,12 +336,12 @@ uint64_t backlog_oldest_ns(struct backlog *b)
 	return oldest;
 }
 
-int backlog_call(struct backlog *b, void (*fn)(void *object), void *object)
+int report_queue_call(struct report_queue *b, void (*fn)(void *object), void *object)
 {
 	return add_request(b, &(struct item){ .kind = ITEM_CALL, .fn = fn, .object = object });
 }
 
-struct totals backlog_totals(const struct backlog *b, size_t i, const struct totals *now)
+struct totals report_queue_totals(const struct report_queue *b, size_t i, const struct totals *now)
 {
 	struct totals totals = totals_since(now, &b->slots[i].before);
 
@@ -348,17 +349,17 @@ struct totals backlog_totals(const struct backlog *b, size_t i, const struct tot
 	return totals;
 }
 
-bool backlog_is_full(struct backlog *b)
+bool report_queue_is_full(struct report_queue *b)
 {
 	bool is_full;
 
 	pthread_mutex_lock(&b->lock);
-	is_full = b->size > BACKLOG_MAX;
+	is_full = b->size > REPORT_QUEUE_MAX;
 	pthread_mutex_unlock(&b->lock);
 	return is_full;
 }
 
-size_t backlog_size(struct backlog *b)
+size_t report_queue_size(struct report_queue *b)
 {
 	size_t n;
 
@@ -368,7 +369,7 @@ size_t backlog_size(struct backlog *b)
 	return n;
 }
 
-static int end_thread(struct backlog *b, bool drops)
+static int end_thread(struct report_queue *b, bool drops)
 {
 	if (!b->has_thread)
 		return b->err;
@@ -382,13 +383,13 @@ static int end_thread(struct backlog *b, bool drops)
 	return b->err;
 }
 
-int backlog_finish(struct backlog *b)
+int report_queue_finish(struct report_queue *b)
 {
 	names_settle(b->names);
 	return end_thread(b, false);
 }
 
-struct backlog *backlog_free(struct backlog *b)
+struct report_queue *report_queue_free(struct report_queue *b)
 {
 	struct item *item;
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "report/verified.h"
 #include "symbols/tests/some_names.h"
 
@@ -46,7 +46,7 @@ static int noted_add(struct report *report, const struct sample *sample,
 
 static struct noted noted;
 static struct report *reports[] = { &noted.report };
-static struct backlog *backlog;
+static struct report_queue *report_queue;
 
 static void begin(bool has_gate, int err)
 {
@@ -54,7 +54,7 @@ static void begin(bool has_gate, int err)
 		.report.add = noted_add, .has_gate = has_gate, .err = err, .in_order = true
 	};
 	cr_assert_eq(pipe(noted.gate), 0);
-	cr_assert_eq(backlog_new(reports, 1, some_names(), false, &backlog), 0);
+	cr_assert_eq(report_queue_new(reports, 1, some_names(), false, &report_queue), 0);
 }
 
 /* All that it points at is overwritten as soon as it was added. */
@@ -71,7 +71,7 @@ static int add(uint64_t time)
 				 .n_kernel = 1,
 				 .verified = time % 2 ? &verified : NULL };
 	struct totals totals = { .lost = time };
-	int err = backlog_add(backlog, &sample, &totals);
+	int err = report_queue_add(report_queue, &sample, &totals);
 
 	memset(frames, 0xff, sizeof(frames));
 	memset(kernel, 0xff, sizeof(kernel));
@@ -79,33 +79,33 @@ static int add(uint64_t time)
 	return err;
 }
 
-Test(backlog, reports_copies_in_order)
+Test(report_queue, reports_copies_in_order)
 {
 	begin(false, 0);
 	for (uint64_t i = 0; i < 1000; i++)
 		cr_assert_eq(add(i), 0);
-	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
 	cr_assert_eq(noted.n, 1000);
 	cr_assert(noted.in_order);
 	cr_assert_eq(noted.addresses, 1000 * 111 + 500 * (1 + 3));
-	backlog_free(backlog);
+	report_queue_free(report_queue);
 }
 
-Test(backlog, holds_nobody_up, .timeout = 60)
+Test(report_queue, holds_nobody_up, .timeout = 60)
 {
 	char bytes[100] = { 0 };
 
 	begin(true, 0);
 	for (uint64_t i = 0; i < sizeof(bytes); i++)
 		cr_assert_eq(add(i), 0);
-	cr_assert_eq(backlog_size(backlog), sizeof(bytes));
+	cr_assert_eq(report_queue_size(report_queue), sizeof(bytes));
 	cr_assert_eq(write(noted.gate[1], bytes, sizeof(bytes)), sizeof(bytes));
-	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
 	cr_assert_eq(noted.n, sizeof(bytes));
-	backlog_free(backlog);
+	report_queue_free(report_queue);
 }
 
-Test(backlog, tells_that_a_report_has_failed)
+Test(report_queue, tells_that_a_report_has_failed)
 {
 	int err = 0;
 
@@ -113,24 +113,24 @@ Test(backlog, tells_that_a_report_has_failed)
 	while (err == 0)
 		err = add(0);
 	cr_assert_eq(err, -ENOSPC);
-	cr_assert_eq(backlog_finish(backlog), -ENOSPC);
+	cr_assert_eq(report_queue_finish(report_queue), -ENOSPC);
 	cr_assert_eq(noted.n, 1, "and is asked no more");
-	backlog_free(backlog);
+	report_queue_free(report_queue);
 }
 
-Test(backlog, closes_a_module_after_its_samples)
+Test(report_queue, closes_a_module_after_its_samples)
 {
 	struct module *module = module_new(some_names(), "/bin/x", "", dup(0));
 	char byte = 0;
 
 	begin(true, 0);
 	cr_assert_eq(add(0), 0);
-	cr_assert_eq(backlog_close_module(backlog, module), 0);
+	cr_assert_eq(report_queue_close_module(report_queue, module), 0);
 	cr_assert(module->fd >= 0);
 	cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
-	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
 	cr_assert_eq(module->fd, -1);
-	backlog_free(backlog);
+	report_queue_free(report_queue);
 	module_free(module);
 }
 
@@ -139,7 +139,7 @@ Test(backlog, closes_a_module_after_its_samples)
 
 static void note_oldest(void *object)
 {
-	*(uint64_t *)object = backlog_oldest_ns(backlog);
+	*(uint64_t *)object = report_queue_oldest_ns(report_queue);
 }
 
 struct taken {
@@ -172,12 +172,14 @@ static void add_counted(size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		totals.samples++;
-		cr_assert_eq(backlog_add(backlog, &(struct sample){ .weight = 1 }, &totals), 0);
+		cr_assert_eq(report_queue_add(report_queue, &(struct sample){ .weight = 1 },
+					      &totals),
+			     0);
 	}
 }
 
 /* One of two reports is taken, again and again: together its parts have what the other one has. */
-Test(backlog, takes_a_report)
+Test(report_queue, takes_a_report)
 {
 	struct noted whole = { .report.add = counted_add }, parts[3];
 	struct report *both[] = { &whole.report, &parts[0].report };
@@ -186,29 +188,32 @@ Test(backlog, takes_a_report)
 
 	for (int i = 0; i < 3; i++)
 		parts[i] = whole;
-	cr_assert_eq(backlog_new(both, 2, some_names(), false, &backlog), 0);
+	cr_assert_eq(report_queue_new(both, 2, some_names(), false, &report_queue), 0);
 	add_counted(10);
-	cr_assert_eq(backlog_take(backlog, 1, &parts[1].report, &totals, NOW, on_taken, &taken[0]),
+	cr_assert_eq(report_queue_take(report_queue, 1, &parts[1].report, &totals, NOW, on_taken,
+				       &taken[0]),
 		     0);
 	add_counted(5);
 	totals.samples = 15;
-	cr_assert_eq(backlog_take(backlog, 1, &parts[2].report, &totals, NOW, on_taken, &taken[1]),
+	cr_assert_eq(report_queue_take(report_queue, 1, &parts[2].report, &totals, NOW, on_taken,
+				       &taken[1]),
 		     0);
 	add_counted(1);
-	cr_assert_eq(backlog_take(backlog, 2, &parts[0].report, &totals, NOW, on_taken, NULL),
+	cr_assert_eq(report_queue_take(report_queue, 2, &parts[0].report, &totals, NOW, on_taken,
+				       NULL),
 		     -EINVAL);
-	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
 	cr_assert(taken[0].report == &parts[0] && taken[0].totals.samples == 10);
 	cr_assert(taken[1].report == &parts[1] && taken[1].totals.samples == 5);
 	cr_assert(parts[0].n == 10 && parts[1].n == 5 && parts[2].n == 1 && whole.n == 16);
 	totals.samples = 16;
-	cr_assert_eq(backlog_totals(backlog, 0, &totals).samples, 16);
-	cr_assert_eq(backlog_totals(backlog, 1, &totals).samples, 1);
-	backlog_free(backlog);
+	cr_assert_eq(report_queue_totals(report_queue, 0, &totals).samples, 16);
+	cr_assert_eq(report_queue_totals(report_queue, 1, &totals).samples, 1);
+	report_queue_free(report_queue);
 }
 
 /* What reports refer to is used until the last of these is gone. */
-Test(backlog, tells_which_reports_are_gone)
+Test(report_queue, tells_which_reports_are_gone)
 {
 	struct noted parts[4];
 	struct report *both[] = { &parts[0].report, &parts[1].report };
@@ -218,47 +223,52 @@ Test(backlog, tells_which_reports_are_gone)
 
 	for (int i = 0; i < 4; i++)
 		parts[i] = (struct noted){ .report.add = counted_add };
-	cr_assert_eq(backlog_new(both, 2, some_names(), false, &backlog), 0);
-	cr_assert_eq(backlog_take(backlog, 0, &parts[2].report, &totals, NOW, on_taken, &taken), 0);
-	cr_assert_eq(backlog_call(backlog, note_oldest, &seen), 0);
-	cr_assert_eq(backlog_take(backlog, 1, &parts[3].report, &totals, NOW + 5, on_taken, &taken),
+	cr_assert_eq(report_queue_new(both, 2, some_names(), false, &report_queue), 0);
+	cr_assert_eq(report_queue_take(report_queue, 0, &parts[2].report, &totals, NOW, on_taken,
+				       &taken),
 		     0);
-	cr_assert_eq(backlog_finish(backlog), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen), 0);
+	cr_assert_eq(report_queue_take(report_queue, 1, &parts[3].report, &totals, NOW + 5,
+				       on_taken, &taken),
+		     0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
 	cr_assert_eq(seen, 0, "the other one was still there");
-	cr_assert_eq(backlog_oldest_ns(backlog), NOW);
-	backlog_free(backlog);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), NOW);
+	report_queue_free(report_queue);
 }
 
 /* What is to be freed by a call is freed, whatever happens. */
-Test(backlog, calls_also_when_a_report_has_failed)
+Test(report_queue, calls_also_when_a_report_has_failed)
 {
 	uint64_t seen[2] = { 7, 7 };
 
 	begin(true, -ENOSPC);
 	cr_assert_eq(add(0), 0);
-	cr_assert_eq(backlog_call(backlog, note_oldest, &seen[0]), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen[0]), 0);
 	cr_assert_eq(write(noted.gate[1], "", 1), 1);
-	cr_assert_eq(backlog_finish(backlog), -ENOSPC);
+	cr_assert_eq(report_queue_finish(report_queue), -ENOSPC);
 	cr_assert_eq(seen[0], 0);
-	backlog_free(backlog);
+	report_queue_free(report_queue);
 	begin(true, 0);
 	cr_assert_eq(add(0), 0);
-	cr_assert_eq(backlog_call(backlog, note_oldest, &seen[1]), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen[1]), 0);
 	close(noted.gate[1]); /* the sample waits no more, and the call is dropped or made */
-	backlog_free(backlog);
+	report_queue_free(report_queue);
 	cr_assert_eq(seen[1], 0);
 }
 
-Test(backlog, fails_with_what_was_taken)
+Test(report_queue, fails_with_what_was_taken)
 {
 	struct noted part = { .report.add = counted_add };
 	struct taken taken = { .err = -ENOSPC };
 	struct totals totals = { 0 };
 
 	begin(false, 0);
-	cr_assert_eq(backlog_take(backlog, 0, &part.report, &totals, NOW, on_taken, &taken), 0);
-	cr_assert_eq(backlog_finish(backlog), -ENOSPC);
-	backlog_free(backlog);
+	cr_assert_eq(report_queue_take(report_queue, 0, &part.report, &totals, NOW, on_taken,
+				       &taken),
+		     0);
+	cr_assert_eq(report_queue_finish(report_queue), -ENOSPC);
+	report_queue_free(report_queue);
 }
 
 static atomic_bool freed;
@@ -275,7 +285,7 @@ static void *open_gate_slowly(void *arg)
 	return NULL;
 }
 
-Test(backlog, drops_what_nobody_wants, .timeout = 60)
+Test(report_queue, drops_what_nobody_wants, .timeout = 60)
 {
 	enum { MANY = 100000 };
 	pthread_t thread;
@@ -284,7 +294,7 @@ Test(backlog, drops_what_nobody_wants, .timeout = 60)
 	for (uint64_t i = 0; i < MANY; i++)
 		cr_assert_eq(add(i), 0);
 	cr_assert_eq(pthread_create(&thread, NULL, open_gate_slowly, NULL), 0);
-	cr_assert_null(backlog_free(backlog));
+	cr_assert_null(report_queue_free(report_queue));
 	atomic_store(&freed, true);
 	cr_assert_lt(noted.n, MANY);
 	pthread_join(thread, NULL);
