@@ -48,35 +48,35 @@ void drain_done(struct drain *d)
 	held_done(&d->held);
 	copies_done(&d->copies);
 	blocks_done(&d->blocks);
-	free(d->strangers);
+	free(d->unknown_pids);
 	free(d->frames);
 }
 
 /* Is a sample of a process that is not known, and has mappings that could be? */
-static int note_stranger(struct drain *d, const struct dp_sample *sample)
+static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
 {
 	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
 
 	if ((p && p->left == TIME_NEVER) || sample->outcome == DP_NO_USER_STACK ||
 	    sample->outcome == DP_COMPAT_MODE)
 		return 0;
-	if (array_reserve(d->strangers, d->n_strangers, d->strangers_size) < 0)
+	if (array_reserve(d->unknown_pids, d->n_unknown_pids, d->unknown_pids_size) < 0)
 		return -ENOMEM;
-	d->strangers[d->n_strangers++] = (pid_t)sample->pid;
+	d->unknown_pids[d->n_unknown_pids++] = (pid_t)sample->pid;
 	return 0;
 }
 
 /* When the records have been read that may tell of them. */
-static int take_in_strangers(struct drain *d, uint64_t now)
+static int take_in_unknown_pids(struct drain *d, uint64_t now)
 {
 	bool found = false;
 	int err = 0;
 
-	for (size_t i = 0; err >= 0 && i < d->n_strangers; i++) {
-		err = process_table_meet(d->table, d->strangers[i], now);
+	for (size_t i = 0; err >= 0 && i < d->n_unknown_pids; i++) {
+		err = process_table_meet(d->table, d->unknown_pids[i], now);
 		found |= err > 0;
 	}
-	d->n_strangers = 0;
+	d->n_unknown_pids = 0;
 	if (err < 0)
 		return err;
 	return found ? process_table_publish(d->table, now) : 0;
@@ -102,7 +102,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 		return go_on(d, sample->time_ns);
 	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
 		copy = stack_copy_free(copy);
-	if (note_stranger(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
+	if (note_unknown_pid(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;
 	steal_ptr(copy);
 	return go_on(d, sample->time_ns);
@@ -538,7 +538,7 @@ int drain_run(struct drain *d, bool final)
 	if (err == 0 && binary_store_collect(d->table->binaries))
 		err = settle(d);
 	if (err == 0)
-		err = take_in_strangers(d, now);
+		err = take_in_unknown_pids(d, now);
 	if (err < 0)
 		return err;
 	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;

@@ -56,8 +56,8 @@ struct drain {
 	/* Stacks whose samples have not arrived yet */
 	struct copies copies;
 	/* Processes that samples were met of, and that are not known */
-	pid_t *strangers;
-	size_t n_strangers, strangers_size;
+	pid_t *unknown_pids;
+	size_t n_unknown_pids, unknown_pids_size;
 	struct drain_boundary boundary; /* that is not reached yet */
 	/* The resolved frames of one sample */
 	struct frame *frames;
