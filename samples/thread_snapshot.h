@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SAMPLES_TAKEN_H
-#define DP_SAMPLES_TAKEN_H
+#ifndef DP_SAMPLES_THREAD_SNAPSHOT_H
+#define DP_SAMPLES_THREAD_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,17 +13,17 @@
 #include "samples/thread_reader.h"
 
 /* How far it has come with a thread. */
-enum taken_state {
-	TAKEN_MOVES,  /* whenever it was looked at, it ran, or had run */
-	TAKEN_STILL,  /* it did not run while its stack was read */
-	TAKEN_ON_CPU, /* its stack was taken by an interrupt */
-	TAKEN_GONE,   /* it has ended meanwhile */
+enum snapshot_state {
+	SNAPSHOT_MOVES,  /* whenever it was looked at, it ran, or had run */
+	SNAPSHOT_STILL,  /* it did not run while its stack was read */
+	SNAPSHOT_ON_CPU, /* its stack was taken by an interrupt */
+	SNAPSHOT_GONE,   /* it has ended meanwhile */
 };
 
 /* The stack of a thread. */
-struct taken_stack {
+struct thread_stack {
 	struct dp_thread thread;
-	enum taken_state state;
+	enum snapshot_state state;
 	bool seen; /* when the threads were last read */
 	enum dp_outcome outcome;
 	uint64_t fault_address;
@@ -40,7 +40,7 @@ struct taken_stack {
  * That it held still all the time is known by reading it once more: whoever has run since
  * has left a CPU once more often.
  */
-struct taken {
+struct thread_snapshot {
 	struct thread_reader *reader;
 	struct unwinder *unwinder;
 	const struct space *space;
@@ -48,32 +48,34 @@ struct taken {
 	struct process_memory memory;
 	struct called called;
 	pid_t pid;
-	struct taken_stack *stacks;
+	struct thread_stack *stacks;
 	size_t n, size;
 	size_t next; /* where the thread is expected that is read next */
 };
 
 /* All parts stay the caller's. */
-void taken_init(struct taken *taken, struct thread_reader *reader, struct unwinder *unwinder,
-		bool kernel_only, pid_t pid);
-void taken_done(struct taken *taken);
+void thread_snapshot_init(struct thread_snapshot *snapshot, struct thread_reader *reader,
+			  struct unwinder *unwinder, bool kernel_only, pid_t pid);
+void thread_snapshot_done(struct thread_snapshot *snapshot);
 
 /* Read which threads there are, and what they do; tid: one of them, or 0: all. 0 or negative errno. */
-int taken_find(struct taken *taken, pid_t tid);
+int thread_snapshot_find(struct thread_snapshot *snapshot, pid_t tid);
 
 /*
  * Take the stacks of all that were found, in the space of their process; of those that move,
  * several times. `thread` is one that runs, through which its memory is read. 0, -EPERM if
  * that may not be read, or another errno.
  */
-int taken_take(struct taken *taken, const struct space *space, pid_t thread);
+int thread_snapshot_take(struct thread_snapshot *snapshot, const struct space *space, pid_t thread);
 
 /* Have a stack walked that somebody else has copied. 0 or -ENOMEM. */
-int taken_walk_copy(struct taken *taken, struct taken_stack *stack, const struct stack_copy *copy);
+int thread_snapshot_walk_copy(struct thread_snapshot *snapshot, struct thread_stack *stack,
+			      const struct stack_copy *copy);
 /* The kernel's side of it. 0 or -ENOMEM. */
-int taken_set_kernel(struct taken_stack *stack, const __u64 *addresses, size_t n, int error);
+int thread_snapshot_set_kernel(struct thread_stack *stack, const __u64 *addresses, size_t n,
+			       int error);
 
 /* How many stacks are in a state. */
-size_t taken_count(const struct taken *taken, enum taken_state state);
+size_t thread_snapshot_count(const struct thread_snapshot *snapshot, enum snapshot_state state);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/taken.h"
+#include "samples/thread_snapshot.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,16 +12,16 @@
 #define TRIES 6
 #define PAUSE_MS 1
 
-void taken_init(struct taken *t, struct thread_reader *reader, struct unwinder *unwinder,
-		bool kernel_only, pid_t pid)
+void thread_snapshot_init(struct thread_snapshot *t, struct thread_reader *reader,
+			  struct unwinder *unwinder, bool kernel_only, pid_t pid)
 {
-	*t = (struct taken){
+	*t = (struct thread_snapshot){
 		.reader = reader, .unwinder = unwinder, .kernel_only = kernel_only, .pid = pid
 	};
 	called_init(&t->called, unwinder);
 }
 
-void taken_done(struct taken *t)
+void thread_snapshot_done(struct thread_snapshot *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->stacks[i].user);
@@ -45,13 +45,13 @@ static int copy_addresses(const __u64 *from, size_t n, __u64 **to, size_t *to_n)
 	return 0;
 }
 
-int taken_set_kernel(struct taken_stack *s, const __u64 *addresses, size_t n, int error)
+int thread_snapshot_set_kernel(struct thread_stack *s, const __u64 *addresses, size_t n, int error)
 {
 	s->kernel_error = error;
 	return copy_addresses(addresses, n, &s->kernel, &s->n_kernel);
 }
 
-static int set_user(struct taken *t, struct taken_stack *s, struct unwinder_result *walk)
+static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct unwinder_result *walk)
 {
 	int err = copy_addresses(walk->frames, walk->n_frames, &s->user, &s->n_user);
 
@@ -65,7 +65,7 @@ static int set_user(struct taken *t, struct taken_stack *s, struct unwinder_resu
 }
 
 /* They come in the same order each time. */
-static struct taken_stack *find_stack(struct taken *t, pid_t tid)
+static struct thread_stack *find_stack(struct thread_snapshot *t, pid_t tid)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		size_t at = (t->next + i) % t->n;
@@ -80,36 +80,36 @@ static struct taken_stack *find_stack(struct taken *t, pid_t tid)
 
 static int on_found(void *arg, const struct dp_thread *thread)
 {
-	struct taken *t = arg;
-	struct taken_stack *s = find_stack(t, (pid_t)thread->tid);
+	struct thread_snapshot *t = arg;
+	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
 
 	if (!s) {
 		if (array_reserve(t->stacks, t->n, t->size) < 0)
 			return -ENOMEM;
 		s = &t->stacks[t->n++];
-		*s = (struct taken_stack){ 0 };
+		*s = (struct thread_stack){ 0 };
 	}
 	s->thread = *thread;
 	s->seen = true;
-	return taken_set_kernel(s, (const __u64 *)(thread + 1), thread->n_kernel,
-				thread->kernel_error);
+	return thread_snapshot_set_kernel(s, (const __u64 *)(thread + 1), thread->n_kernel,
+					  thread->kernel_error);
 }
 
 /* Once more: has it run since? */
 static int on_found_again(void *arg, const struct dp_thread *thread)
 {
-	struct taken_stack *s = find_stack(arg, (pid_t)thread->tid);
+	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
 
 	if (!s)
 		return 0;
 	s->seen = true;
-	if (s->state == TAKEN_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
+	if (s->state == SNAPSHOT_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
 	    s->thread.switches == thread->switches && s->thread.ran_ns == thread->ran_ns)
-		s->state = TAKEN_STILL;
+		s->state = SNAPSHOT_STILL;
 	return 0;
 }
 
-int taken_find(struct taken *t, pid_t tid)
+int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
 {
 	return thread_reader_read(t->reader, t->pid, tid, on_found, t);
 }
@@ -118,7 +118,7 @@ int taken_find(struct taken *t, pid_t tid)
  * Is the program counter behind a system call's instruction? It need not be: execve() and
  * the delivery of a signal put a new one there.
  */
-static bool is_in_syscall(struct taken *t, const struct dp_thread *thread)
+static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thread)
 {
 	static const uint8_t instruction[] = { 0x0f, 0x05 };
 	uint8_t bytes[sizeof(instruction)];
@@ -130,7 +130,7 @@ static bool is_in_syscall(struct taken *t, const struct dp_thread *thread)
 }
 
 /* Walk a stack in the memory of its process. */
-static int walk(struct taken *t, struct taken_stack *s)
+static int walk(struct thread_snapshot *t, struct thread_stack *s)
 {
 	const struct dp_thread *thread = &s->thread;
 	struct unwinder_result result = { .outcome = DP_KERNEL_ONLY };
@@ -154,7 +154,7 @@ static int walk(struct taken *t, struct taken_stack *s)
 
 /* The stack as it was, and the code as it still is: where walks ask for calls, they look there. */
 struct copied {
-	struct taken *taken;
+	struct thread_snapshot *snapshot;
 	const struct stack_copy *copy;
 };
 
@@ -163,12 +163,13 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	const struct copied *c = memory;
 	int err = stack_copy_read(c->copy, ret, size, address);
 
-	if (err < 0 && space_find(c->taken->space, address))
-		return process_memory_read(&c->taken->memory, ret, size, address);
+	if (err < 0 && space_find(c->snapshot->space, address))
+		return process_memory_read(&c->snapshot->memory, ret, size, address);
 	return err;
 }
 
-int taken_walk_copy(struct taken *t, struct taken_stack *s, const struct stack_copy *copy)
+int thread_snapshot_walk_copy(struct thread_snapshot *t, struct thread_stack *s,
+			      const struct stack_copy *copy)
 {
 	struct copied copied = { t, copy };
 	struct unwinder_result result =
@@ -178,19 +179,19 @@ int taken_walk_copy(struct taken *t, struct taken_stack *s, const struct stack_c
 	return set_user(t, s, &result);
 }
 
-static bool may_be_walked(const struct taken_stack *s)
+static bool may_be_walked(const struct thread_stack *s)
 {
-	return s->state == TAKEN_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU);
+	return s->state == SNAPSHOT_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU);
 }
 
-static void mark_gone(struct taken_stack *s)
+static void mark_gone(struct thread_stack *s)
 {
-	if (!s->seen && s->state == TAKEN_MOVES)
-		s->state = TAKEN_GONE;
+	if (!s->seen && s->state == SNAPSHOT_MOVES)
+		s->state = SNAPSHOT_GONE;
 }
 
 /* All threads in one go: of most processes, most threads sleep. */
-static int take_all(struct taken *t)
+static int take_all(struct thread_snapshot *t)
 {
 	int err = 0;
 
@@ -209,13 +210,13 @@ static int take_all(struct taken *t)
 }
 
 /* One that moves, by itself: that takes much less time than all of them. */
-static int take_one(struct taken *t, struct taken_stack *s)
+static int take_one(struct thread_snapshot *t, struct thread_stack *s)
 {
 	pid_t tid = (pid_t)s->thread.tid;
 	int err;
 
 	s->seen = false;
-	err = taken_find(t, tid);
+	err = thread_snapshot_find(t, tid);
 	if (err < 0 || !s->seen) {
 		mark_gone(s);
 		return err;
@@ -228,24 +229,25 @@ static int take_one(struct taken *t, struct taken_stack *s)
 	return err;
 }
 
-int taken_take(struct taken *t, const struct space *space, pid_t thread)
+int thread_snapshot_take(struct thread_snapshot *t, const struct space *space, pid_t thread)
 {
 	int err;
 
 	t->space = space;
 	process_memory_init(&t->memory, thread);
 	err = take_all(t);
-	for (int try = 0; err == 0 && try < TRIES && taken_count(t, TAKEN_MOVES) > 0; try++) {
+	for (int try = 0; err == 0 && try < TRIES && thread_snapshot_count(t, SNAPSHOT_MOVES) > 0;
+	     try++) {
 		if (try > 0)
 			poll(NULL, 0, PAUSE_MS);
 		for (size_t i = 0; err == 0 && i < t->n; i++)
-			if (t->stacks[i].state == TAKEN_MOVES)
+			if (t->stacks[i].state == SNAPSHOT_MOVES)
 				err = take_one(t, &t->stacks[i]);
 	}
 	return err;
 }
 
-size_t taken_count(const struct taken *t, enum taken_state state)
+size_t thread_snapshot_count(const struct thread_snapshot *t, enum snapshot_state state)
 {
 	size_t n = 0;
 
