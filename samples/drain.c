@@ -155,7 +155,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 		.totals.verified = verify ? verify_results(verify) : NULL,
 		.report_queue = report_queue,
 	};
-	called_init(&d->called, unwinder);
+	return_check_init(&d->return_check, unwinder);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
@@ -198,13 +198,14 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
 			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		switch (called_frame(&d->called, space, now, (pid_t)raw->tid, walk, i)) {
-		case CALLED:
+		switch (return_check_frame(&d->return_check, space, now, (pid_t)raw->tid, walk,
+					   i)) {
+		case RETURN_CALLED:
 			break;
-		case CALLED_LANDING:
+		case RETURN_LANDS:
 			f->method = DP_METHOD_LANDING;
 			break;
-		case CALLED_NOT:
+		case RETURN_NOT_CALLED:
 			walk->outcome = DP_NO_CALL;
 			return i;
 		}

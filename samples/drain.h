@@ -9,7 +9,7 @@
 #include "process/sideband.h"
 #include "report/report_queue.h"
 #include "samples/blocks.h"
-#include "samples/called.h"
+#include "samples/return_check.h"
 #include "samples/copies.h"
 #include "samples/held.h"
 #include "samples/labels.h"
@@ -43,7 +43,7 @@ struct drain {
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
 	struct blocks blocks;
-	struct called called;
+	struct return_check return_check;
 	struct label_sources label_sources; /* of the host */
 	uint64_t cpu_value_ns;              /* what a sample of a CPU stands for; 0: an event */
 	struct page_requests pages;

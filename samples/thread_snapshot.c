@@ -18,7 +18,7 @@ void thread_snapshot_init(struct thread_snapshot *t, struct thread_reader *reade
 	*t = (struct thread_snapshot){
 		.reader = reader, .unwinder = unwinder, .kernel_only = kernel_only, .pid = pid
 	};
-	called_init(&t->called, unwinder);
+	return_check_init(&t->return_check, unwinder);
 }
 
 void thread_snapshot_done(struct thread_snapshot *t)
@@ -57,7 +57,7 @@ static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct un
 
 	if (err < 0)
 		return err;
-	called_cut(&t->called, t->space, t->memory.pid, walk, s->user);
+	return_check_cut(&t->return_check, t->space, t->memory.pid, walk, s->user);
 	s->n_user = walk->n_frames;
 	s->outcome = walk->outcome;
 	s->fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "process/space.h"
-#include "samples/called.h"
+#include "samples/return_check.h"
 #include "samples/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
@@ -46,7 +46,7 @@ struct thread_snapshot {
 	const struct space *space;
 	bool kernel_only;
 	struct process_memory memory;
-	struct called called;
+	struct return_check return_check;
 	pid_t pid;
 	struct thread_stack *stacks;
 	size_t n, size;

@@ -59,7 +59,7 @@ struct unwinder_result {
 	const __u64 *frames; /* as in struct dp_sample; valid until the next walk */
 	size_t n_frames;
 	uint64_t fault_address; /* as in struct dp_sample */
-	size_t n_landed;        /* frames up to the last handler of an exception (called.h); or 0 */
+	size_t n_landed; /* frames up to the last handler of an exception (return_check.h); or 0 */
 };
 
 /* Reads memory of a process: 0, or a negative errno; -ENODATA: it was not copied. */

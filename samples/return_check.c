@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/called.h"
+#include "samples/return_check.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,9 +13,9 @@
  */
 #define LANDING_SIZE 64
 
-void called_init(struct called *c, struct unwinder *unwinder)
+void return_check_init(struct return_check *c, struct unwinder *unwinder)
 {
-	*c = (struct called){ .unwinder = unwinder };
+	*c = (struct return_check){ .unwinder = unwinder };
 }
 
 /* Is it a caller that was found by unwind information, and no proven root? */
@@ -26,7 +26,7 @@ static bool is_asked(const struct unwinder_result *walk, size_t i)
 }
 
 /* Is it what a signal handler returns to? The last frame tells by its rule alone. */
-static bool leads_to_signal(const struct called *c, const struct space *space,
+static bool leads_to_signal(const struct return_check *c, const struct space *space,
 			    const struct unwinder_result *walk, size_t i)
 {
 	struct dp_rule rule;
@@ -41,7 +41,7 @@ static bool leads_to_signal(const struct called *c, const struct space *space,
  * Is the code at an address the end of a function that lands in the handler of an exception?
  * There the stack pointer is taken from rcx (EH_RETURN_STACKADJ_RTX, gcc's i386.h).
  */
-static bool is_landing(struct called *c, const struct space *space, uint64_t address)
+static bool is_landing(struct return_check *c, const struct space *space, uint64_t address)
 {
 	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
 	const struct mapping *m = space_find(space, address);
@@ -62,7 +62,7 @@ static bool is_landing(struct called *c, const struct space *space, uint64_t add
  * return address of its callee, which may be any frame, and not at once jumped to. The walker
  * took it for what is behind a call, by the rule of the byte before: was it the same rule?
  */
-static bool is_landed_in(struct called *c, const struct space *space,
+static bool is_landed_in(struct return_check *c, const struct space *space,
 			 const struct unwinder_result *walk, size_t i)
 {
 	uint64_t handler = DP_FRAME_ADDRESS(walk->frames[i]);
@@ -82,15 +82,18 @@ static bool is_landed_in(struct called *c, const struct space *space,
 	return false;
 }
 
-static struct called_known *find_known(struct called *c, uint64_t binary, uint64_t address)
+static struct return_check_known *find_known(struct return_check *c, uint64_t binary,
+					     uint64_t address)
 {
-	return &c->known[((address ^ binary << 32) * 0x9e3779b97f4a7c15ULL >> 32) % CALLED_KNOWN];
+	return &c->known[((address ^ binary << 32) * 0x9e3779b97f4a7c15ULL >> 32) %
+			 RETURN_CHECK_KNOWN];
 }
 
-static bool is_called(struct called *c, const struct mapping *m, pid_t thread, uint64_t address)
+static bool is_called(struct return_check *c, const struct mapping *m, pid_t thread,
+		      uint64_t address)
 {
 	uint64_t number = m->binary->number, in_file = address - m->bias, bytes;
-	struct called_known *known = find_known(c, number, in_file);
+	struct return_check_known *known = find_known(c, number, in_file);
 	bool has_code;
 	int err;
 
@@ -112,33 +115,34 @@ static bool is_called(struct called *c, const struct mapping *m, pid_t thread, u
 	return !has_code || module_is_written_to(m->binary->module);
 }
 
-enum called_verdict called_frame(struct called *c, const struct space *space,
-				 const struct mapping *m, pid_t thread,
-				 struct unwinder_result *walk, size_t i)
+enum return_verdict return_check_frame(struct return_check *c, const struct space *space,
+				       const struct mapping *m, pid_t thread,
+				       struct unwinder_result *walk, size_t i)
 {
 	if (!m || !m->binary || !m->binary->table || !is_asked(walk, i) ||
 	    is_called(c, m, thread, DP_FRAME_ADDRESS(walk->frames[i])) ||
 	    leads_to_signal(c, space, walk, i))
-		return CALLED;
+		return RETURN_CALLED;
 	if (!is_landed_in(c, space, walk, i))
-		return CALLED_NOT;
+		return RETURN_NOT_CALLED;
 	walk->n_landed = i + 1;
-	return CALLED_LANDING;
+	return RETURN_LANDS;
 }
 
-void called_cut(struct called *c, const struct space *space, pid_t thread,
-		struct unwinder_result *walk, __u64 *frames)
+void return_check_cut(struct return_check *c, const struct space *space, pid_t thread,
+		      struct unwinder_result *walk, __u64 *frames)
 {
 	for (size_t i = 0; i < walk->n_frames; i++) {
 		uint64_t address = DP_FRAME_ADDRESS(walk->frames[i]);
 
-		switch (called_frame(c, space, space_find(space, address - 1), thread, walk, i)) {
-		case CALLED:
+		switch (return_check_frame(c, space, space_find(space, address - 1), thread, walk,
+					   i)) {
+		case RETURN_CALLED:
 			break;
-		case CALLED_LANDING:
+		case RETURN_LANDS:
 			frames[i] = address | (__u64)DP_METHOD_LANDING << DP_METHOD_SHIFT;
 			break;
-		case CALLED_NOT:
+		case RETURN_NOT_CALLED:
 			walk->n_frames = i;
 			walk->outcome = DP_NO_CALL;
 			break;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "bpf/tests/world.h"
-#include "samples/called.h"
+#include "samples/return_check.h"
 #include "symbols/tests/some_names.h"
 
 /* A binary of one section, mapped where the world has code, and a stack of callers. */
@@ -34,7 +34,7 @@ static struct space space = { .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n
 static struct world *w;
 static struct pool pool;
 static struct unwinder *unwinder;
-static struct called called;
+static struct return_check return_check;
 
 static const uint64_t direct = BIAS + SECTION + 15, indirect = BIAS + SECTION + 22,
 		      neither = BIAS + SECTION + 30;
@@ -45,7 +45,7 @@ static void begin(void)
 	pool.segments = &w->segment;
 	pool.n_segments = 1;
 	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder) == 0);
-	called_init(&called, unwinder);
+	return_check_init(&return_check, unwinder);
 }
 
 static void end(void)
@@ -54,7 +54,7 @@ static void end(void)
 	world_free(w);
 }
 
-TestSuite(called, .init = begin, .fini = end);
+TestSuite(check, .init = begin, .fini = end);
 
 static __u64 found(uint64_t address, enum dp_method method)
 {
@@ -67,14 +67,14 @@ static void expect(const __u64 *frames, size_t n, enum dp_outcome outcome, size_
 	__u64 copy[8];
 
 	memcpy(copy, frames, n * sizeof(*frames));
-	called_cut(&called, &space, 0, &walk, copy);
+	return_check_cut(&return_check, &space, 0, &walk, copy);
 	if (walk.n_landed > 0)
 		cr_expect(DP_FRAME_METHOD(copy[walk.n_landed - 1]) == DP_METHOD_LANDING);
 	cr_expect(walk.n_frames == n_left, "%zu frames of %zu, not %zu", walk.n_frames, n, n_left);
 	cr_expect(walk.outcome == (n_left < n ? DP_NO_CALL : outcome));
 }
 
-Test(called, ends_a_walk_where_nobody_has_called)
+Test(check, ends_a_walk_where_nobody_has_called)
 {
 	const __u64 good[] = { found(neither, DP_METHOD_LEAF), found(direct, DP_METHOD_TABLE),
 			       found(indirect, DP_METHOD_TABLE), found(direct, DP_METHOD_TABLE) };
@@ -91,7 +91,7 @@ Test(called, ends_a_walk_where_nobody_has_called)
 	expect(good, 4, DP_COMPLETE, 1);
 }
 
-Test(called, asks_only_for_what_was_found_by_tables)
+Test(check, asks_only_for_what_was_found_by_tables)
 {
 	const enum dp_method methods[] = { DP_METHOD_FRAME_POINTER, DP_METHOD_SIGNAL,
 					   DP_METHOD_LANDING };
@@ -105,7 +105,7 @@ Test(called, asks_only_for_what_was_found_by_tables)
 }
 
 /* Nobody calls a stack's root, nor what a signal handler returns to. */
-Test(called, knows_whom_nobody_calls)
+Test(check, knows_whom_nobody_calls)
 {
 	const __u64 root[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
 	const __u64 signal[] = { root[0], root[1], found(neither, DP_METHOD_SIGNAL) };
@@ -121,7 +121,7 @@ Test(called, knows_whom_nobody_calls)
 	expect((const __u64[]){ root[0], root[1], root[1] }, 3, DP_READ_FAULT, 1);
 }
 
-Test(called, asks_only_in_files_that_have_tables)
+Test(check, asks_only_in_files_that_have_tables)
 {
 	const __u64 frames[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
 
@@ -137,7 +137,7 @@ Test(called, asks_only_in_files_that_have_tables)
 }
 
 /* The handler of an exception is put in place of a return address, a moment before a jump there. */
-Test(called, knows_the_landing_of_an_exception)
+Test(check, knows_the_landing_of_an_exception)
 {
 	static const uint8_t end_of_landing[] = { 0x48, 0x89, 0xcc, 0xc3 };
 	static uint8_t landing_code[2 * WORLD_FUNCTION_SIZE];
@@ -172,7 +172,7 @@ Test(called, knows_the_landing_of_an_exception)
 	expect(elsewhere, 6, DP_COMPLETE, 4);
 	expect(in_no_file, 6, DP_COMPLETE, 4);
 	expect(twice, 6, DP_READ_FAULT, 5);
-	cr_expect(called_frame(&called, &space, &mapping, 0, &walk, 4) == CALLED_LANDING);
+	cr_expect(return_check_frame(&return_check, &space, &mapping, 0, &walk, 4) == RETURN_LANDS);
 	cr_expect(walk.n_landed == 5);
 	/* The walker went by another function's rule, or by none. */
 	world_rule(w, 1, 16);
@@ -187,7 +187,7 @@ Test(called, knows_the_landing_of_an_exception)
 }
 
 /* Only what is in the section counts, to its first and last byte. */
-Test(called, asks_at_the_borders_of_sections)
+Test(check, asks_at_the_borders_of_sections)
 {
 	const __u64 first[] = { found(neither, DP_METHOD_LEAF),
 				found(BIAS + SECTION + 2, DP_METHOD_TABLE) };
@@ -203,7 +203,7 @@ Test(called, asks_at_the_borders_of_sections)
 }
 
 /* Code that was changed while it ran, and a file that was written to since it was opened. */
-Test(called, trusts_no_old_file)
+Test(check, trusts_no_old_file)
 {
 	const __u64 frames[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
 	struct unwinder_result walk = { .outcome = DP_READ_FAULT, .frames = frames, .n_frames = 2 };
@@ -213,17 +213,22 @@ Test(called, trusts_no_old_file)
 	memory = mmap((void *)WORLD_CODE, SECTION, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	cr_assert(memory == (void *)WORLD_CODE);
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
+	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+		  RETURN_NOT_CALLED);
 	memory[neither - WORLD_CODE - 5] = 0xe8;
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED);
+	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+		  RETURN_CALLED);
 	memory[neither - WORLD_CODE - 5] = 0;
 	binary.module = module_new(some_names(), "code", "", fd);
 	cr_assert(ftruncate(fd, 1) == 0);
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
+	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+		  RETURN_NOT_CALLED);
 	/* Only where there is no memory any more, nothing is known. */
 	munmap(memory, SECTION);
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED);
+	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+		  RETURN_CALLED);
 	module_free(binary.module);
 	binary.module = &no_file;
-	cr_expect(called_frame(&called, &space, &mapping, getpid(), &walk, 1) == CALLED_NOT);
+	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+		  RETURN_NOT_CALLED);
 }

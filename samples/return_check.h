@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SAMPLES_CALLED_H
-#define DP_SAMPLES_CALLED_H
+#ifndef DP_SAMPLES_RETURN_CHECK_H
+#define DP_SAMPLES_RETURN_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,23 +18,23 @@
  */
 
 /* Addresses that are remembered; a power of two. */
-#define CALLED_KNOWN 1024
+#define RETURN_CHECK_KNOWN 1024
 
-struct called {
+struct return_check {
 	struct unwinder *unwinder;
-	struct called_known {
+	struct return_check_known {
 		uint64_t binary; /* its number */
 		uint64_t address;
-	} known[CALLED_KNOWN];
+	} known[RETURN_CHECK_KNOWN];
 };
 
 /* The unwinder, which knows rules, stays the caller's. */
-void called_init(struct called *called, struct unwinder *unwinder);
+void return_check_init(struct return_check *check, struct unwinder *unwinder);
 
-enum called_verdict {
-	CALLED,
-	CALLED_LANDING, /* the handler of an exception, which is just being landed in */
-	CALLED_NOT,
+enum return_verdict {
+	RETURN_CALLED,
+	RETURN_LANDS, /* the handler of an exception, which is just being landed in */
+	RETURN_NOT_CALLED,
 };
 
 /*
@@ -45,15 +45,15 @@ enum called_verdict {
  * ways, too. thread: whose memory may be read. All frames of a walk are asked for, the
  * innermost first.
  */
-enum called_verdict called_frame(struct called *called, const struct space *space,
-				 const struct mapping *m, pid_t thread,
-				 struct unwinder_result *walk, size_t i);
+enum return_verdict return_check_frame(struct return_check *check, const struct space *space,
+				       const struct mapping *m, pid_t thread,
+				       struct unwinder_result *walk, size_t i);
 
 /*
  * End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it.
  * frames: a copy of the walk's, in which handlers are marked.
  */
-void called_cut(struct called *called, const struct space *space, pid_t thread,
-		struct unwinder_result *walk, __u64 *frames);
+void return_check_cut(struct return_check *check, const struct space *space, pid_t thread,
+		      struct unwinder_result *walk, __u64 *frames);
 
 #endif
