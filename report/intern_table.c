@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/recording_told.h"
+#include "report/intern_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,17 +18,17 @@
 #define MAX_MEMORY (3 * RECORDING_MEMORY)
 #define MAX_KEPT ((size_t)256 << 20)
 
-struct told_record {
+struct interned_record {
 	size_t size;
 	uint8_t bytes[];
 };
 
-void told_init(struct told *t, const struct recording_options *options)
+void intern_table_init(struct intern_table *t, const struct recording_options *options)
 {
-	*t = (struct told){ .options = options };
+	*t = (struct intern_table){ .options = options };
 }
 
-void told_forget(struct told *t)
+void intern_table_forget(struct intern_table *t)
 {
 	for (size_t tag = 0; tag < RECORDING_N_TAGS; tag++) {
 		for (size_t i = 0; i < t->records[tag].n; i++)
@@ -39,31 +39,31 @@ void told_forget(struct told *t)
 	t->memory = 0;
 }
 
-static void told_module_free(struct told_module *m)
+static void interned_module_free(struct interned_module *m)
 {
 	module_free(m->module);
 	free(m);
 }
 
-static void function_free(struct told_function *f)
+static void function_free(struct interned_function *f)
 {
 	free(f->name);
 	free(f->module);
 	free(f);
 }
 
-void told_done(struct told *t)
+void intern_table_done(struct intern_table *t)
 {
-	struct told_module *m, *next_module;
-	struct told_function *f, *next_function;
-	struct told_compiled *c, *next_compiled;
+	struct interned_module *m, *next_module;
+	struct interned_function *f, *next_function;
+	struct interned_compiled *c, *next_compiled;
 
-	told_forget(t);
+	intern_table_forget(t);
 	for (size_t i = 0; i < RECORDING_N_TAGS; i++)
 		free(t->records[i].items);
 	HASH_ITER(hh, t->all_modules, m, next_module) {
 		HASH_DEL(t->all_modules, m);
-		told_module_free(m);
+		interned_module_free(m);
 	}
 	HASH_ITER(hh, t->all_functions, f, next_function) {
 		HASH_DEL(t->all_functions, f);
@@ -80,7 +80,7 @@ void told_done(struct told *t)
 }
 
 /* Find the file of a module, or say that there is none. */
-static int open_module(struct told *t, struct module *module)
+static int open_module(struct intern_table *t, struct module *module)
 {
 	struct module_file file = { module->path, module->build_id, module->size, module->written };
 	int fd = -1, err = -ENOENT;
@@ -112,7 +112,7 @@ static bool is_build_id(const char *text)
 }
 
 /* As it was told; its file is to be looked for. */
-static int make_module(struct told *t, struct view *v, struct module **ret)
+static int make_module(struct intern_table *t, struct view *v, struct module **ret)
 {
 	_cleanup_free_ char *path = view_new_text(v), *build_id = view_new_text(v);
 	struct module *module;
@@ -130,10 +130,11 @@ static int make_module(struct told *t, struct view *v, struct module **ret)
 	return v->failed ? -EBADMSG : 0;
 }
 
-static int keep_module(struct told *t, const struct view *record, struct told_module **ret)
+static int keep_module(struct intern_table *t, const struct view *record,
+		       struct interned_module **ret)
 {
 	size_t size = (size_t)(record->end - record->pos);
-	struct told_module *m = calloc(1, sizeof(*m) + size);
+	struct interned_module *m = calloc(1, sizeof(*m) + size);
 	struct view v = *record;
 	int err;
 
@@ -149,7 +150,7 @@ static int keep_module(struct told *t, const struct view *record, struct told_mo
 		err = HASH_IS_ADDED(hh, m) ? 0 : -ENOMEM;
 	}
 	if (err < 0) {
-		told_module_free(m);
+		interned_module_free(m);
 		return err;
 	}
 	t->kept += sizeof(*m) + 2 * size;
@@ -157,9 +158,9 @@ static int keep_module(struct told *t, const struct view *record, struct told_mo
 	return 0;
 }
 
-static int read_module(struct told *t, const struct view *record)
+static int read_module(struct intern_table *t, const struct view *record)
 {
-	struct told_module *m;
+	struct interned_module *m;
 	int err = 0;
 
 	HASH_FIND(hh, t->all_modules, record->pos, (size_t)(record->end - record->pos), m);
@@ -174,10 +175,11 @@ static int read_module(struct told *t, const struct view *record)
 	return 0;
 }
 
-static int keep_function(struct told *t, const struct view *record, struct told_function **ret)
+static int keep_function(struct intern_table *t, const struct view *record,
+			 struct interned_function **ret)
 {
 	size_t size = (size_t)(record->end - record->pos);
-	struct told_function *f = calloc(1, sizeof(*f) + size);
+	struct interned_function *f = calloc(1, sizeof(*f) + size);
 	struct view v = *record;
 
 	if (!f)
@@ -200,9 +202,9 @@ failed:
 	return v.failed ? -EBADMSG : -ENOMEM;
 }
 
-static int read_function(struct told *t, const struct view *record)
+static int read_function(struct intern_table *t, const struct view *record)
 {
-	struct told_function *f;
+	struct interned_function *f;
 	int err = 0;
 
 	HASH_FIND(hh, t->all_functions, record->pos, (size_t)(record->end - record->pos), f);
@@ -218,7 +220,7 @@ static int read_function(struct told *t, const struct view *record)
 }
 
 /* The module that all code is in which processes compiled themselves, as profiling has it. */
-static int make_compiled_module(struct told *t)
+static int make_compiled_module(struct intern_table *t)
 {
 	if (t->compiled_module)
 		return 0;
@@ -229,10 +231,11 @@ static int make_compiled_module(struct told *t)
 	return 0;
 }
 
-static int keep_compiled(struct told *t, const struct view *record, struct told_compiled **ret)
+static int keep_compiled(struct intern_table *t, const struct view *record,
+			 struct interned_compiled **ret)
 {
 	size_t size = (size_t)(record->end - record->pos);
-	struct told_compiled *c = calloc(1, sizeof(*c) + size);
+	struct interned_compiled *c = calloc(1, sizeof(*c) + size);
 	struct view v = *record;
 	_cleanup_free_ char *function = view_new_text(&v), *file = view_new_text(&v);
 	unsigned int line = (unsigned int)view_below(&v, UINT32_MAX);
@@ -258,9 +261,9 @@ static int keep_compiled(struct told *t, const struct view *record, struct told_
 	return 0;
 }
 
-static int read_compiled(struct told *t, const struct view *record)
+static int read_compiled(struct intern_table *t, const struct view *record)
 {
-	struct told_compiled *c;
+	struct interned_compiled *c;
 	int err = 0;
 
 	HASH_FIND(hh, t->all_compiled, record->pos, (size_t)(record->end - record->pos), c);
@@ -275,26 +278,26 @@ static int read_compiled(struct told *t, const struct view *record)
 	return 0;
 }
 
-static int read_other(struct told *t, enum recording_tag tag, const struct view *record)
+static int read_other(struct intern_table *t, enum recording_tag tag, const struct view *record)
 {
-	struct told_records *records = &t->records[tag];
+	struct interned_records *records = &t->records[tag];
 	size_t size = (size_t)(record->end - record->pos);
-	struct told_record *told;
+	struct interned_record *interned;
 
 	if (array_reserve(records->items, records->n, records->size) < 0)
 		return -ENOMEM;
-	told = malloc(sizeof(*told) + size);
-	if (!told)
+	interned = malloc(sizeof(*interned) + size);
+	if (!interned)
 		return -ENOMEM;
-	told->size = size;
+	interned->size = size;
 	if (size > 0)
-		memcpy(told->bytes, record->pos, size);
-	records->items[records->n++] = told;
-	t->memory += sizeof(*told) + sizeof(told) + size;
+		memcpy(interned->bytes, record->pos, size);
+	records->items[records->n++] = interned;
+	t->memory += sizeof(*interned) + sizeof(interned) + size;
 	return 0;
 }
 
-int told_add(struct told *t, enum recording_tag tag, const struct view *record)
+int intern_table_add(struct intern_table *t, enum recording_tag tag, const struct view *record)
 {
 	int err;
 
@@ -309,15 +312,16 @@ int told_add(struct told *t, enum recording_tag tag, const struct view *record)
 	return err == 0 && (t->memory > MAX_MEMORY || t->kept > MAX_KEPT) ? -EBADMSG : err;
 }
 
-struct view told_find(const struct told *t, enum recording_tag tag, uint64_t number, struct view *v)
+struct view intern_table_find(const struct intern_table *t, enum recording_tag tag, uint64_t number,
+			      struct view *v)
 {
-	const struct told_records *records = &t->records[tag];
-	const struct told_record *told;
+	const struct interned_records *records = &t->records[tag];
+	const struct interned_record *interned;
 
 	if (number >= records->n) {
 		v->failed = true;
 		return (struct view){ .pos = v->end, .end = v->end };
 	}
-	told = records->items[number];
-	return (struct view){ .pos = told->bytes, .end = told->bytes + told->size };
+	interned = records->items[number];
+	return (struct view){ .pos = interned->bytes, .end = interned->bytes + interned->size };
 }
