@@ -24,7 +24,7 @@
 #define FLUSH_NS UINT64_C(1000000000)
 
 /* A record that others refer to by its number. */
-struct told {
+struct interned {
 	UT_hash_handle hh; /* by the bytes */
 	uint64_t number;
 	size_t size;
@@ -51,7 +51,7 @@ struct slot {
 struct recording {
 	struct report report;
 	struct block_writer blocks;
-	struct told *told[RECORDING_N_TAGS];
+	struct interned *interned[RECORDING_N_TAGS];
 	struct known_module *modules;
 	size_t memory; /* of these, about */
 	struct slot *slots;
@@ -90,40 +90,40 @@ static int tell(struct recording *r, enum recording_tag tag, const struct bytes 
 		uint64_t *ret)
 {
 	const void *data = record->size > 0 ? record->data : (const void *)"";
-	struct told *told;
+	struct interned *interned;
 
 	if (record->failed)
 		return -ENOMEM;
-	HASH_FIND(hh, r->told[tag], data, record->size, told);
-	if (!told) {
-		told = calloc(1, sizeof(*told) + record->size);
-		if (!told)
+	HASH_FIND(hh, r->interned[tag], data, record->size, interned);
+	if (!interned) {
+		interned = calloc(1, sizeof(*interned) + record->size);
+		if (!interned)
 			return -ENOMEM;
-		told->number = HASH_COUNT(r->told[tag]);
-		told->size = record->size;
-		memcpy(told->bytes, data, record->size);
-		HASH_ADD(hh, r->told[tag], bytes, record->size, told);
-		if (!HASH_IS_ADDED(hh, told)) {
-			free(told);
+		interned->number = HASH_COUNT(r->interned[tag]);
+		interned->size = record->size;
+		memcpy(interned->bytes, data, record->size);
+		HASH_ADD(hh, r->interned[tag], bytes, record->size, interned);
+		if (!HASH_IS_ADDED(hh, interned)) {
+			free(interned);
 			return -ENOMEM;
 		}
-		r->memory += sizeof(*told) + record->size + 2 * sizeof(void *);
-		*ret = told->number;
+		r->memory += sizeof(*interned) + record->size + 2 * sizeof(void *);
+		*ret = interned->number;
 		return put_record(r, tag, record);
 	}
-	*ret = told->number;
+	*ret = interned->number;
 	return 0;
 }
 
 static void forget_all(struct recording *r)
 {
 	struct known_module *module, *next_module;
-	struct told *told, *next;
+	struct interned *interned, *next;
 
 	for (size_t i = 0; i < RECORDING_N_TAGS; i++) {
-		HASH_ITER(hh, r->told[i], told, next) {
-			HASH_DEL(r->told[i], told);
-			free(told);
+		HASH_ITER(hh, r->interned[i], interned, next) {
+			HASH_DEL(r->interned[i], interned);
+			free(interned);
 		}
 	}
 	HASH_ITER(hh, r->modules, module, next_module) {
