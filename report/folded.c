@@ -15,7 +15,7 @@
 #include "report/outcome.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/value.h"
 #include "report/verified.h"
 
@@ -30,7 +30,7 @@ struct folded {
 	struct report report;
 	struct profile *profile;
 	struct line *lines;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 };
 
 static int folded_add(struct report *report, const struct sample *sample,
@@ -56,17 +56,17 @@ static void put_comm(const char *comm, FILE *to)
 }
 
 /* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
-static void put_stack(const struct stack *counted, const struct shown_stack *stack, FILE *to)
+static void put_stack(const struct stack *counted, const struct symbolized_stack *stack, FILE *to)
 {
 	put_comm(counted->common.comm, to);
 	for (size_t i = stack->n; i-- > 0;) {
-		const struct shown *shown = &stack->items[i];
+		const struct symbolized_frame *symbolized = &stack->items[i];
 
 		fputc(';', to);
-		put_name(shown->name, to);
-		if (shown->is_inlined)
+		put_name(symbolized->name, to);
+		if (symbolized->is_inlined)
 			fputs("_[i]", to);
-		if (shown->kind == SHOWN_KERNEL)
+		if (symbolized->kind == SYMBOLIZED_KERNEL)
 			fputs("_[k]", to);
 	}
 }
@@ -99,13 +99,13 @@ static int fold_stack(const struct stack *stack, void *arg)
 	FILE *to;
 	int err;
 
-	err = shown_stack_make(&folded->report, stack, SHOWN_LABELS, &folded->shown);
+	err = symbolized_stack_make(&folded->report, stack, SHOWN_LABELS, &folded->symbolized);
 	if (err < 0)
 		return err;
 	to = open_memstream(&text, &size);
 	if (!to)
 		return -errno;
-	put_stack(stack, &folded->shown, to);
+	put_stack(stack, &folded->symbolized, to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
@@ -176,7 +176,7 @@ static void folded_free(struct report *report)
 		HASH_DEL(folded->lines, line);
 		free(line);
 	}
-	shown_stack_done(&folded->shown);
+	symbolized_stack_done(&folded->symbolized);
 	profile_free(folded->profile);
 	free(folded);
 }

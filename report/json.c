@@ -10,7 +10,7 @@
 #include "report/own_label.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/value.h"
 #include "report/verified.h"
 
@@ -20,7 +20,7 @@
 struct json_report {
 	struct report report;
 	struct profile *profile;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	bool has_stacks; /* one is written already */
 };
 
@@ -39,47 +39,50 @@ static json_t *json_text_or_null(const char *text)
 	return text ? json_text(text) : json_null();
 }
 
-static json_t *json_location(const struct shown *shown)
+static json_t *json_location(const struct symbolized_frame *symbolized)
 {
 	json_t *json;
 
-	if (!shown->file || shown->line == 0)
+	if (!symbolized->file || symbolized->line == 0)
 		return json_null();
 	json = json_object();
-	json_object_set_new(json, "file", json_text(shown->file));
-	json_object_set_new(json, "line", json_number(shown->line));
+	json_object_set_new(json, "file", json_text(symbolized->file));
+	json_object_set_new(json, "line", json_number(symbolized->line));
 	json_object_set_new(json, "column",
-			    shown->column > 0 ? json_number(shown->column) : json_null());
+			    symbolized->column > 0 ? json_number(symbolized->column) : json_null());
 	return json;
 }
 
 /* In a binary, an address is one of the binary: its processes may have it anywhere. */
-static json_t *json_frame(const struct shown *shown)
+static json_t *json_frame(const struct symbolized_frame *symbolized)
 {
-	bool in_module = shown->kind == SHOWN_USER && shown->module;
-	const char *module = shown->binary;
+	bool in_module = symbolized->kind == SYMBOLIZED_USER && symbolized->module;
+	const char *module = symbolized->binary;
 	json_t *json = json_object();
 
 	/* Of the kernel, modules are told apart, as in the stream of samples. */
 	if (module && strcmp(module, REPORT_KERNEL) == 0)
 		module = NULL;
-	json_object_set_new(json, "address", in_module ? json_null() : json_hex(shown->address));
-	json_object_set_new(json, "symbol", shown->is_named ? json_text(shown->name) : json_null());
+	json_object_set_new(json, "address",
+			    in_module ? json_null() : json_hex(symbolized->address));
+	json_object_set_new(json, "symbol",
+			    symbolized->is_named ? json_text(symbolized->name) : json_null());
 	json_object_set_new(json, "module", json_text_or_null(module));
-	json_object_set_new(json, "offset", in_module ? json_hex(shown->address) : json_null());
-	json_object_set_new(json, "source_location", json_location(shown));
-	json_object_set_new(json, "inlined", json_boolean(shown->is_inlined));
+	json_object_set_new(json, "offset",
+			    in_module ? json_hex(symbolized->address) : json_null());
+	json_object_set_new(json, "source_location", json_location(symbolized));
+	json_object_set_new(json, "inlined", json_boolean(symbolized->is_inlined));
 	return json;
 }
 
 /* What stands for missing frames has no address; the errors say why they are. */
-static json_t *json_frames(const struct shown_stack *stack, enum shown_kind kind)
+static json_t *json_frames(const struct symbolized_stack *stack, enum symbolized_kind kind)
 {
 	json_t *json = json_array();
 
 	for (size_t i = 0; i < stack->n; i++)
 		if (stack->items[i].kind == kind &&
-		    (kind == SHOWN_USER || stack->items[i].address > 0))
+		    (kind == SYMBOLIZED_USER || stack->items[i].address > 0))
 			json_array_append_new(json, json_frame(&stack->items[i]));
 	return json;
 }
@@ -133,8 +136,9 @@ static json_t *json_stack(const struct json_report *report, const struct stack *
 			    report->report.context.time ? json_number(stack->time_ns) :
 							  json_null());
 	json_object_set_new(json, "values", json_values(&report->report.context, stack));
-	json_object_set_new(json, "user_stack", json_frames(&report->shown, SHOWN_USER));
-	json_object_set_new(json, "kernel_stack", json_frames(&report->shown, SHOWN_KERNEL));
+	json_object_set_new(json, "user_stack", json_frames(&report->symbolized, SYMBOLIZED_USER));
+	json_object_set_new(json, "kernel_stack",
+			    json_frames(&report->symbolized, SYMBOLIZED_KERNEL));
 	json_object_set_new(json, "user_stack_error",
 			    stack->common.outcome == DP_COMPLETE ?
 				    json_null() :
@@ -212,7 +216,7 @@ static json_t *json_totals(const struct report_context *context, const struct to
 static int write_stack(const struct stack *stack, void *arg)
 {
 	struct json_report *report = arg;
-	int err = shown_stack_make(&report->report, stack, SHOWN_LINES, &report->shown);
+	int err = symbolized_stack_make(&report->report, stack, SHOWN_LINES, &report->symbolized);
 
 	if (err < 0)
 		return err;
@@ -245,7 +249,7 @@ static void json_free(struct report *report)
 {
 	struct json_report *json = (struct json_report *)report;
 
-	shown_stack_done(&json->shown);
+	symbolized_stack_done(&json->symbolized);
 	profile_free(json->profile);
 	free(json);
 }

@@ -17,7 +17,7 @@
 #include "report/pprof_writer.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/value.h"
 #include "report/verified.h"
 
@@ -33,7 +33,7 @@ struct pprof {
 	struct mapping_list mappings;
 	struct pprof_writer writer;
 	bool is_writing; /* the writer is to be freed */
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
 	struct labels labels;
@@ -74,25 +74,28 @@ static int use_mappings(const struct stack *stack, void *arg)
 }
 
 /* NULL: it is in no file, or stands for what is not known. */
-static struct mapping *find_mapping(const struct pprof *pprof, const struct shown *shown)
+static struct mapping *find_mapping(const struct pprof *pprof,
+				    const struct symbolized_frame *symbolized)
 {
-	if (shown->address == 0 || (shown->kind == SHOWN_USER && !shown->module))
+	if (symbolized->address == 0 ||
+	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
 		return NULL;
-	return mapping_list_find(&pprof->mappings, shown->module, pprof_address(shown));
+	return mapping_list_find(&pprof->mappings, symbolized->module, pprof_address(symbolized));
 }
 
 static int make_locations(struct pprof *pprof, size_t *ret_n)
 {
-	const struct shown_stack *shown = &pprof->shown;
+	const struct symbolized_stack *symbolized = &pprof->symbolized;
 	size_t n = 0, i = 0, n_functions;
 
-	while (i < shown->n) {
+	while (i < symbolized->n) {
 		int err;
 
 		if (array_reserve(pprof->locations, n, pprof->locations_size) < 0)
 			return -ENOMEM;
-		err = pprof_writer_location(&pprof->writer, &shown->items[i], shown->n - i,
-					    find_mapping(pprof, &shown->items[i]),
+		err = pprof_writer_location(&pprof->writer, &symbolized->items[i],
+					    symbolized->n - i,
+					    find_mapping(pprof, &symbolized->items[i]),
 					    &pprof->locations[n], &n_functions);
 		if (err < 0)
 			return err;
@@ -174,7 +177,7 @@ static int write_sample(const struct stack *stack, void *arg)
 	int64_t values[VALUES_MAX];
 	int err;
 
-	err = shown_stack_make(&pprof->report, stack, SHOWN_LINES, &pprof->shown);
+	err = symbolized_stack_make(&pprof->report, stack, SHOWN_LINES, &pprof->symbolized);
 	if (err == 0)
 		err = make_locations(pprof, &sample.n_location_id);
 	if (err == 0)
@@ -338,7 +341,7 @@ static void pprof_free(struct report *report)
 	if (pprof->is_writing)
 		pprof_writer_done(&pprof->writer);
 	mapping_list_done(&pprof->mappings);
-	shown_stack_done(&pprof->shown);
+	symbolized_stack_done(&pprof->symbolized);
 	profile_free(pprof->profile);
 	free(pprof->locations);
 	labels_done(&pprof->labels);

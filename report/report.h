@@ -36,7 +36,7 @@ struct report_context {
 struct report {
 	struct report_context context;
 	FILE *to;
-	struct string_table strings; /* for as long as the report lives, see shown.h */
+	struct string_table strings; /* for as long as the report lives, see symbolized.h */
 	/* 0, or a negative errno after which the report is of no use. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* An interval is over, with the totals so far; NULL: nothing is done then. */

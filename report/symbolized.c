@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/shown.h"
+#include "report/symbolized.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 /* Where the next one goes, and whose strings it uses. */
 struct maker {
 	struct report *report;
-	struct shown_stack *to;
-	unsigned int wanted; /* enum shown_wanted */
+	struct symbolized_stack *to;
+	unsigned int wanted; /* enum symbolized_wanted */
 };
 
-void shown_stack_done(struct shown_stack *stack)
+void symbolized_stack_done(struct symbolized_stack *stack)
 {
 	free(stack->items);
-	*stack = (struct shown_stack){ 0 };
+	*stack = (struct symbolized_stack){ 0 };
 }
 
 /* The report's own copy of a string. */
@@ -38,15 +38,15 @@ static int keep(struct maker *m, const char **string)
 	return err;
 }
 
-static int put(struct maker *m, const struct shown *shown)
+static int put(struct maker *m, const struct symbolized_frame *symbolized)
 {
-	struct shown_stack *to = m->to;
-	struct shown *item;
+	struct symbolized_stack *to = m->to;
+	struct symbolized_frame *item;
 
 	if (array_reserve(to->items, to->n, to->size) < 0)
 		return -ENOMEM;
 	item = &to->items[to->n];
-	*item = *shown;
+	*item = *symbolized;
 	if (keep(m, &item->name) < 0 || keep(m, &item->file) < 0 || keep(m, &item->dir) < 0)
 		return -ENOMEM;
 	to->n++;
@@ -57,8 +57,8 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 {
 	const struct kallsyms *kallsyms = m->report->context.kallsyms;
 	char buffer[FRAME_LABEL_SIZE];
-	struct shown shown = {
-		.kind = SHOWN_KERNEL,
+	struct symbolized_frame symbolized = {
+		.kind = SYMBOLIZED_KERNEL,
 		.is_call = i > 0,
 		.address = address,
 		.binary = REPORT_KERNEL,
@@ -66,25 +66,25 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 	};
 	const char *module = NULL;
 
-	shown.is_named = shown.name != buffer;
-	if (shown.is_named)
+	symbolized.is_named = symbolized.name != buffer;
+	if (symbolized.is_named)
 		module = kallsyms_find_module(kallsyms, address - (i > 0));
 	if (module)
-		shown.binary = module;
-	return put(m, &shown);
+		symbolized.binary = module;
+	return put(m, &symbolized);
 }
 
 static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missing)
 {
-	struct shown shown = { .kind = SHOWN_KERNEL,
-			       .name = REPORT_KERNEL,
-			       .binary = REPORT_KERNEL };
+	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_KERNEL,
+					       .name = REPORT_KERNEL,
+					       .binary = REPORT_KERNEL };
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = put_kernel_frame(m, frames[i], i);
 	if (err == 0 && missing)
-		err = put(m, &shown);
+		err = put(m, &symbolized);
 	return err;
 }
 
@@ -96,8 +96,8 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	size_t n = m->report->context.symbols ?
 			   frame_places(frame, m->wanted & SHOWN_LINES, &places) :
 			   0;
-	struct shown shown = {
-		.kind = SHOWN_USER,
+	struct symbolized_frame symbolized = {
+		.kind = SYMBOLIZED_USER,
 		.module = in_binary ? frame->module : NULL,
 		.binary = frame->module ? frame->module->path : NULL,
 		.address = in_binary ? frame->offset : frame->address,
@@ -107,18 +107,18 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	int err = 0;
 
 	if (n == 0)
-		return put(m, &shown);
+		return put(m, &symbolized);
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct place *place = &places[i];
 
-		shown.is_named = place->function != NULL;
-		shown.name = shown.is_named ? place->function : buffer;
-		shown.is_inlined = place->inlined;
-		shown.file = place->file;
-		shown.dir = place->dir;
-		shown.line = place->line;
-		shown.column = place->column;
-		err = put(m, &shown);
+		symbolized.is_named = place->function != NULL;
+		symbolized.name = symbolized.is_named ? place->function : buffer;
+		symbolized.is_inlined = place->inlined;
+		symbolized.file = place->file;
+		symbolized.dir = place->dir;
+		symbolized.line = place->line;
+		symbolized.column = place->column;
+		err = put(m, &symbolized);
 	}
 	return err;
 }
@@ -126,30 +126,30 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 static int put_off_cpu(struct maker *m, enum dp_state state)
 {
 	char text[FRAME_LABEL_SIZE];
-	struct shown shown = { .kind = SHOWN_MARK, .name = text };
+	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_MARK, .name = text };
 
 	if (!m->report->context.wall)
 		return 0;
 	snprintf(text, sizeof(text), "[off-cpu %c]", state_letter(state));
-	return put(m, &shown);
+	return put(m, &symbolized);
 }
 
 /* So that what the stack ends with is not taken for where it began. */
 static int put_truncated(struct maker *m, enum dp_outcome outcome)
 {
 	char text[FRAME_LABEL_SIZE];
-	struct shown shown = { .kind = SHOWN_MARK, .name = text };
+	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_MARK, .name = text };
 
 	if (outcome == DP_COMPLETE || outcome == DP_KERNEL_ONLY)
 		return 0;
 	snprintf(text, sizeof(text), "[truncated: %s]", outcome_word(outcome));
-	return put(m, &shown);
+	return put(m, &symbolized);
 }
 
 static int put_label(struct maker *m, const struct label *label)
 {
 	_cleanup_free_ char *text = NULL;
-	struct shown shown = { .kind = SHOWN_MARK };
+	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_MARK };
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
@@ -160,8 +160,8 @@ static int put_label(struct maker *m, const struct label *label)
 	fputc(']', to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
-	shown.name = text;
-	return put(m, &shown);
+	symbolized.name = text;
+	return put(m, &symbolized);
 }
 
 /* From the root on they are in their order. */
@@ -174,10 +174,10 @@ static int put_labels(struct maker *m, const struct label_set *labels)
 	while (err == 0 && label_set_next(labels, &at, &label))
 		err = put_label(m, &label);
 	for (size_t i = first, last = m->to->n; i + 1 < last; i++) {
-		struct shown shown = m->to->items[--last];
+		struct symbolized_frame symbolized = m->to->items[--last];
 
 		m->to->items[last] = m->to->items[i];
-		m->to->items[i] = shown;
+		m->to->items[i] = symbolized;
 	}
 	return err;
 }
@@ -201,8 +201,8 @@ static int put_bottom(struct maker *m, const struct sample *common)
 	return err == 0 && (m->wanted & SHOWN_LABELS) ? put_labels(m, common->labels) : err;
 }
 
-int shown_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
-		     struct shown_stack *ret)
+int symbolized_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
+			  struct symbolized_stack *ret)
 {
 	struct maker m = { report, ret, wanted };
 	int err = put_top(&m, &stack->common, stack->kernel, stack->n_kernel);
@@ -215,8 +215,8 @@ int shown_stack_make(struct report *report, const struct stack *stack, unsigned 
 	return err == 0 ? put_bottom(&m, &stack->common) : err;
 }
 
-int shown_stack_make_sample(struct report *report, const struct sample *sample, unsigned int wanted,
-			    struct shown_stack *ret)
+int symbolized_stack_make_sample(struct report *report, const struct sample *sample,
+				 unsigned int wanted, struct symbolized_stack *ret)
 {
 	struct maker m = { report, ret, wanted };
 	int err = put_top(&m, sample, sample->kernel, sample->n_kernel);

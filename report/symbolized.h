@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_REPORT_SHOWN_H
-#define DP_REPORT_SHOWN_H
+#ifndef DP_REPORT_SYMBOLIZED_H
+#define DP_REPORT_SYMBOLIZED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,15 +9,15 @@
 #include "report/profile.h"
 #include "report/report.h"
 
-enum shown_kind {
-	SHOWN_USER,
-	SHOWN_KERNEL,
-	SHOWN_MARK, /* no frame, but what is to be known of the stack: `[truncated: ...]` */
+enum symbolized_kind {
+	SYMBOLIZED_USER,
+	SYMBOLIZED_KERNEL,
+	SYMBOLIZED_MARK, /* no frame, but what is to be known of the stack: `[truncated: ...]` */
 };
 
 /* A function as reports show it. A frame is one of these, or several where functions were inlined. */
-struct shown {
-	enum shown_kind kind;
+struct symbolized_frame {
+	enum symbolized_kind kind;
 	bool is_named;    /* `name` is that of a function */
 	bool is_inlined;  /* into the next one, its caller */
 	bool is_call;     /* the address is a return address: the call is before it */
@@ -31,15 +31,15 @@ struct shown {
 };
 
 /* A whole stack of them, the leaf first. The memory is used again for the next one. */
-struct shown_stack {
-	struct shown *items;
+struct symbolized_stack {
+	struct symbolized_frame *items;
 	size_t n, size;
 };
 
-void shown_stack_done(struct shown_stack *stack);
+void symbolized_stack_done(struct symbolized_stack *stack);
 
 /* What else is wanted of a stack, or'ed. */
-enum shown_wanted {
+enum symbolized_wanted {
 	SHOWN_LINES = 1,  /* files and lines are looked up */
 	SHOWN_LABELS = 2, /* each label of its set is a mark, `[key=value]` */
 };
@@ -49,11 +49,11 @@ enum shown_wanted {
  * the user's, a mark at the root of a stack that is not whole, and behind that, labels. The names
  * and files live as long as the report. 0 or -ENOMEM.
  */
-int shown_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
-		     struct shown_stack *ret);
+int symbolized_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
+			  struct symbolized_stack *ret);
 
 /* The same, of a sample. */
-int shown_stack_make_sample(struct report *report, const struct sample *sample, unsigned int wanted,
-			    struct shown_stack *ret);
+int symbolized_stack_make_sample(struct report *report, const struct sample *sample,
+				 unsigned int wanted, struct symbolized_stack *ret);
 
 #endif

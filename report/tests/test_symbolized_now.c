@@ -63,7 +63,7 @@ static void finish(void)
 	report_free(report);
 }
 
-Test(shown_now, stacks_in_full)
+Test(symbolized_now, stacks_in_full)
 {
 	begin(&report_stacks);
 	add(DP_EVENT_OFF_CPU, DP_STATE_DISK_SLEEP, DP_COMPLETE, 2);
@@ -82,7 +82,7 @@ Test(shown_now, stacks_in_full)
 }
 
 /* A table for each tick; what came before one is not in the next. */
-Test(shown_now, tables_of_intervals)
+Test(symbolized_now, tables_of_intervals)
 {
 	char *second;
 
@@ -110,7 +110,7 @@ Test(shown_now, tables_of_intervals)
 }
 
 /* What was shown by the last tick is not shown again at the end. */
-Test(shown_now, nothing_new)
+Test(symbolized_now, nothing_new)
 {
 	struct report_queue *report_queue;
 
