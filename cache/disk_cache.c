@@ -249,7 +249,8 @@ static int add_entry(const struct disk_cache *cache, const char *name, time_t no
 	bool is_new = has_suffix(name, SUFFIX_NEW);
 	struct stat st;
 
-	if (!is_new && !has_suffix(name, DISK_CACHE_IMAGE) && !has_suffix(name, DISK_CACHE_PLACES))
+	if (!is_new && !has_suffix(name, DISK_CACHE_IMAGE) &&
+	    !has_suffix(name, DISK_CACHE_LOCATIONS))
 		return 0;
 	if (fstatat(cache->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
 		return 0;

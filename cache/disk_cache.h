@@ -24,7 +24,7 @@
 
 /* The endings of their names. What else is in the directory is left alone. */
 #define DISK_CACHE_IMAGE ".image"
-#define DISK_CACHE_PLACES ".places"
+#define DISK_CACHE_LOCATIONS ".places"
 
 /* Fits a build id, an inode, a version and an ending. */
 #define DISK_CACHE_NAME_SIZE 128

@@ -17,12 +17,12 @@ struct jsonl {
 	struct report report;
 };
 
-/* A frame, or one of the functions that were inlined there; place: NULL if nothing is known. */
-static json_t *json_user_frame(const struct frame *frame, const struct place *place)
+/* A frame, or one of the functions that were inlined there; location: NULL if nothing is known. */
+static json_t *json_user_frame(const struct frame *frame, const struct source_location *location)
 {
 	bool in_binary = frame_is_in_binary(frame);
-	bool has_module = in_binary || (frame->module && place);
-	bool has_line = place && place->file && place->line > 0;
+	bool has_module = in_binary || (frame->module && location);
+	bool has_line = location && location->file && location->line > 0;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "address", json_hex(frame->address));
@@ -30,26 +30,27 @@ static json_t *json_user_frame(const struct frame *frame, const struct place *pl
 			    has_module ? json_text(frame->module->path) : json_null());
 	json_object_set_new(json, "offset", in_binary ? json_hex(frame->offset) : json_null());
 	json_object_set_new(json, "symbol",
-			    place && place->function ? json_text(place->function) : json_null());
+			    location && location->function ? json_text(location->function) :
+							     json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
-	json_object_set_new(json, "file", has_line ? json_text(place->file) : json_null());
-	json_object_set_new(json, "line", has_line ? json_integer(place->line) : json_null());
+	json_object_set_new(json, "file", has_line ? json_text(location->file) : json_null());
+	json_object_set_new(json, "line", has_line ? json_integer(location->line) : json_null());
 	json_object_set_new(json, "column",
-			    has_line && place->column > 0 ? json_integer(place->column) :
-							    json_null());
-	json_object_set_new(json, "inlined", json_boolean(place && place->inlined));
+			    has_line && location->column > 0 ? json_integer(location->column) :
+							       json_null());
+	json_object_set_new(json, "inlined", json_boolean(location && location->inlined));
 	return json;
 }
 
 static void append_user_frames(const struct report *report, const struct frame *frame, json_t *json)
 {
-	const struct place *places = NULL;
-	size_t n = report->context.symbols ? frame_places(frame, true, &places) : 0;
+	const struct source_location *locations = NULL;
+	size_t n = report->context.symbols ? frame_locations(frame, true, &locations) : 0;
 
 	if (n == 0)
 		json_array_append_new(json, json_user_frame(frame, NULL));
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(json, json_user_frame(frame, &places[i]));
+		json_array_append_new(json, json_user_frame(frame, &locations[i]));
 }
 
 static json_t *json_kernel_frame(const struct report *report, uint64_t address, size_t i)

@@ -128,10 +128,11 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 /* So that the modules know them; what becomes of them is for later. */
 static void look_names_up(const struct profile *profile, const struct sample *sample)
 {
-	const struct place *places;
+	const struct source_location *locations;
 
 	for (size_t i = 0; i < sample->n_user; i++)
-		(void)frame_places(&sample->user[i], profile->counted & PROFILE_LINES, &places);
+		(void)frame_locations(&sample->user[i], profile->counted & PROFILE_LINES,
+				      &locations);
 }
 
 int profile_add(struct profile *profile, const struct sample *sample)

@@ -291,20 +291,20 @@ static int put_slots(struct recording *r, struct bytes *record, uint64_t *ret_pl
 static int put_elsewhere(struct recording *r, const struct frame *f, struct bytes *b)
 {
 	struct bytes *part = &r->part;
-	const struct place *place;
+	const struct source_location *location;
 	uint64_t number;
 	int err;
 
-	if (!f->module || !r->report.context.symbols || frame_places(f, true, &place) == 0 ||
-	    !place->function) {
+	if (!f->module || !r->report.context.symbols || frame_locations(f, true, &location) == 0 ||
+	    !location->function) {
 		bytes_put_number(b, f->method);
 		bytes_put_number(b, f->address);
 		return 0;
 	}
 	part->size = 0;
-	bytes_put_text(part, place->function);
-	bytes_put_text(part, place->file ? place->file : "");
-	bytes_put_number(part, place->line);
+	bytes_put_text(part, location->function);
+	bytes_put_text(part, location->file ? location->file : "");
+	bytes_put_number(part, location->line);
 	err = tell(r, RECORDING_COMPILED, part, &number);
 	bytes_put_number(b, (r->n_slots + 1) * RECORDING_METHODS + f->method);
 	bytes_put_number(b, number);

@@ -92,9 +92,9 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 {
 	bool in_binary = frame_is_in_binary(frame);
 	char buffer[FRAME_LABEL_SIZE];
-	const struct place *places;
+	const struct source_location *locations;
 	size_t n = m->report->context.symbols ?
-			   frame_places(frame, m->wanted & SHOWN_LINES, &places) :
+			   frame_locations(frame, m->wanted & SHOWN_LINES, &locations) :
 			   0;
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
@@ -109,15 +109,15 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	if (n == 0)
 		return put(m, &symbolized);
 	for (size_t i = 0; err == 0 && i < n; i++) {
-		const struct place *place = &places[i];
+		const struct source_location *location = &locations[i];
 
-		symbolized.is_named = place->function != NULL;
-		symbolized.name = symbolized.is_named ? place->function : buffer;
-		symbolized.is_inlined = place->inlined;
-		symbolized.file = place->file;
-		symbolized.dir = place->dir;
-		symbolized.line = place->line;
-		symbolized.column = place->column;
+		symbolized.is_named = location->function != NULL;
+		symbolized.name = symbolized.is_named ? location->function : buffer;
+		symbolized.is_inlined = location->inlined;
+		symbolized.file = location->file;
+		symbolized.dir = location->dir;
+		symbolized.line = location->line;
+		symbolized.column = location->column;
 		err = put(m, &symbolized);
 	}
 	return err;

@@ -26,7 +26,7 @@ struct symbolized_frame {
 		binary; /* path of the file; of the kernel: REPORT_KERNEL or its module; NULL: not known */
 	struct module *module;     /* of user code; NULL: not in a known binary */
 	uint64_t address;          /* in the module's own address space where there is one */
-	const char *file, *dir;    /* NULL: not known; see struct place */
+	const char *file, *dir;    /* NULL: not known; see struct source_location */
 	unsigned int line, column; /* 0: not known */
 };
 

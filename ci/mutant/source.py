@@ -84,7 +84,7 @@ class Tree:
                                                    for number in range(first, last))
 
     def find(self, function, line):
-        """The places of a line in a function: (file, number)"""
+        """The locations of a line in a function: (file, number)"""
         return [(path, number) for path, number, text, _ in self.lines.get(function, ()) if text.strip() == line]
 
     def candidates(self):

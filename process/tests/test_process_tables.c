@@ -38,7 +38,7 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 {
 	const uint64_t minute = 61 * UINT64_C(1000000000);
 	uint64_t now = clock_now_ns(), entry;
-	const struct place *places;
+	const struct source_location *locations;
 	struct binary *b;
 
 	binaries.symbols = true;
@@ -62,8 +62,8 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	cr_assert(binaries.tables.tables == NULL ||
 		  binaries.tables.tables->binary == binaries.vdso);
 	cr_assert(b->module->fd < 0 && !b->bytes && b->elf.build_id[0] != '\0');
-	cr_assert_eq(module_find_places(b->module, entry, false, &places), 1);
-	cr_assert_str_eq(places[0].function, "_start");
+	cr_assert_eq(module_find_locations(b->module, entry, false, &locations), 1);
+	cr_assert_str_eq(locations[0].function, "_start");
 }
 
 /* Where in the file the unwind information is. */

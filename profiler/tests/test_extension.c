@@ -61,10 +61,10 @@ static int count_add(struct report *report, const struct sample *sample,
 	struct count *count = (struct count *)report;
 
 	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct place *place;
+		const struct source_location *location;
 
-		if (frame_places(&sample->user[i], false, &place) == 0 ||
-		    strcmp(place->function, "touch_pages") != 0)
+		if (frame_locations(&sample->user[i], false, &location) == 0 ||
+		    strcmp(location->function, "touch_pages") != 0)
 			continue;
 		count->n += sample->weight;
 		break;

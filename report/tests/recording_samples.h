@@ -75,7 +75,7 @@ static inline void random_init(struct random_samples *r, uint64_t seed, size_t n
 static inline void random_free(struct random_samples *r)
 {
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++)
-		place_cache_done(&r->modules[i].places);
+		location_cache_done(&r->modules[i].locations);
 	label_set_free(r->labels);
 	names_free(r->names);
 	free(r);
@@ -104,7 +104,7 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 			f->module = &r->modules[module];
 		else
 			f->offset = 0;
-		/* The same file twice, at two places. */
+		/* The same file twice, at two locations. */
 		if (f->module && random_below(&own, 50) == 0)
 			f->address += 0x1000;
 	}

@@ -473,20 +473,20 @@ Test(recording, has_the_names_of_the_kernel)
 /* What a process has compiled itself has no file to find its name in later. */
 static int check_compiled(void *arg, const struct sample *s, const struct totals *totals)
 {
-	const struct place *places;
+	const struct source_location *locations;
 
 	cr_assert_eq(s->n_user, 3);
 	for (size_t i = 0; i < 2; i++) {
 		cr_assert_eq(s->user[i].address, 0x7f0000001000 + 0x10 * i);
 		cr_assert_str_eq(s->user[i].module->path, MODULE_JIT);
-		cr_assert_eq(frame_places(&s->user[i], true, &places), 1);
-		cr_assert_str_eq(places[0].function, i ? "outer" : "inner");
-		cr_assert_eq(places[0].line, i ? 0 : 7);
-		cr_assert(i ? !places[0].file : strcmp(places[0].file, "busy.js") == 0);
+		cr_assert_eq(frame_locations(&s->user[i], true, &locations), 1);
+		cr_assert_str_eq(locations[0].function, i ? "outer" : "inner");
+		cr_assert_eq(locations[0].line, i ? 0 : 7);
+		cr_assert(i ? !locations[0].file : strcmp(locations[0].file, "busy.js") == 0);
 	}
 	/* Of that, the process has told nothing. */
 	cr_assert_eq(s->user[2].address, 0x7f0000005000);
-	cr_assert_eq(frame_places(&s->user[2], true, &places), 0);
+	cr_assert_eq(frame_locations(&s->user[2], true, &locations), 0);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "symbols/names.h"
-#include "symbols/place_file.h"
+#include "symbols/location_file.h"
 
 /* The C library as a binary, and a cache of its own. */
 static char directory[64];
@@ -30,7 +30,7 @@ static void begin(void)
 {
 	Dl_info info;
 
-	snprintf(directory, sizeof(directory), "/tmp/place_file.XXXXXX");
+	snprintf(directory, sizeof(directory), "/tmp/location_file.XXXXXX");
 	cr_assert(mkdtemp(directory));
 	cr_assert(disk_cache_open(directory, 16 << 20, &disk) == 0);
 	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
@@ -47,31 +47,31 @@ static void end(void)
 	cr_assert(asprintf(&command, "rm -rf '%s'", directory) > 0 && system(command) == 0);
 }
 
-TestSuite(place_file, .init = begin, .fini = end);
+TestSuite(location_file, .init = begin, .fini = end);
 
-static const struct place inlined[] = {
+static const struct source_location inlined[] = {
 	{ .function = "inner", .file = "/a/inner.h", .line = 7, .column = 3, .inlined = true },
 	{ .function = "middle<int>", .line = INT32_MAX, .column = INT32_MAX, .inlined = true },
 	{ .function = "outer", .file = "/a/inner.h", .line = 9 },
 };
-static const struct place nothing[] = { { .function = NULL } };
+static const struct source_location nothing[] = { { .function = NULL } };
 
 /* Four addresses, of which nothing is known of one. */
-static void fill(struct place_cache *places)
+static void fill(struct location_cache *locations)
 {
-	cr_assert(place_cache_add(places, 0x1000, true, inlined, 3) == 0);
-	cr_assert(place_cache_add(places, 0x2000, false, &inlined[2], 1) == 0);
-	cr_assert(place_cache_add(places, 0x3000, true, NULL, 0) == 0);
-	cr_assert(place_cache_add(places, UINT64_MAX, true, nothing, 1) == 0);
+	cr_assert(location_cache_add(locations, 0x1000, true, inlined, 3) == 0);
+	cr_assert(location_cache_add(locations, 0x2000, false, &inlined[2], 1) == 0);
+	cr_assert(location_cache_add(locations, 0x3000, true, NULL, 0) == 0);
+	cr_assert(location_cache_add(locations, UINT64_MAX, true, nothing, 1) == 0);
 }
 
-static void write_places(void)
+static void write_locations(void)
 {
-	struct place_cache places = { 0 };
+	struct location_cache locations = { 0 };
 
-	fill(&places);
-	cr_assert(place_file_write(&disk, &options, BUILD_ID, binary, &places) == 0);
-	place_cache_done(&places);
+	fill(&locations);
+	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &locations) == 0);
+	location_cache_done(&locations);
 }
 
 static bool equals(const char *a, const char *b)
@@ -79,14 +79,14 @@ static bool equals(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static int expect_same(void *arg, uint64_t address, bool lines, const struct place *wanted,
-		       size_t n)
+static int expect_same(void *arg, uint64_t address, bool lines,
+		       const struct source_location *wanted, size_t n)
 {
-	const struct place *found;
+	const struct source_location *found;
 	size_t n_found;
 
-	cr_assert(place_cache_find(arg, address, lines, &found, &n_found) && n_found == n);
-	cr_assert(lines || !place_cache_find(arg, address, true, &found, &n_found));
+	cr_assert(location_cache_find(arg, address, lines, &found, &n_found) && n_found == n);
+	cr_assert(lines || !location_cache_find(arg, address, true, &found, &n_found));
 	for (size_t i = 0; i < n; i++) {
 		cr_expect(equals(found[i].function, wanted[i].function));
 		cr_expect(equals(found[i].file, wanted[i].file));
@@ -96,57 +96,58 @@ static int expect_same(void *arg, uint64_t address, bool lines, const struct pla
 	return 0;
 }
 
-Test(place_file, has_what_was_written)
+Test(location_file, has_what_was_written)
 {
-	struct place_cache written = { 0 }, read = { 0 };
+	struct location_cache written = { 0 }, read = { 0 };
 
-	cr_assert(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
-	write_places();
+	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	write_locations();
 	fill(&written);
-	cr_assert(place_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
+	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
 	cr_assert(read.n_entries == written.n_entries);
-	place_cache_for_each(&written, expect_same, &read);
+	location_cache_for_each(&written, expect_same, &read);
 	/* Once more, of what was read. */
-	cr_assert(place_file_write(&disk, &options, BUILD_ID, binary, &read) == 0);
-	place_cache_done(&read);
-	cr_assert(place_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
-	place_cache_for_each(&written, expect_same, &read);
-	place_cache_done(&written);
-	place_cache_done(&read);
+	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &read) == 0);
+	location_cache_done(&read);
+	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
+	location_cache_for_each(&written, expect_same, &read);
+	location_cache_done(&written);
+	location_cache_done(&read);
 }
 
-Test(place_file, is_of_one_binary_one_program_and_one_way_to_show_names)
+Test(location_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 {
-	struct place_cache read = { 0 };
+	struct location_cache read = { 0 };
 	_cleanup_close_ int other = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 
-	write_places();
-	cr_expect(place_file_read(&disk, &options, "0123", binary, &read) == -ENOENT);
-	cr_expect(place_file_read(&disk, &options, BUILD_ID, other, &read) == -ENOENT);
+	write_locations();
+	cr_expect(location_file_read(&disk, &options, "0123", binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, other, &read) == -ENOENT);
 	options = ((struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	options = ((struct names_options){ .no_inlines = true });
-	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	options = ((struct names_options){ .no_lines = true });
-	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	options = ((struct names_options){ 0 });
 	disk.maker[0] ^= 1;
-	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == -ESTALE);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ESTALE);
 	disk.maker[0] ^= 1;
-	cr_expect(place_file_read(&disk, &options, BUILD_ID, binary, &read) == 0 &&
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0 &&
 		  read.n_entries == 4);
-	place_cache_done(&read);
+	location_cache_done(&read);
 }
 
-/* What may come from a file is a place; its names end. */
-static int look_at(void *arg, uint64_t address, bool lines, const struct place *places, size_t n)
+/* What may come from a file is a location; its names end. */
+static int look_at(void *arg, uint64_t address, bool lines, const struct source_location *locations,
+		   size_t n)
 {
 	size_t *size = arg;
 
-	cr_assert(n <= PLACE_MAX);
+	cr_assert(n <= LOCATION_MAX);
 	for (size_t i = 0; i < n; i++) {
-		*size += places[i].function ? strlen(places[i].function) : 0;
-		*size += places[i].file ? strlen(places[i].file) : 0;
+		*size += locations[i].function ? strlen(locations[i].function) : 0;
+		*size += locations[i].file ? strlen(locations[i].file) : 0;
 	}
 	return 0;
 }
@@ -158,7 +159,7 @@ static char *find_file(void)
 	glob_t found;
 	char *path;
 
-	cr_assert(asprintf(&pattern, "%s/*" DISK_CACHE_PLACES, directory) > 0);
+	cr_assert(asprintf(&pattern, "%s/*" DISK_CACHE_LOCATIONS, directory) > 0);
 	cr_assert(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
 	path = strdup(found.gl_pathv[0]);
 	globfree(&found);
@@ -193,7 +194,7 @@ static size_t file_bytes(char **ret_path, char bytes[MAX_SIZE])
 	FILE *file;
 	size_t size;
 
-	write_places();
+	write_locations();
 	*ret_path = find_file();
 	file = fopen(*ret_path, "re");
 	size = fread(bytes, 1, MAX_SIZE, file);
@@ -203,22 +204,22 @@ static size_t file_bytes(char **ret_path, char bytes[MAX_SIZE])
 }
 
 /* The names are the last of it. */
-Test(place_file, takes_no_name_that_does_not_end)
+Test(location_file, takes_no_name_that_does_not_end)
 {
 	_cleanup_free_ char *path = NULL;
-	struct place_cache read = { 0 };
+	struct location_cache read = { 0 };
 	char bytes[MAX_SIZE];
 	size_t size = file_bytes(&path, bytes);
 
-	cr_assert_eq(place_file_read(&disk, &options, BUILD_ID, binary, &read), 0);
-	place_cache_done(&read);
+	cr_assert_eq(location_file_read(&disk, &options, BUILD_ID, binary, &read), 0);
+	location_cache_done(&read);
 	bytes[size - 1] = 'x';
 	set_sum(bytes, size);
 	file_rewrite(path, bytes, size);
-	cr_assert_eq(place_file_read(&disk, &options, BUILD_ID, binary, &read), -EBADMSG);
+	cr_assert_eq(location_file_read(&disk, &options, BUILD_ID, binary, &read), -EBADMSG);
 }
 
-Test(place_file, believes_nothing_of_it)
+Test(location_file, believes_nothing_of_it)
 {
 	_cleanup_free_ char *path = NULL;
 	char bytes[MAX_SIZE], changed[MAX_SIZE];
@@ -226,7 +227,7 @@ Test(place_file, believes_nothing_of_it)
 
 	srandom(1);
 	for (int i = 0; i < 4000; i++) {
-		struct place_cache read = { 0 };
+		struct location_cache read = { 0 };
 		size_t n = random() % 8 ? size : (size_t)random() % size;
 		bool sums = random() % 4;
 		int err;
@@ -237,13 +238,13 @@ Test(place_file, believes_nothing_of_it)
 		if (sums)
 			set_sum(changed, n);
 		file_rewrite(path, changed, n);
-		err = place_file_read(&disk, &options, BUILD_ID, binary, &read);
+		err = location_file_read(&disk, &options, BUILD_ID, binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);
 		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
 		/* Without the sum, only what does not change anything is taken. */
 		cr_assert(err < 0 || sums || memcmp(changed, bytes, size) == 0);
-		place_cache_for_each(&read, look_at, &looked_at);
-		place_cache_done(&read);
+		location_cache_for_each(&read, look_at, &looked_at);
+		location_cache_done(&read);
 	}
 	cr_assert(looked_at > 0);
 }

@@ -3,7 +3,7 @@
 """Functions, inlined functions and lines, of programs by several compilers and in all forms of
 debug information, compared with what addr2line and others say.
 
-usage: check_places.py SHOW_PLACES
+usage: check_locations.py SHOW_PLACES
 """
 import lzma
 import os
@@ -110,7 +110,7 @@ def run(*command, **kwargs):
     return subprocess.run(command, check=True, capture_output=True, text=True, **kwargs).stdout
 
 
-def places(path, address):
+def locations(path, address):
     """The functions, and `FILE:LINE:COLUMN`, of an address."""
     lines = run(SHOW, path, input=f"{address:x}\n").splitlines()[1:]
     return list(zip(lines[::2], lines[1::2]))
@@ -231,13 +231,13 @@ class Compared(Case):
             os.path.join(SOURCES, "sample.cc"), cwd=self.directory)
         start, size = (int(word, 16) for line in run("nm", "-S", path).splitlines()
                        for word in line.split()[:2] if line.endswith(" work"))
-        before = {address: places(path, address) for address in range(start, start + size, 4)}
+        before = {address: locations(path, address) for address in range(start, start + size, 4)}
         run("dwp", "-e", path, "-o", path + ".dwp")
         for name in os.listdir(self.directory):
             if name.endswith(".dwo"):
                 os.remove(self.path(name))
         for address, wanted in before.items():
-            found = places(path, address)
+            found = locations(path, address)
             self.assertEqual(found[-1][0], "work")
             self.assertEqual(found[0][1], wanted[0][1])
             self.assertIn(len(found), (1, len(wanted)))
@@ -247,7 +247,7 @@ class Found(Case):
     """Where debug information is, and what is said where there is none."""
 
     def expect(self, path, address, functions, line=True):
-        found = places(path, address)
+        found = locations(path, address)
         self.assertEqual([function for function, _ in found], functions)
         for _, where in found:
             self.assertRegex(where, r"/sample\.cc:\d+:\d+$" if line else r"^\?\?:0:0$")
@@ -346,7 +346,7 @@ class Found(Case):
         path = self.sample()
         start, size = (int(word, 16) for line in run("nm", "-S", path).splitlines()
                        for word in line.split()[:2] if line.endswith(" work"))
-        chains = {tuple(function for function, _ in places(path, address))
+        chains = {tuple(function for function, _ in locations(path, address))
                   for address in range(start, start + size, 4)}
         # Local functions have the names that their source gives them.
         self.assertTrue(any(len(chain) > 1 and chain[-1] == "work" for chain in chains), chains)
@@ -398,7 +398,7 @@ class Hostile(Case):
         run("g++", "-O2", "-g", "-gz", "-shared", "-fPIC", "-o", path,
             os.path.join(SOURCES, "sample.cc"))
         address = symbol(path, "work")
-        self.assertRegex(places(path, address)[0][1], r"/sample\.cc:\d+")
+        self.assertRegex(locations(path, address)[0][1], r"/sample\.cc:\d+")
         with open(path, "r+b") as file:
             data = bytearray(file.read())
             start, = struct.unpack_from("<Q", data, 40)  # Elf64_Ehdr.e_shoff, .e_shnum
@@ -409,7 +409,7 @@ class Hostile(Case):
                     struct.pack_into("<Q", data, offset + 8, 5 << 30)
             file.seek(0)
             file.write(data)
-        self.assertEqual(places(path, address), [("work", "??:0:0")])
+        self.assertEqual(locations(path, address), [("work", "??:0:0")])
 
     def minidebuginfo(self, data):
         """A library without symbols other than those in .gnu_debugdata."""

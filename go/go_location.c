@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "go/go_place.h"
+#include "go/go_location.h"
 
 #include "go/inline_tree.h"
 
 /*
- * Values that are read to find the places of one address, at most: millions can stand in a
+ * Values that are read to find the locations of one address, at most: millions can stand in a
  * table of a few megabytes, again for each function that was inlined.
  */
 #define VALUES_MAX (UINT32_C(1) << 22)
@@ -30,22 +30,23 @@ static int64_t value_at(struct finder *f, uint32_t values, uint64_t address)
 }
 
 /* runtime/symtab.go, funcline1(): both, or none */
-static struct go_place place_at(struct finder *f, const char *function, uint64_t address,
-				bool lines)
+static struct go_location location_at(struct finder *f, const char *function, uint64_t address,
+				      bool lines)
 {
-	struct go_place place = { .function = function };
+	struct go_location location = { .function = function };
 	int64_t line = lines ? value_at(f, f->function->line, address) : -1;
 
 	if (line < 0 || line > INT32_MAX)
-		return place;
-	place.file = pclntab_file(f->table, f->function, value_at(f, f->function->file, address));
-	if (place.file)
-		place.line = (unsigned int)line;
-	return place;
+		return location;
+	location.file =
+		pclntab_file(f->table, f->function, value_at(f, f->function->file, address));
+	if (location.file)
+		location.line = (unsigned int)line;
+	return location;
 }
 
-size_t go_places_find(const struct go_file *file, const struct pclntab_function *function,
-		      uint64_t address, bool lines, struct go_place *ret, size_t max)
+size_t go_locations_find(const struct go_file *file, const struct pclntab_function *function,
+			 uint64_t address, bool lines, struct go_location *ret, size_t max)
 {
 	struct finder f = { &file->table, function, VALUES_MAX };
 	struct inline_tree tree;
@@ -59,10 +60,10 @@ size_t go_places_find(const struct go_file *file, const struct pclntab_function 
 				lines = false;
 				break;
 			}
-			ret[n++] = place_at(&f, call.function, address, lines);
+			ret[n++] = location_at(&f, call.function, address, lines);
 			address = call.caller;
 		}
 	}
-	ret[n++] = place_at(&f, function->name, address, lines);
+	ret[n++] = location_at(&f, function->name, address, lines);
 	return n;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/place_file.h"
+#include "symbols/location_file.h"
 
 #include <assert.h>
 #include <elfutils/libdwfl.h>
@@ -17,7 +17,7 @@
 /* "dpplaces" in the machine's byte order: another machine's are not taken. */
 #define MAGIC UINT64_C(0x736563616c707064)
 
-/* What the places are of: of use only where all of this is the same. */
+/* What the locations are of: of use only where all of this is the same. */
 struct origin {
 	char maker[DISK_CACHE_ID_SIZE];    /* the program's own build id */
 	char build_id[DISK_CACHE_ID_SIZE]; /* the binary's */
@@ -32,18 +32,18 @@ struct head {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t crc; /* CRC-32, as zlib's, of all that is behind it */
-	uint64_t n_addresses, n_places, names_size;
+	uint64_t n_addresses, n_locations, names_size;
 	struct origin origin;
 };
 
 struct address {
 	uint64_t address;
-	uint32_t n_places;
+	uint32_t n_locations;
 	uint32_t lines;
 };
 
 /* Names are bytes from the first one's start; at 0 there is none. */
-struct kept_place {
+struct kept_location {
 	uint32_t function, file;
 	uint32_t line;
 	uint32_t column; /* INLINED is a bit of it */
@@ -71,8 +71,8 @@ static int describe(const struct disk_cache *disk, const struct names_options *o
 	snprintf(ret->maker, sizeof(ret->maker), "%s", disk->maker);
 	snprintf(ret->build_id, sizeof(ret->build_id), "%s", build_id);
 	snprintf(ret->libdw, sizeof(ret->libdw), "%s", dwfl_version(NULL));
-	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d-%u%u%u" DISK_CACHE_PLACES,
-		 ret->build_id, ret->source.inode, PLACE_FILE_VERSION, ret->demangle,
+	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d-%u%u%u" DISK_CACHE_LOCATIONS,
+		 ret->build_id, ret->source.inode, LOCATION_FILE_VERSION, ret->demangle,
 		 ret->no_inlines, ret->no_lines);
 	return 0;
 }
@@ -88,7 +88,7 @@ static uint32_t checksum(const struct head *head, const void *rest, size_t size)
 /* What is behind the head, as it was read. */
 struct body {
 	const struct address *addresses;
-	const struct kept_place *places;
+	const struct kept_location *locations;
 	const char *names;
 	uint64_t names_size;
 };
@@ -98,10 +98,11 @@ static uint64_t body_size(const struct head *head)
 {
 	const uint64_t max = UINT32_MAX;
 
-	if (head->n_addresses > PLACE_CACHE_MAX || head->n_places > max || head->names_size > max)
+	if (head->n_addresses > LOCATION_CACHE_MAX || head->n_locations > max ||
+	    head->names_size > max)
 		return 0;
 	return head->n_addresses * sizeof(struct address) +
-	       head->n_places * sizeof(struct kept_place) + head->names_size;
+	       head->n_locations * sizeof(struct kept_location) + head->names_size;
 }
 
 static bool is_sound(const struct head *head, const struct body *b)
@@ -111,51 +112,52 @@ static bool is_sound(const struct head *head, const struct body *b)
 	if (b->names_size == 0 || b->names[b->names_size - 1] != '\0')
 		return false;
 	for (uint64_t i = 0; i < head->n_addresses; i++) {
-		if (b->addresses[i].n_places > PLACE_MAX || b->addresses[i].lines > 1)
+		if (b->addresses[i].n_locations > LOCATION_MAX || b->addresses[i].lines > 1)
 			return false;
-		n += b->addresses[i].n_places;
+		n += b->addresses[i].n_locations;
 	}
-	for (uint64_t i = 0; i < head->n_places; i++)
-		if (b->places[i].function >= b->names_size || b->places[i].file >= b->names_size)
+	for (uint64_t i = 0; i < head->n_locations; i++)
+		if (b->locations[i].function >= b->names_size ||
+		    b->locations[i].file >= b->names_size)
 			return false;
-	return n == head->n_places;
+	return n == head->n_locations;
 }
 
-static int add_address(const struct body *b, const struct address *a, const struct kept_place *kept,
-		       struct place_cache *places)
+static int add_address(const struct body *b, const struct address *a,
+		       const struct kept_location *kept, struct location_cache *locations)
 {
-	struct place shown[PLACE_MAX];
+	struct source_location shown[LOCATION_MAX];
 
-	for (uint32_t i = 0; i < a->n_places; i++)
-		shown[i] = (struct place){
+	for (uint32_t i = 0; i < a->n_locations; i++)
+		shown[i] = (struct source_location){
 			.function = kept[i].function ? b->names + kept[i].function : NULL,
 			.file = kept[i].file ? b->names + kept[i].file : NULL,
 			.line = kept[i].line,
 			.column = kept[i].column & ~INLINED,
 			.inlined = kept[i].column & INLINED,
 		};
-	return place_cache_add_shown(places, a->address, a->lines, shown, a->n_places);
+	return location_cache_add_shown(locations, a->address, a->lines, shown, a->n_locations);
 }
 
-static int add_all(const struct head *head, const void *bytes, struct place_cache *places)
+static int add_all(const struct head *head, const void *bytes, struct location_cache *locations)
 {
 	const struct address *addresses = bytes;
-	const struct kept_place *kept = (const void *)(addresses + head->n_addresses);
-	const struct body b = { addresses, kept, (const char *)(kept + head->n_places),
+	const struct kept_location *kept = (const void *)(addresses + head->n_addresses);
+	const struct body b = { addresses, kept, (const char *)(kept + head->n_locations),
 				head->names_size };
 	int err = 0;
 
 	if (!is_sound(head, &b))
 		return -EBADMSG;
 	for (uint64_t i = 0; err == 0 && i < head->n_addresses; i++) {
-		err = add_address(&b, &addresses[i], kept, places);
-		kept += addresses[i].n_places;
+		err = add_address(&b, &addresses[i], kept, locations);
+		kept += addresses[i].n_locations;
 	}
 	return err;
 }
 
-int place_file_read(const struct disk_cache *disk, const struct names_options *options,
-		    const char *build_id, int fd, struct place_cache *places)
+int location_file_read(const struct disk_cache *disk, const struct names_options *options,
+		       const char *build_id, int fd, struct location_cache *locations)
 {
 	char name[DISK_CACHE_NAME_SIZE];
 	_cleanup_close_ int file = -1;
@@ -173,7 +175,7 @@ int place_file_read(const struct disk_cache *disk, const struct names_options *o
 	err = disk_cache_read(file, &head, sizeof(head), 0);
 	if (err < 0)
 		return err;
-	if (head.magic != MAGIC || head.version != PLACE_FILE_VERSION ||
+	if (head.magic != MAGIC || head.version != LOCATION_FILE_VERSION ||
 	    memcmp(&head.origin, &origin, sizeof(origin)) != 0)
 		return -ESTALE;
 	if (body_size(&head) == 0 || size - sizeof(head) != body_size(&head))
@@ -186,7 +188,7 @@ int place_file_read(const struct disk_cache *disk, const struct names_options *o
 	if (err == 0 && head.crc != checksum(&head, bytes, size))
 		err = -EBADMSG;
 	if (err == 0)
-		err = add_all(&head, bytes, places);
+		err = add_all(&head, bytes, locations);
 	if (err == 0)
 		disk_cache_used(file);
 	return err;
@@ -202,9 +204,9 @@ struct met {
 /* What will be behind the head. */
 struct writer {
 	struct address *addresses;
-	struct kept_place *places;
+	struct kept_location *locations;
 	char *names;
-	size_t n_addresses, addresses_size, n_places, places_size, n_names, names_size;
+	size_t n_addresses, addresses_size, n_locations, places_size, n_names, names_size;
 	struct met *met;
 };
 
@@ -217,7 +219,7 @@ static void writer_done(struct writer *w)
 		free(m);
 	}
 	free(w->addresses);
-	free(w->places);
+	free(w->locations);
 	free(w->names);
 }
 
@@ -261,8 +263,8 @@ static int add_name(struct writer *w, const char *name, uint32_t *ret)
 	return 0;
 }
 
-static int write_address(void *arg, uint64_t address, bool lines, const struct place *places,
-			 size_t n)
+static int write_address(void *arg, uint64_t address, bool lines,
+			 const struct source_location *locations, size_t n)
 {
 	struct writer *w = arg;
 	int err = 0;
@@ -271,18 +273,18 @@ static int write_address(void *arg, uint64_t address, bool lines, const struct p
 		return -ENOMEM;
 	w->addresses[w->n_addresses++] = (struct address){ address, (uint32_t)n, lines };
 	for (size_t i = 0; err == 0 && i < n; i++) {
-		struct kept_place kept = { .line = places[i].line,
-					   .column = places[i].column & ~INLINED };
+		struct kept_location kept = { .line = locations[i].line,
+					      .column = locations[i].column & ~INLINED };
 
-		if (places[i].inlined)
+		if (locations[i].inlined)
 			kept.column |= INLINED;
-		err = add_name(w, places[i].function, &kept.function);
+		err = add_name(w, locations[i].function, &kept.function);
 		if (err == 0)
-			err = add_name(w, places[i].file, &kept.file);
-		if (err == 0 && array_reserve(w->places, w->n_places, w->places_size) < 0)
+			err = add_name(w, locations[i].file, &kept.file);
+		if (err == 0 && array_reserve(w->locations, w->n_locations, w->places_size) < 0)
 			err = -ENOMEM;
 		if (err == 0)
-			w->places[w->n_places++] = kept;
+			w->locations[w->n_locations++] = kept;
 	}
 	return err;
 }
@@ -292,9 +294,9 @@ static int put(struct disk_cache *disk, const char *name, const struct origin *o
 {
 	struct head head = {
 		.magic = MAGIC,
-		.version = PLACE_FILE_VERSION,
+		.version = LOCATION_FILE_VERSION,
 		.n_addresses = w->n_addresses,
-		.n_places = w->n_places,
+		.n_locations = w->n_locations,
 		.names_size = w->n_names,
 		.origin = *origin,
 	};
@@ -304,8 +306,8 @@ static int put(struct disk_cache *disk, const char *name, const struct origin *o
 	if (!rest)
 		return -ENOMEM;
 	to = mempcpy(to, w->addresses, w->n_addresses * sizeof(*w->addresses));
-	if (w->n_places > 0)
-		to = mempcpy(to, w->places, w->n_places * sizeof(*w->places));
+	if (w->n_locations > 0)
+		to = mempcpy(to, w->locations, w->n_locations * sizeof(*w->locations));
 	memcpy(to, w->names, w->n_names);
 	head.crc = checksum(&head, rest, body_size(&head));
 	return disk_cache_put(
@@ -313,18 +315,18 @@ static int put(struct disk_cache *disk, const char *name, const struct origin *o
 		2);
 }
 
-int place_file_write(struct disk_cache *disk, const struct names_options *options,
-		     const char *build_id, int fd, const struct place_cache *places)
+int location_file_write(struct disk_cache *disk, const struct names_options *options,
+			const char *build_id, int fd, const struct location_cache *locations)
 {
 	_cleanup_(writer_done) struct writer w = { 0 };
 	char name[DISK_CACHE_NAME_SIZE];
 	struct origin origin;
 	int err = describe(disk, options, build_id, fd, &origin, name);
 
-	if (err < 0 || places->n_entries == 0)
+	if (err < 0 || locations->n_entries == 0)
 		return err;
 	err = append_bytes(&w, "", 1);
 	if (err == 0)
-		err = place_cache_for_each(places, write_address, &w);
+		err = location_cache_for_each(locations, write_address, &w);
 	return err == 0 ? put(disk, name, &origin, &w) : err;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: show_places [-t TIMES] [-d simple|none|full] [-u SECONDS] [-c DIR] [-i] [-l] [-x] FILE
+ * usage: show_locations [-t TIMES] [-d simple|none|full] [-u SECONDS] [-c DIR] [-i] [-l] [-x] FILE
  *        <ADDRESSES
  *
  * What the symbols library says of addresses of a file (hexadecimal, one per line),
  * as addr2line -a -i -f does: the address, then a function and its file and line,
- * for each place. With -t only how long it took, in CPU time: at first, and, with what
+ * for each location. With -t only how long it took, in CPU time: at first, and, with what
  * is known then, TIMES more times, on average. With -u, servers may take so long to send debug
  * information. With -c, what was found is kept in a directory, and found there the next time.
  * With -i and -l, without inlined functions, and without lines. With -x, what is said of a file
@@ -37,25 +37,26 @@ static double now(void)
 
 static size_t find_all(struct module *module, const uint64_t *addresses, size_t n)
 {
-	size_t n_places = 0;
+	size_t n_locations = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct place *places;
+		const struct source_location *locations;
 
-		n_places += module_find_places(module, addresses[i], true, &places);
+		n_locations += module_find_locations(module, addresses[i], true, &locations);
 	}
-	return n_places;
+	return n_locations;
 }
 
 static void show(struct module *module, uint64_t address)
 {
-	const struct place *places = NULL;
-	size_t n = module_find_places(module, address, true, &places);
+	const struct source_location *locations = NULL;
+	size_t n = module_find_locations(module, address, true, &locations);
 
 	printf("0x%016" PRIx64 "\n", address);
 	for (size_t i = 0; i < n; i++)
-		printf("%s\n%s:%u:%u\n", places[i].function ? places[i].function : "??",
-		       places[i].file ? places[i].file : "??", places[i].line, places[i].column);
+		printf("%s\n%s:%u:%u\n", locations[i].function ? locations[i].function : "??",
+		       locations[i].file ? locations[i].file : "??", locations[i].line,
+		       locations[i].column);
 	if (n == 0)
 		printf("??\n??:0:0\n");
 }
@@ -63,12 +64,12 @@ static void show(struct module *module, uint64_t address)
 static void show_times(struct module *module, const uint64_t *addresses, size_t n, int times)
 {
 	double start = now(), warm;
-	size_t n_places = find_all(module, addresses, n);
+	size_t n_locations = find_all(module, addresses, n);
 
 	warm = now();
 	for (int i = 0; i < times; i++)
 		find_all(module, addresses, n);
-	printf("%zu addresses, %zu places: %.1f ms, then %.3f ms\n", n, n_places,
+	printf("%zu addresses, %zu locations: %.1f ms, then %.3f ms\n", n, n_locations,
 	       (warm - start) * 1e3, (now() - warm) * 1e3 / times);
 }
 
