@@ -352,11 +352,11 @@ struct dp_saves {
  * the process's memory before it trusts the table.
  */
 struct dp_mapping {
-	__u64 start, end; /* end exclusive */
-	__u64 bias;       /* address in the process minus address in the file */
-	__u32 image;      /* cell in the pool, or DP_CELL_NONE: no table, or DP_CELL_EVICTED */
-	__u32 mark_below; /* where the word is: so many bytes below start; 0: no word */
-	__u64 mark;       /* what it is */
+	__u64 start, end;   /* end exclusive */
+	__u64 bias;         /* address in the process minus address in the file */
+	__u32 image;        /* cell in the pool, or DP_CELL_NONE: no table, or DP_CELL_EVICTED */
+	__u32 cookie_below; /* where the word is: so many bytes below start; 0: no word */
+	__u64 cookie;       /* what it is */
 };
 
 /*

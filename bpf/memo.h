@@ -14,7 +14,7 @@
  *                                | = = = =  =    =
  *     the one before      leaf c | d e f g main root
  *
- * Nothing is believed because it was so: the stack is read anew, and so are the marks of
+ * Nothing is believed because it was so: the stack is read anew, and so are the cookies of
  * the mappings. Frames that are not of the common form, and all that ends a walk, are left
  * to walk_step(), behind which the two walks can meet again.
  *

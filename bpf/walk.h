@@ -389,7 +389,7 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 	if (!w)
 		return 0;
 	port_loop(WALK_CACHE_SIZE, walk_forget_address, &ref);
-	__builtin_memset(w->marks, 0, sizeof(w->marks));
+	__builtin_memset(w->cookies, 0, sizeof(w->cookies));
 	w->trail_layout = 0;
 	return 0;
 }

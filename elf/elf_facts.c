@@ -45,8 +45,8 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 	int err;
 
 	*ret = (struct elf_facts){
-		.mark = file->mark,
-		.mark_address = file->mark_address,
+		.cookie = file->cookie,
+		.cookie_address = file->cookie_address,
 		.go_start = file->go_start,
 		.go_end = file->go_end,
 	};

@@ -25,7 +25,7 @@ struct elf_facts {
 	struct elf_code *code; /* by address */
 	size_t n_code;
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
-	uint64_t mark, mark_address;      /* as in struct elf_file */
+	uint64_t cookie, cookie_address;  /* as in struct elf_file */
 	uint64_t go_start, go_end;        /* as in struct elf_file */
 };
 

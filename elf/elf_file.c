@@ -112,26 +112,26 @@ static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t addre
 			file->build_id[2 * i] = "0123456789abcdef"[id[i] >> 4];
 			file->build_id[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
 		}
-		if (address != 0 && size >= sizeof(file->mark)) {
-			memcpy(&file->mark, id, sizeof(file->mark));
-			file->mark_address = address + desc;
+		if (address != 0 && size >= sizeof(file->cookie)) {
+			memcpy(&file->cookie, id, sizeof(file->cookie));
+			file->cookie_address = address + desc;
 		}
 		return;
 	}
 }
 
 /* Without a build id: the place of the section headers, which depends on all that is in the file. */
-static void read_header_mark(struct elf_file *file)
+static void read_header_cookie(struct elf_file *file)
 {
 	GElf_Ehdr header;
 
-	if (file->mark_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
+	if (file->cookie_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
 		return;
 	for (size_t i = 0; i < file->n_segments; i++) {
 		if (file->segments[i].offset != 0)
 			continue;
-		file->mark = header.e_shoff;
-		file->mark_address = file->segments[i].address + offsetof(Elf64_Ehdr, e_shoff);
+		file->cookie = header.e_shoff;
+		file->cookie_address = file->segments[i].address + offsetof(Elf64_Ehdr, e_shoff);
 		return;
 	}
 }
@@ -396,7 +396,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 		err = list_ranges(&file);
 	if (err == 0) {
 		read_debug_frame(&file, fd);
-		read_header_mark(&file);
+		read_header_cookie(&file);
 		file.packer = packed_by(elf);
 		err = read_go(&file);
 	}

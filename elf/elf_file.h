@@ -68,7 +68,7 @@ struct elf_file {
 	struct image_extent code;         /* from the first to the last executable byte */
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	/* A word of the mapped file that sets it apart from others, and its address; 0: none */
-	uint64_t mark, mark_address;
+	uint64_t cookie, cookie_address;
 	struct cfi_section cfi; /* size 0 if there is none */
 	enum elf_source source; /* of cfi */
 	struct go_file go;      /* Go's own tables; empty if there are none */

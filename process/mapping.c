@@ -97,10 +97,10 @@ static void resolve_mark(const struct process *p, struct mapping *m)
 {
 	uint64_t word;
 
-	m->marked = mapping_has_mark(m);
+	m->has_cookie = mapping_has_cookie(m);
 	/* If it fails, the process may have unmapped the binary meanwhile. */
-	if (m->marked)
-		(void)mapping_read_word(p->thread, mapping_mark_address(m), &word);
+	if (m->has_cookie)
+		(void)mapping_read_word(p->thread, mapping_cookie_address(m), &word);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,

@@ -365,24 +365,24 @@ void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time
 		p->exited = time;
 }
 
-bool process_mark_differs(const struct process *p, const struct mapping *m)
+bool process_cookie_differs(const struct process *p, const struct mapping *m)
 {
-	uint64_t mark;
+	uint64_t cookie;
 
-	return m->marked && mapping_read_word(p->thread, mapping_mark_address(m), &mark) &&
-	       mark != m->binary->elf.mark;
+	return m->has_cookie && mapping_read_word(p->thread, mapping_cookie_address(m), &cookie) &&
+	       cookie != m->binary->elf.cookie;
 }
 
-void process_table_check_marks(struct process_table *table, struct process *p)
+void process_table_check_cookies(struct process_table *table, struct process *p)
 {
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
-		uint64_t mark;
+		uint64_t cookie;
 
-		if (m->died != TIME_NEVER || !m->marked ||
-		    mapping_read_word(p->thread, mapping_mark_address(m), &mark))
+		if (m->died != TIME_NEVER || !m->has_cookie ||
+		    mapping_read_word(p->thread, mapping_cookie_address(m), &cookie))
 			continue;
-		m->marked = false;
+		m->has_cookie = false;
 		p->changed = true;
 	}
 }

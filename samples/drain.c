@@ -315,7 +315,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 }
 
 /*
- * The kernel found other code than it knew of, or no mark, at the frame that
+ * The kernel found other code than it knew of, or no cookie, at the frame that
  * comes after those it sent. Has a record told what was there?
  */
 static bool is_code_known(const struct drain *d, const struct process *p,
@@ -336,7 +336,7 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 		return raw->outcome != DP_CODE_CHANGED;
 	/* What is in memory now tells of that time only if it is still the same mapping. */
 	now = process_find(p, address, TIME_NEVER - 1);
-	return !now || now->born != m->born || !process_mark_differs(p, now);
+	return !now || now->born != m->born || !process_cookie_differs(p, now);
 }
 
 /* Finish a sample with the mappings that its process had at its time. */
@@ -355,7 +355,7 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 	}
 	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
 	    p->space->id == q->sample->sample.space)
-		process_table_check_marks(d->table, p);
+		process_table_check_cookies(d->table, p);
 	err = report_sample(d, q, space, NULL, &walk, space != NULL);
 	space_free(&d->table->spaces, space);
 	return err;

@@ -140,8 +140,8 @@ Test(load, workers_make_the_same)
 		cr_assert(!binary_is_pending(b) && !binary_is_pending(same));
 		cr_assert_str_eq(b->elf.build_id, same->elf.build_id);
 		cr_assert_str_eq(b->module->build_id, same->elf.build_id);
-		cr_assert(b->elf.mark == same->elf.mark &&
-			  b->elf.mark_address == same->elf.mark_address);
+		cr_assert(b->elf.cookie == same->elf.cookie &&
+			  b->elf.cookie_address == same->elf.cookie_address);
 		cr_assert_eq(b->elf.n_segments, same->elf.n_segments);
 		cr_assert_arr_eq(b->elf.segments, same->elf.segments,
 				 b->elf.n_segments * sizeof(*b->elf.segments));

@@ -81,7 +81,7 @@ static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint
 	space->id = 9;
 	for (int i = 0; i < 3; i++) {
 		m[i].bias -= 2 * WORLD_FUNCTION_SIZE;
-		m[i].mark++;
+		m[i].cookie++;
 	}
 	port->read = world_read;
 	return port->read(port, dst, size, address);
@@ -104,7 +104,7 @@ Test(fast_path, remembers_nothing_of_a_space_that_was_given_up)
 {
 	deep_stack(sp);
 	walk_while_the_space_is_reused(code(2));
-	memset(w->walk.marks, 0, sizeof(w->walk.marks));
+	memset(w->walk.cookies, 0, sizeof(w->walk.cookies));
 	walk_while_the_space_is_reused(code(2));
 	/* And when all is known but the innermost address */
 	walk_while_the_space_is_reused(code(2) + 1);
@@ -120,8 +120,8 @@ Test(fast_path, uses_no_rule_of_older_mappings)
 		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 	world_rule(w, 1, 16);
 	world_poke(w, sp + 48 + 8, code(0));
-	/* The mapping's number is the same; its mark is not. */
-	m->mark = ++w->mark;
+	/* The mapping's number is the same; its cookie is not. */
+	m->cookie = ++w->cookie;
 	world_renumber(w, 8);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 }
@@ -132,9 +132,9 @@ Test(fast_path, compares_marks_with_all_addresses_known)
 	deep_stack(sp);
 	for (int i = 0; i < 2; i++)
 		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
-	w->mark++;
+	w->cookie++;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_CODE_CHANGED, 0);
-	w->mark--;
+	w->cookie--;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 }
 

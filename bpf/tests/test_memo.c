@@ -71,7 +71,7 @@ static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t rbp)
 	walked = before = w->walk;
 
 	memset(walked.cache, 0, sizeof(walked.cache));
-	memset(walked.marks, 0, sizeof(walked.marks));
+	memset(walked.cookies, 0, sizeof(walked.cookies));
 	walked.trail_layout = 0;
 	walked.regs = (struct dp_regs){ .reg = { [DP_RIP] = pc, [DP_RSP] = at, [DP_RBP] = rbp } };
 	walk_run(&walked);
@@ -201,14 +201,14 @@ Test(memo, does_not_mind_an_rbp_that_is_not_needed)
 		cr_assert_eq(walk_both(code(2), at, 100 + i), 9);
 }
 
-Test(memo, looks_for_the_marks)
+Test(memo, looks_for_the_cookies)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
-	w->mark++;
+	w->cookie++;
 	walk_both(code(some[0]), at, rbp);
 	expect_outcome(w->walk.sample.outcome, DP_CODE_CHANGED, 0);
-	w->mark--;
+	w->cookie--;
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0, "the walk before has found nothing");
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
 }

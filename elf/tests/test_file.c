@@ -137,9 +137,9 @@ Test(elf_file, computes_the_bias_that_the_dynamic_linker_knows)
 	}
 	cr_assert(bias == expected, "%lx, not %lx", bias, expected);
 	cr_assert(elf_facts_bias(&facts, 0x1000, UINT64_C(1) << 40, &bias) == -ENOENT);
-	/* The mark is what is in memory now. */
-	cr_assert(file.mark_address != 0);
-	cr_assert(memcmp((void *)(facts.mark_address + expected), &facts.mark, 8) == 0);
+	/* The cookie is what is in memory now. */
+	cr_assert(file.cookie_address != 0);
+	cr_assert(memcmp((void *)(facts.cookie_address + expected), &facts.cookie, 8) == 0);
 	elf_facts_done(&facts);
 	fclose(maps);
 	elf_file_done(&file);
