@@ -345,7 +345,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		 */
 		if (w->lands == DP_LANDS ||
 		    (w->lands && (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->pc)))) {
-			w->method = DP_METHOD_LANDING;
+			w->method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
 	}

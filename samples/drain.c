@@ -203,7 +203,7 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 		case RETURN_CALLED:
 			break;
 		case RETURN_LANDS:
-			f->method = DP_METHOD_LANDING;
+			f->method = DP_METHOD_LANDING_PAD;
 			break;
 		case RETURN_NOT_CALLED:
 			walk->outcome = DP_NO_CALL;

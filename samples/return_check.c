@@ -140,7 +140,7 @@ void return_check_cut(struct return_check *c, const struct space *space, pid_t t
 		case RETURN_CALLED:
 			break;
 		case RETURN_LANDS:
-			frames[i] = address | (__u64)DP_METHOD_LANDING << DP_METHOD_SHIFT;
+			frames[i] = address | (__u64)DP_METHOD_LANDING_PAD << DP_METHOD_SHIFT;
 			break;
 		case RETURN_NOT_CALLED:
 			walk->n_frames = i;

@@ -415,7 +415,7 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		frames += user->n_frames;
 		n_met += user->has_met;
 		for (uint32_t j = 0; j < user->n_frames; j++)
-			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING;
+			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING_PAD;
 		if (user->program != 0)
 			programs[user->program_outcome == DP_WALKING]++;
 	}

@@ -69,7 +69,7 @@ static void expect(const __u64 *frames, size_t n, enum dp_outcome outcome, size_
 	memcpy(copy, frames, n * sizeof(*frames));
 	return_check_cut(&return_check, &space, 0, &walk, copy);
 	if (walk.n_landed > 0)
-		cr_expect(DP_FRAME_METHOD(copy[walk.n_landed - 1]) == DP_METHOD_LANDING);
+		cr_expect(DP_FRAME_METHOD(copy[walk.n_landed - 1]) == DP_METHOD_LANDING_PAD);
 	cr_expect(walk.n_frames == n_left, "%zu frames of %zu, not %zu", walk.n_frames, n, n_left);
 	cr_expect(walk.outcome == (n_left < n ? DP_NO_CALL : outcome));
 }
@@ -94,7 +94,7 @@ Test(check, ends_a_walk_where_nobody_has_called)
 Test(check, asks_only_for_what_was_found_by_tables)
 {
 	const enum dp_method methods[] = { DP_METHOD_FRAME_POINTER, DP_METHOD_SIGNAL,
-					   DP_METHOD_LANDING };
+					   DP_METHOD_LANDING_PAD };
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
 		const __u64 frames[] = { found(neither, DP_METHOD_LEAF),

@@ -149,7 +149,7 @@ Test(unwinder, asks_the_file_for_calls)
 	space.id = 8;
 	add_chunk(stack, 4096, stack + 16 + 24, handler);
 	r = unwinder_walk(unwinder, copy, &space);
-	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_LANDING);
+	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_LANDING_PAD);
 	code[handler - WORLD_CODE - 5] = 0xe8;
 	r = unwinder_walk(unwinder, copy, &space);
 	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_TABLE);
