@@ -146,8 +146,7 @@ enum dp_sides {
 	X(TABLE, "table", "return address found through an unwind table")                          \
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
-	X(LANDING_PAD, "landing",                                                                  \
-	  "handler of an exception that is about to run; the address is exact")
+	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
