@@ -314,10 +314,11 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
+	/* Before: an event of one CPU samples while that of the next one is being opened. */
+	p->started = clock_now_ns();
 	err = p->options->event.source->attach(&p->session, p->options, &p->event);
 	if (err < 0)
 		return err;
-	p->started = clock_now_ns();
 	log_info("sampling %s %s", p->target, p->event.how);
 	kallsyms_read_ahead(p->kallsyms);
 	return 0;
