@@ -38,6 +38,7 @@ void binary_store_init(struct binary_store *store, struct pool *pool, struct nam
 	*store = (struct binary_store){ .names = names };
 	STAILQ_INIT(&store->waiting);
 	STAILQ_INIT(&store->deferred);
+	STAILQ_INIT(&store->done);
 	table_store_init(&store->tables, pool);
 }
 

@@ -35,6 +35,7 @@ struct binary {
 	size_t n_bytes;
 	bool is_foreign;     /* to read the bytes may take long (disk_cache_is_foreign()) */
 	bool is_loading;     /* it is being read, or its first table made */
+	uint64_t asked_ns;   /* since when */
 	int err;             /* why nothing is known of it: it is in no store any more; or 0 */
 	struct table *table; /* the store's; NULL: it has no unwind information */
 	size_t n_users;      /* mappings of processes and of spaces, and jobs */
@@ -59,6 +60,7 @@ struct binary_store {
 	struct workers *workers;          /* NULL: who asks for a binary waits for it */
 	STAILQ_HEAD(, job) waiting;       /* jobs that the workers have no room for yet */
 	STAILQ_HEAD(, job) deferred;      /* those of copies of what is being loaded */
+	STAILQ_HEAD(, job) done;          /* those that others are to come before */
 	size_t n_jobs;                    /* not finished yet */
 	const struct module_users *users; /* of modules that were sampled; NULL: the store alone */
 	/* NULL, or has the user enough before sampling begins? That is the end of making tables. */

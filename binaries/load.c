@@ -275,10 +275,53 @@ static void update_cache(struct binary_store *store, const struct table_job *j)
 		cache->budget -= added < cache->budget ? added : cache->budget;
 }
 
+/* Room for any tables: in which order they get it does not matter then. */
+#define PLENTY_OF_CELLS ((UINT64_C(256) << 20) / DP_CELL_SIZE)
+/* For a binary that takes longer, room is not kept. */
+#define ORDER_NS UINT64_C(1000000000)
+
+/*
+ * Where room is short, who asked first gets it, whichever worker is done first. Is one that was
+ * asked for before still being loaded?
+ */
+static bool has_to_queue(const struct binary_store *store, const struct table_job *j)
+{
+	const struct binary *mine = j->binary, *b, *next;
+	uint64_t now = clock_now_ns();
+
+	if (!mine->is_loading || pool_room(store->tables.pool) >= PLENTY_OF_CELLS)
+		return false;
+	HASH_ITER(hh, store->binaries, b, next)
+		if (b->is_loading && b->number < mine->number && b->asked_ns + ORDER_NS > now)
+			return true;
+	return false;
+}
+
+/* Those that were done before others, which are done now, too, or take too long. */
+static void resume_done(struct binary_store *store)
+{
+	struct job *job, *next;
+
+	for (job = STAILQ_FIRST(&store->done); job; job = next) {
+		struct table_job *j = (struct table_job *)job;
+
+		next = STAILQ_NEXT(job, next);
+		if (has_to_queue(store, j))
+			continue;
+		STAILQ_REMOVE(&store->done, job, job, next);
+		finish(store, j);
+		next = STAILQ_FIRST(&store->done);
+	}
+}
+
 static void finish(struct binary_store *store, struct table_job *j)
 {
 	if (j->step == TABLE_JOB_READ) {
 		finish_reading(store, j);
+		return;
+	}
+	if (has_to_queue(store, j)) {
+		STAILQ_INSERT_TAIL(&store->done, &j->job, next);
 		return;
 	}
 	update_cache(store, j);
@@ -303,6 +346,7 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid)
 	}
 	j->pid = store->symbols ? pid : 0;
 	b->is_loading = true;
+	b->asked_ns = clock_now_ns();
 	submit(store, j);
 	return 0;
 }
@@ -339,6 +383,10 @@ bool load_collect(struct binary_store *store)
 		is_any = true;
 		finish(store, (struct table_job *)job);
 	}
+	if (!STAILQ_EMPTY(&store->done)) {
+		is_any = true;
+		resume_done(store);
+	}
 	push_waiting(store);
 	return is_any;
 }
@@ -363,5 +411,6 @@ void load_end(struct binary_store *store)
 	store->workers = workers_free(store->workers, drop);
 	drop_waiting(store);
 	STAILQ_CONCAT(&store->waiting, &store->deferred);
+	STAILQ_CONCAT(&store->waiting, &store->done);
 	drop_waiting(store);
 }

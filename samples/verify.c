@@ -19,6 +19,7 @@ struct view {
 	pid_t pid;
 	uint64_t space; /* id of the one whose mappings it was told last */
 	uint64_t used;  /* by the count of walks; 0: the view is free */
+	Elf *elf;       /* of some binary: tells libdwfl which machine it is */
 	Dwfl *dwfl;     /* its processes' and threads' callbacks are given the struct verify */
 };
 
@@ -107,6 +108,7 @@ static void view_done(struct view *view)
 {
 	if (view->dwfl)
 		dwfl_end(view->dwfl);
+	elf_end(view->elf);
 	*view = (struct view){ 0 };
 }
 
@@ -169,18 +171,32 @@ static int view_report(struct view *view, const struct space *space)
 	return err;
 }
 
+static Elf *any_elf(const struct space *space)
+{
+	for (size_t i = 0; i < space->n_mappings; i++) {
+		const struct binary *b = space->mappings[i].binary;
+
+		if (b && b->bytes)
+			return elf_memory((char *)b->bytes, b->n_bytes);
+	}
+	return NULL;
+}
+
 static int view_begin(struct verify *v, struct view *view, const struct space *space)
 {
 	int err;
 
 	view_done(view);
+	elf_version(EV_CURRENT);
+	view->elf = any_elf(space);
+	if (!view->elf)
+		return -ENOENT;
 	view->pid = space->pid;
 	view->dwfl = dwfl_begin(&callbacks);
 	if (!view->dwfl)
 		return -ENOMEM;
 	err = view_report(view, space);
-	/* Any of the modules tells libdwfl which machine it is. */
-	if (err == 0 && !dwfl_attach_state(view->dwfl, NULL, space->pid, &thread_callbacks, v))
+	if (err == 0 && !dwfl_attach_state(view->dwfl, view->elf, space->pid, &thread_callbacks, v))
 		err = -ENOEXEC;
 	return err;
 }

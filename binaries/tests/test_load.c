@@ -228,6 +228,16 @@ Test(load, tables_are_made_again)
 	cr_assert_eq(with.store.tables.n_made, 2);
 }
 
+/* Where there is little room, the first one gets it, though its table takes longer to make. */
+Test(load, room_goes_by_who_asked_first)
+{
+	struct binary *first = get_fd(&with, copy_of_libc(EI_PAD), "/large"),
+		      *last = get(&with, "/bin/true");
+
+	wait_for_all();
+	cr_assert_lt(first->table->cell, last->table->cell);
+}
+
 /* More than the workers take at once, of which no result was looked at when the store ends. */
 Test(load, ends_while_jobs_wait)
 {
