@@ -18,6 +18,8 @@ import machine
 import pictures
 import verdicts
 
+# Of programs that differ in nothing else, the picture has the times.
+DEPTH = re.compile(r"depth \d+, ")
 WAYS = {"kernel": "`bpf_get_stack()`", "fp": "`fp`", "dwarf": "`dwarf`", "auto": "`auto`",
         "apart": "`dwarf`, other stack before", "cold": "`dwarf`, cold"}
 
@@ -99,12 +101,12 @@ libc is without.
     yield from table(["workload", "frames", *WAYS.values(), "ratio", "kernel's found"], [
         [name, f"{ways['dwarf']['frames']['median']:.0f}", *(f"{ways[way]['ns']['median']:,.0f}" for way in WAYS),
          f"{ways['dwarf']['to_kernel']['median']:.2f}", f"{ways['kernel']['of_frames']:.0%}"]
-        for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items())])
+        for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items()) if not DEPTH.match(name)])
     lines = {}
     for way, words in WAYS.items():
         points = [(r["ways"][way]["frames"]["median"],
                    *(r["ways"][way]["ns"][k] for k in ("median", "low", "high")))
-                  for name, r in walks["workloads"].items() if re.fullmatch(r"depth \d+, fp", name)]
+                  for name, r in walks["workloads"].items() if DEPTH.match(name) and name.endswith(", fp")]
         if points:
             lines[words.replace("`", "")] = points
     if lines:
@@ -125,14 +127,12 @@ def profiled(programs):
 Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, and ends with a text with names.
 Without another rate it is 99 Hz. `auto` to `copy` are dwarfprof's `--unwind`.
 
-* *Root*: the profiler's own names have `_start`, `__libc_start_main` or a thread's start outermost.
-* *Bytes*: of bpftrace its output. *Result*: a text with names, for perf by `perf script`. A profiler that
-  takes over a minute for that has no samples here.
+A root is `_start`, `__libc_start_main` or a thread's start, by the profiler's own names. A profiler that
+takes over a minute for the text (perf: by `perf script`) has no samples here. `bench/results/programs.json`
+also has the bytes that come out of the kernel, and how long the text takes.
 """
     tables = [("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"),
-              ("CPU of the profiler", "cpu_share", "{:.2%}"),
-              ("Bytes out of the kernel, per sample", "ring_bytes_per_sample", "{:,.0f}"),
-              ("From the end of sampling to the result, ms", "result_ms", "{:,.0f}")]
+              ("CPU of the profiler", "cpu_share", "{:.2%}")]
     runs = [(f"{name}, {int(hz):,} Hz" if int(hz) != 99 else name, profilers)
             for name, rates in programs["workloads"].items() for hz, profilers in rates.items()]
     names = list(runs[0][1])
