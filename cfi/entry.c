@@ -200,8 +200,8 @@ static enum cfi_reason read_cie_sizes(struct cursor *c, uint8_t version)
 /* The column of the return address: one byte in version 1. */
 static enum cfi_reason read_return_register(struct cursor *c, uint8_t version)
 {
-	uint64_t column;
-	uint8_t byte;
+	uint64_t column = 0;
+	uint8_t byte = 0;
 	enum cfi_reason r;
 
 	if (version == 1) {

@@ -59,21 +59,20 @@ struct intern_table {
 };
 
 /* The options stay the caller's. */
-void intern_table_init(struct intern_table *interned, const struct recording_options *options);
-void intern_table_done(struct intern_table *interned);
+void intern_table_init(struct intern_table *table, const struct recording_options *options);
+void intern_table_done(struct intern_table *table);
 
 /*
  * Take in a record, of a module, whose file is looked for, or another kind that has
  * numbers. 0, -ENOMEM, or -EBADMSG for what no writer makes, also by its number.
  */
-int intern_table_add(struct intern_table *interned, enum recording_tag tag,
-		     const struct view *record);
+int intern_table_add(struct intern_table *table, enum recording_tag tag, const struct view *record);
 
 /* All numbers begin again. */
-void intern_table_forget(struct intern_table *interned);
+void intern_table_forget(struct intern_table *table);
 
 /* The record that has a number; `v` failed, if there is none. */
-struct view intern_table_find(const struct intern_table *interned, enum recording_tag tag,
+struct view intern_table_find(const struct intern_table *table, enum recording_tag tag,
 			      uint64_t number, struct view *v);
 
 #endif

@@ -72,68 +72,68 @@ static void locate_frames(struct item *item)
 			frame_locate(&frames[i], item->sample.time_ns);
 }
 
-static int add_sample(struct report_queue *b, struct item *item)
+static int add_sample(struct report_queue *q, struct item *item)
 {
 	int err = 0;
 
 	locate_frames(item);
-	for (size_t i = 0; err == 0 && i < b->n_slots; i++) {
-		struct totals totals = totals_since(&item->totals, &b->slots[i].before);
+	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
+		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
 
-		err = report_add(b->slots[i].report, &item->sample, &totals);
+		err = report_add(q->slots[i].report, &item->sample, &totals);
 	}
 	return err;
 }
 
-static int tick(struct report_queue *b, const struct item *item)
+static int tick(struct report_queue *q, const struct item *item)
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < b->n_slots; i++) {
-		struct totals totals = totals_since(&item->totals, &b->slots[i].before);
+	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
+		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
 
-		err = report_tick(b->slots[i].report, &totals);
+		err = report_tick(q->slots[i].report, &totals);
 	}
 	return err;
 }
 
-static void note_oldest(struct report_queue *b)
+static void note_oldest(struct report_queue *q)
 {
 	uint64_t oldest = UINT64_MAX;
 
-	for (size_t i = 0; i < b->n_slots; i++)
-		if (b->slots[i].placed_ns < oldest)
-			oldest = b->slots[i].placed_ns;
-	pthread_mutex_lock(&b->lock);
-	b->oldest_ns = oldest;
-	pthread_mutex_unlock(&b->lock);
+	for (size_t i = 0; i < q->n_slots; i++)
+		if (q->slots[i].placed_ns < oldest)
+			oldest = q->slots[i].placed_ns;
+	pthread_mutex_lock(&q->lock);
+	q->oldest_ns = oldest;
+	pthread_mutex_unlock(&q->lock);
 }
 
-static int take(struct report_queue *b, const struct item *item)
+static int take(struct report_queue *q, const struct item *item)
 {
-	struct slot *slot = &b->slots[item->slot];
+	struct slot *slot = &q->slots[item->slot];
 	struct totals totals = totals_since(&item->totals, &slot->before);
 	int err = item->taken(item->arg, slot->report, &totals);
 
 	*slot = (struct slot){ .report = item->report,
 			       .before = item->totals,
 			       .placed_ns = item->now_ns };
-	note_oldest(b);
+	note_oldest(q);
 	return err;
 }
 
-static int do_item(struct report_queue *b, struct item *item)
+static int do_item(struct report_queue *q, struct item *item)
 {
 	switch (item->kind) {
 	case ITEM_SAMPLE:
-		return add_sample(b, item);
+		return add_sample(q, item);
 	case ITEM_CLOSE:
-		module_close(item->close, b->keeps_names);
+		module_close(item->close, q->keeps_names);
 		return 0;
 	case ITEM_TICK:
-		return tick(b, item);
+		return tick(q, item);
 	case ITEM_TAKE:
-		return take(b, item);
+		return take(q, item);
 	case ITEM_CALL:
 		item->fn(item->object);
 		return 0;
@@ -142,95 +142,95 @@ static int do_item(struct report_queue *b, struct item *item)
 }
 
 /* The next item, which stays in the list until it is done; NULL: the thread ends. */
-static struct item *wait_for_item(struct report_queue *b)
+static struct item *wait_for_item(struct report_queue *q)
 {
-	while (STAILQ_EMPTY(&b->items) && !b->ends)
-		pthread_cond_wait(&b->more, &b->lock);
-	return b->drops ? NULL : STAILQ_FIRST(&b->items);
+	while (STAILQ_EMPTY(&q->items) && !q->ends)
+		pthread_cond_wait(&q->more, &q->lock);
+	return q->drops ? NULL : STAILQ_FIRST(&q->items);
 }
 
-static void remove_item(struct report_queue *b, struct item *item)
+static void remove_item(struct report_queue *q, struct item *item)
 {
-	STAILQ_REMOVE_HEAD(&b->items, next);
-	b->n_samples -= item->kind == ITEM_SAMPLE;
-	b->size -= item->size;
+	STAILQ_REMOVE_HEAD(&q->items, next);
+	q->n_samples -= item->kind == ITEM_SAMPLE;
+	q->size -= item->size;
 	free(item);
 }
 
 static void *report_queue_run(void *arg)
 {
-	struct report_queue *b = arg;
+	struct report_queue *q = arg;
 	struct item *item;
 	int err;
 
-	pthread_mutex_lock(&b->lock);
-	while ((item = wait_for_item(b)) != NULL) {
-		err = b->err;
-		pthread_mutex_unlock(&b->lock);
+	pthread_mutex_lock(&q->lock);
+	while ((item = wait_for_item(q)) != NULL) {
+		err = q->err;
+		pthread_mutex_unlock(&q->lock);
 		if (err == 0 || item->kind == ITEM_CALL)
-			err = do_item(b, item) ?: err;
-		pthread_mutex_lock(&b->lock);
-		remove_item(b, item);
-		b->err = err;
+			err = do_item(q, item) ?: err;
+		pthread_mutex_lock(&q->lock);
+		remove_item(q, item);
+		q->err = err;
 	}
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_unlock(&q->lock);
 	return NULL;
 }
 
 /* Signals are the business of the thread that samples. */
-static int start_thread(struct report_queue *b)
+static int start_thread(struct report_queue *q)
 {
 	sigset_t all, old;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&b->thread, NULL, report_queue_run, b);
+	err = pthread_create(&q->thread, NULL, report_queue_run, q);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		return -err;
-	b->has_thread = true;
-	pthread_setname_np(b->thread, "reports");
+	q->has_thread = true;
+	pthread_setname_np(q->thread, "reports");
 	return 0;
 }
 
 int report_queue_new(struct report **reports, size_t n_reports, struct names *names,
 		     bool keeps_names, struct report_queue **ret)
 {
-	struct report_queue *b = calloc(1, sizeof(*b));
+	struct report_queue *q = calloc(1, sizeof(*q));
 	int err;
 
-	if (!b)
+	if (!q)
 		return -ENOMEM;
-	b->names = names;
-	b->keeps_names = keeps_names;
-	STAILQ_INIT(&b->items);
-	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->more, NULL);
-	b->slots = calloc(n_reports + 1, sizeof(*b->slots));
-	b->n_slots = n_reports;
-	for (size_t i = 0; b->slots && i < n_reports; i++)
-		b->slots[i].report = reports[i];
-	err = b->slots ? start_thread(b) : -ENOMEM;
+	q->names = names;
+	q->keeps_names = keeps_names;
+	STAILQ_INIT(&q->items);
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->more, NULL);
+	q->slots = calloc(n_reports + 1, sizeof(*q->slots));
+	q->n_slots = n_reports;
+	for (size_t i = 0; q->slots && i < n_reports; i++)
+		q->slots[i].report = reports[i];
+	err = q->slots ? start_thread(q) : -ENOMEM;
 	if (err < 0)
-		b = report_queue_free(b);
-	*ret = b;
+		q = report_queue_free(q);
+	*ret = q;
 	return err;
 }
 
-static int add_item(struct report_queue *b, struct item *item)
+static int add_item(struct report_queue *q, struct item *item)
 {
 	int err;
 
-	pthread_mutex_lock(&b->lock);
-	err = b->err;
+	pthread_mutex_lock(&q->lock);
+	err = q->err;
 	if (err == 0) {
-		b->n_samples += item->kind == ITEM_SAMPLE;
-		b->size += item->size;
-		STAILQ_INSERT_TAIL(&b->items, item, next);
-		pthread_cond_signal(&b->more);
+		q->n_samples += item->kind == ITEM_SAMPLE;
+		q->size += item->size;
+		STAILQ_INSERT_TAIL(&q->items, item, next);
+		pthread_cond_signal(&q->more);
 	}
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_unlock(&q->lock);
 	return err;
 }
 
@@ -245,7 +245,7 @@ static const void *put_array(char **to, const void *from, size_t size)
 	return copy;
 }
 
-int report_queue_add(struct report_queue *b, const struct sample *sample,
+int report_queue_add(struct report_queue *q, const struct sample *sample,
 		     const struct totals *totals)
 {
 	const struct verified_stack *verified = sample->verified;
@@ -279,14 +279,14 @@ int report_queue_add(struct report_queue *b, const struct sample *sample,
 			item->verified.end = put_array(&to, verified->end, end_size);
 		item->sample.verified = &item->verified;
 	}
-	err = add_item(b, item);
+	err = add_item(q, item);
 	if (err == 0)
 		item = NULL;
 	return err;
 }
 
 /* Without a sample. */
-static int add_request(struct report_queue *b, const struct item *request)
+static int add_request(struct report_queue *q, const struct item *request)
 {
 	_cleanup_free_ struct item *item = malloc(sizeof(*item));
 	int err;
@@ -296,28 +296,28 @@ static int add_request(struct report_queue *b, const struct item *request)
 	*item = *request;
 	item->size = sizeof(*item);
 	item->totals.verified = NULL;
-	err = add_item(b, item);
+	err = add_item(q, item);
 	if (err == 0)
 		item = NULL;
 	return err;
 }
 
-int report_queue_close_module(struct report_queue *b, struct module *module)
+int report_queue_close_module(struct report_queue *q, struct module *module)
 {
-	return add_request(b, &(struct item){ .kind = ITEM_CLOSE, .close = module });
+	return add_request(q, &(struct item){ .kind = ITEM_CLOSE, .close = module });
 }
 
-int report_queue_tick(struct report_queue *b, const struct totals *totals)
+int report_queue_tick(struct report_queue *q, const struct totals *totals)
 {
-	return add_request(b, &(struct item){ .kind = ITEM_TICK, .totals = *totals });
+	return add_request(q, &(struct item){ .kind = ITEM_TICK, .totals = *totals });
 }
 
-int report_queue_take(struct report_queue *b, size_t i, struct report *report,
+int report_queue_take(struct report_queue *q, size_t i, struct report *report,
 		      const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg)
 {
-	if (i >= b->n_slots)
+	if (i >= q->n_slots)
 		return -EINVAL;
-	return add_request(b, &(struct item){ .kind = ITEM_TAKE,
+	return add_request(q, &(struct item){ .kind = ITEM_TAKE,
 					      .totals = *totals,
 					      .slot = i,
 					      .report = report,
@@ -326,84 +326,84 @@ int report_queue_take(struct report_queue *b, size_t i, struct report *report,
 					      .now_ns = now_ns });
 }
 
-uint64_t report_queue_oldest_ns(struct report_queue *b)
+uint64_t report_queue_oldest_ns(struct report_queue *q)
 {
 	uint64_t oldest;
 
-	pthread_mutex_lock(&b->lock);
-	oldest = b->oldest_ns;
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_lock(&q->lock);
+	oldest = q->oldest_ns;
+	pthread_mutex_unlock(&q->lock);
 	return oldest;
 }
 
-int report_queue_call(struct report_queue *b, void (*fn)(void *object), void *object)
+int report_queue_call(struct report_queue *q, void (*fn)(void *object), void *object)
 {
-	return add_request(b, &(struct item){ .kind = ITEM_CALL, .fn = fn, .object = object });
+	return add_request(q, &(struct item){ .kind = ITEM_CALL, .fn = fn, .object = object });
 }
 
-struct totals report_queue_totals(const struct report_queue *b, size_t i, const struct totals *now)
+struct totals report_queue_totals(const struct report_queue *q, size_t i, const struct totals *now)
 {
-	struct totals totals = totals_since(now, &b->slots[i].before);
+	struct totals totals = totals_since(now, &q->slots[i].before);
 
 	totals.verified = now->verified;
 	return totals;
 }
 
-bool report_queue_is_full(struct report_queue *b)
+bool report_queue_is_full(struct report_queue *q)
 {
 	bool is_full;
 
-	pthread_mutex_lock(&b->lock);
-	is_full = b->size > REPORT_QUEUE_MAX;
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_lock(&q->lock);
+	is_full = q->size > REPORT_QUEUE_MAX;
+	pthread_mutex_unlock(&q->lock);
 	return is_full;
 }
 
-size_t report_queue_size(struct report_queue *b)
+size_t report_queue_size(struct report_queue *q)
 {
 	size_t n;
 
-	pthread_mutex_lock(&b->lock);
-	n = b->n_samples;
-	pthread_mutex_unlock(&b->lock);
+	pthread_mutex_lock(&q->lock);
+	n = q->n_samples;
+	pthread_mutex_unlock(&q->lock);
 	return n;
 }
 
-static int end_thread(struct report_queue *b, bool drops)
+static int end_thread(struct report_queue *q, bool drops)
 {
-	if (!b->has_thread)
-		return b->err;
-	pthread_mutex_lock(&b->lock);
-	b->ends = true;
-	b->drops = drops;
-	pthread_cond_signal(&b->more);
-	pthread_mutex_unlock(&b->lock);
-	pthread_join(b->thread, NULL);
-	b->has_thread = false;
-	return b->err;
+	if (!q->has_thread)
+		return q->err;
+	pthread_mutex_lock(&q->lock);
+	q->ends = true;
+	q->drops = drops;
+	pthread_cond_signal(&q->more);
+	pthread_mutex_unlock(&q->lock);
+	pthread_join(q->thread, NULL);
+	q->has_thread = false;
+	return q->err;
 }
 
-int report_queue_finish(struct report_queue *b)
+int report_queue_finish(struct report_queue *q)
 {
-	names_settle(b->names);
-	return end_thread(b, false);
+	names_settle(q->names);
+	return end_thread(q, false);
 }
 
-struct report_queue *report_queue_free(struct report_queue *b)
+struct report_queue *report_queue_free(struct report_queue *q)
 {
 	struct item *item;
 
-	if (!b)
+	if (!q)
 		return NULL;
-	end_thread(b, true);
-	while ((item = STAILQ_FIRST(&b->items)) != NULL) {
+	end_thread(q, true);
+	while ((item = STAILQ_FIRST(&q->items)) != NULL) {
 		if (item->kind == ITEM_CALL)
 			item->fn(item->object);
-		remove_item(b, item);
+		remove_item(q, item);
 	}
-	pthread_cond_destroy(&b->more);
-	pthread_mutex_destroy(&b->lock);
-	free(b->slots);
-	free(b);
+	pthread_cond_destroy(&q->more);
+	pthread_mutex_destroy(&q->lock);
+	free(q->slots);
+	free(q);
 	return NULL;
 }
