@@ -60,6 +60,7 @@ static int start_threads(struct workers *w, size_t n)
 	int err = 0;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* of a file that is cut off: see bus_guard.h */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (err == 0 && w->n_threads < n) {
 		err = pthread_create(&w->threads[w->n_threads], NULL, worker_run, w);

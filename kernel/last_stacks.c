@@ -61,6 +61,7 @@ static bool parts_are_whole(struct parts *parts)
 	const struct dp_sample *sample = parts->sample;
 
 	if (!sample || sample->part.size < sizeof(*sample) || sample->n_same > sample->n_user ||
+	    sample->n_user > DP_MAX_FRAMES || sample->n_kernel > DP_MAX_KERNEL_FRAMES ||
 	    sample->level >= DP_UPROBE_LEVELS)
 		return false;
 	parts->frames =

@@ -8,6 +8,13 @@ void record_reader_done(struct record_reader *reader)
 	last_stacks_done(&reader->stacks);
 }
 
+/* What comes with a sample says that there is one: a record without it is damaged. */
+static bool is_of_sample(const struct dp_part *part)
+{
+	return part->type == DP_RECORD_SAMPLE || part->type == DP_RECORD_NAMES ||
+	       part->type == DP_RECORD_LABELS;
+}
+
 static bool has_sample(const char *record, size_t size)
 {
 	const struct dp_part *part;
@@ -15,13 +22,14 @@ static bool has_sample(const char *record, size_t size)
 	for (size_t at = 0; at < size; at += part->size) {
 		part = (const void *)(record + at);
 		if (!part_is_whole(part, size - at))
-			return false;
-		if (part->type == DP_RECORD_SAMPLE)
+			return true; /* there may be one */
+		if (is_of_sample(part))
 			return true;
 	}
 	return false;
 }
 
+/* All are whole, and none is of a sample. */
 static int read_parts(const char *record, size_t size, unsigned int cpu, ring_fn fn, void *arg)
 {
 	const struct dp_part *part;
@@ -31,8 +39,6 @@ static int read_parts(const char *record, size_t size, unsigned int cpu, ring_fn
 		int err;
 
 		part = (const void *)(record + at);
-		if (!part_is_whole(part, size - at))
-			return -EBADMSG;
 		err = fn(arg, cpu, part, part->size);
 		if (err < 0 && err != -EAGAIN)
 			return err;
@@ -45,9 +51,10 @@ int record_reader_read(struct record_reader *r, const void *record, size_t size,
 		       ring_fn fn, void *arg)
 {
 	const struct named_sample *sample;
+	bool is_sample = has_sample(record, size);
 	int err;
 
-	if (has_sample(record, size)) {
+	if (is_sample) {
 		err = last_stacks_complete(&r->stacks, record, size, &sample, &size);
 		if (err == 0)
 			err = fn(arg, cpu, sample, size);
@@ -56,8 +63,9 @@ int record_reader_read(struct record_reader *r, const void *record, size_t size,
 	}
 	if (err != -EBADMSG)
 		return err;
-	/* It may have been a sample, which the next ones refer to. */
-	last_stacks_forget(&r->stacks);
+	/* The next samples refer to it. */
+	if (is_sample)
+		last_stacks_forget(&r->stacks);
 	r->n_refused++;
 	return 0;
 }

@@ -162,7 +162,7 @@ static int add_stack(const struct stack *stack, void *arg)
 							 .name = "[no stack]" };
 	struct firefox *f = arg;
 	uint32_t depth = 0;
-	int err = symbolized_stack_make(&f->report, stack, SHOWN_LINES | SHOWN_LABELS,
+	int err = symbolized_stack_make(&f->report, stack, SYMBOLIZED_LINES | SYMBOLIZED_LABELS,
 					&f->symbolized);
 
 	f->starts[f->n_starts++] = f->n_items;

@@ -99,7 +99,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	FILE *to;
 	int err;
 
-	err = symbolized_stack_make(&folded->report, stack, SHOWN_LABELS, &folded->symbolized);
+	err = symbolized_stack_make(&folded->report, stack, SYMBOLIZED_LABELS, &folded->symbolized);
 	if (err < 0)
 		return err;
 	to = open_memstream(&text, &size);

@@ -216,7 +216,8 @@ static json_t *json_totals(const struct report_context *context, const struct to
 static int write_stack(const struct stack *stack, void *arg)
 {
 	struct json_report *report = arg;
-	int err = symbolized_stack_make(&report->report, stack, SHOWN_LINES, &report->symbolized);
+	int err = symbolized_stack_make(&report->report, stack, SYMBOLIZED_LINES,
+					&report->symbolized);
 
 	if (err < 0)
 		return err;

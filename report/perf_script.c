@@ -167,7 +167,8 @@ static int perf_script_add(struct report *report, const struct sample *sample,
 {
 	static const struct symbolized_frame nothing = { .kind = SYMBOLIZED_USER, .name = UNKNOWN };
 	struct perf_script *script = (struct perf_script *)report;
-	int err = symbolized_stack_make_sample(report, sample, SHOWN_LABELS, &script->symbolized);
+	int err = symbolized_stack_make_sample(report, sample, SYMBOLIZED_LABELS,
+					       &script->symbolized);
 	FILE *to = report->to;
 
 	if (err < 0)

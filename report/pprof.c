@@ -177,7 +177,7 @@ static int write_sample(const struct stack *stack, void *arg)
 	int64_t values[VALUES_MAX];
 	int err;
 
-	err = symbolized_stack_make(&pprof->report, stack, SHOWN_LINES, &pprof->symbolized);
+	err = symbolized_stack_make(&pprof->report, stack, SYMBOLIZED_LINES, &pprof->symbolized);
 	if (err == 0)
 		err = make_locations(pprof, &sample.n_location_id);
 	if (err == 0)

@@ -184,6 +184,7 @@ static int start_thread(struct report_queue *q)
 	int err;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* of a file that is cut off: see bus_guard.h */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&q->thread, NULL, report_queue_run, q);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

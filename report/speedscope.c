@@ -52,8 +52,8 @@ static int add_stack(const struct stack *stack, void *arg)
 	struct symbolized_frame comm = { .kind = SYMBOLIZED_MARK,
 					 .name = *stack->common.comm ? stack->common.comm : "?" };
 	uint64_t value = unit_stack_value(&w->report->context, stack);
-	int err =
-		symbolized_stack_make(w->report, stack, SHOWN_LINES | SHOWN_LABELS, &w->symbolized);
+	int err = symbolized_stack_make(w->report, stack, SYMBOLIZED_LINES | SYMBOLIZED_LABELS,
+					&w->symbolized);
 
 	w->stacks.starts[w->stacks.n_starts++] = w->stacks.n;
 	if (err == 0)

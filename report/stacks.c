@@ -97,7 +97,8 @@ static int stacks_add(struct report *report, const struct sample *sample,
 	FILE *to = report->to;
 	size_t n_kernel = 0, n_user = 0;
 	bool lines = !names_options(report->context.names)->no_lines;
-	int err = symbolized_stack_make_sample(report, sample, lines ? SHOWN_LINES : 0, symbolized);
+	int err = symbolized_stack_make_sample(report, sample, lines ? SYMBOLIZED_LINES : 0,
+					       symbolized);
 
 	if (err < 0)
 		return err;

@@ -94,7 +94,7 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	char buffer[FRAME_LABEL_SIZE];
 	const struct source_location *locations;
 	size_t n = m->report->context.symbols ?
-			   frame_locations(frame, m->wanted & SHOWN_LINES, &locations) :
+			   frame_locations(frame, m->wanted & SYMBOLIZED_LINES, &locations) :
 			   0;
 	struct symbolized_frame symbolized = {
 		.kind = SYMBOLIZED_USER,
@@ -198,7 +198,7 @@ static int put_bottom(struct maker *m, const struct sample *common)
 {
 	int err = put_truncated(m, common->outcome);
 
-	return err == 0 && (m->wanted & SHOWN_LABELS) ? put_labels(m, common->labels) : err;
+	return err == 0 && (m->wanted & SYMBOLIZED_LABELS) ? put_labels(m, common->labels) : err;
 }
 
 int symbolized_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,

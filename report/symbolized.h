@@ -40,8 +40,8 @@ void symbolized_stack_done(struct symbolized_stack *stack);
 
 /* What else is wanted of a stack, or'ed. */
 enum symbolized_wanted {
-	SHOWN_LINES = 1,  /* files and lines are looked up */
-	SHOWN_LABELS = 2, /* each label of its set is a mark, `[key=value]` */
+	SYMBOLIZED_LINES = 1,  /* files and lines are looked up */
+	SYMBOLIZED_LABELS = 2, /* each label of its set is a mark, `[key=value]` */
 };
 
 /*

@@ -5,8 +5,11 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "binaries/workers.h"
+#include "elf/bus_guard.h"
 
 #define N_JOBS 8
 
@@ -146,4 +149,27 @@ Test(workers, drop_what_was_not_taken)
 	for (int i = 0; i < N_JOBS; i++)
 		cr_assert_eq(jobs[i].n_dropped, 1, "job %d", i);
 	cr_assert(jobs[0].n_run == 1 && jobs[1].n_run == 1);
+}
+
+static const char *cut_off;
+
+static void read_byte(struct job *job)
+{
+	((struct counted *)job)->number = cut_off[4096];
+}
+
+/* A file that is cut off while a worker reads it is all zeros there, as elsewhere. */
+Test(workers, read_what_is_cut_off)
+{
+	int fd = memfd_create("test", 0);
+
+	cr_assert(bus_guard_install() == 0 && ftruncate(fd, 8192) == 0);
+	cut_off = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert(cut_off != MAP_FAILED && ftruncate(fd, 0) == 0);
+	jobs[0] = (struct counted){ .job.run = read_byte, .number = 1 };
+	cr_assert_eq(workers_new(1, 1, &workers), 0);
+	cr_assert_eq(workers_add(workers, &jobs[0].job), 0);
+	cr_assert_eq(take(), &jobs[0]);
+	cr_assert_eq(jobs[0].number, 0);
+	close(fd);
 }

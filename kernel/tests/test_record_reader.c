@@ -212,3 +212,42 @@ Test(record_reader, refuses_what_goes_on_from_what_it_refused)
 	cr_assert_eq(read_record(), 0);
 	expect_sample();
 }
+
+/* What is read of a sample must be one: names alone are none, nor is what is damaged behind them. */
+Test(record_reader, refuses_a_sample_that_is_not_there)
+{
+	struct dp_sample *sample;
+
+	put_names(0);
+	cr_assert_eq(read_record(), 0);
+	put_names(0);
+	put_unknown()->size = 0;
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 0 && reader.n_refused == 2);
+	put_names(0);
+	sample = put_sample(0);
+	sample->n_user = DP_MAX_FRAMES + 1;
+	sample->n_same = DP_MAX_FRAMES + 1;
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 0 && reader.n_refused == 3);
+}
+
+/* Other records are nothing that samples go on from. */
+Test(record_reader, goes_on_after_a_record_without_a_sample)
+{
+	struct dp_sample *sample;
+
+	put_names(0);
+	put_sample(0);
+	cr_assert_eq(read_record(), 0);
+	put_unknown();
+	result = -EBADMSG;
+	cr_assert_eq(read_record(), 0);
+	cr_assert_eq(reader.n_refused, 1);
+	result = 0;
+	sample = put_sample(0);
+	sample->n_user = 2;
+	sample->n_same = 2;
+	cr_assert_eq(read_record(), 0);
+	cr_assert_eq(reader.n_refused, 1);
+}
