@@ -112,7 +112,7 @@ static enum dwarfprof_frame_kind frame_kind(enum symbolized_kind kind)
 
 static int fill_frames(struct caller *c, const struct sample *sample)
 {
-	int err = symbolized_stack_make_sample(&c->report, sample, SHOWN_LINES, &c->stack);
+	int err = symbolized_stack_make_sample(&c->report, sample, SYMBOLIZED_LINES, &c->stack);
 
 	c->n_frames = 0;
 	for (size_t i = 0; err == 0 && i < c->stack.n; i++) {

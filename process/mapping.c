@@ -93,7 +93,7 @@ static void resolve_other(struct process_table *table, struct process *p, struct
 	resolve_jitted(table, p, m, inode, name);
 }
 
-static void resolve_mark(const struct process *p, struct mapping *m)
+static void resolve_cookie(const struct process *p, struct mapping *m)
 {
 	uint64_t word;
 
@@ -127,7 +127,7 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 		return;
 	}
 	m->binary = b;
-	resolve_mark(p, m);
+	resolve_cookie(p, m);
 }
 
 void mapping_settle(struct process_table *table, struct process *p, struct mapping *m)
@@ -139,7 +139,7 @@ void mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		resolve_mark(p, m);
+		resolve_cookie(p, m);
 		return;
 	}
 	m->binary = NULL;

@@ -530,14 +530,17 @@ int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns(), oldest;
 	const struct queued *q;
+	bool has_settled = false;
 	int err;
 
 	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is now recorded. */
 	if (err == 0)
 		err = drain_sideband(d);
-	if (err == 0 && binary_store_collect(d->table->binaries))
+	if (err == 0 && binary_store_collect(d->table->binaries)) {
+		has_settled = true;
 		err = settle(d);
+	}
 	if (err == 0)
 		err = take_in_unknown_pids(d, now);
 	if (err < 0)
@@ -546,7 +549,9 @@ int drain_run(struct drain *d, bool final)
 	d->totals.lost_ns += d->dropped_ns;
 
 	queue_sort(&d->queue);
-	err = release_held(d, now - HELD_NS);
+	/* Else they would all be looked through for nothing. */
+	if (has_settled || held_oldest(&d->held) < now - HELD_NS || d->held.n_bytes > HELD_MAX)
+		err = release_held(d, now - HELD_NS);
 	if (err == 0)
 		err = report_all(d, final);
 	if (err == 0 && final)
@@ -556,12 +561,12 @@ int drain_run(struct drain *d, bool final)
 	q = queue_first(&d->queue);
 	if (q && q->time < oldest)
 		oldest = q->time;
+	copies_forget(&d->copies, oldest - KEEP_NS);
 	if (held_oldest(&d->held) < oldest)
 		oldest = held_oldest(&d->held);
 	process_table_forget(d->table, oldest - KEEP_NS);
 	if (!final)
 		binary_store_update(d->table->binaries, oldest);
-	copies_forget(&d->copies, oldest - KEEP_NS);
 	return err;
 }
 

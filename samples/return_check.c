@@ -47,14 +47,17 @@ static bool is_landing(struct return_check *c, const struct space *space, uint64
 	const struct mapping *m = space_find(space, address);
 	uint8_t code[LANDING_SIZE];
 	struct dp_rule rule;
+	int err;
 
 	if (!m || !m->binary)
 		return false;
 	unwinder_rule(c->unwinder, address, space->cell, &rule);
-	return rule.lands &&
-	       binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
-				  sizeof(code)) == 0 &&
-	       memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp));
+	if (!rule.lands)
+		return false;
+	err = binary_read_before(m->binary, address + sizeof(code) - m->bias, code, sizeof(code));
+	/* Of code that would have to be waited for, nothing is said against it. */
+	return err == -EAGAIN ||
+	       (err == 0 && memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp)));
 }
 
 /*
