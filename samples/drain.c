@@ -13,10 +13,7 @@
 #include "log/log.h"
 #include "process/target.h"
 
-/*
- * What was replaced is kept until every sample taken before that is reported,
- * and for this long: a walk that had begun is over by then.
- */
+/* What was replaced outlives the samples from before by this: walks that had begun are over. */
 #define KEEP_NS UINT64_C(1000000000)
 
 /*
@@ -415,7 +412,7 @@ static int report_first(struct drain *d)
 
 static int release_held(struct drain *d, uint64_t before)
 {
-	return d->held.n > 0 ? held_release(&d->held, d->table, before, report_queued, d) : 0;
+	return held_release(&d->held, d->table, before, report_queued, d);
 }
 
 /* What workers have found out of binaries: to the mappings, and to the kernel. */
@@ -530,17 +527,16 @@ int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns(), oldest;
 	const struct queued *q;
-	bool has_settled = false;
+	bool has_settled;
 	int err;
 
 	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is now recorded. */
 	if (err == 0)
 		err = drain_sideband(d);
-	if (err == 0 && binary_store_collect(d->table->binaries)) {
-		has_settled = true;
+	has_settled = err == 0 && binary_store_collect(d->table->binaries);
+	if (has_settled)
 		err = settle(d);
-	}
 	if (err == 0)
 		err = take_in_unknown_pids(d, now);
 	if (err < 0)
@@ -549,8 +545,7 @@ int drain_run(struct drain *d, bool final)
 	d->totals.lost_ns += d->dropped_ns;
 
 	queue_sort(&d->queue);
-	/* Else they would all be looked through for nothing. */
-	if (has_settled || held_oldest(&d->held) < now - HELD_NS || d->held.n_bytes > HELD_MAX)
+	if (has_settled || held_is_due(&d->held, now - HELD_NS))
 		err = release_held(d, now - HELD_NS);
 	if (err == 0)
 		err = report_all(d, final);

@@ -71,6 +71,11 @@ uint64_t held_oldest(const struct held *h)
 	return h->n > 0 ? h->entries[0].time : UINT64_MAX;
 }
 
+bool held_is_due(const struct held *h, uint64_t before)
+{
+	return held_oldest(h) < before || h->n_bytes > HELD_MAX;
+}
+
 static struct process *find_process(const struct process_table *table, const struct queued *q)
 {
 	return q->sample ? process_table_find(table, (pid_t)q->sample->sample.pid) : NULL;

@@ -41,6 +41,9 @@ int held_add(struct held *held, struct process *process, const struct queued *qu
 /* When the oldest was taken; UINT64_MAX: there is none. */
 uint64_t held_oldest(const struct held *held);
 
+/* Has one waited long enough, or are there too many? Else only a table that was made frees some. */
+bool held_is_due(const struct held *held, uint64_t before);
+
 /*
  * Pass on what need not wait any more, in the order of their times: also what is from before
  * `before`, and the oldest of what is too much. A negative errno of report() ends it, and the rest

@@ -52,9 +52,9 @@ static bool is_landing(struct return_check *c, const struct space *space, uint64
 	if (!m || !m->binary)
 		return false;
 	unwinder_rule(c->unwinder, address, space->cell, &rule);
-	if (!rule.lands)
-		return false;
-	err = binary_read_before(m->binary, address + sizeof(code) - m->bias, code, sizeof(code));
+	err = rule.lands ? binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
+					      sizeof(code)) :
+			   -ENOENT;
 	/* Of code that would have to be waited for, nothing is said against it. */
 	return err == -EAGAIN ||
 	       (err == 0 && memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp)));
