@@ -18,6 +18,8 @@ import machine
 import pictures
 import verdicts
 
+# Of programs that differ in nothing else, the picture has the times.
+DEPTH = re.compile(r"depth \d+, ")
 WAYS = {"kernel": "`bpf_get_stack()`", "fp": "`fp`", "dwarf": "`dwarf`", "auto": "`auto`",
         "apart": "`dwarf`, other stack before", "cold": "`dwarf`, cold"}
 
@@ -99,12 +101,12 @@ libc is without.
     yield from table(["workload", "frames", *WAYS.values(), "ratio", "kernel's found"], [
         [name, f"{ways['dwarf']['frames']['median']:.0f}", *(f"{ways[way]['ns']['median']:,.0f}" for way in WAYS),
          f"{ways['dwarf']['to_kernel']['median']:.2f}", f"{ways['kernel']['of_frames']:.0%}"]
-        for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items())])
+        for name, ways in ((name, result["ways"]) for name, result in walks["workloads"].items()) if not DEPTH.match(name)])
     lines = {}
     for way, words in WAYS.items():
         points = [(r["ways"][way]["frames"]["median"],
                    *(r["ways"][way]["ns"][k] for k in ("median", "low", "high")))
-                  for name, r in walks["workloads"].items() if re.fullmatch(r"depth \d+, fp", name)]
+                  for name, r in walks["workloads"].items() if DEPTH.match(name) and name.endswith(", fp")]
         if points:
             lines[words.replace("`", "")] = points
     if lines:
@@ -125,14 +127,12 @@ def profiled(programs):
 Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, and ends with a text with names.
 Without another rate it is 99 Hz. `auto` to `copy` are dwarfprof's `--unwind`.
 
-* *Root*: the profiler's own names have `_start`, `__libc_start_main` or a thread's start outermost.
-* *Bytes*: of bpftrace its output. *Result*: a text with names, for perf by `perf script`. A profiler that
-  takes over a minute for that has no samples here.
+A root is `_start`, `__libc_start_main` or a thread's start, by the profiler's own names. A profiler that
+takes over a minute for the text (perf: by `perf script`) has no samples here. `bench/results/programs.json`
+also has the bytes that come out of the kernel, and how long the text takes.
 """
     tables = [("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"),
-              ("CPU of the profiler", "cpu_share", "{:.2%}"),
-              ("Bytes out of the kernel, per sample", "ring_bytes_per_sample", "{:,.0f}"),
-              ("From the end of sampling to the result, ms", "result_ms", "{:,.0f}")]
+              ("CPU of the profiler", "cpu_share", "{:.2%}")]
     runs = [(f"{name}, {int(hz):,} Hz" if int(hz) != 99 else name, profilers)
             for name, rates in programs["workloads"].items() for hz, profilers in rates.items()]
     names = list(runs[0][1])
@@ -164,13 +164,13 @@ def grown(growing, docs):
 
     sudo bench/growing.py build bench/results
 
+The figures are in `bench/results/growing.json`.
+
 ### With the mappings of a process
 
 The program with 20 frames, and more executable mappings. Only an address that is met for the first time
 takes a binary search among them.
 """
-    yield from table(["mappings", "warm, ns", "cold, ns"],
-                     [[f"{m['mappings']:,}", show(m["warm_ns"]), show(m["cold_ns"])] for m in growing["mappings"]])
     points = {kind: [(m["mappings"], *(m[f"{kind}_ns"][k] for k in ("median", "low", "high")))
                      for m in growing["mappings"]] for kind in ("warm", "cold")}
     points["expected: the logarithm"] = pictures.like(points["cold"], lambda n: math.log2(n) + 8)
@@ -182,9 +182,6 @@ Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also 
 (`bench_growth`).
 """
     rows = growing["rows"]
-    yield from table(["rows", "search, ns", "search by halves, ns"],
-                     [[f"{r['rows']:,.0f}", f"{r['search_ns']:.0f}", f"{r['halving_ns']:.0f}"]
-                      for r in rows["search"]])
     search = [(r["rows"], r["search_ns"]) for r in rows["search"]]
     making = [(r["rows"], r["ns_per_row"]) for r in rows["making"]]
     size = [(r["rows"], r["image_bytes"] / r["rows"]) for r in rows["making"]]
@@ -194,9 +191,6 @@ Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also 
     yield "![A search, making and memory per row, over the rows of a table](unwinding-rows.svg)\n"
     yield "### With the number of processes\n"
     yield "All processes are profiled; the added ones sleep.\n"
-    yield from table(["processes", "until it samples, ms", "memory, MiB", "tables, MiB", "BPF program, ns"],
-                     [[f"{p['processes']:,}", f"{p['ready_ms']:,.0f}", f"{p['memory_kib'] / 1024:,.1f}",
-                       f"{p['tables_mib']}", f"{p['bpf_ns']:,.0f}"] for p in growing["processes"]])
     kib = large_host.per_process_kib(growing["processes"])
     yield (f"A process takes {kib:.1f} KiB of the profiler's memory, by the slope.\n" if kib > 0 else
            "Memory did not grow with them: what else the machine did outweighed it.\n")

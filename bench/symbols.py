@@ -63,11 +63,11 @@ def main():
             out, _ = run(show, "-t", "1", "-c", os.path.join(directory, "cache"), path, input=text)
             print(f"{name:15} {out.strip()}")
         out, took = run(show, path, input=text)
-        print(f"show_places     {(len(out.splitlines()) - len(wanted)) // 2} places: "
+        print(f"show_locations     {(len(out.splitlines()) - len(wanted)) // 2} locations: "
               f"{took * 1e3:.0f} ms")
         for tool in "addr2line", "eu-addr2line", "llvm-addr2line":
             out, took = run(tool, "-a", "-i", "-f", "-e", path, input=text)
-            print(f"{tool:15} {(len(out.splitlines()) - len(wanted)) // 2} places: "
+            print(f"{tool:15} {(len(out.splitlines()) - len(wanted)) // 2} locations: "
                   f"{took * 1e3:.0f} ms")
         out, plain = run("perf", "script", "--no-inline", "-i", recording)
         samples = out.count("cpu-clock")

@@ -2,23 +2,32 @@
 #include "binaries/binary.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "binaries/load.h"
 #include "kernel/proc_maps.h"
 #include "log/clock.h"
 #include "log/log.h"
+
+static void unmap_bytes(struct binary *b)
+{
+	if (b->bytes && b->bytes != b->module->memory)
+		munmap((void *)b->bytes, b->n_bytes);
+	b->bytes = NULL;
+	b->n_bytes = 0;
+}
 
 static void binary_free(struct binary *binary)
 {
 	if (!binary)
 		return;
-	if (binary->elf.elf)
-		elf_file_done(&binary->elf);
-	module_free(binary->module); /* whose memory the vDSO's is */
+	unmap_bytes(binary);
+	elf_facts_done(&binary->elf);
+	module_free(binary->module);
 	free(binary);
 }
 
@@ -27,7 +36,25 @@ DEFINE_CLEANUP(struct binary *, binary_free)
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
 {
 	*store = (struct binary_store){ .names = names };
+	STAILQ_INIT(&store->waiting);
+	STAILQ_INIT(&store->deferred);
+	STAILQ_INIT(&store->done);
 	table_store_init(&store->tables, pool);
+}
+
+/* More would do little for the disk that they read from. */
+#define MAX_WORKERS 4
+/* Jobs that were begun, each with a file that is mapped, or with an image. */
+#define MAX_JOBS 64
+
+void binary_store_start_workers(struct binary_store *store)
+{
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t n = n_cpus < 1 ? 1 : n_cpus > MAX_WORKERS ? MAX_WORKERS : (size_t)n_cpus;
+	int err = workers_new(n, MAX_JOBS, &store->workers);
+
+	if (err < 0)
+		log_debug("tables are made by no thread of their own: %s", strerror(-err));
 }
 
 void binary_hold(struct binary *b)
@@ -44,12 +71,15 @@ void binary_drop(struct binary *b)
 		return;
 	b->n_users--;
 	table_drop(b->table);
+	if (b->err < 0 && b->n_users == 0)
+		binary_free(b);
 }
 
 void binary_store_done(struct binary_store *store)
 {
 	struct binary *b, *next;
 
+	load_end(store);
 	HASH_CLEAR(by_build_id, store->originals);
 	HASH_ITER(hh, store->binaries, b, next) {
 		HASH_DEL(store->binaries, b);
@@ -74,107 +104,6 @@ void binary_store_done(struct binary_store *store)
 #define MAX_IDLE 512
 #define LOOK_NS UINT64_C(1000000000)
 
-/* Code of more bytes than this has its unwind information written out. */
-#define MAX_KNOWN_CODE (64 << 10)
-
-/* Is the code the same that gets rules by its bytes? */
-static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
-{
-	if (a->n_ranges != b->n_ranges)
-		return false;
-	for (size_t i = 0; i < a->n_ranges; i++) {
-		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
-
-		if (x->address != y->address || x->size != y->size)
-			return false;
-		/* Of Go's code, any function may load the stack pointer, and is read then. */
-		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
-		    memcmp(x->bytes, y->bytes, x->size) != 0)
-			return false;
-	}
-	return a->start == b->start && a->end == b->end && a->entry == b->entry;
-}
-
-static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
-{
-	return a->address == b->address && a->size == b->size &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
-{
-	return a->size == b->size && a->text == b->text &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-/*
- * Does the same table come of both? A build id stays the same when a file is
- * changed afterwards, and anyone can write one: what the table is made of is
- * compared, which is quick beside making it.
- */
-static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
-{
-	return is_same_section(&a->cfi, &b->cfi) &&
-	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
-}
-
-/* What tells the file apart, and when anything of it was last changed. */
-static int file_identify(int fd, struct file_id *ret, uint64_t *ret_changed_ns)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	memset(ret, 0, sizeof(*ret));
-	ret->device = st.st_dev;
-	ret->inode = st.st_ino;
-	ret->size = (uint64_t)st.st_size;
-	ret->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-	*ret_changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
-	return 0;
-}
-
-/* Put a table back into the pool, where it has room. */
-static void table_fill_again(struct binary_store *store, struct table *t)
-{
-	struct table_store *tables = &store->tables;
-	_cleanup_(image_done) struct image image = { 0 };
-	uint64_t start = clock_now_ns();
-	const struct binary *b = t->binary;
-	struct disk_cache *cache = store->cache;
-	struct file_id id = b->id;
-	uint64_t changed_ns = 0;
-	int err = 0;
-
-	/* What was found out about a file may not be true of a changed one: keep nothing of it. */
-	if (b->module->fd >= 0)
-		err = file_identify(b->module->fd, &id, &changed_ns);
-	if (changed_ns != b->changed_ns)
-		cache = NULL;
-	if (err == 0)
-		err = image_cache_get(cache, &b->elf, b->module->fd, &image);
-	/* Nor is one that was written to what processes have mapped. */
-	t->is_lost = err != -ENOMEM && (err < 0 || image.n_cells != t->n_cells ||
-					memcmp(&id, &b->id, sizeof(id)) != 0);
-	if (err < 0 || t->is_lost) {
-		table_give_room_back(tables, t);
-		return;
-	}
-	table_fill(tables, t, image.cells, clock_now_ns() - start);
-	log_debug("%s: its table is back, %.1f ms", b->module->path, (double)t->made_in / 1e6);
-}
-
-/* A process maps a binary that is known: its table may have gone meanwhile. */
-static void binary_load_again(struct binary_store *store, struct binary *b)
-{
-	struct table *t = b->table;
-
-	table_use(t, clock_now_ns());
-	if (t && table_may_be_made(&store->tables, t) && table_find_room(&store->tables, t) == 0)
-		table_fill_again(store, t);
-}
-
 /* Copies of it live on, whose table is made of it. */
 static bool is_needed_by_copies(const struct binary *b)
 {
@@ -197,7 +126,7 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 		binary_free(b);
 		return;
 	}
-	elf_file_close(&b->elf);
+	unmap_bytes(b);
 	b->closed_ns = clock_now_ns();
 	b->next_closed = store->closed;
 	store->closed = b;
@@ -265,78 +194,20 @@ void binary_store_update(struct binary_store *store, uint64_t time)
 	table_store_update(&store->tables, time);
 	let_idle_go(store, time);
 	while (clock_now_ns() < end && (t = table_store_next(&store->tables)) != NULL)
-		table_fill_again(store, t);
+		load_table(store, t);
 }
 
-static void log_table(const struct binary *b, const struct image *image, uint64_t took, bool cached)
+bool binary_store_collect(struct binary_store *store)
 {
-	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms%s", b->module->path,
-		  image->stats.n_rows, (size_t)image->n_cells * DP_CELL_SIZE, (double)took / 1e6,
-		  cached ? ", from the cache" : "");
-	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
-		if (image->stats.refused[i].rows > 0)
-			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
-				  b->module->path, image->stats.refused[i].rows,
-				  image->stats.refused[i].bytes, rule_refusal_sentence(i));
+	return load_collect(store);
 }
 
-static void log_no_room(struct binary_store *store, const struct binary *b)
+bool binary_store_wait(struct binary_store *store, int timeout_ms)
 {
-	if (!store->has_warned)
-		log_warning("no room for all tables: some stacks will end with table_evicted, or "
-			    "fewer with more --table-memory");
-	store->has_warned = true;
-	log_debug("%s: no room for its table, of %zu bytes", b->module->path,
-		  (size_t)b->table->n_cells * DP_CELL_SIZE);
-}
-
-/*
- * Build the table and put it into the pool. A binary without unwind information,
- * or with too much, is no error: it still has names.
- */
-static int binary_load(struct binary_store *store, struct binary *b)
-{
-	_cleanup_(image_done) struct image image = { 0 };
-	uint64_t start = clock_now_ns(), took;
-	struct binary *original;
-	bool cached;
-	int err;
-
-	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
-		  original);
-	if (original && is_same_table(&b->elf, &original->elf)) {
-		b->table = original->table;
-		b->table->n_binaries++;
-		log_debug("%s: the same as %s", b->module->path, original->module->path);
-		binary_load_again(store, b);
-		return 0;
-	}
-	err = image_cache_get(store->cache, &b->elf, b->module->fd, &image);
-	cached = err > 0;
-	if (err == -ENODATA) {
-		log_debug("%s has no unwind information", b->module->path);
-		return 0;
-	}
-	if (err == -EFBIG) {
-		log_warning("no table for %s, which still has names: %s", b->module->path,
-			    strerror(-err));
-		return 0;
-	}
-	took = clock_now_ns() - start;
-	if (err >= 0)
-		err = table_new(&store->tables, b, image.n_cells, took, &b->table);
-	if (err < 0)
-		return err;
-	if (b->elf.build_id[0] != '\0' && !original)
-		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
-	store->n_rows += image.stats.n_rows;
-	store->n_cells += image.n_cells;
-	if (table_find_room(&store->tables, b->table) == 0)
-		table_fill(&store->tables, b->table, image.cells, took);
-	else
-		log_no_room(store, b);
-	log_table(b, &image, took, cached);
-	return 0;
+	if (!store->workers || store->n_jobs == 0)
+		return false;
+	workers_wait(store->workers, timeout_ms);
+	return load_collect(store);
 }
 
 bool binary_store_is_cancelled(const struct binary_store *store)
@@ -344,11 +215,46 @@ bool binary_store_is_cancelled(const struct binary_store *store)
 	return store->is_interrupted && store->is_interrupted(store->interrupt_arg);
 }
 
-int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret)
+/* Of a file, which is the module's from here on; or of memory, to be given to it. */
+static struct binary *binary_new(struct binary_store *store, const char *path, int fd)
 {
-	_cleanup_(binary_freep) struct binary *b = NULL;
+	struct binary *b = calloc(1, sizeof(*b));
+
+	if (!b) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	b->number = ++store->n_known;
+	b->module = module_new(store->names, path, "", fd);
+	if (b->module)
+		return b;
+	free(b);
+	return NULL;
+}
+
+/* Have one read that has just been made. If that has failed by now, it is gone. */
+static int binary_load(struct binary_store *store, struct binary *b, pid_t pid)
+{
+	int err;
+
+	binary_hold(b);
+	err = load_binary(store, b, pid);
+	if (err < 0) { /* without a job */
+		if (HASH_IS_ADDED(hh, b))
+			HASH_DEL(store->binaries, b);
+		b->err = err;
+	}
+	err = b->err;
+	binary_drop(b);
+	return err;
+}
+
+int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
+		     struct binary **ret)
+{
 	_cleanup_close_ int own = fd;
-	struct binary *known;
+	struct binary *b;
 	struct file_id id;
 	uint64_t changed_ns;
 	int err;
@@ -356,35 +262,58 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 	err = file_identify(fd, &id, &changed_ns);
 	if (err < 0)
 		return err;
-	HASH_FIND(hh, store->binaries, &id, sizeof(id), known);
-	if (known) {
-		binary_load_again(store, known);
-		*ret = known;
+	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
+	if (b) {
+		load_again(store, b);
+		*ret = b;
 		return 0;
 	}
 	if (binary_store_is_cancelled(store))
 		return -ECANCELED;
-	b = calloc(1, sizeof(*b));
+	b = binary_new(store, path, steal_fd(&own));
 	if (!b)
 		return -ENOMEM;
 	b->id = id;
-	b->number = ++store->n_known;
 	b->changed_ns = changed_ns;
-	err = elf_file_init_fd(&b->elf, own);
-	if (err < 0)
-		return err;
-	b->module = module_new(store->names, path, b->elf.build_id, steal_fd(&own));
-	if (!b->module)
-		return -ENOMEM;
 	HASH_ADD(hh, store->binaries, id, sizeof(id), b);
-	if (!HASH_IS_ADDED(hh, b))
+	if (!HASH_IS_ADDED(hh, b)) {
+		binary_free(b);
 		return -ENOMEM;
-	err = binary_load(store, b);
-	if (err < 0) {
-		HASH_DEL(store->binaries, b);
-		return err;
 	}
-	*ret = steal_ptr(b);
+	err = binary_load(store, b, pid);
+	if (err == 0)
+		*ret = b;
+	return err;
+}
+
+/*
+ * Are all pages of it in memory? Those that one may not ask about are said to be (mincore(2)),
+ * and one may go between this and its use: then it has to be waited for.
+ */
+static bool is_in_memory(const uint8_t *from, size_t size)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)from & ~(page - 1), end = (uintptr_t)from + size;
+	unsigned char is_there;
+
+	for (uintptr_t at = start; at < end; at += page)
+		if (mincore((void *)at, page, &is_there) < 0 || !(is_there & 1))
+			return false;
+	return true;
+}
+
+int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t size)
+{
+	uint64_t offset;
+	size_t n;
+
+	if (elf_facts_code_before(&b->elf, end, size, &offset, &n) < 0 || offset > b->n_bytes ||
+	    n > b->n_bytes - offset)
+		return -ENOENT;
+	if (b->is_foreign && !is_in_memory(b->bytes + offset, n))
+		return -EAGAIN;
+	memset(ret, 0, size - n);
+	memcpy((uint8_t *)ret + size - n, b->bytes + offset, n);
 	return 0;
 }
 
@@ -425,33 +354,27 @@ static int copy_vdso(void **ret, size_t *ret_size)
 	return err < 0 ? err : -ENOENT;
 }
 
-/* Of a copy of it, which is the module's from here on. */
+/* Of a copy of it, which is the module's from here on: there is no file to wait for. */
 static int make_vdso(struct binary_store *store, struct binary **ret)
 {
-	_cleanup_free_ void *copy = NULL; /* which *b reads, and so goes after it */
-	_cleanup_(binary_freep) struct binary *b = calloc(1, sizeof(*b));
+	_cleanup_free_ void *copy = NULL;
+	struct binary *b;
 	size_t size;
 	int err;
 
-	if (!b)
-		return -ENOMEM;
 	err = copy_vdso(&copy, &size);
 	if (err < 0)
 		return err;
 	store->vdso_tried = true;
-	err = elf_file_init_memory(&b->elf, copy, size);
-	if (err < 0)
-		return err;
-	b->module = module_new(store->names, "[vdso]", b->elf.build_id, -1);
-	if (!b->module)
+	b = binary_new(store, "[vdso]", -1);
+	if (!b)
 		return -ENOMEM;
 	b->module->memory = steal_ptr(copy);
 	b->module->memory_size = size;
-	err = binary_load(store, b);
-	if (err < 0)
-		return err;
-	*ret = steal_ptr(b);
-	return 0;
+	err = binary_load(store, b, 0);
+	if (err == 0)
+		*ret = b;
+	return err;
 }
 
 int binary_store_get_vdso(struct binary_store *store, struct binary **ret)
@@ -459,7 +382,7 @@ int binary_store_get_vdso(struct binary_store *store, struct binary **ret)
 	int err;
 
 	if (store->vdso) {
-		binary_load_again(store, store->vdso);
+		load_again(store, store->vdso);
 		*ret = store->vdso;
 		return 0;
 	}

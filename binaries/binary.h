@@ -9,7 +9,9 @@
 #include "binaries/image_cache.h"
 #include "binaries/module_users.h"
 #include "binaries/table.h"
-#include "elf/elf_file.h"
+#include "binaries/table_job.h"
+#include "binaries/workers.h"
+#include "elf/elf_facts.h"
 #include "kernel/pool.h"
 #include "symbols/module.h"
 
@@ -18,41 +20,48 @@
  * pool, and what its names are found with. One for each file, however many
  * processes map it and under whatever names. Copies of one file, as every
  * container has them, share a table.
+ *
+ * Its file may be slow: workers read it and make the table (table_job.h), for a store that has
+ * some. Until they are done, the binary is pending, and nothing is known of it.
  */
-
-/* What tells files apart without reading them. */
-struct file_id {
-	uint64_t device, inode;
-	uint64_t size;
-	uint64_t mtime_ns;
-};
 
 struct binary {
 	struct file_id id;
 	uint64_t number;       /* no other one of the store has or had it */
 	uint64_t changed_ns;   /* when the file last was, in any way (ctime), when it was read */
 	struct module *module; /* owned */
-	struct elf_file elf;
+	struct elf_facts elf;  /* empty until it was read */
+	const uint8_t *bytes;  /* its file's, mapped, or its module's memory; NULL: it is closed */
+	size_t n_bytes;
+	bool is_foreign;     /* to read the bytes may take long (disk_cache_is_foreign()) */
+	bool is_loading;     /* it is being read, or its first table made */
+	uint64_t asked_ns;   /* since when */
+	int err;             /* why nothing is known of it: it is in no store any more; or 0 */
 	struct table *table; /* the store's; NULL: it has no unwind information */
-	size_t n_users;      /* mappings of processes and of spaces */
+	size_t n_users;      /* mappings of processes and of spaces, and jobs */
 	uint64_t idle_from;  /* when it was first seen to have none; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
 	uint64_t closed_ns;  /* when it was let go */
 	struct binary *next_closed;
-	bool debug_tried; /* its debug file was looked for in the root of a process (mapping.c) */
 	UT_hash_handle hh;
-	UT_hash_handle by_build_id; /* the first of its copies */
+	UT_hash_handle
+		by_build_id; /* the first of its copies, of which the table is or will be made */
 };
 
 struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
-	struct binary *originals; /* those with a table, by build id */
+	struct binary *originals; /* those with a table, or to have one, by build id */
 	struct binary *closed;    /* those that only reports refer to, the last one first */
 	struct binary *vdso;
 	bool vdso_tried;
 	struct disk_cache *cache;         /* NULL: none */
+	struct workers *workers;          /* NULL: who asks for a binary waits for it */
+	STAILQ_HEAD(, job) waiting;       /* jobs that the workers have no room for yet */
+	STAILQ_HEAD(, job) deferred;      /* those of copies of what is being loaded */
+	STAILQ_HEAD(, job) done;          /* those that others are to come before */
+	size_t n_jobs;                    /* not finished yet */
 	const struct module_users *users; /* of modules that were sampled; NULL: the store alone */
 	/* NULL, or has the user enough before sampling begins? That is the end of making tables. */
 	bool (*is_interrupted)(const void *arg);
@@ -66,16 +75,36 @@ struct binary_store {
 	bool has_warned_of_file; /* that one may not be read */
 };
 
-/* The pool, and the names, of which the modules are, stay the caller's, and outlive the store. */
+/*
+ * The pool, and the names, of which the modules are, stay the caller's, and outlive the store; the
+ * cache, too.
+ */
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names);
 void binary_store_done(struct binary_store *store);
 
+/* From now on, have files read and tables made by threads. Without them, if that fails. */
+void binary_store_start_workers(struct binary_store *store);
+
 /*
  * The binary behind fd, which the store takes over. Its table is built and put
- * into the pool if it is not there and the pool has room. `path` is how to call it. Returns 0, or a
- * negative errno for what is no ELF file of this machine, or -ECANCELED.
+ * into the pool if it is not there and the pool has room. `path` is how to call it, in the root of
+ * a process, where its debug file may be, too. With workers, the binary may be pending. Returns 0,
+ * or a negative errno for what is no ELF file of this machine, or -ECANCELED.
  */
-int binary_store_get(struct binary_store *store, int fd, const char *path, struct binary **ret);
+int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
+		     struct binary **ret);
+
+/* Is it, or its table, being made? Who has asked for it is to ask again after binary_store_collect(). */
+static inline bool binary_is_pending(const struct binary *binary)
+{
+	return binary->is_loading || (binary->table && binary->table->is_filling);
+}
+
+/* Take what workers have done. True: something is not pending any more. */
+bool binary_store_collect(struct binary_store *store);
+
+/* Wait for workers for at most so many milliseconds. True: it was of use, as above. */
+bool binary_store_wait(struct binary_store *store, int timeout_ms);
 
 /*
  * A binary that is known by this path, for a process that cannot be asked any
@@ -84,7 +113,17 @@ int binary_store_get(struct binary_store *store, int fd, const char *path, struc
 struct binary *binary_store_find(const struct binary_store *store, uint64_t inode,
 				 const char *path);
 
-/* A mapping of a process came or went. NULL is nothing. */
+/*
+ * The bytes of code that end at an address of the file; those that would lie in front of its
+ * section are 0. -ENOENT if it has no code there, or was closed; -EAGAIN if these would have to be
+ * waited for.
+ */
+int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
+
+/*
+ * A mapping of a process came or went. NULL is nothing. A binary that could not be read is freed
+ * with its last one.
+ */
 void binary_hold(struct binary *binary);
 void binary_drop(struct binary *binary);
 

@@ -153,13 +153,14 @@ static void add_dependencies(struct prewarm *p, const char *path, Elf *elf)
 	}
 }
 
-/* Make the table of a file; a script leads to its interpreter. */
+/* Have the table of a file made; a script leads to its interpreter. */
 static void load(struct prewarm *p, const char *path)
 {
-	struct binary *b;
+	_cleanup_close_ int fd = regular_file_open(path, 0);
 	char line[PATH_MAX] = "";
+	struct binary *b;
 	ssize_t n;
-	int fd = regular_file_open(path, 0);
+	Elf *elf;
 
 	if (fd < 0)
 		return;
@@ -169,11 +170,13 @@ static void load(struct prewarm *p, const char *path)
 
 		word[strcspn(word, " \t\n")] = '\0';
 		add_path(p, word);
-		close(fd);
 		return;
 	}
-	if (binary_store_get(p->store, fd, path, &b) == 0)
-		add_dependencies(p, path, b->elf.elf);
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (binary_store_get(p->store, getpid(), steal_fd(&fd), path, &b) == 0)
+		add_dependencies(p, path, elf);
+	elf_end(elf);
 }
 
 void prewarm_command(struct binary_store *store, const char *command)

@@ -45,14 +45,15 @@ uint32_t table_image(const struct table *t)
 {
 	if (!t)
 		return DP_CELL_NONE;
-	return t->cell != DP_CELL_NONE && !t->is_leaving ? t->cell : DP_CELL_EVICTED;
+	return t->cell != DP_CELL_NONE && !t->is_leaving && !t->is_filling ? t->cell :
+									     DP_CELL_EVICTED;
 }
 
 void table_give_room_back(struct table_store *store, struct table *t)
 {
 	pool_release(store->pool, t->cell, t->n_cells);
 	t->cell = DP_CELL_NONE;
-	t->is_leaving = false;
+	t->is_leaving = t->is_filling = false;
 }
 
 static bool is_idle(const struct table *t)
@@ -63,7 +64,8 @@ static bool is_idle(const struct table *t)
 /* Is it in the pool, to stay, and was not used in the last `ns`? */
 static bool is_unused_for(const struct table_store *store, const struct table *t, uint64_t ns)
 {
-	return t->cell != DP_CELL_NONE && !t->is_leaving && t->last_used + ns <= store->time;
+	return t->cell != DP_CELL_NONE && !t->is_leaving && !t->is_filling &&
+	       t->last_used + ns <= store->time;
 }
 
 static struct table *least_recently_used(const struct table_store *store, bool idle)
@@ -131,6 +133,7 @@ int table_find_room(struct table_store *store, struct table *t)
 			return err;
 		free_idle(store, idle);
 	}
+	t->is_filling = true;
 	return 0;
 }
 
@@ -139,6 +142,7 @@ void table_fill(struct table_store *store, struct table *t, const void *cells, u
 	const struct dp_image *head = cells;
 
 	pool_write(store->pool, t->cell, cells, t->n_cells);
+	t->is_filling = false;
 	t->has_labels = head->labels_form != DP_LABELS_NONE;
 	t->last_used = t->made = clock_now_ns();
 	t->made_in = took;

@@ -38,6 +38,7 @@ struct table {
 	struct binary *binary; /* the one that it is made of */
 	uint32_t cell;         /* of its struct dp_image, DP_CELL_NONE: it is not in the pool */
 	uint32_t n_cells;
+	bool is_filling;    /* the cells are its own, but the image is being made still */
 	bool is_leaving;    /* it has been evicted, but spaces still name it */
 	bool has_labels;    /* its image says where labels are */
 	bool is_lost;       /* it cannot be made again: the file is another one now */
@@ -76,7 +77,8 @@ void table_free(struct table_store *store, struct table *table);
 
 /*
  * Find room in the pool, for which idle tables may have to go. 0, or a negative
- * errno if there is none. table_fill() is to follow, or table_give_room_back().
+ * errno if there is none. It counts as evicted until table_fill() follows, or
+ * table_give_room_back().
  */
 int table_find_room(struct table_store *store, struct table *table);
 void table_give_room_back(struct table_store *store, struct table *table);

@@ -146,7 +146,7 @@ enum dp_sides {
 	X(TABLE, "table", "return address found through an unwind table")                          \
 	X(FRAME_POINTER, "frame_pointer", "return address found through the frame pointer")        \
 	X(SIGNAL, "signal", "interrupted by a signal; the address is exact")                       \
-	X(LANDING, "landing", "handler of an exception that is about to run; the address is exact")
+	X(LANDING_PAD, "landing", "handler of an exception, about to run; the address is exact")
 
 #define X(name, word, sentence) DP_METHOD_##name,
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
@@ -352,11 +352,11 @@ struct dp_saves {
  * the process's memory before it trusts the table.
  */
 struct dp_mapping {
-	__u64 start, end; /* end exclusive */
-	__u64 bias;       /* address in the process minus address in the file */
-	__u32 image;      /* cell in the pool, or DP_CELL_NONE: no table, or DP_CELL_EVICTED */
-	__u32 mark_below; /* where the word is: so many bytes below start; 0: no word */
-	__u64 mark;       /* what it is */
+	__u64 start, end;   /* end exclusive */
+	__u64 bias;         /* address in the process minus address in the file */
+	__u32 image;        /* cell in the pool, or DP_CELL_NONE: no table, or DP_CELL_EVICTED */
+	__u32 cookie_below; /* where the word is: so many bytes below start; 0: no word */
+	__u64 cookie;       /* what it is */
 };
 
 /*
@@ -449,28 +449,41 @@ struct dp_blocked {
  */
 #define DP_RATE_SLOTS 16384
 
-enum dp_record_kind {
+/* What a part of a record is. Append-only, as above. */
+enum dp_record_type {
 	DP_RECORD_SAMPLE = 1,
 	DP_RECORD_CHUNK,
 	DP_RECORD_BLOCK_END,
 	DP_RECORD_NAMES,
+	DP_RECORD_LABELS,
+};
+
+/*
+ * What each part of a record begins with. A record of a ring is one part or several, one behind
+ * the other: neither is lost without the others. Readers pass over types that they do not know.
+ * New fields come behind the present ones; those that are no fixed number of words end the part,
+ * and readers find them from its end.
+ */
+struct dp_part {
+	__u16 type; /* enum dp_record_type */
+	__u16 size; /* bytes up to the next part, with this; a multiple of 8 */
 };
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {
 	DP_SAMPLE_LATE = 1,   /* finish the walk: its tables were on their way */
 	DP_SAMPLE_VERIFY = 2, /* walk it again by other means; without chunks there was no room */
-	DP_SAMPLE_LABELS = 4, /* it has labels: struct dp_labels, behind its kernel addresses */
+	DP_SAMPLE_LABELS = 4, /* it has labels: struct dp_labels is the next part */
 };
 
 /*
- * One sample. Behind it come n_user - n_same frames and n_kernel kernel addresses, 8
+ * One sample. It ends with n_user - n_same frames and n_kernel kernel addresses, 8
  * bytes each, both with the leaf first. The other n_same frames, the outermost ones, are
  * those of the last sample on the same ring that was made on the same level and has frames.
  * In front of it are its names, if they are others than before (struct dp_names).
  */
 struct dp_sample {
-	__u32 kind; /* DP_RECORD_SAMPLE */
+	struct dp_part part; /* DP_RECORD_SAMPLE */
 	__u16 cpu;
 	__u16 n_same;
 	__u32 pid, tid;
@@ -491,12 +504,11 @@ struct dp_sample {
 #include "bpf/label_layout.h"
 
 /*
- * The names of a sample, which comes behind them, with its kind and its frames, in the same
- * record of the ring: neither is lost without the other. A sample that is a record of its
- * own has the names of the last sample on the same ring that was made on the same level.
+ * The names of a sample, which comes behind them in the same record. A sample without names
+ * has those of the last sample on the same ring that was made on the same level.
  */
 struct dp_names {
-	__u32 kind; /* DP_RECORD_NAMES */
+	struct dp_part part; /* DP_RECORD_NAMES */
 	__u32 zero;
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
@@ -507,14 +519,14 @@ struct dp_names {
  * kernel yet, so that user space finishes the walk; or of one that is verified.
  * The chunks of a sample follow each other on the ring, and in memory as long as
  * they have DP_CHUNK_SIZE bytes; a smaller one ends where the memory does, or a
- * page of it was never touched. The bytes come behind it.
+ * page of it was never touched. It ends with the bytes.
  */
 struct dp_chunk {
-	__u32 kind; /* DP_RECORD_CHUNK */
+	struct dp_part part; /* DP_RECORD_CHUNK */
 	__u32 tid;
 	__u64 time_ns; /* of the sample */
 	__u64 start;   /* address of the first byte */
-	__u32 size;
+	__u32 n_bytes;
 	__u16 in_syscall;    /* the program counter is behind a system call's instruction */
 	__u16 is_last;       /* no more of this stack is sent, whatever comes behind it */
 	struct dp_regs regs; /* of the sample, the same in all of its chunks */
@@ -526,7 +538,7 @@ struct dp_chunk {
  * but when a thread ends, one that says that nothing of it will come any more.
  */
 struct dp_block_end {
-	__u32 kind; /* DP_RECORD_BLOCK_END */
+	struct dp_part part; /* DP_RECORD_BLOCK_END */
 	__u32 tid;
 	__u64 time_ns; /* of the sample; 0: the thread has ended */
 	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
@@ -572,6 +584,7 @@ DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
 DP_ASSERT(sizeof(struct dp_space) == 32, "dp_space is four cells");
 DP_ASSERT(sizeof(struct dp_space) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <= DP_SEGMENT_SIZE,
 	  "a space lies in one segment");
+DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
 DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
 DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 168, "bytes follow the chunk's header");
@@ -580,5 +593,8 @@ DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
 DP_ASSERT(sizeof(struct dp_thread) == 216, "addresses follow the thread's header");
 DP_ASSERT(DP_MAX_CPUS <= 1 << 16 && DP_MAX_FRAMES < 1 << 16, "a sample's numbers have room");
 DP_ASSERT(DP_MAX_CHUNKS <= 255, "n_chunks can count them");
+DP_ASSERT(sizeof(struct dp_sample) + 8 * (DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES) < 1 << 16 &&
+		  sizeof(struct dp_chunk) + DP_CHUNK_SIZE < 1 << 16,
+	  "a part's size has room");
 
 #endif

@@ -373,6 +373,7 @@ static __always_inline bool sample_output(struct scratch *s)
 	void *record = &w->sample;
 	__u32 size;
 
+	w->sample.part.size = (__u16)(sizeof(w->sample) + n * sizeof(__u64));
 	n += sample_put_labels(w, n);
 	n = port_opaque(n);
 	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
@@ -412,7 +413,7 @@ static __always_inline void names_read(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 
-	w->names.kind = DP_RECORD_NAMES;
+	w->names.part = (struct dp_part){ DP_RECORD_NAMES, sizeof(w->names) };
 	name_read(w->names.comm, task->group_leader);
 	name_read(w->names.thread_name, task);
 }
@@ -423,7 +424,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	struct walk *w = &s->walk;
 
 	w->sample = (struct dp_sample){
-		.kind = DP_RECORD_SAMPLE,
+		.part.type = DP_RECORD_SAMPLE,
 		.cpu = (__u16)cpu,
 		.pid = pid_tgid >> 32,
 		.tid = (__u32)pid_tgid,

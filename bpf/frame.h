@@ -9,7 +9,7 @@
 
 #include "bpf/call.h"
 #include "bpf/lookup.h"
-#include "bpf/mark.h"
+#include "bpf/cookie.h"
 #include "bpf/walk_state.h"
 
 /*

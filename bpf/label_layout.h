@@ -9,17 +9,15 @@
  * Go's runtime/pprof.Do(). Longer texts are cut, and what has no room is left out.
  *
  *   struct dp_labels
- *   +------+---+------------+-------+-- n times --------------------------------------+-----+
- *   | size | n | n_left_out | n_cut | key_size | value_size | key       | value         | 0.. |
- *   +------+---+------------+-------+----------+------------+-----------+---------------+-----+
- *                                   |<------------------- size bytes ------------------>| to a
- *                                                                          multiple of 8 bytes
+ *   +------+------------+---+-------+-- n times --------------------------------------+-----+
+ *   | part | n_left_out | n | n_cut | key_size | value_size | key       | value         | 0.. |
+ *   +------+------------+---+-------+----------+------------+-----------+---------------+-----+
  */
 struct dp_labels {
-	__u16 size;
-	__u16 n;
-	__u16 n_left_out; /* or could not be read */
-	__u16 n_cut;      /* texts */
+	struct dp_part part; /* DP_RECORD_LABELS */
+	__u16 n_left_out;    /* or could not be read */
+	__u8 n;
+	__u8 n_cut; /* texts */
 };
 
 struct dp_label {
@@ -32,6 +30,7 @@ struct dp_label {
 #define DP_LABELS_MAX_SIZE 2048 /* bytes behind struct dp_labels; a power of two */
 
 DP_ASSERT(sizeof(struct dp_labels) == DP_CELL_SIZE, "a sample's labels are as long as cells");
+DP_ASSERT(2 * DP_MAX_LABELS <= 255, "n and n_cut can count them");
 DP_ASSERT(DP_LABEL_CUT <= 255, "a text's size fits a byte");
 DP_ASSERT((DP_LABELS_MAX_SIZE & (DP_LABELS_MAX_SIZE - 1)) == 0, "a mask bounds a label's place");
 

@@ -22,7 +22,8 @@ static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 	space = port_pool(w, w->space_cell);
 	if (!space || space->id != w->space)
 		return 0;
-	cells = 1 + ((__u32)w->labels.size + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
+	cells = 1 + (w->labels_size + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
+	w->labels.part = (struct dp_part){ DP_RECORD_LABELS, (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
 	if (cells > WALK_LABELS_CELLS ||
 	    bpf_probe_read_kernel(&w->frames[n], cells * DP_CELL_SIZE, &w->labels) < 0)

@@ -63,7 +63,7 @@ static __always_inline void labels_add(struct walk *w, const struct go_label *la
 	__u32 key_size = label_text_size(&label->key);
 	__u32 value_size = label_text_size(&label->value);
 	__u32 size = sizeof(struct dp_label) + key_size + value_size;
-	__u32 at = w->labels.size;
+	__u32 at = w->labels_size;
 	__u8 *to;
 
 	if (w->labels.n >= DP_MAX_LABELS || at + size > DP_LABELS_MAX_SIZE) {
@@ -81,9 +81,9 @@ static __always_inline void labels_add(struct walk *w, const struct go_label *la
 		labels_leave_out(w, 1);
 		return;
 	}
-	w->labels.size += (__u16)size;
+	w->labels_size = at + size;
 	w->labels.n++;
-	w->labels.n_cut += (__u16)((key_size == DP_LABEL_CUT) + (value_size == DP_LABEL_CUT));
+	w->labels.n_cut += (__u8)((key_size == DP_LABEL_CUT) + (value_size == DP_LABEL_CUT));
 }
 
 static long labels_list_step(__u32 i, void *ctx)
@@ -225,6 +225,7 @@ PORT_GLOBAL int labels_read(struct walk *w)
 	if (!w)
 		return 0;
 	w->labels = (struct dp_labels){ 0 };
+	w->labels_size = 0;
 	at = labels_find(w, &form);
 	if (at == 0)
 		return 0;

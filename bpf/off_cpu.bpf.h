@@ -75,7 +75,7 @@ static __always_inline void count_lost_block(__u32 cpu, const struct dp_blocked 
 static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
 {
 	struct dp_block_end end = {
-		.kind = DP_RECORD_BLOCK_END,
+		.part = { DP_RECORD_BLOCK_END, sizeof(end) },
 		.tid = b->tid,
 		.time_ns = b->since_ns,
 		.end_ns = end_ns,
@@ -186,7 +186,7 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 static __always_inline void forget_thread(const struct task_struct *prev,
 					  const struct dp_blocked *b, __u64 now, __u32 cpu)
 {
-	struct dp_block_end end = { .kind = DP_RECORD_BLOCK_END, .end_ns = now };
+	struct dp_block_end end = { .part = { DP_RECORD_BLOCK_END, sizeof(end) }, .end_ns = now };
 	__u32 key = prev->pid, ring_key = cpu + dp_off_cpu_rings;
 	void *ring = bpf_map_lookup_elem(&dp_rings, &ring_key);
 

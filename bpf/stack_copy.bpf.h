@@ -39,7 +39,8 @@ static long send_chunk(__u32 i, void *ctx)
 		chunk->start += DP_USER_PAGE_SIZE;
 		return s->n_region > 0 ? chunk->start >= s->hole_limit : i >= MAX_EMPTY_PAGES;
 	}
-	chunk->size = size;
+	chunk->part.size = (__u16)(sizeof(*chunk) + size);
+	chunk->n_bytes = size;
 	chunk->is_last = s->n_region + 1 == s->max_region;
 	if (bpf_ringbuf_output(ring, chunk, sizeof(*chunk) + size, wakeup_flags(ring)) < 0)
 		return 1;
@@ -84,7 +85,7 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 		pages = DP_NORMAL_STACK_PAGES;
 	s->max_region = max_chunks;
 
-	s->chunk.kind = DP_RECORD_CHUNK;
+	s->chunk.part.type = DP_RECORD_CHUNK;
 	s->chunk.tid = s->walk.sample.tid;
 	s->chunk.time_ns = s->walk.sample.time_ns;
 	end = normal_stack_end(task);

@@ -16,10 +16,10 @@
  * frame that was found without a rule says so in its method.
  */
 
-#include "bpf/follow.h"
+#include "bpf/memo.h"
 #include "bpf/frame.h"
 #include "bpf/program.h"
-#include "bpf/stride.h"
+#include "bpf/fast_path.h"
 
 static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_rule *rule,
 						__u64 *ret)
@@ -345,7 +345,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		 */
 		if (w->lands == DP_LANDS ||
 		    (w->lands && (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->pc)))) {
-			w->method = DP_METHOD_LANDING;
+			w->method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
 	}
@@ -365,9 +365,9 @@ static long walk_loop_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 
 	/* A call costs more than to find out that it is in vain. */
-	if (follow_may(w) && walk_follow(w))
+	if (memo_may(w) && walk_by_memo(w))
 		return 0;
-	if (stride_may(w) && walk_stride(w))
+	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
 	w->sample.outcome = walk_step(w);
 	return w->sample.outcome != DP_WALKING;
@@ -389,7 +389,7 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 	if (!w)
 		return 0;
 	port_loop(WALK_CACHE_SIZE, walk_forget_address, &ref);
-	__builtin_memset(w->marks, 0, sizeof(w->marks));
+	__builtin_memset(w->cookies, 0, sizeof(w->cookies));
 	w->trail_layout = 0;
 	return 0;
 }
@@ -426,7 +426,7 @@ static __always_inline void walk_run(struct walk *w)
 	w->trampoline = port_trampoline(w);
 	w->number++;
 	w->last = 0;
-	follow_begin(w);
+	memo_begin(w);
 	w->sample.outcome = DP_WALKING;
 	/* Nearly every walk needs it; where it cannot be read, that is noticed then. */
 	walk_read_stack(w, w->sp);
@@ -439,19 +439,19 @@ static __always_inline void walk_run(struct walk *w)
 	w->sample.fault_address = w->sample.outcome == DP_READ_FAULT ? w->fault : 0;
 	space = port_pool(w, w->space_cell);
 	if (space && space->id == w->space) {
-		follow_end(w);
+		memo_end(w);
 	} else {
 		w->sample.outcome = DP_TABLES_CHANGED;
 		walk_forget(w);
 	}
-	follow_spell_out(w);
+	memo_spell_out(w);
 }
 
 /* Have all frames of a walk in w->frames. */
 static __always_inline void walk_spell_out(struct walk *w)
 {
 	w->n_same = 0;
-	follow_spell_out(w);
+	memo_spell_out(w);
 }
 
 #endif

@@ -14,8 +14,8 @@
 /* In place of dp_rule.saves: the frame was left without knowing what it saved. */
 #define WALK_SAVES_UNKNOWN (~0U)
 
-/* Mappings whose marks are remembered; a power of two. */
-#define WALK_MARKS 8
+/* Mappings whose cookies are remembered; a power of two. */
+#define WALK_COOKIES 8
 
 /*
  * Bytes of the stack that are read in one go at first; then it is a page: who has read much
@@ -56,12 +56,12 @@ struct walk_cached {
 	__u32 is_rsp; /* the base register is rsp, not rbp */
 };
 
-/* A mapping's mark (struct dp_mapping), and the last walk that has found it in memory. */
-struct walk_mark {
+/* A mapping's cookie (struct dp_mapping), and the last walk that has found it in memory. */
+struct walk_cookie {
 	__u64 layout;
 	__u64 walk;
 	__u64 address; /* 0: it has none */
-	__u64 mark;
+	__u64 cookie;
 	__u32 mapping;
 	__u32 zero;
 };
@@ -75,7 +75,7 @@ struct walk_rule {
 
 /*
  * A frame, and how it was left: kept to find the registers it had saved, and for the next
- * walk (follow.h).
+ * walk (memo.h).
  */
 struct walk_trail {
 	__u64 frame; /* as it is sent */
@@ -101,7 +101,7 @@ struct walk {
 	__u32 method; /* how the frame at pc was found: enum dp_method */
 	__u32 rbp_lost;
 	__u32 lands;        /* the frame at pc may be a handler: dp_rule.lands of its callee */
-	__u32 code_changed; /* a mark was read, and differs */
+	__u32 code_changed; /* a cookie was read, and differs */
 	__u64 pc, sp, rbp;
 	__u64 trampoline; /* that uretprobes return to, in this process; 0: there is none */
 	__u64 fault;      /* the address that could not be read last */
@@ -112,9 +112,10 @@ struct walk {
 	__u32 last;        /* the mapping that an address was looked up in last; 0: none */
 	__u32 n_looked_up; /* addresses, by all walks */
 	__u64 number;      /* of this walk; no other one with this memory has the same */
-	struct walk_mark marks[WALK_MARKS]; /* at the place that the mapping's number determines */
+	struct walk_cookie
+		cookies[WALK_COOKIES]; /* at the place that the mapping's number determines */
 
-	/* The walk before, and what this one has in common with it: see follow.h */
+	/* The walk before, and what this one has in common with it: see memo.h */
 	__u64 trail_layout; /* of the walk before, 0: it tells nothing */
 	__u32 trail_unwind;
 	__u32 n_trail;   /* its frames */
@@ -174,7 +175,7 @@ struct walk {
 	__u64 labels_first; /* bucket */
 	__u64 labels_old;   /* and of those that come then; 0: none */
 	__u32 labels_n_old;
-	__u32 zero_too;
+	__u32 labels_size; /* of what is in label_bytes */
 	struct dp_labels labels;
 	__u8 label_bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
 

@@ -144,8 +144,7 @@ static uint64_t nanoseconds(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* Does someone behind the file system say what numbers and times files have? */
-static bool is_told_by_others(int fd)
+bool disk_cache_is_foreign(int fd)
 {
 	struct statfs fs;
 
@@ -168,7 +167,7 @@ int disk_cache_source(int fd, struct disk_cache_source *ret)
 	struct timespec now;
 	struct stat st;
 
-	if (is_told_by_others(fd) || fstat(fd, &st) < 0 ||
+	if (disk_cache_is_foreign(fd) || fstat(fd, &st) < 0 ||
 	    clock_gettime(CLOCK_REALTIME, &now) < 0 ||
 	    st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
 		return -ESTALE;
@@ -250,7 +249,8 @@ static int add_entry(const struct disk_cache *cache, const char *name, time_t no
 	bool is_new = has_suffix(name, SUFFIX_NEW);
 	struct stat st;
 
-	if (!is_new && !has_suffix(name, DISK_CACHE_IMAGE) && !has_suffix(name, DISK_CACHE_PLACES))
+	if (!is_new && !has_suffix(name, DISK_CACHE_IMAGE) &&
+	    !has_suffix(name, DISK_CACHE_LOCATIONS))
 		return 0;
 	if (fstatat(cache->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode))
 		return 0;

@@ -2,6 +2,7 @@
 #ifndef DP_CACHE_DISK_CACHE_H
 #define DP_CACHE_DISK_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,7 +24,7 @@
 
 /* The endings of their names. What else is in the directory is left alone. */
 #define DISK_CACHE_IMAGE ".image"
-#define DISK_CACHE_PLACES ".places"
+#define DISK_CACHE_LOCATIONS ".places"
 
 /* Fits a build id, an inode, a version and an ending. */
 #define DISK_CACHE_NAME_SIZE 128
@@ -62,6 +63,9 @@ char *disk_cache_path(uid_t user, const char *xdg, const char *home);
  */
 int disk_cache_open(const char *path, uint64_t limit, struct disk_cache *ret);
 void disk_cache_close(struct disk_cache *cache);
+
+/* Does someone behind the file system say what numbers and times files have, and when they come? */
+bool disk_cache_is_foreign(int fd);
 
 /*
  * Describe a binary's file. -ESTALE: nothing is to be kept of it, as it was changed just

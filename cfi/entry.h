@@ -42,33 +42,41 @@ struct cfi_fde {
 	uint32_t ops, ops_end;
 };
 
-/* All FDEs of a section, sorted by start; records that were refused, by offset. */
-struct cfi_index {
-	struct cfi_cie *cies;
-	size_t n_cies, cies_size;
-	struct cfi_fde *fdes;
-	size_t n_fdes, fdes_size;
-	struct cfi_refusal *refusals;
-	size_t n_refusals, refusals_size;
+/* A CIE or FDE whose extent is known. */
+struct cfi_record {
+	uint64_t offset; /* of the length field, in the section */
+	uint64_t id_at;  /* of the CIE pointer or id, in the section */
+	uint64_t id;
+	bool wide;          /* 64-bit DWARF format */
+	struct cursor body; /* after the id, to the record's end */
 };
 
 /*
- * Read every record of the section into ret. A record that cannot be used is
- * listed in ret->refusals and the next one is read; a record whose length is
- * wrong ends the reading. Returns 0 or -ENOMEM, or -EFBIG for a section of
- * 4 GiB and more. cfi_index_done() releases what ret owns.
+ * The record at the cursor, which moves behind it; its id is still to be read. A reason other than
+ * CFI_NONE means that no record after this one can be found.
  */
-int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section);
-void cfi_index_done(struct cfi_index *index);
+enum cfi_reason cfi_record_read(struct cursor *c, struct cfi_record *ret);
 
 /*
- * Of a section whose end is not known: how many bytes there are up to the zero
- * length that ends .eh_frame, or to the first record that makes no sense.
+ * Read the id, which follows the length: 4 bytes in .eh_frame even in the 64-bit format (LSB Core
+ * 5.0 §10.6.1.1), 8 bytes in a 64-bit .debug_frame. The record must not be empty.
  */
-uint64_t cfi_section_measure(const struct cfi_section *section);
+enum cfi_reason cfi_record_read_id(const struct cfi_section *section, struct cfi_record *rec);
+bool cfi_record_is_cie(const struct cfi_section *section, const struct cfi_record *rec);
 
-/* Is there a record that looks like an FDE? A cheap look: nothing in it is read. */
-bool cfi_section_has_fdes(const struct cfi_section *section);
+/* Of an FDE, the offset of its CIE: its id, or in .eh_frame the distance back from there. */
+uint64_t cfi_record_cie_offset(const struct cfi_section *section, const struct cfi_record *rec);
+
+/*
+ * The fields of a CIE up to its initial instructions, and where these are; what they evaluate to
+ * is left to cfi_machine_initial(). Whatever is returned, the body's mark is where it was read.
+ */
+enum cfi_reason cfi_cie_read(const struct cfi_section *section, struct cfi_record *rec,
+			     struct cfi_cie *ret);
+
+/* The fields of an FDE, but for ret->cie. A linker that dropped the function may leave it empty. */
+enum cfi_reason cfi_fde_read(const struct cfi_section *section, const struct cfi_cie *cie,
+			     struct cfi_record *rec, struct cfi_fde *ret);
 
 /*
  * One value with a DW_EH_PE_* encoding (LSB Core 5.0 §10.5) at the cursor.

@@ -5,9 +5,9 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
+#include "cfi/index.h"
 #include "elf/debug_file.h"
 #include "elf/packed.h"
 
@@ -81,7 +81,8 @@ static int read_segments(struct elf_file *file)
 			continue;
 		if (p.p_vaddr + p.p_memsz < p.p_vaddr || p.p_offset + p.p_filesz < p.p_offset)
 			return -EBADMSG;
-		*s = (struct elf_segment){ p.p_offset, p.p_vaddr, p.p_filesz, p.p_flags & PF_X };
+		*s = (struct elf_segment){ p.p_offset, p.p_vaddr, p.p_filesz, p.p_flags & PF_X,
+					   p.p_align };
 		file->n_segments++;
 		if (!s->executable)
 			continue;
@@ -111,26 +112,26 @@ static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t addre
 			file->build_id[2 * i] = "0123456789abcdef"[id[i] >> 4];
 			file->build_id[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
 		}
-		if (address != 0 && size >= sizeof(file->mark)) {
-			memcpy(&file->mark, id, sizeof(file->mark));
-			file->mark_address = address + desc;
+		if (address != 0 && size >= sizeof(file->cookie)) {
+			memcpy(&file->cookie, id, sizeof(file->cookie));
+			file->cookie_address = address + desc;
 		}
 		return;
 	}
 }
 
 /* Without a build id: the place of the section headers, which depends on all that is in the file. */
-static void read_header_mark(struct elf_file *file)
+static void read_header_cookie(struct elf_file *file)
 {
 	GElf_Ehdr header;
 
-	if (file->mark_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
+	if (file->cookie_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
 		return;
 	for (size_t i = 0; i < file->n_segments; i++) {
 		if (file->segments[i].offset != 0)
 			continue;
-		file->mark = header.e_shoff;
-		file->mark_address = file->segments[i].address + offsetof(Elf64_Ehdr, e_shoff);
+		file->cookie = header.e_shoff;
+		file->cookie_address = file->segments[i].address + offsetof(Elf64_Ehdr, e_shoff);
 		return;
 	}
 }
@@ -395,7 +396,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 		err = list_ranges(&file);
 	if (err == 0) {
 		read_debug_frame(&file, fd);
-		read_header_mark(&file);
+		read_header_cookie(&file);
 		file.packer = packed_by(elf);
 		err = read_go(&file);
 	}
@@ -425,8 +426,7 @@ int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
 }
 
-/* All but the build id, which another thread may be reading. */
-void elf_file_close(struct elf_file *file)
+void elf_file_done(struct elf_file *file)
 {
 	free(file->segments);
 	free(file->code_sections);
@@ -434,51 +434,5 @@ void elf_file_close(struct elf_file *file)
 	go_file_done(&file->go);
 	elf_end(file->debug);
 	elf_end(file->elf);
-	file->elf = file->debug = NULL;
-	file->segments = NULL;
-	file->code_sections = NULL;
-	file->ranges = NULL;
-	file->n_segments = file->n_code_sections = 0;
-	file->code = (struct image_extent){ 0 };
-	file->cfi = (struct cfi_section){ 0 };
-	file->mark = file->mark_address = 0;
-}
-
-void elf_file_done(struct elf_file *file)
-{
-	elf_file_close(file);
 	*file = (struct elf_file){ 0 };
-}
-
-int elf_file_read_before(const struct elf_file *file, uint64_t end, void *ret, size_t size)
-{
-	for (size_t i = 0; i < file->n_code_sections; i++) {
-		const struct elf_section *s = &file->code_sections[i];
-		uint64_t offset = end - s->address;
-		size_t n = offset < size ? offset : size;
-
-		if (offset == 0 || offset > s->size)
-			continue;
-		memset(ret, 0, size - n);
-		memcpy((uint8_t *)ret + size - n, s->bytes + offset - n, n);
-		return 0;
-	}
-	return -ENOENT;
-}
-
-int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret)
-{
-	/* A mapping starts at a page; the segment's first byte may lie anywhere in it. */
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	for (size_t i = 0; i < file->n_segments; i++) {
-		const struct elf_segment *s = &file->segments[i];
-
-		if (!s->executable || offset < (s->offset & ~(page - 1)) ||
-		    offset >= s->offset + s->file_size)
-			continue;
-		*ret = start - offset + s->offset - s->address;
-		return 0;
-	}
-	return -ENOENT;
 }

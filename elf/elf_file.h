@@ -21,6 +21,7 @@ struct elf_segment {
 	uint64_t address;
 	uint64_t file_size;
 	bool executable;
+	uint64_t align; /* of the address; 0 or 1: any */
 };
 
 /* A section of code whose bytes the file has; without section headers, a segment. */
@@ -67,11 +68,11 @@ struct elf_file {
 	struct image_extent code;         /* from the first to the last executable byte */
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	/* A word of the mapped file that sets it apart from others, and its address; 0: none */
-	uint64_t mark, mark_address;
+	uint64_t cookie, cookie_address;
 	struct cfi_section cfi; /* size 0 if there is none */
 	enum elf_source source; /* of cfi */
 	struct go_file go;      /* Go's own tables; empty if there are none */
-	/* Its functions are between these; the same, if it has none. They stay when it is closed. */
+	/* Its functions are between these; the same, if it has none */
 	uint64_t go_start, go_end;
 	const char *packer; /* who has packed it (packed.h), or NULL */
 };
@@ -86,20 +87,5 @@ struct elf_file {
 int elf_file_init_fd(struct elf_file *ret, int fd);
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size);
 void elf_file_done(struct elf_file *file);
-/* Let go of the file: only its build id stays. */
-void elf_file_close(struct elf_file *file);
-
-/*
- * The bytes of code that end at an address of the file; those that would lie in front of its
- * section are 0. -ENOENT if it has no code there, or was closed.
- */
-int elf_file_read_before(const struct elf_file *file, uint64_t end, void *ret, size_t size);
-
-/*
- * The difference between an address in a process and in the file, for a
- * mapping at `start` of the file's bytes from `offset` on. -ENOENT if no
- * segment of the file lies there.
- */
-int elf_file_bias(const struct elf_file *file, uint64_t start, uint64_t offset, uint64_t *ret);
 
 #endif

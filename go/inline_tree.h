@@ -13,7 +13,7 @@
  * they are in; what they are is beside it, in data of the functions.
  */
 
-/* What pclntab_data() tells places in. */
+/* What pclntab_data() tells locations in. */
 struct go_data {
 	const uint8_t *bytes;
 	uint64_t size;  /* 0: it is not known where the data is */

@@ -41,27 +41,13 @@ static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_
 	return 0;
 }
 
-/* rest: what is behind the user's frames, so many bytes. */
-static int make_whole(struct last_stacks *stacks, const struct dp_sample *sample,
-		      const struct last_stack *last, const void *rest, size_t rest_size)
-{
-	size_t n_user = sample->n_user;
-	struct named_sample *room =
-		with_room(stacks->whole, &stacks->whole_size,
-			  sizeof(*room) + n_user * sizeof(*last->frames) + rest_size);
-
-	if (!room)
-		return -ENOMEM;
-	stacks->whole = room;
-	room->names = last->names;
-	room->names.kind = DP_RECORD_NAMES;
-	room->sample = *sample;
-	room->sample.n_same = 0;
-	if (n_user > 0)
-		memcpy(room->frames, last->frames, n_user * sizeof(*last->frames));
-	memcpy(room->frames + n_user, rest, rest_size);
-	return 0;
-}
+/* The parts of a record that has a sample. */
+struct parts {
+	const struct dp_names *names; /* NULL: as before */
+	const struct dp_sample *sample;
+	const __u64 *frames;            /* n_own() of them, and the kernel's addresses */
+	const struct dp_labels *labels; /* NULL: none */
+};
 
 /* So many of the user's frames are in its own record. */
 static size_t n_own(const struct dp_sample *sample)
@@ -69,58 +55,113 @@ static size_t n_own(const struct dp_sample *sample)
 	return (size_t)sample->n_user - sample->n_same;
 }
 
-/* The labels that are behind a sample, in so many bytes. False: they are not all there. */
-static bool has_labels(const struct dp_sample *sample, size_t size)
+/* Is there all that the sample is to have? */
+static bool parts_are_whole(struct parts *parts)
 {
-	const __u64 *behind = (const __u64 *)(sample + 1) + n_own(sample) + sample->n_kernel;
-	size_t left = size - (size_t)((const char *)behind - (const char *)sample);
-	const struct dp_labels *labels = (const void *)behind;
+	const struct dp_sample *sample = parts->sample;
 
-	return left >= sizeof(*labels) && left - sizeof(*labels) >= labels->size;
+	if (!sample || sample->part.size < sizeof(*sample) || sample->n_same > sample->n_user ||
+	    sample->n_user > DP_MAX_FRAMES || sample->n_kernel > DP_MAX_KERNEL_FRAMES ||
+	    sample->level >= DP_UPROBE_LEVELS)
+		return false;
+	parts->frames =
+		part_words(&sample->part, sizeof(*sample), n_own(sample) + sample->n_kernel);
+	if (!(sample->flags & DP_SAMPLE_LABELS))
+		parts->labels = NULL;
+	else if (!parts->labels || parts->labels->part.size < sizeof(*parts->labels))
+		return false;
+	return parts->frames && (!parts->names || parts->names->part.size >= sizeof(*parts->names));
 }
 
-/* The sample of a record, which has so many bytes; NULL: it has none, or is too short. */
-static const struct dp_sample *find_sample(const void *record, size_t size, bool has_names)
+static bool find_parts(const char *record, size_t size, struct parts *ret)
 {
-	const struct named_sample *named = record;
-	size_t n_names = has_names ? sizeof(named->names) : 0;
-	const struct dp_sample *sample = has_names ? &named->sample : record;
+	const struct dp_part *part;
 
-	if (size < n_names + sizeof(*sample) || sample->kind != DP_RECORD_SAMPLE ||
-	    sample->n_same > sample->n_user || sample->level >= DP_UPROBE_LEVELS ||
-	    size < n_names + sizeof(*sample) + (n_own(sample) + sample->n_kernel) * sizeof(__u64) ||
-	    ((sample->flags & DP_SAMPLE_LABELS) && !has_labels(sample, size - n_names)))
-		return NULL;
-	return sample;
+	*ret = (struct parts){ 0 };
+	for (size_t at = 0; at < size; at += part->size) {
+		part = (const void *)(record + at);
+		if (!part_is_whole(part, size - at))
+			return false;
+		if (part->type == DP_RECORD_NAMES)
+			ret->names = (const void *)part;
+		else if (part->type == DP_RECORD_SAMPLE)
+			ret->sample = (const void *)part;
+		else if (part->type == DP_RECORD_LABELS)
+			ret->labels = (const void *)part;
+	}
+	return parts_are_whole(ret);
+}
+
+/* Does it lie in its record as in a struct named_sample, with all its frames? */
+static bool is_named_sample(const struct parts *parts, const struct named_sample *record)
+{
+	const struct dp_sample *sample = parts->sample;
+	const void *end = parts->frames + n_own(sample) + sample->n_kernel;
+
+	return parts->names == &record->names && sample == &record->sample &&
+	       parts->frames == record->frames && sample->n_same == 0 &&
+	       (!parts->labels || parts->labels == end);
+}
+
+static int make_whole(struct last_stacks *stacks, const struct parts *parts,
+		      const struct last_stack *last, size_t *ret_size)
+{
+	const struct dp_sample *sample = parts->sample;
+	size_t n_user = sample->n_user, n = n_user + sample->n_kernel;
+	size_t labels_size = parts->labels ? parts->labels->part.size : 0;
+	struct named_sample *room;
+
+	*ret_size = sizeof(*room) + n * sizeof(*room->frames) + labels_size;
+	room = with_room(stacks->whole, &stacks->whole_size, *ret_size);
+	if (!room)
+		return -ENOMEM;
+	stacks->whole = room;
+	room->names = last->names;
+	room->names.part = (struct dp_part){ DP_RECORD_NAMES, sizeof(room->names) };
+	room->sample = *sample;
+	room->sample.part.size = (__u16)(sizeof(*sample) + n * sizeof(*room->frames));
+	room->sample.n_same = 0;
+	if (n_user > 0)
+		memcpy(room->frames, last->frames, n_user * sizeof(*last->frames));
+	if (sample->n_kernel > 0)
+		memcpy(room->frames + n_user, parts->frames + n_own(sample),
+		       sample->n_kernel * sizeof(*room->frames));
+	if (labels_size > 0)
+		memcpy(room->frames + n, parts->labels, labels_size);
+	return 0;
 }
 
 int last_stacks_complete(struct last_stacks *stacks, const void *record, size_t size,
 			 const struct named_sample **ret, size_t *ret_size)
 {
-	bool has_names = record_kind(record, size) == DP_RECORD_NAMES;
-	const struct dp_sample *sample = find_sample(record, size, has_names);
-	const struct named_sample *named = record;
+	const struct dp_sample *sample;
 	struct last_stack *last;
-	const __u64 *frames, *rest;
-	size_t rest_size;
+	struct parts parts;
 	int err = 0;
 
-	if (!sample || sample->n_same > stacks->of[sample->level].n)
+	if (!find_parts(record, size, &parts))
 		return -EBADMSG;
+	sample = parts.sample;
 	last = &stacks->of[sample->level];
-	frames = (const __u64 *)(sample + 1);
-	if (has_names)
-		last->names = named->names;
+	if (sample->n_same > last->n)
+		return -EBADMSG;
+	if (parts.names)
+		last->names = *parts.names;
 	if (sample->n_user > 0)
-		err = replace(last, frames, n_own(sample), sample->n_same);
-	*ret = named;
+		err = replace(last, parts.frames, n_own(sample), sample->n_same);
+	*ret = record;
 	*ret_size = size;
-	if (err < 0 || (has_names && sample->n_same == 0))
+	if (err < 0 || is_named_sample(&parts, record))
 		return err;
-	rest = frames + n_own(sample);
-	rest_size = size - (size_t)((const char *)rest - (const char *)record);
-	err = make_whole(stacks, sample, last, rest, rest_size);
+	err = make_whole(stacks, &parts, last, ret_size);
 	*ret = stacks->whole;
-	*ret_size = sizeof(**ret) + sample->n_user * sizeof(*frames) + rest_size;
 	return err;
+}
+
+void last_stacks_forget(struct last_stacks *stacks)
+{
+	for (size_t level = 0; level < DP_UPROBE_LEVELS; level++) {
+		stacks->of[level].names = (struct dp_names){ 0 };
+		stacks->of[level].n = 0;
+	}
 }

@@ -24,12 +24,15 @@ struct last_stacks {
 void last_stacks_done(struct last_stacks *stacks);
 
 /*
- * Give a sample its names and all its frames: every record that is a sample, or names with
- * one behind them, has to go through here, in the order of the ring. size: bytes of the
- * record. *ret is the record itself or a copy, until the next call. 0, -ENOMEM, or -EBADMSG
- * if it is no such record.
+ * Give a sample its names and all its frames: every record that has one has to go through here,
+ * in the order of the ring. size: bytes of the record. *ret is the record itself or a copy, until
+ * the next call. 0, -ENOMEM, or -EBADMSG if a part of it is too short, or the frames that it shares
+ * are not known.
  */
 int last_stacks_complete(struct last_stacks *stacks, const void *record, size_t size,
 			 const struct named_sample **ret, size_t *ret_size);
+
+/* A record is missing: samples that share frames with it are refused, as with one before. */
+void last_stacks_forget(struct last_stacks *stacks);
 
 #endif

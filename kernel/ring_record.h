@@ -2,27 +2,46 @@
 #ifndef DP_KERNEL_RING_RECORD_H
 #define DP_KERNEL_RING_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "bpf/abi.h"
 
-/* What a record of a ring is: enum dp_record_kind; 0: it is too short to say so. */
-static inline uint32_t record_kind(const void *record, size_t size)
+/* Does a part begin here, of which there are so many bytes at most? */
+static inline bool part_is_whole(const struct dp_part *part, size_t size)
 {
-	uint32_t kind = 0;
-
-	if (size >= sizeof(kind))
-		memcpy(&kind, record, sizeof(kind));
-	return kind;
+	return size >= sizeof(*part) && part->size >= sizeof(*part) && part->size <= size &&
+	       part->size % DP_CELL_SIZE == 0;
 }
 
-/* A sample with its names and all its frames, be they of its own record or of those before. */
+/* The words that a part ends with; NULL: it is too short for so many behind so many bytes. */
+static inline const __u64 *part_words(const struct dp_part *part, size_t head, size_t n)
+{
+	size_t size = n * sizeof(__u64);
+
+	if (part->size < head + size)
+		return NULL;
+	return (const __u64 *)((const char *)part + part->size - size);
+}
+
+/* The bytes of a chunk's stack, chunk->n_bytes of them; NULL: it is too short. */
+static inline const void *chunk_bytes(const struct dp_chunk *chunk)
+{
+	if (chunk->part.size < sizeof(*chunk) || chunk->part.size - sizeof(*chunk) < chunk->n_bytes)
+		return NULL;
+	return (const char *)chunk + chunk->part.size - chunk->n_bytes;
+}
+
+/*
+ * A sample with its names and all its frames, be they of its own record or of those before. Its
+ * parts are as long as their structures, and n_same is 0.
+ */
 struct named_sample {
 	struct dp_names names;
-	struct dp_sample sample; /* n_same is 0 */
-	__u64 frames[];          /* n_user of them, n_kernel addresses, and labels */
+	struct dp_sample sample;
+	__u64 frames
+		[]; /* n_user of them, n_kernel addresses, and with DP_SAMPLE_LABELS, struct dp_labels */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&

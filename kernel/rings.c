@@ -8,26 +8,23 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "kernel/last_stacks.h"
-
 struct ring_reader {
 	struct rings *rings;
 	unsigned int cpu;
-	struct last_stacks stacks;
+	struct record_reader records;
 };
 
 static int reader_call(void *arg, void *data, size_t size)
 {
 	struct ring_reader *r = arg;
-	uint32_t kind = record_kind(data, size);
-	const struct named_sample *sample;
+	struct rings *rings = r->rings;
+	uint64_t refused = r->records.n_refused;
 	int err;
 
-	r->rings->n_bytes += BPF_RINGBUF_HDR_SZ + size;
-	if (kind != DP_RECORD_SAMPLE && kind != DP_RECORD_NAMES)
-		return r->rings->fn(r->rings->arg, r->cpu, data, size);
-	err = last_stacks_complete(&r->stacks, data, size, &sample, &size);
-	return err < 0 ? err : r->rings->fn(r->rings->arg, r->cpu, sample, size);
+	rings->n_bytes += BPF_RINGBUF_HDR_SZ + size;
+	err = record_reader_read(&r->records, data, size, r->cpu, rings->fn, rings->arg);
+	rings->n_refused += r->records.n_refused - refused;
+	return err;
 }
 
 /* libbpf reads all rings of one ring_buffer or, if its function has enough, none of those behind. */
@@ -76,7 +73,7 @@ void rings_done(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->n_mapped; i++) {
 		ring_buffer__free(rings->buffers[i]);
-		last_stacks_done(&rings->readers[i].stacks);
+		record_reader_done(&rings->readers[i].records);
 	}
 	if (rings->epoll_fd >= 0)
 		close(rings->epoll_fd);

@@ -5,24 +5,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/record_reader.h"
+
 struct ring_buffer;
 struct ring_reader;
-
-/*
- * Called for a record, which is gone afterwards. A sample is a struct named_sample by then,
- * checked and whole (last_stacks.h), so its kind is DP_RECORD_NAMES. Anything but 0 and
- * -EAGAIN is an error that ends the reading. -EAGAIN: this record was taken, and the others
- * of its ring are left for the next time. Without it, a ring that is filled as fast as it is
- * read would be read for ever.
- */
-typedef int (*ring_fn)(void *arg, unsigned int cpu, const void *record, size_t size);
 
 /* The ring buffers of a session, each read on its own. It does not move. */
 struct rings {
 	ring_fn fn;
 	void *arg;
-	uint64_t n_bytes; /* taken up in the rings by all that was read */
-	int epoll_fd;     /* readable when one of them is filling up; -1: there are none */
+	uint64_t n_bytes;   /* taken up in the rings by all that was read */
+	uint64_t n_refused; /* records that were read, and are none */
+	int epoll_fd;       /* readable when one of them is filling up; -1: there are none */
 	const int *fds;
 	size_t n, n_mapped; /* so many of the n have a buffer */
 	struct ring_buffer **buffers;

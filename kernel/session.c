@@ -444,10 +444,9 @@ void session_stop(struct session *s)
 
 uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
 {
-	uint64_t total = 0;
+	uint64_t total = s->rings.n_refused;
 
 	*ret_time_ns = 0;
-
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
 		struct dp_losses losses;
 

@@ -93,7 +93,7 @@ void session_drop_thread(struct session *session, pid_t tid);
 /* Leave out processes with this name, as far as there is room for names. */
 void session_drop_comm(struct session *session, const char comm[DP_COMM_SIZE]);
 
-/* Have fn called for every record that arrives (enum dp_record_kind), in the order of each ring. */
+/* Have fn called for every part of a record that arrives, in the order of each ring. */
 int session_read_rings(struct session *session, ring_fn fn, void *arg);
 /* The descriptor that becomes readable when a ring is filling up; and read the records now. */
 int session_rings_fd(const struct session *session);
@@ -114,7 +114,7 @@ int session_sample_perf(struct session *session, int fd);
 /* Stop sampling. Records on their way still arrive. */
 void session_stop(struct session *session);
 
-/* Samples that could not be sent so far, and how long the threads among them were blocked. */
+/* Samples that could not be sent, or read, so far, and how long the threads among them were blocked. */
 uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
 
 /* Call fn for each thread that has been blocked since sampling began, until it returns other than 0. */

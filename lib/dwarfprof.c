@@ -15,7 +15,7 @@
 #include "profiler/profiler.h"
 #include "report/outcome.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "symbols/names.h"
 
 /* For so long, a profile that is asked for is waited for at once. */
@@ -35,7 +35,7 @@ struct part {
 struct caller {
 	struct report report;
 	const struct dwarfprof *profiler;
-	struct shown_stack stack;
+	struct symbolized_stack stack;
 	struct dwarfprof_frame *frames;
 	size_t n_frames, frames_size;
 };
@@ -97,14 +97,14 @@ static int finish_part(void *arg, struct report *report, const struct totals *to
 	return 0;
 }
 
-static enum dwarfprof_frame_kind frame_kind(enum shown_kind kind)
+static enum dwarfprof_frame_kind frame_kind(enum symbolized_kind kind)
 {
 	switch (kind) {
-	case SHOWN_USER:
+	case SYMBOLIZED_USER:
 		return DWARFPROF_FRAME_USER;
-	case SHOWN_KERNEL:
+	case SYMBOLIZED_KERNEL:
 		return DWARFPROF_FRAME_KERNEL;
-	case SHOWN_MARK:
+	case SYMBOLIZED_MARK:
 		break;
 	}
 	return DWARFPROF_FRAME_MARK;
@@ -112,11 +112,11 @@ static enum dwarfprof_frame_kind frame_kind(enum shown_kind kind)
 
 static int fill_frames(struct caller *c, const struct sample *sample)
 {
-	int err = shown_stack_make_sample(&c->report, sample, true, &c->stack);
+	int err = symbolized_stack_make_sample(&c->report, sample, SYMBOLIZED_LINES, &c->stack);
 
 	c->n_frames = 0;
 	for (size_t i = 0; err == 0 && i < c->stack.n; i++) {
-		const struct shown *s = &c->stack.items[i];
+		const struct symbolized_frame *s = &c->stack.items[i];
 
 		err = array_reserve(c->frames, c->n_frames, c->frames_size);
 		if (err < 0)
@@ -164,7 +164,7 @@ static void caller_free(struct report *report)
 {
 	struct caller *c = (struct caller *)report;
 
-	shown_stack_done(&c->stack);
+	symbolized_stack_done(&c->stack);
 	free(c->frames);
 	free(c);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "elf/debug_file.h"
 #include "elf/mapped_file.h"
 #include "elf/packed.h"
 #include "kernel/permission.h"
@@ -59,20 +58,6 @@ static void warn_packed(struct process_table *table, struct process *p)
 	p->packed_asked = true;
 }
 
-/* Nobody has looked yet, and a report will want names. */
-static void find_debug_file(const struct binary_store *store, pid_t pid, const char *path,
-			    struct binary *b)
-{
-	int fd;
-
-	if (!store->symbols || b->debug_tried || !b->elf.elf)
-		return;
-	b->debug_tried = true;
-	fd = debug_file_open_for(pid, path, b->elf.elf, b->elf.build_id);
-	if (fd > 0)
-		b->module->debug_fd = fd;
-}
-
 /* Find the binary that a mapping is of. -ENOENT: it is of none. */
 static int find_binary(struct process_table *table, const struct process *p,
 		       const struct mapping *m, uint64_t inode, const char *name,
@@ -85,9 +70,7 @@ static int find_binary(struct process_table *table, const struct process *p,
 	if (name[0] != '/' || inode == 0)
 		return -ENOENT;
 	fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
-	err = fd < 0 ? fd : binary_store_get(table->binaries, fd, name, ret);
-	if (err == 0)
-		find_debug_file(table->binaries, p->thread, name, *ret);
+	err = fd < 0 ? fd : binary_store_get(table->binaries, p->thread, fd, name, ret);
 	/* It is gone, and with it the way to its files. */
 	if (fd < 0 && (*ret = binary_store_find(table->binaries, inode, name)) != NULL)
 		err = 0;
@@ -100,29 +83,69 @@ static int find_binary(struct process_table *table, const struct process *p,
 	return err;
 }
 
+/* What the mapping is of is no binary that could be read. */
+static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
+			  uint64_t inode, const char *name, int err)
+{
+	if (inode != 0)
+		log_debug("process %d: no table for %s: %s", p->thread, name, strerror(-err));
+	warn_packed(table, p);
+	resolve_jitted(table, p, m, inode, name);
+}
+
+static void resolve_cookie(const struct process *p, struct mapping *m)
+{
+	uint64_t word;
+
+	m->has_cookie = mapping_has_cookie(m);
+	/* If it fails, the process may have unmapped the binary meanwhile. */
+	if (m->has_cookie)
+		(void)mapping_read_word(p->thread, mapping_cookie_address(m), &word);
+}
+
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
 		     uint64_t inode, const char *name)
 {
 	struct binary *b = NULL;
-	uint64_t word;
 	int err;
 
 	if (table->no_binaries)
 		return;
-	err = find_binary(table, p, m, inode, name, &b);
+	/* That is no binary, and its reader should not have to wait until it is known. */
+	err = inode != 0 && jitted_is_dump(p->pid, name) ?
+		      -ENOEXEC :
+		      find_binary(table, p, m, inode, name, &b);
+	if (err == 0 && binary_is_pending(b)) {
+		m->binary = b;
+		m->is_pending = true;
+		return;
+	}
 	if (err == 0)
-		err = elf_file_bias(&b->elf, m->start, m->offset, &m->bias);
+		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err < 0) {
-		if (inode != 0)
-			log_debug("process %d: no table for %s: %s", p->thread, name,
-				  strerror(-err));
-		warn_packed(table, p);
-		resolve_jitted(table, p, m, inode, name);
+		resolve_other(table, p, m, inode, name, err);
 		return;
 	}
 	m->binary = b;
-	m->marked = mapping_has_mark(m);
-	/* If it fails, the process may have unmapped the binary meanwhile. */
-	if (m->marked)
-		(void)mapping_read_word(p->thread, mapping_mark_address(m), &word);
+	resolve_cookie(p, m);
+}
+
+void mapping_settle(struct process_table *table, struct process *p, struct mapping *m)
+{
+	struct binary *b = m->binary;
+	int err = b->err;
+
+	m->is_pending = false;
+	if (err == 0)
+		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
+	if (err == 0) {
+		resolve_cookie(p, m);
+		return;
+	}
+	m->binary = NULL;
+	/* What has ended may have been another program's. */
+	if (m->died == TIME_NEVER)
+		resolve_other(table, p, m, b->id.inode, b->module->path, err);
+	jitted_hold(m->jitted);
+	binary_drop(b);
 }

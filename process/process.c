@@ -88,6 +88,7 @@ static int mapping_append(struct process *p, const struct mapping *m)
 	p->mappings[p->n_mappings++] = *m;
 	mapping_hold(m);
 	p->changed = true;
+	p->has_pending |= m->is_pending;
 	return 0;
 }
 
@@ -105,6 +106,7 @@ static int mapping_add(struct process *p, const struct mapping *m)
 		left.born = right.born = m->born;
 		left.end = m->start;
 		right.start = m->end;
+		right.offset += right.start - old.start;
 		if (left.start < left.end)
 			err = mapping_append(p, &left);
 		if (err == 0 && right.start < right.end)
@@ -363,24 +365,24 @@ void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time
 		p->exited = time;
 }
 
-bool process_mark_differs(const struct process *p, const struct mapping *m)
+bool process_cookie_differs(const struct process *p, const struct mapping *m)
 {
-	uint64_t mark;
+	uint64_t cookie;
 
-	return m->marked && mapping_read_word(p->thread, mapping_mark_address(m), &mark) &&
-	       mark != m->binary->elf.mark;
+	return m->has_cookie && mapping_read_word(p->thread, mapping_cookie_address(m), &cookie) &&
+	       cookie != m->binary->elf.cookie;
 }
 
-void process_table_check_marks(struct process_table *table, struct process *p)
+void process_table_check_cookies(struct process_table *table, struct process *p)
 {
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
-		uint64_t mark;
+		uint64_t cookie;
 
-		if (m->died != TIME_NEVER || !m->marked ||
-		    mapping_read_word(p->thread, mapping_mark_address(m), &mark))
+		if (m->died != TIME_NEVER || !m->has_cookie ||
+		    mapping_read_word(p->thread, mapping_cookie_address(m), &cookie))
 			continue;
-		m->marked = false;
+		m->has_cookie = false;
 		p->changed = true;
 	}
 }
@@ -450,6 +452,45 @@ int process_snapshot(struct process_table *table, const struct process *process,
 {
 	return space_new(&table->spaces, process->pid, process->mappings, process->n_mappings, time,
 			 false, ret);
+}
+
+static void process_settle(struct process_table *table, struct process *p)
+{
+	p->has_pending = false;
+	for (size_t i = 0; i < p->n_mappings; i++) {
+		struct mapping *m = &p->mappings[i];
+
+		if (!m->is_pending)
+			continue;
+		if (binary_is_pending(m->binary)) {
+			p->has_pending = true;
+			continue;
+		}
+		mapping_settle(table, p, m);
+		p->changed |= m->died == TIME_NEVER;
+	}
+}
+
+void process_table_settle(struct process_table *table)
+{
+	struct process *p, *next;
+
+	HASH_ITER(hh, table->processes, p, next)
+		if (p->has_pending)
+			process_settle(table, p);
+}
+
+bool process_is_pending(const struct process *p, uint64_t time)
+{
+	if (!p->has_pending)
+		return false;
+	for (size_t i = 0; i < p->n_mappings; i++) {
+		const struct mapping *m = &p->mappings[i];
+
+		if (m->is_pending && m->born <= time && time < m->died)
+			return true;
+	}
+	return false;
 }
 
 /* The kernel goes on sampling a process whose space has no room. */

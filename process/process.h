@@ -33,6 +33,8 @@ struct process {
 	struct space *space;   /* the one that the kernel uses now */
 	bool packed_asked;     /* whether the program was packed */
 	bool changed;          /* the list is newer than the space */
+	bool has_pending;      /* of some of them the binary is not known yet */
+	size_t n_held;         /* samples that wait for that */
 	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
 	uint64_t known_from;   /* it had been started by then */
 	uint64_t exited;       /* when its last thread may have; TIME_NEVER: it runs */
@@ -111,10 +113,10 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time);
 
 /*
- * The walker found that a mark differs, but nothing has changed since: have
- * the marks read, which makes them resident, and give up those that cannot be.
+ * The walker found that a cookie differs, but nothing has changed since: have
+ * the cookies read, which makes them resident, and give up those that cannot be.
  */
-void process_table_check_marks(struct process_table *table, struct process *process);
+void process_table_check_cookies(struct process_table *table, struct process *process);
 
 /*
  * The walker found other code in a process than the records tell of: a file
@@ -126,6 +128,15 @@ void process_table_doubt(struct process *process, uint64_t now);
 /* Records were lost: read the mappings of every process again. */
 void process_table_resync(struct process_table *table, uint64_t time);
 
+/*
+ * What workers have found out of binaries (binary_store_collect()) is true of their mappings
+ * from when these came: to be published.
+ */
+void process_table_settle(struct process_table *table);
+
+/* Is a binary pending that a process had mapped at a time? */
+bool process_is_pending(const struct process *process, uint64_t time);
+
 /* Make new spaces for all processes that changed, and show them to the kernel. */
 int process_table_publish(struct process_table *table, uint64_t now);
 
@@ -135,15 +146,15 @@ int process_table_publish(struct process_table *table, uint64_t now);
  */
 void process_table_forget(struct process_table *table, uint64_t before);
 
-/* Is the binary's mark another one in memory, where it can be read? */
-bool process_mark_differs(const struct process *process, const struct mapping *mapping);
+/* Is the binary's cookie another one in memory, where it can be read? */
+bool process_cookie_differs(const struct process *process, const struct mapping *mapping);
 
 /* The mapping that an address lay in at a time, or NULL. */
 const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);
 
 /*
  * The mappings that a process had at a time, as a space of the pool; for
- * samples that were walked before the kernel had them. It has no marks: it is
+ * samples that were walked before the kernel had them. It has no cookies: it is
  * true of that time whatever is in memory now. space_free() ends it.
  */
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,

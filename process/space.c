@@ -9,15 +9,15 @@
 
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 
-uint64_t mapping_mark_address(const struct mapping *m)
+uint64_t mapping_cookie_address(const struct mapping *m)
 {
-	return m->bias + m->binary->elf.mark_address;
+	return m->bias + m->binary->elf.cookie_address;
 }
 
-bool mapping_has_mark(const struct mapping *m)
+bool mapping_has_cookie(const struct mapping *m)
 {
-	return m->binary->elf.mark_address != 0 && mapping_mark_address(m) < m->start &&
-	       m->start - mapping_mark_address(m) <= UINT32_MAX;
+	return m->binary->elf.cookie_address != 0 && mapping_cookie_address(m) < m->start &&
+	       m->start - mapping_cookie_address(m) <= UINT32_MAX;
 }
 
 void mapping_hold(const struct mapping *m)
@@ -74,7 +74,7 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 	if (!s->mappings)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		if (mappings[i].born <= time && time < mappings[i].died)
+		if (!mappings[i].is_pending && mappings[i].born <= time && time < mappings[i].died)
 			s->mappings[s->n_mappings++] = mappings[i];
 	if (s->n_mappings > DP_MAX_MAPPINGS)
 		s->n_mappings = DP_MAX_MAPPINGS;
@@ -93,7 +93,7 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 }
 
 /* The space's mappings in the form that the walker reads; NULL: out of memory. */
-static struct dp_mapping *space_mappings(const struct space *s, bool marks)
+static struct dp_mapping *space_mappings(const struct space *s, bool cookies)
 {
 	struct dp_mapping *mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
 
@@ -106,18 +106,18 @@ static struct dp_mapping *space_mappings(const struct space *s, bool marks)
 			.bias = m->bias,
 			.image = m->image,
 		};
-		if (marks && m->marked) {
-			mappings[i].mark = m->binary->elf.mark;
-			mappings[i].mark_below = (uint32_t)(m->start - mapping_mark_address(m));
+		if (cookies && m->has_cookie) {
+			mappings[i].cookie = m->binary->elf.cookie;
+			mappings[i].cookie_below = (uint32_t)(m->start - mapping_cookie_address(m));
 		}
 	}
 	return mappings;
 }
 
 /* Find the space's layout among those of the others, or make it. */
-static int space_find_layout(struct space_store *store, struct space *s, bool marks)
+static int space_find_layout(struct space_store *store, struct space *s, bool cookies)
 {
-	_cleanup_free_ struct dp_mapping *mappings = space_mappings(s, marks);
+	_cleanup_free_ struct dp_mapping *mappings = space_mappings(s, cookies);
 	size_t size = s->n_mappings * sizeof(*mappings);
 	struct layout *l;
 
@@ -185,7 +185,7 @@ static int space_write(struct space_store *store, struct space *s)
 }
 
 int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
-	      uint64_t time, bool marks, struct space **ret)
+	      uint64_t time, bool cookies, struct space **ret)
 {
 	struct space *s = calloc(1, sizeof(*s));
 	int err;
@@ -202,7 +202,7 @@ int space_new(struct space_store *store, pid_t pid, const struct mapping *mappin
 	err = space_collect(s, mappings, n, time);
 	space_find_labels(s);
 	if (err == 0)
-		err = space_find_layout(store, s, marks);
+		err = space_find_layout(store, s, cookies);
 	if (err == 0)
 		err = space_write(store, s);
 	if (err < 0) {

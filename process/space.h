@@ -26,15 +26,16 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
+	bool is_pending; /* the binary is, and so the rest is not known: no space has it yet */
 	struct jitted *jitted; /* what reports call that; NULL: it is in a file, or nobody asks */
 	uint32_t image;        /* in a space: what the kernel finds there, see table_image() */
-	bool marked;           /* the walker compares the binary's mark */
+	bool has_cookie;       /* the walker compares the binary's cookie */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
 
-/* Is there a mark where the walker can compare it? And where is it, in the process? */
-bool mapping_has_mark(const struct mapping *mapping);
-uint64_t mapping_mark_address(const struct mapping *mapping);
+/* Is there a cookie where the walker can compare it? And where is it, in the process? */
+bool mapping_has_cookie(const struct mapping *mapping);
+uint64_t mapping_cookie_address(const struct mapping *mapping);
 
 /* A copy of it is made, or thrown away. */
 void mapping_hold(const struct mapping *mapping);
@@ -77,11 +78,11 @@ void space_store_init(struct space_store *store, struct pool *pool, struct table
 void space_store_done(struct space_store *store);
 
 /*
- * A new space of those mappings that live at a time, with their marks or
+ * A new space of those mappings that live at a time and are not pending, with their cookies or
  * without. Returns 0, -ENOMEM or -ENOSPC.
  */
 int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
-	      uint64_t time, bool marks, struct space **ret);
+	      uint64_t time, bool cookies, struct space **ret);
 struct space *space_free(struct space_store *store, struct space *space);
 
 /* Has a table come or gone since? */

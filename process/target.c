@@ -112,7 +112,7 @@ static void warn_refused(size_t n)
 			    permission_has(CAP_SYS_PTRACE) ? "" : "; CAP_SYS_PTRACE helps");
 }
 
-/* Is it a process in the table, not a stranger that got its number? */
+/* Is it a process in the table, not another one that got its number? */
 static bool is_followed(const struct process_table *table, pid_t pid)
 {
 	const struct process *p = process_table_find(table, pid);

@@ -21,8 +21,8 @@
 #include "profiler/running.h"
 #include "profiler/stores.h"
 #include "report/report.h"
-#include "samples/rescue.h"
-#include "samples/taken.h"
+#include "samples/unwinder.h"
+#include "samples/thread_snapshot.h"
 #include "samples/thread_reader.h"
 #include "symbols/kallsyms.h"
 
@@ -37,13 +37,13 @@ struct dump {
 	char kernel[256];
 	struct outputs outputs;
 	struct pool pool;
-	struct stores stores; /* of use if there is a rescue */
+	struct stores stores; /* of use if there is a unwinder */
 	struct thread_reader reader;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct kallsyms *kallsyms;
-	bool hidden;         /* the kernel's addresses are */
-	struct taken *taken; /* by process */
-	size_t n_taken, taken_size;
+	bool hidden;                       /* the kernel's addresses are */
+	struct thread_snapshot *snapshots; /* by process */
+	size_t n_snapshots, snapshots_size;
 	struct totals totals;
 	struct frame *frames; /* of one stack */
 };
@@ -82,7 +82,7 @@ static int make_tables(struct dump *d)
 	d->pool.max_segments = o->table_memory / DP_SEGMENT_SIZE;
 	stores_init(&d->stores, o, &d->pool, publish, NULL);
 	d->stores.table.inherit = false;
-	err = rescue_new(&d->pool, o->unwind, o->max_frames, &d->rescue);
+	err = unwinder_new(&d->pool, o->unwind, o->max_frames, &d->unwinder);
 	return err < 0 ? err : target_add(&d->stores.table, &o->target);
 }
 
@@ -114,15 +114,15 @@ static int open_report(struct dump *d)
 }
 
 /* Which threads there are: all of a process, or those that were named. */
-static int find_threads(struct dump *d, struct taken *t)
+static int find_threads(struct dump *d, struct thread_snapshot *t)
 {
 	const struct profiler_options *o = &d->options->profiler;
 	int err = 0;
 
 	if (o->target.n_tids == 0)
-		return taken_find(t, 0);
+		return thread_snapshot_find(t, 0);
 	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
-		err = taken_find(t, o->target.tids[i]);
+		err = thread_snapshot_find(t, o->target.tids[i]);
 	return err;
 }
 
@@ -130,18 +130,18 @@ static int find_threads(struct dump *d, struct taken *t)
  * Code that was mapped since the mappings were read: tables may have taken long to make.
  * Those stacks are taken again, with the mappings of now.
  */
-static int take_unmapped_again(struct dump *d, const struct process *p, struct taken *t)
+static int take_unmapped_again(struct dump *d, const struct process *p, struct thread_snapshot *t)
 {
 	struct space *space, *before = (struct space *)t->space;
 	size_t n = 0;
 	int err;
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct taken_stack *s = &t->stacks[i];
+		struct thread_stack *s = &t->stacks[i];
 
-		if (s->state != TAKEN_STILL || s->outcome != DP_NO_MAPPING)
+		if (s->state != SNAPSHOT_STILL || s->outcome != DP_NO_MAPPING)
 			continue;
-		s->state = TAKEN_MOVES;
+		s->state = SNAPSHOT_MOVES;
 		n++;
 	}
 	if (n == 0)
@@ -151,26 +151,27 @@ static int take_unmapped_again(struct dump *d, const struct process *p, struct t
 	if (err < 0)
 		return err;
 	space_free(&d->stores.table.spaces, before);
-	return taken_take(t, space, p->thread);
+	return thread_snapshot_take(t, space, p->thread);
 }
 
 static int take_process(struct dump *d, const struct process *p)
 {
 	struct space *space;
-	struct taken *t;
+	struct thread_snapshot *t;
 	int err;
 
-	if (array_reserve(d->taken, d->n_taken, d->taken_size) < 0)
+	if (array_reserve(d->snapshots, d->n_snapshots, d->snapshots_size) < 0)
 		return -ENOMEM;
 	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
 	if (err < 0)
 		return err;
-	t = &d->taken[d->n_taken++];
-	taken_init(t, &d->reader, d->rescue, d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
+	t = &d->snapshots[d->n_snapshots++];
+	thread_snapshot_init(t, &d->reader, d->unwinder,
+			     d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
 	t->space = space;
 	err = find_threads(d, t);
 	if (err == 0)
-		err = taken_take(t, space, p->thread);
+		err = thread_snapshot_take(t, space, p->thread);
 	if (err == 0)
 		err = take_unmapped_again(d, p, t);
 	if (err == -EPERM || err == -ENOSYS)
@@ -186,28 +187,29 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 	size_t n_left = 0;
 	int err = 0;
 
-	for (size_t i = 0; i < d->n_taken; i++) {
-		struct taken *t = &d->taken[i];
+	for (size_t i = 0; i < d->n_snapshots; i++) {
+		struct thread_snapshot *t = &d->snapshots[i];
 
 		for (size_t j = 0; err == 0 && j < t->n; j++) {
-			struct taken_stack *s = &t->stacks[j];
+			struct thread_stack *s = &t->stacks[j];
 
-			if (s->state != TAKEN_MOVES)
+			if (s->state != SNAPSHOT_MOVES)
 				continue;
 			n_left++;
 			if (s->thread.tid != sample->tid || (!copy && sample->n_user > 0))
 				continue;
-			s->state = TAKEN_ON_CPU;
+			s->state = SNAPSHOT_ON_CPU;
 			s->n_user = 0; /* of a walk that found it elsewhere */
 			s->fault_address = 0;
 			s->outcome = (enum dp_outcome)sample->outcome;
 			s->thread.cpu = sample->cpu;
 			n_left--;
 			if (copy)
-				err = taken_walk_copy(t, s, copy);
+				err = thread_snapshot_walk_copy(t, s, copy);
 			if (err == 0)
-				err = taken_set_kernel(s, named->frames + sample->n_user,
-						       sample->n_kernel, sample->kernel_error);
+				err = thread_snapshot_set_kernel(s, named->frames + sample->n_user,
+								 sample->n_kernel,
+								 sample->kernel_error);
 		}
 	}
 	return err < 0 ? err : n_left == 0;
@@ -225,17 +227,18 @@ static int take_running(struct dump *d)
 	};
 	size_t n = 0;
 
-	for (size_t i = 0; i < d->n_taken; i++)
-		n += taken_count(&d->taken[i], TAKEN_MOVES);
+	for (size_t i = 0; i < d->n_snapshots; i++)
+		n += thread_snapshot_count(&d->snapshots[i], SNAPSHOT_MOVES);
 	if (n == 0)
 		return 0;
 	tids = calloc(n, sizeof(*tids));
 	if (!tids)
 		return -ENOMEM;
-	for (size_t i = 0; i < d->n_taken; i++)
-		for (size_t j = 0; j < d->taken[i].n; j++)
-			if (d->taken[i].stacks[j].state == TAKEN_MOVES)
-				tids[options.n_tids++] = (pid_t)d->taken[i].stacks[j].thread.tid;
+	for (size_t i = 0; i < d->n_snapshots; i++)
+		for (size_t j = 0; j < d->snapshots[i].n; j++)
+			if (d->snapshots[i].stacks[j].state == SNAPSHOT_MOVES)
+				tids[options.n_tids++] =
+					(pid_t)d->snapshots[i].stacks[j].thread.tid;
 	options.tids = tids;
 	return running_sample(&options, on_running, d);
 }
@@ -252,7 +255,8 @@ static int take_stacks(struct dump *d)
 }
 
 /* Tell the frames apart by binary; where the code of a caller is, is before its address. */
-static size_t resolve_frames(struct dump *d, const struct space *space, const struct taken_stack *s)
+static size_t resolve_frames(struct dump *d, const struct space *space,
+			     const struct thread_stack *s)
 {
 	for (size_t i = 0; i < s->n_user && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
@@ -274,11 +278,12 @@ static size_t resolve_frames(struct dump *d, const struct space *space, const st
 	return s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
 }
 
-static int report_stack(struct dump *d, const struct taken *t, const struct taken_stack *s)
+static int report_stack(struct dump *d, const struct thread_snapshot *t,
+			const struct thread_stack *s)
 {
 	struct sample sample = {
 		.time_ns = clock_now_ns(),
-		.event = s->state == TAKEN_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+		.event = s->state == SNAPSHOT_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
 		.state = (enum dp_state)s->thread.state,
 		.weight = 1,
 		.cpu = s->thread.cpu,
@@ -304,29 +309,29 @@ static int report_stack(struct dump *d, const struct taken *t, const struct take
 	return err;
 }
 
-static int report_process(struct dump *d, const struct taken *t)
+static int report_process(struct dump *d, const struct thread_snapshot *t)
 {
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < t->n; i++) {
-		const struct taken_stack *s = &t->stacks[i];
+		const struct thread_stack *s = &t->stacks[i];
 
-		if (s->state == TAKEN_STILL || s->state == TAKEN_ON_CPU)
+		if (s->state == SNAPSHOT_STILL || s->state == SNAPSHOT_ON_CPU)
 			err = report_stack(d, t, s);
 	}
 	return err;
 }
 
 /* Whose stacks there are not, and why; after the others, as these may fill a screen. */
-static void tell_missing(const struct dump *d, const struct taken *t)
+static void tell_missing(const struct dump *d, const struct thread_snapshot *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		const struct taken_stack *s = &t->stacks[i];
+		const struct thread_stack *s = &t->stacks[i];
 
-		if (s->state == TAKEN_GONE)
+		if (s->state == SNAPSHOT_GONE)
 			log_info("thread %u (%.16s) ended meanwhile", s->thread.tid,
 				 s->thread.thread_name);
-		if (s->state == TAKEN_MOVES)
+		if (s->state == SNAPSHOT_MOVES)
 			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
 				    s->thread.thread_name,
 				    d->options->profiler.sides == DP_SIDES_KERNEL ?
@@ -355,13 +360,13 @@ static int run(struct dump *d)
 	if (err == 0)
 		err = outputs_begin(&d->outputs);
 	fetch_begin(o->names);
-	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
-		err = report_process(d, &d->taken[i]);
+	for (size_t i = 0; err == 0 && i < d->n_snapshots; i++)
+		err = report_process(d, &d->snapshots[i]);
 	if (err == 0)
 		err = outputs_finish(&d->outputs, &d->totals);
 	fetch_end(o->names);
-	for (size_t i = 0; err == 0 && i < d->n_taken; i++)
-		tell_missing(d, &d->taken[i]);
+	for (size_t i = 0; err == 0 && i < d->n_snapshots; i++)
+		tell_missing(d, &d->snapshots[i]);
 	if (err == -ENOMEM || err == -ENOSPC)
 		log_error("cannot take the stacks: %s", strerror(-err));
 	return err;
@@ -371,14 +376,14 @@ static void dump_done(struct dump *d)
 {
 	outputs_done(&d->outputs);
 	kallsyms_free(d->kallsyms);
-	for (size_t i = 0; i < d->n_taken; i++) {
-		space_free(&d->stores.table.spaces, (struct space *)d->taken[i].space);
-		taken_done(&d->taken[i]);
+	for (size_t i = 0; i < d->n_snapshots; i++) {
+		space_free(&d->stores.table.spaces, (struct space *)d->snapshots[i].space);
+		thread_snapshot_done(&d->snapshots[i]);
 	}
-	free(d->taken);
+	free(d->snapshots);
 	free(d->frames);
-	if (d->rescue) {
-		rescue_free(d->rescue);
+	if (d->unwinder) {
+		unwinder_free(d->unwinder);
 		stores_done(&d->stores);
 		for (size_t i = 0; i < d->pool.n_segments; i++)
 			free(d->pool.segments[i]);

@@ -25,6 +25,7 @@ struct event_source {
 	const char *argument;  /* what a user gives with it: "PATH:SYMBOL"; NULL: nothing */
 	unsigned int programs; /* that take its samples: EVENT_BIT of each */
 	bool at_rate;          /* so many times a second: profiler_options.hz */
+	const char *counts;    /* what they count, a word: "page_faults"; NULL: samples or events */
 	bool user_only;        /* it happens in programs, never in the kernel */
 	const char *missing;   /* why there may be no sample of a target, which... */
 	/* NULL, or is this an argument? 0, -EINVAL, or why the file before its last colon cannot be read. */

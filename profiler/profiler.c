@@ -19,16 +19,21 @@
 #include "process/sideband.h"
 #include "process/watch.h"
 #include "profiler/stores.h"
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/drain.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify.h"
 #include "symbols/kallsyms.h"
 
 /* How often the rings are read when nothing else wakes us. */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
+
+/* After so long without a table that was made, sampling begins without the others. */
+#define TABLE_PATIENCE_NS UINT64_C(5000000000)
+/* How often it is asked whether the host has enough, while tables are made. */
+#define WAIT_MS 50
 
 /* The parts are made in the order in which they stand here, and undone in reverse. */
 struct profiler {
@@ -43,9 +48,9 @@ struct profiler {
 	struct stores stores;
 	struct sideband *sideband;
 	struct kallsyms *kallsyms;
-	struct backlog *backlog;
+	struct report_queue *report_queue;
 	struct module_users users;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct verify *verify; /* NULL: not asked for */
 	struct drain drain;
 	struct loop loop;
@@ -116,11 +121,26 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 		o->target.filter->tell = drop_comm;
 		o->target.filter->arg = &p->session;
 		stores_init(&p->stores, o, &p->session.pool, publish, &p->session);
+		binary_store_start_workers(&p->stores.binaries);
 		err = sideband_new(p->cpus.n_cpus, &p->sideband);
 	}
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;
+}
+
+/*
+ * Wait for the tables of the targets, so that samples find them. What takes too long is left to
+ * the workers: such a file may never be there, and samples of the others are wanted.
+ */
+static void wait_for_tables(struct binary_store *binaries)
+{
+	uint64_t ended = clock_now_ns();
+
+	while (binaries->n_jobs > 0 && !binary_store_is_cancelled(binaries) &&
+	       clock_now_ns() - ended < TABLE_PATIENCE_NS)
+		if (binary_store_wait(binaries, WAIT_MS))
+			ended = clock_now_ns();
 }
 
 static int add_targets(struct profiler *p)
@@ -138,6 +158,10 @@ static int add_targets(struct profiler *p)
 		err = process_table_add_launched(table, p->launched);
 	} else {
 		err = target_add(table, &o->target);
+	}
+	if (err == 0) {
+		wait_for_tables(binaries);
+		process_table_settle(table);
 	}
 	if (err == 0 && binary_store_is_cancelled(binaries))
 		err = -ECANCELED;
@@ -196,6 +220,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.target = p->target,
 		.event = p->event.name,
 		.hz = o->event.source->at_rate ? o->hz : 0,
+		.counts = o->event.source->counts,
 		.time = event_has_blocks(&o->event),
 		.wall = event_is_mixed(&o->event),
 		.symbols = o->symbols,
@@ -208,14 +233,14 @@ static int close_module(void *arg, struct module *module)
 {
 	struct profiler *p = arg;
 
-	return backlog_close_module(p->backlog, module);
+	return report_queue_close_module(p->report_queue, module);
 }
 
 /* Reports refer to them, and threads that are blocked, whose samples are in no report yet. */
 static uint64_t oldest_use_ns(void *arg)
 {
 	struct profiler *p = arg;
-	uint64_t reported = backlog_oldest_ns(p->backlog);
+	uint64_t reported = report_queue_oldest_ns(p->report_queue);
 	uint64_t blocked = blocks_oldest_ns(&p->drain.blocks);
 
 	return reported < blocked ? reported : blocked;
@@ -225,15 +250,15 @@ static int release_module(void *arg, void (*fn)(void *object), void *object)
 {
 	struct profiler *p = arg;
 
-	return backlog_call(p->backlog, fn, object);
+	return report_queue_call(p->report_queue, fn, object);
 }
 
 /* From the rings to the reports. */
 static int connect_reports(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct profiler_options *o = p->options;
-	int err =
-		backlog_new(reports, n, o->names, o->symbols && (names || o->verify), &p->backlog);
+	int err = report_queue_new(reports, n, o->names, o->symbols && (names || o->verify),
+				   &p->report_queue);
 
 	if (err < 0)
 		return err;
@@ -242,13 +267,14 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 					  .release = release_module,
 					  .arg = p };
 	p->stores.binaries.users = &p->users;
-	err = rescue_new(&p->session.pool, o->unwind, o->max_frames, &p->rescue);
+	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
-				 o->target.filter, p->rescue, p->verify, p->backlog);
+				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.blocks.kallsyms = p->kallsyms;
+	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;
@@ -262,6 +288,8 @@ static int watch_all(struct profiler *p)
 	size_t n;
 	int err = loop_add(&p->loop, session_rings_fd(&p->session), NULL, NULL);
 
+	if (err == 0 && p->stores.binaries.workers)
+		err = loop_add(&p->loop, workers_fd(p->stores.binaries.workers), NULL, NULL);
 	if (err == 0)
 		err = cpu_watch_listen(&p->cpus, &p->session, p->sideband, &p->loop);
 	fds = sideband_fds(p->sideband, &n);
@@ -286,10 +314,11 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
+	/* Before: an event of one CPU samples while that of the next one is being opened. */
+	p->started = clock_now_ns();
 	err = p->options->event.source->attach(&p->session, p->options, &p->event);
 	if (err < 0)
 		return err;
-	p->started = clock_now_ns();
 	log_info("sampling %s %s", p->target, p->event.how);
 	kallsyms_read_ahead(p->kallsyms);
 	return 0;
@@ -333,7 +362,7 @@ bool profiler_has_targets(struct profiler *p)
 int profiler_tick(struct profiler *p)
 {
 	p->drain.totals.duration_ns = clock_now_ns() - p->started;
-	return backlog_tick(p->backlog, &p->drain.totals);
+	return report_queue_tick(p->report_queue, &p->drain.totals);
 }
 
 int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,
@@ -352,7 +381,7 @@ int profiler_take(struct profiler *p, size_t i, struct report *report, report_ta
 
 struct totals profiler_totals_of(const struct profiler *p, size_t i)
 {
-	return backlog_totals(p->backlog, i, &p->drain.totals);
+	return report_queue_totals(p->report_queue, i, &p->drain.totals);
 }
 
 uint64_t profiler_started(const struct profiler *p)
@@ -389,11 +418,11 @@ int profiler_finish(struct profiler *p)
 
 	if (err == 0)
 		err = drain_finish_blocks(&p->drain, p->stopped);
-	if (err == 0 && backlog_size(p->backlog) > 0)
+	if (err == 0 && report_queue_size(p->report_queue) > 0)
 		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
-			     backlog_size(p->backlog));
+			     report_queue_size(p->report_queue));
 	if (err == 0)
-		err = backlog_finish(p->backlog);
+		err = report_queue_finish(p->report_queue);
 	log_progress_clear();
 	cpu_watch_warn(&p->cpus, p->options->target.filter);
 	return err;
@@ -408,7 +437,8 @@ void profiler_log(struct profiler *p)
 		  p->session.pool.n_segments * DP_SEGMENT_SIZE >> 20,
 		  p->session.pool.max_segments * DP_SEGMENT_SIZE >> 20, tables->n_made,
 		  tables->n_freed, tables->n_evicted);
-	log_debug("read from the kernel: %" PRIu64 " bytes", p->session.rings.n_bytes);
+	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
+		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)
 		verify_log(p->verify, p->options->symbols);
 }
@@ -421,9 +451,9 @@ struct profiler *profiler_free(struct profiler *p)
 	loop_done(&p->loop);
 	if (p->session.bpf) {
 		session_stop(&p->session);
-		backlog_free(p->backlog);
+		report_queue_free(p->report_queue);
 		drain_done(&p->drain);
-		rescue_free(p->rescue);
+		unwinder_free(p->unwinder);
 		verify_free(p->verify);
 		kallsyms_free(p->kallsyms);
 		stores_done(&p->stores);

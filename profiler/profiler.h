@@ -11,7 +11,8 @@
 #include "kernel/pool.h"
 #include "process/target.h"
 #include "profiler/event.h"
-#include "report/backlog.h"
+#include "report/report_queue.h"
+#include "samples/labels.h"
 
 struct loop;
 struct names;
@@ -50,6 +51,8 @@ struct profiler_options {
 	uint64_t min_block_ns; /* blocks that are shorter or longer are left out */
 	uint64_t max_block_ns;
 	unsigned int max_rate; /* samples per process and second; 0: no limit */
+
+	struct label_sources label_sources; /* the host's; beside those that there always are */
 
 	enum dp_unwind unwind;
 	unsigned int max_frames;

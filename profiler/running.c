@@ -38,33 +38,33 @@ static int on_sample(struct running *r, struct stack_copy **copy, const struct n
 }
 
 /* A sample's chunks come before it on its ring; if it is lost, those of another one follow. */
-static int on_chunk(struct stack_copy **copy, const struct dp_chunk *chunk, size_t size)
+static int on_chunk(struct stack_copy **copy, const struct dp_chunk *chunk)
 {
-	if (size < sizeof(*chunk) || size < sizeof(*chunk) + chunk->size)
+	if (!chunk_bytes(chunk))
 		return -EBADMSG;
 	if (*copy && ((*copy)->tid != chunk->tid || (*copy)->time_ns != chunk->time_ns))
 		*copy = stack_copy_free(*copy);
 	return stack_copy_add(copy, chunk);
 }
 
-static int on_record(void *arg, unsigned int cpu, const void *record, size_t size)
+static int on_part(void *arg, unsigned int cpu, const void *part, size_t size)
 {
 	struct running *r = arg;
 
-	switch (record_kind(record, size)) {
+	switch (((const struct dp_part *)part)->type) {
 	case DP_RECORD_NAMES:
-		return on_sample(r, &r->copies[cpu], record);
+		return on_sample(r, &r->copies[cpu], part);
 	case DP_RECORD_CHUNK:
-		return on_chunk(&r->copies[cpu], record, size);
+		return on_chunk(&r->copies[cpu], part);
 	}
-	return -EBADMSG;
+	return 0;
 }
 
 static int sample(struct running *r, const struct running_options *o)
 {
 	uint64_t end;
 	const char *event, *why;
-	int err = session_read_rings(&r->session, on_record, r);
+	int err = session_read_rings(&r->session, on_part, r);
 
 	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
 		err = session_add_thread(&r->session, o->tids[i]);

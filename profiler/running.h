@@ -8,7 +8,7 @@
 
 #include "bpf/abi.h"
 #include "kernel/ring_record.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 /*
  * Threads that are on a CPU all the time: nobody else can know their registers than an

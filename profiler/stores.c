@@ -22,8 +22,8 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct po
 void stores_done(struct stores *stores)
 {
 	process_table_done(&stores->table);
+	binary_store_done(&stores->binaries);
 	if (stores->binaries.cache)
 		disk_cache_close(&stores->cache);
-	binary_store_done(&stores->binaries);
 	names_set_cache(stores->names, NULL);
 }

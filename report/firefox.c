@@ -18,7 +18,7 @@
 #include "report/function_table.h"
 #include "report/gzip_stream.h"
 #include "report/json_value.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/timeline.h"
 #include "report/unit.h"
 
@@ -69,7 +69,7 @@ struct firefox {
 	struct report report;
 	bool gzip;
 	struct timeline timeline;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	struct element_table libs, functions, frames;
 	/* All of them by number. */
 	const struct frame_spot **frame_list;
@@ -91,7 +91,7 @@ static int add_string(struct firefox *f, const char *string, uint32_t *ret)
 	return string ? string_table_add(&f->report.strings, string, ret) : 0;
 }
 
-static int add_lib(struct firefox *f, const struct shown *shown, uint32_t *ret)
+static int add_lib(struct firefox *f, const struct symbolized_frame *symbolized, uint32_t *ret)
 {
 	const char *slash;
 	struct lib lib;
@@ -99,39 +99,40 @@ static int add_lib(struct firefox *f, const struct shown *shown, uint32_t *ret)
 	int err;
 
 	*ret = NONE;
-	if (!shown->binary)
+	if (!symbolized->binary)
 		return 0;
 	memset(&lib, 0, sizeof(lib)); /* the padding is part of the key */
-	slash = strrchr(shown->binary, '/');
-	err = add_string(f, slash ? slash + 1 : shown->binary, &lib.name);
+	slash = strrchr(symbolized->binary, '/');
+	err = add_string(f, slash ? slash + 1 : symbolized->binary, &lib.name);
 	if (err == 0)
-		err = add_string(f, shown->binary, &path);
+		err = add_string(f, symbolized->binary, &path);
 	if (err < 0)
 		return err;
 	lib.path = f->report.strings.strings[path];
-	if (shown->module && shown->module->build_id[0] != '\0')
-		lib.build_id = shown->module->build_id;
+	if (symbolized->module && symbolized->module->build_id[0] != '\0')
+		lib.build_id = symbolized->module->build_id;
 	return element_table_add(&f->libs, &lib, sizeof(lib), ret);
 }
 
-static enum category shown_category(const struct shown *shown)
+static enum category symbolized_category(const struct symbolized_frame *symbolized)
 {
-	if (shown->kind == SHOWN_KERNEL)
+	if (symbolized->kind == SYMBOLIZED_KERNEL)
 		return CATEGORY_KERNEL;
-	if (shown->kind == SHOWN_USER)
+	if (symbolized->kind == SYMBOLIZED_USER)
 		return CATEGORY_USER;
-	return strncmp(shown->name, "[off-cpu", 8) == 0 ? CATEGORY_OFF_CPU : CATEGORY_OTHER;
+	return strncmp(symbolized->name, "[off-cpu", 8) == 0 ? CATEGORY_OFF_CPU : CATEGORY_OTHER;
 }
 
 /* depth: how many functions it was inlined into. */
-static int add_frame(struct firefox *f, const struct shown *shown, uint32_t depth)
+static int add_frame(struct firefox *f, const struct symbolized_frame *symbolized, uint32_t depth)
 {
 	struct frame_spot spot = {
-		.address = shown->module ? shown->address - shown->is_call : UINT64_MAX,
+		.address =
+			symbolized->module ? symbolized->address - symbolized->is_call : UINT64_MAX,
 		.depth = depth,
-		.category = shown_category(shown),
-		.line = shown->file ? shown->line : 0,
-		.column = shown->file ? shown->column : 0,
+		.category = symbolized_category(symbolized),
+		.line = symbolized->file ? symbolized->line : 0,
+		.column = symbolized->file ? symbolized->column : 0,
 	};
 	struct function function;
 	const char *file = NULL;
@@ -139,13 +140,13 @@ static int add_frame(struct firefox *f, const struct shown *shown, uint32_t dept
 
 	if (array_reserve(f->items, f->n_items, f->items_size) < 0)
 		return -ENOMEM;
-	err = shown_source(&f->report, shown, &file);
+	err = symbolized_source(&f->report, symbolized, &file);
 	if (err == 0)
-		err = add_string(f, shown->name, &function.name);
+		err = add_string(f, symbolized->name, &function.name);
 	if (err == 0)
 		err = add_string(f, file, &function.file);
 	if (err == 0)
-		err = add_lib(f, shown, &function.lib);
+		err = add_lib(f, symbolized, &function.lib);
 	if (err == 0)
 		err = element_table_add(&f->functions, &function, sizeof(function), &spot.function);
 	if (err == 0)
@@ -157,17 +158,19 @@ static int add_frame(struct firefox *f, const struct shown *shown, uint32_t dept
 
 static int add_stack(const struct stack *stack, void *arg)
 {
-	static const struct shown nothing = { .kind = SHOWN_MARK, .name = "[no stack]" };
+	static const struct symbolized_frame nothing = { .kind = SYMBOLIZED_MARK,
+							 .name = "[no stack]" };
 	struct firefox *f = arg;
 	uint32_t depth = 0;
-	int err = shown_stack_make(&f->report, stack, true, &f->shown);
+	int err = symbolized_stack_make(&f->report, stack, SYMBOLIZED_LINES | SYMBOLIZED_LABELS,
+					&f->symbolized);
 
 	f->starts[f->n_starts++] = f->n_items;
-	for (size_t i = f->shown.n; err == 0 && i-- > 0;) {
-		depth = f->shown.items[i].is_inlined ? depth + 1 : 0;
-		err = add_frame(f, &f->shown.items[i], depth);
+	for (size_t i = f->symbolized.n; err == 0 && i-- > 0;) {
+		depth = f->symbolized.items[i].is_inlined ? depth + 1 : 0;
+		err = add_frame(f, &f->symbolized.items[i], depth);
 	}
-	return err == 0 && f->shown.n == 0 ? add_frame(f, &nothing, 0) : err;
+	return err == 0 && f->symbolized.n == 0 ? add_frame(f, &nothing, 0) : err;
 }
 
 static int numbers_init(struct numbers *numbers, size_t n)
@@ -530,7 +533,7 @@ static void firefox_free(struct report *report)
 	struct firefox *f = (struct firefox *)report;
 
 	timeline_done(&f->timeline);
-	shown_stack_done(&f->shown);
+	symbolized_stack_done(&f->symbolized);
 	element_table_done(&f->libs);
 	element_table_done(&f->functions);
 	element_table_done(&f->frames);

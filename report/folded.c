@@ -15,7 +15,8 @@
 #include "report/outcome.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
+#include "report/value.h"
 #include "report/verified.h"
 
 /* Stacks that differ only in addresses inside their functions share a line. */
@@ -29,7 +30,7 @@ struct folded {
 	struct report report;
 	struct profile *profile;
 	struct line *lines;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 };
 
 static int folded_add(struct report *report, const struct sample *sample,
@@ -54,33 +55,18 @@ static void put_comm(const char *comm, FILE *to)
 		fputc(*comm == ';' ? ':' : (unsigned char)*comm <= ' ' ? '_' : *comm, to);
 }
 
-static void put_labels(const struct label_set *labels, FILE *to)
-{
-	struct label label;
-	size_t at = 0;
-
-	while (label_set_next(labels, &at, &label)) {
-		fputs(";[", to);
-		put_name(label.key, to);
-		fputc('=', to);
-		put_name(label.value, to);
-		fputc(']', to);
-	}
-}
-
 /* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
-static void put_stack(const struct stack *counted, const struct shown_stack *stack, FILE *to)
+static void put_stack(const struct stack *counted, const struct symbolized_stack *stack, FILE *to)
 {
-	put_comm(counted->comm, to);
-	put_labels(counted->labels, to);
+	put_comm(counted->common.comm, to);
 	for (size_t i = stack->n; i-- > 0;) {
-		const struct shown *shown = &stack->items[i];
+		const struct symbolized_frame *symbolized = &stack->items[i];
 
 		fputc(';', to);
-		put_name(shown->name, to);
-		if (shown->is_inlined)
+		put_name(symbolized->name, to);
+		if (symbolized->is_inlined)
 			fputs("_[i]", to);
-		if (shown->kind == SHOWN_KERNEL)
+		if (symbolized->kind == SYMBOLIZED_KERNEL)
 			fputs("_[k]", to);
 	}
 }
@@ -113,18 +99,17 @@ static int fold_stack(const struct stack *stack, void *arg)
 	FILE *to;
 	int err;
 
-	err = shown_stack_make(&folded->report, stack, false, &folded->shown);
+	err = symbolized_stack_make(&folded->report, stack, SYMBOLIZED_LABELS, &folded->symbolized);
 	if (err < 0)
 		return err;
 	to = open_memstream(&text, &size);
 	if (!to)
 		return -errno;
-	put_stack(stack, &folded->shown, to);
+	put_stack(stack, &folded->symbolized, to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
-	return count_line(folded, text, size,
-			  folded->report.context.time ? stack->time_ns : stack->count);
+	return count_line(folded, text, size, value_measured(&folded->report.context, stack));
 }
 
 static int line_compare(struct line *a, struct line *b)
@@ -191,7 +176,7 @@ static void folded_free(struct report *report)
 		HASH_DEL(folded->lines, line);
 		free(line);
 	}
-	shown_stack_done(&folded->shown);
+	symbolized_stack_done(&folded->symbolized);
 	profile_free(folded->profile);
 	free(folded);
 }

@@ -8,14 +8,15 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/profile.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
+#include "report/value.h"
 
 struct functions {
 	struct report report;
 	struct function_counts *table;
 	size_t side;
 	struct profile *profile;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 };
 
 void function_counts_done(struct function_counts *table)
@@ -36,27 +37,27 @@ static const char *base_name(const char *path)
 }
 
 /* Functions without a name are one for each binary, and of the kernel REPORT_KERNEL. */
-static int make_name(const struct shown *shown, const char *binary, char **ret)
+static int make_name(const struct symbolized_frame *symbolized, const char *binary, char **ret)
 {
 	int n;
 
-	if (shown->is_named)
-		n = asprintf(ret, "%s", shown->name);
-	else if (shown->kind == SHOWN_KERNEL)
+	if (symbolized->is_named)
+		n = asprintf(ret, "%s", symbolized->name);
+	else if (symbolized->kind == SYMBOLIZED_KERNEL)
 		n = asprintf(ret, REPORT_KERNEL);
 	else
 		n = asprintf(ret, "[%s]", binary ? binary : "unknown");
 	return n < 0 ? -ENOMEM : 0;
 }
 
-static struct function_row *row_new(const struct shown *shown)
+static struct function_row *row_new(const struct symbolized_frame *symbolized)
 {
-	const char *binary = shown->binary ? base_name(shown->binary) : NULL;
+	const char *binary = symbolized->binary ? base_name(symbolized->binary) : NULL;
 	_cleanup_free_ char *name = NULL;
 	struct function_row *row;
 	size_t name_size, binary_size;
 
-	if (make_name(shown, binary, &name) < 0)
+	if (make_name(symbolized, binary, &name) < 0)
 		return NULL;
 	binary = binary ? binary : "?";
 	name_size = strlen(name) + 1;
@@ -73,9 +74,10 @@ static struct function_row *row_new(const struct shown *shown)
 	return row;
 }
 
-static struct function_row *find_row(struct function_counts *table, const struct shown *shown)
+static struct function_row *find_row(struct function_counts *table,
+				     const struct symbolized_frame *symbolized)
 {
-	struct function_row *row = row_new(shown), *known;
+	struct function_row *row = row_new(symbolized), *known;
 
 	if (!row)
 		return NULL;
@@ -95,17 +97,17 @@ static struct function_row *find_row(struct function_counts *table, const struct
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct functions *f = arg;
-	uint64_t value = f->report.context.time ? stack->time_ns : stack->count;
+	uint64_t value = value_measured(&f->report.context, stack);
 	uint64_t number = ++f->table->n_stacks;
 	bool leaf = true;
-	int err = shown_stack_make(&f->report, stack, false, &f->shown);
+	int err = symbolized_stack_make(&f->report, stack, 0, &f->symbolized);
 
-	for (size_t i = 0; err == 0 && i < f->shown.n; i++) {
+	for (size_t i = 0; err == 0 && i < f->symbolized.n; i++) {
 		struct function_row *row;
 
-		if (f->shown.items[i].kind == SHOWN_MARK)
+		if (f->symbolized.items[i].kind == SYMBOLIZED_MARK)
 			continue;
-		row = find_row(f->table, &f->shown.items[i]);
+		row = find_row(f->table, &f->symbolized.items[i]);
 		if (!row)
 			return -ENOMEM;
 		if (leaf)
@@ -133,7 +135,7 @@ static void functions_free(struct report *report)
 {
 	struct functions *f = (struct functions *)report;
 
-	shown_stack_done(&f->shown);
+	symbolized_stack_done(&f->symbolized);
 	profile_free(f->profile);
 	free(f);
 }

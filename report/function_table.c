@@ -42,14 +42,15 @@ static int keep(struct report *report, const char *string, const char **ret)
 	return err;
 }
 
-int shown_source(struct report *report, const struct shown *shown, const char **ret)
+int symbolized_source(struct report *report, const struct symbolized_frame *symbolized,
+		      const char **ret)
 {
 	_cleanup_free_ char *path = NULL;
 
-	*ret = shown->file;
-	if (!shown->file || shown->file[0] == '/' || !shown->dir)
+	*ret = symbolized->file;
+	if (!symbolized->file || symbolized->file[0] == '/' || !symbolized->dir)
 		return 0;
-	if (asprintf(&path, "%s/%s", shown->dir, shown->file) < 0) {
+	if (asprintf(&path, "%s/%s", symbolized->dir, symbolized->file) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
@@ -79,9 +80,9 @@ static int find_function(struct function_table *table, const struct function_key
 }
 
 static int add_line(struct function_table *table, struct function_entry *f,
-		    const struct shown *shown, uint64_t weight)
+		    const struct symbolized_frame *symbolized, uint64_t weight)
 {
-	struct line_key key = { f->number, shown->line, shown->column };
+	struct line_key key = { f->number, symbolized->line, symbolized->column };
 	struct function_line *l;
 
 	HASH_FIND(hh, table->lines, &key, sizeof(key), l);
@@ -106,21 +107,22 @@ static int add_line(struct function_table *table, struct function_entry *f,
 }
 
 int function_table_add(struct function_table *table, struct report *report,
-		       const struct shown *shown, uint64_t weight, uint32_t *ret)
+		       const struct symbolized_frame *symbolized, uint64_t weight, uint32_t *ret)
 {
 	struct function_key key = { .name = NULL };
 	struct function_entry *f = NULL;
 	int err;
 
-	err = keep(report, shown->name, &key.name);
+	err = keep(report, symbolized->name, &key.name);
 	if (err == 0)
-		err = shown_source(report, shown, &key.file);
-	if (err == 0 && !key.file && shown->binary)
-		err = keep(report, shown->binary, &key.file);
+		err = symbolized_source(report, symbolized, &key.file);
+	if (err == 0 && !key.file && symbolized->binary)
+		err = keep(report, symbolized->binary, &key.file);
 	if (err == 0)
 		err = find_function(table, &key, &f);
 	if (err < 0)
 		return err;
 	*ret = f->number;
-	return shown->file && shown->line > 0 ? add_line(table, f, shown, weight) : 0;
+	return symbolized->file && symbolized->line > 0 ? add_line(table, f, symbolized, weight) :
+							  0;
 }

@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 
 /*
  * The functions of a report, each once and by number, in whatever lines they were met: for
@@ -35,12 +35,13 @@ void function_table_done(struct function_table *table);
 
 /* The number of a function, which now weighs so much more. 0 or -ENOMEM. */
 int function_table_add(struct function_table *table, struct report *report,
-		       const struct shown *shown, uint64_t weight, uint32_t *ret);
+		       const struct symbolized_frame *symbolized, uint64_t weight, uint32_t *ret);
 
 /*
  * The path of a source file, as one string that lives as long as the report; NULL in *ret
  * where it is not known. 0 or -ENOMEM.
  */
-int shown_source(struct report *report, const struct shown *shown, const char **ret);
+int symbolized_source(struct report *report, const struct symbolized_frame *symbolized,
+		      const char **ret);
 
 #endif

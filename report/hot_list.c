@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "report/hottest.h"
+#include "report/value.h"
 
 void hot_list_done(struct hot_list *list)
 {
@@ -16,7 +17,7 @@ void hot_list_done(struct hot_list *list)
 		HASH_DEL(list->functions, f);
 		free(f);
 	}
-	shown_stack_done(&list->shown);
+	symbolized_stack_done(&list->symbolized);
 }
 
 static struct hot *hot_new(const char *path, const char *name)
@@ -57,19 +58,19 @@ static struct hot *find_or_add(struct hot_list *list, const char *path, const ch
 /* The functions of a stack, those that were inlined, too; the innermost one is what ran. */
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
-	uint64_t value = list->report->context.time ? stack->time_ns : stack->count;
-	int err = shown_stack_make(list->report, stack, false, &list->shown);
+	uint64_t value = value_measured(&list->report->context, stack);
+	int err = symbolized_stack_make(list->report, stack, 0, &list->symbolized);
 	char buffer[FRAME_LABEL_SIZE];
 	bool leaf = true;
 
-	for (size_t i = 0; err == 0 && i < list->shown.n; i++) {
-		const struct shown *shown = &list->shown.items[i];
+	for (size_t i = 0; err == 0 && i < list->symbolized.n; i++) {
+		const struct symbolized_frame *symbolized = &list->symbolized.items[i];
 		struct hot *f;
 
-		if (shown->kind == SHOWN_MARK)
+		if (symbolized->kind == SYMBOLIZED_MARK)
 			continue;
-		f = find_or_add(list, shown->binary ? shown->binary : "?",
-				hottest_name(shown, buffer));
+		f = find_or_add(list, symbolized->binary ? symbolized->binary : "?",
+				hottest_name(symbolized, buffer));
 		if (!f)
 			return -ENOMEM;
 		if (leaf)

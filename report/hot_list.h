@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 
 /* A function of a binary. Equal names in different binaries are different functions. */
 struct hot {
@@ -23,9 +23,9 @@ struct hot {
 
 /* What each function took by itself and with those that it called: events, or nanoseconds. */
 struct hot_list {
-	struct report *report;    /* whose names and values are shown */
-	struct hot *functions;    /* in a list, by hh.next */
-	struct shown_stack shown; /* of the stack that was added last */
+	struct report *report;              /* whose names and values are shown */
+	struct hot *functions;              /* in a list, by hh.next */
+	struct symbolized_stack symbolized; /* of the stack that was added last */
 };
 
 void hot_list_done(struct hot_list *list);

@@ -27,19 +27,19 @@ void hottest_done(struct hottest *hottest)
 	*hottest = (struct hottest){ 0 };
 }
 
-const char *hottest_name(const struct shown *shown, char buffer[FRAME_LABEL_SIZE])
+const char *hottest_name(const struct symbolized_frame *symbolized, char buffer[FRAME_LABEL_SIZE])
 {
-	if (shown->is_named || shown->kind != SHOWN_USER)
-		return shown->name;
-	if (!shown->module)
+	if (symbolized->is_named || symbolized->kind != SYMBOLIZED_USER)
+		return symbolized->name;
+	if (!symbolized->module)
 		return "[unknown]";
-	snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s]", shown->module->name);
+	snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s]", symbolized->module->name);
 	return buffer;
 }
 
 /* The report has each string once, so that equal names are equal pointers. */
-static int put_function(struct report *report, const char *name, const struct shown *shown,
-			struct hottest_function *ret)
+static int put_function(struct report *report, const char *name,
+			const struct symbolized_frame *symbolized, struct hottest_function *ret)
 {
 	uint32_t number;
 	int err = string_table_add(&report->strings, name, &number);
@@ -48,14 +48,14 @@ static int put_function(struct report *report, const char *name, const struct sh
 		return err;
 	*ret = (struct hottest_function){
 		.name = report->strings.strings[number],
-		.kind = shown ? shown->kind : SHOWN_MARK,
-		.is_inlined = shown && shown->is_inlined,
+		.kind = symbolized ? symbolized->kind : SYMBOLIZED_MARK,
+		.is_inlined = symbolized && symbolized->is_inlined,
 	};
 	return 0;
 }
 
 static int make_functions(struct hottest *hottest, struct report *report, const char *comm,
-			  const struct shown_stack *stack)
+			  const struct symbolized_stack *stack)
 {
 	char buffer[FRAME_LABEL_SIZE];
 	size_t n = stack->n + 1;
@@ -72,16 +72,16 @@ static int make_functions(struct hottest *hottest, struct report *report, const 
 	}
 	err = put_function(report, comm, NULL, &hottest->functions[0]);
 	for (size_t i = 0; err == 0 && i < stack->n; i++) {
-		const struct shown *shown = &stack->items[stack->n - 1 - i];
+		const struct symbolized_frame *symbolized = &stack->items[stack->n - 1 - i];
 
-		err = put_function(report, hottest_name(shown, buffer), shown,
+		err = put_function(report, hottest_name(symbolized, buffer), symbolized,
 				   &hottest->functions[i + 1]);
 	}
 	return err;
 }
 
 int hottest_add(struct hottest *hottest, struct report *report, const char *comm,
-		const struct shown_stack *stack, uint64_t value)
+		const struct symbolized_stack *stack, uint64_t value)
 {
 	size_t n = stack->n + 1, size = n * sizeof(hottest->functions[0]);
 	struct hottest_path *path;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/shown.h"
+#include "report/symbolized.h"
 
 /* The stack of functions that took the most, whatever the addresses inside of them. */
 struct hottest {
@@ -17,7 +17,7 @@ struct hottest {
 
 struct hottest_function {
 	const char *name; /* the report's */
-	uint64_t kind;    /* enum shown_kind */
+	uint64_t kind;    /* enum symbolized_kind */
 	uint64_t is_inlined;
 	uint64_t value; /* of all stacks that are the same from the root down to it */
 };
@@ -26,7 +26,7 @@ void hottest_done(struct hottest *hottest);
 
 /* Count a stack of a process of that name. 0 or -ENOMEM. */
 int hottest_add(struct hottest *hottest, struct report *report, const char *comm,
-		const struct shown_stack *stack, uint64_t value);
+		const struct symbolized_stack *stack, uint64_t value);
 
 /*
  * Its functions from the root to the leaf, behind the name of the process as the first
@@ -37,6 +37,6 @@ size_t hottest_find(struct hottest *hottest, const struct hottest_function **ret
 		    uint64_t *ret_value);
 
 /* What a function without a name counts as: one for each binary. Returns its name or `buffer`. */
-const char *hottest_name(const struct shown *shown, char buffer[FRAME_LABEL_SIZE]);
+const char *hottest_name(const struct symbolized_frame *symbolized, char buffer[FRAME_LABEL_SIZE]);
 
 #endif

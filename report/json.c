@@ -7,15 +7,20 @@
 
 #include "report/json_value.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
+#include "report/value.h"
 #include "report/verified.h"
+
+/* What stacks are counted apart by. */
+#define COUNTED ((unsigned int)(PROFILE_THREAD | PROFILE_LABELS))
 
 struct json_report {
 	struct report report;
 	struct profile *profile;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	bool has_stacks; /* one is written already */
 };
 
@@ -34,74 +39,112 @@ static json_t *json_text_or_null(const char *text)
 	return text ? json_text(text) : json_null();
 }
 
-static json_t *json_location(const struct shown *shown)
+static json_t *json_location(const struct symbolized_frame *symbolized)
 {
 	json_t *json;
 
-	if (!shown->file || shown->line == 0)
+	if (!symbolized->file || symbolized->line == 0)
 		return json_null();
 	json = json_object();
-	json_object_set_new(json, "file", json_text(shown->file));
-	json_object_set_new(json, "line", json_number(shown->line));
+	json_object_set_new(json, "file", json_text(symbolized->file));
+	json_object_set_new(json, "line", json_number(symbolized->line));
 	json_object_set_new(json, "column",
-			    shown->column > 0 ? json_number(shown->column) : json_null());
+			    symbolized->column > 0 ? json_number(symbolized->column) : json_null());
 	return json;
 }
 
 /* In a binary, an address is one of the binary: its processes may have it anywhere. */
-static json_t *json_frame(const struct shown *shown)
+static json_t *json_frame(const struct symbolized_frame *symbolized)
 {
-	bool in_module = shown->kind == SHOWN_USER && shown->module;
-	const char *module = shown->binary;
+	bool in_module = symbolized->kind == SYMBOLIZED_USER && symbolized->module;
+	const char *module = symbolized->binary;
 	json_t *json = json_object();
 
 	/* Of the kernel, modules are told apart, as in the stream of samples. */
 	if (module && strcmp(module, REPORT_KERNEL) == 0)
 		module = NULL;
-	json_object_set_new(json, "address", in_module ? json_null() : json_hex(shown->address));
-	json_object_set_new(json, "symbol", shown->is_named ? json_text(shown->name) : json_null());
+	json_object_set_new(json, "address",
+			    in_module ? json_null() : json_hex(symbolized->address));
+	json_object_set_new(json, "symbol",
+			    symbolized->is_named ? json_text(symbolized->name) : json_null());
 	json_object_set_new(json, "module", json_text_or_null(module));
-	json_object_set_new(json, "offset", in_module ? json_hex(shown->address) : json_null());
-	json_object_set_new(json, "source_location", json_location(shown));
-	json_object_set_new(json, "inlined", json_boolean(shown->is_inlined));
+	json_object_set_new(json, "offset",
+			    in_module ? json_hex(symbolized->address) : json_null());
+	json_object_set_new(json, "source_location", json_location(symbolized));
+	json_object_set_new(json, "inlined", json_boolean(symbolized->is_inlined));
 	return json;
 }
 
 /* What stands for missing frames has no address; the errors say why they are. */
-static json_t *json_frames(const struct shown_stack *stack, enum shown_kind kind)
+static json_t *json_frames(const struct symbolized_stack *stack, enum symbolized_kind kind)
 {
 	json_t *json = json_array();
 
 	for (size_t i = 0; i < stack->n; i++)
 		if (stack->items[i].kind == kind &&
-		    (kind == SHOWN_USER || stack->items[i].address > 0))
+		    (kind == SYMBOLIZED_USER || stack->items[i].address > 0))
 			json_array_append_new(json, json_frame(&stack->items[i]));
+	return json;
+}
+
+/* What the numbers of json_values() are. */
+static json_t *json_value_types(const struct report_context *context)
+{
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *type = json_object();
+
+		json_object_set_new(type, "name", json_text(values[i].name));
+		json_object_set_new(type, "unit", json_text(values[i].unit));
+		json_array_append_new(json, type);
+	}
+	return json;
+}
+
+static json_t *json_values(const struct report_context *context, const struct stack *stack)
+{
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	json_t *json = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(json,
+				      json_number(value_of_stack(context, &values[i], stack)));
 	return json;
 }
 
 static json_t *json_stack(const struct json_report *report, const struct stack *stack)
 {
-	char state[] = { state_letter(stack->state), '\0' };
+	const struct own_label *own;
+	struct label label;
 	json_t *json = json_object();
 
-	json_object_set_new(json, "pid", json_number((uint64_t)stack->pid));
-	json_object_set_new(json, "tid", json_number((uint64_t)stack->tid));
-	json_object_set_new(json, "comm", json_text(stack->comm));
-	json_object_set_new(json, "thread_name", json_text(stack->thread_name));
-	json_object_set_new(json, "state", stack->off_cpu ? json_string(state) : json_null());
-	json_object_set_new(json, "outcome", json_string(outcome_word(stack->outcome)));
+	for (size_t i = 0; (own = own_label(i)); i++) {
+		if (own->counted & ~COUNTED)
+			continue;
+		json_object_set_new(json, own->key,
+				    own_label_get(own, &stack->common, &label) ?
+					    json_label(&label) :
+					    json_null());
+	}
+	json_set_labels(json, stack->common.labels);
 	json_object_set_new(json, "count", json_number(stack->count));
 	json_object_set_new(json, "time_ns",
 			    report->report.context.time ? json_number(stack->time_ns) :
 							  json_null());
-	json_object_set_new(json, "user_stack", json_frames(&report->shown, SHOWN_USER));
-	json_object_set_new(json, "kernel_stack", json_frames(&report->shown, SHOWN_KERNEL));
+	json_object_set_new(json, "values", json_values(&report->report.context, stack));
+	json_object_set_new(json, "user_stack", json_frames(&report->symbolized, SYMBOLIZED_USER));
+	json_object_set_new(json, "kernel_stack",
+			    json_frames(&report->symbolized, SYMBOLIZED_KERNEL));
 	json_object_set_new(json, "user_stack_error",
-			    stack->outcome == DP_COMPLETE ?
+			    stack->common.outcome == DP_COMPLETE ?
 				    json_null() :
-				    json_string(outcome_sentence(stack->outcome)));
+				    json_string(outcome_sentence(stack->common.outcome)));
 	json_object_set_new(json, "kernel_stack_error",
-			    json_text_or_null(kernel_error_word(stack->kernel_error)));
+			    json_text_or_null(kernel_error_word(stack->common.kernel_error)));
 	return json;
 }
 
@@ -115,6 +158,7 @@ static json_t *json_metadata(const struct report_context *context, const struct 
 	json_object_set_new(json, "event", json_text(context->event));
 	json_object_set_new(json, "hz", context->hz ? json_number(context->hz) : json_null());
 	json_object_set_new(json, "off_cpu", json_boolean(context->time));
+	json_object_set_new(json, "values", json_value_types(context));
 	json_object_set_new(json, "host", json_text_or_null(context->host));
 	json_object_set_new(json, "kernel", json_text_or_null(context->kernel));
 	json_object_set_new(json, "started_ns", json_number(context->started_real_ns));
@@ -172,7 +216,8 @@ static json_t *json_totals(const struct report_context *context, const struct to
 static int write_stack(const struct stack *stack, void *arg)
 {
 	struct json_report *report = arg;
-	int err = shown_stack_make(&report->report, stack, true, &report->shown);
+	int err = symbolized_stack_make(&report->report, stack, SYMBOLIZED_LINES,
+					&report->symbolized);
 
 	if (err < 0)
 		return err;
@@ -205,7 +250,7 @@ static void json_free(struct report *report)
 {
 	struct json_report *json = (struct json_report *)report;
 
-	shown_stack_done(&json->shown);
+	symbolized_stack_done(&json->symbolized);
 	profile_free(json->profile);
 	free(json);
 }
@@ -216,7 +261,7 @@ int report_json_new(struct report **ret)
 
 	if (!json)
 		return -ENOMEM;
-	if (profile_new(PROFILE_THREAD, &json->profile) < 0) {
+	if (profile_new(COUNTED, &json->profile) < 0) {
 		free(json);
 		return -ENOMEM;
 	}

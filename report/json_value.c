@@ -24,6 +24,30 @@ json_t *json_text(const char *text)
 	return json_string(copy);
 }
 
+json_t *json_label(const struct label *label)
+{
+	return label->text ? json_text(label->text) : json_integer((json_int_t)label->number);
+}
+
+/* Keys that were cut may be the same: one value is left then. */
+void json_set_labels(json_t *json, const struct label_set *set)
+{
+	json_t *labels = set ? json_object() : json_null(), *units = json_object();
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label)) {
+		json_object_set_new(labels, label.key, json_label(&label));
+		if (!label.text && *label.unit)
+			json_object_set_new(units, label.key, json_text(label.unit));
+	}
+	json_object_set_new(json, "labels", labels);
+	json_object_set_new(json, "labels_cut", json_boolean(set && set->is_cut));
+	if (json_object_size(units) > 0)
+		json_object_set(json, "label_units", units);
+	json_decref(units);
+}
+
 json_t *json_hex(uint64_t value)
 {
 	return json_sprintf("0x%" PRIx64, value);

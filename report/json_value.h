@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/label_set.h"
+
 /* Values as every JSON output of the program writes them. NULL if memory is out. */
 
 /*
@@ -13,6 +15,15 @@
  * becomes question marks, byte by byte, so that the output stays valid.
  */
 json_t *json_text(const char *text);
+
+/* A label's value: a string or a number. */
+json_t *json_label(const struct label *label);
+
+/*
+ * Add what every object of a sample says of its label set, which may be NULL: `labels` and
+ * `labels_cut`, and if there are any, `label_units`, of numbers.
+ */
+void json_set_labels(json_t *json, const struct label_set *set);
 
 /* An address: a string, "0x...", since not every reader keeps all bits of a number. */
 json_t *json_hex(uint64_t value);

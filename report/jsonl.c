@@ -7,7 +7,9 @@
 
 #include "report/json_value.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/report.h"
+#include "report/value.h"
 #include "report/verified.h"
 #include "symbols/kallsyms.h"
 
@@ -15,12 +17,12 @@ struct jsonl {
 	struct report report;
 };
 
-/* A frame, or one of the functions that were inlined there; place: NULL if nothing is known. */
-static json_t *json_user_frame(const struct frame *frame, const struct place *place)
+/* A frame, or one of the functions that were inlined there; location: NULL if nothing is known. */
+static json_t *json_user_frame(const struct frame *frame, const struct source_location *location)
 {
 	bool in_binary = frame_is_in_binary(frame);
-	bool has_module = in_binary || (frame->module && place);
-	bool has_line = place && place->file && place->line > 0;
+	bool has_module = in_binary || (frame->module && location);
+	bool has_line = location && location->file && location->line > 0;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "address", json_hex(frame->address));
@@ -28,26 +30,27 @@ static json_t *json_user_frame(const struct frame *frame, const struct place *pl
 			    has_module ? json_text(frame->module->path) : json_null());
 	json_object_set_new(json, "offset", in_binary ? json_hex(frame->offset) : json_null());
 	json_object_set_new(json, "symbol",
-			    place && place->function ? json_text(place->function) : json_null());
+			    location && location->function ? json_text(location->function) :
+							     json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
-	json_object_set_new(json, "file", has_line ? json_text(place->file) : json_null());
-	json_object_set_new(json, "line", has_line ? json_integer(place->line) : json_null());
+	json_object_set_new(json, "file", has_line ? json_text(location->file) : json_null());
+	json_object_set_new(json, "line", has_line ? json_integer(location->line) : json_null());
 	json_object_set_new(json, "column",
-			    has_line && place->column > 0 ? json_integer(place->column) :
-							    json_null());
-	json_object_set_new(json, "inlined", json_boolean(place && place->inlined));
+			    has_line && location->column > 0 ? json_integer(location->column) :
+							       json_null());
+	json_object_set_new(json, "inlined", json_boolean(location && location->inlined));
 	return json;
 }
 
 static void append_user_frames(const struct report *report, const struct frame *frame, json_t *json)
 {
-	const struct place *places = NULL;
-	size_t n = report->context.symbols ? frame_places(frame, true, &places) : 0;
+	const struct source_location *locations = NULL;
+	size_t n = report->context.symbols ? frame_locations(frame, true, &locations) : 0;
 
 	if (n == 0)
 		json_array_append_new(json, json_user_frame(frame, NULL));
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(json, json_user_frame(frame, &places[i]));
+		json_array_append_new(json, json_user_frame(frame, &locations[i]));
 }
 
 static json_t *json_kernel_frame(const struct report *report, uint64_t address, size_t i)
@@ -103,33 +106,26 @@ static void json_set_verified(const struct report *report, const struct verified
 	json_object_set_new(json, "verified_end", stack->end ? json_text(stack->end) : json_null());
 }
 
-/* Keys that were cut may be the same: one value is left then. */
-static json_t *json_labels(const struct label_set *labels)
+static void json_set_own_labels(json_t *json, const struct sample *sample)
 {
-	json_t *json = labels ? json_object() : json_null();
+	const struct own_label *own;
 	struct label label;
-	size_t at = 0;
 
-	while (label_set_next(labels, &at, &label))
-		json_object_set_new(json, label.key, json_text(label.value));
-	return json;
+	for (size_t i = 0; (own = own_label(i)); i++)
+		json_object_set_new(json, own->key,
+				    own_label_get(own, sample, &label) ? json_label(&label) :
+									 json_null());
 }
 
 static json_t *json_sample(const struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
-	bool off_cpu = sample->event == DP_EVENT_OFF_CPU;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
-	json_object_set_new(json, "cpu", json_integer(sample->cpu));
-	json_object_set_new(json, "pid", json_integer(sample->pid));
-	json_object_set_new(json, "tid", json_integer(sample->tid));
-	json_object_set_new(json, "comm", json_text(sample->comm));
-	json_object_set_new(json, "thread_name", json_text(sample->thread_name));
+	json_set_own_labels(json, sample);
 	json_object_set_new(json, "event",
-			    off_cpu ? json_string("off-cpu") : json_text(report->context.event));
-	json_object_set_new(json, "outcome", json_string(outcome_word(sample->outcome)));
+			    json_text(value_event_name(&report->context, sample->event)));
 	json_object_set_new(json, "user_stack", json_user_stack(report, sample));
 	json_object_set_new(json, "kernel_stack", json_kernel_stack(report, sample));
 	json_object_set_new(json, "user_stack_error",
@@ -147,12 +143,7 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 	json_object_set_new(json, "value_ns",
 			    sample->value_ns ? json_integer((json_int_t)sample->value_ns) :
 					       json_null());
-	json_object_set_new(json, "state",
-			    off_cpu ? json_stringn((char[]){ state_letter(sample->state) }, 1) :
-				      json_null());
-	json_object_set_new(json, "labels", json_labels(sample->labels));
-	json_object_set_new(json, "labels_cut",
-			    json_boolean(sample->labels && sample->labels->is_cut));
+	json_set_labels(json, sample->labels);
 	json_object_set_new(json, "lost", json_integer((json_int_t)totals->lost));
 	json_set_verified(report, sample->verified, json);
 	return json;

@@ -2,10 +2,21 @@
 #include "report/label_set.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
+
+/*
+ * A label in a set: its key, with its zero; what it is; and that: a text with its zero, or a number,
+ * and its unit with its zero.
+ */
+enum label_kind {
+	LABEL_TEXT = 't',
+	LABEL_NUMBER = 'n',
+};
 
 #define CUT "…"
 
@@ -16,9 +27,14 @@ struct text {
 	bool is_cut;
 };
 
-struct pair {
-	struct text key, value;
-};
+void label_print(const struct label *label, FILE *to)
+{
+	if (label->text)
+		fprintf(to, "%s=%s", label->key, label->text);
+	else
+		fprintf(to, "%s=%" PRId64 "%s%s", label->key, label->number,
+			*label->unit ? " " : "", label->unit);
+}
 
 size_t label_set_size(const struct label_set *set)
 {
@@ -31,18 +47,88 @@ struct label_set *label_set_free(struct label_set *set)
 	return NULL;
 }
 
-/* With room for texts of so many bytes. */
-static int set_new(size_t size, bool is_cut, struct label_set **ret)
+/* Where the label that begins at `from` ends. */
+static size_t label_read(const char *bytes, size_t from, struct label *ret)
 {
-	struct label_set head = { .size = size, .is_cut = is_cut };
-	struct label_set *set = calloc(1, label_set_size(&head));
+	const char *at = bytes + from;
+	char kind;
 
-	if (!set)
+	*ret = (struct label){ .key = at };
+	at += strlen(at) + 1;
+	kind = *at++;
+	if (kind == LABEL_TEXT) {
+		ret->text = at;
+	} else {
+		memcpy(&ret->number, at, sizeof(ret->number));
+		at += sizeof(ret->number);
+		ret->unit = at;
+	}
+	return (size_t)(at + strlen(at) + 1 - bytes);
+}
+
+bool label_set_next(const struct label_set *set, size_t *at, struct label *ret)
+{
+	if (!set || *at >= set->size)
+		return false;
+	*at = label_read(set->bytes, *at, ret);
+	return true;
+}
+
+void label_list_done(struct label_list *list)
+{
+	free(list->bytes);
+	free(list->starts);
+	*list = (struct label_list){ 0 };
+}
+
+static int list_reserve(struct label_list *list, size_t size)
+{
+	size_t room = 2 * list->size + size;
+	char *grown;
+
+	if (size <= list->room - list->size)
+		return 0;
+	grown = realloc(list->bytes, room);
+	if (!grown)
 		return -ENOMEM;
-	/* Not *set = head: texts begin in what would be padding, and equal sets are equal bytes. */
-	set->size = size;
-	set->is_cut = is_cut;
-	*ret = set;
+	list->bytes = grown;
+	list->room = room;
+	return 0;
+}
+
+static void put_bytes(struct label_list *list, const void *bytes, size_t size)
+{
+	memcpy(list->bytes + list->size, bytes, size);
+	list->size += size;
+}
+
+static void put_text(struct label_list *list, const char *text)
+{
+	char *copy = list->bytes + list->size;
+
+	put_bytes(list, text, strlen(text) + 1);
+	text_make_utf8(copy);
+}
+
+int label_list_add(struct label_list *list, const struct label *label)
+{
+	const char *last = label->text ? label->text : label->unit;
+	size_t size = strlen(label->key) + strlen(last) + sizeof(label->number) + 3;
+	char kind = label->text ? LABEL_TEXT : LABEL_NUMBER;
+
+	if (size > LABEL_SET_MAX - list->size) {
+		list->is_cut = true;
+		return 0;
+	}
+	if (list_reserve(list, size) < 0 ||
+	    array_reserve(list->starts, list->n, list->starts_size) < 0)
+		return -ENOMEM;
+	list->starts[list->n++] = list->size;
+	put_text(list, label->key);
+	put_bytes(list, &kind, sizeof(kind));
+	if (!label->text)
+		put_bytes(list, &label->number, sizeof(label->number));
+	put_text(list, last);
 	return 0;
 }
 
@@ -62,96 +148,98 @@ static bool take_text(const char **at, size_t *left, size_t size, struct text *r
 	return true;
 }
 
-static int compare_texts(const struct text *a, const struct text *b)
-{
-	int order = memcmp(a->at, b->at, a->size < b->size ? a->size : b->size);
+#define TEXT_ROOM (DP_LABEL_CUT + sizeof(CUT))
 
-	return order ? order : (a->size > b->size) - (a->size < b->size);
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *x = a, *y = b;
-	int order = compare_texts(&x->key, &y->key);
-
-	return order ? order : compare_texts(&x->value, &y->value);
-}
-
-static size_t text_size(const struct text *text)
-{
-	return text->size + (text->is_cut ? strlen(CUT) : 0) + 1;
-}
-
-/* A zero would end it. Returns where the next one starts. */
-static char *put_text(char *to, const struct text *text)
+/* A zero would end it. */
+static void copy_text(char to[TEXT_ROOM], const struct text *text)
 {
 	for (size_t i = 0; i < text->size; i++)
 		to[i] = (char)(text->at[i] ? text->at[i] : '?');
-	to[text->size] = '\0';
-	text_make_utf8(to);
-	if (text->is_cut)
-		strcpy(to + text->size, CUT);
-	return to + strlen(to) + 1;
+	strcpy(to + text->size, text->is_cut ? CUT : "");
 }
 
-int label_set_new(const struct dp_labels *raw, size_t size, struct label_set **ret)
+static int add_texts(struct label_list *list, const struct text *key, const struct text *value)
+{
+	char key_copy[TEXT_ROOM], value_copy[TEXT_ROOM];
+
+	copy_text(key_copy, key);
+	copy_text(value_copy, value);
+	return label_list_add(list, &(struct label){ .key = key_copy, .text = value_copy });
+}
+
+int label_list_add_raw(struct label_list *list, const struct dp_labels *raw)
 {
 	const char *at = (const char *)(raw + 1);
-	struct pair pairs[DP_MAX_LABELS];
-	size_t n = 0, left, texts = 0;
-	char *to;
-	int err;
+	size_t left;
 
-	if (size < sizeof(*raw) || size - sizeof(*raw) < raw->size || raw->n > DP_MAX_LABELS)
+	if (raw->part.size < sizeof(*raw))
 		return -EBADMSG;
-	for (left = raw->size; n < raw->n; n++) {
+	left = raw->part.size - sizeof(*raw);
+	for (size_t i = 0; i < raw->n; i++) {
+		struct text key, value;
 		struct dp_label head;
+		int err;
 
 		if (left < sizeof(head))
 			return -EBADMSG;
 		memcpy(&head, at, sizeof(head));
 		at += sizeof(head);
 		left -= sizeof(head);
-		if (!take_text(&at, &left, head.key_size, &pairs[n].key) ||
-		    !take_text(&at, &left, head.value_size, &pairs[n].value))
+		if (!take_text(&at, &left, head.key_size, &key) ||
+		    !take_text(&at, &left, head.value_size, &value))
 			return -EBADMSG;
-		texts += text_size(&pairs[n].key) + text_size(&pairs[n].value);
+		err = add_texts(list, &key, &value);
+		if (err < 0)
+			return err;
 	}
-	err = set_new(texts, raw->n_left_out > 0 || raw->n_cut > 0, ret);
-	if (err < 0)
-		return err;
-	qsort(pairs, n, sizeof(*pairs), compare_pairs);
-	to = (*ret)->texts;
-	for (size_t i = 0; i < n; i++)
-		to = put_text(put_text(to, &pairs[i].key), &pairs[i].value);
+	list->is_cut |= raw->n_left_out > 0 || raw->n_cut > 0;
 	return 0;
 }
 
-int label_set_new_texts(const char *texts, size_t size, bool is_cut, struct label_set **ret)
+/* By their keys, then texts before numbers, these by their value. */
+static int compare_labels(const void *a, const void *b, void *bytes)
 {
-	size_t n = 0;
-	int err;
+	struct label x, y;
+	int order;
 
-	for (size_t i = 0; i < size; i++)
-		n += texts[i] == '\0';
-	if (n % 2 != 0 || (size > 0 && texts[size - 1] != '\0'))
-		return -EBADMSG;
-	err = set_new(size, is_cut, ret);
-	if (err < 0)
-		return err;
-	for (size_t at = 0; at < size; at += strlen(texts + at) + 1) {
-		strcpy((*ret)->texts + at, texts + at);
-		text_make_utf8((*ret)->texts + at);
-	}
-	return 0;
+	label_read(bytes, *(const size_t *)a, &x);
+	label_read(bytes, *(const size_t *)b, &y);
+	order = strcmp(x.key, y.key);
+	if (order == 0)
+		order = !x.text - !y.text;
+	if (order == 0 && x.text)
+		order = strcmp(x.text, y.text);
+	if (order == 0 && !x.text)
+		order = (x.number > y.number) - (x.number < y.number);
+	return order || x.text ? order : strcmp(x.unit, y.unit);
 }
 
-bool label_set_next(const struct label_set *set, size_t *at, struct label *ret)
+int label_set_new(const struct label_list *list, struct label_set **ret)
 {
-	if (!set || *at >= set->size)
-		return false;
-	ret->key = set->texts + *at;
-	ret->value = ret->key + strlen(ret->key) + 1;
-	*at += strlen(ret->key) + 1 + strlen(ret->value) + 1;
-	return true;
+	const struct label_set head = { .size = list->size };
+	struct label_set *set = calloc(1, label_set_size(&head));
+	_cleanup_free_ size_t *starts = calloc(list->n + 1, sizeof(*starts));
+	const char *from = list->bytes;
+	size_t to = 0;
+
+	if (!set || !starts) {
+		free(set);
+		return -ENOMEM;
+	}
+	/* Not *set = head: bytes begin in what would be padding. */
+	set->size = head.size;
+	set->is_cut = list->is_cut;
+	if (list->n > 0) {
+		memcpy(starts, list->starts, list->n * sizeof(*starts));
+		qsort_r(starts, list->n, sizeof(*starts), compare_labels, list->bytes);
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		struct label label;
+		size_t size = label_read(from, starts[i], &label) - starts[i];
+
+		memcpy(set->bytes + to, from + starts[i], size);
+		to += size;
+	}
+	*ret = set;
+	return 0;
 }

@@ -43,15 +43,18 @@ const char *kernel_error_word(int error)
 	return name ? name : "unknown";
 }
 
-char state_letter(enum dp_state state)
+const char *state_text(enum dp_state state)
 {
-	static const char letters[DP_N_STATES] = {
-#define X(name, letter, sentence) [DP_STATE_##name] = letter,
+	static const char letters[DP_N_STATES][2] = {
+#define X(name, letter, sentence) [DP_STATE_##name] = { letter },
 		DP_STATES(X)
 #undef X
 	};
 
-	if ((unsigned int)state >= DP_N_STATES)
-		return '?';
-	return letters[state];
+	return (unsigned int)state < DP_N_STATES ? letters[state] : "?";
+}
+
+char state_letter(enum dp_state state)
+{
+	return *state_text(state);
 }

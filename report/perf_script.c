@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "report/outcome.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/unit.h"
 #include "report/verified.h"
 #include "symbols/kallsyms.h"
@@ -24,7 +24,7 @@
 
 struct perf_script {
 	struct report report;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	bool begun;
 };
 
@@ -109,64 +109,66 @@ static uint64_t sample_period(const struct report_context *context, const struct
 }
 
 /* How far into its function an address is; readers leave it out again. */
-static bool shown_offset(const struct report *report, const struct shown *shown, uint64_t *ret)
+static bool symbolized_offset(const struct report *report,
+			      const struct symbolized_frame *symbolized, uint64_t *ret)
 {
-	uint64_t address = shown->address - shown->is_call, start, offset;
+	uint64_t address = symbolized->address - symbolized->is_call, start, offset;
 
-	if (shown->kind == SHOWN_KERNEL) {
+	if (symbolized->kind == SYMBOLIZED_KERNEL) {
 		if (!kallsyms_find(report->context.kallsyms, address, &offset))
 			return false;
-		*ret = offset + shown->is_call;
+		*ret = offset + symbolized->is_call;
 		return true;
 	}
-	if (!shown->module || module_find_start(shown->module, address, &start) < 0)
+	if (!symbolized->module || module_find_start(symbolized->module, address, &start) < 0)
 		return false;
-	*ret = shown->address - start;
+	*ret = symbolized->address - start;
 	return true;
 }
 
-static void put_binary(const struct shown *shown, FILE *to)
+static void put_binary(const struct symbolized_frame *symbolized, FILE *to)
 {
-	if (shown->is_inlined) {
+	if (symbolized->is_inlined) {
 		fputs(" (inlined)\n", to);
 		return;
 	}
 	fputs(" (", to);
-	if (!shown->binary)
+	if (!symbolized->binary)
 		fputs(UNKNOWN, to);
-	else if (shown->kind != SHOWN_KERNEL)
-		put_plain(shown->binary, to);
-	else if (strcmp(shown->binary, REPORT_KERNEL) == 0)
+	else if (symbolized->kind != SYMBOLIZED_KERNEL)
+		put_plain(symbolized->binary, to);
+	else if (strcmp(symbolized->binary, REPORT_KERNEL) == 0)
 		fputs("[kernel.kallsyms]", to);
 	else {
 		fputc('[', to);
-		put_plain(shown->binary, to);
+		put_plain(symbolized->binary, to);
 		fputc(']', to);
 	}
 	fputs(")\n", to);
 }
 
-static void put_frame(const struct report *report, const struct shown *shown)
+static void put_frame(const struct report *report, const struct symbolized_frame *symbolized)
 {
 	FILE *to = report->to;
 	uint64_t offset;
 
-	fprintf(to, "\t%16" PRIx64 " ", shown->address);
-	if (shown->is_named || shown->kind == SHOWN_MARK)
-		put_plain(shown->name, to);
+	fprintf(to, "\t%16" PRIx64 " ", symbolized->address);
+	if (symbolized->is_named || symbolized->kind == SYMBOLIZED_MARK)
+		put_plain(symbolized->name, to);
 	else
 		fputs(UNKNOWN, to);
-	if (shown->is_named && shown_offset(report, shown, &offset))
+	if (symbolized->is_named && symbolized_offset(report, symbolized, &offset))
 		fprintf(to, "+0x%" PRIx64, offset);
-	put_binary(shown, to);
+	put_binary(symbolized, to);
 }
 
 static int perf_script_add(struct report *report, const struct sample *sample,
 			   const struct totals *totals)
 {
-	static const struct shown nothing = { .kind = SHOWN_USER, .name = UNKNOWN };
+	static const struct symbolized_frame nothing = { .kind = SYMBOLIZED_USER, .name = UNKNOWN };
 	struct perf_script *script = (struct perf_script *)report;
-	int err = shown_stack_make_sample(report, sample, false, &script->shown);
+	int err = symbolized_stack_make_sample(report, sample, SYMBOLIZED_LABELS,
+					       &script->symbolized);
 	FILE *to = report->to;
 
 	if (err < 0)
@@ -178,9 +180,9 @@ static int perf_script_add(struct report *report, const struct sample *sample,
 		sample->time_ns % 1000000000 / 1000, sample_period(&report->context, sample));
 	put_event(&report->context, to);
 	fputs(": \n", to);
-	for (size_t i = 0; i < script->shown.n; i++)
-		put_frame(report, &script->shown.items[i]);
-	if (script->shown.n == 0)
+	for (size_t i = 0; i < script->symbolized.n; i++)
+		put_frame(report, &script->symbolized.items[i]);
+	if (script->symbolized.n == 0)
 		put_frame(report, &nothing); /* readers skip a sample without a stack */
 	return fputc('\n', to) == EOF ? -errno : 0;
 }
@@ -212,7 +214,7 @@ static void perf_script_free(struct report *report)
 {
 	struct perf_script *script = (struct perf_script *)report;
 
-	shown_stack_done(&script->shown);
+	symbolized_stack_done(&script->symbolized);
 	free(script);
 }
 

@@ -13,22 +13,19 @@
 #include "base/cleanup.h"
 #include "report/mapping.h"
 #include "report/outcome.h"
+#include "report/own_label.h"
 #include "report/pprof_writer.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
+#include "report/value.h"
 #include "report/verified.h"
 
-#define NS_PER_S 1000000000
-
-/* What a sample's value can be. */
-enum value {
-	VALUE_COUNT,
-	VALUE_CPU,
-	VALUE_OFF_CPU,
-	VALUE_WALL,
+/* The labels of one sample. The memory is used again for the next one. */
+struct labels {
+	Pprof__Label *items, **pointers;
+	size_t n, items_size, pointers_size;
 };
-#define MAX_VALUES 4
 
 struct pprof {
 	struct report report;
@@ -36,12 +33,12 @@ struct pprof {
 	struct mapping_list mappings;
 	struct pprof_writer writer;
 	bool is_writing; /* the writer is to be freed */
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
-	enum value values[MAX_VALUES];
+	struct labels labels;
+	struct value values[VALUES_MAX];
 	size_t n_values;
-	uint64_t period_ns; /* between two samples of a CPU; 0: they are not by time */
 };
 
 static int pprof_add(struct report *report, const struct sample *sample,
@@ -68,34 +65,37 @@ static int use_mappings(const struct stack *stack, void *arg)
 		if (frame_is_in_binary(&frame) && frame.offset > 0)
 			err = mapping_list_use(&pprof->mappings, frame.module,
 					       frame.offset - !frame_is_exact(&frame), stack->count,
-					       stack->comm);
+					       stack->common.comm);
 	}
 	for (size_t i = 0; err == 0 && i < stack->n_kernel; i++)
 		err = mapping_list_use(&pprof->mappings, NULL, stack->kernel[i] - (i > 0),
-				       stack->count, stack->comm);
+				       stack->count, stack->common.comm);
 	return err;
 }
 
 /* NULL: it is in no file, or stands for what is not known. */
-static struct mapping *find_mapping(const struct pprof *pprof, const struct shown *shown)
+static struct mapping *find_mapping(const struct pprof *pprof,
+				    const struct symbolized_frame *symbolized)
 {
-	if (shown->address == 0 || (shown->kind == SHOWN_USER && !shown->module))
+	if (symbolized->address == 0 ||
+	    (symbolized->kind == SYMBOLIZED_USER && !symbolized->module))
 		return NULL;
-	return mapping_list_find(&pprof->mappings, shown->module, pprof_address(shown));
+	return mapping_list_find(&pprof->mappings, symbolized->module, pprof_address(symbolized));
 }
 
 static int make_locations(struct pprof *pprof, size_t *ret_n)
 {
-	const struct shown_stack *shown = &pprof->shown;
+	const struct symbolized_stack *symbolized = &pprof->symbolized;
 	size_t n = 0, i = 0, n_functions;
 
-	while (i < shown->n) {
+	while (i < symbolized->n) {
 		int err;
 
 		if (array_reserve(pprof->locations, n, pprof->locations_size) < 0)
 			return -ENOMEM;
-		err = pprof_writer_location(&pprof->writer, &shown->items[i], shown->n - i,
-					    find_mapping(pprof, &shown->items[i]),
+		err = pprof_writer_location(&pprof->writer, &symbolized->items[i],
+					    symbolized->n - i,
+					    find_mapping(pprof, &symbolized->items[i]),
 					    &pprof->locations[n], &n_functions);
 		if (err < 0)
 			return err;
@@ -106,99 +106,67 @@ static int make_locations(struct pprof *pprof, size_t *ret_n)
 	return 0;
 }
 
-static int64_t value_of(const struct pprof *pprof, const struct stack *stack, enum value value)
+static void labels_done(struct labels *labels)
 {
-	uint64_t cpu_ns =
-		pprof->report.context.time ? stack->time_ns : stack->count * pprof->period_ns;
-
-	switch (value) {
-	case VALUE_CPU:
-		return stack->off_cpu ? 0 : (int64_t)cpu_ns;
-	case VALUE_OFF_CPU:
-		return stack->off_cpu ? (int64_t)stack->time_ns : 0;
-	case VALUE_WALL:
-		return (int64_t)stack->time_ns;
-	case VALUE_COUNT:
-		break;
-	}
-	return (int64_t)stack->count;
+	free(labels->items);
+	free(labels->pointers);
 }
 
-/* Those that a sample has anyway, and the program's own. */
-#define MAX_OWN_LABELS 7
-#define MAX_LABELS (MAX_OWN_LABELS + DP_MAX_LABELS)
-
-struct labels {
-	struct pprof_writer *writer;
-	Pprof__Label labels[MAX_LABELS], *pointers[MAX_LABELS];
-	size_t n;
+/*
+ * Readers would take what is called like one of ours for that, so it has another key. A number
+ * without a unit is one of the unit that is called like it, but 0 would be none then.
+ */
+static int add_label(struct pprof *pprof, const char *prefix, const struct label *label)
+{
+	struct labels *labels = &pprof->labels;
+	_cleanup_free_ char *key = NULL;
+	Pprof__Label *to;
 	int err;
-};
 
-static Pprof__Label *add_label(struct labels *labels, const char *key)
-{
-	Pprof__Label *label = &labels->labels[labels->n];
-
-	pprof__label__init(label);
-	labels->pointers[labels->n++] = label;
-	if (labels->err == 0)
-		labels->err = pprof_writer_string(labels->writer, key, &label->key);
-	return label;
+	if (asprintf(&key, "%s%s", prefix, label->key) < 0 ||
+	    array_reserve(labels->items, labels->n, labels->items_size) < 0)
+		return -ENOMEM;
+	to = &labels->items[labels->n++];
+	pprof__label__init(to);
+	err = pprof_writer_string(&pprof->writer, key, &to->key);
+	if (err == 0 && label->text)
+		return pprof_writer_string(&pprof->writer, label->text, &to->str);
+	to->num = label->number;
+	to->num_unit = to->key;
+	if (err == 0 && *label->unit)
+		err = pprof_writer_string(&pprof->writer, label->unit, &to->num_unit);
+	return err;
 }
 
-/* A number without a unit is one of the unit that is called like it, but 0 would be none then. */
-static void add_number(struct labels *labels, const char *key, int64_t number)
+static int add_own_labels(struct pprof *pprof, const struct sample *sample)
 {
-	Pprof__Label *label = add_label(labels, key);
+	const struct own_label *own;
+	struct label label;
+	int err = 0;
 
-	label->num = number;
-	label->num_unit = label->key;
+	for (size_t i = 0; err == 0 && (own = own_label(i)); i++)
+		if (own_label_get(own, sample, &label) && !own_label_is_usual(own, &label))
+			err = add_label(pprof, "", &label);
+	return err;
 }
 
-static void add_text(struct labels *labels, const char *key, const char *text)
+static int make_labels(struct pprof *pprof, const struct sample *sample)
 {
-	Pprof__Label *label = add_label(labels, key);
-
-	if (labels->err == 0)
-		labels->err = pprof_writer_string(labels->writer, text, &label->str);
-}
-
-/* The names of ours, which readers would take the program's for. */
-static const char *const own_keys[MAX_OWN_LABELS] = { "pid",         "tid",     "cpu",  "comm",
-						      "thread_name", "outcome", "state" };
-
-static void add_program_label(struct labels *labels, const struct label *label)
-{
-	for (size_t i = 0; i < MAX_OWN_LABELS; i++) {
-		char key[32];
-
-		if (strcmp(label->key, own_keys[i]) != 0)
-			continue;
-		snprintf(key, sizeof(key), "label:%s", label->key);
-		add_text(labels, key, label->value);
-		return;
-	}
-	add_text(labels, label->key, label->value);
-}
-
-static int make_labels(struct labels *labels, const struct stack *stack)
-{
-	char state[] = { state_letter(stack->state), '\0' };
+	struct labels *labels = &pprof->labels;
 	struct label label;
 	size_t at = 0;
+	int err;
 
-	add_number(labels, "pid", stack->pid);
-	add_number(labels, "tid", stack->tid);
-	add_number(labels, "cpu", stack->cpu);
-	add_text(labels, "comm", stack->comm);
-	add_text(labels, "thread_name", stack->thread_name);
-	if (stack->outcome != DP_COMPLETE)
-		add_text(labels, "outcome", outcome_word(stack->outcome));
-	if (stack->off_cpu)
-		add_text(labels, "state", state);
-	while (labels->n < MAX_LABELS && label_set_next(stack->labels, &at, &label))
-		add_program_label(labels, &label);
-	return labels->err;
+	labels->n = 0;
+	err = add_own_labels(pprof, sample);
+	while (err == 0 && label_set_next(sample->labels, &at, &label))
+		err = add_label(pprof, own_label_has_key(label.key) ? "label:" : "", &label);
+	for (size_t i = 0; err == 0 && i < labels->n; i++) {
+		err = array_reserve(labels->pointers, i, labels->pointers_size);
+		if (err == 0)
+			labels->pointers[i] = &labels->items[i];
+	}
+	return err;
 }
 
 static int write_sample(const struct stack *stack, void *arg)
@@ -206,76 +174,48 @@ static int write_sample(const struct stack *stack, void *arg)
 	struct pprof *pprof = arg;
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *samples[] = { &sample };
-	struct labels labels = { .writer = &pprof->writer };
-	int64_t values[MAX_VALUES];
+	int64_t values[VALUES_MAX];
 	int err;
 
-	err = shown_stack_make(&pprof->report, stack, true, &pprof->shown);
+	err = symbolized_stack_make(&pprof->report, stack, SYMBOLIZED_LINES, &pprof->symbolized);
 	if (err == 0)
 		err = make_locations(pprof, &sample.n_location_id);
 	if (err == 0)
-		err = make_labels(&labels, stack);
+		err = make_labels(pprof, &stack->common);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)
-		values[i] = value_of(pprof, stack, pprof->values[i]);
+		values[i] =
+			(int64_t)value_of_stack(&pprof->report.context, &pprof->values[i], stack);
 	sample.location_id = pprof->locations;
 	sample.n_value = pprof->n_values;
 	sample.value = values;
-	sample.n_label = labels.n;
-	sample.label = labels.pointers;
+	sample.n_label = pprof->labels.n;
+	sample.label = pprof->labels.pointers;
 	profile.n_sample = 1;
 	profile.sample = samples;
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
-/* What the values are: the first one counts, the last one is what readers show first. */
-static void choose_values(struct pprof *pprof)
+static int make_type(struct pprof *pprof, const struct value *value, Pprof__ValueType *ret)
 {
-	const struct report_context *context = &pprof->report.context;
+	int err = pprof_writer_string(&pprof->writer, value->name, &ret->type);
 
-	pprof->values[pprof->n_values++] = VALUE_COUNT;
-	if (context->hz > 0) {
-		pprof->values[pprof->n_values++] = VALUE_CPU;
-		pprof->period_ns = NS_PER_S / context->hz;
-	}
-	if (context->time)
-		pprof->values[pprof->n_values++] = VALUE_OFF_CPU;
-	if (context->wall)
-		pprof->values[pprof->n_values++] = VALUE_WALL;
+	return err == 0 ? pprof_writer_string(&pprof->writer, value->unit, &ret->unit) : err;
 }
 
-static const char *value_name(const struct pprof *pprof, enum value value)
-{
-	static const char *const names[] = {
-		[VALUE_CPU] = "cpu", [VALUE_OFF_CPU] = "off_cpu", [VALUE_WALL] = "wall"
-	};
-
-	if (value == VALUE_COUNT)
-		return pprof->report.context.time || pprof->period_ns == 0 ? "events" : "samples";
-	return names[value];
-}
-
-static int make_type(struct pprof *pprof, enum value value, Pprof__ValueType *ret)
-{
-	int err = pprof_writer_string(&pprof->writer, value_name(pprof, value), &ret->type);
-
-	if (err < 0)
-		return err;
-	return pprof_writer_string(&pprof->writer, value == VALUE_COUNT ? "count" : "nanoseconds",
-				   &ret->unit);
-}
-
+/* The first value counts, the last one is what readers show first. */
 static int write_head(struct pprof *pprof, const struct totals *totals)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[MAX_VALUES], *pointers[MAX_VALUES];
+	Pprof__ValueType types[VALUES_MAX], *pointers[VALUES_MAX];
+	unsigned int hz = pprof->report.context.hz;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < pprof->n_values; i++) {
 		pprof__value_type__init(&types[i]);
 		pointers[i] = &types[i];
-		err = make_type(pprof, pprof->values[i], &types[i]);
+		err = make_type(pprof, &pprof->values[i], &types[i]);
 	}
 	if (err < 0)
 		return err;
@@ -285,8 +225,8 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
 	profile.duration_nanos = (int64_t)totals->duration_ns;
 	/* Samples of a CPU are that far apart; else each event is one. */
-	profile.period_type = &types[pprof->period_ns > 0 ? 1 : 0];
-	profile.period = pprof->period_ns > 0 ? (int64_t)pprof->period_ns : 1;
+	profile.period_type = &types[hz > 0 ? 1 : 0];
+	profile.period = hz > 0 ? 1000000000 / hz : 1;
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
@@ -375,7 +315,7 @@ static int pprof_finish(struct report *report, const struct totals *totals)
 	struct pprof *pprof = (struct pprof *)report;
 	int err;
 
-	choose_values(pprof);
+	pprof->n_values = values_of(&report->context, pprof->values);
 	err = pprof_writer_init(&pprof->writer, names_options(report->context.names), report->to);
 	if (err < 0)
 		return err;
@@ -401,9 +341,10 @@ static void pprof_free(struct report *report)
 	if (pprof->is_writing)
 		pprof_writer_done(&pprof->writer);
 	mapping_list_done(&pprof->mappings);
-	shown_stack_done(&pprof->shown);
+	symbolized_stack_done(&pprof->symbolized);
 	profile_free(pprof->profile);
 	free(pprof->locations);
+	labels_done(&pprof->labels);
 	free(pprof);
 }
 

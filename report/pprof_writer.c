@@ -151,16 +151,18 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 	return pprof_writer_put(writer, &profile);
 }
 
-static int add_function(struct pprof_writer *writer, const struct shown *shown, uint64_t *ret)
+static int add_function(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
+			uint64_t *ret)
 {
-	bool has_name = shown->is_named || shown->address == 0; /* marks have no address */
-	struct pprof_function_key key = { .file = shown->file, .dir = shown->dir };
+	bool has_name =
+		symbolized->is_named || symbolized->address == 0; /* marks have no address */
+	struct pprof_function_key key = { .file = symbolized->file, .dir = symbolized->dir };
 	struct pprof_function *f;
 
 	if (has_name)
-		key.name = shown->name;
+		key.name = symbolized->name;
 	else
-		key.module = shown->module;
+		key.module = symbolized->module;
 
 	HASH_FIND(hh, writer->functions, &key, sizeof(key), f);
 	if (f) {
@@ -181,54 +183,54 @@ static int add_function(struct pprof_writer *writer, const struct shown *shown, 
 	return write_function(writer, f);
 }
 
-uint64_t pprof_address(const struct shown *shown)
+uint64_t pprof_address(const struct symbolized_frame *symbolized)
 {
-	return shown->address - (shown->is_call && shown->address > 0);
+	return symbolized->address - (symbolized->is_call && symbolized->address > 0);
 }
 
 /* The functions of one address: each is inlined into the next one, but for the last. */
-static size_t count_functions(const struct shown *shown, size_t n)
+static size_t count_functions(const struct symbolized_frame *symbolized, size_t n)
 {
 	size_t i = 0;
 
-	while (i + 1 < n && shown[i].is_inlined)
+	while (i + 1 < n && symbolized[i].is_inlined)
 		i++;
 	return i + 1;
 }
 
 /* An address of which nothing is known has no line: readers may look it up themselves. */
-static bool has_line(const struct shown *shown, size_t n)
+static bool has_line(const struct symbolized_frame *symbolized, size_t n)
 {
-	return n > 1 || shown->is_named || shown->file || shown->address == 0;
+	return n > 1 || symbolized->is_named || symbolized->file || symbolized->address == 0;
 }
 
 /* What holds of this location, and so of its mapping as far as it held before. */
-static void judge(struct mapping *mapping, const struct shown *shown, size_t n)
+static void judge(struct mapping *mapping, const struct symbolized_frame *symbolized, size_t n)
 {
 	for (size_t i = 0; mapping && i < n; i++) {
-		mapping->has_functions &= shown[i].is_named;
-		mapping->has_files &= shown[i].file != NULL;
-		mapping->has_lines &= shown[i].line > 0;
+		mapping->has_functions &= symbolized[i].is_named;
+		mapping->has_files &= symbolized[i].file != NULL;
+		mapping->has_lines &= symbolized[i].line > 0;
 	}
 }
 
-static int make_lines(struct pprof_writer *writer, const struct shown *shown, size_t n,
-		      Pprof__Line *lines, Pprof__Line **pointers)
+static int make_lines(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
+		      size_t n, Pprof__Line *lines, Pprof__Line **pointers)
 {
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		pprof__line__init(&lines[i]);
-		lines[i].line = shown[i].line;
-		lines[i].column = shown[i].column;
+		lines[i].line = symbolized[i].line;
+		lines[i].column = symbolized[i].column;
 		pointers[i] = &lines[i];
-		err = add_function(writer, &shown[i], &lines[i].function_id);
+		err = add_function(writer, &symbolized[i], &lines[i].function_id);
 	}
 	return err;
 }
 
 static int write_location(struct pprof_writer *writer, const struct pprof_location *l,
-			  const struct shown *shown, size_t n)
+			  const struct symbolized_frame *symbolized, size_t n)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Location location = PPROF__LOCATION__INIT, *locations[] = { &location };
@@ -238,8 +240,8 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 
 	if (!pointers || !lines)
 		return -ENOMEM;
-	if (has_line(shown, n)) {
-		err = make_lines(writer, shown, n, lines, pointers);
+	if (has_line(symbolized, n)) {
+		err = make_lines(writer, symbolized, n, lines, pointers);
 		if (err < 0)
 			return err;
 		location.n_line = n;
@@ -253,18 +255,18 @@ static int write_location(struct pprof_writer *writer, const struct pprof_locati
 	return pprof_writer_put(writer, &profile);
 }
 
-int pprof_writer_location(struct pprof_writer *writer, const struct shown *shown, size_t n,
-			  struct mapping *mapping, uint64_t *ret, size_t *ret_n)
+int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
+			  size_t n, struct mapping *mapping, uint64_t *ret, size_t *ret_n)
 {
-	struct pprof_location_key key = { .address = pprof_address(shown) };
+	struct pprof_location_key key = { .address = pprof_address(symbolized) };
 	struct pprof_location *l;
 
-	n = count_functions(shown, n);
+	n = count_functions(symbolized, n);
 	*ret_n = n;
 	if (mapping)
 		key.mapping = mapping->number;
 	if (key.address == 0)
-		key.mark = shown->name;
+		key.mark = symbolized->name;
 	HASH_FIND(hh, writer->locations, &key, sizeof(key), l);
 	if (l) {
 		*ret = l->id;
@@ -281,8 +283,8 @@ int pprof_writer_location(struct pprof_writer *writer, const struct shown *shown
 		return -ENOMEM;
 	}
 	*ret = l->id;
-	judge(mapping, shown, n);
-	return write_location(writer, l, shown, n);
+	judge(mapping, symbolized, n);
+	return write_location(writer, l, symbolized, n);
 }
 
 static int write_mapping(struct pprof_writer *writer, const struct mapping *m)

@@ -6,7 +6,7 @@
 
 #include "report/gzip.h"
 #include "report/mapping.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/string_table.h"
 #include "symbols/names.h"
 #include "pprof.pb-c.h"
@@ -43,13 +43,13 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
  * many of them: those that were inlined there and what they were inlined into. It is
  * written if it is new. mapping: of its address; NULL: none. 0 or -errno.
  */
-int pprof_writer_location(struct pprof_writer *writer, const struct shown *shown, size_t n,
-			  struct mapping *mapping, uint64_t *ret, size_t *ret_n);
+int pprof_writer_location(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
+			  size_t n, struct mapping *mapping, uint64_t *ret, size_t *ret_n);
 
 /* What is left: the mappings, the strings, the end of the file. */
 int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *mappings);
 
 /* The address as the format wants it: that of a caller is in its call. */
-uint64_t pprof_address(const struct shown *shown);
+uint64_t pprof_address(const struct symbolized_frame *symbolized);
 
 #endif

@@ -6,20 +6,12 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "report/label_table.h"
 
-/*
- * What makes two samples the same stack; the frames follow, the kernel's after the user's, and
- * the labels.
- */
+/* What makes two samples the same stack; the frames follow, the kernel's after the user's. */
 struct key {
-	char comm[DP_COMM_SIZE + 1];
-	char thread_name[DP_COMM_SIZE + 1];
-	pid_t pid, tid;
-	uint32_t cpu;
-	int32_t kernel_error;
-	uint16_t outcome;
-	uint16_t off_cpu, state;
-	uint64_t n_user, n_kernel, labels_size;
+	struct sample common; /* its labels are the table's: the same ones are the same pointer */
+	uint64_t n_user, n_kernel;
 };
 
 struct entry {
@@ -31,7 +23,8 @@ struct entry {
 
 struct profile {
 	struct entry *entries;
-	unsigned int labels;
+	unsigned int counted; /* enum profile_labels */
+	struct label_table labels;
 	struct key *key; /* of the sample being added; grows as needed */
 	size_t key_size;
 };
@@ -46,31 +39,19 @@ static __u64 *key_kernel(const struct key *key)
 	return (__u64 *)(key_user(key) + key->n_user);
 }
 
-static const struct label_set *key_labels(const struct key *key)
-{
-	return key->labels_size > 0 ? (const void *)(key_kernel(key) + key->n_kernel) : NULL;
-}
-
-/* The labels that count; NULL: none. */
-static const struct label_set *counted_labels(const struct profile *profile,
-					      const struct sample *sample)
-{
-	return profile->labels & PROFILE_LABELS ? sample->labels : NULL;
-}
-
-static size_t key_size(const struct profile *profile, const struct sample *sample)
+static size_t key_size(const struct sample *sample)
 {
 	return sizeof(struct key) + sample->n_user * sizeof(struct stack_frame) +
-	       sample->n_kernel * sizeof(__u64) + label_set_size(counted_labels(profile, sample));
+	       sample->n_kernel * sizeof(__u64);
 }
 
-int profile_new(unsigned int labels, struct profile **ret)
+int profile_new(unsigned int counted, struct profile **ret)
 {
 	struct profile *profile = calloc(1, sizeof(*profile));
 
 	if (!profile)
 		return -ENOMEM;
-	profile->labels = labels;
+	profile->counted = counted;
 	*ret = profile;
 	return 0;
 }
@@ -86,16 +67,38 @@ struct profile *profile_free(struct profile *profile)
 		free(e->key);
 		free(e);
 	}
+	label_table_done(&profile->labels);
 	free(profile->key);
 	free(profile);
 	return NULL;
 }
 
+/* Copy what counts. *ret is zero. */
+static int count_apart(struct profile *profile, const struct sample *sample, struct sample *ret)
+{
+	unsigned int counted = profile->counted;
+
+	strcpy(ret->comm, sample->comm);
+	ret->outcome = sample->outcome;
+	ret->kernel_error = sample->kernel_error;
+	ret->event = sample->event;
+	ret->state = sample->event == DP_EVENT_OFF_CPU ? sample->state : 0;
+	if (counted & PROFILE_THREAD) {
+		strcpy(ret->thread_name, sample->thread_name);
+		ret->pid = sample->pid;
+		ret->tid = sample->tid;
+	}
+	if (counted & PROFILE_CPU)
+		ret->cpu = sample->cpu;
+	return counted & PROFILE_LABELS ?
+		       label_table_add(&profile->labels, sample->labels, &ret->labels) :
+		       0;
+}
+
 /* Put the sample's key into profile->key, and its size into *ret_size. */
 static int profile_make_key(struct profile *profile, const struct sample *sample, size_t *ret_size)
 {
-	const struct label_set *labels = counted_labels(profile, sample);
-	size_t size = key_size(profile, sample);
+	size_t size = key_size(sample);
 	struct key *key;
 
 	if (size > profile->key_size) {
@@ -107,21 +110,8 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	}
 	key = profile->key;
 	memset(key, 0, sizeof(*key)); /* the padding is part of the key */
-	strcpy(key->comm, sample->comm);
-	if (profile->labels & PROFILE_THREAD) {
-		strcpy(key->thread_name, sample->thread_name);
-		key->pid = sample->pid;
-		key->tid = sample->tid;
-	}
-	if (profile->labels & PROFILE_CPU)
-		key->cpu = sample->cpu;
-	key->outcome = (uint16_t)sample->outcome;
-	key->kernel_error = sample->kernel_error;
-	key->off_cpu = sample->event == DP_EVENT_OFF_CPU;
-	key->state = (uint16_t)(key->off_cpu ? sample->state : 0);
 	key->n_user = sample->n_user;
 	key->n_kernel = sample->n_kernel;
-	key->labels_size = label_set_size(labels);
 	for (size_t i = 0; i < sample->n_user; i++) {
 		const struct frame *f = &sample->user[i];
 
@@ -131,19 +121,18 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	}
 	if (sample->n_kernel > 0)
 		memcpy(key_kernel(key), sample->kernel, sample->n_kernel * sizeof(__u64));
-	if (labels)
-		memcpy(key_kernel(key) + key->n_kernel, labels, key->labels_size);
 	*ret_size = size;
-	return 0;
+	return count_apart(profile, sample, &key->common);
 }
 
 /* So that the modules know them; what becomes of them is for later. */
 static void look_names_up(const struct profile *profile, const struct sample *sample)
 {
-	const struct place *places;
+	const struct source_location *locations;
 
 	for (size_t i = 0; i < sample->n_user; i++)
-		(void)frame_places(&sample->user[i], profile->labels & PROFILE_LINES, &places);
+		(void)frame_locations(&sample->user[i], profile->counted & PROFILE_LINES,
+				      &locations);
 }
 
 int profile_add(struct profile *profile, const struct sample *sample)
@@ -196,20 +185,11 @@ int profile_for_each(const struct profile *profile, int (*fn)(const struct stack
 {
 	for (const struct entry *e = profile->entries; e; e = e->hh.next) {
 		struct stack stack = {
-			.comm = e->key->comm,
-			.thread_name = e->key->thread_name,
-			.pid = e->key->pid,
-			.tid = e->key->tid,
-			.cpu = e->key->cpu,
-			.outcome = e->key->outcome,
+			.common = e->key->common,
 			.user = key_user(e->key),
 			.n_user = e->key->n_user,
 			.kernel = key_kernel(e->key),
 			.n_kernel = e->key->n_kernel,
-			.kernel_error = e->key->kernel_error,
-			.labels = key_labels(e->key),
-			.off_cpu = e->key->off_cpu,
-			.state = (enum dp_state)e->key->state,
 			.count = e->count,
 			.time_ns = e->time_ns,
 		};

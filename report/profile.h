@@ -17,31 +17,30 @@ enum profile_labels {
 	PROFILE_THREAD = 1, /* process and thread, and the thread's name */
 	PROFILE_CPU = 2,
 	PROFILE_LINES = 4,  /* nothing to count by: files and lines will be asked for */
-	PROFILE_LABELS = 8, /* the program's own */
+	PROFILE_LABELS = 8, /* those of its label set */
 };
 
 struct stack {
-	const char *comm;
-	const char *thread_name; /* "" if threads do not count */
-	pid_t pid, tid;          /* 0 if they do not */
-	uint32_t cpu;            /* 0 if CPUs do not */
-	enum dp_outcome outcome;
+	/* What all its samples have in common. What does not count is 0, "", or NULL; so are its frames. */
+	struct sample common;
 	const struct stack_frame *user; /* leaf first */
 	size_t n_user;
 	const __u64 *kernel; /* leaf first */
 	size_t n_kernel;
-	int kernel_error; /* not 0: it was in the kernel, whose stack could not be taken; see struct sample */
-	const struct label_set *labels; /* NULL: none, or they do not count */
-	bool off_cpu;                   /* blocked, as `state` says */
-	enum dp_state state;
 	uint64_t count;   /* of events */
 	uint64_t time_ns; /* of all these */
 };
 
+/* Is it one of threads that were blocked? */
+static inline bool stack_is_off_cpu(const struct stack *stack)
+{
+	return stack->common.event == DP_EVENT_OFF_CPU;
+}
+
 struct profile;
 
-/* `labels`: enum profile_labels, or'ed; 0: none. */
-int profile_new(unsigned int labels, struct profile **ret);
+/* `counted`: enum profile_labels, or'ed; 0: none. */
+int profile_new(unsigned int counted, struct profile **ret);
 struct profile *profile_free(struct profile *profile);
 
 /*

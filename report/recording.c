@@ -24,7 +24,7 @@
 #define FLUSH_NS UINT64_C(1000000000)
 
 /* A record that others refer to by its number. */
-struct told {
+struct interned {
 	UT_hash_handle hh; /* by the bytes */
 	uint64_t number;
 	size_t size;
@@ -51,7 +51,7 @@ struct slot {
 struct recording {
 	struct report report;
 	struct block_writer blocks;
-	struct told *told[RECORDING_N_TAGS];
+	struct interned *interned[RECORDING_N_TAGS];
 	struct known_module *modules;
 	size_t memory; /* of these, about */
 	struct slot *slots;
@@ -90,40 +90,40 @@ static int tell(struct recording *r, enum recording_tag tag, const struct bytes 
 		uint64_t *ret)
 {
 	const void *data = record->size > 0 ? record->data : (const void *)"";
-	struct told *told;
+	struct interned *interned;
 
 	if (record->failed)
 		return -ENOMEM;
-	HASH_FIND(hh, r->told[tag], data, record->size, told);
-	if (!told) {
-		told = calloc(1, sizeof(*told) + record->size);
-		if (!told)
+	HASH_FIND(hh, r->interned[tag], data, record->size, interned);
+	if (!interned) {
+		interned = calloc(1, sizeof(*interned) + record->size);
+		if (!interned)
 			return -ENOMEM;
-		told->number = HASH_COUNT(r->told[tag]);
-		told->size = record->size;
-		memcpy(told->bytes, data, record->size);
-		HASH_ADD(hh, r->told[tag], bytes, record->size, told);
-		if (!HASH_IS_ADDED(hh, told)) {
-			free(told);
+		interned->number = HASH_COUNT(r->interned[tag]);
+		interned->size = record->size;
+		memcpy(interned->bytes, data, record->size);
+		HASH_ADD(hh, r->interned[tag], bytes, record->size, interned);
+		if (!HASH_IS_ADDED(hh, interned)) {
+			free(interned);
 			return -ENOMEM;
 		}
-		r->memory += sizeof(*told) + record->size + 2 * sizeof(void *);
-		*ret = told->number;
+		r->memory += sizeof(*interned) + record->size + 2 * sizeof(void *);
+		*ret = interned->number;
 		return put_record(r, tag, record);
 	}
-	*ret = told->number;
+	*ret = interned->number;
 	return 0;
 }
 
 static void forget_all(struct recording *r)
 {
 	struct known_module *module, *next_module;
-	struct told *told, *next;
+	struct interned *interned, *next;
 
 	for (size_t i = 0; i < RECORDING_N_TAGS; i++) {
-		HASH_ITER(hh, r->told[i], told, next) {
-			HASH_DEL(r->told[i], told);
-			free(told);
+		HASH_ITER(hh, r->interned[i], interned, next) {
+			HASH_DEL(r->interned[i], interned);
+			free(interned);
 		}
 	}
 	HASH_ITER(hh, r->modules, module, next_module) {
@@ -157,6 +157,7 @@ static int put_context(struct recording *r)
 	b->size = 0;
 	put_pair(b, "target", context->target);
 	put_pair(b, "event", context->event);
+	put_pair(b, "counts", context->counts);
 	put_pair(b, "command", context->command);
 	put_pair(b, "host", context->host);
 	put_pair(b, "kernel", context->kernel);
@@ -290,20 +291,20 @@ static int put_slots(struct recording *r, struct bytes *record, uint64_t *ret_pl
 static int put_elsewhere(struct recording *r, const struct frame *f, struct bytes *b)
 {
 	struct bytes *part = &r->part;
-	const struct place *place;
+	const struct source_location *location;
 	uint64_t number;
 	int err;
 
-	if (!f->module || !r->report.context.symbols || frame_places(f, true, &place) == 0 ||
-	    !place->function) {
+	if (!f->module || !r->report.context.symbols || frame_locations(f, true, &location) == 0 ||
+	    !location->function) {
 		bytes_put_number(b, f->method);
 		bytes_put_number(b, f->address);
 		return 0;
 	}
 	part->size = 0;
-	bytes_put_text(part, place->function);
-	bytes_put_text(part, place->file ? place->file : "");
-	bytes_put_number(part, place->line);
+	bytes_put_text(part, location->function);
+	bytes_put_text(part, location->file ? location->file : "");
+	bytes_put_number(part, location->line);
 	err = tell(r, RECORDING_COMPILED, part, &number);
 	bytes_put_number(b, (r->n_slots + 1) * RECORDING_METHODS + f->method);
 	bytes_put_number(b, number);
@@ -392,14 +393,39 @@ static int tell_task(struct recording *r, const struct sample *sample, uint64_t 
 	return tell(r, RECORDING_TASK, b, ret);
 }
 
-static int tell_labels(struct recording *r, const struct label_set *labels, uint64_t *ret)
-{
-	struct bytes *b = &r->record;
+/* What a sample refers to: numbers of records. */
+struct sample_refs {
+	uint64_t task, stack, placement, kernel, labels, numbers;
+	uint64_t fields; /* enum recording_field, or'ed: what else it has */
+};
 
-	b->size = 0;
-	bytes_put_number(b, labels->is_cut);
-	bytes_put(b, labels->texts, labels->size);
-	return tell(r, RECORDING_LABELS, b, ret);
+/* Labels that are numbers are apart from texts: readers may not know them. */
+static int tell_labels(struct recording *r, const struct label_set *labels,
+		       struct sample_refs *refs)
+{
+	struct bytes *texts = &r->record, *numbers = &r->part;
+	struct label label;
+	size_t at = 0;
+	int err;
+
+	texts->size = numbers->size = 0;
+	bytes_put_number(texts, labels->is_cut);
+	while (label_set_next(labels, &at, &label)) {
+		if (label.text) {
+			bytes_put(texts, label.key, strlen(label.key) + 1);
+			bytes_put(texts, label.text, strlen(label.text) + 1);
+			continue;
+		}
+		bytes_put_text(numbers, label.key);
+		bytes_put_text(numbers, label.unit);
+		bytes_put_signed(numbers, label.number);
+	}
+	refs->fields |= RECORDING_HAS_LABELS;
+	err = tell(r, RECORDING_LABELS, texts, &refs->labels);
+	if (err < 0 || numbers->size == 0)
+		return err;
+	refs->fields |= RECORDING_HAS_NUMBERS;
+	return tell(r, RECORDING_NUMBERS, numbers, &refs->numbers);
 }
 
 static int put_lost(struct recording *r, const struct totals *totals)
@@ -417,8 +443,10 @@ static int put_lost(struct recording *r, const struct totals *totals)
 }
 
 /* Fields that are nearly always the same are there only where they are not. */
-static void put_fields(struct bytes *b, const struct sample *s, uint64_t fields, uint64_t labels)
+static void put_fields(struct bytes *b, const struct sample *s, const struct sample_refs *refs)
 {
+	uint64_t fields = refs->fields;
+
 	if (fields & RECORDING_HAS_EVENT) {
 		bytes_put_number(b, s->event);
 		bytes_put_number(b, s->state);
@@ -434,7 +462,9 @@ static void put_fields(struct bytes *b, const struct sample *s, uint64_t fields,
 	if (fields & RECORDING_HAS_KERNEL_ERROR)
 		bytes_put_signed(b, s->kernel_error);
 	if (fields & RECORDING_HAS_LABELS)
-		bytes_put_number(b, labels);
+		bytes_put_number(b, refs->labels);
+	if (fields & RECORDING_HAS_NUMBERS)
+		bytes_put_number(b, refs->numbers);
 }
 
 static uint64_t fields_of(const struct sample *s)
@@ -445,35 +475,35 @@ static uint64_t fields_of(const struct sample *s)
 	       (s->outcome != DP_COMPLETE ? RECORDING_HAS_OUTCOME : 0) |
 	       (s->fault_address ? RECORDING_HAS_FAULT : 0) |
 	       (s->kernel_error ? RECORDING_HAS_KERNEL_ERROR : 0) |
-	       (s->late ? RECORDING_IS_LATE : 0) | (s->labels ? RECORDING_HAS_LABELS : 0);
+	       (s->late ? RECORDING_IS_LATE : 0);
 }
 
 static int put_sample(struct recording *r, const struct sample *s)
 {
-	uint64_t task, stack = 0, placement = 0, kernel = 0, labels = 0, fields = fields_of(s);
+	struct sample_refs refs = { .fields = fields_of(s) };
 	struct bytes *b = &r->record;
 	int err;
 
-	err = tell_task(r, s, &task);
+	err = tell_task(r, s, &refs.task);
 	if (err == 0 && s->n_user > 0)
-		err = tell_stack(r, s, &stack, &placement);
+		err = tell_stack(r, s, &refs.stack, &refs.placement);
 	if (err == 0 && s->n_kernel > 0)
-		err = tell_kernel(r, s, &kernel);
+		err = tell_kernel(r, s, &refs.kernel);
 	if (err == 0 && s->labels)
-		err = tell_labels(r, s->labels, &labels);
+		err = tell_labels(r, s->labels, &refs);
 	if (err < 0)
 		return err;
 	b->size = 0;
-	bytes_put_number(b, fields);
+	bytes_put_number(b, refs.fields);
 	bytes_put_signed(b, (int64_t)(s->time_ns - r->time_ns));
 	r->time_ns = s->time_ns;
-	bytes_put_number(b, task);
+	bytes_put_number(b, refs.task);
 	bytes_put_number(b, s->cpu);
-	bytes_put_number(b, s->n_user > 0 ? stack + 1 : 0);
+	bytes_put_number(b, s->n_user > 0 ? refs.stack + 1 : 0);
 	if (s->n_user > 0)
-		bytes_put_number(b, placement);
-	bytes_put_number(b, s->n_kernel > 0 ? kernel + 1 : 0);
-	put_fields(b, s, fields, labels);
+		bytes_put_number(b, refs.placement);
+	bytes_put_number(b, s->n_kernel > 0 ? refs.kernel + 1 : 0);
+	put_fields(b, s, &refs);
 	return put_record(r, RECORDING_SAMPLE, b);
 }
 

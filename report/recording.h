@@ -38,7 +38,8 @@ enum recording_tag {
 	RECORDING_FORGET,   /* all numbers begin again at 0 */
 	RECORDING_TOTALS,   /* the end */
 	RECORDING_COMPILED, /* a function that a process compiled itself: name, file, line */
-	RECORDING_LABELS,   /* are they cut? and the texts, each with its zero (label_set.h) */
+	RECORDING_LABELS,   /* are they cut? then keys and texts, each with its zero */
+	RECORDING_NUMBERS,  /* labels that are numbers: key, unit, number */
 	RECORDING_N_TAGS,
 };
 
@@ -52,6 +53,7 @@ enum recording_field {
 	RECORDING_HAS_KERNEL_ERROR = 32,
 	RECORDING_IS_LATE = 64, /* without a field */
 	RECORDING_HAS_LABELS = 128,
+	RECORDING_HAS_NUMBERS = 256,
 };
 
 /* A frame of a stack begins with its slot times this plus its method. */

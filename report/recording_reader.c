@@ -11,7 +11,7 @@
 #include "report/block_stream.h"
 #include "report/bytes.h"
 #include "report/recording.h"
-#include "report/recording_told.h"
+#include "report/intern_table.h"
 #include "symbols/kallsyms.h"
 
 #define MAX_TEXTS 64 /* pairs of them in the context */
@@ -30,7 +30,7 @@ struct recording_reader {
 	size_t n_texts;
 	struct report_context context;
 	struct kallsyms *kallsyms;
-	struct told told;
+	struct intern_table interned;
 	/* The sample that is read */
 	struct slot *slots;
 	struct frame *user;
@@ -71,7 +71,7 @@ struct recording_reader *recording_reader_free(struct recording_reader *r)
 {
 	if (!r)
 		return NULL;
-	told_done(&r->told);
+	intern_table_done(&r->interned);
 	label_set_free(r->labels);
 	for (size_t i = 0; i < r->n_texts; i++)
 		free(r->texts[i]);
@@ -88,7 +88,7 @@ DEFINE_CLEANUP(struct recording_reader *, recording_reader_free)
 
 static void read_task(struct recording_reader *r, struct view *v, struct sample *s)
 {
-	struct view task = told_find(&r->told, RECORDING_TASK, view_number(v), v);
+	struct view task = intern_table_find(&r->interned, RECORDING_TASK, view_number(v), v);
 
 	s->pid = (pid_t)view_below(&task, INT32_MAX);
 	s->tid = (pid_t)view_below(&task, INT32_MAX);
@@ -101,11 +101,11 @@ static void read_slots(struct recording_reader *r, struct view *stack, struct vi
 		       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint64_t module = view_below(stack, r->told.n_modules);
+		uint64_t module = view_below(stack, r->interned.n_modules);
 
 		r->slots[i] = (struct slot){ NULL, view_number(placement) };
 		if (!stack->failed)
-			r->slots[i].module = r->told.modules[module]->module;
+			r->slots[i].module = r->interned.modules[module]->module;
 	}
 	stack->failed |= placement->failed;
 }
@@ -113,15 +113,15 @@ static void read_slots(struct recording_reader *r, struct view *stack, struct vi
 /* It has a name, and is in no file. */
 static void read_compiled(struct recording_reader *r, struct view *stack, struct frame *f)
 {
-	uint64_t number = view_below(stack, r->told.n_compiled);
+	uint64_t number = view_below(stack, r->interned.n_compiled);
 
 	f->address = view_number(stack);
 	f->offset = f->address;
 	if (stack->failed || !r->options.symbols)
 		return;
-	f->module = r->told.compiled_module;
+	f->module = r->interned.compiled_module;
 	/* As frame_locate() has it. */
-	f->offset = r->told.compiled[number]->located + !frame_is_exact(f);
+	f->offset = r->interned.compiled[number]->located + !frame_is_exact(f);
 }
 
 static void read_stack(struct recording_reader *r, struct view *v, struct sample *s)
@@ -133,8 +133,8 @@ static void read_stack(struct recording_reader *r, struct view *v, struct sample
 	s->user = r->user;
 	if (number == 0)
 		return;
-	stack = told_find(&r->told, RECORDING_STACK, number - 1, v);
-	placement = told_find(&r->told, RECORDING_PLACEMENT, view_number(v), v);
+	stack = intern_table_find(&r->interned, RECORDING_STACK, number - 1, v);
+	placement = intern_table_find(&r->interned, RECORDING_PLACEMENT, view_number(v), v);
 	n_slots = view_below(&stack, DP_MAX_FRAMES + 1);
 	read_slots(r, &stack, &placement, n_slots);
 	s->n_user = view_below(&stack, DP_MAX_FRAMES + 1);
@@ -167,12 +167,13 @@ static int read_kernel(struct recording_reader *r, struct view *v, struct sample
 	s->kernel = r->kernel;
 	if (number == 0)
 		return 0;
-	kernel = told_find(&r->told, RECORDING_KERNEL, number - 1, v);
+	kernel = intern_table_find(&r->interned, RECORDING_KERNEL, number - 1, v);
 	s->n_kernel = view_below(&kernel, DP_MAX_FRAMES + 1);
 	for (size_t i = 0; err == 0 && i < s->n_kernel && !kernel.failed; i++) {
-		uint64_t function = view_below(&kernel, r->told.n_functions + 1);
+		uint64_t function = view_below(&kernel, r->interned.n_functions + 1);
 		uint64_t offset = view_number(&kernel), address = offset;
-		const struct told_function *f = function ? r->told.functions[function - 1] : NULL;
+		const struct interned_function *f =
+			function ? r->interned.functions[function - 1] : NULL;
 
 		if (f) {
 			address += f->start;
@@ -214,22 +215,68 @@ static void read_fields(struct view *v, struct sample *s, uint64_t fields)
 	v->failed |= s->outcome == DP_WALKING;
 }
 
+/* A key or a value, with its zero; NULL: there is none. */
+static const char *take_text(struct view *v)
+{
+	const char *text = (const char *)v->pos;
+	const uint8_t *end = v->pos < v->end ? memchr(v->pos, 0, (size_t)(v->end - v->pos)) : NULL;
+
+	v->failed |= !end;
+	v->pos = end ? end + 1 : v->end;
+	return end ? text : NULL;
+}
+
+static int read_texts(struct label_list *list, struct view *texts)
+{
+	int err = 0;
+
+	list->is_cut = view_below(texts, 2);
+	while (err == 0 && !texts->failed && !view_is_empty(texts)) {
+		struct label label = { .key = take_text(texts) };
+
+		label.text = take_text(texts);
+		if (label.text)
+			err = label_list_add(list, &label);
+	}
+	return err == 0 && texts->failed ? -EBADMSG : err;
+}
+
+static int read_numbers(struct label_list *list, struct view *numbers)
+{
+	int err = 0;
+
+	while (err == 0 && !numbers->failed && !view_is_empty(numbers)) {
+		_cleanup_free_ char *key = view_new_text(numbers), *unit = view_new_text(numbers);
+		int64_t number = view_signed(numbers);
+
+		err = -ENOMEM;
+		if (key && unit)
+			err = label_list_add(list, &(struct label){ .key = key,
+								    .number = number,
+								    .unit = unit });
+	}
+	return err == 0 && numbers->failed ? -EBADMSG : err;
+}
+
 static int read_labels(struct recording_reader *r, struct view *v, struct sample *s,
 		       uint64_t fields)
 {
+	_cleanup_(label_list_done) struct label_list list = { 0 };
 	struct view labels;
-	uint64_t is_cut;
 	int err;
 
 	if (!(fields & RECORDING_HAS_LABELS))
 		return 0;
-	labels = told_find(&r->told, RECORDING_LABELS, view_number(v), v);
-	is_cut = view_below(&labels, 2);
-	if (labels.failed || v->failed)
-		return -EBADMSG;
+	labels = intern_table_find(&r->interned, RECORDING_LABELS, view_number(v), v);
+	err = read_texts(&list, &labels);
+	if (err == 0 && (fields & RECORDING_HAS_NUMBERS)) {
+		labels = intern_table_find(&r->interned, RECORDING_NUMBERS, view_number(v), v);
+		err = read_numbers(&list, &labels);
+	}
+	if (err < 0 || v->failed)
+		return err < 0 ? err : -EBADMSG;
 	r->labels = label_set_free(r->labels);
-	err = label_set_new_texts((const char *)labels.pos, (size_t)(labels.end - labels.pos),
-				  is_cut, &r->labels);
+	err = label_set_new(&list, &r->labels);
 	s->labels = r->labels;
 	return err;
 }
@@ -307,6 +354,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 	r->context = (struct report_context){
 		.target = recording_reader_text(r, "target"),
 		.event = recording_reader_text(r, "event"),
+		.counts = recording_reader_text(r, "counts"),
 		.command = recording_reader_text(r, "command"),
 		.host = recording_reader_text(r, "host"),
 		.kernel = recording_reader_text(r, "kernel"),
@@ -338,7 +386,8 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	case RECORDING_PLACEMENT:
 	case RECORDING_KERNEL:
 	case RECORDING_LABELS:
-		err = told_add(&r->told, tag, record);
+	case RECORDING_NUMBERS:
+		err = intern_table_add(&r->interned, tag, record);
 		break;
 	case RECORDING_LOST:
 		r->totals.lost = view_number(record);
@@ -347,7 +396,7 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	case RECORDING_SAMPLE:
 		return read_sample(r, record);
 	case RECORDING_FORGET:
-		told_forget(&r->told);
+		intern_table_forget(&r->interned);
 		break;
 	case RECORDING_TOTALS:
 		err = read_totals(r, record);
@@ -448,7 +497,7 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 		return -ENOMEM;
 	r->from = from;
 	r->options = *options;
-	told_init(&r->told, &r->options);
+	intern_table_init(&r->interned, &r->options);
 	r->slots = calloc(DP_MAX_FRAMES, sizeof(*r->slots));
 	r->user = calloc(DP_MAX_FRAMES, sizeof(*r->user));
 	r->kernel = calloc(DP_MAX_FRAMES, sizeof(*r->kernel));

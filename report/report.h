@@ -13,12 +13,13 @@ struct names;
 
 /* What was profiled, for the head of a report. The strings stay the caller's. */
 struct report_context {
-	const char *target;        /* "python3 (PID 4711)" */
-	const char *event;         /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;           /* 0: each time the event happens */
-	bool time;                 /* stacks have times, not numbers of events */
-	bool wall;                 /* of them, some are of threads that ran, some that did not */
-	bool symbols;              /* look names up */
+	const char *target; /* "python3 (PID 4711)" */
+	const char *event;  /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
+	unsigned int hz;    /* 0: each time the event happens */
+	bool time;          /* stacks have times, not numbers of events */
+	bool wall;          /* of them, some are of threads that ran, some that did not */
+	const char *counts; /* what is counted, a word: "page_faults"; NULL: events or samples */
+	bool symbols;       /* look names up */
 	const struct names *names; /* how they are shown: those that modules and kallsyms are of */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
 	const char *command;             /* as it was typed, of the profiler */
@@ -35,7 +36,7 @@ struct report_context {
 struct report {
 	struct report_context context;
 	FILE *to;
-	struct string_table strings; /* for as long as the report lives, see shown.h */
+	struct string_table strings; /* for as long as the report lives, see symbolized.h */
 	/* 0, or a negative errno after which the report is of no use. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* An interval is over, with the totals so far; NULL: nothing is done then. */

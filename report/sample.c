@@ -50,12 +50,12 @@ void frame_locate(struct frame *frame, uint64_t time_ns)
 	frame->offset = module_locate(frame->module, frame->address - before, time_ns) + before;
 }
 
-size_t frame_places(const struct frame *frame, bool lines, const struct place **ret)
+size_t frame_locations(const struct frame *frame, bool lines, const struct source_location **ret)
 {
 	if (!frame->module)
 		return 0;
-	return module_find_places(frame->module, frame->offset - !frame_is_exact(frame), lines,
-				  ret);
+	return module_find_locations(frame->module, frame->offset - !frame_is_exact(frame), lines,
+				     ret);
 }
 
 bool frame_is_in_binary(const struct frame *frame)

@@ -85,10 +85,10 @@ void frame_locate(struct frame *frame, uint64_t time_ns);
  * belongs to the function that its call is in. They live until the next frame is looked
  * up. Returns how many there are: 0 if nothing is known.
  */
-size_t frame_places(const struct frame *frame, bool lines, const struct place **ret);
+size_t frame_locations(const struct frame *frame, bool lines, const struct source_location **ret);
 
 /*
- * Is it in a binary, in which its offset is a place that others know, too? Else there is no
+ * Is it in a binary, in which its offset is a location that others know, too? Else there is no
  * module, or one of code that a process has compiled, which is worth saying where it has a name.
  */
 bool frame_is_in_binary(const struct frame *frame);

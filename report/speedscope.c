@@ -31,39 +31,41 @@ struct writer {
 	const struct totals *totals;
 	struct function_table functions;
 	struct stack_list stacks;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	uint32_t lost; /* the function that stands for lost samples */
 	FILE *to;
 };
 
-static int add_item(struct writer *w, const struct shown *shown, uint64_t weight)
+static int add_item(struct writer *w, const struct symbolized_frame *symbolized, uint64_t weight)
 {
 	struct stack_list *stacks = &w->stacks;
 
 	if (array_reserve(stacks->items, stacks->n, stacks->size) < 0)
 		return -ENOMEM;
-	return function_table_add(&w->functions, w->report, shown, weight,
+	return function_table_add(&w->functions, w->report, symbolized, weight,
 				  &stacks->items[stacks->n++]);
 }
 
 static int add_stack(const struct stack *stack, void *arg)
 {
 	struct writer *w = arg;
-	struct shown comm = { .kind = SHOWN_MARK, .name = *stack->comm ? stack->comm : "?" };
+	struct symbolized_frame comm = { .kind = SYMBOLIZED_MARK,
+					 .name = *stack->common.comm ? stack->common.comm : "?" };
 	uint64_t value = unit_stack_value(&w->report->context, stack);
-	int err = shown_stack_make(w->report, stack, true, &w->shown);
+	int err = symbolized_stack_make(w->report, stack, SYMBOLIZED_LINES | SYMBOLIZED_LABELS,
+					&w->symbolized);
 
 	w->stacks.starts[w->stacks.n_starts++] = w->stacks.n;
 	if (err == 0)
 		err = add_item(w, &comm, value);
-	for (size_t i = w->shown.n; err == 0 && i-- > 0;)
-		err = add_item(w, &w->shown.items[i], value);
+	for (size_t i = w->symbolized.n; err == 0 && i-- > 0;)
+		err = add_item(w, &w->symbolized.items[i], value);
 	return err;
 }
 
 static int add_stacks(struct writer *w)
 {
-	struct shown lost = { .kind = SHOWN_MARK, .name = "[lost samples]" };
+	struct symbolized_frame lost = { .kind = SYMBOLIZED_MARK, .name = "[lost samples]" };
 	size_t n = profile_n_stacks(w->timeline->profile);
 	int err;
 
@@ -252,7 +254,7 @@ int speedscope_write(struct report *report, struct timeline *timeline, const str
 	if (err == 0)
 		err = put_all(&w);
 	function_table_done(&w.functions);
-	shown_stack_done(&w.shown);
+	symbolized_stack_done(&w.symbolized);
 	free(w.stacks.items);
 	free(w.stacks.starts);
 	return err;

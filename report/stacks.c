@@ -8,12 +8,12 @@
 #include "base/text.h"
 #include "report/outcome.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "symbols/names.h"
 
 struct stacks {
 	struct report report;
-	struct shown_stack stack;
+	struct symbolized_stack stack;
 	pid_t pid; /* of the last one: the head of a process comes once */
 };
 
@@ -66,7 +66,8 @@ static void print_head(struct stacks *stacks, const struct sample *sample, FILE 
 }
 
 /* address: in the process, of the frame that it belongs to. */
-static void print_function(const struct shown *s, size_t number, uint64_t address, FILE *to)
+static void print_function(const struct symbolized_frame *s, size_t number, uint64_t address,
+			   FILE *to)
 {
 	fprintf(to, "#%-3zu 0x%016" PRIx64 "  ", number, address);
 	print_plain(s->name, to);
@@ -92,22 +93,23 @@ static int stacks_add(struct report *report, const struct sample *sample,
 		      const struct totals *totals)
 {
 	struct stacks *stacks = (struct stacks *)report;
-	struct shown_stack *shown = &stacks->stack;
+	struct symbolized_stack *symbolized = &stacks->stack;
 	FILE *to = report->to;
 	size_t n_kernel = 0, n_user = 0;
-	int err = shown_stack_make_sample(report, sample,
-					  !names_options(report->context.names)->no_lines, shown);
+	bool lines = !names_options(report->context.names)->no_lines;
+	int err = symbolized_stack_make_sample(report, sample, lines ? SYMBOLIZED_LINES : 0,
+					       symbolized);
 
 	if (err < 0)
 		return err;
 	print_head(stacks, sample, to);
-	for (size_t i = 0; i < shown->n; i++) {
-		const struct shown *s = &shown->items[i];
+	for (size_t i = 0; i < symbolized->n; i++) {
+		const struct symbolized_frame *s = &symbolized->items[i];
 		uint64_t address = s->address;
 
-		if (s->kind == SHOWN_MARK)
+		if (s->kind == SYMBOLIZED_MARK)
 			break;
-		if (s->kind == SHOWN_KERNEL) {
+		if (s->kind == SYMBOLIZED_KERNEL) {
 			address = n_kernel < sample->n_kernel ? sample->kernel[n_kernel] : 0;
 			n_kernel++;
 		} else if (n_user < sample->n_user) {
@@ -132,7 +134,7 @@ static void stacks_free(struct report *report)
 {
 	struct stacks *stacks = (struct stacks *)report;
 
-	shown_stack_done(&stacks->stack);
+	symbolized_stack_done(&stacks->stack);
 	free(stacks);
 }
 

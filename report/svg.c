@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "report/markup.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
 #include "report/unit.h"
 
 #define WIDTH 1200.0
@@ -53,7 +53,7 @@ struct box {
 struct svg {
 	struct report report;
 	struct profile *profile;
-	struct shown_stack shown;
+	struct symbolized_stack symbolized;
 	struct box *boxes; /* all but the root */
 	struct box root;
 	size_t rows;
@@ -67,14 +67,14 @@ static int svg_add(struct report *report, const struct sample *sample, const str
 }
 
 /* The box of that name on top of another one, which is heavier now. 0 or -ENOMEM. */
-static int add_box(struct svg *svg, struct box *parent, const struct shown *shown,
+static int add_box(struct svg *svg, struct box *parent, const struct symbolized_frame *symbolized,
 		   enum box_kind kind, uint64_t value, struct box **ret)
 {
 	struct box_key key = { .parent = parent, .kind = kind };
 	struct box *box;
 	uint32_t number;
 
-	if (string_table_add(&svg->report.strings, shown->name, &number) < 0)
+	if (string_table_add(&svg->report.strings, symbolized->name, &number) < 0)
 		return -ENOMEM;
 	key.name = svg->report.strings.strings[number];
 	HASH_FIND(hh, svg->boxes, &key, sizeof(key), box);
@@ -83,7 +83,7 @@ static int add_box(struct svg *svg, struct box *parent, const struct shown *show
 		if (!box)
 			return -ENOMEM;
 		box->key = key;
-		box->binary = shown->binary;
+		box->binary = symbolized->binary;
 		HASH_ADD(hh, svg->boxes, key, sizeof(key), box);
 		if (!HASH_IS_ADDED(hh, box)) {
 			free(box);
@@ -96,30 +96,30 @@ static int add_box(struct svg *svg, struct box *parent, const struct shown *show
 	return 0;
 }
 
-static enum box_kind shown_box_kind(const struct shown *shown)
+static enum box_kind symbolized_box_kind(const struct symbolized_frame *symbolized)
 {
-	if (shown->kind == SHOWN_MARK)
+	if (symbolized->kind == SYMBOLIZED_MARK)
 		return BOX_MARK;
-	if (shown->kind == SHOWN_KERNEL)
+	if (symbolized->kind == SYMBOLIZED_KERNEL)
 		return BOX_KERNEL;
-	return shown->is_inlined ? BOX_INLINED : BOX_USER;
+	return symbolized->is_inlined ? BOX_INLINED : BOX_USER;
 }
 
 static int add_stack(const struct stack *stack, void *arg)
 {
 	struct svg *svg = arg;
-	struct shown comm = { .name = *stack->comm ? stack->comm : "?" };
+	struct symbolized_frame comm = { .name = *stack->common.comm ? stack->common.comm : "?" };
 	uint64_t value = unit_stack_value(&svg->report.context, stack);
 	struct box *box;
 	int err;
 
-	err = shown_stack_make(&svg->report, stack, false, &svg->shown);
+	err = symbolized_stack_make(&svg->report, stack, 0, &svg->symbolized);
 	if (err == 0)
 		err = add_box(svg, &svg->root, &comm, BOX_PROCESS, value, &box);
-	for (size_t i = svg->shown.n; err == 0 && i-- > 0;) {
-		const struct shown *shown = &svg->shown.items[i];
+	for (size_t i = svg->symbolized.n; err == 0 && i-- > 0;) {
+		const struct symbolized_frame *symbolized = &svg->symbolized.items[i];
 
-		err = add_box(svg, box, shown, shown_box_kind(shown), value, &box);
+		err = add_box(svg, box, symbolized, symbolized_box_kind(symbolized), value, &box);
 	}
 	svg->root.value += value;
 	return err;
@@ -127,7 +127,7 @@ static int add_stack(const struct stack *stack, void *arg)
 
 static int add_lost(struct svg *svg, const struct totals *totals)
 {
-	struct shown lost = { .name = "[lost samples]" };
+	struct symbolized_frame lost = { .name = "[lost samples]" };
 	uint64_t value = unit_lost(&svg->report.context, totals);
 	struct box *box;
 
@@ -344,7 +344,7 @@ static void svg_free(struct report *report)
 		HASH_DEL(svg->boxes, box);
 		free(box);
 	}
-	shown_stack_done(&svg->shown);
+	symbolized_stack_done(&svg->symbolized);
 	profile_free(svg->profile);
 	free(svg);
 }

@@ -16,7 +16,8 @@
 #include "report/outcome.h"
 #include "report/profile.h"
 #include "report/report.h"
-#include "report/shown.h"
+#include "report/symbolized.h"
+#include "report/value.h"
 #include "report/verified.h"
 
 #define TEXT_TOP 20
@@ -56,8 +57,9 @@ static int count_stack(const struct stack *stack, void *arg)
 
 	if (err < 0)
 		return err;
-	return hottest_add(&text->hottest, &text->report, stack->comm, &text->functions.shown,
-			   text->report.context.time ? stack->time_ns : stack->count);
+	return hottest_add(&text->hottest, &text->report, stack->common.comm,
+			   &text->functions.symbolized,
+			   value_measured(&text->report.context, stack));
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -210,7 +212,7 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	err = print_plain(f->name, to);
 	if (f->is_inlined)
 		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
-	if (f->kind == SHOWN_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
+	if (f->kind == SYMBOLIZED_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
 		fprintf(to, "%s (kernel)%s", c->dim, c->normal);
 	if (times > 1)
 		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,

@@ -12,7 +12,7 @@
 int timeline_init(struct timeline *timeline)
 {
 	*timeline = (struct timeline){ 0 };
-	return profile_new(PROFILE_LINES, &timeline->profile);
+	return profile_new(PROFILE_LINES | PROFILE_LABELS, &timeline->profile);
 }
 
 void timeline_done(struct timeline *timeline)

@@ -181,10 +181,10 @@ void verified_print(const struct verified *v, FILE *to)
 /* "qsort_r (libc.so.6+0x3fe1a)" */
 static void print_frame(const struct frame *frame, bool symbols, FILE *to)
 {
-	const struct place *places = NULL;
-	size_t n = symbols ? frame_places(frame, false, &places) : 0;
+	const struct source_location *locations = NULL;
+	size_t n = symbols ? frame_locations(frame, false, &locations) : 0;
 	/* The function whose frame it is, not what was inlined into it */
-	const char *name = n > 0 ? places[n - 1].function : NULL;
+	const char *name = n > 0 ? locations[n - 1].function : NULL;
 
 	if (!frame_is_in_binary(frame))
 		fprintf(to, "0x%" PRIx64, frame->address);

@@ -12,12 +12,8 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/target.h"
-#include "samples/labels.h"
 
-/*
- * What was replaced is kept until every sample taken before that is reported,
- * and for this long: a walk that had begun is over by then.
- */
+/* What was replaced outlives the samples from before by this: walks that had begun are over. */
 #define KEEP_NS UINT64_C(1000000000)
 
 /*
@@ -32,6 +28,11 @@
  */
 #define WALK_NS UINT64_C(10000000)
 
+/* At the end, tables are waited for no longer: who has ended it waits, too. */
+#define LAST_NS UINT64_C(2000000000)
+/* So long at once. */
+#define WAIT_MS 10
+
 /*
  * Copies of stacks that wait to be verified, at most: when samples come faster
  * than they are unwound, fewer are verified.
@@ -41,57 +42,38 @@
 void drain_done(struct drain *d)
 {
 	queue_done(&d->queue);
-	for (size_t i = 0; i < d->n_copies; i++)
-		stack_copy_free(d->copies[i]);
+	held_done(&d->held);
+	copies_done(&d->copies);
 	blocks_done(&d->blocks);
-	free(d->copies);
-	free(d->strangers);
+	free(d->unknown_pids);
 	free(d->frames);
 }
 
-/* Where the copy of the stack of a sample is, or d->n_copies. */
-static size_t find_copy(const struct drain *d, uint32_t tid, uint64_t time)
-{
-	size_t i = 0;
-
-	while (i < d->n_copies && (d->copies[i]->tid != tid || d->copies[i]->time_ns != time))
-		i++;
-	return i;
-}
-
-static struct stack_copy *remove_copy(struct drain *d, size_t i)
-{
-	struct stack_copy *copy = d->copies[i];
-
-	d->copies[i] = d->copies[--d->n_copies];
-	return copy;
-}
-
 /* Is a sample of a process that is not known, and has mappings that could be? */
-static int note_stranger(struct drain *d, const struct dp_sample *sample)
+static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
 {
 	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
 
 	if ((p && p->left == TIME_NEVER) || sample->outcome == DP_NO_USER_STACK ||
 	    sample->outcome == DP_COMPAT_MODE)
 		return 0;
-	if (array_reserve(d->strangers, d->n_strangers, d->strangers_size) < 0)
+	if (array_reserve(d->unknown_pids, d->n_unknown_pids, d->unknown_pids_size) < 0)
 		return -ENOMEM;
-	d->strangers[d->n_strangers++] = (pid_t)sample->pid;
+	d->unknown_pids[d->n_unknown_pids++] = (pid_t)sample->pid;
 	return 0;
 }
 
 /* When the records have been read that may tell of them. */
-static int take_in_strangers(struct drain *d, uint64_t now)
+static int take_in_unknown_pids(struct drain *d, uint64_t now)
 {
 	bool found = false;
 	int err = 0;
 
-	for (size_t i = 0; err >= 0 && i < d->n_strangers; i++) {
-		err = process_table_meet(d->table, d->strangers[i], now);
+	for (size_t i = 0; err >= 0 && i < d->n_unknown_pids; i++) {
+		err = process_table_meet(d->table, d->unknown_pids[i], now);
 		found |= err > 0;
 	}
-	d->n_strangers = 0;
+	d->n_unknown_pids = 0;
 	if (err < 0)
 		return err;
 	return found ? process_table_publish(d->table, now) : 0;
@@ -109,87 +91,72 @@ static int go_on(const struct drain *d, uint64_t time)
 static int take_sample(struct drain *d, const struct named_sample *named, size_t size)
 {
 	const struct dp_sample *sample = &named->sample;
-	_cleanup_(stack_copy_freep) struct stack_copy *copy = NULL;
-	size_t i;
+	_cleanup_(stack_copy_freep) struct stack_copy *copy =
+		sample->n_chunks ? copies_take(&d->copies, sample->tid, sample->time_ns) : NULL;
 
-	i = sample->n_chunks ? find_copy(d, sample->tid, sample->time_ns) : d->n_copies;
-	if (i < d->n_copies)
-		copy = remove_copy(d, i);
 	/* The first one with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
 	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
 		copy = stack_copy_free(copy);
-	if (note_stranger(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
+	if (note_unknown_pid(d, sample) < 0 || queue_add_sample(&d->queue, named, size, copy) < 0)
 		return -ENOMEM;
 	steal_ptr(copy);
 	return go_on(d, sample->time_ns);
 }
 
 /* A sample's chunks come before it on its ring. */
-static int take_chunk(struct drain *d, const struct dp_chunk *chunk, size_t size)
+static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
-	size_t i;
-	int err;
-
-	if (size < sizeof(*chunk) || size < sizeof(*chunk) + chunk->size)
+	if (!chunk_bytes(chunk))
 		return -EBADMSG;
-	i = find_copy(d, chunk->tid, chunk->time_ns);
-	if (i < d->n_copies)
-		return stack_copy_add(&d->copies[i], chunk);
-	if (array_reserve(d->copies, d->n_copies, d->copies_size) < 0)
-		return -ENOMEM;
-	d->copies[i] = NULL;
-	err = stack_copy_add(&d->copies[i], chunk);
-	if (d->copies[i])
-		d->n_copies++;
-	return err;
+	return copies_add(&d->copies, chunk);
 }
 
-static int take_block_end(struct drain *d, const struct dp_block_end *end, size_t size)
+static int take_block_end(struct drain *d, const struct dp_block_end *end)
 {
 	int err;
 
-	if (size < sizeof(*end))
+	if (end->part.size < sizeof(*end))
 		return -EBADMSG;
 	err = queue_add_block_end(&d->queue, end);
 	return err < 0 ? err : go_on(d, end->end_ns);
 }
 
-static int take_record(void *arg, unsigned int cpu, const void *record, size_t size)
+static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 {
 	struct drain *d = arg;
 
-	switch (record_kind(record, size)) {
+	switch (((const struct dp_part *)part)->type) {
 	case DP_RECORD_NAMES:
-		return take_sample(d, record, size);
+		return take_sample(d, part, size);
 	case DP_RECORD_CHUNK:
-		return take_chunk(d, record, size);
+		return take_chunk(d, part);
 	case DP_RECORD_BLOCK_END:
-		return take_block_end(d, record, size);
+		return take_block_end(d, part);
 	}
-	return -EBADMSG;
+	return 0;
 }
 
 int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
-	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
-	       struct verify *verify, struct backlog *backlog)
+	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
+	       struct verify *verify, struct report_queue *report_queue)
 {
 	*d = (struct drain){
 		.session = session,
 		.sideband = sideband,
 		.table = table,
 		.filter = filter,
-		.rescue = rescue,
+		.unwinder = unwinder,
 		.verify = verify,
 		.totals.verified = verify ? verify_results(verify) : NULL,
-		.backlog = backlog,
+		.report_queue = report_queue,
 	};
-	called_init(&d->called, rescue);
+	return_check_init(&d->return_check, unwinder);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
-	return session_read_rings(session, take_record, d);
+	return session_read_rings(session, take_part, d);
 }
 
 /* Where the code of a frame of a sample is: a caller's address is behind its call. */
@@ -211,7 +178,7 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
  * the kernel walked.
  */
 static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
-			     struct rescue_result *walk, const struct dp_sample *raw)
+			     struct unwinder_result *walk, const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
 	bool in_doubt = p && space && space->n_ended != p->n_ended;
@@ -228,13 +195,14 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
 			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		switch (called_frame(&d->called, space, now, (pid_t)raw->tid, walk, i)) {
-		case CALLED:
+		switch (return_check_frame(&d->return_check, space, now, (pid_t)raw->tid, walk,
+					   i)) {
+		case RETURN_CALLED:
 			break;
-		case CALLED_LANDING:
-			f->method = DP_METHOD_LANDING;
+		case RETURN_LANDS:
+			f->method = DP_METHOD_LANDING_PAD;
 			break;
-		case CALLED_NOT:
+		case RETURN_NOT_CALLED:
 			walk->outcome = DP_NO_CALL;
 			return i;
 		}
@@ -264,7 +232,7 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 /* Count a sample of which everything is known, and report it. */
 static int report_known(struct drain *d, const struct sample *sample)
 {
-	if (backlog_is_full(d->backlog)) {
+	if (report_queue_is_full(d->report_queue)) {
 		d->n_dropped++;
 		d->dropped_ns += sample->weight * sample->value_ns;
 		return 0;
@@ -275,7 +243,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 	d->totals.outcomes[sample->outcome]++;
 	d->totals.events += sample->weight;
 	d->totals.time_ns += sample->weight * sample->value_ns;
-	return backlog_add(d->backlog, sample, &d->totals);
+	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
 /* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
@@ -296,7 +264,7 @@ static int report_block_end(struct drain *d, const struct dp_block_end *end)
 
 /* p: see resolve_frames(). late: it was walked in user space. */
 static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
-			 const struct process *p, struct rescue_result *walk, bool late)
+			 const struct process *p, struct unwinder_result *walk, bool late)
 {
 	const struct dp_names *names = &q->sample->names;
 	const struct dp_sample *raw = &q->sample->sample;
@@ -328,7 +296,8 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 
 	if (!space || space->id != raw->space)
 		taken = space_store_find(&d->table->spaces, raw->space);
-	err = labels_new(q->sample, taken, space, &sample, &labels);
+	err = labels_new(&d->label_sources,
+			 &(struct label_context){ q->sample, taken, space, &sample }, &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;
@@ -343,11 +312,11 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 }
 
 /*
- * The kernel found other code than it knew of, or no mark, at the frame that
+ * The kernel found other code than it knew of, or no cookie, at the frame that
  * comes after those it sent. Has a record told what was there?
  */
 static bool is_code_known(const struct drain *d, const struct process *p,
-			  const struct dp_sample *raw, const struct rescue_result *walk,
+			  const struct dp_sample *raw, const struct unwinder_result *walk,
 			  const struct space *space)
 {
 	const struct space *before = space_store_find(&d->table->spaces, raw->space);
@@ -364,26 +333,26 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 		return raw->outcome != DP_CODE_CHANGED;
 	/* What is in memory now tells of that time only if it is still the same mapping. */
 	now = process_find(p, address, TIME_NEVER - 1);
-	return !now || now->born != m->born || !process_mark_differs(p, now);
+	return !now || now->born != m->born || !process_cookie_differs(p, now);
 }
 
 /* Finish a sample with the mappings that its process had at its time. */
 static int report_late(struct drain *d, const struct queued *q, struct process *p,
-		       const struct rescue_result *walked)
+		       const struct unwinder_result *walked)
 {
-	struct rescue_result walk = *walked;
+	struct unwinder_result walk = *walked;
 	struct space *space = NULL;
 	int err;
 
 	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
-		walk = rescue_walk(d->rescue, q->copy, space);
+		walk = unwinder_walk(d->unwinder, q->copy, space);
 	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
 	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
 	    p->space->id == q->sample->sample.space)
-		process_table_check_marks(d->table, p);
+		process_table_check_cookies(d->table, p);
 	err = report_sample(d, q, space, NULL, &walk, space != NULL);
 	space_free(&d->table->spaces, space);
 	return err;
@@ -393,7 +362,7 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 {
 	const struct dp_sample *raw = &q->sample->sample;
 	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
-	struct rescue_result walk = {
+	struct unwinder_result walk = {
 		.outcome = raw->outcome > DP_WALKING && raw->outcome < DP_N_OUTCOMES ?
 				   (enum dp_outcome)raw->outcome :
 				   DP_TABLES_CHANGED,
@@ -415,20 +384,58 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 	return err;
 }
 
-static int report_queued(struct drain *d, const struct queued *q)
+static int report_queued(void *arg, const struct queued *q)
 {
+	struct drain *d = arg;
+
 	return q->sample ? report_queued_sample(d, q) : report_block_end(d, &q->end);
 }
 
-/* Stacks whose samples were lost because the ring was full. */
-static void forget_copies(struct drain *d, uint64_t before)
+/* The oldest of the queue, unless it has to wait for a table. */
+static int report_first(struct drain *d)
 {
-	for (size_t i = d->n_copies; i-- > 0;) {
-		if (d->copies[i]->time_ns >= before)
-			continue;
-		stack_copy_free(d->copies[i]);
-		remove_copy(d, i);
+	struct queued q = queue_take_first(&d->queue);
+	struct process *p =
+		q.sample ? process_table_find(d->table, (pid_t)q.sample->sample.pid) : NULL;
+	int err;
+
+	if (held_wants(&d->held, p, &q)) {
+		err = held_add(&d->held, p, &q);
+		if (err == 0)
+			return 0;
+	} else {
+		err = report_queued(d, &q);
 	}
+	queued_done(&q);
+	return err;
+}
+
+static int release_held(struct drain *d, uint64_t before)
+{
+	return held_release(&d->held, d->table, before, report_queued, d);
+}
+
+/* What workers have found out of binaries: to the mappings, and to the kernel. */
+static int settle(struct drain *d)
+{
+	process_table_settle(d->table);
+	return process_table_publish(d->table, clock_now_ns());
+}
+
+/* Nothing more is sampled, and what is held is all there is to wait for. */
+static int wait_for_tables(struct drain *d)
+{
+	uint64_t end = clock_now_ns() + LAST_NS;
+	int err = 0;
+
+	while (err == 0 && d->held.n > 0 && d->table->binaries->n_jobs > 0 &&
+	       clock_now_ns() < end) {
+		if (binary_store_wait(d->table->binaries, WAIT_MS))
+			err = settle(d);
+		if (err == 0)
+			err = release_held(d, 0);
+	}
+	return err < 0 ? err : release_held(d, UINT64_MAX);
 }
 
 /* Bring the processes up to date. */
@@ -483,13 +490,19 @@ int drain_take(struct drain *d, const struct drain_boundary *boundary)
 static int pass_boundary(struct drain *d, uint64_t time)
 {
 	const struct drain_boundary b = d->boundary;
-	struct totals totals = d->totals;
+	struct totals totals;
+	int err;
 
 	if (b.time_ns == 0 || time < b.time_ns)
 		return 0;
+	err = release_held(d, b.time_ns);
+	if (err < 0)
+		return err;
+	totals = d->totals;
 	d->boundary.time_ns = 0;
 	totals.duration_ns = b.duration_ns;
-	return backlog_take(d->backlog, b.i, b.next, &totals, clock_now_ns(), b.taken, b.arg);
+	return report_queue_take(d->report_queue, b.i, b.next, &totals, clock_now_ns(), b.taken,
+				 b.arg);
 }
 
 /* Until no sample is certain any more, or it took REPORT_NS. */
@@ -503,8 +516,7 @@ static int report_all(struct drain *d, bool final)
 	       (final || clock_now_ns() - began < REPORT_NS)) {
 		err = pass_boundary(d, q->time);
 		if (err == 0)
-			err = report_queued(d, q);
-		queue_drop_first(&d->queue);
+			err = report_first(d);
 	}
 	if (err == 0 && (!q || q->time >= horizon(d)))
 		err = pass_boundary(d, horizon(d));
@@ -515,30 +527,41 @@ int drain_run(struct drain *d, bool final)
 {
 	uint64_t now = clock_now_ns(), oldest;
 	const struct queued *q;
+	bool has_settled;
 	int err;
 
 	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is now recorded. */
 	if (err == 0)
 		err = drain_sideband(d);
+	has_settled = err == 0 && binary_store_collect(d->table->binaries);
+	if (has_settled)
+		err = settle(d);
 	if (err == 0)
-		err = take_in_strangers(d, now);
+		err = take_in_unknown_pids(d, now);
 	if (err < 0)
 		return err;
 	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
 	d->totals.lost_ns += d->dropped_ns;
 
 	queue_sort(&d->queue);
-	err = report_all(d, final);
+	if (has_settled || held_is_due(&d->held, now - HELD_NS))
+		err = release_held(d, now - HELD_NS);
+	if (err == 0)
+		err = report_all(d, final);
+	if (err == 0 && final)
+		err = wait_for_tables(d);
 	/* What the rings still hold is younger than the last reading of them. */
 	oldest = d->read_ns < now ? d->read_ns : now;
 	q = queue_first(&d->queue);
 	if (q && q->time < oldest)
 		oldest = q->time;
+	copies_forget(&d->copies, oldest - KEEP_NS);
+	if (held_oldest(&d->held) < oldest)
+		oldest = held_oldest(&d->held);
 	process_table_forget(d->table, oldest - KEEP_NS);
 	if (!final)
 		binary_store_update(d->table->binaries, oldest);
-	forget_copies(d, oldest - KEEP_NS);
 	return err;
 }
 

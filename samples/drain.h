@@ -7,12 +7,15 @@
 #include "kernel/session.h"
 #include "process/process.h"
 #include "process/sideband.h"
-#include "report/backlog.h"
+#include "report/report_queue.h"
 #include "samples/blocks.h"
-#include "samples/called.h"
+#include "samples/return_check.h"
+#include "samples/copies.h"
+#include "samples/held.h"
+#include "samples/labels.h"
 #include "samples/page_request.h"
 #include "samples/queue.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 #include "samples/verify.h"
 
 /* Where the samples of a report end, and those of the next one begin. */
@@ -34,25 +37,27 @@ struct drain {
 	struct sideband *sideband;
 	struct process_table *table;
 	const struct filter *filter;
-	struct rescue *rescue;
+	struct unwinder *unwinder;
 	struct verify *verify; /* NULL: no sample is */
-	struct backlog *backlog;
+	struct report_queue *report_queue;
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
 	struct blocks blocks;
-	struct called called;
-	uint64_t cpu_value_ns; /* what a sample of a CPU stands for; 0: an event */
+	struct return_check return_check;
+	struct label_sources label_sources; /* of the host */
+	uint64_t cpu_value_ns;              /* what a sample of a CPU stands for; 0: an event */
 	struct page_requests pages;
 	/* Read from the rings, not reported yet */
 	struct queue queue;
+	/* And those of them that were reached, but wait for tables */
+	struct held held;
 	/* When the rings were read last: every record from before is in the queue, or was */
 	uint64_t read_ns;
 	/* Stacks whose samples have not arrived yet */
-	struct stack_copy **copies;
-	size_t n_copies, copies_size;
+	struct copies copies;
 	/* Processes that samples were met of, and that are not known */
-	pid_t *strangers;
-	size_t n_strangers, strangers_size;
+	pid_t *unknown_pids;
+	size_t n_unknown_pids, unknown_pids_size;
 	struct drain_boundary boundary; /* that is not reached yet */
 	/* The resolved frames of one sample */
 	struct frame *frames;
@@ -60,8 +65,8 @@ struct drain {
 
 /* All parts stay the caller's; verify may be NULL. 0 or -ENOMEM. */
 int drain_init(struct drain *drain, struct session *session, struct sideband *sideband,
-	       struct process_table *table, const struct filter *filter, struct rescue *rescue,
-	       struct verify *verify, struct backlog *backlog);
+	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
+	       struct verify *verify, struct report_queue *report_queue);
 void drain_done(struct drain *drain);
 
 /*
@@ -76,12 +81,14 @@ void drain_go_first(void);
  * a few milliseconds; or all of them if `final`. Call it several times a
  * second, and at once again if it is behind. If too many samples wait by now,
  * records stay in the rings: what these have no room for is lost, and counted
- * by the kernel. 0 or negative errno.
+ * by the kernel. If `final`, tables that are being made may be waited for, two
+ * seconds at most.
+ * 0 or negative errno.
  */
 int drain_run(struct drain *drain, bool final);
 
 /*
- * From a time on, which is not to come, have samples go to another report: see backlog_take(). -EBUSY:
+ * From a time on, which is not to come, have samples go to another report: see report_queue_take(). -EBUSY:
  * the boundary before is not reached yet.
  */
 int drain_take(struct drain *drain, const struct drain_boundary *boundary);

@@ -26,7 +26,7 @@ struct process_memory {
 
 void process_memory_init(struct process_memory *memory, pid_t pid);
 
-/* Read memory as it is, or was a moment ago. A rescue_read: 0, -EFAULT, -EPERM, -ESRCH. */
+/* Read memory as it is, or was a moment ago. A unwinder_read: 0, -EFAULT, -EPERM, -ESRCH. */
 int process_memory_read(void *memory, void *ret, size_t size, uint64_t address);
 
 /* What is read next is read anew. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
-static void queued_done(struct queued *q)
+void queued_done(struct queued *q)
 {
 	free(q->sample);
 	stack_copy_free(q->copy);
@@ -95,20 +95,27 @@ const struct queued *queue_first(const struct queue *q)
 }
 
 /* The others are moved to the start when they are no more than what is gone. */
-void queue_drop_first(struct queue *q)
+struct queued queue_take_first(struct queue *q)
 {
-	struct queued *entry = &q->entries[q->first++];
+	struct queued entry = q->entries[q->first++];
 	size_t left = q->end - q->first;
 
-	q->n_bytes -= entry->n_bytes;
-	q->n_copies -= entry->copy != NULL;
-	queued_done(entry);
+	q->n_bytes -= entry.n_bytes;
+	q->n_copies -= entry.copy != NULL;
 	if (left > q->first)
-		return;
+		return entry;
 	memcpy(q->entries, &q->entries[q->first], left * sizeof(*q->entries));
 	q->n_sorted -= q->first;
 	q->first = 0;
 	q->end = left;
+	return entry;
+}
+
+void queue_drop_first(struct queue *q)
+{
+	struct queued entry = queue_take_first(q);
+
+	queued_done(&entry);
 }
 
 bool queue_is_full(const struct queue *q)

@@ -49,6 +49,9 @@ void queue_sort(struct queue *queue);
 /* The oldest of those that were put into order, until the queue is changed; NULL: there is none. */
 const struct queued *queue_first(const struct queue *queue);
 void queue_drop_first(struct queue *queue);
+/* Remove it, too, but hand it over: queued_done() releases it. */
+struct queued queue_take_first(struct queue *queue);
+void queued_done(struct queued *queued);
 
 bool queue_is_full(const struct queue *queue);
 

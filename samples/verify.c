@@ -3,7 +3,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <gelf.h>
+#include <libelf.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@ struct view {
 	pid_t pid;
 	uint64_t space; /* id of the one whose mappings it was told last */
 	uint64_t used;  /* by the count of walks; 0: the view is free */
+	Elf *elf;       /* of some binary: tells libdwfl which machine it is */
 	Dwfl *dwfl;     /* its processes' and threads' callbacks are given the struct verify */
 };
 
@@ -39,13 +40,14 @@ struct verify {
 	struct verified_stack stack;
 };
 
-/* libdwfl shares the handle of the file with the rest of the program. */
+/* libdwfl reads the file itself, and ends the handle. */
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		    char **ret_name, Elf **ret)
 {
 	const struct binary *b = *user;
 
-	*ret = elf_begin(-1, ELF_C_READ_MMAP, b->elf.elf);
+	elf_version(EV_CURRENT);
+	*ret = b->bytes ? elf_memory((char *)b->bytes, b->n_bytes) : NULL;
 	return -1;
 }
 
@@ -106,6 +108,7 @@ static void view_done(struct view *view)
 {
 	if (view->dwfl)
 		dwfl_end(view->dwfl);
+	elf_end(view->elf);
 	*view = (struct view){ 0 };
 }
 
@@ -115,20 +118,12 @@ static void view_done(struct view *view)
  */
 static int module_start(const struct mapping *m, uint64_t *ret)
 {
-	GElf_Phdr p;
-	size_t n;
+	const struct elf_segment *s = m->binary->elf.segments;
 
-	if (elf_getphdrnum(m->binary->elf.elf, &n) < 0)
-		return -EBADMSG;
-	for (size_t i = 0; i < n; i++) {
-		if (!gelf_getphdr(m->binary->elf.elf, (int)i, &p))
-			return -EBADMSG;
-		if (p.p_type != PT_LOAD)
-			continue;
-		*ret = m->bias + (p.p_align > 1 ? p.p_vaddr & -p.p_align : p.p_vaddr);
-		return 0;
-	}
-	return -ENOENT;
+	if (m->binary->elf.n_segments == 0)
+		return -ENOENT;
+	*ret = m->bias + (s->align > 1 ? s->address & -s->align : s->address);
+	return 0;
 }
 
 /* Tell of the binary that mapping number i is of; it lies there up to its last mapping. */
@@ -176,29 +171,32 @@ static int view_report(struct view *view, const struct space *space)
 	return err;
 }
 
-/* Any binary tells libdwfl which machine it is. */
 static Elf *any_elf(const struct space *space)
 {
-	for (size_t i = 0; i < space->n_mappings; i++)
-		if (space->mappings[i].binary)
-			return space->mappings[i].binary->elf.elf;
+	for (size_t i = 0; i < space->n_mappings; i++) {
+		const struct binary *b = space->mappings[i].binary;
+
+		if (b && b->bytes)
+			return elf_memory((char *)b->bytes, b->n_bytes);
+	}
 	return NULL;
 }
 
 static int view_begin(struct verify *v, struct view *view, const struct space *space)
 {
-	Elf *elf = any_elf(space);
 	int err;
 
 	view_done(view);
-	if (!elf)
+	elf_version(EV_CURRENT);
+	view->elf = any_elf(space);
+	if (!view->elf)
 		return -ENOENT;
 	view->pid = space->pid;
 	view->dwfl = dwfl_begin(&callbacks);
 	if (!view->dwfl)
 		return -ENOMEM;
 	err = view_report(view, space);
-	if (err == 0 && !dwfl_attach_state(view->dwfl, elf, space->pid, &thread_callbacks, v))
+	if (err == 0 && !dwfl_attach_state(view->dwfl, view->elf, space->pid, &thread_callbacks, v))
 		err = -ENOEXEC;
 	return err;
 }

@@ -4,7 +4,7 @@
 
 #include "process/space.h"
 #include "report/verified.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 /*
  * --verify: samples are unwound a second time, in user space, by elfutils'

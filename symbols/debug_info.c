@@ -198,7 +198,8 @@ struct debug_info *debug_info_free(struct debug_info *info)
 	return NULL;
 }
 
-int debug_info_find(struct debug_info *info, uint64_t address, bool lines, struct place *places)
+int debug_info_find(struct debug_info *info, uint64_t address, bool lines,
+		    struct source_location *locations)
 {
 	const struct range *range = range_index_find(&info->index, address);
 	int n = 0;
@@ -208,7 +209,7 @@ int debug_info_find(struct debug_info *info, uint64_t address, bool lines, struc
 		struct debug_unit *unit = &info->units[range->id];
 		size_t before = unit->memory;
 
-		n = debug_unit_find(unit, address, lines, places);
+		n = debug_unit_find(unit, address, lines, locations);
 		info->lacks_files |= unit->lacks_file;
 		info->memory += unit->memory - before;
 	}

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/place.h"
+#include "symbols/location.h"
 
 /*
  * The debug information (DWARF) of one ELF file: its own, or that of a separate
@@ -24,7 +24,8 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret);
 struct debug_info *debug_info_free(struct debug_info *info);
 
 /* As debug_unit_find(), of the unit that the address is in. */
-int debug_info_find(struct debug_info *info, uint64_t address, bool lines, struct place *places);
+int debug_info_find(struct debug_info *info, uint64_t address, bool lines,
+		    struct source_location *locations);
 
 /* Were all other files found that it refers to, as far as was looked: split DWARF, dwz's? */
 bool debug_info_is_whole(const struct debug_info *info);

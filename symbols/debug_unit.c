@@ -298,7 +298,7 @@ static const char *string_attribute(Dwarf_Die *die, unsigned int name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
 }
 
-static void set_file(struct debug_unit *unit, const char *file, struct place *ret)
+static void set_file(struct debug_unit *unit, const char *file, struct source_location *ret)
 {
 	ret->file = file;
 	if (file && file[0] != '/')
@@ -332,7 +332,7 @@ static unsigned int number_attribute(Dwarf_Die *die, unsigned int name)
 }
 
 /* From where an inlined call was made. */
-static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct place *ret)
+static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct source_location *ret)
 {
 	unsigned int file = number_attribute(call, DW_AT_call_file);
 	Dwarf_Files *files;
@@ -366,7 +366,7 @@ static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t n, uint64_t address)
 	return line && dwarf_lineendsequence(line, &end) == 0 && !end ? line : NULL;
 }
 
-static void set_line(struct debug_unit *unit, uint64_t address, struct place *ret)
+static void set_line(struct debug_unit *unit, uint64_t address, struct source_location *ret)
 {
 	Dwarf_Lines *lines;
 	Dwarf_Line *line;
@@ -410,27 +410,28 @@ static int find_function(struct debug_unit *unit, uint64_t address, struct debug
 
 /* The functions around an address, the innermost first. */
 static int find_calls(struct debug_unit *unit, struct debug_function *f, uint64_t address,
-		      bool lines, struct place *places)
+		      bool lines, struct source_location *locations)
 {
 	const struct range *range = range_index_find(&f->index, address);
 	uint32_t i = range ? range->id : 0;
 	int n = 0;
 
-	while (i > 0 && n < PLACE_MAX - 1) {
+	while (i > 0 && n < LOCATION_MAX - 1) {
 		struct call *call = &f->calls[i];
 
-		places[n].function = function_name(unit, &call->die);
-		places[n].inlined = true;
+		locations[n].function = function_name(unit, &call->die);
+		locations[n].inlined = true;
 		n++;
 		if (lines)
-			set_call_site(unit, &call->die, &places[n]);
+			set_call_site(unit, &call->die, &locations[n]);
 		i = call->caller;
 	}
-	places[n++].function = function_name(unit, &f->die);
+	locations[n++].function = function_name(unit, &f->die);
 	return n;
 }
 
-int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines, struct place *places)
+int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines,
+		    struct source_location *locations)
 {
 	struct debug_function *f;
 	int n = 0, err;
@@ -438,11 +439,11 @@ int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines, struc
 	err = find_function(unit, address, &f);
 	if (err < 0)
 		return err;
-	for (size_t i = 0; i < PLACE_MAX; i++)
-		places[i] = (struct place){ 0 };
+	for (size_t i = 0; i < LOCATION_MAX; i++)
+		locations[i] = (struct source_location){ 0 };
 	if (f)
-		n = find_calls(unit, f, address, lines, places);
+		n = find_calls(unit, f, address, lines, locations);
 	if (lines)
-		set_line(unit, address, &places[0]);
-	return n == 0 && places[0].file ? 1 : n;
+		set_line(unit, address, &locations[0]);
+	return n == 0 && locations[0].file ? 1 : n;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/place.h"
+#include "symbols/location.h"
 #include "symbols/range_index.h"
 
 struct names;
@@ -41,13 +41,14 @@ void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die, const struct
 void debug_unit_done(struct debug_unit *unit);
 
 /*
- * The places of an address, the innermost first, in `places`, which has room for
- * PLACE_MAX. The functions' names are as the linker has them, and with the files'
+ * The locations of an address, the innermost first, in `locations`, which has room for
+ * LOCATION_MAX. The functions' names are as the linker has them, and with the files'
  * live as long as libdw's data. Without `lines`, files and lines are left out.
  * Returns how many: 0 if the address is in no function of the unit, and no line of
  * its source; or -ENOMEM, -ECANCELED (names.h).
  */
-int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines, struct place *places);
+int debug_unit_find(struct debug_unit *unit, uint64_t address, bool lines,
+		    struct source_location *locations);
 
 /*
  * Add the ranges of an entry to an index as `id`. Entries may share them: `budget` is the

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "go/go_file.h"
-#include "go/go_place.h"
+#include "go/go_location.h"
 
 /* What is kept of a function when the file is closed. */
 struct function {
@@ -135,9 +135,9 @@ static const struct function *find_kept(const struct go_names *g, uint64_t addre
 }
 
 size_t go_names_find(const struct go_names *g, uint64_t address, bool lines,
-		     struct place places[PLACE_MAX])
+		     struct source_location locations[LOCATION_MAX])
 {
-	struct go_place found[PLACE_MAX];
+	struct go_location found[LOCATION_MAX];
 	const struct function *kept;
 	struct pclntab_function f;
 	size_t n;
@@ -146,14 +146,14 @@ size_t go_names_find(const struct go_names *g, uint64_t address, bool lines,
 		kept = find_kept(g, address);
 		if (!kept)
 			return 0;
-		places[0] = (struct place){ .function = g->names + kept->name };
+		locations[0] = (struct source_location){ .function = g->names + kept->name };
 		return 1;
 	}
 	if (pclntab_find(&g->file.table, address, &f) < 0 || !is_go(&f))
 		return 0;
-	n = go_places_find(&g->file, &f, address, lines, found, PLACE_MAX);
+	n = go_locations_find(&g->file, &f, address, lines, found, LOCATION_MAX);
 	for (size_t i = 0; i < n; i++)
-		places[i] = (struct place){
+		locations[i] = (struct source_location){
 			.function = found[i].function,
 			.file = found[i].file,
 			.line = found[i].line,

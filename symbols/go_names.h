@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/place.h"
+#include "symbols/location.h"
 
 /*
  * The Go code of one ELF file, by the table that Go's own runtime names it with (go/): also
@@ -25,11 +25,11 @@ struct go_names *go_names_free(struct go_names *g);
 int go_names_detach(struct go_names *g);
 
 /*
- * The places of an address, the innermost first, with names as the table has them, which live
+ * The locations of an address, the innermost first, with names as the table has them, which live
  * as long as *g, or until go_names_detach(). Returns how many: 0 if it is not in Go's code.
  */
 size_t go_names_find(const struct go_names *g, uint64_t address, bool lines,
-		     struct place places[PLACE_MAX]);
+		     struct source_location locations[LOCATION_MAX]);
 
 /*
  * The name of the function that an address is in where it is none of Go's: C code that Go's linker

@@ -25,7 +25,7 @@
 #define AGAIN_FOUND_NS UINT64_C(100000000)
 
 /*
- * A place that is located: the number of the source and of its piece of code, and the distance
+ * An address that was located: the number of the source and of its piece of code, and the distance
  * from its start. Addresses of processes have none of the two highest bits.
  */
 #define LOCATED (UINT64_C(1) << 63)
@@ -47,7 +47,7 @@ struct jit {
 	uint64_t read;          /* when they were read last */
 	unsigned int n_settled; /* as the names had it then */
 	uint64_t dump_read;     /* what was written to the dump before then is in the index */
-	struct place place;
+	struct source_location location;
 };
 
 static uint64_t now_ns(void)
@@ -141,16 +141,16 @@ static int open_map(const struct jit *jit)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	_cleanup_close_ int place = -1;
+	_cleanup_close_ int fd = -1;
 	char path[64];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->pid);
-	place = (int)syscall(SYS_openat2, jit->root, path, &how, sizeof(how));
-	if (place < 0 || fstat(place, &st) < 0 || !S_ISREG(st.st_mode) ||
+	fd = (int)syscall(SYS_openat2, jit->root, path, &how, sizeof(how));
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    (st.st_uid != jit->user && st.st_uid != 0))
 		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
@@ -311,7 +311,7 @@ static void demangle_once(struct jit_code *code, enum names_demangle style)
 	code->name = name;
 }
 
-bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct place **ret)
+bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct source_location **ret)
 {
 	const struct jit_line *line;
 	struct jit_index *index;
@@ -331,12 +331,12 @@ bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct place 
 		return false;
 	code = &index->codes[number];
 	demangle_once(code, jit->names->options.demangle);
-	jit->place = (struct place){ .function = code->name };
+	jit->location = (struct source_location){ .function = code->name };
 	line = lines ? find_line(code, located & LOCATED_OFFSET_MASK) : NULL;
 	if (line) {
-		jit->place.file = code->files + line->file;
-		jit->place.line = line->line;
+		jit->location.file = code->files + line->file;
+		jit->location.line = line->line;
 	}
-	*ret = &jit->place;
+	*ret = &jit->location;
 	return true;
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbols/place.h"
+#include "symbols/location.h"
 
 /*
  * The names of the code that one process makes while it runs, from what it writes down for
@@ -58,6 +58,6 @@ void jit_close(struct jit *jit);
 uint64_t jit_locate(struct jit *jit, uint64_t address, uint64_t time);
 
 /* The place of what jit_locate() has returned; false if it is in no function that is known. */
-bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct place **ret);
+bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct source_location **ret);
 
 #endif

@@ -15,7 +15,7 @@
 #include "symbols/go_names.h"
 #include "symbols/jit.h"
 #include "symbols/names_parts.h"
-#include "symbols/place_file.h"
+#include "symbols/location_file.h"
 #include "symbols/symtab.h"
 
 void module_set_file(struct module *module, int fd)
@@ -28,6 +28,11 @@ void module_set_file(struct module *module, int fd)
 		module->written = st.st_mtim;
 		module->changed = st.st_ctim;
 	}
+}
+
+void module_set_build_id(struct module *module, const char *build_id)
+{
+	snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
 }
 
 struct module *module_new(struct names *names, const char *path, const char *build_id, int fd)
@@ -46,8 +51,8 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->names = names;
 	module->path = copy;
 	module->name = slash ? slash + 1 : copy;
-	module->places.style = names->options.demangle;
-	snprintf(module->build_id, sizeof(module->build_id), "%s", build_id);
+	module->locations.style = names->options.demangle;
+	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);
 	DL_APPEND(names->modules, module);
@@ -78,7 +83,7 @@ bool module_is_written_to(const struct module *module)
 }
 
 /* Of a debug file that was found in the root of a process anyone may be the author. */
-static bool can_keep_places(const struct module *module)
+static bool can_keep_locations(const struct module *module)
 {
 	struct stat st;
 
@@ -89,31 +94,31 @@ static bool can_keep_places(const struct module *module)
 }
 
 /* What an earlier run has found. Without it, or if it is damaged, it is found again. */
-static void read_places(struct module *module)
+static void read_locations(struct module *module)
 {
 	const struct names *names = module->names;
 
-	if (module->places_tried)
+	if (module->locations_tried)
 		return;
-	module->places_tried = true;
-	if (can_keep_places(module) &&
-	    place_file_read(&names->cache, &names->options, module->build_id, module->fd,
-			    &module->places) == 0)
-		module->keeps_places = true;
+	module->locations_tried = true;
+	if (can_keep_locations(module) &&
+	    location_file_read(&names->cache, &names->options, module->build_id, module->fd,
+			       &module->locations) == 0)
+		module->keeps_locations = true;
 }
 
 /*
- * Where there is no debug information, places are found as fast again, and it may come;
+ * Where there is no debug information, locations are found as fast again, and it may come;
  * so may the part of it that is in other files.
  */
-void module_keep_places(struct module *module)
+void module_keep_locations(struct module *module)
 {
 	struct names *names = module->names;
 
-	if (module->n_new > 0 && module->keeps_places && !module->is_partial && !module->no_debug &&
-	    can_keep_places(module) &&
-	    place_file_write(&names->cache, &names->options, module->build_id, module->fd,
-			     &module->places) == 0)
+	if (module->n_new > 0 && module->keeps_locations && !module->is_partial &&
+	    !module->no_debug && can_keep_locations(module) &&
+	    location_file_write(&names->cache, &names->options, module->build_id, module->fd,
+				&module->locations) == 0)
 		module->n_new = 0;
 }
 
@@ -146,9 +151,9 @@ struct module *module_free(struct module *module)
 	pthread_mutex_lock(&names->lock);
 	DL_DELETE(names->modules, module);
 	pthread_mutex_unlock(&names->lock);
-	module_keep_places(module);
+	module_keep_locations(module);
 	module_close_debug(module);
-	place_cache_done(&module->places);
+	location_cache_done(&module->locations);
 	go_names_free(module->go);
 	symtab_free(module->symtab);
 	if (module->fd >= 0)
@@ -210,7 +215,7 @@ void module_close(struct module *module, bool names)
 		jit_close(module->jit);
 		return;
 	}
-	module_keep_places(module);
+	module_keep_locations(module);
 	if (names) {
 		(void)module_open_go(module);
 		(void)module_open_symtab(module);
@@ -242,7 +247,7 @@ static bool module_open_debug(struct module *module)
 		module->no_debug = err < 0;
 		if (err < 0)
 			return false;
-		module->keeps_places = true;
+		module->keeps_locations = true;
 		names->n_open++;
 		names->open_memory += debug_info_memory(module->debug);
 	}
@@ -251,27 +256,29 @@ static bool module_open_debug(struct module *module)
 }
 
 /* The function, with the line that runs, and what was inlined into it, unless that is not wanted. */
-static size_t limit_inlines(const struct module *module, struct place *places, size_t n)
+static size_t limit_inlines(const struct module *module, struct source_location *locations,
+			    size_t n)
 {
 	if (n <= 1 || !module->names->options.no_inlines)
 		return n;
-	places[0].function = places[n - 1].function;
-	places[0].inlined = false;
+	locations[0].function = locations[n - 1].function;
+	locations[0].inlined = false;
 	return 1;
 }
 
 /* By Go's own tables: how many there are. */
 static size_t find_go_places(struct module *module, uint64_t address, bool lines,
-			     struct place places[PLACE_MAX])
+			     struct source_location locations[LOCATION_MAX])
 {
 	if (!module_open_go(module))
 		return 0;
-	return limit_inlines(module, places, go_names_find(module->go, address, lines, places));
+	return limit_inlines(module, locations,
+			     go_names_find(module->go, address, lines, locations));
 }
 
 /* By debug information: how many there are. */
 static size_t find_debug_places(struct module *module, uint64_t address, bool lines,
-				struct place places[PLACE_MAX])
+				struct source_location locations[LOCATION_MAX])
 {
 	const struct names_options *options = &module->names->options;
 	size_t before;
@@ -280,10 +287,10 @@ static size_t find_debug_places(struct module *module, uint64_t address, bool li
 	if ((options->no_inlines && !lines) || !module_open_debug(module))
 		return 0;
 	before = debug_info_memory(module->debug);
-	n = debug_info_find(module->debug, address, lines, places);
+	n = debug_info_find(module->debug, address, lines, locations);
 	module->is_partial |= n < 0 || !debug_info_is_whole(module->debug);
 	module->names->open_memory += debug_info_memory(module->debug) - before;
-	return n > 0 ? limit_inlines(module, places, (size_t)n) : 0;
+	return n > 0 ? limit_inlines(module, locations, (size_t)n) : 0;
 }
 
 /*
@@ -291,7 +298,8 @@ static size_t find_debug_places(struct module *module, uint64_t address, bool li
  * called the same with and without. That has `__libc_start_main_impl` and `__GI_exit`
  * where the tables have public names, and of local functions often only the last part.
  */
-static void add_symbol(struct module *module, uint64_t address, struct place *places, size_t *n)
+static void add_symbol(struct module *module, uint64_t address, struct source_location *locations,
+		       size_t *n)
 {
 	const char *symbol = NULL;
 
@@ -304,8 +312,8 @@ static void add_symbol(struct module *module, uint64_t address, struct place *pl
 	if (!symbol)
 		return;
 	if (*n == 0)
-		places[(*n)++] = (struct place){ 0 };
-	places[*n - 1].function = symbol;
+		locations[(*n)++] = (struct source_location){ 0 };
+	locations[*n - 1].function = symbol;
 }
 
 uint64_t module_locate(struct module *module, uint64_t address, uint64_t time)
@@ -324,33 +332,33 @@ static void try_servers(struct module *module)
 	module->no_debug = false;
 	module->symtab = symtab_free(module->symtab);
 	module->symtab_tried = false;
-	place_cache_done(&module->places);
-	module->places_tried = module->keeps_places = false; /* what was kept is read again */
+	location_cache_done(&module->locations);
+	module->locations_tried = module->keeps_locations = false; /* what was kept is read again */
 	module->n_new = 0;
 }
 
-/* As module_find_places(), of what is not known yet. 0 or a negative errno. */
+/* As module_find_locations(), of what is not known yet. 0 or a negative errno. */
 static int look_up(struct module *module, uint64_t address, bool lines)
 {
-	struct place places[PLACE_MAX];
-	size_t n = find_go_places(module, address, lines, places);
+	struct source_location locations[LOCATION_MAX];
+	size_t n = find_go_places(module, address, lines, locations);
 	int err;
 
 	if (n > 0)
-		return place_cache_add_go(&module->places, address, lines, places, n);
-	n = find_debug_places(module, address, lines, places);
-	add_symbol(module, address, places, &n);
+		return location_cache_add_go(&module->locations, address, lines, locations, n);
+	n = find_debug_places(module, address, lines, locations);
+	add_symbol(module, address, locations, &n);
 	/* What was found while names were given up is not the whole. */
 	err = names_disabled(module->names) ?
 		      -ECANCELED :
-		      place_cache_add(&module->places, address, lines, places, n);
+		      location_cache_add(&module->locations, address, lines, locations, n);
 	if (err == 0)
 		module->n_new++;
 	return err;
 }
 
-size_t module_find_places(struct module *module, uint64_t address, bool lines,
-			  const struct place **ret)
+size_t module_find_locations(struct module *module, uint64_t address, bool lines,
+			     const struct source_location **ret)
 {
 	struct names *names = module->names;
 	size_t n;
@@ -361,13 +369,13 @@ size_t module_find_places(struct module *module, uint64_t address, bool lines,
 	if (module->jit)
 		return jit_find(module->jit, address, lines, ret);
 	try_servers(module);
-	read_places(module);
-	if (place_cache_find(&module->places, address, lines, ret, &n))
+	read_locations(module);
+	if (location_cache_find(&module->locations, address, lines, ret, &n))
 		return n;
 	/* A full cache starts anew, and less would be kept than before. */
-	module->is_partial |= module->places.n_entries == PLACE_CACHE_MAX;
+	module->is_partial |= module->locations.n_entries == LOCATION_CACHE_MAX;
 	if (look_up(module, address, lines) < 0 ||
-	    !place_cache_find(&module->places, address, lines, ret, &n))
+	    !location_cache_find(&module->locations, address, lines, ret, &n))
 		n = 0;
 	names_limit_debug(names, MODULE_DEBUG_MEMORY);
 	return n;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "symbols/place_cache.h"
+#include "symbols/location_cache.h"
 
 struct debug_info;
 struct go_names;
@@ -46,11 +46,11 @@ struct module {
 	struct debug_info *debug; /* closed when those of all its names' modules become too large */
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
-	struct place_cache places;
-	bool places_tried; /* those that were kept on disk were looked for */
-	bool keeps_places; /* they are worth it: from debug information, which takes time to open */
-	bool is_partial;   /* but some are not all that could be said */
-	size_t n_new;      /* addresses that were looked up, and are not kept yet */
+	struct location_cache locations;
+	bool locations_tried; /* those that were kept on disk were looked for */
+	bool keeps_locations; /* they are worth it: from debug information, which takes time to open */
+	bool is_partial;      /* but some are not all that could be said */
+	size_t n_new;         /* addresses that were looked up, and are not kept yet */
 	struct module *prev, *next;           /* in the list of all of its names */
 	struct module *prev_open, *next_open; /* and in that of those with open debug information */
 };
@@ -77,6 +77,9 @@ struct module *module_new_jit(struct names *names);
 /* Before its names are freed: nothing refers to it any more. NULL is nothing. */
 struct module *module_free(struct module *module);
 
+/* Give it its build id, which was read later, before anybody else knows of the module. */
+void module_set_build_id(struct module *module, const char *build_id);
+
 /* Give it its file, which was found later. Takes over fd; -1: it has none. */
 void module_set_file(struct module *module, int fd);
 
@@ -84,19 +87,19 @@ void module_set_file(struct module *module, int fd);
 void module_close(struct module *module, bool names);
 
 /*
- * Where an address of a process is in a module without a file, for module_find_places(),
+ * Where an address of a process is in a module without a file, for module_find_locations(),
  * if it was met at that time (CLOCK_MONOTONIC ns). To be asked soon: what is there changes.
  */
 uint64_t module_locate(struct module *module, uint64_t address, uint64_t time);
 
 /*
- * The places of an address of the module's own address space: of Go code by Go's own tables,
+ * The locations of an address of the module's own address space: of Go code by Go's own tables,
  * of other code by debug information, else the function alone, by symbols. With `lines`, files and lines are looked up, too. The
- * places live until the next look-up. Returns how many there are: 0 if nothing is known, if
+ * locations live until the next look-up. Returns how many there are: 0 if nothing is known, if
  * the file was written to since, or names are not wanted any more (names.h).
  */
-size_t module_find_places(struct module *module, uint64_t address, bool lines,
-			  const struct place **ret);
+size_t module_find_locations(struct module *module, uint64_t address, bool lines,
+			     const struct source_location **ret);
 
 /* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
@@ -104,7 +107,7 @@ int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 /* Close its debug information, if that is open. */
 void module_close_debug(struct module *module);
 
-/* Keep the places that were found and are not kept yet, if they are to be (names_set_cache()). */
-void module_keep_places(struct module *module);
+/* Keep the locations that were found and are not kept yet, if they are to be (names_set_cache()). */
+void module_keep_locations(struct module *module);
 
 #endif

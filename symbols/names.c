@@ -47,7 +47,7 @@ const struct names_options *names_options(const struct names *n)
 void names_set_cache(struct names *n, const struct disk_cache *where)
 {
 	for (struct module *module = n->modules; module; module = module->next)
-		module_keep_places(module);
+		module_keep_locations(module);
 	if (n->cache.fd >= 0)
 		disk_cache_close(&n->cache);
 	n->cache = where ? *where : (struct disk_cache){ .fd = -1 };

@@ -9,7 +9,7 @@
 /*
  * Names of code: how they are shown, and all that is kept to find them: the modules that
  * code was met in (module.h), what processes compile (jit.h), what servers were asked for
- * (debug_server.h), where places are kept on disk. Nothing of that is the process's: there may be
+ * (debug_server.h), where locations are kept on disk. Nothing of that is the process's: there may be
  * several of these at once, with different options, and none knows of another.
  *
  * One thread at a time looks up the names of one of these; others may make and free modules
@@ -46,7 +46,7 @@ struct names *names_free(struct names *names);
 const struct names_options *names_options(const struct names *names);
 
 /*
- * Keep places from now on where the next run will find them: another cache than others
+ * Keep locations from now on where the next run will find them: another cache than others
  * put files into, though it may be of the same directory. What was found until now is put into the one
  * before, which is closed. The new one is taken over; NULL: nowhere. While no name is looked up.
  */

@@ -19,7 +19,7 @@ struct names {
 	struct module *open;    /* with open debug information, the least recently used first */
 	size_t n_open;
 	uint64_t open_memory;    /* that their debug information takes */
-	struct disk_cache cache; /* where places are kept; only this counts what it adds */
+	struct disk_cache cache; /* where locations are kept; only this counts what it adds */
 	/* jit.c */
 	_Atomic uint64_t jit_memory;    /* that compiled code takes, of all processes */
 	_Atomic unsigned int n_settled; /* how often names_settle() was called */

@@ -161,7 +161,7 @@ int symtab_new(const struct dwfl_source *source, struct symtab **ret)
 	if (!t)
 		return -ENOMEM;
 	err = dwfl_file_open(source, &t->dwfl, &module);
-	/* As the last place for symbols .gnu_debugdata is read. */
+	/* As the last location for symbols .gnu_debugdata is read. */
 	if (err == 0 && !decompressed_debugdata_fits(dwfl_module_getelf(module, &bias)))
 		err = -E2BIG;
 	if (err == 0)

@@ -2,8 +2,8 @@
 #ifndef DP_TABLES_GO_LABELS_H
 #define DP_TABLES_GO_LABELS_H
 
-#include "tables/go_code.h"
-#include "tables/go_switch.h"
+#include "tables/x86_64/go_code.h"
+#include "tables/x86_64/go_switch.h"
 #include "tables/rule.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cfi/entry.h"
+#include "cfi/index.h"
 #include "go/pclntab.h"
 #include "tables/rule_word.h"
 

@@ -76,7 +76,7 @@ static struct binary *get(const char *path)
 {
 	struct binary *b;
 
-	cr_assert_eq(binary_store_get(&store, open(path, O_RDONLY | O_CLOEXEC), path, &b), 0);
+	cr_assert_eq(binary_store_get(&store, 0, open(path, O_RDONLY | O_CLOEXEC), path, &b), 0);
 	return b;
 }
 

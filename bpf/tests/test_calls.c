@@ -79,7 +79,7 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	landing->lands = DP_LANDS_MAYBE;
 	world_renumber(w, w->walk.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING_PAD);
 	cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_TABLE);
 	/* Nor is it asked when the one that lands was itself called, and is well known. */
 	world_poke(w, sp + 24, code(2));
@@ -87,7 +87,7 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	world_poke(w, sp + 32 + 16 + 40, code(0));
 	for (int i = 0; i < 3; i++) {
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 4);
-		cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_LANDING);
+		cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_LANDING_PAD);
 	}
 	/* One that was called is like any other. */
 	world_poke(w, sp + 8, code(3));
@@ -116,7 +116,7 @@ Test(calls, are_not_asked_for_where_a_frame_was_put)
 	world_poke(w, sp + 8, code(3));
 	world_poke(w, sp + 16 + 40, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING_PAD);
 	/* Where it may have, a call is believed, */
 	put->lands = DP_LANDS_MAYBE;
 	world_renumber(w, w->walk.space + 1);
@@ -129,7 +129,7 @@ Test(calls, are_not_asked_for_where_a_frame_was_put)
 	behind(start, "cc cc cc cc cc cc cc cc");
 	world_poke(w, sp + 8, start);
 	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING);
+	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING_PAD);
 }
 
 Test(calls, asks_for_a_call_in_files_that_are_in_memory)

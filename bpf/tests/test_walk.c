@@ -308,7 +308,7 @@ Test(walk, reads_words_across_pages)
 	expect_outcome(world_walk(w, code(1), odd, 0), DP_COMPLETE, 2);
 }
 
-/* Many frames on one page cost one read of it (and one of each mapping's mark). */
+/* Many frames on one page cost one read of it (and one of each mapping's cookie). */
 Test(walk, reads_each_page_once)
 {
 	for (uint64_t i = 0; i < 50; i++)
@@ -460,10 +460,10 @@ Test(walk, notices_that_a_binary_was_replaced)
 	world_poke(w, sp + 8, library(1));
 	world_poke(w, sp + 16 + 24, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	w->mark++;
+	w->cookie++;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_CODE_CHANGED, 0);
-	w->mark--;
-	world_fault(w, WORLD_LIBRARY - WORLD_MARK_BELOW);
+	w->cookie--;
+	world_fault(w, WORLD_LIBRARY - WORLD_COOKIE_BELOW);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 1);
 	cr_assert(w->fault_hit[0]);
 }

@@ -284,15 +284,15 @@ static void random_code_bytes(uint8_t *code)
 
 static void random_memory(void)
 {
-	static const uint64_t mark = WORLD_MARK, other = WORLD_MARK + 1;
+	static const uint64_t cookie = WORLD_COOKIE, other = WORLD_COOKIE + 1;
 	uint64_t *words = (uint64_t *)WORLD_STACK;
 
 	for (size_t i = 0; i < sizeof(f.world->stack) / 8; i++)
 		words[i] = pick(12) ? random_code() : random_stack();
 	random_code_bytes((uint8_t *)(WORLD_CODE - DP_PAGE_SIZE));
 	random_code_bytes((uint8_t *)(WORLD_LIBRARY - DP_PAGE_SIZE));
-	memcpy((void *)(WORLD_CODE - WORLD_MARK_BELOW), &mark, 8);
-	memcpy((void *)(WORLD_LIBRARY - WORLD_MARK_BELOW), pick(10) ? &mark : &other, 8);
+	memcpy((void *)(WORLD_CODE - WORLD_COOKIE_BELOW), &cookie, 8);
+	memcpy((void *)(WORLD_LIBRARY - WORLD_COOKIE_BELOW), pick(10) ? &cookie : &other, 8);
 }
 
 static void random_request(struct walk_request *request)
@@ -361,7 +361,7 @@ static const struct walk *walk_anew(const struct walk_request *request)
 	before = *w;
 	memset(w->cache, 0, sizeof(w->cache));
 	memset(w->rules, 0, sizeof(w->rules));
-	memset(w->marks, 0, sizeof(w->marks));
+	memset(w->cookies, 0, sizeof(w->cookies));
 	w->trail_layout = 0;
 	walk_in_user_space(request);
 	f.anew = *w;
@@ -415,7 +415,7 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		frames += user->n_frames;
 		n_met += user->has_met;
 		for (uint32_t j = 0; j < user->n_frames; j++)
-			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING;
+			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING_PAD;
 		if (user->program != 0)
 			programs[user->program_outcome == DP_WALKING]++;
 	}
@@ -448,7 +448,7 @@ Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
 	world_root(f.world, 0);
 	memcpy(f.segment, f.world->segment, DP_SEGMENT_SIZE);
 	memset((void *)(WORLD_CODE - DP_PAGE_SIZE), 0xe8, sizeof(f.world->code));
-	*(uint64_t *)(WORLD_CODE - WORLD_MARK_BELOW) = WORLD_MARK;
+	*(uint64_t *)(WORLD_CODE - WORLD_COOKIE_BELOW) = WORLD_COOKIE;
 	*(uint64_t *)(WORLD_STACK + 0x108) = WORLD_IN(WORLD_CODE, 0);
 	request.regs.reg[DP_RIP] = WORLD_IN(WORLD_CODE, 1);
 	request.regs.reg[DP_RSP] = WORLD_STACK + 0x100;

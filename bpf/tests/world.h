@@ -19,8 +19,8 @@
 #define WORLD_STACK_PAGES 64
 #define WORLD_CODE 0x400000ULL          /* first mapping */
 #define WORLD_LIBRARY 0x300000000000ULL /* second mapping of the same binary */
-#define WORLD_MARK 0x1122334455667788ULL
-#define WORLD_MARK_BELOW 0x800
+#define WORLD_COOKIE 0x1122334455667788ULL
+#define WORLD_COOKIE_BELOW 0x800
 #define WORLD_JIT 0x10000000ULL /* a mapping without a table */
 #define WORLD_PID 42
 #define WORLD_MAX_FAULTS 4
@@ -53,7 +53,7 @@ struct world {
 	uint64_t stack[WORLD_STACK_PAGES * DP_USER_PAGE_SIZE / 8];
 	/* Around each mapping of the binary: all places are behind a call, if not changed */
 	uint8_t code[2 * DP_PAGE_SIZE];
-	uint64_t mark; /* what the process has where the binary's mark should be */
+	uint64_t cookie; /* what the process has where the binary's cookie should be */
 	/* Pages that cannot be read, and whether somebody tried */
 	uint64_t faults[WORLD_MAX_FAULTS];
 	int fault_hit[WORLD_MAX_FAULTS];
@@ -76,9 +76,9 @@ static inline int world_read(struct port_user *port, void *dst, uint32_t size, u
 		w->fault_hit[i] = 1;
 		return -14;
 	}
-	if (size == 8 && (address == WORLD_CODE - WORLD_MARK_BELOW ||
-			  address == WORLD_LIBRARY - WORLD_MARK_BELOW)) {
-		memcpy(dst, &w->mark, size);
+	if (size == 8 && (address == WORLD_CODE - WORLD_COOKIE_BELOW ||
+			  address == WORLD_LIBRARY - WORLD_COOKIE_BELOW)) {
+		memcpy(dst, &w->cookie, size);
 		return 0;
 	}
 	for (int i = 0; i < 2; i++) {
@@ -200,11 +200,10 @@ static inline void world_space(struct world *w)
 
 	*space = (struct dp_space){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .layout = 7 };
 	m[0] = (struct dp_mapping){ WORLD_CODE,       WORLD_CODE + DP_PAGE_SIZE, WORLD_CODE,
-				    WORLD_IMAGE_CELL, WORLD_MARK_BELOW,          WORLD_MARK };
+				    WORLD_IMAGE_CELL, WORLD_COOKIE_BELOW,        WORLD_COOKIE };
 	m[1] = (struct dp_mapping){ .start = WORLD_JIT, .end = WORLD_JIT + DP_PAGE_SIZE };
-	m[2] = (struct dp_mapping){ WORLD_LIBRARY,    WORLD_LIBRARY + DP_PAGE_SIZE,
-				    WORLD_LIBRARY,    WORLD_IMAGE_CELL,
-				    WORLD_MARK_BELOW, WORLD_MARK };
+	m[2] = (struct dp_mapping){ WORLD_LIBRARY,    WORLD_LIBRARY + DP_PAGE_SIZE, WORLD_LIBRARY,
+				    WORLD_IMAGE_CELL, WORLD_COOKIE_BELOW,           WORLD_COOKIE };
 }
 
 /* The mappings get other numbers, as after a change; walks are told of it. */
@@ -240,7 +239,7 @@ static inline struct world *world_new(void)
 	assert(w->segment);
 	w->port =
 		(struct port_user){ .read = world_read, .segments = &w->segment, .n_segments = 1 };
-	w->mark = WORLD_MARK;
+	w->cookie = WORLD_COOKIE;
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
 	w->walk.space = 7;

@@ -135,7 +135,7 @@ Test(disk_cache, has_its_limit_at_all_times)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%03d%s", i,
-			 i % 2 ? DISK_CACHE_IMAGE : DISK_CACHE_PLACES);
+			 i % 2 ? DISK_CACHE_IMAGE : DISK_CACHE_LOCATIONS);
 		cr_assert_eq(put(name, sizes[i % 6]), 0);
 		cr_assert(has(name));
 		age(name, 1000 - i);
@@ -150,7 +150,7 @@ Test(disk_cache, has_its_limit_at_all_times)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%03d%s", i,
-			 i % 2 ? DISK_CACHE_IMAGE : DISK_CACHE_PLACES);
+			 i % 2 ? DISK_CACHE_IMAGE : DISK_CACHE_LOCATIONS);
 		cr_assert(has(name));
 	}
 }
@@ -198,7 +198,7 @@ Test(disk_cache, removes_what_nobody_uses)
 	cr_assert_eq(put("readme", 1), 0);
 	age("readme", 365 * DAY);
 	expect_removed_after("a" DISK_CACHE_IMAGE, 30 * DAY);
-	expect_removed_after("a" DISK_CACHE_PLACES, 30 * DAY);
+	expect_removed_after("a" DISK_CACHE_LOCATIONS, 30 * DAY);
 	expect_removed_after("0123456789abcdef.new", 3600);
 	cr_assert(has("readme"));
 }
@@ -258,9 +258,9 @@ Test(disk_cache, notes_what_is_used)
 	uint64_t size;
 	int fd;
 
-	cr_assert_eq(put("a" DISK_CACHE_PLACES, 1), 0);
-	age("a" DISK_CACHE_PLACES, 10000);
-	fd = disk_cache_open_file(&cache, "a" DISK_CACHE_PLACES, &size);
+	cr_assert_eq(put("a" DISK_CACHE_LOCATIONS, 1), 0);
+	age("a" DISK_CACHE_LOCATIONS, 10000);
+	fd = disk_cache_open_file(&cache, "a" DISK_CACHE_LOCATIONS, &size);
 	cr_assert(fd >= 0);
 	disk_cache_used(fd);
 	cr_assert(fstat(fd, &st) == 0 && st.st_mtim.tv_sec > time(NULL) - 1000);

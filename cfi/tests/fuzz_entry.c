@@ -3,6 +3,7 @@
  * CIEs and FDEs of a whole section, read as .eh_frame and as .debug_frame.
  * Input: address of the section (8), the section.
  */
+#include "cfi/index.h"
 #include "cfi/tests/fuzz.h"
 
 static void check_cies(const struct cfi_index *index, const struct cfi_section *section)

@@ -7,7 +7,7 @@
 #include <dwarf.h>
 #include <errno.h>
 
-#include "cfi/entry.h"
+#include "cfi/index.h"
 #include "cfi/tests/assembler.h"
 
 static struct cfi_index read_index(const struct assembler *a)

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <dwarf.h>
 
+#include "cfi/index.h"
 #include "cfi/machine.h"
 #include "cfi/tests/assembler.h"
 

@@ -8,7 +8,7 @@ import os
 import re
 
 FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "loop", "process", "profiler", "report", "samples",
-           "symbols", "tables")
+           "symbols", "tables", "tables/x86_64")
 # What only the kernel runs is for the tests that need it.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")
 COMMENT_OR_TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)
@@ -84,7 +84,7 @@ class Tree:
                                                    for number in range(first, last))
 
     def find(self, function, line):
-        """The places of a line in a function: (file, number)"""
+        """The locations of a line in a function: (file, number)"""
         return [(path, number) for path, number, text, _ in self.lines.get(function, ()) if text.strip() == line]
 
     def candidates(self):

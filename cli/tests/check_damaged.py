@@ -17,7 +17,7 @@ from harness import Target, dwarfprof, program
 def profile(pid, *options):
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "samples.jsonl")
-        result = dwarfprof("-p", pid, "-d", "1", "-F", "199", "-o", path, *options)
+        result = dwarfprof("-p", pid, "-d", "1", "-F", "999", "-o", path, *options)
         if result.returncode != 0:
             raise AssertionError(result.stderr)
         with open(path) as file:

@@ -6,6 +6,7 @@ Usage: check_formats.py REPORT_FEED ARTEFACTS
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,17 @@ def weigh(stacks):
     return sum(weight for stack, weight in stacks.items() if not stack[0].startswith("["))
 
 
+def is_label(function):
+    """Of report_feed's labels, the one without anything odd in it, and the other one."""
+    return function == "[size=4096 bytes]" or re.match(r"\[a.b <i>.*=a.b <i>.*\]$", function, re.DOTALL)
+
+
+def labelled(stacks):
+    """What stacks weigh that have both labels at their root, behind the process."""
+    assert all(not is_label(name) for stack in stacks for name in stack[3:])
+    return sum(weight for stack, weight in stacks.items() if len([*filter(is_label, stack[:3])]) == 2)
+
+
 class Formats(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -62,6 +74,11 @@ class Formats(unittest.TestCase):
         self.assertEqual(everything.pop(("[lost samples]",)), 7000 if mode == "wall" else 7 * scale)
         self.assertEqual(sum(everything.values()), total["value"] * scale)
         self.assertEqual(sum(sum(t.values()) for t in threads), total["value"] * scale)
+        self.assertGreater(total["labelled"], 0)
+        self.assertAlmostEqual(labelled(stacks) * in_us, total["labelled"], delta=in_us / 2 * len(stacks))
+        self.assertEqual(labelled(perf_stacks), total["labelled"] * scale)
+        self.assertEqual(labelled(everything), total["labelled"] * scale)
+        self.assertEqual(sum(map(labelled, threads)), total["labelled"] * scale)
         _, others = readers.firefox(firefox)
         self.assertEqual(len(others), len(threads))
         for other, thread in zip(others, threads):  # in ms, or as events
@@ -134,6 +151,7 @@ class Formats(unittest.TestCase):
         # And each function what its stacks weigh: one by one, the picture's own order apart.
         nodes = {}
         for stack, weight in everything.items():
+            stack = tuple(name for name in stack if not is_label(name))
             for depth in range(1, len(stack) + 1):
                 nodes[stack[:depth]] = nodes.get(stack[:depth], 0) + weight
         wanted = sorted(round(w * scale, 2) for w in nodes.values() if w * scale >= 0.25)
@@ -216,11 +234,15 @@ class Html(unittest.TestCase):
         page.press("f", modifiers=2)  # Ctrl
         # It gets the focus a moment after it is there; until then, what is typed goes nowhere.
         page.wait_for("document.activeElement.tagName === 'INPUT'")
-        page.type("prog+0x1010")
+        sought = "prog+0x1010"
+        everything = readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1][0]
+        places = {stack[:depth + 1] for stack in everything["stacks"]
+                  for depth, name in enumerate(stack) if sought in name}
+        page.type(sought)
         found = "document.body.innerText"
-        page.wait_for(found + ".includes('?/26')")  # places where it is, in all stacks
+        page.wait_for(f"{found}.includes('?/{len(places)}')")
         page.press("Enter", text="\r")
-        page.wait_for(found + ".includes('1/26')")
+        page.wait_for(f"{found}.includes('1/{len(places)}')")
         self.assertNotEqual(page.screenshot(os.path.join(ARTEFACTS, "html-search.png")), before)
 
     def test_speedscope_reads_text(self):

@@ -7,7 +7,6 @@ usage: check_kinds.py DWARFPROF PROGRAM-DIR
 import collections
 import ctypes
 import json
-import math
 import os
 import re
 import struct
@@ -15,6 +14,7 @@ import subprocess
 import tempfile
 import unittest
 
+import chance
 import harness
 from harness import Target, busy, dwarfprof, program, read
 
@@ -89,12 +89,11 @@ class Uretprobes(unittest.TestCase):
                     others = outcomes(user)
                     del others["complete"]
                     self.assertLessEqual(set(others), {"uretprobe", "null_return", "no_mapping", "no_call"})
-                    # That is about 1 in 100, where the kernel is emulated, too, some more; of five
-                    # hundred samples, chance makes a few more.
-                    usual = (0.05 if harness.is_emulated() else 0.01) * len(user)
+                    # That is about 1 in 100; where the kernel is emulated, too, some more.
+                    share = 0.05 if harness.is_emulated() else 0.01
                     rest = sum(others.values()) - others["uretprobe"]
                     print(f"uretprobes: {len(user)} samples, {dict(others)}", flush=True)
-                    self.assertLess(rest, usual + 5 * math.sqrt(usual), others)
+                    self.assertLessEqual(rest, chance.most(len(user), share), others)
                     self.assertGreater(len(complete), 0.65 * len(user), others)
             finally:
                 os.close(fd)

@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 
+import chance
 import harness
 from harness import (Target, busy, cpu_time, dwarfprof, program, read, seconds_sampled, start, stolen_time,
                      wait_for)
@@ -274,9 +275,9 @@ class Wall(unittest.TestCase):
                 self.assertTrue(all(s["value_ns"] == 1001001 and s["state"] is None for s in on))
                 self.assertLess(value(off), 1.02 * w.off_cpu + 1e6)
                 self.assertGreater(value(off), 0.98 * w.off_cpu - 1e6 - w.stolen)
-                # Samples at random: as many as they are, give or take the root of it, five times.
-                expected = w.cpu / 1001001
-                self.assertAlmostEqual(len(on), expected, delta=5 * math.sqrt(expected) + 3)
+                least, most = chance.events(w.cpu / 1001001)
+                self.assertGreaterEqual(len(on), least - 3)
+                self.assertLessEqual(len(on), most + 3)
 
     def test_folded_stacks_tell_them_apart(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True:\n time.sleep(0.01)\n sum(range(100000))") as pid:
@@ -336,9 +337,9 @@ class MaxRate(unittest.TestCase):
                 # Each event is taken by itself: the variance is the sum of (weight - 1) * weight over the samples;
                 # of few samples that is a guess, and of all of them it is known what to expect.
                 error = math.sqrt(max(variance(mine), n * (usual - 1)))
-                self.assertLess(abs(estimate - n), 4.5 * error + 3, (n, estimate, error))
+                self.assertLess(abs(estimate - n), chance.SIGMAS * error + 3, (n, estimate, error))
         estimate = sum(s["weight"] for s in samples)
-        self.assertLess(abs(estimate - all_calls), 4.5 * math.sqrt(variance(samples)))
+        self.assertLess(abs(estimate - all_calls), chance.SIGMAS * math.sqrt(variance(samples)))
 
     def test_what_is_rare_is_taken_whole(self):
         samples, calls, result = self.storm("--max-rate", "1000000", seconds=2)
@@ -378,7 +379,7 @@ class MaxRate(unittest.TestCase):
                             for samples in (everything, some))
         error = math.sqrt(sum((s["weight"] - 1) * s["weight"] * s["value_ns"] ** 2 for s in some))
         self.assertLess(error, 0.05 * value(everything))
-        self.assertAlmostEqual(value(some), value(everything), delta=4.5 * error)
+        self.assertAlmostEqual(value(some), value(everything), delta=chance.SIGMAS * error)
 
     def test_samples_of_cpus(self):
         with busy() as pid:
@@ -393,7 +394,7 @@ class MaxRate(unittest.TestCase):
         self.assertLess(len(samples), 600)
         estimate = sum(s["weight"] for s in samples)
         error = math.sqrt(sum((s["weight"] - 1) * s["weight"] for s in samples))
-        self.assertAlmostEqual(estimate, cpu * 999, delta=4.5 * error + 0.03 * cpu * 999)
+        self.assertAlmostEqual(estimate, cpu * 999, delta=chance.SIGMAS * error + 0.03 * cpu * 999)
 
 
 class Usage(unittest.TestCase):

@@ -249,10 +249,9 @@ class TaskNames(unittest.TestCase):
 class Stream(unittest.TestCase):
     """--format jsonl, the interface for machines."""
 
-    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "event", "outcome",
+    FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "outcome", "state", "event",
               "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "fault_address",
-              "late", "weight", "value_ns", "state", "labels",
-              "labels_cut", "lost"]
+              "late", "weight", "value_ns", "labels", "labels_cut", "lost"]
 
     def samples(self, *args):
         result = dwarfprof("--format", "jsonl", *args)

@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "elf/tests/mutation.h"
 #include "symbols/debug_info.h"
@@ -42,7 +43,7 @@ struct progress {
 	uint64_t number; /* of the mutation that it is at */
 	const char *stage;
 	int error; /* one that no interface names */
-	uint64_t n_tables, n_no_table, n_refused, n_symbols, n_places;
+	uint64_t n_tables, n_no_table, n_refused, n_symbols, n_locations;
 	uint64_t slowest, slowest_ns;
 };
 
@@ -77,6 +78,7 @@ static void read_tables(const struct mutant *mutant)
 {
 	struct elf_file file;
 	struct image image;
+	struct elf_facts facts;
 	uint64_t done = 0, bias;
 	int err;
 
@@ -88,7 +90,10 @@ static void read_tables(const struct mutant *mutant)
 	}
 	if (err < 0)
 		fail(err); /* -ENOMEM, too: that is the limit */
-	elf_file_bias(&file, 0x10000, 0, &bias);
+	if (elf_facts_init(&facts, &file) < 0)
+		fail(-ENOMEM);
+	elf_facts_bias(&facts, 0x10000, 0, &bias);
+	elf_facts_done(&facts);
 	progress->stage = "image_build";
 	err = image_build(&file.cfi, &file.code, &image);
 	if (err < 0 && err != -EFBIG && err != -ENODATA)
@@ -143,25 +148,25 @@ static void read_segments(int fd, const void *memory, size_t size)
 	free(segments);
 }
 
-static void check_places(const struct place *places, int n)
+static void check_locations(const struct source_location *locations, int n)
 {
 	for (int i = 0; i < n; i++) {
-		progress->n_places++;
-		if ((places[i].function && strlen(places[i].function) > MAX_FILE_SIZE) ||
-		    (places[i].file && strlen(places[i].file) > MAX_FILE_SIZE) ||
-		    places[i].inlined != (i + 1 < n))
+		progress->n_locations++;
+		if ((locations[i].function && strlen(locations[i].function) > MAX_FILE_SIZE) ||
+		    (locations[i].file && strlen(locations[i].file) > MAX_FILE_SIZE) ||
+		    locations[i].inlined != (i + 1 < n))
 			fail(-ERANGE);
 	}
 }
 
-static void read_places(const struct mutant *mutant)
+static void read_locations(const struct mutant *mutant)
 {
 	const struct dwfl_source source = { .names = names,
 					    .fd = -1,
 					    .memory = mutant->data,
 					    .size = mutant->size,
 					    .path = "mutant" };
-	struct place places[PLACE_MAX];
+	struct source_location locations[LOCATION_MAX];
 	struct debug_info *info = NULL;
 	int err;
 
@@ -173,11 +178,11 @@ static void read_places(const struct mutant *mutant)
 		fail(err);
 	progress->stage = "debug_info_find";
 	for (uint64_t at = 0x1000; at < 0x3000; at += 8) {
-		int n = debug_info_find(info, at, true, places);
+		int n = debug_info_find(info, at, true, locations);
 
 		if (n < 0 && n != -E2BIG)
 			fail(n);
-		check_places(places, n);
+		check_locations(locations, n);
 	}
 	debug_info_free(info);
 }
@@ -186,15 +191,15 @@ static void read_places(const struct mutant *mutant)
 static void read_module(int fd)
 {
 	struct module *module = module_new(names, "mutant", "", dup(fd));
-	const struct place *places;
+	const struct source_location *locations;
 	size_t n;
 
-	progress->stage = "module_find_places";
+	progress->stage = "module_find_locations";
 	if (!module)
 		fail(-ENOMEM);
 	for (uint64_t at = 0x1000; at < 0x3000; at += 64) {
-		n = module_find_places(module, at, true, &places);
-		check_places(places, (int)n);
+		n = module_find_locations(module, at, true, &locations);
+		check_locations(locations, (int)n);
 	}
 	module_free(module);
 }
@@ -241,7 +246,7 @@ static void try_mutation(const struct original *originals, size_t n, uint64_t se
 	start = cpu_ns();
 	read_tables(&mutant);
 	read_all_symbols(&mutant);
-	read_places(&mutant);
+	read_locations(&mutant);
 	took = cpu_ns() - start;
 	if (took > progress->slowest_ns) {
 		progress->slowest = progress->number;
@@ -307,9 +312,9 @@ static int run_all(const struct original *originals, size_t n, uint64_t seed, ui
 	}
 	printf("%" PRIu64 " mutations of %zu files: %" PRIu64 " with a table, %" PRIu64
 	       " without one, %" PRIu64 " refused; %" PRIu64 " symbols, %" PRIu64
-	       " places; slowest: %" PRIu64 " in %" PRIu64 " ms; %d failed\n",
+	       " locations; slowest: %" PRIu64 " in %" PRIu64 " ms; %d failed\n",
 	       progress->number - first, n, progress->n_tables, progress->n_no_table,
-	       progress->n_refused, progress->n_symbols, progress->n_places, progress->slowest,
+	       progress->n_refused, progress->n_symbols, progress->n_locations, progress->slowest,
 	       progress->slowest_ns / 1000000, n_failures);
 	return n_failures;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "elf/bus_guard.h"
+#include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "elf/mapped_file.h"
 #include "tables/decode.h"
@@ -124,20 +125,22 @@ Test(elf_file, computes_the_bias_that_the_dynamic_linker_knows)
 	uint64_t start, end, offset, expected, bias = 1;
 	int fd;
 	struct elf_file file = open_self(&fd);
+	struct elf_facts facts;
 
 	dl_iterate_phdr(find_self, &expected);
-	cr_assert(maps);
+	cr_assert(maps && elf_facts_init(&facts, &file) == 0);
 	while (fscanf(maps, "%lx-%lx %*s %lx%*[^\n]", &start, &end, &offset) == 3) {
 		if (start > (uint64_t)(uintptr_t)&find_self ||
 		    end <= (uint64_t)(uintptr_t)&find_self)
 			continue;
-		cr_assert(elf_file_bias(&file, start, offset, &bias) == 0);
+		cr_assert(elf_facts_bias(&facts, start, offset, &bias) == 0);
 	}
 	cr_assert(bias == expected, "%lx, not %lx", bias, expected);
-	cr_assert(elf_file_bias(&file, 0x1000, UINT64_C(1) << 40, &bias) == -ENOENT);
-	/* The mark is what is in memory now. */
-	cr_assert(file.mark_address != 0);
-	cr_assert(memcmp((void *)(file.mark_address + expected), &file.mark, 8) == 0);
+	cr_assert(elf_facts_bias(&facts, 0x1000, UINT64_C(1) << 40, &bias) == -ENOENT);
+	/* The cookie is what is in memory now. */
+	cr_assert(file.cookie_address != 0);
+	cr_assert(memcmp((void *)(facts.cookie_address + expected), &facts.cookie, 8) == 0);
+	elf_facts_done(&facts);
 	fclose(maps);
 	elf_file_done(&file);
 	close(fd);
@@ -226,23 +229,44 @@ Test(elf_file, finds_the_build_id_among_other_notes)
 }
 
 /* What calls is in front of a return address: it may be the last of its section, or in the first bytes. */
-Test(elf_file, reads_the_code_in_front_of_an_address)
+Test(elf_facts, find_the_code_in_front_of_an_address)
 {
-	static struct elf_section sections[] = {
-		{ ".init", 0x1000, 6, (const uint8_t *)"ABCDEF" },
-		{ ".text", 0x1006, 8, (const uint8_t *)"abcdefgh" },
-	};
-	const struct elf_file file = { .code_sections = sections, .n_code_sections = 2 };
-	char code[5] = "";
+	static struct elf_code code[] = { { 0x1000, 6, 100 }, { 0x1006, 8, 200 } };
+	const struct elf_facts facts = { .code = code, .n_code = 2 };
+	uint64_t offset;
+	size_t n;
 
-	cr_assert(elf_file_read_before(&file, 0x1006, code, 4) == 0);
-	cr_assert_str_eq(code, "CDEF");
-	cr_assert(elf_file_read_before(&file, 0x100e, code, 4) == 0);
-	cr_assert_str_eq(code, "efgh");
-	cr_assert(elf_file_read_before(&file, 0x1008, code, 4) == 0);
-	cr_assert(memcmp(code, "\0\0ab", 4) == 0);
-	cr_assert_eq(elf_file_read_before(&file, 0x1000, code, 4), -ENOENT);
-	cr_assert_eq(elf_file_read_before(&file, 0x100f, code, 4), -ENOENT);
+	cr_assert(elf_facts_code_before(&facts, 0x1006, 4, &offset, &n) == 0);
+	cr_assert(offset == 102 && n == 4);
+	cr_assert(elf_facts_code_before(&facts, 0x100e, 4, &offset, &n) == 0);
+	cr_assert(offset == 204 && n == 4);
+	cr_assert(elf_facts_code_before(&facts, 0x1008, 4, &offset, &n) == 0);
+	cr_assert(offset == 200 && n == 2);
+	cr_assert_eq(elf_facts_code_before(&facts, 0x1000, 4, &offset, &n), -ENOENT);
+	cr_assert_eq(elf_facts_code_before(&facts, 0x100f, 4, &offset, &n), -ENOENT);
+}
+
+/* The bytes that they lead to are those that the open file has. */
+Test(elf_facts, outlive_the_file)
+{
+	int fd;
+	struct elf_file file = open_self(&fd);
+	struct elf_section last = file.code_sections[file.n_code_sections - 1];
+	uint8_t expected[8], bytes[8];
+	struct elf_facts facts;
+	uint64_t offset;
+	size_t n;
+
+	memcpy(expected, last.bytes + last.size - 8, 8);
+	cr_assert(elf_facts_init(&facts, &file) == 0);
+	cr_assert(facts.n_code == file.n_code_sections && facts.n_segments == file.n_segments);
+	cr_assert_str_eq(facts.build_id, file.build_id);
+	elf_file_done(&file);
+	cr_assert(elf_facts_code_before(&facts, last.address + last.size, 8, &offset, &n) == 0);
+	cr_assert(n == 8 && pread(fd, bytes, 8, (off_t)offset) == 8);
+	cr_assert(memcmp(bytes, expected, 8) == 0);
+	elf_facts_done(&facts);
+	close(fd);
 }
 
 Test(elf_file, refuses_segments_that_wrap_around)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A whole ELF file. */
 #include "cfi/tests/fuzz.h"
-#include "go/go_place.h"
+#include "go/go_location.h"
 
 static void check(const struct go_file *file)
 {
 	struct pclntab_function f;
-	struct go_place places[16];
+	struct go_location locations[16];
 
 	EXPECT(file->table.size > 0);
 	for (uint64_t i = 0; i < 64 && i < file->table.n_functions; i++) {
 		if (pclntab_function(&file->table, i, &f) < 0)
 			continue;
-		EXPECT(go_places_find(file, &f, f.start, true, places, 16) > 0);
+		EXPECT(go_locations_find(file, &f, f.start, true, locations, 16) > 0);
 	}
 }
 

@@ -4,7 +4,7 @@
  * code starts (8), the data, the table.
  */
 #include "cfi/tests/fuzz.h"
-#include "go/go_place.h"
+#include "go/go_location.h"
 
 /* More functions, and values of each, are not looked at: the same ones over and over. */
 #define FUNCTIONS 64
@@ -31,19 +31,19 @@ static void check_name(const struct pclntab *t, const char *name)
 	EXPECT(at + strlen(name) < t->data + t->size);
 }
 
-static void check_places(const struct go_file *file, const struct pclntab_function *f,
-			 uint64_t address, size_t max)
+static void check_locations(const struct go_file *file, const struct pclntab_function *f,
+			    uint64_t address, size_t max)
 {
-	struct go_place places[16];
-	size_t n = go_places_find(file, f, address, true, places, max);
+	struct go_location locations[16];
+	size_t n = go_locations_find(file, f, address, true, locations, max);
 
 	EXPECT(n > 0 && n <= max);
-	EXPECT(places[n - 1].function == f->name);
+	EXPECT(locations[n - 1].function == f->name);
 	for (size_t i = 0; i < n; i++) {
-		check_name(&file->table, places[i].function);
-		if (places[i].file)
-			check_name(&file->table, places[i].file);
-		EXPECT(places[i].file || places[i].line == 0);
+		check_name(&file->table, locations[i].function);
+		if (locations[i].file)
+			check_name(&file->table, locations[i].file);
+		EXPECT(locations[i].file || locations[i].line == 0);
 	}
 }
 
@@ -59,8 +59,8 @@ static void check_function(const struct go_file *file, const struct pclntab_func
 	check_values(t, f, f->sp);
 	check_values(t, f, f->line);
 	check_values(t, f, pclntab_more_values(t, f, PCLNTAB_VALUES_INLINED));
-	check_places(file, f, f->start, 1);
-	check_places(file, f, f->start + (f->next - f->start) / 2, 16);
+	check_locations(file, f, f->start, 1);
+	check_locations(file, f, f->start + (f->next - f->start) / 2, 16);
 	if (pclntab_find(t, f->start, &found) == 0)
 		EXPECT(found.start <= f->start && f->start < found.next);
 }

@@ -8,7 +8,7 @@
 
 #define ASSEMBLER_SIZE 8192
 #include "base/array.h"
-#include "go/go_place.h"
+#include "go/go_location.h"
 #include "go/tests/table.h"
 
 /* What differs from file to file */
@@ -181,16 +181,16 @@ static void close_file(void)
 	elf_end(opened);
 }
 
-/* How many places the innermost address has. */
-static size_t n_places(void)
+/* How many locations the innermost address has. */
+static size_t n_locations(void)
 {
 	struct pclntab_function f;
-	struct go_place places[8];
+	struct go_location locations[8];
 	size_t n;
 
 	cr_assert_eq(pclntab_find(&file.table, TEXT + 0x18, &f), 0);
-	n = go_places_find(&file, &f, TEXT + 0x18, true, places, 8);
-	cr_assert_str_eq(places[n - 1].function, "main.outer");
+	n = go_locations_find(&file, &f, TEXT + 0x18, true, locations, 8);
+	cr_assert_str_eq(locations[n - 1].function, "main.outer");
 	return n;
 }
 
@@ -199,7 +199,7 @@ static void expect(const struct form *form, size_t n)
 	make(form);
 	cr_assert_eq(open_file(elf.size), 0, "layout %d, section %s, relocated %d", form->layout,
 		     form->section ? form->section : "none", form->relocated);
-	cr_expect_eq(n_places(), n, "layout %d, section %s, relocated %d", form->layout,
+	cr_expect_eq(n_locations(), n, "layout %d, section %s, relocated %d", form->layout,
 		     form->section ? form->section : "none", form->relocated);
 	close_file();
 }

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/array.h"
-#include "go/go_place.h"
+#include "go/go_location.h"
 #include "go/tests/table.h"
 
 static struct table made;
@@ -21,11 +21,11 @@ static void open_file(enum pclntab_layout layout)
 #define EACH                                                                                       \
 	for (size_t each = 0; each < ARRAY_SIZE(layouts) && (open_file(layouts[each]), 1); each++)
 
-static void expect(uint64_t address, size_t n, const struct go_place *wanted)
+static void expect(uint64_t address, size_t n, const struct go_location *wanted)
 {
-	struct go_place found[8];
+	struct go_location found[8];
 
-	cr_assert_eq(go_places_find(&file, &function, TEXT + address, true, found, 8), n,
+	cr_assert_eq(go_locations_find(&file, &function, TEXT + address, true, found, 8), n,
 		     "at 0x%lx", (unsigned long)address);
 	for (size_t i = 0; i < n; i++) {
 		cr_expect_str_eq(found[i].function, wanted[i].function);
@@ -35,50 +35,50 @@ static void expect(uint64_t address, size_t n, const struct go_place *wanted)
 	}
 }
 
-static const struct go_place deepest[] = {
+static const struct go_location deepest[] = {
 	{ "main.inner", "/src/inner.go", 30 },
 	{ "main.middle[go.shape.int]", "/src/inner.go", 20 },
 	{ "main.outer", "/src/outer.go", 11 },
 };
 
-static const struct go_place middle[] = {
+static const struct go_location middle[] = {
 	{ "main.middle[go.shape.int]", "/src/inner.go", 20 },
 	{ "main.outer", "/src/outer.go", 11 },
 };
 
-Test(go_place, names_what_was_inlined)
+Test(go_location, names_what_was_inlined)
 {
 	EACH
 	{
-		expect(0, 1, &(struct go_place){ "main.outer", "/src/outer.go", 10 });
-		expect(0x0f, 1, &(struct go_place){ "main.outer", "/src/outer.go", 11 });
+		expect(0, 1, &(struct go_location){ "main.outer", "/src/outer.go", 10 });
+		expect(0x0f, 1, &(struct go_location){ "main.outer", "/src/outer.go", 11 });
 		expect(0x10, 2, middle);
 		expect(0x18, 3, deepest);
 		expect(0x1f, 3, deepest);
-		expect(0x20, 1, &(struct go_place){ "main.outer", "/src/outer.go", 12 });
+		expect(0x20, 1, &(struct go_location){ "main.outer", "/src/outer.go", 12 });
 	}
 }
 
-Test(go_place, has_no_line_in_padding)
+Test(go_location, has_no_line_in_padding)
 {
-	struct go_place found[8];
+	struct go_location found[8];
 
 	EACH
 	{
-		cr_assert_eq(go_places_find(&file, &function, TEXT + 0x38, true, found, 8), 1);
+		cr_assert_eq(go_locations_find(&file, &function, TEXT + 0x38, true, found, 8), 1);
 		cr_expect_str_eq(found[0].function, "main.outer");
 		cr_expect_null(found[0].file);
 		cr_expect_eq(found[0].line, 0);
 	}
 }
 
-Test(go_place, leaves_lines_out)
+Test(go_location, leaves_lines_out)
 {
-	struct go_place found[8];
+	struct go_location found[8];
 
 	EACH
 	{
-		cr_assert_eq(go_places_find(&file, &function, TEXT + 0x18, false, found, 8), 3);
+		cr_assert_eq(go_locations_find(&file, &function, TEXT + 0x18, false, found, 8), 3);
 		for (size_t i = 0; i < 3; i++) {
 			cr_expect_str_eq(found[i].function, deepest[i].function);
 			cr_expect_null(found[i].file);
@@ -88,27 +88,27 @@ Test(go_place, leaves_lines_out)
 }
 
 /* Without the data it is the function alone, with the line that runs. */
-Test(go_place, does_without_data)
+Test(go_location, does_without_data)
 {
 	EACH
 	{
 		file.data.size = 0;
-		expect(0x18, 1, &(struct go_place){ "main.outer", "/src/inner.go", 30 });
+		expect(0x18, 1, &(struct go_location){ "main.outer", "/src/inner.go", 30 });
 	}
 }
 
-Test(go_place, is_limited_and_keeps_the_outermost)
+Test(go_location, is_limited_and_keeps_the_outermost)
 {
-	struct go_place found[2];
+	struct go_location found[2];
 
 	EACH
 	{
-		cr_assert_eq(go_places_find(&file, &function, TEXT + 0x18, true, found, 2), 2);
+		cr_assert_eq(go_locations_find(&file, &function, TEXT + 0x18, true, found, 2), 2);
 		cr_expect_str_eq(found[0].function, "main.inner");
 		cr_expect_eq(found[0].line, 30);
 		cr_expect_str_eq(found[1].function, "main.outer");
 		cr_expect_eq(found[1].line, 0);
-		cr_assert_eq(go_places_find(&file, &function, TEXT + 0x18, true, found, 1), 1);
+		cr_assert_eq(go_locations_find(&file, &function, TEXT + 0x18, true, found, 1), 1);
 		cr_expect_str_eq(found[0].function, "main.outer");
 	}
 }
@@ -121,14 +121,15 @@ static void replace_calls(int32_t name, int32_t caller)
 	file.data = table_data(&made);
 }
 
-Test(go_place, ends_where_calls_do_not)
+Test(go_location, ends_where_calls_do_not)
 {
-	struct go_place found[256];
+	struct go_location found[256];
 
 	EACH
 	{
 		replace_calls((int32_t)made.middle, 8);
-		cr_assert_eq(go_places_find(&file, &function, TEXT + 0x18, true, found, 256), 256);
+		cr_assert_eq(go_locations_find(&file, &function, TEXT + 0x18, true, found, 256),
+			     256);
 		cr_expect_str_eq(found[254].function, "main.inner");
 		cr_expect_str_eq(found[255].function, "main.outer");
 	}

@@ -28,7 +28,8 @@ TestSuite(last_stacks, .fini = end);
 static struct record record(__u64 first, unsigned int n_own, unsigned int n_same,
 			    unsigned int n_kernel)
 {
-	struct record r = { .sample = { .kind = DP_RECORD_SAMPLE,
+	size_t whole_size = sizeof(struct dp_sample) + (n_own + n_kernel) * sizeof(__u64);
+	struct record r = { .sample = { .part = { DP_RECORD_SAMPLE, (__u16)whole_size },
 					.pid = 42,
 					.n_user = (__u16)(n_own + n_same),
 					.n_same = (__u16)n_same,
@@ -52,7 +53,7 @@ static int complete(const struct record *r)
 
 static int complete_named(struct record *r, const char *comm, const char *thread_name)
 {
-	r->names = (struct dp_names){ .kind = DP_RECORD_NAMES };
+	r->names = (struct dp_names){ .part = { DP_RECORD_NAMES, sizeof(r->names) } };
 	memcpy(r->names.comm, comm, strlen(comm));
 	memcpy(r->names.thread_name, thread_name, strlen(thread_name));
 	return last_stacks_complete(&stacks, r, sizeof(r->names) + size_of(r), &whole, &size);
@@ -60,7 +61,8 @@ static int complete_named(struct record *r, const char *comm, const char *thread
 
 static void expect_names(const char *comm, const char *thread_name)
 {
-	cr_assert_eq(whole->names.kind, DP_RECORD_NAMES);
+	cr_assert_eq(whole->names.part.type, DP_RECORD_NAMES);
+	cr_assert_eq(whole->names.part.size, sizeof(whole->names));
 	cr_assert_eq(strncmp(whole->names.comm, comm, sizeof(whole->names.comm)), 0);
 	cr_assert_eq(strncmp(whole->names.thread_name, thread_name,
 			     sizeof(whole->names.thread_name)),
@@ -70,7 +72,8 @@ static void expect_names(const char *comm, const char *thread_name)
 static void expect_words(const __u64 *words, size_t n)
 {
 	cr_assert_eq(size, sizeof(*whole) + n * sizeof(*words));
-	cr_assert_eq(whole->sample.kind, DP_RECORD_SAMPLE);
+	cr_assert_eq(whole->sample.part.type, DP_RECORD_SAMPLE);
+	cr_assert_eq(whole->sample.part.size, size - sizeof(whole->names));
 	cr_assert_eq(whole->sample.n_user + whole->sample.n_kernel, n);
 	cr_assert_eq(whole->sample.n_same, 0);
 	cr_assert_eq(whole->sample.pid, 42);
@@ -115,18 +118,18 @@ Test(last_stacks, leaves_labels_behind_the_frames)
 	const struct dp_labels *labels;
 
 	second.sample.flags = DP_SAMPLE_LABELS;
-	second.words[2] = 4; /* size 4, and nothing else */
+	labels = (const void *)&second.words[2];
+	second.words[2] = DP_RECORD_LABELS | 16 << 16;
 	second.words[3] = 0x31610101;
 	cr_assert_eq(complete(&first), 0);
-	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, size_of(&second) + 12, &whole,
+	cr_assert_eq(last_stacks_complete(&stacks, &second.sample, size_of(&second) + 16, &whole,
 					  &size),
 		     0);
-	cr_assert_eq(size, sizeof(*whole) + 4 * sizeof(__u64) + 12);
+	cr_assert_eq(size, sizeof(*whole) + 4 * sizeof(__u64) + 16);
 	cr_assert(memcmp(whole->frames, (__u64[]){ 20, 11, 12, 21 }, 32) == 0);
-	labels = (const void *)(whole->frames + 4);
-	cr_assert(labels->size == 4 && memcmp(labels + 1, "\1\1a1", 4) == 0);
+	cr_assert(memcmp(whole->frames + 4, labels, 16) == 0);
 	/* They are not all there. */
-	for (size_t some = 0; some < 12; some++)
+	for (size_t some = 0; some < 16; some++)
 		cr_assert_eq(last_stacks_complete(&stacks, &second.sample, size_of(&second) + some,
 						  &whole, &size),
 			     -EBADMSG);
@@ -213,6 +216,7 @@ Test(last_stacks, refuses_what_cannot_be)
 					  &size),
 		     -EBADMSG);
 	too_many.sample.n_user = 2;
+	too_many.sample.part.size = sizeof(too_many.sample) + sizeof(__u64);
 	cr_assert_eq(complete(&too_many), -EBADMSG, "more of them than there are frames");
 	cr_assert_eq(complete(&next), 0);
 	expect_words((__u64[]){ 40, 11, 12 }, 3);
@@ -225,7 +229,8 @@ Test(last_stacks, refuses_names_without_a_whole_sample)
 	size_t needed = sizeof(next.names) + size_of(&next);
 
 	cr_assert_eq(complete_named(&first, "my prog", "worker"), 0);
-	next.names = (struct dp_names){ .kind = DP_RECORD_NAMES, .comm = "other" };
+	next.names = (struct dp_names){ .part = { DP_RECORD_NAMES, sizeof(next.names) },
+					.comm = "other" };
 	for (size_t n = 0; n < needed; n++) {
 		char *bytes = malloc(n);
 
@@ -233,12 +238,26 @@ Test(last_stacks, refuses_names_without_a_whole_sample)
 		cr_assert_eq(last_stacks_complete(&stacks, bytes, n, &whole, &size), -EBADMSG);
 		free(bytes);
 	}
-	next.sample.kind = DP_RECORD_CHUNK;
+	next.sample.part.type = DP_RECORD_CHUNK;
 	cr_assert_eq(last_stacks_complete(&stacks, &next, needed, &whole, &size), -EBADMSG);
-	next.sample.kind = DP_RECORD_NAMES;
+	next.sample.part.type = DP_RECORD_NAMES;
 	cr_assert_eq(last_stacks_complete(&stacks, &next, needed, &whole, &size), -EBADMSG);
-	next.sample.kind = DP_RECORD_SAMPLE;
+	next.sample.part.type = DP_RECORD_SAMPLE;
 	cr_assert_eq(complete(&next), 0);
 	expect_words((__u64[]){ 20, 11, 21 }, 3);
 	expect_names("my prog", "worker");
+}
+
+/* What shares frames with a stack that is not known would have those of another one. */
+Test(last_stacks, knows_no_stack_after_one_is_missing)
+{
+	struct record first = record(10, 3, 0, 0), next = record(20, 1, 2, 0),
+		      other = record(30, 2, 0, 0);
+
+	cr_assert_eq(complete_named(&first, "my prog", "worker"), 0);
+	last_stacks_forget(&stacks);
+	cr_assert_eq(complete(&next), -EBADMSG);
+	cr_assert_eq(complete(&other), 0);
+	expect_words((__u64[]){ 30, 31 }, 2);
+	expect_names("", "");
 }

@@ -362,7 +362,7 @@ Test(process, takes_in_a_real_process)
 	p = process_table_find(&table, getpid());
 	s = p->space;
 	m = space_find(s, (uint64_t)(uintptr_t)&begin);
-	cr_assert(m && m->binary && m->binary->table && m->image >= DP_FIRST_CELL && m->marked);
+	cr_assert(m && m->binary && m->binary->table && m->image >= DP_FIRST_CELL && m->has_cookie);
 	m = space_find(s, (uint64_t)(uintptr_t)&gnu_get_libc_version);
 	cr_assert(m && m->binary && strstr(m->binary->module->path, "libc.so"));
 	if (getauxval(AT_SYSINFO_EHDR)) /* valgrind hides it */

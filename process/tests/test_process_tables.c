@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "process/tests/process_world.h"
+#include "symbols/names_parts.h"
 
 TestSuite(process_tables, .init = begin, .fini = end);
 
@@ -27,7 +28,7 @@ static struct binary *copy_of_self(off_t changed)
 	cr_assert(pread(fd, &byte, 1, changed) == 1);
 	byte ^= 0xff;
 	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
-	cr_assert(binary_store_get(&binaries, fd, "/copy", &b) == 0);
+	cr_assert(binary_store_get(&binaries, 0, fd, "/copy", &b) == 0);
 	close(self);
 	return b;
 }
@@ -37,7 +38,7 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 {
 	const uint64_t minute = 61 * UINT64_C(1000000000);
 	uint64_t now = clock_now_ns(), entry;
-	const struct place *places;
+	const struct source_location *locations;
 	struct binary *b;
 
 	binaries.symbols = true;
@@ -46,7 +47,7 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	b = space_find(process_table_find(&table, getpid())->space, (uint64_t)(uintptr_t)&begin)
 		    ->binary;
 	b->is_sampled = true;
-	entry = b->elf.code.entry;
+	entry = ((const Elf64_Ehdr *)b->bytes)->e_entry;
 	binary_store_update(&binaries, now);
 	binary_store_update(&binaries, now + minute);
 	cr_assert(HASH_COUNT(binaries.binaries) > 1, "they are mapped");
@@ -60,18 +61,21 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	cr_assert(HASH_COUNT(binaries.binaries) == 0 && binaries.closed == b && !b->next_closed);
 	cr_assert(binaries.tables.tables == NULL ||
 		  binaries.tables.tables->binary == binaries.vdso);
-	cr_assert(b->module->fd < 0 && b->elf.elf == NULL && b->elf.build_id[0] != '\0');
-	cr_assert_eq(module_find_places(b->module, entry, false, &places), 1);
-	cr_assert_str_eq(places[0].function, "_start");
+	cr_assert(b->module->fd < 0 && !b->bytes && b->elf.build_id[0] != '\0');
+	cr_assert_eq(module_find_locations(b->module, entry, false, &locations), 1);
+	cr_assert_str_eq(locations[0].function, "_start");
 }
 
 /* Where in the file the unwind information is. */
-static off_t eh_frame_offset(const struct elf_file *file)
+static off_t eh_frame_offset(const struct binary *b)
 {
-	size_t size;
-	const char *start = elf_rawfile((Elf *)file->elf, &size);
+	struct elf_file file;
+	off_t offset;
 
-	return (const char *)file->cfi.data - start;
+	cr_assert(elf_file_init_fd(&file, b->module->fd) == 0);
+	offset = (const char *)file.cfi.data - elf_rawfile(file.elf, NULL);
+	elf_file_done(&file);
+	return offset;
 }
 
 /* Every container has its own copy of the same libraries. */
@@ -86,7 +90,7 @@ Test(process_tables, makes_one_table_for_copies_of_a_file)
 	cr_assert(a != b && a->module->fd != b->module->fd);
 	cr_assert(a->table && a->table == b->table && binaries.n_cells == n_cells);
 	/* The same build id, but other unwind information. */
-	other = copy_of_self(eh_frame_offset(&a->elf) + 40);
+	other = copy_of_self(eh_frame_offset(a) + 40);
 	cr_assert(other->table != a->table && binaries.n_cells > n_cells);
 }
 
@@ -150,4 +154,106 @@ Test(process_tables, makes_a_table_again_for_a_new_process)
 	cr_assert(image_of_self() == b->table->cell && b->table->n_mappings > 0);
 	process_table_on_exit(&table, getpid(), 1);
 	process_table_forget(&table, 2);
+}
+
+/* A mapping of this program's code, of a process that does not exist. Returns its bias. */
+static uint64_t map_self(int n, uint64_t time, uint64_t start, uint64_t size)
+{
+	struct mmap_record r = { .pid = PID(n),
+				 .time = time,
+				 .start = start,
+				 .end = start + size,
+				 .name = "/proc/self/exe" };
+	struct elf_file file;
+	int fd = open(r.name, O_RDONLY | O_CLOEXEC);
+	uint64_t bias = 0;
+	struct stat st;
+
+	cr_assert(fstat(fd, &st) == 0 && elf_file_init_fd(&file, fd) == 0);
+	for (size_t i = 0; i < file.n_segments; i++) {
+		const struct elf_segment *segment = &file.segments[i];
+
+		if (!segment->executable)
+			continue;
+		r.offset = segment->offset & -UINT64_C(4096);
+		bias = start - (segment->address & -UINT64_C(4096));
+	}
+	r.inode = st.st_ino;
+	elf_file_done(&file);
+	close(fd);
+	if (!process_table_find(&table, PID(n)))
+		process_table_on_exec(&table, PID(n), 0);
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	return bias;
+}
+
+static void wait_for_workers(void)
+{
+	while (binaries.n_jobs > 0)
+		binary_store_wait(&binaries, 1000);
+	process_table_settle(&table);
+}
+
+/*
+ * While its binary is read, a mapping is in no space, so that its samples carry their stacks. Then
+ * it has been there from the start, as if no time had passed: also what has ended, or was cut.
+ */
+Test(process_tables, mappings_wait_for_workers)
+{
+	const uint64_t start = 0x100000;
+	const struct mapping *m;
+	struct process *p;
+	uint64_t bias;
+
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	bias = map_self(0, 10, start, 0x5000);
+	map(0, 20, start + 0x1000, start + 0x2000);
+	cr_assert(process_table_on_fork(&table, PID(0), PID(2), 25) == 0);
+	process_table_on_exec(&table, PID(0), 30);
+	map_self(0, 40, start, 0x5000);
+	p = process_table_find(&table, PID(0));
+	cr_assert(process_table_publish(&table, 50) == 0);
+	cr_assert(p->space->n_mappings == 0 && process_is_pending(p, 45));
+	cr_assert(process_is_pending(p, 10) && !process_is_pending(p, 35));
+
+	wait_for_workers();
+	cr_assert(!p->has_pending && p->changed);
+	cr_assert(process_table_publish(&table, 60) == 0);
+	cr_assert(p->space->n_mappings == 1 && p->space->mappings[0].image >= DP_FIRST_CELL);
+	for (uint64_t at = start; at < start + 0x5000; at += 0x1000) {
+		m = process_find(p, at, 25);
+		if (at == start + 0x1000)
+			cr_assert(!m->binary);
+		else
+			cr_assert(m->binary && m->bias == bias && m->died == 30, "%lx", at);
+	}
+	p = process_table_find(&table, PID(2));
+	cr_assert(p->space->n_mappings == 3 && p->space->mappings[2].bias == bias);
+	cr_assert_eq(p->space->mappings[0].binary->n_users,
+		     p->space->mappings[0].binary->table->n_mappings + 3);
+}
+
+/* What turns out to be no binary is code of no file. */
+Test(process_tables, mappings_of_other_files_have_no_binary)
+{
+	struct mmap_record r = {
+		.pid = PID(0), .time = 10, .start = 0x1000, .end = 0x2000, .name = "/etc/passwd"
+	};
+	struct process *p;
+	struct stat st;
+
+	cr_assert_eq(stat(r.name, &st), 0);
+	r.inode = st.st_ino;
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	process_table_on_exec(&table, PID(0), 0);
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	p = process_table_find(&table, PID(0));
+	cr_assert(process_is_pending(p, 10));
+	wait_for_workers();
+	cr_assert(!process_is_pending(p, 10) && !process_find(p, 0x1000, 10)->binary);
+	cr_assert(HASH_COUNT(binaries.binaries) == 0 && !binaries.names->modules, "it is freed");
+	cr_assert(process_table_publish(&table, 60) == 0);
+	cr_assert_eq(p->space->n_mappings, 1);
 }

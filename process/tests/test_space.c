@@ -12,8 +12,8 @@ static struct space_store spaces;
 
 /* Two binaries that differ in all that the walker is told of one. */
 static struct table table_a = { .cell = 400 }, table_b = { .cell = 800 };
-static struct binary a = { .table = &table_a, .elf = { .mark = 1, .mark_address = 0x100 } };
-static struct binary b = { .table = &table_b, .elf = { .mark = 2, .mark_address = 0x200 } };
+static struct binary a = { .table = &table_a, .elf = { .cookie = 1, .cookie_address = 0x100 } };
+static struct binary b = { .table = &table_b, .elf = { .cookie = 2, .cookie_address = 0x200 } };
 
 /* Code of a, code of b, code that is in no file. */
 static struct mapping mappings[3];
@@ -41,7 +41,7 @@ static void begin(void)
 	mappings[1].binary = &b;
 	for (int i = 0; i < 2; i++) {
 		mappings[i].bias = mappings[i].start - 0x1000;
-		mappings[i].marked = true;
+		mappings[i].has_cookie = true;
 	}
 }
 
@@ -56,11 +56,11 @@ static void end(void)
 
 TestSuite(space, .init = begin, .fini = end);
 
-static struct space *make(pid_t pid, bool marks)
+static struct space *make(pid_t pid, bool cookies)
 {
 	struct space *s;
 
-	cr_assert(space_new(&spaces, pid, mappings, 3, 1, marks, &s) == 0);
+	cr_assert(space_new(&spaces, pid, mappings, 3, 1, cookies, &s) == 0);
 	return s;
 }
 
@@ -79,9 +79,9 @@ Test(space, is_written_whole)
 	cr_assert(space->id == s->id && space->pid == 5 && space->n_mappings == 3);
 	cr_assert(space->layout == s->layout->number && space->layout > 0);
 	cr_assert(m[0].start == 0x11000 && m[0].image == 400 && m[0].bias == 0x10000);
-	cr_assert(m[0].mark == 1 && m[0].start - m[0].mark_below == 0x10100);
-	cr_assert(m[1].end == 0x22000 && m[1].image == 800 && m[1].mark == 2);
-	cr_assert(m[2].image == DP_CELL_NONE && m[2].mark_below == 0);
+	cr_assert(m[0].cookie == 1 && m[0].start - m[0].cookie_below == 0x10100);
+	cr_assert(m[1].end == 0x22000 && m[1].image == 800 && m[1].cookie == 2);
+	cr_assert(m[2].image == DP_CELL_NONE && m[2].cookie_below == 0);
 }
 
 Test(space, has_the_layout_of_others_with_the_same_mappings)
@@ -123,12 +123,12 @@ Test(space, has_a_layout_of_its_own_with_other_mappings)
 	expect_another_layout("evicted");
 	table_a.cell = 1200;
 	expect_another_layout("image");
-	a.elf.mark++;
-	expect_another_layout("mark");
-	a.elf.mark_address++;
-	expect_another_layout("place of the mark");
-	mappings[1].marked = false;
-	expect_another_layout("no mark");
+	a.elf.cookie++;
+	expect_another_layout("cookie");
+	a.elf.cookie_address++;
+	expect_another_layout("place of the cookie");
+	mappings[1].has_cookie = false;
+	expect_another_layout("no cookie");
 	mappings[2].died = 1;
 	expect_another_layout("number of mappings");
 	mappings[0].died = mappings[1].died = 1;
@@ -136,7 +136,7 @@ Test(space, has_a_layout_of_its_own_with_other_mappings)
 	table_a.cell = 400;
 }
 
-Test(space, has_another_layout_without_marks)
+Test(space, has_another_layout_without_cookies)
 {
 	cr_assert_neq(make(5, true)->layout, make(5, false)->layout);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a host may add without a change to the libraries: an event, and a format. Page faults are
- * sampled, and counted by the function that they happen in.
+ * What a host may add without a change to the libraries: an event, a format, and labels. Page faults
+ * are sampled, and counted by the function that they happen in.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -43,6 +43,7 @@ static int attach_faults(struct session *session, const struct profiler_options 
 static const struct event_source page_faults = {
 	.name = "page-faults",
 	.programs = EVENT_BIT(DP_EVENT_CPU),
+	.counts = "page_faults",
 	.user_only = true,
 	.missing = "had its pages",
 	.attach = attach_faults,
@@ -60,10 +61,10 @@ static int count_add(struct report *report, const struct sample *sample,
 	struct count *count = (struct count *)report;
 
 	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct place *place;
+		const struct source_location *location;
 
-		if (frame_places(&sample->user[i], false, &place) == 0 ||
-		    strcmp(place->function, "touch_pages") != 0)
+		if (frame_locations(&sample->user[i], false, &location) == 0 ||
+		    strcmp(location->function, "touch_pages") != 0)
 			continue;
 		count->n += sample->weight;
 		break;
@@ -73,7 +74,7 @@ static int count_add(struct report *report, const struct sample *sample,
 
 static int count_finish(struct report *report, const struct totals *totals)
 {
-	fprintf(report->to, "%s of %s: %lu\n", report->context.event, report->context.target,
+	fprintf(report->to, "%s of %s: %lu\n", report->context.counts, report->context.target,
 		((struct count *)report)->n);
 	return 0;
 }
@@ -98,6 +99,22 @@ static int count_new(struct report **ret)
 
 static const struct report_format counts = { "count", ".count", count_new };
 
+/* The labels: each sample is told whose memory it is, and how much of it a fault has made. */
+static int add_labels(const struct label_source *source, const struct label_context *context,
+		      struct label_list *list)
+{
+	const struct label owner = { .key = "owner", .text = source->arg };
+	const struct label size = { .key = "touched",
+				    .number = (int64_t)context->sample->weight * 4096,
+				    .unit = "bytes" };
+	int err = label_list_add(list, &owner);
+
+	return err < 0 ? err : label_list_add(list, &size);
+}
+
+static const struct label_source memory = { .name = "memory", .arg = "me", .add = add_labels };
+static const struct label_source *const sources[] = { &memory };
+
 /* It has a frame of its own, and touches nothing else. */
 __attribute__((noinline, no_sanitize_address)) void touch_pages(volatile char *pages, size_t n);
 void touch_pages(volatile char *pages, size_t n)
@@ -106,12 +123,13 @@ void touch_pages(volatile char *pages, size_t n)
 		pages[i * 4096] = 1;
 }
 
-static void sample(const struct profiler_options *options, FILE *to)
+/* Reports: the new format, and JSON lines. */
+static void sample(const struct profiler_options *options, FILE *to[2])
 {
 	char *pages = mmap(NULL, N_PAGES * 4096, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct report_context context;
-	struct report *report;
+	struct report *reports[2];
 	struct profiler *p;
 
 	cr_assert_neq(pages, MAP_FAILED);
@@ -119,26 +137,39 @@ static void sample(const struct profiler_options *options, FILE *to)
 	cr_assert_eq(profiler_open(options, &p), 0);
 	cr_assert_eq(profiler_attach(p, 0), 0);
 	profiler_describe(p, &context);
-	cr_assert_eq(report_new(&counts, &context, to, &report), 0);
-	cr_assert_eq(profiler_start(p, &report, 1, true), 0);
+	cr_assert_eq(report_new(&counts, &context, to[0], &reports[0]), 0);
+	cr_assert_eq(report_new(report_format_by_name("jsonl"), &context, to[1], &reports[1]), 0);
+	cr_assert_eq(profiler_start(p, reports, 2, true), 0);
 	touch_pages(pages, N_PAGES);
 	cr_assert_eq(profiler_run(p, clock_now_ns() + 10 * MS), 0);
 	profiler_stop(p);
 	cr_assert_eq(profiler_finish(p), 0);
 	cr_assert_eq(profiler_totals(p)->lost, 0);
-	cr_assert_eq(report_finish(report, profiler_totals(p)), 0);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(report_finish(reports[i], profiler_totals(p)), 0);
 	profiler_free(p);
-	report_free(report);
+	for (size_t i = 0; i < 2; i++)
+		report_free(reports[i]);
 	munmap(pages, N_PAGES * 4096);
 }
 
-Test(extension, adds_an_event_and_a_format, .timeout = 60)
+static size_t count_texts(const char *text, const char *wanted)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, wanted)); text += strlen(wanted))
+		n++;
+	return n;
+}
+
+Test(extension, adds_an_event_a_format_and_labels, .timeout = 60)
 {
 	pid_t self = getpid();
 	struct filter filter;
 	struct profiler_options options = {
 		.target = { .pids = &self, .n_pids = 1, .filter = &filter },
 		.event = { .source = &page_faults },
+		.label_sources = { sources, 1 },
 		.sides = DP_SIDES_USER,
 		.max_block_ns = UINT64_MAX,
 		.max_frames = 128,
@@ -147,16 +178,23 @@ Test(extension, adds_an_event_and_a_format, .timeout = 60)
 		.symbols = true,
 		.names = some_names(),
 	};
-	char *text = NULL, expected[320];
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
+	char *text = NULL, *lines = NULL, expected[320];
+	size_t size, lines_size;
+	FILE *to[2] = { open_memstream(&text, &size), open_memstream(&lines, &lines_size) };
 
 	filter_init(&filter);
 	sample(&options, to);
-	fclose(to);
-	snprintf(expected, sizeof(expected), "page-faults of test_profiler_e (PID %d): %d\n", self,
+	fclose(to[0]);
+	fclose(to[1]);
+	snprintf(expected, sizeof(expected), "page_faults of test_profiler_e (PID %d): %d\n", self,
 		 N_PAGES);
 	cr_assert_str_eq(text, expected);
+	cr_assert_geq(count_texts(lines, "\n"), N_PAGES);
+	cr_assert_eq(count_texts(lines, "\"labels\":{\"owner\":\"me\",\"touched\":4096},"
+					"\"labels_cut\":false,"
+					"\"label_units\":{\"touched\":\"bytes\"}"),
+		     count_texts(lines, "\n"));
+	free(lines);
 	free(text);
 	filter_done(&filter);
 }

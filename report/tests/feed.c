@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "report/report.h"
+#include "report/tests/labels.h"
 #include "symbols/names.h"
 
 /* What is markup, quotes, escapes, not UTF-8, or separates something somewhere. */
@@ -32,7 +33,9 @@ struct feed {
 	__u64 kernel[3];
 	struct sample sample;
 	struct totals totals;
-	uint64_t value; /* of all samples: events, or nanoseconds with --wall */
+	uint64_t value;    /* of all samples: events, or nanoseconds with --wall */
+	uint64_t labelled; /* of those that have labels */
+	struct label_set *labels;
 	bool wall;
 };
 
@@ -54,6 +57,8 @@ static void make_sample(struct feed *feed, unsigned int i)
 		.n_kernel = variant == 5 ? 0 : variant % 4,
 		.kernel_error = variant == 5 ? DP_KERNEL_HIDDEN : 0,
 	};
+	if (variant % 6 == 1)
+		s->labels = feed->labels;
 	if (variant == 19) {
 		s->outcome = DP_NO_USER_STACK;
 		s->n_user = 0;
@@ -81,6 +86,7 @@ static void make_sample(struct feed *feed, unsigned int i)
 	feed->totals.events += s->weight;
 	feed->totals.time_ns += s->weight * s->value_ns;
 	feed->value += s->weight * (feed->wall ? s->value_ns : 1);
+	feed->labelled += s->labels ? s->weight * (feed->wall ? s->value_ns : 1) : 0;
 }
 
 static int write_reports(struct feed *feed, const struct report_context *context, unsigned int n,
@@ -128,6 +134,11 @@ static struct names *prepare_modules(void)
 	return names;
 }
 
+static const struct label labels[] = {
+	{ .key = BAD, .text = BAD },
+	{ .key = "size", .number = 4096, .unit = "bytes" },
+};
+
 int main(int argc, char **argv)
 {
 	static struct feed feed;
@@ -146,6 +157,7 @@ int main(int argc, char **argv)
 	if (argc < 4 || argc > 3 + 32)
 		return 2;
 	context.names = names = prepare_modules();
+	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
 	feed.wall = context.wall = context.time = strcmp(argv[1], "wall") == 0;
 	if (strcmp(argv[1], "calls") == 0) {
 		context.hz = 0;
@@ -154,12 +166,13 @@ int main(int argc, char **argv)
 	if (write_reports(&feed, &context, (unsigned int)atoi(argv[2]), argv + 3, argc - 3) != 0)
 		return 1;
 	names_free(names);
+	label_set_free(feed.labels);
 	getrusage(RUSAGE_SELF, &usage);
 #ifdef __SANITIZE_ADDRESS__
 	usage.ru_maxrss = 0; /* it is the sanitizer's */
 #endif
 	printf("{\"samples\": %" PRIu64 ", \"value\": %" PRIu64 ", \"lost\": %" PRIu64
-	       ", \"memory\": %ld}\n",
-	       feed.totals.samples, feed.value, feed.totals.lost, usage.ru_maxrss);
+	       ", \"labelled\": %" PRIu64 ", \"memory\": %ld}\n",
+	       feed.totals.samples, feed.value, feed.totals.lost, feed.labelled, usage.ru_maxrss);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "report/tests/labels.h"
 #include "symbols/names.h"
 
 #define N_RANDOM_MODULES 40
@@ -22,6 +23,7 @@ struct random_samples {
 	uint64_t time_ns;
 	size_t n_stacks; /* distinct ones, about */
 	bool shallow;    /* they have few frames */
+	bool texts_only; /* no label is a number */
 	struct frame user[DP_MAX_FRAMES];
 	__u64 kernel[DP_MAX_KERNEL_FRAMES];
 	struct label_set *labels;
@@ -73,7 +75,7 @@ static inline void random_init(struct random_samples *r, uint64_t seed, size_t n
 static inline void random_free(struct random_samples *r)
 {
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++)
-		place_cache_done(&r->modules[i].places);
+		location_cache_done(&r->modules[i].locations);
 	label_set_free(r->labels);
 	names_free(r->names);
 	free(r);
@@ -102,7 +104,7 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 			f->module = &r->modules[module];
 		else
 			f->offset = 0;
-		/* The same file twice, at two places. */
+		/* The same file twice, at two locations. */
 		if (f->module && random_below(&own, 50) == 0)
 			f->address += 0x1000;
 	}
@@ -116,13 +118,23 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 /* A fifth of the samples have labels. */
 static inline void random_labels(struct random_samples *r)
 {
-	char texts[] = "key\0a\0other\0b";
+	char text[] = { (char)('a' + random_below(r, 100)), '\0' };
+	struct label labels[] = { { .key = "key", .text = text },
+				  { .key = "other", .text = "b" },
+				  { .key = "key", .unit = "bytes" } };
 
 	r->labels = label_set_free(r->labels);
-	texts[4] = (char)('a' + random_below(r, 100));
-	if (random_below(r, 5) == 0)
-		(void)label_set_new_texts(texts, random_below(r, 2) ? sizeof(texts) : 0,
-					  random_below(r, 2), &r->labels);
+	if (random_below(r, 5) == 0) {
+		bool is_cut = random_below(r, 2);
+		size_t n = random_below(r, 2) ? 2 : 0;
+
+		if (!r->texts_only && random_below(r, 2)) {
+			labels[2].number =
+				((int64_t)random_below(r, 100) - 50) * INT64_C(0x0123456789abcd);
+			n++;
+		}
+		r->labels = labels_of(n == 1 ? &labels[2] : labels, n, is_cut);
+	}
 	r->sample.labels = r->labels;
 	r->totals.cut_labels += label_set_is_part(r->labels);
 }

@@ -194,6 +194,54 @@ Test(json, has_times_of_blocks)
 	done();
 }
 
+static void expect_value(size_t i, const char *name, const char *unit)
+{
+	const json_t *type = json_array_get(json_object_get(part("metadata"), "values"), i);
+
+	cr_assert_str_eq(string_at(type, "name"), name);
+	cr_assert_str_eq(string_at(type, "unit"), unit);
+}
+
+static json_int_t value_at(size_t stack_number, size_t i)
+{
+	return json_integer_value(
+		json_array_get(json_object_get(stack(stack_number), "values"), i));
+}
+
+/* As in a pprof profile. */
+Test(json, has_values_of_each_kind_of_event)
+{
+	begin_times("json", false);
+	report->context.hz = 100;
+	report->context.wall = true;
+	add(block_of(DP_STATE_SLEEPING, 1500));
+	add((struct sample){ .weight = 3, .value_ns = 10 });
+	finish_json();
+	cr_assert_eq(json_array_size(json_object_get(part("metadata"), "values")), 4);
+	expect_value(0, "events", "count");
+	expect_value(1, "cpu", "nanoseconds");
+	expect_value(2, "off_cpu", "nanoseconds");
+	expect_value(3, "wall", "nanoseconds");
+	cr_assert(value_at(0, 0) == 1 && value_at(0, 1) == 0 && value_at(0, 2) == 1500 &&
+		  value_at(0, 3) == 1500);
+	cr_assert(value_at(1, 0) == 3 && value_at(1, 1) == 30 && value_at(1, 2) == 0 &&
+		  value_at(1, 3) == 30);
+	done();
+}
+
+Test(json, calls_what_it_counts_as_the_event_does)
+{
+	begin_cpu();
+	report->context.hz = 0;
+	report->context.counts = "page_faults";
+	add((struct sample){ .weight = 3 });
+	finish_json();
+	cr_assert_eq(json_array_size(json_object_get(part("metadata"), "values")), 1);
+	expect_value(0, "page_faults", "count");
+	cr_assert_eq(value_at(0, 0), 3);
+	done();
+}
+
 Test(json, is_whole_without_a_sample)
 {
 	begin_cpu();

@@ -7,6 +7,7 @@
 
 #include "report/outcome.h"
 #include "report/report.h"
+#include "report/tests/labels.h"
 #include "symbols/kallsyms.h"
 #include "symbols/names.h"
 #include "pprof.pb-c.h"
@@ -260,12 +261,16 @@ Test(pprof, keeps_threads_and_cpus_apart)
 
 Test(pprof, has_the_labels_of_the_program)
 {
-	static const char texts[] = "path\0/login\0state\0busy\0user\0"
-				    "42";
+	static const struct label labels[] = {
+		{ .key = "path", .text = "/login" },
+		{ .key = "state", .text = "busy" },
+		{ .key = "user", .text = "42" },
+		{ .key = "size", .number = -7, .unit = "bytes" },
+		{ .key = "try", .unit = "" },
+	};
 	struct sample sample = sample_of(DP_NO_RULE);
-	struct label_set *set;
+	struct label_set *set = labels_of(labels, 5, false);
 
-	cr_assert_eq(label_set_new_texts(texts, sizeof(texts), false, &set), 0);
 	sample.labels = set;
 	/* With all that a sample may have anyway. */
 	sample.event = DP_EVENT_OFF_CPU;
@@ -282,7 +287,34 @@ Test(pprof, has_the_labels_of_the_program)
 	cr_assert_str_eq(string(label(profile->sample[0], "user")->str), "42");
 	cr_assert_str_eq(string(label(profile->sample[0], "state")->str), "R");
 	cr_assert_str_eq(string(label(profile->sample[0], "label:state")->str), "busy");
+	cr_assert_eq(label(profile->sample[0], "size")->num, -7);
+	cr_assert_str_eq(string(label(profile->sample[0], "size")->num_unit), "bytes");
+	cr_assert_eq(label(profile->sample[0], "try")->num, 0);
+	cr_assert_str_eq(string(label(profile->sample[0], "try")->num_unit), "try");
 	cr_assert_null(label(profile->sample[1], "path"));
+	done();
+}
+
+/* A program may set as many as it likes. */
+Test(pprof, has_room_for_all_labels)
+{
+	struct sample sample = sample_of(DP_NO_RULE);
+	struct label labels[100];
+	struct label_set *set;
+	char keys[100][8];
+
+	for (size_t i = 0; i < 100; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "key%zu", i);
+		labels[i] = (struct label){ .key = keys[i], .text = "x" };
+	}
+	sample.labels = set = labels_of(labels, 100, false);
+	begin_cpu();
+	add(sample);
+	finish();
+	label_set_free(set);
+	cr_assert_eq(profile->sample[0]->n_label, 106, "with six that each such sample has");
+	for (size_t i = 0; i < 100; i++)
+		cr_assert_str_eq(string(label(profile->sample[0], keys[i])->str), "x");
 	done();
 }
 

@@ -17,6 +17,7 @@
 static const struct report_context context = {
 	.target = "prog (PID 42)",
 	.event = "cpu-clock",
+	.counts = "page_faults",
 	.command = "dwarfprof -p 42 -o x.dwarfprof",
 	.host = "here",
 	.kernel = "Linux 6.18.5 x86_64",
@@ -126,12 +127,11 @@ static void close_bytes(void)
 	fclose(from);
 }
 
-/* Read what there is of the file, and return how many samples were as they must be. */
-static size_t read_bytes(const char *bytes, size_t size, uint64_t seed, size_t n_stacks)
+/* Read what there is of the file, and return how many samples are those; frees them. */
+static size_t read_expected(const char *bytes, size_t size, struct random_samples *expected)
 {
-	struct comparison c = { .expected = malloc(sizeof(*c.expected)) };
+	struct comparison c = { .expected = expected };
 
-	random_init(c.expected, seed, n_stacks);
 	if (open_bytes(bytes, size) == 0) {
 		const struct totals *totals = recording_reader_totals(reader);
 
@@ -148,6 +148,15 @@ static size_t read_bytes(const char *bytes, size_t size, uint64_t seed, size_t n
 	return c.n;
 }
 
+/* The same, of the samples as they are made up from a seed. */
+static size_t read_bytes(const char *bytes, size_t size, uint64_t seed, size_t n_stacks)
+{
+	struct random_samples *expected = malloc(sizeof(*expected));
+
+	random_init(expected, seed, n_stacks);
+	return read_expected(bytes, size, expected);
+}
+
 Test(recording, is_read_as_it_was_written)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -162,6 +171,25 @@ Test(recording, is_read_as_it_was_written)
 	}
 }
 
+/* What dwarfprof wrote before labels could be numbers: 60 samples of these. */
+Test(recording, of_an_earlier_dwarfprof_is_read)
+{
+	struct random_samples *expected = malloc(sizeof(*expected));
+	FILE *old = fopen(OLD_RECORDINGS "/texts_only.dwarfprof", "r");
+
+	cr_assert(expected && old);
+	file = malloc(1 << 16);
+	file_size = fread(file, 1, 1 << 16, old);
+	fclose(old);
+	random_init(expected, 21, 10);
+	expected->shallow = expected->texts_only = true;
+	cr_assert_eq(read_expected(file, file_size, expected), 60);
+	cr_assert_null(recording_reader_fault(reader));
+	cr_assert_gt(recording_reader_totals(reader)->cut_labels, 0);
+	close_bytes();
+	free(file);
+}
+
 Test(recording, has_the_context)
 {
 	const struct report_context *c;
@@ -171,6 +199,7 @@ Test(recording, has_the_context)
 	c = recording_reader_context(reader);
 	cr_assert_str_eq(c->target, context.target);
 	cr_assert_str_eq(c->event, context.event);
+	cr_assert_str_eq(c->counts, context.counts);
 	cr_assert_str_eq(c->command, context.command);
 	cr_assert_str_eq(c->host, context.host);
 	cr_assert_str_eq(c->kernel, context.kernel);
@@ -444,20 +473,20 @@ Test(recording, has_the_names_of_the_kernel)
 /* What a process has compiled itself has no file to find its name in later. */
 static int check_compiled(void *arg, const struct sample *s, const struct totals *totals)
 {
-	const struct place *places;
+	const struct source_location *locations;
 
 	cr_assert_eq(s->n_user, 3);
 	for (size_t i = 0; i < 2; i++) {
 		cr_assert_eq(s->user[i].address, 0x7f0000001000 + 0x10 * i);
 		cr_assert_str_eq(s->user[i].module->path, MODULE_JIT);
-		cr_assert_eq(frame_places(&s->user[i], true, &places), 1);
-		cr_assert_str_eq(places[0].function, i ? "outer" : "inner");
-		cr_assert_eq(places[0].line, i ? 0 : 7);
-		cr_assert(i ? !places[0].file : strcmp(places[0].file, "busy.js") == 0);
+		cr_assert_eq(frame_locations(&s->user[i], true, &locations), 1);
+		cr_assert_str_eq(locations[0].function, i ? "outer" : "inner");
+		cr_assert_eq(locations[0].line, i ? 0 : 7);
+		cr_assert(i ? !locations[0].file : strcmp(locations[0].file, "busy.js") == 0);
 	}
 	/* Of that, the process has told nothing. */
 	cr_assert_eq(s->user[2].address, 0x7f0000005000);
-	cr_assert_eq(frame_places(&s->user[2], true, &places), 0);
+	cr_assert_eq(frame_locations(&s->user[2], true, &locations), 0);
 	return 0;
 }
 

@@ -9,16 +9,16 @@
 
 static struct module compiled = { .path = (char *)MODULE_JIT, .name = MODULE_JIT, .fd = -1 };
 
-static void expect_place(uint64_t address, enum dp_method method, const char *function,
-			 unsigned int line)
+static void expect_location(uint64_t address, enum dp_method method, const char *function,
+			    unsigned int line)
 {
 	struct frame frame = { .address = address, .module = &compiled, .method = method };
-	const struct place *places;
+	const struct source_location *locations;
 
 	frame_locate(&frame, UINT64_MAX);
-	cr_assert_eq(frame_places(&frame, true, &places), 1);
-	cr_expect_str_eq(places[0].function, function);
-	cr_expect_eq(places[0].line, line, "%u", places[0].line);
+	cr_assert_eq(frame_locations(&frame, true, &locations), 1);
+	cr_expect_str_eq(locations[0].function, function);
+	cr_expect_eq(locations[0].line, line, "%u", locations[0].line);
 }
 
 /* What was called comes back to the next line, or to where another function begins. */
@@ -33,10 +33,10 @@ Test(frame, is_where_its_call_is_in_compiled_code)
 	put_load(dump, 0, 0x1000, 16, "caller");
 	put_load(dump, 0, 0x1010, 16, "next");
 	jit_set_dump(compiled.jit, dump);
-	expect_place(0x1008, DP_METHOD_LEAF, "caller", 8);
-	expect_place(0x1008, DP_METHOD_TABLE, "caller", 7);
-	expect_place(0x100a, DP_METHOD_TABLE, "caller", 8);
-	expect_place(0x1010, DP_METHOD_TABLE, "caller", 8);
-	expect_place(0x1010, DP_METHOD_LEAF, "next", 0);
+	expect_location(0x1008, DP_METHOD_LEAF, "caller", 8);
+	expect_location(0x1008, DP_METHOD_TABLE, "caller", 7);
+	expect_location(0x100a, DP_METHOD_TABLE, "caller", 8);
+	expect_location(0x1010, DP_METHOD_TABLE, "caller", 8);
+	expect_location(0x1010, DP_METHOD_LEAF, "next", 0);
 	jit_free(compiled.jit);
 }

@@ -105,9 +105,11 @@ static struct named_sample *add_sample_of(pid_t pid, const struct space *space, 
 					  const __u64 frames[5])
 {
 	struct named_sample sample = {
-		.names = { .kind = DP_RECORD_NAMES, .comm = "comm", .thread_name = "thread" },
+		.names = { .part = { DP_RECORD_NAMES, sizeof(struct dp_names) },
+			   .comm = "comm",
+			   .thread_name = "thread" },
 		.sample = {
-			.kind = DP_RECORD_SAMPLE,
+			.part = { DP_RECORD_SAMPLE, sizeof(struct dp_sample) + 5 * sizeof(*frames) },
 			.pid = (__u32)pid,
 			.tid = (__u32)pid + 100,
 			.cpu = 3,

@@ -20,7 +20,7 @@ struct reported {
 
 static struct drain drain;
 static struct filter filter;
-static struct rescue *rescue;
+static struct unwinder *unwinder;
 static struct reported reported[MAX_RECORDS];
 static size_t n_reported;
 static size_t n_at_boundary; /* SIZE_MAX: it was not reached yet */
@@ -28,25 +28,25 @@ static struct totals last_totals;
 static bool is_full;
 static uint64_t now; /* when the test began */
 
-bool __wrap_backlog_is_full(struct backlog *backlog);
-int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
-		       const struct totals *totals);
-int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report,
-			const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
-			void *arg);
+bool __wrap_report_queue_is_full(struct report_queue *report_queue);
+int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
+			    const struct totals *totals);
+int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
+			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
+			     void *arg);
 
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *processes)
 {
 	return 0;
 }
 
-bool __wrap_backlog_is_full(struct backlog *backlog)
+bool __wrap_report_queue_is_full(struct report_queue *report_queue)
 {
 	return is_full;
 }
 
-int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
-		       const struct totals *totals)
+int __wrap_report_queue_add(struct report_queue *report_queue, const struct sample *sample,
+			    const struct totals *totals)
 {
 	struct reported *r = &reported[n_reported++];
 
@@ -58,8 +58,9 @@ int __wrap_backlog_add(struct backlog *backlog, const struct sample *sample,
 	return 0;
 }
 
-int __wrap_backlog_take(struct backlog *backlog, size_t i, struct report *report,
-			const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg)
+int __wrap_report_queue_take(struct report_queue *report_queue, size_t i, struct report *report,
+			     const struct totals *totals, uint64_t now_ns, report_taken_fn fn,
+			     void *arg)
 {
 	n_at_boundary = n_reported;
 	last_totals = *totals;
@@ -71,8 +72,8 @@ static void set_up(void)
 	begin();
 	table.all = true;
 	filter_init(&filter);
-	cr_assert_eq(rescue_new(&pool, DP_UNWIND_AUTO, 100, &rescue), 0);
-	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, rescue, NULL, NULL), 0);
+	cr_assert_eq(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder), 0);
+	cr_assert_eq(drain_init(&drain, NULL, NULL, &table, &filter, unwinder, NULL, NULL), 0);
 	drain.cpu_value_ns = 10;
 	now = clock_now_ns();
 	n_at_boundary = SIZE_MAX;
@@ -85,7 +86,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	drain_done(&drain);
-	rescue_free(rescue);
+	unwinder_free(unwinder);
 	filter_done(&filter);
 	end();
 }
@@ -110,7 +111,10 @@ static struct named_sample *add_sample(int n, uint64_t time)
 static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 {
 	struct dp_block_end block_end = {
-		.kind = DP_RECORD_BLOCK_END, .tid = tid, .time_ns = time, .end_ns = end_time
+		.part = { DP_RECORD_BLOCK_END, sizeof(block_end) },
+		.tid = tid,
+		.time_ns = time,
+		.end_ns = end_time,
 	};
 
 	add_record(&block_end, sizeof(block_end));
@@ -225,11 +229,11 @@ static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
 		struct dp_chunk chunk;
 		uint64_t words[8];
 	} record = {
-		.chunk = { .kind = DP_RECORD_CHUNK,
+		.chunk = { .part = { DP_RECORD_CHUNK, sizeof(record) },
 			   .tid = tid,
 			   .time_ns = time,
 			   .start = STACK,
-			   .size = 64,
+			   .n_bytes = 64,
 			   .regs.reg = { [DP_RIP] = 0x1010, [DP_RSP] = STACK, [DP_RBP] = STACK } },
 	};
 
@@ -263,7 +267,7 @@ Test(drain, finishes_walks)
 	cr_assert_eq(reported[0].sample.n_user, 3);
 	cr_assert(reported[0].user[1].address == 0x1024 && reported[0].user[2].address == 0x1036);
 	cr_assert_eq(last_totals.finished_late, 1);
-	cr_assert(drain.n_copies == 0 && drain.queue.n_copies == 0);
+	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
 /* Each copy goes with its own sample: of the same thread and time. */
@@ -282,7 +286,7 @@ Test(drain, tells_copies_apart)
 	run(false);
 	cr_assert_eq(n_reported, 1);
 	cr_assert(!reported[0].sample.late && reported[0].sample.outcome == DP_NO_MAPPING);
-	cr_assert_eq(drain.n_copies, 2, "their samples may come yet");
+	cr_assert_eq(drain.copies.n, 2, "their samples may come yet");
 }
 
 /* The ring had no room for the sample. */
@@ -294,8 +298,8 @@ Test(drain, forgets_copies_without_a_sample)
 	add_chunk(4712, now + HOUR, words);
 	add_chunk(4713, now - 2000 * MS, words);
 	run(false);
-	cr_assert_eq(drain.n_copies, 1);
-	cr_assert_eq(drain.copies[0]->tid, 4712);
+	cr_assert_eq(drain.copies.n, 1);
+	cr_assert_eq(drain.copies.all[0]->tid, 4712);
 }
 
 /* The kernel walked in mappings that were over by then: the first frame alone is right. */
@@ -446,22 +450,50 @@ Test(drain, believes_no_outcome_that_does_not_exist)
 	cr_assert(reported[1].sample.outcome == DP_TABLES_CHANGED);
 }
 
-Test(drain, refuses_records_that_are_none)
+/* The part of the last record. */
+static struct dp_part *last_part(void)
+{
+	return (void *)records[n_records - 1].bytes;
+}
+
+/* Shorter than what it is to have. */
+Test(drain, refuses_parts_that_are_too_short)
 {
 	const uint64_t words[8] = { 0 };
-	uint32_t kind = DP_RECORD_SAMPLE; /* which the rings give their names */
 
-	add_record(&kind, sizeof(kind));
-	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
-	add_record(&kind, 0);
+	add_chunk(1, 1, words);
+	last_part()->size -= 8;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	add_chunk(1, 1, words);
-	records[n_records - 1].size--;
+	last_part()->size = 8;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	add_end(1, 1, 1);
-	records[n_records - 1].size--;
+	last_part()->size -= 8;
 	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
 	cr_assert_eq(n_reported, 0);
+}
+
+/* Of another program's records, with what this one does not know. */
+Test(drain, passes_over_what_it_does_not_know)
+{
+	const struct dp_part unknown = { 4711, 8 };
+	uint32_t tid = (uint32_t)PID(0) + 100;
+	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
+	struct dp_chunk *chunk;
+
+	add_record(&unknown, sizeof(unknown));
+	add_late(now - 100 * MS, words);
+	/* A longer chunk has its bytes behind the new field. */
+	chunk = (void *)records[n_records - 2].bytes;
+	memmove((char *)(chunk + 1) + 8, chunk + 1, sizeof(words));
+	chunk->part.size += 8;
+	add_sample(0, now - 90 * MS)->sample.event = DP_EVENT_OFF_CPU;
+	add_end(tid, now - 90 * MS, now - 80 * MS);
+	last_part()->size += 8;
+	run(true);
+	cr_assert_eq(n_reported, 2);
+	cr_assert(reported[0].sample.late && reported[0].user[2].address == 0x1036);
+	cr_assert_eq(reported[1].sample.value_ns, 10 * MS);
 }
 
 /* Of a profile that is taken: whose samples come late is not a matter of luck. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "samples/queue.h"
-#include "samples/rescue.h"
+#include "samples/unwinder.h"
 
 TestSuite(queue);
 

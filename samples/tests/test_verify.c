@@ -17,7 +17,7 @@ static struct pool pool;
 static struct binary_store binaries;
 static struct process_table table;
 static struct space *space;
-static struct rescue *rescue;
+static struct unwinder *unwinder;
 static struct verify *verify;
 static struct stack_copy *copy;
 static struct frame frames[DP_MAX_FRAMES];
@@ -43,7 +43,7 @@ static void begin(void)
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_snapshot(&table, process_table_find(&table, getpid()), clock_now_ns(),
 				   &space) == 0);
-	cr_assert(rescue_new(&pool, DP_UNWIND_AUTO, DP_MAX_FRAMES, &rescue) == 0);
+	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, DP_MAX_FRAMES, &unwinder) == 0);
 	cr_assert(verify_new(DP_MAX_FRAMES, &verify) == 0);
 }
 
@@ -51,7 +51,7 @@ static void end(void)
 {
 	stack_copy_free(copy);
 	verify_free(verify);
-	rescue_free(rescue);
+	unwinder_free(unwinder);
 	space_free(&table.spaces, space);
 	process_table_done(&table);
 	binary_store_done(&binaries);
@@ -91,10 +91,10 @@ static void copy_stack(const ucontext_t *context)
 	struct iovec from = { (void *)start, left < DP_CHUNK_SIZE ? left : DP_CHUNK_SIZE };
 	struct iovec to = { chunk + 1, from.iov_len };
 
-	chunk->kind = DP_RECORD_CHUNK;
+	chunk->part = (struct dp_part){ DP_RECORD_CHUNK, (__u16)(sizeof(*chunk) + from.iov_len) };
 	chunk->tid = (uint32_t)gettid();
 	chunk->start = start;
-	chunk->size = (uint32_t)from.iov_len;
+	chunk->n_bytes = (uint32_t)from.iov_len;
 	for (int i = 0; i < DP_N_REGISTERS; i++)
 		chunk->regs.reg[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
 	/* The kernel's way to read: sanitizers do not want to see it. */
@@ -127,7 +127,7 @@ static int descend(int depth)
 
 static struct sample walk(void)
 {
-	struct rescue_result r = rescue_walk(rescue, copy, space);
+	struct unwinder_result r = unwinder_walk(unwinder, copy, space);
 
 	for (size_t i = 0; i < r.n_frames; i++)
 		frames[i] = (struct frame){ .address = DP_FRAME_ADDRESS(r.frames[i]),

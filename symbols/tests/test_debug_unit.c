@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The places of each address of unit.s, whose debug information is written by hand. */
+/* The locations of each address of unit.s, whose debug information is written by hand. */
 #include "symbols/debug_unit.h"
 
 #include <criterion/criterion.h>
@@ -17,8 +17,8 @@ enum { UNIT_CC, UNIT_C, N_UNITS };
 static int fd;
 static Dwarf *dwarf;
 static struct debug_unit units[N_UNITS];
-static struct place places[PLACE_MAX];
-static int n_places;
+static struct source_location locations[LOCATION_MAX];
+static int n_locations;
 
 static void begin(void)
 {
@@ -70,19 +70,20 @@ static uint64_t address_of(const char *name)
 
 static void find(int unit, uint64_t address)
 {
-	n_places = debug_unit_find(&units[unit], address, true, places);
+	n_locations = debug_unit_find(&units[unit], address, true, locations);
 }
 
 static void expect(int i, const char *function, const char *file, unsigned int line,
 		   unsigned int column)
 {
-	const struct place *p = &places[i];
+	const struct source_location *p = &locations[i];
 	char path[256];
 
-	cr_assert_lt(i, n_places);
+	cr_assert_lt(i, n_locations);
 	cr_expect_str_eq(p->function ? p->function : "(none)", function);
-	cr_expect(p->line == line && p->column == column, "place %d: %u:%u", i, p->line, p->column);
-	cr_expect_eq(p->inlined, i < n_places - 1);
+	cr_expect(p->line == line && p->column == column, "location %d: %u:%u", i, p->line,
+		  p->column);
+	cr_expect_eq(p->inlined, i < n_locations - 1);
 	/* libdw may have joined them. */
 	snprintf(path, sizeof(path), "%s%s%s", p->dir ? p->dir : "", p->dir ? "/" : "",
 		 p->file ? p->file : "(none)");
@@ -98,22 +99,22 @@ Test(debug_unit, knows_lines_and_inlined_calls)
 		find(UNIT_CC, outer + i);
 		switch (i / 4) {
 		case 0:
-			cr_assert_eq(n_places, 1);
+			cr_assert_eq(n_locations, 1);
 			expect(0, "_Z5outerv", "/src/unit.cc", 10, 1);
 			break;
 		case 1:
-			cr_assert_eq(n_places, 2);
+			cr_assert_eq(n_locations, 2);
 			expect(0, "inner", "/elsewhere/header.h", 20, 7);
 			expect(1, "_Z5outerv", "/src/unit.cc", 12, 3);
 			break;
 		case 2:
-			cr_assert_eq(n_places, 3);
+			cr_assert_eq(n_locations, 3);
 			expect(0, "innermost", "/elsewhere/header.h", 30, 9);
 			expect(1, "inner", "/elsewhere/header.h", 22, 5);
 			expect(2, "_Z5outerv", "/src/unit.cc", 12, 3);
 			break;
 		default:
-			cr_assert_eq(n_places, 1);
+			cr_assert_eq(n_locations, 1);
 			expect(0, "_Z5outerv", "/src/unit.cc", 13, 2);
 		}
 	}
@@ -130,11 +131,11 @@ Test(debug_unit, ends_lines_with_their_sequence)
 		if (address >= outer && address < outer + 16)
 			continue;
 		if (address < second || address >= second + 16) {
-			cr_expect_eq(n_places, 0, "%#lx", address);
-			cr_expect_null(places[0].file);
+			cr_expect_eq(n_locations, 0, "%#lx", address);
+			cr_expect_null(locations[0].file);
 			continue;
 		}
-		cr_assert_eq(n_places, 1);
+		cr_assert_eq(n_locations, 1);
 		if (address < second + 8)
 			expect(0, "second", "/src/unit.cc", 40, 0);
 		else
@@ -146,31 +147,31 @@ Test(debug_unit, ends_lines_with_their_sequence)
 Test(debug_unit, names_functions_as_their_language_does)
 {
 	find(UNIT_C, address_of("plain"));
-	cr_assert_eq(n_places, 1);
+	cr_assert_eq(n_locations, 1);
 	expect(0, "plain", "(none)", 0, 0);
 	find(UNIT_C, address_of("mangled"));
-	cr_assert_eq(n_places, 1);
+	cr_assert_eq(n_locations, 1);
 	expect(0, "_Z7mangledv", "(none)", 0, 0);
 	find(UNIT_C, address_of("older"));
-	cr_assert_eq(n_places, 1);
+	cr_assert_eq(n_locations, 1);
 	expect(0, "_Z5olderv", "(none)", 0, 0);
 }
 
 Test(debug_unit, tells_units_apart)
 {
 	find(UNIT_C, address_of("outer"));
-	cr_assert_eq(n_places, 0);
+	cr_assert_eq(n_locations, 0);
 	find(UNIT_CC, address_of("plain"));
-	cr_assert_eq(n_places, 0);
+	cr_assert_eq(n_locations, 0);
 }
 
 Test(debug_unit, leaves_lines_out)
 {
-	n_places = debug_unit_find(&units[UNIT_CC], address_of("outer") + 8, false, places);
-	cr_assert_eq(n_places, 3);
-	for (int i = 0; i < n_places; i++)
-		cr_expect(!places[i].file && !places[i].dir && places[i].line == 0);
-	cr_assert_str_eq(places[1].function, "inner");
+	n_locations = debug_unit_find(&units[UNIT_CC], address_of("outer") + 8, false, locations);
+	cr_assert_eq(n_locations, 3);
+	for (int i = 0; i < n_locations; i++)
+		cr_expect(!locations[i].file && !locations[i].dir && locations[i].line == 0);
+	cr_assert_str_eq(locations[1].function, "inner");
 	cr_assert(!units[UNIT_CC].has_lines);
 }
 
@@ -180,7 +181,7 @@ Test(debug_unit, knows_what_memory_its_lines_take)
 	struct debug_unit *unit = &units[UNIT_CC];
 	size_t without, with;
 
-	n_places = debug_unit_find(unit, address_of("outer"), false, places);
+	n_locations = debug_unit_find(unit, address_of("outer"), false, locations);
 	without = unit->memory;
 	find(UNIT_CC, address_of("outer"));
 	with = unit->memory;

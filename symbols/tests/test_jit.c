@@ -190,11 +190,11 @@ Test(jit_dump, waits_for_what_is_not_there_yet)
 /* Line 0: there is none. */
 static void expect_line(struct jit *jit, uint64_t address, unsigned int line)
 {
-	const struct place *place = NULL;
+	const struct source_location *location = NULL;
 
-	cr_assert(jit_find(jit, jit_locate(jit, address, ANY_TIME), true, &place));
-	cr_expect_eq(place->line, line, "%" PRIx64 ": %u", address, place->line);
-	cr_expect(line ? place->file && strcmp(place->file, "a.js") == 0 : !place->file);
+	cr_assert(jit_find(jit, jit_locate(jit, address, ANY_TIME), true, &location));
+	cr_expect_eq(location->line, line, "%" PRIx64 ": %u", address, location->line);
+	cr_expect(line ? location->file && strcmp(location->file, "a.js") == 0 : !location->file);
 }
 
 /* Lines come before the code that they are of; V8's as if it were behind the header of an ELF file. */
@@ -233,11 +233,11 @@ static uint64_t now_ns(void)
 
 static void expect_name(struct jit *jit, uint64_t located, const char *name)
 {
-	const struct place *place = NULL;
-	bool found = jit_find(jit, located, false, &place);
+	const struct source_location *location = NULL;
+	bool found = jit_find(jit, located, false, &location);
 
 	cr_assert(found == (name != NULL));
-	cr_assert(!name || strcmp(place->function, name) == 0, "%s", place->function);
+	cr_assert(!name || strcmp(location->function, name) == 0, "%s", location->function);
 }
 
 /* However short ago its files were read: what a sample met was written down before it. */

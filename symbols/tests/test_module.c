@@ -20,7 +20,7 @@
 
 extern const char __executable_start[];
 
-/* A function whose place in the file this test knows. */
+/* A function whose location in the file this test knows. */
 __attribute__((noinline, used)) static int landmark(int n)
 {
 	return n * 3 + 1;
@@ -70,15 +70,15 @@ Test(module, reads_symbols_when_asked_and_stops_when_told)
 {
 	struct names *names = names_with((struct names_options){ 0 });
 	struct module *module = this_program(names);
-	const struct place *places;
+	const struct source_location *locations;
 
 	cr_assert_str_eq(module->name, "exe");
 	cr_assert(module->symtab == NULL);
-	cr_assert_eq(module_find_places(module, landmark_address(), false, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert_eq(module_find_locations(module, landmark_address(), false, &locations), 1);
+	cr_assert_str_eq(locations[0].function, "landmark");
 	cr_assert(module->symtab != NULL);
 	names_disable(names);
-	cr_assert_eq(module_find_places(module, landmark_address(), false, &places), 0);
+	cr_assert_eq(module_find_locations(module, landmark_address(), false, &locations), 0);
 	module_free(module);
 	names_free(names);
 }
@@ -87,25 +87,25 @@ Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
 {
 	struct names *names = names_with((struct names_options){ 0 });
 	struct module *module = this_program(names);
-	const struct place *places;
+	const struct source_location *locations;
 
-	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(strstr(places[0].file, "/test_module.c") && places[0].line > 0);
-	cr_assert(!places[0].inlined && module->debug);
+	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
+	cr_assert_str_eq(locations[0].function, "landmark");
+	cr_assert(strstr(locations[0].file, "/test_module.c") && locations[0].line > 0);
+	cr_assert(!locations[0].inlined && module->debug);
 	module_free(module);
 
 	/* The least recently used goes, that of the last one stays, if there is room for it. */
 	module = this_program(names);
-	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
+	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
 	names_limit_debug(names, 0);
 	cr_assert(!module->debug);
-	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
+	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
+	cr_assert_str_eq(locations[0].function, "landmark");
 	cr_assert(!module->debug);
 	/* An address that is new opens it again. */
-	cr_assert_eq(module_find_places(module, landmark_address() + 1, true, &places), 1);
-	cr_assert(module->debug && places[0].line > 0);
+	cr_assert_eq(module_find_locations(module, landmark_address() + 1, true, &locations), 1);
+	cr_assert(module->debug && locations[0].line > 0);
 	module_free(module);
 	names_free(names);
 }
@@ -115,11 +115,13 @@ Test(module, keeps_only_so_many_open)
 	struct names *names = names_with((struct names_options){ 0 });
 	struct module *modules[MODULE_DEBUG_OPEN + 2];
 	const size_t n = sizeof(modules) / sizeof(modules[0]);
-	const struct place *places;
+	const struct source_location *locations;
 
 	for (size_t i = 0; i < n; i++) {
 		modules[i] = this_program(names);
-		cr_assert_eq(module_find_places(modules[i], landmark_address(), false, &places), 1);
+		cr_assert_eq(module_find_locations(modules[i], landmark_address(), false,
+						   &locations),
+			     1);
 	}
 	cr_assert(!modules[0]->debug && !modules[1]->debug);
 	cr_assert(modules[2]->debug && modules[n - 1]->debug);
@@ -133,11 +135,11 @@ Test(module, leaves_out_what_is_not_wanted)
 	struct names *names =
 		names_with((struct names_options){ .no_inlines = true, .no_lines = true });
 	struct module *module = this_program(names);
-	const struct place *places;
+	const struct source_location *locations;
 
-	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
-	cr_assert_str_eq(places[0].function, "landmark");
-	cr_assert(!places[0].file && !module->debug);
+	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
+	cr_assert_str_eq(locations[0].function, "landmark");
+	cr_assert(!locations[0].file && !module->debug);
 	module_free(module);
 	names_free(names);
 }
@@ -175,7 +177,7 @@ static void remove_symbols(int fd)
 static void expect_call(bool has_symbols)
 {
 	const uint64_t address = address_in_file(call_address - 1);
-	const struct place *places;
+	const struct source_location *locations;
 
 	for (int no_inlines = 0; no_inlines < 2; no_inlines++) {
 		struct names *names =
@@ -187,14 +189,14 @@ static void expect_call(bool has_symbols)
 			remove_symbols(fd);
 		module = module_new(names, "/tmp/exe", "", fd);
 		cr_assert(module);
-		cr_assert_eq(module_find_places(module, address, true, &places),
+		cr_assert_eq(module_find_locations(module, address, true, &locations),
 			     no_inlines ? 1 : 2);
 		cr_expect_eq(!module->symtab || !symtab_find_symbol(module->symtab, address),
 			     !has_symbols);
-		cr_expect_eq(places[0].line, CALL_LINE);
-		cr_expect_eq(places[0].inlined, !no_inlines);
-		cr_expect_str_eq(places[0].function, no_inlines ? "outer" : "inner");
-		cr_expect_str_eq(places[!no_inlines].function, "outer");
+		cr_expect_eq(locations[0].line, CALL_LINE);
+		cr_expect_eq(locations[0].inlined, !no_inlines);
+		cr_expect_str_eq(locations[0].function, no_inlines ? "outer" : "inner");
+		cr_expect_str_eq(locations[!no_inlines].function, "outer");
 		module_free(module);
 		names_free(names);
 	}
@@ -207,7 +209,7 @@ Test(module, shows_functions_without_what_was_inlined)
 	expect_call(false);
 }
 
-/* A copy of this program, which nobody changes any more, and of which places can be kept. */
+/* A copy of this program, which nobody changes any more, and of which locations can be kept. */
 static int open_settled_copy(void)
 {
 	struct disk_cache_source source;
@@ -226,7 +228,7 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 	struct names *names = names_with((struct names_options){ 0 });
 	char directory[] = "/tmp/module.XXXXXX", command[64];
 	_cleanup_close_ int copy = open_settled_copy();
-	const struct place *places;
+	const struct source_location *locations;
 	struct disk_cache disk;
 
 	cr_assert(mkdtemp(directory));
@@ -237,11 +239,11 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 			module_new(names, "/tmp/exe", "0123456789abcdef", dup(copy));
 
 		cr_assert(module);
-		cr_assert_eq(module_find_places(module, addresses[0], true, &places), 1);
-		cr_assert(places[0].line > 0);
-		cr_assert_eq(module_find_places(module, addresses[1], true, &places), 1);
-		cr_assert_str_eq(places[0].function, "_start");
-		cr_assert_eq(module_find_places(module, addresses[2], true, &places), 0);
+		cr_assert_eq(module_find_locations(module, addresses[0], true, &locations), 1);
+		cr_assert(locations[0].line > 0);
+		cr_assert_eq(module_find_locations(module, addresses[1], true, &locations), 1);
+		cr_assert_str_eq(locations[0].function, "_start");
+		cr_assert_eq(module_find_locations(module, addresses[2], true, &locations), 0);
 		cr_assert_eq(!module->debug, run == 1);
 		module_free(module);
 	}

@@ -14,7 +14,7 @@
 #include "symbols/module.h"
 #include "symbols/tests/some_names.h"
 
-/* A function whose place in the file this test knows, with a name that there are ways to show. */
+/* A function whose location in the file this test knows, with a name that there are ways to show. */
 static int landmark(int n) __asm__("_ZN1a1bEi");
 
 __attribute__((noinline, used)) static int landmark(int n)
@@ -38,20 +38,20 @@ static struct module *this_program(struct names *names)
 	return module;
 }
 
-static void expect_place(struct module *module, const char *function, bool has_line)
+static void expect_location(struct module *module, const char *function, bool has_line)
 {
-	const struct place *places = NULL;
+	const struct source_location *locations = NULL;
 
-	cr_assert_eq(module_find_places(module, landmark_address(), true, &places), 1);
-	cr_expect_str_eq(places[0].function, function);
-	cr_expect((places[0].line > 0) == has_line && (places[0].file != NULL) == has_line);
+	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
+	cr_expect_str_eq(locations[0].function, function);
+	cr_expect((locations[0].line > 0) == has_line && (locations[0].file != NULL) == has_line);
 }
 
-static void expect_no_place(struct module *module)
+static void expect_no_location(struct module *module)
 {
-	const struct place *places;
+	const struct source_location *locations;
 
-	cr_expect_eq(module_find_places(module, landmark_address(), true, &places), 0);
+	cr_expect_eq(module_find_locations(module, landmark_address(), true, &locations), 0);
 }
 
 Test(names, look_as_each_of_them_wants)
@@ -65,10 +65,10 @@ Test(names, look_as_each_of_them_wants)
 	struct module *c = this_program(none), *d = this_program(full);
 
 	for (int i = 0; i < 2; i++) { /* from the binary, and from what is known */
-		expect_place(a, "a::b", true);
-		expect_place(b, "_ZN1a1bEi", false);
-		expect_no_place(c);
-		expect_place(d, "a::b(int)", true);
+		expect_location(a, "a::b", true);
+		expect_location(b, "_ZN1a1bEi", false);
+		expect_no_location(c);
+		expect_location(d, "a::b(int)", true);
 	}
 	names_free(simple);
 	names_free(raw);
@@ -100,14 +100,14 @@ Test(names, end_for_one_alone)
 
 	names_disable(given_up);
 	cr_expect(names_disabled(given_up) && !names_disabled(wanted));
-	expect_no_place(a);
-	expect_place(b, "a::b", true);
+	expect_no_location(a);
+	expect_location(b, "a::b", true);
 	cr_expect_null(kallsyms_find(a_kernel, 0xffffffff81000000, &offset));
 	cr_expect_str_eq(kallsyms_find(b_kernel, 0xffffffff81000000, &offset), "first");
 	kallsyms_free(a_kernel);
 	kallsyms_free(b_kernel);
 	names_free(given_up);
-	expect_place(b, "a::b", true);
+	expect_location(b, "a::b", true);
 	names_free(wanted);
 }
 
@@ -117,13 +117,13 @@ Test(names, close_debug_information_of_their_own)
 	struct names *second = names_with((struct names_options){ 0 });
 	struct module *a = this_program(first), *b = this_program(second);
 
-	expect_place(a, "a::b", true);
-	expect_place(b, "a::b", true);
+	expect_location(a, "a::b", true);
+	expect_location(b, "a::b", true);
 	cr_assert(a->debug && b->debug);
 	names_limit_debug(second, 0);
 	cr_expect(a->debug && !b->debug);
 	names_free(second);
-	expect_place(a, "a::b", true);
+	expect_location(a, "a::b", true);
 	cr_expect_not_null(a->debug);
 	names_free(first);
 }
@@ -133,17 +133,17 @@ Test(names, free_what_is_theirs)
 {
 	struct names *names = names_with((struct names_options){ 0 });
 	struct module *jit = module_new_jit(names), *memory = module_new(names, "[vdso]", "ab", -1);
-	const struct place *place;
+	const struct source_location *location;
 	uint64_t located;
 
 	cr_assert_eq(jit_add(jit->jit, "compiled", "a.js", 3, &located), 0);
-	cr_assert_eq(module_find_places(jit, located, true, &place), 1);
-	cr_expect_str_eq(place->function, "compiled");
+	cr_assert_eq(module_find_locations(jit, located, true, &location), 1);
+	cr_expect_str_eq(location->function, "compiled");
 	memory->memory = strdup("no ELF file");
 	memory->memory_size = strlen(memory->memory);
-	expect_no_place(memory);
+	expect_no_location(memory);
 	cr_expect_null(module_free(this_program(names)));
-	expect_place(this_program(names), "a::b", true);
+	expect_location(this_program(names), "a::b", true);
 	names_free(names);
 }
 
@@ -167,14 +167,14 @@ static void *look_up(void *arg)
 {
 	struct names *names = arg;
 	struct module *module = this_program(names);
-	const struct place *places;
+	const struct source_location *locations;
 	uint64_t n = 0;
 
 	for (int i = 0; i < 20; i++) {
 		module_free(this_program(names));
 		for (uint64_t at = 0; at < 64; at++)
-			n += module_find_places(module, landmark_address() - 16 * at, true,
-						&places);
+			n += module_find_locations(module, landmark_address() - 16 * at, true,
+						   &locations);
 		names_limit_debug(names, 0);
 	}
 	return (void *)(uintptr_t)n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Demangling, the index of ranges, the cache of places, symbol tables, and modules that use them.
+ * Demangling, the index of ranges, the cache of locations, symbol tables, and modules that use them.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "symbols/kallsyms.h"
 #include "symbols/kernel_list.h"
 #include "symbols/names.h"
-#include "symbols/place_cache.h"
+#include "symbols/location_cache.h"
 #include "symbols/range_index.h"
 #include "symbols/symtab.h"
 #include "symbols/tests/some_names.h"
@@ -304,41 +304,41 @@ Test(range_index, finds_the_innermost_range)
 	range_index_done(&index);
 }
 
-static bool is_known(const struct place_cache *cache, uint64_t address, bool lines)
+static bool is_known(const struct location_cache *cache, uint64_t address, bool lines)
 {
-	const struct place *places;
+	const struct source_location *locations;
 	size_t n;
 
-	return place_cache_find(cache, address, lines, &places, &n);
+	return location_cache_find(cache, address, lines, &locations, &n);
 }
 
-Test(place_cache, has_its_own_names_and_a_limit)
+Test(location_cache, has_its_own_names_and_a_limit)
 {
 	char function[] = "_ZN1a1bEi", file[] = "b.cc", dir[] = "/src";
-	const struct place added[] = { { function, file, dir, 3, 4, true },
-				       { .function = "main", .file = "/src/main.cc" } };
-	struct place_cache cache = { 0 };
-	const struct place *places;
+	const struct source_location added[] = { { function, file, dir, 3, 4, true },
+						 { .function = "main", .file = "/src/main.cc" } };
+	struct location_cache cache = { 0 };
+	const struct source_location *locations;
 	size_t n;
 
-	cr_assert(place_cache_add(&cache, 10, false, added, 2) == 0);
+	cr_assert(location_cache_add(&cache, 10, false, added, 2) == 0);
 	cr_assert(is_known(&cache, 10, false) && !is_known(&cache, 10, true));
-	cr_assert(place_cache_add(&cache, 10, true, added, 2) == 0);
+	cr_assert(location_cache_add(&cache, 10, true, added, 2) == 0);
 	memset(function, 'x', sizeof(function) - 1);
 	memset(file, 'x', sizeof(file) - 1);
-	cr_assert(place_cache_find(&cache, 10, true, &places, &n) && n == 2);
-	cr_assert_str_eq(places[0].function, "a::b");
-	cr_assert_str_eq(places[0].file, "/src/b.cc");
-	cr_assert(places[0].line == 3 && places[0].column == 4 && places[0].inlined);
-	cr_assert_str_eq(places[1].function, "main");
+	cr_assert(location_cache_find(&cache, 10, true, &locations, &n) && n == 2);
+	cr_assert_str_eq(locations[0].function, "a::b");
+	cr_assert_str_eq(locations[0].file, "/src/b.cc");
+	cr_assert(locations[0].line == 3 && locations[0].column == 4 && locations[0].inlined);
+	cr_assert_str_eq(locations[1].function, "main");
 
-	cr_assert(place_cache_add(&cache, 20, true, NULL, 0) == 0);
-	cr_assert(place_cache_find(&cache, 20, true, &places, &n) && n == 0);
-	for (uint64_t i = 0; i < PLACE_CACHE_MAX; i++)
-		cr_assert(place_cache_add(&cache, 100 + i, true, &added[1], 1) == 0);
-	cr_assert(cache.n_entries <= PLACE_CACHE_MAX && !is_known(&cache, 10, false));
-	cr_assert(is_known(&cache, 100 + PLACE_CACHE_MAX - 1, true));
-	place_cache_done(&cache);
+	cr_assert(location_cache_add(&cache, 20, true, NULL, 0) == 0);
+	cr_assert(location_cache_find(&cache, 20, true, &locations, &n) && n == 0);
+	for (uint64_t i = 0; i < LOCATION_CACHE_MAX; i++)
+		cr_assert(location_cache_add(&cache, 100 + i, true, &added[1], 1) == 0);
+	cr_assert(cache.n_entries <= LOCATION_CACHE_MAX && !is_known(&cache, 10, false));
+	cr_assert(is_known(&cache, 100 + LOCATION_CACHE_MAX - 1, true));
+	location_cache_done(&cache);
 }
 
 static int kallsyms_from_by(int (*new)(const struct names *, const char *, struct kallsyms **),

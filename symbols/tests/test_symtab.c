@@ -10,7 +10,7 @@
 #include "symbols/tests/some_names.h"
 
 /*
- * The symbols of this program that are asked for. Of each place, the last one is its name, and
+ * The symbols of this program that are asked for. Of each location, the last one is its name, and
  * the first one would be in the order of the alphabet, which is the last resort.
  */
 __asm__(".text\n"
@@ -116,9 +116,9 @@ static void close_symtab(void)
 
 TestSuite(symtab, .init = open_symtab, .fini = close_symtab);
 
-static void expect(uint64_t place, const char *name)
+static void expect(uint64_t location, const char *name)
 {
-	const char *found = symtab_find_symbol(symtab, place);
+	const char *found = symtab_find_symbol(symtab, location);
 
 	cr_assert(found, "there is no %s", name);
 	cr_assert_str_eq(found, name);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cfi/tests/fuzz.h"
-#include "tables/return_path.h"
+#include "tables/x86_64/return_path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/lookup.h"
+#include "cfi/index.h"
 #include "cfi/machine.h"
 #include "tables/decode.h"
 #include "tables/tests/fuzz_extent.h"

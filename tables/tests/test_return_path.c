@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "base/array.h"
-#include "tables/return_path.h"
+#include "tables/x86_64/return_path.h"
 #include "tables/tests/code.h"
 
 #define START UINT64_C(0x1000)

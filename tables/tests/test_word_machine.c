@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #define ASSEMBLER_SIZE 8192
+#include "cfi/index.h"
 #include "cfi/machine.h"
 #include "cfi/tests/assembler.h"
 #include "tables/rule_word.h"

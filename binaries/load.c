@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "binaries/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+#include "log/clock.h"
+#include "log/log.h"
+
+static void finish(struct binary_store *store, struct table_job *j);
+
+static struct binary *find_original(const struct binary_store *store, const struct binary *b)
+{
+	struct binary *original;
+
+	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
+		  original);
+	return original;
+}
+
+static void forget_original(struct binary_store *store, struct binary *b)
+{
+	if (find_original(store, b) == b)
+		HASH_DELETE(by_build_id, store->originals, b);
+}
+
+/* The workers begin in this order. */
+static void push_waiting(struct binary_store *store)
+{
+	struct job *job;
+
+	while ((job = STAILQ_FIRST(&store->waiting)) != NULL) {
+		STAILQ_REMOVE_HEAD(&store->waiting, next);
+		if (workers_add(store->workers, job) == 0)
+			continue;
+		STAILQ_INSERT_HEAD(&store->waiting, job, next);
+		return;
+	}
+}
+
+/* What was begun comes first: it has a file mapped. */
+static void submit(struct binary_store *store, struct table_job *j)
+{
+	if (!store->workers || j->memory) {
+		table_job_run(j);
+		finish(store, j);
+		return;
+	}
+	if (j->elf.elf)
+		STAILQ_INSERT_HEAD(&store->waiting, &j->job, next);
+	else
+		STAILQ_INSERT_TAIL(&store->waiting, &j->job, next);
+	push_waiting(store);
+}
+
+static struct table_job *new_job(struct binary_store *store, struct binary *b,
+				 enum table_job_step step)
+{
+	struct table_job *j = table_job_new(step);
+
+	if (!j)
+		return NULL;
+	j->binary = b;
+	j->fd = b->module->fd;
+	j->memory = b->module->memory;
+	j->memory_size = b->module->memory_size;
+	j->changed_ns = b->changed_ns;
+	if (store->cache)
+		j->cache = *store->cache;
+	j->budget = j->cache.budget;
+	store->n_jobs++;
+	binary_hold(b);
+	return j;
+}
+
+static void end_job(struct binary_store *store, struct table_job *j)
+{
+	binary_drop(j->original);
+	binary_drop(j->binary);
+	table_job_free(j);
+	store->n_jobs--;
+}
+
+/* Nothing of it is known, and nobody is to find it any more: the next time it is tried again. */
+static void fail(struct binary_store *store, struct binary *b, int err)
+{
+	b->is_loading = false;
+	b->err = err;
+	forget_original(store, b);
+	if (HASH_IS_ADDED(hh, b))
+		HASH_DEL(store->binaries, b);
+}
+
+/* To map it, nothing of it is read. */
+static void map_bytes(struct binary *b)
+{
+	void *bytes = b->module->memory;
+	size_t size = bytes ? b->module->memory_size : b->id.size;
+
+	if (!bytes)
+		bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, b->module->fd, 0);
+	if (bytes == MAP_FAILED)
+		return;
+	b->bytes = bytes;
+	b->n_bytes = size;
+}
+
+/*
+ * Make the table, but of copies of one file only one at a time: the others are then compared with
+ * that. Without a build id, nothing tells that they may be copies.
+ */
+static void make_first_table(struct binary_store *store, struct table_job *j)
+{
+	struct binary *b = j->binary, *original = NULL;
+
+	if (b->elf.build_id[0] != '\0')
+		original = find_original(store, b);
+	if (original && original->is_loading && original != b) {
+		STAILQ_INSERT_TAIL(&store->deferred, &j->job, next);
+		return;
+	}
+	if (original && original->module->fd >= 0) {
+		j->original_fd = fcntl(original->module->fd, F_DUPFD_CLOEXEC, 0);
+		j->original = original;
+		binary_hold(original);
+	} else if (!original && b->elf.build_id[0] != '\0') {
+		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
+	}
+	submit(store, j);
+}
+
+/* What they have waited for has a table now, or none. */
+static void resume_deferred(struct binary_store *store)
+{
+	STAILQ_HEAD(, job) jobs = STAILQ_HEAD_INITIALIZER(jobs);
+	struct job *job;
+
+	STAILQ_CONCAT(&jobs, &store->deferred);
+	while ((job = STAILQ_FIRST(&jobs)) != NULL) {
+		STAILQ_REMOVE_HEAD(&jobs, next);
+		make_first_table(store, (struct table_job *)job);
+	}
+}
+
+static void finish_reading(struct binary_store *store, struct table_job *j)
+{
+	struct binary *b = j->binary;
+
+	if (j->err < 0) {
+		fail(store, b, j->err);
+		end_job(store, j);
+		return;
+	}
+	b->elf = j->facts;
+	j->facts = (struct elf_facts){ 0 };
+	b->is_foreign = j->is_foreign;
+	module_set_build_id(b->module, b->elf.build_id);
+	if (j->debug_fd > 0)
+		b->module->debug_fd = steal_fd(&j->debug_fd);
+	map_bytes(b);
+	j->step = TABLE_JOB_MAKE;
+	make_first_table(store, j);
+}
+
+static void log_table(const struct binary *b, const struct table_job *j)
+{
+	const struct image_stats *stats = &j->image.stats;
+
+	log_debug("%s: %" PRIu64 " rows, %zu bytes, %.1f ms%s", b->module->path, stats->n_rows,
+		  (size_t)j->image.n_cells * DP_CELL_SIZE, (double)j->took / 1e6,
+		  j->is_kept ? ", from the cache" : "");
+	for (int i = RULE_NONE + 1; i < RULE_N_REFUSALS; i++)
+		if (stats->refused[i].rows > 0)
+			log_debug("%s: %" PRIu64 " rows (%" PRIu64 " bytes of code) refused: %s",
+				  b->module->path, stats->refused[i].rows, stats->refused[i].bytes,
+				  rule_refusal_sentence(i));
+}
+
+static void log_no_room(struct binary_store *store, const struct binary *b)
+{
+	if (!store->has_warned)
+		log_warning("no room for all tables: some stacks will end with table_evicted, or "
+			    "fewer with more --table-memory");
+	store->has_warned = true;
+	log_debug("%s: no room for its table, of %zu bytes", b->module->path,
+		  (size_t)b->table->n_cells * DP_CELL_SIZE);
+}
+
+/* All that hold the binary hold its table, too, from now on. */
+static void set_table(struct binary *b, struct table *t)
+{
+	b->table = t;
+	t->n_mappings += b->n_users;
+}
+
+static int take_first_table(struct binary_store *store, struct table_job *j)
+{
+	struct binary *b = j->binary;
+	struct table *t;
+	int err;
+
+	if (j->is_copy) {
+		set_table(b, j->original->table);
+		b->table->n_binaries++;
+		log_debug("%s: the same as %s", b->module->path, j->original->module->path);
+		load_again(store, b);
+		return 0;
+	}
+	err = table_new(&store->tables, b, j->image.n_cells, j->took, &t);
+	if (err < 0)
+		return err;
+	set_table(b, t);
+	store->n_rows += j->image.stats.n_rows;
+	store->n_cells += j->image.n_cells;
+	if (table_find_room(&store->tables, t) == 0)
+		table_fill(&store->tables, t, j->image.cells, j->took);
+	else
+		log_no_room(store, b);
+	log_table(b, j);
+	return 0;
+}
+
+/* A binary without unwind information, or with too much, is no error: it still has names. */
+static void finish_first_table(struct binary_store *store, struct table_job *j)
+{
+	struct binary *b = j->binary;
+	int err = j->err;
+
+	b->is_loading = false;
+	if (err == -ENODATA)
+		log_debug("%s has no unwind information", b->module->path);
+	else if (err == -EFBIG)
+		log_warning("no table for %s, which still has names: %s", b->module->path,
+			    strerror(-err));
+	else if (err == 0)
+		err = take_first_table(store, j);
+	if (err < 0)
+		forget_original(store, b);
+	if (err < 0 && err != -ENODATA && err != -EFBIG)
+		fail(store, b, err);
+}
+
+static void finish_table(struct binary_store *store, struct table_job *j)
+{
+	const struct binary *b = j->binary;
+	struct table *t = j->table;
+
+	/* It cannot be made of one that was written to, either, since processes have mapped it. */
+	t->is_lost = j->err != -ENOMEM && (j->err < 0 || j->image.n_cells != t->n_cells ||
+					   memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
+	if (j->err < 0 || t->is_lost) {
+		table_give_room_back(&store->tables, t);
+		return;
+	}
+	table_fill(&store->tables, t, j->image.cells, j->took);
+	log_debug("%s: its table is back, %.1f ms", b->module->path, (double)t->made_in / 1e6);
+}
+
+/* What the job has added to the cache counts, and that it has looked through it. */
+static void update_cache(struct binary_store *store, const struct table_job *j)
+{
+	struct disk_cache *cache = store->cache;
+	uint64_t added = j->budget - j->cache.budget;
+
+	if (!cache)
+		return;
+	if (j->cache.budget > j->budget)
+		cache->budget = j->cache.budget;
+	else
+		cache->budget -= added < cache->budget ? added : cache->budget;
+}
+
+/* Room for any tables: in which order they get it does not matter then. */
+#define PLENTY_OF_CELLS ((UINT64_C(256) << 20) / DP_CELL_SIZE)
+/* For a binary that takes longer, room is not kept. */
+#define ORDER_NS UINT64_C(1000000000)
+
+/*
+ * Where room is short, who asked first gets it, whichever worker is done first. Is one that was
+ * asked for before still being loaded?
+ */
+static bool has_to_queue(const struct binary_store *store, const struct table_job *j)
+{
+	const struct binary *mine = j->binary, *b, *next;
+	uint64_t now = clock_now_ns();
+
+	if (!mine->is_loading || pool_room(store->tables.pool) >= PLENTY_OF_CELLS)
+		return false;
+	HASH_ITER(hh, store->binaries, b, next)
+		if (b->is_loading && b->number < mine->number && b->asked_ns + ORDER_NS > now)
+			return true;
+	return false;
+}
+
+/* Those that were done before others, which are done now, too, or take too long. */
+static void resume_done(struct binary_store *store)
+{
+	struct job *job, *next;
+
+	for (job = STAILQ_FIRST(&store->done); job; job = next) {
+		struct table_job *j = (struct table_job *)job;
+
+		next = STAILQ_NEXT(job, next);
+		if (has_to_queue(store, j))
+			continue;
+		STAILQ_REMOVE(&store->done, job, job, next);
+		finish(store, j);
+		next = STAILQ_FIRST(&store->done);
+	}
+}
+
+static void finish(struct binary_store *store, struct table_job *j)
+{
+	if (j->step == TABLE_JOB_READ) {
+		finish_reading(store, j);
+		return;
+	}
+	if (has_to_queue(store, j)) {
+		STAILQ_INSERT_TAIL(&store->done, &j->job, next);
+		return;
+	}
+	update_cache(store, j);
+	if (j->table)
+		finish_table(store, j);
+	else
+		finish_first_table(store, j);
+	end_job(store, j);
+	resume_deferred(store);
+}
+
+int load_binary(struct binary_store *store, struct binary *b, pid_t pid)
+{
+	struct table_job *j = new_job(store, b, TABLE_JOB_READ);
+
+	if (!j)
+		return -ENOMEM;
+	j->path = strdup(b->module->path);
+	if (!j->path) {
+		end_job(store, j);
+		return -ENOMEM;
+	}
+	j->pid = store->symbols ? pid : 0;
+	b->is_loading = true;
+	b->asked_ns = clock_now_ns();
+	submit(store, j);
+	return 0;
+}
+
+void load_table(struct binary_store *store, struct table *t)
+{
+	struct table_job *j = new_job(store, t->binary, TABLE_JOB_MAKE);
+
+	if (!j) {
+		table_give_room_back(&store->tables, t);
+		return;
+	}
+	j->table = t;
+	submit(store, j);
+}
+
+void load_again(struct binary_store *store, struct binary *b)
+{
+	struct table *t = b->table;
+
+	table_use(t, clock_now_ns());
+	if (t && table_may_be_made(&store->tables, t) && table_find_room(&store->tables, t) == 0)
+		load_table(store, t);
+}
+
+bool load_collect(struct binary_store *store)
+{
+	bool is_any = false;
+	struct job *job;
+
+	if (!store->workers)
+		return false;
+	while ((job = workers_take(store->workers)) != NULL) {
+		is_any = true;
+		finish(store, (struct table_job *)job);
+	}
+	if (!STAILQ_EMPTY(&store->done)) {
+		is_any = true;
+		resume_done(store);
+	}
+	push_waiting(store);
+	return is_any;
+}
+
+static void drop(struct job *job)
+{
+	table_job_free((struct table_job *)job);
+}
+
+static void drop_waiting(struct binary_store *store)
+{
+	struct job *job;
+
+	while ((job = STAILQ_FIRST(&store->waiting)) != NULL) {
+		STAILQ_REMOVE_HEAD(&store->waiting, next);
+		drop(job);
+	}
+}
+
+void load_end(struct binary_store *store)
+{
+	store->workers = workers_free(store->workers, drop);
+	drop_waiting(store);
+	STAILQ_CONCAT(&store->waiting, &store->deferred);
+	STAILQ_CONCAT(&store->waiting, &store->done);
+	drop_waiting(store);
+}

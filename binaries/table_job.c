@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "binaries/table_job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "binaries/image_cache.h"
+#include "elf/debug_file.h"
+#include "log/clock.h"
+
+/* Code of more bytes than this has its unwind information written out. */
+#define MAX_KNOWN_CODE (64 << 10)
+
+int file_identify(int fd, struct file_id *ret, uint64_t *ret_changed_ns)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	memset(ret, 0, sizeof(*ret));
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	ret->size = (uint64_t)st.st_size;
+	ret->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	*ret_changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+	return 0;
+}
+
+static void run(struct job *job)
+{
+	table_job_run((struct table_job *)job);
+}
+
+struct table_job *table_job_new(enum table_job_step step)
+{
+	struct table_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->job.run = run;
+	j->step = step;
+	j->fd = j->original_fd = j->debug_fd = j->cache.fd = -1;
+	return j;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(steal_fd(fd));
+}
+
+static void close_files(struct table_job *j)
+{
+	elf_file_done(&j->elf);
+	close_fd(&j->original_fd);
+}
+
+struct table_job *table_job_free(struct table_job *j)
+{
+	if (!j)
+		return NULL;
+	close_files(j);
+	close_fd(&j->debug_fd);
+	elf_facts_done(&j->facts);
+	image_done(&j->image);
+	free(j->path);
+	free(j);
+	return NULL;
+}
+
+/* Is the code the same that gets rules by its bytes? */
+static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
+{
+	if (a->n_ranges != b->n_ranges)
+		return false;
+	for (size_t i = 0; i < a->n_ranges; i++) {
+		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
+
+		if (x->address != y->address || x->size != y->size)
+			return false;
+		/* Of Go's code, any function may load the stack pointer, and is read then. */
+		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
+		    memcmp(x->bytes, y->bytes, x->size) != 0)
+			return false;
+	}
+	return a->start == b->start && a->end == b->end && a->entry == b->entry;
+}
+
+static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
+{
+	return a->address == b->address && a->size == b->size &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
+{
+	return a->size == b->size && a->text == b->text &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/*
+ * Does the same table come of both? A build id stays the same when a file is
+ * changed afterwards, and anyone can write one: what the table is made of is
+ * compared, which is quick beside making it.
+ */
+static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
+{
+	return is_same_section(&a->cfi, &b->cfi) &&
+	       is_same_section(&a->code.beside, &b->code.beside) &&
+	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
+}
+
+static bool is_copy(const struct table_job *j)
+{
+	struct elf_file original;
+	bool is_same;
+
+	if (j->original_fd < 0 || elf_file_init_fd(&original, j->original_fd) < 0)
+		return false;
+	is_same = is_same_table(&j->elf, &original);
+	elf_file_done(&original);
+	return is_same;
+}
+
+static int open_elf(struct table_job *j)
+{
+	if (j->fd < 0)
+		return elf_file_init_memory(&j->elf, j->memory, j->memory_size);
+	return elf_file_init_fd(&j->elf, j->fd);
+}
+
+static int read_file(struct table_job *j)
+{
+	int err = open_elf(j);
+
+	if (err < 0)
+		return err;
+	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
+	if (j->pid != 0)
+		j->debug_fd = debug_file_open_for(j->pid, j->path, j->elf.elf, j->elf.build_id);
+	return elf_facts_init(&j->facts, &j->elf);
+}
+
+static int make_table(struct table_job *j)
+{
+	struct disk_cache *cache = j->cache.fd >= 0 ? &j->cache : NULL;
+	uint64_t start = clock_now_ns(), changed_ns = j->changed_ns;
+	int err = j->elf.elf ? 0 : open_elf(j);
+
+	if (err == 0 && j->fd >= 0)
+		err = file_identify(j->fd, &j->id, &changed_ns);
+	if (err < 0)
+		return err;
+	j->is_copy = is_copy(j);
+	if (j->is_copy)
+		return 0;
+	/* What was found out about a file may not be true of a changed one: keep nothing of it. */
+	err = image_cache_get(changed_ns == j->changed_ns ? cache : NULL, &j->elf, j->fd,
+			      &j->image);
+	j->is_kept = err > 0;
+	j->took = clock_now_ns() - start;
+	return err < 0 ? err : 0;
+}
+
+void table_job_run(struct table_job *j)
+{
+	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
+	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
+		close_files(j);
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Binaries are read and tables made by workers: the same as without, and at a time that is chosen. */
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "binaries/binary.h"
+#include "binaries/load.h"
+#include "log/clock.h"
+#include "symbols/tests/some_names.h"
+
+/* Two stores, each with a pool of its own. */
+static struct world {
+	uint8_t *segments[64];
+	int n_segments;
+	struct pool pool;
+	struct binary_store store;
+} with, without;
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	struct world *w = arg;
+
+	*ret = w->segments[w->n_segments++] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+static void world_init(struct world *w)
+{
+	pool_init(&w->pool, add_segment, w);
+	w->pool.max_segments = 64;
+	binary_store_init(&w->store, &w->pool, some_names());
+}
+
+static void world_done(struct world *w)
+{
+	binary_store_done(&w->store);
+	pool_done(&w->pool);
+	for (int i = 0; i < w->n_segments; i++)
+		free(w->segments[i]);
+}
+
+static void begin(void)
+{
+	world_init(&with);
+	world_init(&without);
+	binary_store_start_workers(&with.store);
+	cr_assert(with.store.workers);
+}
+
+static void end(void)
+{
+	world_done(&with);
+	world_done(&without);
+}
+
+TestSuite(load, .init = begin, .fini = end, .timeout = 120);
+
+static struct binary *get_fd(struct world *w, int fd, const char *path)
+{
+	struct binary *b;
+
+	cr_assert(binary_store_get(&w->store, 0, fd, path, &b) == 0, "%s", path);
+	return b;
+}
+
+static struct binary *get(struct world *w, const char *path)
+{
+	return get_fd(w, open(path, O_RDONLY | O_CLOEXEC), path);
+}
+
+static void wait_for_all(void)
+{
+	while (with.store.n_jobs > 0)
+		binary_store_wait(&with.store, 1000);
+}
+
+/* A copy of the C library, of which a table is not made at once, with one byte of it changed. */
+static int copy_of_libc(off_t changed)
+{
+	int fd = memfd_create("copy", 0), libc;
+	off_t size, from = 0;
+	Dl_info info;
+	uint8_t byte;
+
+	cr_assert(dladdr((void *)gnu_get_libc_version, &info));
+	libc = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
+	size = lseek(libc, 0, SEEK_END);
+	while (from < size)
+		cr_assert(sendfile(fd, libc, &from, (size_t)(size - from)) > 0);
+	cr_assert(pread(fd, &byte, 1, changed) == 1);
+	byte ^= 0xff;
+	cr_assert(pwrite(fd, &byte, 1, changed) == 1);
+	close(libc);
+	return fd;
+}
+
+static const void *cells(const struct world *w, const struct table *t)
+{
+	return w->segments[t->cell / DP_SEGMENT_CELLS] +
+	       (size_t)(t->cell % DP_SEGMENT_CELLS) * DP_CELL_SIZE;
+}
+
+static int add_path(struct dl_phdr_info *info, size_t size, void *paths)
+{
+	const char **path = paths;
+
+	while (*path)
+		path++;
+	if (info->dlpi_name[0] == '/')
+		*path = info->dlpi_name;
+	return 0;
+}
+
+/* This program and its libraries. */
+Test(load, workers_make_the_same)
+{
+	const char *paths[128] = { "/proc/self/exe" };
+	struct binary *made[128];
+	size_t n = 0;
+
+	dl_iterate_phdr(add_path, paths);
+	for (; paths[n]; n++) {
+		made[n] = get(&with, paths[n]);
+		cr_assert(binary_is_pending(made[n]) && !made[n]->table);
+	}
+	cr_assert_geq(n, 3);
+	wait_for_all();
+	for (size_t i = 0; i < n; i++) {
+		const struct binary *b = made[i], *same = get(&without, paths[i]);
+
+		cr_assert(!binary_is_pending(b) && !binary_is_pending(same));
+		cr_assert_str_eq(b->elf.build_id, same->elf.build_id);
+		cr_assert_str_eq(b->module->build_id, same->elf.build_id);
+		cr_assert(b->elf.cookie == same->elf.cookie &&
+			  b->elf.cookie_address == same->elf.cookie_address);
+		cr_assert_eq(b->elf.n_segments, same->elf.n_segments);
+		cr_assert_arr_eq(b->elf.segments, same->elf.segments,
+				 b->elf.n_segments * sizeof(*b->elf.segments));
+		cr_assert_eq(b->elf.n_code, same->elf.n_code);
+		cr_assert(b->table && b->table->n_cells == same->table->n_cells);
+		cr_assert_arr_eq(cells(&with, b->table), cells(&without, same->table),
+				 (size_t)b->table->n_cells * DP_CELL_SIZE, "%s", paths[i]);
+	}
+	cr_assert_eq(with.store.n_rows, without.store.n_rows);
+}
+
+/* All are asked for before one of them is there. */
+Test(load, copies_have_one_table)
+{
+	struct binary *copies[8], *other;
+
+	for (size_t i = 0; i < ARRAY_SIZE(copies); i++)
+		copies[i] = get_fd(&with, copy_of_libc(EI_PAD + (off_t)(i % 7)), "/copy");
+	wait_for_all();
+	for (size_t i = 0; i < ARRAY_SIZE(copies); i++) {
+		cr_assert_eq(copies[i]->table, copies[0]->table, "copy %zu", i);
+		binary_hold(copies[i]);
+	}
+	cr_assert(copies[0]->table->n_binaries == 8 && copies[0]->table->n_mappings == 8);
+	cr_assert_eq(with.store.tables.n_made, 1);
+	/* The same build id, but other code where execution starts. */
+	other = get_fd(&with, copy_of_libc(offsetof(Elf64_Ehdr, e_entry)), "/other");
+	wait_for_all();
+	cr_assert(other->table && other->table != copies[0]->table);
+	for (size_t i = 0; i < ARRAY_SIZE(copies); i++)
+		binary_drop(copies[i]);
+	cr_assert_eq(copies[0]->table->n_mappings, 0);
+}
+
+/* A first one that cannot be read leaves the table to the others, and nothing behind. */
+Test(load, what_is_no_binary_goes)
+{
+	struct binary *b = get(&with, "/etc/passwd"), *again;
+
+	binary_hold(b);
+	again = get(&with, "/etc/passwd");
+	cr_assert_eq(again, b, "it is not known yet");
+	wait_for_all();
+	cr_assert(!binary_is_pending(b) && b->err == -ENOEXEC);
+	cr_assert_eq(HASH_COUNT(with.store.binaries), 0);
+	binary_drop(b); /* and frees it: AddressSanitizer would know */
+	cr_assert_eq(binary_store_get(&without.store, 0, open("/etc/passwd", O_RDONLY),
+				      "/etc/passwd", &again),
+		     -ENOEXEC);
+	cr_assert_eq(HASH_COUNT(without.store.binaries), 0);
+}
+
+/* One that nobody maps, but somebody waits for, is not idle. */
+Test(load, jobs_hold_their_binaries)
+{
+	const uint64_t minute = 60 * UINT64_C(1000000000);
+	struct binary *b = get(&with, "/proc/self/exe");
+	uint64_t now = clock_now_ns();
+
+	for (int i = 1; i < 5; i++)
+		binary_store_update(&with.store, now += minute);
+	cr_assert(HASH_COUNT(with.store.binaries) == 1 && binary_is_pending(b));
+	wait_for_all();
+	for (int i = 1; i < 5; i++)
+		binary_store_update(&with.store, now += minute);
+	cr_assert_eq(HASH_COUNT(with.store.binaries), 0);
+}
+
+/* A table that has gone is pending for the process that maps the file, until it is back. */
+Test(load, tables_are_made_again)
+{
+	struct binary *b = get(&with, "/proc/self/exe");
+	uint64_t later = clock_now_ns() + TABLE_IDLE_NS + TABLE_HOLD_NS;
+
+	wait_for_all();
+	cr_assert_geq(table_image(b->table), DP_FIRST_CELL);
+	table_store_update(&with.store.tables, later);
+	cr_assert_eq(table_image(b->table), DP_CELL_EVICTED);
+	cr_assert(!binary_is_pending(b));
+	cr_assert_eq(get(&with, "/proc/self/exe"), b);
+	cr_assert(binary_is_pending(b) && table_image(b->table) == DP_CELL_EVICTED);
+	wait_for_all();
+	cr_assert(!binary_is_pending(b) && table_image(b->table) >= DP_FIRST_CELL);
+	cr_assert_eq(with.store.tables.n_made, 2);
+}
+
+/* Where there is little room, the first one gets it, though its table takes longer to make. */
+Test(load, room_goes_by_who_asked_first)
+{
+	struct binary *first = get_fd(&with, copy_of_libc(EI_PAD), "/large"),
+		      *last = get(&with, "/bin/true");
+
+	wait_for_all();
+	cr_assert_lt(first->table->cell, last->table->cell);
+}
+
+/* More than the workers take at once, of which no result was looked at when the store ends. */
+Test(load, ends_while_jobs_wait)
+{
+	for (int i = 0; i < 100; i++)
+		get_fd(&with, copy_of_libc(EI_PAD + i % 7), "/copy");
+	cr_assert_eq(with.store.n_jobs, 100);
+	cr_assert(!STAILQ_EMPTY(&with.store.waiting));
+	binary_store_wait(&with.store, 1000);
+	cr_assert_gt(with.store.n_jobs, 1);
+}

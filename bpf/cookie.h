@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_COOKIE_H
+#define DP_BPF_COOKIE_H
+
+/* Whether the binaries that a space names are still those that the process has mapped. */
+
+#include "bpf/lookup.h"
+#include "bpf/walk_state.h"
+
+/* Where a mapping's cookie is remembered: neighbours do not share a place. */
+static __always_inline struct walk_cookie *walk_cookie_of(struct walk *w, __u32 mapping)
+{
+	return &w->cookies[mapping & (WALK_COOKIES - 1)];
+}
+
+/* Has this walk seen that the mapping's binary is still the one that is there? */
+static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
+{
+	const struct walk_cookie *cookie = walk_cookie_of(w, mapping);
+
+	return (cookie->walk == w->number) & (cookie->mapping == mapping);
+}
+
+/* See that it is; negative if not. A layout does not change, so a cookie is remembered. */
+PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
+{
+	const struct dp_mapping *m;
+	struct walk_cookie *cookie;
+	__u64 found;
+
+	if (!w)
+		return -1;
+	cookie = walk_cookie_of(w, mapping);
+	if (walk_is_checked(w, mapping))
+		return 0;
+	if (cookie->mapping != mapping || cookie->layout != w->layout) {
+		m = port_pool(w, dp_mapping_cell(w->space_cell, mapping));
+		if (!m)
+			return -1;
+		cookie->mapping = mapping;
+		cookie->layout = w->layout;
+		cookie->walk = 0;
+		cookie->cookie = m->cookie;
+		cookie->address = m->cookie_below ? m->start - m->cookie_below : 0;
+	}
+	if (cookie->address != 0) {
+		if (port_read_user(w, &found, sizeof(found), cookie->address) < 0)
+			return -1;
+		w->code_changed = found != cookie->cookie;
+		if (w->code_changed)
+			return -1;
+	}
+	cookie->walk = w->number;
+	return 0;
+}
+
+#endif

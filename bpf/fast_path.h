@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+#ifndef DP_BPF_FAST_PATH_H
+#define DP_BPF_FAST_PATH_H
+
+/*
+ * Several frames in one go. The rule of nearly all callers is of the common form
+ * (walk_remember()), and the part of the stack that is needed was read with that of their
+ * callee. Such frames are left without asking anything twice: the registers are kept in
+ * registers, and nothing branches on what differs from frame to frame. Nothing is decided
+ * here: wherever something is not like this, or might end the walk, the frame is left to
+ * walk_step(), which would have done the same with the others.
+ */
+
+#include "bpf/frame.h"
+
+/* Frames that are left in one go, at most. */
+#define FAST_PATH_FRAMES 8
+
+/* Where the caller at pc is remembered, or NULL; its mapping may not be checked yet. */
+static __always_inline const struct walk_cached *fast_path_find(struct walk *w, __u64 pc)
+{
+	const struct walk_cached *c = port_opaque(&w->cache[walk_place(w, pc - 1)]);
+
+	if (c->pc != pc - 1)
+		c++;
+	return walk_is_at(w, c, pc - 1) ? c : NULL;
+}
+
+/* What is known of the caller at pc, which may not have been met before; NULL: not enough. */
+static __always_inline const struct walk_cached *fast_path_look_up(struct walk *w, __u64 pc)
+{
+	const struct walk_cached *c = fast_path_find(w, pc);
+	int place;
+
+	if (c && c->step == 0)
+		return NULL;
+	if (c && walk_is_checked(w, WALK_MAPPING(c->link)))
+		return c;
+	place = walk_look_up_apart(w, pc - 1);
+	if (place < 0)
+		return NULL;
+	c = &w->cache[port_index((__u32)place, WALK_CACHE_SIZE)];
+	return c->step != 0 ? c : NULL;
+}
+
+/* The registers, and what is missing: an address from which on the stack has to be read. */
+struct fast_path {
+	__u64 pc, sp, rbp;
+	__u64 missing;
+};
+
+/* All bits, if rbp is saved so many bytes below the return address; 0 bytes: none. */
+static __always_inline __u64 fast_path_saves_rbp(__u64 below)
+{
+	return (__u64)((__s64)port_opaque(0 - below) >> 63);
+}
+
+/* Leave the next frame, with number n; 1 if that was possible. */
+static __always_inline __u32 fast_path_step(struct walk *w, struct fast_path *s, __u32 n)
+{
+	const struct walk_cached *c = fast_path_look_up(w, s->pc);
+	__u64 cfa, slot, caller, saved, frame;
+	struct walk_trail *t;
+
+	if (!c)
+		return 0;
+	cfa = (s->rbp ^ ((s->rbp ^ s->sp) & port_opaque(0 - (__u64)c->is_rsp))) + c->step;
+	slot = cfa - 8 - WALK_BELOW(c->link);
+	if (cfa <= s->sp)
+		return 0;
+	if (!walk_in_window(w, slot) || !walk_in_window(w, cfa - 8)) {
+		/* They are not far apart, and in one page can be read together. */
+		s->missing = ((cfa - 1) ^ slot) < DP_USER_PAGE_SIZE ? slot : 0;
+		return 0;
+	}
+	caller = walk_window_word(w, cfa - 8);
+	saved = walk_window_word(w, slot);
+	if (caller == 0 || caller == w->trampoline)
+		return 0;
+	frame = DP_FRAME_ADDRESS(s->pc) | (__u64)DP_METHOD_TABLE << DP_METHOD_SHIFT;
+	t = walk_trail(w, n);
+	t->frame = frame;
+	t->rbp = s->rbp;
+	t->cfa = cfa;
+	t->saves = c->saves;
+	t->link = c->link;
+	w->frames[port_index(n, DP_MAX_FRAMES)] = frame;
+	s->rbp ^= (s->rbp ^ saved) & fast_path_saves_rbp(cfa - 8 - slot);
+	s->sp = cfa;
+	s->pc = caller;
+	return 1;
+}
+
+/* May the next frame be left so? To ask takes less than to call walk_fast_path(). */
+static __always_inline __u32 fast_path_may(struct walk *w)
+{
+	const struct walk_cached *c;
+
+	if (w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost || w->lands)
+		return 0;
+	c = fast_path_find(w, w->pc);
+	return !c || c->step != 0;
+}
+
+/*
+ * Leave as many frames as possible, until it may be possible to follow the walk before;
+ * 1 if it is possible to go on.
+ */
+PORT_GLOBAL int walk_fast_path(struct walk *w)
+{
+	struct fast_path s = { 0 };
+	__u32 n, went_on = 1;
+
+	/* The verifier knows nothing of the callers of a function that it looks at once. */
+	if (!w || !fast_path_may(w) || !walk_is_above(w, w->n_frames))
+		return 0;
+	s.pc = w->pc;
+	s.sp = w->sp;
+	s.rbp = w->rbp;
+	n = w->n_frames;
+	for (__u32 i = 0; i < FAST_PATH_FRAMES && went_on; i++) {
+		went_on = n < w->max_frames && fast_path_step(w, &s, n);
+		n += went_on;
+		if (s.sp >= w->meet)
+			break;
+	}
+	w->pc = s.pc;
+	w->sp = s.sp;
+	w->rbp = s.rbp;
+	w->n_frames = n;
+	if (s.missing != 0)
+		return walk_read_stack(w, s.missing) == 0;
+	return (int)port_opaque(went_on);
+}
+
+#endif

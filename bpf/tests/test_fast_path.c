@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Walks over addresses that were met before, which are not looked up again. */
+#include "bpf/tests/world_fixture.h"
+
+TestSuite(fast_path, .init = begin, .fini = end);
+
+/*
+ * A stack of 40 frames of functions 2, which save rbp, and 1, which have it as frame
+ * pointer, by turns. Returns the last one's CFA.
+ */
+static uint64_t deep_stack(uint64_t from)
+{
+	world_rule(w, 2, 48)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -40 };
+	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	for (int i = 0; i < 40; i++) {
+		int32_t size = i % 2 ? 32 : 48;
+
+		if (size == 48)
+			world_poke(w, from + 8, from + 48 + 16);
+		from += (uint64_t)size;
+		world_poke(w, from - 8, i == 39 ? code(0) : i % 2 ? code(2) : code(1));
+	}
+	return from;
+}
+
+/* What is remembered of a frame's address makes the next walk shorter, but finds the same. */
+Test(fast_path, finds_the_same_with_all_addresses_known)
+{
+	static uint64_t frames[41];
+
+	/* Somewhere a frame's return address and saved rbp are in different pages, or windows. */
+	for (uint64_t at = 0; at < 2 * DP_USER_PAGE_SIZE; at += 8) {
+		uint64_t rbp, first;
+
+		first = deep_stack(sp + at);
+		expect_outcome(world_walk(w, code(2), sp + at, 1), DP_COMPLETE, 41);
+		memcpy(frames, w->walk.frames, sizeof(frames));
+		rbp = w->walk.rbp;
+		expect_outcome(world_walk(w, code(2), sp + at, 1), DP_COMPLETE, 41);
+		cr_assert(memcmp(frames, w->walk.frames, sizeof(frames)) == 0);
+		cr_assert(w->walk.rbp == rbp && w->walk.sp == first && rbp != 1);
+	}
+}
+
+Test(fast_path, names_the_same_fault_with_all_addresses_known)
+{
+	uint64_t page = (sp & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE;
+
+	deep_stack(page - 800);
+	expect_outcome(world_walk(w, code(2), page - 800, 0), DP_COMPLETE, 41);
+	world_fault(w, page);
+	/* 800 bytes are ten frames of each; the one behind them lies at the page's start. */
+	for (int i = 0; i < 2; i++) {
+		expect_outcome(world_walk(w, code(2), page - 800, 0), DP_READ_FAULT, 21);
+		cr_assert(w->walk.sample.fault_address == page + 40, "%llx",
+			  w->walk.sample.fault_address);
+	}
+}
+
+/* Whoever has the same mappings, has the same rules. */
+Test(fast_path, knows_all_addresses_of_another_process_with_the_same_mappings)
+{
+	uint32_t n_looked_up;
+
+	deep_stack(sp);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+	n_looked_up = w->walk.n_looked_up;
+	world_fork(w, 8);
+	/* Another stack, so that this one is not followed. */
+	deep_stack(sp + 0x1000);
+	expect_outcome(world_walk(w, code(2), sp + 0x1000, 0), DP_COMPLETE, 41);
+	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
+}
+
+/* The space's memory is given to something else as soon as a walk reads from the process. */
+static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+{
+	struct dp_space *space = world_cell(w, w->walk.space_cell);
+	struct dp_mapping *m = (struct dp_mapping *)(space + 1);
+
+	space->id = 9;
+	for (int i = 0; i < 3; i++) {
+		m[i].bias -= 2 * WORLD_FUNCTION_SIZE;
+		m[i].cookie++;
+	}
+	port->read = world_read;
+	return port->read(port, dst, size, address);
+}
+
+static void walk_while_the_space_is_reused(uint64_t pc)
+{
+	world_fork(w, 8);
+	w->port.read = read_and_reuse;
+	cr_assert_eq(world_walk(w, pc, sp, 0), DP_TABLES_CHANGED);
+	/* The first process still has its space. */
+	w->walk.space = 7;
+	w->walk.space_cell = WORLD_SPACE_CELL;
+	for (int i = 0; i < 2; i++)
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+}
+
+/* What a walk reads in the memory of a space that was given up is not remembered for others. */
+Test(fast_path, remembers_nothing_of_a_space_that_was_given_up)
+{
+	deep_stack(sp);
+	walk_while_the_space_is_reused(code(2));
+	memset(w->walk.cookies, 0, sizeof(w->walk.cookies));
+	walk_while_the_space_is_reused(code(2));
+	/* And when all is known but the innermost address */
+	walk_while_the_space_is_reused(code(2) + 1);
+}
+
+/* A cache that outlived its mappings would go on with the old rule. */
+Test(fast_path, uses_no_rule_of_older_mappings)
+{
+	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_space));
+
+	deep_stack(sp);
+	for (int i = 0; i < 2; i++)
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+	world_rule(w, 1, 16);
+	world_poke(w, sp + 48 + 8, code(0));
+	/* The mapping's number is the same; its cookie is not. */
+	m->cookie = ++w->cookie;
+	world_renumber(w, 8);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+}
+
+/* Nor is a binary trusted, whatever is known of it, before this walk has seen that it is there. */
+Test(fast_path, compares_marks_with_all_addresses_known)
+{
+	deep_stack(sp);
+	for (int i = 0; i < 2; i++)
+		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+	w->cookie++;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_CODE_CHANGED, 0);
+	w->cookie--;
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
+}
+
+/* An address that one walk has seen to be behind a call does not vouch for its neighbour. */
+Test(fast_path, keeps_many_addresses_apart)
+{
+	for (int n = 3; n < 60; n++)
+		world_rule(w, n, n % 2 ? 16 : 32);
+	for (int round = 0; round < 3; round++) {
+		uint64_t at = sp;
+
+		for (int n = 59; n >= 3; n--) {
+			at += n % 2 ? 16 : 32;
+			world_poke(w, at - 8,
+				   n == 3 ? code(0) :
+				   n % 3  ? code(n - 1) :
+					    library(n - 1));
+		}
+		expect_outcome(world_walk(w, code(59), sp, 0), DP_COMPLETE, 58);
+		cr_assert(w->walk.sp == at);
+	}
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Walks of stacks that are, in part, those of the walk before. */
+#include "bpf/tests/world_fixture.h"
+
+#define DEPTH 24
+
+static struct walk before;
+static unsigned int seed = 1;
+
+/* Functions 1 and 3 have their frame pointer in rbp and save the caller's, 2 and 4 do not. */
+static void begin_memo(void)
+{
+	begin();
+	for (int n = 1; n <= 3; n += 2) {
+		struct dp_rule *rule = world_rule(w, n, 16);
+
+		rule->cfa_reg = DP_RBP;
+		rule->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	}
+	world_rule(w, 4, 48);
+}
+
+TestSuite(memo, .init = begin_memo, .fini = end);
+
+/* A frame of function n is so long. */
+static uint64_t size_of(int n)
+{
+	return n == 2 ? 16 : n == 4 ? 48 : 32;
+}
+
+/*
+ * Lay out frames of these functions, the outermost one last, and behind them the root's,
+ * which ends at `end`. Returns the stack pointer of the first one, and its rbp.
+ */
+static uint64_t lay_out(const int *functions, int n, uint64_t end, uint64_t *ret_rbp)
+{
+	uint64_t cfa = end, rbp = 7, callee = code(0);
+
+	for (int i = n - 1; i >= 0; i--) {
+		world_poke(w, cfa - 8, callee);
+		if (functions[i] % 2) {
+			world_poke(w, cfa - 16, rbp);
+			rbp = cfa - 16;
+		}
+		cfa -= size_of(functions[i]);
+		callee = code(functions[i]);
+	}
+	*ret_rbp = rbp;
+	return cfa;
+}
+
+/*
+ * Walk a stack with what is remembered, and once more with nothing: there must not be a
+ * difference. Returns how many frames were found to be those of the walk before.
+ */
+static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t rbp)
+{
+	static struct walk walked;
+	uint32_t n_same;
+
+	w->walk.regs.reg[DP_RIP] = pc;
+	w->walk.regs.reg[DP_RSP] = at;
+	w->walk.regs.reg[DP_RBP] = rbp;
+	walk_run(&w->walk);
+	n_same = w->walk.n_same;
+	/* What the kernel sends: the others are there already. */
+	for (uint32_t i = 0; i < n_same; i++)
+		cr_assert_eq(walk_trail(&w->walk, w->walk.n_frames - 1 - i)->frame,
+			     before.frames[before.n_frames - 1 - i]);
+	walk_spell_out(&w->walk);
+	walked = before = w->walk;
+
+	memset(walked.cache, 0, sizeof(walked.cache));
+	memset(walked.cookies, 0, sizeof(walked.cookies));
+	walked.trail_layout = 0;
+	walked.regs = (struct dp_regs){ .reg = { [DP_RIP] = pc, [DP_RSP] = at, [DP_RBP] = rbp } };
+	walk_run(&walked);
+	cr_assert_eq(walked.n_same, 0);
+	cr_assert_eq(walked.sample.outcome, w->walk.sample.outcome, "%d, %d", walked.sample.outcome,
+		     w->walk.sample.outcome);
+	cr_assert_eq(walked.n_frames, w->walk.n_frames, "%u, %u", walked.n_frames,
+		     w->walk.n_frames);
+	cr_assert(memcmp(walked.frames, w->walk.frames,
+			 walked.n_frames * sizeof(walked.frames[0])) == 0);
+	cr_assert_eq(walked.sp, w->walk.sp);
+	cr_assert_eq(walked.rbp, w->walk.rbp);
+	cr_assert_eq(walked.sample.fault_address, w->walk.sample.fault_address);
+	return n_same;
+}
+
+static const int some[DEPTH] = { 2, 4, 1, 2, 3, 3, 4, 2, 1, 2, 4, 3,
+				 2, 2, 1, 4, 4, 3, 1, 2, 2, 4, 1, 3 };
+
+/* Until all is remembered: the first walk learns the addresses, the second one leaves a trail. */
+static uint64_t walk_some(uint64_t end, uint64_t *ret_rbp)
+{
+	uint64_t at = lay_out(some, DEPTH, end, ret_rbp);
+
+	for (int i = 0; i < 2; i++)
+		walk_both(code(some[0]), at, *ret_rbp);
+	return at;
+}
+
+Test(memo, finds_the_same_stack)
+{
+	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH, "all but the innermost frame");
+	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+}
+
+Test(memo, finds_it_below_frames_that_come_and_go)
+{
+	uint64_t end = sp + 0x800, rbp, at;
+
+	walk_some(end, &rbp);
+	for (int n = 1; n < 12; n++) {
+		int other[DEPTH + 12];
+
+		/* n frames in place of two, which are not where others were */
+		for (int i = 0; i < n; i++)
+			other[i] = 2 + 2 * (i % 3 == 0);
+		memcpy(other + n, some + 2, (DEPTH - 2) * sizeof(*some));
+		at = lay_out(other, n + DEPTH - 2, end, &rbp);
+		cr_assert_geq(walk_both(code(other[0]), at, rbp), DEPTH - 2);
+		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, (uint32_t)n + DEPTH - 1);
+	}
+}
+
+static void change_each_return_address(uint64_t end)
+{
+	for (int i = 0; i < DEPTH; i++) {
+		uint64_t rbp, at = walk_some(end, &rbp), cfa = at;
+		uint32_t n_same;
+
+		for (int j = 0; j <= i; j++)
+			cfa += size_of(some[j]);
+		/* The same function, at another place, which nobody has met. */
+		world_poke(w, cfa - 8, (i == DEPTH - 1 ? code(0) : code(some[i + 1])) + 1);
+		n_same = walk_both(code(some[0]), at, rbp);
+		cr_assert_eq(n_same, (uint32_t)(DEPTH - 1 - i), "%d: %u", i, n_same);
+	}
+}
+
+Test(memo, sees_a_return_address_that_is_another_one)
+{
+	change_each_return_address(sp + 0x800);
+	/* Also where a page ends in the midst of a frame: what is behind it has to be read by itself. */
+	for (uint64_t behind = 8; behind <= 256; behind += 8)
+		change_each_return_address(WORLD_STACK + 2 * DP_USER_PAGE_SIZE + behind);
+}
+
+/* A frame pointer may be the last word of a page, and its return address the first one of the next. */
+Test(memo, sees_a_return_address_behind_the_end_of_a_page)
+{
+	const uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE, first = page - 8 - 3 * 16;
+
+	w->walk.unwind = DP_UNWIND_FP;
+	for (uint64_t i = 0; i < 8; i++) {
+		world_poke(w, first + 16 * i, i < 7 ? first + 16 * (i + 1) : 0);
+		world_poke(w, first + 16 * i + 8, library(2) + i);
+	}
+	for (int i = 0; i < 3; i++)
+		walk_both(code(2), first - 32, first);
+	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 9);
+	world_poke(w, page, library(2) + 20);
+	cr_assert_eq(walk_both(code(2), first - 32, first), 4);
+	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.frames[4]), library(2) + 20);
+}
+
+/* Where the CFA follows from rbp, all the rest is another stack. */
+Test(memo, sees_a_frame_pointer_that_is_another_one)
+{
+	static const int functions[] = { 2, 2, 1, 4, 1, 2, 2, 1, 2 };
+	uint64_t end = sp + 0x400, rbp, at = lay_out(functions, 9, end, &rbp), other;
+
+	for (int i = 0; i < 3; i++)
+		walk_both(code(2), at, rbp);
+	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, 10);
+	cr_assert_eq(w->walk.same_from, 1);
+	/*
+	 * The third one saves the frame pointer of the fifth one, at its CFA less 16. That
+	 * one's stack is now above, and has two frames less.
+	 */
+	lay_out(functions + 6, 3, end + 0x200, &other);
+	world_poke(w, other + 0x18, code(2));
+	world_poke(w, at + 16 + 16 + 32 - 16, other);
+	cr_assert_eq(walk_both(code(2), at, rbp), 0);
+	cr_assert_eq(w->walk.sp, end + 0x200);
+}
+
+/* It is a counter in the outermost function, which is of no importance to the others. */
+Test(memo, does_not_mind_an_rbp_that_is_not_needed)
+{
+	static const int functions[] = { 2, 4, 4, 2, 2, 4, 2, 2, 4 };
+	uint64_t rbp, at = lay_out(functions, 9, sp + 0x400, &rbp);
+
+	for (uint64_t i = 0; i < 2; i++)
+		walk_both(code(2), at, i);
+	for (uint64_t i = 0; i < 3; i++)
+		cr_assert_eq(walk_both(code(2), at, 100 + i), 9);
+}
+
+Test(memo, looks_for_the_cookies)
+{
+	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+
+	w->cookie++;
+	walk_both(code(some[0]), at, rbp);
+	expect_outcome(w->walk.sample.outcome, DP_CODE_CHANGED, 0);
+	w->cookie--;
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0, "the walk before has found nothing");
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
+}
+
+Test(memo, does_not_follow_other_mappings_or_modes)
+{
+	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+
+	world_renumber(w, 8);
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
+	walk_both(code(some[0]), at, rbp);
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
+	w->walk.unwind = DP_UNWIND_DWARF;
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
+}
+
+/* As servers fork them: the stacks are at the same place, too. */
+Test(memo, follows_the_walk_of_another_process_with_the_same_mappings)
+{
+	uint64_t end = sp + 0x800, rbp, at = walk_some(end, &rbp);
+	uint32_t n_looked_up = w->walk.n_looked_up;
+
+	world_fork(w, 8);
+	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
+	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
+	at = lay_out(some + 4, DEPTH - 4, end, &rbp);
+	cr_assert_eq(walk_both(code(some[4]), at, rbp), DEPTH - 4);
+}
+
+Test(memo, ends_where_it_has_to)
+{
+	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+
+	w->walk.max_frames = 10;
+	walk_both(code(some[0]), at, rbp);
+	expect_outcome(w->walk.sample.outcome, DP_DEPTH_LIMIT, 10);
+	w->walk.max_frames = DP_MAX_FRAMES;
+	walk_both(code(some[0]), at, rbp);
+	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	world_fault(w, (at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE);
+	at = walk_some((at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE + 0x200, &rbp);
+	walk_both(code(some[0]), at, rbp);
+	cr_assert_eq(w->walk.sample.outcome, DP_READ_FAULT);
+}
+
+/* Like setcontext(): the stack pointer is restored from memory, and is not the CFA. */
+Test(memo, knows_a_stack_pointer_that_is_not_the_cfa)
+{
+	uint64_t rbp, at = walk_some(sp + 0x800, &rbp), low = sp - 0x200;
+	uint64_t second = at + size_of(some[0]), ra = second + size_of(some[1]) - 8;
+
+	world_rule(w, 5, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_renumber(w, 8);
+	world_poke(w, low, second);
+	world_poke(w, low + 8, code(some[1]));
+	for (int i = 0; i < 3; i++)
+		walk_both(code(some[0]), at, rbp);
+	cr_assert_geq(walk_both(code(5), low, rbp), DEPTH - 1);
+	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	/* That frame met again, now with another caller */
+	for (int i = 0; i < 3; i++) {
+		walk_both(code(some[0]), at, rbp);
+		world_poke(w, ra, code(some[2]) + 1 + (uint64_t)i);
+		walk_both(code(5), low, rbp);
+		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	}
+	/* The walk before comes from there, and this one with the CFA as stack pointer */
+	world_poke(w, low + 16 + size_of(some[1]) - 8, code(0));
+	walk_both(code(5), low, rbp);
+	world_rule(w, 6, 16);
+	world_renumber(w, 9);
+	for (int i = 0; i < 3; i++) {
+		walk_both(code(5), low, rbp);
+		walk_both(code(6), low, rbp);
+	}
+}
+
+/* Whoever asks for a register's value above frames that were followed. */
+Test(memo, finds_registers_that_followed_frames_have_saved)
+{
+	uint64_t rbp, at = walk_some(sp + 0x800, &rbp), top = sp + 0x800;
+	struct dp_rule *by_rbx = world_rule(w, 6, 0);
+
+	by_rbx->cfa_reg = DP_RBX;
+	world_rule(w, 4, 48)->saves = 3 << (DP_SAVED_RBX * DP_SLOT_BITS);
+	world_renumber(w, 8);
+	/* Above all is a frame of function 6, whose CFA rbx has; the outermost frame of 4 saved it. */
+	world_poke(w, top - 8, code(6));
+	for (uint64_t i = 0; i < 6; i++) {
+		uint64_t cfa = at;
+
+		for (int j = 0; j < DEPTH; j++) {
+			cfa += size_of(some[j]);
+			if (some[j] == 4)
+				world_poke(w, cfa - 24, top + 64 + 16 * (i / 3));
+		}
+		world_poke(w, top + 64 + 16 * (i / 3) - 8, code(0));
+		w->walk.regs.reg[DP_RBX] = 0;
+		walk_both(code(some[0]), at, rbp);
+		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 2);
+		cr_assert_eq(w->walk.sp, top + 64 + 16 * (i / 3));
+	}
+}
+
+/* Chains of frame pointers through code without tables are followed, too. */
+Test(memo, follows_frame_pointers)
+{
+	uint64_t at = sp;
+
+	for (int i = 0; i < 20; i++, at += 32) {
+		world_poke(w, at, at + 32);
+		world_poke(w, at + 8, WORLD_JIT + 16 + 8 * (uint64_t)i);
+	}
+	world_poke(w, at, 0);
+	world_poke(w, at + 8, WORLD_JIT + 8);
+	for (int i = 0; i < 2; i++)
+		walk_both(WORLD_JIT + 64, sp - 64, sp);
+	cr_assert_geq(walk_both(WORLD_JIT + 72, sp - 64, sp), 19);
+	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 22);
+}
+
+static uint64_t pick(uint64_t n)
+{
+	return (uint64_t)rand_r(&seed) % n;
+}
+
+Test(memo, makes_no_difference_to_stacks_that_change_here_and_there)
+{
+	uint64_t end = sp + 2 * DP_USER_PAGE_SIZE, same = 0, total = 0;
+	int functions[200];
+
+	for (int i = 0; i < 200; i++)
+		functions[i] = (int)(1 + pick(4));
+	for (int round = 0; round < 20000; round++) {
+		int n = (int)(150 + pick(50)), first = 200 - n;
+		uint64_t rbp, at;
+
+		/* Mostly among the innermost frames */
+		if (pick(2))
+			functions[pick(4) ? first + (int)pick(8) : (int)pick(200)] =
+				(int)(1 + pick(4));
+		at = lay_out(functions + first, n, end, &rbp);
+		if (pick(4) == 0)
+			world_poke(w, at + 8 * pick((end - at) / 8),
+				   pick(2) ? code((int)pick(6)) : at + 8 * pick(100));
+		w->walk.max_frames = (uint32_t)(pick(10) ? DP_MAX_FRAMES : pick(200) + 1);
+		same += walk_both(code(functions[first]), at, rbp);
+		total += w->walk.n_frames;
+	}
+	cr_assert_gt(same, total / 3, "%lu of %lu frames", same, total);
+}

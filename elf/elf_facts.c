@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elf/elf_facts.h"
+
+#include <errno.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int copy_segments(struct elf_facts *facts, const struct elf_file *file)
+{
+	size_t n = file->n_segments;
+
+	facts->segments = calloc(n ? n : 1, sizeof(*facts->segments));
+	if (!facts->segments)
+		return -ENOMEM;
+	memcpy(facts->segments, file->segments, n * sizeof(*facts->segments));
+	facts->n_segments = n;
+	return 0;
+}
+
+static int copy_code(struct elf_facts *facts, const struct elf_file *file)
+{
+	const uint8_t *start = (const uint8_t *)elf_rawfile(file->elf, NULL);
+	size_t n = file->n_code_sections;
+
+	facts->code = calloc(n ? n : 1, sizeof(*facts->code));
+	if (!facts->code)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct elf_section *s = &file->code_sections[i];
+
+		facts->code[i] = (struct elf_code){
+			.address = s->address,
+			.size = s->size,
+			.offset = (uint64_t)(s->bytes - start),
+		};
+	}
+	facts->n_code = n;
+	return 0;
+}
+
+int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
+{
+	int err;
+
+	*ret = (struct elf_facts){
+		.cookie = file->cookie,
+		.cookie_address = file->cookie_address,
+		.go_start = file->go_start,
+		.go_end = file->go_end,
+	};
+	memcpy(ret->build_id, file->build_id, sizeof(ret->build_id));
+	err = copy_segments(ret, file);
+	if (err == 0)
+		err = copy_code(ret, file);
+	if (err < 0)
+		elf_facts_done(ret);
+	return err;
+}
+
+void elf_facts_done(struct elf_facts *facts)
+{
+	free(facts->segments);
+	free(facts->code);
+	*facts = (struct elf_facts){ 0 };
+}
+
+int elf_facts_bias(const struct elf_facts *facts, uint64_t start, uint64_t offset, uint64_t *ret)
+{
+	/* A mapping starts at a page; the segment's first byte may lie anywhere in it. */
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < facts->n_segments; i++) {
+		const struct elf_segment *s = &facts->segments[i];
+
+		if (!s->executable || offset < (s->offset & ~(page - 1)) ||
+		    offset >= s->offset + s->file_size)
+			continue;
+		*ret = start - offset + s->offset - s->address;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int elf_facts_code_before(const struct elf_facts *facts, uint64_t end, size_t size,
+			  uint64_t *ret_offset, size_t *ret_n)
+{
+	for (size_t i = 0; i < facts->n_code; i++) {
+		const struct elf_code *c = &facts->code[i];
+		uint64_t in_code = end - c->address;
+
+		if (in_code == 0 || in_code > c->size)
+			continue;
+		*ret_n = in_code < size ? in_code : size;
+		*ret_offset = c->offset + in_code - *ret_n;
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/record_reader.h"
+
+#include <errno.h>
+
+void record_reader_done(struct record_reader *reader)
+{
+	last_stacks_done(&reader->stacks);
+}
+
+/* What comes with a sample says that there is one: a record without it is damaged. */
+static bool is_of_sample(const struct dp_part *part)
+{
+	return part->type == DP_RECORD_SAMPLE || part->type == DP_RECORD_NAMES ||
+	       part->type == DP_RECORD_LABELS;
+}
+
+static bool has_sample(const char *record, size_t size)
+{
+	const struct dp_part *part;
+
+	for (size_t at = 0; at < size; at += part->size) {
+		part = (const void *)(record + at);
+		if (!part_is_whole(part, size - at))
+			return true; /* there may be one */
+		if (is_of_sample(part))
+			return true;
+	}
+	return false;
+}
+
+/* All are whole, and none is of a sample. */
+static int read_parts(const char *record, size_t size, unsigned int cpu, ring_fn fn, void *arg)
+{
+	const struct dp_part *part;
+	int result = 0;
+
+	for (size_t at = 0; at < size; at += part->size) {
+		int err;
+
+		part = (const void *)(record + at);
+		err = fn(arg, cpu, part, part->size);
+		if (err < 0 && err != -EAGAIN)
+			return err;
+		result = err < 0 ? err : result;
+	}
+	return result;
+}
+
+int record_reader_read(struct record_reader *r, const void *record, size_t size, unsigned int cpu,
+		       ring_fn fn, void *arg)
+{
+	const struct named_sample *sample;
+	bool is_sample = has_sample(record, size);
+	int err;
+
+	if (is_sample) {
+		err = last_stacks_complete(&r->stacks, record, size, &sample, &size);
+		if (err == 0)
+			err = fn(arg, cpu, sample, size);
+	} else {
+		err = read_parts(record, size, cpu, fn, arg);
+	}
+	if (err != -EBADMSG)
+		return err;
+	/* The next samples refer to it. */
+	if (is_sample)
+		last_stacks_forget(&r->stacks);
+	r->n_refused++;
+	return 0;
+}

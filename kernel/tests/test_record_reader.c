@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Records of a ring as programs of other versions would send them: new parts, longer and shorter ones. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "kernel/record_reader.h"
+
+#define CPU 3
+
+static struct record_reader reader;
+
+/* A record in the making. */
+static __u64 words[64];
+static size_t size;
+
+/* What was read: the types, and the last part. */
+static unsigned int types[16];
+static size_t n_read, last_size;
+static __u64 last[64];
+static int result;
+
+static void end(void)
+{
+	record_reader_done(&reader);
+}
+
+TestSuite(record_reader, .fini = end);
+
+static int take(void *arg, unsigned int cpu, const void *part, size_t part_size)
+{
+	cr_assert(arg == &reader && cpu == CPU && n_read < 16 && part_size <= sizeof(last));
+	types[n_read++] = ((const struct dp_part *)part)->type;
+	memcpy(last, part, part_size);
+	last_size = part_size;
+	return result;
+}
+
+/* Put a part into the record: a head, so many bytes of something new, and so many words. */
+static void *put(unsigned int type, const void *head, size_t head_size, size_t more, size_t n)
+{
+	void *part = (char *)words + size;
+	const struct dp_part own = { (__u16)type, (__u16)(head_size + more + n * sizeof(__u64)) };
+
+	memcpy(part, head, head_size);
+	memset((char *)part + head_size, 0xee, more);
+	memcpy(part, &own, sizeof(own));
+	for (size_t i = 0; i < n; i++)
+		*(__u64 *)((char *)part + head_size + more + i * sizeof(__u64)) = 10 + i;
+	size += own.size;
+	return part;
+}
+
+static void put_names(size_t more)
+{
+	put(DP_RECORD_NAMES, &(struct dp_names){ .comm = "comm" }, sizeof(struct dp_names), more,
+	    0);
+}
+
+/* Of two frames and one of the kernel. */
+static struct dp_sample *put_sample(size_t more)
+{
+	const struct dp_sample sample = { .pid = 42, .n_user = 2, .n_kernel = 1 };
+
+	return put(DP_RECORD_SAMPLE, &sample, sizeof(sample), more, 3);
+}
+
+static struct dp_part *put_unknown(void)
+{
+	return put(4711, &(__u64){ 0 }, sizeof(__u64), 8, 1);
+}
+
+static int read_record(void)
+{
+	int err = record_reader_read(&reader, words, size, CPU, take, &reader);
+
+	size = 0;
+	return err;
+}
+
+static void expect_sample(void)
+{
+	const struct named_sample *s = (const void *)last;
+
+	cr_assert(types[n_read - 1] == DP_RECORD_NAMES && s->sample.part.type == DP_RECORD_SAMPLE);
+	cr_assert_str_eq(s->names.comm, "comm");
+	cr_assert(s->sample.pid == 42 && s->sample.n_user == 2 && s->sample.n_kernel == 1);
+	for (size_t i = 0; i < 3; i++)
+		cr_assert_eq(s->frames[i], 10 + i);
+}
+
+/* Right behind the frames, wherever they were. */
+static void expect_labels(void)
+{
+	const struct named_sample *s = (const void *)last;
+	const struct dp_labels *labels = (const void *)(s->frames + 3);
+
+	cr_assert_eq(labels->n, 1);
+	cr_assert_eq(s->frames[4], 10);
+}
+
+Test(record_reader, reads_longer_parts)
+{
+	put_names(0);
+	put_sample(0);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	put_names(8);
+	put_sample(16);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	put_sample(8);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	put_names(0);
+	put_sample(8);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	cr_assert(n_read == 4 && reader.n_refused == 0);
+}
+
+Test(record_reader, passes_over_unknown_parts_of_a_sample)
+{
+	const struct dp_labels labels = { .n = 1 };
+	struct dp_sample *sample;
+
+	put_unknown();
+	put_names(0);
+	put_unknown();
+	sample = put_sample(0);
+	sample->flags = DP_SAMPLE_LABELS;
+	put_unknown();
+	put(DP_RECORD_LABELS, &labels, sizeof(labels), 0, 1);
+	put_unknown();
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	cr_assert(n_read == 1 && reader.n_refused == 0);
+	expect_labels();
+	put_names(0);
+	put_sample(0)->flags = DP_SAMPLE_LABELS;
+	put_unknown();
+	put(DP_RECORD_LABELS, &labels, sizeof(labels), 0, 1);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+	expect_labels();
+}
+
+Test(record_reader, gives_other_parts_one_by_one)
+{
+	const struct dp_block_end end_of_block = { .tid = 5 };
+
+	put_unknown();
+	put(DP_RECORD_BLOCK_END, &end_of_block, sizeof(end_of_block), 8, 0);
+	put(DP_RECORD_BLOCK_END, &end_of_block, sizeof(end_of_block), 0, 0);
+	result = -EAGAIN;
+	cr_assert_eq(read_record(), -EAGAIN);
+	cr_assert(n_read == 3 && types[0] == 4711 && types[2] == DP_RECORD_BLOCK_END);
+	cr_assert(last_size == sizeof(end_of_block) && reader.n_refused == 0);
+	result = -ENOMEM;
+	put_unknown();
+	put_unknown();
+	cr_assert_eq(read_record(), -ENOMEM);
+	cr_assert_eq(n_read, 4, "that ends it");
+}
+
+Test(record_reader, counts_what_it_refuses)
+{
+	struct dp_sample *sample;
+
+	put_names(0);
+	sample = put_sample(0);
+	sample->part.size -= 8;
+	size -= 8;
+	cr_assert_eq(read_record(), 0);
+	put_names(0);
+	sample = put_sample(0);
+	sample->flags = DP_SAMPLE_LABELS;
+	cr_assert_eq(read_record(), 0, "labels that are not there");
+	put(DP_RECORD_NAMES, &(struct dp_names){ 0 }, sizeof(struct dp_names) - 8, 0, 0);
+	put_sample(0);
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 0 && reader.n_refused == 3);
+	/* Parts that are longer than the record, that end in its midst, or nowhere. */
+	for (unsigned int i = 0; i < 3; i++) {
+		put_unknown()->size = (__u16[]){ 40, 7, 0 }[i];
+		cr_assert_eq(read_record(), 0);
+	}
+	cr_assert(n_read == 0 && reader.n_refused == 6);
+	put_unknown();
+	result = -EBADMSG;
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 1 && reader.n_refused == 7);
+}
+
+/* Their frames would be those of another one. */
+Test(record_reader, refuses_what_goes_on_from_what_it_refused)
+{
+	struct dp_sample *sample;
+
+	put_names(0);
+	put_sample(0);
+	cr_assert_eq(read_record(), 0);
+	put_sample(0)->level = DP_UPROBE_LEVELS;
+	cr_assert_eq(read_record(), 0);
+	sample = put_sample(0);
+	sample->n_user = 3;
+	sample->n_same = 1;
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 1 && reader.n_refused == 2);
+	put_names(0);
+	put_sample(0);
+	cr_assert_eq(read_record(), 0);
+	expect_sample();
+}
+
+/* What is read of a sample must be one: names alone are none, nor is what is damaged behind them. */
+Test(record_reader, refuses_a_sample_that_is_not_there)
+{
+	struct dp_sample *sample;
+
+	put_names(0);
+	cr_assert_eq(read_record(), 0);
+	put_names(0);
+	put_unknown()->size = 0;
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 0 && reader.n_refused == 2);
+	put_names(0);
+	sample = put_sample(0);
+	sample->n_user = DP_MAX_FRAMES + 1;
+	sample->n_same = DP_MAX_FRAMES + 1;
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 0 && reader.n_refused == 3);
+}
+
+/* Other records are nothing that samples go on from. */
+Test(record_reader, goes_on_after_a_record_without_a_sample)
+{
+	struct dp_sample *sample;
+
+	put_names(0);
+	put_sample(0);
+	cr_assert_eq(read_record(), 0);
+	put_unknown();
+	result = -EBADMSG;
+	cr_assert_eq(read_record(), 0);
+	cr_assert_eq(reader.n_refused, 1);
+	result = 0;
+	sample = put_sample(0);
+	sample->n_user = 2;
+	sample->n_same = 2;
+	cr_assert_eq(read_record(), 0);
+	cr_assert_eq(reader.n_refused, 1);
+}

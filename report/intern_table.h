@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_INTERN_TABLE_H
+#define DP_REPORT_INTERN_TABLE_H
+
+#include "base/hash.h"
+#include "report/bytes.h"
+#include "report/recording.h"
+#include "report/recording_reader.h"
+
+/* What a recording has told once, and its samples refer to by number. */
+
+/* A binary, however often it is told, or a function of the kernel. They stay: reports refer to them. */
+struct interned_module {
+	UT_hash_handle hh;     /* by its record */
+	struct module *module; /* owned */
+	size_t size;
+	uint8_t record[];
+};
+
+struct interned_function {
+	UT_hash_handle hh; /* by its record */
+	uint64_t start;
+	char *name, *module; /* "": the kernel itself */
+	size_t size;
+	uint8_t record[];
+};
+
+/* A function that a process compiled itself. It stays, too. */
+struct interned_compiled {
+	UT_hash_handle hh; /* by its record */
+	uint64_t located;  /* for jit_find() */
+	size_t size;
+	uint8_t record[];
+};
+
+/* Records of a kind that are read each time a sample refers to them. */
+struct interned_records {
+	struct interned_record **items;
+	size_t n, size;
+};
+
+struct intern_table {
+	const struct recording_options *options;
+	struct interned_module *all_modules;
+	struct interned_function *all_functions;
+	struct interned_compiled *all_compiled;
+	struct module
+		*compiled_module; /* owned; which all of them are in; NULL: there is none yet */
+	size_t kept;              /* the memory of these */
+	/* By number, since the numbers began */
+	struct interned_module **modules;
+	size_t n_modules, modules_size;
+	struct interned_function **functions;
+	size_t n_functions, functions_size;
+	struct interned_compiled **compiled;
+	size_t n_compiled, compiled_size;
+	struct interned_records records[RECORDING_N_TAGS];
+	size_t memory;
+};
+
+/* The options stay the caller's. */
+void intern_table_init(struct intern_table *table, const struct recording_options *options);
+void intern_table_done(struct intern_table *table);
+
+/*
+ * Take in a record, of a module, whose file is looked for, or another kind that has
+ * numbers. 0, -ENOMEM, or -EBADMSG for what no writer makes, also by its number.
+ */
+int intern_table_add(struct intern_table *table, enum recording_tag tag, const struct view *record);
+
+/* All numbers begin again. */
+void intern_table_forget(struct intern_table *table);
+
+/* The record that has a number; `v` failed, if there is none. */
+struct view intern_table_find(const struct intern_table *table, enum recording_tag tag,
+			      uint64_t number, struct view *v);
+
+#endif

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/report_queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "report/verified.h"
+#include "symbols/names.h"
+
+enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
+
+/* What the thread has to do. */
+struct item {
+	STAILQ_ENTRY(item) next;
+	enum item_kind kind;
+	size_t size;
+	struct totals totals;
+	/* ITEM_CLOSE */
+	struct module *close;
+	/* ITEM_TAKE: in the place of that number */
+	size_t slot;
+	struct report *report;
+	report_taken_fn taken;
+	void *arg;
+	uint64_t now_ns;
+	/* ITEM_CALL */
+	void (*fn)(void *object);
+	void *object;
+	/* ITEM_SAMPLE: its arrays are the data */
+	struct sample sample;
+	struct verified_stack verified;
+	uint64_t data[];
+};
+
+/* A report, and what had been counted before its time. */
+struct slot {
+	struct report *report;
+	struct totals before;
+	uint64_t placed_ns; /* 0: at the start */
+};
+
+struct report_queue {
+	struct slot *slots; /* the thread's, while there is one */
+	size_t n_slots;
+	struct names *names;
+	bool keeps_names;
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t more;
+	STAILQ_HEAD(, item) items;
+	size_t n_samples;
+	uint64_t oldest_ns;
+	size_t size; /* bytes of the items */
+	bool ends;   /* when all is reported */
+	bool drops;  /* at once */
+	int err;
+};
+
+/* What a process compiles may be gone later. */
+static void locate_frames(struct item *item)
+{
+	struct frame *frames = (struct frame *)item->data;
+
+	for (size_t i = 0; i < item->sample.n_user; i++)
+		if (frames[i].module && frames[i].module->jit)
+			frame_locate(&frames[i], item->sample.time_ns);
+}
+
+static int add_sample(struct report_queue *q, struct item *item)
+{
+	int err = 0;
+
+	locate_frames(item);
+	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
+		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
+
+		err = report_add(q->slots[i].report, &item->sample, &totals);
+	}
+	return err;
+}
+
+static int tick(struct report_queue *q, const struct item *item)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
+		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
+
+		err = report_tick(q->slots[i].report, &totals);
+	}
+	return err;
+}
+
+static void note_oldest(struct report_queue *q)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (size_t i = 0; i < q->n_slots; i++)
+		if (q->slots[i].placed_ns < oldest)
+			oldest = q->slots[i].placed_ns;
+	pthread_mutex_lock(&q->lock);
+	q->oldest_ns = oldest;
+	pthread_mutex_unlock(&q->lock);
+}
+
+static int take(struct report_queue *q, const struct item *item)
+{
+	struct slot *slot = &q->slots[item->slot];
+	struct totals totals = totals_since(&item->totals, &slot->before);
+	int err = item->taken(item->arg, slot->report, &totals);
+
+	*slot = (struct slot){ .report = item->report,
+			       .before = item->totals,
+			       .placed_ns = item->now_ns };
+	note_oldest(q);
+	return err;
+}
+
+static int do_item(struct report_queue *q, struct item *item)
+{
+	switch (item->kind) {
+	case ITEM_SAMPLE:
+		return add_sample(q, item);
+	case ITEM_CLOSE:
+		module_close(item->close, q->keeps_names);
+		return 0;
+	case ITEM_TICK:
+		return tick(q, item);
+	case ITEM_TAKE:
+		return take(q, item);
+	case ITEM_CALL:
+		item->fn(item->object);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* The next item, which stays in the list until it is done; NULL: the thread ends. */
+static struct item *wait_for_item(struct report_queue *q)
+{
+	while (STAILQ_EMPTY(&q->items) && !q->ends)
+		pthread_cond_wait(&q->more, &q->lock);
+	return q->drops ? NULL : STAILQ_FIRST(&q->items);
+}
+
+static void remove_item(struct report_queue *q, struct item *item)
+{
+	STAILQ_REMOVE_HEAD(&q->items, next);
+	q->n_samples -= item->kind == ITEM_SAMPLE;
+	q->size -= item->size;
+	free(item);
+}
+
+static void *report_queue_run(void *arg)
+{
+	struct report_queue *q = arg;
+	struct item *item;
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	while ((item = wait_for_item(q)) != NULL) {
+		err = q->err;
+		pthread_mutex_unlock(&q->lock);
+		if (err == 0 || item->kind == ITEM_CALL)
+			err = do_item(q, item) ?: err;
+		pthread_mutex_lock(&q->lock);
+		remove_item(q, item);
+		q->err = err;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+/* Signals are the business of the thread that samples. */
+static int start_thread(struct report_queue *q)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS); /* of a file that is cut off: see bus_guard.h */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&q->thread, NULL, report_queue_run, q);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	q->has_thread = true;
+	pthread_setname_np(q->thread, "reports");
+	return 0;
+}
+
+int report_queue_new(struct report **reports, size_t n_reports, struct names *names,
+		     bool keeps_names, struct report_queue **ret)
+{
+	struct report_queue *q = calloc(1, sizeof(*q));
+	int err;
+
+	if (!q)
+		return -ENOMEM;
+	q->names = names;
+	q->keeps_names = keeps_names;
+	STAILQ_INIT(&q->items);
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->more, NULL);
+	q->slots = calloc(n_reports + 1, sizeof(*q->slots));
+	q->n_slots = n_reports;
+	for (size_t i = 0; q->slots && i < n_reports; i++)
+		q->slots[i].report = reports[i];
+	err = q->slots ? start_thread(q) : -ENOMEM;
+	if (err < 0)
+		q = report_queue_free(q);
+	*ret = q;
+	return err;
+}
+
+static int add_item(struct report_queue *q, struct item *item)
+{
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = q->err;
+	if (err == 0) {
+		q->n_samples += item->kind == ITEM_SAMPLE;
+		q->size += item->size;
+		STAILQ_INSERT_TAIL(&q->items, item, next);
+		pthread_cond_signal(&q->more);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+/* Copy an array to where the last one ended. */
+static const void *put_array(char **to, const void *from, size_t size)
+{
+	void *copy = *to;
+
+	if (size > 0)
+		memcpy(copy, from, size);
+	*to += size;
+	return copy;
+}
+
+int report_queue_add(struct report_queue *q, const struct sample *sample,
+		     const struct totals *totals)
+{
+	const struct verified_stack *verified = sample->verified;
+	size_t user_size = sample->n_user * sizeof(*sample->user);
+	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
+	size_t labels_size = label_set_size(sample->labels);
+	size_t verified_size = verified ? verified->n_frames * sizeof(*verified->frames) : 0;
+	size_t end_size = verified && verified->end ? strlen(verified->end) + 1 : 0;
+	size_t size = sizeof(struct item) + user_size + kernel_size + labels_size + verified_size +
+		      end_size;
+	_cleanup_free_ struct item *item = malloc(size);
+	char *to;
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	item->kind = ITEM_SAMPLE;
+	item->size = size;
+	item->sample = *sample;
+	item->totals = *totals;
+	item->totals.verified = NULL; /* which goes on changing */
+	to = (char *)item->data;
+	item->sample.user = put_array(&to, sample->user, user_size);
+	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
+	if (sample->labels)
+		item->sample.labels = put_array(&to, sample->labels, labels_size);
+	if (verified) {
+		item->verified = *verified;
+		item->verified.frames = put_array(&to, verified->frames, verified_size);
+		if (verified->end)
+			item->verified.end = put_array(&to, verified->end, end_size);
+		item->sample.verified = &item->verified;
+	}
+	err = add_item(q, item);
+	if (err == 0)
+		item = NULL;
+	return err;
+}
+
+/* Without a sample. */
+static int add_request(struct report_queue *q, const struct item *request)
+{
+	_cleanup_free_ struct item *item = malloc(sizeof(*item));
+	int err;
+
+	if (!item)
+		return -ENOMEM;
+	*item = *request;
+	item->size = sizeof(*item);
+	item->totals.verified = NULL;
+	err = add_item(q, item);
+	if (err == 0)
+		item = NULL;
+	return err;
+}
+
+int report_queue_close_module(struct report_queue *q, struct module *module)
+{
+	return add_request(q, &(struct item){ .kind = ITEM_CLOSE, .close = module });
+}
+
+int report_queue_tick(struct report_queue *q, const struct totals *totals)
+{
+	return add_request(q, &(struct item){ .kind = ITEM_TICK, .totals = *totals });
+}
+
+int report_queue_take(struct report_queue *q, size_t i, struct report *report,
+		      const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg)
+{
+	if (i >= q->n_slots)
+		return -EINVAL;
+	return add_request(q, &(struct item){ .kind = ITEM_TAKE,
+					      .totals = *totals,
+					      .slot = i,
+					      .report = report,
+					      .taken = fn,
+					      .arg = arg,
+					      .now_ns = now_ns });
+}
+
+uint64_t report_queue_oldest_ns(struct report_queue *q)
+{
+	uint64_t oldest;
+
+	pthread_mutex_lock(&q->lock);
+	oldest = q->oldest_ns;
+	pthread_mutex_unlock(&q->lock);
+	return oldest;
+}
+
+int report_queue_call(struct report_queue *q, void (*fn)(void *object), void *object)
+{
+	return add_request(q, &(struct item){ .kind = ITEM_CALL, .fn = fn, .object = object });
+}
+
+struct totals report_queue_totals(const struct report_queue *q, size_t i, const struct totals *now)
+{
+	struct totals totals = totals_since(now, &q->slots[i].before);
+
+	totals.verified = now->verified;
+	return totals;
+}
+
+bool report_queue_is_full(struct report_queue *q)
+{
+	bool is_full;
+
+	pthread_mutex_lock(&q->lock);
+	is_full = q->size > REPORT_QUEUE_MAX;
+	pthread_mutex_unlock(&q->lock);
+	return is_full;
+}
+
+size_t report_queue_size(struct report_queue *q)
+{
+	size_t n;
+
+	pthread_mutex_lock(&q->lock);
+	n = q->n_samples;
+	pthread_mutex_unlock(&q->lock);
+	return n;
+}
+
+static int end_thread(struct report_queue *q, bool drops)
+{
+	if (!q->has_thread)
+		return q->err;
+	pthread_mutex_lock(&q->lock);
+	q->ends = true;
+	q->drops = drops;
+	pthread_cond_signal(&q->more);
+	pthread_mutex_unlock(&q->lock);
+	pthread_join(q->thread, NULL);
+	q->has_thread = false;
+	return q->err;
+}
+
+int report_queue_finish(struct report_queue *q)
+{
+	names_settle(q->names);
+	return end_thread(q, false);
+}
+
+struct report_queue *report_queue_free(struct report_queue *q)
+{
+	struct item *item;
+
+	if (!q)
+		return NULL;
+	end_thread(q, true);
+	while ((item = STAILQ_FIRST(&q->items)) != NULL) {
+		if (item->kind == ITEM_CALL)
+			item->fn(item->object);
+		remove_item(q, item);
+	}
+	pthread_cond_destroy(&q->more);
+	pthread_mutex_destroy(&q->lock);
+	free(q->slots);
+	free(q);
+	return NULL;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every format that has labels has all of a sample's, and each that the sample has by itself. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <zlib.h>
+
+#include "report/own_label.h"
+#include "report/recording_reader.h"
+#include "report/tests/labels.h"
+#include "report/tests/samples.h"
+
+static const struct label labels[] = {
+	{ .key = "phase", .text = "warm;up" },
+	{ .key = "request_size", .number = 4096, .unit = "bytes" },
+	{ .key = "try", .number = -2, .unit = "" },
+};
+
+static struct label_set *set;
+
+static void end(void)
+{
+	free(text);
+	label_set_free(set);
+}
+
+TestSuite(labels, .fini = end);
+
+static void write_labelled(const char *format)
+{
+	struct sample sample = sample_of(DP_COMPLETE), other = sample;
+
+	set = labels_of(labels, 3, true);
+	sample.labels = set;
+	begin(format);
+	add(sample);
+	add(other);
+	finish();
+}
+
+static void expect_text(const char *expected)
+{
+	cr_assert(strstr(text, expected), "no %s in %s", expected, text);
+}
+
+static void expect_json(const json_t *sample)
+{
+	const json_t *has = json_object_get(sample, "labels");
+	const json_t *units = json_object_get(sample, "label_units");
+
+	cr_assert_eq(json_object_size(has), 3);
+	cr_assert_str_eq(json_string_value(json_object_get(has, "phase")), "warm;up");
+	cr_assert_eq(json_integer_value(json_object_get(has, "request_size")), 4096);
+	cr_assert_eq(json_integer_value(json_object_get(has, "try")), -2);
+	cr_assert_eq(json_object_size(units), 1);
+	cr_assert_str_eq(json_string_value(json_object_get(units, "request_size")), "bytes");
+	cr_assert(json_is_true(json_object_get(sample, "labels_cut")));
+}
+
+static void expect_no_labels(const json_t *sample)
+{
+	cr_assert(json_is_null(json_object_get(sample, "labels")));
+	cr_assert_null(json_object_get(sample, "label_units"));
+	cr_assert(json_is_false(json_object_get(sample, "labels_cut")));
+}
+
+static void expect_lines(char *lines)
+{
+	char *second = strchr(lines, '\n') + 1;
+	json_t *first = json_loads(lines, JSON_DISABLE_EOF_CHECK, NULL);
+	json_t *other = json_loads(second, JSON_DISABLE_EOF_CHECK, NULL);
+
+	expect_json(first);
+	expect_no_labels(other);
+	json_decref(first);
+	json_decref(other);
+}
+
+Test(labels, are_in_json_lines)
+{
+	write_labelled("jsonl");
+	expect_lines(text);
+}
+
+Test(labels, are_in_json)
+{
+	json_t *json, *stacks;
+
+	write_labelled("json");
+	json = json_loads(text, 0, NULL);
+	stacks = json_object_get(json, "stacks");
+	cr_assert_eq(json_array_size(stacks), 2, "which count apart");
+	expect_json(json_array_get(stacks, 0));
+	expect_no_labels(json_array_get(stacks, 1));
+	json_decref(json);
+}
+
+Test(labels, are_in_folded_stacks)
+{
+	write_labelled("folded");
+	expect_text("my_prog;[phase=warm:up];[request_size=4096 bytes];[try=-2];0x7777;");
+	expect_text("my_prog;0x7777;");
+}
+
+static void expect_marks(void)
+{
+	expect_text("[phase=warm;up]");
+	expect_text("[request_size=4096 bytes]");
+	expect_text("[try=-2]");
+}
+
+Test(labels, are_functions_for_speedscope)
+{
+	write_labelled("speedscope");
+	expect_marks();
+	/* Of the process, then of its thread: behind its name, and without it. */
+	expect_text("\"samples\":[[0,1,2,3,4,5,6],[0,4,5,6]]");
+	expect_text("\"samples\":[[1,2,3,4,5,6],[4,5,6]]");
+}
+
+Test(labels, are_functions_for_firefox)
+{
+	write_labelled("firefox");
+	expect_marks();
+}
+
+Test(labels, are_functions_for_perf)
+{
+	const char *truncated;
+
+	write_labelled("perf-script");
+	expect_marks();
+	truncated = strstr(text, "[try=-2]");
+	cr_assert(strstr(truncated, "[request_size=4096 bytes]") <
+		  strstr(truncated, "[phase=warm;up]"));
+}
+
+/* The strings of a profile are in it as they are. */
+Test(labels, are_in_pprof)
+{
+	z_stream z = { .next_in = (Bytef *)text };
+	char plain[1 << 16];
+
+	write_labelled("pprof");
+	z.next_in = (Bytef *)text;
+	z.avail_in = (uInt)text_size;
+	z.next_out = (Bytef *)plain;
+	z.avail_out = sizeof(plain);
+	cr_assert_eq(inflateInit2(&z, 15 + 16), Z_OK);
+	cr_assert_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+	for (size_t i = 0; i < 3; i++)
+		cr_assert(memmem(plain, z.total_out, labels[i].key, strlen(labels[i].key)));
+	cr_assert(memmem(plain, z.total_out, "warm;up", strlen("warm;up")));
+	cr_assert(memmem(plain, z.total_out, "bytes", strlen("bytes")));
+	inflateEnd(&z);
+}
+
+static int report_sample(void *arg, const struct sample *sample, const struct totals *totals_then)
+{
+	return report_add(arg, sample, totals_then);
+}
+
+Test(labels, are_in_recordings)
+{
+	struct recording_options options = { .names = some_names() };
+	struct recording_reader *reader;
+	char why[RECORDING_WHY_SIZE], *recording;
+	size_t size;
+	FILE *from;
+
+	write_labelled("recording");
+	recording = text;
+	size = text_size;
+	from = fmemopen(recording, size, "r");
+	cr_assert_eq(recording_reader_new(from, &options, &reader, why), 0);
+	begin("jsonl");
+	cr_assert_eq(recording_reader_run(reader, report_sample, report), 0);
+	cr_assert_null(recording_reader_fault(reader));
+	finish();
+	expect_lines(text);
+	recording_reader_free(reader);
+	fclose(from);
+	free(recording);
+}
+
+/* What a sample has by itself: one row, and each format has it. */
+Test(labels, of_each_sample_are_in_one_table)
+{
+	struct sample sample = block_of(DP_STATE_DISK_SLEEP, 5);
+	const struct own_label *own;
+	struct label label;
+	json_t *json;
+	size_t n = 0;
+
+	begin("jsonl");
+	add(sample);
+	finish();
+	json = json_loads(text, 0, NULL);
+	for (; (own = own_label(n)); n++) {
+		const json_t *said = json_object_get(json, own->key);
+
+		cr_assert(own_label_get(own, &sample, &label) && own_label_has_key(own->key));
+		if (label.text)
+			cr_assert_str_eq(json_string_value(said), label.text);
+		else
+			cr_assert_eq(json_integer_value(said), label.number);
+		cr_assert_eq(own_label_is_usual(own, &label), strcmp(own->key, "outcome") == 0);
+	}
+	cr_assert_eq(n, 7);
+	cr_assert(!own_label_has_key("phase"));
+	/* Who runs waits for nothing. */
+	sample = sample_of(DP_NO_RULE);
+	for (size_t i = 0; (own = own_label(i)); i++) {
+		cr_assert_eq(own_label_get(own, &sample, &label), strcmp(own->key, "state") != 0);
+		cr_assert(!own_label_is_usual(own, &label));
+	}
+	json_decref(json);
+}

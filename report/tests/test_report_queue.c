@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The reporting thread: order, copies of samples, a report that is slow or fails. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/report_queue.h"
+#include "report/verified.h"
+#include "symbols/tests/some_names.h"
+
+/* A report that notes what it gets, and can be held up, or fail. */
+struct noted {
+	struct report report;
+	int gate[2]; /* each sample waits for a byte, if there is a gate */
+	bool has_gate;
+	int err;
+	size_t n;
+	uint64_t times, addresses;
+	bool in_order;
+};
+
+static int noted_add(struct report *report, const struct sample *sample,
+		     const struct totals *totals)
+{
+	struct noted *noted = (struct noted *)report;
+	char byte;
+
+	if (noted->has_gate)
+		(void)!read(noted->gate[0], &byte, 1);
+	noted->in_order &= sample->time_ns == noted->n;
+	noted->n++;
+	for (size_t i = 0; i < sample->n_user; i++)
+		noted->addresses += sample->user[i].address;
+	for (size_t i = 0; i < sample->n_kernel; i++)
+		noted->addresses += sample->kernel[i];
+	if (sample->verified)
+		noted->addresses += sample->verified->frames[0].address +
+				    (uint64_t)strlen(sample->verified->end);
+	cr_assert_eq(totals->lost, sample->time_ns);
+	return noted->err;
+}
+
+static struct noted noted;
+static struct report *reports[] = { &noted.report };
+static struct report_queue *report_queue;
+
+static void begin(bool has_gate, int err)
+{
+	noted = (struct noted){
+		.report.add = noted_add, .has_gate = has_gate, .err = err, .in_order = true
+	};
+	cr_assert_eq(pipe(noted.gate), 0);
+	cr_assert_eq(report_queue_new(reports, 1, some_names(), false, &report_queue), 0);
+}
+
+/* All that it points at is overwritten as soon as it was added. */
+static int add(uint64_t time)
+{
+	struct frame frames[] = { { .address = 1 }, { .address = 10 } };
+	__u64 kernel[] = { 100 };
+	char end[] = "end";
+	struct verified_stack verified = { .frames = frames, .n_frames = 1, .end = end };
+	struct sample sample = { .time_ns = time,
+				 .user = frames,
+				 .n_user = 2,
+				 .kernel = kernel,
+				 .n_kernel = 1,
+				 .verified = time % 2 ? &verified : NULL };
+	struct totals totals = { .lost = time };
+	int err = report_queue_add(report_queue, &sample, &totals);
+
+	memset(frames, 0xff, sizeof(frames));
+	memset(kernel, 0xff, sizeof(kernel));
+	memset(end, 0xff, sizeof(end) - 1);
+	return err;
+}
+
+Test(report_queue, reports_copies_in_order)
+{
+	begin(false, 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		cr_assert_eq(add(i), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(noted.n, 1000);
+	cr_assert(noted.in_order);
+	cr_assert_eq(noted.addresses, 1000 * 111 + 500 * (1 + 3));
+	report_queue_free(report_queue);
+}
+
+Test(report_queue, holds_nobody_up, .timeout = 60)
+{
+	char bytes[100] = { 0 };
+
+	begin(true, 0);
+	for (uint64_t i = 0; i < sizeof(bytes); i++)
+		cr_assert_eq(add(i), 0);
+	cr_assert_eq(report_queue_size(report_queue), sizeof(bytes));
+	cr_assert_eq(write(noted.gate[1], bytes, sizeof(bytes)), sizeof(bytes));
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(noted.n, sizeof(bytes));
+	report_queue_free(report_queue);
+}
+
+Test(report_queue, tells_that_a_report_has_failed)
+{
+	int err = 0;
+
+	begin(false, -ENOSPC);
+	while (err == 0)
+		err = add(0);
+	cr_assert_eq(err, -ENOSPC);
+	cr_assert_eq(report_queue_finish(report_queue), -ENOSPC);
+	cr_assert_eq(noted.n, 1, "and is asked no more");
+	report_queue_free(report_queue);
+}
+
+Test(report_queue, closes_a_module_after_its_samples)
+{
+	struct module *module = module_new(some_names(), "/bin/x", "", dup(0));
+	char byte = 0;
+
+	begin(true, 0);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(report_queue_close_module(report_queue, module), 0);
+	cr_assert(module->fd >= 0);
+	cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(module->fd, -1);
+	report_queue_free(report_queue);
+	module_free(module);
+}
+
+/* A time, in place of the clock's. */
+#define NOW UINT64_C(1000)
+
+static void note_oldest(void *object)
+{
+	*(uint64_t *)object = report_queue_oldest_ns(report_queue);
+}
+
+struct taken {
+	struct noted *report;
+	struct totals totals;
+	int err;
+};
+
+static int on_taken(void *arg, struct report *report, const struct totals *totals)
+{
+	struct taken *taken = arg;
+
+	taken->report = (struct noted *)report;
+	taken->totals = *totals;
+	return taken->err;
+}
+
+static int counted_add(struct report *report, const struct sample *sample,
+		       const struct totals *totals)
+{
+	struct noted *counted = (struct noted *)report;
+
+	cr_assert_eq(totals->samples, ++counted->n, "what was counted in its own time");
+	return 0;
+}
+
+static void add_counted(size_t n)
+{
+	static struct totals totals;
+
+	for (size_t i = 0; i < n; i++) {
+		totals.samples++;
+		cr_assert_eq(report_queue_add(report_queue, &(struct sample){ .weight = 1 },
+					      &totals),
+			     0);
+	}
+}
+
+/* One of two reports is taken, again and again: together its parts have what the other one has. */
+Test(report_queue, takes_a_report)
+{
+	struct noted whole = { .report.add = counted_add }, parts[3];
+	struct report *both[] = { &whole.report, &parts[0].report };
+	struct taken taken[2] = { 0 };
+	struct totals totals = { .samples = 10 };
+
+	for (int i = 0; i < 3; i++)
+		parts[i] = whole;
+	cr_assert_eq(report_queue_new(both, 2, some_names(), false, &report_queue), 0);
+	add_counted(10);
+	cr_assert_eq(report_queue_take(report_queue, 1, &parts[1].report, &totals, NOW, on_taken,
+				       &taken[0]),
+		     0);
+	add_counted(5);
+	totals.samples = 15;
+	cr_assert_eq(report_queue_take(report_queue, 1, &parts[2].report, &totals, NOW, on_taken,
+				       &taken[1]),
+		     0);
+	add_counted(1);
+	cr_assert_eq(report_queue_take(report_queue, 2, &parts[0].report, &totals, NOW, on_taken,
+				       NULL),
+		     -EINVAL);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert(taken[0].report == &parts[0] && taken[0].totals.samples == 10);
+	cr_assert(taken[1].report == &parts[1] && taken[1].totals.samples == 5);
+	cr_assert(parts[0].n == 10 && parts[1].n == 5 && parts[2].n == 1 && whole.n == 16);
+	totals.samples = 16;
+	cr_assert_eq(report_queue_totals(report_queue, 0, &totals).samples, 16);
+	cr_assert_eq(report_queue_totals(report_queue, 1, &totals).samples, 1);
+	report_queue_free(report_queue);
+}
+
+/* What reports refer to is used until the last of these is gone. */
+Test(report_queue, tells_which_reports_are_gone)
+{
+	struct noted parts[4];
+	struct report *both[] = { &parts[0].report, &parts[1].report };
+	struct totals totals = { 0 };
+	struct taken taken = { 0 };
+	uint64_t seen = 7;
+
+	for (int i = 0; i < 4; i++)
+		parts[i] = (struct noted){ .report.add = counted_add };
+	cr_assert_eq(report_queue_new(both, 2, some_names(), false, &report_queue), 0);
+	cr_assert_eq(report_queue_take(report_queue, 0, &parts[2].report, &totals, NOW, on_taken,
+				       &taken),
+		     0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen), 0);
+	cr_assert_eq(report_queue_take(report_queue, 1, &parts[3].report, &totals, NOW + 5,
+				       on_taken, &taken),
+		     0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(seen, 0, "the other one was still there");
+	cr_assert_eq(report_queue_oldest_ns(report_queue), NOW);
+	report_queue_free(report_queue);
+}
+
+/* What is to be freed by a call is freed, whatever happens. */
+Test(report_queue, calls_also_when_a_report_has_failed)
+{
+	uint64_t seen[2] = { 7, 7 };
+
+	begin(true, -ENOSPC);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen[0]), 0);
+	cr_assert_eq(write(noted.gate[1], "", 1), 1);
+	cr_assert_eq(report_queue_finish(report_queue), -ENOSPC);
+	cr_assert_eq(seen[0], 0);
+	report_queue_free(report_queue);
+	begin(true, 0);
+	cr_assert_eq(add(0), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen[1]), 0);
+	close(noted.gate[1]); /* the sample waits no more, and the call is dropped or made */
+	report_queue_free(report_queue);
+	cr_assert_eq(seen[1], 0);
+}
+
+Test(report_queue, fails_with_what_was_taken)
+{
+	struct noted part = { .report.add = counted_add };
+	struct taken taken = { .err = -ENOSPC };
+	struct totals totals = { 0 };
+
+	begin(false, 0);
+	cr_assert_eq(report_queue_take(report_queue, 0, &part.report, &totals, NOW, on_taken,
+				       &taken),
+		     0);
+	cr_assert_eq(report_queue_finish(report_queue), -ENOSPC);
+	report_queue_free(report_queue);
+}
+
+static atomic_bool freed;
+
+/* Let some of them through, one by one, while somebody waits for the end. */
+static void *open_gate_slowly(void *arg)
+{
+	char byte = 0;
+
+	while (!atomic_load(&freed)) {
+		usleep(1000);
+		cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
+	}
+	return NULL;
+}
+
+Test(report_queue, drops_what_nobody_wants, .timeout = 60)
+{
+	enum { MANY = 100000 };
+	pthread_t thread;
+
+	begin(true, 0);
+	for (uint64_t i = 0; i < MANY; i++)
+		cr_assert_eq(add(i), 0);
+	cr_assert_eq(pthread_create(&thread, NULL, open_gate_slowly, NULL), 0);
+	cr_assert_null(report_queue_free(report_queue));
+	atomic_store(&freed, true);
+	cr_assert_lt(noted.n, MANY);
+	pthread_join(thread, NULL);
+}

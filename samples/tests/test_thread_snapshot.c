@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whose stack is as it was: the linker has thread_snapshot.c call the function below (--wrap). */
+#include "samples/thread_snapshot.h"
+
+#include <criterion/criterion.h>
+#include <limits.h>
+#include <unistd.h>
+
+#define N_THREADS 3
+#define ALWAYS UINT_MAX
+
+/* A thread as the kernel tells of it, each time that it is read. */
+struct told {
+	struct dp_thread thread;
+	__u64 kernel[2];
+	unsigned int n_reads;     /* so far */
+	unsigned int leaves_cpu;  /* before each of so many reads, or */
+	unsigned int runs;        /* it runs on, and is on no CPU when it is read, or */
+	unsigned int is_on_cpu;   /* it is on one */
+	unsigned int ends_before; /* this read, if not 0 */
+};
+
+static struct told told[N_THREADS];
+static struct thread_snapshot snapshot;
+
+int __wrap_thread_reader_read(struct thread_reader *reader, pid_t pid, pid_t tid,
+			      int (*fn)(void *arg, const struct dp_thread *thread), void *arg);
+
+int __wrap_thread_reader_read(struct thread_reader *reader, pid_t pid, pid_t tid,
+			      int (*fn)(void *arg, const struct dp_thread *thread), void *arg)
+{
+	int err = 0;
+
+	cr_assert_eq(pid, getpid());
+	for (int i = 0; err == 0 && i < N_THREADS; i++) {
+		struct told *t = &told[i];
+
+		if (tid != 0 && t->thread.tid != (__u32)tid)
+			continue;
+		t->n_reads++;
+		if (t->ends_before > 0 && t->n_reads >= t->ends_before)
+			continue;
+		t->thread.switches += t->n_reads <= t->leaves_cpu;
+		t->thread.ran_ns += t->n_reads <= t->runs;
+		t->thread.flags = t->n_reads <= t->is_on_cpu ? DP_THREAD_ON_CPU : 0;
+		err = fn(arg, &t->thread);
+	}
+	return err;
+}
+
+static void begin(void)
+{
+	for (int i = 0; i < N_THREADS; i++) {
+		told[i].thread = (struct dp_thread){
+			.pid = (__u32)getpid(), .tid = 1000 + (__u32)i, .n_kernel = 2, .switches = 7
+		};
+		told[i].kernel[0] = 0xffffffff81000000 + (__u64)i;
+		told[i].kernel[1] = 0xffffffff82000000;
+	}
+	thread_snapshot_init(&snapshot, NULL, NULL, true, getpid());
+}
+
+static void end(void)
+{
+	thread_snapshot_done(&snapshot);
+}
+
+TestSuite(snapshot, .init = begin, .fini = end);
+
+static void take(void)
+{
+	cr_assert_eq(thread_snapshot_find(&snapshot, 0), 0);
+	cr_assert_eq(snapshot.n, N_THREADS);
+	cr_assert_eq(thread_snapshot_take(&snapshot, NULL, getpid()), 0);
+}
+
+/* Most threads sleep. They are read twice, and the stack is as it was between. */
+Test(snapshot, believes_what_did_not_move)
+{
+	take();
+	cr_assert_eq(thread_snapshot_count(&snapshot, SNAPSHOT_STILL), N_THREADS);
+	for (size_t i = 0; i < N_THREADS; i++) {
+		const struct thread_stack *s = &snapshot.stacks[i];
+
+		cr_assert_eq(told[i].n_reads, 2);
+		cr_assert(s->thread.tid == told[i].thread.tid && s->outcome == DP_KERNEL_ONLY);
+		cr_assert(s->n_kernel == 2 && s->kernel[0] == told[i].kernel[0] &&
+			  s->kernel[1] == told[i].kernel[1]);
+	}
+}
+
+/* Whoever has run since may have left another stack: what was read is a mixture. */
+Test(snapshot, tries_again_who_has_run)
+{
+	told[0].leaves_cpu = 3;
+	told[1].runs = 5;
+	told[2].is_on_cpu = 3;
+	take();
+	cr_assert_eq(thread_snapshot_count(&snapshot, SNAPSHOT_STILL), N_THREADS);
+	for (size_t i = 0; i < N_THREADS; i++)
+		cr_assert_gt(told[i].n_reads, 3, "thread %zu", i);
+	cr_assert_gt(told[1].n_reads, 5);
+}
+
+Test(snapshot, gives_up_who_never_rests)
+{
+	told[0].leaves_cpu = ALWAYS;
+	told[1].runs = ALWAYS;
+	told[2].is_on_cpu = ALWAYS;
+	take();
+	cr_assert_eq(thread_snapshot_count(&snapshot, SNAPSHOT_MOVES), N_THREADS);
+}
+
+Test(snapshot, knows_who_has_ended)
+{
+	told[0].ends_before = 2;
+	told[2].leaves_cpu = 3;
+	told[2].ends_before = 4;
+	take();
+	cr_assert(snapshot.stacks[0].state == SNAPSHOT_GONE &&
+		  snapshot.stacks[2].state == SNAPSHOT_GONE);
+	cr_assert_eq(snapshot.stacks[1].state, SNAPSHOT_STILL);
+}

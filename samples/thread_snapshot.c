@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/thread_snapshot.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* How often a thread that moves is tried again, and how long it is left alone between, in ms. */
+#define TRIES 6
+#define PAUSE_MS 1
+
+void thread_snapshot_init(struct thread_snapshot *t, struct thread_reader *reader,
+			  struct unwinder *unwinder, bool kernel_only, pid_t pid)
+{
+	*t = (struct thread_snapshot){
+		.reader = reader, .unwinder = unwinder, .kernel_only = kernel_only, .pid = pid
+	};
+	return_check_init(&t->return_check, unwinder);
+}
+
+void thread_snapshot_done(struct thread_snapshot *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->stacks[i].user);
+		free(t->stacks[i].kernel);
+	}
+	free(t->stacks);
+	t->stacks = NULL;
+	t->n = t->size = 0;
+}
+
+static int copy_addresses(const __u64 *from, size_t n, __u64 **to, size_t *to_n)
+{
+	__u64 *copy = reallocarray(*to, n ? n : 1, sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	if (n > 0)
+		memcpy(copy, from, n * sizeof(*copy));
+	*to = copy;
+	*to_n = n;
+	return 0;
+}
+
+int thread_snapshot_set_kernel(struct thread_stack *s, const __u64 *addresses, size_t n, int error)
+{
+	s->kernel_error = error;
+	return copy_addresses(addresses, n, &s->kernel, &s->n_kernel);
+}
+
+static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct unwinder_result *walk)
+{
+	int err = copy_addresses(walk->frames, walk->n_frames, &s->user, &s->n_user);
+
+	if (err < 0)
+		return err;
+	return_check_cut(&t->return_check, t->space, t->memory.pid, walk, s->user);
+	s->n_user = walk->n_frames;
+	s->outcome = walk->outcome;
+	s->fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0;
+	return 0;
+}
+
+/* They come in the same order each time. */
+static struct thread_stack *find_stack(struct thread_snapshot *t, pid_t tid)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		size_t at = (t->next + i) % t->n;
+
+		if (t->stacks[at].thread.tid == (__u32)tid) {
+			t->next = at + 1;
+			return &t->stacks[at];
+		}
+	}
+	return NULL;
+}
+
+static int on_found(void *arg, const struct dp_thread *thread)
+{
+	struct thread_snapshot *t = arg;
+	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
+
+	if (!s) {
+		if (array_reserve(t->stacks, t->n, t->size) < 0)
+			return -ENOMEM;
+		s = &t->stacks[t->n++];
+		*s = (struct thread_stack){ 0 };
+	}
+	s->thread = *thread;
+	s->seen = true;
+	return thread_snapshot_set_kernel(s, (const __u64 *)(thread + 1), thread->n_kernel,
+					  thread->kernel_error);
+}
+
+/* Once more: has it run since? */
+static int on_found_again(void *arg, const struct dp_thread *thread)
+{
+	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
+
+	if (!s)
+		return 0;
+	s->seen = true;
+	if (s->state == SNAPSHOT_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
+	    s->thread.switches == thread->switches && s->thread.ran_ns == thread->ran_ns)
+		s->state = SNAPSHOT_STILL;
+	return 0;
+}
+
+int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
+{
+	return thread_reader_read(t->reader, t->pid, tid, on_found, t);
+}
+
+/*
+ * Is the program counter behind a system call's instruction? It need not be: execve() and
+ * the delivery of a signal put a new one there.
+ */
+static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thread)
+{
+	static const uint8_t instruction[] = { 0x0f, 0x05 };
+	uint8_t bytes[sizeof(instruction)];
+
+	return (thread->flags & DP_THREAD_IN_SYSCALL) &&
+	       process_memory_read(&t->memory, bytes, sizeof(bytes),
+				   thread->regs.reg[DP_RIP] - sizeof(bytes)) == 0 &&
+	       memcmp(bytes, instruction, sizeof(bytes)) == 0;
+}
+
+/* Walk a stack in the memory of its process. */
+static int walk(struct thread_snapshot *t, struct thread_stack *s)
+{
+	const struct dp_thread *thread = &s->thread;
+	struct unwinder_result result = { .outcome = DP_KERNEL_ONLY };
+
+	if (thread->flags & DP_THREAD_NO_USER)
+		result.outcome = DP_NO_USER_STACK;
+	else if (t->kernel_only)
+		result.outcome = DP_KERNEL_ONLY;
+	else if (thread->flags & DP_THREAD_COMPAT)
+		result.outcome = DP_COMPAT_MODE;
+	else {
+		process_memory_forget(&t->memory);
+		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->fs_base,
+					      is_in_syscall(t, thread), process_memory_read,
+					      &t->memory, t->space->id, t->space->cell);
+		if (t->memory.err < 0)
+			return t->memory.err;
+	}
+	return set_user(t, s, &result);
+}
+
+/* The stack as it was, and the code as it still is: where walks ask for calls, they look there. */
+struct copied {
+	struct thread_snapshot *snapshot;
+	const struct stack_copy *copy;
+};
+
+static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
+{
+	const struct copied *c = memory;
+	int err = stack_copy_read(c->copy, ret, size, address);
+
+	if (err < 0 && space_find(c->snapshot->space, address))
+		return process_memory_read(&c->snapshot->memory, ret, size, address);
+	return err;
+}
+
+int thread_snapshot_walk_copy(struct thread_snapshot *t, struct thread_stack *s,
+			      const struct stack_copy *copy)
+{
+	struct copied copied = { t, copy };
+	struct unwinder_result result =
+		unwinder_walk_memory(t->unwinder, &copy->regs, 0, copy->in_syscall, read_copied,
+				     &copied, t->space->id, t->space->cell);
+
+	return set_user(t, s, &result);
+}
+
+static bool may_be_walked(const struct thread_stack *s)
+{
+	return s->state == SNAPSHOT_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU);
+}
+
+static void mark_gone(struct thread_stack *s)
+{
+	if (!s->seen && s->state == SNAPSHOT_MOVES)
+		s->state = SNAPSHOT_GONE;
+}
+
+/* All threads in one go: of most processes, most threads sleep. */
+static int take_all(struct thread_snapshot *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < t->n; i++)
+		if (may_be_walked(&t->stacks[i]))
+			err = walk(t, &t->stacks[i]);
+	for (size_t i = 0; i < t->n; i++)
+		t->stacks[i].seen = false;
+	if (err == 0)
+		err = thread_reader_read(t->reader, t->pid,
+					 t->n == 1 ? (pid_t)t->stacks[0].thread.tid : 0,
+					 on_found_again, t);
+	for (size_t i = 0; err == 0 && i < t->n; i++)
+		mark_gone(&t->stacks[i]);
+	return err;
+}
+
+/* One that moves, by itself: that takes much less time than all of them. */
+static int take_one(struct thread_snapshot *t, struct thread_stack *s)
+{
+	pid_t tid = (pid_t)s->thread.tid;
+	int err;
+
+	s->seen = false;
+	err = thread_snapshot_find(t, tid);
+	if (err < 0 || !s->seen) {
+		mark_gone(s);
+		return err;
+	}
+	if (!may_be_walked(s))
+		return 0;
+	err = walk(t, s);
+	if (err == 0)
+		err = thread_reader_read(t->reader, t->pid, tid, on_found_again, t);
+	return err;
+}
+
+int thread_snapshot_take(struct thread_snapshot *t, const struct space *space, pid_t thread)
+{
+	int err;
+
+	t->space = space;
+	process_memory_init(&t->memory, thread);
+	err = take_all(t);
+	for (int try = 0; err == 0 && try < TRIES && thread_snapshot_count(t, SNAPSHOT_MOVES) > 0;
+	     try++) {
+		if (try > 0)
+			poll(NULL, 0, PAUSE_MS);
+		for (size_t i = 0; err == 0 && i < t->n; i++)
+			if (t->stacks[i].state == SNAPSHOT_MOVES)
+				err = take_one(t, &t->stacks[i]);
+	}
+	return err;
+}
+
+size_t thread_snapshot_count(const struct thread_snapshot *t, enum snapshot_state state)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->stacks[i].state == state;
+	return n;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/unwinder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "bpf/walk.h"
+#include "kernel/ring_record.h"
+
+/* An address this far above a copied stack may still be on it: the usual limit, ulimit -s. */
+#define MAX_STACK_SIZE (8U << 20)
+
+struct unwinder {
+	struct port_user port;
+	const struct pool *pool;
+	unwinder_read *read; /* the memory that is walked, and who reads it */
+	void *memory;
+	bool beyond_copy; /* a read failed only because not all of the stack was copied */
+	struct walk walk;
+};
+
+struct stack_copy *stack_copy_free(struct stack_copy *copy)
+{
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < copy->n_parts; i++)
+		free(copy->parts[i].bytes);
+	free(copy->parts);
+	free(copy);
+	return NULL;
+}
+
+/* The part that a chunk continues, or a new one. */
+static struct stack_part *part_of_chunk(struct stack_copy *c, const struct dp_chunk *chunk)
+{
+	struct stack_part *last = c->n_parts ? &c->parts[c->n_parts - 1] : NULL;
+
+	if (last && chunk->start == last->start + last->size)
+		return last;
+	if (array_reserve(c->parts, c->n_parts, c->parts_size) < 0)
+		return NULL;
+	c->parts[c->n_parts] = (struct stack_part){ .start = chunk->start };
+	return &c->parts[c->n_parts++];
+}
+
+int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
+{
+	struct stack_part *part;
+	uint8_t *bytes;
+
+	if (!*copy) {
+		struct stack_copy *c = calloc(1, sizeof(*c));
+
+		if (!c)
+			return -ENOMEM;
+		c->regs = chunk->regs;
+		c->in_syscall = chunk->in_syscall;
+		c->tid = chunk->tid;
+		c->time_ns = chunk->time_ns;
+		*copy = c;
+	}
+	part = part_of_chunk(*copy, chunk);
+	if (!part)
+		return -ENOMEM;
+	bytes = realloc(part->bytes, part->size + chunk->n_bytes);
+	if (!bytes)
+		return -ENOMEM;
+	memcpy(bytes + part->size, chunk_bytes(chunk), chunk->n_bytes);
+	part->bytes = bytes;
+	part->size += chunk->n_bytes;
+	(*copy)->n_bytes += chunk->n_bytes;
+	/* The last chunk is smaller where the memory ended. */
+	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_last;
+	return 0;
+}
+
+int stack_copy_read(const struct stack_copy *copy, void *ret, size_t size, uint64_t address)
+{
+	bool beyond = false;
+
+	for (size_t i = 0; i < copy->n_parts; i++) {
+		const struct stack_part *p = &copy->parts[i];
+		uint64_t offset = address - p->start;
+
+		if (offset < p->size && p->size - offset >= size) {
+			memcpy(ret, p->bytes + offset, size);
+			return 0;
+		}
+		beyond |= p->cut && offset + size > p->size && offset < MAX_STACK_SIZE;
+	}
+	return beyond ? -ENODATA : -EFAULT;
+}
+
+static int read_memory(struct port_user *port, void *dst, uint32_t size, uint64_t address)
+{
+	struct unwinder *r = (struct unwinder *)port;
+	int err = r->read(r->memory, dst, size, address);
+
+	r->beyond_copy |= err == -ENODATA;
+	return err;
+}
+
+int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int max_frames,
+		 struct unwinder **ret)
+{
+	struct unwinder *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->port.read = read_memory;
+	r->pool = pool;
+	r->walk.world.user = &r->port;
+	r->walk.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
+	r->walk.max_frames = max_frames;
+	*ret = r;
+	return 0;
+}
+
+struct unwinder *unwinder_free(struct unwinder *r)
+{
+	free(r);
+	return NULL;
+}
+
+static void use_pool(struct unwinder *r)
+{
+	r->port.segments = r->pool->segments;
+	r->port.n_segments = (uint32_t)r->pool->n_segments;
+}
+
+void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct dp_rule *ret)
+{
+	use_pool(r);
+	lookup_space(&r->walk, cell, 0, address, ret);
+}
+
+struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
+					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
+					    void *memory, uint64_t id, uint32_t cell)
+{
+	struct walk *w = &r->walk;
+
+	use_pool(r);
+	r->read = read;
+	r->memory = memory;
+	r->beyond_copy = false;
+	r->port.fs_base = fs_base;
+	w->regs = *regs;
+	w->in_syscall = in_syscall;
+	w->space = id;
+	w->space_cell = cell;
+	w->layout = ((const struct dp_space *)port_pool(w, cell))->layout;
+	walk_run(w);
+	walk_spell_out(w);
+	return (struct unwinder_result){
+		.outcome = w->sample.outcome == DP_READ_FAULT && r->beyond_copy ?
+				   DP_STACK_COPY_END :
+				   (enum dp_outcome)w->sample.outcome,
+		.frames = w->frames,
+		.n_frames = w->n_frames,
+		.fault_address = w->sample.fault_address,
+	};
+}
+
+struct copied {
+	const struct stack_copy *copy;
+	const struct space *space;
+};
+
+static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
+{
+	const struct copied *c = memory;
+	int err = stack_copy_read(c->copy, ret, size, address);
+	const struct mapping *m = err < 0 ? space_find(c->space, address) : NULL;
+
+	if (m && m->binary &&
+	    binary_read_before(m->binary, address + size - m->bias, ret, size) == 0)
+		return 0;
+	return err;
+}
+
+struct unwinder_result unwinder_walk(struct unwinder *r, const struct stack_copy *copy,
+				     const struct space *space)
+{
+	struct copied copied = { copy, space };
+
+	return unwinder_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
+				    space->id, space->cell);
+}

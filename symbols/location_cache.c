@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "symbols/location_cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "symbols/demangle.h"
+
+struct location_cache_entry {
+	UT_hash_handle hh;
+	uint64_t address;
+	size_t n;
+	bool lines;
+	bool go;
+	struct source_location locations[];
+};
+
+/* What locations that are added have for names. */
+enum naming { NAMING_SYMBOL, NAMING_SHOWN, NAMING_GO };
+
+struct location_cache_name {
+	UT_hash_handle hh;
+	char *shown; /* what locations have */
+	char key[];  /* what the debug information has */
+};
+
+static void remove_entry(struct location_cache *cache, struct location_cache_entry *e)
+{
+	HASH_DEL(cache->entries, e);
+	free(e);
+	cache->n_entries--;
+}
+
+static void free_names(struct location_cache_name **names)
+{
+	struct location_cache_name *name, *next;
+
+	HASH_ITER(hh, *names, name, next) {
+		HASH_DEL(*names, name);
+		free(name->shown);
+		free(name);
+	}
+}
+
+void location_cache_done(struct location_cache *cache)
+{
+	struct location_cache_entry *e, *next;
+
+	HASH_ITER(hh, cache->entries, e, next)
+		remove_entry(cache, e);
+	free_names(&cache->functions);
+	free_names(&cache->go);
+	free_names(&cache->files);
+}
+
+bool location_cache_find(const struct location_cache *cache, uint64_t address, bool lines,
+			 const struct source_location **ret, size_t *ret_n)
+{
+	struct location_cache_entry *e;
+
+	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
+	if (!e || (lines && !e->lines))
+		return false;
+	*ret = e->locations;
+	*ret_n = e->n;
+	return true;
+}
+
+/* The one copy of a name, made by `show` when it is met first; NULL if memory is short. */
+static const char *keep_name(struct location_cache_name **names, const char *key,
+			     char *(*show)(const char *, enum names_demangle),
+			     enum names_demangle style)
+{
+	struct location_cache_name *name;
+	size_t size = strlen(key);
+
+	HASH_FIND(hh, *names, key, size, name);
+	if (name)
+		return name->shown;
+	name = calloc(1, sizeof(*name) + size + 1);
+	if (!name)
+		return NULL;
+	memcpy(name->key, key, size);
+	name->shown = show(key, style);
+	if (name->shown)
+		HASH_ADD(hh, *names, key, size, name);
+	if (!name->shown || !HASH_IS_ADDED(hh, name)) {
+		free(name->shown);
+		free(name);
+		return NULL;
+	}
+	return name->shown;
+}
+
+static char *show_as_it_is(const char *name, enum names_demangle style)
+{
+	return strdup(name);
+}
+
+/* The path of a file, with the directory that it is relative to. */
+static const char *keep_file(struct location_cache *cache, const struct source_location *location)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (!location->dir)
+		return keep_name(&cache->files, location->file, show_as_it_is, cache->style);
+	if (asprintf(&path, "%s/%s", location->dir, location->file) < 0) {
+		path = NULL;
+		return NULL;
+	}
+	return keep_name(&cache->files, path, show_as_it_is, cache->style);
+}
+
+/* A name as it is shown is not one that debug information has, nor is one of Go's. */
+static const char *keep_function(struct location_cache *cache, const char *function,
+				 enum naming naming)
+{
+	switch (naming) {
+	case NAMING_SYMBOL:
+		return keep_name(&cache->functions, function, demangle, cache->style);
+	case NAMING_SHOWN:
+		return keep_name(&cache->files, function, show_as_it_is, cache->style);
+	case NAMING_GO:
+		return keep_name(&cache->go, function, demangle_go, cache->style);
+	}
+	return NULL;
+}
+
+/* Without memory for a name, the place goes without it. */
+static void keep_names(struct location_cache *cache, struct source_location *location,
+		       enum naming naming)
+{
+	if (location->function)
+		location->function = keep_function(cache, location->function, naming);
+	if (location->file)
+		location->file = keep_file(cache, location);
+	location->dir = NULL;
+}
+
+static int add(struct location_cache *cache, uint64_t address, bool lines,
+	       const struct source_location *locations, size_t n, enum naming naming)
+{
+	struct location_cache_entry *e;
+
+	if (cache->n_entries == LOCATION_CACHE_MAX)
+		location_cache_done(cache);
+	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
+	if (e)
+		remove_entry(cache, e);
+	e = calloc(1, sizeof(*e) + n * sizeof(*locations));
+	if (!e)
+		return -ENOMEM;
+	e->address = address;
+	e->lines = lines;
+	e->go = naming == NAMING_GO;
+	e->n = n;
+	for (size_t i = 0; i < n; i++) {
+		e->locations[i] = locations[i];
+		keep_names(cache, &e->locations[i], naming);
+	}
+	HASH_ADD(hh, cache->entries, address, sizeof(address), e);
+	if (!HASH_IS_ADDED(hh, e)) {
+		free(e);
+		return -ENOMEM;
+	}
+	cache->n_entries++;
+	return 0;
+}
+
+int location_cache_add(struct location_cache *cache, uint64_t address, bool lines,
+		       const struct source_location *locations, size_t n)
+{
+	return add(cache, address, lines, locations, n, NAMING_SYMBOL);
+}
+
+int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines,
+			     const struct source_location *locations, size_t n)
+{
+	return add(cache, address, lines, locations, n, NAMING_SHOWN);
+}
+
+int location_cache_add_go(struct location_cache *cache, uint64_t address, bool lines,
+			  const struct source_location *locations, size_t n)
+{
+	return add(cache, address, lines, locations, n, NAMING_GO);
+}
+
+int location_cache_for_each(const struct location_cache *cache,
+			    int (*fn)(void *arg, uint64_t address, bool lines,
+				      const struct source_location *locations, size_t n),
+			    void *arg)
+{
+	int err = 0;
+
+	for (const struct location_cache_entry *e = cache->entries; err == 0 && e; e = e->hh.next)
+		if (!e->go)
+			err = fn(arg, e->address, e->lines, e->locations, e->n);
+	return err;
+}
