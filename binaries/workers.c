@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "base/signals.h"
 
 STAILQ_HEAD(job_list, job);
 
@@ -53,15 +54,12 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-/* Signals are the business of the thread that samples. */
 static int start_threads(struct workers *w, size_t n)
 {
-	sigset_t all, old;
+	sigset_t old;
 	int err = 0;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* of a file that is cut off: see bus_guard.h */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_block(&old);
 	while (err == 0 && w->n_threads < n) {
 		err = pthread_create(&w->threads[w->n_threads], NULL, worker_run, w);
 		if (err == 0)

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "base/cleanup.h"
+#include "base/signals.h"
 #include "report/verified.h"
 #include "symbols/names.h"
 
@@ -177,15 +177,12 @@ static void *report_queue_run(void *arg)
 	return NULL;
 }
 
-/* Signals are the business of the thread that samples. */
 static int start_thread(struct report_queue *q)
 {
-	sigset_t all, old;
+	sigset_t old;
 	int err;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* of a file that is cut off: see bus_guard.h */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	signals_block(&old);
 	err = pthread_create(&q->thread, NULL, report_queue_run, q);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
