@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far chance goes, where samples are counted.
 
-Each bound here is passed by a program that is right with a probability below LIMIT. Some hundred such bounds
-are tried in a run of all tests, so that one run of ten thousand fails for no reason.
+A program that is right exceeds each bound with a probability below LIMIT. Some hundred such bounds
+are tried in a run of all tests, so that at most one run of a million fails for no reason.
 """
 import math
 import statistics
