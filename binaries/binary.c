@@ -31,8 +31,6 @@ static void binary_free(struct binary *binary)
 	free(binary);
 }
 
-DEFINE_CLEANUP(struct binary *, binary_free)
-
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
 {
 	*store = (struct binary_store){ .names = names };

@@ -22,7 +22,7 @@ static inline const __u64 *part_words(const struct dp_part *part, size_t head, s
 
 	if (part->size < head + size)
 		return NULL;
-	return (const __u64 *)((const char *)part + part->size - size);
+	return (const void *)((const char *)part + part->size - size);
 }
 
 /* The bytes of a chunk's stack, chunk->n_bytes of them; NULL: it is too short. */

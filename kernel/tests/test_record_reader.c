@@ -45,8 +45,10 @@ static void *put(unsigned int type, const void *head, size_t head_size, size_t m
 	memcpy(part, head, head_size);
 	memset((char *)part + head_size, 0xee, more);
 	memcpy(part, &own, sizeof(own));
-	for (size_t i = 0; i < n; i++)
-		*(__u64 *)((char *)part + head_size + more + i * sizeof(__u64)) = 10 + i;
+	for (__u64 i = 0, word; i < n; i++) {
+		word = 10 + i;
+		memcpy((char *)part + head_size + more + i * sizeof(word), &word, sizeof(word));
+	}
 	size += own.size;
 	return part;
 }

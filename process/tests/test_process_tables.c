@@ -47,7 +47,7 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	b = space_find(process_table_find(&table, getpid())->space, (uint64_t)(uintptr_t)&begin)
 		    ->binary;
 	b->is_sampled = true;
-	entry = ((const Elf64_Ehdr *)b->bytes)->e_entry;
+	entry = ((const Elf64_Ehdr *)(const void *)b->bytes)->e_entry;
 	binary_store_update(&binaries, now);
 	binary_store_update(&binaries, now + minute);
 	cr_assert(HASH_COUNT(binaries.binaries) > 1, "they are mapped");

@@ -190,7 +190,7 @@ Test(label_set, has_a_bound)
 	cr_assert_eq(label_set_new(&list, &set), 0);
 	label_list_done(&list);
 	for (; label_set_next(set, &at, &label); n++)
-		cr_assert_eq(label.number, n);
+		cr_assert_eq(label.number, (int64_t)n);
 	cr_assert(n >= 1000 && set->is_cut && set->size <= LABEL_SET_MAX);
 }
 
