@@ -13,13 +13,12 @@ struct names;
 
 /* What was profiled, for the head of a report. The strings stay the caller's. */
 struct report_context {
-	const char *target; /* "python3 (PID 4711)" */
-	const char *event;  /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;    /* 0: each time the event happens */
-	bool time;          /* stacks have times, not numbers of events */
-	bool wall;          /* of them, some are of threads that ran, some that did not */
-	const char *counts; /* what is counted, a word: "page_faults"; NULL: events or samples */
-	bool symbols;       /* look names up */
+	const char *target;  /* "python3 (PID 4711)" */
+	const char *event;   /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
+	unsigned int hz;     /* 0: each time the event happens */
+	unsigned int events; /* kinds that are sampled: EVENT_BIT of each */
+	const char *counts;  /* what is counted, a word: "page_faults"; NULL: events or samples */
+	bool symbols;        /* look names up */
 	const struct names *names; /* how they are shown: those that modules and kallsyms are of */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
 	const char *command;             /* as it was typed, of the profiler */

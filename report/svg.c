@@ -15,7 +15,7 @@
 #include "report/markup.h"
 #include "report/report.h"
 #include "report/symbolized.h"
-#include "report/unit.h"
+#include "report/value.h"
 
 #define WIDTH 1200.0
 #define MARGIN 10.0
@@ -53,6 +53,7 @@ struct box {
 struct svg {
 	struct report report;
 	struct profile *profile;
+	struct value value; /* that widths are of */
 	struct symbolized_stack symbolized;
 	struct box *boxes; /* all but the root */
 	struct box root;
@@ -109,7 +110,7 @@ static int add_stack(const struct stack *stack, void *arg)
 {
 	struct svg *svg = arg;
 	struct symbolized_frame comm = { .name = *stack->common.comm ? stack->common.comm : "?" };
-	uint64_t value = unit_stack_value(&svg->report.context, stack);
+	uint64_t value = value_of_stack(&svg->value, stack);
 	struct box *box;
 	int err;
 
@@ -128,7 +129,7 @@ static int add_stack(const struct stack *stack, void *arg)
 static int add_lost(struct svg *svg, const struct totals *totals)
 {
 	struct symbolized_frame lost = { .name = "[lost samples]" };
-	uint64_t value = unit_lost(&svg->report.context, totals);
+	uint64_t value = value_of_lost(&svg->value, totals);
 	struct box *box;
 
 	if (value == 0)
@@ -319,8 +320,10 @@ static int put_head(const struct svg *svg, const struct totals *totals, size_t h
 static int svg_finish(struct report *report, const struct totals *totals)
 {
 	struct svg *svg = (struct svg *)report;
-	int err = profile_for_each(svg->profile, add_stack, svg);
+	int err;
 
+	svg->value = value_main(&report->context);
+	err = profile_for_each(svg->profile, add_stack, svg);
 	if (err == 0)
 		err = add_lost(svg, totals);
 	if (err < 0)

@@ -40,6 +40,7 @@ static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[3
 struct text {
 	struct report report;
 	struct profile *profile;
+	struct value value; /* that shares are of */
 	struct hot_list functions;
 	struct hottest hottest;
 	const struct colours *colours;
@@ -58,8 +59,7 @@ static int count_stack(const struct stack *stack, void *arg)
 	if (err < 0)
 		return err;
 	return hottest_add(&text->hottest, &text->report, stack->common.comm,
-			   &text->functions.symbolized,
-			   value_measured(&text->report.context, stack));
+			   &text->functions.symbolized, value_of_stack(&text->value, stack));
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -86,6 +86,7 @@ static int print_line(const char *what, const char *text, const struct colours *
 static int print_head(const struct text *text, const struct totals *totals)
 {
 	const struct report_context *context = &text->report.context;
+	const char *other = value_other_event(context);
 	const struct colours *c = text->colours;
 	FILE *to = text->report.to;
 	int err;
@@ -97,8 +98,8 @@ static int print_head(const struct text *text, const struct totals *totals)
 		err = print_plain(context->event, to);
 	if (context->hz)
 		fprintf(to, " at %u Hz", context->hz);
-	if (context->wall)
-		fputs(" and off-cpu", to);
+	if (other)
+		fprintf(to, " and %s", other);
 	fprintf(to, ", %.1f s\n", (double)totals->duration_ns / 1e9);
 	if (err == 0 && context->command)
 		err = print_line("Command", context->command, c, to);
@@ -129,11 +130,13 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 }
 
 /* What the samples stand for, where they are not simply counted. */
-static void print_scale(const struct report_context *context, const struct totals *totals, FILE *to)
+static void print_scale(const struct text *text, const struct totals *totals)
 {
+	FILE *to = text->report.to;
+
 	if (totals->events != totals->samples)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
-	if (context->time)
+	if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
 }
@@ -170,7 +173,7 @@ static void print_functions(const struct text *text, double all)
 {
 	const struct hot_list *list = &text->functions;
 	const struct colours *c = text->colours;
-	bool time = text->report.context.time;
+	bool time = value_is_time(&text->value);
 	FILE *to = text->report.to;
 	size_t n = 0;
 
@@ -234,7 +237,7 @@ static int print_hottest(struct text *text, double all)
 	if (n == 0)
 		return 0;
 	fprintf(to, "\n%sHottest stack%s, ", c->bold, c->normal);
-	if (text->report.context.time)
+	if (value_is_time(&text->value))
 		fprintf(to, "%.3f ms", (double)value / 1e6);
 	else
 		fprintf(to, "%" PRIu64 " of %.0f", value, all);
@@ -265,9 +268,11 @@ static const struct colours *choose_colours(FILE *to)
 static int text_finish(struct report *report, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
-	double all = (double)(report->context.time ? totals->time_ns : totals->events);
+	double all;
 	int err;
 
+	text->value = value_measured(&report->context);
+	all = (double)value_of_totals(&text->value, totals);
 	text->colours = choose_colours(report->to);
 	err = profile_for_each(text->profile, count_stack, text);
 	if (err < 0)
@@ -277,7 +282,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 	if (err < 0)
 		return err;
 	print_outcomes(text, totals);
-	print_scale(&report->context, totals, report->to);
+	print_scale(text, totals);
 	if (totals->verified)
 		err = print_verified(&report->context, totals->verified, report->to);
 	if (err < 0)

@@ -15,6 +15,7 @@
 #include "report/hot_list.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/value.h"
 
 /* Functions of a table that is not for a terminal, and lines around those of one that is. */
 #define TOP_ROWS 20
@@ -80,14 +81,15 @@ static void print_head(struct top *top, const struct totals *now, const struct s
 	const struct report_context *context = &top->report.context;
 	const struct totals *last = &top->last;
 	struct totals part = { .samples = now->samples - last->samples };
+	const char *other = value_other_event(context);
 	char line[1024], rate[32] = "";
 
 	for (int i = 0; i < DP_N_OUTCOMES; i++)
 		part.outcomes[i] = now->outcomes[i] - last->outcomes[i];
 	if (context->hz)
 		snprintf(rate, sizeof(rate), " at %u Hz", context->hz);
-	snprintf(line, sizeof(line), "%s, %s%s%s, %.1f s", context->target, context->event, rate,
-		 context->wall ? " and off-cpu" : "", (double)now->duration_ns / 1e9);
+	snprintf(line, sizeof(line), "%s, %s%s%s%s, %.1f s", context->target, context->event, rate,
+		 other ? " and " : "", other ? other : "", (double)now->duration_ns / 1e9);
 	put_line(screen, line);
 	snprintf(line, sizeof(line),
 		 "last %.1f s: %" PRIu64 " samples, %.1f %% complete, %" PRIu64
@@ -106,8 +108,8 @@ static double percent(uint64_t value, uint64_t all)
 static void print_functions(struct top *top, const struct hot_list *functions,
 			    const struct totals *now, const struct screen *screen)
 {
-	bool time = top->report.context.time;
-	uint64_t all = time ? now->time_ns - top->last.time_ns : now->events - top->last.events;
+	const struct value value = value_measured(&top->report.context);
+	uint64_t all = value_of_totals(&value, now) - value_of_totals(&value, &top->last);
 	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
 	int n = 0;
 	char line[2048];

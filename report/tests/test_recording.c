@@ -22,7 +22,7 @@ static const struct report_context context = {
 	.host = "here",
 	.kernel = "Linux 6.18.5 x86_64",
 	.hz = 4999,
-	.wall = true,
+	.events = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_UPROBE),
 	.started_ns = 123,
 	.started_real_ns = UINT64_C(1800000000123456789),
 	.symbols = true,
@@ -171,21 +171,40 @@ Test(recording, is_read_as_it_was_written)
 	}
 }
 
+static void load_old(const char *path)
+{
+	FILE *old = fopen(path, "r");
+
+	cr_assert(old);
+	file = malloc(1 << 16);
+	file_size = fread(file, 1, 1 << 16, old);
+	fclose(old);
+}
+
 /* What dwarfprof wrote before labels could be numbers: 60 samples of these. */
 Test(recording, of_an_earlier_dwarfprof_is_read)
 {
 	struct random_samples *expected = malloc(sizeof(*expected));
-	FILE *old = fopen(OLD_RECORDINGS "/texts_only.dwarfprof", "r");
 
-	cr_assert(expected && old);
-	file = malloc(1 << 16);
-	file_size = fread(file, 1, 1 << 16, old);
-	fclose(old);
+	cr_assert(expected);
+	load_old(OLD_RECORDINGS "/texts_only.dwarfprof");
 	random_init(expected, 21, 10);
 	expected->shallow = expected->texts_only = true;
 	cr_assert_eq(read_expected(file, file_size, expected), 60);
 	cr_assert_null(recording_reader_fault(reader));
 	cr_assert_gt(recording_reader_totals(reader)->cut_labels, 0);
+	cr_assert_eq(recording_reader_context(reader)->events, EVENT_BIT(DP_EVENT_CPU));
+	close_bytes();
+	free(file);
+}
+
+/* And before they said which kinds of events there are: times, and of what, said it. */
+Test(recording, of_an_earlier_dwarfprof_has_wall_time)
+{
+	load_old(OLD_RECORDINGS "/wall.dwarfprof");
+	cr_assert_eq(open_bytes(file, file_size), 0);
+	cr_assert_eq(recording_reader_context(reader)->events,
+		     EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU));
 	close_bytes();
 	free(file);
 }
@@ -203,7 +222,7 @@ Test(recording, has_the_context)
 	cr_assert_str_eq(c->command, context.command);
 	cr_assert_str_eq(c->host, context.host);
 	cr_assert_str_eq(c->kernel, context.kernel);
-	cr_assert(c->hz == 4999 && c->wall && !c->time && c->symbols);
+	cr_assert(c->hz == 4999 && c->events == context.events && c->symbols);
 	cr_assert(c->started_ns == 123 && c->started_real_ns == context.started_real_ns);
 	cr_assert_str_eq(recording_reader_text(reader, "version"), DP_VERSION);
 	cr_assert_null(recording_reader_text(reader, "colour"));
