@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
+#include "report/label_counts.h"
 #include "report/outcome.h"
 #include "report/profile.h"
 #include "report/report.h"
@@ -24,6 +25,9 @@
 /* Of the hottest stack, so many functions at its root and at its leaf are shown. */
 #define TEXT_ROOT 10
 #define TEXT_LEAF 30
+/* Labels: of so many keys, and so many of each. */
+#define TEXT_KEYS 8
+#define TEXT_LABELS 5
 /* Shares from which a function is of interest, in percent. */
 #define TEXT_HOT 10.0
 #define TEXT_WARM 2.0
@@ -43,12 +47,16 @@ struct text {
 	struct value value; /* that shares are of */
 	struct hot_list functions;
 	struct hottest hottest;
+	struct label_counts labels;
 	const struct colours *colours;
 };
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
-	return profile_add(((struct text *)report)->profile, sample);
+	struct text *text = (struct text *)report;
+	int err = label_counts_add(&text->labels, &report->context, sample);
+
+	return err == 0 ? profile_add(text->profile, sample) : err;
 }
 
 static int count_stack(const struct stack *stack, void *arg)
@@ -256,6 +264,30 @@ static int print_hottest(struct text *text, double all)
 	return err;
 }
 
+/* A label, and the share of all samples that have it. */
+struct label_rows {
+	const struct text *text;
+	double all;
+	bool has_head;
+};
+
+static int print_label(void *arg, const struct label_count *count, size_t rest)
+{
+	struct label_rows *rows = arg;
+	const struct colours *c = rows->text->colours;
+	FILE *to = rows->text->report.to;
+
+	if (!rows->has_head)
+		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
+	rows->has_head = true;
+	fprintf(to, "%9s", "");
+	print_share(c, percent(count->value, rows->all), to);
+	fprintf(to, "  %s\n", count->text);
+	if (rest > 0)
+		fprintf(to, "%9s... and %zu more\n", "", rest);
+	return 0;
+}
+
 /* Only for a terminal, and one that wants them (https://no-color.org). */
 static const struct colours *choose_colours(FILE *to)
 {
@@ -288,6 +320,8 @@ static int text_finish(struct report *report, const struct totals *totals)
 	if (err < 0)
 		return err;
 	print_functions(text, all);
+	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
+				    &(struct label_rows){ text, all, false });
 	return print_hottest(text, all);
 }
 
@@ -297,6 +331,7 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
+	label_counts_done(&text->labels);
 	profile_free(text->profile);
 	free(text);
 }
