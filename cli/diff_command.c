@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "profiler/fetch.h"
 #include "profiler/record.h"
+#include "report/value.h"
 
 enum {
 	OPTION_FORMAT = 256,
@@ -174,14 +175,16 @@ static int read_side(const struct diff_options *o, struct names *names,
 static int check_sides(const struct diff *diff)
 {
 	const struct report_context *a = diff->sides[0].context, *b = diff->sides[1].context;
+	const struct value of_a = value_measured(a), of_b = value_measured(b);
+	size_t timed = value_is_time(&of_b);
 
-	if (a->time == b->time) {
+	if (value_is_time(&of_a) == timed) {
 		if (strcmp(a->event, b->event) != 0)
 			log_warning("A is of %s, B of %s", a->event, b->event);
 		return 0;
 	}
 	log_error("%s measures time, and %s counts events: there is nothing to compare",
-		  diff->sides[b->time].path, diff->sides[a->time].path);
+		  diff->sides[timed].path, diff->sides[!timed].path);
 	return -EINVAL;
 }
 

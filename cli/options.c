@@ -19,6 +19,7 @@ const char *argp_program_version = "dwarfprof " DP_VERSION;
 
 enum {
 	OPTION_BTF = 256,
+	OPTION_BY,
 	OPTION_COMM,
 	OPTION_FORMAT,
 	OPTION_MAX_BLOCK,
@@ -101,6 +102,7 @@ static const struct argp_option file_options[] = {
 	{ "format", OPTION_FORMAT, "FORMAT", 0,
 	  "folded, jsonl, text, pprof, json, perf-script, speedscope, html, svg, firefox, firefox-gz or recording (by the extension of FILE)",
 	  4 },
+	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
 	{ 0 },
 };
 
@@ -400,6 +402,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_FORMAT:
 		o->output.format = arg;
+		return 0;
+	case OPTION_BY:
+		output_options_set_by(&o->output, state, arg);
 		return 0;
 	}
 	err = parse_target(key, arg, state);

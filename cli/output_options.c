@@ -22,6 +22,17 @@ void output_options_add(struct output_options *o, struct argp_state *state, cons
 	o->requests[o->n++] = (struct output_request){ .path = path };
 }
 
+void output_options_set_by(struct output_options *o, struct argp_state *state, const char *text)
+{
+	if (group_parse(text, &o->by_group) < 0) {
+		fprintf(stderr, "%s: --by takes one of ", state->name);
+		group_list(stderr);
+		fprintf(stderr, ", not '%s'\n", text);
+		exit(EXIT_CODE_USAGE);
+	}
+	o->by = &o->by_group;
+}
+
 static bool is_stdout(const char *path)
 {
 	return !path || strcmp(path, "-") == 0;
@@ -98,6 +109,7 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 				argp_error(state, "two reports cannot go to '%s'",
 					   o->requests[i].path);
 		o->requests[i].format = choose_format(o, state, o->requests[i].path);
+		o->requests[i].by = o->by;
 	}
 	if (n_stdout > 1)
 		argp_error(state, "two reports cannot go to stdout");

@@ -21,12 +21,14 @@ struct report_options {
 };
 
 enum {
-	OPTION_FORMAT = 256,
+	OPTION_BY = 256,
+	OPTION_FORMAT,
 };
 
 static const struct argp_option argp_options[] = {
 	{ "output", 'o', "FILE", 0, "where to; may be given several times" },
 	{ "format", OPTION_FORMAT, "FORMAT", 0, "as record's (by the extension of FILE)" },
+	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP },
 	{ 0 },
 };
 
@@ -52,6 +54,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_FORMAT:
 		o->output.format = arg;
+		return 0;
+	case OPTION_BY:
+		output_options_set_by(&o->output, state, arg);
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->names;

@@ -19,6 +19,10 @@ struct top_options {
 	unsigned long n; /* intervals; 0: until interrupted, or the targets are gone */
 };
 
+enum {
+	OPTION_BY = 2048,
+};
+
 static const struct argp_option argp_options[] = {
 	{ .doc = "What to look at (-p, -t, -a, or a command after --; without one, all processes)",
 	  .group = 1 },
@@ -26,6 +30,7 @@ static const struct argp_option argp_options[] = {
 	{ "iterations", 'n', "N", 0, "end after so many", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
+	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
 	{ 0 },
 };
 
@@ -78,6 +83,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'n':
 		parse_iterations(top, state, arg);
 		return 0;
+	case OPTION_BY:
+		output_options_set_by(&top->options.output, state, arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		options_parse_command(&top->options, state, arg, "top");
 		return 0;
@@ -121,7 +129,7 @@ static bool listen_to_keys(struct termios *ret_before)
 int top_command(int argc, char **argv)
 {
 	static char name[] = "dwarfprof top";
-	const struct output_request output = { .format = &report_top };
+	struct output_request output = { .format = &report_top };
 	struct top_options top = { .interval_ns = 1000000000 };
 	struct options *o = &top.options;
 	struct termios before;
@@ -130,6 +138,7 @@ int top_command(int argc, char **argv)
 	options_init(o, argv - 1);
 	argv[0] = name; /* argp's messages start with it */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &top);
+	output.by = o->output.by;
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
 	/* On a terminal, it would be written into the table. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bpf/abi.h"
+#include "report/sample.h"
 
 struct profiler_options;
 struct session;
@@ -34,8 +35,6 @@ struct event_source {
 	int (*attach)(struct session *session, const struct profiler_options *options,
 		      struct event_text *ret);
 };
-
-#define EVENT_BIT(event) (1U << (event))
 
 struct event {
 	const struct event_source *source;

@@ -123,9 +123,13 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < outputs->n; i++)
-		err = report_new(requests[i].format, context, outputs->files[i].file,
+	for (size_t i = 0; err == 0 && i < outputs->n; i++) {
+		struct report_context own = *context;
+
+		own.by = requests[i].by;
+		err = report_new(requests[i].format, &own, outputs->files[i].file,
 				 &outputs->reports[i]);
+	}
 	return err;
 }
 

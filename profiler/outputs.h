@@ -13,6 +13,7 @@
 struct output_request {
 	const char *path; /* NULL or "-": stdout; %p, %t, %h: see outputs_open() */
 	const struct report_format *format;
+	const struct group *by; /* what stacks are told apart by, in place of context.by */
 };
 
 /* The reports of a run, and where they go. */
@@ -30,7 +31,7 @@ struct outputs {
  */
 int outputs_open(struct outputs *ret, const struct output_request *requests, size_t n, pid_t pid);
 
-/* Make the reports; the context's strings must outlive them. 0 or -ENOMEM. */
+/* Make the reports; the context's strings, and the requests' groups, must outlive them. 0 or -ENOMEM. */
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context);
 

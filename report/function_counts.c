@@ -97,7 +97,8 @@ static struct function_row *find_row(struct function_counts *table,
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct functions *f = arg;
-	uint64_t value = value_measured(&f->report.context, stack);
+	const struct value measured = value_measured(&f->report.context);
+	uint64_t value = value_of_stack(&measured, stack);
 	uint64_t number = ++f->table->n_stacks;
 	bool leaf = true;
 	int err = symbolized_stack_make(&f->report, stack, 0, &f->symbolized);

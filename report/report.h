@@ -8,16 +8,17 @@
 #include "report/sample.h"
 #include "report/string_table.h"
 
+struct group;
 struct kallsyms;
 struct names;
 
 /* What was profiled, for the head of a report. The strings stay the caller's. */
 struct report_context {
-	const char *target; /* "python3 (PID 4711)" */
-	const char *event;  /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;    /* 0: each time the event happens */
-	bool time;          /* stacks have times, not numbers of events */
-	bool wall;          /* of them, some are of threads that ran, some that did not */
+	const char *target;     /* "python3 (PID 4711)" */
+	const char *event;      /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
+	unsigned int hz;        /* 0: each time the event happens */
+	unsigned int events;    /* kinds that are sampled: EVENT_BIT of each */
+	const struct group *by; /* what stacks are told apart by; NULL: as the format does it */
 	const char *counts; /* what is counted, a word: "page_faults"; NULL: events or samples */
 	bool symbols;       /* look names up */
 	const struct names *names; /* how they are shown: those that modules and kallsyms are of */
@@ -51,7 +52,12 @@ struct report_format {
 	const char *extensions; /* ".folded .collapsed" */
 	int (*new)(struct report **ret);
 	bool is_binary; /* nothing to look at on a terminal */
-	bool streams;   /* samples are written as they come, and nothing is kept of them */
+	/*
+	 * It shows labels beside the functions: with context.by, that one is a sample's only label.
+	 * Others have all labels there are, and leave it to who reads them.
+	 */
+	bool groups;
+	bool streams; /* samples are written as they come, and nothing is kept of them */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
 };

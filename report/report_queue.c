@@ -68,7 +68,7 @@ static void locate_frames(struct item *item)
 	struct frame *frames = (struct frame *)item->data;
 
 	for (size_t i = 0; i < item->sample.n_user; i++)
-		if (frames[i].module && frames[i].module->jit)
+		if (frames[i].module && module_is_compiled(frames[i].module))
 			frame_locate(&frames[i], item->sample.time_ns);
 }
 

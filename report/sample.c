@@ -60,7 +60,7 @@ size_t frame_locations(const struct frame *frame, bool lines, const struct sourc
 
 bool frame_is_in_binary(const struct frame *frame)
 {
-	return frame->module && !frame->module->jit;
+	return frame->module && !module_is_compiled(frame->module);
 }
 
 const char *frame_label(const struct frame *frame, char buffer[FRAME_LABEL_SIZE])

@@ -16,6 +16,9 @@
 struct verified;
 struct verified_stack;
 
+/* A set of kinds of events, enum dp_event, has one bit of each. */
+#define EVENT_BIT(event) (1U << (event))
+
 struct frame {
 	uint64_t address;      /* in the process; of a caller: its return address */
 	uint64_t offset;       /* the same in the module's own address space; see frame_locate() */

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "report/outcome.h"
+#include "report/value.h"
 #include "symbols/kallsyms.h"
 
 /* Where the next one goes, and whose strings it uses. */
@@ -128,7 +129,7 @@ static int put_off_cpu(struct maker *m, enum dp_state state)
 	char text[FRAME_LABEL_SIZE];
 	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_MARK, .name = text };
 
-	if (!m->report->context.wall)
+	if (!value_other_event(&m->report->context))
 		return 0;
 	snprintf(text, sizeof(text), "[off-cpu %c]", state_letter(state));
 	return put(m, &symbolized);

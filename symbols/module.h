@@ -63,6 +63,12 @@ struct module {
 /* How many modules may have it open, each with a file descriptor or two. */
 #define MODULE_DEBUG_OPEN 256
 
+/* Is its code what a process has compiled, in no file? */
+static inline bool module_is_compiled(const struct module *module)
+{
+	return module->jit != NULL;
+}
+
 /* Was its file written to since it was opened? What is in it now is other code then. */
 bool module_is_written_to(const struct module *module);
 

@@ -74,7 +74,7 @@ class Page(unittest.TestCase):
 
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
-            self.assertEqual(len(self.helped(command)), 18)
+            self.assertEqual(len(self.helped(command)), 19)
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):

@@ -50,6 +50,12 @@ class Tables(unittest.TestCase):
             # Nothing of the first one is in the second.
             self.assertTrue(in_all == count if number == 0 else in_all > count, table)
 
+    def test_labels(self):
+        with busy() as pid:
+            self.assertNotIn("labels:", top("-p", pid, "-n", "1", "-F", "499"))
+            text = top("-p", pid, "-n", "1", "-F", "499", "--by", "comm")
+        self.assertRegex(text, r"(?m)^labels: comm=fibonacci 100.0 %$")
+
     def test_other_intervals(self):
         with busy() as pid:
             text = top("-p", pid, "-n", "2", "-i", "1500ms", "-F", "499")

@@ -7,6 +7,7 @@
 #include "cli/block_options.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
+#include "report/own_label.h"
 #include "report/report.h"
 
 static struct options options;
@@ -176,6 +177,21 @@ Test(options, lets_format_win_over_extension)
 	end();
 }
 
+Test(options, tells_stacks_apart_by_a_label)
+{
+	const struct own_label *own;
+
+	PARSE("-a", "-o", "x.folded", "-o", "x.svg", "--by", "label:route");
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_str_eq(options.record.outputs[i].by->key, "route");
+	end();
+	PARSE("-a");
+	cr_assert_null(options.record.outputs[0].by);
+	end();
+	for (size_t i = 0; (own = own_label(i)); i++)
+		cr_assert(strstr(OUTPUT_OPTIONS_BY_HELP, own->key), "%s", own->key);
+}
+
 /* Whatever makes no sense ends the program with 2. */
 #define REFUSES(name, ...)                                                                         \
 	Test(options, refuses_##name, .exit_code = EXIT_CODE_USAGE)                                \
@@ -233,6 +249,7 @@ Test(options, takes_filters_of_a_target)
 	end();
 }
 
+REFUSES(a_label_without_its_prefix, "-a", "--by", "route")
 REFUSES(no_target, "-d", "5")
 REFUSES(threads_and_processes, "-t", "1", "-p", "1")
 REFUSES(threads_and_all, "-t", "1", "-a")

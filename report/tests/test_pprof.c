@@ -66,6 +66,7 @@ static void begin_cpu(void)
 	context = (struct report_context){ .target = "prog (PID 42)",
 					   .event = "cpu-clock",
 					   .hz = 1000,
+					   .events = EVENT_BIT(DP_EVENT_CPU),
 					   .symbols = true,
 					   .started_real_ns = 123 };
 	begin();
@@ -394,7 +395,9 @@ Test(pprof, has_times_of_blocks)
 {
 	struct sample block = block_of(DP_STATE_DISK_SLEEP, 2000);
 
-	context = (struct report_context){ .target = "", .event = "off-cpu", .time = true };
+	context = (struct report_context){ .target = "",
+					   .event = "off-cpu",
+					   .events = EVENT_BIT(DP_EVENT_OFF_CPU) };
 	begin();
 	block.weight = 3;
 	add(block);
@@ -418,7 +421,10 @@ Test(pprof, has_wall_time_by_what_it_is)
 
 	running.value_ns = 1000000;
 	context = (struct report_context){
-		.target = "", .event = "cpu-clock", .hz = 1000, .time = true, .wall = true
+		.target = "",
+		.event = "cpu-clock",
+		.hz = 1000,
+		.events = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU),
 	};
 	begin();
 	add(running);

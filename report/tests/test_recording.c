@@ -22,7 +22,7 @@ static const struct report_context context = {
 	.host = "here",
 	.kernel = "Linux 6.18.5 x86_64",
 	.hz = 4999,
-	.wall = true,
+	.events = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_CPU),
 	.started_ns = 123,
 	.started_real_ns = UINT64_C(1800000000123456789),
 	.symbols = true,
@@ -171,21 +171,39 @@ Test(recording, is_read_as_it_was_written)
 	}
 }
 
+static void load_old(const char *path)
+{
+	FILE *old = fopen(path, "r");
+
+	cr_assert(old);
+	file = malloc(1 << 16);
+	file_size = fread(file, 1, 1 << 16, old);
+	fclose(old);
+}
+
 /* What dwarfprof wrote before labels could be numbers: 60 samples of these. */
 Test(recording, of_an_earlier_dwarfprof_is_read)
 {
 	struct random_samples *expected = malloc(sizeof(*expected));
-	FILE *old = fopen(OLD_RECORDINGS "/texts_only.dwarfprof", "r");
 
-	cr_assert(expected && old);
-	file = malloc(1 << 16);
-	file_size = fread(file, 1, 1 << 16, old);
-	fclose(old);
+	load_old(OLD_RECORDINGS "/texts_only.dwarfprof");
 	random_init(expected, 21, 10);
 	expected->shallow = expected->texts_only = true;
 	cr_assert_eq(read_expected(file, file_size, expected), 60);
 	cr_assert_null(recording_reader_fault(reader));
 	cr_assert_gt(recording_reader_totals(reader)->cut_labels, 0);
+	cr_assert_eq(recording_reader_context(reader)->events, EVENT_BIT(DP_EVENT_CPU));
+	close_bytes();
+	free(file);
+}
+
+/* And before they said which kinds of events there are: times, and of what, said it. */
+Test(recording, of_an_earlier_dwarfprof_has_wall_time)
+{
+	load_old(OLD_RECORDINGS "/wall.dwarfprof");
+	cr_assert_eq(open_bytes(file, file_size), 0);
+	cr_assert_eq(recording_reader_context(reader)->events,
+		     EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU));
 	close_bytes();
 	free(file);
 }
@@ -203,7 +221,7 @@ Test(recording, has_the_context)
 	cr_assert_str_eq(c->command, context.command);
 	cr_assert_str_eq(c->host, context.host);
 	cr_assert_str_eq(c->kernel, context.kernel);
-	cr_assert(c->hz == 4999 && c->wall && !c->time && c->symbols);
+	cr_assert(c->hz == 4999 && c->events == context.events && c->symbols);
 	cr_assert(c->started_ns == 123 && c->started_real_ns == context.started_real_ns);
 	cr_assert_str_eq(recording_reader_text(reader, "version"), DP_VERSION);
 	cr_assert_null(recording_reader_text(reader, "colour"));
@@ -328,14 +346,12 @@ Test(recording, of_something_else_is_refused)
 
 Test(recording, that_is_empty_is_refused)
 {
-	char *path = strdup("/dev/null");
 	struct recording_options options = { .names = some_names() };
 
-	from = fopen(path, "r");
+	from = fopen("/dev/null", "r");
 	cr_assert_lt(recording_reader_new(from, &options, &reader, why), 0);
 	cr_assert(strstr(why, "empty"));
 	fclose(from);
-	free(path);
 }
 
 static int report_sample(void *arg, const struct sample *sample, const struct totals *totals)
@@ -346,17 +362,21 @@ static int report_sample(void *arg, const struct sample *sample, const struct to
 static struct report *begin_report(const char *format, char **ret, size_t *ret_size, FILE **ret_to,
 				   const struct report_context *of)
 {
+	struct report_context own = *of;
 	struct report *report;
 
+	own.names = some_names();
 	*ret_to = open_memstream(ret, ret_size);
-	cr_assert_eq(report_new(report_format_by_name(format), of, *ret_to, &report), 0);
+	cr_assert_eq(report_new(report_format_by_name(format), &own, *ret_to, &report), 0);
 	return report;
 }
 
 /* Of what was recorded, every format makes what it would have made at once. */
 Test(recording, makes_the_same_reports)
 {
-	static const char *const formats[] = { "folded", "jsonl", "text", "recording" };
+	static const char *const formats[] = { "folded",  "jsonl",      "text",  "recording",
+					       "json",    "speedscope", "pprof", "svg",
+					       "firefox", "perf-script" };
 
 	record(11, 2000, 300);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
@@ -377,7 +397,6 @@ Test(recording, makes_the_same_reports)
 		cr_assert_eq(report_finish(report, &r->totals), 0);
 		report_free(report);
 		fclose(to);
-
 		cr_assert_eq(open_bytes(file, file_size), 0);
 		report = begin_report(formats[i], &later, &later_size, &to,
 				      recording_reader_context(reader));

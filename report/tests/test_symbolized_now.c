@@ -28,6 +28,7 @@ static void begin(const struct report_format *format)
 		.target = "prog\033[2J (PID 42)",
 		.event = "cpu-clock",
 		.hz = 99,
+		.events = EVENT_BIT(DP_EVENT_CPU),
 		.symbols = true,
 		.names = program.names = some_names(),
 	};
