@@ -63,6 +63,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 		.address = address,
 		.binary = REPORT_KERNEL,
 		.name = report_kernel_label(m->report, address, i, buffer),
+		.is_sought = kallsyms != NULL,
 	};
 	const char *module = NULL;
 
@@ -103,6 +104,8 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 		.address = in_binary ? frame->offset : frame->address,
 		.is_call = !frame_is_exact(frame),
 		.name = frame_label(frame, buffer),
+		.is_sought =
+			in_binary && m->report->context.symbols && module_has_source(frame->module),
 	};
 	int err = 0;
 

@@ -19,6 +19,7 @@ enum symbolized_kind {
 struct symbolized_frame {
 	enum symbolized_kind kind;
 	bool is_named;    /* `name` is that of a function */
+	bool is_sought;   /* a name was looked for, where there could be one */
 	bool is_inlined;  /* into the next one, its caller */
 	bool is_call;     /* the address is a return address: the call is before it */
 	const char *name; /* of the function, else what frame_label() makes; never NULL */

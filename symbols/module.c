@@ -381,6 +381,12 @@ size_t module_find_locations(struct module *module, uint64_t address, bool lines
 	return n;
 }
 
+bool module_has_source(const struct module *module)
+{
+	return !module->names->options.none && !names_disabled(module->names) &&
+	       (module->fd >= 0 || module->memory || module->symtab);
+}
+
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 {
 	/* Places that were kept on disk do not take the symbols. */

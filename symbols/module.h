@@ -101,6 +101,9 @@ uint64_t module_locate(struct module *module, uint64_t address, uint64_t time);
 size_t module_find_locations(struct module *module, uint64_t address, bool lines,
 			     const struct source_location **ret);
 
+/* Is there anything that names are looked for in, or was it there until the module was closed? */
+bool module_has_source(const struct module *module);
+
 /* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
