@@ -12,6 +12,7 @@
 #include "symbols/debug_info.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
+#include "symbols/function_starts.h"
 #include "symbols/go_names.h"
 #include "symbols/jit.h"
 #include "symbols/names_parts.h"
@@ -156,6 +157,7 @@ struct module *module_free(struct module *module)
 	location_cache_done(&module->locations);
 	go_names_free(module->go);
 	symtab_free(module->symtab);
+	function_starts_free(module->starts);
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
@@ -191,6 +193,23 @@ static bool module_open_symtab(struct module *module)
 	return module->symtab != NULL;
 }
 
+static bool module_is_there(const struct module *module)
+{
+	return (module->fd >= 0 || module->memory) && !module_is_written_to(module);
+}
+
+/* What is found in it is copied: the file is read once. */
+static bool module_open_starts(struct module *module)
+{
+	if (!module->starts_tried) {
+		module->starts_tried = true;
+		if (module_is_there(module))
+			(void)function_starts_new(module->fd, module->memory, module->memory_size,
+						  &module->starts);
+	}
+	return module->starts != NULL;
+}
+
 /* Go's tables are mapped: what was written to them since is other code. */
 static bool module_open_go(struct module *module)
 {
@@ -220,7 +239,7 @@ void module_close(struct module *module, bool names)
 		(void)module_open_go(module);
 		(void)module_open_symtab(module);
 	}
-	module->symtab_tried = module->go_tried = true;
+	module->symtab_tried = module->go_tried = module->starts_tried = true;
 	module_detach_go(module);
 	if (module->symtab)
 		(void)symtab_detach(module->symtab);
@@ -389,11 +408,16 @@ bool module_has_source(const struct module *module)
 
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 {
+	uint64_t end;
+
 	/* Places that were kept on disk do not take the symbols. */
 	if (module->jit || module->names->options.none || names_disabled(module->names))
 		return -ENOENT;
 	if (module_open_go(module) && go_names_find_start(module->go, address, ret) == 0)
 		return 0;
-	return module_open_symtab(module) ? symtab_find_start(module->symtab, address, ret) :
-					    -ENOENT;
+	if (module_open_symtab(module) && symtab_find_start(module->symtab, address, ret) == 0)
+		return 0;
+	return module_open_starts(module) ?
+		       function_starts_find(module->starts, address, ret, &end) :
+		       -ENOENT;
 }

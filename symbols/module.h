@@ -10,6 +10,7 @@
 #include "symbols/location_cache.h"
 
 struct debug_info;
+struct function_starts;
 struct go_names;
 struct jit;
 struct names;
@@ -43,6 +44,9 @@ struct module {
 	bool go_tried;
 	struct symtab *symtab;
 	bool symtab_tried;
+	struct function_starts
+		*starts; /* its functions, those without a name, too; NULL: not known */
+	bool starts_tried;
 	struct debug_info *debug; /* closed when those of all its names' modules become too large */
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
@@ -104,7 +108,10 @@ size_t module_find_locations(struct module *module, uint64_t address, bool lines
 /* Is there anything that names are looked for in, or was it there until the module was closed? */
 bool module_has_source(const struct module *module);
 
-/* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
+/*
+ * Where the function of an address begins, by Go's tables or by symbols, else by unwind
+ * information, which knows functions without a name: 0 or -ENOENT.
+ */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
 /* Close its debug information, if that is open. */

@@ -79,6 +79,17 @@ class Profiles(unittest.TestCase):
         for how, texts in shown.items():
             self.assertEqual(texts, shown[()], how)
 
+    def test_functions_without_a_name(self):
+        binary = os.path.join(self.directory, "bare")
+        subprocess.run(["strip", "-o", binary, program("inlined")], check=True)
+        symbols = subprocess.run(["nm", program("inlined")], capture_output=True, text=True, check=True).stdout
+        start = re.search(r"(?m)^0*([0-9a-f]+) t work$", symbols)[1]
+        with Target(binary, "60") as pid:
+            path, _ = self.record("-p", pid, "-d", "1", "-F", "499")
+        for how in "none", "local":
+            top = go_pprof(self.directory, f"-symbolize={how}", "-hide=kallsyms", "-top", path)
+            self.assertRegex(top, rf"(?m)^ +{TIME} +(9\d\.\d+|100)% .* \[bare\+0x{start}\]$")
+
     def test_mappings(self):
         """Their build ids are those of the files; the addresses lead Go's pprof to code and names."""
         with Target(program("inlined"), "60") as pid:
