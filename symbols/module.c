@@ -17,6 +17,7 @@
 #include "symbols/jit.h"
 #include "symbols/names_parts.h"
 #include "symbols/location_file.h"
+#include "symbols/plt.h"
 #include "symbols/symtab.h"
 
 void module_set_file(struct module *module, int fd)
@@ -158,6 +159,7 @@ struct module *module_free(struct module *module)
 	go_names_free(module->go);
 	symtab_free(module->symtab);
 	function_starts_free(module->starts);
+	plt_free(module->plt);
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
@@ -198,7 +200,18 @@ static bool module_is_there(const struct module *module)
 	return (module->fd >= 0 || module->memory) && !module_is_written_to(module);
 }
 
-/* What is found in it is copied: the file is read once. */
+/* Of these, what is found is copied: the file is read once. */
+static bool module_open_plt(struct module *module)
+{
+	if (!module->plt_tried) {
+		module->plt_tried = true;
+		if (module_is_there(module))
+			(void)plt_new(module->fd, module->memory, module->memory_size,
+				      &module->plt);
+	}
+	return module->plt != NULL;
+}
+
 static bool module_open_starts(struct module *module)
 {
 	if (!module->starts_tried) {
@@ -238,8 +251,9 @@ void module_close(struct module *module, bool names)
 	if (names) {
 		(void)module_open_go(module);
 		(void)module_open_symtab(module);
+		(void)module_open_plt(module);
 	}
-	module->symtab_tried = module->go_tried = module->starts_tried = true;
+	module->symtab_tried = module->go_tried = module->plt_tried = module->starts_tried = true;
 	module_detach_go(module);
 	if (module->symtab)
 		(void)symtab_detach(module->symtab);
@@ -321,6 +335,7 @@ static void add_symbol(struct module *module, uint64_t address, struct source_lo
 		       size_t *n)
 {
 	const char *symbol = NULL;
+	uint64_t start;
 
 	if (names_disabled(module->names))
 		return;
@@ -328,6 +343,8 @@ static void add_symbol(struct module *module, uint64_t address, struct source_lo
 		symbol = symtab_find_symbol(module->symtab, address);
 	if (!symbol && *n == 0 && module_open_go(module))
 		symbol = go_names_find_other(module->go, address);
+	if (!symbol && *n == 0 && module_open_plt(module))
+		symbol = plt_find(module->plt, address, &start);
 	if (!symbol)
 		return;
 	if (*n == 0)
@@ -416,6 +433,8 @@ int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 	if (module_open_go(module) && go_names_find_start(module->go, address, ret) == 0)
 		return 0;
 	if (module_open_symtab(module) && symtab_find_start(module->symtab, address, ret) == 0)
+		return 0;
+	if (module_open_plt(module) && plt_find(module->plt, address, ret))
 		return 0;
 	return module_open_starts(module) ?
 		       function_starts_find(module->starts, address, ret, &end) :

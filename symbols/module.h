@@ -14,6 +14,7 @@ struct function_starts;
 struct go_names;
 struct jit;
 struct names;
+struct plt;
 struct symtab;
 
 /* Path of a module that is no file: what a process has compiled itself. */
@@ -47,6 +48,8 @@ struct module {
 	struct function_starts
 		*starts; /* its functions, those without a name, too; NULL: not known */
 	bool starts_tried;
+	struct plt *plt; /* its stubs; NULL: there are none */
+	bool plt_tried;
 	struct debug_info *debug; /* closed when those of all its names' modules become too large */
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
