@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/hints.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
 #include "report/outcome.h"
@@ -42,6 +43,7 @@ struct text {
 	struct profile *profile;
 	struct hot_list functions;
 	struct hottest hottest;
+	struct hints hints;
 	const struct colours *colours;
 };
 
@@ -55,6 +57,9 @@ static int count_stack(const struct stack *stack, void *arg)
 	struct text *text = arg;
 	int err = hot_list_add(&text->functions, stack);
 
+	if (err == 0)
+		err = hints_add(&text->hints, &text->functions.symbolized,
+				value_measured(&text->report.context, stack));
 	if (err < 0)
 		return err;
 	return hottest_add(&text->hottest, &text->report, stack->common.comm,
@@ -266,6 +271,11 @@ static int text_finish(struct report *report, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
 	double all = (double)(report->context.time ? totals->time_ns : totals->events);
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	const struct hint_machine machine = {
+		.has_debian = access("/etc/debian_version", F_OK) == 0,
+		.has_servers = servers && *servers,
+	};
 	int err;
 
 	text->colours = choose_colours(report->to);
@@ -283,7 +293,9 @@ static int text_finish(struct report *report, const struct totals *totals)
 	if (err < 0)
 		return err;
 	print_functions(text, all);
-	return print_hottest(text, all);
+	err = print_hottest(text, all);
+	hints_print(&text->hints, &machine, all, report->to);
+	return err;
 }
 
 static void text_free(struct report *report)
@@ -292,6 +304,7 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
+	hints_done(&text->hints);
 	profile_free(text->profile);
 	free(text);
 }
