@@ -36,12 +36,12 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Functions without a name are one for each binary, and of the kernel REPORT_KERNEL. */
+/* What is in no known function is one for each binary, and of the kernel REPORT_KERNEL. */
 static int make_name(const struct symbolized_frame *symbolized, const char *binary, char **ret)
 {
 	int n;
 
-	if (symbolized->is_named)
+	if (symbolized->is_named || symbolized->has_start)
 		n = asprintf(ret, "%s", symbolized->name);
 	else if (symbolized->kind == SYMBOLIZED_KERNEL)
 		n = asprintf(ret, REPORT_KERNEL);

@@ -70,6 +70,8 @@ static json_t *json_frame(const struct symbolized_frame *symbolized)
 	json_object_set_new(json, "module", json_text_or_null(module));
 	json_object_set_new(json, "offset",
 			    in_module ? json_hex(symbolized->address) : json_null());
+	json_object_set_new(json, "function_start",
+			    symbolized->has_start ? json_hex(symbolized->start) : json_null());
 	json_object_set_new(json, "source_location", json_location(symbolized));
 	json_object_set_new(json, "inlined", json_boolean(symbolized->is_inlined));
 	return json;

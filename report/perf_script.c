@@ -151,15 +151,16 @@ static void put_binary(const struct symbolized_frame *symbolized, FILE *to)
 
 static void put_frame(const struct report *report, const struct symbolized_frame *symbolized)
 {
+	bool is_function = symbolized->is_named || symbolized->has_start;
 	FILE *to = report->to;
 	uint64_t offset;
 
 	fprintf(to, "\t%16" PRIx64 " ", symbolized->address);
-	if (symbolized->is_named || symbolized->kind == SYMBOLIZED_MARK)
+	if (is_function || symbolized->kind == SYMBOLIZED_MARK)
 		put_plain(symbolized->name, to);
 	else
 		fputs(UNKNOWN, to);
-	if (symbolized->is_named && symbolized_offset(report, symbolized, &offset))
+	if (is_function && symbolized_offset(report, symbolized, &offset))
 		fprintf(to, "+0x%" PRIx64, offset);
 	put_binary(symbolized, to);
 }

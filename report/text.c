@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/hints.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
 #include "report/label_counts.h"
@@ -48,6 +49,7 @@ struct text {
 	struct hot_list functions;
 	struct hottest hottest;
 	struct label_counts labels;
+	struct hints hints;
 	const struct colours *colours;
 };
 
@@ -62,12 +64,15 @@ static int text_add(struct report *report, const struct sample *sample, const st
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
+	uint64_t value = value_of_stack(&text->value, stack);
 	int err = hot_list_add(&text->functions, stack);
 
+	if (err == 0)
+		err = hints_add(&text->hints, &text->functions.symbolized, value);
 	if (err < 0)
 		return err;
 	return hottest_add(&text->hottest, &text->report, stack->common.comm,
-			   &text->functions.symbolized, value_of_stack(&text->value, stack));
+			   &text->functions.symbolized, value);
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -301,6 +306,11 @@ static int text_finish(struct report *report, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
 	double all;
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	const struct hint_machine machine = {
+		.has_debian = access("/etc/debian_version", F_OK) == 0,
+		.has_servers = servers && *servers,
+	};
 	int err;
 
 	text->value = value_measured(&report->context);
@@ -322,7 +332,9 @@ static int text_finish(struct report *report, const struct totals *totals)
 	print_functions(text, all);
 	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
-	return print_hottest(text, all);
+	err = print_hottest(text, all);
+	hints_print(&text->hints, &machine, all, report->to);
+	return err;
 }
 
 static void text_free(struct report *report)
@@ -332,6 +344,7 @@ static void text_free(struct report *report)
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
 	label_counts_done(&text->labels);
+	hints_done(&text->hints);
 	profile_free(text->profile);
 	free(text);
 }

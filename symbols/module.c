@@ -220,6 +220,8 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 	int err;
 
 	for (size_t i = 0; (source = name_source(i)); i++) {
+		if (!source->find)
+			continue;
 		n = source->find(module, address, lines, locations, n);
 		n = limit_inlines(module, locations, n);
 		if (n > 0 && source->is_final)
@@ -323,6 +325,17 @@ size_t module_find_locations(struct module *module, uint64_t address, bool lines
 	if (options->none || names_disabled(module->names))
 		return 0;
 	return kind_of(module)->find(module, address, lines && !options->no_lines, ret);
+}
+
+bool module_has_file(const struct module *module)
+{
+	return (module->fd >= 0 || module->memory) && !module_is_written_to(module);
+}
+
+bool module_has_source(const struct module *module)
+{
+	return !module->names->options.none && !names_disabled(module->names) &&
+	       (module->fd >= 0 || module->memory || module->symtab);
 }
 
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)

@@ -10,9 +10,11 @@
 #include "symbols/location_cache.h"
 
 struct debug_info;
+struct function_starts;
 struct go_names;
 struct jit;
 struct names;
+struct plt;
 struct symtab;
 
 /* Path of a module that is no file: what a process has compiled itself. */
@@ -43,6 +45,11 @@ struct module {
 	bool go_tried;
 	struct symtab *symtab;
 	bool symtab_tried;
+	struct function_starts
+		*starts; /* its functions, those without a name, too; NULL: not known */
+	bool starts_tried;
+	struct plt *plt; /* its stubs; NULL: there are none */
+	bool plt_tried;
 	struct debug_info *debug; /* closed when those of all its names' modules become too large */
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
@@ -107,7 +114,16 @@ uint64_t module_locate(struct module *module, uint64_t address, uint64_t time);
 size_t module_find_locations(struct module *module, uint64_t address, bool lines,
 			     const struct source_location **ret);
 
-/* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
+/* Is its file open, or in memory, and as it was? */
+bool module_has_file(const struct module *module);
+
+/* Is there anything that names are looked for in, or was it there until the module was closed? */
+bool module_has_source(const struct module *module);
+
+/*
+ * Where the function of an address begins, by Go's tables or by symbols, else by unwind
+ * information, which knows functions without a name: 0 or -ENOENT.
+ */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
 /* Close its debug information, if that is open. */

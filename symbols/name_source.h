@@ -47,6 +47,8 @@ extern const struct name_source name_source_go;
 extern const struct name_source name_source_debug;
 extern const struct name_source name_source_symtab;
 extern const struct name_source name_source_go_other;
+extern const struct name_source name_source_plt;
+extern const struct name_source name_source_starts;
 
 /* Where libdwfl finds the module's file. */
 struct dwfl_source module_dwfl_source(const struct module *module);

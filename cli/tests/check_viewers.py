@@ -4,8 +4,11 @@
 
 usage: check_viewers.py DWARFPROF PROGRAM-DIR
 """
+import json
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -113,6 +116,73 @@ class Viewers(unittest.TestCase):
             self.assertEqual(page.requests, ["file://" + path])
             self.assertIn(f"{samples} samples, 0 lost",
                           page.evaluate("document.querySelector('header').innerText"))
+
+
+class Nameless(unittest.TestCase):
+    """A program without symbols: the linker's, of the same program, say where its functions begin."""
+
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.binary = self.path("bare")
+        subprocess.run(["strip", "-o", self.binary, program("inefficient")], check=True)
+        self.recording = self.path("x.dwarfprof")
+        with harness.Target(self.binary, "60") as pid:
+            result = dwarfprof("-F", "499", "-p", pid, "-d", "1", "-o", self.recording)
+            top = dwarfprof("top", "-p", pid, "-n", "1", "-F", "499")
+        self.assertEqual(top.returncode, 0, top.stderr)
+        self.top = top.stdout
+        self.assertEqual(result.returncode, 0, result.stderr)
+        symbols = subprocess.run(["nm", program("inefficient")], capture_output=True, text=True, check=True).stdout
+        self.functions = {int(address, 16): name
+                          for address, name in re.findall(r"(?m)^([0-9a-f]+) [tT] (\w+)$", symbols)}
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def report(self, name, *options):
+        path = self.path(name)
+        result = dwarfprof("convert", self.recording, "-o", path, *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return path
+
+    def named(self, text):
+        """With the names of the functions that begin there."""
+        return re.sub(r"\[bare\+0x([0-9a-f]+)\]", lambda m: self.functions.get(int(m[1], 16), m[0]), text)
+
+    def test_is_called_by_where_its_functions_begin(self):
+        found = {"folded": readers.folded(self.report("x.folded")),
+                 "perf": readers.perf_script(self.report("x.perf")),
+                 "speedscope": readers.speedscope(self.report("x.speedscope.json"))[1][0]["stacks"]}
+        _, (thread,) = readers.firefox(self.report("x.firefox.json"))
+        found["firefox"] = thread["stacks"]
+        boxes, _ = readers.svg(self.report("x.svg"))
+        found["svg"] = [(re.sub(r" \(.*|: .*", "", title),) for title, *_ in boxes]
+        for form, stacks in found.items():
+            names = {self.named(name) for stack in stacks for name in stack}
+            self.assertLessEqual({"main", "report", "sort_words", "_start"}, names, form)
+        for form in ("text", "json", "jsonl"):
+            with open(self.report("x." + form, "--format", form)) as file:
+                found[form] = file.read()
+        for name in ("sort_words", "main"):
+            self.assertRegex(self.named(found["text"]), rf" {name} +bare\n")
+            self.assertRegex(self.named(self.top), rf" {name} +bare\n")
+        samples = [json.loads(line)["user_stack"] for line in found["jsonl"].splitlines()]
+        stacks = [stack["user_stack"] for stack in json.loads(found["json"])["stacks"]]
+        for form in samples, stacks:
+            starts = {int(f["function_start"], 16) for stack in form for f in stack
+                      if f["module"] == self.binary and f["function_start"]}
+            self.assertLessEqual({"main", "report", "sort_words"}, {self.functions.get(start) for start in starts})
+        result = dwarfprof("diff", self.recording, self.recording, "--format", "folded")
+        self.assertIn(";sort_words ", self.named(result.stdout))
+
+    def test_has_the_boxes_that_it_has_with_names(self):
+        bare = readers.text(self.report("x.folded", "--no-inline"))
+        # It has the same build id.
+        shutil.copy2(program("inefficient"), self.binary)
+        named = readers.text(self.report("y.folded", "--no-inline"))
+        self.assertIn(";sort_words", named)
+        self.assertNotIn(";sort_words", bare)
+        self.assertEqual(sorted(self.named(bare).splitlines()), sorted(named.splitlines()))
 
 
 if __name__ == "__main__":

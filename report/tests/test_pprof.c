@@ -220,12 +220,9 @@ Test(pprof, places_addresses_in_files)
 Test(pprof, has_no_mapping_that_no_location_is_in)
 {
 	static const struct frame start = { 0x5000, 0, &program, DP_METHOD_LEAF };
-	struct sample sample = sample_of(DP_COMPLETE);
 
-	sample.user = &start;
-	sample.n_user = 1;
 	begin_cpu();
-	add(sample);
+	add((struct sample){ .weight = 1, .user = &start, .n_user = 1 });
 	finish();
 	cr_assert_eq(profile->n_sample, 1);
 	cr_assert_null(mapping(location(profile->sample[0], 0)));
@@ -548,6 +545,20 @@ Test(pprof, has_inlined_functions_as_lines)
 	cr_assert(l->address >= m->memory_start && l->address < m->memory_limit);
 	cr_assert(m->has_functions && m->has_filenames && m->has_line_numbers &&
 		  m->has_inline_frames);
+	done();
+	module_free(module);
+}
+
+/* Else readers would look up all names of its mapping once more, and find other ones. */
+Test(pprof, has_a_function_where_there_is_no_name)
+{
+	struct module *module = add_inner();
+	const struct frame frame = { 0x7010, 0x10, module, DP_METHOD_LEAF };
+
+	add((struct sample){ .weight = 1, .user = &frame, .n_user = 1 });
+	finish();
+	cr_assert_str_eq(function(location(profile->sample[1], 0), 0), "[exe+0x10]");
+	cr_assert(mapping(location(profile->sample[1], 0))->has_functions);
 	done();
 	module_free(module);
 }
