@@ -63,7 +63,10 @@ struct module {
 /* How many modules may have it open, each with a file descriptor or two. */
 #define MODULE_DEBUG_OPEN 256
 
-/* Was its file written to since it was opened? What is in it now is other code then. */
+/*
+ * Was its file written to since it was opened? What is in it now is other code then. On another
+ * machine, that is known as soon as this one's kernel is told; nobody is waited for.
+ */
 bool module_is_written_to(const struct module *module);
 
 /*
