@@ -44,7 +44,7 @@ void jitted_drop(struct jitted *jitted);
 
 /* Is this the name of a jitdump that the process may have written, "jit-PID.dump"? */
 bool jitted_is_dump(pid_t pid, const char *path);
-/* It has mapped that one; fd is taken over. */
+/* It has mapped that one; fd, which need only hold it (O_PATH), is taken over. */
 void jitted_set_dump(struct jitted *jitted, int fd);
 
 /* A sample of the process met its code: its files are found while it runs. */

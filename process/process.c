@@ -38,6 +38,7 @@ static void process_free(struct process_table *table, struct process *p)
 	for (size_t i = 0; i < p->n_mappings; i++)
 		mapping_drop(&p->mappings[i]);
 	jitted_drop(p->jitted);
+	process_forget_program(p);
 	HASH_DEL(table->processes, p);
 	free(p->mappings);
 	free(p);
@@ -123,6 +124,7 @@ static void process_forget_code(struct process *p)
 	jitted_drop(p->jitted);
 	p->jitted = NULL;
 	p->packed_asked = false;
+	process_forget_program(p);
 }
 
 static void mappings_end(struct process *p, uint64_t time)
@@ -456,19 +458,20 @@ int process_snapshot(struct process_table *table, const struct process *process,
 
 static void process_settle(struct process_table *table, struct process *p)
 {
-	p->has_pending = false;
+	bool is_settled = process_settle_program(table, p);
+
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
 
 		if (!m->is_pending)
 			continue;
-		if (binary_is_pending(m->binary)) {
-			p->has_pending = true;
-			continue;
-		}
-		mapping_settle(table, p, m);
-		p->changed |= m->died == TIME_NEVER;
+		if (mapping_settle(table, p, m))
+			p->changed |= m->died == TIME_NEVER;
+		else
+			is_settled = false;
 	}
+	/* What was found out may have led to the question whether the program was packed. */
+	p->has_pending = !is_settled || p->program;
 }
 
 void process_table_settle(struct process_table *table)

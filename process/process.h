@@ -27,19 +27,20 @@ struct process {
 	pid_t thread;             /* one that runs, through which /proc shows the process */
 	struct mapping *mappings; /* in the order in which they came */
 	size_t n_mappings, mappings_size;
-	uint64_t n_ended;      /* how many of them have ended so far */
-	uint64_t doubted;      /* when other code was found than they tell of; 0: it was not */
-	struct jitted *jitted; /* what it compiled itself; NULL: no such code was seen yet */
-	struct space *space;   /* the one that the kernel uses now */
-	bool packed_asked;     /* whether the program was packed */
-	bool changed;          /* the list is newer than the space */
-	bool has_pending;      /* of some of them the binary is not known yet */
-	size_t n_held;         /* samples that wait for that */
-	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
-	uint64_t known_from;   /* it had been started by then */
-	uint64_t exited;       /* when its last thread may have; TIME_NEVER: it runs */
-	uint64_t left;         /* when it became one that is filtered out; TIME_NEVER: it is not */
-	bool is_replaced;      /* its number is that of another process since then */
+	uint64_t n_ended;       /* how many of them have ended so far */
+	uint64_t doubted;       /* when other code was found than they tell of; 0: it was not */
+	struct jitted *jitted;  /* what it compiled itself; NULL: no such code was seen yet */
+	struct space *space;    /* the one that the kernel uses now */
+	bool packed_asked;      /* whether the program was packed */
+	struct binary *program; /* of which that is not known yet; NULL: none */
+	bool changed;           /* the list is newer than the space */
+	bool has_pending;       /* of some of them the binary is not known yet */
+	size_t n_held;          /* samples that wait for that */
+	uint64_t sampled_from;  /* samples from before are not of the program that is profiled */
+	uint64_t known_from;    /* it had been started by then */
+	uint64_t exited;        /* when its last thread may have; TIME_NEVER: it runs */
+	uint64_t left;          /* when it became one that is filtered out; TIME_NEVER: it is not */
+	bool is_replaced;       /* its number is that of another process since then */
 	UT_hash_handle hh;
 };
 

@@ -43,15 +43,23 @@ enum {
 	N_SOURCES,
 };
 
-struct jit {
-	struct names *names;
-	pthread_mutex_t lock;
+/* Where files are, told by who cannot wait for one that is being read. */
+struct places {
 	int root; /* -1: no map is looked for */
 	pid_t pid;
 	uid_t user;
+	int dump; /* holds a jitdump that is to be opened; -1: there is none */
+};
+
+struct jit {
+	struct names *names;
+	pthread_mutex_t given_lock; /* of these, which are for a moment only */
+	struct places given;
+	bool has_dump;        /* it was given one */
+	pthread_mutex_t lock; /* of all that follows */
+	struct places at;
 	struct jit_map map;
 	struct jit_dump dump;
-	bool has_dump; /* it has had one */
 	struct jit_index indexes[N_SOURCES];
 	uint64_t read;          /* when they were read last */
 	unsigned int n_settled; /* as the names had it then */
@@ -83,8 +91,10 @@ int jit_new(struct names *names, struct jit **ret)
 	if (!jit)
 		return -ENOMEM;
 	jit->names = names;
+	pthread_mutex_init(&jit->given_lock, NULL);
 	pthread_mutex_init(&jit->lock, NULL);
-	jit->root = jit->map.fd = jit->dump.fd = -1;
+	jit->given.root = jit->given.dump = jit->at.root = -1;
+	jit->map.fd = jit->dump.fd = -1;
 	*ret = jit;
 	return 0;
 }
@@ -96,11 +106,11 @@ static void close_map_file(struct jit *jit)
 	jit->map.fd = -1;
 }
 
-static void close_root(struct jit *jit)
+static void close_place(int *fd)
 {
-	if (jit->root >= 0)
-		close(jit->root);
-	jit->root = -1;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 /*
@@ -117,10 +127,10 @@ static int open_map_file(const struct jit *jit)
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->pid);
-	fd = (int)syscall(SYS_openat2, jit->root, path, &how, sizeof(how));
+	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->at.pid);
+	fd = (int)syscall(SYS_openat2, jit->at.root, path, &how, sizeof(how));
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (st.st_uid != jit->user && st.st_uid != 0))
+	    (st.st_uid != jit->at.user && st.st_uid != 0))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -128,7 +138,7 @@ static int open_map_file(const struct jit *jit)
 
 static bool open_map(struct jit *jit)
 {
-	if (jit->map.fd < 0 && jit->root >= 0) {
+	if (jit->map.fd < 0 && jit->at.root >= 0) {
 		jit->map.fd = open_map_file(jit);
 		jit->map.position = 0;
 	}
@@ -143,10 +153,10 @@ static int read_map(struct jit *jit, struct jit_index *index, size_t max_memory)
 static void close_map(struct jit *jit)
 {
 	close_map_file(jit);
-	close_root(jit);
+	close_place(&jit->at.root);
 }
 
-/* jit_set_dump() has opened it, when its process mapped it. */
+/* take_given() has opened it, after its process mapped it. */
 static bool open_dump(struct jit *jit)
 {
 	return jit->dump.fd >= 0;
@@ -184,31 +194,54 @@ struct jit *jit_free(struct jit *jit)
 		jit->names->jit_memory -= jit->indexes[i].memory;
 		jit_index_done(&jit->indexes[i]);
 	}
+	close_place(&jit->given.root);
+	close_place(&jit->given.dump);
 	pthread_mutex_destroy(&jit->lock);
+	pthread_mutex_destroy(&jit->given_lock);
 	free(jit);
 	return NULL;
 }
 
 void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
 {
-	LOCK(jit);
-
-	close_root(jit);
-	jit->root = root;
-	jit->pid = pid;
-	jit->user = user;
+	pthread_mutex_lock(&jit->given_lock);
+	close_place(&jit->given.root);
+	jit->given.root = root;
+	jit->given.pid = pid;
+	jit->given.user = user;
+	pthread_mutex_unlock(&jit->given_lock);
 }
 
 void jit_set_dump(struct jit *jit, int fd)
 {
-	LOCK(jit);
-
+	pthread_mutex_lock(&jit->given_lock);
 	if (jit->has_dump) /* its mapping was seen again */
 		close(fd);
 	else
-		jit->dump.fd = fd;
+		jit->given.dump = fd;
 	jit->has_dump = true;
-	jit->timed_read = 0;
+	pthread_mutex_unlock(&jit->given_lock);
+}
+
+/* To open the dump, and all that is done with it, may take as long as its file system likes. */
+static void take_given(struct jit *jit)
+{
+	struct places given;
+	char path[32];
+
+	pthread_mutex_lock(&jit->given_lock);
+	given = jit->given;
+	jit->given.root = jit->given.dump = -1;
+	pthread_mutex_unlock(&jit->given_lock);
+	if (given.root >= 0) {
+		close_place(&jit->at.root);
+		jit->at = given;
+	}
+	if (given.dump < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", given.dump);
+	jit->dump.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	close(given.dump);
 }
 
 static size_t memory_left(const struct jit *jit, const struct jit_index *index)
@@ -234,6 +267,7 @@ static void read_source(struct jit *jit, size_t i)
 
 static void read_timed(struct jit *jit)
 {
+	take_given(jit);
 	jit->timed_read = now_ns();
 	for (size_t i = 0; i < N_SOURCES; i++)
 		if (sources[i].has_times)
@@ -245,6 +279,7 @@ static void read_on(struct jit *jit)
 {
 	unsigned int n_settled = jit->names->n_settled;
 
+	take_given(jit);
 	for (size_t i = 0; i < N_SOURCES; i++)
 		if (!sources[i].has_times)
 			read_source(jit, i);
@@ -281,6 +316,16 @@ static uint64_t look_up(struct jit *jit, uint64_t address, uint64_t time)
 	return address;
 }
 
+static bool has_given_dump(struct jit *jit)
+{
+	bool has;
+
+	pthread_mutex_lock(&jit->given_lock);
+	has = jit->given.dump >= 0;
+	pthread_mutex_unlock(&jit->given_lock);
+	return has;
+}
+
 static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 {
 	uint64_t now = now_ns(), located;
@@ -290,7 +335,7 @@ static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 	if (now >= jit->read + AGAIN_FOUND_NS || jit->n_settled != jit->names->n_settled)
 		read_on(jit);
 	/* Since then another piece of code may have taken the place of the one that is known. */
-	if (time != UINT64_MAX && time >= jit->timed_read)
+	if (time != UINT64_MAX && (time >= jit->timed_read || has_given_dump(jit)))
 		read_timed(jit);
 	located = look_up(jit, address, time);
 	if (located == address && now >= jit->read + AGAIN_MISSING_NS) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "base/file_stat.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
@@ -21,7 +22,7 @@ void module_set_file(struct module *module, int fd)
 	struct stat st;
 
 	module->fd = fd;
-	if (fd >= 0 && fstat(fd, &st) == 0) {
+	if (fd >= 0 && file_stat(fd, &st) == 0) {
 		module->size = st.st_size;
 		module->written = st.st_mtim;
 		module->changed = st.st_ctim;
@@ -76,7 +77,7 @@ bool module_is_written_to(const struct module *module)
 {
 	struct stat st;
 
-	return module->fd >= 0 && (fstat(module->fd, &st) < 0 || st.st_size != module->size ||
+	return module->fd >= 0 && (file_stat(module->fd, &st) < 0 || st.st_size != module->size ||
 				   !is_same_time(&st.st_mtim, &module->written));
 }
 

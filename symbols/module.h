@@ -76,7 +76,10 @@ static inline bool module_is_compiled(const struct module *module)
 	return module->jit != NULL;
 }
 
-/* Was its file written to since it was opened? What is in it now is other code then. */
+/*
+ * Was its file written to since it was opened? What is in it now is other code then. On another
+ * machine, that is known as soon as this one's kernel is told; nobody is waited for.
+ */
 bool module_is_written_to(const struct module *module);
 
 /*

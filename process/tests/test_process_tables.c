@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -256,4 +257,35 @@ Test(process_tables, mappings_of_other_files_have_no_binary)
 	cr_assert(HASH_COUNT(binaries.binaries) == 0 && !binaries.names->modules, "it is freed");
 	cr_assert(process_table_publish(&table, 60) == 0);
 	cr_assert_eq(p->space->n_mappings, 1);
+}
+
+/* What has to be looked up is by workers, and may be known by another way already. */
+Test(process_tables, mappings_wait_until_their_file_is_found)
+{
+	char path[PATH_MAX] = "/proc/self/root";
+	struct mmap_record r = { .pid = PID(0), .time = 20, .name = path };
+	const size_t n = strlen(path);
+	const struct mapping *m;
+	struct stat st;
+	uint64_t bias;
+
+	cr_assert(readlink("/proc/self/exe", path + n, sizeof(path) - n - 1) > 0);
+	cr_assert_eq(stat(path, &st), 0);
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	bias = map_self(0, 10, 0x100000, 0x5000);
+	m = process_find(process_table_find(&table, PID(0)), 0x100000, 10);
+	r.start = m->start + 0x100000;
+	r.end = m->end + 0x100000;
+	r.offset = m->offset;
+	r.inode = st.st_ino;
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	cr_assert_eq(HASH_COUNT(binaries.binaries), 2);
+	wait_for_workers();
+	process_table_settle(&table);
+	m = process_find(process_table_find(&table, PID(0)), r.start, 20);
+	cr_assert(m->binary && m->bias == bias + 0x100000);
+	cr_assert_eq(process_find(process_table_find(&table, PID(0)), 0x100000, 20)->binary,
+		     m->binary);
+	cr_assert_eq(HASH_COUNT(binaries.binaries), 1);
 }
