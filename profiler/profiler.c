@@ -236,14 +236,11 @@ static int close_module(void *arg, struct module *module)
 	return report_queue_close_module(p->report_queue, module);
 }
 
-/* Reports refer to them, and threads that are blocked, whose samples are in no report yet. */
 static uint64_t oldest_use_ns(void *arg)
 {
 	struct profiler *p = arg;
-	uint64_t reported = report_queue_oldest_ns(p->report_queue);
-	uint64_t blocked = blocks_oldest_ns(&p->drain.blocks);
 
-	return reported < blocked ? reported : blocked;
+	return report_queue_oldest_ns(p->report_queue);
 }
 
 static int release_module(void *arg, void (*fn)(void *object), void *object)
