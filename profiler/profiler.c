@@ -358,8 +358,10 @@ bool profiler_has_targets(struct profiler *p)
 
 int profiler_tick(struct profiler *p)
 {
-	p->drain.totals.duration_ns = clock_now_ns() - p->started;
-	return report_queue_tick(p->report_queue, &p->drain.totals);
+	uint64_t now = clock_now_ns();
+
+	p->drain.totals.duration_ns = now - p->started;
+	return report_queue_tick(p->report_queue, &p->drain.totals, now);
 }
 
 int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,

@@ -92,13 +92,18 @@ int report_new(const struct report_format *format, const struct report_context *
 		return err;
 	report->context = *context;
 	report->to = to;
+	report->streams = format->streams;
 	*ret = report;
 	return 0;
 }
 
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
-	return report->add(report, sample, totals);
+	int err = report->add(report, sample, totals);
+
+	if (report->streams && report->strings.n > REPORT_MAX_STRINGS)
+		string_table_done(&report->strings);
+	return err;
 }
 
 int report_tick(struct report *report, const struct totals *totals)
