@@ -243,7 +243,7 @@ static uint64_t oldest_use_ns(void *arg)
 	return report_queue_oldest_ns(p->report_queue);
 }
 
-static int release_module(void *arg, void (*fn)(void *object), void *object)
+static int release_object(void *arg, void (*fn)(void *object), void *object)
 {
 	struct profiler *p = arg;
 
@@ -261,9 +261,11 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		return err;
 	p->users = (struct module_users){ .close = close_module,
 					  .oldest_ns = oldest_use_ns,
-					  .release = release_module,
+					  .release = release_object,
 					  .arg = p };
 	p->stores.binaries.users = &p->users;
+	if (p->kallsyms)
+		kallsyms_set_release(p->kallsyms, release_object, p);
 	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &p->verify);
