@@ -11,7 +11,7 @@ ZEROS = b"000000"
 PLACES = (b"churn-contents-", b"churn_function_")
 # A note's head, of name "GNU" and type NT_GNU_BUILD_ID, with 20 bytes behind it: the gABI, "Note Section".
 BUILD_ID = re.compile(rb"\x04\x00\x00\x00\x14\x00\x00\x00\x03\x00\x00\x00GNU\x00")
-# More at once would be one after the other in the end: then the machine cannot do what is asked for.
+# On a machine that cannot do what is asked for, no more run at a time, and what is late is left out.
 MAX_RUNNING = 200
 
 
@@ -45,7 +45,7 @@ def make(build, directory, n):
 
 
 class Starts(threading.Thread):
-    """Starts so many of the programs per second, in turns."""
+    """Starts so many of the programs per second, in turns; or less, but never more."""
 
     def __init__(self, programs, per_second):
         super().__init__()
@@ -54,15 +54,15 @@ class Starts(threading.Thread):
         self.started = self.failed = 0
         self.is_over = False
 
-    def start_due(self, running, begin):
-        while self.started < self.per_second * (time.monotonic() - begin) and len(running) < MAX_RUNNING:
-            running.append(subprocess.Popen(self.programs[self.started % len(self.programs)]))
-            self.started += 1
-
     def run(self):
-        begin, running = time.monotonic(), []
+        due, running = time.monotonic(), []
         while not self.is_over:
-            self.start_due(running, begin)
+            now = time.monotonic()
+            while due <= now and len(running) < MAX_RUNNING:
+                running.append(subprocess.Popen(self.programs[self.started % len(self.programs)]))
+                self.started += 1
+                due += 1 / self.per_second
+            due = max(due, now - 1)
             self.failed += sum(process.poll() not in (None, 0) for process in running)
             running = [process for process in running if process.returncode is None]
             time.sleep(0.01)
