@@ -3,6 +3,7 @@
 """Hours of a busy machine, in minutes: does dwarfprof -a grow, leak, lose?
 
 usage: soak.py [--write] DWARFPROF [SECONDS] [HZ]
+       soak.py --host [--own] [--event EVENT] [--series TSV] BUILD [SECONDS] [HZ]
 
 At least 50 processes are started per second, among them programs that are
 copied, run and deleted, and redis-server is kept busy on the loopback interface.
@@ -10,6 +11,10 @@ Every 10 seconds a row is printed; at the end it is judged: the memory does not
 grow once it has settled, after two minutes and a half, descriptors and BPF maps are those of the start, fewer
 than one sample in a thousand is lost, and nothing crashed. In less than three minutes and a half, it may
 have grown by what is kept of each new program.
+
+With --host, a program that uses libdwarfprof and takes a profile every 10 seconds, while processes of
+2,000 different programs come and go: soak_host.py says what is judged. With --own it profiles these
+alone, as on a machine that others use. TSV gets what was measured, for bench/soak.gp.
 """
 import argparse
 import collections
@@ -26,6 +31,7 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci"))
 import figures  # noqa: E402
+import soak_host  # noqa: E402
 
 ACCURACY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs/ACCURACY.md")
 EVERY = 10
@@ -238,6 +244,10 @@ def tell(rows, samples, hz, left):
 def arguments():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--host", action="store_true")
+    parser.add_argument("--own", action="store_true")
+    parser.add_argument("--event", default="cpu")
+    parser.add_argument("--series", metavar="TSV")
     parser.add_argument("dwarfprof", type=os.path.abspath)
     parser.add_argument("seconds", type=int, nargs="?", default=600)
     parser.add_argument("hz", nargs="?", default="999")
@@ -247,6 +257,8 @@ def arguments():
 def main():
     args = arguments()
     seconds = args.seconds
+    if args.host:
+        return soak_host.soak(args)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with tempfile.TemporaryDirectory() as directory:
         socket = os.path.join(directory, "redis")

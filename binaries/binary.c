@@ -144,18 +144,20 @@ static void free_object(void *object)
 	binary_free(object);
 }
 
-/* Those that no report refers to any more: the first of them, and all that were let go before it. */
+/* Those that nothing refers to any more. */
 static void free_closed(struct binary_store *store)
 {
 	const struct module_users *users = store->users;
 	struct binary **at = &store->closed, *b;
 	uint64_t oldest = users && *at ? users->oldest_ns(users->arg) : 0;
 
-	while ((b = *at) != NULL && b->closed_ns >= oldest)
-		at = &b->next_closed;
 	while ((b = *at) != NULL) {
 		struct binary *next = b->next_closed;
 
+		if (!module_is_let_go(b->module, b->closed_ns, oldest)) {
+			at = &b->next_closed;
+			continue;
+		}
 		if (users->release(users->arg, free_object, b) < 0)
 			return;
 		*at = next;

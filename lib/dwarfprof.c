@@ -176,8 +176,9 @@ static int caller_new(const struct dwarfprof *p, struct report **ret)
 	if (!c)
 		return -ENOMEM;
 	c->profiler = p;
-	c->report =
-		(struct report){ .context = p->context, .add = caller_add, .free = caller_free };
+	c->report = (struct report){
+		.context = p->context, .streams = true, .add = caller_add, .free = caller_free
+	};
 	*ret = &c->report;
 	return 0;
 }
@@ -272,7 +273,7 @@ int dwarfprof_start(const struct dwarfprof_options *options, struct dwarfprof **
 		err = make_reports(p, reports, &n);
 	}
 	if (err == 0)
-		err = profiler_start(p->profiler, reports, n, true);
+		err = profiler_start(p->profiler, reports, n, p->format && !p->format->streams);
 	if (err < 0)
 		p = dwarfprof_free(p);
 	*ret = p;

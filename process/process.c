@@ -12,6 +12,7 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/mapping.h"
+#include "process/unrecorded.h"
 
 /* A process whose mappings could not be read is not tried again for so long. */
 #define RETRY_NS UINT64_C(1000000000)
@@ -29,6 +30,7 @@ void process_table_init(struct process_table *table, struct pool *pool,
 		.jitted.names = binaries->names,
 		.publish = publish,
 		.arg = arg,
+		.looked = clock_now_ns(),
 	};
 	space_store_init(&table->spaces, pool, &binaries->tables);
 }
@@ -71,6 +73,7 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 		return NULL;
 	p->pid = pid;
 	p->thread = pid;
+	unrecorded_note(p, 0);
 	p->known_from = clock_now_ns();
 	p->exited = TIME_NEVER;
 	p->left = TIME_NEVER;
@@ -140,6 +143,7 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 {
 	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
 	struct proc_map map;
+	size_t n = 0;
 	int err;
 
 	/* The first thread may have exited before the others: /proc then shows nothing through it. */
@@ -159,7 +163,9 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 		err = mapping_add(p, &m);
 		if (err < 0)
 			return err;
+		n++;
 	}
+	unrecorded_note(p, n);
 	return err;
 }
 
@@ -246,6 +252,8 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > USER_ADDRESS_END)
 		return 0;
 	mapping_resolve(table, p, &m, r->inode, r->name);
+	if (unrecorded_unmaps(p))
+		process_table_doubt(p, r->time);
 	return mapping_add(p, &m);
 }
 
@@ -327,6 +335,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->left = TIME_NEVER;
 	p->is_replaced = false;
 	p->sampled_from = from->sampled_from;
+	p->max_mappings = from->max_mappings;
 	p->changed = true;
 	for (size_t i = 0; i < from->n_mappings; i++) {
 		struct mapping m = from->mappings[i];
@@ -432,7 +441,7 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)
 		return;
-	log_debug("process %d: there is other code than was mapped, reading its mappings again",
+	log_debug("process %d: it has other code than was told, reading its mappings again",
 		  p->pid);
 	mappings_end(p, now);
 	process_doubt_all(p, process_read_maps(table, p, now), now);
@@ -573,6 +582,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 
 	space_store_forget(&table->spaces, before);
 	jitted_store_forget(&table->jitted, before, table->binaries->users);
+	unrecorded_exits(table);
 	HASH_ITER(hh, table->processes, p, next) {
 		process_forget_mappings(p, before);
 		if (p->exited >= before && p->left >= before)

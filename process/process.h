@@ -27,6 +27,7 @@ struct process {
 	pid_t thread;             /* one that runs, through which /proc shows the process */
 	struct mapping *mappings; /* in the order in which they came */
 	size_t n_mappings, mappings_size;
+	size_t max_mappings;    /* with more, they are read again (unrecorded.h) */
 	uint64_t n_ended;       /* how many of them have ended so far */
 	uint64_t doubted;       /* when other code was found than they tell of; 0: it was not */
 	struct jitted *jitted;  /* what it compiled itself; NULL: no such code was seen yet */
@@ -67,6 +68,7 @@ struct process_table {
 	struct process *processes;
 	uint64_t generation; /* of the tables that the spaces name */
 	struct packed_told packed;
+	uint64_t looked;         /* when processes were last looked for that are gone */
 	bool has_warned;         /* that there is no room for all spaces */
 	bool has_warned_of_file; /* that one cannot be opened for want of a capability */
 };

@@ -235,17 +235,14 @@ static int close_module(void *arg, struct module *module)
 	return report_queue_close_module(p->report_queue, module);
 }
 
-/* Reports refer to them, and threads that are blocked, whose samples are in no report yet. */
 static uint64_t oldest_use_ns(void *arg)
 {
 	struct profiler *p = arg;
-	uint64_t reported = report_queue_oldest_ns(p->report_queue);
-	uint64_t blocked = blocks_oldest_ns(&p->drain.blocks);
 
-	return reported < blocked ? reported : blocked;
+	return report_queue_oldest_ns(p->report_queue);
 }
 
-static int release_module(void *arg, void (*fn)(void *object), void *object)
+static int release_object(void *arg, void (*fn)(void *object), void *object)
 {
 	struct profiler *p = arg;
 
@@ -263,9 +260,11 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		return err;
 	p->users = (struct module_users){ .close = close_module,
 					  .oldest_ns = oldest_use_ns,
-					  .release = release_module,
+					  .release = release_object,
 					  .arg = p };
 	p->stores.binaries.users = &p->users;
+	if (p->kallsyms)
+		kallsyms_set_release(p->kallsyms, release_object, p);
 	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &p->verify);
@@ -360,8 +359,10 @@ bool profiler_has_targets(struct profiler *p)
 
 int profiler_tick(struct profiler *p)
 {
-	p->drain.totals.duration_ns = clock_now_ns() - p->started;
-	return report_queue_tick(p->report_queue, &p->drain.totals);
+	uint64_t now = clock_now_ns();
+
+	p->drain.totals.duration_ns = now - p->started;
+	return report_queue_tick(p->report_queue, &p->drain.totals, now);
 }
 
 int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,

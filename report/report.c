@@ -97,6 +97,7 @@ int report_new(const struct report_format *format, const struct report_context *
 	if (!format->groups)
 		report->context.by = NULL;
 	report->to = to;
+	report->streams = format->streams;
 	*ret = report;
 	return 0;
 }
@@ -105,13 +106,17 @@ int report_add(struct report *report, const struct sample *sample, const struct 
 {
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	struct sample grouped = *sample;
-	int err;
+	int err = 0;
 
-	if (!report->context.by)
-		return report->add(report, sample, totals);
-	err = group_labels_new(report->context.by, sample, &labels);
-	grouped.labels = labels;
-	return err == 0 ? report->add(report, &grouped, totals) : err;
+	if (report->context.by) {
+		err = group_labels_new(report->context.by, sample, &labels);
+		grouped.labels = labels;
+	}
+	if (err == 0)
+		err = report->add(report, report->context.by ? &grouped : sample, totals);
+	if (report->streams && report->strings.n > REPORT_MAX_STRINGS)
+		string_table_done(&report->strings);
+	return err;
 }
 
 int report_tick(struct report *report, const struct totals *totals)

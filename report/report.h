@@ -37,7 +37,9 @@ struct report_context {
 struct report {
 	struct report_context context;
 	FILE *to;
-	struct string_table strings; /* for as long as the report lives, see symbolized.h */
+	struct string_table strings; /* see symbolized.h */
+	bool streams; /* nothing is kept of a sample that was added, but strings for a while */
+	bool forgets; /* nor is of an interval that is over, once tick() has shown it */
 	/* 0, or a negative errno after which the report is of no use. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* An interval is over, with the totals so far; NULL: nothing is done then. */
@@ -82,6 +84,9 @@ const struct report_format *report_format_by_name(const char *name);
 const struct report_format *report_format_by_path(const char *path);
 /* "folded (.folded .collapsed), jsonl (.jsonl)" */
 void report_format_list(FILE *to);
+
+/* Strings that a report has which streams, at most: about as many are in use at a time. */
+#define REPORT_MAX_STRINGS 16384
 
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,

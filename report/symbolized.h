@@ -50,7 +50,7 @@ enum symbolized_wanted {
 /*
  * All that is to be shown of a stack: `[off-cpu S]` with --wall, the kernel's functions,
  * the user's, a mark at the root of a stack that is not whole, and behind that, labels. The names
- * and files live as long as the report. 0 or -ENOMEM.
+ * and files live as long as the report, or if it streams, until the next sample. 0 or -ENOMEM.
  */
 int symbolized_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
 			  struct symbolized_stack *ret);

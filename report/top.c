@@ -219,6 +219,7 @@ static int top_new(struct report **ret)
 		free(top);
 		return -ENOMEM;
 	}
+	top->report.forgets = true;
 	top->report.add = top_add;
 	top->report.tick = top_tick;
 	top->report.finish = top_finish;

@@ -2,6 +2,7 @@
 #ifndef DP_SAMPLES_BLOCKS_H
 #define DP_SAMPLES_BLOCKS_H
 
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "report/sample.h"
 #include "symbols/kallsyms.h"
@@ -12,7 +13,8 @@
  */
 
 struct block {
-	struct sample sample; /* with its own frames, which follow */
+	struct sample sample; /* with its own frames, which follow; their modules are held */
+	uint64_t ended_ns;    /* when the thread was found to be gone; 0: it was not */
 	UT_hash_handle hh;    /* by sample.tid */
 	struct frame frames[];
 };
@@ -22,21 +24,29 @@ struct blocks {
 	const struct kallsyms *kallsyms; /* NULL: unknown */
 	size_t n_own;                    /* frames of kernel stacks that are ours, once known */
 	bool knows_own;
+	uint64_t looked; /* when ended threads were last looked for */
 };
 
-void blocks_done(struct blocks *blocks);
+/* NULL is nothing. Returns NULL. */
+struct block *block_free(struct block *block);
+DEFINE_CLEANUP(struct block *, block_free)
 
-/* When the first of them began; UINT64_MAX: there are none. */
-uint64_t blocks_oldest_ns(const struct blocks *blocks);
+void blocks_done(struct blocks *blocks);
 
 /* Keep a copy. What the thread had before was too short or too long, or its end was lost. 0 or -ENOMEM. */
 int blocks_add(struct blocks *blocks, const struct sample *sample);
 
-/* The block of a thread that began at that time, which is the caller's to free(); or NULL. */
+/* The block of a thread that began at that time, which is the caller's to free; or NULL. */
 struct block *blocks_take(struct blocks *blocks, pid_t tid, uint64_t time_ns);
 
 /* A thread has ended: give up what it had, unless another one has its number since. */
 void blocks_forget(struct blocks *blocks, pid_t tid, uint64_t time_ns);
+
+/*
+ * Give up those of threads that have ended without a record of it, which is lost where a ring is
+ * full. The records from before a time have all been handled. Looks every ten seconds.
+ */
+void blocks_update(struct blocks *blocks, uint64_t before, uint64_t now);
 
 /*
  * How many of a kernel stack's frames, from the leaf, are the tracepoint's and the

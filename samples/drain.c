@@ -249,7 +249,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 /* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
 static int report_block_end(struct drain *d, const struct dp_block_end *end)
 {
-	_cleanup_free_ struct block *b = NULL;
+	_cleanup_(block_freep) struct block *b = NULL;
 
 	if (end->time_ns == 0) {
 		blocks_forget(&d->blocks, (pid_t)end->tid, end->end_ns);
@@ -557,6 +557,7 @@ int drain_run(struct drain *d, bool final)
 	if (q && q->time < oldest)
 		oldest = q->time;
 	copies_forget(&d->copies, oldest - KEEP_NS);
+	blocks_update(&d->blocks, oldest, now);
 	if (held_oldest(&d->held) < oldest)
 		oldest = held_oldest(&d->held);
 	process_table_forget(d->table, oldest - KEEP_NS);
@@ -594,7 +595,6 @@ bool drain_is_behind(const struct drain *d)
 {
 	const struct queued *first = queue_first(&d->queue);
 
-	if (sideband_is_behind(d->sideband))
-		return true;
-	return first && first->time + WALK_NS + REPORT_NS < clock_now_ns();
+	return sideband_is_behind(d->sideband) ||
+	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
 }

@@ -68,6 +68,22 @@ struct module *module_new_jit(struct names *names)
 	return module;
 }
 
+void module_hold(struct module *module)
+{
+	module->n_holds++;
+}
+
+void module_drop(struct module *module, uint64_t now_ns)
+{
+	module->n_holds--;
+	module->dropped_ns = now_ns;
+}
+
+bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t oldest_ns)
+{
+	return module->n_holds == 0 && module->dropped_ns < oldest_ns && closed_ns < oldest_ns;
+}
+
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;

@@ -58,6 +58,8 @@ struct module {
 	bool keeps_locations; /* they are worth it: from debug information, which takes time to open */
 	bool is_partial;      /* but some are not all that could be said */
 	size_t n_new;         /* addresses that were looked up, and are not kept yet */
+	size_t n_holds;       /* module_hold() */
+	uint64_t dropped_ns;                  /* when the last of these ended; 0: there was none */
 	struct module *prev, *next;           /* in the list of all of its names */
 	struct module *prev_open, *next_open; /* and in that of those with open debug information */
 };
@@ -89,6 +91,15 @@ bool module_is_written_to(const struct module *module);
 struct module *module_new(struct names *names, const char *path, const char *build_id, int fd);
 /* Of what a process compiles: with a struct jit. NULL if memory is short. */
 struct module *module_new_jit(struct names *names);
+
+/*
+ * Samples that are in no report yet refer to it, or what is kept of them besides; and do not any
+ * more, but reports may since now (CLOCK_MONOTONIC). Both by the thread that has made it.
+ */
+void module_hold(struct module *module);
+void module_drop(struct module *module, uint64_t now_ns);
+/* If it was closed at that time: can reports that began then or later not refer to it? */
+bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t oldest_ns);
 
 /* Before its names are freed: nothing refers to it any more. NULL is nothing. */
 struct module *module_free(struct module *module);

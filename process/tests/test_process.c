@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "process/tests/process_world.h"
+#include "process/unrecorded.h"
 
 TestSuite(process, .init = begin, .fini = end);
 
@@ -499,4 +500,53 @@ Test(process, children_are_left_out_if_asked)
 	table.inherit = false;
 	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0);
 	cr_assert(!process_table_find(&table, PID(1)));
+}
+
+/* perf reports no munmap(): of a process that maps ever more, what it has is read again. */
+Test(process, reads_mappings_again_where_many_may_be_gone)
+{
+	uint64_t now = clock_now_ns();
+	struct process *p;
+	struct mmap_record r = { .pid = getpid(), .time = now, .name = "//anon" };
+	size_t n;
+
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	p = process_table_find(&table, getpid());
+	n = p->n_mappings;
+	cr_assert_eq(p->max_mappings, 2 * n + UNRECORDED_SPARE);
+	/* The same ones again and again are not more. */
+	for (size_t i = 0; i <= 2 * p->max_mappings; i++) {
+		r.start = 0x10000 * (1 + i % 2);
+		r.end = r.start + 0x1000;
+		cr_assert(process_table_on_mmap(&table, &r) == 0);
+	}
+	cr_assert_eq(p->doubted, 0);
+	for (size_t i = 3; i < 2 * p->max_mappings; i++) {
+		r.start = 0x10000 * i;
+		r.end = r.start + 0x1000;
+		cr_assert(process_table_on_mmap(&table, &r) == 0);
+	}
+	cr_assert_eq(p->doubted, now);
+	now += 2 * UINT64_C(1000000000);
+	cr_assert(process_table_publish(&table, now) == 0);
+	process_table_forget(&table, now + 1);
+	cr_assert_eq(p->n_mappings, n, "%zu of %zu", p->n_mappings, n);
+	cr_assert_eq(p->doubted, 0);
+}
+
+/* The exit of a process may go by before the process is known. */
+Test(process, forgets_one_whose_exit_nobody_told)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	process_table_forget(&table, UINT64_MAX - 1);
+	cr_assert_eq(HASH_COUNT(table.processes), 2, "it is not looked for all the time");
+	table.looked = 0;
+	process_table_forget(&table, 20);
+	cr_assert_eq(HASH_COUNT(table.processes), 2, "samples of it may be on their way");
+	cr_assert_neq(process_table_find(&table, PID(0))->exited, TIME_NEVER);
+	process_table_forget(&table, clock_now_ns() + 1);
+	cr_assert_eq(HASH_COUNT(table.processes), 1);
+	cr_assert(process_table_find(&table, getpid()));
 }

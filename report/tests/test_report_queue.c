@@ -237,6 +237,29 @@ Test(report_queue, tells_which_reports_are_gone)
 	report_queue_free(report_queue);
 }
 
+/* Those that stream keep nothing of what was added, and others nothing of an interval that is over. */
+Test(report_queue, tells_what_reports_forget)
+{
+	struct noted streams = { .report = { .streams = true, .add = counted_add } };
+	struct noted forgets = { .report = { .forgets = true, .add = counted_add } };
+	struct report *both[] = { &streams.report, &forgets.report };
+	struct totals totals = { 0 };
+	uint64_t seen = 7;
+
+	cr_assert_eq(report_queue_new(both, 1, some_names(), false, &report_queue), 0);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), UINT64_MAX);
+	report_queue_free(report_queue);
+	cr_assert_eq(report_queue_new(both, 2, some_names(), false, &report_queue), 0);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), 0);
+	cr_assert_eq(report_queue_tick(report_queue, &totals, NOW), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen), 0);
+	cr_assert_eq(report_queue_tick(report_queue, &totals, NOW + 5), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(seen, NOW);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), NOW + 5);
+	report_queue_free(report_queue);
+}
+
 /* What is to be freed by a call is freed, whatever happens. */
 Test(report_queue, calls_also_when_a_report_has_failed)
 {

@@ -118,7 +118,7 @@ Test(symbolized_now, nothing_new)
 	begin(&report_top);
 	cr_assert(report_queue_new(&report, 1, some_names(), false, &report_queue) == 0);
 	totals.samples = 1;
-	cr_assert(report_queue_tick(report_queue, &totals) == 0);
+	cr_assert(report_queue_tick(report_queue, &totals, 0) == 0);
 	cr_assert(report_queue_finish(report_queue) == 0);
 	report_queue_free(report_queue);
 	finish();

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "log/clock.h"
 #include "samples/blocks.h"
 #include "symbols/tests/some_names.h"
 
@@ -40,7 +41,7 @@ Test(blocks, keeps_a_copy_until_it_is_taken)
 	cr_assert(b && b->sample.tid == 7);
 	cr_assert(b->sample.user != frames && b->sample.user[1].address == 0x5120);
 	cr_assert(b->sample.kernel != kernel && b->sample.kernel[2] == 3);
-	free(b);
+	block_free(b);
 	cr_assert_null(blocks_take(&blocks, 7, 100));
 	blocks_done(&blocks);
 }
@@ -57,7 +58,7 @@ Test(blocks, tells_blocks_of_a_thread_apart)
 	cr_assert_null(blocks_take(&blocks, 7, 100));
 	b = blocks_take(&blocks, 7, 300);
 	cr_assert(b);
-	free(b);
+	block_free(b);
 	blocks_done(&blocks);
 }
 
@@ -70,7 +71,7 @@ Test(blocks, takes_stacks_without_frames)
 	cr_assert(blocks_add(&blocks, &sample) == 0);
 	b = blocks_take(&blocks, 7, 100);
 	cr_assert(b && b->sample.n_user == 0 && b->sample.n_kernel == 0);
-	free(b);
+	block_free(b);
 }
 
 /* Without names nothing is known to be ours, and nothing is cut off. */
@@ -107,4 +108,65 @@ Test(blocks, knows_its_own_frames_by_the_scheduler)
 	kallsyms_free(kallsyms);
 	close(fd);
 	unlink(path);
+}
+
+static void add_held(struct blocks *blocks, pid_t pid, uint64_t time_ns, struct module *module)
+{
+	struct frame held[] = { { .module = module }, { .address = 1 }, { .module = module } };
+	struct sample sample = {
+		.pid = pid, .tid = pid, .time_ns = time_ns, .user = held, .n_user = 3
+	};
+
+	cr_assert(blocks_add(blocks, &sample) == 0);
+}
+
+/* Their modules are there until the sample is in a report: however a block ends, it lets go of them. */
+Test(blocks, hold_their_modules)
+{
+	struct blocks blocks = { 0 };
+	struct module module = { 0 };
+	uint64_t start = clock_now_ns();
+	struct block *b;
+
+	add_held(&blocks, 7, 100, &module);
+	cr_assert_eq(module.n_holds, 2);
+	add_held(&blocks, 7, 200, &module);
+	cr_assert(module.n_holds == 2 && module.dropped_ns >= start, "in place of the other one");
+	b = blocks_take(&blocks, 7, 200);
+	cr_assert_eq(module.n_holds, 2, "for whoever has taken it");
+	cr_assert_null(block_free(b));
+	cr_assert_eq(module.n_holds, 0);
+	add_held(&blocks, 7, 300, &module);
+	blocks_forget(&blocks, 7, 299);
+	cr_assert_eq(module.n_holds, 2);
+	blocks_forget(&blocks, 7, 300);
+	cr_assert_eq(module.n_holds, 0);
+	add_held(&blocks, 7, 400, &module);
+	blocks_done(&blocks);
+	cr_assert_eq(module.n_holds, 0);
+	cr_assert_null(block_free(NULL));
+}
+
+/* Of no process: behind the highest number that one may have (PID_MAX_LIMIT, 64 bits). */
+#define NO_PID (4 * 1024 * 1024 + 1)
+#define SECOND UINT64_C(1000000000)
+
+/* The record of a thread's end is lost where a ring is full, and nobody has its number again. */
+Test(blocks, go_with_threads_that_have_ended)
+{
+	struct blocks blocks = { 0 };
+	uint64_t now = 100 * SECOND;
+
+	add_held(&blocks, NO_PID, 100, NULL);
+	add_held(&blocks, getpid(), 100, NULL);
+	blocks_update(&blocks, now, now);
+	cr_assert_eq(HASH_COUNT(blocks.by_tid), 2);
+	blocks_update(&blocks, now, now + 20 * SECOND);
+	cr_assert_eq(HASH_COUNT(blocks.by_tid), 2, "the record may be on its way");
+	blocks_update(&blocks, now + 1, now + 29 * SECOND);
+	cr_assert_eq(HASH_COUNT(blocks.by_tid), 2, "it was looked for just before");
+	blocks_update(&blocks, now + 1, now + 30 * SECOND);
+	cr_assert_eq(HASH_COUNT(blocks.by_tid), 1);
+	cr_assert_eq(blocks.by_tid->sample.pid, getpid());
+	blocks_done(&blocks);
 }
