@@ -192,9 +192,9 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	       (size_t)image->n_cells * DP_CELL_SIZE);
 	port = (struct port_user){ .read = read_memory, .segments = segments, .n_segments = 1 };
 	walk.world.user = &port;
-	walk.space_cell = SPACE_CELL;
-	walk.unwind = DP_UNWIND_DWARF;
-	walk.max_frames = DP_MAX_FRAMES;
+	walk.in.space_cell = SPACE_CELL;
+	walk.in.unwind = DP_UNWIND_DWARF;
+	walk.in.max_frames = DP_MAX_FRAMES;
 	return 0;
 }
 
@@ -205,9 +205,9 @@ static void walk_as(const struct dp_regs *regs, uint64_t id)
 		(struct dp_space *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
 
 	space->id = id;
-	walk.space = id;
-	walk.layout = id;
-	walk.regs = *regs;
+	walk.in.space = id;
+	walk.in.layout = id;
+	walk.in.regs = *regs;
 	walk_run(&walk);
 }
 
@@ -233,7 +233,8 @@ static int run_walks(const struct image *image, const struct image_extent *exten
 	walk_as(&regs[0], 1);
 	guard_walk(regs, what);
 	free(port.segments[0]);
-	return walk.sample.outcome == DP_COMPLETE && walk.n_frames == N_FRAMES ? 0 : -EBADMSG;
+	return walk.out.sample.outcome == DP_COMPLETE && walk.at.n_frames == N_FRAMES ? 0 :
+											-EBADMSG;
 }
 
 int main(int argc, char **argv)

@@ -58,33 +58,34 @@ static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t rbp)
 	static struct walk walked;
 	uint32_t n_same;
 
-	w->walk.regs.reg[DP_RIP] = pc;
-	w->walk.regs.reg[DP_RSP] = at;
-	w->walk.regs.reg[DP_RBP] = rbp;
+	w->walk.in.regs.reg[DP_RIP] = pc;
+	w->walk.in.regs.reg[DP_RSP] = at;
+	w->walk.in.regs.reg[DP_RBP] = rbp;
 	walk_run(&w->walk);
-	n_same = w->walk.n_same;
+	n_same = w->walk.out.n_same;
 	/* What the kernel sends: the others are there already. */
 	for (uint32_t i = 0; i < n_same; i++)
-		cr_assert_eq(walk_trail(&w->walk, w->walk.n_frames - 1 - i)->frame,
-			     before.frames[before.n_frames - 1 - i]);
+		cr_assert_eq(walk_trail(&w->walk, w->walk.at.n_frames - 1 - i)->frame,
+			     before.out.frames[before.at.n_frames - 1 - i]);
 	walk_spell_out(&w->walk);
 	walked = before = w->walk;
 
 	memset(walked.cache, 0, sizeof(walked.cache));
-	memset(walked.cookies, 0, sizeof(walked.cookies));
-	walked.trail_layout = 0;
-	walked.regs = (struct dp_regs){ .reg = { [DP_RIP] = pc, [DP_RSP] = at, [DP_RBP] = rbp } };
+	memset(walked.mapped.cookies, 0, sizeof(walked.mapped.cookies));
+	walked.memo.layout = 0;
+	walked.in.regs =
+		(struct dp_regs){ .reg = { [DP_RIP] = pc, [DP_RSP] = at, [DP_RBP] = rbp } };
 	walk_run(&walked);
-	cr_assert_eq(walked.n_same, 0);
-	cr_assert_eq(walked.sample.outcome, w->walk.sample.outcome, "%d, %d", walked.sample.outcome,
-		     w->walk.sample.outcome);
-	cr_assert_eq(walked.n_frames, w->walk.n_frames, "%u, %u", walked.n_frames,
-		     w->walk.n_frames);
-	cr_assert(memcmp(walked.frames, w->walk.frames,
-			 walked.n_frames * sizeof(walked.frames[0])) == 0);
-	cr_assert_eq(walked.sp, w->walk.sp);
-	cr_assert_eq(walked.rbp, w->walk.rbp);
-	cr_assert_eq(walked.sample.fault_address, w->walk.sample.fault_address);
+	cr_assert_eq(walked.out.n_same, 0);
+	cr_assert_eq(walked.out.sample.outcome, w->walk.out.sample.outcome, "%d, %d",
+		     walked.out.sample.outcome, w->walk.out.sample.outcome);
+	cr_assert_eq(walked.at.n_frames, w->walk.at.n_frames, "%u, %u", walked.at.n_frames,
+		     w->walk.at.n_frames);
+	cr_assert(memcmp(walked.out.frames, w->walk.out.frames,
+			 walked.at.n_frames * sizeof(walked.out.frames[0])) == 0);
+	cr_assert_eq(walked.at.sp, w->walk.at.sp);
+	cr_assert_eq(walked.at.fp, w->walk.at.fp);
+	cr_assert_eq(walked.out.sample.fault_address, w->walk.out.sample.fault_address);
 	return n_same;
 }
 
@@ -106,7 +107,7 @@ Test(memo, finds_the_same_stack)
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH, "all but the innermost frame");
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 }
 
 Test(memo, finds_it_below_frames_that_come_and_go)
@@ -123,7 +124,7 @@ Test(memo, finds_it_below_frames_that_come_and_go)
 		memcpy(other + n, some + 2, (DEPTH - 2) * sizeof(*some));
 		at = lay_out(other, n + DEPTH - 2, end, &rbp);
 		cr_assert_geq(walk_both(code(other[0]), at, rbp), DEPTH - 2);
-		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, (uint32_t)n + DEPTH - 1);
+		expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, (uint32_t)n + DEPTH - 1);
 	}
 }
 
@@ -155,17 +156,17 @@ Test(memo, sees_a_return_address_behind_the_end_of_a_page)
 {
 	const uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE, first = page - 8 - 3 * 16;
 
-	w->walk.unwind = DP_UNWIND_FP;
+	w->walk.in.unwind = DP_UNWIND_FP;
 	for (uint64_t i = 0; i < 8; i++) {
 		world_poke(w, first + 16 * i, i < 7 ? first + 16 * (i + 1) : 0);
 		world_poke(w, first + 16 * i + 8, library(2) + i);
 	}
 	for (int i = 0; i < 3; i++)
 		walk_both(code(2), first - 32, first);
-	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 9);
+	expect_outcome(w->walk.out.sample.outcome, DP_CHAIN_END, 9);
 	world_poke(w, page, library(2) + 20);
 	cr_assert_eq(walk_both(code(2), first - 32, first), 4);
-	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.frames[4]), library(2) + 20);
+	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.out.frames[4]), library(2) + 20);
 }
 
 /* Where the CFA follows from rbp, all the rest is another stack. */
@@ -176,8 +177,8 @@ Test(memo, sees_a_frame_pointer_that_is_another_one)
 
 	for (int i = 0; i < 3; i++)
 		walk_both(code(2), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, 10);
-	cr_assert_eq(w->walk.same_from, 1);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, 10);
+	cr_assert_eq(w->walk.memo.same_from, 1);
 	/*
 	 * The third one saves the frame pointer of the fifth one, at its CFA less 16. That
 	 * one's stack is now above, and has two frames less.
@@ -186,7 +187,7 @@ Test(memo, sees_a_frame_pointer_that_is_another_one)
 	world_poke(w, other + 0x18, code(2));
 	world_poke(w, at + 16 + 16 + 32 - 16, other);
 	cr_assert_eq(walk_both(code(2), at, rbp), 0);
-	cr_assert_eq(w->walk.sp, end + 0x200);
+	cr_assert_eq(w->walk.at.sp, end + 0x200);
 }
 
 /* It is a counter in the outermost function, which is of no importance to the others. */
@@ -207,7 +208,7 @@ Test(memo, looks_for_the_cookies)
 
 	w->cookie++;
 	walk_both(code(some[0]), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_CODE_CHANGED, 0);
+	expect_outcome(w->walk.out.sample.outcome, DP_CODE_CHANGED, 0);
 	w->cookie--;
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0, "the walk before has found nothing");
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
@@ -221,7 +222,7 @@ Test(memo, does_not_follow_other_mappings_or_modes)
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
 	walk_both(code(some[0]), at, rbp);
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
-	w->walk.unwind = DP_UNWIND_DWARF;
+	w->walk.in.unwind = DP_UNWIND_DWARF;
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
 }
 
@@ -229,11 +230,11 @@ Test(memo, does_not_follow_other_mappings_or_modes)
 Test(memo, follows_the_walk_of_another_process_with_the_same_mappings)
 {
 	uint64_t end = sp + 0x800, rbp, at = walk_some(end, &rbp);
-	uint32_t n_looked_up = w->walk.n_looked_up;
+	uint32_t n_looked_up = w->walk.mapped.n_looked_up;
 
 	world_fork(w, 8);
 	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
-	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
+	cr_assert_eq(w->walk.mapped.n_looked_up, n_looked_up);
 	at = lay_out(some + 4, DEPTH - 4, end, &rbp);
 	cr_assert_eq(walk_both(code(some[4]), at, rbp), DEPTH - 4);
 }
@@ -242,16 +243,16 @@ Test(memo, ends_where_it_has_to)
 {
 	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
 
-	w->walk.max_frames = 10;
+	w->walk.in.max_frames = 10;
 	walk_both(code(some[0]), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_DEPTH_LIMIT, 10);
-	w->walk.max_frames = DP_MAX_FRAMES;
+	expect_outcome(w->walk.out.sample.outcome, DP_DEPTH_LIMIT, 10);
+	w->walk.in.max_frames = DP_MAX_FRAMES;
 	walk_both(code(some[0]), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 	world_fault(w, (at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE);
 	at = walk_some((at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE + 0x200, &rbp);
 	walk_both(code(some[0]), at, rbp);
-	cr_assert_eq(w->walk.sample.outcome, DP_READ_FAULT);
+	cr_assert_eq(w->walk.out.sample.outcome, DP_READ_FAULT);
 }
 
 /* Like setcontext(): the stack pointer is restored from memory, and is not the CFA. */
@@ -267,13 +268,13 @@ Test(memo, knows_a_stack_pointer_that_is_not_the_cfa)
 	for (int i = 0; i < 3; i++)
 		walk_both(code(some[0]), at, rbp);
 	cr_assert_geq(walk_both(code(5), low, rbp), DEPTH - 1);
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 	/* That frame met again, now with another caller */
 	for (int i = 0; i < 3; i++) {
 		walk_both(code(some[0]), at, rbp);
 		world_poke(w, ra, code(some[2]) + 1 + (uint64_t)i);
 		walk_both(code(5), low, rbp);
-		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+		expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 	}
 	/* The walk before comes from there, and this one with the CFA as stack pointer */
 	world_poke(w, low + 16 + size_of(some[1]) - 8, code(0));
@@ -306,10 +307,10 @@ Test(memo, finds_registers_that_followed_frames_have_saved)
 				world_poke(w, cfa - 24, top + 64 + 16 * (i / 3));
 		}
 		world_poke(w, top + 64 + 16 * (i / 3) - 8, code(0));
-		w->walk.regs.reg[DP_RBX] = 0;
+		w->walk.in.regs.reg[DP_RBX] = 0;
 		walk_both(code(some[0]), at, rbp);
-		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 2);
-		cr_assert_eq(w->walk.sp, top + 64 + 16 * (i / 3));
+		expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 2);
+		cr_assert_eq(w->walk.at.sp, top + 64 + 16 * (i / 3));
 	}
 }
 
@@ -327,7 +328,7 @@ Test(memo, follows_frame_pointers)
 	for (int i = 0; i < 2; i++)
 		walk_both(WORLD_JIT + 64, sp - 64, sp);
 	cr_assert_geq(walk_both(WORLD_JIT + 72, sp - 64, sp), 19);
-	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 22);
+	expect_outcome(w->walk.out.sample.outcome, DP_CHAIN_END, 22);
 }
 
 static uint64_t pick(uint64_t n)
@@ -354,9 +355,9 @@ Test(memo, makes_no_difference_to_stacks_that_change_here_and_there)
 		if (pick(4) == 0)
 			world_poke(w, at + 8 * pick((end - at) / 8),
 				   pick(2) ? code((int)pick(6)) : at + 8 * pick(100));
-		w->walk.max_frames = (uint32_t)(pick(10) ? DP_MAX_FRAMES : pick(200) + 1);
+		w->walk.in.max_frames = (uint32_t)(pick(10) ? DP_MAX_FRAMES : pick(200) + 1);
 		same += walk_both(code(functions[first]), at, rbp);
-		total += w->walk.n_frames;
+		total += w->walk.at.n_frames;
 	}
 	cr_assert_gt(same, total / 3, "%lu of %lu frames", same, total);
 }

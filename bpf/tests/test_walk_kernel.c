@@ -339,14 +339,14 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 {
 	struct walk *w = &f.world->walk;
 
-	w->regs = request->regs;
-	w->space = request->space;
-	w->layout = request->layout;
-	w->space_cell = request->space_cell;
-	w->unwind = request->unwind;
-	w->max_frames = request->max_frames;
-	w->in_syscall = request->in_syscall;
-	w->program = 0;
+	w->in.regs = request->regs;
+	w->in.space = request->space;
+	w->in.layout = request->layout;
+	w->in.space_cell = request->space_cell;
+	w->in.unwind = request->unwind;
+	w->in.max_frames = request->max_frames;
+	w->in.in_syscall = request->in_syscall;
+	w->program.cell = 0;
 	walk_run(w);
 	walk_spell_out(w);
 	return w;
@@ -361,8 +361,8 @@ static const struct walk *walk_anew(const struct walk_request *request)
 	before = *w;
 	memset(w->cache, 0, sizeof(w->cache));
 	memset(w->rules, 0, sizeof(w->rules));
-	memset(w->cookies, 0, sizeof(w->cookies));
-	w->trail_layout = 0;
+	memset(w->mapped.cookies, 0, sizeof(w->mapped.cookies));
+	w->memo.layout = 0;
 	walk_in_user_space(request);
 	f.anew = *w;
 	*w = before;
@@ -371,18 +371,19 @@ static const struct walk *walk_anew(const struct walk_request *request)
 
 static void compare(const struct walk *kernel, const struct walk *user, int i)
 {
-	cr_assert(kernel->sample.outcome == user->sample.outcome, "walk %d: outcome %d, %d", i,
-		  kernel->sample.outcome, user->sample.outcome);
-	cr_assert(kernel->n_frames == user->n_frames, "walk %d: %u frames, %u", i, kernel->n_frames,
-		  user->n_frames);
-	cr_assert(memcmp(kernel->frames, user->frames, user->n_frames * sizeof(user->frames[0])) ==
-			  0,
+	cr_assert(kernel->out.sample.outcome == user->out.sample.outcome, "walk %d: outcome %d, %d",
+		  i, kernel->out.sample.outcome, user->out.sample.outcome);
+	cr_assert(kernel->at.n_frames == user->at.n_frames, "walk %d: %u frames, %u", i,
+		  kernel->at.n_frames, user->at.n_frames);
+	cr_assert(memcmp(kernel->out.frames, user->out.frames,
+			 user->at.n_frames * sizeof(user->out.frames[0])) == 0,
 		  "walk %d: frames differ", i);
-	cr_assert(kernel->sample.fault_address == user->sample.fault_address);
-	cr_assert(kernel->sp == user->sp && kernel->rbp == user->rbp && kernel->pc == user->pc);
-	cr_assert(memcmp(&kernel->regs, &user->regs, sizeof(user->regs)) == 0);
-	cr_assert(kernel == &f.anew ||
-		  (kernel->has_met == user->has_met && kernel->same_to == user->same_to));
+	cr_assert(kernel->out.sample.fault_address == user->out.sample.fault_address);
+	cr_assert(kernel->at.sp == user->at.sp && kernel->at.fp == user->at.fp &&
+		  kernel->at.pc == user->at.pc);
+	cr_assert(memcmp(&kernel->in.regs, &user->in.regs, sizeof(user->in.regs)) == 0);
+	cr_assert(kernel == &f.anew || (kernel->memo.has_met == user->memo.has_met &&
+					kernel->memo.same_to == user->memo.same_to));
 }
 
 Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 400)
@@ -411,13 +412,13 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		user = walk_in_user_space(&request);
 		compare(walk_in_kernel(&request), user, i);
 		compare(walk_anew(&request), user, i);
-		outcomes[user->sample.outcome]++;
-		frames += user->n_frames;
-		n_met += user->has_met;
-		for (uint32_t j = 0; j < user->n_frames; j++)
-			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING_PAD;
-		if (user->program != 0)
-			programs[user->program_outcome == DP_WALKING]++;
+		outcomes[user->out.sample.outcome]++;
+		frames += user->at.n_frames;
+		n_met += user->memo.has_met;
+		for (uint32_t j = 0; j < user->at.n_frames; j++)
+			n_landed += DP_FRAME_METHOD(user->out.frames[j]) == DP_METHOD_LANDING_PAD;
+		if (user->program.cell != 0)
+			programs[user->program.outcome == DP_WALKING]++;
 	}
 	/* The walks must have gone everywhere for their agreement to mean something. */
 	cr_expect(n_landed > 0);
@@ -454,6 +455,6 @@ Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
 	request.regs.reg[DP_RSP] = WORLD_STACK + 0x100;
 	kernel = walk_in_kernel(&request);
 	compare(kernel, walk_in_user_space(&request), 0);
-	cr_assert(kernel->sample.outcome == DP_COMPLETE && kernel->n_frames == 2);
-	cr_assert(kernel->rbp == f.world->port.fs_base - 8);
+	cr_assert(kernel->out.sample.outcome == DP_COMPLETE && kernel->at.n_frames == 2);
+	cr_assert(kernel->at.fp == f.world->port.fs_base - 8);
 }
