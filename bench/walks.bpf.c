@@ -76,10 +76,10 @@ static __always_inline int walk_prepare(struct bpf_perf_event_data *ctx, struct 
 	if (!(cs & 3)) {
 		if (has_no_user_stack(task))
 			return 1;
-		return regs_of_task(w) == USER32_CS;
+		return regs_are_compat(regs_of_task(w));
 	}
 	REGS_COPY(&w->in.regs, &ctx->regs);
-	return cs == USER32_CS;
+	return regs_are_compat(cs);
 }
 
 static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w, __u32 way,

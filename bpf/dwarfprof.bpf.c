@@ -161,26 +161,20 @@ static __always_inline void scratch_release(struct scratch *s)
 }
 
 /*
- * The user registers of the current task, which is in the kernel. Returns its
- * code segment.
+ * The user registers of the current task, which is in the kernel. Returns its mode, as
+ * REGS_COPY().
  *
- * Is its program counter behind a system call's instruction? On entry by
- * anything else orig_ax is -1 (arch/x86/entry/entry_64.S); but execve() and
- * the delivery of a signal put a new program counter there, hence the look at
- * the instruction.
+ * Is its program counter behind a system call's instruction? execve() and the delivery of a
+ * signal put a new program counter there, hence the look at the instruction.
  */
 PORT_GLOBAL int regs_of_task(struct walk *w)
 {
 	const struct pt_regs___task *regs =
 		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	__u16 instruction = 0;
 
 	if (!w)
 		return 0;
-	if ((long)regs->orig_ax >= 0)
-		bpf_probe_read_user(&instruction, sizeof(instruction),
-				    (const void *)(regs->ip - sizeof(instruction)));
-	w->in.in_syscall = instruction == SYSCALL_INSTRUCTION;
+	w->in.in_syscall = regs_behind_syscall(regs);
 	return REGS_COPY(&w->in.regs, regs);
 }
 
@@ -279,12 +273,12 @@ static __always_inline void sample_share(struct scratch *s)
 }
 
 /* Walk the user stack whose registers are in w->in.regs. */
-static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int cs)
+static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
 	enum dp_outcome outcome;
 
-	if (cs == USER32_CS) {
+	if (regs_are_compat(mode)) {
 		w->out.sample.outcome = DP_COMPAT_MODE;
 		return;
 	}
@@ -297,7 +291,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		walk_run(w);
 		sample_share(s);
 	} else {
-		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_RIP]);
+		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_REG_PC]);
 		w->at.n_frames = 1;
 		w->out.sample.n_user = 1;
 		/* Of a copy that found no room there is nothing to walk. */
@@ -494,7 +488,7 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	const __u32 *cell;
 	struct scratch *s;
 	__u32 weight;
-	int cs;
+	int mode;
 
 	if (dp_sides == DP_SIDES_KERNEL && is_user_mode(ctx))
 		return 0;
@@ -514,10 +508,10 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	} else {
 		if (is_user_mode(ctx))
-			cs = REGS_COPY(&s->walk.in.regs, &ctx->regs);
+			mode = REGS_COPY(&s->walk.in.regs, &ctx->regs);
 		else
-			cs = regs_of_task(&s->walk);
-		sample_user_stack(s, cell, cs & 0xffff);
+			mode = regs_of_task(&s->walk);
+		sample_user_stack(s, cell, mode & 0xffff);
 	}
 	if (!is_user_mode(ctx))
 		sample_kernel_stack(&s->walk, ctx);
@@ -560,7 +554,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	const __u32 *cell;
 	struct scratch *s;
 	__u32 weight;
-	int cs;
+	int mode;
 
 	keep_to_own_stack(ctx);
 	if (!is_wanted(pid_tgid, &cell))
@@ -573,8 +567,8 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 		return 0;
 	sample_begin(s, pid_tgid, DP_EVENT_UPROBE, weight, cpu);
 	/* It hits user code: there is no kernel stack. */
-	cs = REGS_COPY(&s->walk.in.regs, ctx);
-	sample_user_stack(s, cell, cs);
+	mode = REGS_COPY(&s->walk.in.regs, ctx);
+	sample_user_stack(s, cell, mode);
 	sample_send(s, cpu);
 	scratch_release(s);
 	return 0;

@@ -110,14 +110,14 @@ static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_
 	return c->pc == pc && c->layout == w->in.layout;
 }
 
-/* How many words below the return address a rule has rbp, 0 if unchanged; negative if elsewhere. */
+/* How many words below the return address a rule has fp, 0 if unchanged; negative if elsewhere. */
 static __always_inline int walk_below(const struct dp_rule *rule)
 {
-	__u32 below = (__u32)(-8 - rule->rbp.offset);
+	__u32 below = (__u32)(DP_CALLER_RA(0) - rule->fp.offset);
 
-	if (rule->rbp.kind == DP_WHERE_SAME)
+	if (rule->fp.kind == DP_WHERE_SAME)
 		return 0;
-	if (rule->rbp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
+	if (rule->fp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
 	    below / 8 > WALK_MAX_BELOW)
 		return -1;
 	return (int)(below / 8);
@@ -129,15 +129,15 @@ static __always_inline void walk_remember(struct walk_cached *c, const struct dp
 	int below = walk_below(rule);
 
 	if (rule->cfa != DP_CFA_REGISTER || rule->cfa_offset <= 0 ||
-	    (rule->cfa_reg != DP_RSP && rule->cfa_reg != DP_RBP) || rule->ra.kind != DP_WHERE_CFA ||
-	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME || below < 0 ||
+	    (rule->cfa_reg != DP_REG_SP && rule->cfa_reg != DP_REG_FP) ||
+	    !DP_IS_CALL_RA(&rule->ra) || rule->sp.kind != DP_WHERE_SAME || below < 0 ||
 	    (rule->saves & DP_SAVES_APART) || rule->lands)
 		return;
 	c->saves = rule->saves;
 	c->link = WALK_LINK(c->link, (__u32)below);
-	c->is_rsp = rule->cfa_reg == DP_RSP;
-	if (!c->is_rsp)
-		c->link |= WALK_BY_RBP;
+	c->is_sp = rule->cfa_reg == DP_REG_SP;
+	if (!c->is_sp)
+		c->link |= WALK_BY_FP;
 	c->step = (__u32)rule->cfa_offset;
 }
 
@@ -241,8 +241,8 @@ static __always_inline int walk_saved(struct walk *w, const struct walk_trail *t
 	where = saves->where[saved];
 	if (where.kind == DP_WHERE_CFA)
 		*ret_address = t->cfa + where.offset;
-	else if (where.kind == DP_WHERE_MEMORY && where.reg == DP_RBP)
-		*ret_address = t->rbp + where.offset;
+	else if (where.kind == DP_WHERE_MEMORY && where.reg == DP_REG_FP)
+		*ret_address = t->fp + where.offset;
 	else
 		return where.kind == DP_WHERE_SAME ? 0 : -1;
 	return 1;
@@ -305,15 +305,15 @@ static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, 
 {
 	__u32 saved;
 
-	if (reg == DP_RSP) {
+	if (reg == DP_REG_SP) {
 		*ret = w->at.sp;
 		return DP_WALKING;
 	}
-	if (reg == DP_RBP) {
+	if (reg == DP_REG_FP) {
 		*ret = w->at.fp;
 		return w->at.fp_lost ? DP_REGISTER_LOST : DP_WALKING;
 	}
-	if (reg == DP_RIP) {
+	if (reg == DP_REG_PC) {
 		*ret = w->at.pc;
 		return DP_WALKING;
 	}

@@ -5,7 +5,7 @@
 /*
  * Most stacks of a program are, but for their innermost frames, the one that was walked
  * before. A frame is where one of that walk was if its address and its stack pointer are
- * the same, and its rbp, if the CFA follows from that. Then so is its rule, its CFA, and
+ * the same, and its fp, if the CFA follows from that. Then so is its rule, its CFA, and
  * where on the stack its caller's address is; and if this is what it was, the caller is
  * the same, too. To compare it takes a fraction of what it takes to look the frame up, and
  * unlike that, one comparison does not have to wait for the one before.
@@ -134,7 +134,7 @@ static __always_inline __u32 memo_find(struct walk *w)
 }
 
 /* The walk has come to frame number n, which is one of both walks. */
-static __always_inline void memo_to(struct walk *w, __u32 n, __u64 rbp)
+static __always_inline void memo_to(struct walk *w, __u32 n, __u64 fp)
 {
 	const struct walk_trail *frame = walk_trail(w, n), *callee = walk_trail(w, n - 1);
 	/* Where none was left, the callee is not one of both. Not a branch, for the verifier. */
@@ -146,7 +146,7 @@ static __always_inline void memo_to(struct walk *w, __u32 n, __u64 rbp)
 	w->memo.same_to = n + 1;
 	w->at.pc = DP_FRAME_ADDRESS(frame->frame);
 	w->at.method = DP_FRAME_METHOD(frame->frame);
-	w->at.fp = rbp;
+	w->at.fp = fp;
 	w->at.sp ^= (w->at.sp ^ callee->cfa) & mask;
 	w->at.n_frames = n;
 	w->memo.past = n;
@@ -161,11 +161,11 @@ PORT_GLOBAL int memo_read(struct walk *w, __u64 from, __u64 cfa)
 	return walk_read_stack(w, from);
 }
 
-/* Is the caller of a frame the same as before? *rbp is that of the frame, then the caller's. */
+/* Is the caller of a frame the same as before? *fp is that of the frame, then the caller's. */
 static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
-				     const struct walk_trail *caller, __u64 *rbp)
+				     const struct walk_trail *caller, __u64 *fp)
 {
-	__u64 at = frame->cfa - 8, saved = at - WALK_BELOW(frame->link);
+	__u64 at = DP_CALLER_RA(frame->cfa), saved = at - WALK_BELOW(frame->link);
 
 	if ((!walk_in_window(w, at) || !walk_in_window(w, saved)) &&
 	    memo_read(w, saved, frame->cfa) < 0)
@@ -173,13 +173,13 @@ static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
 	if (walk_window_word(w, at) != DP_FRAME_ADDRESS(caller->frame))
 		return 0;
 	/* Branches are foreseen, as they were taken before; no comparison waits for another one. */
-	if (frame->rbp != *rbp) {
-		if (frame->link & WALK_BY_RBP)
+	if (frame->fp != *fp) {
+		if (frame->link & WALK_BY_FP)
 			return 0;
-		frame->rbp = *rbp;
+		frame->fp = *fp;
 	}
 	if (saved != at)
-		*rbp = walk_window_word(w, saved);
+		*fp = walk_window_word(w, saved);
 	return 1;
 }
 
@@ -195,7 +195,7 @@ PORT_GLOBAL int walk_by_memo(struct walk *w)
 {
 	__u32 n, end, side, checked = 0, went_on = 1;
 	struct walk_trail *frame;
-	__u64 rbp;
+	__u64 fp;
 
 	if (!w || !memo_find(w))
 		return 0;
@@ -204,7 +204,7 @@ PORT_GLOBAL int walk_by_memo(struct walk *w)
 	n = w->at.n_frames;
 	end = w->memo.same_end;
 	side = w->memo.side;
-	rbp = w->at.fp;
+	fp = w->at.fp;
 	frame = walk_trail(w, n);
 	for (__u32 i = 0; i < MEMO_FRAMES && went_on; i++) {
 		struct walk_trail *caller = walk_trail_at(w, side, w->memo.base + n + 1);
@@ -216,14 +216,14 @@ PORT_GLOBAL int walk_by_memo(struct walk *w)
 		if (mapping != checked && walk_check(w, mapping) < 0)
 			break;
 		checked = mapping;
-		if (!memo_step(w, frame, caller, &rbp))
+		if (!memo_step(w, frame, caller, &fp))
 			break;
 		frame = caller;
 		went_on = 1;
 		n++;
 	}
 	/* Not asked by i, or the verifier would look at what follows once for each of its values. */
-	memo_to(w, n, rbp);
+	memo_to(w, n, fp);
 	if (port_opaque(went_on))
 		return 1;
 	memo_pass(w);

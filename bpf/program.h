@@ -38,9 +38,9 @@ static __always_inline enum dp_outcome walk_value_register(struct walk *w, __u32
 		*ret = w->at.left_sp;
 		return DP_WALKING;
 	}
-	if (reg != DP_FS_BASE)
+	if (reg != DP_THREAD_BASE)
 		return walk_register(w, reg, ret);
-	*ret = port_fs_base(w);
+	*ret = port_thread_base(w);
 	return *ret == 0 ? DP_REGISTER_LOST : DP_WALKING;
 }
 

@@ -65,8 +65,8 @@ PORT_GLOBAL int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 h
 /* The end of a thread's normal stack: glibc keeps a thread's own data right above it. */
 static __always_inline __u64 normal_stack_end(const struct task_struct *task)
 {
-	__u64 end = task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) :
-					      task->thread.fsbase;
+	__u64 end =
+		task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) : thread_base(task);
 
 	return (end | (DP_USER_PAGE_SIZE - 1)) + 1;
 }
@@ -80,7 +80,7 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 
 	if (!s)
 		return 0;
-	sp = s->chunk.regs.reg[DP_RSP];
+	sp = s->chunk.regs.reg[DP_REG_SP];
 	if (pages > DP_NORMAL_STACK_PAGES)
 		pages = DP_NORMAL_STACK_PAGES;
 	s->max_region = max_chunks;

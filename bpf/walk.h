@@ -8,7 +8,7 @@
  * A walk goes from frame to frame, the innermost first. In each frame it looks
  * up the rule for its address, computes the canonical frame address (CFA: the
  * stack pointer of the caller once this frame has returned), and from it the
- * caller's registers. It keeps three registers at every step: pc, sp and rbp.
+ * caller's registers. It keeps three registers at every step: pc, sp and fp.
  * The others are known in the frame that was running, and in one that a signal
  * interrupted; elsewhere they are found on demand (walk_recover()).
  *
@@ -51,8 +51,7 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 		*ret += rule->cfa_add;
 		return DP_WALKING;
 	case DP_CFA_PLT:
-		if ((w->at.pc & 15) >= (__u64)rule->cfa_add)
-			*ret += 8;
+		*ret += DP_PLT_CFA(w->at.pc, rule->cfa_add);
 		return DP_WALKING;
 	case DP_CFA_CLONE:
 		*ret = w->at.sp + rule->cfa_offset;
@@ -113,12 +112,9 @@ static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64
 	return *pc == 0 ? -1 : 0;
 }
 
-/* UPROBE_XOL_SLOT_BYTES, arch/x86/include/asm/uprobes.h: what is behind is copied instructions */
-#define TRAMPOLINE_SIZE 128
-
 static __always_inline int walk_is_trampoline(const struct walk *w)
 {
-	return w->in.trampoline != 0 && w->at.pc - w->in.trampoline < TRAMPOLINE_SIZE;
+	return w->in.trampoline != 0 && w->at.pc - w->in.trampoline < DP_TRAMPOLINE_SIZE;
 }
 
 /* Leave the current frame for its caller. */
@@ -136,14 +132,14 @@ static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 
 /*
  * Leave a signal handler's return trampoline for the interrupted frame, whose
- * registers the kernel has put on the stack: struct sigcontext_64,
- * arch/x86/include/uapi/asm/sigcontext.h.
+ * registers the kernel has put on the stack.
  */
 PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 {
 	static const __u8 order[DP_N_REGISTERS] = {
-		DP_R8,  DP_R9,  DP_R10, DP_R11, DP_R12, DP_R13, DP_R14, DP_R15, DP_RDI,
-		DP_RSI, DP_RBP, DP_RBX, DP_RDX, DP_RAX, DP_RCX, DP_RSP, DP_RIP,
+#define X(name) DP_##name,
+		DP_SIGCONTEXT(X)
+#undef X
 	};
 	__u64 values[DP_N_REGISTERS];
 
@@ -158,9 +154,9 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 	}
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++)
 		w->in.regs.reg[order[i]] = values[i];
-	walk_leave(w, w->in.regs.reg[DP_RSP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
-	w->at.pc = w->in.regs.reg[DP_RIP];
-	w->at.fp = w->in.regs.reg[DP_RBP];
+	walk_leave(w, w->in.regs.reg[DP_REG_SP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
+	w->at.pc = w->in.regs.reg[DP_REG_PC];
+	w->at.fp = w->in.regs.reg[DP_REG_FP];
 	w->at.fp_lost = 0;
 	w->at.left_sp = 0; /* of what was interrupted, nothing has been left */
 	w->at.fresh = w->at.n_frames;
@@ -168,12 +164,12 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 }
 
 /*
- * The caller's rbp: 1 if it is lost. That it cannot be read ends no walk, for
+ * The caller's fp: 1 if it is lost. That it cannot be read ends no walk, for
  * most frames do not need it; gcc's unwind information is wrong about it at the
  * end of functions that realign their stack.
  */
-static __always_inline __u32 walk_rbp(struct walk *w, const struct dp_where *where, __u64 cfa,
-				      __u64 *ret)
+static __always_inline __u32 walk_fp(struct walk *w, const struct dp_where *where, __u64 cfa,
+				     __u64 *ret)
 {
 	*ret = w->at.fp;
 	if (where->kind == DP_WHERE_SAME)
@@ -185,9 +181,9 @@ static __always_inline __u32 walk_rbp(struct walk *w, const struct dp_where *whe
 /* All of the caller's registers follow from the frame's own, and are assigned together. */
 static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct dp_rule *rule)
 {
-	__u64 cfa, sp, pc = 0, rbp;
+	__u64 cfa, sp, pc = 0, fp;
 	enum dp_outcome outcome;
-	__u32 rbp_lost;
+	__u32 fp_lost;
 
 	if (rule->ra.kind == DP_WHERE_UNDEFINED)
 		return DP_COMPLETE;
@@ -201,13 +197,13 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	if (outcome != DP_WALKING)
 		return outcome;
 	/* Whoever replaces a return address finds it where the call has put it. */
-	if (walk_return_address(w, cfa - sizeof(pc), &pc) < 0)
+	if (walk_return_address(w, DP_CALLER_RA(cfa), &pc) < 0)
 		return DP_URETPROBE;
 	sp = cfa;
-	outcome = walk_where(w, &rule->rsp, cfa, &sp);
+	outcome = walk_where(w, &rule->sp, cfa, &sp);
 	if (outcome != DP_WALKING)
 		return outcome;
-	rbp_lost = walk_rbp(w, &rule->rbp, cfa, &rbp);
+	fp_lost = walk_fp(w, &rule->fp, cfa, &fp);
 	/* Only an innermost frame may have nothing on the stack, like vfork()'s. */
 	if (rule->cfa != DP_CFA_SWITCH &&
 	    (sp < w->at.sp || (sp == w->at.sp && w->at.n_frames - 1 != w->at.fresh)))
@@ -220,8 +216,8 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	w->at.lands = rule->lands;
 	w->at.sp = sp;
 	w->at.pc = pc;
-	w->at.fp = rbp;
-	w->at.fp_lost = rbp_lost;
+	w->at.fp = fp;
+	w->at.fp_lost = fp_lost;
 	return DP_WALKING;
 }
 
@@ -233,10 +229,9 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enum dp_outcome why,
 							     __u32 mapping)
 {
-	__u32 link =
-		walk_is_above(w, w->at.n_frames - 1) ? WALK_LINK(mapping, 1U) | WALK_BY_RBP : 0;
+	__u32 link = walk_is_above(w, w->at.n_frames - 1) ? WALK_LINK(mapping, 1U) | WALK_BY_FP : 0;
 	const struct dp_rule *rule;
-	__u64 rbp, pc;
+	__u64 fp, pc;
 	int place;
 
 	if (w->at.fp == 0 &&
@@ -244,9 +239,9 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return DP_CHAIN_END;
 	if (w->at.fp_lost || w->at.fp % 8 != 0 || w->at.fp < w->at.sp)
 		return why;
-	if (walk_read(w, w->at.fp, &rbp) < 0 || walk_read(w, w->at.fp + 8, &pc) < 0)
+	if (walk_read(w, w->at.fp, &fp) < 0 || walk_read(w, w->at.fp + DP_FP_RA, &pc) < 0)
 		return why;
-	if (walk_return_address(w, w->at.fp + 8, &pc) < 0)
+	if (walk_return_address(w, w->at.fp + DP_FP_RA, &pc) < 0)
 		return DP_URETPROBE;
 	place = walk_look_up_apart(w, pc - 1);
 	if (place < 0)
@@ -256,10 +251,10 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return why;
 	if (!walk_was_called(w, (__u32)place, pc))
 		return why;
-	walk_leave(w, w->at.fp + 16, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
+	walk_leave(w, w->at.fp + DP_FP_CFA, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
 	walk_trail(w, w->at.n_frames - 1)->link = link;
 	w->at.pc = pc;
-	w->at.fp = rbp;
+	w->at.fp = fp;
 	return DP_WALKING;
 }
 
@@ -298,7 +293,7 @@ static __always_inline void walk_add(struct walk *w)
 	struct walk_trail *t = walk_trail(w, w->at.n_frames);
 
 	t->frame = frame;
-	t->rbp = w->at.fp;
+	t->fp = w->at.fp;
 	t->link = 0;
 	w->out.frames[port_index(w->at.n_frames, DP_MAX_FRAMES)] = frame;
 	w->at.n_frames++;
@@ -413,9 +408,9 @@ static __always_inline void walk_run(struct walk *w)
 	struct walk_ref ref = { w };
 	const struct dp_space *space;
 
-	w->at.pc = w->in.regs.reg[DP_RIP];
-	w->at.sp = w->in.regs.reg[DP_RSP];
-	w->at.fp = w->in.regs.reg[DP_RBP];
+	w->at.pc = w->in.regs.reg[DP_REG_PC];
+	w->at.sp = w->in.regs.reg[DP_REG_SP];
+	w->at.fp = w->in.regs.reg[DP_REG_FP];
 	w->at.fp_lost = 0;
 	w->mapped.code_changed = 0;
 	w->at.n_frames = 0;

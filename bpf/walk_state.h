@@ -32,12 +32,12 @@
 
 /*
  * How a frame of the common form is left: the number of its mapping; above that, how many
- * words below the return address rbp is saved, 0 if it is unchanged; and whether the CFA
- * follows from rbp, else from rsp.
+ * words below the return address fp is saved, 0 if it is unchanged; and whether the CFA
+ * follows from fp, else from sp.
  */
 #define WALK_MAPPING_BITS 28
 #define WALK_MAX_BELOW 7
-#define WALK_BY_RBP (1U << 31)
+#define WALK_BY_FP (1U << 31)
 #define WALK_LINK(mapping, below) ((mapping) | (below) << WALK_MAPPING_BITS)
 #define WALK_MAPPING(link) ((link) & ((1U << WALK_MAPPING_BITS) - 1))
 #define WALK_BELOW(link) ((__u64)((link) >> WALK_MAPPING_BITS & WALK_MAX_BELOW) * 8)
@@ -53,10 +53,10 @@ DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any map
 struct walk_cached {
 	__u64 layout; /* 0: nothing is */
 	__u64 pc;
-	__u32 link;   /* the mapping, 0: none; the other part only if there is a step */
-	__u32 saves;  /* as in struct dp_rule */
-	__u32 step;   /* the CFA is the base register plus this; 0: look at the rule */
-	__u32 is_rsp; /* the base register is rsp, not rbp */
+	__u32 link;  /* the mapping, 0: none; the other part only if there is a step */
+	__u32 saves; /* as in struct dp_rule */
+	__u32 step;  /* the CFA is the base register plus this; 0: look at the rule */
+	__u32 is_sp; /* the base register is sp, not fp */
 };
 
 /* A mapping's cookie (struct dp_mapping), and the last walk that has found it in memory. */
@@ -82,7 +82,7 @@ struct walk_rule {
  */
 struct walk_trail {
 	__u64 frame; /* as it is sent */
-	__u64 rbp;   /* in the frame itself */
+	__u64 fp;    /* in the frame itself */
 	__u64 cfa;
 	__u32 saves; /* as in struct dp_rule */
 	__u32 link;  /* 0: it cannot be followed */

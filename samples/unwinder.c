@@ -136,8 +136,9 @@ void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct d
 }
 
 struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
-					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
-					    void *memory, uint64_t id, uint32_t cell)
+					    uint64_t thread_base, bool in_syscall,
+					    unwinder_read *read, void *memory, uint64_t id,
+					    uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
@@ -145,7 +146,7 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	r->read = read;
 	r->memory = memory;
 	r->beyond_copy = false;
-	r->port.fs_base = fs_base;
+	r->port.thread_base = thread_base;
 	w->in.regs = *regs;
 	w->in.in_syscall = in_syscall;
 	w->in.space = id;

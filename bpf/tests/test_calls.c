@@ -152,7 +152,7 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 	world_rule(w, 4, 0)->cfa = DP_CFA_SIGNAL;
 	behind(code(4), "90");
 	world_poke(w, sp + 0x48, code(4));
-	world_poke(w, sp + 0x50 + 15 * 8, sp + 0x400); /* rsp */
+	world_poke(w, sp + 0x50 + 15 * 8, sp + 0x400); /* sp */
 	world_poke(w, sp + 0x50 + 16 * 8, code(0));    /* rip */
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_SIGNAL);

@@ -5,13 +5,13 @@
 TestSuite(fast_path, .init = begin, .fini = end);
 
 /*
- * A stack of 40 frames of functions 2, which save rbp, and 1, which have it as frame
+ * A stack of 40 frames of functions 2, which save fp, and 1, which have it as frame
  * pointer, by turns. Returns the last one's CFA.
  */
 static uint64_t deep_stack(uint64_t from)
 {
-	world_rule(w, 2, 48)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -40 };
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 2, 48)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -40 };
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	for (int i = 0; i < 40; i++) {
 		int32_t size = i % 2 ? 32 : 48;
 
@@ -28,17 +28,17 @@ Test(fast_path, finds_the_same_with_all_addresses_known)
 {
 	static uint64_t frames[41];
 
-	/* Somewhere a frame's return address and saved rbp are in different pages, or windows. */
+	/* Somewhere a frame's return address and saved fp are in different pages, or windows. */
 	for (uint64_t at = 0; at < 2 * DP_USER_PAGE_SIZE; at += 8) {
-		uint64_t rbp, first;
+		uint64_t fp, first;
 
 		first = deep_stack(sp + at);
 		expect_outcome(world_walk(w, code(2), sp + at, 1), DP_COMPLETE, 41);
 		memcpy(frames, w->walk.out.frames, sizeof(frames));
-		rbp = w->walk.at.fp;
+		fp = w->walk.at.fp;
 		expect_outcome(world_walk(w, code(2), sp + at, 1), DP_COMPLETE, 41);
 		cr_assert(memcmp(frames, w->walk.out.frames, sizeof(frames)) == 0);
-		cr_assert(w->walk.at.fp == rbp && w->walk.at.sp == first && rbp != 1);
+		cr_assert(w->walk.at.fp == fp && w->walk.at.sp == first && fp != 1);
 	}
 }
 

@@ -12,7 +12,7 @@ static uint64_t data;
 /* The image's program is *(fs base - 8). */
 static void begin_labels(void)
 {
-	const struct dp_op ops[] = { { DP_OP_REGISTER, DP_FS_BASE, 0, -8 },
+	const struct dp_op ops[] = { { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 },
 				     { DP_OP_DEREF, 8, 0, 0 } };
 	struct dp_image *image;
 
@@ -20,7 +20,7 @@ static void begin_labels(void)
 	world_program(w, 3, ops, 2);
 	image = world_cell(w, WORLD_IMAGE_CELL);
 	image->labels = WORLD_PROGRAM(3);
-	w->port.fs_base = PLACE + 8;
+	w->port.thread_base = PLACE + 8;
 	w->walk.labels.mapping = 3;
 	data = DATA;
 }
@@ -84,7 +84,7 @@ Test(labels, reads_a_list)
 	/* Of a goroutine without labels, and where none runs. */
 	world_poke(w, PLACE, 0);
 	cr_assert(!labels_read(&w->walk));
-	w->port.fs_base = 0x1000;
+	w->port.thread_base = 0x1000;
 	cr_assert(!labels_read(&w->walk));
 }
 

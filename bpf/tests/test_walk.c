@@ -72,24 +72,24 @@ Test(walk, looks_system_calls_up_before_their_return_address)
 
 Test(walk, restores_rbp_and_uses_it)
 {
-	world_rule(w, 2, 16)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
-	world_poke(w, sp, sp + 0x80); /* the caller's rbp */
+	world_rule(w, 2, 16)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
+	world_poke(w, sp, sp + 0x80); /* the caller's fp */
 	world_poke(w, sp + 8, code(1));
 	world_poke(w, sp + 0x80 + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0xdead), DP_COMPLETE, 3);
 }
 
-/* GCC's realigned frames: CFA = *(rbp - 40), rbp = *rbp. Both from the frame's own rbp. */
+/* GCC's realigned frames: CFA = *(fp - 40), fp = *fp. Both from the frame's own fp. */
 Test(walk, reads_a_cfa_from_memory)
 {
 	struct dp_rule *rule = world_rule(w, 1, -40);
 
 	rule->cfa = DP_CFA_MEMORY;
-	rule->cfa_reg = DP_RBP;
-	rule->rbp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RBP };
+	rule->cfa_reg = DP_REG_FP;
+	rule->fp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_REG_FP };
 	world_poke(w, sp + 0x100 - 40, sp + 0x200); /* the CFA */
-	world_poke(w, sp + 0x100, 0x1234);          /* the caller's rbp */
+	world_poke(w, sp + 0x100, 0x1234);          /* the caller's fp */
 	world_poke(w, sp + 0x200 - 8, code(0));
 	expect_outcome(world_walk(w, code(1), sp, sp + 0x100), DP_COMPLETE, 2);
 	cr_assert(w->walk.at.fp == 0x1234 && w->walk.at.sp == sp + 0x200);
@@ -193,13 +193,13 @@ Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 5);
 }
 
-/* In a realigned frame registers are saved relative to rbp. */
+/* In a realigned frame registers are saved relative to fp. */
 Test(walk, finds_a_callee_saved_register_relative_to_rbp)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
 	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
 	world_saves(w)[0].where[DP_SAVED_RBX] =
-		(struct dp_where){ DP_WHERE_MEMORY, DP_RBP, 0, -16 };
+		(struct dp_where){ DP_WHERE_MEMORY, DP_REG_FP, 0, -16 };
 	world_poke(w, sp + 0x400 - 16, sp + 0x200);
 	world_poke(w, sp + 24, code(3));
 	world_poke(w, sp + 0x200 + 8, code(0));
@@ -235,13 +235,13 @@ Test(walk, goes_on_where_a_signal_interrupted)
 	trampoline->cfa = DP_CFA_SIGNAL;
 	world_rule(w, 6, 0)->cfa_reg = DP_R10;
 	world_rule(w, 1, 16)->cfa_reg = DP_RBX;
-	world_rule(w, 2, 16)->rbp.kind = DP_WHERE_UNKNOWN;
+	world_rule(w, 2, 16)->fp.kind = DP_WHERE_UNKNOWN;
 
 	world_poke(w, sp + 8, code(5));
 	poke_context(sp + 16 + 40, 2, other + 0x20);   /* r10 */
-	poke_context(sp + 16 + 40, 10, 0x5555);        /* rbp */
+	poke_context(sp + 16 + 40, 10, 0x5555);        /* fp */
 	poke_context(sp + 16 + 40, 11, other + 0x100); /* rbx */
-	poke_context(sp + 16 + 40, 15, other);         /* rsp */
+	poke_context(sp + 16 + 40, 15, other);         /* sp */
 	poke_context(sp + 16 + 40, 16, at);            /* rip: a function's first byte */
 	world_poke(w, other + 0x18, code(1));
 	world_poke(w, other + 0x108, code(0));
@@ -255,7 +255,7 @@ Test(walk, goes_on_where_a_signal_interrupted)
 /* Other than across a signal frame, the stack only grows. */
 Test(walk, never_goes_down_the_stack)
 {
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp - 0x40 + 8, code(1));
 	expect_outcome(world_walk(w, code(1), sp, sp - 0x40), DP_STACK_DIRECTION, 1);
 }
@@ -263,7 +263,7 @@ Test(walk, never_goes_down_the_stack)
 /* A frame that leads to itself ends too: its CFA does not grow. */
 Test(walk, does_not_loop)
 {
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(1), sp, sp), DP_STACK_DIRECTION, 2);
 }
@@ -490,23 +490,23 @@ Test(walk, sees_that_its_space_is_gone)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 2);
 }
 
-/* rbp of a frame whose rule cannot tell where it was saved. */
+/* fp of a frame whose rule cannot tell where it was saved. */
 Test(walk, names_a_lost_rbp)
 {
-	world_rule(w, 2, 16)->rbp.kind = DP_WHERE_UNKNOWN;
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 2, 16)->fp.kind = DP_WHERE_UNKNOWN;
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
 }
 
-/* Wrong unwind information: most callers do not need rbp, and some have saved it themselves. */
+/* Wrong unwind information: most callers do not need fp, and some have saved it themselves. */
 Test(walk, goes_on_without_an_rbp_that_cannot_be_read)
 {
 	struct dp_rule *rule = world_rule(w, 2, 16);
 
-	rule->rbp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RBP };
-	world_rule(w, 3, 32)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
-	world_rule(w, 4, 16)->cfa_reg = DP_RBP;
+	rule->fp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_REG_FP };
+	world_rule(w, 3, 32)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 4, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp + 8, code(3));
 	world_poke(w, sp + 16 + 16, sp + 0x100);
 	world_poke(w, sp + 16 + 24, code(4));
@@ -523,7 +523,7 @@ static struct dp_rule *jump_rule(int n)
 	struct dp_rule *rule = world_rule(w, n, 0);
 
 	rule->cfa_reg = DP_RDI;
-	rule->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
+	rule->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
 	rule->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDX };
 	w->walk.in.regs.reg[DP_RDI] = WORLD_STACK; /* the jump buffer, wherever that is */
 	w->walk.in.regs.reg[DP_R8] = sp + 0x100;
@@ -538,7 +538,7 @@ Test(walk, takes_the_stack_pointer_from_its_rule)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
 	expect_frame(1, code(2), DP_METHOD_TABLE);
 	/* In memory */
-	jump_rule(1)->rsp =
+	jump_rule(1)->sp =
 		(struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RDI, .offset = 0x30 };
 	world_renumber(w, w->walk.in.space + 1);
 	world_poke(w, WORLD_STACK + 0x30, sp + 0x200);
@@ -562,12 +562,12 @@ Test(walk, finds_what_a_frame_with_a_stack_pointer_rule_saved)
 Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
 {
 	world_poke(w, sp + 8, code(3));
-	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RBX };
+	world_rule(w, 3, 16)->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RBX };
 	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
 	world_poke(w, sp + 24, library(2));
 	world_poke(w, sp + 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
-	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
+	world_rule(w, 3, 16)->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
 	world_renumber(w, w->walk.in.space + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }

@@ -257,14 +257,14 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
-/* Set what function n's rule is: CFA = rsp + cfa_offset, return address below it, rbp kept. */
+/* Set what function n's rule is: CFA = sp + cfa_offset, return address below it, fp kept. */
 static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_offset)
 {
 	struct dp_rule *rule = &world_rules(w)[n + 1];
 
 	*rule = (struct dp_rule){
 		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_RSP,
+		.cfa_reg = DP_REG_SP,
 		.cfa_offset = cfa_offset,
 		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
 	};
@@ -299,11 +299,11 @@ static inline void world_fault(struct world *w, uint64_t address)
 	w->faults[w->n_faults++] = address;
 }
 
-static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t rbp)
+static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t fp)
 {
-	w->walk.in.regs.reg[DP_RIP] = pc;
-	w->walk.in.regs.reg[DP_RSP] = sp;
-	w->walk.in.regs.reg[DP_RBP] = rbp;
+	w->walk.in.regs.reg[DP_REG_PC] = pc;
+	w->walk.in.regs.reg[DP_REG_SP] = sp;
+	w->walk.in.regs.reg[DP_REG_FP] = fp;
 	walk_run(&w->walk);
 	walk_spell_out(&w->walk);
 	return w->walk.out.sample.outcome;
