@@ -74,7 +74,7 @@ static void put_cfa_offset(unsigned int bytes)
 /* Registers are pushed, room is made, and at the end all is taken back, as gcc -O2 does it. */
 static void put_function(struct function *f, size_t cie)
 {
-	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_RBP, DP_RBX };
+	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_REG_FP, DP_RBX };
 	unsigned int n = pick(7), room = 8 * pick(32), first = n < 6 ? 6 - n : 0;
 	size_t fde = fde_begin(&assembler, cie, f->start, f->size);
 
@@ -113,7 +113,7 @@ static struct cfi_section put_functions(void)
 		}
 		fde = fde_begin(&assembler, cie, functions[0].start, functions[0].size);
 		put_u8(&assembler, 0x07); /* undefined */
-		put_uleb(&assembler, DP_RIP);
+		put_uleb(&assembler, DP_REG_PC);
 		functions[0].frame = 8;
 		record_end(&assembler, fde);
 	}
@@ -163,8 +163,8 @@ static void make_stack(struct dp_regs *ret)
 	const struct function *f = &functions[1 + pick(N_FUNCTIONS - 1)];
 	uint64_t at = 0;
 
-	ret->reg[DP_RIP] = body_of(f);
-	ret->reg[DP_RSP] = STACK;
+	ret->reg[DP_REG_PC] = body_of(f);
+	ret->reg[DP_REG_SP] = STACK;
 	for (int i = 1; i < N_FRAMES; i++) {
 		at += f->frame / 8;
 		f = i == N_FRAMES - 1 ? &functions[0] : &functions[1 + pick(N_FUNCTIONS - 1)];
@@ -192,9 +192,9 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	       (size_t)image->n_cells * DP_CELL_SIZE);
 	port = (struct port_user){ .read = read_memory, .segments = segments, .n_segments = 1 };
 	walk.world.user = &port;
-	walk.space_cell = SPACE_CELL;
-	walk.unwind = DP_UNWIND_DWARF;
-	walk.max_frames = DP_MAX_FRAMES;
+	walk.in.space_cell = SPACE_CELL;
+	walk.in.unwind = DP_UNWIND_DWARF;
+	walk.in.max_frames = DP_MAX_FRAMES;
 	return 0;
 }
 
@@ -205,9 +205,9 @@ static void walk_as(const struct dp_regs *regs, uint64_t id)
 		(struct dp_space *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
 
 	space->id = id;
-	walk.space = id;
-	walk.layout = id;
-	walk.regs = *regs;
+	walk.in.space = id;
+	walk.in.layout = id;
+	walk.in.regs = *regs;
 	walk_run(&walk);
 }
 
@@ -229,11 +229,12 @@ static int run_walks(const struct image *image, const struct image_extent *exten
 	make_stack(&regs[0]);
 	memcpy(stack + STACK_WORDS / 2, stack, sizeof(stack) / 2);
 	regs[1] = regs[0];
-	regs[1].reg[DP_RSP] += sizeof(stack) / 2;
+	regs[1].reg[DP_REG_SP] += sizeof(stack) / 2;
 	walk_as(&regs[0], 1);
 	guard_walk(regs, what);
 	free(port.segments[0]);
-	return walk.sample.outcome == DP_COMPLETE && walk.n_frames == N_FRAMES ? 0 : -EBADMSG;
+	return walk.out.sample.outcome == DP_COMPLETE && walk.at.n_frames == N_FRAMES ? 0 :
+											-EBADMSG;
 }
 
 int main(int argc, char **argv)

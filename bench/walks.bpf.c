@@ -72,14 +72,14 @@ static __always_inline int walk_prepare(struct bpf_perf_event_data *ctx, struct 
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	int cs = (__u16)ctx->regs.cs;
 
-	w->in_syscall = 0;
+	w->in.in_syscall = 0;
 	if (!(cs & 3)) {
 		if (has_no_user_stack(task))
 			return 1;
-		return regs_of_task(w) == USER32_CS;
+		return regs_are_compat(regs_of_task(w));
 	}
-	REGS_COPY(&w->regs, &ctx->regs);
-	return cs == USER32_CS;
+	REGS_COPY(&w->in.regs, &ctx->regs);
+	return regs_are_compat(cs);
 }
 
 static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w, __u32 way,
@@ -87,23 +87,23 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 {
 	__u64 start;
 
-	w->unwind = way == WALKS_FP   ? DP_UNWIND_FP :
-		    way == WALKS_AUTO ? DP_UNWIND_AUTO :
-					DP_UNWIND_DWARF;
-	w->max_frames = DP_MAX_FRAMES;
-	w->sample.pid = bpf_get_current_pid_tgid() >> 32;
+	w->in.unwind = way == WALKS_FP   ? DP_UNWIND_FP :
+		       way == WALKS_AUTO ? DP_UNWIND_AUTO :
+					   DP_UNWIND_DWARF;
+	w->in.max_frames = DP_MAX_FRAMES;
+	w->out.sample.pid = bpf_get_current_pid_tgid() >> 32;
 	if (way == WALKS_APART)
-		w->trail_layout = 0;
+		w->memo.layout = 0;
 	start = bpf_ktime_get_ns();
-	w->sample.outcome = sample_space(w, ref->cell);
-	if (w->sample.outcome == DP_WALKING)
+	w->out.sample.outcome = sample_space(w, ref->cell);
+	if (w->out.sample.outcome == DP_WALKING)
 		walk_run(w);
 	r->ns = bpf_ktime_get_ns() - start;
-	r->outcome = w->sample.outcome;
-	if (w->sample.outcome == DP_NO_PROCESS || w->n_frames == 0)
+	r->outcome = w->out.sample.outcome;
+	if (w->out.sample.outcome == DP_NO_PROCESS || w->at.n_frames == 0)
 		return;
-	r->n_frames = w->n_frames;
-	r->root = DP_FRAME_ADDRESS(walk_trail(w, w->n_frames - 1)->frame);
+	r->n_frames = w->at.n_frames;
+	r->root = DP_FRAME_ADDRESS(walk_trail(w, w->at.n_frames - 1)->frame);
 }
 
 static long walk_next(__u32 i, void *arg)

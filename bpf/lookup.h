@@ -87,8 +87,8 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 	if (ret->cfa == DP_CFA_EXPRESSION || ret->cfa == DP_CFA_SWITCH)
 		ret->cfa_offset += (__s32)(cell + image->programs);
 	lookup_program(&ret->ra, cell + image->programs);
-	lookup_program(&ret->rbp, cell + image->programs);
-	lookup_program(&ret->rsp, cell + image->programs);
+	lookup_program(&ret->fp, cell + image->programs);
+	lookup_program(&ret->sp, cell + image->programs);
 }
 
 /*

@@ -168,13 +168,13 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 		return;
 	}
 	sample_begin(s, pid_tgid, DP_EVENT_OFF_CPU, weight, cpu);
-	s->walk.sample.time_ns = now;
-	s->walk.sample.state = state;
+	s->walk.out.sample.time_ns = now;
+	s->walk.out.sample.state = state;
 	s->max_chunks = OFF_CPU_MAX_CHUNKS;
 	if (dp_sides == DP_SIDES_KERNEL)
-		s->walk.sample.outcome = DP_KERNEL_ONLY;
+		s->walk.out.sample.outcome = DP_KERNEL_ONLY;
 	else if (has_no_user_stack(prev))
-		s->walk.sample.outcome = DP_NO_USER_STACK;
+		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	sample_kernel_stack(&s->walk, ctx);

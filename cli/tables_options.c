@@ -16,7 +16,7 @@ static const struct argp_option argp_options[] = {
 	{ "json", OPTION_JSON, NULL, 0, "for machines: an array with an object for each file" },
 	{ "rows", OPTION_ROWS, NULL, 0,
 	  "the rows that the kernel would apply: START END CFA ra=RULE fp=RULE" },
-	{ "regs", OPTION_REGS, NULL, 0, "with --rows: rbx=RULE and so on for r12 to r15, too" },
+	{ "regs", OPTION_REGS, NULL, 0, "with --rows: the other callee-saved registers, too" },
 	{ "verbose", 'v', NULL, 0, "say what is going on" },
 	{ 0 },
 };

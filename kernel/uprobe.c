@@ -46,7 +46,7 @@ static int open_file(const char *file, char path[PATH_MAX])
 	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
 	if (fd >= 0)
 		return fd;
-	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/x86_64-linux-gnu" :
+	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
 					"/usr/bin:/usr/sbin",
 			      file, path);
 }

@@ -420,7 +420,7 @@ static int put_libs(struct firefox *f)
 		const struct lib *lib = (const void *)e->bytes;
 		const char *name = f->report.strings.strings[lib->name];
 
-		fprintf(f->to, "%s{\"arch\":\"x86_64\",", e->number ? ",\n" : "\n");
+		fprintf(f->to, "%s{\"arch\":\"" DP_ARCH "\",", e->number ? ",\n" : "\n");
 		err = firefox_put_text("name", name, f->to);
 		fputc(',', f->to);
 		if (err == 0)

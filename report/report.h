@@ -25,7 +25,7 @@ struct report_context {
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
 	const char *command;             /* as it was typed, of the profiler */
 	const char *host;                /* name of the machine */
-	const char *kernel;              /* "Linux 6.18.5 x86_64" */
+	const char *kernel;              /* "Linux 6.18.5 " DP_ARCH */
 	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
 	uint64_t started_real_ns;        /* the same moment, CLOCK_REALTIME */
 };

@@ -6,6 +6,7 @@
 
 #include "bpf/call.h"
 #include "process/mapping.h"
+#include "samples/landing.h"
 
 /*
  * Bytes in which a landing ends, from where the handler's address was written: libgcc's are
@@ -37,13 +38,9 @@ static bool leads_to_signal(const struct return_check *c, const struct space *sp
 	return rule.cfa == DP_CFA_SIGNAL;
 }
 
-/*
- * Is the code at an address the end of a function that lands in the handler of an exception?
- * There the stack pointer is taken from rcx (EH_RETURN_STACKADJ_RTX, gcc's i386.h).
- */
+/* Is the code at an address the end of a function that lands in the handler of an exception? */
 static bool is_landing(struct return_check *c, const struct space *space, uint64_t address)
 {
-	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
 	const struct mapping *m = space_find(space, address);
 	uint8_t code[LANDING_SIZE];
 	struct dp_rule rule;
@@ -56,8 +53,7 @@ static bool is_landing(struct return_check *c, const struct space *space, uint64
 					      sizeof(code)) :
 			   -ENOENT;
 	/* Of code that would have to be waited for, nothing is said against it. */
-	return err == -EAGAIN ||
-	       (err == 0 && memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp)));
+	return err == -EAGAIN || (err == 0 && landing_is_in(code, sizeof(code)));
 }
 
 /*

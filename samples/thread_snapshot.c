@@ -120,13 +120,12 @@ int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
  */
 static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thread)
 {
-	static const uint8_t instruction[] = { 0x0f, 0x05 };
-	uint8_t bytes[sizeof(instruction)];
+	uint64_t instruction = 0;
 
 	return (thread->flags & DP_THREAD_IN_SYSCALL) &&
-	       process_memory_read(&t->memory, bytes, sizeof(bytes),
-				   thread->regs.reg[DP_RIP] - sizeof(bytes)) == 0 &&
-	       memcmp(bytes, instruction, sizeof(bytes)) == 0;
+	       process_memory_read(&t->memory, &instruction, DP_SYSCALL_SIZE,
+				   thread->regs.reg[DP_REG_PC] - DP_SYSCALL_SIZE) == 0 &&
+	       instruction == DP_SYSCALL_CODE;
 }
 
 /* Walk a stack in the memory of its process. */
@@ -143,7 +142,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 		result.outcome = DP_COMPAT_MODE;
 	else {
 		process_memory_forget(&t->memory);
-		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->fs_base,
+		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->thread_base,
 					      is_in_syscall(t, thread), process_memory_read,
 					      &t->memory, t->space->id, t->space->cell);
 		if (t->memory.err < 0)

@@ -111,8 +111,8 @@ int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int ma
 	r->port.read = read_memory;
 	r->pool = pool;
 	r->walk.world.user = &r->port;
-	r->walk.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
-	r->walk.max_frames = max_frames;
+	r->walk.in.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
+	r->walk.in.max_frames = max_frames;
 	*ret = r;
 	return 0;
 }
@@ -136,8 +136,9 @@ void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct d
 }
 
 struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
-					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
-					    void *memory, uint64_t id, uint32_t cell)
+					    uint64_t thread_base, bool in_syscall,
+					    unwinder_read *read, void *memory, uint64_t id,
+					    uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
@@ -145,21 +146,21 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	r->read = read;
 	r->memory = memory;
 	r->beyond_copy = false;
-	r->port.fs_base = fs_base;
-	w->regs = *regs;
-	w->in_syscall = in_syscall;
-	w->space = id;
-	w->space_cell = cell;
-	w->layout = ((const struct dp_space *)port_pool(w, cell))->layout;
+	r->port.thread_base = thread_base;
+	w->in.regs = *regs;
+	w->in.in_syscall = in_syscall;
+	w->in.space = id;
+	w->in.space_cell = cell;
+	w->in.layout = ((const struct dp_space *)port_pool(w, cell))->layout;
 	walk_run(w);
 	walk_spell_out(w);
 	return (struct unwinder_result){
-		.outcome = w->sample.outcome == DP_READ_FAULT && r->beyond_copy ?
+		.outcome = w->out.sample.outcome == DP_READ_FAULT && r->beyond_copy ?
 				   DP_STACK_COPY_END :
-				   (enum dp_outcome)w->sample.outcome,
-		.frames = w->frames,
-		.n_frames = w->n_frames,
-		.fault_address = w->sample.fault_address,
+				   (enum dp_outcome)w->out.sample.outcome,
+		.frames = w->out.frames,
+		.n_frames = w->at.n_frames,
+		.fault_address = w->out.sample.fault_address,
 	};
 }
 

@@ -88,7 +88,7 @@ static bool set_initial_registers(Dwfl_Thread *thread, void *arg)
 
 	for (int i = 0; i < DP_N_REGISTERS; i++)
 		regs[i] = v->copy->regs.reg[i];
-	dwfl_thread_state_register_pc(thread, regs[DP_RIP]);
+	dwfl_thread_state_register_pc(thread, regs[DP_REG_PC]);
 	return dwfl_thread_state_registers(thread, 0, DP_N_REGISTERS, regs);
 }
 

@@ -8,12 +8,8 @@
  * symbols have the last word on what functions are called.
  */
 static const struct name_source *const sources[] = {
-	&name_source_go,
-	&name_source_debug,
-	&name_source_symtab,
-	&name_source_go_other,
-	&name_source_plt,
-	&name_source_starts,
+	&name_source_go,       &name_source_debug, &name_source_symtab,
+	&name_source_go_other, &name_source_plt,   &name_source_starts,
 };
 
 const struct name_source *name_source(size_t i)

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "symbols/decompressed.h"
-#include "symbols/x86_64/code.h"
+#include "symbols/stub_code.h"
 
 /* Stubs of a file, at most. */
 #define MAX_STUBS ((size_t)1 << 18)
@@ -58,7 +58,7 @@ static const char *section_name(Elf *elf, const GElf_Shdr *header)
 /* .plt, .plt.sec, .plt.got: each has stubs of one size, which linkers do not always tell. */
 static int add_stubs(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *header)
 {
-	size_t step = header->sh_entsize == 8 ? 8 : STUB_SIZE;
+	size_t step = header->sh_entsize == 8 ? 8 : code_stub_size;
 	Elf_Data *code = elf_rawdata(scn, NULL);
 
 	if (!code || !code->d_buf)
@@ -180,15 +180,15 @@ static int name_slots(struct plt *plt, Elf *elf, const struct relocations *r)
 
 	for (size_t i = 0; err == 0 && i < r->n; i++) {
 		GElf_Rela rela;
-		uint64_t type;
+		enum code_slot slot;
 		const char *name;
 
 		if (!gelf_getrela(r->data, (int)i, &rela))
 			break;
-		type = GELF_R_TYPE(rela.r_info);
-		if (type == RELOCATION_RESOLVED) {
+		slot = code_slot_of(GELF_R_TYPE(rela.r_info));
+		if (slot == CODE_SLOT_RESOLVED) {
 			set_resolver(plt, rela.r_offset, (uint64_t)rela.r_addend);
-		} else if (type == RELOCATION_STUB || type == RELOCATION_ADDRESS) {
+		} else if (slot == CODE_SLOT_NAMED) {
 			name = relocation_name(elf, r, &rela);
 			if (*name)
 				err = name_slot(plt, rela.r_offset, name);

@@ -13,7 +13,7 @@
 #include "symbols/dwfl_file.h"
 #include "symbols/function_starts.h"
 #include "symbols/names.h"
-#include "symbols/x86_64/code.h"
+#include "symbols/stub_code.h"
 
 DEFINE_CLEANUP(struct function_starts *, function_starts_free)
 

@@ -123,15 +123,15 @@ Test(lookup, finds_what_is_apart)
 	rule->cfa = DP_CFA_EXPRESSION;
 	rule->saves = DP_SAVES_APART | 2;
 	rule->ra = (struct dp_where){ .kind = DP_WHERE_EXPRESSION, .offset = 4 };
-	rule->rbp = (struct dp_where){ .kind = DP_WHERE_VALUE, .offset = 5 };
-	rule->rsp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = 6 };
+	rule->fp = (struct dp_where){ .kind = DP_WHERE_VALUE, .offset = 5 };
+	rule->sp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = 6 };
 	look_up(code(1), 0, &found);
 	cr_assert_eq(found.saves, DP_SAVES_APART | (WORLD_IMAGE_CELL + image->saves +
 						    2 * (uint32_t)DP_CELLS(struct dp_saves)));
 	cr_assert_eq(found.cfa_offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 3));
 	cr_assert_eq(found.ra.offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 4));
-	cr_assert_eq(found.rbp.offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 5));
-	cr_assert_eq(found.rsp.offset, 6);
+	cr_assert_eq(found.fp.offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 5));
+	cr_assert_eq(found.sp.offset, 6);
 	rule->cfa = DP_CFA_SWITCH;
 	look_up(code(1), 0, &found);
 	cr_assert_eq(found.cfa_offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 3));

@@ -213,9 +213,9 @@ static inline void world_renumber(struct world *w, uint64_t id)
 
 	space->id = id;
 	space->layout = id;
-	w->walk.space = id;
-	w->walk.layout = id;
-	w->walk.space_cell = WORLD_SPACE_CELL;
+	w->walk.in.space = id;
+	w->walk.in.layout = id;
+	w->walk.in.space_cell = WORLD_SPACE_CELL;
 }
 
 /* From now on, another process is walked that has the same mappings. */
@@ -226,8 +226,8 @@ static inline void world_fork(struct world *w, uint64_t id)
 	memcpy(other, world_cell(w, WORLD_SPACE_CELL),
 	       (WORLD_OTHER_CELL - WORLD_SPACE_CELL) * DP_CELL_SIZE);
 	other->id = id;
-	w->walk.space = id;
-	w->walk.space_cell = WORLD_OTHER_CELL;
+	w->walk.in.space = id;
+	w->walk.in.space_cell = WORLD_OTHER_CELL;
 }
 
 static inline struct world *world_new(void)
@@ -242,10 +242,10 @@ static inline struct world *world_new(void)
 	w->cookie = WORLD_COOKIE;
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
-	w->walk.space = 7;
-	w->walk.layout = 7;
-	w->walk.space_cell = WORLD_SPACE_CELL;
-	w->walk.max_frames = DP_MAX_FRAMES;
+	w->walk.in.space = 7;
+	w->walk.in.layout = 7;
+	w->walk.in.space_cell = WORLD_SPACE_CELL;
+	w->walk.in.max_frames = DP_MAX_FRAMES;
 	world_image(w);
 	world_space(w);
 	return w;
@@ -257,14 +257,14 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
-/* Set what function n's rule is: CFA = rsp + cfa_offset, return address below it, rbp kept. */
+/* Set what function n's rule is: CFA = sp + cfa_offset, return address below it, fp kept. */
 static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_offset)
 {
 	struct dp_rule *rule = &world_rules(w)[n + 1];
 
 	*rule = (struct dp_rule){
 		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_RSP,
+		.cfa_reg = DP_REG_SP,
 		.cfa_offset = cfa_offset,
 		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
 	};
@@ -299,14 +299,14 @@ static inline void world_fault(struct world *w, uint64_t address)
 	w->faults[w->n_faults++] = address;
 }
 
-static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t rbp)
+static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t fp)
 {
-	w->walk.regs.reg[DP_RIP] = pc;
-	w->walk.regs.reg[DP_RSP] = sp;
-	w->walk.regs.reg[DP_RBP] = rbp;
+	w->walk.in.regs.reg[DP_REG_PC] = pc;
+	w->walk.in.regs.reg[DP_REG_SP] = sp;
+	w->walk.in.regs.reg[DP_REG_FP] = fp;
 	walk_run(&w->walk);
 	walk_spell_out(&w->walk);
-	return w->walk.sample.outcome;
+	return w->walk.out.sample.outcome;
 }
 
 #endif

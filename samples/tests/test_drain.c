@@ -234,7 +234,9 @@ static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
 			   .time_ns = time,
 			   .start = STACK,
 			   .n_bytes = 64,
-			   .regs.reg = { [DP_RIP] = 0x1010, [DP_RSP] = STACK, [DP_RBP] = STACK } },
+			   .regs.reg = { [DP_REG_PC] = 0x1010,
+					 [DP_REG_SP] = STACK,
+					 [DP_REG_FP] = STACK } },
 	};
 
 	memcpy(record.words, words, sizeof(record.words));

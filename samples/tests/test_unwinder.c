@@ -44,8 +44,8 @@ static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
 	chunk->tid = 5;
 	chunk->start = start;
 	chunk->n_bytes = size;
-	chunk->regs.reg[DP_RIP] = WORLD_IN(WORLD_CODE, 1);
-	chunk->regs.reg[DP_RSP] = stack + 16;
+	chunk->regs.reg[DP_REG_PC] = WORLD_IN(WORLD_CODE, 1);
+	chunk->regs.reg[DP_REG_SP] = stack + 16;
 	if (at)
 		memcpy((uint8_t *)(chunk + 1) + (at - start), &word, sizeof(word));
 	cr_assert(stack_copy_add(&copy, chunk) == 0);

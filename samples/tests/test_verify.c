@@ -78,11 +78,12 @@ static uint64_t stack_end(void)
 static void copy_stack(const ucontext_t *context)
 {
 	static const int order[DP_N_REGISTERS] = {
-		[DP_RAX] = REG_RAX, [DP_RDX] = REG_RDX, [DP_RCX] = REG_RCX, [DP_RBX] = REG_RBX,
-		[DP_RSI] = REG_RSI, [DP_RDI] = REG_RDI, [DP_RBP] = REG_RBP, [DP_RSP] = REG_RSP,
-		[DP_R8] = REG_R8,   [DP_R9] = REG_R9,   [DP_R10] = REG_R10, [DP_R11] = REG_R11,
-		[DP_R12] = REG_R12, [DP_R13] = REG_R13, [DP_R14] = REG_R14, [DP_R15] = REG_R15,
-		[DP_RIP] = REG_RIP,
+		[DP_RAX] = REG_RAX,    [DP_RDX] = REG_RDX,    [DP_RCX] = REG_RCX,
+		[DP_RBX] = REG_RBX,    [DP_RSI] = REG_RSI,    [DP_RDI] = REG_RDI,
+		[DP_REG_FP] = REG_RBP, [DP_REG_SP] = REG_RSP, [DP_R8] = REG_R8,
+		[DP_R9] = REG_R9,      [DP_R10] = REG_R10,    [DP_R11] = REG_R11,
+		[DP_R12] = REG_R12,    [DP_R13] = REG_R13,    [DP_R14] = REG_R14,
+		[DP_R15] = REG_R15,    [DP_REG_PC] = REG_RIP,
 	};
 	uint64_t start =
 		(uint64_t)context->uc_mcontext.gregs[REG_RSP] & -(uint64_t)DP_USER_PAGE_SIZE;
@@ -201,7 +202,7 @@ Test(verify, tells_the_end_of_a_copy_from_a_difference)
 
 	descend(DEPTH);
 	sample = walk();
-	copy->parts[0].size = (copy->regs.reg[DP_RSP] & (DP_USER_PAGE_SIZE - 1)) + 1024;
+	copy->parts[0].size = (copy->regs.reg[DP_REG_SP] & (DP_USER_PAGE_SIZE - 1)) + 1024;
 	s = verify_sample(verify, &sample, space, copy);
 	cr_assert(s->result == VERIFIED_COPY_END, "%s", verified_word(s->result));
 	cr_assert(s->n_equal > 0 && s->n_equal < sample.n_user);

@@ -209,7 +209,7 @@ static struct answer oracle_ask(const struct oracle *o, uint64_t pc)
 
 	if (!fde && oracle_is_root(o, pc)) {
 		answer.rule = (struct dp_rule){ .cfa = DP_CFA_REGISTER,
-						.cfa_reg = DP_RSP,
+						.cfa_reg = DP_REG_SP,
 						.cfa_offset = 8,
 						.ra = { .kind = DP_WHERE_UNDEFINED } };
 		return answer;

@@ -509,11 +509,11 @@ Test(rule_set, numbers_equal_rules_alike)
 	cr_assert(rule_set_init(&set) == 0);
 	plain = rule_set_add(&set, &rule, NULL, NULL);
 	with_saves = rule_set_add(&set, &rule, &saves, NULL);
-	word = rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP);
+	word = rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_SP);
 	cr_assert(plain > RULE_SET_REFUSED && with_saves > plain && word > with_saves);
 	cr_assert(rule_set_add(&set, &rule, NULL, NULL) == plain);
 	cr_assert(rule_set_add(&set, &rule, &saves, NULL) == with_saves);
-	cr_assert(rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP) == word);
+	cr_assert(rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_SP) == word);
 	cr_assert(set.n_rules == 5 && set.n_full == 4 && set.n_saves == 1);
 	rule_set_copy(&set, full, all_saves, NULL);
 	cr_assert(full[DP_RULE_NONE].why == DP_NO_RULE);
@@ -535,21 +535,21 @@ Test(rule_set, keeps_programs_once)
 	int cfa, both;
 
 	programs.of[RULE_PART_CFA] = (struct rule_program){ 1, { { DP_OP_REGISTER, 7, 0, 8 } } };
-	programs.of[RULE_PART_RSP] = (struct rule_program){ 1, { { DP_OP_REGISTER, 6, 0, 8 } } };
-	programs.of[RULE_PART_RBP] = programs.of[RULE_PART_CFA];
+	programs.of[RULE_PART_SP] = (struct rule_program){ 1, { { DP_OP_REGISTER, 6, 0, 8 } } };
+	programs.of[RULE_PART_FP] = programs.of[RULE_PART_CFA];
 	cr_assert(rule_set_init(&set) == 0);
 	cfa = rule_set_add(&set, &rule, NULL, &programs);
 	cr_assert(rule_set_add(&set, &rule, NULL, &programs) == cfa);
-	rule.rsp.kind = DP_WHERE_VALUE;
-	rule.rbp.kind = DP_WHERE_EXPRESSION;
+	rule.sp.kind = DP_WHERE_VALUE;
+	rule.fp.kind = DP_WHERE_EXPRESSION;
 	both = rule_set_add(&set, &rule, NULL, &programs);
 	cr_assert(both > cfa && set.program_cells == 4);
 	rule_set_copy(&set, full, NULL, cells);
 	cr_assert(full[set.words[cfa] >> DP_FORM_BITS].cfa_offset == 0);
-	cr_assert(full[set.words[both] >> DP_FORM_BITS].rbp.offset == 0);
-	cr_assert(full[set.words[both] >> DP_FORM_BITS].rsp.offset == 2);
+	cr_assert(full[set.words[both] >> DP_FORM_BITS].fp.offset == 0);
+	cr_assert(full[set.words[both] >> DP_FORM_BITS].sp.offset == 2);
 	cr_assert(memcmp(cells, &programs.of[RULE_PART_CFA], 16) == 0);
-	cr_assert(memcmp(cells + 2, &programs.of[RULE_PART_RSP], 16) == 0);
+	cr_assert(memcmp(cells + 2, &programs.of[RULE_PART_SP], 16) == 0);
 	rule_set_done(&set);
 }
 
@@ -580,9 +580,9 @@ Test(image, prints_programs_as_documented)
 	cr_assert(look_up(0x1000).cfa == DP_CFA_EXPRESSION);
 	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).cfa_offset) ==
 		  7);
-	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).rbp.offset) ==
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).fp.offset) ==
 		  1);
-	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).rsp.offset) ==
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).sp.offset) ==
 		  3);
 	unload();
 	image_done(&image);

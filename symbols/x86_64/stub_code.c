@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/x86_64/code.h"
+#include "symbols/stub_code.h"
 
+#include <elf.h>
 #include <string.h>
 
 #define RET 0xc3
+
+const size_t code_stub_size = 16;
+
+enum code_slot code_slot_of(uint64_t relocation)
+{
+	switch (relocation) {
+	case R_X86_64_JUMP_SLOT:
+	case R_X86_64_GLOB_DAT:
+		return CODE_SLOT_NAMED;
+	case R_X86_64_IRELATIVE:
+		return CODE_SLOT_RESOLVED;
+	default:
+		return CODE_SLOT_NONE;
+	}
+}
 
 /* What assemblers align functions to, at least (Intel's optimization manual, 3.4.1.4). */
 #define ALIGNMENT 16

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SYMBOLS_X86_64_CODE_H
-#define DP_SYMBOLS_X86_64_CODE_H
+#ifndef DP_SYMBOLS_STUB_CODE_H
+#define DP_SYMBOLS_STUB_CODE_H
 
-#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,11 +14,18 @@
  */
 size_t code_until_padding(const uint8_t *code, size_t size, uint64_t address);
 
-/* Of the stubs in a PLT: the size of most (psABI 5.2.1), and what their slots are relocated by. */
-#define STUB_SIZE 16
-#define RELOCATION_STUB R_X86_64_JUMP_SLOT
-#define RELOCATION_ADDRESS R_X86_64_GLOB_DAT
-#define RELOCATION_RESOLVED R_X86_64_IRELATIVE
+/* The size of most stubs in a PLT (psABI 5.2.1). */
+extern const size_t code_stub_size;
+
+/* What a relocation puts into the slot that a stub jumps by. */
+enum code_slot {
+	CODE_SLOT_NONE, /* it is for something else */
+	CODE_SLOT_NAMED,
+	CODE_SLOT_RESOLVED, /* what a function of the file returns (IFUNC) */
+};
+
+/* By the type of the relocation. */
+enum code_slot code_slot_of(uint64_t relocation);
 
 /*
  * Where the stub at an address has the address that it jumps to; or, of one that leaves this to
