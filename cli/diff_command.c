@@ -31,7 +31,7 @@ struct diff_options {
 	const char *files[FUNCTION_COUNTS_SIDES];
 	size_t n_files;
 	size_t top;
-	bool folds; /* it compares stacks, not functions */
+	bool folds; /* compares stacks instead of functions */
 	int (*print)(const struct diff *diff);
 	struct recording_names names;
 };
@@ -110,7 +110,7 @@ static int add_sample(void *arg, const struct sample *sample, const struct total
 	return report_add(arg, sample, totals);
 }
 
-/* Stacks of a recording as folded lines, in memory. */
+/* Reads a recording's stacks as folded lines into memory. */
 static int fold(struct recording_file *recording, char **ret)
 {
 	const struct report_context *context = recording_reader_context(recording->reader);
@@ -170,7 +170,7 @@ static int read_side(const struct diff_options *o, struct names *names,
 	return 0;
 }
 
-/* Time is no number of calls. */
+/* A time cannot be compared with a number of events. */
 static int check_sides(const struct diff *diff)
 {
 	const struct report_context *a = diff->sides[0].context, *b = diff->sides[1].context;
@@ -257,7 +257,7 @@ int diff_command(int argc, char **argv)
 	struct diff_options options = { .top = 20, .print = diff_print_text };
 	int err;
 
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	err = run(&options);

@@ -58,7 +58,7 @@ static const struct argp argp = {
 	       "missing; 2 wrong usage.",
 };
 
-/* The facts in one line each have this much room in front of what they are needed for. */
+/* Width of the label column of one-line findings. */
 static int label_width(const struct doctor *doctor)
 {
 	size_t width = 0;
@@ -83,7 +83,7 @@ static void print_finding(const struct finding *f, int width)
 		printf("    try: %s\n", f->fix);
 }
 
-/* What can be profiled, and what not, in the words of the last line. */
+/* Prints the last line: what can be profiled, and what cannot. */
 static void summarize(const struct doctor *d, FILE *to)
 {
 	const struct {
@@ -169,7 +169,7 @@ int doctor_command(int argc, char **argv)
 	bool missing = false;
 	int err;
 
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	refusal_listen(NULL);

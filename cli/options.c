@@ -35,7 +35,7 @@ enum {
 	OPTION_WALL,
 };
 
-/* Of all commands that show stacks: whose, how, and which names. */
+/* Options of all commands that show stacks: targets, unwinding, names. */
 static const struct argp_option shared_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0,
 	  "these processes, with their threads (and, where they "
@@ -63,7 +63,7 @@ static const struct argp_option shared_options[] = {
 	{ 0 },
 };
 
-/* Of those that sample. */
+/* Options of commands that sample. */
 static const struct argp_option sampling_options[] = {
 	{ "all", 'a', NULL, 0, "all processes, also those that start later", 1 },
 	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "of -p or a command: not its children", 1 },
@@ -93,7 +93,7 @@ static const struct argp_option sampling_options[] = {
 	{ 0 },
 };
 
-/* Of those that write files. */
+/* Options of commands that write files. */
 static const struct argp_option file_options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "where to, repeatable; %p, %t and %h in it become the process's number, the time and the host's name (stdout: text on a terminal, and always of dump; else folded stacks)",
@@ -118,7 +118,7 @@ static const struct argp_option argp_options[] = {
 	{ 0 },
 };
 
-/* --verify without a number: often enough to see, seldom enough to leave the rate as it is. */
+/* For --verify without a number: enough for a result, but too few to affect the sampling rate. */
 #define DEFAULT_VERIFY 10
 
 static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
@@ -134,7 +134,7 @@ static void parse_table_memory(struct options *o, struct argp_state *state, cons
 	o->record.profiler.table_memory = size;
 }
 
-/* A whole number from min to max, or the end of the program. */
+/* Parses an integer from min to max, or ends the program. */
 static unsigned long parse_number(struct argp_state *state, const char *what, const char *text,
 				  unsigned long min, unsigned long max)
 {
@@ -149,7 +149,7 @@ static unsigned long parse_number(struct argp_state *state, const char *what, co
 	return value;
 }
 
-/* Numbers of processes or threads, added to those that there are. */
+/* Adds numbers of processes or threads to the list. */
 static void parse_pids(struct argp_state *state, const char *option, char *text, pid_t **pids,
 		       size_t *n_pids)
 {
@@ -179,7 +179,7 @@ static void parse_filter(struct argp_state *state,
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
-/* One event at a time; the same one may be given again. */
+/* Only one event is allowed, but it may be given repeatedly. */
 static void set_event(struct options *o, struct argp_state *state, const struct event *event)
 {
 	if (o->event_given && o->record.profiler.event.source != event->source)
@@ -239,7 +239,7 @@ void options_parse_command(struct options *o, struct argp_state *state, char *ar
 {
 	if (state->quoted && state->next > state->quoted) {
 		o->record.profiler.target.command = state->argv + state->quoted;
-		state->next = state->argc; /* the rest is the command's */
+		state->next = state->argc; /* the rest belongs to the command */
 	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
 		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
 	}
@@ -409,7 +409,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 /* ARGP_KEY_END and the like: argp.h. */
 #define FIRST_SPECIAL_KEY 0x1000000
 
-/* What is not an option is the business of the command whose options these are a part of. */
+/* Arguments that are not options belong to the command that includes these options. */
 static error_t parse_part(int key, char *arg, struct argp_state *state)
 {
 	if (key == ARGP_KEY_ARG || key >= FIRST_SPECIAL_KEY)
@@ -458,7 +458,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	return parse_part(key, arg, state);
 }
 
-/* The words as they were typed, with spaces between them. NULL if memory is out. */
+/* Joins the words with spaces, as typed. NULL if out of memory. */
 static char *join_words(char **argv)
 {
 	char *text = NULL;

@@ -37,7 +37,7 @@ static void fail_with_formats(const struct argp_state *state, const char *what, 
 	exit(EXIT_CODE_USAGE);
 }
 
-/* A build may lack what a format needs. */
+/* A build may lack a library that the format needs. */
 static const struct report_format *require(const struct report_format *format,
 					   const struct argp_state *state)
 {

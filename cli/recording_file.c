@@ -11,7 +11,7 @@
 #include "log/log.h"
 #include "profiler/file_limit.h"
 
-/* Binaries that are named if their names are missing; -v names them all. */
+/* Binaries without names to list in a warning; -v lists all. */
 #define SHOWN_MISSING 10
 
 static void warn_of_missing(void *arg, const struct module *module, int err)

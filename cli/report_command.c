@@ -12,7 +12,7 @@
 #include "profiler/fetch.h"
 #include "profiler/record.h"
 
-/* Both commands make reports of a recording; they differ in what they do if no -o is given. */
+/* Options of both commands, which only differ in their default output. */
 struct report_options {
 	const char *file;
 	struct output_options output;
@@ -103,7 +103,7 @@ static int add_sample(void *arg, const struct sample *sample, const struct total
 	return err;
 }
 
-/* A recording must not be written over while it is read. */
+/* Would this overwrite the recording while it is read? */
 static bool is_own_input(const struct outputs *outputs, const struct recording_file *recording)
 {
 	struct stat in, out;
@@ -172,7 +172,7 @@ static int command(const struct argp *argp, bool converts, char *name, int argc,
 	struct report_options options = { .converts = converts };
 	int code;
 
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(argp, argc, argv, 0, NULL, &options);
 	code = run(&options);

@@ -74,7 +74,7 @@ void tables_options_parse(struct tables_options *ret, int argc, char **argv)
 	static char name[] = "dwarfprof tables";
 
 	*ret = (struct tables_options){ .form = &tables_text };
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, ret);
 }

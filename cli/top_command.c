@@ -16,7 +16,7 @@
 struct top_options {
 	struct options options;
 	uint64_t interval_ns;
-	unsigned long n; /* intervals; 0: until interrupted, or the targets are gone */
+	unsigned long n; /* number of intervals; 0: until interrupted or all targets end */
 };
 
 static const struct argp_option argp_options[] = {
@@ -29,7 +29,7 @@ static const struct argp_option argp_options[] = {
 	{ 0 },
 };
 
-/* The shortest interval: more often nobody reads. */
+/* Shorter intervals than the minimum would be unreadable. */
 #define MIN_INTERVAL_NS UINT64_C(100000000)
 
 static void parse_interval(struct top_options *top, struct argp_state *state, const char *text)
@@ -105,7 +105,7 @@ static const struct argp argp = {
 	       "no samples; a command's own code wins.",
 };
 
-/* Have keys told as they are typed, and not shown. Is there a keyboard at all? */
+/* Reads keys as they are typed, without echo. Returns whether there is a keyboard. */
 static bool listen_to_keys(struct termios *ret_before)
 {
 	struct termios silent;
@@ -128,14 +128,14 @@ int top_command(int argc, char **argv)
 	int code;
 
 	options_init(o, argv - 1);
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &top);
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
-	/* On a terminal, it would be written into the table. */
+	/* On a terminal, messages would be written over the table. */
 	if (isatty(STDOUT_FILENO))
 		log_set_level(LOG_WARNING);
-	/* A command reads its own. */
+	/* A profiled command reads the keyboard itself. */
 	o->record.keys = !o->record.profiler.target.command && listen_to_keys(&before);
 	code = sampling_run(o);
 	if (o->record.keys)
