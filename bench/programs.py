@@ -7,9 +7,9 @@ usage: bench/programs.py BUILD RESULTS [-s SECONDS] [-n TIMES] [-p PAIRS]
 dwarfprof in its modes, `perf record` in two, and bpftrace. Each attaches to the workload, samples
 it for SECONDS (2) and makes a result with names. All run in turn, TIMES (3) times: at 99, 999 and
 4,999 Hz with a program whose progress is known, to see how much it slows down, and at 99 Hz with
-real ones. A slowdown below one percent needs more runs: dwarfprof's is measured PAIRS (20) more times at 99
-and 999 Hz, a second with it between two without. Then, without a profiler, the speed of the same
-sources with and without frame pointers, and, as often, the time until the first sample.
+real ones. A slowdown below one percent needs more runs: dwarfprof's is measured PAIRS (20) more
+times at 99 and 999 Hz, a second with it between two without. Then, without a profiler, the speed of
+the same sources with and without frame pointers, and, as often, the time until the first sample.
 RESULTS/programs.json gets every run. Needs root.
 """
 import argparse
