@@ -23,7 +23,7 @@ static const struct argp_option argp_options[] = {
 	{ "format", OPTION_FORMAT, "FORMAT", 0,
 	  "text; json, all functions for machines; folded, lines of `stack COUNT-A COUNT-B' for "
 	  "differential flame graphs (text)" },
-	{ "top", 'n', "N", 0, "so many functions of text (20)" },
+	{ "top", 'n', "N", 0, "number of functions in text (20)" },
 	{ 0 },
 };
 
@@ -99,10 +99,10 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "A B",
-	.doc = "Compare two recordings, made with -o FILE.dwarfprof: how much of all samples, or of "
-	       "all time, each function has in A and in B, in percent, by itself and with what it "
-	       "calls, and the change in percentage points. Those that changed most come first.\v"
-	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 5 one has no samples.",
+	.doc = "Compare two recordings made with -o FILE.dwarfprof: each function's share of all "
+	       "samples, or of all time, in A and in B, in percent, alone and with what it calls, "
+	       "and the change in percentage points. The largest changes come first.\v"
+	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 5 a recording has no samples.",
 };
 
 static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)

@@ -54,8 +54,8 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "-p PID\n-t TID",
-	.doc = "Show the stacks of all threads of a process, once, with files and lines and inlined "
-	       "functions, without stopping it.\v"
+	.doc = "Show the stacks of all threads of a process, once, without stopping it, with files, "
+	       "lines and inlined functions.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
 	       "no stack could be taken.",
 };

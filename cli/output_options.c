@@ -77,8 +77,7 @@ static const struct report_format *choose_format(const struct output_options *o,
 	const struct report_format *format = choose_listed(o, state, path);
 
 	if (format->is_binary && is_stdout(path) && isatty(STDOUT_FILENO))
-		argp_error(state, "%s is nothing to look at on a terminal: give a file to -o",
-			   format->name);
+		argp_error(state, "%s is not for terminals: give a file to -o", format->name);
 	return o->own && strcmp(format->name, "text") == 0 ? o->own : format;
 }
 

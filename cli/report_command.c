@@ -25,8 +25,8 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-	{ "output", 'o', "FILE", 0, "where to; may be given several times" },
-	{ "format", OPTION_FORMAT, "FORMAT", 0, "as record's (by the extension of FILE)" },
+	{ "output", 'o', "FILE", 0, "where to write, repeatable" },
+	{ "format", OPTION_FORMAT, "FORMAT", 0, "as for record (by the extension of FILE)" },
 	{ 0 },
 };
 
@@ -35,7 +35,7 @@ static void complete(struct report_options *o, struct argp_state *state)
 	if (!o->file)
 		argp_error(state, "which recording? Give the FILE that -o FILE.dwarfprof made");
 	if (o->converts && o->output.n == 0)
-		argp_error(state, "-o is missing: where to");
+		argp_error(state, "-o is missing: give a file to write");
 	if (!o->converts && o->output.n <= 1 && !o->output.format &&
 	    (o->output.n == 0 || strcmp(o->output.requests[0].path, "-") == 0))
 		o->output.format = "text";
@@ -71,8 +71,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = { { &recording_names_argp }, { 0 } };
 
 #define EXIT_CODES                                                                                 \
-	"\vFILE may be - for the standard input. Of a recording that is cut off or damaged, what " \
-	"is before that is reported, with a warning.\n\n"                                          \
+	"\vFILE may be - for the standard input. If a recording is truncated or damaged, the "     \
+	"part before that is reported, with a warning.\n\n"                                        \
 	"Exit codes: 0 done; 1 failed; 2 wrong usage; 5 the recording has no samples."
 
 static const struct argp report_argp = {
@@ -80,7 +80,7 @@ static const struct argp report_argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "FILE",
-	.doc = "Report what was recorded with -o FILE.dwarfprof: as text, or in any other "
+	.doc = "Report a recording made with -o FILE.dwarfprof, as text or in any other "
 	       "format." EXIT_CODES,
 };
 
@@ -89,8 +89,8 @@ static const struct argp convert_argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "FILE -o OUT",
-	.doc = "Write what was recorded with -o FILE.dwarfprof in other formats, each as if it had "
-	       "been asked for then." EXIT_CODES,
+	.doc = "Write a recording made with -o FILE.dwarfprof in other formats, as if they had been "
+	       "requested when it was made." EXIT_CODES,
 };
 
 static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)

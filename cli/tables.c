@@ -139,7 +139,7 @@ int tables_run(const struct tables_options *options)
 	if (t.form->finish)
 		t.form->finish(&t.output);
 	if (err < 0)
-		log_error("cannot go on: %s", strerror(-err));
+		log_error("cannot continue: %s", strerror(-err));
 	errno = 0;
 	if (fflush(t.output.to) == EOF || ferror(t.output.to)) {
 		err = errno ? -errno : -EIO;

@@ -22,8 +22,8 @@ struct top_options {
 static const struct argp_option argp_options[] = {
 	{ .doc = "What to look at (-p, -t, -a, or a command after --; without one, all processes)",
 	  .group = 1 },
-	{ "interval", 'i', "TIME", 0, "how often there is a new table: 1, 500ms, 1m (1s)", 2 },
-	{ "iterations", 'n', "N", 0, "end after so many", 2 },
+	{ "interval", 'i', "TIME", 0, "time between tables: 1, 500ms, 1m (1s)", 2 },
+	{ "iterations", 'n', "N", 0, "stop after N tables", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
 	{ 0 },
@@ -99,10 +99,11 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "\n-p PID\n-- CMD [ARG...]",
-	.doc = "Show the functions that take most of the time, again and again. A terminal is drawn "
-	       "over, until q or Ctrl-C; elsewhere one table follows the other.\v"
+	.doc = "Show the functions that take most of the time, updated continuously. On a terminal, "
+	       "each table replaces the one before, until q or Ctrl-C; elsewhere tables follow one "
+	       "another.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
-	       "no samples; a command's own code wins.",
+	       "no samples. The exit code of a profiled command takes precedence.",
 };
 
 /* Reads keys as they are typed, without echo. Returns whether there is a keyboard. */
