@@ -13,9 +13,7 @@
 /* Starts counting. */
 void heap_start(void);
 
-/*
- * Stops counting. Returns the peak growth in bytes since the start, as rounded up by the allocator.
- */
+/* Stops counting. Returns the peak growth in bytes, as rounded up by the allocator. */
 size_t heap_stop(void);
 
 #endif

@@ -9,9 +9,7 @@
 #include "log/clock.h"
 #include "symbols/names.h"
 
-/*
- * Signals within this time of each other count as one: nobody presses a key that fast on purpose.
- */
+/* Signals within this time count as one: nobody presses a key that fast on purpose. */
 #define TOGETHER_NS UINT64_C(100000000)
 
 /* State of the handler, which has no access to struct interrupt. */

@@ -33,8 +33,8 @@ struct recording_names {
 extern const struct argp recording_names_argp;
 
 /*
- * Like name_options_apply(). Servers may be queried (fetch.h) until fetch_end(). Names are cached
- * on disk until the object is freed, after all recordings are closed.
+ * Like name_options_apply(). Servers may be queried (fetch.h) until fetch_end(). What is looked up
+ * is also kept on disk. Free the names after all recordings are closed.
  */
 struct names *recording_names_apply(const struct recording_names *recording);
 

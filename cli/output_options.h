@@ -10,9 +10,7 @@
 /* -o and --format, of all commands that write reports. */
 struct output_options {
 	const char *format; /* NULL: not given */
-	/*
-	 * The command's own format instead of `text`, for stdout if no option is given; NULL: none.
-	 */
+	/* The command's own default format for stdout, instead of `text`; NULL: none. */
 	const struct report_format *own;
 	struct output_request *requests;
 	size_t n, size;

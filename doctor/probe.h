@@ -26,7 +26,7 @@ int probe_program(size_t index, const char *btf, struct refusal *ret);
 /* Loads a minimal program of the sampling type. Do this first: without it, nothing else works. */
 int probe_bpf(void);
 /*
- * Calls a helper function (enum bpf_func_id) in such a program; -ENOSYS if the kernel lacks it.
+ * Looks for a helper function (enum bpf_func_id) for such programs; -ENOSYS if there is none.
  * Only after probe_bpf().
  */
 int probe_helper(int helper);

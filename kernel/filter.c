@@ -268,9 +268,7 @@ bool filter_matches_comm(const struct filter *f, const char comm[DP_COMM_SIZE])
 	return matches;
 }
 
-/*
- * Reads the first line of a file of /proc/PID that begins with `start`, without that; or -ENOENT.
- */
+/* Finds the first line in a file of /proc/PID with this start; returns the rest. Or -ENOENT. */
 static int read_line(pid_t pid, const char *file, const char *start, char *ret, size_t size)
 {
 	_cleanup_fclose_ FILE *stream = NULL;

@@ -25,9 +25,7 @@ struct filter {
 	int cgroup_fd;
 	char *comm; /* POSIX extended regular expression; NULL: any */
 	regex_t regex;
-	/*
-	 * If set, called with each name that does not match, with all bytes, as the kernel has it.
-	 */
+	/* If set, called with each name that does not match: all bytes of the kernel's. */
 	void (*tell)(void *arg, const char comm[DP_COMM_SIZE]);
 	void *arg;
 };

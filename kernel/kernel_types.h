@@ -18,9 +18,7 @@ struct btf;
 /* Returns NULL and sets errno if there is no BTF. The caller frees it with btf__free(). */
 struct btf *kernel_types_load(const char *path);
 
-/*
- * Checks a BTF file that the user named. Logs what is wrong and what to type. 0 or negative errno.
- */
+/* Checks a BTF file given by the user. Logs errors and what to type. 0 or negative errno. */
 int kernel_types_check(const char *path);
 
 /* A member of a kernel structure that the programs look up. */

@@ -28,9 +28,7 @@ int permission_explain_bpf(int err, const struct refusal *refusal, const char *b
 void permission_explain_perf(const char *what, int err, unsigned int hz);
 void permission_explain_uprobe(int err);
 
-/*
- * Warns that the kernel hides its addresses: what is missing because of that, and how to show them.
- */
+/* Warns that the kernel hides its addresses: what that costs, and how to show them. */
 void permission_explain_kernel(void);
 
 /* Warns that a file mapped by a process cannot be read. The message covers later files too. */

@@ -43,8 +43,7 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames
-		[]; /* n_user of them, n_kernel addresses, and with DP_SAMPLE_LABELS, struct dp_labels */
+	__u64 frames[]; /* n_user, then n_kernel; with DP_SAMPLE_LABELS, then struct dp_labels */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&

@@ -120,9 +120,7 @@ int session_sample_perf(struct session *session, int fd);
 /* Stops sampling. Records that are already in the rings can still be read. */
 void session_stop(struct session *session);
 
-/*
- * Returns the number of samples lost so far, unsent or unreadable, and the blocked time among them.
- */
+/* Returns the number of samples lost so far, unsent or unreadable, and their blocked time. */
 uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
 
 /* Calls fn for each thread that has blocked since sampling began, until fn returns nonzero. */

@@ -15,9 +15,7 @@
 /* The kernel's own messages; udev's use another group. */
 #define KERNEL_GROUP 1
 
-/*
- * The kernel's buffer for the part behind the header: UEVENT_BUFFER_SIZE, include/linux/kobject.h
- */
+/* The kernel's buffer behind the header: UEVENT_BUFFER_SIZE, include/linux/kobject.h */
 #define MAX_MESSAGE (4096 + 1024)
 
 /*

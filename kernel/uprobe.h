@@ -27,9 +27,7 @@ struct uprobe_place {
  */
 int uprobe_find(const char *file, const char *symbol, struct uprobe_place *ret);
 
-/*
- * Does the kernel have this link type? Found by trying: 1, 0, or -EPERM if trying is not permitted.
- */
+/* Does the kernel have this link type? Tries it: 1, 0, or -EPERM if that is not permitted. */
 int uprobe_multi_works(void);
 
 /* Attaches a program. Returns the link's descriptor, or a negative errno. Closing it detaches. */

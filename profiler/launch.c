@@ -30,9 +30,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
 {
-	/*
-	 * If SIGCHLD is ignored, which may be inherited, children cannot be waited for (wait(2)).
-	 */
+	/* If SIGCHLD is ignored, also by inheritance, wait(2) does not work. */
 	const struct sigaction wait_for_child = { .sa_handler = SIG_DFL };
 	struct sigaction inherited;
 	int go[2], failed[2];

@@ -63,9 +63,7 @@ struct profiler_options {
 	bool symbols;          /* reports need names */
 	struct names *names;   /* its options set the form of names; not to be shared meanwhile */
 
-	/*
-	 * May be NULL. Should the profiler give up? Called while tables are built, before sampling.
-	 */
+	/* May be NULL. Called while tables are built: should the profiler give up? */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };
@@ -109,9 +107,7 @@ int profiler_run(struct profiler *profiler, uint64_t until_ns);
 /* Does any target still run? */
 bool profiler_has_targets(struct profiler *profiler);
 
-/*
- * Tells the reports that an interval has ended, in order with the samples. 0 or a negative errno.
- */
+/* Tells the reports that an interval has ended, after the samples so far. 0 or negative errno. */
 int profiler_tick(struct profiler *profiler);
 
 /*

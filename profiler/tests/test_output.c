@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Output files: replaced only when there is something to write, kept by a run that fails; devices.
- */
+/* Output files: replaced when there is something to write, kept if a run fails; devices. */
 #include "profiler/output.h"
 
 #include <criterion/criterion.h>

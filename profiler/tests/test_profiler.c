@@ -138,9 +138,7 @@ static int compare_seen(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/*
- * The parts of a run together equal one report of the whole, and each has the samples of its time.
- */
+/* The parts of a run add up to one report of the whole, and each has the samples of its time. */
 static void check_parts(const struct noted *whole, const struct noted *parts, size_t n_parts)
 {
 	struct seen *all = calloc(whole->n, sizeof(*all));
