@@ -262,7 +262,7 @@ class Elsewhere(Recording):
         expected, _ = self.folded(recording)
         shutil.move(self.binary, self.path("kept"))
         shutil.copy2(program("inefficient"), self.binary)
-        self.assert_no_names(recording, "another one than the one that was recorded")
+        self.assert_no_names(recording, "not the one that was recorded")
         # A different build would give wrong names; a copy gives the right ones.
         shutil.copy(self.path("kept"), self.binary)
         self.assertEqual(self.folded(recording), (expected, ""))
@@ -272,7 +272,7 @@ class Elsewhere(Recording):
         recording = self.record_binary()
         self.assertIn(";main;fibonacci", self.folded(recording)[0])
         os.utime(self.binary, (1, 1))
-        self.assert_no_names(recording, "another one than the one that was recorded")
+        self.assert_no_names(recording, "not the one that was recorded")
 
     def test_of_which_only_the_debug_information_is_left(self):
         notes = subprocess.run(["readelf", "-n", self.binary], capture_output=True, text=True).stdout
@@ -290,7 +290,7 @@ class Elsewhere(Recording):
         recording = self.record_binary()
         os.unlink(self.binary)
         os.mkfifo(self.binary)
-        self.assert_no_names(recording, "another one than the one that was recorded")
+        self.assert_no_names(recording, "not the one that was recorded")
 
 
 class NotWhole(Recording):
@@ -306,7 +306,7 @@ class NotWhole(Recording):
         lines = result.stdout.splitlines()
         self.assertTrue(0 < len(lines) < n)
         self.assertRegex(result.stderr, rf"warning: {recording} is cut off, at byte \d+: "
-                                        rf"what is before that is reported, {len(lines)} samples")
+                                        rf"reporting the {len(lines)} samples before that")
         text = self.run_on("report", recording).stdout
         self.assertRegex(text, rf"Samples: {len(lines)}, lost: 0, complete: {len(lines)} of {len(lines)} ")
         # The converted recording is complete.
