@@ -2,11 +2,11 @@
 /*
  * usage: guard_work build|same|warm|cold
  *
- * Work that takes the same number of instructions each time, for callgrind to count
- * (ci/check-guard): a table is made of unwind information that is put together here, as
- * compilers write it; or a stack of 60 frames of that code is walked by the walker in user
- * space: the same one again; one with the same addresses, at another place than the one
- * before; and with nothing remembered. Prints what the table takes.
+ * Work with a constant number of instructions, for callgrind to count (ci/check-guard). build:
+ * builds a table from synthetic unwind information like that of compilers. The others walk a stack
+ * of 60 frames of that code with the walker in user space. same: the same stack again; warm: the
+ * same addresses at another place than before; cold: with nothing remembered. Prints the table's
+ * statistics.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "cfi/tests/assembler.h"
 #include "tables/image.h"
 
-/* callgrind counts what is done in them, by their names. */
+/* callgrind counts these functions by name. */
 #if __has_attribute(noipa)
 #define NOT_INLINED __attribute__((noipa))
 #else
@@ -39,7 +39,7 @@ enum { SPACE_CELL = 8, IMAGE_CELL = 64 };
 
 struct function {
 	uint64_t start, size;
-	unsigned int frame; /* bytes from the CFA down to the stack pointer, in its body */
+	unsigned int frame; /* bytes from the stack pointer in its body up to the CFA */
 };
 
 static struct function functions[N_FUNCTIONS];
@@ -71,7 +71,7 @@ static void put_cfa_offset(unsigned int bytes)
 	put_uleb(&assembler, bytes);
 }
 
-/* Registers are pushed, room is made, and at the end all is taken back, as gcc -O2 does it. */
+/* Pushes registers, makes room, and undoes it at the end, as gcc -O2 does. */
 static void put_function(struct function *f, size_t cie)
 {
 	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_REG_FP, DP_RBX };
@@ -135,7 +135,7 @@ NOT_INLINED static int guard_build(const struct cfi_section *section,
 	return err;
 }
 
-/* All code is behind a call. */
+/* Makes every address follow a call. */
 static int read_memory(struct port_user *unused, void *dst, uint32_t size, uint64_t address)
 {
 	static const uint8_t call[8] = { 0, 0, 0, 0xe8 };
@@ -151,13 +151,13 @@ static int read_memory(struct port_user *unused, void *dst, uint32_t size, uint6
 	return 0;
 }
 
-/* Behind what is pushed, and before it is taken back. */
+/* Between prologue and epilogue. */
 static uint64_t body_of(const struct function *f)
 {
 	return f->start + 20;
 }
 
-/* A stack of functions at random, and the registers of the innermost one. */
+/* Makes a stack of random functions, and the registers of the innermost one. */
 static void make_stack(struct dp_regs *ret)
 {
 	const struct function *f = &functions[1 + pick(N_FUNCTIONS - 1)];
@@ -172,7 +172,7 @@ static void make_stack(struct dp_regs *ret)
 	}
 }
 
-/* The process: one mapping, one image. */
+/* Makes a process with one mapping and one image. */
 static int make_process(const struct image *image, const struct image_extent *extent)
 {
 	static uint8_t *segments[1];
@@ -198,7 +198,7 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	return 0;
 }
 
-/* Another layout's number makes all that is remembered of no use. */
+/* With another layout number nothing that is remembered applies. */
 static void walk_as(const struct dp_regs *regs, uint64_t id)
 {
 	struct dp_space *space =
@@ -218,7 +218,7 @@ NOT_INLINED static void guard_walk(const struct dp_regs regs[2], const char *wha
 			strcmp(what, "cold") == 0 ? 2 + i : 1);
 }
 
-/* The stack is there twice: its upper half is a copy. */
+/* The stack exists twice: its upper half is a copy. */
 static int run_walks(const struct image *image, const struct image_extent *extent, const char *what)
 {
 	struct dp_regs regs[2] = { 0 };

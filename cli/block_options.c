@@ -52,13 +52,13 @@ const char *block_options_complete(struct profiler_options *r, bool hz_given)
 	bool has_blocks = event_has_blocks(&r->event);
 
 	if (!r->event.source->at_rate && hz_given)
-		return "-F is for samples of the CPUs, which --off-cpu and -e do not take; --wall does";
+		return "-F is for CPU samples: --off-cpu and -e take none, --wall does";
 	if (!has_blocks && (has_limits || r->states))
 		return "--min-block, --max-block and --state are for --off-cpu and --wall";
 	if (r->min_block_ns == BLOCK_TIME_NONE)
 		r->min_block_ns = PROFILER_MIN_BLOCK_NS;
 	if (r->min_block_ns > r->max_block_ns)
-		return "no block is as long as --min-block and as short as --max-block";
+		return "--min-block is longer than --max-block";
 	if (r->states == 0)
 		r->states = event_states(&r->event);
 	return NULL;

@@ -7,20 +7,20 @@
 
 #include "profiler/profiler.h"
 
-/* What the options of --off-cpu and --wall say. */
+/* Parses the options of --off-cpu and --wall. */
 
-/* In place of a time that was not given. */
+/* Marks a time that was not given. */
 #define BLOCK_TIME_NONE UINT64_MAX
 
-/* "100" and "100us", "5ms", "1s": nanoseconds. -EINVAL for anything else. */
+/* Parses "100", "100us", "5ms" or "1s" to nanoseconds. -EINVAL for anything else. */
 int block_options_parse_time(const char *text, uint64_t *ret_ns);
 
-/* "S,D": bits by enum dp_state. -EINVAL for other letters, and for none. */
+/* Parses "S,D" to bits by enum dp_state. -EINVAL for other letters and for an empty list. */
 int block_options_parse_states(const char *text, unsigned int *ret);
 
 /*
- * Returns what makes no sense together, as a sentence; or NULL, and what was not
- * given has its default. hz_given: -F was.
+ * Fills in the defaults of options that were not given. Returns NULL, or a sentence if the options
+ * contradict each other. hz_given: -F was given.
  */
 const char *block_options_complete(struct profiler_options *r, bool hz_given);
 

@@ -129,7 +129,7 @@ int diff_print_json(const struct diff *d)
 	return err < 0 ? -ENOMEM : 0;
 }
 
-/* A line of folded stacks; the next one is behind it. False at the end. */
+/* Parses the next line of folded stacks and advances. False at the end. */
 struct folded_line {
 	const char *stack;
 	size_t size;
@@ -147,12 +147,12 @@ static bool read_line(const char **pos, struct folded_line *ret)
 	*ret = (struct folded_line){ *pos, (size_t)(space - *pos), space + 1,
 				     length - (size_t)(space + 1 - *pos) };
 	*pos += length + ((*pos)[length] == '\n');
-	/* Behind the stacks come, out of order, what was lost and the totals: of no use here. */
+	/* Lost samples and totals follow the stacks, out of order; they are not needed here. */
 	return strncmp(ret->stack, "[totals: ", 9) != 0 &&
 	       strncmp(ret->stack, "[lost samples] ", 15) != 0;
 }
 
-/* In the order in which folded stacks are sorted. */
+/* The sort order of folded stacks. */
 static int line_compare(const struct folded_line *a, const struct folded_line *b)
 {
 	int order = memcmp(a->stack, b->stack, a->size < b->size ? a->size : b->size);

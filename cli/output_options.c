@@ -48,7 +48,7 @@ static void fail_with_formats(const struct argp_state *state, const char *what, 
 	exit(EXIT_CODE_USAGE);
 }
 
-/* A build may lack what a format needs. */
+/* A build may lack a library that the format needs. */
 static const struct report_format *require(const struct report_format *format,
 					   const struct argp_state *state)
 {
@@ -88,8 +88,7 @@ static const struct report_format *choose_format(const struct output_options *o,
 	const struct report_format *format = choose_listed(o, state, path);
 
 	if (format->is_binary && is_stdout(path) && isatty(STDOUT_FILENO))
-		argp_error(state, "%s is nothing to look at on a terminal: give a file to -o",
-			   format->name);
+		argp_error(state, "%s is not for terminals: give a file to -o", format->name);
 	return o->own && strcmp(format->name, "text") == 0 ? o->own : format;
 }
 

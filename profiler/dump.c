@@ -26,10 +26,10 @@
 #include "samples/thread_reader.h"
 #include "symbols/kallsyms.h"
 
-/* How long threads are sampled that never leave their CPU. */
+/* How long to sample threads that never leave their CPU. */
 #define RUNNING_NS UINT64_C(100000000)
 
-/* One run. The parts are made in the order in which they stand here. */
+/* One run. The members are set up in this order. */
 struct dump {
 	const struct record_options *options;
 	char target[256];
@@ -37,18 +37,18 @@ struct dump {
 	char kernel[256];
 	struct outputs outputs;
 	struct pool pool;
-	struct stores stores; /* of use if there is a unwinder */
+	struct stores stores; /* only valid if there is an unwinder */
 	struct thread_reader reader;
 	struct unwinder *unwinder;
 	struct kallsyms *kallsyms;
-	bool hidden;                       /* the kernel's addresses are */
-	struct thread_snapshot *snapshots; /* by process */
+	bool hidden;                       /* the kernel hides its addresses */
+	struct thread_snapshot *snapshots; /* one per process */
 	size_t n_snapshots, snapshots_size;
 	struct totals totals;
-	struct frame *frames; /* of one stack */
+	struct frame *frames; /* of the current stack */
 };
 
-/* The tables are for this process alone: the kernel walks nothing. */
+/* The tables are only for this process: the kernel does not walk. */
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 {
 	*ret = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
@@ -113,7 +113,7 @@ static int open_report(struct dump *d)
 	return outputs_make_reports(&d->outputs, d->options->outputs, &context);
 }
 
-/* Which threads there are: all of a process, or those that were named. */
+/* Finds the threads: all of a process, or those that were named. */
 static int find_threads(struct dump *d, struct thread_snapshot *t)
 {
 	const struct profiler_options *o = &d->options->profiler;
@@ -127,8 +127,8 @@ static int find_threads(struct dump *d, struct thread_snapshot *t)
 }
 
 /*
- * Code that was mapped since the mappings were read: tables may have taken long to make.
- * Those stacks are taken again, with the mappings of now.
+ * Takes stacks again that contain code mapped after the mappings were read, because building tables
+ * may take long. Uses the present mappings.
  */
 static int take_unmapped_again(struct dump *d, const struct process *p, struct thread_snapshot *t)
 {
@@ -179,7 +179,7 @@ static int take_process(struct dump *d, const struct process *p)
 	return err;
 }
 
-/* The stack that a thread on a CPU has in a sample. The first one is as good as any. */
+/* Takes the stack of an on-CPU thread from a sample. The first sample will do. */
 static int on_running(void *arg, const struct named_sample *named, const struct stack_copy *copy)
 {
 	const struct dp_sample *sample = &named->sample;
@@ -199,7 +199,7 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 			if (s->thread.tid != sample->tid || (!copy && sample->n_user > 0))
 				continue;
 			s->state = SNAPSHOT_ON_CPU;
-			s->n_user = 0; /* of a walk that found it elsewhere */
+			s->n_user = 0; /* left from a walk of another state */
 			s->fault_address = 0;
 			s->outcome = (enum dp_outcome)sample->outcome;
 			s->thread.cpu = sample->cpu;
@@ -215,7 +215,7 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 	return err < 0 ? err : n_left == 0;
 }
 
-/* Those that are on a CPU whenever they are looked at. */
+/* Samples the threads that were on a CPU at every attempt. */
 static int take_running(struct dump *d)
 {
 	const struct profiler_options *o = &d->options->profiler;
@@ -254,7 +254,7 @@ static int take_stacks(struct dump *d)
 	return err < 0 ? err : take_running(d);
 }
 
-/* Tell the frames apart by binary; where the code of a caller is, is before its address. */
+/* Resolves frames to binaries; a caller's code is before its return address. */
 static size_t resolve_frames(struct dump *d, const struct space *space,
 			     const struct thread_stack *s)
 {
@@ -322,7 +322,7 @@ static int report_process(struct dump *d, const struct thread_snapshot *t)
 	return err;
 }
 
-/* Whose stacks there are not, and why; after the others, as these may fill a screen. */
+/* Lists threads without a stack and the reasons; last, because the list may fill a screen. */
 static void tell_missing(const struct dump *d, const struct thread_snapshot *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -348,7 +348,7 @@ static int run(struct dump *d)
 	target_describe(&o->target, d->target, sizeof(d->target));
 	err = outputs_open(&d->outputs, d->options->outputs, d->options->n_outputs,
 			   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
-	/* Permissions come first: what they are for is clear then. */
+	/* Before the tables, so that a missing permission is reported for what needs it. */
 	if (err == 0)
 		err = open_reader(d);
 	if (err == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads that block, and for how long. */
+/* Blocked threads, with the time they were blocked. */
 #include "kernel/session.h"
 #include "profiler/event.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real run in each format, as others read it.
+"""A real run in each format, as other programs read it.
 
 usage: check_viewers.py DWARFPROF PROGRAM-DIR
 """
@@ -18,7 +18,7 @@ import readers
 from harness import dwarfprof, program
 
 PERIOD = 1000000000 // 499
-# The source of `inlined`, from the root on, and what the kernel shows of an interrupt.
+# The call chain in `inlined`, root first, and what the kernel adds for an interrupt.
 CALLS = ("_start", "__libc_start_main", "__libc_start_call_main", "main", "work")
 INLINED = ("mix_many", "mix")
 
@@ -29,7 +29,7 @@ class Viewers(unittest.TestCase):
         self.addCleanup(self.directory.cleanup)
 
     def profile(self, name, *options):
-        """Profile a program: the report's path, and the number of samples that it has."""
+        """Profiles a program: returns the report's path and its number of samples."""
         path = os.path.join(self.directory.name, name)
         result = dwarfprof("-F", "499", *options, "-o", path, "--", program("inlined"), "1")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -42,7 +42,7 @@ class Viewers(unittest.TestCase):
     def check_stacks(self, stacks, total, root=(), mark=""):
         self.assertEqual(sum(stacks.values()), total)
         wanted = root + CALLS + tuple(name + mark for name in INLINED)
-        # What an interrupt adds above is the kernel's.
+        # An interrupt adds kernel frames above these.
         share = sum(weight for stack, weight in stacks.items() if stack[:len(wanted)] == wanted)
         self.assertGreater(share, 0.5 * total)
 
@@ -54,7 +54,7 @@ class Viewers(unittest.TestCase):
     def test_perf_script(self):
         path, samples = self.profile("x.perf")
         stacks = readers.perf_script(path)
-        # The functions of a frame are inlined ones, and the one that they were inlined into.
+        # A frame has inlined functions, and the function into which they were inlined.
         self.check_stacks(stacks, samples * PERIOD, ("inlined",), "_[i]")
         self.assertEqual(readers.profiler_total(path), samples)
         text = readers.text(path)
@@ -80,18 +80,18 @@ class Viewers(unittest.TestCase):
         profile, (thread,) = readers.firefox(path)
         self.check_stacks(thread["stacks"], samples)
         self.assertEqual(readers.profiler_total(path), samples)
-        # About a second, from the program's start on.
+        # About a second, from the program's start.
         self.assertGreaterEqual(thread["times"][0], 0)
         self.assertLess(thread["times"][-1], profile["meta"]["profilingEndTime"])
         libs = {lib["name"]: lib for lib in profile["libs"]}
         self.assertRegex(libs["libc.so.6"]["codeId"], r"^[\da-f]{40}$")
-        # Other functions are the dynamic linker's and the kernel's, inlined or not.
+        # Other functions belong to the dynamic linker and the kernel, and may be inlined.
         depths = readers.firefox_depths(profile["threads"][0], profile["shared"]["stringArray"])
         wanted = {"work": {0}, "mix_many": {1}, "mix": {2}}
         self.assertEqual({name: depths[name] for name in wanted}, wanted)
 
     def test_time_apart(self):
-        """Threads that wait have a category of their own."""
+        """Threads that wait have their own category."""
         stolen = harness.stolen_time()
         path, _ = self.profile("x.firefox.json", "--wall")
         stolen = 1000 * (harness.stolen_time() - stolen) + 10

@@ -15,7 +15,7 @@ static struct options options;
 static char *arguments[32];
 static int n_arguments;
 
-/* The parser may change its arguments, which literals would not bear. */
+/* The parser may modify its arguments, so literals will not do. */
 static void parse(const char *const *given)
 {
 	for (n_arguments = 0; given[n_arguments]; n_arguments++)
@@ -106,7 +106,7 @@ Test(options, has_the_promised_defaults)
 		  options.record.profiler.symbols);
 	cr_assert(options.record.duration_ns == 0 && options.record.profiler.cache);
 	cr_assert(options.record.profiler.table_memory >= 64 << 20);
-	/* Not a terminal: folded stacks */
+	/* Not a terminal: folded stacks. */
 	cr_assert_str_eq(options.record.outputs[0].format->name, "folded");
 	end();
 }
@@ -125,7 +125,7 @@ Test(options, takes_the_word_record_and_several_processes)
 	end();
 }
 
-/* What follows -- is the command's, options and all. */
+/* Everything behind -- belongs to the command, even options. */
 Test(options, leaves_a_command_its_options)
 {
 	PARSE("-F", "10", "--", "ls", "-p", "5", "--", "x");
@@ -192,7 +192,7 @@ Test(options, tells_stacks_apart_by_a_label)
 		cr_assert(strstr(OUTPUT_OPTIONS_BY_HELP, own->key), "%s", own->key);
 }
 
-/* Whatever makes no sense ends the program with 2. */
+/* Wrong usage ends the program with 2. */
 #define REFUSES(name, ...)                                                                         \
 	Test(options, refuses_##name, .exit_code = EXIT_CODE_USAGE)                                \
 	{                                                                                          \

@@ -58,7 +58,7 @@ Test(pool, gives_released_cells_again)
 	alloc(100);
 	pool_release(&pool, a, 100);
 	pool_release(&pool, b, 100);
-	c = alloc(200); /* fits only if the two runs were joined */
+	c = alloc(200); /* fits only if the two runs were merged */
 	cr_assert(c == a);
 	cr_assert(n_segments == 1);
 }
@@ -69,7 +69,7 @@ Test(pool, keeps_a_run_in_one_segment)
 
 	cr_assert(a / DP_SEGMENT_CELLS == 0);
 	cr_assert(b == DP_SEGMENT_CELLS);
-	/* What was left of the first segment is still used. */
+	/* The rest of the first segment is still used. */
 	cr_assert(alloc(50) / DP_SEGMENT_CELLS == 0);
 }
 
@@ -113,7 +113,7 @@ Test(pool, says_when_there_is_no_more)
 	cr_assert(pool_alloc(&pool, UINT32_MAX, &cell) == -ENOSPC);
 }
 
-/* However much tables take, spaces find room; and where tables left some, too. */
+/* Spaces find room, however much tables take, and also use what tables have left. */
 Test(pool, keeps_a_reserve_for_spaces)
 {
 	uint32_t cell, space, n = 0;
@@ -135,7 +135,7 @@ Test(pool, keeps_a_reserve_for_spaces)
 	cr_assert(pool_alloc_space(&pool, DP_SEGMENT_CELLS + 1, &space) == -ENOSPC);
 }
 
-/* One eighth of a large pool. */
+/* An eighth of a large pool. */
 Test(pool, leaves_tables_the_rest)
 {
 	pool.max_segments = 8;

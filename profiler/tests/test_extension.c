@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a host may add without a change to the libraries: an event, a format, and labels. Page faults
- * are sampled, and counted by the function that they happen in.
+ * Extensions of a host, without changes to the libraries: an event, a format, and labels. Samples
+ * page faults and counts them by function.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static const struct event_source page_faults = {
 	.attach = attach_faults,
 };
 
-/* The format: one line in the end, with the number of events in a function. */
+/* The format: a line at the end, with the number of events in a function. */
 struct count {
 	struct report report;
 	uint64_t n;
@@ -101,7 +101,7 @@ static int count_new(struct report **ret)
 
 static const struct report_format counts = { "count", ".count", count_new };
 
-/* The labels: each sample is told whose memory it is, and how much of it a fault has made. */
+/* The labels: each sample gets the owner of the memory, and the size that the fault has mapped. */
 static int add_labels(const struct label_source *source, const struct label_context *context,
 		      struct label_list *list)
 {
@@ -117,7 +117,7 @@ static int add_labels(const struct label_source *source, const struct label_cont
 static const struct label_source memory = { .name = "memory", .arg = "me", .add = add_labels };
 static const struct label_source *const sources[] = { &memory };
 
-/* It has a frame of its own, and touches nothing else. */
+/* Has its own frame, and touches no other memory. */
 __attribute__((noinline, no_sanitize_address)) void touch_pages(volatile char *pages, size_t n);
 void touch_pages(volatile char *pages, size_t n)
 {
@@ -125,7 +125,7 @@ void touch_pages(volatile char *pages, size_t n)
 		pages[i * 4096] = 1;
 }
 
-/* Reports: the new format, JSON lines, text, and folded stacks that are told apart by a label. */
+/* Makes reports: the new format, JSON lines, text, and folded stacks that are grouped by a label. */
 static void sample(const struct profiler_options *options, FILE *to[N_REPORTS])
 {
 	char *pages = mmap(NULL, N_PAGES * 4096, PROT_READ | PROT_WRITE,
