@@ -177,14 +177,14 @@ static int make_process(const struct image *image, const struct image_extent *ex
 {
 	static uint8_t *segments[1];
 	struct dp_mapping *mapping;
-	struct dp_space *space;
+	struct dp_snapshot *snapshot;
 
 	segments[0] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
 	if (!segments[0] || image->n_cells > DP_SEGMENT_CELLS - IMAGE_CELL)
 		return -ENOMEM;
-	space = (struct dp_space *)(void *)(segments[0] + SPACE_CELL * DP_CELL_SIZE);
-	*space = (struct dp_space){ .id = 1, .n_mappings = 1 };
-	mapping = (struct dp_mapping *)(space + 1);
+	snapshot = (struct dp_snapshot *)(void *)(segments[0] + SPACE_CELL * DP_CELL_SIZE);
+	*snapshot = (struct dp_snapshot){ .id = 1, .n_mappings = 1 };
+	mapping = (struct dp_mapping *)(snapshot + 1);
 	*mapping = (struct dp_mapping){ .start = extent->start,
 					.end = extent->end,
 					.image = IMAGE_CELL };
@@ -192,7 +192,7 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	       (size_t)image->n_cells * DP_CELL_SIZE);
 	port = (struct port_user){ .read = read_memory, .segments = segments, .n_segments = 1 };
 	walk.world.user = &port;
-	walk.in.space_cell = SPACE_CELL;
+	walk.in.snapshot_cell = SPACE_CELL;
 	walk.in.unwind = DP_UNWIND_DWARF;
 	walk.in.max_frames = DP_MAX_FRAMES;
 	return 0;
@@ -201,11 +201,11 @@ static int make_process(const struct image *image, const struct image_extent *ex
 /* With another layout number nothing that is remembered applies. */
 static void walk_as(const struct dp_regs *regs, uint64_t id)
 {
-	struct dp_space *space =
-		(struct dp_space *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
+	struct dp_snapshot *snapshot =
+		(struct dp_snapshot *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
 
-	space->id = id;
-	walk.in.space = id;
+	snapshot->id = id;
+	walk.in.snapshot = id;
 	walk.in.layout = id;
 	walk.in.regs = *regs;
 	walk_run(&walk);

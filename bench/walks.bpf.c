@@ -95,7 +95,7 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 	if (way == WALKS_APART)
 		w->memo.layout = 0;
 	start = bpf_ktime_get_ns();
-	w->out.sample.outcome = sample_space(w, ref->cell);
+	w->out.sample.outcome = sample_snapshot(w, ref->cell);
 	if (w->out.sample.outcome == DP_WALKING)
 		walk_run(w);
 	r->ns = bpf_ktime_get_ns() - start;

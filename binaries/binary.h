@@ -40,7 +40,7 @@ struct binary {
 	bool is_unopened;    /* it could not even be opened */
 	struct binary *same; /* whose file this one turned out to be; or NULL */
 	struct table *table; /* the store's; NULL: it has no unwind information */
-	size_t n_users;      /* mappings of processes and of spaces, and jobs */
+	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
 	uint64_t idle_from;  /* when it was first seen to have none; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
 	uint64_t closed_ns;  /* when it was let go */

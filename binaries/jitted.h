@@ -21,7 +21,7 @@ struct jitted {
 	bool is_met;    /* a sample has: its files can be found */
 	bool is_closed; /* they have been read to their end */
 	uint64_t closed_ns;
-	size_t n_users;     /* the process itself, mappings of processes and of spaces */
+	size_t n_users;     /* the process itself, mappings of processes and of snapshots */
 	uint64_t idle_from; /* when it was first seen to have none; 0: it has some */
 	struct jitted *next;
 };

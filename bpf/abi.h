@@ -66,7 +66,7 @@
 enum dp_cell {
 	DP_CELL_NONE,
 	DP_CELL_EVICTED, /* of an image: there is one, but no room for it */
-	DP_CELL_UNKNOWN, /* of a space: the process is sampled all the same */
+	DP_CELL_UNKNOWN, /* of a snapshot: the process is sampled all the same */
 	DP_FIRST_CELL = 4,
 };
 
@@ -335,16 +335,16 @@ struct dp_mapping {
 /*
  * The executable mappings of one process at one time, sorted by start, not
  * overlapping. Never changed once the kernel can see it: a process whose
- * mappings change gets a new space with a new id. The mappings come behind it.
+ * mappings change gets a new snapshot with a new id. The mappings come behind it.
  *
  * Spaces whose mappings are the same byte for byte, as those of forked processes are,
  * have the same layout, and no others do. Walks remember what they learn under its
- * number, which ends with the last space that has it and is never given again.
+ * number, which ends with the last snapshot that has it and is never given again.
  *
  * The id is the last word that is written, and the first one that is overwritten when
- * the space is given up: as long as it is there, all the rest is this space's.
+ * the snapshot is given up: as long as it is there, all the rest is this snapshot's.
  */
-struct dp_space {
+struct dp_snapshot {
 	__u64 id;
 	__u32 pid; /* whose it is: tells a reader that the cell was given to another process */
 	__u32 n_mappings;
@@ -460,8 +460,8 @@ struct dp_sample {
 	__u16 cpu;
 	__u16 n_same;
 	__u32 pid, tid;
-	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u64 space;   /* id of the space the frames were found in, 0: none */
+	__u64 time_ns;  /* CLOCK_MONOTONIC */
+	__u64 snapshot; /* id of the snapshot the frames were found in, 0: none */
 	__u16 n_user, n_kernel;
 	__u8 outcome;  /* enum dp_outcome */
 	__u8 event;    /* enum dp_event */
@@ -554,9 +554,10 @@ DP_ASSERT(sizeof(struct dp_saves) == 8 * DP_N_SAVED, "dp_saves is a cell for eac
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
 DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
-DP_ASSERT(sizeof(struct dp_space) == 32, "dp_space is four cells");
-DP_ASSERT(sizeof(struct dp_space) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <= DP_SEGMENT_SIZE,
-	  "a space lies in one segment");
+DP_ASSERT(sizeof(struct dp_snapshot) == 32, "dp_snapshot is four cells");
+DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <=
+		  DP_SEGMENT_SIZE,
+	  "a snapshot lies in one segment");
 DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
 DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
 DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");

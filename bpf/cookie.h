@@ -2,7 +2,7 @@
 #ifndef DP_BPF_COOKIE_H
 #define DP_BPF_COOKIE_H
 
-/* Whether the binaries that a space names are still those that the process has mapped. */
+/* Whether the binaries that a snapshot names are still those that the process has mapped. */
 
 #include "bpf/lookup.h"
 #include "bpf/walk_state.h"
@@ -34,7 +34,7 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 	if (walk_is_checked(w, mapping))
 		return 0;
 	if (cookie->mapping != mapping || cookie->layout != w->in.layout) {
-		m = port_pool(w, dp_mapping_cell(w->in.space_cell, mapping));
+		m = port_pool(w, dp_mapping_cell(w->in.snapshot_cell, mapping));
 		if (!m)
 			return -1;
 		cookie->mapping = mapping;

@@ -45,7 +45,7 @@ const volatile __u32 dp_levels; /* DP_CPU_LEVELS, DP_WALL_LEVELS, or DP_UPROBE_L
  */
 const volatile __u32 dp_off_cpu_rings;
 
-/* Process (thread group) to the cell of its struct dp_space, or DP_CELL_UNKNOWN. */
+/* Process (thread group) to the cell of its struct dp_snapshot, or DP_CELL_UNKNOWN. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -179,23 +179,23 @@ PORT_GLOBAL int regs_of_task(struct walk *w)
 }
 
 /* Look up the tables of the process: DP_WALKING, or why there are none. */
-static __always_inline enum dp_outcome sample_space(struct walk *w, const __u32 *cell)
+static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u32 *cell)
 {
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 
 	if (!cell || *cell == DP_CELL_UNKNOWN)
 		return DP_NO_PROCESS;
-	w->in.space_cell = *cell;
-	space = port_pool(w, w->in.space_cell);
-	if (!space)
+	w->in.snapshot_cell = *cell;
+	snapshot = port_pool(w, w->in.snapshot_cell);
+	if (!snapshot)
 		return DP_TABLES_CHANGED;
-	w->in.space = space->id;
-	barrier(); /* see struct dp_space */
-	w->in.layout = space->layout;
-	if (w->in.space == 0 || space->pid != w->out.sample.pid)
+	w->in.snapshot = snapshot->id;
+	barrier(); /* see struct dp_snapshot */
+	w->in.layout = snapshot->layout;
+	if (w->in.snapshot == 0 || snapshot->pid != w->out.sample.pid)
 		return DP_TABLES_CHANGED;
-	w->out.sample.space = w->in.space;
-	w->labels.mapping = space->labels;
+	w->out.sample.snapshot = w->in.snapshot;
+	w->labels.mapping = snapshot->labels;
 	return DP_WALKING;
 }
 
@@ -284,7 +284,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 	}
 	s->chunk.regs = w->in.regs; /* a signal frame replaces them during the walk */
 	s->chunk.in_syscall = w->in.in_syscall;
-	outcome = sample_space(w, cell);
+	outcome = sample_snapshot(w, cell);
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
 		w->in.unwind = dp_unwind;
 		w->in.max_frames = dp_max_frames;

@@ -152,7 +152,7 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 	place = walk_place(w, pc) + (w->mapped.n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
 	rule = &w->rules[port_index(place, WALK_CACHE_SIZE)].rule;
-	c->link = lookup_space(w, w->in.space_cell, w->mapped.last, pc, rule);
+	c->link = lookup_snapshot(w, w->in.snapshot_cell, w->mapped.last, pc, rule);
 	w->rules[port_index(place, WALK_CACHE_SIZE)].called = 0;
 	w->mapped.last = c->link;
 	c->step = 0;
@@ -166,8 +166,8 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
  * What is known of an address, from the cache or the tables: its place in the cache,
  * negative if they are out of date. What is remembered can be of no other mappings: these
  * have another layout, whose number is never given again. An image stays where it is for
- * as long as a space names it, and one does for as long as there is the layout. And a walk
- * that may have read something else than its own space, in the end forgets all.
+ * as long as a snapshot names it, and one does for as long as there is the layout. And a walk
+ * that may have read something else than its own snapshot, in the end forgets all.
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 {

@@ -13,14 +13,14 @@ DP_ASSERT(__builtin_offsetof(struct walk_labels, bytes) ==
 /* Put the labels, if there are any, behind so many frames. Returns how many cells they take. */
 static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 {
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 	__u32 cells;
 
 	if (w->labels.mapping == 0 || !labels_read(w) || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
 		return 0;
 	/* As with the walk: what was read may be another process's by now. */
-	space = port_pool(w, w->in.space_cell);
-	if (!space || space->id != w->in.space)
+	snapshot = port_pool(w, w->in.snapshot_cell);
+	if (!snapshot || snapshot->id != w->in.snapshot)
 		return 0;
 	cells = 1 + (w->labels.size + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
 	w->labels.head.part = (struct dp_part){ DP_RECORD_LABELS, (__u16)(cells * DP_CELL_SIZE) };

@@ -192,7 +192,7 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 {
 	const struct dp_mapping *m =
-		port_pool(w, dp_mapping_cell(w->in.space_cell, w->labels.mapping));
+		port_pool(w, dp_mapping_cell(w->in.snapshot_cell, w->labels.mapping));
 	const struct dp_image *image;
 	__u32 cell;
 

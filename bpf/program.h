@@ -22,7 +22,7 @@ static __always_inline enum dp_outcome walk_bias(struct walk *w, __u64 *ret)
 	const struct dp_mapping *m = NULL;
 
 	if (w->at.mapping != 0)
-		m = port_pool(w, dp_mapping_cell(w->in.space_cell, w->at.mapping));
+		m = port_pool(w, dp_mapping_cell(w->in.snapshot_cell, w->at.mapping));
 	if (!m)
 		return DP_REGISTER_LOST;
 	*ret = m->bias;

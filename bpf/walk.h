@@ -394,19 +394,19 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 
 /*
  * Walk the stack that w->in.regs belongs to. The caller has set regs, in_syscall,
- * space, layout, space_cell, unwind and max_frames. Leaves the number of frames and the outcome
+ * snapshot, layout, snapshot_cell, unwind and max_frames. Leaves the number of frames and the outcome
  * in w->out.sample, in w->out.n_same how many of the outermost ones are those of the walk before,
  * and the others in w->out.frames; walk_spell_out() puts all there.
  *
  * A walk that was preempted for long, as one from a uprobe can be, may have read
- * what became of its space's memory since: whoever gives that up overwrites the
+ * what became of its snapshot's memory since: whoever gives that up overwrites the
  * id first, so the id is compared once more at the end. What such a walk has learned
  * would be used for other processes, so it goes, with all the rest.
  */
 static __always_inline void walk_run(struct walk *w)
 {
 	struct walk_ref ref = { w };
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 
 	w->at.pc = w->in.regs.reg[DP_REG_PC];
 	w->at.sp = w->in.regs.reg[DP_REG_SP];
@@ -435,8 +435,8 @@ static __always_inline void walk_run(struct walk *w)
 		w->out.sample.outcome = DP_DEPTH_LIMIT;
 	w->out.sample.n_user = w->at.n_frames;
 	w->out.sample.fault_address = w->out.sample.outcome == DP_READ_FAULT ? w->stack.fault : 0;
-	space = port_pool(w, w->in.space_cell);
-	if (space && space->id == w->in.space) {
+	snapshot = port_pool(w, w->in.snapshot_cell);
+	if (snapshot && snapshot->id == w->in.snapshot) {
 		memo_end(w);
 	} else {
 		w->out.sample.outcome = DP_TABLES_CHANGED;

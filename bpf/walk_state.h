@@ -44,8 +44,8 @@
 DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any mapping");
 
 /*
- * What is remembered is so of all processes with the same layout (struct dp_space). So
- * mappings are told by their numbers in the space (dp_mapping_cell()): cells differ.
+ * What is remembered is so of all processes with the same layout (struct dp_snapshot). So
+ * mappings are told by their numbers in the snapshot (dp_mapping_cell()): cells differ.
  *
  * Of an address, there is what nearly all frames need, in half of a cache line. There is
  * a step if the rule is of the common form (walk_remember()).
@@ -90,9 +90,9 @@ struct walk_trail {
 
 /* What goes in: what to walk, and how far. The caller sets all but the last two. */
 struct walk_input {
-	__u64 space; /* id, layout and cell of the process's struct dp_space */
+	__u64 snapshot; /* id, layout and cell of the process's struct dp_snapshot */
 	__u64 layout;
-	__u32 space_cell;
+	__u32 snapshot_cell;
 	__u32 unwind;     /* enum dp_unwind */
 	__u32 max_frames; /* at most DP_MAX_FRAMES */
 	__u32 in_syscall; /* the innermost pc is behind an instruction that has the kernel at work */

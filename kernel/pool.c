@@ -190,7 +190,7 @@ int pool_alloc(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell)
 	return alloc_for(pool, POOL_TABLES, n_cells, ret_cell);
 }
 
-int pool_alloc_space(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell)
+int pool_alloc_snapshot(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell)
 {
 	int err;
 

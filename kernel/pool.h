@@ -8,17 +8,17 @@
 #include "bpf/abi.h"
 
 /*
- * The memory for tables and spaces, shared with the kernel (see abi.h). It grows by whole segments,
+ * The memory for tables and snapshots, shared with the kernel (see abi.h). It grows by whole segments,
  * up to a limit, and hands out runs of cells. Released cells are reused at once, so whoever
  * releases cells must first wait until no running walk can read them.
  *
- * Tables and spaces have separate segments. Tables leave part of the limit to spaces, because
- * without its space nothing is known about a process.
+ * Tables and snapshots have separate segments. Tables leave part of the limit to snapshots, because
+ * without its snapshot nothing is known about a process.
  */
 
-/* The minimum: one segment for a table, one for a space. */
+/* The minimum: one segment for a table, one for a snapshot. */
 #define POOL_MIN_SEGMENTS 2
-/* Tables leave every eighth segment to spaces, and at least one. */
+/* Tables leave every eighth segment to snapshots, and at least one. */
 #define POOL_RESERVE 8
 
 /* Bounds of the limit, in bytes. */
@@ -67,8 +67,8 @@ void pool_done(struct pool *pool);
  * the limit is reached, or the error of add_segment.
  */
 int pool_alloc(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell);
-/* Does the same for a space, which may also use room left for tables. */
-int pool_alloc_space(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell);
+/* Does the same for a snapshot, which may also use room left for tables. */
+int pool_alloc_snapshot(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell);
 void pool_release(struct pool *pool, uint32_t cell, uint32_t n_cells);
 
 /*

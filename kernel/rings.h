@@ -14,7 +14,7 @@ struct ring_reader;
 struct rings {
 	ring_fn fn;
 	void *arg;
-	uint64_t n_bytes;   /* of ring space consumed so far */
+	uint64_t n_bytes;   /* of ring snapshot consumed so far */
 	uint64_t n_refused; /* records that were read and are invalid */
 	int epoll_fd;       /* readable when a ring is filling up; -1: there are no rings */
 	const int *fds;

@@ -83,7 +83,7 @@ int session_open(struct session *ret, const struct session_options *options);
 void session_close(struct session *session);
 
 /*
- * Tells the kernel the cell of a process's space; 0 removes the process. Processes that do not fit
+ * Tells the kernel the cell of a process's snapshot; 0 removes the process. Processes that do not fit
  * into the map are left out, with a warning.
  */
 int session_publish(struct session *session, pid_t pid, uint32_t cell);

@@ -32,7 +32,7 @@ void process_table_init(struct process_table *table, struct pool *pool,
 		.arg = arg,
 		.looked = clock_now_ns(),
 	};
-	space_store_init(&table->spaces, pool, &binaries->tables);
+	snapshot_store_init(&table->snapshots, pool, &binaries->tables);
 }
 
 static void process_free(struct process_table *table, struct process *p)
@@ -50,7 +50,7 @@ void process_table_done(struct process_table *table)
 {
 	struct process *p, *next;
 
-	space_store_done(&table->spaces);
+	snapshot_store_done(&table->snapshots);
 	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)
 		process_free(table, p);
@@ -263,8 +263,8 @@ static int process_replace(struct process_table *table, struct process *p, uint6
 	int err = table->publish(table->arg, p->pid, 0);
 
 	mappings_end(p, time);
-	space_retire(&table->spaces, p->space, clock_now_ns());
-	p->space = NULL;
+	snapshot_retire(&table->snapshots, p->snapshot, clock_now_ns());
+	p->snapshot = NULL;
 	p->changed = false;
 	p->exited = time;
 	p->is_replaced = true;
@@ -459,10 +459,10 @@ const struct mapping *process_find(const struct process *p, uint64_t address, ui
 }
 
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
-		     struct space **ret)
+		     struct snapshot **ret)
 {
-	return space_new(&table->spaces, process->pid, process->mappings, process->n_mappings, time,
-			 false, ret);
+	return snapshot_new(&table->snapshots, process->pid, process->mappings, process->n_mappings,
+			    time, false, ret);
 }
 
 static void process_settle(struct process_table *table, struct process *p)
@@ -505,7 +505,7 @@ bool process_is_pending(const struct process *p, uint64_t time)
 	return false;
 }
 
-/* The kernel goes on sampling a process whose space has no room. */
+/* The kernel goes on sampling a process whose snapshot has no room. */
 static void log_no_room(struct process_table *table)
 {
 	if (!table->has_warned)
@@ -516,12 +516,12 @@ static void log_no_room(struct process_table *table)
 /* Give the kernel the newest state of a process: nothing in its list is born later than now. */
 static int process_publish(struct process_table *table, struct process *p, uint64_t now)
 {
-	struct space *s = NULL;
+	struct snapshot *s = NULL;
 	int err;
 
 	do
-		err = space_new(&table->spaces, p->pid, p->mappings, p->n_mappings, TIME_NEVER - 1,
-				true, &s);
+		err = snapshot_new(&table->snapshots, p->pid, p->mappings, p->n_mappings,
+				   TIME_NEVER - 1, true, &s);
 	while (err < 0 && table_store_shed(&table->binaries->tables));
 	p->changed = err < 0; /* and so it is tried again */
 	if (err < 0)
@@ -529,8 +529,8 @@ static int process_publish(struct process_table *table, struct process *p, uint6
 	err = table->publish(table->arg, p->pid, s ? s->cell : DP_CELL_UNKNOWN);
 	if (err < 0)
 		return err;
-	space_retire(&table->spaces, p->space, now);
-	p->space = s;
+	snapshot_retire(&table->snapshots, p->snapshot, now);
+	p->snapshot = s;
 	if (s)
 		s->n_ended = p->n_ended;
 	return 0;
@@ -546,7 +546,8 @@ int process_table_publish(struct process_table *table, uint64_t now)
 		int err;
 
 		process_settle_doubt(table, p, now);
-		if (!p->changed && !(tables_changed && p->space && space_is_outdated(p->space)))
+		if (!p->changed &&
+		    !(tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot)))
 			continue;
 		err = process_publish(table, p, now);
 		if (err < 0)
@@ -580,7 +581,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 {
 	struct process *p, *next;
 
-	space_store_forget(&table->spaces, before);
+	snapshot_store_forget(&table->snapshots, before);
 	jitted_store_forget(&table->jitted, before, table->binaries->users);
 	unrecorded_exits(table);
 	HASH_ITER(hh, table->processes, p, next) {
@@ -591,9 +592,9 @@ void process_table_forget(struct process_table *table, uint64_t before)
 			p->exited = TIME_NEVER;
 			continue;
 		}
-		/* It may be known without a space, too. */
+		/* It may be known without a snapshot, too. */
 		table->publish(table->arg, p->pid, 0);
-		space_retire(&table->spaces, p->space, before);
+		snapshot_retire(&table->snapshots, p->snapshot, before);
 		process_free(table, p);
 	}
 }

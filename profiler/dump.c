@@ -132,46 +132,46 @@ static int find_threads(struct dump *d, struct thread_snapshot *t)
  */
 static int take_unmapped_again(struct dump *d, const struct process *p, struct thread_snapshot *t)
 {
-	struct space *space, *before = (struct space *)t->space;
+	struct snapshot *snapshot, *before = (struct snapshot *)t->snapshot;
 	size_t n = 0;
 	int err;
 
 	for (size_t i = 0; i < t->n; i++) {
 		struct thread_stack *s = &t->stacks[i];
 
-		if (s->state != SNAPSHOT_STILL || s->outcome != DP_NO_MAPPING)
+		if (s->state != THREAD_STILL || s->outcome != DP_NO_MAPPING)
 			continue;
-		s->state = SNAPSHOT_MOVES;
+		s->state = THREAD_MOVES;
 		n++;
 	}
 	if (n == 0)
 		return 0;
 	process_table_resync(&d->stores.table, clock_now_ns());
-	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
+	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
 		return err;
-	space_free(&d->stores.table.spaces, before);
-	return thread_snapshot_take(t, space, p->thread);
+	snapshot_free(&d->stores.table.snapshots, before);
+	return thread_snapshot_take(t, snapshot, p->thread);
 }
 
 static int take_process(struct dump *d, const struct process *p)
 {
-	struct space *space;
+	struct snapshot *snapshot;
 	struct thread_snapshot *t;
 	int err;
 
 	if (array_reserve(d->snapshots, d->n_snapshots, d->snapshots_size) < 0)
 		return -ENOMEM;
-	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
+	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
 		return err;
 	t = &d->snapshots[d->n_snapshots++];
 	thread_snapshot_init(t, &d->reader, d->unwinder,
 			     d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
-	t->space = space;
+	t->snapshot = snapshot;
 	err = find_threads(d, t);
 	if (err == 0)
-		err = thread_snapshot_take(t, space, p->thread);
+		err = thread_snapshot_take(t, snapshot, p->thread);
 	if (err == 0)
 		err = take_unmapped_again(d, p, t);
 	if (err == -EPERM || err == -ENOSYS)
@@ -193,12 +193,12 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 		for (size_t j = 0; err == 0 && j < t->n; j++) {
 			struct thread_stack *s = &t->stacks[j];
 
-			if (s->state != SNAPSHOT_MOVES)
+			if (s->state != THREAD_MOVES)
 				continue;
 			n_left++;
 			if (s->thread.tid != sample->tid || (!copy && sample->n_user > 0))
 				continue;
-			s->state = SNAPSHOT_ON_CPU;
+			s->state = THREAD_ON_CPU;
 			s->n_user = 0; /* left from a walk of another state */
 			s->fault_address = 0;
 			s->outcome = (enum dp_outcome)sample->outcome;
@@ -228,7 +228,7 @@ static int take_running(struct dump *d)
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_snapshots; i++)
-		n += thread_snapshot_count(&d->snapshots[i], SNAPSHOT_MOVES);
+		n += thread_snapshot_count(&d->snapshots[i], THREAD_MOVES);
 	if (n == 0)
 		return 0;
 	tids = calloc(n, sizeof(*tids));
@@ -236,7 +236,7 @@ static int take_running(struct dump *d)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->n_snapshots; i++)
 		for (size_t j = 0; j < d->snapshots[i].n; j++)
-			if (d->snapshots[i].stacks[j].state == SNAPSHOT_MOVES)
+			if (d->snapshots[i].stacks[j].state == THREAD_MOVES)
 				tids[options.n_tids++] =
 					(pid_t)d->snapshots[i].stacks[j].thread.tid;
 	options.tids = tids;
@@ -255,7 +255,7 @@ static int take_stacks(struct dump *d)
 }
 
 /* Resolves frames to binaries; a caller's code is before its return address. */
-static size_t resolve_frames(struct dump *d, const struct space *space,
+static size_t resolve_frames(struct dump *d, const struct snapshot *snapshot,
 			     const struct thread_stack *s)
 {
 	for (size_t i = 0; i < s->n_user && i < DP_MAX_FRAMES; i++) {
@@ -264,7 +264,7 @@ static size_t resolve_frames(struct dump *d, const struct space *space,
 
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
-		m = space_find(space, f->address - !frame_is_exact(f));
+		m = snapshot_find(snapshot, f->address - !frame_is_exact(f));
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
 			f->module = m->jitted->module;
@@ -283,7 +283,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 {
 	struct sample sample = {
 		.time_ns = clock_now_ns(),
-		.event = s->state == SNAPSHOT_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+		.event = s->state == THREAD_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
 		.state = (enum dp_state)s->thread.state,
 		.weight = 1,
 		.cpu = s->thread.cpu,
@@ -292,7 +292,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 		.outcome = s->outcome,
 		.fault_address = s->fault_address,
 		.user = d->frames,
-		.n_user = resolve_frames(d, t->space, s),
+		.n_user = resolve_frames(d, t->snapshot, s),
 		.kernel = s->kernel,
 		.n_kernel = s->n_kernel,
 		.kernel_error = s->kernel_error,
@@ -316,7 +316,7 @@ static int report_process(struct dump *d, const struct thread_snapshot *t)
 	for (size_t i = 0; err == 0 && i < t->n; i++) {
 		const struct thread_stack *s = &t->stacks[i];
 
-		if (s->state == SNAPSHOT_STILL || s->state == SNAPSHOT_ON_CPU)
+		if (s->state == THREAD_STILL || s->state == THREAD_ON_CPU)
 			err = report_stack(d, t, s);
 	}
 	return err;
@@ -328,10 +328,10 @@ static void tell_missing(const struct dump *d, const struct thread_snapshot *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct thread_stack *s = &t->stacks[i];
 
-		if (s->state == SNAPSHOT_GONE)
+		if (s->state == THREAD_GONE)
 			log_info("thread %u (%.16s) ended meanwhile", s->thread.tid,
 				 s->thread.thread_name);
-		if (s->state == SNAPSHOT_MOVES)
+		if (s->state == THREAD_MOVES)
 			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
 				    s->thread.thread_name,
 				    d->options->profiler.sides == DP_SIDES_KERNEL ?
@@ -377,7 +377,8 @@ static void dump_done(struct dump *d)
 	outputs_done(&d->outputs);
 	kallsyms_free(d->kallsyms);
 	for (size_t i = 0; i < d->n_snapshots; i++) {
-		space_free(&d->stores.table.spaces, (struct space *)d->snapshots[i].space);
+		snapshot_free(&d->stores.table.snapshots,
+			      (struct snapshot *)d->snapshots[i].snapshot);
 		thread_snapshot_done(&d->snapshots[i]);
 	}
 	free(d->snapshots);

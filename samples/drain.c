@@ -177,17 +177,19 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
  * Nor does the walk go on where nobody can have called. p: the process, of a stack that
  * the kernel walked.
  */
-static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
-			     struct unwinder_result *walk, const struct dp_sample *raw)
+static size_t resolve_frames(struct drain *d, const struct snapshot *snapshot,
+			     const struct process *p, struct unwinder_result *walk,
+			     const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
-	bool in_doubt = p && space && space->n_ended != p->n_ended;
+	bool in_doubt = p && snapshot && snapshot->n_ended != p->n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
 
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
-		const struct mapping *m = space ? space_find(space, frame_code(frames[i])) : NULL;
+		const struct mapping *m =
+			snapshot ? snapshot_find(snapshot, frame_code(frames[i])) : NULL;
 		const struct mapping *now = m;
 
 		last = NULL;
@@ -195,7 +197,7 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
 			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		switch (return_check_frame(&d->return_check, space, now, (pid_t)raw->tid, walk,
+		switch (return_check_frame(&d->return_check, snapshot, now, (pid_t)raw->tid, walk,
 					   i)) {
 		case RETURN_CALLED:
 			break;
@@ -263,7 +265,7 @@ static int report_block_end(struct drain *d, const struct dp_block_end *end)
 }
 
 /* p: see resolve_frames(). late: it was walked in user space. */
-static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
+static int report_sample(struct drain *d, const struct queued *q, const struct snapshot *snapshot,
 			 const struct process *p, struct unwinder_result *walk, bool late)
 {
 	const struct dp_names *names = &q->sample->names;
@@ -271,9 +273,9 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
 	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
-	size_t n_user = resolve_frames(d, space, p, walk, raw);
+	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
-	const struct space *taken = space;
+	const struct snapshot *taken = snapshot;
 	int err;
 	struct sample sample = {
 		.time_ns = raw->time_ns,
@@ -294,17 +296,17 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 		.late = late,
 	};
 
-	if (!space || space->id != raw->space)
-		taken = space_store_find(&d->table->spaces, raw->space);
+	if (!snapshot || snapshot->id != raw->snapshot)
+		taken = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
-			 &(struct label_context){ q->sample, taken, space, &sample }, &labels);
+			 &(struct label_context){ q->sample, taken, snapshot, &sample }, &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))
-		sample.verified = verify_sample(d->verify, &sample, space, q->copy);
+		sample.verified = verify_sample(d->verify, &sample, snapshot, q->copy);
 	if (!off_cpu)
 		return report_known(d, &sample);
 	sample.verified = NULL; /* which is counted, but not kept as long as a block lasts */
@@ -317,17 +319,17 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
  */
 static bool is_code_known(const struct drain *d, const struct process *p,
 			  const struct dp_sample *raw, const struct unwinder_result *walk,
-			  const struct space *space)
+			  const struct snapshot *snapshot)
 {
-	const struct space *before = space_store_find(&d->table->spaces, raw->space);
+	const struct snapshot *before = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	const struct mapping *m, *now;
 	uint64_t address;
 
 	if (!before || walk->n_frames <= raw->n_user)
 		return true;
 	address = frame_code(walk->frames[raw->n_user]);
-	m = space_find(space, address);
-	if (!is_same_code(space_find(before, address), m))
+	m = snapshot_find(snapshot, address);
+	if (!is_same_code(snapshot_find(before, address), m))
 		return true;
 	if (raw->outcome != DP_TABLES_CHANGED)
 		return raw->outcome != DP_CODE_CHANGED;
@@ -341,20 +343,20 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 		       const struct unwinder_result *walked)
 {
 	struct unwinder_result walk = *walked;
-	struct space *space = NULL;
+	struct snapshot *snapshot = NULL;
 	int err;
 
-	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
-		walk = unwinder_walk(d->unwinder, q->copy, space);
-	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
+	if (p && process_snapshot(d->table, p, q->time, &snapshot) == 0)
+		walk = unwinder_walk(d->unwinder, q->copy, snapshot);
+	if (snapshot && !is_code_known(d, p, &q->sample->sample, &walk, snapshot)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
-	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
-	    p->space->id == q->sample->sample.space)
+	if (p && walked->outcome == DP_TABLES_CHANGED && p->snapshot &&
+	    p->snapshot->id == q->sample->sample.snapshot)
 		process_table_check_cookies(d->table, p);
-	err = report_sample(d, q, space, NULL, &walk, space != NULL);
-	space_free(&d->table->spaces, space);
+	err = report_sample(d, q, snapshot, NULL, &walk, snapshot != NULL);
+	snapshot_free(&d->table->snapshots, snapshot);
 	return err;
 }
 
@@ -377,7 +379,8 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 		return 0;
 	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
 		return report_late(d, q, p, &walk);
-	err = report_sample(d, q, space_store_find(&d->table->spaces, raw->space), p, &walk, false);
+	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
+			    &walk, false);
 	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
 		d->totals.pages_requested +=
 			page_request(&d->pages, p->thread, walk.fault_address, clock_now_ns());

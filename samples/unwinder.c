@@ -132,7 +132,7 @@ static void use_pool(struct unwinder *r)
 void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct dp_rule *ret)
 {
 	use_pool(r);
-	lookup_space(&r->walk, cell, 0, address, ret);
+	lookup_snapshot(&r->walk, cell, 0, address, ret);
 }
 
 struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
@@ -149,9 +149,9 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	r->port.thread_base = thread_base;
 	w->in.regs = *regs;
 	w->in.in_syscall = in_syscall;
-	w->in.space = id;
-	w->in.space_cell = cell;
-	w->in.layout = ((const struct dp_space *)port_pool(w, cell))->layout;
+	w->in.snapshot = id;
+	w->in.snapshot_cell = cell;
+	w->in.layout = ((const struct dp_snapshot *)port_pool(w, cell))->layout;
 	walk_run(w);
 	walk_spell_out(w);
 	return (struct unwinder_result){
@@ -166,14 +166,14 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 
 struct copied {
 	const struct stack_copy *copy;
-	const struct space *space;
+	const struct snapshot *snapshot;
 };
 
 static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 {
 	const struct copied *c = memory;
 	int err = stack_copy_read(c->copy, ret, size, address);
-	const struct mapping *m = err < 0 ? space_find(c->space, address) : NULL;
+	const struct mapping *m = err < 0 ? snapshot_find(c->snapshot, address) : NULL;
 
 	if (m && m->binary &&
 	    binary_read_before(m->binary, address + size - m->bias, ret, size) == 0)
@@ -182,10 +182,10 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 }
 
 struct unwinder_result unwinder_walk(struct unwinder *r, const struct stack_copy *copy,
-				     const struct space *space)
+				     const struct snapshot *snapshot)
 {
-	struct copied copied = { copy, space };
+	struct copied copied = { copy, snapshot };
 
 	return unwinder_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
-				    space->id, space->cell);
+				    snapshot->id, snapshot->cell);
 }

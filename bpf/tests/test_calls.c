@@ -19,7 +19,7 @@ static void behind(uint64_t address, const char *hex)
 	for (to -= i; sscanf(hex, " %2x%n", &byte, &n) == 1; hex += n)
 		*to++ = (uint8_t)byte;
 	/* What was seen once is remembered. */
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 }
 
 /* The forms of CALL in Intel's manual, as GNU as writes them. */
@@ -77,7 +77,7 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	world_poke(w, sp + 8, handler);
 	world_poke(w, sp + 16 + 40, code(0));
 	landing->lands = DP_LANDS_MAYBE;
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_TABLE);
@@ -98,7 +98,7 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	/* Of what does not land, user space asks. */
 	behind(code(3), "90");
 	landing->lands = DP_LANDS_NOT;
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 }
@@ -111,7 +111,7 @@ Test(calls, are_not_asked_for_where_a_frame_was_put)
 
 	put->lands = DP_LANDS;
 	world_rule(w, 3, 48);
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	behind(code(3), "ff d0");
 	world_poke(w, sp + 8, code(3));
 	world_poke(w, sp + 16 + 40, code(0));
@@ -119,13 +119,13 @@ Test(calls, are_not_asked_for_where_a_frame_was_put)
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
 	/* Where it may have, a call is believed, */
 	put->lands = DP_LANDS_MAYBE;
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 	/* but not padding that looks like one, in front of a function's start. */
 	*world_rule(w, 2, 0) = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = DP_NO_RULE };
 	world_rule(w, 4, 16)->lands = DP_LANDS_MAYBE;
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	behind(start, "cc cc cc cc cc cc cc cc");
 	world_poke(w, sp + 8, start);
 	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 3);

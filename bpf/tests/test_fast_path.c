@@ -72,13 +72,13 @@ Test(fast_path, knows_all_addresses_of_another_process_with_the_same_mappings)
 	cr_assert_eq(w->walk.mapped.n_looked_up, n_looked_up);
 }
 
-/* The space's memory is given to something else as soon as a walk reads from the process. */
+/* The snapshot's memory is given to something else as soon as a walk reads from the process. */
 static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
-	struct dp_space *space = world_cell(w, w->walk.in.space_cell);
-	struct dp_mapping *m = (struct dp_mapping *)(space + 1);
+	struct dp_snapshot *snapshot = world_cell(w, w->walk.in.snapshot_cell);
+	struct dp_mapping *m = (struct dp_mapping *)(snapshot + 1);
 
-	space->id = 9;
+	snapshot->id = 9;
 	for (int i = 0; i < 3; i++) {
 		m[i].bias -= 2 * WORLD_FUNCTION_SIZE;
 		m[i].cookie++;
@@ -87,33 +87,33 @@ static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint
 	return port->read(port, dst, size, address);
 }
 
-static void walk_while_the_space_is_reused(uint64_t pc)
+static void walk_while_the_snapshot_is_reused(uint64_t pc)
 {
 	world_fork(w, 8);
 	w->port.read = read_and_reuse;
 	cr_assert_eq(world_walk(w, pc, sp, 0), DP_TABLES_CHANGED);
-	/* The first process still has its space. */
-	w->walk.in.space = 7;
-	w->walk.in.space_cell = WORLD_SPACE_CELL;
+	/* The first process still has its snapshot. */
+	w->walk.in.snapshot = 7;
+	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 	for (int i = 0; i < 2; i++)
 		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 }
 
-/* What a walk reads in the memory of a space that was given up is not remembered for others. */
-Test(fast_path, remembers_nothing_of_a_space_that_was_given_up)
+/* What a walk reads in the memory of a snapshot that was given up is not remembered for others. */
+Test(fast_path, remembers_nothing_of_a_snapshot_that_was_given_up)
 {
 	deep_stack(sp);
-	walk_while_the_space_is_reused(code(2));
+	walk_while_the_snapshot_is_reused(code(2));
 	memset(w->walk.mapped.cookies, 0, sizeof(w->walk.mapped.cookies));
-	walk_while_the_space_is_reused(code(2));
+	walk_while_the_snapshot_is_reused(code(2));
 	/* And when all is known but the innermost address */
-	walk_while_the_space_is_reused(code(2) + 1);
+	walk_while_the_snapshot_is_reused(code(2) + 1);
 }
 
 /* A cache that outlived its mappings would go on with the old rule. */
 Test(fast_path, uses_no_rule_of_older_mappings)
 {
-	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_space));
+	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_snapshot));
 
 	deep_stack(sp);
 	for (int i = 0; i < 2; i++)

@@ -209,7 +209,7 @@ Test(labels, are_nowhere_without_an_image)
 {
 	struct go_label labels[] = { put_label("a", "1") };
 	struct dp_mapping *m =
-		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_space) / DP_CELL_SIZE);
+		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_snapshot) / DP_CELL_SIZE);
 
 	put_list(labels, 1);
 	m[2].image = DP_CELL_EVICTED;

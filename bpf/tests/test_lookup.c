@@ -13,7 +13,7 @@ static struct dp_mapping *mapping(uint32_t i)
 /* `last`: where it is looked for first. */
 static uint32_t look_up(uint64_t pc, uint32_t last, struct dp_rule *ret)
 {
-	return lookup_space(&w->walk, WORLD_SPACE_CELL, last, pc, ret);
+	return lookup_snapshot(&w->walk, WORLD_SPACE_CELL, last, pc, ret);
 }
 
 /* What is in no mapping, whichever was the last one, has neither mapping nor rule. */
@@ -65,11 +65,11 @@ Test(lookup, tells_neighbours_apart)
 Test(lookup, finds_each_of_many)
 {
 	const uint64_t size = 0x1000, distance = 0x3000;
-	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
 	struct dp_rule rule;
 
 	for (uint32_t n = 0; n <= 40; n++) {
-		space->n_mappings = n;
+		snapshot->n_mappings = n;
 		for (uint32_t i = 1; i <= n; i++)
 			*mapping(i) = (struct dp_mapping){ .start = i * distance,
 							   .end = i * distance + size };

@@ -11,7 +11,7 @@ TestSuite(program, .init = begin, .fini = end);
 static void expression_cfa(int n, int program)
 {
 	world_rule(w, n, WORLD_PROGRAM(program))->cfa = DP_CFA_EXPRESSION;
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 }
 
 /* OpenSSL's bn_mul_mont: CFA = *(sp + 8 + r9 * 8) + 8 */
@@ -73,7 +73,7 @@ Test(program, knows_more_than_registers)
 	/* CFA = *(fs base - 8) */
 	PROGRAM(0, { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 }, { DP_OP_DEREF, 8, 0, 0 });
 	rule->cfa = DP_CFA_SWITCH;
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	w->port.thread_base = sp + 0x88;
 	world_poke(w, sp + 8, code(1));
 	world_poke(w, sp + 0x80, sp + 0x100);
@@ -195,7 +195,7 @@ Test(program, knows_every_operator)
 				       { .code = (uint8_t)cases[i].op } };
 		uint64_t value;
 
-		world_renumber(w, w->walk.in.space + 1);
+		world_renumber(w, w->walk.in.snapshot + 1);
 		value = run(ops, 3);
 		cr_assert(value == cases[i].value, "case %zu: %lx", i, value);
 	}

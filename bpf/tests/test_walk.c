@@ -400,7 +400,7 @@ Test(walk, falls_back_to_the_frame_pointer_where_there_is_no_rule)
 Test(walk, ends_where_a_table_was_evicted)
 {
 	struct dp_mapping *m =
-		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_space) / DP_CELL_SIZE);
+		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_snapshot) / DP_CELL_SIZE);
 
 	m->image = DP_CELL_EVICTED;
 	world_poke(w, sp + 0x40, 0x99);
@@ -482,11 +482,11 @@ Test(walk, forgets_rules_with_their_layout)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
 }
 
-/* The memory of the space was given to another one before the walk ended. */
-Test(walk, sees_that_its_space_is_gone)
+/* The memory of the snapshot was given to another one before the walk ended. */
+Test(walk, sees_that_its_snapshot_is_gone)
 {
 	world_poke(w, sp + 8, code(0));
-	w->walk.in.space++;
+	w->walk.in.snapshot++;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 2);
 }
 
@@ -540,7 +540,7 @@ Test(walk, takes_the_stack_pointer_from_its_rule)
 	/* In memory */
 	jump_rule(1)->sp =
 		(struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RDI, .offset = 0x30 };
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	world_poke(w, WORLD_STACK + 0x30, sp + 0x200);
 	world_poke(w, sp + 0x208, library(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
@@ -568,7 +568,7 @@ Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
 	world_poke(w, sp + 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
 	world_rule(w, 3, 16)->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
-	world_renumber(w, w->walk.in.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
 

@@ -340,9 +340,9 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 	struct walk *w = &f.world->walk;
 
 	w->in.regs = request->regs;
-	w->in.space = request->space;
+	w->in.snapshot = request->snapshot;
 	w->in.layout = request->layout;
-	w->in.space_cell = request->space_cell;
+	w->in.snapshot_cell = request->snapshot_cell;
 	w->in.unwind = request->unwind;
 	w->in.max_frames = request->max_frames;
 	w->in.in_syscall = request->in_syscall;
@@ -406,8 +406,8 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		else
 			similar_request(&request, &last);
 		request.layout = 2 * layout;
-		request.space = request.layout + process;
-		request.space_cell = process ? WORLD_OTHER_CELL : WORLD_SPACE_CELL;
+		request.snapshot = request.layout + process;
+		request.snapshot_cell = process ? WORLD_OTHER_CELL : WORLD_SPACE_CELL;
 		last = request;
 		user = walk_in_user_space(&request);
 		compare(walk_in_kernel(&request), user, i);
@@ -435,9 +435,9 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
 {
 	static const struct dp_op ops[] = { { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 } };
-	struct walk_request request = { .space = 2,
+	struct walk_request request = { .snapshot = 2,
 					.layout = 2,
-					.space_cell = WORLD_SPACE_CELL,
+					.snapshot_cell = WORLD_SPACE_CELL,
 					.unwind = DP_UNWIND_DWARF,
 					.max_frames = DP_MAX_FRAMES };
 	const struct walk *kernel;

@@ -24,9 +24,9 @@ int walk_test(struct walk_request *request)
 	if (!w)
 		return -1;
 	w->in.regs = request->regs;
-	w->in.space = request->space;
+	w->in.snapshot = request->snapshot;
 	w->in.layout = request->layout;
-	w->in.space_cell = request->space_cell;
+	w->in.snapshot_cell = request->snapshot_cell;
 	w->in.unwind = request->unwind;
 	w->in.max_frames = request->max_frames;
 	w->in.in_syscall = request->in_syscall;

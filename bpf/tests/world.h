@@ -43,7 +43,7 @@ DP_ASSERT(WORLD_BLOCKS << WORLD_BLOCK_BITS == DP_PAGE_SIZE, "the page is made of
 
 enum {
 	WORLD_SPACE_CELL = 4,
-	WORLD_OTHER_CELL = 32, /* the space of another process with the same mappings */
+	WORLD_OTHER_CELL = 32, /* the snapshot of another process with the same mappings */
 	WORLD_IMAGE_CELL = 64,
 };
 
@@ -193,12 +193,12 @@ static inline void world_image(struct world *w)
 	world_rules(w)[DP_RULE_NONE] = (struct dp_rule){ .why = DP_NO_RULE };
 }
 
-static inline void world_space(struct world *w)
+static inline void world_snapshot(struct world *w)
 {
-	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
-	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*space) / DP_CELL_SIZE);
+	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*snapshot) / DP_CELL_SIZE);
 
-	*space = (struct dp_space){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .layout = 7 };
+	*snapshot = (struct dp_snapshot){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .layout = 7 };
 	m[0] = (struct dp_mapping){ WORLD_CODE,       WORLD_CODE + DP_PAGE_SIZE, WORLD_CODE,
 				    WORLD_IMAGE_CELL, WORLD_COOKIE_BELOW,        WORLD_COOKIE };
 	m[1] = (struct dp_mapping){ .start = WORLD_JIT, .end = WORLD_JIT + DP_PAGE_SIZE };
@@ -209,25 +209,25 @@ static inline void world_space(struct world *w)
 /* The mappings get other numbers, as after a change; walks are told of it. */
 static inline void world_renumber(struct world *w, uint64_t id)
 {
-	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
 
-	space->id = id;
-	space->layout = id;
-	w->walk.in.space = id;
+	snapshot->id = id;
+	snapshot->layout = id;
+	w->walk.in.snapshot = id;
 	w->walk.in.layout = id;
-	w->walk.in.space_cell = WORLD_SPACE_CELL;
+	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 }
 
 /* From now on, another process is walked that has the same mappings. */
 static inline void world_fork(struct world *w, uint64_t id)
 {
-	struct dp_space *other = world_cell(w, WORLD_OTHER_CELL);
+	struct dp_snapshot *other = world_cell(w, WORLD_OTHER_CELL);
 
 	memcpy(other, world_cell(w, WORLD_SPACE_CELL),
 	       (WORLD_OTHER_CELL - WORLD_SPACE_CELL) * DP_CELL_SIZE);
 	other->id = id;
-	w->walk.in.space = id;
-	w->walk.in.space_cell = WORLD_OTHER_CELL;
+	w->walk.in.snapshot = id;
+	w->walk.in.snapshot_cell = WORLD_OTHER_CELL;
 }
 
 static inline struct world *world_new(void)
@@ -242,12 +242,12 @@ static inline struct world *world_new(void)
 	w->cookie = WORLD_COOKIE;
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
-	w->walk.in.space = 7;
+	w->walk.in.snapshot = 7;
 	w->walk.in.layout = 7;
-	w->walk.in.space_cell = WORLD_SPACE_CELL;
+	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 	w->walk.in.max_frames = DP_MAX_FRAMES;
 	world_image(w);
-	world_space(w);
+	world_snapshot(w);
 	return w;
 }
 

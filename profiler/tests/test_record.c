@@ -141,8 +141,8 @@ int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table
 		return 0;
 	switch (++n_rounds) {
 	case 1:
-		cr_assert(p && p->space);
-		s = add_sample_of(child, p->space, clock_now_ns() - SECOND / 10, frames);
+		cr_assert(p && p->snapshot);
+		s = add_sample_of(child, p->snapshot, clock_now_ns() - SECOND / 10, frames);
 		s->sample.n_user = 1;
 		s->sample.n_kernel = 0;
 		s->sample.outcome = DP_COMPLETE;

@@ -105,7 +105,7 @@ static struct named_sample *add_sample(int n, uint64_t time)
 	};
 	const struct process *p = process_table_find(&table, PID(n));
 
-	return add_sample_of(PID(n), p ? p->space : NULL, time, frames);
+	return add_sample_of(PID(n), p ? p->snapshot : NULL, time, frames);
 }
 
 static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
@@ -310,7 +310,7 @@ Test(drain, ends_stacks_where_code_had_changed)
 	struct named_sample *before = add_sample(0, now - 200 * MS),
 			    *s = add_sample(0, now - 100 * MS);
 
-	cr_assert(s->sample.space != 0 && s->sample.space == before->sample.space);
+	cr_assert(s->sample.snapshot != 0 && s->sample.snapshot == before->sample.snapshot);
 	process_table_on_exec(&table, PID(0), now - 150 * MS);
 	run(true);
 	cr_assert_eq(n_reported, 2);
@@ -338,7 +338,7 @@ Test(drain, ends_stacks_where_nobody_has_called)
 
 	cr_assert_eq(process_table_add(&table, getpid()), 0);
 	cr_assert_eq(process_table_publish(&table, 3), 0);
-	add_sample_of(getpid(), process_table_find(&table, getpid())->space, now - 100 * MS,
+	add_sample_of(getpid(), process_table_find(&table, getpid())->snapshot, now - 100 * MS,
 		      frames);
 	run(true);
 	cr_assert_eq(n_reported, 1);

@@ -42,7 +42,7 @@ static uint32_t place(const struct image *image)
 static void load(const struct image *image)
 {
 	struct {
-		struct dp_space space;
+		struct dp_snapshot snapshot;
 		struct dp_mapping mapping;
 	} process = {
 		{ .id = 1, .pid = 1, .n_mappings = 1 },
@@ -92,7 +92,7 @@ static void look_up(uint64_t address)
 {
 	struct dp_rule rule;
 
-	EXPECT(lookup_space(&walker, SPACE_CELL, 0, address, &rule) != 0);
+	EXPECT(lookup_snapshot(&walker, SPACE_CELL, 0, address, &rule) != 0);
 	for (int part = 0; part < RULE_N_PARTS; part++) {
 		const int32_t *of = rule_program_of(&rule, (enum rule_part)part);
 

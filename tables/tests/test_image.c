@@ -18,7 +18,7 @@ static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };
 static struct assembler a;
 
 /*
- * A pool with a process that has one image mapped: the space in the first
+ * A pool with a process that has one image mapped: the snapshot in the first
  * segment, the image from the second one on.
  */
 #define N_SEGMENTS 10
@@ -39,7 +39,7 @@ static struct pool_fixture pool;
 
 static void load(const struct image *image)
 {
-	struct dp_space space = { .id = 1, .pid = 1, .n_mappings = 1 };
+	struct dp_snapshot snapshot = { .id = 1, .pid = 1, .n_mappings = 1 };
 	struct dp_mapping mapping = {
 		.start = BIAS,
 		.end = BIAS + (UINT64_C(1) << 40),
@@ -56,8 +56,8 @@ static void load(const struct image *image)
 		memcpy(pool.segments[1 + i / DP_SEGMENT_CELLS] +
 			       i % DP_SEGMENT_CELLS * DP_CELL_SIZE,
 		       image->cells + i, DP_CELL_SIZE);
-	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE, &space, sizeof(space));
-	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE + sizeof(space), &mapping,
+	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE, &snapshot, sizeof(snapshot));
+	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE + sizeof(snapshot), &mapping,
 	       sizeof(mapping));
 }
 
@@ -71,7 +71,7 @@ static struct dp_rule look_up(uint64_t address)
 {
 	struct dp_rule rule;
 
-	lookup_space(&pool.walk, SPACE_CELL, 0, BIAS + address, &rule);
+	lookup_snapshot(&pool.walk, SPACE_CELL, 0, BIAS + address, &rule);
 	return rule;
 }
 

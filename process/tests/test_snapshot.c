@@ -3,12 +3,12 @@
 #include <criterion/criterion.h>
 
 #include "binaries/binary.h"
-#include "process/space.h"
+#include "process/snapshot.h"
 
 static uint8_t *segment;
 static struct pool pool;
 static struct table_store tables;
-static struct space_store spaces;
+static struct snapshot_store snapshots;
 
 /* Two binaries that differ in all that the walker is told of one. */
 static struct table table_a = { .cell = 400 }, table_b = { .cell = 800 };
@@ -31,7 +31,7 @@ static void begin(void)
 
 	pool_init(&pool, add_segment, NULL);
 	table_store_init(&tables, &pool);
-	space_store_init(&spaces, &pool, &tables);
+	snapshot_store_init(&snapshots, &pool, &tables);
 	for (int i = 0; i < 3; i++) {
 		mappings[i] = code;
 		code.start += 0x10000;
@@ -47,46 +47,46 @@ static void begin(void)
 
 static void end(void)
 {
-	space_store_done(&spaces);
-	cr_expect(spaces.layouts == NULL);
+	snapshot_store_done(&snapshots);
+	cr_expect(snapshots.layouts == NULL);
 	table_store_done(&tables);
 	pool_done(&pool);
 	free(segment);
 }
 
-TestSuite(space, .init = begin, .fini = end);
+TestSuite(snapshot, .init = begin, .fini = end);
 
-static struct space *make(pid_t pid, bool cookies)
+static struct snapshot *make(pid_t pid, bool cookies)
 {
-	struct space *s;
+	struct snapshot *s;
 
-	cr_assert(space_new(&spaces, pid, mappings, 3, 1, cookies, &s) == 0);
+	cr_assert(snapshot_new(&snapshots, pid, mappings, 3, 1, cookies, &s) == 0);
 	return s;
 }
 
 /* As the walker finds it. */
-static const struct dp_space *written(const struct space *s)
+static const struct dp_snapshot *written(const struct snapshot *s)
 {
 	return (const void *)(segment + (size_t)s->cell * DP_CELL_SIZE);
 }
 
-Test(space, is_written_whole)
+Test(snapshot, is_written_whole)
 {
-	const struct space *s = make(5, true);
-	const struct dp_space *space = written(s);
-	const struct dp_mapping *m = (const void *)(space + 1);
+	const struct snapshot *s = make(5, true);
+	const struct dp_snapshot *snapshot = written(s);
+	const struct dp_mapping *m = (const void *)(snapshot + 1);
 
-	cr_assert(space->id == s->id && space->pid == 5 && space->n_mappings == 3);
-	cr_assert(space->layout == s->layout->number && space->layout > 0);
+	cr_assert(snapshot->id == s->id && snapshot->pid == 5 && snapshot->n_mappings == 3);
+	cr_assert(snapshot->layout == s->layout->number && snapshot->layout > 0);
 	cr_assert(m[0].start == 0x11000 && m[0].image == 400 && m[0].bias == 0x10000);
 	cr_assert(m[0].cookie == 1 && m[0].start - m[0].cookie_below == 0x10100);
 	cr_assert(m[1].end == 0x22000 && m[1].image == 800 && m[1].cookie == 2);
 	cr_assert(m[2].image == DP_CELL_NONE && m[2].cookie_below == 0);
 }
 
-Test(space, has_the_layout_of_others_with_the_same_mappings)
+Test(snapshot, has_the_layout_of_others_with_the_same_mappings)
 {
-	const struct space *s = make(5, true), *child = make(6, true);
+	const struct snapshot *s = make(5, true), *child = make(6, true);
 	struct mapping first = mappings[0];
 
 	cr_assert(s->id != child->id && s->cell != child->cell);
@@ -110,7 +110,7 @@ static void expect_another_layout(const char *what)
 	last = layout;
 }
 
-Test(space, has_a_layout_of_its_own_with_other_mappings)
+Test(snapshot, has_a_layout_of_its_own_with_other_mappings)
 {
 	expect_another_layout("the first one");
 	mappings[0].start += 0x100;
@@ -136,15 +136,15 @@ Test(space, has_a_layout_of_its_own_with_other_mappings)
 	table_a.cell = 400;
 }
 
-Test(space, has_another_layout_without_cookies)
+Test(snapshot, has_another_layout_without_cookies)
 {
 	cr_assert_neq(make(5, true)->layout, make(5, false)->layout);
 }
 
 /* The walker looks for labels by this mapping, and nowhere without one. */
-Test(space, tells_which_mapping_leads_to_labels)
+Test(snapshot, tells_which_mapping_leads_to_labels)
 {
-	const struct space *s = make(5, true);
+	const struct snapshot *s = make(5, true);
 
 	cr_assert(!s->has_labels && written(s)->labels == 0);
 	table_b.has_labels = true;
@@ -157,27 +157,27 @@ Test(space, tells_which_mapping_leads_to_labels)
 	table_b.cell = 800;
 }
 
-Test(space, takes_its_layout_along_if_it_is_the_last_one)
+Test(snapshot, takes_its_layout_along_if_it_is_the_last_one)
 {
-	struct space *s = make(5, true), *child = make(6, true);
+	struct snapshot *s = make(5, true), *child = make(6, true);
 	uint64_t layout = s->layout->number;
 	uint32_t cell = s->cell;
 
-	space_free(&spaces, s);
+	snapshot_free(&snapshots, s);
 	cr_assert_eq(written(child)->layout, layout);
 	s = make(7, true);
 	cr_assert(s->layout->number == layout && s->cell == cell);
-	space_free(&spaces, child);
-	space_free(&spaces, s);
+	snapshot_free(&snapshots, child);
+	snapshot_free(&snapshots, s);
 	cr_assert(written(s = make(5, true))->layout > layout, "no number is given again");
-	space_free(&spaces, s);
+	snapshot_free(&snapshots, s);
 }
 
-Test(space, is_gone_when_it_was_given_up)
+Test(snapshot, is_gone_when_it_was_given_up)
 {
-	struct space *s = make(5, true);
-	const struct dp_space *space = written(s);
+	struct snapshot *s = make(5, true);
+	const struct dp_snapshot *snapshot = written(s);
 
-	space_free(&spaces, s);
-	cr_assert(space->id == 0 && space->pid == 0 && space->layout == 0);
+	snapshot_free(&snapshots, s);
+	cr_assert(snapshot->id == 0 && snapshot->pid == 0 && snapshot->layout == 0);
 }
