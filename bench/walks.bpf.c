@@ -93,7 +93,7 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 	w->in.max_frames = DP_MAX_FRAMES;
 	w->out.sample.pid = bpf_get_current_pid_tgid() >> 32;
 	if (way == WALKS_APART)
-		w->memo.layout = 0;
+		w->memo.memory_map = 0;
 	start = bpf_ktime_get_ns();
 	w->out.sample.outcome = sample_snapshot(w, ref->cell);
 	if (w->out.sample.outcome == DP_WALKING)

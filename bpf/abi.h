@@ -338,7 +338,7 @@ struct dp_mapping {
  * mappings change gets a new snapshot with a new id. The mappings come behind it.
  *
  * Spaces whose mappings are the same byte for byte, as those of forked processes are,
- * have the same layout, and no others do. Walks remember what they learn under its
+ * have the same memory_map, and no others do. Walks remember what they learn under its
  * number, which ends with the last snapshot that has it and is never given again.
  *
  * The id is the last word that is written, and the first one that is overwritten when
@@ -348,7 +348,7 @@ struct dp_snapshot {
 	__u64 id;
 	__u32 pid; /* whose it is: tells a reader that the cell was given to another process */
 	__u32 n_mappings;
-	__u64 layout;
+	__u64 memory_map;
 	__u32 labels; /* number of the mapping whose image says where labels are, from 1; 0: none */
 	__u32 zero;
 };

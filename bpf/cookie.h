@@ -21,7 +21,7 @@ static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
 	return (cookie->walk == w->in.number) & (cookie->mapping == mapping);
 }
 
-/* See that it is; negative if not. A layout does not change, so a cookie is remembered. */
+/* See that it is; negative if not. A memory_map does not change, so a cookie is remembered. */
 PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 {
 	const struct dp_mapping *m;
@@ -33,12 +33,12 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 	cookie = walk_cookie_of(w, mapping);
 	if (walk_is_checked(w, mapping))
 		return 0;
-	if (cookie->mapping != mapping || cookie->layout != w->in.layout) {
+	if (cookie->mapping != mapping || cookie->memory_map != w->in.memory_map) {
 		m = port_pool(w, dp_mapping_cell(w->in.snapshot_cell, mapping));
 		if (!m)
 			return -1;
 		cookie->mapping = mapping;
-		cookie->layout = w->in.layout;
+		cookie->memory_map = w->in.memory_map;
 		cookie->walk = 0;
 		cookie->cookie = m->cookie;
 		cookie->address = m->cookie_below ? m->start - m->cookie_below : 0;

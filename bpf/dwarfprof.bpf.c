@@ -191,7 +191,7 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 		return DP_TABLES_CHANGED;
 	w->in.snapshot = snapshot->id;
 	barrier(); /* see struct dp_snapshot */
-	w->in.layout = snapshot->layout;
+	w->in.memory_map = snapshot->memory_map;
 	if (w->in.snapshot == 0 || snapshot->pid != w->out.sample.pid)
 		return DP_TABLES_CHANGED;
 	w->out.sample.snapshot = w->in.snapshot;

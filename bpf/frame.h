@@ -96,18 +96,18 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
 /*
  * An address is remembered at this place of the cache or at the next one. Callers of one
  * program are alike in their low bits, so these alone would put them at few places; and
- * processes that were forked from one have the same addresses, even when their layouts differ.
+ * processes that were forked from one have the same addresses, even when their memory_maps differ.
  */
 static __always_inline __u32 walk_place(const struct walk *w, __u64 pc)
 {
-	return (__u32)((pc + (w->in.layout << 32)) * 0x9e3779b97f4a7c15ULL >>
+	return (__u32)((pc + (w->in.memory_map << 32)) * 0x9e3779b97f4a7c15ULL >>
 		       (64 - WALK_CACHE_BITS)) &
 	       (WALK_CACHE_SIZE - 2);
 }
 
 static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_cached *c, __u64 pc)
 {
-	return c->pc == pc && c->layout == w->in.layout;
+	return c->pc == pc && c->memory_map == w->in.memory_map;
 }
 
 /* How many words below the return address a rule has fp, 0 if unchanged; negative if elsewhere. */
@@ -157,7 +157,7 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 	w->mapped.last = c->link;
 	c->step = 0;
 	c->pc = pc;
-	c->layout = w->in.layout;
+	c->memory_map = w->in.memory_map;
 	walk_remember(c, rule);
 	return (int)place;
 }
@@ -165,8 +165,8 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 /*
  * What is known of an address, from the cache or the tables: its place in the cache,
  * negative if they are out of date. What is remembered can be of no other mappings: these
- * have another layout, whose number is never given again. An image stays where it is for
- * as long as a snapshot names it, and one does for as long as there is the layout. And a walk
+ * have another memory_map, whose number is never given again. An image stays where it is for
+ * as long as a snapshot names it, and one does for as long as there is the memory_map. And a walk
  * that may have read something else than its own snapshot, in the end forgets all.
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)

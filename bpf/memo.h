@@ -35,9 +35,9 @@ static __always_inline void memo_begin(struct walk *w)
 	__u32 before = w->memo.side;
 
 	w->memo.n_past = 0;
-	if (w->memo.layout == w->in.layout && w->memo.unwind == w->in.unwind)
+	if (w->memo.memory_map == w->in.memory_map && w->memo.unwind == w->in.unwind)
 		w->memo.n_past = w->memo.n_trail;
-	w->memo.layout = 0; /* a walk that does not end tells nothing */
+	w->memo.memory_map = 0; /* a walk that does not end tells nothing */
 	w->memo.past_side = before;
 	w->memo.past_base = w->memo.base;
 	w->memo.side = before ^ DP_MAX_FRAMES;
@@ -52,7 +52,7 @@ static __always_inline void memo_begin(struct walk *w)
 /* What the walk has found is what the next one may follow. */
 static __always_inline void memo_end(struct walk *w)
 {
-	w->memo.layout = w->in.layout;
+	w->memo.memory_map = w->in.memory_map;
 	w->memo.unwind = w->in.unwind;
 	w->memo.n_trail = w->at.n_frames;
 	if (w->memo.has_met && w->memo.same_to == w->at.n_frames &&

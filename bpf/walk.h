@@ -375,7 +375,7 @@ static long walk_forget_address(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 
-	w->cache[port_index(i, WALK_CACHE_SIZE)].layout = 0;
+	w->cache[port_index(i, WALK_CACHE_SIZE)].memory_map = 0;
 	return 0;
 }
 
@@ -388,13 +388,13 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 		return 0;
 	port_loop(WALK_CACHE_SIZE, walk_forget_address, &ref);
 	__builtin_memset(w->mapped.cookies, 0, sizeof(w->mapped.cookies));
-	w->memo.layout = 0;
+	w->memo.memory_map = 0;
 	return 0;
 }
 
 /*
  * Walk the stack that w->in.regs belongs to. The caller has set regs, in_syscall,
- * snapshot, layout, snapshot_cell, unwind and max_frames. Leaves the number of frames and the outcome
+ * snapshot, memory_map, snapshot_cell, unwind and max_frames. Leaves the number of frames and the outcome
  * in w->out.sample, in w->out.n_same how many of the outermost ones are those of the walk before,
  * and the others in w->out.frames; walk_spell_out() puts all there.
  *

@@ -44,14 +44,14 @@
 DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any mapping");
 
 /*
- * What is remembered is so of all processes with the same layout (struct dp_snapshot). So
+ * What is remembered is so of all processes with the same memory_map (struct dp_snapshot). So
  * mappings are told by their numbers in the snapshot (dp_mapping_cell()): cells differ.
  *
  * Of an address, there is what nearly all frames need, in half of a cache line. There is
  * a step if the rule is of the common form (walk_remember()).
  */
 struct walk_cached {
-	__u64 layout; /* 0: nothing is */
+	__u64 memory_map; /* 0: nothing is */
 	__u64 pc;
 	__u32 link;  /* the mapping, 0: none; the other part only if there is a step */
 	__u32 saves; /* as in struct dp_rule */
@@ -61,7 +61,7 @@ struct walk_cached {
 
 /* A mapping's cookie (struct dp_mapping), and the last walk that has found it in memory. */
 struct walk_cookie {
-	__u64 layout;
+	__u64 memory_map;
 	__u64 walk;
 	__u64 address; /* 0: it has none */
 	__u64 cookie;
@@ -90,8 +90,8 @@ struct walk_trail {
 
 /* What goes in: what to walk, and how far. The caller sets all but the last two. */
 struct walk_input {
-	__u64 snapshot; /* id, layout and cell of the process's struct dp_snapshot */
-	__u64 layout;
+	__u64 snapshot; /* id, memory_map and cell of the process's struct dp_snapshot */
+	__u64 memory_map;
 	__u32 snapshot_cell;
 	__u32 unwind;     /* enum dp_unwind */
 	__u32 max_frames; /* at most DP_MAX_FRAMES */
@@ -127,7 +127,7 @@ struct walk_mapped {
 struct walk_memo {
 	/* Where this walk's trail is: which side, and at which place of it frame number 0 is */
 	__u32 side, base;
-	__u64 layout; /* of the walk before, 0: it tells nothing */
+	__u64 memory_map; /* of the walk before, 0: it tells nothing */
 	__u32 unwind;
 	__u32 n_trail;   /* its frames */
 	__u32 n_past;    /* the same, if this walk can follow it; else 0 */

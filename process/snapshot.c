@@ -36,7 +36,7 @@ void snapshot_store_init(struct snapshot_store *store, struct pool *pool,
 			 struct table_store *tables)
 {
 	*store = (struct snapshot_store){
-		.pool = pool, .tables = tables, .next_id = 1, .next_layout = 1
+		.pool = pool, .tables = tables, .next_id = 1, .next_memory_map = 1
 	};
 }
 
@@ -116,38 +116,38 @@ static struct dp_mapping *snapshot_mappings(const struct snapshot *s, bool cooki
 	return mappings;
 }
 
-/* Find the snapshot's layout among those of the others, or make it. */
-static int snapshot_find_layout(struct snapshot_store *store, struct snapshot *s, bool cookies)
+/* Find the snapshot's memory_map among those of the others, or make it. */
+static int snapshot_find_memory_map(struct snapshot_store *store, struct snapshot *s, bool cookies)
 {
 	_cleanup_free_ struct dp_mapping *mappings = snapshot_mappings(s, cookies);
 	size_t size = s->n_mappings * sizeof(*mappings);
-	struct layout *l;
+	struct memory_map *l;
 
 	if (!mappings)
 		return -ENOMEM;
-	HASH_FIND(hh, store->layouts, mappings, size, l);
+	HASH_FIND(hh, store->memory_maps, mappings, size, l);
 	if (!l) {
 		l = calloc(1, sizeof(*l));
 		if (!l)
 			return -ENOMEM;
-		HASH_ADD_KEYPTR(hh, store->layouts, mappings, size, l);
+		HASH_ADD_KEYPTR(hh, store->memory_maps, mappings, size, l);
 		if (!HASH_IS_ADDED(hh, l)) {
 			free(l);
 			return -ENOMEM;
 		}
-		l->number = store->next_layout++;
+		l->number = store->next_memory_map++;
 		l->mappings = steal_ptr(mappings);
 	}
 	l->n_snapshots++;
-	s->layout = l;
+	s->memory_map = l;
 	return 0;
 }
 
-static void layout_drop(struct snapshot_store *store, struct layout *l)
+static void memory_map_drop(struct snapshot_store *store, struct memory_map *l)
 {
 	if (!l || --l->n_snapshots > 0)
 		return;
-	HASH_DEL(store->layouts, l);
+	HASH_DEL(store->memory_maps, l);
 	free(l->mappings);
 	free(l);
 }
@@ -171,7 +171,7 @@ static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 {
 	struct dp_snapshot head = { .pid = (uint32_t)s->pid,
 				    .n_mappings = (uint32_t)s->n_mappings,
-				    .layout = s->layout->number,
+				    .memory_map = s->memory_map->number,
 				    .labels = s->labels };
 	uint32_t n_cells = CELLS(head) + head.n_mappings * CELLS(struct dp_mapping);
 	int err = pool_alloc_snapshot(store->pool, n_cells, &s->cell);
@@ -180,7 +180,8 @@ static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 		return err;
 	s->n_cells = n_cells;
 	pool_write(store->pool, s->cell, &head, CELLS(head));
-	pool_write(store->pool, s->cell + CELLS(head), s->layout->mappings, n_cells - CELLS(head));
+	pool_write(store->pool, s->cell + CELLS(head), s->memory_map->mappings,
+		   n_cells - CELLS(head));
 	atomic_thread_fence(memory_order_release);
 	pool_write(store->pool, s->cell, &s->id, CELLS(s->id));
 	return 0;
@@ -204,7 +205,7 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 	err = snapshot_collect(s, mappings, n, time);
 	snapshot_find_labels(s);
 	if (err == 0)
-		err = snapshot_find_layout(store, s, cookies);
+		err = snapshot_find_memory_map(store, s, cookies);
 	if (err == 0)
 		err = snapshot_write(store, s);
 	if (err < 0) {
@@ -238,7 +239,7 @@ struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *s)
 			m->binary->n_users--;
 		jitted_drop(m->jitted);
 	}
-	layout_drop(store, s->layout);
+	memory_map_drop(store, s->memory_map);
 	free(s->mappings);
 	free(s);
 	return NULL;

@@ -42,7 +42,7 @@ void mapping_hold(const struct mapping *mapping);
 void mapping_drop(const struct mapping *mapping);
 
 /* What snapshots have in common whose mappings are the same for the walker: see struct dp_snapshot. */
-struct layout {
+struct memory_map {
 	uint64_t number;
 	size_t n_snapshots;
 	struct dp_mapping *mappings;
@@ -52,7 +52,7 @@ struct layout {
 struct snapshot {
 	uint64_t id;
 	pid_t pid;
-	struct layout *layout;
+	struct memory_map *memory_map;
 	uint32_t cell, n_cells; /* of its struct dp_snapshot, */
 	uint32_t labels;        /* and what that says of labels */
 	bool has_labels;        /* the table of some mapping does, be it in the pool or not */
@@ -70,8 +70,8 @@ struct snapshot_store {
 	struct snapshot *snapshots;                    /* by id */
 	struct snapshot *first_retired, *last_retired; /* by time */
 	uint64_t next_id;
-	struct layout *layouts; /* by what their mappings are */
-	uint64_t next_layout;
+	struct memory_map *memory_maps; /* by what their mappings are */
+	uint64_t next_memory_map;
 };
 
 void snapshot_store_init(struct snapshot_store *store, struct pool *pool,

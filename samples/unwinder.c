@@ -151,7 +151,7 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	w->in.in_syscall = in_syscall;
 	w->in.snapshot = id;
 	w->in.snapshot_cell = cell;
-	w->in.layout = ((const struct dp_snapshot *)port_pool(w, cell))->layout;
+	w->in.memory_map = ((const struct dp_snapshot *)port_pool(w, cell))->memory_map;
 	walk_run(w);
 	walk_spell_out(w);
 	return (struct unwinder_result){

@@ -72,7 +72,7 @@ static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t fp)
 
 	memset(walked.cache, 0, sizeof(walked.cache));
 	memset(walked.mapped.cookies, 0, sizeof(walked.mapped.cookies));
-	walked.memo.layout = 0;
+	walked.memo.memory_map = 0;
 	walked.in.regs =
 		(struct dp_regs){ .reg = { [DP_REG_PC] = pc, [DP_REG_SP] = at, [DP_REG_FP] = fp } };
 	walk_run(&walked);

@@ -470,7 +470,7 @@ Test(walk, notices_that_a_binary_was_replaced)
 }
 
 /* What is remembered of some mappings is not used for others. */
-Test(walk, forgets_rules_with_their_layout)
+Test(walk, forgets_rules_with_their_memory_map)
 {
 	world_poke(w, sp + 8, code(0));
 	world_poke(w, sp + 24, code(0));

@@ -258,10 +258,10 @@ static void random_rule(struct dp_rule *rule)
 }
 
 /* For two processes with the same mappings. */
-static void random_tables(uint64_t layout)
+static void random_tables(uint64_t memory_map)
 {
-	world_renumber(f.world, 2 * layout);
-	world_fork(f.world, 2 * layout + 1);
+	world_renumber(f.world, 2 * memory_map);
+	world_fork(f.world, 2 * memory_map + 1);
 	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++) {
 		random_rule(&world_rules(f.world)[i + 1]);
 		world_words(f.world)[i + 1] =
@@ -341,7 +341,7 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 
 	w->in.regs = request->regs;
 	w->in.snapshot = request->snapshot;
-	w->in.layout = request->layout;
+	w->in.memory_map = request->memory_map;
 	w->in.snapshot_cell = request->snapshot_cell;
 	w->in.unwind = request->unwind;
 	w->in.max_frames = request->max_frames;
@@ -362,7 +362,7 @@ static const struct walk *walk_anew(const struct walk_request *request)
 	memset(w->cache, 0, sizeof(w->cache));
 	memset(w->rules, 0, sizeof(w->rules));
 	memset(w->mapped.cookies, 0, sizeof(w->mapped.cookies));
-	w->memo.layout = 0;
+	w->memo.memory_map = 0;
 	walk_in_user_space(request);
 	f.anew = *w;
 	*w = before;
@@ -394,19 +394,19 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 
 	for (int i = 0; i < N_WALKS; i++) {
 		struct walk_request request = { 0 };
-		uint64_t layout = 1 + (uint64_t)i / 50, process = pick(2);
+		uint64_t memory_map = 1 + (uint64_t)i / 50, process = pick(2);
 		const struct walk *user;
 
 		if (i % 50 == 0) {
-			random_tables(layout);
+			random_tables(memory_map);
 			random_memory();
 		}
 		if (i % 50 == 0 || pick(3) == 0)
 			random_request(&request);
 		else
 			similar_request(&request, &last);
-		request.layout = 2 * layout;
-		request.snapshot = request.layout + process;
+		request.memory_map = 2 * memory_map;
+		request.snapshot = request.memory_map + process;
 		request.snapshot_cell = process ? WORLD_OTHER_CELL : WORLD_SPACE_CELL;
 		last = request;
 		user = walk_in_user_space(&request);
@@ -436,7 +436,7 @@ Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
 {
 	static const struct dp_op ops[] = { { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 } };
 	struct walk_request request = { .snapshot = 2,
-					.layout = 2,
+					.memory_map = 2,
 					.snapshot_cell = WORLD_SPACE_CELL,
 					.unwind = DP_UNWIND_DWARF,
 					.max_frames = DP_MAX_FRAMES };

@@ -25,7 +25,7 @@ int walk_test(struct walk_request *request)
 		return -1;
 	w->in.regs = request->regs;
 	w->in.snapshot = request->snapshot;
-	w->in.layout = request->layout;
+	w->in.memory_map = request->memory_map;
 	w->in.snapshot_cell = request->snapshot_cell;
 	w->in.unwind = request->unwind;
 	w->in.max_frames = request->max_frames;

@@ -8,7 +8,7 @@
 struct walk_request {
 	struct dp_regs regs;
 	__u64 snapshot;
-	__u64 layout;
+	__u64 memory_map;
 	__u32 snapshot_cell;
 	__u32 unwind;
 	__u32 max_frames;

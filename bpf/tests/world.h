@@ -198,7 +198,8 @@ static inline void world_snapshot(struct world *w)
 	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
 	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*snapshot) / DP_CELL_SIZE);
 
-	*snapshot = (struct dp_snapshot){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .layout = 7 };
+	*snapshot =
+		(struct dp_snapshot){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .memory_map = 7 };
 	m[0] = (struct dp_mapping){ WORLD_CODE,       WORLD_CODE + DP_PAGE_SIZE, WORLD_CODE,
 				    WORLD_IMAGE_CELL, WORLD_COOKIE_BELOW,        WORLD_COOKIE };
 	m[1] = (struct dp_mapping){ .start = WORLD_JIT, .end = WORLD_JIT + DP_PAGE_SIZE };
@@ -212,9 +213,9 @@ static inline void world_renumber(struct world *w, uint64_t id)
 	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
 
 	snapshot->id = id;
-	snapshot->layout = id;
+	snapshot->memory_map = id;
 	w->walk.in.snapshot = id;
-	w->walk.in.layout = id;
+	w->walk.in.memory_map = id;
 	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 }
 
@@ -243,7 +244,7 @@ static inline struct world *world_new(void)
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
 	w->walk.in.snapshot = 7;
-	w->walk.in.layout = 7;
+	w->walk.in.memory_map = 7;
 	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 	w->walk.in.max_frames = DP_MAX_FRAMES;
 	world_image(w);

@@ -48,7 +48,7 @@ static void begin(void)
 static void end(void)
 {
 	snapshot_store_done(&snapshots);
-	cr_expect(snapshots.layouts == NULL);
+	cr_expect(snapshots.memory_maps == NULL);
 	table_store_done(&tables);
 	pool_done(&pool);
 	free(segment);
@@ -77,68 +77,68 @@ Test(snapshot, is_written_whole)
 	const struct dp_mapping *m = (const void *)(snapshot + 1);
 
 	cr_assert(snapshot->id == s->id && snapshot->pid == 5 && snapshot->n_mappings == 3);
-	cr_assert(snapshot->layout == s->layout->number && snapshot->layout > 0);
+	cr_assert(snapshot->memory_map == s->memory_map->number && snapshot->memory_map > 0);
 	cr_assert(m[0].start == 0x11000 && m[0].image == 400 && m[0].bias == 0x10000);
 	cr_assert(m[0].cookie == 1 && m[0].start - m[0].cookie_below == 0x10100);
 	cr_assert(m[1].end == 0x22000 && m[1].image == 800 && m[1].cookie == 2);
 	cr_assert(m[2].image == DP_CELL_NONE && m[2].cookie_below == 0);
 }
 
-Test(snapshot, has_the_layout_of_others_with_the_same_mappings)
+Test(snapshot, has_the_memory_map_of_others_with_the_same_mappings)
 {
 	const struct snapshot *s = make(5, true), *child = make(6, true);
 	struct mapping first = mappings[0];
 
 	cr_assert(s->id != child->id && s->cell != child->cell);
-	cr_assert_eq(written(s)->layout, written(child)->layout);
+	cr_assert_eq(written(s)->memory_map, written(child)->memory_map);
 	/* The order in which they were mapped is not seen, nor what is of no use to the walker. */
 	mappings[0] = mappings[2];
 	mappings[2] = first;
 	mappings[1].offset = 0x5000;
 	mappings[1].born = 1;
-	cr_assert_eq(written(make(7, true))->layout, written(s)->layout);
+	cr_assert_eq(written(make(7, true))->memory_map, written(s)->memory_map);
 }
 
-/* Two with these mappings have one layout, which none of those before had. */
-static void expect_another_layout(const char *what)
+/* Two with these mappings have one memory_map, which none of those before had. */
+static void expect_another_memory_map(const char *what)
 {
 	static uint64_t last;
-	uint64_t layout = written(make(5, true))->layout;
+	uint64_t memory_map = written(make(5, true))->memory_map;
 
-	cr_assert_gt(layout, last, "%s", what);
-	cr_assert_eq(written(make(6, true))->layout, layout, "%s", what);
-	last = layout;
+	cr_assert_gt(memory_map, last, "%s", what);
+	cr_assert_eq(written(make(6, true))->memory_map, memory_map, "%s", what);
+	last = memory_map;
 }
 
-Test(snapshot, has_a_layout_of_its_own_with_other_mappings)
+Test(snapshot, has_a_memory_map_of_its_own_with_other_mappings)
 {
-	expect_another_layout("the first one");
+	expect_another_memory_map("the first one");
 	mappings[0].start += 0x100;
-	expect_another_layout("start");
+	expect_another_memory_map("start");
 	mappings[0].end -= 0x100;
-	expect_another_layout("end");
+	expect_another_memory_map("end");
 	mappings[0].bias += 0x100;
-	expect_another_layout("bias");
+	expect_another_memory_map("bias");
 	table_a.cell = DP_CELL_NONE;
-	expect_another_layout("evicted");
+	expect_another_memory_map("evicted");
 	table_a.cell = 1200;
-	expect_another_layout("image");
+	expect_another_memory_map("image");
 	a.elf.cookie++;
-	expect_another_layout("cookie");
+	expect_another_memory_map("cookie");
 	a.elf.cookie_address++;
-	expect_another_layout("place of the cookie");
+	expect_another_memory_map("place of the cookie");
 	mappings[1].has_cookie = false;
-	expect_another_layout("no cookie");
+	expect_another_memory_map("no cookie");
 	mappings[2].died = 1;
-	expect_another_layout("number of mappings");
+	expect_another_memory_map("number of mappings");
 	mappings[0].died = mappings[1].died = 1;
-	expect_another_layout("none");
+	expect_another_memory_map("none");
 	table_a.cell = 400;
 }
 
-Test(snapshot, has_another_layout_without_cookies)
+Test(snapshot, has_another_memory_map_without_cookies)
 {
-	cr_assert_neq(make(5, true)->layout, make(5, false)->layout);
+	cr_assert_neq(make(5, true)->memory_map, make(5, false)->memory_map);
 }
 
 /* The walker looks for labels by this mapping, and nowhere without one. */
@@ -157,19 +157,19 @@ Test(snapshot, tells_which_mapping_leads_to_labels)
 	table_b.cell = 800;
 }
 
-Test(snapshot, takes_its_layout_along_if_it_is_the_last_one)
+Test(snapshot, takes_its_memory_map_along_if_it_is_the_last_one)
 {
 	struct snapshot *s = make(5, true), *child = make(6, true);
-	uint64_t layout = s->layout->number;
+	uint64_t memory_map = s->memory_map->number;
 	uint32_t cell = s->cell;
 
 	snapshot_free(&snapshots, s);
-	cr_assert_eq(written(child)->layout, layout);
+	cr_assert_eq(written(child)->memory_map, memory_map);
 	s = make(7, true);
-	cr_assert(s->layout->number == layout && s->cell == cell);
+	cr_assert(s->memory_map->number == memory_map && s->cell == cell);
 	snapshot_free(&snapshots, child);
 	snapshot_free(&snapshots, s);
-	cr_assert(written(s = make(5, true))->layout > layout, "no number is given again");
+	cr_assert(written(s = make(5, true))->memory_map > memory_map, "no number is given again");
 	snapshot_free(&snapshots, s);
 }
 
@@ -179,5 +179,5 @@ Test(snapshot, is_gone_when_it_was_given_up)
 	const struct dp_snapshot *snapshot = written(s);
 
 	snapshot_free(&snapshots, s);
-	cr_assert(snapshot->id == 0 && snapshot->pid == 0 && snapshot->layout == 0);
+	cr_assert(snapshot->id == 0 && snapshot->pid == 0 && snapshot->memory_map == 0);
 }
