@@ -198,7 +198,7 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	return 0;
 }
 
-/* With another memory_map number nothing that is remembered applies. */
+/* With another memory map number nothing that is remembered applies. */
 static void walk_as(const struct dp_regs *regs, uint64_t id)
 {
 	struct dp_snapshot *snapshot =

@@ -338,7 +338,7 @@ struct dp_mapping {
  * mappings change gets a new snapshot with a new id. The mappings come behind it.
  *
  * Spaces whose mappings are the same byte for byte, as those of forked processes are,
- * have the same memory_map, and no others do. Walks remember what they learn under its
+ * have the same memory map, and no others do. Walks remember what they learn under its
  * number, which ends with the last snapshot that has it and is never given again.
  *
  * The id is the last word that is written, and the first one that is overwritten when
@@ -426,7 +426,7 @@ struct dp_blocked {
 enum dp_record_type {
 	DP_RECORD_SAMPLE = 1,
 	DP_RECORD_CHUNK,
-	DP_RECORD_BLOCK_END,
+	DP_RECORD_OFF_CPU_END,
 	DP_RECORD_NAMES,
 	DP_RECORD_LABELS,
 };
@@ -506,12 +506,12 @@ struct dp_chunk {
 };
 
 /*
- * The end of a block. Its sample was sent when the thread left the CPU, possibly
- * on another one's ring. None is sent of a block that was too short or too long;
+ * The end of an off-CPU interval. Its sample was sent when the thread left the CPU, possibly
+ * on another one's ring. None is sent of an interval that was too short or too long;
  * but when a thread ends, one that says that nothing of it will come any more.
  */
-struct dp_block_end {
-	struct dp_part part; /* DP_RECORD_BLOCK_END */
+struct dp_off_cpu_end {
+	struct dp_part part; /* DP_RECORD_OFF_CPU_END */
 	__u32 tid;
 	__u64 time_ns; /* of the sample; 0: the thread has ended */
 	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
@@ -563,7 +563,7 @@ DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
 DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
 DP_ASSERT(sizeof(struct dp_chunk) == 32 + sizeof(struct dp_regs),
 	  "bytes follow the chunk's header");
-DP_ASSERT(sizeof(struct dp_block_end) == 24, "a block's end is three words");
+DP_ASSERT(sizeof(struct dp_off_cpu_end) == 24, "an interval's end is three words");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
 DP_ASSERT(sizeof(struct dp_thread) == 80 + sizeof(struct dp_regs),
 	  "addresses follow the thread's header");

@@ -21,7 +21,7 @@ static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
 	return (cookie->walk == w->in.number) & (cookie->mapping == mapping);
 }
 
-/* See that it is; negative if not. A memory_map does not change, so a cookie is remembered. */
+/* See that it is; negative if not. A memory map does not change, so a cookie is remembered. */
 PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 {
 	const struct dp_mapping *m;

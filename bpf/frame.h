@@ -96,7 +96,7 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
 /*
  * An address is remembered at this place of the cache or at the next one. Callers of one
  * program are alike in their low bits, so these alone would put them at few places; and
- * processes that were forked from one have the same addresses, even when their memory_maps differ.
+ * processes that were forked from one have the same addresses, even when their memory maps differ.
  */
 static __always_inline __u32 walk_place(const struct walk *w, __u64 pc)
 {
@@ -165,8 +165,8 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 /*
  * What is known of an address, from the cache or the tables: its place in the cache,
  * negative if they are out of date. What is remembered can be of no other mappings: these
- * have another memory_map, whose number is never given again. An image stays where it is for
- * as long as a snapshot names it, and one does for as long as there is the memory_map. And a walk
+ * have another memory map, whose number is never given again. An image stays where it is for
+ * as long as a snapshot names it, and one does for as long as there is the memory map. And a walk
  * that may have read something else than its own snapshot, in the end forgets all.
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)

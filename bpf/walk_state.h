@@ -44,7 +44,7 @@
 DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any mapping");
 
 /*
- * What is remembered is so of all processes with the same memory_map (struct dp_snapshot). So
+ * What is remembered is so of all processes with the same memory map (struct dp_snapshot). So
  * mappings are told by their numbers in the snapshot (dp_mapping_cell()): cells differ.
  *
  * Of an address, there is what nearly all frames need, in half of a cache line. There is
@@ -90,7 +90,7 @@ struct walk_trail {
 
 /* What goes in: what to walk, and how far. The caller sets all but the last two. */
 struct walk_input {
-	__u64 snapshot; /* id, memory_map and cell of the process's struct dp_snapshot */
+	__u64 snapshot; /* id, memory map and cell of the process's struct dp_snapshot */
 	__u64 memory_map;
 	__u32 snapshot_cell;
 	__u32 unwind;     /* enum dp_unwind */

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "cli/block_options.h"
+#include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
 #include "report/report.h"
@@ -279,7 +279,7 @@ void options_complete(struct options *o, struct argp_state *state)
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
-	wrong = block_options_complete(r, o->hz_given);
+	wrong = off_cpu_options_complete(r, o->hz_given);
 	if (wrong)
 		argp_error(state, "%s", wrong);
 }
@@ -297,15 +297,15 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
-		if (block_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
-							  &o->record.profiler.min_block_ns :
-							  &o->record.profiler.max_block_ns) < 0)
+		if (off_cpu_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
+							    &o->record.profiler.min_block_ns :
+							    &o->record.profiler.max_block_ns) < 0)
 			argp_error(state,
 				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
 				   arg);
 		return 0;
 	case OPTION_STATE:
-		if (block_options_parse_states(arg, &o->record.profiler.states) < 0)
+		if (off_cpu_options_parse_states(arg, &o->record.profiler.states) < 0)
 			argp_error(
 				state,
 				"--state takes letters such as S,D out of R, S, D, T, t, P and I, not '%s'",

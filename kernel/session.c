@@ -423,7 +423,7 @@ int session_sample_perf(struct session *s, int fd)
 	return err;
 }
 
-int session_sample_blocks(struct session *s)
+int session_sample_off_cpu(struct session *s)
 {
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
 

@@ -110,7 +110,7 @@ int session_sample_cpus(struct session *session, unsigned int hz, const char **r
 /* Starts sampling each entry to a function of a file, in all processes that pass the filter. */
 int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
 /* Start sampling threads that block. */
-int session_sample_blocks(struct session *session);
+int session_sample_off_cpu(struct session *session);
 /*
  * Takes a sample whenever a perf event (perf_event_open(2)) overflows. The session takes ownership
  * of the descriptor and enables the event. The session must have been opened with the program of

@@ -116,7 +116,7 @@ static struct dp_mapping *snapshot_mappings(const struct snapshot *s, bool cooki
 	return mappings;
 }
 
-/* Find the snapshot's memory_map among those of the others, or make it. */
+/* Find the snapshot's memory map among those of the others, or make it. */
 static int snapshot_find_memory_map(struct snapshot_store *store, struct snapshot *s, bool cookies)
 {
 	_cleanup_free_ struct dp_mapping *mappings = snapshot_mappings(s, cookies);

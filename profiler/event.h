@@ -50,7 +50,7 @@ extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
 
 /* Does it sample blocked threads? Then its samples have a time instead of a count. */
-bool event_has_blocks(const struct event *event);
+bool event_has_off_cpu(const struct event *event);
 
 /* Does it sample both blocked and running threads? */
 bool event_is_mixed(const struct event *event);

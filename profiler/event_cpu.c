@@ -23,7 +23,7 @@ static int attach(struct session *session, const struct profiler_options *o, str
 static int attach_both(struct session *session, const struct profiler_options *o,
 		       struct event_text *ret)
 {
-	int err = session_sample_blocks(session);
+	int err = session_sample_off_cpu(session);
 	size_t length;
 
 	if (err == 0)

@@ -204,7 +204,7 @@ static int open_kallsyms(struct profiler *p)
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return event_has_blocks(&o->event) ?
+	return event_has_off_cpu(&o->event) ?
 		       kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
 		       kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
 }
@@ -274,7 +274,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
-	p->drain.blocks.kallsyms = p->kallsyms;
+	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
@@ -407,7 +407,7 @@ void profiler_stop(struct profiler *p)
 	const struct profiler_options *o = p->options;
 
 	/* With a rate limit or a filter, a thread may have been seen and not sampled. */
-	if (event_has_blocks(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
+	if (event_has_off_cpu(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
 	session_stop(&p->session);
@@ -420,7 +420,7 @@ int profiler_finish(struct profiler *p)
 	int err = drain_run(&p->drain, true);
 
 	if (err == 0)
-		err = drain_finish_blocks(&p->drain, p->stopped);
+		err = drain_finish_off_cpu(&p->drain, p->stopped);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)
 		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
 			     report_queue_size(p->report_queue));

@@ -37,7 +37,7 @@ struct profiler;
 /* Defaults. */
 #define PROFILER_HZ 99
 #define PROFILER_FRAMES 1024
-/* Shorter blocks are nearly always immediate wake-ups. */
+/* Shorter intervals are nearly always immediate wake-ups. */
 #define PROFILER_MIN_BLOCK_NS 1000
 
 /* What to sample, and how. */

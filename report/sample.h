@@ -27,9 +27,9 @@ struct frame {
 };
 
 struct sample {
-	uint64_t time_ns; /* CLOCK_MONOTONIC; of a block: when it began */
+	uint64_t time_ns; /* CLOCK_MONOTONIC; of an off-CPU interval: when it began */
 	enum dp_event event;
-	enum dp_state state; /* of a block */
+	enum dp_state state; /* of an off-CPU interval */
 	uint64_t weight;     /* how many events it stands for */
 	uint64_t value_ns;   /* how long each of them took; 0: that was not measured */
 	uint32_t cpu;

@@ -44,7 +44,7 @@ void drain_done(struct drain *d)
 	queue_done(&d->queue);
 	held_done(&d->held);
 	copies_done(&d->copies);
-	blocks_done(&d->blocks);
+	off_cpu_done(&d->intervals);
 	free(d->unknown_pids);
 	free(d->frames);
 }
@@ -113,13 +113,13 @@ static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 	return copies_add(&d->copies, chunk);
 }
 
-static int take_block_end(struct drain *d, const struct dp_block_end *end)
+static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
 	int err;
 
 	if (end->part.size < sizeof(*end))
 		return -EBADMSG;
-	err = queue_add_block_end(&d->queue, end);
+	err = queue_add_off_cpu_end(&d->queue, end);
 	return err < 0 ? err : go_on(d, end->end_ns);
 }
 
@@ -132,8 +132,8 @@ static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 		return take_sample(d, part, size);
 	case DP_RECORD_CHUNK:
 		return take_chunk(d, part);
-	case DP_RECORD_BLOCK_END:
-		return take_block_end(d, part);
+	case DP_RECORD_OFF_CPU_END:
+		return take_off_cpu_end(d, part);
 	}
 	return 0;
 }
@@ -177,19 +177,17 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
  * Nor does the walk go on where nobody can have called. p: the process, of a stack that
  * the kernel walked.
  */
-static size_t resolve_frames(struct drain *d, const struct snapshot *snapshot,
-			     const struct process *p, struct unwinder_result *walk,
-			     const struct dp_sample *raw)
+static size_t resolve_frames(struct drain *d, const struct snapshot *s, const struct process *p,
+			     struct unwinder_result *walk, const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
-	bool in_doubt = p && snapshot && snapshot->n_ended != p->n_ended;
+	bool in_doubt = p && s && s->n_ended != p->n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
 
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
-		const struct mapping *m =
-			snapshot ? snapshot_find(snapshot, frame_code(frames[i])) : NULL;
+		const struct mapping *m = s ? snapshot_find(s, frame_code(frames[i])) : NULL;
 		const struct mapping *now = m;
 
 		last = NULL;
@@ -197,8 +195,7 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *snapshot,
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
 			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		switch (return_check_frame(&d->return_check, snapshot, now, (pid_t)raw->tid, walk,
-					   i)) {
+		switch (return_check_frame(&d->return_check, s, now, (pid_t)raw->tid, walk, i)) {
 		case RETURN_CALLED:
 			break;
 		case RETURN_LANDS:
@@ -248,16 +245,16 @@ static int report_known(struct drain *d, const struct sample *sample)
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
-/* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
-static int report_block_end(struct drain *d, const struct dp_block_end *end)
+/* The end of an interval whose sample is unknown: it began before the profiled program ran. */
+static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
-	_cleanup_(block_freep) struct block *b = NULL;
+	_cleanup_(off_cpu_interval_freep) struct off_cpu_interval *b = NULL;
 
 	if (end->time_ns == 0) {
-		blocks_forget(&d->blocks, (pid_t)end->tid, end->end_ns);
+		off_cpu_forget(&d->intervals, (pid_t)end->tid, end->end_ns);
 		return 0;
 	}
-	b = blocks_take(&d->blocks, (pid_t)end->tid, end->time_ns);
+	b = off_cpu_take(&d->intervals, (pid_t)end->tid, end->time_ns);
 	if (!b)
 		return 0;
 	b->sample.value_ns = end->end_ns - end->time_ns;
@@ -272,7 +269,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	const struct dp_sample *raw = &q->sample->sample;
 	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
-	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
+	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
 	const struct snapshot *taken = snapshot;
@@ -309,8 +306,8 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 		sample.verified = verify_sample(d->verify, &sample, snapshot, q->copy);
 	if (!off_cpu)
 		return report_known(d, &sample);
-	sample.verified = NULL; /* which is counted, but not kept as long as a block lasts */
-	return blocks_add(&d->blocks, &sample);
+	sample.verified = NULL; /* it is counted, but not kept for as long as an interval lasts */
+	return off_cpu_add(&d->intervals, &sample);
 }
 
 /*
@@ -391,7 +388,7 @@ static int report_queued(void *arg, const struct queued *q)
 {
 	struct drain *d = arg;
 
-	return q->sample ? report_queued_sample(d, q) : report_block_end(d, &q->end);
+	return q->sample ? report_queued_sample(d, q) : report_off_cpu_end(d, &q->end);
 }
 
 /* The oldest of the queue, unless it has to wait for a table. */
@@ -560,7 +557,7 @@ int drain_run(struct drain *d, bool final)
 	if (q && q->time < oldest)
 		oldest = q->time;
 	copies_forget(&d->copies, oldest - KEEP_NS);
-	blocks_update(&d->blocks, oldest, now);
+	off_cpu_update(&d->intervals, oldest, now);
 	if (held_oldest(&d->held) < oldest)
 		oldest = held_oldest(&d->held);
 	process_table_forget(d->table, oldest - KEEP_NS);
@@ -573,9 +570,9 @@ int drain_run(struct drain *d, bool final)
 static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uint64_t time_ns)
 {
 	struct drain *d = arg;
-	struct dp_block_end end = { .tid = blocked->tid,
-				    .time_ns = blocked->since_ns,
-				    .end_ns = blocked->since_ns + time_ns };
+	struct dp_off_cpu_end end = { .tid = blocked->tid,
+				      .time_ns = blocked->since_ns,
+				      .end_ns = blocked->since_ns + time_ns };
 	uint64_t before = d->totals.samples;
 	int err;
 
@@ -584,12 +581,12 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}
-	err = report_block_end(d, &end);
+	err = report_off_cpu_end(d, &end);
 	d->totals.still_blocked += d->totals.samples - before;
 	return err;
 }
 
-int drain_finish_blocks(struct drain *d, uint64_t stopped_ns)
+int drain_finish_off_cpu(struct drain *d, uint64_t stopped_ns)
 {
 	return session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
 }

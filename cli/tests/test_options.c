@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/array.h"
-#include "cli/block_options.h"
+#include "cli/off_cpu_options.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
 #include "report/own_label.h"
@@ -317,11 +317,11 @@ Test(options, reads_times_of_blocks)
 	uint64_t ns;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_assert(block_options_parse_time(cases[i].text, &ns) == 0, "%s", cases[i].text);
+		cr_assert(off_cpu_options_parse_time(cases[i].text, &ns) == 0, "%s", cases[i].text);
 		cr_assert(ns == cases[i].ns, "%s: %lu", cases[i].text, ns);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_assert(block_options_parse_time(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
+		cr_assert(off_cpu_options_parse_time(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
 }
 
 Test(options, reads_states)
@@ -329,13 +329,14 @@ Test(options, reads_states)
 	static const char *const wrong[] = { "", ",", "S,", ",S", "SD", "X", "S;D", "s", "S,,D" };
 	unsigned int states;
 
-	cr_assert(block_options_parse_states("S", &states) == 0);
+	cr_assert(off_cpu_options_parse_states("S", &states) == 0);
 	cr_assert_eq(states, 1U << DP_STATE_SLEEPING);
-	cr_assert(block_options_parse_states("D,T,t", &states) == 0);
+	cr_assert(off_cpu_options_parse_states("D,T,t", &states) == 0);
 	cr_assert_eq(states,
 		     1U << DP_STATE_DISK_SLEEP | 1U << DP_STATE_STOPPED | 1U << DP_STATE_TRACED);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_assert(block_options_parse_states(wrong[i], &states) == -EINVAL, "%s", wrong[i]);
+		cr_assert(off_cpu_options_parse_states(wrong[i], &states) == -EINVAL, "%s",
+			  wrong[i]);
 }
 
 Test(options, completes_what_blocked_threads_need)

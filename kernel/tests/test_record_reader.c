@@ -152,15 +152,15 @@ Test(record_reader, passes_over_unknown_parts_of_a_sample)
 
 Test(record_reader, gives_other_parts_one_by_one)
 {
-	const struct dp_block_end end_of_block = { .tid = 5 };
+	const struct dp_off_cpu_end end_of_interval = { .tid = 5 };
 
 	put_unknown();
-	put(DP_RECORD_BLOCK_END, &end_of_block, sizeof(end_of_block), 8, 0);
-	put(DP_RECORD_BLOCK_END, &end_of_block, sizeof(end_of_block), 0, 0);
+	put(DP_RECORD_OFF_CPU_END, &end_of_interval, sizeof(end_of_interval), 8, 0);
+	put(DP_RECORD_OFF_CPU_END, &end_of_interval, sizeof(end_of_interval), 0, 0);
 	result = -EAGAIN;
 	cr_assert_eq(read_record(), -EAGAIN);
-	cr_assert(n_read == 3 && types[0] == 4711 && types[2] == DP_RECORD_BLOCK_END);
-	cr_assert(last_size == sizeof(end_of_block) && reader.n_refused == 0);
+	cr_assert(n_read == 3 && types[0] == 4711 && types[2] == DP_RECORD_OFF_CPU_END);
+	cr_assert(last_size == sizeof(end_of_interval) && reader.n_refused == 0);
 	result = -ENOMEM;
 	put_unknown();
 	put_unknown();

@@ -99,7 +99,7 @@ Test(snapshot, has_the_memory_map_of_others_with_the_same_mappings)
 	cr_assert_eq(written(make(7, true))->memory_map, written(s)->memory_map);
 }
 
-/* Two with these mappings have one memory_map, which none of those before had. */
+/* Two with these mappings have one memory map, which none of those before had. */
 static void expect_another_memory_map(const char *what)
 {
 	static uint64_t last;

@@ -110,8 +110,8 @@ static struct named_sample *add_sample(int n, uint64_t time)
 
 static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 {
-	struct dp_block_end block_end = {
-		.part = { DP_RECORD_BLOCK_END, sizeof(block_end) },
+	struct dp_off_cpu_end block_end = {
+		.part = { DP_RECORD_OFF_CPU_END, sizeof(block_end) },
 		.tid = tid,
 		.time_ns = time,
 		.end_ns = end_time,
@@ -403,7 +403,7 @@ Test(drain, reports_who_is_still_blocked)
 	blocked_ns[0] = 250 * MS;
 	blocked_ns[1] = 7;
 	n_blocked = 3;
-	cr_assert_eq(drain_finish_blocks(&drain, now), 0);
+	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
 	cr_assert_eq(n_reported, 1);
 	cr_assert_eq(reported[0].sample.value_ns, 250 * MS);
 	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "samples/blocks.h"
+#include "samples/off_cpu.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 /* How often threads are looked for that are gone. */
 #define LOOK_NS (10 * UINT64_C(1000000000))
 
-struct block *block_free(struct block *b)
+struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b)
 {
 	uint64_t now = b ? clock_now_ns() : 0;
 
@@ -26,48 +26,48 @@ struct block *block_free(struct block *b)
 	return NULL;
 }
 
-static void block_drop(struct blocks *blocks, struct block *b)
+static void interval_drop(struct off_cpu_intervals *intervals, struct off_cpu_interval *b)
 {
-	HASH_DEL(blocks->by_tid, b);
-	block_free(b);
+	HASH_DEL(intervals->by_tid, b);
+	off_cpu_interval_free(b);
 }
 
-void blocks_done(struct blocks *blocks)
+void off_cpu_done(struct off_cpu_intervals *intervals)
 {
-	struct block *b, *next;
+	struct off_cpu_interval *b, *next;
 
-	HASH_ITER(hh, blocks->by_tid, b, next)
-		block_drop(blocks, b);
+	HASH_ITER(hh, intervals->by_tid, b, next)
+		interval_drop(intervals, b);
 }
 
 /* No thread has its number, but its end was lost, or is on its way. */
-static bool has_ended(const struct block *b)
+static bool has_ended(const struct off_cpu_interval *b)
 {
 	return tgkill(b->sample.pid, b->sample.tid, 0) < 0 && errno == ESRCH;
 }
 
-void blocks_update(struct blocks *blocks, uint64_t before, uint64_t now)
+void off_cpu_update(struct off_cpu_intervals *intervals, uint64_t before, uint64_t now)
 {
-	struct block *b, *next;
+	struct off_cpu_interval *b, *next;
 
-	if (now < blocks->looked + LOOK_NS)
+	if (now < intervals->looked + LOOK_NS)
 		return;
-	blocks->looked = now;
-	HASH_ITER(hh, blocks->by_tid, b, next) {
+	intervals->looked = now;
+	HASH_ITER(hh, intervals->by_tid, b, next) {
 		if (b->ended_ns != 0 && b->ended_ns < before)
-			block_drop(blocks, b);
+			interval_drop(intervals, b);
 		else if (b->ended_ns == 0 && has_ended(b))
 			b->ended_ns = now;
 	}
 }
 
-int blocks_add(struct blocks *blocks, const struct sample *sample)
+int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample)
 {
 	size_t user_size = sample->n_user * sizeof(*sample->user);
 	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
 	size_t labels_size = label_set_size(sample->labels);
-	struct block *b = malloc(sizeof(*b) + user_size + kernel_size + labels_size);
-	struct block *old;
+	struct off_cpu_interval *b = malloc(sizeof(*b) + user_size + kernel_size + labels_size);
+	struct off_cpu_interval *old;
 	__u64 *kernel;
 
 	if (!b)
@@ -84,10 +84,10 @@ int blocks_add(struct blocks *blocks, const struct sample *sample)
 	if (labels_size > 0)
 		b->sample.labels = memcpy(kernel + sample->n_kernel, sample->labels, labels_size);
 
-	HASH_FIND(hh, blocks->by_tid, &sample->tid, sizeof(sample->tid), old);
+	HASH_FIND(hh, intervals->by_tid, &sample->tid, sizeof(sample->tid), old);
 	if (old)
-		block_drop(blocks, old);
-	HASH_ADD(hh, blocks->by_tid, sample.tid, sizeof(b->sample.tid), b);
+		interval_drop(intervals, old);
+	HASH_ADD(hh, intervals->by_tid, sample.tid, sizeof(b->sample.tid), b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		free(b);
 		return -ENOMEM;
@@ -98,39 +98,41 @@ int blocks_add(struct blocks *blocks, const struct sample *sample)
 	return 0;
 }
 
-struct block *blocks_take(struct blocks *blocks, pid_t tid, uint64_t time_ns)
+struct off_cpu_interval *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid,
+				      uint64_t time_ns)
 {
-	struct block *b;
+	struct off_cpu_interval *b;
 
-	HASH_FIND(hh, blocks->by_tid, &tid, sizeof(tid), b);
+	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
 	if (!b || b->sample.time_ns != time_ns)
 		return NULL;
-	HASH_DEL(blocks->by_tid, b);
+	HASH_DEL(intervals->by_tid, b);
 	return b;
 }
 
-void blocks_forget(struct blocks *blocks, pid_t tid, uint64_t time_ns)
+void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
 {
-	struct block *b;
+	struct off_cpu_interval *b;
 
-	HASH_FIND(hh, blocks->by_tid, &tid, sizeof(tid), b);
+	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
 	if (b && b->sample.time_ns <= time_ns)
-		block_drop(blocks, b);
+		interval_drop(intervals, b);
 }
 
-size_t blocks_own_frames(struct blocks *blocks, const __u64 *kernel, size_t n)
+size_t off_cpu_own_frames(struct off_cpu_intervals *intervals, const __u64 *kernel, size_t n)
 {
-	if (!blocks->knows_own && blocks->kallsyms) {
+	if (!intervals->knows_own && intervals->kallsyms) {
 		for (size_t i = 0; i < n && i < MAX_OWN_FRAMES; i++) {
 			uint64_t offset;
-			const char *name = kallsyms_find(blocks->kallsyms, kernel[i] - 1, &offset);
+			const char *name =
+				kallsyms_find(intervals->kallsyms, kernel[i] - 1, &offset);
 
 			if (!name || strncmp(name, SCHEDULER, strlen(SCHEDULER)) != 0)
 				continue;
-			blocks->n_own = i;
-			blocks->knows_own = true;
+			intervals->n_own = i;
+			intervals->knows_own = true;
 			break;
 		}
 	}
-	return blocks->n_own < n ? blocks->n_own : n;
+	return intervals->n_own < n ? intervals->n_own : n;
 }
