@@ -140,7 +140,8 @@ class Profiles(unittest.TestCase):
 
     def test_times(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(.01); sum(range(50000))") as pid:
-            path, stderr = self.record("-p", pid, "-d", "1", "--wall")
+            # A tenth of a CPU at most, and less of a busy one: at 99 Hz that would be few samples.
+            path, stderr = self.record("-p", pid, "-d", "1", "-F", "999", "--wall")
             wall = self.raw(path)
             self.check_totals(wall, stderr)
             path, stderr = self.record("-p", pid, "-d", "1", "--off-cpu")
