@@ -158,7 +158,7 @@ static void print_help(const struct hint_machine *machine, bool of_libc, bool of
 		fprintf(to, ": install %s%s%s", of_libc ? "libc6-dbg" : "",
 			of_libc && of_others ? " and " : "", of_others ? "PACKAGE-dbgsym" : "");
 	if (machine->has_servers)
-		fputs("; the servers in DEBUGINFOD_URLS had none\n", to);
+		fputs("; no server in DEBUGINFOD_URLS gave them\n", to);
 	else
 		fputs(", or set DEBUGINFOD_URLS to servers that have them\n", to);
 }

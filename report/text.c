@@ -333,7 +333,9 @@ static int text_finish(struct report *report, const struct totals *totals)
 	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
 	err = print_hottest(text, all);
-	hints_print(&text->hints, &machine, all, report->to);
+	/* Without names, nothing was looked for. */
+	if (report->context.symbols && !names_disabled(report->context.names))
+		hints_print(&text->hints, &machine, all, report->to);
 	return err;
 }
 

@@ -137,6 +137,8 @@ int function_starts_new_elf(Elf *elf, struct function_starts **ret)
 
 	if (err < 0)
 		err = find_by_header(elf, &section);
+	if (err == 0 && section.size > FUNCTION_STARTS_SECTION_MAX)
+		err = -EFBIG;
 	if (err == 0)
 		err = cfi_index_init(&index, &section);
 	if (err < 0)

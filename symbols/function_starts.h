@@ -16,6 +16,9 @@ struct function_starts;
 /* Functions, at most; of a file with more, the first ones are known. */
 #define FUNCTION_STARTS_MAX ((size_t)4 << 20)
 
+/* A larger .eh_frame is of no program, and its index would take more memory than names are worth. */
+#define FUNCTION_STARTS_SECTION_MAX ((uint64_t)256 << 20)
+
 /*
  * Of the file behind fd, or if fd is negative, of size bytes of memory: only while it is read.
  * Returns 0, -ENODATA: it has no .eh_frame, or another negative errno.

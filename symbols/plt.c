@@ -15,8 +15,16 @@
 
 /* Stubs of a file, at most. */
 #define MAX_STUBS ((size_t)1 << 18)
-/* Longer names are cut, as anybody can make many stubs that share one. */
+/* Longer names are cut, as anybody can make many stubs that share one; of all, so many bytes. */
 #define MAX_NAME 1000
+#define MAX_NAMES ((size_t)16 << 20)
+/*
+ * Bytes of sections that are looked at, at most. Sections of a file that a linker has made do not
+ * overlap, and what several refer to is looked at as often; but anybody can make a file in which
+ * thousands of them are the same bytes, which libelf may copy each time.
+ */
+#define MAX_BYTES ((uint64_t)512 << 20)
+#define MAX_LOOKS 8
 
 struct stub {
 	uint64_t start, size;
@@ -29,6 +37,9 @@ struct stub {
 struct plt {
 	struct stub *stubs; /* by start, once all were read */
 	size_t n_stubs, stubs_size;
+	size_t names_size;
+	uint64_t left;    /* bytes of sections that may still be looked at */
+	bool has_numbers; /* .rela.plt was met: there is one */
 };
 
 DEFINE_CLEANUP(Elf *, elf_end)
@@ -55,11 +66,36 @@ static const char *section_name(Elf *elf, const GElf_Shdr *header)
 	return name ? name : "";
 }
 
+/* May a section be looked at once more? */
+static bool take(struct plt *plt, const GElf_Shdr *header)
+{
+	if (header->sh_size > plt->left)
+		return false;
+	plt->left -= header->sh_size;
+	return true;
+}
+
+/* Does the section have strings that end? elf_strptr() would search all of it for each, else. */
+static bool has_strings(struct plt *plt, Elf *elf, size_t index)
+{
+	Elf_Scn *scn = elf_getscn(elf, index);
+	GElf_Shdr header;
+	Elf_Data *data;
+
+	if (!scn || !gelf_getshdr(scn, &header) || !take(plt, &header))
+		return false;
+	data = elf_rawdata(scn, NULL);
+	return data && data->d_buf && data->d_size > 0 &&
+	       ((const char *)data->d_buf)[data->d_size - 1] == '\0';
+}
+
 /* .plt, .plt.sec, .plt.got: each has stubs of one size, which linkers do not always tell. */
 static int add_stubs(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *header)
 {
-	size_t step = header->sh_entsize == 8 ? 8 : code_stub_size;
-	Elf_Data *code = elf_rawdata(scn, NULL);
+	bool is_short =
+		header->sh_entsize == 8 || (header->sh_entsize == 0 && header->sh_addralign == 8);
+	size_t step = is_short ? 8 : code_stub_size;
+	Elf_Data *code = take(plt, header) ? elf_rawdata(scn, NULL) : NULL;
 
 	if (!code || !code->d_buf)
 		return 0;
@@ -90,12 +126,19 @@ static int start_compare(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static int set_name(struct stub *stub, const char *name)
+static int set_name(struct plt *plt, struct stub *stub, const char *name)
 {
-	if (stub->name || asprintf(&stub->name, "%.*s@plt", MAX_NAME, name) >= 0)
+	int size;
+
+	if (stub->name || plt->names_size > MAX_NAMES)
 		return 0;
-	stub->name = NULL;
-	return -ENOMEM;
+	size = asprintf(&stub->name, "%.*s@plt", MAX_NAME, name);
+	if (size < 0) {
+		stub->name = NULL;
+		return -ENOMEM;
+	}
+	plt->names_size += (size_t)size;
+	return 0;
 }
 
 /* The first of those with a slot, by which they are sorted; n_stubs: there is none. */
@@ -123,7 +166,7 @@ static int name_slot(struct plt *plt, uint64_t slot, const char *name)
 	if (slot == 0 || i == plt->n_stubs || plt->stubs[i].name)
 		return 0;
 	for (; err == 0 && i < plt->n_stubs && plt->stubs[i].slot == slot; i++)
-		err = set_name(&plt->stubs[i], name);
+		err = set_name(plt, &plt->stubs[i], name);
 	return err;
 }
 
@@ -143,20 +186,21 @@ struct relocations {
 	size_t n, strings;
 };
 
-static bool open_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header,
+static bool open_relocations(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header,
 			     struct relocations *ret)
 {
 	Elf_Scn *linked = elf_getscn(elf, header->sh_link);
 	GElf_Shdr symbols;
 
-	if (header->sh_type != SHT_RELA || !(header->sh_flags & SHF_ALLOC))
+	if (header->sh_type != SHT_RELA || !(header->sh_flags & SHF_ALLOC) || !take(plt, header))
 		return false;
 	*ret = (struct relocations){ .data = elf_getdata(scn, NULL) };
 	if (!ret->data)
 		return false;
 	ret->n = ret->data->d_size / sizeof(Elf64_Rela);
 	/* Without any symbol, as in a static program, no symbol table is linked. */
-	if (header->sh_link > 0 && linked && gelf_getshdr(linked, &symbols)) {
+	if (header->sh_link > 0 && linked && gelf_getshdr(linked, &symbols) &&
+	    take(plt, &symbols) && has_strings(plt, elf, symbols.sh_link)) {
 		ret->symbols = elf_getdata(linked, NULL);
 		ret->strings = symbols.sh_link;
 	}
@@ -213,7 +257,8 @@ static void find_slots(struct plt *plt, const struct relocations *r)
 /* A symbol of a function that another one chooses has that one's address. */
 static int name_resolved(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
+	bool is_good = take(plt, header) && has_strings(plt, elf, header->sh_link);
+	Elf_Data *data = is_good ? elf_getdata(scn, NULL) : NULL;
 	size_t n = data ? data->d_size / sizeof(Elf64_Sym) : 0;
 	int err = 0;
 
@@ -259,9 +304,11 @@ static int read_numbers(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr
 {
 	struct relocations r;
 
-	if (strcmp(section_name(elf, header), ".rela.plt") == 0 &&
-	    open_relocations(elf, scn, header, &r))
+	if (!plt->has_numbers && strcmp(section_name(elf, header), ".rela.plt") == 0 &&
+	    open_relocations(plt, elf, scn, header, &r)) {
+		plt->has_numbers = true;
 		find_slots(plt, &r);
+	}
 	return 0;
 }
 
@@ -269,7 +316,7 @@ static int read_relocations(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_
 {
 	struct relocations r;
 
-	return open_relocations(elf, scn, header, &r) ? name_slots(plt, elf, &r) : 0;
+	return open_relocations(plt, elf, scn, header, &r) ? name_slots(plt, elf, &r) : 0;
 }
 
 static int read_symbols(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
@@ -281,8 +328,13 @@ static int read_symbols(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr
 
 static int plt_read(struct plt *plt, Elf *elf)
 {
-	int err = for_each_section(plt, elf, read_stubs);
+	size_t size = 0, names;
+	int err = -ENODATA;
 
+	(void)elf_rawfile(elf, &size);
+	plt->left = size < MAX_BYTES / MAX_LOOKS ? MAX_LOOKS * (uint64_t)size : MAX_BYTES;
+	if (elf_getshdrstrndx(elf, &names) == 0 && has_strings(plt, elf, names))
+		err = for_each_section(plt, elf, read_stubs);
 	if (err == 0 && plt->n_stubs == 0)
 		err = -ENODATA;
 	if (err == 0)

@@ -9,8 +9,9 @@
 /* What instructions tell about names, where no symbol does. */
 
 /*
- * How many bytes of code at an address there are up to the first return, with it, behind which
- * there is nothing but padding for the next function; all, if there is none.
+ * How many bytes of code at an address there are up to the first return, with it, that may be a
+ * function's last: padding follows, or an address that functions are aligned to; all, if there is
+ * none.
  */
 size_t code_until_padding(const uint8_t *code, size_t size, uint64_t address);
 

@@ -161,6 +161,9 @@ static bool bound_by_unwind(struct function *f, const struct function_starts *st
 	return is_described;
 }
 
+/* A function without a size is of assembly code: none is longer. */
+#define MAX_UNSIZED ((uint64_t)64 << 10)
+
 /* Its code is its own up to where another function could begin. */
 static void bound_by_padding(struct function *f, Elf *elf)
 {
@@ -173,7 +176,7 @@ static void bound_by_padding(struct function *f, Elf *elf)
 	    f->start - header.sh_addr >= code->d_size)
 		return;
 	at = f->start - header.sh_addr;
-	size = code->d_size - at;
+	size = code->d_size - at < MAX_UNSIZED ? code->d_size - at : MAX_UNSIZED;
 	if (f->end - f->start < size)
 		size = f->end - f->start;
 	f->end = f->start + code_until_padding((const uint8_t *)code->d_buf + at, size, f->start);

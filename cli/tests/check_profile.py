@@ -75,8 +75,8 @@ class Folded(unittest.TestCase):
         stacks = {}
 
         def name(frame):
-            """A jump through the PLT to clock_gettime() has no name."""
-            nameless = f"[{os.path.basename(frame['module'])}+{frame['offset']}]"
+            """A stripped library has none for its functions."""
+            nameless = f"[{os.path.basename(frame['module'])}+{frame['function_start'] or frame['offset']}]"
             return (frame["symbol"] or nameless) + ("_[i]" if frame["inlined"] else "")
 
         for sample in samples:

@@ -62,8 +62,8 @@ Test(hints, say_which_binaries_had_no_names)
 	add(frame_of(&node, false), frame_of(&git, true), 9);
 	expect(&(struct hint_machine){ .has_debian = true, .has_servers = true },
 	       "\nFunctions without names: 5.0 % in git, 2.0 % in libc.so.6\n"
-	       "  Debug symbols have them: install libc6-dbg and PACKAGE-dbgsym; the servers in "
-	       "DEBUGINFOD_URLS had none\n");
+	       "  Debug symbols have them: install libc6-dbg and PACKAGE-dbgsym; no server in "
+	       "DEBUGINFOD_URLS gave them\n");
 	add(frame_of(&git, false), frame_of(&git, true), 10);
 	expect(&(struct hint_machine){ 0 },
 	       "\nFunctions without names: 1.0 % in git\n"
