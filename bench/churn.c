@@ -68,8 +68,9 @@ int main(int argc, char **argv)
 	pthread_t threads[2];
 	int err = argc >= 2 ? 0 : 2;
 
-	while (argc > 2)
-		run_all(argv[2]);
+	if (argc > 2)
+		for (;;)
+			run_all(argv[2]);
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, run_thread, NULL);
 	for (int i = 0; i < 2; i++)

@@ -28,7 +28,7 @@ struct off_cpu_intervals {
 };
 
 /* NULL is nothing. Returns NULL. */
-struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *interval);
+struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b);
 DEFINE_CLEANUP(struct off_cpu_interval *, off_cpu_interval_free)
 
 void off_cpu_done(struct off_cpu_intervals *intervals);
