@@ -97,13 +97,15 @@ static void map_bytes(struct binary *b)
 
 /*
  * Make the table, but of copies of one file only one at a time: the others are then compared with
- * that. Without a build id, nothing tells that they may be copies.
+ * that. Without a build id, nothing tells that they may be copies. Files whose server may not answer
+ * are compared with none: a job waits for its own device only.
  */
 static void make_first_table(struct binary_store *store, struct table_job *j)
 {
 	struct binary *b = j->binary, *original = NULL;
+	bool may_be_copy = b->elf.build_id[0] != '\0' && !b->is_foreign;
 
-	if (b->elf.build_id[0] != '\0')
+	if (may_be_copy)
 		original = find_original(store, b);
 	if (original && original->is_loading && original != b) {
 		STAILQ_INSERT_TAIL(&store->deferred, &j->job, next);
@@ -113,7 +115,7 @@ static void make_first_table(struct binary_store *store, struct table_job *j)
 		j->original_fd = fcntl(original->module->fd, F_DUPFD_CLOEXEC, 0);
 		j->original = original;
 		binary_hold(original);
-	} else if (!original && b->elf.build_id[0] != '\0') {
+	} else if (!original && may_be_copy) {
 		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
 	}
 	submit(store, j);
@@ -380,6 +382,7 @@ void load_table(struct binary_store *store, struct table *t)
 		j->fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
 	if (j && (j->memory || j->fd >= 0)) {
 		j->table = t;
+		j->is_foreign = t->binary->is_foreign;
 		submit(store, j);
 		return;
 	}

@@ -261,4 +261,7 @@ void table_job_run(struct table_job *j)
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);
+	/* To close a file may have to wait for its server, too. */
+	if (j->err < 0)
+		close_fd(&j->module_fd);
 }

@@ -72,13 +72,13 @@ static void resolve_jitted(struct process_table *table, struct process *p, struc
 /* The file turned out to be the same as another one's: that is held from now on. */
 static void follow_same(struct binary **b)
 {
-	struct binary *old = *b;
+	struct binary *old;
 
-	if (!old->same)
-		return;
-	*b = old->same;
-	binary_hold(*b);
-	binary_drop(old);
+	while ((old = *b)->same) {
+		*b = old->same;
+		binary_hold(*b);
+		binary_drop(old);
+	}
 }
 
 bool process_settle_program(struct process_table *table, struct process *p)

@@ -242,6 +242,12 @@ static void take_given(struct jit *jit)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", given.dump);
 	jit->dump.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	close(given.dump);
+	if (jit->dump.fd >= 0)
+		return;
+	/* It is tried again when its mapping is seen again. */
+	pthread_mutex_lock(&jit->given_lock);
+	jit->has_dump = false;
+	pthread_mutex_unlock(&jit->given_lock);
 }
 
 static size_t memory_left(const struct jit *jit, const struct jit_index *index)
