@@ -337,7 +337,7 @@ struct dp_mapping {
  * overlapping. Never changed once the kernel can see it: a process whose
  * mappings change gets a new snapshot with a new id. The mappings come behind it.
  *
- * Spaces whose mappings are the same byte for byte, as those of forked processes are,
+ * Snapshots whose mappings are the same byte for byte, as those of forked processes are,
  * have the same memory map, and no others do. Walks remember what they learn under its
  * number, which ends with the last snapshot that has it and is never given again.
  *
