@@ -3,9 +3,9 @@
 #define DP_BASE_ARRAY_H
 
 /*
- * Growth of plain C arrays that live in a struct as a pointer, a count and an
- * allocated size. uthash's utarray copies through function pointers and loses
- * the element type; an array grown here stays an ordinary typed pointer.
+ * Growth of plain C arrays that are kept as a pointer, a count and an allocated size. uthash's
+ * utarray copies through function pointers and loses the element type; these arrays stay typed
+ * pointers.
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static inline void *array_grown(void *items, size_t n, size_t *size, size_t elem
 	return p;
 }
 
-/* Make room for one more element: 0, or -ENOMEM with the array as it was. */
+/* Makes room for one more element. Returns 0, or -ENOMEM with the array unchanged. */
 #define array_reserve(items, n, size)                                                              \
 	({                                                                                         \
 		void *_p = array_grown((items), (n), &(size), sizeof(*(items)));                   \

@@ -3,8 +3,8 @@
 #define DP_BASE_CLEANUP_H
 
 /*
- * Ownership by scope. A variable marked with one of these releases what it
- * owns when it goes out of scope; steal_ptr() and steal_fd() hand it over.
+ * Ownership by scope: a variable with one of these attributes releases its object at the end of its
+ * scope. steal_ptr() and steal_fd() transfer ownership.
  */
 
 #include <dirent.h>
@@ -14,7 +14,7 @@
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
 
-/* Define the function that _cleanup_() wants from one that takes the pointer itself. */
+/* Defines the function for _cleanup_() from a function that takes the pointer itself. */
 #define DEFINE_CLEANUP(type, func)                                                                 \
 	static inline void func##p(type *p)                                                        \
 	{                                                                                          \
@@ -41,7 +41,7 @@ DEFINE_CLEANUP(DIR *, closedir)
 #define _cleanup_fclose_ _cleanup_(fclosep)
 #define _cleanup_closedir_ _cleanup_(closedirp)
 
-/* Give up ownership of *p and return what it held. */
+/* Gives up ownership of *p and returns the old value. */
 #define steal_ptr(p)                                                                               \
 	({                                                                                         \
 		__typeof__(p) *_pp = &(p);                                                         \

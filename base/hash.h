@@ -3,8 +3,8 @@
 #define DP_BASE_HASH_H
 
 /*
- * uthash with out of memory as an error of ours, not the end of the program: an
- * element that could not be added has no table in its handle.
+ * uthash, with out of memory as an error instead of exit(): an element that could not be added has
+ * no table in its handle.
  */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>

@@ -5,12 +5,12 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-/* What tells meson that a test was skipped */
+/* The exit status by which meson knows a skipped test. */
 #define EXIT_SKIPPED 77
 
 /*
- * The main() of tests that the kernel lets only root do, in place of Criterion's own, for which
- * tests that are all skipped are as good as passed.
+ * A main() for tests that need root. It replaces Criterion's, which reports success if all tests
+ * are skipped.
  */
 int main(int argc, char **argv)
 {

@@ -6,9 +6,9 @@
 #include <signal.h>
 
 /*
- * Block signals, for threads that are started now: those of the process are the business of the
- * thread that samples. SIGBUS is one's own: a file that is cut off while it is read raises it, and
- * where it is blocked, it ends the process (elf/bus_guard.h). *ret is what was blocked before, for
+ * Blocks signals, for threads that are started next: the thread that samples handles the process's
+ * signals. SIGBUS stays unblocked. It is raised in the thread that reads a truncated file, and if
+ * it were blocked it would kill the process (elf/bus_guard.h). *ret is the old mask, for
  * pthread_sigmask().
  */
 static inline void signals_block(sigset_t *ret)

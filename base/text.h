@@ -3,8 +3,8 @@
 #define DP_BASE_TEXT_H
 
 /*
- * Names that others chose (of files, processes, functions) are any bytes. What
- * is put between our own words is made safe first, in place.
+ * Names of files, processes and functions are chosen by others and may contain any bytes. Text from
+ * outside is made safe in place before it is printed.
  */
 
 #include <stdbool.h>
@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 /*
- * Size of the UTF-8 character that text starts with, and its number; 0 if the
- * bytes are none (Unicode, table 3-7: not cut short, the shortest form, no
- * surrogate). Looks at no byte behind a zero.
+ * Returns the size of the UTF-8 character at the start of text, and its code point; 0 if the bytes
+ * are not well-formed (Unicode, table 3-7: complete, shortest form, no surrogate). Reads nothing
+ * behind a zero byte.
  */
 static inline size_t text_character(const char *text, uint32_t *ret)
 {
@@ -39,7 +39,7 @@ static inline size_t text_character(const char *text, uint32_t *ret)
 	return size;
 }
 
-/* Make every byte that is no part of a UTF-8 character a question mark. */
+/* Replaces every byte that is not part of a UTF-8 character by a question mark. */
 static inline void text_make_utf8(char *text)
 {
 	while (*text) {
@@ -52,7 +52,7 @@ static inline void text_make_utf8(char *text)
 	}
 }
 
-/* The same, and the control characters, to which a terminal would listen: ASCII's and Latin-1's. */
+/* Also replaces control characters, ASCII's and Latin-1's, which a terminal would interpret. */
 static inline void text_make_plain(char *text)
 {
 	while (*text) {

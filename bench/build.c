@@ -2,14 +2,12 @@
 /*
  * usage: build [-n TIMES] [--libdw] FILE...
  *
- * What it takes to make the table of each file, as tab-separated values: CPU
- * time of the fastest of some times, in all and per row; the most heap memory
- * at the same time, and its share of the limit, which is two images and the
- * section that they are made of.
+ * The cost of building each file's table, as tab-separated values: CPU time (minimum of several
+ * runs), in total and per row; peak heap memory, and its share of the limit, which is twice the
+ * image plus the section that it is built from.
  *
- * With --libdw also how long libdw takes, the fastest of three times:
- * dwarf_cfi_addrframe() at the start of each row that has a rule. Neighbours with
- * equal rules are one row there: libdw_rows.
+ * With --libdw also libdw's time (minimum of three runs): dwarf_cfi_addrframe() at the start of
+ * each row with a rule. For it, neighbours with equal rules count as one row: libdw_rows.
  */
 #include <elfutils/libdw.h>
 #include <errno.h>
@@ -28,7 +26,7 @@
 #include "elf/elf_file.h"
 #include "tables/decode.h"
 
-/* libdw takes longer, and varies less. */
+/* Fewer runs for libdw: it takes longer, and varies less. */
 #define TIMES_LIBDW 3
 
 struct addresses {
@@ -46,7 +44,7 @@ static int add_start(const struct image_row *row, void *arg)
 	return 0;
 }
 
-/* The start of every row of a file's table. */
+/* Lists the start of every row of a file's table. */
 static int list_starts(const struct elf_file *file, struct addresses *ret)
 {
 	struct image image;
@@ -59,7 +57,7 @@ static int list_starts(const struct elf_file *file, struct addresses *ret)
 	return err;
 }
 
-/* CPU time that libdw takes to find the row of each address. */
+/* CPU time of libdw to find the row of each address. */
 static int time_libdw(Elf *elf, const struct addresses *starts, uint64_t *ret)
 {
 	uint64_t start = cpu_ns();
@@ -70,7 +68,7 @@ static int time_libdw(Elf *elf, const struct addresses *starts, uint64_t *ret)
 	for (size_t i = 0; i < starts->n; i++) {
 		Dwarf_Frame *frame = NULL;
 
-		/* Known code has rows of which libdw cannot know. */
+		/* libdw lacks the rows of known code. */
 		if (dwarf_cfi_addrframe(cfi, starts->items[i], &frame) == 0)
 			free(frame);
 	}

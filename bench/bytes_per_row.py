@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many bytes an image takes per row of unwind information.
+"""Bytes of an image per row of unwind information.
 
 usage: bytes_per_row.py DWARFPROF FILE-OR-DIRECTORY...
 
-Counts rows as tables of other unwinders have them, so that figures compare:
-neighbours with equal rules for CFA, return address and rbp are one row, also
-across functions, gaps of less than 64 bytes belong to what is before them, and
-larger ones have a row of their own. The image itself keeps every gap, and the
-other callee-saved registers.
+Counts rows as in tables of other unwinders, to be comparable: neighbours with equal rules for CFA,
+return address and rbp are one row, even across functions. Gaps of less than 64 bytes belong to the
+row before them; larger ones are a row. The image itself keeps every gap, and the other callee-saved
+registers.
 """
 import json
 import subprocess
@@ -19,7 +18,7 @@ LARGEST = 12
 
 
 def count_rows(lines):
-    """Table rows of the output of `dwarfprof tables --rows DIRECTORY...`, by path."""
+    """Counts rows in the output of `dwarfprof tables --rows DIRECTORY...`, by path."""
     counts, path, rule, end = {}, None, None, None
     for line in lines:
         if line.startswith("#"):
@@ -39,7 +38,7 @@ def count_rows(lines):
 
 def main():
     dwarfprof, *paths = sys.argv[1:]
-    # A second path makes sure that each file's rows follow a line with its name.
+    # With a second path, each file's rows follow a line with its name.
     command = [dwarfprof, "tables"]
     files = json.loads(subprocess.run([*command, "--json", *paths], capture_output=True).stdout)
     with subprocess.Popen([*command, "--rows", *paths, "/proc/self/exe"], text=True,

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Making tables takes time and memory in proportion to their rows.
+"""Time and memory to build tables are proportional to their rows.
 
 usage: check_growth.py BENCH_GROWTH FILE
 
-Runs bench_growth, which is checked, too: up to 100,000 rows, some of them copies
-of FILE's. A step that takes time by the square of the rows takes a hundred
-times longer per row for the largest table than for the smallest; what a busy machine
-makes of equal times, and what a small table costs for its being one, is less than FACTOR.
+Runs, and so also tests, bench_growth: up to 100,000 rows, some of them copies of FILE's. With a
+quadratic step, a row of the largest table would take a hundred times longer than one of the
+smallest. Variations on a busy machine, and the fixed cost of a small table, stay below FACTOR.
 """
 import statistics
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What was not measured is neither met nor missed.
+"""A target that was not measured is neither met nor missed.
 
 usage: check_verdicts.py
 """
@@ -25,7 +25,7 @@ RUN = {"recorded_bytes_per_sample": 10, "ring_bytes_per_sample": 200, "rooted": 
 
 
 def results():
-    """Of three workloads, three runs each, all good: perf takes a hundred times as many bytes."""
+    """Three workloads with three runs each, all good: perf takes a hundred times as many bytes."""
     theirs = {name: value * (100 if "bytes" in name else 0.5) for name, value in RUN.items()}
     rates = {"99": {verdicts.OURS: [dict(RUN) for _ in range(3)], verdicts.PERF_DWARF: [dict(theirs) for _ in range(3)]}}
     return {"known": "a", "workloads": {name: copy.deepcopy(rates) for name in "abc"},
@@ -40,7 +40,7 @@ class Verdicts(unittest.TestCase):
         return next(t.verdict() for t in verdicts.of_programs(results) if t.what.startswith(start))
 
     def without(self, who, figure):
-        """The results, but for that of one run of one profiler."""
+        """The results without a figure of one run of one profiler."""
         found = copy.deepcopy(self.results)
         found["workloads"]["b"]["99"][who][1][figure] = None
         return found

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_walks walks the same stack in all ways, and what its walks find is what it must be.
+"""bench_walks walks the same stack in all ways, with the right results.
 
 usage: check_walks.py DWARFPROF BENCH_WALKS
 
-A Python that is busy, profiled by a dwarfprof that runs: of each moment all ways are there, once and in
-each turn; tables, remembered or not, with frame pointers or not, find the same complete stack;
-and along frame pointers nobody finds more.
+Profiles a busy Python while dwarfprof runs. Each moment has all ways, once and in each order. All
+modes with tables find the same complete stack, with or without memory or frame pointers; nothing
+finds more than frame pointers along these.
 """
 import os
 import signal
@@ -18,7 +18,7 @@ import walks
 
 WAYS = ("empty", *walks.WAYS)
 MIN_SAMPLES = 20
-# The share of samples that may have met tables that were just replaced.
+# Some samples may meet tables that were just replaced.
 COMPLETE = 0.95
 
 

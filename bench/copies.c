@@ -8,20 +8,20 @@
 
 #include "base/array.h"
 
-/* Copies lie so many bytes of code apart, or a multiple. */
+/* Copies of code are a multiple of this many bytes apart. */
 #define ALIGNMENT 8192
 
-/* Where the fields of an FDE are: LSB Core 5.0 §10.6.1.2. */
+/* Offsets of the fields of an FDE: LSB Core 5.0 §10.6.1.2. */
 enum { ID_AT = 4, START_AT = 8, SIZE_AT = 12, MIN_FDE = 16 };
 
 struct copies_cie {
-	uint32_t offset, size; /* in the file's section, the length field among it */
-	uint32_t copied_to;    /* in the section that is made; UINT32_MAX: not yet in this copy */
+	uint32_t offset, size; /* in the file's section, including the length field */
+	uint32_t copied_to;    /* in the new section; UINT32_MAX: not yet in this copy */
 };
 
 struct copies_fde {
 	uint32_t offset, size;
-	uint32_t cie; /* index */
+	uint32_t cie; /* index of its CIE */
 	uint64_t start;
 };
 
@@ -46,7 +46,7 @@ static int add_cie(struct copies_source *s, uint32_t offset, uint32_t size)
 	return 0;
 }
 
-/* Nearly always the one seen last. */
+/* Nearly always the same as the last time. */
 static bool find_cie(const struct copies_source *s, uint32_t offset, uint32_t *ret)
 {
 	for (size_t i = s->n_cies; i-- > 0;) {
@@ -70,7 +70,7 @@ static int add_fde(struct copies_source *s, uint32_t offset, uint32_t size)
 	fde.start = section->address + offset + START_AT +
 		    (uint64_t)(int32_t)read_u32(bytes + START_AT);
 	end = fde.start + read_u32(bytes + SIZE_AT);
-	/* Addresses that are written in another way would lie anywhere. */
+	/* Addresses in another encoding would be out of range. */
 	if (fde.start < s->file->code.start || end > s->file->code.end)
 		return -ENOTSUP;
 	if (array_reserve(s->fdes, s->n_fdes, s->fdes_size) < 0)
@@ -89,7 +89,7 @@ static int read_records(struct copies_source *s)
 		const uint8_t *bytes = section->data + offset;
 
 		size = sizeof(uint32_t) + read_u32(bytes);
-		if (size == sizeof(uint32_t)) /* the end, or that of a part */
+		if (size == sizeof(uint32_t)) /* the terminator, or that of a part */
 			continue;
 		if (size < 2 * sizeof(uint32_t) || size > section->size - offset)
 			return -ENOTSUP;
@@ -141,7 +141,7 @@ void copies_source_done(struct copies_source *source)
 	*source = (struct copies_source){ 0 };
 }
 
-/* Returns where the record is now; *ret_offset is the same in the section. */
+/* Appends a record. Returns its place in memory; *ret_offset is its offset in the section. */
 static uint8_t *append(struct cfi_section *to, uint8_t *bytes, const uint8_t *record, uint32_t size,
 		       uint32_t *ret_offset)
 {
@@ -173,7 +173,7 @@ static int append_fde(struct cfi_section *to, uint8_t *bytes, const struct copie
 	return 0;
 }
 
-/* The FDEs that start before an address, and their CIEs. */
+/* Appends the FDEs that start below an address, with their CIEs. */
 static int append_copy(struct cfi_section *to, uint8_t *bytes, const struct copies_source *source,
 		       uint64_t before, uint64_t shift)
 {

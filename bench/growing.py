@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How cost grows: with processes, mappings of one, rows of a table.
+"""How costs grow with processes, with mappings per process, and with rows per table.
 
 usage: bench/growing.py BUILD RESULTS [--quick]
 
-RESULTS/growing.json gets, for each number of processes (1 to 2,000), what a dwarfprof of the whole
-machine takes until it samples, its memory, and its BPF program per run; of mappings of a process (10
-to 5,000), what a walk takes; of rows of a table (1,000 to 5 million), what a search in the kernel and
-the making take. As root.
+Writes RESULTS/growing.json. For each number of processes (1 to 2,000): the start-up time, the
+memory, and the BPF program's time per run of a dwarfprof of the whole machine. For mappings per
+process (10 to 5,000): the time of a walk. For rows per table (1,000 to 5 million): the time of a
+search in the kernel, and of building. Needs root.
 """
 import argparse
 import contextlib
@@ -38,7 +38,7 @@ def find_library():
 
 @contextlib.contextmanager
 def sleepers(n):
-    """So many processes that sleep, each with the mappings of a small program."""
+    """Starts n sleeping processes, each with the mappings of a small program."""
     started = [subprocess.Popen(["/bin/sleep", "3600"]) for _ in range(n)]
     try:
         yield
@@ -55,7 +55,7 @@ def memory_kib(pid):
 
 
 def profile_all(build, directory, seconds):
-    """A dwarfprof of all processes: what it takes."""
+    """The costs of a dwarfprof of all processes."""
     log = os.path.join(directory, "log")
     start = time.monotonic()
     process = profilers.start_logged([f"{build}/cli/dwarfprof", "-v", "-a", "-U", "-F", "999",
@@ -94,7 +94,7 @@ def by_mappings(build, directory, sizes, seconds):
 
 
 def by_rows(build, rows):
-    """Of a search, and of making the table."""
+    """The costs of a search, and of building the table."""
     library = find_library()
     search = subprocess.run([f"{build}/bench/bench_lookup", "-r", str(rows), library],
                             capture_output=True, text=True, check=True).stdout

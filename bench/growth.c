@@ -2,10 +2,9 @@
 /*
  * usage: growth [-n TIMES] [-r ROWS] FILE
  *
- * What it takes to make tables of 1,000 to ROWS rows (5 million) of a file's unwind
- * information, as copies.h makes it of any size: tab-separated values, a line
- * for each size. CPU time is the median of TIMES (11), and the fastest; memory
- * is the most that was in use on the heap at the same time.
+ * The cost of building tables of 1,000 to ROWS rows (default: 5 million) from a file's unwind
+ * information, resized by copies.h. Writes tab-separated values, a line per size: CPU time (median
+ * and minimum of TIMES runs, default: 11), and peak heap memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,10 +35,7 @@ static int measure_copies(const struct copies_source *source, size_t n_fdes, int
 	return err;
 }
 
-/*
- * A copy of everything, once, must make the image that the file's own section
- * makes. *ret_rows: how many rows it has.
- */
+/* A single copy must give the same image as the file's own section. *ret_rows: its rows. */
 static int check_copy(const struct copies_source *source, uint64_t *ret_rows)
 {
 	_cleanup_(copies_done) struct copies copies = { 0 };

@@ -2,8 +2,7 @@
 #
 # usage: gnuplot -c bench/growth.gp TSV SVG
 #
-# What bench_growth has measured, as a picture: time and memory per row. gnuplot
-# itself puts no line about the licence into what it draws.
+# Plots the results of bench_growth: time and memory per row. gnuplot itself writes no licence line.
 set terminal svg size 800, 480 font "sans-serif,14" background "white"
 set output sprintf("| sed '1a <!-- SPDX-License-Identifier: Apache-2.0 -->' >'%s'", ARG2)
 
@@ -26,5 +25,5 @@ plot ARG1 using "rows":"ns_per_row" axes x1y1 with linespoints linewidth 2 point
 	ARG1 using "rows":"peak_bytes_per_row" axes x1y2 with linespoints linewidth 2 pointtype 5 \
 	title "memory (right)"
 
-# Wait for the end of what is written through.
+# Waits until the pipe's reader has finished.
 unset output

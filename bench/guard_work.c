@@ -2,11 +2,11 @@
 /*
  * usage: guard_work build|same|warm|cold
  *
- * Work that takes the same number of instructions each time, for callgrind to count
- * (ci/check-guard): a table is made of unwind information that is put together here, as
- * compilers write it; or a stack of 60 frames of that code is walked by the walker in user
- * space: the same one again; one with the same addresses, at another place than the one
- * before; and with nothing remembered. Prints what the table takes.
+ * Work with a constant number of instructions, for callgrind to count (ci/check-guard). build:
+ * builds a table from synthetic unwind information like that of compilers. The others walk a stack
+ * of 60 frames of that code with the walker in user space. same: the same stack again; warm: the
+ * same addresses at another place than before; cold: with nothing remembered. Prints the table's
+ * statistics.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "cfi/tests/assembler.h"
 #include "tables/image.h"
 
-/* callgrind counts what is done in them, by their names. */
+/* callgrind counts these functions by name. */
 #if __has_attribute(noipa)
 #define NOT_INLINED __attribute__((noipa))
 #else
@@ -39,7 +39,7 @@ enum { SPACE_CELL = 8, IMAGE_CELL = 64 };
 
 struct function {
 	uint64_t start, size;
-	unsigned int frame; /* bytes from the CFA down to the stack pointer, in its body */
+	unsigned int frame; /* bytes from the stack pointer in its body up to the CFA */
 };
 
 static struct function functions[N_FUNCTIONS];
@@ -71,10 +71,10 @@ static void put_cfa_offset(unsigned int bytes)
 	put_uleb(&assembler, bytes);
 }
 
-/* Registers are pushed, room is made, and at the end all is taken back, as gcc -O2 does it. */
+/* Pushes registers, makes room, and undoes it at the end, as gcc -O2 does. */
 static void put_function(struct function *f, size_t cie)
 {
-	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_RBP, DP_RBX };
+	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_REG_FP, DP_RBX };
 	unsigned int n = pick(7), room = 8 * pick(32), first = n < 6 ? 6 - n : 0;
 	size_t fde = fde_begin(&assembler, cie, f->start, f->size);
 
@@ -113,7 +113,7 @@ static struct cfi_section put_functions(void)
 		}
 		fde = fde_begin(&assembler, cie, functions[0].start, functions[0].size);
 		put_u8(&assembler, 0x07); /* undefined */
-		put_uleb(&assembler, DP_RIP);
+		put_uleb(&assembler, DP_REG_PC);
 		functions[0].frame = 8;
 		record_end(&assembler, fde);
 	}
@@ -135,7 +135,7 @@ NOT_INLINED static int guard_build(const struct cfi_section *section,
 	return err;
 }
 
-/* All code is behind a call. */
+/* Makes every address follow a call. */
 static int read_memory(struct port_user *unused, void *dst, uint32_t size, uint64_t address)
 {
 	static const uint8_t call[8] = { 0, 0, 0, 0xe8 };
@@ -151,20 +151,20 @@ static int read_memory(struct port_user *unused, void *dst, uint32_t size, uint6
 	return 0;
 }
 
-/* Behind what is pushed, and before it is taken back. */
+/* Between prologue and epilogue. */
 static uint64_t body_of(const struct function *f)
 {
 	return f->start + 20;
 }
 
-/* A stack of functions at random, and the registers of the innermost one. */
+/* Makes a stack of random functions, and the registers of the innermost one. */
 static void make_stack(struct dp_regs *ret)
 {
 	const struct function *f = &functions[1 + pick(N_FUNCTIONS - 1)];
 	uint64_t at = 0;
 
-	ret->reg[DP_RIP] = body_of(f);
-	ret->reg[DP_RSP] = STACK;
+	ret->reg[DP_REG_PC] = body_of(f);
+	ret->reg[DP_REG_SP] = STACK;
 	for (int i = 1; i < N_FRAMES; i++) {
 		at += f->frame / 8;
 		f = i == N_FRAMES - 1 ? &functions[0] : &functions[1 + pick(N_FUNCTIONS - 1)];
@@ -172,19 +172,19 @@ static void make_stack(struct dp_regs *ret)
 	}
 }
 
-/* The process: one mapping, one image. */
+/* Makes a process with one mapping and one image. */
 static int make_process(const struct image *image, const struct image_extent *extent)
 {
 	static uint8_t *segments[1];
 	struct dp_mapping *mapping;
-	struct dp_space *space;
+	struct dp_snapshot *snapshot;
 
 	segments[0] = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
 	if (!segments[0] || image->n_cells > DP_SEGMENT_CELLS - IMAGE_CELL)
 		return -ENOMEM;
-	space = (struct dp_space *)(void *)(segments[0] + SPACE_CELL * DP_CELL_SIZE);
-	*space = (struct dp_space){ .id = 1, .n_mappings = 1 };
-	mapping = (struct dp_mapping *)(space + 1);
+	snapshot = (struct dp_snapshot *)(void *)(segments[0] + SPACE_CELL * DP_CELL_SIZE);
+	*snapshot = (struct dp_snapshot){ .id = 1, .n_mappings = 1 };
+	mapping = (struct dp_mapping *)(snapshot + 1);
 	*mapping = (struct dp_mapping){ .start = extent->start,
 					.end = extent->end,
 					.image = IMAGE_CELL };
@@ -192,22 +192,22 @@ static int make_process(const struct image *image, const struct image_extent *ex
 	       (size_t)image->n_cells * DP_CELL_SIZE);
 	port = (struct port_user){ .read = read_memory, .segments = segments, .n_segments = 1 };
 	walk.world.user = &port;
-	walk.space_cell = SPACE_CELL;
-	walk.unwind = DP_UNWIND_DWARF;
-	walk.max_frames = DP_MAX_FRAMES;
+	walk.in.snapshot_cell = SPACE_CELL;
+	walk.in.unwind = DP_UNWIND_DWARF;
+	walk.in.max_frames = DP_MAX_FRAMES;
 	return 0;
 }
 
-/* Another layout's number makes all that is remembered of no use. */
+/* With another memory map number nothing that is remembered applies. */
 static void walk_as(const struct dp_regs *regs, uint64_t id)
 {
-	struct dp_space *space =
-		(struct dp_space *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
+	struct dp_snapshot *snapshot =
+		(struct dp_snapshot *)(void *)(port.segments[0] + SPACE_CELL * DP_CELL_SIZE);
 
-	space->id = id;
-	walk.space = id;
-	walk.layout = id;
-	walk.regs = *regs;
+	snapshot->id = id;
+	walk.in.snapshot = id;
+	walk.in.memory_map = id;
+	walk.in.regs = *regs;
 	walk_run(&walk);
 }
 
@@ -218,7 +218,7 @@ NOT_INLINED static void guard_walk(const struct dp_regs regs[2], const char *wha
 			strcmp(what, "cold") == 0 ? 2 + i : 1);
 }
 
-/* The stack is there twice: its upper half is a copy. */
+/* The stack exists twice: its upper half is a copy. */
 static int run_walks(const struct image *image, const struct image_extent *extent, const char *what)
 {
 	struct dp_regs regs[2] = { 0 };
@@ -229,11 +229,12 @@ static int run_walks(const struct image *image, const struct image_extent *exten
 	make_stack(&regs[0]);
 	memcpy(stack + STACK_WORDS / 2, stack, sizeof(stack) / 2);
 	regs[1] = regs[0];
-	regs[1].reg[DP_RSP] += sizeof(stack) / 2;
+	regs[1].reg[DP_REG_SP] += sizeof(stack) / 2;
 	walk_as(&regs[0], 1);
 	guard_walk(regs, what);
 	free(port.segments[0]);
-	return walk.sample.outcome == DP_COMPLETE && walk.n_frames == N_FRAMES ? 0 : -EBADMSG;
+	return walk.out.sample.outcome == DP_COMPLETE && walk.at.n_frames == N_FRAMES ? 0 :
+											-EBADMSG;
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ld's names: __wrap_NAME() is called instead of NAME(), which __real_NAME() is. */
+/* Names of ld's --wrap: NAME() calls __wrap_NAME(), and __real_NAME() is the original. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
@@ -18,7 +18,7 @@ void *__wrap_reallocarray(void *p, size_t n, size_t size);
 void __wrap_free(void *p);
 
 static bool counting;
-static int64_t in_use, most; /* less than 0: what was there before was freed */
+static int64_t in_use, most; /* negative if older memory was freed */
 
 static void *taken(void *p)
 {
@@ -35,7 +35,7 @@ static int64_t size_of(void *p)
 	return counting ? (int64_t)malloc_usable_size(p) : 0;
 }
 
-/* What was moved or freed had this size. */
+/* Accounts for an object of old_size that was moved or freed. */
 static void *replaced(int64_t old_size, void *p)
 {
 	if (p)

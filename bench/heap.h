@@ -5,19 +5,15 @@
 #include <stddef.h>
 
 /*
- * How much heap memory code takes. The linker sends the calls of malloc() and
- * its kin to the functions in heap.c (ld's --wrap; meson.build lists them), from
- * all that is linked statically: the modules of dwarfprof, but not shared
- * libraries. For one thread.
+ * Measures heap use. The linker redirects calls of malloc() and its relatives to heap.c (ld's
+ * --wrap; meson.build has the list) in statically linked code: dwarfprof's modules, not shared
+ * libraries. Only for a single thread.
  */
 
-/* Count from here on. */
+/* Starts counting. */
 void heap_start(void);
 
-/*
- * Count no longer. Returns the most bytes that were in use at the same time
- * beyond what there was at the start, as the allocator rounds them up.
- */
+/* Stops counting. Returns the peak growth in bytes, as rounded up by the allocator. */
 size_t heap_stop(void);
 
 #endif

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures mean for a machine that is larger than the one they are from: by calculation."""
+"""Extrapolates the figures to a larger machine."""
 import statistics
 
 import verdicts
 
 CPUS, PROCESSES, HZ = 64, 10_000, 99
 
-# Files with unwind information that ten thousand processes share, and rows of each: as many as a
-# distribution's /usr has, see BENCHMARKS.md.
+# Files with unwind information shared by ten thousand processes, and rows per file: as many as in a
+# distribution's /usr, see BENCHMARKS.md.
 FILES, ROWS_PER_FILE = 2_320, 13_000
 
 
 def per_process_kib(processes):
-    """The slope of memory over processes, by least squares."""
+    """The slope of memory over the number of processes, by least squares."""
     x = [p["processes"] for p in processes]
     y = [p["memory_kib"] for p in processes]
     mean_x, mean_y = statistics.mean(x), statistics.mean(y)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Look-ups in the kernel, timed: in the image's rows, and in rows of 4 bytes. */
+/* Times look-ups in the kernel: in the rows of an image, and in plain rows of 4 bytes. */
 #include "bench/lookup_request.h"
 
 #include "bpf/lookup_row.h"
@@ -97,7 +97,7 @@ static long step_plain(__u32 i, void *ctx)
 	return 0;
 }
 
-/* What the loop itself costs. */
+/* The cost of the loop itself. */
 static long step_nothing(__u32 i, void *ctx)
 {
 	struct lookup_request *s = get_state();

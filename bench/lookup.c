@@ -3,12 +3,11 @@
  * usage: lookup FILE...
  *        lookup -r ROWS FILE
  *
- * What it costs the kernel to find the rule of an address that no cache knows:
- * random addresses of a file's code, looked up in the image, and in a table of
- * plain rows of 4 bytes (lookup_request.h) of the same content. Tab-separated:
- * nanoseconds per look-up in both, the median of some runs, and their ratio.
- * Both must find the same rules. With -r, in tables of 1,000 to ROWS rows, as copies.h
- * makes them of the file's unwind information; their rows stand for the name.
+ * The kernel's cost of finding the rule of an address that is in no cache: random addresses of a
+ * file's code, looked up in the image and in a table of plain rows of 4 bytes (lookup_request.h)
+ * with the same content. Tab-separated: nanoseconds per look-up in both (median of several runs),
+ * and their ratio. Both must find the same rules. With -r, in tables of 1,000 to ROWS rows, which
+ * copies.h makes from the file's unwind information; the number of rows replaces the name.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -45,7 +44,7 @@ struct bench {
 	struct pool pool;
 	struct port_user port;
 	struct walk walk;
-	uint32_t image, plain; /* cells */
+	uint32_t image, plain; /* their cells */
 };
 
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
@@ -61,7 +60,7 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 	return *ret == MAP_FAILED ? -errno : 0;
 }
 
-/* The plain table being made. */
+/* The plain table under construction. */
 struct plain {
 	struct bench *bench;
 	uint64_t base;
@@ -101,13 +100,13 @@ static int plain_add_row(const struct image_row *row, void *arg)
 	struct plain *p = arg;
 	int err = plain_add(p, row->start, rule_at(p->bench, row->start));
 
-	/* The next row may start here, and be added for the same address. */
+	/* The next row may start here and replace this one. */
 	if (err == 0 && rule_at(p->bench, row->end) == DP_RULE_NONE)
 		err = plain_add(p, row->end, DP_RULE_NONE);
 	return err;
 }
 
-/* Copy the table into the pool; no page's rows lie across two segments. */
+/* Copies the table into the pool. The rows of a page must not cross a segment boundary. */
 static int plain_load(struct plain *p, uint32_t *ret_cell)
 {
 	struct plain_table table = {
@@ -127,7 +126,7 @@ static int plain_load(struct plain *p, uint32_t *ret_cell)
 		p->pages[i].rows = cell;
 		cell += n;
 	}
-	/* Of more than a segment, so that it starts at one. */
+	/* More than a segment, so that it starts at one. */
 	err = pool_alloc(&p->bench->pool, cell > DP_SEGMENT_CELLS ? cell : DP_SEGMENT_CELLS + 1,
 			 ret_cell);
 	if (err < 0)
@@ -145,7 +144,7 @@ static int plain_load(struct plain *p, uint32_t *ret_cell)
 	return 0;
 }
 
-/* Addresses of code that has a rule, at random. */
+/* Picks random addresses of code with a rule. */
 static int fill_addresses(struct bench *b, const struct image_extent *code)
 {
 	uint64_t *to = mmap(NULL, LOOKUP_ADDRESSES * sizeof(*to), PROT_READ | PROT_WRITE,
@@ -185,7 +184,7 @@ static double median(double values[N_RUNS])
 	return values[N_RUNS / 2];
 }
 
-/* The three are run in turns, so that what else the machine does hits all. */
+/* Runs the three alternately, so that other load affects all. */
 static int measure(struct bench *b, const char *path)
 {
 	double dense[N_RUNS], plain[N_RUNS];

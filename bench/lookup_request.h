@@ -4,20 +4,20 @@
 
 #include "bpf/abi.h"
 
-/* Addresses that are looked up, one after the other; a power of two. */
+/* Number of addresses that are looked up in turn; a power of two. */
 #define LOOKUP_ADDRESSES 65536
 
-/* What the programs of lookup.bpf.c are asked, and what they answer. */
+/* Request to the programs of lookup.bpf.c, and their answer. */
 struct lookup_request {
 	__u32 cell; /* of the table */
 	__u32 n_lookups;
-	__u64 ns;  /* that all of them took */
-	__u64 sum; /* of the rule numbers found */
+	__u64 ns;  /* total time */
+	__u64 sum; /* of the numbers of the rules found */
 };
 
 /*
- * The table to compare with: rows of 4 bytes, sorted, and an index of pages of
- * 4 KiB, 8 bytes for each, in which they are searched by halves.
+ * The plain table for comparison: sorted rows of 4 bytes, with an index of 8 bytes per page of 4
+ * KiB of code; each page is searched by bisection.
  */
 #define PLAIN_PAGE_BITS 12
 #define PLAIN_PAGE_SIZE (1 << PLAIN_PAGE_BITS)
@@ -29,15 +29,15 @@ struct plain_row {
 };
 
 struct plain_page {
-	__u32 rows; /* cell, from the table's start */
+	__u32 rows; /* cell relative to the table */
 	__u16 n_rows;
-	__u16 rule; /* in force at the page's start */
+	__u16 rule; /* in effect at the start of the page */
 };
 
 struct plain_table {
 	__u64 base;
 	__u32 n_pages;
-	__u32 pages; /* cell, from the table's start */
+	__u32 pages; /* cell relative to the table */
 };
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the measurements share: where they were taken, how they are kept, what is made of many runs."""
+"""Shared by the measurements: a description of the machine, storage of results, statistics."""
 import json
 import os
 import platform
@@ -12,7 +12,7 @@ import time
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci"))
 import figures  # noqa: E402
 
-# Every file says it, in one of its first lines.
+# Every file needs it in its first lines.
 LICENSE = {"license": "SPDX-License-Identifier: Apache-2.0"}
 
 
@@ -26,7 +26,7 @@ def first_line(*command):
 
 
 def describe():
-    """The machine and the versions of what was measured."""
+    """The machine, and the versions of the programs measured."""
     with open("/proc/cpuinfo") as file:
         model = re.search(r"model name\s*: (.*)", file.read())
     with open("/etc/os-release") as file:
@@ -47,7 +47,7 @@ def describe():
 
 
 def write(directory, name, **results):
-    """Keep results, with the machine, as DIRECTORY/NAME.json."""
+    """Writes results, with the machine, to DIRECTORY/NAME.json."""
     os.makedirs(directory, exist_ok=True)
     with open(os.path.join(directory, f"{name}.json"), "w") as file:
         json.dump({**LICENSE, "machine": describe(), **results}, file, indent=1)
@@ -55,7 +55,7 @@ def write(directory, name, **results):
 
 
 def read(directory, name):
-    """None if there are none."""
+    """Reads results; None if there are none."""
     try:
         with open(os.path.join(directory, f"{name}.json")) as file:
             return json.load(file)
@@ -64,7 +64,7 @@ def read(directory, name):
 
 
 def spread(values):
-    """Median and quartiles of what was measured several times."""
+    """Median and quartiles of repeated measurements."""
     values = sorted(v for v in values if v is not None)
     if not values:
         return None

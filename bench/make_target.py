@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write a C program with many functions, for bench/target.c: its stacks look like real ones.
+"""Writes a C program with many functions for bench/target.c, with realistic stacks.
 
 usage: make_target.py FUNCTIONS TABLE
 
-A ring of functions that call each other, for deep stacks: frames of many sizes, and as many
-return addresses as real programs have in a stack. And a forest of functions that call each
-other at random, for profiles without a hot spot. The same every time.
+A ring of functions that call each other, for deep stacks: frames of many sizes, and as many return
+addresses as in stacks of real programs. And a forest of functions that call each other at random,
+for profiles without a hot spot. The output is always the same.
 """
 import random
 import sys
 
-LINKS = 64  # functions of the ring
-TREES = 8192  # a power of two: to choose one takes no division
+LINKS = 64  # functions in the ring
+TREES = 8192  # a power of two: choosing one takes no division
 
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* Written by bench/make_target.py. */
@@ -62,7 +62,7 @@ def write_functions(file, pick):
 
 
 def write_table(file):
-    """Apart: gcc takes minutes for functions that it knows to be in a table."""
+    """In a separate file, because gcc takes minutes for functions that it sees in a table."""
     file.write("/* SPDX-License-Identifier: Apache-2.0 */\n/* Written by bench/make_target.py. */\n")
     file.writelines(f"unsigned int tree_{i}(unsigned int, unsigned int);\n" for i in range(TREES))
     file.write("unsigned int (*const trees[])(unsigned int, unsigned int) = {\n")

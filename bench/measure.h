@@ -7,11 +7,11 @@
 
 #include "tables/image.h"
 
-/* What it takes to make a table. */
+/* The cost of building a table. */
 struct measurement {
 	struct image_stats stats;
 	size_t image_bytes;
-	size_t peak_bytes; /* of heap memory at the same time, the image among it */
+	size_t peak_bytes; /* peak of heap memory, including the image */
 	uint64_t fastest_ns, median_ns;
 };
 
@@ -19,8 +19,8 @@ struct measurement {
 uint64_t cpu_ns(void);
 
 /*
- * Build the table so many times for the CPU time, and before that once for the
- * memory. Returns 0, or what image_build() returns, or -ENOMEM.
+ * Builds the table `times` times to measure the CPU time, after one run to measure memory. Returns
+ * 0, -ENOMEM, or the error of image_build().
  */
 int measure_build(const struct cfi_section *section, const struct image_extent *extent, int times,
 		  struct measurement *ret);

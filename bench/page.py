@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/UNWINDING.md and its pictures from what was measured.
+"""Writes docs/UNWINDING.md and its pictures from the results.
 
 usage: bench/page.py RESULTS DOCS
 
-RESULTS has walks.json, programs.json and growing.json, as bench/walks.py and so on write them; a
-part whose results are missing is left out, and the page says so. No figure or verdict is written by hand.
+RESULTS has walks.json, programs.json and growing.json, written by bench/walks.py and so on. A part
+without results is left out, and the page says so. No figure or verdict is written by hand.
 """
 import math
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots for the page, by gnuplot, as SVG."""
+"""Plots for the page: SVG, by gnuplot."""
 import subprocess
 
 HEAD = """set terminal svg size 800, 440 font "sans-serif,14" background "white"
@@ -28,13 +28,13 @@ def draw(path, x, y, lines):
             plots.append(f'$data{i} using 1:2 with linespoints {style} linecolor {i + 1} title "{title}"')
     script += "plot " + ", \\\n\t".join(plots) + "\n"
     svg = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True, check=True).stdout
-    # gnuplot itself puts no line about the licence into what it draws.
+    # gnuplot itself writes no licence line.
     head, rest = svg.split("\n", 1)
     with open(path, "w") as file:
         file.write(f"{head}\n<!-- SPDX-License-Identifier: Apache-2.0 -->\n{rest}")
 
 
 def like(points, curve):
-    """The curve through the first point, at all of them: what is expected."""
+    """The expected curve: scaled to go through the first point."""
     x, y = points[0][:2]
     return [(p[0], y * curve(p[0]) / curve(x)) for p in points]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profilers as whole programs: how each is started and stopped, and what is in its result."""
+"""Profilers as whole programs: how each is started and stopped, and how its result is read."""
 import glob
 import json
 import os
@@ -10,25 +10,25 @@ import time
 
 import workloads
 
-# What a stack that goes back to its thread's start has among its outermost frames; of stripped
-# programs _start itself has no name, but what calls it is known to be libc.
+# Functions among the outermost frames of a stack that reaches its thread's start. In stripped
+# programs _start has no name, but its callee is known to be in libc.
 ROOT = re.compile(r"^(_start|__libc_start_main|__libc_start_call_main|__clone3?|clone3?|start_thread)\b")
 ROOT_FRAMES = 3
 
-# Where a sample begins in the output of `perf script`.
+# The first line of a sample in the output of `perf script`.
 BEGIN = re.compile(r"^\S.*\s\d+/\d+\s+([0-9.]+):")
 
-# How addresses of the kernel begin, which perf's stacks have in front.
+# The prefix of kernel addresses, which come first in perf's stacks.
 KERNEL = "ffffffff"
 
-# Seconds that a profiler may take to make its result.
+# Seconds that a profiler may take to write its result.
 PATIENCE = 60
 
 NS_PER_S = 1_000_000_000
 
 
 def cpu_ns(pid):
-    """CPU time of all threads of a process, as the scheduler counts it."""
+    """CPU time of all threads of a process, by the scheduler's statistics."""
     total = 0
     for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
         try:
@@ -40,7 +40,7 @@ def cpu_ns(pid):
 
 
 def family(pid):
-    """A process and all that come from it, as they are now."""
+    """A process and all its present descendants."""
     pids = [pid]
     for parent in pids:
         for path in glob.glob(f"/proc/{parent}/task/*/children"):
@@ -72,7 +72,7 @@ def program_ns(pid):
 
 
 def is_rooted(names):
-    """Names of a stack, the leaf first."""
+    """Does the stack, as names leaf first, reach a root?"""
     return any(ROOT.match(name) for name in names[-ROOT_FRAMES:])
 
 
@@ -82,13 +82,13 @@ def read(path):
 
 
 def start_logged(command, log):
-    """What it says goes to a file: a pipe that nobody reads would hold it up."""
+    """Messages go to a file: an unread pipe would block the profiler."""
     with open(log, "w") as file:
         return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
 
 
 def wait_for_sampling(process, log):
-    """Until a dwarfprof says that it samples."""
+    """Waits until a dwarfprof says that it samples."""
     while " sampling " not in read(log):
         if process.poll() is not None:
             raise SystemExit(read(log)[-2000:])
@@ -98,8 +98,8 @@ def wait_for_sampling(process, log):
 class Profiler:
     """One run. result() is a list of (time in ns or None, names, proven) of its user stacks."""
 
-    called = None  # how often its BPF program was, if that is more than there are samples
-    after = None  # a command that makes the result, if the profiler itself does not
+    called = None  # runs of its BPF program, if there are more than samples
+    after = None  # a command that makes the result, if the profiler does not
 
     def __init__(self, directory, hz):
         self.output = os.path.join(directory, "profile")
@@ -121,7 +121,7 @@ class Profiler:
         time.sleep(1)
 
     def stop(self):
-        """Nanoseconds from the end of sampling to the result; None if that took too long."""
+        """Nanoseconds from the end of sampling to the result; None if it took too long."""
         self.pids += family(self.root)
         stopped = time.monotonic_ns()
         self.process.send_signal(signal.SIGINT)
@@ -138,7 +138,7 @@ class Profiler:
         return time.monotonic_ns() - stopped
 
     def ring_bytes(self):
-        """What came out of the kernel."""
+        """Bytes sent by the kernel."""
         return self.recorded_bytes
 
 
@@ -177,7 +177,7 @@ class Perf(Profiler):
 
     def wait_until_ready(self):
         super().wait_until_ready()
-        # One of the processes was gone before it was attached to: others have come.
+        # A process ended before it was attached to: others have started.
         while self.process.poll() is not None and self.retries > 0:
             self.retries -= 1
             self.start(self.root)
@@ -187,7 +187,7 @@ class Perf(Profiler):
                 "-k", "CLOCK_MONOTONIC", "-o", self.output, "-p", ",".join(map(str, self.pids))]
 
     def result(self):
-        """Of `perf script`: a line that has the time, and one for each frame."""
+        """From `perf script`: a line with the time, and one for each frame."""
         stack, at = None, None
         with open(self.text, errors="replace") as file:
             for line in file:
@@ -205,7 +205,7 @@ class Perf(Profiler):
 
 
 class Bpftrace(Profiler):
-    """As it is mostly used: equal stacks are counted in the kernel, and named at the end."""
+    """The usual way: equal stacks are counted in the kernel, and named at the end."""
 
     def command(self):
         return ["bpftrace", "-o", self.output, "-e",
@@ -218,7 +218,7 @@ class Bpftrace(Profiler):
             time.sleep(0.01)
 
     def result(self):
-        """Of the workload alone: on its CPU others run, too, and the program is called for them."""
+        """Only stacks of the workload: the program is also called for other tasks on its CPU."""
         self.called = 0
         pid, names = None, []
         with open(self.output, errors="replace") as file:
@@ -234,7 +234,7 @@ class Bpftrace(Profiler):
 
 
 def all_profilers(build):
-    """By name, what makes each: of a directory and a rate."""
+    """Functions that make each profiler from a directory and a rate, by name."""
     made = {f"dwarfprof --unwind {mode}": lambda d, hz, mode=mode: Dwarfprof(build, mode, d, hz)
             for mode in ("auto", "dwarf", "fp", "copy")}
     made["perf record -g"] = lambda d, hz: Perf("fp", d, hz)

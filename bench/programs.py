@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profilers as whole programs, on the same workloads by turns: what they cost and find.
+"""Profilers as whole programs, alternately on the same workloads: their costs and results.
 
 usage: bench/programs.py BUILD RESULTS [-s SECONDS] [-n TIMES] [-p PAIRS]
 
-dwarfprof in its modes, `perf record` in its two, and bpftrace: each attaches to the workload,
-samples it for SECONDS (2) and makes a result with names. All by turns, TIMES (3) times over, at
-99, 999 and 4,999 Hz a program whose progress is known (how much slower it is then), at 99 Hz the
-real ones. A slowdown of less than one in a hundred is not to be told from so few runs: dwarfprof's is
-measured PAIRS (20) times more at 99 and 999 Hz, a second with it between two without. Then, without a
-profiler, how fast the same sources are with frame pointers and without, and, as often, how soon a first
-sample is there. RESULTS/programs.json gets every run. As root.
+dwarfprof in its modes, `perf record` in two, and bpftrace. Each attaches to the workload, samples
+it for SECONDS (2) and makes a result with names. All run in turn, TIMES (3) times: at 99, 999 and
+4,999 Hz with a program whose progress is known, to see how much it slows down, and at 99 Hz with
+real ones. A slowdown below one percent needs more runs: dwarfprof's is measured PAIRS (20) more
+times at 99 and 999 Hz, a second with it between two without. Then, without a profiler, the speed of
+the same sources with and without frame pointers, and, as often, the time until the first sample.
+RESULTS/programs.json gets every run. Needs root.
 """
 import argparse
 import itertools
@@ -37,7 +37,7 @@ def set_stats(value):
 
 
 def run(make, workload, directory, hz, seconds, settle=1):
-    """What is measured of one profiler on one workload, once, when it has got going."""
+    """Measures one profiler on one workload, once, after it has started up."""
     has_rate = hasattr(workload, "rate")
     before = workload.rate(seconds / 2) if has_rate else None
     profiler = make(directory, hz)
@@ -95,7 +95,7 @@ def measure(build, starts, rates, times, seconds):
 
 
 def slowdowns(build, start, hz, times, seconds, settle=0.3):
-    """How much slower a program is while dwarfprof samples it, each time to before and after."""
+    """The slowdown of a program sampled by dwarfprof, relative to before and after, of each run."""
     results = []
     with start() as workload, tempfile.TemporaryDirectory() as directory:
         before = workload.rate(seconds)
@@ -113,7 +113,8 @@ def slowdowns(build, start, hz, times, seconds, settle=0.3):
 
 
 def prices(build, directory, times, seconds):
-    """{mode: {with or without frame pointers: [progress per second, ...]}}, by turns, unprofiled."""
+    """{mode: {with or without frame pointers: [progress per second, ...]}}, alternately, not
+    profiled."""
     results = {}
     for mode in ("chain", 14), ("hot",), ("flat",), ("words",):
         of = results[" ".join(map(str, mode))] = {"fp": [], "nofp": []}
@@ -124,7 +125,8 @@ def prices(build, directory, times, seconds):
 
 
 def cold_starts(build, start, times):
-    """Milliseconds from dwarfprof's start to its first sample of a process, with no table known."""
+    """Milliseconds from dwarfprof's start to its first sample of a process, without cached
+    tables."""
     firsts = []
     with start() as workload, tempfile.TemporaryDirectory() as directory:
         for _ in range(times):

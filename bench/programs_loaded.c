@@ -2,10 +2,10 @@
 /*
  * usage: programs_loaded [-t]
  *
- * Loads each BPF program of the profiler by itself, as a run would have it, and says how large
- * it is: tab-separated, its instructions in the object, those that the verifier processed, and
- * the bytes after the kernel's translation and its compiler; with -t also how long it took
- * to load it, in milliseconds. As root.
+ * Loads each BPF program of the profiler separately, set up as in a run, and prints its sizes,
+ * tab-separated: instructions in the object, instructions processed by the verifier, and bytes
+ * after the kernel's translation and after its JIT compiler; with -t also the time to load it, in
+ * milliseconds. Needs root.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,7 +21,7 @@
 
 DEFINE_CLEANUP(struct dwarfprof_bpf *, dwarfprof_bpf__destroy)
 
-/* As session_open() sets them when nothing is asked for but what the program is for. */
+/* As session_open() sets them with default options for this program. */
 static void set_knobs(struct dwarfprof_bpf *bpf, const struct bpf_program *program)
 {
 	bpf->rodata->dp_unwind = DP_UNWIND_AUTO;
@@ -42,7 +42,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* ms: how long it took to load it; negative if that is not asked for. */
+/* ms: time to load it; negative: do not print it. */
 static int print_program(const struct bpf_program *program, double ms)
 {
 	struct bpf_prog_info info = { 0 };

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hours of a busy machine, in minutes: does dwarfprof -a grow, leak, lose?
+"""Hours of a busy machine in minutes: does dwarfprof -a grow, leak, or lose samples?
 
 usage: soak.py [--write] DWARFPROF [SECONDS] [HZ]
+       soak.py --host [--own] [--event EVENT] [--series TSV] BUILD [SECONDS] [HZ]
 
-At least 50 processes are started per second, among them programs that are
-copied, run and deleted, and redis-server is kept busy on the loopback interface.
-Every 10 seconds a row is printed; at the end it is judged: the memory does not
-grow once it has settled, after two minutes and a half, descriptors and BPF maps are those of the start, fewer
-than one sample in a thousand is lost, and nothing crashed. In less than three minutes and a half, it may
-have grown by what is kept of each new program.
+Starts at least 50 processes per second, some of them programs that are copied, run and deleted, and
+keeps redis-server busy on the loopback interface. Prints a row every 10 seconds. At the end, memory
+must not have grown since it settled, after two and a half minutes; descriptors and BPF maps must be
+those of the start; fewer than one sample in a thousand may be lost; nothing may have crashed. In
+less than three and a half minutes, memory may grow by what is kept for each new program.
+
+With --host, a program that uses libdwarfprof and takes a profile every 10 seconds, while processes of
+2,000 different programs come and go: soak_host.py says what is judged. With --own it profiles these
+alone, as on a machine that others use. TSV gets what was measured, for bench/soak.gp.
 """
 import argparse
 import collections
@@ -26,20 +30,21 @@ import time
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ci"))
 import figures  # noqa: E402
+import soak_host  # noqa: E402
 
 ACCURACY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../docs/ACCURACY.md")
 EVERY = 10
 STARTS = 50  # per second, at least
-COPIES = 5  # of these, of programs that are new
-MAX_LOST = 0.1  # per cent
+COPIES = 5  # of these, of new programs
+MAX_LOST = 0.1  # percent
 OWN = ("redis-", "copy", "true", "ls", "sh", "awk", "mawk", "date", "wc")
 SELF = ("dwarfprof", "python3", "soak.py", "bpftool")
-# Of all stacks in user space: with more of others' programs, their tables and names hide what is looked for.
+# Share of all user stacks: with more from other programs, their tables and names would mask a leak.
 MAX_FOREIGN = 0.1
-MAX_GROWTH = 1024  # KiB per minute of PSS, once it has settled
-SETTLE = 150  # seconds: what is not used any more is kept for a minute
+MAX_GROWTH = 1024  # KiB per minute of PSS, after settling
+SETTLE = 150  # seconds: unused objects are kept for a minute
 SETTLED_ROWS = 6
-# Until then, of each program that is new: descriptors, and KiB of PSS; and what may come besides.
+# Before that, allowed per new program: descriptors, and KiB of PSS; and a fixed allowance.
 OF_COPY = {"fds": 2, "PSS": 250}
 BESIDES = {"fds": 64, "PSS": 32768}
 COMMANDS = (["/bin/true"], ["/bin/ls", "/"], ["/bin/sh", "-c", "echo $(date) | wc -c"],
@@ -47,19 +52,19 @@ COMMANDS = (["/bin/true"], ["/bin/ls", "/"], ["/bin/sh", "-c", "echo $(date) | w
 
 
 def bpf_objects(pid):
-    """The programs, maps and links that a process has descriptors of."""
+    """The programs, maps and links for which a process has descriptors."""
     found = set()
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:
             with open(f"/proc/{pid}/fdinfo/{fd}") as file:
                 found.update(re.findall(r"^(prog|map|link)_id:\s+(\d+)", file.read(), re.M))
         except OSError:
-            pass  # it was closed meanwhile
+            pass  # closed meanwhile
     return found
 
 
 def still_there(objects):
-    """Those of them that the kernel has."""
+    """Those of them that still exist in the kernel."""
     found = set()
     for kind in ("prog", "map", "link"):
         out = subprocess.run(["bpftool", "-j", kind, "show"], capture_output=True, text=True).stdout
@@ -98,14 +103,14 @@ class Churn(threading.Thread):
 
 
 class Samples(threading.Thread):
-    """Reads the samples as they come, and counts."""
+    """Reads samples as they arrive, and counts them."""
 
     def __init__(self, file):
         super().__init__()
         self.file = file
         self.all = self.user = self.complete = self.lost = 0
-        self.own = self.own_complete = 0  # of what was started here
-        self.foreign = 0  # of others' programs
+        self.own = self.own_complete = 0  # of processes started here
+        self.foreign = 0  # of other programs
         self.others = collections.Counter()
 
     def run(self):
@@ -142,7 +147,7 @@ def cpu_seconds(pid):
 
 
 def slope(rows):
-    """Of PSS, in KiB per minute, by least squares."""
+    """Growth of PSS in KiB per minute, by least squares."""
     n = len(rows)
     mean_x, mean_y = (sum(row[i] for row in rows) / n for i in (0, 1))
     square = sum((row[0] - mean_x) ** 2 for row in rows)
@@ -150,7 +155,8 @@ def slope(rows):
 
 
 def watch(process, samples, churn, seconds):
-    """A row each EVERY seconds. Returns (time, PSS, descriptors, objects, % of a CPU) of each, and all objects there were."""
+    """A row every EVERY seconds. Returns a list of (time, PSS, descriptors, objects, % of a CPU),
+    and all objects seen."""
     rows, all_objects, begin, cpu_before = [], set(), time.monotonic(), 0
     print("    s   RSS KiB   PSS KiB   fds  objects   starts  samples  complete    lost   CPU", flush=True)
     while time.monotonic() - begin < seconds and process.poll() is None:
@@ -172,7 +178,8 @@ def watch(process, samples, churn, seconds):
 
 
 def judge_growth(rows, samples):
-    """What is wrong with it; once it has settled, or as it may be before, where nobody else runs."""
+    """What is wrong with the growth: after settling, or by the limits before that if nothing else
+    runs."""
     settled = [row for row in rows if row[0] >= SETTLE]
     if len(settled) >= SETTLED_ROWS:
         growth = slope(settled)
@@ -218,7 +225,7 @@ def judge(rows, process, samples, churn, seconds, left):
 
 
 def tell(rows, samples, hz, left):
-    """The figures, as a table."""
+    """Prints the figures as a table."""
     chosen = [rows[0], rows[len(rows) // 2], rows[-1]]
     times, columns = ", ".join(f"{row[0]:.0f}" for row in chosen), list(zip(*chosen))
     shares = [row[4] for row in rows]
@@ -238,6 +245,10 @@ def tell(rows, samples, hz, left):
 def arguments():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--host", action="store_true")
+    parser.add_argument("--own", action="store_true")
+    parser.add_argument("--event", default="cpu")
+    parser.add_argument("--series", metavar="TSV")
     parser.add_argument("dwarfprof", type=os.path.abspath)
     parser.add_argument("seconds", type=int, nargs="?", default=600)
     parser.add_argument("hz", nargs="?", default="999")
@@ -247,6 +258,8 @@ def arguments():
 def main():
     args = arguments()
     seconds = args.seconds
+    if args.host:
+        return soak_host.soak(args)
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with tempfile.TemporaryDirectory() as directory:
         socket = os.path.join(directory, "redis")

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long it takes until the tables of a process are there, without and with the cache.
+"""The time until a process's tables are ready, without and with the cache.
 
 usage: start.py [-n TIMES] [-r ROWS] DWARFPROF FILE...
 
-A process maps the code of the files, as the dynamic linker would, and dwarfprof
-attaches to it: without the cache, with an empty one, and with that of the run
-before, in turn. `tables` is the time from the reading of /proc/PID/maps until
-the last table is published, as `dwarfprof -v` says; `sampling` that from the
-start of dwarfprof until it says that it samples, in which it opens BPF, too.
-Milliseconds: the median, the lowest and the highest of all times.
+A process maps the files' code like the dynamic linker, and dwarfprof attaches to it: without the
+cache, with an empty one, and with that of the previous run, in turn. `tables` is the time from
+reading /proc/PID/maps to publishing the last table, from `dwarfprof -v`; `sampling` is the time
+from dwarfprof's start to its message that it samples, including the loading of BPF programs. In
+milliseconds: median, minimum and maximum of all runs.
 
-Needs root, and a mount namespace of its own, so that the machine's cache in
-/var/cache is not touched. -r: fail if there are fewer rows.
+Needs root, and uses a separate mount namespace, to leave the machine's /var/cache alone. -r: fails
+if there are fewer rows.
 """
 import argparse
 import mmap
@@ -31,7 +30,7 @@ READY = re.compile(r"tables: (\d+) files, (\d+) rows, (\d+) KiB, ready in ([\d.]
 
 
 def code_of(data):
-    """Offset and size of each executable segment of an ELF file of 64 bits."""
+    """Offset and size of each executable segment of a 64-bit ELF file."""
     start, = struct.unpack_from("<Q", data, 32)
     size, number = struct.unpack_from("<HH", data, 54)
     for i in range(number):
@@ -41,7 +40,7 @@ def code_of(data):
 
 
 def map_files(paths):
-    """Map the code of the files into this process, and stay."""
+    """Maps the files' code into this process, and waits."""
     maps = []
     for path in paths:
         with open(path, "rb") as file:
@@ -54,7 +53,7 @@ def map_files(paths):
 
 
 def attach(dwarfprof, pid, *options):
-    """Attach once: what it says of its tables, and milliseconds until it samples."""
+    """Attaches once. Returns the message about tables, and the milliseconds until it samples."""
     start = time.monotonic()
     process = subprocess.Popen([dwarfprof, "-v", "-p", str(pid), "-o", "/dev/null", "--format", "folded", *options],
                                stderr=subprocess.PIPE, text=True)
@@ -79,7 +78,7 @@ def empty_cache():
 
 
 def measure(dwarfprof, pid, times):
-    """The runs of each kind; the page cache is warm from the first on."""
+    """The runs of each kind; the page cache is warm from the start."""
     runs = {"no cache": [], "cold": [], "warm": []}
     attach(dwarfprof, pid, "--no-cache")
     for _ in range(times):

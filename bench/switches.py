@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What --off-cpu costs a program that does nothing but block.
+"""The cost of --off-cpu for a program that does nothing but block.
 
 usage: bench/switches.py DWARFPROF PINGPONG [TIMES]
 
-Rounds of `pingpong`, plain and profiled by turns: CPU time of a round, which has two
-switches (median of all runs), that divided by the plain one, and what the BPF program takes at a switch of
-threads, ours or not, as the kernel measures it (kernel.bpf_stats_enabled). As root.
+Alternates rounds of `pingpong` with and without profiling. Prints the CPU time of a round, which
+has two switches (median of all runs), its ratio to an unprofiled round, and the BPF program's time
+per switch of any thread, measured by the kernel (kernel.bpf_stats_enabled). Needs root.
 """
 import json
 import re
@@ -27,7 +27,7 @@ def set_stats(value):
 
 
 def program_cost():
-    """Nanoseconds and runs of the program, while it is loaded."""
+    """Nanoseconds and runs of the program while it is loaded."""
     out = subprocess.run(["bpftool", "-j", "prog", "show", "name", "dp_switch"],
                          capture_output=True, text=True).stdout
     try:
@@ -39,7 +39,8 @@ def program_cost():
 
 
 def run(dwarfprof, pingpong, options):
-    """Nanoseconds of CPU time per round, of the program per switch, and what dwarfprof says of samples."""
+    """Nanoseconds of CPU time per round and of the program per switch, and dwarfprof's message on
+    samples."""
     command = [pingpong, ROUNDS]
     if options is not None:
         command = [dwarfprof, *options, "-o", "/dev/null", "--format", "folded", "--", *command]

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: symbols.py SHOW_PLACES PROGRAM [SECONDS]
 
-How long it takes to find functions, inlined functions and lines: of all addresses of
-PROGRAM (as symbols/tests/make_program.py makes it) that are in a recording by perf, by
-the symbols library, by addr2line, eu-addr2line and llvm-addr2line; and perf script of
-the recording, with and without inlined functions. The first line has the library's CPU
-time, with nothing known and with all known; the next two the same of a second recording, and of
-what in it the first has not, which is all that a cache on disk leaves to look up; then the
-first recording's, of a process that keeps them on disk and of one that finds them there;
-the others how long each command takes.
+The time to find functions, inlined functions and lines of all addresses of PROGRAM (made by
+symbols/tests/make_program.py) in a recording by perf: by the symbols library, addr2line,
+eu-addr2line and llvm-addr2line, and by perf script, with and without inlined functions. The first
+line has the library's CPU time, with nothing known and with everything known. The next two have it
+for a second recording, and for its addresses that are not in the first one, which a cache on disk
+cannot answer. Then come the first recording again, by a process that keeps names on disk and one
+that finds them there, and the time of each other command.
 """
 
 import os
@@ -21,7 +20,7 @@ import time
 
 
 def run(*command, **options):
-    """What a command writes, and how long it takes; perf does not wait for its addr2line."""
+    """Runs a command. Returns its output and time; perf does not wait for its addr2line."""
     start = time.monotonic()
     out = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
                          **options).stdout
@@ -29,14 +28,14 @@ def run(*command, **options):
 
 
 def addresses(recording, path):
-    """Those of PROGRAM, as perf has them: in its own address space. Each once."""
+    """The distinct addresses in PROGRAM, in its own address space, as perf reports them."""
     out, _ = run("perf", "script", "--no-inline", "-F", "ip,dso,event", "-i", recording)
     found = re.findall(r"^\s+([0-9a-f]+) \((.*)\)$", out, re.M)
     return list(dict.fromkeys(int(address, 16) for address, file in found if file == path))
 
 
 def record(path, seconds, recording):
-    """The addresses that perf samples."""
+    """Records the addresses that perf samples."""
     run("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "999", "--call-graph", "dwarf",
         "-o", recording, "--", path, seconds)
     return addresses(recording, path)
@@ -58,7 +57,7 @@ def main():
                            ("again, new", [a for a in again if a not in set(wanted)])):
             out, _ = run(show, "-t", "100", path, input=as_text(some))
             print(f"{name:15} {out.strip()}")
-        # The last is of a process that finds all that the one before has kept on disk.
+        # The last one is a process that finds on disk everything that the one before kept.
         for name in "keep", "from disk":
             out, _ = run(show, "-t", "1", "-c", os.path.join(directory, "cache"), path, input=text)
             print(f"{name:15} {out.strip()}")

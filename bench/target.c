@@ -2,10 +2,9 @@
 /*
  * usage: target chain DEPTH|hot|flat|words COUNTER [MAPPINGS]
  *
- * A program to be profiled, busy until it is killed: all its time at the bottom of
- * DEPTH functions; in one;
- * in eight thousand by turns; or in C++. How far it has come is a
- * number of 64 bits in the file COUNTER. MAPPINGS: map that many pieces of code more.
+ * A program to profile, busy until it is killed: at the bottom of DEPTH functions; in one function;
+ * in eight thousand in turn; or in C++. Its progress is a 64-bit number in the file COUNTER.
+ * MAPPINGS: maps that many additional pieces of code.
  */
 #include "bench/target.h"
 
@@ -20,7 +19,7 @@
 
 #define PAGE 4096
 
-/* Frames of the forest, which make_target.py has planted. */
+/* Frames of the forest, which make_target.py writes. */
 #define FOREST_DEPTH 20
 
 __attribute__((noinline)) unsigned int target_work(unsigned int x)
@@ -30,7 +29,7 @@ __attribute__((noinline)) unsigned int target_work(unsigned int x)
 	return x;
 }
 
-/* Every other page of some room, so that no two mappings become one. */
+/* Maps every other page of a range, so that the mappings are not merged. */
 static int map_code(const char *self, long n)
 {
 	int fd = open(self, O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs in C++ spend their time with: small functions of the standard library.
+// Typical work of C++ programs: small functions of the standard library.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -9,7 +9,7 @@ extern "C" {
 #include "bench/target.h"
 }
 
-// Number words that are made up, sort them by how often they came, and return what stands first.
+// Makes up words, counts them, sorts them by count, and returns the first one.
 unsigned int target_words(unsigned int x)
 {
 	std::map<std::string, unsigned int> counts;

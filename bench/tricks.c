@@ -2,10 +2,9 @@
 /*
  * usage: tricks FILE-OR-DIRECTORY...
  *
- * What each trick of the image's format saves: the images of all files are made
- * and read delta by delta, and each line says how large they would be with one
- * thing written in the next simpler way. Bytes per row of the images, gaps
- * included.
+ * What each trick of the image's format saves. Builds the images of all files and decodes them
+ * delta by delta. Each line says how large they would be if one thing were encoded in the next
+ * simpler way. Bytes per row of the images, including gaps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +18,9 @@
 #include "elf/elf_file.h"
 
 /*
- * Each is what an image takes more (or less) in bytes.
+ * Bytes that an image would grow (or shrink) by without each trick.
  *
- *   X(enumerator, what it is without)
+ *    X(enumerator, the trick, and what replaces it)
  */
 #define TRICKS(X)                                                                                  \
 	X(SUCCESSORS, "successors: each row has its rule's number in two bytes")                   \
@@ -42,15 +41,15 @@ static struct {
 	int64_t more[N_TRICKS];
 } sum;
 
-/* An image being read. */
+/* An image that is being decoded. */
 struct reading {
 	const uint8_t *bytes;
 	const struct dp_image *head;
 	int64_t more[N_TRICKS];
-	int64_t data_bytes; /* of the pages, anchors and rows */
+	int64_t data_bytes; /* pages, anchors and rows */
 };
 
-/* The bytes of a distance, the rule's half byte counted as one of them. */
+/* Bytes of a distance, counting the half byte in the rule as one. */
 static int64_t distance_size(uint32_t distance)
 {
 	if (distance < 15)
@@ -63,7 +62,7 @@ static int64_t plain_distance_size(uint32_t distance)
 	return distance < 256 ? 1 : 3;
 }
 
-/* One delta; the one behind it. *pc moves from the row before to this one. */
+/* Decodes one delta and returns the next one. *pc moves from the previous row to this one. */
 static const uint8_t *read_delta(struct reading *r, const uint8_t *at, uint32_t *pc)
 {
 	uint8_t delta = *at++, code = delta >> 4;
@@ -78,7 +77,7 @@ static const uint8_t *read_delta(struct reading *r, const uint8_t *at, uint32_t 
 		distance++;
 	}
 	*pc += distance;
-	/* The code's half byte becomes one. */
+	/* The code's half byte becomes a byte. */
 	r->more[TRICK_NIBBLES] += 1 + plain_distance_size(distance) - distance_size(distance);
 	if (code == DWARF_DELTA_NUMBER)
 		return at + 2;
@@ -111,7 +110,7 @@ static void read_page(struct reading *r, const struct dp_page *page)
 			at = read_delta(r, at, &pc);
 		r->more[TRICK_STRIDE] += 1 - (end - at);
 	}
-	r->more[TRICK_STRIDE]++; /* where the last block ends */
+	r->more[TRICK_STRIDE]++; /* at the end of the last block */
 	r->data_bytes += end - (r->bytes + page->data);
 }
 
@@ -146,7 +145,7 @@ static void read_image(const struct image *image)
 		sum.more[i] += r.more[i];
 }
 
-/* Files that have no table are none of our business. */
+/* Skips files without a table. */
 static int add_file(const char *path, const struct stat *status, int type, struct FTW *where)
 {
 	_cleanup_close_ int fd = -1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wanted of the walker and the profiler, and whether the results have it."""
+"""Targets for the walker and the profiler, and whether the results meet them."""
 import statistics
 
 import machine
@@ -10,7 +10,7 @@ PERF_DWARF = "perf record --call-graph dwarf"
 
 
 class Target:
-    """One figure with its limit; `values` are those of all runs, or a spread of them."""
+    """A figure and its limit; `values` are those of all runs, or their spread."""
 
     def __init__(self, what, limit, values, form, at_least=False, idea=""):
         self.what, self.limit, self.form = what, limit, form
@@ -38,7 +38,7 @@ def column(programs, workload, hz, profiler, figure):
 
 
 def mix_ratio(walks):
-    """Time of the walks of real programs, all taken together, over the kernel's."""
+    """Total walk time for real programs, relative to the kernel's."""
     real = [walks["workloads"][name]["ways"] for name in REAL if name in walks["workloads"]]
     if not real:
         return []
@@ -59,33 +59,34 @@ def of_walks(walks):
 
 
 def whole(programs, workload, profiler, figure):
-    """The figure of all runs at 99 Hz; nothing, if one of them is without."""
+    """A figure of all runs at 99 Hz; [] if a run lacks it."""
     runs = programs["workloads"][workload].get("99", {}).get(profiler, [])
     found = column(programs, workload, 99, profiler, figure)
     return found if len(found) == len(runs) else []
 
 
 def both(programs, figure):
-    """Ours and perf's median of a figure, of each workload; None: there is a run without it, or no run."""
+    """Medians of a figure for dwarfprof and perf, by workload; None: a run lacks it, or there is no
+    run."""
     for name in programs["workloads"]:
         runs = [whole(programs, name, who, figure) for who in (OURS, PERF_DWARF)]
         yield tuple(map(statistics.median, runs)) if all(runs) else None
 
 
 def bytes_ratio(programs, what):
-    """Over perf's copies, workload by workload. Nothing, unless all were measured."""
+    """Bytes relative to perf's copies, by workload. [] unless all were measured."""
     pairs = list(both(programs, what))
     return [theirs / ours for ours, theirs in pairs] if all(pair and pair[0] for pair in pairs) else []
 
 
 def more_complete(programs):
-    """How much larger the share of stacks that reach their root is, workload by workload; as above."""
+    """The increase in the share of stacks that reach their root, by workload; [] likewise."""
     pairs = list(both(programs, "rooted"))
     return [ours - theirs for ours, theirs in pairs] if all(pairs) else []
 
 
 def most_cpu(programs):
-    """Of each workload's runs; as above."""
+    """The maximum of each workload's runs; [] likewise."""
     runs = [whole(programs, name, OURS, "cpu_share") for name in programs["workloads"]]
     return list(map(max, runs)) if all(runs) else []
 

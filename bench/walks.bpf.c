@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The stack of one moment, walked in all ways one after the other, each timed. The
- * walker, its knobs and its maps are the profiler's own: this is dwarfprof.bpf.c
- * with another program, which uses the tables of a dwarfprof that runs.
+ * Walks the stack of one moment in all ways, one after the other, and times each. The walker, its
+ * options and its maps are the profiler's: this is dwarfprof.bpf.c with another program, which uses
+ * the tables of a running dwarfprof.
  */
 #include "bpf/dwarfprof.bpf.c"
 
@@ -39,7 +39,7 @@ struct {
 	__uint(max_entries, 1 << 22);
 } walks_ring SEC(".maps");
 
-/* Samples so far: which way is first. */
+/* Number of samples so far: it determines which way is first. */
 __u32 walks_count;
 
 struct walks_ref {
@@ -66,20 +66,20 @@ static __always_inline void walk_by_kernel(struct bpf_perf_event_data *ctx, stru
 	r->root = f->frames[port_index(r->n_frames - 1, DP_MAX_FRAMES)];
 }
 
-/* 0, or 1 if the task has no stack that can be walked. */
+/* Returns 0, or 1 if the task has no stack that can be walked. */
 static __always_inline int walk_prepare(struct bpf_perf_event_data *ctx, struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 	int cs = (__u16)ctx->regs.cs;
 
-	w->in_syscall = 0;
+	w->in.in_syscall = 0;
 	if (!(cs & 3)) {
 		if (has_no_user_stack(task))
 			return 1;
-		return regs_of_task(w) == USER32_CS;
+		return regs_are_compat(regs_of_task(w));
 	}
-	REGS_COPY(&w->regs, &ctx->regs);
-	return cs == USER32_CS;
+	REGS_COPY(&w->in.regs, &ctx->regs);
+	return regs_are_compat(cs);
 }
 
 static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w, __u32 way,
@@ -87,30 +87,30 @@ static __always_inline void walk_by_tables(struct walks_ref *ref, struct walk *w
 {
 	__u64 start;
 
-	w->unwind = way == WALKS_FP   ? DP_UNWIND_FP :
-		    way == WALKS_AUTO ? DP_UNWIND_AUTO :
-					DP_UNWIND_DWARF;
-	w->max_frames = DP_MAX_FRAMES;
-	w->sample.pid = bpf_get_current_pid_tgid() >> 32;
+	w->in.unwind = way == WALKS_FP   ? DP_UNWIND_FP :
+		       way == WALKS_AUTO ? DP_UNWIND_AUTO :
+					   DP_UNWIND_DWARF;
+	w->in.max_frames = DP_MAX_FRAMES;
+	w->out.sample.pid = bpf_get_current_pid_tgid() >> 32;
 	if (way == WALKS_APART)
-		w->trail_layout = 0;
+		w->memo.memory_map = 0;
 	start = bpf_ktime_get_ns();
-	w->sample.outcome = sample_space(w, ref->cell);
-	if (w->sample.outcome == DP_WALKING)
+	w->out.sample.outcome = sample_snapshot(w, ref->cell);
+	if (w->out.sample.outcome == DP_WALKING)
 		walk_run(w);
 	r->ns = bpf_ktime_get_ns() - start;
-	r->outcome = w->sample.outcome;
-	if (w->sample.outcome == DP_NO_PROCESS || w->n_frames == 0)
+	r->outcome = w->out.sample.outcome;
+	if (w->out.sample.outcome == DP_NO_PROCESS || w->at.n_frames == 0)
 		return;
-	r->n_frames = w->n_frames;
-	r->root = DP_FRAME_ADDRESS(walk_trail(w, w->n_frames - 1)->frame);
+	r->n_frames = w->at.n_frames;
+	r->root = DP_FRAME_ADDRESS(walk_trail(w, w->at.n_frames - 1)->frame);
 }
 
 static long walk_next(__u32 i, void *arg)
 {
 	struct walks_ref *ref = arg;
 	__u32 first = walks_count % WALKS_N;
-	/* Now forwards, now backwards, so that no way always follows the same other one. */
+	/* Alternately forwards and backwards, so that no way always follows the same other one. */
 	__u32 way = (walks_count / WALKS_N % 2 ? first + WALKS_N - i : first + i) % WALKS_N;
 	struct walk *w = bpf_map_lookup_elem(&walks_state, &way);
 	struct walks_result *r;
@@ -131,7 +131,7 @@ static long walk_next(__u32 i, void *arg)
 	return 0;
 }
 
-/* What the cold walk remembers goes when all is measured. */
+/* Forgets, after all is measured, what the cold walk has remembered. */
 static __always_inline void forget_cold(void)
 {
 	__u32 cold = WALKS_COLD;
@@ -154,7 +154,7 @@ int dp_walks(struct bpf_perf_event_data *ctx)
 	if (!ref.cell || !ref.sample)
 		return 0;
 	ref.sample->time_ns = bpf_ktime_get_ns();
-	/* It is the first one that finds no stack. */
+	/* The first way finds that there is no stack. */
 	if (bpf_loop(WALKS_N, walk_next, &ref, 0) == WALKS_N)
 		bpf_ringbuf_output(&walks_ring, ref.sample, sizeof(*ref.sample), 0);
 	walks_count++;

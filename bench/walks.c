@@ -2,12 +2,11 @@
 /*
  * usage: walks DWARFPROF-PID CPU HZ SECONDS
  *
- * What it costs the kernel to walk a stack in all ways (walks_sample.h): at each
- * sample of a CPU that meets a process which the running dwarfprof has tables of,
- * one after the other, in another order each time. Tab-separated, a line for each
- * sample and way: the number of the sample, the way, its turn, nanoseconds, frames,
- * the walker's outcome, the address of the outermost frame. One CPU only: the walks
- * share their memory.
+ * The kernel's cost of walking a stack in all ways (walks_sample.h). At each sample of a CPU in a
+ * process whose tables the running dwarfprof has, the ways run one after the other, in another
+ * order each time. Writes a tab-separated line per sample and way: number of the sample, way, its
+ * turn, nanoseconds, frames, the walker's outcome, address of the outermost frame. Only one CPU,
+ * because the walks share their memory.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -34,7 +33,7 @@ static const char *const ways[] = {
 #undef X
 };
 
-/* The number of the map behind a descriptor of a process, 0 if it is none. */
+/* Returns the id of the map for which a process has this descriptor, 0 if it is not one. */
 static uint32_t map_id(const char *pid, const char *fd)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -49,7 +48,7 @@ static uint32_t map_id(const char *pid, const char *fd)
 	return 0;
 }
 
-/* Use the map of that name of the process in place of our own. 0 or negative errno. */
+/* Replaces our map by the process's map of the same name. 0 or negative errno. */
 static int share_map(struct bpf_map *map, const char *pid)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
@@ -135,7 +134,7 @@ static int sample(struct walks_bpf *bpf, unsigned int cpu, unsigned int hz, unsi
 	printf("sample\tway\tturn\tns\tframes\toutcome\troot\n");
 	while (clock_now_ns() < end)
 		ring_buffer__poll(ring, 100);
-	bpf_link__destroy(link); /* and its event */
+	bpf_link__destroy(link); /* also closes its event */
 	ring_buffer__consume(ring);
 	ring_buffer__free(ring);
 	return 0;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same stacks walked in all ways, at the same moments: what each takes and finds.
+"""Walks the same stacks in all ways at the same moments: time and result of each.
 
 usage: bench/walks.py BUILD RESULTS [-s SECONDS] [WORKLOAD...]
 
-For each workload a dwarfprof runs, for its tables, and bench_walks with it, which samples the
-workload 999 times a second for SECONDS (4) and walks each stack by bpf_get_stack() and by the
-walker in its modes, in another order each time. RESULTS/walks.json gets medians and quartiles of
-what each way took and found, and of its ratio to bpf_get_stack() at the same moment. As root.
+For each workload runs a dwarfprof, for its tables, and bench_walks, which samples the workload 999
+times a second for SECONDS (4) and walks each stack by bpf_get_stack() and by the walker in its
+modes, in another order each time. RESULTS/walks.json gets medians and quartiles of each way's time
+and result, and of its ratio to bpf_get_stack() at the same moment. Needs root.
 """
 import argparse
 import collections
@@ -37,9 +37,9 @@ def read_samples(text):
 
 
 def summarize(samples):
-    """What each way took, over reading the clock, and found; and its ratio to the kernel's."""
+    """Each way's time less that of reading the clock, its result, and its ratio to the kernel's."""
     clock = statistics.median(s["empty"][1] for s in samples)
-    # Each walk that is complete, by tables, says where the root is.
+    # The root of a complete walk by tables is known.
     roots = [s["cold"][4] if s["cold"][3] == "complete" else None for s in samples]
     result = {"samples": len(samples), "clock_ns": clock, "ways": {}}
     for way in WAYS:
@@ -70,7 +70,7 @@ def measure(build, workload, seconds):
             for line in profiler.stderr:
                 if " sampling " in line:
                     break
-            time.sleep(0.5)  # for tables of what is started now
+            time.sleep(0.5)  # for the tables of new processes
             out = subprocess.run([f"{build}/bench/bench_walks", str(profiler.pid),
                                   str(workloads.TARGET_CPU), HZ, str(seconds)],
                                  capture_output=True, text=True)
@@ -84,7 +84,7 @@ def measure(build, workload, seconds):
 
 
 def measure_again(build, workload, seconds, times=3):
-    """A program that is started again and again may not have run when it mattered."""
+    """Repeats, because a program that is restarted in a loop may not have run at the right time."""
     for _ in range(times):
         result = measure(build, workload, seconds)
         if result:

@@ -2,7 +2,7 @@
 #ifndef DP_BENCH_WALKS_SAMPLE_H
 #define DP_BENCH_WALKS_SAMPLE_H
 
-/* What walks.bpf.c tells walks.c: one moment of a program, its stack walked in all ways. */
+/* A record from walks.bpf.c to walks.c: one moment of a program, its stack walked in all ways. */
 
 #include "bpf/abi.h"
 
@@ -10,15 +10,15 @@
  *   X(enumerator, word)
  */
 #define WALKS(X)                                                                                   \
-	/* nothing, but the clock is read twice */                                                 \
+	/* nothing but reading the clock twice */                                                  \
 	X(EMPTY, "empty")                                                                          \
 	/* bpf_get_stack() */                                                                      \
 	X(KERNEL, "kernel")                                                                        \
-	/* the walker's modes, which remember what they met in earlier samples */                  \
+	/* the walker's modes, with memory of earlier samples */                                   \
 	X(FP, "fp")                                                                                \
 	X(DWARF, "dwarf")                                                                          \
 	X(AUTO, "auto")                                                                            \
-	/* dwarf, which remembers addresses, but not the stack before */                           \
+	/* dwarf, remembering addresses, but not the previous stack */                             \
 	X(APART, "apart")                                                                          \
 	/* dwarf, remembering nothing */                                                           \
 	X(COLD, "cold")
@@ -36,8 +36,8 @@ struct walks_result {
 	__u64 root; /* address of the outermost frame */
 	__u32 ns;
 	__u16 n_frames;
-	__u8 outcome; /* enum dp_outcome; 0 of those that are not our walker's */
-	__u8 turn;    /* the how manyth it was, from 0 */
+	__u8 outcome; /* enum dp_outcome; 0 of ways without our walker */
+	__u8 turn;    /* its position in the order, from 0 */
 };
 
 struct walks_sample {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that are profiled: some made for it, and real ones. Each keeps one CPU busy."""
+"""The profiled programs, synthetic and real ones. Each keeps one CPU busy."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -11,12 +11,12 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# The profilers run on one CPU, and what they profile on another one.
+# Profilers run on one CPU, and what they profile on another.
 PROFILER_CPU, TARGET_CPU = 0, 1
 
 
 def load_check_verify():
-    """What starts real programs is ci/check-verify's."""
+    """ci/check-verify knows how to start real programs."""
     path = os.path.join(HERE, "../ci/check-verify")
     loader = importlib.machinery.SourceFileLoader("check_verify", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_verify", loader))
@@ -30,7 +30,7 @@ Missing = verify.Missing
 
 @contextlib.contextmanager
 def on_cpu(cpu):
-    """What is started in the block runs on that CPU."""
+    """Processes started in the block run on that CPU."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:
@@ -40,7 +40,7 @@ def on_cpu(cpu):
 
 
 class Target:
-    """One of bench/target.c, which tells how far it has come."""
+    """A mode of bench/target.c, whose progress can be read."""
 
     def __init__(self, build, directory, kind, *arguments, mappings=0):
         self.path = os.path.join(directory, f"counter-{os.getpid()}-{id(self)}")
@@ -65,12 +65,12 @@ class Target:
         return struct.unpack("Q", self.counter)[0]
 
     def waited(self):
-        """Seconds that it could have run, and another one had its CPU."""
+        """Seconds that it was runnable while another process had its CPU."""
         with open(f"/proc/{self.pid}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
 
     def rate(self, seconds):
-        """Its progress per second from now on, of those in which it has the CPU or is interrupted."""
+        """Its progress from now on, per second in which it has the CPU or is interrupted."""
         start, waited, before = time.monotonic(), self.waited(), self.count()
         time.sleep(seconds)
         return (self.count() - before) / (time.monotonic() - start - (self.waited() - waited))
@@ -83,7 +83,7 @@ class Target:
 
 
 class Program:
-    """A real one: the process to attach to, its children are busy too."""
+    """A real program: the process to attach to; its children are busy too."""
 
     def __init__(self, start):
         self.start = start
@@ -100,11 +100,11 @@ class Program:
 
 
 def made(build, directory):
-    """By name, what starts the programs that are made for it."""
+    """Functions that start the synthetic programs, by name."""
     targets = {}
     for depth in 5, 20, 60, 200, 1500:
         for kind in "fp", "nofp":
-            # Its own functions; main() and what is around it are 6 more.
+            # Its own functions; main() and what surrounds it are 6 more.
             targets[f"depth {depth}, {kind}"] = \
                 lambda depth=depth, kind=kind: Target(build, directory, kind, "chain", max(depth - 6, 0))
     for mode in "hot", "flat", "words":
@@ -114,7 +114,7 @@ def made(build, directory):
 
 
 def real(build, directory):
-    """The same of real programs; those that are not installed raise Missing when they are started."""
+    """The same for real programs; those that are not installed raise Missing when started."""
     names = {"python3, a recursive script": "python3", "gcc -O2, a large file": "gcc",
              "openssl speed": "openssl", "postgres, pgbench": "postgres", "node": "node"}
     programs = verify.all_programs(build, directory)

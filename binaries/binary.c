@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "binaries/foreign_file.h"
 #include "binaries/load.h"
 #include "kernel/proc_maps.h"
 #include "log/clock.h"
@@ -26,6 +27,8 @@ static void binary_free(struct binary *binary)
 	if (!binary)
 		return;
 	unmap_bytes(binary);
+	if (binary->is_foreign)
+		foreign_file_close(steal_fd(&binary->module->fd));
 	elf_facts_done(&binary->elf);
 	module_free(binary->module);
 	free(binary);
@@ -34,7 +37,6 @@ static void binary_free(struct binary *binary)
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names)
 {
 	*store = (struct binary_store){ .names = names };
-	STAILQ_INIT(&store->waiting);
 	STAILQ_INIT(&store->deferred);
 	STAILQ_INIT(&store->done);
 	table_store_init(&store->tables, pool);
@@ -42,14 +44,14 @@ void binary_store_init(struct binary_store *store, struct pool *pool, struct nam
 
 /* More would do little for the disk that they read from. */
 #define MAX_WORKERS 4
-/* Jobs that were begun, each with a file that is mapped, or with an image. */
-#define MAX_JOBS 64
+/* Jobs that are done, each with a file that is mapped, or with an image. */
+#define MAX_DONE 64
 
 void binary_store_start_workers(struct binary_store *store)
 {
 	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	size_t n = n_cpus < 1 ? 1 : n_cpus > MAX_WORKERS ? MAX_WORKERS : (size_t)n_cpus;
-	int err = workers_new(n, MAX_JOBS, &store->workers);
+	int err = workers_new(n, MAX_DONE, &store->workers);
 
 	if (err < 0)
 		log_debug("tables are made by no thread of their own: %s", strerror(-err));
@@ -69,8 +71,10 @@ void binary_drop(struct binary *b)
 		return;
 	b->n_users--;
 	table_drop(b->table);
-	if (b->err < 0 && b->n_users == 0)
-		binary_free(b);
+	if ((b->err == 0 && !b->same) || b->n_users > 0)
+		return;
+	binary_drop(b->same);
+	binary_free(b);
 }
 
 void binary_store_done(struct binary_store *store)
@@ -140,18 +144,20 @@ static void free_object(void *object)
 	binary_free(object);
 }
 
-/* Those that no report refers to any more: the first of them, and all that were let go before it. */
+/* Those that nothing refers to any more. */
 static void free_closed(struct binary_store *store)
 {
 	const struct module_users *users = store->users;
 	struct binary **at = &store->closed, *b;
 	uint64_t oldest = users && *at ? users->oldest_ns(users->arg) : 0;
 
-	while ((b = *at) != NULL && b->closed_ns >= oldest)
-		at = &b->next_closed;
 	while ((b = *at) != NULL) {
 		struct binary *next = b->next_closed;
 
+		if (!module_is_let_go(b->module, b->closed_ns, oldest)) {
+			at = &b->next_closed;
+			continue;
+		}
 		if (users->release(users->arg, free_object, b) < 0)
 			return;
 		*at = next;
@@ -213,39 +219,61 @@ bool binary_store_is_cancelled(const struct binary_store *store)
 	return store->is_interrupted && store->is_interrupted(store->interrupt_arg);
 }
 
-/* Of a file, which is the module's from here on; or of memory, to be given to it. */
-static struct binary *binary_new(struct binary_store *store, const char *path, int fd)
+static struct binary *binary_new(struct binary_store *store, const char *path)
 {
 	struct binary *b = calloc(1, sizeof(*b));
 
-	if (!b) {
-		if (fd >= 0)
-			close(fd);
+	if (!b)
 		return NULL;
-	}
 	b->number = ++store->n_known;
-	b->module = module_new(store->names, path, "", fd);
+	b->module = module_new(store->names, path, "", -1);
 	if (b->module)
 		return b;
 	free(b);
 	return NULL;
 }
 
-/* Have one read that has just been made. If that has failed by now, it is gone. */
-static int binary_load(struct binary_store *store, struct binary *b, pid_t pid)
+/*
+ * Have one read that has just been made. If that has failed by now, it is gone; *ret is the one that
+ * it is the same as, if that is known by now.
+ */
+static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, int place_fd,
+		       const struct file_place *place, struct binary **ret)
 {
 	int err;
 
 	binary_hold(b);
-	err = load_binary(store, b, pid);
+	err = load_binary(store, b, pid, place_fd, place);
 	if (err < 0) { /* without a job */
 		if (HASH_IS_ADDED(hh, b))
 			HASH_DEL(store->binaries, b);
 		b->err = err;
 	}
 	err = b->err;
+	if (err == 0)
+		*ret = b->same ? b->same : b;
 	binary_drop(b);
 	return err;
+}
+
+static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
+		      const struct file_place *place, const char *path, struct binary **ret)
+{
+	_cleanup_close_ int own = fd;
+	struct binary *b;
+
+	if (binary_store_is_cancelled(store))
+		return -ECANCELED;
+	b = binary_new(store, path);
+	if (!b)
+		return -ENOMEM;
+	b->id = *id;
+	HASH_ADD(hh, store->binaries, id, sizeof(*id), b);
+	if (!HASH_IS_ADDED(hh, b)) {
+		binary_free(b);
+		return -ENOMEM;
+	}
+	return binary_load(store, b, pid, steal_fd(&own), place, ret);
 }
 
 int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
@@ -257,31 +285,28 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	uint64_t changed_ns;
 	int err;
 
-	err = file_identify(fd, &id, &changed_ns);
+	err = file_identify(fd, false, &id, &changed_ns);
 	if (err < 0)
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
-	if (b) {
-		load_again(store, b);
-		*ret = b;
-		return 0;
-	}
-	if (binary_store_is_cancelled(store))
-		return -ECANCELED;
-	b = binary_new(store, path, steal_fd(&own));
 	if (!b)
-		return -ENOMEM;
-	b->id = id;
-	b->changed_ns = changed_ns;
-	HASH_ADD(hh, store->binaries, id, sizeof(id), b);
-	if (!HASH_IS_ADDED(hh, b)) {
-		binary_free(b);
-		return -ENOMEM;
-	}
-	err = binary_load(store, b, pid);
-	if (err == 0)
-		*ret = b;
-	return err;
+		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
+	load_again(store, b);
+	*ret = b;
+	return 0;
+}
+
+/* Until it is found, it is as no file is: on a device of its own. */
+int binary_store_find_later(struct binary_store *store, const struct file_place *place,
+			    const char *path, struct binary **ret)
+{
+	struct file_id id;
+
+	memset(&id, 0, sizeof(id));
+	id.device = UINT64_MAX - (uint64_t)place->pid;
+	id.inode = place->inode;
+	id.size = store->n_known;
+	return add_binary(store, &id, place->pid, -1, place, path, ret);
 }
 
 /*
@@ -315,17 +340,22 @@ int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t s
 	return 0;
 }
 
-/* While its descriptor is held, no other file of its file system gets its inode. */
-struct binary *binary_store_find(const struct binary_store *store, uint64_t inode, const char *path)
+/* While a descriptor of it is held, no other file of its file system gets its inode. */
+static bool is_still(const struct binary *b)
 {
 	struct file_id id;
-	struct binary *b, *next;
 	uint64_t changed_ns;
 
+	return b->module->fd < 0 || (file_identify(b->module->fd, false, &id, &changed_ns) == 0 &&
+				     memcmp(&id, &b->id, sizeof(id)) == 0);
+}
+
+struct binary *binary_store_find(const struct binary_store *store, uint64_t inode, const char *path)
+{
+	struct binary *b, *next;
+
 	HASH_ITER(hh, store->binaries, b, next)
-		if (b->id.inode == inode && strcmp(b->module->path, path) == 0 &&
-		    file_identify(b->module->fd, &id, &changed_ns) == 0 &&
-		    memcmp(&id, &b->id, sizeof(id)) == 0)
+		if (b->id.inode == inode && strcmp(b->module->path, path) == 0 && is_still(b))
 			return b;
 	return NULL;
 }
@@ -352,7 +382,7 @@ static int copy_vdso(void **ret, size_t *ret_size)
 	return err < 0 ? err : -ENOENT;
 }
 
-/* Of a copy of it, which is the module's from here on: there is no file to wait for. */
+/* Of a copy of it, which is the module's: there is no file to wait for. */
 static int make_vdso(struct binary_store *store, struct binary **ret)
 {
 	_cleanup_free_ void *copy = NULL;
@@ -364,15 +394,12 @@ static int make_vdso(struct binary_store *store, struct binary **ret)
 	if (err < 0)
 		return err;
 	store->vdso_tried = true;
-	b = binary_new(store, "[vdso]", -1);
+	b = binary_new(store, "[vdso]");
 	if (!b)
 		return -ENOMEM;
 	b->module->memory = steal_ptr(copy);
 	b->module->memory_size = size;
-	err = binary_load(store, b, 0);
-	if (err == 0)
-		*ret = b;
-	return err;
+	return binary_load(store, b, 0, -1, NULL, ret);
 }
 
 int binary_store_get_vdso(struct binary_store *store, struct binary **ret)

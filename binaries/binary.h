@@ -21,8 +21,8 @@
  * processes map it and under whatever names. Copies of one file, as every
  * container has them, share a table.
  *
- * Its file may be slow: workers read it and make the table (table_job.h), for a store that has
- * some. Until they are done, the binary is pending, and nothing is known of it.
+ * Its file may be slow: workers open it, read it and make the table (table_job.h), for a store that
+ * has some. Until they are done, the binary is pending, and nothing is known of it.
  */
 
 struct binary {
@@ -37,8 +37,10 @@ struct binary {
 	bool is_loading;     /* it is being read, or its first table made */
 	uint64_t asked_ns;   /* since when */
 	int err;             /* why nothing is known of it: it is in no store any more; or 0 */
+	bool is_unopened;    /* it could not even be opened */
+	struct binary *same; /* whose file this one turned out to be; or NULL */
 	struct table *table; /* the store's; NULL: it has no unwind information */
-	size_t n_users;      /* mappings of processes and of spaces, and jobs */
+	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
 	uint64_t idle_from;  /* when it was first seen to have none; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
 	uint64_t closed_ns;  /* when it was let go */
@@ -58,8 +60,8 @@ struct binary_store {
 	bool vdso_tried;
 	struct disk_cache *cache;         /* NULL: none */
 	struct workers *workers;          /* NULL: who asks for a binary waits for it */
-	STAILQ_HEAD(, job) waiting;       /* jobs that the workers have no room for yet */
-	STAILQ_HEAD(, job) deferred;      /* those of copies of what is being loaded */
+	struct job_cache *job_cache;      /* the same for jobs; NULL: none has asked for it yet */
+	STAILQ_HEAD(, job) deferred;      /* jobs of copies of what is being loaded */
 	STAILQ_HEAD(, job) done;          /* those that others are to come before */
 	size_t n_jobs;                    /* not finished yet */
 	const struct module_users *users; /* of modules that were sampled; NULL: the store alone */
@@ -86,13 +88,21 @@ void binary_store_done(struct binary_store *store);
 void binary_store_start_workers(struct binary_store *store);
 
 /*
- * The binary behind fd, which the store takes over. Its table is built and put
+ * The binary behind fd, which the store takes over, and which need only hold the file
+ * (mapped_file_find()). Its table is built and put
  * into the pool if it is not there and the pool has room. `path` is how to call it, in the root of
  * a process, where its debug file may be, too. With workers, the binary may be pending. Returns 0,
- * or a negative errno for what is no ELF file of this machine, or -ECANCELED.
+ * or a negative errno for what cannot be opened or is no ELF file of this machine, or -ECANCELED.
  */
 int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
 		     struct binary **ret);
+
+/*
+ * The same for a file that has to be looked up first, by what a process has mapped at `place`. It
+ * may turn out to be the same as another one.
+ */
+int binary_store_find_later(struct binary_store *store, const struct file_place *place,
+			    const char *path, struct binary **ret);
 
 /* Is it, or its table, being made? Who has asked for it is to ask again after binary_store_collect(). */
 static inline bool binary_is_pending(const struct binary *binary)
@@ -121,8 +131,8 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
 /*
- * A mapping of a process came or went. NULL is nothing. A binary that could not be read is freed
- * with its last one.
+ * A mapping of a process came or went. NULL is nothing. A binary that could not be read, or is the
+ * same as another one, is freed with its last one.
  */
 void binary_hold(struct binary *binary);
 void binary_drop(struct binary *binary);

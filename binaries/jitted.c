@@ -134,7 +134,8 @@ static bool let_go(struct jitted *j, const struct module_users *users)
 		return true;
 	}
 	if (j->is_closed)
-		return users && j->closed_ns < users->oldest_ns(users->arg) &&
+		return users &&
+		       module_is_let_go(j->module, j->closed_ns, users->oldest_ns(users->arg)) &&
 		       users->release(users->arg, free_object, j) == 0;
 	if (users)
 		(void)users->close(users->arg, j->module);

@@ -21,7 +21,7 @@ struct jitted {
 	bool is_met;    /* a sample has: its files can be found */
 	bool is_closed; /* they have been read to their end */
 	uint64_t closed_ns;
-	size_t n_users;     /* the process itself, mappings of processes and of spaces */
+	size_t n_users;     /* the process itself, mappings of processes and of snapshots */
 	uint64_t idle_from; /* when it was first seen to have none; 0: it has some */
 	struct jitted *next;
 };
@@ -44,7 +44,7 @@ void jitted_drop(struct jitted *jitted);
 
 /* Is this the name of a jitdump that the process may have written, "jit-PID.dump"? */
 bool jitted_is_dump(pid_t pid, const char *path);
-/* It has mapped that one; fd is taken over. */
+/* It has mapped that one; fd, which need only hold it (O_PATH), is taken over. */
 void jitted_set_dump(struct jitted *jitted, int fd);
 
 /* A sample of the process met its code: its files are found while it runs. */

@@ -29,20 +29,6 @@ static void forget_original(struct binary_store *store, struct binary *b)
 		HASH_DELETE(by_build_id, store->originals, b);
 }
 
-/* The workers begin in this order. */
-static void push_waiting(struct binary_store *store)
-{
-	struct job *job;
-
-	while ((job = STAILQ_FIRST(&store->waiting)) != NULL) {
-		STAILQ_REMOVE_HEAD(&store->waiting, next);
-		if (workers_add(store->workers, job) == 0)
-			continue;
-		STAILQ_INSERT_HEAD(&store->waiting, job, next);
-		return;
-	}
-}
-
 /* What was begun comes first: it has a file mapped. */
 static void submit(struct binary_store *store, struct table_job *j)
 {
@@ -51,11 +37,7 @@ static void submit(struct binary_store *store, struct table_job *j)
 		finish(store, j);
 		return;
 	}
-	if (j->elf.elf)
-		STAILQ_INSERT_HEAD(&store->waiting, &j->job, next);
-	else
-		STAILQ_INSERT_TAIL(&store->waiting, &j->job, next);
-	push_waiting(store);
+	workers_add(store->workers, &j->job, j->elf.elf != NULL);
 }
 
 static struct table_job *new_job(struct binary_store *store, struct binary *b,
@@ -66,13 +48,16 @@ static struct table_job *new_job(struct binary_store *store, struct binary *b,
 	if (!j)
 		return NULL;
 	j->binary = b;
-	j->fd = b->module->fd;
 	j->memory = b->module->memory;
 	j->memory_size = b->module->memory_size;
 	j->changed_ns = b->changed_ns;
-	if (store->cache)
-		j->cache = *store->cache;
-	j->budget = j->cache.budget;
+	j->job.source = b->id.device;
+	if (store->cache) {
+		if (!store->job_cache)
+			store->job_cache = job_cache_new(store->cache);
+		j->cache = job_cache_hold(store->job_cache);
+		j->budget = store->cache->budget;
+	}
 	store->n_jobs++;
 	binary_hold(b);
 	return j;
@@ -112,13 +97,15 @@ static void map_bytes(struct binary *b)
 
 /*
  * Make the table, but of copies of one file only one at a time: the others are then compared with
- * that. Without a build id, nothing tells that they may be copies.
+ * that. Without a build id, nothing tells that they may be copies. Files whose server may not answer
+ * are compared with none: a job waits for its own device only.
  */
 static void make_first_table(struct binary_store *store, struct table_job *j)
 {
 	struct binary *b = j->binary, *original = NULL;
+	bool may_be_copy = b->elf.build_id[0] != '\0' && !b->is_foreign;
 
-	if (b->elf.build_id[0] != '\0')
+	if (may_be_copy)
 		original = find_original(store, b);
 	if (original && original->is_loading && original != b) {
 		STAILQ_INSERT_TAIL(&store->deferred, &j->job, next);
@@ -128,7 +115,7 @@ static void make_first_table(struct binary_store *store, struct table_job *j)
 		j->original_fd = fcntl(original->module->fd, F_DUPFD_CLOEXEC, 0);
 		j->original = original;
 		binary_hold(original);
-	} else if (!original && b->elf.build_id[0] != '\0') {
+	} else if (!original && may_be_copy) {
 		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
 	}
 	submit(store, j);
@@ -147,15 +134,45 @@ static void resume_deferred(struct binary_store *store)
 	}
 }
 
+/*
+ * The file was opened: is it what was known of it before, or another one that is known, too? Then
+ * that takes the place of this one, which nobody is to find any more.
+ */
+static bool is_known_as_another(struct binary_store *store, struct table_job *j)
+{
+	struct binary *b = j->binary, *known;
+
+	b->changed_ns = j->changed_ns;
+	if (b->module->memory || memcmp(&b->id, &j->id, sizeof(b->id)) == 0)
+		return false;
+	HASH_DEL(store->binaries, b);
+	HASH_FIND(hh, store->binaries, &j->id, sizeof(j->id), known);
+	b->id = j->id;
+	j->job.source = b->id.device;
+	if (!known)
+		HASH_ADD(hh, store->binaries, id, sizeof(b->id), b);
+	if (!known && HASH_IS_ADDED(hh, b))
+		return false;
+	b->is_loading = false;
+	b->err = known ? 0 : -ENOMEM;
+	b->same = known;
+	binary_hold(known);
+	return true;
+}
+
 static void finish_reading(struct binary_store *store, struct table_job *j)
 {
 	struct binary *b = j->binary;
 
-	if (j->err < 0) {
+	b->is_unopened = j->is_unopened;
+	if (j->err < 0)
 		fail(store, b, j->err);
+	if (j->err < 0 || is_known_as_another(store, j)) {
 		end_job(store, j);
 		return;
 	}
+	if (j->module_fd >= 0)
+		module_set_file(b->module, steal_fd(&j->module_fd));
 	b->elf = j->facts;
 	j->facts = (struct elf_facts){ 0 };
 	b->is_foreign = j->is_foreign;
@@ -265,12 +282,12 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 static void update_cache(struct binary_store *store, const struct table_job *j)
 {
 	struct disk_cache *cache = store->cache;
-	uint64_t added = j->budget - j->cache.budget;
+	uint64_t added = j->budget - j->budget_left;
 
 	if (!cache)
 		return;
-	if (j->cache.budget > j->budget)
-		cache->budget = j->cache.budget;
+	if (j->budget_left > j->budget)
+		cache->budget = j->budget_left;
 	else
 		cache->budget -= added < cache->budget ? added : cache->budget;
 }
@@ -333,8 +350,10 @@ static void finish(struct binary_store *store, struct table_job *j)
 	resume_deferred(store);
 }
 
-int load_binary(struct binary_store *store, struct binary *b, pid_t pid)
+int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int place_fd,
+		const struct file_place *place)
 {
+	_cleanup_close_ int own = place_fd;
 	struct table_job *j = new_job(store, b, TABLE_JOB_READ);
 
 	if (!j)
@@ -344,6 +363,9 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid)
 		end_job(store, j);
 		return -ENOMEM;
 	}
+	j->place_fd = steal_fd(&own);
+	if (place)
+		j->place = *place;
 	j->pid = store->symbols ? pid : 0;
 	b->is_loading = true;
 	b->asked_ns = clock_now_ns();
@@ -353,14 +375,20 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid)
 
 void load_table(struct binary_store *store, struct table *t)
 {
+	const struct module *module = t->binary->module;
 	struct table_job *j = new_job(store, t->binary, TABLE_JOB_MAKE);
 
-	if (!j) {
-		table_give_room_back(&store->tables, t);
+	if (j && !j->memory)
+		j->fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
+	if (j && (j->memory || j->fd >= 0)) {
+		j->table = t;
+		j->is_foreign = t->binary->is_foreign;
+		submit(store, j);
 		return;
 	}
-	j->table = t;
-	submit(store, j);
+	if (j)
+		end_job(store, j);
+	table_give_room_back(&store->tables, t);
 }
 
 void load_again(struct binary_store *store, struct binary *b)
@@ -387,30 +415,18 @@ bool load_collect(struct binary_store *store)
 		is_any = true;
 		resume_done(store);
 	}
-	push_waiting(store);
 	return is_any;
-}
-
-static void drop(struct job *job)
-{
-	table_job_free((struct table_job *)job);
-}
-
-static void drop_waiting(struct binary_store *store)
-{
-	struct job *job;
-
-	while ((job = STAILQ_FIRST(&store->waiting)) != NULL) {
-		STAILQ_REMOVE_HEAD(&store->waiting, next);
-		drop(job);
-	}
 }
 
 void load_end(struct binary_store *store)
 {
-	store->workers = workers_free(store->workers, drop);
-	drop_waiting(store);
-	STAILQ_CONCAT(&store->waiting, &store->deferred);
-	STAILQ_CONCAT(&store->waiting, &store->done);
-	drop_waiting(store);
+	struct job *job;
+
+	store->workers = workers_free(store->workers);
+	STAILQ_CONCAT(&store->deferred, &store->done);
+	while ((job = STAILQ_FIRST(&store->deferred)) != NULL) {
+		STAILQ_REMOVE_HEAD(&store->deferred, next);
+		job->drop(job);
+	}
+	store->job_cache = job_cache_drop(store->job_cache);
 }

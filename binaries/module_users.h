@@ -13,7 +13,10 @@ struct module;
 struct module_users {
 	/* There will be no further sample of a module: have its file closed. 0 or a negative errno. */
 	int (*close)(void *arg, struct module *module);
-	/* Modules that were let go before this time (CLOCK_MONOTONIC) are referred to no more. */
+	/*
+	 * Modules that were let go before this time (CLOCK_MONOTONIC), and of which no sample has come
+	 * since, are referred to no more.
+	 */
 	uint64_t (*oldest_ns)(void *arg);
 	/* Have one of these freed by fn. 0, or a negative errno: it is not. */
 	int (*release)(void *arg, void (*fn)(void *object), void *object);

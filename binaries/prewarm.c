@@ -13,8 +13,8 @@
 
 /* Where the dynamic linker looks last, ld.so(8). What /etc/ld.so.conf adds is not looked for. */
 static const char *const default_dirs[] = {
-	"/lib/x86_64-linux-gnu",
-	"/usr/lib/x86_64-linux-gnu",
+	"/lib/" DP_ARCH "-linux-gnu",
+	"/usr/lib/" DP_ARCH "-linux-gnu",
 	"/lib64",
 	"/usr/lib64",
 	"/lib",

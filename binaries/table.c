@@ -58,7 +58,7 @@ void table_give_room_back(struct table_store *store, struct table *t)
 
 static bool is_idle(const struct table *t)
 {
-	return t->n_mappings == 0 && t->n_spaces == 0;
+	return t->n_mappings == 0 && t->n_snapshots == 0;
 }
 
 /* Is it in the pool, to stay, and was not used in the last `ns`? */
@@ -105,7 +105,7 @@ static void evict(struct table_store *store, struct table *t)
 	t->is_leaving = true;
 	store->generation++;
 	store->n_evicted++;
-	if (t->n_spaces == 0) /* mapped a moment ago, or while there was no room for spaces */
+	if (t->n_snapshots == 0) /* mapped a moment ago, or while there was no room for snapshots */
 		table_give_room_back(store, t);
 }
 
@@ -165,12 +165,12 @@ void table_drop(struct table *t)
 
 void table_name(struct table *t)
 {
-	t->n_spaces++;
+	t->n_snapshots++;
 }
 
 void table_unname(struct table_store *store, struct table *t)
 {
-	if (--t->n_spaces == 0 && t->is_leaving)
+	if (--t->n_snapshots == 0 && t->is_leaving)
 		table_give_room_back(store, t);
 }
 

@@ -18,7 +18,7 @@ struct binary;
  *     are often started again and again. It makes room at once for one that is
  *     needed.
  *   - One that is mapped makes room only for one that samples have asked for,
- *     and only if no sample has met it lately. It is evicted: new spaces do not
+ *     and only if no sample has met it lately. It is evicted: new snapshots do not
  *     name it any more, and its cells are free when the last one that does is gone.
  *
  * Time is that of the samples, CLOCK_MONOTONIC ns: of what was used after the
@@ -39,12 +39,12 @@ struct table {
 	uint32_t cell;         /* of its struct dp_image, DP_CELL_NONE: it is not in the pool */
 	uint32_t n_cells;
 	bool is_filling;    /* the cells are its own, but the image is being made still */
-	bool is_leaving;    /* it has been evicted, but spaces still name it */
+	bool is_leaving;    /* it has been evicted, but snapshots still name it */
 	bool has_labels;    /* its image says where labels are */
 	bool is_lost;       /* it cannot be made again: the file is another one now */
 	size_t n_binaries;  /* that it is the table of */
 	size_t n_mappings;  /* of processes, also what they unmapped a moment ago */
-	size_t n_spaces;    /* mappings of spaces that name the cell */
+	size_t n_snapshots; /* mappings of snapshots that name the cell */
 	uint64_t last_used; /* mapped, or met by a sample */
 	uint64_t wanted;    /* when a sample last missed it */
 	uint64_t made;      /* when the image was last made, and how long it took */
@@ -56,7 +56,7 @@ struct table_store {
 	struct pool *pool;
 	struct table *tables;
 	uint64_t time;       /* all samples from before are known */
-	uint64_t generation; /* another one whenever spaces have to be made anew */
+	uint64_t generation; /* another one whenever snapshots have to be made anew */
 	bool is_wanted;      /* some table may be */
 	uint64_t looked;     /* when idle tables were last looked for */
 	uint64_t n_made, n_freed, n_evicted;
@@ -94,7 +94,7 @@ uint32_t table_image(const struct table *table);
 /* A mapping of a process came or went. NULL is nothing. */
 void table_hold(struct table *table);
 void table_drop(struct table *table);
-/* A space names its cell, or does not any more, and no walk can have found it there. */
+/* A snapshot names its cell, or does not any more, and no walk can have found it there. */
 void table_name(struct table *table);
 void table_unname(struct table_store *store, struct table *table);
 
@@ -115,7 +115,7 @@ void table_store_update(struct table_store *store, uint64_t time);
 /* A wanted table for which room has been found, to be made; NULL: none. */
 struct table *table_store_next(struct table_store *store);
 
-/* There is no room for a space. True: now there is more; else there may be later. */
+/* There is no room for a snapshot. True: now there is more; else there may be later. */
 bool table_store_shed(struct table_store *store);
 
 #endif

@@ -2,25 +2,34 @@
 #include "binaries/table_job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file_stat.h"
+#include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
 #include "elf/debug_file.h"
+#include "elf/mapped_file.h"
 #include "log/clock.h"
 
 /* Code of more bytes than this has its unwind information written out. */
 #define MAX_KNOWN_CODE (64 << 10)
 
-int file_identify(int fd, struct file_id *ret, uint64_t *ret_changed_ns)
+int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_changed_ns)
 {
 	struct stat st;
+	int err = 0;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
+	if (!may_wait)
+		err = file_stat(fd, &st);
+	else if (fstat(fd, &st) < 0)
+		err = -errno;
+	if (err < 0)
+		return err;
 	memset(ret, 0, sizeof(*ret));
 	ret->device = st.st_dev;
 	ret->inode = st.st_ino;
@@ -30,9 +39,49 @@ int file_identify(int fd, struct file_id *ret, uint64_t *ret_changed_ns)
 	return 0;
 }
 
+/* All but the number of users is as it was made. */
+struct job_cache {
+	struct disk_cache cache;
+	unsigned int n_users;
+};
+
+struct job_cache *job_cache_new(const struct disk_cache *cache)
+{
+	struct job_cache *c = cache ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	c->n_users = 1;
+	c->cache = *cache;
+	c->cache.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
+	return c->cache.fd < 0 ? job_cache_drop(c) : c;
+}
+
+struct job_cache *job_cache_hold(struct job_cache *c)
+{
+	if (c)
+		__atomic_add_fetch(&c->n_users, 1, __ATOMIC_RELAXED);
+	return c;
+}
+
+struct job_cache *job_cache_drop(struct job_cache *c)
+{
+	if (!c || __atomic_sub_fetch(&c->n_users, 1, __ATOMIC_ACQ_REL) > 0)
+		return NULL;
+	if (c->cache.fd >= 0)
+		close(c->cache.fd);
+	free(c);
+	return NULL;
+}
+
 static void run(struct job *job)
 {
 	table_job_run((struct table_job *)job);
+}
+
+static void drop(struct job *job)
+{
+	table_job_free((struct table_job *)job);
 }
 
 struct table_job *table_job_new(enum table_job_step step)
@@ -42,8 +91,9 @@ struct table_job *table_job_new(enum table_job_step step)
 	if (!j)
 		return NULL;
 	j->job.run = run;
+	j->job.drop = drop;
 	j->step = step;
-	j->fd = j->original_fd = j->debug_fd = j->cache.fd = -1;
+	j->fd = j->place_fd = j->original_fd = j->module_fd = j->debug_fd = -1;
 	return j;
 }
 
@@ -56,6 +106,8 @@ static void close_fd(int *fd)
 static void close_files(struct table_job *j)
 {
 	elf_file_done(&j->elf);
+	close_fd(&j->fd);
+	close_fd(&j->place_fd);
 	close_fd(&j->original_fd);
 }
 
@@ -63,10 +115,17 @@ struct table_job *table_job_free(struct table_job *j)
 {
 	if (!j)
 		return NULL;
+	/* Here, nobody is to wait for them. */
+	if (j->is_foreign) {
+		foreign_file_close(steal_fd(&j->fd));
+		foreign_file_close(steal_fd(&j->module_fd));
+	}
 	close_files(j);
+	close_fd(&j->module_fd);
 	close_fd(&j->debug_fd);
 	elf_facts_done(&j->facts);
 	image_done(&j->image);
+	job_cache_drop(j->cache);
 	free(j->path);
 	free(j);
 	return NULL;
@@ -128,15 +187,33 @@ static bool is_copy(const struct table_job *j)
 
 static int open_elf(struct table_job *j)
 {
-	if (j->fd < 0)
+	if (j->memory)
 		return elf_file_init_memory(&j->elf, j->memory, j->memory_size);
 	return elf_file_init_fd(&j->elf, j->fd);
 }
 
+/* What is known of the file is that of when it is opened. */
+static int open_file(struct table_job *j)
+{
+	const struct file_place *at = &j->place;
+
+	j->fd = j->place_fd >= 0 ?
+			file_reopen(j->place_fd) :
+			mapped_file_open(at->pid, at->start, at->end, at->inode, j->path);
+	if (j->fd < 0)
+		return j->fd;
+	close_fd(&j->place_fd);
+	j->module_fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
+	return j->module_fd < 0 ? -errno : file_identify(j->fd, true, &j->id, &j->changed_ns);
+}
+
 static int read_file(struct table_job *j)
 {
-	int err = open_elf(j);
+	int err = j->memory ? 0 : open_file(j);
 
+	j->is_unopened = err < 0;
+	if (err == 0)
+		err = open_elf(j);
 	if (err < 0)
 		return err;
 	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
@@ -145,30 +222,46 @@ static int read_file(struct table_job *j)
 	return elf_facts_init(&j->facts, &j->elf);
 }
 
+/* What was found out about a file may not be true of a changed one: keep nothing of it. */
+static int get_image(struct table_job *j, bool is_changed)
+{
+	struct disk_cache cache = { .fd = -1 };
+	int err;
+
+	if (j->cache)
+		cache = j->cache->cache;
+	cache.budget = j->budget;
+	err = image_cache_get(cache.fd >= 0 && !is_changed ? &cache : NULL, &j->elf, j->fd,
+			      &j->image);
+	j->budget_left = cache.budget;
+	j->is_kept = err > 0;
+	return err < 0 ? err : 0;
+}
+
 static int make_table(struct table_job *j)
 {
-	struct disk_cache *cache = j->cache.fd >= 0 ? &j->cache : NULL;
 	uint64_t start = clock_now_ns(), changed_ns = j->changed_ns;
 	int err = j->elf.elf ? 0 : open_elf(j);
 
 	if (err == 0 && j->fd >= 0)
-		err = file_identify(j->fd, &j->id, &changed_ns);
+		err = file_identify(j->fd, true, &j->id, &changed_ns);
 	if (err < 0)
 		return err;
 	j->is_copy = is_copy(j);
 	if (j->is_copy)
 		return 0;
-	/* What was found out about a file may not be true of a changed one: keep nothing of it. */
-	err = image_cache_get(changed_ns == j->changed_ns ? cache : NULL, &j->elf, j->fd,
-			      &j->image);
-	j->is_kept = err > 0;
+	err = get_image(j, changed_ns != j->changed_ns);
 	j->took = clock_now_ns() - start;
-	return err < 0 ? err : 0;
+	return err;
 }
 
 void table_job_run(struct table_job *j)
 {
+	j->budget_left = j->budget;
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);
+	/* To close a file may have to wait for its server, too. */
+	if (j->err < 0)
+		close_fd(&j->module_fd);
 }

@@ -10,126 +10,314 @@
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "log/clock.h"
 
 STAILQ_HEAD(job_list, job);
 
-struct workers {
-	int fd; /* counts what there is to take */
-	size_t max_jobs, n_jobs;
-	pthread_mutex_t lock; /* of all that follows, but the threads */
-	pthread_cond_t more;
-	struct job_list queued, done;
-	bool ends;
-	size_t n_threads;
-	pthread_t threads[];
+struct worker {
+	struct workers *all;
+	pthread_t thread;
+	bool is_started; /* and was not joined yet */
+	bool has_ended;
+	struct job *job;     /* that it runs; NULL: none */
+	uint64_t cpu_ns;     /* what the thread had computed when that was looked at last */
+	uint64_t stopped_ns; /* since when it is not more */
+	bool hangs;
 };
 
-static struct job *wait_for_job(struct workers *w)
+/* Of the threads that there are: the last one frees it, if they were left to themselves. */
+struct workers {
+	int fd; /* counts what there is to take */
+	size_t max_done;
+	size_t n_wanted;      /* threads that do not hang */
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t more, gone;
+	struct job_list queued, done;
+	size_t n_done;
+	bool ends, is_left;
+	size_t n_alive, n_hanging;
+	struct worker workers[WORKERS_MAX];
+};
+
+/* Where one of a source hangs, others that run may be about to. */
+static bool may_begin(const struct workers *w, const struct job *job)
+{
+	bool hangs = false;
+	size_t n = 0;
+
+	if (job->source == 0 || w->n_hanging == 0)
+		return true;
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		const struct worker *worker = &w->workers[i];
+
+		if (!worker->job || worker->job->source != job->source)
+			continue;
+		n++;
+		hangs |= worker->hangs;
+	}
+	return !hangs || n < WORKERS_MAX_HANGING;
+}
+
+static struct job *next_job(const struct workers *w)
 {
 	struct job *job;
 
-	while (STAILQ_EMPTY(&w->queued) && !w->ends)
-		pthread_cond_wait(&w->more, &w->lock);
-	if (w->ends)
+	if (w->n_done >= w->max_done)
 		return NULL;
-	job = STAILQ_FIRST(&w->queued);
-	STAILQ_REMOVE_HEAD(&w->queued, next);
+	STAILQ_FOREACH(job, &w->queued, next)
+	if (may_begin(w, job))
+		return job;
+	return NULL;
+}
+
+/* Another thread has taken the place of one that hung, and does not any more. */
+static bool is_one_too_many(const struct workers *w)
+{
+	return w->n_alive - w->n_hanging > w->n_wanted;
+}
+
+static struct job *wait_for_job(struct workers *w)
+{
+	struct job *job = NULL;
+
+	while (!w->ends && !is_one_too_many(w) && !(job = next_job(w)))
+		pthread_cond_wait(&w->more, &w->lock);
+	if (job)
+		STAILQ_REMOVE(&w->queued, job, job, next);
 	return job;
+}
+
+static void begin_job(struct worker *worker, struct job *job)
+{
+	worker->job = job;
+	worker->stopped_ns = clock_now_ns();
+}
+
+static void set_hanging(struct worker *worker, bool hangs)
+{
+	struct workers *w = worker->all;
+
+	if (worker->hangs == hangs)
+		return;
+	worker->hangs = hangs;
+	w->n_hanging += hangs ? 1 : -1;
+	if (!hangs) /* others of its source may begin */
+		pthread_cond_broadcast(&w->more);
+}
+
+static void workers_destroy(struct workers *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->more);
+	pthread_cond_destroy(&w->gone);
+	free(w);
+}
+
+static void run_job(struct worker *worker, struct job *job)
+{
+	struct workers *w = worker->all;
+	bool is_left;
+
+	begin_job(worker, job);
+	pthread_mutex_unlock(&w->lock);
+	job->run(job);
+	pthread_mutex_lock(&w->lock);
+	set_hanging(worker, false);
+	worker->job = NULL;
+	is_left = w->is_left;
+	if (!is_left) {
+		STAILQ_INSERT_TAIL(&w->done, job, next);
+		w->n_done++;
+		(void)eventfd_write(w->fd, 1);
+		return;
+	}
+	pthread_mutex_unlock(&w->lock);
+	job->drop(job);
+	pthread_mutex_lock(&w->lock);
 }
 
 static void *worker_run(void *arg)
 {
-	struct workers *w = arg;
+	struct worker *worker = arg;
+	struct workers *w = worker->all;
 	struct job *job;
+	bool is_last;
 
 	pthread_mutex_lock(&w->lock);
-	while ((job = wait_for_job(w)) != NULL) {
-		pthread_mutex_unlock(&w->lock);
-		job->run(job);
-		pthread_mutex_lock(&w->lock);
-		STAILQ_INSERT_TAIL(&w->done, job, next);
-		(void)eventfd_write(w->fd, 1);
-	}
+	while ((job = wait_for_job(w)) != NULL)
+		run_job(worker, job);
+	worker->has_ended = true;
+	w->n_alive--;
+	is_last = w->is_left && w->n_alive == 0;
+	pthread_cond_signal(&w->gone);
 	pthread_mutex_unlock(&w->lock);
+	if (is_last)
+		workers_destroy(w);
 	return NULL;
+}
+
+static int start_thread(struct worker *worker)
+{
+	sigset_t old;
+	int err;
+
+	signals_block(&old);
+	worker->has_ended = false;
+	err = pthread_create(&worker->thread, NULL, worker_run, worker);
+	if (err == 0)
+		pthread_setname_np(worker->thread, "tables");
+	worker->is_started = err == 0;
+	worker->all->n_alive += err == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+/* One at a place that is free: -EAGAIN if there is none. The lock is held. */
+static int start_one(struct workers *w)
+{
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		struct worker *worker = &w->workers[i];
+
+		if (worker->is_started && !worker->has_ended)
+			continue;
+		if (worker->is_started)
+			pthread_join(worker->thread, NULL);
+		return start_thread(worker);
+	}
+	return -EAGAIN;
 }
 
 static int start_threads(struct workers *w, size_t n)
 {
-	sigset_t old;
 	int err = 0;
 
-	signals_block(&old);
-	while (err == 0 && w->n_threads < n) {
-		err = pthread_create(&w->threads[w->n_threads], NULL, worker_run, w);
-		if (err == 0)
-			pthread_setname_np(w->threads[w->n_threads++], "tables");
-	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_mutex_lock(&w->lock);
+	while (err == 0 && w->n_alive < n)
+		err = start_one(w);
 	/* Fewer do as well. */
-	return w->n_threads > 0 ? 0 : -err;
+	w->n_wanted = w->n_alive;
+	pthread_mutex_unlock(&w->lock);
+	return w->n_wanted > 0 ? 0 : err;
 }
 
-int workers_new(size_t n_threads, size_t max_jobs, struct workers **ret)
+int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 {
-	struct workers *w = calloc(1, sizeof(*w) + n_threads * sizeof(w->threads[0]));
+	struct workers *w = calloc(1, sizeof(*w));
+	pthread_condattr_t monotonic;
 	int err;
 
 	if (!w)
 		return -ENOMEM;
-	w->max_jobs = max_jobs;
+	w->max_done = max_done;
+	/* More may not begin to work before it is known how many there are. */
+	w->n_wanted = WORKERS_MAX;
 	STAILQ_INIT(&w->queued);
 	STAILQ_INIT(&w->done);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->gone, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		w->workers[i].all = w;
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = w->fd < 0 ? -errno : start_threads(w, n_threads);
 	if (err < 0)
-		w = workers_free(w, NULL);
+		w = workers_free(w);
 	*ret = w;
 	return err;
 }
 
-static void drop_all(struct job_list *jobs, void (*drop)(struct job *job))
+static void drop_all(struct job_list *jobs)
 {
 	struct job *job;
 
 	while ((job = STAILQ_FIRST(jobs)) != NULL) {
 		STAILQ_REMOVE_HEAD(jobs, next);
-		drop(job);
+		job->drop(job);
 	}
 }
 
-struct workers *workers_free(struct workers *w, void (*drop)(struct job *job))
+/* With the lock. */
+static void wait_for_end(struct workers *w)
 {
+	uint64_t end_ns = clock_now_ns() + WORKERS_END_NS;
+	const struct timespec end = { (time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000) };
+	int err = 0;
+
+	while (w->n_alive > 0 && err == 0)
+		err = pthread_cond_timedwait(&w->gone, &w->lock, &end);
+}
+
+struct workers *workers_free(struct workers *w)
+{
+	struct job_list jobs = STAILQ_HEAD_INITIALIZER(jobs);
+	bool is_left;
+
 	if (!w)
 		return NULL;
 	pthread_mutex_lock(&w->lock);
 	w->ends = true;
 	pthread_cond_broadcast(&w->more);
+	wait_for_end(w);
+	for (size_t i = 0; i < WORKERS_MAX; i++) {
+		struct worker *worker = &w->workers[i];
+
+		/* It holds the lock no more, and so is about to return. */
+		if (worker->is_started && worker->has_ended)
+			pthread_join(worker->thread, NULL);
+		else if (worker->is_started)
+			pthread_detach(worker->thread);
+	}
+	STAILQ_CONCAT(&jobs, &w->queued);
+	STAILQ_CONCAT(&jobs, &w->done);
+	is_left = w->is_left = w->n_alive > 0;
 	pthread_mutex_unlock(&w->lock);
-	for (size_t i = 0; i < w->n_threads; i++)
-		pthread_join(w->threads[i], NULL);
-	drop_all(&w->queued, drop);
-	drop_all(&w->done, drop);
-	if (w->fd >= 0)
-		close(w->fd);
-	pthread_mutex_destroy(&w->lock);
-	pthread_cond_destroy(&w->more);
-	free(w);
+	if (!is_left)
+		workers_destroy(w);
+	drop_all(&jobs);
 	return NULL;
 }
 
-int workers_add(struct workers *w, struct job *job)
+void workers_add(struct workers *w, struct job *job, bool is_urgent)
 {
-	if (w->n_jobs >= w->max_jobs)
-		return -EAGAIN;
-	w->n_jobs++;
 	pthread_mutex_lock(&w->lock);
-	STAILQ_INSERT_TAIL(&w->queued, job, next);
+	if (is_urgent)
+		STAILQ_INSERT_HEAD(&w->queued, job, next);
+	else
+		STAILQ_INSERT_TAIL(&w->queued, job, next);
 	pthread_cond_signal(&w->more);
 	pthread_mutex_unlock(&w->lock);
-	return 0;
+}
+
+/* Who computes, even a little now and then, has got answers. */
+static void look_at(struct worker *worker, uint64_t now)
+{
+	clockid_t clock;
+	uint64_t cpu_ns;
+
+	if (!worker->job || pthread_getcpuclockid(worker->thread, &clock) != 0)
+		return;
+	cpu_ns = clock_read_ns(clock);
+	if (cpu_ns != worker->cpu_ns)
+		worker->stopped_ns = now;
+	worker->cpu_ns = cpu_ns;
+	set_hanging(worker, now > worker->stopped_ns + WORKERS_HANG_NS);
+}
+
+/* See which jobs hang; with the lock. A thread for each of them, as long as there is work. */
+static void replace_hanging(struct workers *w)
+{
+	uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < WORKERS_MAX; i++)
+		look_at(&w->workers[i], now);
+	while (w->n_alive - w->n_hanging < w->n_wanted && next_job(w))
+		if (start_one(w) < 0)
+			return;
 }
 
 struct job *workers_take(struct workers *w)
@@ -139,12 +327,15 @@ struct job *workers_take(struct workers *w)
 
 	pthread_mutex_lock(&w->lock);
 	job = STAILQ_FIRST(&w->done);
-	if (job)
+	if (job) {
 		STAILQ_REMOVE_HEAD(&w->done, next);
-	else
+		if (w->n_done-- >= w->max_done)
+			pthread_cond_broadcast(&w->more);
+	} else {
 		(void)eventfd_read(w->fd, &n);
+	}
+	replace_hanging(w);
 	pthread_mutex_unlock(&w->lock);
-	w->n_jobs -= job != NULL;
 	return job;
 }
 

@@ -2,7 +2,9 @@
 #ifndef DP_BINARIES_WORKERS_H
 #define DP_BINARIES_WORKERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/queue.h>
 
 /*
@@ -10,32 +12,55 @@
  * need not. A job is lent to them as a whole: from workers_add() until workers_take() nobody else
  * may look at it, and it leads to nothing that others use meanwhile.
  *
+ * A job may never end, because who has its file does not answer. One that has computed nothing for
+ * WORKERS_HANG_NS counts as hanging: another thread is started in its place, and of its source, as a
+ * file system is, no more jobs are begun than WORKERS_MAX_HANGING at a time.
+ *
  * All functions are for the one thread that has made them.
  */
 struct workers;
 
+/* What a job has waited for so long may never come. */
+#define WORKERS_HANG_NS UINT64_C(1000000000)
+#define WORKERS_MAX_HANGING 2
+/* Threads there may be at most, with those that hang. */
+#define WORKERS_MAX 16
+/* At the end, jobs that run are waited for no longer. */
+#define WORKERS_END_NS UINT64_C(1000000000)
+
 struct job {
 	STAILQ_ENTRY(job) next; /* the workers' */
+	/* What it may have to wait for: equal where it is the same, as a device is; 0: nothing. */
+	uint64_t source;
 	/* In a worker. What it has found out is in the job. */
 	void (*run)(struct job *job);
+	/* Free it, wherever it has come to. In any thread. */
+	void (*drop)(struct job *job);
 };
 
 /*
- * Start so many threads, which may have max_jobs between them: those that wait, run, or are done
- * and were not taken yet. 0 or a negative errno.
+ * Start so many threads, at most WORKERS_MAX, which begin no further jobs while max_done of them are
+ * done and were not taken. 0 or a negative errno.
  */
-int workers_new(size_t n_threads, size_t max_jobs, struct workers **ret);
+int workers_new(size_t n_threads, size_t max_done, struct workers **ret);
 
 /*
- * Wait for those jobs that run by now, and end the threads. Jobs that were not taken are passed to
- * drop(), whether they were run or not. NULL is nothing. Returns NULL.
+ * Wait for those jobs that run by now, for WORKERS_END_NS at most, and end the threads. Jobs that
+ * were not taken are dropped, whether they were run or not: what is not done by then is left to its
+ * thread, which drops it when it is. NULL is nothing. Returns NULL.
  */
-struct workers *workers_free(struct workers *workers, void (*drop)(struct job *job));
+struct workers *workers_free(struct workers *workers);
 
-/* Jobs are begun in the order in which they were added. 0, or -EAGAIN: there are too many. */
-int workers_add(struct workers *workers, struct job *job);
+/*
+ * Jobs are begun in the order in which they were added, but those whose source does not answer; one
+ * that is urgent before all others.
+ */
+void workers_add(struct workers *workers, struct job *job, bool is_urgent);
 
-/* One that was run, in the order in which they ended; NULL: there is none by now. */
+/*
+ * One that was run, in the order in which they ended; NULL: there is none by now. Where jobs hang,
+ * others get threads here: to be called several times a second while there are jobs.
+ */
 struct job *workers_take(struct workers *workers);
 
 /* A descriptor that can be read when there may be a job to take. It is the workers'. */

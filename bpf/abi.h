@@ -19,14 +19,13 @@
 #define DP_ASSERT(cond, text) static_assert(cond, text)
 #endif
 
+#include "bpf/arch.h"
+
 /* Frames of one stack. A power of two, so that the walker can bound an index by a mask. */
 #define DP_MAX_FRAMES 2048
 
 /* Frames of one kernel stack: PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h. */
 #define DP_MAX_KERNEL_FRAMES 127
-
-/* The highest CONFIG_NR_CPUS that x86-64 has, arch/x86/Kconfig. */
-#define DP_MAX_CPUS 8192
 
 /* TASK_COMM_LEN, include/linux/sched.h. */
 #define DP_COMM_SIZE 16
@@ -36,7 +35,6 @@
  * 1 MiB, in chunks, so that the kernel needs little room to copy it; and from
  * a signal's alternate stack, the last 128 KiB of the normal one too.
  */
-#define DP_USER_PAGE_SIZE 4096
 #define DP_CHUNK_PAGES 4
 #define DP_CHUNK_SIZE (DP_CHUNK_PAGES * DP_USER_PAGE_SIZE)
 #define DP_MAX_CHUNKS 64
@@ -68,7 +66,7 @@
 enum dp_cell {
 	DP_CELL_NONE,
 	DP_CELL_EVICTED, /* of an image: there is one, but no room for it */
-	DP_CELL_UNKNOWN, /* of a space: the process is sampled all the same */
+	DP_CELL_UNKNOWN, /* of a snapshot: the process is sampled all the same */
 	DP_FIRST_CELL = 4,
 };
 
@@ -169,37 +167,14 @@ enum dp_unwind {
 	DP_UNWIND_COPY,  /* as auto, but in user space, from a copy of the stack */
 };
 
-/* DWARF register numbers, x86-64 psABI figure 3.36. */
-enum dp_register {
-	DP_RAX,
-	DP_RDX,
-	DP_RCX,
-	DP_RBX,
-	DP_RSI,
-	DP_RDI,
-	DP_RBP,
-	DP_RSP,
-	DP_R8,
-	DP_R9,
-	DP_R10,
-	DP_R11,
-	DP_R12,
-	DP_R13,
-	DP_R14,
-	DP_R15,
-	DP_RIP,
-	DP_N_REGISTERS,
-};
-
 /*
- * What else a program may push: the base of %fs, behind which a thread has its own data, what is
- * to be added to an address in the frame's file to have that in the process, and where the walk
- * comes from.
+ * What else a program may push: the base of a thread's own data, what is to be added to an address
+ * in the frame's file to have that in the process, and where the walk comes from.
  */
 enum dp_value_register {
-	DP_FS_BASE = DP_N_REGISTERS,
+	DP_THREAD_BASE = DP_N_REGISTERS,
 	DP_BIAS,
-	DP_LEFT_SP, /* rsp where the walk went to another stack last; 0: it has not */
+	DP_LEFT_SP, /* sp where the walk went to another stack last; 0: it has not */
 	DP_N_VALUE_REGISTERS,
 };
 
@@ -233,11 +208,11 @@ enum dp_cfa_kind {
 	DP_CFA_NONE,     /* no rule: the walk ends with outcome `why`, or tries the frame pointer */
 	DP_CFA_REGISTER, /* reg + offset */
 	DP_CFA_MEMORY,   /* *(reg + offset) + add */
-	DP_CFA_PLT,      /* rsp + 8 + ((rip & 15) >= add ? 8 : 0) */
-	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at rsp + offset */
+	DP_CFA_PLT,      /* reg + offset + DP_PLT_CFA(pc, add) */
+	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at sp + offset */
 	DP_CFA_EXPRESSION, /* the value of the program at offset */
 	DP_CFA_SWITCH,     /* the same, on another stack; 0: not known */
-	DP_CFA_CLONE,      /* rsp + offset; if reg is 0, this is a new thread's root */
+	DP_CFA_CLONE,      /* sp + offset; if reg is 0, this is a new thread's root */
 	DP_N_CFA,
 };
 
@@ -314,13 +289,11 @@ struct dp_rule {
 	__s32 cfa_add;
 	__u32 saves; /* the other callee-saved registers: see DP_SAVES_SLOTS */
 	struct dp_where ra;
-	struct dp_where rbp;
-	struct dp_where rsp; /* DP_WHERE_SAME: it is the CFA, as nearly always */
+	struct dp_where fp;
+	struct dp_where sp; /* DP_WHERE_SAME: it is the CFA, as nearly always */
 };
 
-/* The callee-saved registers other than rbp, in the order of struct dp_saves. */
-#define DP_SAVED_REGISTERS(X) X(RBX, rbx) X(R12, r12) X(R13, r13) X(R14, r14) X(R15, r15)
-
+/* The callee-saved registers other than fp: DP_SAVED_REGISTERS of the architecture. */
 #define X(name, word) DP_SAVED_##name,
 enum dp_saved { DP_SAVED_REGISTERS(X) DP_N_SAVED };
 #undef X
@@ -362,20 +335,20 @@ struct dp_mapping {
 /*
  * The executable mappings of one process at one time, sorted by start, not
  * overlapping. Never changed once the kernel can see it: a process whose
- * mappings change gets a new space with a new id. The mappings come behind it.
+ * mappings change gets a new snapshot with a new id. The mappings come behind it.
  *
- * Spaces whose mappings are the same byte for byte, as those of forked processes are,
- * have the same layout, and no others do. Walks remember what they learn under its
- * number, which ends with the last space that has it and is never given again.
+ * Snapshots whose mappings are the same byte for byte, as those of forked processes are,
+ * have the same memory map, and no others do. Walks remember what they learn under its
+ * number, which ends with the last snapshot that has it and is never given again.
  *
  * The id is the last word that is written, and the first one that is overwritten when
- * the space is given up: as long as it is there, all the rest is this space's.
+ * the snapshot is given up: as long as it is there, all the rest is this snapshot's.
  */
-struct dp_space {
+struct dp_snapshot {
 	__u64 id;
 	__u32 pid; /* whose it is: tells a reader that the cell was given to another process */
 	__u32 n_mappings;
-	__u64 layout;
+	__u64 memory_map;
 	__u32 labels; /* number of the mapping whose image says where labels are, from 1; 0: none */
 	__u32 zero;
 };
@@ -453,7 +426,7 @@ struct dp_blocked {
 enum dp_record_type {
 	DP_RECORD_SAMPLE = 1,
 	DP_RECORD_CHUNK,
-	DP_RECORD_BLOCK_END,
+	DP_RECORD_OFF_CPU_END,
 	DP_RECORD_NAMES,
 	DP_RECORD_LABELS,
 };
@@ -487,8 +460,8 @@ struct dp_sample {
 	__u16 cpu;
 	__u16 n_same;
 	__u32 pid, tid;
-	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u64 space;   /* id of the space the frames were found in, 0: none */
+	__u64 time_ns;  /* CLOCK_MONOTONIC */
+	__u64 snapshot; /* id of the snapshot the frames were found in, 0: none */
 	__u16 n_user, n_kernel;
 	__u8 outcome;  /* enum dp_outcome */
 	__u8 event;    /* enum dp_event */
@@ -533,12 +506,12 @@ struct dp_chunk {
 };
 
 /*
- * The end of a block. Its sample was sent when the thread left the CPU, possibly
- * on another one's ring. None is sent of a block that was too short or too long;
+ * The end of an off-CPU interval. Its sample was sent when the thread left the CPU, possibly
+ * on another one's ring. None is sent of an interval that was too short or too long;
  * but when a thread ends, one that says that nothing of it will come any more.
  */
-struct dp_block_end {
-	struct dp_part part; /* DP_RECORD_BLOCK_END */
+struct dp_off_cpu_end {
+	struct dp_part part; /* DP_RECORD_OFF_CPU_END */
 	__u32 tid;
 	__u64 time_ns; /* of the sample; 0: the thread has ended */
 	__u64 end_ns;  /* when the thread was back on a CPU, or ended */
@@ -568,7 +541,7 @@ struct dp_thread {
 	__u8 zero[6];
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
-	__u64 fs_base;
+	__u64 thread_base;
 	struct dp_regs regs;
 };
 
@@ -577,20 +550,23 @@ DP_ASSERT(sizeof(struct dp_rule) == 40, "dp_rule is five cells");
 DP_ASSERT(DP_N_OUTCOMES <= 256, "an outcome fits dp_rule.why");
 DP_ASSERT(sizeof(struct dp_op) == 8, "dp_op is one cell");
 DP_ASSERT((DP_MAX_VALUES & (DP_MAX_VALUES - 1)) == 0, "a mask bounds a value's index");
-DP_ASSERT(sizeof(struct dp_saves) == 40, "dp_saves is five cells");
+DP_ASSERT(sizeof(struct dp_saves) == 8 * DP_N_SAVED, "dp_saves is a cell for each register");
 DP_ASSERT(sizeof(struct dp_saves) <= DP_SEGMENT_SLACK, "any record fits behind any cell");
 DP_ASSERT(DP_N_SAVED *DP_SLOT_BITS < 31, "slots leave DP_SAVES_APART free");
 DP_ASSERT(sizeof(struct dp_mapping) == 40, "dp_mapping is five cells");
-DP_ASSERT(sizeof(struct dp_space) == 32, "dp_space is four cells");
-DP_ASSERT(sizeof(struct dp_space) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <= DP_SEGMENT_SIZE,
-	  "a space lies in one segment");
+DP_ASSERT(sizeof(struct dp_snapshot) == 32, "dp_snapshot is four cells");
+DP_ASSERT(sizeof(struct dp_snapshot) + DP_MAX_MAPPINGS * sizeof(struct dp_mapping) <=
+		  DP_SEGMENT_SIZE,
+	  "a snapshot lies in one segment");
 DP_ASSERT(sizeof(struct dp_part) == 4, "dp_part is half a word");
 DP_ASSERT(sizeof(struct dp_sample) == 56, "frames follow the sample's header");
 DP_ASSERT(sizeof(struct dp_names) == 40, "a sample follows its names");
-DP_ASSERT(sizeof(struct dp_chunk) == 168, "bytes follow the chunk's header");
-DP_ASSERT(sizeof(struct dp_block_end) == 24, "a block's end is three words");
+DP_ASSERT(sizeof(struct dp_chunk) == 32 + sizeof(struct dp_regs),
+	  "bytes follow the chunk's header");
+DP_ASSERT(sizeof(struct dp_off_cpu_end) == 24, "an interval's end is three words");
 DP_ASSERT(sizeof(struct dp_blocked) == 32, "dp_blocked is four words");
-DP_ASSERT(sizeof(struct dp_thread) == 216, "addresses follow the thread's header");
+DP_ASSERT(sizeof(struct dp_thread) == 80 + sizeof(struct dp_regs),
+	  "addresses follow the thread's header");
 DP_ASSERT(DP_MAX_CPUS <= 1 << 16 && DP_MAX_FRAMES < 1 << 16, "a sample's numbers have room");
 DP_ASSERT(DP_MAX_CHUNKS <= 255, "n_chunks can count them");
 DP_ASSERT(sizeof(struct dp_sample) + 8 * (DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES) < 1 << 16 &&

@@ -2,7 +2,7 @@
 #ifndef DP_BPF_COOKIE_H
 #define DP_BPF_COOKIE_H
 
-/* Whether the binaries that a space names are still those that the process has mapped. */
+/* Whether the binaries that a snapshot names are still those that the process has mapped. */
 
 #include "bpf/lookup.h"
 #include "bpf/walk_state.h"
@@ -10,7 +10,7 @@
 /* Where a mapping's cookie is remembered: neighbours do not share a place. */
 static __always_inline struct walk_cookie *walk_cookie_of(struct walk *w, __u32 mapping)
 {
-	return &w->cookies[mapping & (WALK_COOKIES - 1)];
+	return &w->mapped.cookies[mapping & (WALK_COOKIES - 1)];
 }
 
 /* Has this walk seen that the mapping's binary is still the one that is there? */
@@ -18,10 +18,10 @@ static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
 {
 	const struct walk_cookie *cookie = walk_cookie_of(w, mapping);
 
-	return (cookie->walk == w->number) & (cookie->mapping == mapping);
+	return (cookie->walk == w->in.number) & (cookie->mapping == mapping);
 }
 
-/* See that it is; negative if not. A layout does not change, so a cookie is remembered. */
+/* See that it is; negative if not. A memory map does not change, so a cookie is remembered. */
 PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 {
 	const struct dp_mapping *m;
@@ -33,12 +33,12 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 	cookie = walk_cookie_of(w, mapping);
 	if (walk_is_checked(w, mapping))
 		return 0;
-	if (cookie->mapping != mapping || cookie->layout != w->layout) {
-		m = port_pool(w, dp_mapping_cell(w->space_cell, mapping));
+	if (cookie->mapping != mapping || cookie->memory_map != w->in.memory_map) {
+		m = port_pool(w, dp_mapping_cell(w->in.snapshot_cell, mapping));
 		if (!m)
 			return -1;
 		cookie->mapping = mapping;
-		cookie->layout = w->layout;
+		cookie->memory_map = w->in.memory_map;
 		cookie->walk = 0;
 		cookie->cookie = m->cookie;
 		cookie->address = m->cookie_below ? m->start - m->cookie_below : 0;
@@ -46,11 +46,11 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 	if (cookie->address != 0) {
 		if (port_read_user(w, &found, sizeof(found), cookie->address) < 0)
 			return -1;
-		w->code_changed = found != cookie->cookie;
-		if (w->code_changed)
+		w->mapped.code_changed = found != cookie->cookie;
+		if (w->mapped.code_changed)
 			return -1;
 	}
-	cookie->walk = w->number;
+	cookie->walk = w->in.number;
 	return 0;
 }
 

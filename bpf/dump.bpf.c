@@ -69,10 +69,10 @@ static __always_inline void read_regs(struct dp_thread *t, struct task_struct *t
 		t->flags |= DP_THREAD_NO_USER;
 		return;
 	}
-	t->fs_base = task->thread.fsbase;
-	if (REGS_COPY(&t->regs, regs) == USER32_CS)
+	t->thread_base = thread_base(task);
+	if (regs_are_compat(REGS_COPY(&t->regs, regs)))
 		t->flags |= DP_THREAD_COMPAT;
-	if ((long)regs->orig_ax >= 0)
+	if (regs_in_syscall(regs))
 		t->flags |= DP_THREAD_IN_SYSCALL;
 }
 

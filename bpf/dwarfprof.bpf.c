@@ -45,7 +45,7 @@ const volatile __u32 dp_levels; /* DP_CPU_LEVELS, DP_WALL_LEVELS, or DP_UPROBE_L
  */
 const volatile __u32 dp_off_cpu_rings;
 
-/* Process (thread group) to the cell of its struct dp_space, or DP_CELL_UNKNOWN. */
+/* Process (thread group) to the cell of its struct dp_snapshot, or DP_CELL_UNKNOWN. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -111,11 +111,11 @@ struct {
 	__type(value, struct scratch);
 } dp_scratch SEC(".maps");
 
-DP_ASSERT(__builtin_offsetof(struct walk, frames) ==
-		  __builtin_offsetof(struct walk, sample) + sizeof(struct dp_sample),
+DP_ASSERT(__builtin_offsetof(struct walk_output, frames) ==
+		  __builtin_offsetof(struct walk_output, sample) + sizeof(struct dp_sample),
 	  "the frames follow the sample, so that one copy sends both");
-DP_ASSERT(__builtin_offsetof(struct walk, sample) ==
-		  __builtin_offsetof(struct walk, names) + sizeof(struct dp_names),
+DP_ASSERT(__builtin_offsetof(struct walk_output, sample) ==
+		  __builtin_offsetof(struct walk_output, names) + sizeof(struct dp_names),
 	  "and the sample its names");
 DP_ASSERT(__builtin_offsetof(struct dp_names, thread_name) ==
 		  __builtin_offsetof(struct dp_names, comm) + DP_COMM_SIZE,
@@ -161,47 +161,41 @@ static __always_inline void scratch_release(struct scratch *s)
 }
 
 /*
- * The user registers of the current task, which is in the kernel. Returns its
- * code segment.
+ * The user registers of the current task, which is in the kernel. Returns its mode, as
+ * REGS_COPY().
  *
- * Is its program counter behind a system call's instruction? On entry by
- * anything else orig_ax is -1 (arch/x86/entry/entry_64.S); but execve() and
- * the delivery of a signal put a new program counter there, hence the look at
- * the instruction.
+ * Is its program counter behind a system call's instruction? execve() and the delivery of a
+ * signal put a new program counter there, hence the look at the instruction.
  */
 PORT_GLOBAL int regs_of_task(struct walk *w)
 {
 	const struct pt_regs___task *regs =
 		(const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	__u16 instruction = 0;
 
 	if (!w)
 		return 0;
-	if ((long)regs->orig_ax >= 0)
-		bpf_probe_read_user(&instruction, sizeof(instruction),
-				    (const void *)(regs->ip - sizeof(instruction)));
-	w->in_syscall = instruction == SYSCALL_INSTRUCTION;
-	return REGS_COPY(&w->regs, regs);
+	w->in.in_syscall = regs_behind_syscall(regs);
+	return REGS_COPY(&w->in.regs, regs);
 }
 
 /* Look up the tables of the process: DP_WALKING, or why there are none. */
-static __always_inline enum dp_outcome sample_space(struct walk *w, const __u32 *cell)
+static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u32 *cell)
 {
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 
 	if (!cell || *cell == DP_CELL_UNKNOWN)
 		return DP_NO_PROCESS;
-	w->space_cell = *cell;
-	space = port_pool(w, w->space_cell);
-	if (!space)
+	w->in.snapshot_cell = *cell;
+	snapshot = port_pool(w, w->in.snapshot_cell);
+	if (!snapshot)
 		return DP_TABLES_CHANGED;
-	w->space = space->id;
-	barrier(); /* see struct dp_space */
-	w->layout = space->layout;
-	if (w->space == 0 || space->pid != w->sample.pid)
+	w->in.snapshot = snapshot->id;
+	barrier(); /* see struct dp_snapshot */
+	w->in.memory_map = snapshot->memory_map;
+	if (w->in.snapshot == 0 || snapshot->pid != w->out.sample.pid)
 		return DP_TABLES_CHANGED;
-	w->sample.space = w->space;
-	w->labels_mapping = space->labels;
+	w->out.sample.snapshot = w->in.snapshot;
+	w->labels.mapping = snapshot->labels;
 	return DP_WALKING;
 }
 
@@ -248,7 +242,7 @@ static __always_inline bool is_verified(struct scratch *s)
 	if (dp_verify == 0 || ++s->unverified < dp_verify)
 		return false;
 	s->unverified = 0;
-	s->walk.sample.flags |= DP_SAMPLE_VERIFY;
+	s->walk.out.sample.flags |= DP_SAMPLE_VERIFY;
 	return true;
 }
 
@@ -272,51 +266,51 @@ static __always_inline void sample_share(struct scratch *s)
 {
 	struct walk *w = &s->walk;
 
-	if (s->sent_walk + 1 != w->number || s->sent_ring != sample_ring_number(&w->sample))
+	if (s->sent_walk + 1 != w->in.number || s->sent_ring != sample_ring_number(&w->out.sample))
 		walk_spell_out(w);
-	w->sample.n_same = (__u16)w->n_same;
+	w->out.sample.n_same = (__u16)w->out.n_same;
 	s->is_walked = true;
 }
 
-/* Walk the user stack whose registers are in w->regs. */
-static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int cs)
+/* Walk the user stack whose registers are in w->in.regs. */
+static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
 	enum dp_outcome outcome;
 
-	if (cs == USER32_CS) {
-		w->sample.outcome = DP_COMPAT_MODE;
+	if (regs_are_compat(mode)) {
+		w->out.sample.outcome = DP_COMPAT_MODE;
 		return;
 	}
-	s->chunk.regs = w->regs; /* a signal frame replaces them during the walk */
-	s->chunk.in_syscall = w->in_syscall;
-	outcome = sample_space(w, cell);
+	s->chunk.regs = w->in.regs; /* a signal frame replaces them during the walk */
+	s->chunk.in_syscall = w->in.in_syscall;
+	outcome = sample_snapshot(w, cell);
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
-		w->unwind = dp_unwind;
-		w->max_frames = dp_max_frames;
+		w->in.unwind = dp_unwind;
+		w->in.max_frames = dp_max_frames;
 		walk_run(w);
 		sample_share(s);
 	} else {
-		w->frames[0] = DP_FRAME_ADDRESS(w->regs.reg[DP_RIP]);
-		w->n_frames = 1;
-		w->sample.n_user = 1;
+		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_REG_PC]);
+		w->at.n_frames = 1;
+		w->out.sample.n_user = 1;
 		/* Of a copy that found no room there is nothing to walk. */
-		w->sample.outcome = outcome == DP_WALKING ? DP_STACK_COPY_END : outcome;
+		w->out.sample.outcome = outcome == DP_WALKING ? DP_STACK_COPY_END : outcome;
 	}
-	if (!is_late(w->sample.outcome) && dp_unwind != DP_UNWIND_COPY) {
-		if (is_verified(s) && has_room_for_copy(&w->sample))
+	if (!is_late(w->out.sample.outcome) && dp_unwind != DP_UNWIND_COPY) {
+		if (is_verified(s) && has_room_for_copy(&w->out.sample))
 			send_stack(s, DP_VERIFY_CHUNKS);
 		return;
 	}
-	if (is_late(w->sample.outcome) && is_executing()) {
-		w->sample.outcome = DP_NO_USER_STACK;
-		w->n_frames = 0;
-		w->sample.n_user = 0;
-		w->sample.n_same = 0;
-		w->labels_mapping = 0;
+	if (is_late(w->out.sample.outcome) && is_executing()) {
+		w->out.sample.outcome = DP_NO_USER_STACK;
+		w->at.n_frames = 0;
+		w->out.sample.n_user = 0;
+		w->out.sample.n_same = 0;
+		w->labels.mapping = 0;
 		return;
 	}
-	w->sample.flags |= DP_SAMPLE_LATE;
+	w->out.sample.flags |= DP_SAMPLE_LATE;
 	is_verified(s);
 	send_stack(s, dp_unwind == DP_UNWIND_COPY ? DP_COPY_CHUNKS : s->max_chunks);
 }
@@ -324,25 +318,25 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 /* Put the kernel's frames behind the user's, if they are wanted. */
 static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 {
-	__u32 n = port_opaque(w->n_frames - w->sample.n_same);
+	__u32 n = port_opaque(w->at.n_frames - w->out.sample.n_same);
 	long size;
 
 	if (dp_sides == DP_SIDES_USER || n > DP_MAX_FRAMES)
 		return;
 	if (dp_kernel_hidden) {
-		w->sample.kernel_error = DP_KERNEL_HIDDEN;
+		w->out.sample.kernel_error = DP_KERNEL_HIDDEN;
 		return;
 	}
-	size = bpf_get_stack(ctx, &w->frames[n], DP_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
+	size = bpf_get_stack(ctx, &w->out.frames[n], DP_MAX_KERNEL_FRAMES * sizeof(__u64), 0);
 	if (size < 0)
-		w->sample.kernel_error = (__s16)size;
+		w->out.sample.kernel_error = (__s16)size;
 	else
-		w->sample.n_kernel = (__u16)(size / sizeof(__u64));
+		w->out.sample.n_kernel = (__u16)(size / sizeof(__u64));
 }
 
 static __always_inline __u64 name_word(const struct walk *w, __u32 i)
 {
-	return port_u64(w->names.comm + i * sizeof(__u64));
+	return port_u64(w->out.names.comm + i * sizeof(__u64));
 }
 
 /* Does user space not have the sample's names, from the sample before on this ring? */
@@ -366,29 +360,30 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 static __always_inline bool sample_output(struct scratch *s)
 {
 	struct walk *w = &s->walk;
-	__u32 ring_number = sample_ring_number(&w->sample);
+	__u32 ring_number = sample_ring_number(&w->out.sample);
 	void *ring = bpf_map_lookup_elem(&dp_rings, &ring_number);
-	__u32 n = port_opaque((__u32)w->sample.n_user - w->sample.n_same + w->sample.n_kernel);
+	__u32 n = port_opaque((__u32)w->out.sample.n_user - w->out.sample.n_same +
+			      w->out.sample.n_kernel);
 	bool is_new = has_new_names(s, ring_number);
-	void *record = &w->sample;
+	void *record = &w->out.sample;
 	__u32 size;
 
-	w->sample.part.size = (__u16)(sizeof(w->sample) + n * sizeof(__u64));
+	w->out.sample.part.size = (__u16)(sizeof(w->out.sample) + n * sizeof(__u64));
 	n += sample_put_labels(w, n);
 	n = port_opaque(n);
 	if (!ring || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS)
 		return false;
-	size = sizeof(w->sample) + n * sizeof(__u64);
+	size = sizeof(w->out.sample) + n * sizeof(__u64);
 	if (is_new) {
-		record = &w->names;
-		size += sizeof(w->names);
+		record = &w->out.names;
+		size += sizeof(w->out.names);
 	}
 	if (bpf_ringbuf_output(ring, record, size, wakeup_flags(ring)) < 0)
 		return false;
 	if (is_new)
 		names_remember(s, ring_number);
-	if (w->sample.n_user > 0) {
-		s->sent_walk = s->is_walked ? w->number : 0;
+	if (w->out.sample.n_user > 0) {
+		s->sent_walk = s->is_walked ? w->in.number : 0;
 		s->sent_ring = ring_number;
 	}
 	return true;
@@ -413,9 +408,9 @@ static __always_inline void names_read(struct walk *w)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
 
-	w->names.part = (struct dp_part){ DP_RECORD_NAMES, sizeof(w->names) };
-	name_read(w->names.comm, task->group_leader);
-	name_read(w->names.thread_name, task);
+	w->out.names.part = (struct dp_part){ DP_RECORD_NAMES, sizeof(w->out.names) };
+	name_read(w->out.names.comm, task->group_leader);
+	name_read(w->out.names.thread_name, task);
 }
 
 static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum dp_event event,
@@ -423,7 +418,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 {
 	struct walk *w = &s->walk;
 
-	w->sample = (struct dp_sample){
+	w->out.sample = (struct dp_sample){
 		.part.type = DP_RECORD_SAMPLE,
 		.cpu = (__u16)cpu,
 		.pid = pid_tgid >> 32,
@@ -435,9 +430,9 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	};
 	s->is_walked = false;
 	s->max_chunks = DP_MAX_CHUNKS;
-	w->n_frames = 0;
-	w->in_syscall = 0;
-	w->labels_mapping = 0;
+	w->at.n_frames = 0;
+	w->in.in_syscall = 0;
+	w->labels.mapping = 0;
 	names_read(w);
 }
 
@@ -493,7 +488,7 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	const __u32 *cell;
 	struct scratch *s;
 	__u32 weight;
-	int cs;
+	int mode;
 
 	if (dp_sides == DP_SIDES_KERNEL && is_user_mode(ctx))
 		return 0;
@@ -508,20 +503,20 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	sample_begin(s, pid_tgid, DP_EVENT_CPU, weight, cpu);
 	task = (const void *)bpf_get_current_task_btf();
 	if (dp_sides == DP_SIDES_KERNEL) {
-		s->walk.sample.outcome = DP_KERNEL_ONLY;
+		s->walk.out.sample.outcome = DP_KERNEL_ONLY;
 	} else if (!is_user_mode(ctx) && has_no_user_stack(task)) {
-		s->walk.sample.outcome = DP_NO_USER_STACK;
+		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	} else {
 		if (is_user_mode(ctx))
-			cs = REGS_COPY(&s->walk.regs, &ctx->regs);
+			mode = REGS_COPY(&s->walk.in.regs, &ctx->regs);
 		else
-			cs = regs_of_task(&s->walk);
-		sample_user_stack(s, cell, cs & 0xffff);
+			mode = regs_of_task(&s->walk);
+		sample_user_stack(s, cell, mode & 0xffff);
 	}
 	if (!is_user_mode(ctx))
 		sample_kernel_stack(&s->walk, ctx);
 	/* Where only user stacks are wanted, a sample without one has nothing to show. */
-	if (dp_sides != DP_SIDES_USER || s->walk.sample.outcome != DP_NO_USER_STACK)
+	if (dp_sides != DP_SIDES_USER || s->walk.out.sample.outcome != DP_NO_USER_STACK)
 		sample_send(s, cpu);
 	scratch_release(s);
 	return 0;
@@ -559,7 +554,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	const __u32 *cell;
 	struct scratch *s;
 	__u32 weight;
-	int cs;
+	int mode;
 
 	keep_to_own_stack(ctx);
 	if (!is_wanted(pid_tgid, &cell))
@@ -572,8 +567,8 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 		return 0;
 	sample_begin(s, pid_tgid, DP_EVENT_UPROBE, weight, cpu);
 	/* It hits user code: there is no kernel stack. */
-	cs = REGS_COPY(&s->walk.regs, ctx);
-	sample_user_stack(s, cell, cs);
+	mode = REGS_COPY(&s->walk.in.regs, ctx);
+	sample_user_stack(s, cell, mode);
 	sample_send(s, cpu);
 	scratch_release(s);
 	return 0;

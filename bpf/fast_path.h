@@ -45,12 +45,12 @@ static __always_inline const struct walk_cached *fast_path_look_up(struct walk *
 
 /* The registers, and what is missing: an address from which on the stack has to be read. */
 struct fast_path {
-	__u64 pc, sp, rbp;
+	__u64 pc, sp, fp;
 	__u64 missing;
 };
 
-/* All bits, if rbp is saved so many bytes below the return address; 0 bytes: none. */
-static __always_inline __u64 fast_path_saves_rbp(__u64 below)
+/* All bits, if fp is saved so many bytes below the return address; 0 bytes: none. */
+static __always_inline __u64 fast_path_saves_fp(__u64 below)
 {
 	return (__u64)((__s64)port_opaque(0 - below) >> 63);
 }
@@ -64,28 +64,28 @@ static __always_inline __u32 fast_path_step(struct walk *w, struct fast_path *s,
 
 	if (!c)
 		return 0;
-	cfa = (s->rbp ^ ((s->rbp ^ s->sp) & port_opaque(0 - (__u64)c->is_rsp))) + c->step;
-	slot = cfa - 8 - WALK_BELOW(c->link);
+	cfa = (s->fp ^ ((s->fp ^ s->sp) & port_opaque(0 - (__u64)c->is_sp))) + c->step;
+	slot = DP_CALLER_RA(cfa) - WALK_BELOW(c->link);
 	if (cfa <= s->sp)
 		return 0;
-	if (!walk_in_window(w, slot) || !walk_in_window(w, cfa - 8)) {
+	if (!walk_in_window(w, slot) || !walk_in_window(w, DP_CALLER_RA(cfa))) {
 		/* They are not far apart, and in one page can be read together. */
 		s->missing = ((cfa - 1) ^ slot) < DP_USER_PAGE_SIZE ? slot : 0;
 		return 0;
 	}
-	caller = walk_window_word(w, cfa - 8);
+	caller = walk_window_word(w, DP_CALLER_RA(cfa));
 	saved = walk_window_word(w, slot);
-	if (caller == 0 || caller == w->trampoline)
+	if (caller == 0 || caller == w->in.trampoline)
 		return 0;
 	frame = DP_FRAME_ADDRESS(s->pc) | (__u64)DP_METHOD_TABLE << DP_METHOD_SHIFT;
 	t = walk_trail(w, n);
 	t->frame = frame;
-	t->rbp = s->rbp;
+	t->fp = s->fp;
 	t->cfa = cfa;
 	t->saves = c->saves;
 	t->link = c->link;
-	w->frames[port_index(n, DP_MAX_FRAMES)] = frame;
-	s->rbp ^= (s->rbp ^ saved) & fast_path_saves_rbp(cfa - 8 - slot);
+	w->out.frames[port_index(n, DP_MAX_FRAMES)] = frame;
+	s->fp ^= (s->fp ^ saved) & fast_path_saves_fp(DP_CALLER_RA(cfa) - slot);
 	s->sp = cfa;
 	s->pc = caller;
 	return 1;
@@ -96,9 +96,10 @@ static __always_inline __u32 fast_path_may(struct walk *w)
 {
 	const struct walk_cached *c;
 
-	if (w->method != DP_METHOD_TABLE || w->unwind == DP_UNWIND_FP || w->rbp_lost || w->lands)
+	if (w->at.method != DP_METHOD_TABLE || w->in.unwind == DP_UNWIND_FP || w->at.fp_lost ||
+	    w->at.lands)
 		return 0;
-	c = fast_path_find(w, w->pc);
+	c = fast_path_find(w, w->at.pc);
 	return !c || c->step != 0;
 }
 
@@ -112,22 +113,22 @@ PORT_GLOBAL int walk_fast_path(struct walk *w)
 	__u32 n, went_on = 1;
 
 	/* The verifier knows nothing of the callers of a function that it looks at once. */
-	if (!w || !fast_path_may(w) || !walk_is_above(w, w->n_frames))
+	if (!w || !fast_path_may(w) || !walk_is_above(w, w->at.n_frames))
 		return 0;
-	s.pc = w->pc;
-	s.sp = w->sp;
-	s.rbp = w->rbp;
-	n = w->n_frames;
+	s.pc = w->at.pc;
+	s.sp = w->at.sp;
+	s.fp = w->at.fp;
+	n = w->at.n_frames;
 	for (__u32 i = 0; i < FAST_PATH_FRAMES && went_on; i++) {
-		went_on = n < w->max_frames && fast_path_step(w, &s, n);
+		went_on = n < w->in.max_frames && fast_path_step(w, &s, n);
 		n += went_on;
-		if (s.sp >= w->meet)
+		if (s.sp >= w->memo.meet)
 			break;
 	}
-	w->pc = s.pc;
-	w->sp = s.sp;
-	w->rbp = s.rbp;
-	w->n_frames = n;
+	w->at.pc = s.pc;
+	w->at.sp = s.sp;
+	w->at.fp = s.fp;
+	w->at.n_frames = n;
 	if (s.missing != 0)
 		return walk_read_stack(w, s.missing) == 0;
 	return (int)port_opaque(went_on);

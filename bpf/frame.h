@@ -23,23 +23,23 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 	from &= ~63ULL; /* whole cache lines */
 	offset = port_index((__u32)from & (DP_USER_PAGE_SIZE - 1), DP_USER_PAGE_SIZE);
 	size = DP_USER_PAGE_SIZE - offset;
-	if (size > w->reach)
-		size = (__u32)w->reach;
+	if (size > w->stack.reach)
+		size = (__u32)w->stack.reach;
 	size = port_opaque(size);
 	if (size > DP_USER_PAGE_SIZE) /* for the verifier */
 		return -1;
-	w->reach = DP_USER_PAGE_SIZE;
-	w->window_words = 0;
-	if (port_read_user(w, w->page + offset, size, from) < 0)
+	w->stack.reach = DP_USER_PAGE_SIZE;
+	w->stack.n_words = 0;
+	if (port_read_user(w, w->stack.page + offset, size, from) < 0)
 		return -1;
-	w->window = from;
-	w->window_words = size - sizeof(__u64) + 1;
+	w->stack.start = from;
+	w->stack.n_words = size - sizeof(__u64) + 1;
 	return 0;
 }
 
 static __always_inline __u32 walk_in_window(const struct walk *w, __u64 address)
 {
-	return address - w->window < w->window_words;
+	return address - w->stack.start < w->stack.n_words;
 }
 
 /* The word at an address that is in the window. */
@@ -47,33 +47,33 @@ static __always_inline __u64 walk_window_word(const struct walk *w, __u64 addres
 {
 	__u32 offset = (__u32)address & (DP_USER_PAGE_SIZE - 1);
 
-	return port_u64(w->page + port_index(offset, DP_USER_PAGE_SIZE));
+	return port_u64(w->stack.page + port_index(offset, DP_USER_PAGE_SIZE));
 }
 
-/* Read the word at an address outside of the window, which goes there, into w->word. */
+/* Read the word at an address outside of the window, which goes there, into w->stack.word. */
 PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 {
 	__u64 page = address & ~(__u64)(DP_USER_PAGE_SIZE - 1), from;
 
 	if (!w)
 		return -1;
-	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->word)) {
-		if (port_read_user(w, &w->word, sizeof(w->word), address) == 0)
+	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->stack.word)) {
+		if (port_read_user(w, &w->stack.word, sizeof(w->stack.word), address) == 0)
 			return 0;
-		w->fault = address;
+		w->stack.fault = address;
 		return -1;
 	}
 	/* What a frame needs lies above its stack pointer. */
-	from = w->sp;
+	from = w->at.sp;
 	if (address - from > WALK_WINDOW / 2)
 		from = address - WALK_WINDOW / 8;
 	if (from - page >= DP_USER_PAGE_SIZE)
 		from = page;
 	if (walk_read_stack(w, from) < 0) {
-		w->fault = address;
+		w->stack.fault = address;
 		return -1;
 	}
-	w->word = walk_window_word(w, address);
+	w->stack.word = walk_window_word(w, address);
 	return 0;
 }
 
@@ -89,34 +89,35 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
 	}
 	if (walk_fetch(w, address) < 0)
 		return -1;
-	*ret = w->word;
+	*ret = w->stack.word;
 	return 0;
 }
 
 /*
  * An address is remembered at this place of the cache or at the next one. Callers of one
  * program are alike in their low bits, so these alone would put them at few places; and
- * processes that were forked from one have the same addresses, even when their layouts differ.
+ * processes that were forked from one have the same addresses, even when their memory maps differ.
  */
 static __always_inline __u32 walk_place(const struct walk *w, __u64 pc)
 {
-	return (__u32)((pc + (w->layout << 32)) * 0x9e3779b97f4a7c15ULL >> (64 - WALK_CACHE_BITS)) &
+	return (__u32)((pc + (w->in.memory_map << 32)) * 0x9e3779b97f4a7c15ULL >>
+		       (64 - WALK_CACHE_BITS)) &
 	       (WALK_CACHE_SIZE - 2);
 }
 
 static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_cached *c, __u64 pc)
 {
-	return c->pc == pc && c->layout == w->layout;
+	return c->pc == pc && c->memory_map == w->in.memory_map;
 }
 
-/* How many words below the return address a rule has rbp, 0 if unchanged; negative if elsewhere. */
+/* How many words below the return address a rule has fp, 0 if unchanged; negative if elsewhere. */
 static __always_inline int walk_below(const struct dp_rule *rule)
 {
-	__u32 below = (__u32)(-8 - rule->rbp.offset);
+	__u32 below = (__u32)(DP_CALLER_RA(0) - rule->fp.offset);
 
-	if (rule->rbp.kind == DP_WHERE_SAME)
+	if (rule->fp.kind == DP_WHERE_SAME)
 		return 0;
-	if (rule->rbp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
+	if (rule->fp.kind != DP_WHERE_CFA || below == 0 || below % 8 != 0 ||
 	    below / 8 > WALK_MAX_BELOW)
 		return -1;
 	return (int)(below / 8);
@@ -128,15 +129,15 @@ static __always_inline void walk_remember(struct walk_cached *c, const struct dp
 	int below = walk_below(rule);
 
 	if (rule->cfa != DP_CFA_REGISTER || rule->cfa_offset <= 0 ||
-	    (rule->cfa_reg != DP_RSP && rule->cfa_reg != DP_RBP) || rule->ra.kind != DP_WHERE_CFA ||
-	    rule->ra.offset != -8 || rule->rsp.kind != DP_WHERE_SAME || below < 0 ||
+	    (rule->cfa_reg != DP_REG_SP && rule->cfa_reg != DP_REG_FP) ||
+	    !DP_IS_CALL_RA(&rule->ra) || rule->sp.kind != DP_WHERE_SAME || below < 0 ||
 	    (rule->saves & DP_SAVES_APART) || rule->lands)
 		return;
 	c->saves = rule->saves;
 	c->link = WALK_LINK(c->link, (__u32)below);
-	c->is_rsp = rule->cfa_reg == DP_RSP;
-	if (!c->is_rsp)
-		c->link |= WALK_BY_RBP;
+	c->is_sp = rule->cfa_reg == DP_REG_SP;
+	if (!c->is_sp)
+		c->link |= WALK_BY_FP;
 	c->step = (__u32)rule->cfa_offset;
 }
 
@@ -148,15 +149,15 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 	__u32 place;
 
 	/* By turns, so that two addresses with the same places soon have one each. */
-	place = walk_place(w, pc) + (w->n_looked_up++ & 1);
+	place = walk_place(w, pc) + (w->mapped.n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
 	rule = &w->rules[port_index(place, WALK_CACHE_SIZE)].rule;
-	c->link = lookup_space(w, w->space_cell, w->last, pc, rule);
+	c->link = lookup_snapshot(w, w->in.snapshot_cell, w->mapped.last, pc, rule);
 	w->rules[port_index(place, WALK_CACHE_SIZE)].called = 0;
-	w->last = c->link;
+	w->mapped.last = c->link;
 	c->step = 0;
 	c->pc = pc;
-	c->layout = w->layout;
+	c->memory_map = w->in.memory_map;
 	walk_remember(c, rule);
 	return (int)place;
 }
@@ -164,9 +165,9 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 /*
  * What is known of an address, from the cache or the tables: its place in the cache,
  * negative if they are out of date. What is remembered can be of no other mappings: these
- * have another layout, whose number is never given again. An image stays where it is for
- * as long as a space names it, and one does for as long as there is the layout. And a walk
- * that may have read something else than its own space, in the end forgets all.
+ * have another memory map, whose number is never given again. An image stays where it is for
+ * as long as a snapshot names it, and one does for as long as there is the memory map. And a walk
+ * that may have read something else than its own snapshot, in the end forgets all.
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 {
@@ -213,7 +214,7 @@ static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 
 /* Why there is no rule. */
 static __always_inline enum dp_outcome walk_out_of_date(const struct walk *w)
 {
-	return w->code_changed ? DP_CODE_CHANGED : DP_TABLES_CHANGED;
+	return w->mapped.code_changed ? DP_CODE_CHANGED : DP_TABLES_CHANGED;
 }
 
 /*
@@ -240,8 +241,8 @@ static __always_inline int walk_saved(struct walk *w, const struct walk_trail *t
 	where = saves->where[saved];
 	if (where.kind == DP_WHERE_CFA)
 		*ret_address = t->cfa + where.offset;
-	else if (where.kind == DP_WHERE_MEMORY && where.reg == DP_RBP)
-		*ret_address = t->rbp + where.offset;
+	else if (where.kind == DP_WHERE_MEMORY && where.reg == DP_REG_FP)
+		*ret_address = t->fp + where.offset;
 	else
 		return where.kind == DP_WHERE_SAME ? 0 : -1;
 	return 1;
@@ -255,15 +256,15 @@ static long walk_recover_step(__u32 i, void *ctx)
 	__u64 address;
 	int is_saved;
 
-	if (w->callees <= w->fresh) {
-		w->is_found = 1; /* nobody saved it: it still has its initial value */
+	if (w->search.callees <= w->at.fresh) {
+		w->search.is_found = 1; /* nobody saved it: it still has its initial value */
 		return 1;
 	}
-	w->callees--;
-	t = walk_trail(w, w->callees);
-	is_saved = walk_saved(w, t, port_opaque(w->wanted), &address);
+	w->search.callees--;
+	t = walk_trail(w, w->search.callees);
+	is_saved = walk_saved(w, t, port_opaque(w->search.wanted), &address);
 	if (is_saved > 0)
-		w->is_found = walk_read(w, address, &w->found) == 0;
+		w->search.is_found = walk_read(w, address, &w->search.found) == 0;
 	return is_saved != 0;
 }
 
@@ -279,12 +280,12 @@ PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 
 	if (!w)
 		return -1;
-	w->wanted = saved;
-	w->found = initial;
-	w->is_found = 0;
-	w->callees = w->n_frames - 1;
+	w->search.wanted = saved;
+	w->search.found = initial;
+	w->search.is_found = 0;
+	w->search.callees = w->at.n_frames - 1;
 	port_loop(DP_MAX_FRAMES, walk_recover_step, &ref);
-	return w->is_found ? 0 : -1;
+	return w->search.is_found ? 0 : -1;
 }
 
 static __always_inline __u32 saved_number(__u32 reg)
@@ -304,27 +305,27 @@ static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, 
 {
 	__u32 saved;
 
-	if (reg == DP_RSP) {
-		*ret = w->sp;
+	if (reg == DP_REG_SP) {
+		*ret = w->at.sp;
 		return DP_WALKING;
 	}
-	if (reg == DP_RBP) {
-		*ret = w->rbp;
-		return w->rbp_lost ? DP_REGISTER_LOST : DP_WALKING;
+	if (reg == DP_REG_FP) {
+		*ret = w->at.fp;
+		return w->at.fp_lost ? DP_REGISTER_LOST : DP_WALKING;
 	}
-	if (reg == DP_RIP) {
-		*ret = w->pc;
+	if (reg == DP_REG_PC) {
+		*ret = w->at.pc;
 		return DP_WALKING;
 	}
 	if (reg >= DP_N_REGISTERS)
 		return DP_UNSUPPORTED_RULE;
-	*ret = w->regs.reg[reg];
-	if (w->n_frames - 1 == w->fresh)
+	*ret = w->in.regs.reg[reg];
+	if (w->at.n_frames - 1 == w->at.fresh)
 		return DP_WALKING;
 	saved = saved_number(reg);
 	if (saved == DP_N_SAVED || walk_recover(w, saved, *ret) < 0)
 		return DP_REGISTER_LOST;
-	*ret = w->found;
+	*ret = w->search.found;
 	return DP_WALKING;
 }
 

@@ -24,27 +24,44 @@
 #define DP_BLOCK_ROWS 48
 
 /*
- * Nearly all rules are alike: the CFA is rsp or rbp plus a multiple of 8, the
- * return address lies right below it, and registers lie in slots further down.
- * An image keeps each rule as one word,
+ * Nearly all rules are alike: the CFA is sp or fp plus a multiple of 8, the return address is
+ * where a call puts it, or close to it, and registers lie in slots further down. An image keeps
+ * each rule as one word,
  *
  *   63   60 59        30 29   24 23                2 1    0
  *   +------+------------+-------+------------------+------+
- *   | 0    | saves      | rbp   | n                | form |
+ *   | ra   | saves      | fp    | n                | form |
  *   +------+------------+-------+------------------+------+
  *
  * and those that are not like this as a number of a dp_rule.
  */
 enum dp_form {
 	DP_FORM_FULL, /* dp_rule number n */
-	DP_FORM_RSP,  /* CFA = rsp + 8 n; rbp and saves are slots */
-	DP_FORM_RBP,  /* CFA = rbp + 8 n */
+	DP_FORM_SP,   /* CFA = sp + 8 n; fp and saves are slots */
+	DP_FORM_FP,   /* CFA = fp + 8 n */
 };
 
 #define DP_FORM_BITS 2
 #define DP_WORD_N_BITS 22
-#define DP_WORD_RBP_SHIFT (DP_FORM_BITS + DP_WORD_N_BITS)
-#define DP_WORD_SAVES_SHIFT (DP_WORD_RBP_SHIFT + DP_SLOT_BITS)
+#define DP_WORD_FP_SHIFT (DP_FORM_BITS + DP_WORD_N_BITS)
+#define DP_WORD_SAVES_SHIFT (DP_WORD_FP_SHIFT + DP_SLOT_BITS)
+
+/*
+ * Where the return address is: DP_N_RA places, which the architecture has. Where a call
+ * pushes it, there is one, DP_RA_CALL, and a word's bits from 60 on are 0. Where a call puts it
+ * into a register, which functions save, as on arm64, the others would say
+ *
+ *   1        in the word above the one in which fp is saved: a frame record (AAPCS64 6.4.6)
+ *   2 to 15  at CFA - 8 ra: the register is saved without fp
+ *
+ * and DP_RA_CALL that it still is in the register, as in a leaf. If it is saved elsewhere, or is
+ * signed, the rule is a dp_rule.
+ */
+enum dp_ra {
+	DP_RA_CALL, /* DP_CALL_RA: where a call puts it */
+};
+
+#define DP_WORD_RA_SHIFT 60
 
 /*
  * Rows are written as differences. A DwarfDelta is a byte: in its low half how
@@ -149,7 +166,9 @@ struct dp_image {
 
 DP_ASSERT(1 << DP_MIN_BLOCK_BITS <= DP_BLOCK_ROWS, "a block can always be short enough");
 DP_ASSERT(sizeof(struct dp_anchor) == 2, "anchors lie close");
-DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= 64, "a rule fits a word");
+DP_ASSERT(DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS <= DP_WORD_RA_SHIFT,
+	  "a rule fits a word");
+DP_ASSERT(DP_N_RA <= 1 << (64 - DP_WORD_RA_SHIFT), "and so does the place of its return address");
 DP_ASSERT(DP_BLOCK_MAX_SIZE <= 255, "with the longest block as stride, anchors reach all");
 DP_ASSERT(sizeof(struct dp_page) == 8, "dp_page is one cell");
 DP_ASSERT(sizeof(struct dp_image) == 56, "dp_image is seven cells");

@@ -16,6 +16,10 @@
 
 #define DP_CORE __attribute__((preserve_access_index))
 
+/* struct pt_regs, struct pt_regs___task, struct thread_struct */
+#include "bpf/arch.h"
+#include DP_ARCH_KERNEL
+
 /* kernel/events/uprobes.c: the page with the instructions that probes execute elsewhere */
 struct xol_area {
 	unsigned long vaddr;
@@ -40,10 +44,6 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
-} DP_CORE;
-
-struct thread_struct {
-	unsigned long fsbase;
 } DP_CORE;
 
 struct ns_common {
@@ -106,30 +106,6 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	struct uprobe_task *utask;
 	char comm[16];
-} DP_CORE;
-
-/*
- * The context of perf_event and uprobe programs, arch/x86/include/uapi/asm/ptrace.h:
- * an interface of the kernel, so its layout needs no look-up, and a context may
- * only be read by whole words.
- */
-struct pt_regs {
-	unsigned long r15, r14, r13, r12;
-	unsigned long bp, bx;
-	unsigned long r11, r10, r9, r8;
-	unsigned long ax, cx, dx, si, di;
-	unsigned long orig_ax;
-	unsigned long ip, cs, flags, sp, ss;
-};
-
-/* The same registers reached from a task, where the kernel knows each member's type. */
-struct pt_regs___task {
-	unsigned long r15, r14, r13, r12;
-	unsigned long bp, bx;
-	unsigned long r11, r10, r9, r8;
-	unsigned long ax, cx, dx, si, di;
-	unsigned long orig_ax;
-	unsigned long ip, cs, sp;
 } DP_CORE;
 
 /* The context of task iterators, kernel/bpf/task_iter.c */

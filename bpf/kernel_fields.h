@@ -8,6 +8,9 @@
  * A test compares this list with the compiled programs, and takes each of the members away.
  */
 
+#include "bpf/arch.h"
+#include DP_ARCH_KERNEL_FIELDS
+
 /*
  * What members are needed for, bit by bit.
  *
@@ -62,7 +65,6 @@ enum dp_field_for {
 	X(task_struct, thread_pid, DP_FOR_CONTAINER, NULL)                                         \
 	X(task_struct, utask, DP_FOR_NOTHING, DP_LOST_URETPROBES)                                  \
 	X(thread_info, cpu, DP_FOR_DUMP, NULL)                                                     \
-	X(thread_struct, fsbase, DP_FOR_ALL, NULL)                                                 \
 	X(sched_entity, sum_exec_runtime, DP_FOR_SWITCHES, NULL)                                   \
 	X(mm_struct, start_code, DP_FOR_TASKS, NULL)                                               \
 	X(mm_struct, start_stack, DP_FOR_SAMPLES, NULL)                                            \
@@ -82,25 +84,7 @@ enum dp_field_for {
 	X(upid, ns, DP_FOR_CONTAINER, NULL)                                                        \
 	X(pid_namespace, ns, DP_FOR_CONTAINER, NULL)                                               \
 	X(ns_common, inum, DP_FOR_CONTAINER, NULL)                                                 \
-	X(pt_regs, ax, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, bp, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, bx, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, cs, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, cx, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, di, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, dx, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, ip, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, orig_ax, DP_FOR_TASKS, NULL)                                                    \
-	X(pt_regs, r8, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, r9, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, r10, DP_FOR_TASKS, NULL)                                                        \
-	X(pt_regs, r11, DP_FOR_TASKS, NULL)                                                        \
-	X(pt_regs, r12, DP_FOR_TASKS, NULL)                                                        \
-	X(pt_regs, r13, DP_FOR_TASKS, NULL)                                                        \
-	X(pt_regs, r14, DP_FOR_TASKS, NULL)                                                        \
-	X(pt_regs, r15, DP_FOR_TASKS, NULL)                                                        \
-	X(pt_regs, si, DP_FOR_TASKS, NULL)                                                         \
-	X(pt_regs, sp, DP_FOR_TASKS, NULL)                                                         \
+	DP_ARCH_FIELDS(X)                                                                          \
 	X(bpf_iter__task, meta, DP_FOR_DUMP, NULL)                                                 \
 	X(bpf_iter__task, task, DP_FOR_DUMP, NULL)                                                 \
 	X(bpf_iter_meta, seq, DP_FOR_DUMP, NULL)

@@ -6,29 +6,29 @@
 
 #include <bpf/bpf_helpers.h>
 
-DP_ASSERT(__builtin_offsetof(struct walk, label_bytes) ==
-		  __builtin_offsetof(struct walk, labels) + sizeof(struct dp_labels),
+DP_ASSERT(__builtin_offsetof(struct walk_labels, bytes) ==
+		  __builtin_offsetof(struct walk_labels, head) + sizeof(struct dp_labels),
 	  "the labels' bytes follow their head");
 
 /* Put the labels, if there are any, behind so many frames. Returns how many cells they take. */
 static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 {
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 	__u32 cells;
 
-	if (w->labels_mapping == 0 || !labels_read(w) || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
+	if (w->labels.mapping == 0 || !labels_read(w) || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
 		return 0;
 	/* As with the walk: what was read may be another process's by now. */
-	space = port_pool(w, w->space_cell);
-	if (!space || space->id != w->space)
+	snapshot = port_pool(w, w->in.snapshot_cell);
+	if (!snapshot || snapshot->id != w->in.snapshot)
 		return 0;
-	cells = 1 + (w->labels_size + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
-	w->labels.part = (struct dp_part){ DP_RECORD_LABELS, (__u16)(cells * DP_CELL_SIZE) };
+	cells = 1 + (w->labels.size + DP_CELL_SIZE - 1) / DP_CELL_SIZE;
+	w->labels.head.part = (struct dp_part){ DP_RECORD_LABELS, (__u16)(cells * DP_CELL_SIZE) };
 	cells = port_opaque(cells);
 	if (cells > WALK_LABELS_CELLS ||
-	    bpf_probe_read_kernel(&w->frames[n], cells * DP_CELL_SIZE, &w->labels) < 0)
+	    bpf_probe_read_kernel(&w->out.frames[n], cells * DP_CELL_SIZE, &w->labels.head) < 0)
 		return 0;
-	w->sample.flags |= DP_SAMPLE_LABELS;
+	w->out.sample.flags |= DP_SAMPLE_LABELS;
 	return cells;
 }
 

@@ -50,7 +50,7 @@ struct go_map {
 
 static __always_inline void labels_leave_out(struct walk *w, __u64 n)
 {
-	w->labels.n_left_out += n < DP_LABELS_MAX_SIZE ? (__u16)n : DP_LABELS_MAX_SIZE;
+	w->labels.head.n_left_out += n < DP_LABELS_MAX_SIZE ? (__u16)n : DP_LABELS_MAX_SIZE;
 }
 
 static __always_inline __u32 label_text_size(const struct go_string *s)
@@ -63,16 +63,16 @@ static __always_inline void labels_add(struct walk *w, const struct go_label *la
 	__u32 key_size = label_text_size(&label->key);
 	__u32 value_size = label_text_size(&label->value);
 	__u32 size = sizeof(struct dp_label) + key_size + value_size;
-	__u32 at = w->labels_size;
+	__u32 at = w->labels.size;
 	__u8 *to;
 
-	if (w->labels.n >= DP_MAX_LABELS || at + size > DP_LABELS_MAX_SIZE) {
+	if (w->labels.head.n >= DP_MAX_LABELS || at + size > DP_LABELS_MAX_SIZE) {
 		labels_leave_out(w, 1);
 		return;
 	}
 	key_size = port_opaque(key_size) & DP_LABEL_CUT;
 	value_size = port_opaque(value_size) & DP_LABEL_CUT;
-	to = &w->label_bytes[port_index(at, DP_LABELS_MAX_SIZE)];
+	to = &w->labels.bytes[port_index(at, DP_LABELS_MAX_SIZE)];
 	to[0] = (__u8)key_size;
 	to[1] = (__u8)value_size;
 	to += sizeof(struct dp_label);
@@ -81,9 +81,9 @@ static __always_inline void labels_add(struct walk *w, const struct go_label *la
 		labels_leave_out(w, 1);
 		return;
 	}
-	w->labels_size = at + size;
-	w->labels.n++;
-	w->labels.n_cut += (__u8)((key_size == DP_LABEL_CUT) + (value_size == DP_LABEL_CUT));
+	w->labels.size = at + size;
+	w->labels.head.n++;
+	w->labels.head.n_cut += (__u8)((key_size == DP_LABEL_CUT) + (value_size == DP_LABEL_CUT));
 }
 
 static long labels_list_step(__u32 i, void *ctx)
@@ -91,7 +91,7 @@ static long labels_list_step(__u32 i, void *ctx)
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 	struct go_label label;
 
-	if (port_read_user(w, &label, sizeof(label), w->labels_at + i * sizeof(label)) < 0)
+	if (port_read_user(w, &label, sizeof(label), w->labels.at + i * sizeof(label)) < 0)
 		labels_leave_out(w, 1);
 	else
 		labels_add(w, &label);
@@ -110,7 +110,7 @@ static __always_inline void labels_read_list(struct walk *w, __u64 at)
 	}
 	n = list.n < DP_MAX_LABELS ? list.n : DP_MAX_LABELS;
 	labels_leave_out(w, list.n - n);
-	w->labels_at = list.at;
+	w->labels.at = list.at;
 	port_loop((__u32)n, labels_list_step, &ref);
 }
 
@@ -123,19 +123,19 @@ static __always_inline int labels_next_bucket(struct walk *w)
 {
 	__u64 next;
 
-	if (port_read_user(w, &next, sizeof(next), w->labels_at + GO_NEXT) < 0)
+	if (port_read_user(w, &next, sizeof(next), w->labels.at + GO_NEXT) < 0)
 		next = 0;
 	if (next == 0) {
-		w->labels_bucket++;
-		next = w->labels_first + (__u64)w->labels_bucket * GO_BUCKET_SIZE;
+		w->labels.bucket++;
+		next = w->labels.first + (__u64)w->labels.bucket * GO_BUCKET_SIZE;
 	}
-	if (w->labels_bucket >= w->labels_n_buckets) {
-		next = w->labels_first = w->labels_old;
-		w->labels_bucket = 0;
-		w->labels_n_buckets = w->labels_n_old;
-		w->labels_old = 0;
+	if (w->labels.bucket >= w->labels.n_buckets) {
+		next = w->labels.first = w->labels.old;
+		w->labels.bucket = 0;
+		w->labels.n_buckets = w->labels.n_old;
+		w->labels.old = 0;
 	}
-	w->labels_at = next;
+	w->labels.at = next;
 	return next != 0;
 }
 
@@ -147,15 +147,15 @@ static long labels_map_step(__u32 i, void *ctx)
 	struct go_label label;
 	__u8 used;
 
-	if (port_read_user(w, &used, sizeof(used), w->labels_at + slot) == 0 &&
+	if (port_read_user(w, &used, sizeof(used), w->labels.at + slot) == 0 &&
 	    used >= GO_FIRST_USED &&
-	    port_read_user(w, &label.key, sizeof(label.key), w->labels_at + GO_KEYS + text) == 0 &&
-	    port_read_user(w, &label.value, sizeof(label.value), w->labels_at + GO_VALUES + text) ==
+	    port_read_user(w, &label.key, sizeof(label.key), w->labels.at + GO_KEYS + text) == 0 &&
+	    port_read_user(w, &label.value, sizeof(label.value), w->labels.at + GO_VALUES + text) ==
 		    0) {
 		labels_add(w, &label);
-		w->labels_left--;
+		w->labels.left--;
 	}
-	if (w->labels_left == 0)
+	if (w->labels.left == 0)
 		return 1;
 	return slot == GO_SLOTS - 1 && !labels_next_bucket(w);
 }
@@ -176,23 +176,23 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 		labels_leave_out(w, 1);
 		return;
 	}
-	w->labels_at = w->labels_first = map.buckets;
-	w->labels_bucket = 0;
-	w->labels_n_buckets = 1U << map.bits;
-	w->labels_old = map.old_buckets;
-	w->labels_n_old =
+	w->labels.at = w->labels.first = map.buckets;
+	w->labels.bucket = 0;
+	w->labels.n_buckets = 1U << map.bits;
+	w->labels.old = map.old_buckets;
+	w->labels.n_old =
 		map.flags & GO_SAME_SIZE || map.bits == 0 ? 1U << map.bits : 1U << (map.bits - 1);
-	w->labels_left = (__u32)map.n;
+	w->labels.left = (__u32)map.n;
 	if (map.n > 0)
 		port_loop(LABELS_MAX_SLOTS, labels_map_step, &ref);
-	labels_leave_out(w, w->labels_left);
+	labels_leave_out(w, w->labels.left);
 }
 
 /* Where the image of a mapping says that labels are, and how they are kept. 0: there are none. */
 static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 {
 	const struct dp_mapping *m =
-		port_pool(w, dp_mapping_cell(w->space_cell, w->labels_mapping));
+		port_pool(w, dp_mapping_cell(w->in.snapshot_cell, w->labels.mapping));
 	const struct dp_image *image;
 	__u32 cell;
 
@@ -204,9 +204,9 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 		return 0;
 	*ret_form = image->labels_form;
 	cell += image->programs + image->labels;
-	w->mapping = w->labels_mapping;
-	w->is_elsewhere = 1;
-	w->n_values = 0;
+	w->at.mapping = w->labels.mapping;
+	w->program.is_elsewhere = 1;
+	w->program.n_values = 0;
 	/* Where no goroutine runs, its struct g is at address 0. */
 	if (walk_program(w, cell) != DP_WALKING)
 		return 0;
@@ -214,7 +214,7 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 }
 
 /*
- * Read the labels of the thread whose stack was walked, or was to be, into w->labels; what it
+ * Read the labels of the thread whose stack was walked, or was to be, into w->labels.head; what it
  * does there was interrupted, so they do not change. Are there any?
  */
 PORT_GLOBAL int labels_read(struct walk *w)
@@ -224,8 +224,8 @@ PORT_GLOBAL int labels_read(struct walk *w)
 
 	if (!w)
 		return 0;
-	w->labels = (struct dp_labels){ 0 };
-	w->labels_size = 0;
+	w->labels.head = (struct dp_labels){ 0 };
+	w->labels.size = 0;
 	at = labels_find(w, &form);
 	if (at == 0)
 		return 0;
@@ -233,7 +233,7 @@ PORT_GLOBAL int labels_read(struct walk *w)
 		labels_read_list(w, at);
 	else
 		labels_read_map(w, at);
-	return w->labels.n > 0 || w->labels.n_left_out > 0;
+	return w->labels.head.n > 0 || w->labels.head.n_left_out > 0;
 }
 
 #endif

@@ -19,25 +19,25 @@ static __always_inline void rule_none(struct dp_rule *rule, __u32 why)
 	*rule = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = why };
 }
 
-/* Where the mapping with this number is, in the space at a cell; the first one has number 1. */
+/* Where the mapping with this number is, in the snapshot at a cell; the first one has number 1. */
 static __always_inline __u32 dp_mapping_cell(__u32 cell, __u32 number)
 {
-	return cell + (__u32)DP_CELLS(struct dp_space) +
+	return cell + (__u32)DP_CELLS(struct dp_snapshot) +
 	       (number - 1) * (__u32)DP_CELLS(struct dp_mapping);
 }
 
-/* The last of a space's mappings that starts at or below pc, or the first: its number. */
+/* The last of a snapshot's mappings that starts at or below pc, or the first: its number. */
 static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc)
 {
 	const __u8 *segment = port_segment(w, cell); /* in which all of them lie */
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 	__u32 at = 0, n;
 
 	if (!segment)
 		return 1;
-	space = port_at(segment, lookup_byte(cell));
-	n = space->n_mappings;
-	cell += (__u32)DP_CELLS(struct dp_space);
+	snapshot = port_at(segment, lookup_byte(cell));
+	n = snapshot->n_mappings;
+	cell += (__u32)DP_CELLS(struct dp_snapshot);
 	for (int i = 0; i < DP_MAPPING_SEARCH_STEPS && n > 1; i++) {
 		__u32 half = n / 2;
 		const struct dp_mapping *m = port_at(
@@ -87,25 +87,25 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 	if (ret->cfa == DP_CFA_EXPRESSION || ret->cfa == DP_CFA_SWITCH)
 		ret->cfa_offset += (__s32)(cell + image->programs);
 	lookup_program(&ret->ra, cell + image->programs);
-	lookup_program(&ret->rbp, cell + image->programs);
-	lookup_program(&ret->rsp, cell + image->programs);
+	lookup_program(&ret->fp, cell + image->programs);
+	lookup_program(&ret->sp, cell + image->programs);
 }
 
 /*
- * The rule for an address of the process whose space is at cell. Returns the
+ * The rule for an address of the process whose snapshot is at cell. Returns the
  * number of the mapping that the address lies in, or 0. `last` is 0, or the number of
  * the mapping in which the address is most likely.
  */
-static __always_inline __u32 lookup_space(struct walk *w, __u32 cell, __u32 last, __u64 pc,
-					  struct dp_rule *ret)
+static __always_inline __u32 lookup_snapshot(struct walk *w, __u32 cell, __u32 last, __u64 pc,
+					     struct dp_rule *ret)
 {
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 	const struct dp_mapping *m = last ? port_pool(w, dp_mapping_cell(cell, last)) : NULL;
 
 	rule_none(ret, DP_NO_MAPPING);
 	if (!m || pc < m->start || pc >= m->end) {
-		space = port_pool(w, cell);
-		if (!space || space->n_mappings == 0)
+		snapshot = port_pool(w, cell);
+		if (!snapshot || snapshot->n_mappings == 0)
 			return 0;
 		last = lookup_mapping(w, cell, pc);
 		m = port_pool(w, dp_mapping_cell(cell, last));

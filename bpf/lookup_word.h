@@ -5,20 +5,22 @@
 #include "bpf/abi.h"
 #include "bpf/port.h"
 
+DP_ASSERT(DP_N_RA == 1, "what is above the saves is DP_RA_CALL and need not be read");
+
 /* A rule that is written as a word (enum dp_form, but not DP_FORM_FULL), in full. */
 static __always_inline void lookup_unpack(__u64 word, struct dp_rule *ret)
 {
-	__u32 rbp = word >> DP_WORD_RBP_SHIFT & DP_MAX_SLOT;
+	__u32 fp = word >> DP_WORD_FP_SHIFT & DP_MAX_SLOT;
 
 	*ret = (struct dp_rule){
 		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = (word & ((1 << DP_FORM_BITS) - 1)) == DP_FORM_RSP ? DP_RSP : DP_RBP,
+		.cfa_reg = (word & ((1 << DP_FORM_BITS) - 1)) == DP_FORM_SP ? DP_REG_SP : DP_REG_FP,
 		.cfa_offset = (__s32)(word >> DP_FORM_BITS & ((1 << DP_WORD_N_BITS) - 1)) * 8,
 		.saves = word >> DP_WORD_SAVES_SHIFT,
-		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
+		.ra = DP_CALL_RA,
 	};
-	if (rbp)
-		ret->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -8 * (__s32)rbp };
+	if (fp)
+		ret->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -8 * (__s32)fp };
 }
 
 #endif

@@ -9,7 +9,7 @@
  * The stack is walked when the thread leaves the CPU, which is the last moment at
  * which its memory can be read here: when it comes back, the tracepoint still runs
  * in the thread that goes. The sample is sent at once, and when the thread is
- * back, the end of the block, which user space joins with it.
+ * back, the end of the interval, which user space joins with it.
  *
  * All of this runs with interrupts off and the run queue locked.
  */
@@ -62,7 +62,7 @@ static __always_inline enum dp_state state_of(const __u64 *ctx, const struct tas
 	return state_of_bits(bits);
 }
 
-static __always_inline void count_lost_block(__u32 cpu, const struct dp_blocked *b, __u64 ns)
+static __always_inline void count_lost_interval(__u32 cpu, const struct dp_blocked *b, __u64 ns)
 {
 	struct dp_losses *losses = bpf_map_lookup_elem(&dp_losses, &cpu);
 
@@ -74,8 +74,8 @@ static __always_inline void count_lost_block(__u32 cpu, const struct dp_blocked 
 /* Tell for how long a thread was away. */
 static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
 {
-	struct dp_block_end end = {
-		.part = { DP_RECORD_BLOCK_END, sizeof(end) },
+	struct dp_off_cpu_end end = {
+		.part = { DP_RECORD_OFF_CPU_END, sizeof(end) },
 		.tid = b->tid,
 		.time_ns = b->since_ns,
 		.end_ns = end_ns,
@@ -90,7 +90,7 @@ static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 
 	ring = bpf_map_lookup_elem(&dp_rings, &key);
 	if (b->is_lost || !ring ||
 	    bpf_ringbuf_output(ring, &end, sizeof(end), wakeup_flags(ring)) < 0)
-		count_lost_block(cpu, b, ns);
+		count_lost_interval(cpu, b, ns);
 }
 
 static __always_inline void switch_in(const struct task_struct *next, __u64 now, __u32 cpu)
@@ -168,13 +168,13 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 		return;
 	}
 	sample_begin(s, pid_tgid, DP_EVENT_OFF_CPU, weight, cpu);
-	s->walk.sample.time_ns = now;
-	s->walk.sample.state = state;
+	s->walk.out.sample.time_ns = now;
+	s->walk.out.sample.state = state;
 	s->max_chunks = OFF_CPU_MAX_CHUNKS;
 	if (dp_sides == DP_SIDES_KERNEL)
-		s->walk.sample.outcome = DP_KERNEL_ONLY;
+		s->walk.out.sample.outcome = DP_KERNEL_ONLY;
 	else if (has_no_user_stack(prev))
-		s->walk.sample.outcome = DP_NO_USER_STACK;
+		s->walk.out.sample.outcome = DP_NO_USER_STACK;
 	else
 		sample_user_stack(s, cell, regs_of_task(&s->walk));
 	sample_kernel_stack(&s->walk, ctx);
@@ -182,11 +182,12 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 	scratch_release(s);
 }
 
-/* It will not be back: user space need not wait for the end of a block that was left out. */
+/* It will not be back: user space need not wait for the end of an interval that was left out. */
 static __always_inline void forget_thread(const struct task_struct *prev,
 					  const struct dp_blocked *b, __u64 now, __u32 cpu)
 {
-	struct dp_block_end end = { .part = { DP_RECORD_BLOCK_END, sizeof(end) }, .end_ns = now };
+	struct dp_off_cpu_end end = { .part = { DP_RECORD_OFF_CPU_END, sizeof(end) },
+				      .end_ns = now };
 	__u32 key = prev->pid, ring_key = cpu + dp_off_cpu_rings;
 	void *ring = bpf_map_lookup_elem(&dp_rings, &ring_key);
 

@@ -21,7 +21,7 @@
  *   PORT_GLOBAL                            before a function that is best verified on its own
  *
  * In the kernel an index that the verifier cannot bound is masked; in user
- * space one out of bounds is a bug and traps.
+ * snapshot one out of bounds is a bug and traps.
  */
 #ifdef __bpf__
 #include "bpf/port_kernel.bpf.h"

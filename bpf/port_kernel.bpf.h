@@ -10,6 +10,7 @@
 #include "bpf/abi.h"
 #include "bpf/kernel.bpf.h"
 #include "bpf/pool.bpf.h"
+#include DP_ARCH_TASK
 
 #ifndef NULL
 #define NULL ((void *)0)
@@ -149,15 +150,9 @@ PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 	return search.found;
 }
 
-/*
- * The base of %fs. The kernel notes it when it switches threads and when it is asked to set
- * it (arch/x86/kernel/process_64.c); a thread that has set it itself since has another one.
- */
-static __always_inline __u64 port_fs_base(struct walk *w)
+static __always_inline __u64 port_thread_base(struct walk *w)
 {
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-
-	return task->thread.fsbase;
+	return thread_base((const void *)bpf_get_current_task_btf());
 }
 
 static __always_inline __u64 port_trampoline(struct walk *w)

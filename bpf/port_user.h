@@ -25,7 +25,7 @@ struct port_user {
 	/* The segments of the pool. */
 	uint8_t *const *segments;
 	uint32_t n_segments;
-	uint64_t fs_base; /* of the walked thread; 0: not known */
+	uint64_t thread_base; /* of the walked thread; 0: not known */
 };
 
 /* Every struct walk starts with this. */
@@ -108,9 +108,9 @@ static inline long port_loop(uint32_t n, long (*fn)(uint32_t, void *), void *ctx
 	return i;
 }
 
-static inline uint64_t port_fs_base(struct walk *w)
+static inline uint64_t port_thread_base(struct walk *w)
 {
-	return ((struct port_world *)w)->user->fs_base;
+	return ((struct port_world *)w)->user->thread_base;
 }
 
 /* Only the kernel knows. */

@@ -13,7 +13,7 @@
 /* The value of a program that is so far below the one on top. */
 static __always_inline __u64 *walk_value(struct walk *w, __u32 below)
 {
-	return &w->values[port_index(w->n_values - 1 - below, DP_MAX_VALUES)];
+	return &w->program.values[port_index(w->program.n_values - 1 - below, DP_MAX_VALUES)];
 }
 
 /* What is to be added to addresses in the file that the current frame is in. */
@@ -21,8 +21,8 @@ static __always_inline enum dp_outcome walk_bias(struct walk *w, __u64 *ret)
 {
 	const struct dp_mapping *m = NULL;
 
-	if (w->mapping != 0)
-		m = port_pool(w, dp_mapping_cell(w->space_cell, w->mapping));
+	if (w->at.mapping != 0)
+		m = port_pool(w, dp_mapping_cell(w->in.snapshot_cell, w->at.mapping));
 	if (!m)
 		return DP_REGISTER_LOST;
 	*ret = m->bias;
@@ -35,12 +35,12 @@ static __always_inline enum dp_outcome walk_value_register(struct walk *w, __u32
 	if (reg == DP_BIAS)
 		return walk_bias(w, ret);
 	if (reg == DP_LEFT_SP) {
-		*ret = w->left_sp;
+		*ret = w->at.left_sp;
 		return DP_WALKING;
 	}
-	if (reg != DP_FS_BASE)
+	if (reg != DP_THREAD_BASE)
 		return walk_register(w, reg, ret);
-	*ret = port_fs_base(w);
+	*ret = port_thread_base(w);
 	return *ret == 0 ? DP_REGISTER_LOST : DP_WALKING;
 }
 
@@ -55,7 +55,7 @@ static __always_inline enum dp_outcome walk_op_push(struct walk *w, const struct
 		value = *walk_value(w, op->arg);
 	else
 		value += (__s64)op->value;
-	w->n_values++;
+	w->program.n_values++;
 	*walk_value(w, 0) = value;
 	return outcome;
 }
@@ -65,7 +65,7 @@ static __always_inline enum dp_outcome walk_op_move(struct walk *w, __u32 code)
 	__u64 top = *walk_value(w, 0);
 
 	if (code == DP_OP_DROP) {
-		w->n_values--;
+		w->program.n_values--;
 		return DP_WALKING;
 	}
 	*walk_value(w, 0) = *walk_value(w, 1);
@@ -86,12 +86,12 @@ static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size,
 
 	if (size < sizeof(value))
 		err = port_read_user(w, &value, size & 7, *top);
-	else if (w->is_elsewhere)
+	else if (w->program.is_elsewhere)
 		err = port_read_user(w, &value, sizeof(value), *top);
 	else
 		err = walk_read(w, *top, &value);
 	if (err < 0) {
-		w->fault = *top;
+		w->stack.fault = *top;
 		return DP_READ_FAULT;
 	}
 	*top = value;
@@ -175,7 +175,7 @@ static __always_inline enum dp_outcome walk_op_binary(struct walk *w, __u32 code
 		value = code <= DP_OP_SHRA ? walk_op_shift(code, a, b) :
 					     walk_op_compare(code, (__s64)a, (__s64)b);
 	}
-	w->n_values--;
+	w->program.n_values--;
 	*walk_value(w, 0) = value;
 	return DP_WALKING;
 }
@@ -184,7 +184,7 @@ static __always_inline enum dp_outcome walk_op_binary(struct walk *w, __u32 code
 static long walk_program_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
-	const struct dp_op *op = port_pool(w, w->program + 1 + i);
+	const struct dp_op *op = port_pool(w, w->program.cell + 1 + i);
 	enum dp_outcome outcome = DP_UNSUPPORTED_RULE;
 
 	if (op && op->code <= DP_OP_PICK)
@@ -195,12 +195,12 @@ static long walk_program_step(__u32 i, void *ctx)
 		outcome = walk_op_unary(w, op);
 	else if (op && op->code < DP_N_OPS)
 		outcome = walk_op_binary(w, op->code);
-	w->program_outcome = outcome;
+	w->program.outcome = outcome;
 	return outcome != DP_WALKING;
 }
 
 /*
- * Run the program at a cell of the pool, on the values that w->values holds
+ * Run the program at a cell of the pool, on the values that w->program.values holds
  * already. The result is walk_value(w, 0).
  */
 PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
@@ -210,10 +210,10 @@ PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
 
 	if (!w || !n_ops || *n_ops > DP_MAX_OPS)
 		return DP_UNSUPPORTED_RULE;
-	w->program = cell;
-	w->program_outcome = DP_WALKING;
+	w->program.cell = cell;
+	w->program.outcome = DP_WALKING;
 	port_loop((__u32)*n_ops, walk_program_step, &ref);
-	return (int)w->program_outcome;
+	return (int)w->program.outcome;
 }
 
 #endif

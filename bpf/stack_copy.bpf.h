@@ -19,7 +19,7 @@ static long send_chunk(__u32 i, void *ctx)
 {
 	struct scratch *s = *(struct scratch **)ctx;
 	struct dp_chunk *chunk = &s->chunk;
-	void *ring = sample_ring(&s->walk.sample);
+	void *ring = sample_ring(&s->walk.out.sample);
 	__u32 size = 0;
 
 	for (__u32 page = 0; page < DP_CHUNK_PAGES; page++) {
@@ -29,7 +29,7 @@ static long send_chunk(__u32 i, void *ctx)
 			break;
 		size += DP_USER_PAGE_SIZE;
 	}
-	if (!ring || s->walk.sample.n_chunks >= s->max_chunks || s->n_region == s->max_region)
+	if (!ring || s->walk.out.sample.n_chunks >= s->max_chunks || s->n_region == s->max_region)
 		return 1;
 	if (size == 0) {
 		/*
@@ -46,7 +46,7 @@ static long send_chunk(__u32 i, void *ctx)
 		return 1;
 	chunk->start += size;
 	s->n_region++;
-	s->walk.sample.n_chunks++;
+	s->walk.out.sample.n_chunks++;
 	return size < DP_CHUNK_SIZE && chunk->start >= s->hole_limit;
 }
 
@@ -65,8 +65,8 @@ PORT_GLOBAL int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 h
 /* The end of a thread's normal stack: glibc keeps a thread's own data right above it. */
 static __always_inline __u64 normal_stack_end(const struct task_struct *task)
 {
-	__u64 end = task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) :
-					      task->thread.fsbase;
+	__u64 end =
+		task->pid == task->tgid ? BPF_CORE_READ(task, mm, start_stack) : thread_base(task);
 
 	return (end | (DP_USER_PAGE_SIZE - 1)) + 1;
 }
@@ -80,14 +80,14 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 
 	if (!s)
 		return 0;
-	sp = s->chunk.regs.reg[DP_RSP];
+	sp = s->chunk.regs.reg[DP_REG_SP];
 	if (pages > DP_NORMAL_STACK_PAGES)
 		pages = DP_NORMAL_STACK_PAGES;
 	s->max_region = max_chunks;
 
 	s->chunk.part.type = DP_RECORD_CHUNK;
-	s->chunk.tid = s->walk.sample.tid;
-	s->chunk.time_ns = s->walk.sample.time_ns;
+	s->chunk.tid = s->walk.out.sample.tid;
+	s->chunk.time_ns = s->walk.out.sample.time_ns;
 	end = normal_stack_end(task);
 	if (sp - task->sas_ss_sp >= task->sas_ss_size) {
 		/* The end is not known for sure: the stack may be a coroutine's. */

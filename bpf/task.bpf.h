@@ -12,8 +12,18 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* arch/x86/include/asm/segment.h */
-#define USER32_CS 0x23
+/*
+ * What is to be known of the registers of a task, which the architecture knows:
+ *
+ *   REGS_COPY(to, from)          copy them from a context or a struct pt_regs___task to a struct
+ *                                dp_regs; the mode that the task runs in
+ *   regs_are_compat(mode)        is it that of 32-bit code?
+ *   regs_in_syscall(regs)        may the task have entered the kernel by a system call?
+ *   regs_behind_syscall(regs)    and is the instruction in front of pc one?
+ *   thread_base(task)            the base of the thread's own data
+ */
+#include DP_ARCH_TASK
+
 /* include/linux/sched.h (PF_USER_WORKER since 6.4) */
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
@@ -36,32 +46,6 @@
 
 /* The PID namespace whose numbers are used; 0: the initial one, which every task is in. */
 const volatile __u32 dp_pid_namespace;
-
-/* A macro, because a context and a task's registers are of different types to the verifier. */
-#define REGS_COPY(to, from)                                                                        \
-	({                                                                                         \
-		(to)->reg[DP_RAX] = (from)->ax;                                                    \
-		(to)->reg[DP_RDX] = (from)->dx;                                                    \
-		(to)->reg[DP_RCX] = (from)->cx;                                                    \
-		(to)->reg[DP_RBX] = (from)->bx;                                                    \
-		(to)->reg[DP_RSI] = (from)->si;                                                    \
-		(to)->reg[DP_RDI] = (from)->di;                                                    \
-		(to)->reg[DP_RBP] = (from)->bp;                                                    \
-		(to)->reg[DP_RSP] = (from)->sp;                                                    \
-		(to)->reg[DP_R8] = (from)->r8;                                                     \
-		(to)->reg[DP_R9] = (from)->r9;                                                     \
-		(to)->reg[DP_R10] = (from)->r10;                                                   \
-		(to)->reg[DP_R11] = (from)->r11;                                                   \
-		(to)->reg[DP_R12] = (from)->r12;                                                   \
-		(to)->reg[DP_R13] = (from)->r13;                                                   \
-		(to)->reg[DP_R14] = (from)->r14;                                                   \
-		(to)->reg[DP_R15] = (from)->r15;                                                   \
-		(to)->reg[DP_RIP] = (from)->ip;                                                    \
-		(__u16)(from)->cs;                                                                 \
-	})
-
-/* `syscall`, as it lies in memory */
-#define SYSCALL_INSTRUCTION 0x050f
 
 /*
  * Is there no user stack behind the kernel's? A thread of the kernel and one

@@ -8,7 +8,7 @@
  * A walk goes from frame to frame, the innermost first. In each frame it looks
  * up the rule for its address, computes the canonical frame address (CFA: the
  * stack pointer of the caller once this frame has returned), and from it the
- * caller's registers. It keeps three registers at every step: pc, sp and rbp.
+ * caller's registers. It keeps three registers at every step: pc, sp and fp.
  * The others are known in the frame that was running, and in one that a signal
  * interrupted; elsewhere they are found on demand (walk_recover()).
  *
@@ -28,7 +28,7 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 	__u64 base;
 
 	if (rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_SWITCH) {
-		w->n_values = 0;
+		w->program.n_values = 0;
 		outcome = walk_program(w, (__u32)rule->cfa_offset);
 		if (outcome == DP_WALKING)
 			*ret = *walk_value(w, 0);
@@ -51,11 +51,10 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 		*ret += rule->cfa_add;
 		return DP_WALKING;
 	case DP_CFA_PLT:
-		if ((w->pc & 15) >= (__u64)rule->cfa_add)
-			*ret += 8;
+		*ret += DP_PLT_CFA(w->at.pc, rule->cfa_add);
 		return DP_WALKING;
 	case DP_CFA_CLONE:
-		*ret = w->sp + rule->cfa_offset;
+		*ret = w->at.sp + rule->cfa_offset;
 		return base == 0 ? DP_COMPLETE : DP_WALKING;
 	}
 	return DP_UNSUPPORTED_RULE;
@@ -84,8 +83,8 @@ static __always_inline enum dp_outcome walk_where(struct walk *w, const struct d
 		return walk_register(w, where->reg, ret);
 	case DP_WHERE_EXPRESSION:
 	case DP_WHERE_VALUE:
-		w->values[0] = cfa;
-		w->n_values = 1;
+		w->program.values[0] = cfa;
+		w->program.n_values = 1;
 		outcome = walk_program(w, (__u32)where->offset);
 		if (outcome != DP_WALKING)
 			return outcome;
@@ -107,43 +106,40 @@ static __always_inline enum dp_outcome walk_where(struct walk *w, const struct d
  */
 static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64 *pc)
 {
-	if (w->trampoline == 0 || *pc != w->trampoline)
+	if (w->in.trampoline == 0 || *pc != w->in.trampoline)
 		return 0;
 	*pc = port_origin(w, slot);
 	return *pc == 0 ? -1 : 0;
 }
 
-/* UPROBE_XOL_SLOT_BYTES, arch/x86/include/asm/uprobes.h: what is behind is copied instructions */
-#define TRAMPOLINE_SIZE 128
-
 static __always_inline int walk_is_trampoline(const struct walk *w)
 {
-	return w->trampoline != 0 && w->pc - w->trampoline < TRAMPOLINE_SIZE;
+	return w->in.trampoline != 0 && w->at.pc - w->in.trampoline < DP_TRAMPOLINE_SIZE;
 }
 
 /* Leave the current frame for its caller. */
 static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 				       enum dp_method method)
 {
-	struct walk_trail *t = walk_trail(w, w->n_frames - 1);
+	struct walk_trail *t = walk_trail(w, w->at.n_frames - 1);
 
 	t->cfa = cfa;
 	t->saves = saves;
-	w->sp = cfa;
-	w->method = method;
-	w->lands = 0;
+	w->at.sp = cfa;
+	w->at.method = method;
+	w->at.lands = 0;
 }
 
 /*
  * Leave a signal handler's return trampoline for the interrupted frame, whose
- * registers the kernel has put on the stack: struct sigcontext_64,
- * arch/x86/include/uapi/asm/sigcontext.h.
+ * registers the kernel has put on the stack.
  */
 PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 {
 	static const __u8 order[DP_N_REGISTERS] = {
-		DP_R8,  DP_R9,  DP_R10, DP_R11, DP_R12, DP_R13, DP_R14, DP_R15, DP_RDI,
-		DP_RSI, DP_RBP, DP_RBX, DP_RDX, DP_RAX, DP_RCX, DP_RSP, DP_RIP,
+#define X(name) DP_##name,
+		DP_SIGCONTEXT(X)
+#undef X
 	};
 	__u64 values[DP_N_REGISTERS];
 
@@ -151,33 +147,33 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 		return DP_READ_FAULT;
 	if (port_read_user(w, values, sizeof(values), sigcontext) < 0) {
 		/* Of two pages, it may be the second one. */
-		w->fault = sigcontext;
+		w->stack.fault = sigcontext;
 		if (port_read_user(w, values, sizeof(*values), sigcontext) == 0)
-			w->fault += sizeof(values) - sizeof(*values);
+			w->stack.fault += sizeof(values) - sizeof(*values);
 		return DP_READ_FAULT;
 	}
 	for (__u32 i = 0; i < DP_N_REGISTERS; i++)
-		w->regs.reg[order[i]] = values[i];
-	walk_leave(w, w->regs.reg[DP_RSP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
-	w->pc = w->regs.reg[DP_RIP];
-	w->rbp = w->regs.reg[DP_RBP];
-	w->rbp_lost = 0;
-	w->left_sp = 0; /* of what was interrupted, nothing has been left */
-	w->fresh = w->n_frames;
+		w->in.regs.reg[order[i]] = values[i];
+	walk_leave(w, w->in.regs.reg[DP_REG_SP], WALK_SAVES_UNKNOWN, DP_METHOD_SIGNAL);
+	w->at.pc = w->in.regs.reg[DP_REG_PC];
+	w->at.fp = w->in.regs.reg[DP_REG_FP];
+	w->at.fp_lost = 0;
+	w->at.left_sp = 0; /* of what was interrupted, nothing has been left */
+	w->at.fresh = w->at.n_frames;
 	return DP_WALKING;
 }
 
 /*
- * The caller's rbp: 1 if it is lost. That it cannot be read ends no walk, for
+ * The caller's fp: 1 if it is lost. That it cannot be read ends no walk, for
  * most frames do not need it; gcc's unwind information is wrong about it at the
  * end of functions that realign their stack.
  */
-static __always_inline __u32 walk_rbp(struct walk *w, const struct dp_where *where, __u64 cfa,
-				      __u64 *ret)
+static __always_inline __u32 walk_fp(struct walk *w, const struct dp_where *where, __u64 cfa,
+				     __u64 *ret)
 {
-	*ret = w->rbp;
+	*ret = w->at.fp;
 	if (where->kind == DP_WHERE_SAME)
-		return w->rbp_lost;
+		return w->at.fp_lost;
 	return where->kind == DP_WHERE_UNDEFINED || where->kind == DP_WHERE_UNKNOWN ||
 	       walk_where(w, where, cfa, ret) != DP_WALKING;
 }
@@ -185,14 +181,14 @@ static __always_inline __u32 walk_rbp(struct walk *w, const struct dp_where *whe
 /* All of the caller's registers follow from the frame's own, and are assigned together. */
 static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct dp_rule *rule)
 {
-	__u64 cfa, sp, pc = 0, rbp;
+	__u64 cfa, sp, pc = 0, fp;
 	enum dp_outcome outcome;
-	__u32 rbp_lost;
+	__u32 fp_lost;
 
 	if (rule->ra.kind == DP_WHERE_UNDEFINED)
 		return DP_COMPLETE;
 	if (rule->cfa == DP_CFA_SIGNAL)
-		return walk_signal(w, w->sp + rule->cfa_offset);
+		return walk_signal(w, w->at.sp + rule->cfa_offset);
 
 	outcome = walk_cfa(w, rule, &cfa);
 	if (outcome != DP_WALKING)
@@ -201,27 +197,27 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	if (outcome != DP_WALKING)
 		return outcome;
 	/* Whoever replaces a return address finds it where the call has put it. */
-	if (walk_return_address(w, cfa - sizeof(pc), &pc) < 0)
+	if (walk_return_address(w, DP_CALLER_RA(cfa), &pc) < 0)
 		return DP_URETPROBE;
 	sp = cfa;
-	outcome = walk_where(w, &rule->rsp, cfa, &sp);
+	outcome = walk_where(w, &rule->sp, cfa, &sp);
 	if (outcome != DP_WALKING)
 		return outcome;
-	rbp_lost = walk_rbp(w, &rule->rbp, cfa, &rbp);
+	fp_lost = walk_fp(w, &rule->fp, cfa, &fp);
 	/* Only an innermost frame may have nothing on the stack, like vfork()'s. */
 	if (rule->cfa != DP_CFA_SWITCH &&
-	    (sp < w->sp || (sp == w->sp && w->n_frames - 1 != w->fresh)))
+	    (sp < w->at.sp || (sp == w->at.sp && w->at.n_frames - 1 != w->at.fresh)))
 		return DP_STACK_DIRECTION;
 	if (pc == 0)
 		return rule->cfa == DP_CFA_SWITCH ? DP_GOROUTINE_LEFT : DP_NULL_RETURN;
 	if (rule->cfa == DP_CFA_SWITCH)
-		w->left_sp = w->sp;
+		w->at.left_sp = w->at.sp;
 	walk_leave(w, cfa, rule->saves, DP_METHOD_TABLE);
-	w->lands = rule->lands;
-	w->sp = sp;
-	w->pc = pc;
-	w->rbp = rbp;
-	w->rbp_lost = rbp_lost;
+	w->at.lands = rule->lands;
+	w->at.sp = sp;
+	w->at.pc = pc;
+	w->at.fp = fp;
+	w->at.fp_lost = fp_lost;
 	return DP_WALKING;
 }
 
@@ -233,18 +229,19 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enum dp_outcome why,
 							     __u32 mapping)
 {
-	__u32 link = walk_is_above(w, w->n_frames - 1) ? WALK_LINK(mapping, 1U) | WALK_BY_RBP : 0;
+	__u32 link = walk_is_above(w, w->at.n_frames - 1) ? WALK_LINK(mapping, 1U) | WALK_BY_FP : 0;
 	const struct dp_rule *rule;
-	__u64 rbp, pc;
+	__u64 fp, pc;
 	int place;
 
-	if (w->rbp == 0 && (w->unwind == DP_UNWIND_FP || w->method == DP_METHOD_FRAME_POINTER))
+	if (w->at.fp == 0 &&
+	    (w->in.unwind == DP_UNWIND_FP || w->at.method == DP_METHOD_FRAME_POINTER))
 		return DP_CHAIN_END;
-	if (w->rbp_lost || w->rbp % 8 != 0 || w->rbp < w->sp)
+	if (w->at.fp_lost || w->at.fp % 8 != 0 || w->at.fp < w->at.sp)
 		return why;
-	if (walk_read(w, w->rbp, &rbp) < 0 || walk_read(w, w->rbp + 8, &pc) < 0)
+	if (walk_read(w, w->at.fp, &fp) < 0 || walk_read(w, w->at.fp + DP_FP_RA, &pc) < 0)
 		return why;
-	if (walk_return_address(w, w->rbp + 8, &pc) < 0)
+	if (walk_return_address(w, w->at.fp + DP_FP_RA, &pc) < 0)
 		return DP_URETPROBE;
 	place = walk_look_up_apart(w, pc - 1);
 	if (place < 0)
@@ -254,16 +251,16 @@ static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enu
 		return why;
 	if (!walk_was_called(w, (__u32)place, pc))
 		return why;
-	walk_leave(w, w->rbp + 16, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
-	walk_trail(w, w->n_frames - 1)->link = link;
-	w->pc = pc;
-	w->rbp = rbp;
+	walk_leave(w, w->at.fp + DP_FP_CFA, WALK_SAVES_UNKNOWN, DP_METHOD_FRAME_POINTER);
+	walk_trail(w, w->at.n_frames - 1)->link = link;
+	w->at.pc = pc;
+	w->at.fp = fp;
 	return DP_WALKING;
 }
 
 static __always_inline int walk_is_called(const struct walk *w)
 {
-	return DP_METHOD_IS_CALLER(w->method);
+	return DP_METHOD_IS_CALLER(w->at.method);
 }
 
 /*
@@ -274,9 +271,9 @@ static __always_inline int walk_is_called(const struct walk *w)
  */
 static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 {
-	if (walk_is_called(w) || (w->method == DP_METHOD_LEAF && w->in_syscall))
-		return w->pc - 1;
-	return w->pc;
+	if (walk_is_called(w) || (w->at.method == DP_METHOD_LEAF && w->in.in_syscall))
+		return w->at.pc - 1;
+	return w->at.pc;
 }
 
 /* Leave a frame for which there is no rule; why not is the outcome if there is no other way. */
@@ -285,21 +282,21 @@ static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp
 {
 	if ((why == DP_NO_MAPPING || why == DP_NO_TABLE) && walk_is_trampoline(w))
 		return DP_URETPROBE;
-	if (w->unwind == DP_UNWIND_AUTO && (why == DP_NO_RULE || why == DP_NO_TABLE))
+	if (w->in.unwind == DP_UNWIND_AUTO && (why == DP_NO_RULE || why == DP_NO_TABLE))
 		return walk_by_frame_pointer(w, why, mapping);
 	return why;
 }
 
 static __always_inline void walk_add(struct walk *w)
 {
-	__u64 frame = DP_FRAME_ADDRESS(w->pc) | (__u64)w->method << DP_METHOD_SHIFT;
-	struct walk_trail *t = walk_trail(w, w->n_frames);
+	__u64 frame = DP_FRAME_ADDRESS(w->at.pc) | (__u64)w->at.method << DP_METHOD_SHIFT;
+	struct walk_trail *t = walk_trail(w, w->at.n_frames);
 
 	t->frame = frame;
-	t->rbp = w->rbp;
+	t->fp = w->at.fp;
 	t->link = 0;
-	w->frames[port_index(w->n_frames, DP_MAX_FRAMES)] = frame;
-	w->n_frames++;
+	w->out.frames[port_index(w->at.n_frames, DP_MAX_FRAMES)] = frame;
+	w->at.n_frames++;
 }
 
 /*
@@ -311,9 +308,9 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 	__u64 frame;
 	int place;
 
-	if (!w || w->n_frames == 0)
+	if (!w || w->at.n_frames == 0)
 		return DP_NO_MAPPING;
-	frame = walk_trail(w, w->n_frames - 1)->frame;
+	frame = walk_trail(w, w->at.n_frames - 1)->frame;
 	if (DP_FRAME_METHOD(frame) != DP_METHOD_TABLE)
 		return DP_NO_MAPPING;
 	place = walk_look_up_apart(w, DP_FRAME_ADDRESS(frame) - 1);
@@ -343,17 +340,18 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		 * Where nobody has called, a landing goes on: by the rule for the address itself.
 		 * No function calls from in front of its start.
 		 */
-		if (w->lands == DP_LANDS ||
-		    (w->lands && (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->pc)))) {
-			w->method = DP_METHOD_LANDING_PAD;
+		if (w->at.lands == DP_LANDS ||
+		    (w->at.lands &&
+		     (why == DP_NO_RULE || !walk_was_called(w, (__u32)place, w->at.pc)))) {
+			w->at.method = DP_METHOD_LANDING_PAD;
 			return DP_WALKING;
 		}
 	}
-	if (w->n_frames >= w->max_frames)
+	if (w->at.n_frames >= w->in.max_frames)
 		return DP_DEPTH_LIMIT;
 	walk_add(w);
-	w->mapping = mapping;
-	if (w->unwind == DP_UNWIND_FP && why != DP_NO_MAPPING)
+	w->at.mapping = mapping;
+	if (w->in.unwind == DP_UNWIND_FP && why != DP_NO_MAPPING)
 		return walk_by_frame_pointer(w, DP_BAD_FRAME_POINTER, mapping);
 	if (why == DP_WALKING)
 		return walk_by_rule(w, rule);
@@ -369,15 +367,15 @@ static long walk_loop_step(__u32 i, void *ctx)
 		return 0;
 	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
-	w->sample.outcome = walk_step(w);
-	return w->sample.outcome != DP_WALKING;
+	w->out.sample.outcome = walk_step(w);
+	return w->out.sample.outcome != DP_WALKING;
 }
 
 static long walk_forget_address(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
 
-	w->cache[port_index(i, WALK_CACHE_SIZE)].layout = 0;
+	w->cache[port_index(i, WALK_CACHE_SIZE)].memory_map = 0;
 	return 0;
 }
 
@@ -389,68 +387,68 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 	if (!w)
 		return 0;
 	port_loop(WALK_CACHE_SIZE, walk_forget_address, &ref);
-	__builtin_memset(w->cookies, 0, sizeof(w->cookies));
-	w->trail_layout = 0;
+	__builtin_memset(w->mapped.cookies, 0, sizeof(w->mapped.cookies));
+	w->memo.memory_map = 0;
 	return 0;
 }
 
 /*
- * Walk the stack that w->regs belongs to. The caller has set regs, in_syscall,
- * space, layout, space_cell, unwind and max_frames. Leaves the number of frames and the outcome
- * in w->sample, in w->n_same how many of the outermost ones are those of the walk before,
- * and the others in w->frames; walk_spell_out() puts all there.
+ * Walk the stack that w->in.regs belongs to. The caller has set regs, in_syscall,
+ * snapshot, memory_map, snapshot_cell, unwind and max_frames. Leaves the number of frames and the outcome
+ * in w->out.sample, in w->out.n_same how many of the outermost ones are those of the walk before,
+ * and the others in w->out.frames; walk_spell_out() puts all there.
  *
  * A walk that was preempted for long, as one from a uprobe can be, may have read
- * what became of its space's memory since: whoever gives that up overwrites the
+ * what became of its snapshot's memory since: whoever gives that up overwrites the
  * id first, so the id is compared once more at the end. What such a walk has learned
  * would be used for other processes, so it goes, with all the rest.
  */
 static __always_inline void walk_run(struct walk *w)
 {
 	struct walk_ref ref = { w };
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 
-	w->pc = w->regs.reg[DP_RIP];
-	w->sp = w->regs.reg[DP_RSP];
-	w->rbp = w->regs.reg[DP_RBP];
-	w->rbp_lost = 0;
-	w->code_changed = 0;
-	w->n_frames = 0;
-	w->fresh = 0;
-	w->fault = 0;
-	w->left_sp = 0;
-	w->is_elsewhere = 0;
-	w->method = DP_METHOD_LEAF;
-	w->window_words = 0;
-	w->reach = WALK_WINDOW;
-	w->trampoline = port_trampoline(w);
-	w->number++;
-	w->last = 0;
+	w->at.pc = w->in.regs.reg[DP_REG_PC];
+	w->at.sp = w->in.regs.reg[DP_REG_SP];
+	w->at.fp = w->in.regs.reg[DP_REG_FP];
+	w->at.fp_lost = 0;
+	w->mapped.code_changed = 0;
+	w->at.n_frames = 0;
+	w->at.fresh = 0;
+	w->stack.fault = 0;
+	w->at.left_sp = 0;
+	w->program.is_elsewhere = 0;
+	w->at.method = DP_METHOD_LEAF;
+	w->stack.n_words = 0;
+	w->stack.reach = WALK_WINDOW;
+	w->in.trampoline = port_trampoline(w);
+	w->in.number++;
+	w->mapped.last = 0;
 	memo_begin(w);
-	w->sample.outcome = DP_WALKING;
+	w->out.sample.outcome = DP_WALKING;
 	/* Nearly every walk needs it; where it cannot be read, that is noticed then. */
-	walk_read_stack(w, w->sp);
+	walk_read_stack(w, w->at.sp);
 	/* For each frame one to read the stack, and one to leave it; the last one finds the limit. */
 	port_loop(2 * DP_MAX_FRAMES + 1, walk_loop_step, &ref);
 	/* Unless some found no frame: a handler. */
-	if (w->sample.outcome == DP_WALKING)
-		w->sample.outcome = DP_DEPTH_LIMIT;
-	w->sample.n_user = w->n_frames;
-	w->sample.fault_address = w->sample.outcome == DP_READ_FAULT ? w->fault : 0;
-	space = port_pool(w, w->space_cell);
-	if (space && space->id == w->space) {
+	if (w->out.sample.outcome == DP_WALKING)
+		w->out.sample.outcome = DP_DEPTH_LIMIT;
+	w->out.sample.n_user = w->at.n_frames;
+	w->out.sample.fault_address = w->out.sample.outcome == DP_READ_FAULT ? w->stack.fault : 0;
+	snapshot = port_pool(w, w->in.snapshot_cell);
+	if (snapshot && snapshot->id == w->in.snapshot) {
 		memo_end(w);
 	} else {
-		w->sample.outcome = DP_TABLES_CHANGED;
+		w->out.sample.outcome = DP_TABLES_CHANGED;
 		walk_forget(w);
 	}
 	memo_spell_out(w);
 }
 
-/* Have all frames of a walk in w->frames. */
+/* Have all frames of a walk in w->out.frames. */
 static __always_inline void walk_spell_out(struct walk *w)
 {
-	w->n_same = 0;
+	w->out.n_same = 0;
 	memo_spell_out(w);
 }
 

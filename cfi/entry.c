@@ -210,7 +210,7 @@ static enum cfi_reason read_return_register(struct cursor *c, uint8_t version)
 	} else {
 		r = cursor_uleb(c, &column);
 	}
-	return r == CFI_NONE && column != CFI_RIP ? CFI_BAD_RETURN_REGISTER : r;
+	return r == CFI_NONE && column != CFI_RA ? CFI_BAD_RETURN_REGISTER : r;
 }
 
 enum cfi_reason cfi_cie_read(const struct cfi_section *section, struct cfi_record *rec,
@@ -238,7 +238,7 @@ enum cfi_reason cfi_cie_read(const struct cfi_section *section, struct cfi_recor
 	return r;
 }
 
-/* An FDE as compilers write it on x86-64: addresses of 4 bytes, counted from where they are. */
+/* An FDE as compilers write it: addresses of 4 bytes, counted from where they are. */
 #define SHORT_ENCODING (DW_EH_PE_pcrel | DW_EH_PE_sdata4)
 #define SHORT_SIZE 9 /* with the size of the augmentation data */
 

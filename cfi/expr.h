@@ -13,7 +13,7 @@
 enum cfi_expr_kind {
 	CFI_EXPR_ADDRESS, /* reg + offset */
 	CFI_EXPR_DEREF, /* *(reg + offset) + add: realigned stacks, saved stack pointers, signals */
-	CFI_EXPR_PLT,   /* rsp + 8 + ((rip & 15) >= threshold ? 8 : 0): lazy binding stubs */
+	CFI_EXPR_PLT, /* reg + offset, and deeper in the PLT entry from `add` on: lazy binding stubs */
 	CFI_EXPR_OTHER,
 };
 
@@ -21,7 +21,7 @@ struct cfi_expr {
 	enum cfi_expr_kind kind;
 	uint8_t reg; /* enum cfi_register */
 	int64_t offset;
-	int64_t add; /* CFI_EXPR_PLT: the threshold */
+	int64_t add; /* CFI_EXPR_PLT: see cfi_expr_plt() */
 };
 
 /* What the size bytes at expr compute; CFI_EXPR_OTHER for every other or malformed one. */

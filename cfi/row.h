@@ -11,35 +11,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* x86-64 psABI, figure 3.36: DWARF register numbers. RIP stands for the return address. */
-enum cfi_register {
-	CFI_RAX,
-	CFI_RDX,
-	CFI_RCX,
-	CFI_RBX,
-	CFI_RSI,
-	CFI_RDI,
-	CFI_RBP,
-	CFI_RSP,
-	CFI_R8,
-	CFI_R9,
-	CFI_R10,
-	CFI_R11,
-	CFI_R12,
-	CFI_R13,
-	CFI_R14,
-	CFI_R15,
-	CFI_RIP,
-	CFI_N_REGISTERS,
-};
+/*
+ * enum cfi_register: DWARF's numbers of the registers, a column each, and what they are for. An
+ * architecture has a folder, and the build defines DP_CFI_ARCH as the path of its registers.h:
+ *
+ *   CFI_SP, CFI_FP, CFI_RA   stack pointer, frame pointer, column of the return address
+ *   CFI_EH_DATA_0, _1        what a landing pad is given, EH_RETURN_DATA_REGNO of gcc
+ *   CFI_OCAML_SP             where OCaml's own stack pointer waits while C runs
+ *   CFI_CALL_RA              the return address's rule where a call has put it: a struct cfi_rule
+ *   CFI_IS_CALL_RA(rule)     is it this one?
+ */
+#include DP_CFI_ARCH
 
-/* Stands for every register that the project does not track (SSE, x87, ...). */
+/* Stands for every register that the project does not track (vectors, ...). */
 #define CFI_OTHER_REGISTER 0xff
 
 /* The caller's value of a register, in the words of DWARF 5 §6.4.1. */
 enum cfi_rule_kind {
 	CFI_RULE_UNSPECIFIED,    /* the FDE is silent: the ABI decides */
-	CFI_RULE_UNDEFINED,      /* cannot be recovered; for RIP: there is no caller */
+	CFI_RULE_UNDEFINED,      /* cannot be recovered; for CFI_RA: there is no caller */
 	CFI_RULE_SAME,           /* unchanged */
 	CFI_RULE_OFFSET,         /* *(CFA + offset) */
 	CFI_RULE_VAL_OFFSET,     /* CFA + offset */

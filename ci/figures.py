@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that commands write into pages: between marks with the command's name, and of which code they are."""
+"""Figures that commands write into pages, between marks with their name and commit."""
 import datetime
 import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# What figures are of: all but what is written about them; and the program alone, without what tests and measures it.
+# Files that figures depend on: everything but documents and results; and the program, without tests
+# and benchmarks.
 CODE = (":/", ":(exclude,top)docs", ":(exclude,top)README.md", ":(exclude,top)bench/results", ":(exclude,top)ci/kernel/proven")
 PROGRAM = (*CODE, *(f":(exclude,top){name}" for name in ("bench", "ci", "test-programs")), ":(exclude,top,glob)**/tests/**")
 UNKNOWN = "a tree without history"
@@ -17,16 +18,16 @@ def git(*command, tree=ROOT):
 
 
 def commit():
-    """The one that the tree's code is of."""
+    """The commit of the tree's code."""
     try:
         changed = git("status", "--porcelain", "--", *CODE)
         return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
-    except (OSError, subprocess.CalledProcessError):  # after an hour of measuring, that is no reason to fail
+    except (OSError, subprocess.CalledProcessError):  # no reason to fail after an hour of measuring
         return UNKNOWN
 
 
 def origin():
-    """A line for a page: of what its figures are, and of when."""
+    """A line for a page: the commit and date of its figures."""
     return f"Of commit {commit()}, {datetime.date.today().isoformat()}.\n"
 
 
@@ -41,7 +42,7 @@ def marks(command):
 
 
 def parts(path, command):
-    """What is before the marks of a page, between, and behind them."""
+    """The parts of a page before, between and behind the marks."""
     begin, end = marks(command)
     with open(path) as file:
         before, _, rest = file.read().partition(begin)
@@ -56,9 +57,9 @@ def read(path, command):
 
 
 def write(path, command, text):
-    """Replace what stands between the marks."""
+    """Replaces the text between the marks."""
     before, _, after = parts(path, command)
     begin, end = marks(command)
-    # In place, so that it stays its owner's.
+    # In place, to keep the file's owner.
     with open(path, "w") as file:
         file.write(f"{before}{begin}{text}{end}{after}")

@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "profiler/fetch.h"
 #include "profiler/record.h"
+#include "report/value.h"
 
 enum {
 	OPTION_FORMAT = 256,
@@ -23,7 +24,7 @@ static const struct argp_option argp_options[] = {
 	{ "format", OPTION_FORMAT, "FORMAT", 0,
 	  "text; json, all functions for machines; folded, lines of `stack COUNT-A COUNT-B' for "
 	  "differential flame graphs (text)" },
-	{ "top", 'n', "N", 0, "so many functions of text (20)" },
+	{ "top", 'n', "N", 0, "number of functions in text (20)" },
 	{ 0 },
 };
 
@@ -31,7 +32,7 @@ struct diff_options {
 	const char *files[FUNCTION_COUNTS_SIDES];
 	size_t n_files;
 	size_t top;
-	bool folds; /* it compares stacks, not functions */
+	bool folds; /* compares stacks instead of functions */
 	int (*print)(const struct diff *diff);
 	struct recording_names names;
 };
@@ -99,10 +100,10 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "A B",
-	.doc = "Compare two recordings, made with -o FILE.dwarfprof: how much of all samples, or of "
-	       "all time, each function has in A and in B, in percent, by itself and with what it "
-	       "calls, and the change in percentage points. Those that changed most come first.\v"
-	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 5 one has no samples.",
+	.doc = "Compare two recordings made with -o FILE.dwarfprof: each function's share of all "
+	       "samples, or of all time, in A and in B, in percent, alone and with what it calls, "
+	       "and the change in percentage points. The largest changes come first.\v"
+	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 5 a recording has no samples.",
 };
 
 static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)
@@ -110,7 +111,7 @@ static int add_sample(void *arg, const struct sample *sample, const struct total
 	return report_add(arg, sample, totals);
 }
 
-/* Stacks of a recording as folded lines, in memory. */
+/* Reads a recording's stacks as folded lines into memory. */
 static int fold(struct recording_file *recording, char **ret)
 {
 	const struct report_context *context = recording_reader_context(recording->reader);
@@ -170,18 +171,20 @@ static int read_side(const struct diff_options *o, struct names *names,
 	return 0;
 }
 
-/* Time is no number of calls. */
+/* A time cannot be compared with a number of events. */
 static int check_sides(const struct diff *diff)
 {
 	const struct report_context *a = diff->sides[0].context, *b = diff->sides[1].context;
+	const struct value of_a = value_measured(a), of_b = value_measured(b);
+	size_t timed = value_is_time(&of_b);
 
-	if (a->time == b->time) {
+	if (value_is_time(&of_a) == timed) {
 		if (strcmp(a->event, b->event) != 0)
 			log_warning("A is of %s, B of %s", a->event, b->event);
 		return 0;
 	}
 	log_error("%s measures time, and %s counts events: there is nothing to compare",
-		  diff->sides[b->time].path, diff->sides[a->time].path);
+		  diff->sides[timed].path, diff->sides[!timed].path);
 	return -EINVAL;
 }
 
@@ -257,7 +260,7 @@ int diff_command(int argc, char **argv)
 	struct diff_options options = { .top = 20, .print = diff_print_text };
 	int err;
 
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	err = run(&options);

@@ -10,11 +10,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/json_value.h"
+#include "report/value.h"
 
 double diff_percent(const struct diff *d, size_t side, uint64_t value)
 {
 	const struct diff_side *s = &d->sides[side];
-	uint64_t all = s->context->time ? s->totals->time_ns : s->totals->events;
+	const struct value measured = value_measured(s->context);
+	uint64_t all = value_of_totals(&measured, s->totals);
 
 	return all ? 100 * (double)value / (double)all : 0;
 }
@@ -28,6 +30,7 @@ static int print_side(const struct diff_side *side, char letter)
 {
 	_cleanup_free_ char *path = strdup(side->path), *target = strdup(side->context->target),
 			    *event = strdup(side->context->event);
+	const struct value measured = value_measured(side->context);
 
 	if (!path || !target || !event)
 		return -ENOMEM;
@@ -36,7 +39,7 @@ static int print_side(const struct diff_side *side, char letter)
 	text_make_plain(event);
 	printf("%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
 	       (double)side->totals->duration_ns / 1e9, side->totals->samples);
-	if (side->context->time)
+	if (value_is_time(&measured))
 		printf(", %.3f ms", (double)side->totals->time_ns / 1e6);
 	printf(", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
 	       totals_complete(side->totals));
@@ -72,6 +75,7 @@ int diff_print_text(const struct diff *d)
 
 static json_t *json_side(const struct diff_side *side)
 {
+	const struct value measured = value_measured(side->context);
 	const struct totals *t = side->totals;
 	json_t *json = json_object();
 
@@ -83,10 +87,8 @@ static json_t *json_side(const struct diff_side *side)
 	json_object_set_new(json, "complete", json_integer((json_int_t)t->outcomes[DP_COMPLETE]));
 	json_object_set_new(json, "with_user_stack",
 			    json_integer((json_int_t)totals_with_user_stack(t)));
-	json_object_set_new(
-		json, "value",
-		json_integer((json_int_t)(side->context->time ? t->time_ns : t->events)));
-	json_object_set_new(json, "unit", json_string(side->context->time ? "ns" : "events"));
+	json_object_set_new(json, "value", json_integer((json_int_t)value_of_totals(&measured, t)));
+	json_object_set_new(json, "unit", json_string(value_is_time(&measured) ? "ns" : "events"));
 	return json;
 }
 
@@ -127,7 +129,7 @@ int diff_print_json(const struct diff *d)
 	return err < 0 ? -ENOMEM : 0;
 }
 
-/* A line of folded stacks; the next one is behind it. False at the end. */
+/* Parses the next line of folded stacks and advances. False at the end. */
 struct folded_line {
 	const char *stack;
 	size_t size;
@@ -145,12 +147,12 @@ static bool read_line(const char **pos, struct folded_line *ret)
 	*ret = (struct folded_line){ *pos, (size_t)(space - *pos), space + 1,
 				     length - (size_t)(space + 1 - *pos) };
 	*pos += length + ((*pos)[length] == '\n');
-	/* Behind the stacks come, out of order, what was lost and the totals: of no use here. */
+	/* Lost samples and totals follow the stacks, out of order; they are not needed here. */
 	return strncmp(ret->stack, "[totals: ", 9) != 0 &&
 	       strncmp(ret->stack, "[lost samples] ", 15) != 0;
 }
 
-/* In the order in which folded stacks are sorted. */
+/* The sort order of folded stacks. */
 static int line_compare(const struct folded_line *a, const struct folded_line *b)
 {
 	int order = memcmp(a->stack, b->stack, a->size < b->size ? a->size : b->size);

@@ -4,7 +4,7 @@
 
 #include "report/function_counts.h"
 
-/* The forms in which `dwarfprof diff' shows two profiles; side 0 is A, side 1 is B. */
+/* The formats in which `dwarfprof diff' shows two profiles. Side 0 is A, side 1 is B. */
 
 struct diff_side {
 	const char *path;
@@ -14,20 +14,20 @@ struct diff_side {
 
 struct diff {
 	struct diff_side sides[FUNCTION_COUNTS_SIDES];
-	size_t top; /* rows, of the form for people */
+	size_t top; /* number of rows in the text format */
 	struct function_counts functions;
-	const struct function_row **rows; /* of these, those that changed most first */
+	const struct function_row **rows; /* `top` of them, the largest changes first */
 	size_t n_rows;
 	char *folded[FUNCTION_COUNTS_SIDES];
 };
 
-/* To stdout. 0, or -ENOMEM or another negative errno. */
+/* Prints to stdout. 0, or -ENOMEM or another negative errno. */
 int diff_print_text(const struct diff *diff);
 int diff_print_json(const struct diff *diff);
-/* As flamegraph.pl's difffolded.pl does: `stack COUNT-A COUNT-B'. */
+/* Prints lines `stack COUNT-A COUNT-B', as flamegraph.pl's difffolded.pl does. */
 int diff_print_folded(const struct diff *diff);
 
-/* What a value is of all that a side has, in percent. */
+/* Returns a value as a percentage of the side's total. */
 double diff_percent(const struct diff *diff, size_t side, uint64_t value);
 /* B minus A, in percentage points. */
 double diff_change(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);

@@ -20,8 +20,8 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-	{ "btf", OPTION_BTF, "FILE", 0, "where the kernel's type information is", 0 },
-	{ "json", OPTION_JSON, NULL, 0, "for machines: an object with all that was found" },
+	{ "btf", OPTION_BTF, "FILE", 0, "file with the kernel's type information", 0 },
+	{ "json", OPTION_JSON, NULL, 0, "JSON: an object with all findings" },
 	{ 0 },
 };
 
@@ -51,14 +51,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
-	.doc = "Show what dwarfprof can profile as it was started: the capabilities, settings and "
-	       "features of the kernel that it needs, which of them are there, and what to type "
-	       "where one is not.\v"
-	       "Exit codes: 0 all processes can be profiled; 1 something that this needs is "
+	.doc = "Show what dwarfprof can profile with its present permissions: which capabilities, "
+	       "settings and kernel features it needs, which of them it has, and what to type for "
+	       "those that are missing.\v"
+	       "Exit codes: 0 all processes can be profiled; 1 something needed for that is "
 	       "missing; 2 wrong usage.",
 };
 
-/* The facts in one line each have this much room in front of what they are needed for. */
+/* Width of the label column of one-line findings. */
 static int label_width(const struct doctor *doctor)
 {
 	size_t width = 0;
@@ -83,7 +83,7 @@ static void print_finding(const struct finding *f, int width)
 		printf("    try: %s\n", f->fix);
 }
 
-/* What can be profiled, and what not, in the words of the last line. */
+/* Prints the last line: what can be profiled, and what cannot. */
 static void summarize(const struct doctor *d, FILE *to)
 {
 	const struct {
@@ -169,7 +169,7 @@ int doctor_command(int argc, char **argv)
 	bool missing = false;
 	int err;
 
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	refusal_listen(NULL);
@@ -187,6 +187,6 @@ int doctor_command(int argc, char **argv)
 	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout)))
 		err = errno ? -errno : -EIO;
 	if (err < 0)
-		log_error("cannot write what was found: %s", strerror(-err));
+		log_error("cannot write the findings: %s", strerror(-err));
 	return err < 0 || missing ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }

@@ -9,7 +9,7 @@
 #include "profiler/dump.h"
 #include "report/report.h"
 
-/* The options are those of other commands. */
+/* All options are shared with other commands. */
 static const struct argp_option argp_options[] = {
 	{ .doc = "Whose stacks (one of)", .group = 1 },
 	{ .doc = "How to walk them", .group = 3 },
@@ -54,8 +54,8 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "-p PID\n-t TID",
-	.doc = "Show the stacks of all threads of a process, once, with files and lines and inlined "
-	       "functions, without stopping it.\v"
+	.doc = "Show the stacks of all threads of a process, once, without stopping it, with files, "
+	       "lines and inlined functions.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
 	       "no stack could be taken.",
 };
@@ -68,7 +68,7 @@ int dump_command(int argc, char **argv)
 
 	options_init(&options, argv - 1);
 	options.output.own = &report_stacks;
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	options.record.profiler.names = name_options_apply(&options.names);
 	code = options.record.profiler.names && bus_guard_install() == 0 ?

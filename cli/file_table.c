@@ -11,10 +11,10 @@
 #include "log/clock.h"
 #include "tables/decode.h"
 
-/* Rows and sections ascend: a section that ends before a row is done with. */
+/* Rows and sections ascend, so a section that ends before a row is not needed for later rows. */
 struct coverage {
 	struct file_table *table;
-	size_t first; /* section that may hold code of the next row */
+	size_t first; /* first section that may contain the next row */
 };
 
 static int coverage_add(const struct image_row *row, void *arg)

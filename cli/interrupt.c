@@ -9,12 +9,12 @@
 #include "log/clock.h"
 #include "symbols/names.h"
 
-/* Signals closer than this are one: nobody presses a key as fast on purpose. */
+/* Signals within this time count as one: nobody presses a key that fast on purpose. */
 #define TOGETHER_NS UINT64_C(100000000)
 
-/* Of the handler, which knows no struct interrupt. */
+/* State of the handler, which has no access to struct interrupt. */
 static volatile sig_atomic_t wake_fd = -1;
-static struct names *_Atomic wanted; /* NULL: none any more */
+static struct names *_Atomic wanted; /* NULL after interrupt_done() */
 static int count;
 static uint64_t last_ns;
 
@@ -59,7 +59,7 @@ int interrupt_init(struct interrupt *ret, struct names *names)
 	return 0;
 }
 
-/* Both signals are blocked meanwhile. All that is called is async-signal-safe. */
+/* Runs with both signals blocked, and calls only async-signal-safe functions. */
 static void on_signal(int signal_number)
 {
 	struct names *names = wanted;
@@ -71,7 +71,7 @@ static void on_signal(int signal_number)
 		return;
 	switch (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED)) {
 	case 1:
-		/* It is readable already if this fails. */
+		/* If this fails, the descriptor is readable already. */
 		(void)!write(wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 		break;
 	case 2:
@@ -80,7 +80,7 @@ static void on_signal(int signal_number)
 		break;
 	default:
 		signal(signal_number, SIG_DFL);
-		raise(signal_number); /* delivered when the handler has returned */
+		raise(signal_number); /* delivered when the handler returns */
 	}
 	errno = saved_errno;
 }

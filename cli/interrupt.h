@@ -9,31 +9,33 @@
 struct names;
 
 /*
- * Ctrl-C and SIGTERM. The first ends sampling, and the result is written; the
- * second has names left out, so that it is written at once; the third ends the
- * program. They are counted as they come, however long the program is busy.
- * Those that come together are one: timeout(1) sends its signal to the program
- * and once more to its process group. Handlers are the process's: there is one struct interrupt
- * at a time.
+ * Handles Ctrl-C and SIGTERM. The first signal ends sampling, and the result is written. The second
+ * disables names, so that writing ends at once. The third kills the program. Signals are counted
+ * when they arrive, however busy the program is. Signals in quick succession count as one:
+ * timeout(1) sends its signal to the program and again to its process group. Signal handlers are
+ * global, so there is only one struct interrupt at a time.
  */
 struct interrupt {
-	struct record_end end; /* for the run: its fd is owned */
+	struct record_end end; /* passed to the run; its fd is owned here */
 	sigset_t old_mask;
 };
 
 /*
- * Hold the signals back, so that a child can be forked that has no handler. `names` are those
- * that the second leaves out. 0 or -errno.
+ * Blocks the signals, so that a child can be forked without the handler. The second signal disables
+ * `names`. 0 or -errno.
  */
 int interrupt_init(struct interrupt *ret, struct names *names);
-/* From now on they are counted. The run asks for it, by end.tell(). */
+/* Starts counting signals. The run calls it through end.tell(). */
 void interrupt_listen(void);
-/* Sampling is over: the next signal counts as the second, if none has come. As above. */
+/*
+ * Called when sampling has ended: the next signal counts as the second, if there was none. Also
+ * called through end.tell().
+ */
 void interrupt_writing(void);
 
 /*
- * Before the names are freed. They are still counted: what is left to do is ended by the third.
- * May be called after interrupt_init() has failed.
+ * Call it before the names are freed. Signals still count: the third one kills the program during
+ * cleanup. May be called after interrupt_init() has failed.
  */
 void interrupt_done(struct interrupt *interrupt);
 

@@ -33,7 +33,7 @@ static int tables_main(int argc, char **argv)
 	return tables_run(&options);
 }
 
-/* The first word picks the command; without one, it is record. */
+/* The first word selects the command; the default is record. */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);

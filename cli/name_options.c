@@ -22,17 +22,17 @@ enum {
 
 static const struct argp_option name_argp_options[] = {
 	{ "no-symbols", OPTION_NO_SYMBOLS, NULL, 0, "addresses only, no names", 4 },
-	{ "no-inline", OPTION_NO_INLINE, NULL, 0, "no functions that were inlined", 4 },
-	{ "no-lines", OPTION_NO_LINES, NULL, 0, "no source files and lines", 4 },
+	{ "no-inline", OPTION_NO_INLINE, NULL, 0, "leave out inlined functions", 4 },
+	{ "no-lines", OPTION_NO_LINES, NULL, 0, "leave out source files and lines", 4 },
 	{ "demangle", OPTION_DEMANGLE, "STYLE", 0,
-	  "names of C++, Rust and D: simple, without parameters; full; none, as linkers have them "
+	  "names of C++, Rust and D: simple, without parameters; full; none, as in symbol tables "
 	  "(simple)",
 	  4 },
 	{ "no-debuginfod", OPTION_NO_DEBUGINFOD, NULL, 0,
-	  "ask no server for debug files, whatever DEBUGINFOD_URLS says", 4 },
+	  "query no servers for debug files, even if DEBUGINFOD_URLS is set", 4 },
 	{ "debuginfod-timeout", OPTION_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "how long servers may take for all files together (60s)", 4 },
-	{ "verbose", 'v', NULL, 0, "say what is going on", 4 },
+	  "time limit for servers, for all files together (60s)", 4 },
+	{ "verbose", 'v', NULL, 0, "log what is done", 4 },
 	{ 0 },
 };
 
@@ -109,10 +109,9 @@ struct names *name_options_apply(const struct name_options *options)
 
 static const struct argp_option recording_argp_options[] = {
 	{ "symfs", OPTION_SYMFS, "DIR", 0,
-	  "look for the binaries below this directory first, by their paths or their names alone",
+	  "look for binaries in this directory first, by their paths or only their names", 3 },
+	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "neither read names from disk nor keep them there",
 	  3 },
-	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
-	  "take no names from disk, and keep none for the next time", 3 },
 	{ 0 },
 };
 

@@ -7,34 +7,34 @@
 
 #include "symbols/names.h"
 
-/* What names look like, and who is asked for them: of all commands that show stacks. */
+/* Options for the form of names and where they are looked up, of all commands that show stacks. */
 struct name_options {
 	struct names_options options;
 	bool verbose;
 };
 
-/* A child of the commands' own argp; its input is a struct name_options. */
+/* argp options of the child parser; its input is a struct name_options. */
 extern const struct argp name_options_argp;
 
 /*
- * All were given: what is the same for the whole run. Makes the names, which are the caller's to
- * free when it is over; NULL, and that is said, if memory is short.
+ * Applies the options after parsing. Returns the names object, which the caller frees after the
+ * run; NULL, after a message, if out of memory.
  */
 struct names *name_options_apply(const struct name_options *options);
 
-/* Of the commands that read recordings: where the names are from, too. */
+/* Name options of commands that read recordings; adds the place of binaries. */
 struct recording_names {
 	struct name_options names;
-	const char *root; /* NULL: none */
+	const char *root; /* NULL: not given */
 	bool no_cache;
 };
 
-/* As name_options_argp, which is a part of it; its input is a struct recording_names. */
+/* Includes name_options_argp; its input is a struct recording_names. */
 extern const struct argp recording_names_argp;
 
 /*
- * As name_options_apply(). From now on servers may be asked (fetch.h), until fetch_end(),
- * and names are kept on disk, until they are freed, when all recordings were closed.
+ * Like name_options_apply(). Servers may be queried (fetch.h) until fetch_end(). What is looked up
+ * is also kept on disk. Free the names after all recordings are closed.
  */
 struct names *recording_names_apply(const struct recording_names *recording);
 

@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "cli/block_options.h"
+#include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
 #include "report/report.h"
@@ -19,6 +19,7 @@ const char *argp_program_version = "dwarfprof " DP_VERSION;
 
 enum {
 	OPTION_BTF = 256,
+	OPTION_BY,
 	OPTION_COMM,
 	OPTION_FORMAT,
 	OPTION_MAX_BLOCK,
@@ -35,90 +36,90 @@ enum {
 	OPTION_WALL,
 };
 
-/* Of all commands that show stacks: whose, how, and which names. */
+/* Options of all commands that show stacks: targets, unwinding, names. */
 static const struct argp_option shared_options[] = {
 	{ "pid", 'p', "PID[,PID...]", 0,
-	  "these processes, with their threads (and, where they "
-	  "are sampled, all their children)",
-	  1 },
-	{ "tid", 't', "TID[,TID...]", 0, "these threads alone", 1 },
+	  "these processes with all their threads and, when sampling, their children", 1 },
+	{ "tid", 't', "TID[,TID...]", 0, "only these threads", 1 },
 	{ "unwind", OPTION_UNWIND, "MODE", 0,
 	  "auto: unwind tables, and frame pointers where code has none; "
 	  "dwarf: tables only; fp: frame pointers only; "
 	  "copy: as auto, but in user space, from a copy of the stack (auto)",
 	  3 },
-	{ "max-stack", OPTION_MAX_STACK, "N", 0, "frames of a stack at most, up to 2048 (1024)",
-	  3 },
+	{ "max-stack", OPTION_MAX_STACK, "N", 0,
+	  "maximum number of frames per stack, up to 2048 (1024)", 3 },
 	{ "table-memory", OPTION_TABLE_MEMORY, "SIZE", 0,
-	  "memory for tables at most: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
+	  "maximum memory for tables: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
-	  "take no tables and names from disk, and keep none for the next time", 3 },
+	  "neither read tables and names from disk nor keep them there", 3 },
 	{ "btf", OPTION_BTF, "FILE", 0,
-	  "where the kernel's type information is (/sys/kernel/btf/vmlinux)", 3 },
+	  "file with the kernel's type information (/sys/kernel/btf/vmlinux)", 3 },
 	{ "user-only", 'U', NULL, 0,
-	  "leave the kernel's frames out; what it does counts for the function that asked for it",
-	  3 },
-	{ "kernel-only", 'K', NULL, 0,
-	  "leave the programs' frames out, and samples that did not hit the kernel", 3 },
+	  "leave out kernel frames; time in the kernel counts for the function that called it", 3 },
+	{ "kernel-only", 'K', NULL, 0, "leave out user frames, and samples outside the kernel", 3 },
 	{ 0 },
 };
 
-/* Of those that sample. */
+/* Options of commands that sample. */
 static const struct argp_option sampling_options[] = {
-	{ "all", 'a', NULL, 0, "all processes, also those that start later", 1 },
-	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "of -p or a command: not its children", 1 },
-	{ "cpu", 'C', "CPUS", 0, "only on these CPUs: 0-3,7", 1 },
-	{ "cgroup", 'G', "CGROUP", 0, "only in this cgroup (v2), and those below it", 1 },
-	{ "user", 'u', "USER", 0, "only of this user, a name or a number, as ps shows it", 1 },
+	{ "all", 'a', NULL, 0, "all processes, including those that start later", 1 },
+	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "leave out the children of -p or of a command",
+	  1 },
+	{ "cpu", 'C', "CPUS", 0, "only on these CPUs, such as 0-3,7", 1 },
+	{ "cgroup", 'G', "CGROUP", 0, "only in this cgroup (v2) and those below it", 1 },
+	{ "user", 'u', "USER", 0, "only processes of this user, by name or number, as shown by ps",
+	  1 },
 	{ "comm", OPTION_COMM, "REGEX", 0,
 	  "only processes whose name matches this extended regular expression", 1 },
 
 	{ .doc = "When to take a sample", .group = 2 },
-	{ "freq", 'F', "HZ", 0, "how often per second and CPU (99)", 2 },
+	{ "freq", 'F', "HZ", 0, "samples per second and CPU (99)", 2 },
 	{ "event", 'e', "EVENT", 0,
-	  "instead of CPU time: uprobe:PATH:SYMBOL, each call of that function", 2 },
+	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
-	  "instead of CPU time: how long threads are blocked, and where", 2 },
+	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
-	  "CPU time, and the time that threads are off the CPU, in one profile", 2 },
+	  "sample CPU time and the time that threads are off the CPU, in one profile", 2 },
 	{ "min-block", OPTION_MIN_BLOCK, "TIME", 0,
-	  "leave out what is shorter: 100 or 100us, 5ms, 1s (1us)", 2 },
-	{ "max-block", OPTION_MAX_BLOCK, "TIME", 0, "leave out what is longer", 2 },
+	  "leave out shorter blocks: 100 or 100us, 5ms, 1s (1us)", 2 },
+	{ "max-block", OPTION_MAX_BLOCK, "TIME", 0, "leave out longer blocks", 2 },
 	{ "state", OPTION_STATE, "LETTER[,LETTER...]", 0,
-	  "of blocked threads only those in these states: S, D, T, t, P, I, or R, preempted "
+	  "only threads blocked in these states: S, D, T, t, P, I, or R for preempted "
 	  "(S,D; with --wall all)",
 	  2 },
 	{ "max-rate", OPTION_MAX_RATE, "N", 0,
-	  "about N samples per second and process at most, taken at random; counts are scaled", 2 },
+	  "at most about N samples per second and process, chosen at random; counts are scaled",
+	  2 },
 	{ 0 },
 };
 
-/* Of those that write files. */
+/* Options of commands that write files. */
 static const struct argp_option file_options[] = {
 	{ "output", 'o', "FILE", 0,
-	  "where to, repeatable; %p, %t and %h in it become the process's number, the time and the host's name (stdout: text on a terminal, and always of dump; else folded stacks)",
+	  "where to write, repeatable; %p, %t and %h in it become the process number, the time and the host name (stdout: text on a terminal, and always for dump; else folded stacks)",
 	  4 },
 	{ "format", OPTION_FORMAT, "FORMAT", 0,
 	  "folded, jsonl, text, pprof, json, perf-script, speedscope, html, svg, firefox, firefox-gz or recording (by the extension of FILE)",
 	  4 },
+	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
 	{ 0 },
 };
 
 static const struct argp_option argp_options[] = {
 	{ .doc = "What to profile (exactly one of -p, -t, -a, or a command after --; -C, -G, -u "
-		 "and --comm narrow it, and mean -a where they stand alone)",
+		 "and --comm narrow it down, and imply -a on their own)",
 	  .group = 1 },
-	{ "duration", 'd', "TIME", 0, "for how long: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
+	{ "duration", 'd', "TIME", 0, "how long to sample: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ "verify", OPTION_VERIFY, "N", OPTION_ARG_OPTIONAL,
-	  "unwind every N-th sample a second time, with elfutils' libdwfl, and say how often "
-	  "both agree (10)",
+	  "also unwind every Nth sample with elfutils' libdwfl, and report how often both "
+	  "agree (10)",
 	  3 },
 	{ .doc = "What to write", .group = 4 },
 	{ 0 },
 };
 
-/* --verify without a number: often enough to see, seldom enough to leave the rate as it is. */
+/* For --verify without a number: enough for a result, but too few to affect the sampling rate. */
 #define DEFAULT_VERIFY 10
 
 static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
@@ -134,7 +135,7 @@ static void parse_table_memory(struct options *o, struct argp_state *state, cons
 	o->record.profiler.table_memory = size;
 }
 
-/* A whole number from min to max, or the end of the program. */
+/* Parses an integer from min to max, or ends the program. */
 static unsigned long parse_number(struct argp_state *state, const char *what, const char *text,
 				  unsigned long min, unsigned long max)
 {
@@ -149,7 +150,7 @@ static unsigned long parse_number(struct argp_state *state, const char *what, co
 	return value;
 }
 
-/* Numbers of processes or threads, added to those that there are. */
+/* Adds numbers of processes or threads to the list. */
 static void parse_pids(struct argp_state *state, const char *option, char *text, pid_t **pids,
 		       size_t *n_pids)
 {
@@ -179,7 +180,7 @@ static void parse_filter(struct argp_state *state,
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
-/* One event at a time; the same one may be given again. */
+/* Only one event is allowed, but it may be given repeatedly. */
 static void set_event(struct options *o, struct argp_state *state, const struct event *event)
 {
 	if (o->event_given && o->record.profiler.event.source != event->source)
@@ -239,7 +240,7 @@ void options_parse_command(struct options *o, struct argp_state *state, char *ar
 {
 	if (state->quoted && state->next > state->quoted) {
 		o->record.profiler.target.command = state->argv + state->quoted;
-		state->next = state->argc; /* the rest is the command's */
+		state->next = state->argc; /* the rest belongs to the command */
 	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
 		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
 	}
@@ -278,7 +279,7 @@ void options_complete(struct options *o, struct argp_state *state)
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
-	wrong = block_options_complete(r, o->hz_given);
+	wrong = off_cpu_options_complete(r, o->hz_given);
 	if (wrong)
 		argp_error(state, "%s", wrong);
 }
@@ -296,15 +297,15 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
-		if (block_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
-							  &o->record.profiler.min_block_ns :
-							  &o->record.profiler.max_block_ns) < 0)
+		if (off_cpu_options_parse_time(arg, key == OPTION_MIN_BLOCK ?
+							    &o->record.profiler.min_block_ns :
+							    &o->record.profiler.max_block_ns) < 0)
 			argp_error(state,
 				   "a block's time is such as 100, 100us, 5ms or 1s, not '%s'",
 				   arg);
 		return 0;
 	case OPTION_STATE:
-		if (block_options_parse_states(arg, &o->record.profiler.states) < 0)
+		if (off_cpu_options_parse_states(arg, &o->record.profiler.states) < 0)
 			argp_error(
 				state,
 				"--state takes letters such as S,D out of R, S, D, T, t, P and I, not '%s'",
@@ -401,6 +402,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_FORMAT:
 		o->output.format = arg;
 		return 0;
+	case OPTION_BY:
+		output_options_set_by(&o->output, state, arg);
+		return 0;
 	}
 	err = parse_target(key, arg, state);
 	return err == ARGP_ERR_UNKNOWN ? parse_block_option(key, arg, state) : err;
@@ -409,7 +413,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 /* ARGP_KEY_END and the like: argp.h. */
 #define FIRST_SPECIAL_KEY 0x1000000
 
-/* What is not an option is the business of the command whose options these are a part of. */
+/* Arguments that are not options belong to the command that includes these options. */
 static error_t parse_part(int key, char *arg, struct argp_state *state)
 {
 	if (key == ARGP_KEY_ARG || key >= FIRST_SPECIAL_KEY)
@@ -458,7 +462,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	return parse_part(key, arg, state);
 }
 
-/* The words as they were typed, with spaces between them. NULL if memory is out. */
+/* Joins the words with spaces, as typed. NULL if out of memory. */
 static char *join_words(char **argv)
 {
 	char *text = NULL;
@@ -501,15 +505,15 @@ void options_parse(struct options *ret, int argc, char **argv)
 		.parser = parse_record,
 		.children = parts,
 		.args_doc = "-p PID\n[record] -t TID\n[record] -a\n[record] -- CMD [ARG...]",
-		.doc = "Find out where programs spend their time, through stacks that are unwound "
-		       "in the kernel from tables made of the binaries' own unwind information.\v"
-		       "The command `dwarfprof dump -p PID' shows what a process is doing now, "
-		       "`dwarfprof top' what takes the time, again and again; `dwarfprof tables "
-		       "FILE...' shows such tables, and `dwarfprof doctor' says what can be profiled "
-		       "here, and what is missing. Each has a --help of its own.\n\n"
+		.doc = "Find out where programs spend their time. Stacks are unwound in the kernel, "
+		       "with tables made from the binaries' own unwind information.\v"
+		       "`dwarfprof dump -p PID' shows what a process is doing now, and `dwarfprof top' "
+		       "which functions take most of the time, updated continuously. `dwarfprof tables "
+		       "FILE...' shows unwind tables, and `dwarfprof doctor' what can be profiled here "
+		       "and what is missing. Each command has its own --help.\n\n"
 		       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
-		       "process; 5 no samples; a command's own code wins, 126 if it cannot be executed, "
-		       "127 if it is not found.",
+		       "process; 5 no samples. The exit code of a profiled command takes precedence: "
+		       "126 if it cannot be executed, 127 if it is not found.",
 	};
 
 	options_init(ret, argv);

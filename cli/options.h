@@ -11,42 +11,45 @@
 #include "kernel/filter.h"
 #include "profiler/record.h"
 
-/* The command line, read. */
+/* The parsed command line. */
 struct options {
 	struct record_options record;
-	struct name_options names;    /* record.symbols follows from them */
-	struct output_options output; /* record.outputs point into */
-	bool hz_given;                /* -F was */
-	bool event_given;             /* -e, --off-cpu or --wall was */
-	/* Owned: what record.profiler.target.pids, tids, and filter point at */
+	struct name_options names;    /* record.symbols is made from them */
+	struct output_options output; /* owns what record.outputs point to */
+	bool hz_given;                /* -F was given */
+	bool event_given;             /* -e, --off-cpu or --wall was given */
+	/* Owned; record.profiler.target.pids, tids and filter point to them. */
 	pid_t *pids, *tids;
 	struct filter filter;
-	char *command_line; /* owned: record.command_line */
+	char *command_line; /* owned; record.command_line points to it */
 };
 
 /*
- * Read the command line. Help and errors are printed, and the program ends,
- * with EXIT_CODE_USAGE for what makes no sense.
+ * Parses the command line. Prints help and errors and ends the program, for wrong usage with
+ * EXIT_CODE_USAGE.
  */
 void options_parse(struct options *ret, int argc, char **argv);
 void options_done(struct options *options);
 
 /*
- * Parts that commands with further options share; their input is a struct options. What
- * all commands have that show stacks; those that sample; those that write files.
+ * Groups of options that several commands share; their input is a struct options. options_shared:
+ * all commands that show stacks; the others: those that sample, and those that write files.
  */
 extern const struct argp options_shared;
 extern const struct argp options_sampling;
 extern const struct argp options_files;
 
-/* Nothing is given yet; the command line was that. */
+/* Sets the defaults. argv is kept as the command line of reports. */
 void options_init(struct options *ret, char **argv);
 
-/* An argument: the command after --, or the name of dwarfprof's own command in front. */
+/* Handles an argument: the command after --, or dwarfprof's own command in front. */
 void options_parse_command(struct options *options, struct argp_state *state, char *arg,
 			   const char *name);
 
-/* All were given: what makes no sense is said, and ends the program. First of sampling, then of files. */
+/*
+ * Check the options after parsing, those of sampling before those of files. For wrong usage they
+ * print a message and end the program.
+ */
 void options_complete(struct options *options, struct argp_state *state);
 void options_complete_output(struct options *options, struct argp_state *state);
 

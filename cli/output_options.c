@@ -22,6 +22,17 @@ void output_options_add(struct output_options *o, struct argp_state *state, cons
 	o->requests[o->n++] = (struct output_request){ .path = path };
 }
 
+void output_options_set_by(struct output_options *o, struct argp_state *state, const char *text)
+{
+	if (group_parse(text, &o->by_group) < 0) {
+		fprintf(stderr, "%s: --by takes one of ", state->name);
+		group_list(stderr);
+		fprintf(stderr, ", not '%s'\n", text);
+		exit(EXIT_CODE_USAGE);
+	}
+	o->by = &o->by_group;
+}
+
 static bool is_stdout(const char *path)
 {
 	return !path || strcmp(path, "-") == 0;
@@ -37,7 +48,7 @@ static void fail_with_formats(const struct argp_state *state, const char *what, 
 	exit(EXIT_CODE_USAGE);
 }
 
-/* A build may lack what a format needs. */
+/* A build may lack a library that the format needs. */
 static const struct report_format *require(const struct report_format *format,
 					   const struct argp_state *state)
 {
@@ -77,8 +88,7 @@ static const struct report_format *choose_format(const struct output_options *o,
 	const struct report_format *format = choose_listed(o, state, path);
 
 	if (format->is_binary && is_stdout(path) && isatty(STDOUT_FILENO))
-		argp_error(state, "%s is nothing to look at on a terminal: give a file to -o",
-			   format->name);
+		argp_error(state, "%s is not for terminals: give a file to -o", format->name);
 	return o->own && strcmp(format->name, "text") == 0 ? o->own : format;
 }
 
@@ -98,6 +108,7 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 				argp_error(state, "two reports cannot go to '%s'",
 					   o->requests[i].path);
 		o->requests[i].format = choose_format(o, state, o->requests[i].path);
+		o->requests[i].by = o->by;
 	}
 	if (n_stdout > 1)
 		argp_error(state, "two reports cannot go to stdout");

@@ -6,25 +6,36 @@
 #include <stddef.h>
 
 #include "profiler/outputs.h"
+#include "report/group.h"
 
-/* -o and --format, of all commands that make reports. */
+/* -o, --format and --by, of all commands that write reports. */
 struct output_options {
-	const char *format; /* NULL: not given */
-	/* What a command has in place of `text`, and writes to stdout if nothing is given; NULL: none */
+	const char *format;     /* NULL: not given */
+	struct group by_group;  /* what `by` of the requests points at */
+	const struct group *by; /* NULL: not given */
+	/* The command's own default format for stdout, instead of `text`; NULL: none. */
 	const struct report_format *own;
 	struct output_request *requests;
 	size_t n, size;
 };
 
+#define OUTPUT_OPTIONS_BY_HELP                                                                      \
+	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, or a label, " \
+	"label:KEY"
+
 void output_options_done(struct output_options *options);
 
-/* A further -o. Ends the program if memory is out. */
+/* Adds a -o. Ends the program if out of memory. */
 void output_options_add(struct output_options *options, struct argp_state *state, const char *path);
 
+/* --by. What is no label ends the program. */
+void output_options_set_by(struct output_options *options, struct argp_state *state,
+			   const char *text);
+
 /*
- * All were given: find the format of each, by --format, else by the file's extension,
- * else by what suits stdout, which is meant if there is none. What makes no sense is
- * said, and the program ends with EXIT_CODE_USAGE.
+ * Chooses the format of each output after parsing: by --format, else by the file's extension, else
+ * the default for stdout, which is also the output if there is no -o. For wrong usage, prints a
+ * message and ends the program with EXIT_CODE_USAGE.
  */
 void output_options_complete(struct output_options *options, struct argp_state *state);
 

@@ -17,7 +17,7 @@ int quantity_parse_duration(const char *text, uint64_t *ret)
 	char *end;
 	double value;
 
-	/* strtod() also takes "inf", "nan" and hexadecimal. */
+	/* strtod() also accepts "inf", "nan" and hexadecimal. */
 	if (strspn(text, "0123456789.") == 0)
 		return -EINVAL;
 	value = strtod(text, &end);

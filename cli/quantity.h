@@ -4,12 +4,15 @@
 
 #include <stdint.h>
 
-/* Times and sizes, as people write them. */
+/* Parsers of times and sizes. */
 
-/* "30", "30s", "1.5s", "500ms", "5m": nanoseconds. -EINVAL for anything else, and for zero. */
+/*
+ * Parses "30", "30s", "1.5s", "500ms" or "5m" to nanoseconds. -EINVAL for anything else, and for
+ * zero.
+ */
 int quantity_parse_duration(const char *text, uint64_t *ret);
 
-/* "4194304", "4096K", "4M", "1G": bytes. -EINVAL for anything else. */
+/* Parses "4194304", "4096K", "4M" or "1G" to bytes. -EINVAL for anything else. */
 int quantity_parse_size(const char *text, uint64_t *ret);
 
 #endif

@@ -11,7 +11,7 @@
 #include "log/log.h"
 #include "profiler/file_limit.h"
 
-/* Binaries that are named if their names are missing; -v names them all. */
+/* Binaries without names to list in a warning; -v lists all. */
 #define SHOWN_MISSING 10
 
 static void warn_of_missing(void *arg, const struct module *module, int err)
@@ -22,7 +22,7 @@ static void warn_of_missing(void *arg, const struct module *module, int err)
 	if (r->n_missing++ >= SHOWN_MISSING && !log_enabled(LOG_DEBUG))
 		return;
 	if (err == -ESTALE)
-		log_warning("no names for %s: the file there is another one than the one that was "
+		log_warning("no names for %s: the file there is not the one that was "
 			    "recorded (build id %s)",
 			    module->path, id);
 	else
@@ -115,7 +115,7 @@ int recording_file_run(struct recording_file *r,
 
 	warn_of_all_missing(r);
 	if (err == 0 && fault)
-		log_warning("%s is %s: what is before that is reported, %llu samples", r->path,
-			    fault, (unsigned long long)recording_reader_totals(r->reader)->samples);
+		log_warning("%s is %s: reporting the %llu samples before that", r->path, fault,
+			    (unsigned long long)recording_reader_totals(r->reader)->samples);
 	return err;
 }

@@ -7,7 +7,7 @@
 #include "cli/name_options.h"
 #include "report/recording_reader.h"
 
-/* A recording that a command was given, and what there is to say about it on stderr. */
+/* A recording given to a command, with the messages about it. */
 struct recording_file {
 	const char *path;
 	FILE *file;
@@ -17,14 +17,14 @@ struct recording_file {
 };
 
 /*
- * Open it; `path`, the options and the names, of which its modules are, must outlive it, and it may
- * not be moved. Says what is wrong. 0 or negative errno.
+ * Opens a recording. `path`, the options and the names, which own its modules, must outlive it, and
+ * the structure must not move. Logs errors. 0 or negative errno.
  */
 int recording_file_open(const char *path, const struct recording_names *options,
 			struct names *names, struct recording_file *ret);
 void recording_file_close(struct recording_file *recording);
 
-/* As recording_reader_run(); warns of what is missing, and of a recording that is not whole. */
+/* Like recording_reader_run(). Warns of missing names and of an incomplete recording. */
 int recording_file_run(struct recording_file *recording,
 		       int (*fn)(void *arg, const struct sample *sample,
 				 const struct totals *totals),

@@ -12,7 +12,7 @@
 #include "profiler/fetch.h"
 #include "profiler/record.h"
 
-/* Both commands make reports of a recording; they differ in what they do if no -o is given. */
+/* Options of both commands, which only differ in their default output. */
 struct report_options {
 	const char *file;
 	struct output_options output;
@@ -21,12 +21,14 @@ struct report_options {
 };
 
 enum {
-	OPTION_FORMAT = 256,
+	OPTION_BY = 256,
+	OPTION_FORMAT,
 };
 
 static const struct argp_option argp_options[] = {
-	{ "output", 'o', "FILE", 0, "where to; may be given several times" },
-	{ "format", OPTION_FORMAT, "FORMAT", 0, "as record's (by the extension of FILE)" },
+	{ "output", 'o', "FILE", 0, "where to write, repeatable" },
+	{ "format", OPTION_FORMAT, "FORMAT", 0, "as for record (by the extension of FILE)" },
+	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP },
 	{ 0 },
 };
 
@@ -35,7 +37,7 @@ static void complete(struct report_options *o, struct argp_state *state)
 	if (!o->file)
 		argp_error(state, "which recording? Give the FILE that -o FILE.dwarfprof made");
 	if (o->converts && o->output.n == 0)
-		argp_error(state, "-o is missing: where to");
+		argp_error(state, "-o is missing: give a file to write");
 	if (!o->converts && o->output.n <= 1 && !o->output.format &&
 	    (o->output.n == 0 || strcmp(o->output.requests[0].path, "-") == 0))
 		o->output.format = "text";
@@ -52,6 +54,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_FORMAT:
 		o->output.format = arg;
+		return 0;
+	case OPTION_BY:
+		output_options_set_by(&o->output, state, arg);
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &o->names;
@@ -71,8 +76,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp_child children[] = { { &recording_names_argp }, { 0 } };
 
 #define EXIT_CODES                                                                                 \
-	"\vFILE may be - for the standard input. Of a recording that is cut off or damaged, what " \
-	"is before that is reported, with a warning.\n\n"                                          \
+	"\vFILE may be - for the standard input. If a recording is truncated or damaged, the "     \
+	"part before that is reported, with a warning.\n\n"                                        \
 	"Exit codes: 0 done; 1 failed; 2 wrong usage; 5 the recording has no samples."
 
 static const struct argp report_argp = {
@@ -80,7 +85,7 @@ static const struct argp report_argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "FILE",
-	.doc = "Report what was recorded with -o FILE.dwarfprof: as text, or in any other "
+	.doc = "Report a recording made with -o FILE.dwarfprof, as text or in any other "
 	       "format." EXIT_CODES,
 };
 
@@ -89,8 +94,8 @@ static const struct argp convert_argp = {
 	.parser = parse_option,
 	.children = children,
 	.args_doc = "FILE -o OUT",
-	.doc = "Write what was recorded with -o FILE.dwarfprof in other formats, each as if it had "
-	       "been asked for then." EXIT_CODES,
+	.doc = "Write a recording made with -o FILE.dwarfprof in other formats, as if they had been "
+	       "requested when it was made." EXIT_CODES,
 };
 
 static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)
@@ -103,7 +108,7 @@ static int add_sample(void *arg, const struct sample *sample, const struct total
 	return err;
 }
 
-/* A recording must not be written over while it is read. */
+/* Would this overwrite the recording while it is read? */
 static bool is_own_input(const struct outputs *outputs, const struct recording_file *recording)
 {
 	struct stat in, out;
@@ -172,7 +177,7 @@ static int command(const struct argp *argp, bool converts, char *name, int argc,
 	struct report_options options = { .converts = converts };
 	int code;
 
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(argp, argc, argv, 0, NULL, &options);
 	code = run(&options);

@@ -5,9 +5,8 @@
 struct options;
 
 /*
- * Sample, and report, as the command line says: record_run() in a process that is this program's, with
- * its signals and the names that were asked for. Returns the exit code. Everything there is to
- * say has been said.
+ * Samples and reports as the command line says: calls record_run() with this program's signals and
+ * names. Returns the exit code. All messages have been printed by then.
  */
 int sampling_run(struct options *options);
 

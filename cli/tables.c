@@ -16,7 +16,7 @@ struct tables {
 	const struct tables_form *form;
 	struct tables_output output;
 	size_t n_failed;
-	size_t n_foreign, n_others; /* left out in directories: of another machine, no ELF files */
+	size_t n_foreign, n_others; /* skipped in directories: for other machines, not ELF */
 };
 
 static int tables_fail(struct tables *t, const char *path, const char *reason)
@@ -36,7 +36,7 @@ static void say_refusals(const struct file_table *table)
 	}
 }
 
-/* `named` on the command line: whoever names a file wants to hear what is wrong with it. */
+/* named: given on the command line, so problems with the file are reported. */
 static int tables_add(struct tables *t, const char *path, bool named)
 {
 	_cleanup_(file_table_done) struct file_table table = { .fd = -1 };
@@ -90,7 +90,10 @@ static int compare_names(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* A file, or all in a directory, by name. Links in directories lead to files that are met anyway. */
+/*
+ * Adds a file, or all files of a directory in the order of their names. Links in directories are
+ * skipped: their targets are found anyway.
+ */
 static int tables_walk(struct tables *t, char *path)
 {
 	char *roots[] = { path, NULL };
@@ -98,7 +101,7 @@ static int tables_walk(struct tables *t, char *path)
 	FTS *fts;
 	int err = 0;
 
-	/* fts(3) has no roots without a name. */
+	/* fts(3) does not accept an empty path. */
 	if (path[0] == '\0')
 		return tables_fail(t, path, strerror(ENOENT));
 	fts = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_names);
@@ -136,7 +139,7 @@ int tables_run(const struct tables_options *options)
 	if (t.form->finish)
 		t.form->finish(&t.output);
 	if (err < 0)
-		log_error("cannot go on: %s", strerror(-err));
+		log_error("cannot continue: %s", strerror(-err));
 	errno = 0;
 	if (fflush(t.output.to) == EOF || ferror(t.output.to)) {
 		err = errno ? -errno : -EIO;

@@ -5,8 +5,8 @@
 #include "cli/tables_options.h"
 
 /*
- * Show the tables of the files, and of those in the directories, on stdout.
- * What cannot be read is named on stderr. Returns the exit code.
+ * Shows the tables of files, and of those in directories, on stdout. Reports unreadable files on
+ * stderr. Returns the exit code.
  */
 int tables_run(const struct tables_options *options);
 

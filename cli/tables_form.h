@@ -9,27 +9,27 @@
 
 #include "cli/file_table.h"
 
-/* Of all tables shown. */
+/* Sums over all tables shown. */
 struct tables_totals {
 	uint64_t files;
 	uint64_t rows;
 	uint64_t image_bytes;
 	uint64_t build_ns;
-	uint64_t inexpressible; /* rows */
+	uint64_t inexpressible; /* number of rows */
 	uint64_t code_bytes, covered_bytes;
 };
 
 struct tables_output {
 	FILE *to;
-	bool several; /* not just the one file that the command line names */
+	bool several; /* more than a single file given on the command line */
 	bool regs;
-	size_t n_objects; /* JSON: written until now */
+	size_t n_objects; /* JSON: objects written so far */
 	struct tables_totals totals;
 };
 
 /*
- * A form in which tables are shown: begin, one call per file, finish. What a
- * form does not need is NULL. Errors of writing show in the FILE.
+ * An output format for tables: begin, one call per file, finish. Unused functions are NULL. Write
+ * errors are left in the FILE's error indicator.
  */
 struct tables_form {
 	void (*begin)(struct tables_output *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An array with an object for each file. docs/FORMAT.md describes it. */
+/* Writes an array with an object per file, as docs/FORMAT.md describes. */
 #include <errno.h>
 
 #include "cli/tables_form.h"

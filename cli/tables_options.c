@@ -13,11 +13,11 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-	{ "json", OPTION_JSON, NULL, 0, "for machines: an array with an object for each file" },
+	{ "json", OPTION_JSON, NULL, 0, "JSON: an array with an object per file" },
 	{ "rows", OPTION_ROWS, NULL, 0,
 	  "the rows that the kernel would apply: START END CFA ra=RULE fp=RULE" },
-	{ "regs", OPTION_REGS, NULL, 0, "with --rows: rbx=RULE and so on for r12 to r15, too" },
-	{ "verbose", 'v', NULL, 0, "say what is going on" },
+	{ "regs", OPTION_REGS, NULL, 0, "with --rows: also show the other callee-saved registers" },
+	{ "verbose", 'v', NULL, 0, "log what is done" },
 	{ 0 },
 };
 
@@ -54,7 +54,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (o->n_files == 0)
 			argp_error(state, "whose tables? Give a FILE or a directory");
 		if (o->regs && o->form != &tables_rows)
-			argp_error(state, "--regs adds to --rows, which is missing");
+			argp_error(state, "--regs needs --rows");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -66,15 +66,15 @@ void tables_options_parse(struct tables_options *ret, int argc, char **argv)
 		.options = argp_options,
 		.parser = parse_option,
 		.args_doc = "FILE...",
-		.doc = "Show the unwind tables that dwarfprof makes of programs and libraries: how "
-		       "large they are, how much of the code they cover, and what they cannot "
-		       "express. Directories are searched for such files.\v"
+		.doc = "Show the unwind tables that dwarfprof makes of programs and libraries: their "
+		       "size, how much of the code they cover, and what they cannot express. "
+		       "Directories are searched for such files.\v"
 		       "Exit codes: 0 done; 1 a file could not be read; 2 wrong usage.",
 	};
 	static char name[] = "dwarfprof tables";
 
 	*ret = (struct tables_options){ .form = &tables_text };
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_err_exit_status = EXIT_CODE_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, ret);
 }

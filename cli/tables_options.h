@@ -7,19 +7,18 @@
 
 struct tables_form;
 
-/* What `dwarfprof tables` is asked for. */
+/* The options of `dwarfprof tables`. */
 struct tables_options {
-	char **files; /* of argv */
+	char **files; /* point into argv */
 	size_t n_files;
 	const struct tables_form *form;
-	bool regs; /* also the registers that rarely matter */
+	bool regs; /* also show the less important registers */
 	bool verbose;
 };
 
 /*
- * Read the command line, whose first word is the name of the command. Help and
- * errors are printed, and the program ends, with EXIT_CODE_USAGE for what makes
- * no sense.
+ * Parses the command line; argv[0] is the command's name. Prints help and errors and ends the
+ * program, for wrong usage with EXIT_CODE_USAGE.
  */
 void tables_options_parse(struct tables_options *ret, int argc, char **argv);
 

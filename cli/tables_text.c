@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* For people: a report of one file, or a line for each of several. */
+/* Text output: a report on one file, or a line per file. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/tables_form.h"
 #include "tables/decode.h"
 
-/* 0 where there is nothing to divide by. */
+/* Returns 0 if `whole` is 0. */
 static double ratio(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? (double)part / (double)whole : 0;
@@ -64,7 +64,7 @@ static void print_refusals(const struct file_table *table, FILE *to)
 				rule_refusal_sentence(why));
 }
 
-/* Few programs have any. */
+/* Few programs have labels. */
 static void print_labels(const struct image *image, FILE *to)
 {
 	if (strcmp(image_labels_word(image), "none") == 0)

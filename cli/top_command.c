@@ -16,20 +16,25 @@
 struct top_options {
 	struct options options;
 	uint64_t interval_ns;
-	unsigned long n; /* intervals; 0: until interrupted, or the targets are gone */
+	unsigned long n; /* number of intervals; 0: until interrupted or all targets end */
+};
+
+enum {
+	OPTION_BY = 2048,
 };
 
 static const struct argp_option argp_options[] = {
 	{ .doc = "What to look at (-p, -t, -a, or a command after --; without one, all processes)",
 	  .group = 1 },
-	{ "interval", 'i', "TIME", 0, "how often there is a new table: 1, 500ms, 1m (1s)", 2 },
-	{ "iterations", 'n', "N", 0, "end after so many", 2 },
+	{ "interval", 'i', "TIME", 0, "time between tables: 1, 500ms, 1m (1s)", 2 },
+	{ "iterations", 'n', "N", 0, "stop after N tables", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ .doc = "What to show", .group = 4 },
+	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
 	{ 0 },
 };
 
-/* The shortest interval: more often nobody reads. */
+/* Shorter intervals than the minimum would be unreadable. */
 #define MIN_INTERVAL_NS UINT64_C(100000000)
 
 static void parse_interval(struct top_options *top, struct argp_state *state, const char *text)
@@ -78,6 +83,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'n':
 		parse_iterations(top, state, arg);
 		return 0;
+	case OPTION_BY:
+		output_options_set_by(&top->options.output, state, arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		options_parse_command(&top->options, state, arg, "top");
 		return 0;
@@ -99,13 +107,14 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "\n-p PID\n-- CMD [ARG...]",
-	.doc = "Show the functions that take most of the time, again and again. A terminal is drawn "
-	       "over, until q or Ctrl-C; elsewhere one table follows the other.\v"
+	.doc = "Show the functions that take most of the time, updated continuously. On a terminal, "
+	       "each table replaces the one before, until q or Ctrl-C; elsewhere tables follow one "
+	       "another.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
-	       "no samples; a command's own code wins.",
+	       "no samples. The exit code of a profiled command takes precedence.",
 };
 
-/* Have keys told as they are typed, and not shown. Is there a keyboard at all? */
+/* Reads keys as they are typed, without echo. Returns whether there is a keyboard. */
 static bool listen_to_keys(struct termios *ret_before)
 {
 	struct termios silent;
@@ -121,21 +130,22 @@ static bool listen_to_keys(struct termios *ret_before)
 int top_command(int argc, char **argv)
 {
 	static char name[] = "dwarfprof top";
-	const struct output_request output = { .format = &report_top };
+	struct output_request output = { .format = &report_top };
 	struct top_options top = { .interval_ns = 1000000000 };
 	struct options *o = &top.options;
 	struct termios before;
 	int code;
 
 	options_init(o, argv - 1);
-	argv[0] = name; /* argp's messages start with it */
+	argv[0] = name; /* argp begins messages with it */
 	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &top);
+	output.by = o->output.by;
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
-	/* On a terminal, it would be written into the table. */
+	/* On a terminal, messages would be written over the table. */
 	if (isatty(STDOUT_FILENO))
 		log_set_level(LOG_WARNING);
-	/* A command reads its own. */
+	/* A profiled command reads the keyboard itself. */
 	o->record.keys = !o->record.profiler.target.command && listen_to_keys(&before);
 	code = sampling_run(o);
 	if (o->record.keys)

@@ -30,10 +30,10 @@
 #include "process/sideband.h"
 #include "symbols/kallsyms.h"
 
-/* Starts what nothing works without. */
+/* Begins the need of what nothing works without. */
 #define ALL "all: "
 
-/* The inode of the first user namespace: PROC_USER_INIT_INO, include/linux/proc_ns.h */
+/* The inode of the initial user namespace: PROC_USER_INIT_INO, include/linux/proc_ns.h */
 #define INITIAL_USER_NAMESPACE 0xEFFFFFFD
 
 /* File descriptors that the binaries of a large machine need. */
@@ -118,9 +118,9 @@ static void examine_sysctls(struct examination *e)
 {
 	static const struct {
 		const char *name;
-		long min, max;  /* what is right */
-		long better;    /* what to set */
-		int capability; /* which makes it not matter; 0: none */
+		long min, max;  /* acceptable values */
+		long better;    /* the value to set */
+		int capability; /* with which the setting does not matter; 0: none */
 		const char *need;
 	} table[] = {
 		{ "kernel.perf_event_paranoid", -1, 2, 2, CAP_SYS_ADMIN,
@@ -166,7 +166,7 @@ static void examine_sysctls(struct examination *e)
 	}
 }
 
-/* Which members of the kernel's types are not there: a line for each, or one for all. */
+/* Lists missing members of the kernel's types, one line each, or one line if none is missing. */
 static void examine_fields(struct examination *e, const struct btf *btf)
 {
 	bool contained = session_pid_namespace() != 0;
@@ -192,7 +192,7 @@ static void examine_fields(struct examination *e, const struct btf *btf)
 	}
 }
 
-/* By what the programs are fitted to the kernel, and who it is. */
+/* The BTF by which the programs are relocated, and the kernel's version. */
 static void examine_types(struct examination *e)
 {
 	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(e->btf);
@@ -268,7 +268,7 @@ static void examine_helpers(struct examination *e)
 		{ BPF_FUNC_ringbuf_output, "bpf_ringbuf_output()", ALL "sending samples (5.8)" },
 		{ BPF_FUNC_get_stack, "bpf_get_stack()", ALL "kernel stacks (4.18)" },
 	};
-	/* Without permission the kernel does not get to look at the helper. */
+	/* Without permission the kernel does not even look at the helper. */
 	int err = probe_bpf();
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
@@ -373,7 +373,7 @@ static void examine_limits(struct examination *e)
 	examination_set(e, &f->value, "%" PRIuMAX, (uintmax_t)files.rlim_max);
 	if (!enough)
 		examination_set(e, &f->fix, "sudo prlimit --pid $$ --nofile=65536:65536");
-	/* What matters of it has been tried. */
+	/* Its effect has already been tested. */
 	f = examination_add(e, "locked memory", FINDING_OK, "BPF maps, on kernels before 5.11");
 	if (locked.rlim_max == RLIM_INFINITY)
 		examination_set(e, &f->value, "unlimited");
@@ -382,7 +382,7 @@ static void examine_limits(struct examination *e)
 				(uintmax_t)locked.rlim_max / 1024);
 }
 
-/* Could a directory be made there, or is it there and ours? */
+/* Does the directory exist and belong to us, or could we create it? */
 static bool is_usable(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -413,7 +413,7 @@ static void examine_cache(struct examination *e)
 		examination_set(e, &f->fix, "XDG_CACHE_HOME=DIRECTORY dwarfprof ...");
 }
 
-/* hidepid= of the /proc that is seen; "" if it is not mounted so. */
+/* Reads the hidepid= option of the visible /proc; "" if it is not set. */
 static void read_hidepid(char ret[32])
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -464,8 +464,8 @@ static void examine_surroundings(struct examination *e)
 }
 
 /*
- * Open the file of a process's first code. -ENOEXEC if it has no code that is in
- * a file: it belongs to the kernel, or has ended.
+ * Opens the file of a process's first code mapping. -ENOEXEC if there is none: a kernel thread, or
+ * a process that has ended.
  */
 static int open_program(pid_t pid)
 {
@@ -481,7 +481,7 @@ static int open_program(pid_t pid)
 	return -ENOEXEC;
 }
 
-/* Whose mappings and program can be read, of all that have memory? */
+/* How many of the processes with memory have readable mappings and a readable program? */
 static void examine_processes(struct examination *e)
 {
 	_cleanup_free_ struct proc_stat *all = NULL;

@@ -6,21 +6,21 @@
 #include <stddef.h>
 
 /*
- * What this process may do on this machine, fact by fact, and what would help.
- * Nothing is changed, and nothing needs a permission: without one it is found
- * out less, and that is said.
+ * What this process may do on this machine, one finding per fact, and what would help. Examining
+ * needs no permission and changes nothing. Facts that need a permission to find out are unknown
+ * without it.
  */
 
 /*
- * What a fact means for profiling.
+ * The state of a fact, seen from profiling.
  *
- *   X(enumerator, word)
+ *    X(enumerator, word)
  */
 #define FINDING_STATES(X)                                                                          \
 	X(OK, "ok")                                                                                \
-	X(LIMITED, "limited") /* profiles of all processes can be had, but lack something */       \
-	X(MISSING, "missing") /* they cannot */                                                    \
-	X(UNKNOWN, "unknown") /* it could not be found out */
+	X(LIMITED, "limited") /* all processes can be profiled, but something is missing */        \
+	X(MISSING, "missing") /* they cannot be profiled */                                        \
+	X(UNKNOWN, "unknown") /* could not be found out */
 
 #define X(name, word) FINDING_##name,
 enum finding_state { FINDING_STATES(X) FINDING_N_STATES };
@@ -31,16 +31,16 @@ const char *finding_word(enum finding_state state);
 struct finding {
 	const char *group; /* "capabilities" */
 	char *what;        /* "CAP_SYSLOG" */
-	char *value; /* what was found: "2", "Operation not permitted"; NULL: the state says it */
+	char *value;       /* "2", "Operation not permitted"; NULL: the state says it */
 	enum finding_state state;
 	char *need; /* what it is needed for */
-	char *fix;  /* the command that helps; NULL: nothing is to be done, or nothing can be */
+	char *fix;  /* the command that helps; NULL: none is needed, or none helps */
 };
 
 struct doctor {
-	struct finding *findings; /* those of a group follow each other */
+	struct finding *findings; /* ordered by group */
 	size_t n, size;
-	/* What can be profiled */
+	/* What can be profiled. */
 	bool own_processes; /* of this user */
 	bool all_processes;
 	bool kernel; /* the kernel's functions, by name */

@@ -73,7 +73,10 @@ void examination_advise(struct examination *e, struct finding *f, int capability
 				capability_name(capability) + strlen("CAP_"));
 		return;
 	}
-	/* setcap replaces what the file has: so each command has what those before it have. */
+	/*
+	 * setcap replaces the file's whole set, so each command includes the capabilities advised
+	 * earlier.
+	 */
 	e->advised |=
 		UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON | UINT64_C(1) << capability;
 	command = capability_command(e->caps.effective | e->advised);
@@ -83,7 +86,7 @@ void examination_advise(struct examination *e, struct finding *f, int capability
 		examination_set(e, &f->fix, "%s", command);
 }
 
-/* Short, so that lines stay so. */
+/* A short word, to keep lines short. */
 static const char *error_word(int err)
 {
 	const char *name = strerrorname_np(-err);

@@ -5,43 +5,42 @@
 #include "doctor/doctor.h"
 #include "kernel/capability.h"
 
-/* The doctor's notebook: findings in the making. */
+/* Collects the doctor's findings. */
 struct examination {
 	struct doctor *doctor;
 	struct capability_sets caps;
-	uint64_t advised;       /* what the program's file should get, as far as was said */
-	const char *group;      /* of the findings to come */
+	uint64_t advised;       /* capabilities advised so far for the program's file */
+	const char *group;      /* of the next findings */
 	const char *btf;        /* a file with the kernel's types, or NULL */
-	bool users;             /* capabilities are those of the whole machine */
-	bool multi;             /* uprobes need no more than CAP_BPF and CAP_PERFMON */
-	int err;                /* -ENOMEM: the rest is in vain */
-	struct finding nowhere; /* what is added to then */
+	bool users;             /* in the initial user namespace: capabilities count */
+	bool multi;             /* uprobes need only CAP_BPF and CAP_PERFMON */
+	int err;                /* -ENOMEM: later findings are dropped */
+	struct finding nowhere; /* a dummy to write to after that */
 };
 
-/* Note a fact. What is returned may be added to; it stays until the next one. */
+/* Adds a finding. The caller may fill it in; the pointer is valid until the next one is added. */
 struct finding *examination_add(struct examination *e, const char *what, enum finding_state state,
 				const char *need);
 
-/* Set a finding's value or fix. */
+/* Sets a finding's value or fix. */
 void examination_set(struct examination *e, char **to, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /*
- * May this process use the capability? CAP_SYS_ADMIN is as good as those that
- * were split off from it. None counts that is one of another user namespace than
- * the first: capable(), kernel/capability.c.
+ * May this process use the capability? CAP_SYS_ADMIN includes those split off from it. Capabilities
+ * in another user namespace than the initial one do not count: capable(), kernel/capability.c.
  */
 bool examination_has(const struct examination *e, int capability);
 
 /*
- * Say how to get a capability. A file can give what the bounding set has; in a
- * container, which lacks others, they are given at its start.
+ * Says how to get a capability. File capabilities can provide what is in the bounding set; a
+ * container that lacks others must be started with them.
  */
 void examination_advise(struct examination *e, struct finding *f, int capability);
 
 /*
- * Note something that was tried, and came back with 0 or a negative errno: then
- * its state is `without`. What a missing capability forbids to try is not known.
+ * Adds the result of an attempt: 0 or a negative errno, for which the state is `without`. If the
+ * attempt itself needs a capability that is missing, the state is unknown.
  */
 struct finding *examination_try(struct examination *e, const char *what, int err,
 				enum finding_state without, const char *need);

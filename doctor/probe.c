@@ -50,7 +50,7 @@ static size_t count_programs(const struct dwarfprof_bpf *bpf)
 	return n;
 }
 
-/* Behind them comes the one of `dwarfprof dump`, which is an object of its own. */
+/* The last one is the program of `dwarfprof dump`, in an object of its own. */
 const char *probe_program_name(size_t index, char buffer[PROBE_NAME_SIZE])
 {
 	_cleanup_(dwarfprof_bpf__destroyp) struct dwarfprof_bpf *bpf = NULL;
@@ -89,7 +89,7 @@ static int load_program(size_t index, const char *btf)
 		return bpf ? probe_dump(btf) : -errno;
 	bpf_object__for_each_program(program, bpf->obj)
 		bpf_program__set_autoload(program, program == wanted);
-	/* As a run would have it that asks for most, and for no user. */
+	/* The options of a run that uses most features, without a filter for users. */
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	bpf->rodata->dp_inherit = true;
 	bpf->rodata->dp_levels = DP_UPROBE_LEVELS;
@@ -203,7 +203,7 @@ int probe_map_of_maps_batch(void)
 	return update_map_of_maps(true);
 }
 
-/* On the first CPU that is online. */
+/* On the first online CPU. */
 static int open_sampling(bool hardware)
 {
 	char list[CPUS_LIST_SIZE];

@@ -9,33 +9,39 @@
 struct refusal;
 
 /*
- * What the kernel can do, found out by doing it: a version says little, as
- * distributions bring new features to old kernels. Each returns 0 if it works,
- * else what the kernel says, a negative errno, and leaves nothing behind.
+ * Finds out what the kernel can do by trying: a version says little, because distributions backport
+ * features to old kernels. Each function returns 0 if it works, else the kernel's negative errno,
+ * and leaves nothing behind.
  */
 
 /*
- * The programs of dwarfprof, each loaded by itself, by the kernel's types in a file, if one is
- * named (kernel_types.h); *ret says why one is refused. The name of number `index`, in
- * `buffer`; NULL behind the last.
+ * dwarfprof's programs, each loaded separately, with the kernel's types from a file if one is given
+ * (kernel_types.h). *ret says why a program was refused. probe_program_name() returns the name of
+ * program number `index` in `buffer`, or NULL behind the last.
  */
 #define PROBE_NAME_SIZE 64
 const char *probe_program_name(size_t index, char buffer[PROBE_NAME_SIZE]);
 int probe_program(size_t index, const char *btf, struct refusal *ret);
 
-/* Any program at all, of the kind that samples: do it first, the rest is in vain without. */
+/* Loads a minimal program of the sampling type. Do this first: without it, nothing else works. */
 int probe_bpf(void);
-/* A helper function (enum bpf_func_id) in such a program; -ENOSYS if there is none. After probe_bpf(). */
+/*
+ * Looks for a helper function (enum bpf_func_id) for such programs; -ENOSYS if there is none.
+ * Only after probe_bpf().
+ */
 int probe_helper(int helper);
 int probe_ring_buffer(void);
 int probe_mmapable_array(void);
-/* An array of maps; its update by the batch. */
+/* Creates an array of maps, and updates it in a batch. */
 int probe_map_of_maps(void);
 int probe_map_of_maps_batch(void);
-/* A program attached to the clock of a CPU. */
+/* Attaches a program to a CPU clock event. */
 int probe_attach(void);
 
-/* Samples by cycles, or by the CPU clock; perf's records of what processes do, and their ring. */
+/*
+ * Opens a sampling event by cycles or by the CPU clock; perf's records of process activity, and
+ * their ring.
+ */
 int probe_sampling(bool hardware);
 int probe_sideband(void);
 

@@ -9,20 +9,17 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-/* Bits of a page fault's error code, enum x86_pf_error_code, arch/x86/include/asm/trap_pf.h. */
-#define FAULT_WRITE (1 << 1)
-#define FAULT_EXECUTE (1 << 4)
+#include "bpf/arch.h"
+#include "elf/fault.h"
 
-/* x86-64's. */
-#define PAGE_SIZE ((uintptr_t)4096)
+#define PAGE_SIZE ((uintptr_t)DP_USER_PAGE_SIZE)
 
 static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 {
 	struct dl_find_object object;
 
 	/* BUS_ADRERR: the file has no such page. Other codes are of broken memory, or of kill(). */
-	return info->si_code == BUS_ADRERR &&
-	       !(context->uc_mcontext.gregs[REG_ERR] & (FAULT_WRITE | FAULT_EXECUTE)) &&
+	return info->si_code == BUS_ADRERR && fault_is_read(context) &&
 	       _dl_find_object(info->si_addr, &object) < 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <libelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,7 @@ int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 		.go_end = file->go_end,
 	};
 	memcpy(ret->build_id, file->build_id, sizeof(ret->build_id));
+	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");
 	err = copy_segments(ret, file);
 	if (err == 0)
 		err = copy_code(ret, file);

@@ -27,6 +27,7 @@ struct elf_facts {
 	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
 	uint64_t cookie, cookie_address;  /* as in struct elf_file */
 	uint64_t go_start, go_end;        /* as in struct elf_file */
+	char packer[8];                   /* who has packed it (packed.h), "" if nobody has */
 };
 
 /* Copy them from a file that is open. 0 or -ENOMEM. elf_facts_done() releases *ret. */

@@ -39,7 +39,7 @@ static int read_header(Elf *elf)
 
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
 		return -ENOEXEC;
-	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64)
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != DP_ELF_MACHINE)
 		return -ENOTSUP;
 	/* Objects and core dumps are not mapped as code; their addresses mean nothing. */
 	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)

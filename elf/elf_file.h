@@ -53,7 +53,7 @@ const char *elf_source_word(enum elf_source source);
 const char *elf_source_section(enum elf_source source);
 
 /* The machine whose files are taken, as `uname -m` calls it. */
-#define ELF_ARCH "x86_64"
+#define ELF_ARCH DP_ARCH
 
 /* A build id in hex. Linkers make 8 to 20 bytes; a longer one, given by hand, is cut. */
 #define ELF_BUILD_ID_SIZE (2 * 20 + 1)

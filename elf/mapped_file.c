@@ -5,48 +5,167 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 
-int regular_file_open(const char *path, uint64_t inode)
+int file_reopen(int fd)
 {
-	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
 	char link[32];
-	struct stat st;
-	int fd;
 
-	if (place < 0 || fstat(place, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || (inode != 0 && st.st_ino != inode))
-		return -ESTALE;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	/* Not waiting for whoever holds a lease on the file, fcntl(2). */
 	fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
+/* Is it a regular file, and of this inode (0: any)? Takes `place` over, and returns it, if so. */
+static int check_place(int place, uint64_t inode)
+{
+	_cleanup_close_ int own = place;
+	struct stat st;
+	int err;
+
+	if (place < 0)
+		return place;
+	err = file_stat(place, &st);
+	if (err < 0)
+		return err;
+	if (!S_ISREG(st.st_mode) || (inode != 0 && st.st_ino != inode))
+		return -ESTALE;
+	return steal_fd(&own);
+}
+
+static int find_path(const char *path, uint64_t inode)
+{
+	int place = open(path, O_PATH | O_CLOEXEC);
+
+	return check_place(place < 0 ? -errno : place, inode);
+}
+
+int regular_file_open(const char *path, uint64_t inode)
+{
+	_cleanup_close_ int place = find_path(path, inode);
+
+	return place < 0 ? place : file_reopen(place);
+}
+
+/* The ways to a mapped file, the best ones first. */
+enum way { WAY_MAPPING, WAY_ROOT, WAY_PROGRAM, WAY_NAME, N_WAYS };
+
+struct ways {
+	char mapping[64]; /* takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
+	char root[32];    /* where its name leads to it */
+	char program[32]; /* the program itself can be had also when it was deleted */
+	const char *name;
+};
+
+static void list_ways(struct ways *ret, pid_t pid, uint64_t start, uint64_t end, const char *name)
+{
+	snprintf(ret->mapping, sizeof(ret->mapping), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid,
+		 start, end);
+	snprintf(ret->root, sizeof(ret->root), "/proc/%d/root", pid);
+	snprintf(ret->program, sizeof(ret->program), "/proc/%d/exe", pid);
+	ret->name = name;
+}
+
+/* Go a way to the end, if need be waiting. */
+static int find_by(const struct ways *w, enum way way, uint64_t inode)
+{
+	char inside[PATH_MAX + 64];
+
+	switch (way) {
+	case WAY_MAPPING:
+		return find_path(w->mapping, inode);
+	case WAY_ROOT:
+		snprintf(inside, sizeof(inside), "%s%s", w->root, w->name);
+		return find_path(inside, inode);
+	case WAY_PROGRAM:
+		return find_path(w->program, inode);
+	default:
+		return find_path(w->name, inode);
+	}
+}
+
+/*
+ * As far as the kernel knows the path: RESOLVE_CACHED, Linux 5.12. It does where a file is mapped,
+ * as long as that has the name.
+ */
+static int find_cached(int directory, const char *path, uint64_t resolve, uint64_t inode)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve | RESOLVE_CACHED };
+	int place = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+
+	if (place < 0 && (errno == ENOSYS || errno == EINVAL))
+		return -EAGAIN;
+	return check_place(place < 0 ? -errno : place, inode);
+}
+
+static int find_in_root(const struct ways *w, uint64_t inode)
+{
+	_cleanup_close_ int root = open(w->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return root < 0 ? -errno : find_cached(root, w->name, RESOLVE_IN_ROOT, inode);
+}
+
+/* The kernel's own links lead to a file, not to its name: nobody is asked. */
+static int find_now_by(const struct ways *w, enum way way, uint64_t inode)
+{
+	if (way == WAY_ROOT)
+		return find_in_root(w, inode);
+	if (way == WAY_NAME)
+		return find_cached(AT_FDCWD, w->name, 0, inode);
+	return find_by(w, way, inode);
+}
+
 int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name)
 {
-	char exact[64], inside[PATH_MAX + 64], program[64];
-	const char *const paths[] = { exact, inside, program, name };
 	bool refused = false;
 	int fd = -ENOENT;
+	struct ways w;
 
-	/* Takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. */
-	snprintf(exact, sizeof(exact), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, start, end);
-	snprintf(inside, sizeof(inside), "/proc/%d/root%s", pid, name);
-	/* The program itself can be had also when it was deleted. */
-	snprintf(program, sizeof(program), "/proc/%d/exe", pid);
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		fd = regular_file_open(paths[i], inode);
+	list_ways(&w, pid, start, end, name);
+	for (enum way way = 0; way < N_WAYS; way++) {
+		_cleanup_close_ int place = find_by(&w, way, inode);
+
+		fd = place < 0 ? place : file_reopen(place);
 		if (fd >= 0)
 			return fd;
 		refused = refused || fd == -EACCES || fd == -EPERM;
 	}
 	/* The one way that would have led to it may be the one that was closed. */
 	return refused ? -EACCES : fd;
+}
+
+int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name)
+{
+	bool refused = false, unknown = false;
+	int place = -ENOENT;
+	struct ways w;
+
+	list_ways(&w, pid, start, end, name);
+	for (enum way way = 0; way < N_WAYS; way++) {
+		place = find_now_by(&w, way, inode);
+		if (place >= 0)
+			return place;
+		refused = refused || place == -EACCES || place == -EPERM;
+		unknown = unknown || place == -EAGAIN;
+	}
+	if (unknown)
+		return -EAGAIN;
+	return refused ? -EACCES : place;
+}
+
+int mapped_file_find_program(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return find_path(path, 0);
 }

@@ -2,16 +2,10 @@
 #include "elf/packed.h"
 
 #include <gelf.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/cleanup.h"
-#include "elf/mapped_file.h"
 #include "log/log.h"
 
 /*
@@ -87,40 +81,24 @@ const char *packed_by(Elf *elf)
 	return NULL;
 }
 
-static bool is_told(struct packed_told *told, const struct stat *st)
+static bool is_told(struct packed_told *told, dev_t device, ino_t inode)
 {
 	for (size_t i = 0; i < told->n; i++)
-		if (told->programs[i].device == st->st_dev && told->programs[i].inode == st->st_ino)
+		if (told->programs[i].device == device && told->programs[i].inode == inode)
 			return true;
 	if (told->n == PACKED_N_TOLD)
 		return true;
-	told->programs[told->n].device = st->st_dev;
-	told->programs[told->n++].inode = st->st_ino;
+	told->programs[told->n].device = device;
+	told->programs[told->n++].inode = inode;
 	return false;
 }
 
-void packed_warn(struct packed_told *told, pid_t pid)
+void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino_t inode, pid_t pid,
+		 const char *path)
 {
-	_cleanup_close_ int fd = -1;
-	char path[32], name[PATH_MAX];
-	const char *packer;
-	struct stat st;
-	ssize_t length;
-	Elf *elf;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	fd = regular_file_open(path, 0);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (packer[0] == '\0' || is_told(told, device, inode))
 		return;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	packer = packed_by(elf);
-	elf_end(elf);
-	if (!packer || is_told(told, &st))
-		return;
-	length = readlink(path, name, sizeof(name) - 1);
-	name[length > 0 ? length : 0] = '\0';
 	log_warning("process %d runs %s, which is packed by %s: its code is in memory only, where "
 		    "stacks end; `upx -d` unpacks the file",
-		    pid, name, packer);
+		    pid, path, packer);
 }

@@ -26,7 +26,11 @@ struct packed_told {
 	size_t n;
 };
 
-/* If the program that a process runs was packed, say so: once for each program, of so many. */
-void packed_warn(struct packed_told *told, pid_t pid);
+/*
+ * If the program that a process runs was packed by somebody, "": nobody, say so: once for each
+ * program, of so many.
+ */
+void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino_t inode, pid_t pid,
+		 const char *path);
 
 #endif

@@ -19,11 +19,11 @@
 /* The capabilities of this process, bit by number (capabilities(7)). */
 struct capability_sets {
 	uint64_t effective;
-	uint64_t bounding; /* those that it could get by executing a file */
+	uint64_t bounding; /* those that executing a file could give */
 	bool no_new_privileges;
 };
 
-/* All empty if /proc cannot be read. */
+/* All sets are empty if /proc cannot be read. */
 void capability_read(struct capability_sets *ret);
 
 static inline bool capability_in(uint64_t set, int number)
@@ -31,13 +31,13 @@ static inline bool capability_in(uint64_t set, int number)
 	return set >> number & 1;
 }
 
-/* "CAP_BPF"; "?" for one that dwarfprof has no use for. */
+/* Returns for example "CAP_BPF", or "?" for a capability that dwarfprof does not use. */
 const char *capability_name(int number);
 
 /*
- * The command that gives this program's file the capabilities of a set, as far
- * as dwarfprof has a use for them: "sudo setcap cap_bpf,cap_perfmon=ep PATH". To be freed;
- * NULL without memory.
+ * Returns the command that gives this program's file those capabilities of a set that dwarfprof
+ * uses, such as "sudo setcap cap_bpf,cap_perfmon=ep PATH". The caller frees it. NULL: out of
+ * memory.
  */
 char *capability_command(uint64_t set);
 

@@ -11,14 +11,14 @@
 #include "kernel/filter.h"
 #include "kernel/permission.h"
 
-/* -ENODEV: it is not online, or not wanted. */
+/* -ENODEV: the CPU is not online, or the filter excludes it. */
 static int open_event(const struct cpu_events *e, unsigned int cpu)
 {
 	return filter_has_cpu(e->filter, cpu) ? event_open_sampling(cpu, e->hz, e->hardware) :
 						-ENODEV;
 }
 
-/* Attaching enables the event, which the link owns then. */
+/* Attaching enables the event and gives it to the link. */
 static int attach(struct cpu_events *e, unsigned int cpu, int fd)
 {
 	e->links[cpu] = bpf_program__attach_perf_event(e->program, fd);
@@ -31,7 +31,7 @@ static int attach(struct cpu_events *e, unsigned int cpu, int fd)
 	return 0;
 }
 
-/* Those of all CPUs are opened before the first one is enabled. */
+/* Opens the events of all CPUs before it enables the first one. */
 static int start(struct cpu_events *e)
 {
 	_cleanup_free_ int *fds = calloc(e->n_cpus, sizeof(*fds));

@@ -8,36 +8,36 @@ struct bpf_link;
 struct bpf_program;
 struct filter;
 
-/* The events that sample CPUs: one for each that is online and that the filter has. */
+/* The sampling events: one for each online CPU that the filter accepts. */
 struct cpu_events {
-	const struct bpf_program *program; /* not owned, as is */
+	const struct bpf_program *program; /* both owned by the caller */
 	const struct filter *filter;
 	unsigned int hz;
 	bool hardware;
 	unsigned int n_cpus;     /* CPUs from this number on are not sampled */
-	struct bpf_link **links; /* by CPU; NULL: it is not sampled */
+	struct bpf_link **links; /* by CPU; NULL if it is not sampled */
 };
 
 /*
- * Have the program, which must outlive the events, as must the filter, called at each of them from
- * now on. *ret_event is "cycles" or "cpu-clock",
- * whichever the machine has; *ret_why NULL, or why it is the clock. On failure says why,
- * returns a negative errno, and there are none.
+ * Starts an event on each CPU and attaches the program to it. Program and filter must outlive the
+ * events. *ret_event is "cycles" or "cpu-clock", whichever the machine has. *ret_why is NULL, or
+ * says why the clock is used. On failure, logs the reason, returns a negative errno and leaves no
+ * events.
  */
 int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 		     const struct filter *filter, unsigned int n_cpus, unsigned int hz,
 		     const char **ret_event, const char **ret_why);
-/* Stop, and give up what they have; may be called again, and of what is all zero. */
+/* Stops and frees the events. May be called twice, and for a zeroed structure. */
 void cpu_events_stop(struct cpu_events *events);
 
 /*
- * A CPU came online. The kernel takes the events of one that goes away, and does not bring them
- * back with it (perf_event_exit_cpu()): it gets another one. 0, also where none is wanted, or
- * the CPU is gone again; or a negative errno.
+ * Handles a CPU that came online by opening a new event: the kernel removes a CPU's events when it
+ * goes offline and does not restore them (perf_event_exit_cpu()). Returns 0, also if the filter
+ * excludes the CPU or it is offline again, or a negative errno.
  */
 int cpu_events_add(struct cpu_events *events, unsigned int cpu);
 
-/* A CPU went offline. */
+/* Handles a CPU that went offline. */
 void cpu_events_drop(struct cpu_events *events, unsigned int cpu);
 
 #endif

@@ -4,25 +4,25 @@
 
 #include <stdbool.h>
 
-/* Room for the list of the CPUs that are online, as the kernel writes it: "0-3,8" and an end of line. */
+/* Size of a buffer for the list of online CPUs in the kernel's format: "0-3,8" and a newline. */
 #define CPUS_LIST_SIZE 4096
 
-/* The list, empty if it cannot be read; and the highest number in it, plus one. */
+/* Reads the list; it is empty if it cannot be read. Returns its highest CPU number plus one. */
 unsigned int cpus_read(char ret_list[CPUS_LIST_SIZE]);
 
 /*
- * The highest number, plus one, of the CPUs that the machine has, be they online or not: what
- * has to be made for each CPU is made up to there. The kernel may think many more possible,
- * hundreds in some virtual machines; those that are added during a run are not sampled.
+ * Returns the highest number plus one of the CPUs that are present, online or not. Per-CPU objects
+ * are made for that many. The kernel may count many more as possible, hundreds in some virtual
+ * machines; CPUs that are added during a run are not sampled.
  */
 unsigned int cpus_count_present(void);
 
 bool cpus_has(const char *list, unsigned long cpu);
 
-/* The first CPU of a list that was not in the one before; -1 if there is none. */
+/* Returns the first CPU in a list that is not in the list before, or -1. */
 int cpus_find_new(const char *list, const char *before);
 
-/* The same of a list as the kernel writes it, "0-3,8"; 0 if it is none. */
+/* Returns the highest number plus one in a list such as "0-3,8", or 0 if it is not a list. */
 unsigned int cpus_count_list(const char *list);
 
 #endif

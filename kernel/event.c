@@ -68,7 +68,7 @@ int event_open_sideband(unsigned int cpu)
 		.comm_exec = 1,
 		.task = 1,
 		.ksymbol = 1,
-		/* Every record is worth a look at once: code that runs must have its table. */
+		/* Wake up at every record: code that runs must soon have its table. */
 		.watermark = 1,
 		.wakeup_watermark = 1,
 		.use_clockid = 1,

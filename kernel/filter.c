@@ -50,7 +50,7 @@ void filter_done(struct filter *f)
 	filter_init(f);
 }
 
-/* Keep what was given: 0 or -ENOMEM. */
+/* Stores a copy of what was given. 0 or -ENOMEM. */
 static int keep(char **where, const char *text, char *why)
 {
 	char *copy = strdup(text);
@@ -64,7 +64,7 @@ static int keep(char **where, const char *text, char *why)
 	return 0;
 }
 
-/* "3" or "0-3", up to a comma or the end. */
+/* Parses "3" or "0-3", up to a comma or the end. */
 static int parse_range(const char **text, unsigned long *ret_first, unsigned long *ret_last)
 {
 	char *end;
@@ -148,7 +148,7 @@ static bool is_cgroup2(const char *path)
 	       fs.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-/* Where the cgroup v2 file system is mounted: 0 or -ENOENT. */
+/* Finds the mount point of the cgroup v2 file system. 0 or -ENOENT. */
 static int find_cgroup2(char ret[PATH_MAX])
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -164,7 +164,7 @@ static int find_cgroup2(char ret[PATH_MAX])
 	return err;
 }
 
-/* How much of the path of a cgroup is the path of the file system that it is in. */
+/* Length of the prefix of a cgroup's path that is the mount point of its file system. */
 static size_t length_of_mount(const char *path)
 {
 	_cleanup_free_ char *parent = strdup(path);
@@ -181,8 +181,8 @@ static size_t length_of_mount(const char *path)
 }
 
 /*
- * The directory that is meant: one of the file system, or else the path of a
- * cgroup, as /proc/PID/cgroup has it and perf takes it.
+ * Finds the directory of a cgroup: a directory of the file system, or else a cgroup path as in
+ * /proc/PID/cgroup and as perf takes it.
  */
 static int find_cgroup(const char *path, char ret[PATH_MAX], char *why)
 {
@@ -268,7 +268,7 @@ bool filter_matches_comm(const struct filter *f, const char comm[DP_COMM_SIZE])
 	return matches;
 }
 
-/* The first line of a file of /proc/PID that starts so, without that; or -ENOENT. */
+/* Finds the first line in a file of /proc/PID with this start; returns the rest. Or -ENOENT. */
 static int read_line(pid_t pid, const char *file, const char *start, char *ret, size_t size)
 {
 	_cleanup_fclose_ FILE *stream = NULL;
@@ -306,7 +306,7 @@ static bool matches_cgroup(const struct filter *f, pid_t pid)
 	return strncmp(line, f->cgroup_path, n) == 0 && (line[n] == '/' || line[n] == '\0');
 }
 
-/* A name may hold anything but zeros, newlines too. */
+/* A name may contain any byte but zero, including newlines. */
 static bool matches_comm(const struct filter *f, pid_t pid)
 {
 	_cleanup_close_ int fd = -1;
@@ -318,7 +318,7 @@ static bool matches_comm(const struct filter *f, pid_t pid)
 	n = fd < 0 ? -1 : read(fd, comm, DP_COMM_SIZE);
 	if (n <= 0)
 		return true;
-	comm[n - 1] = '\0'; /* what /proc adds */
+	comm[n - 1] = '\0'; /* the newline that /proc appends */
 	return filter_matches_comm(f, comm);
 }
 

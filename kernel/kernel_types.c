@@ -50,7 +50,7 @@ const struct kernel_field *kernel_field(size_t index)
 	return index < ARRAY_SIZE(fields) ? &fields[index] : NULL;
 }
 
-/* In the type, or in one without a name inside of it. */
+/* Also searches unnamed structures and unions inside the type. */
 static bool has_member(const struct btf *btf, const struct btf_type *t, const char *name)
 {
 	const struct btf_member *m;
@@ -109,6 +109,6 @@ bool kernel_types_have_prev_state(const char *path)
 		t = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
 	if (t && btf_is_ptr(t))
 		t = btf__type_by_id(btf, t->type);
-	/* With the pointer that is passed to all that is attached: preempt, prev, next, prev_state */
+	/* The first parameter is the context pointer; then come preempt, prev, next, prev_state. */
 	return t && btf_is_func_proto(t) && btf_vlen(t) >= 5;
 }

@@ -10,34 +10,34 @@
 struct btf;
 
 /*
- * The running kernel's own description of its types (BTF), by which the programs are fitted to
- * it. `path` is a file that has it; NULL: libbpf looks in /sys/kernel/btf/vmlinux, and for
+ * The running kernel's description of its types (BTF), by which libbpf relocates the programs.
+ * `path` is a file with BTF. If it is NULL, libbpf looks in /sys/kernel/btf/vmlinux, and for
  * kernels with debug information in /boot and where distributions put them.
  */
 
-/* NULL if there is none, with errno. The caller's, for btf__free(). */
+/* Returns NULL and sets errno if there is no BTF. The caller frees it with btf__free(). */
 struct btf *kernel_types_load(const char *path);
 
-/* Say what is wrong with a file that was named, and what to type. 0 or negative errno. */
+/* Checks a BTF file given by the user. Logs errors and what to type. 0 or negative errno. */
 int kernel_types_check(const char *path);
 
-/* What the programs look up in it. */
+/* A member of a kernel structure that the programs look up. */
 struct kernel_field {
 	const char *type, *member;
 	unsigned int uses; /* bits: enum dp_field_for */
-	const char *lost;  /* NULL: what it is needed for does not go on without */
+	const char *lost;  /* what is lost without it; NULL: its uses do not work */
 };
 
-/* The one of that number, NULL behind the last. */
+/* Returns the field with that index, or NULL behind the last one. */
 const struct kernel_field *kernel_field(size_t index);
 bool kernel_field_exists(const struct btf *btf, const struct kernel_field *field);
-/* What cannot be had without: "CPU time, dump". As long as a line at most. */
+/* Writes the uses that need the field, such as "CPU time, dump". */
 #define KERNEL_FIELD_NEED_SIZE 128
 void kernel_field_need(const struct kernel_field *field, char ret[KERNEL_FIELD_NEED_SIZE]);
 
 /*
- * Does the tracepoint of switches tell the state of the thread that goes? Since 5.18 it does,
- * behind the arguments that it had before (include/trace/events/sched.h).
+ * Does the tracepoint sched_switch pass the state of the previous thread? Since Linux 5.18 it is
+ * the last argument (include/trace/events/sched.h).
  */
 bool kernel_types_have_prev_state(const char *path);
 

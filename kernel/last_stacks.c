@@ -14,7 +14,10 @@ void last_stacks_done(struct last_stacks *stacks)
 	*stacks = (struct last_stacks){ 0 };
 }
 
-/* p, with room for so many bytes; *size: what there is. NULL, and p is as it was: out of memory. */
+/*
+ * Grows the buffer p of *size bytes to at least `wanted`. NULL if out of memory; p is unchanged
+ * then.
+ */
 static void *with_room(void *p, size_t *size, size_t wanted)
 {
 	void *grown;
@@ -27,7 +30,7 @@ static void *with_room(void *p, size_t *size, size_t wanted)
 	return grown;
 }
 
-/* The outermost n_same frames stay, the others are replaced. */
+/* Keeps the outermost n_same frames and replaces the others. */
 static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_t n_same)
 {
 	__u64 *room = with_room(last->frames, &last->size, (n + n_same) * sizeof(*frames));
@@ -41,21 +44,21 @@ static int replace(struct last_stack *last, const __u64 *frames, size_t n, size_
 	return 0;
 }
 
-/* The parts of a record that has a sample. */
+/* The parts of a record with a sample. */
 struct parts {
-	const struct dp_names *names; /* NULL: as before */
+	const struct dp_names *names; /* NULL: unchanged */
 	const struct dp_sample *sample;
-	const __u64 *frames;            /* n_own() of them, and the kernel's addresses */
+	const __u64 *frames;            /* n_own() frames and the kernel's addresses */
 	const struct dp_labels *labels; /* NULL: none */
 };
 
-/* So many of the user's frames are in its own record. */
+/* The number of user frames in the sample's own record. */
 static size_t n_own(const struct dp_sample *sample)
 {
 	return (size_t)sample->n_user - sample->n_same;
 }
 
-/* Is there all that the sample is to have? */
+/* Is everything there that the sample refers to? */
 static bool parts_are_whole(struct parts *parts)
 {
 	const struct dp_sample *sample = parts->sample;
@@ -92,7 +95,7 @@ static bool find_parts(const char *record, size_t size, struct parts *ret)
 	return parts_are_whole(ret);
 }
 
-/* Does it lie in its record as in a struct named_sample, with all its frames? */
+/* Is the record laid out like a struct named_sample, with all frames? */
 static bool is_named_sample(const struct parts *parts, const struct named_sample *record)
 {
 	const struct dp_sample *sample = parts->sample;

@@ -7,13 +7,13 @@
 #include "kernel/ring_record.h"
 
 /*
- * The last stacks of one ring, and their names: a sample has only those of its frames that
- * differ from the stack before (struct dp_sample), which is the last one that was made on
- * its level, and its names only if they are others (struct dp_names).
+ * The last stack and names of each level in one ring. A sample contains only the frames that differ
+ * from the previous stack on its level (struct dp_sample), and names only if they have changed
+ * (struct dp_names).
  */
 struct last_stacks {
 	struct last_stack {
-		struct dp_names names; /* empty ones if there was no sample */
+		struct dp_names names; /* empty if there was no sample */
 		__u64 *frames;
 		size_t n, size;
 	} of[DP_UPROBE_LEVELS];
@@ -24,15 +24,15 @@ struct last_stacks {
 void last_stacks_done(struct last_stacks *stacks);
 
 /*
- * Give a sample its names and all its frames: every record that has one has to go through here,
- * in the order of the ring. size: bytes of the record. *ret is the record itself or a copy, until
- * the next call. 0, -ENOMEM, or -EBADMSG if a part of it is too short, or the frames that it shares
- * are not known.
+ * Completes a sample with its names and shared frames. Every record with a sample must pass through
+ * here, in the order of the ring. size: bytes of the record. *ret is the record itself or a copy,
+ * valid until the next call. Returns 0, -ENOMEM, or -EBADMSG if a part is too short or the shared
+ * frames are unknown.
  */
 int last_stacks_complete(struct last_stacks *stacks, const void *record, size_t size,
 			 const struct named_sample **ret, size_t *ret_size);
 
-/* A record is missing: samples that share frames with it are refused, as with one before. */
+/* Call this when a record was lost: samples that share frames with earlier ones are refused. */
 void last_stacks_forget(struct last_stacks *stacks);
 
 #endif

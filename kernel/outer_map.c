@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* Kernels before 5.19 know no batches of maps. */
+/* Kernels before 5.19 have no batch update for maps of maps. */
 static int update(int fd, const uint32_t *keys, const int *fds, uint32_t n)
 {
 	uint32_t done = n;
@@ -34,7 +34,7 @@ static void *fill(void *arg)
 	return NULL;
 }
 
-/* From now on, the map of the program is one that is made here. */
+/* Replaces the map of the object by one that is created here. */
 static int replace(struct bpf_map *map, int inner_fd)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .inner_map_fd = (uint32_t)inner_fd);
@@ -44,7 +44,7 @@ static int replace(struct bpf_map *map, int inner_fd)
 
 	if (fd < 0)
 		return -errno;
-	return bpf_map__reuse_fd(map, fd); /* which makes a copy of it */
+	return bpf_map__reuse_fd(map, fd); /* duplicates the descriptor */
 }
 
 int outer_map_begin(struct outer_map *ret, struct bpf_map *map, const int *fds, uint32_t n)

@@ -9,9 +9,8 @@
 struct bpf_map;
 
 /*
- * A map of maps. The kernel waits for a grace period, some 10 ms, after each update of
- * one, but since 6.8 only once after a batch. That which is there from the start is put in
- * by a thread, while the programs are loaded.
+ * A map of maps. The kernel waits for a grace period, some 10 ms, after each update of such a map;
+ * since 6.8 only once per batch. A thread inserts the initial maps while the programs are loaded.
  */
 struct outer_map {
 	int fd;
@@ -24,16 +23,16 @@ struct outer_map {
 };
 
 /*
- * Make `map` of a program that is not loaded yet, for maps like the first of n, and begin to
- * put these in, at the keys from 0 on. They stay open until outer_map_wait(), which has to
- * follow a success. After a failure the map is made with the programs, and empty.
+ * Creates `map` of an object that is not loaded yet, for inner maps like the first of the n, and
+ * starts to insert these at keys 0 to n - 1. After success, call outer_map_wait(), and keep the
+ * descriptors open until then. After a failure, loading the object creates the map, empty.
  */
 int outer_map_begin(struct outer_map *ret, struct bpf_map *map, const int *fds, uint32_t n);
 
-/* Until all are there: 0 or a negative errno. To be called once. */
+/* Waits until all maps are inserted. 0 or a negative errno. Call it once. */
 int outer_map_wait(struct outer_map *outer);
 
-/* Put n maps in, in one go, and wait. */
+/* Inserts n maps in one batch, and waits for the grace period. */
 int outer_map_update(const struct bpf_map *map, const uint32_t *keys, const int *fds, uint32_t n);
 
 #endif

@@ -19,10 +19,10 @@ bool permission_has(int capability)
 	return capability_in(sets.effective, capability);
 }
 
-/* Name the capabilities that are needed, and those of them that are missing. */
+/* Lists the capabilities that are needed, and those of them that are missing. */
 static void explain_capabilities(const int *needed, size_t n)
 {
-	/* What is always needed; setcap replaces what the file has. */
+	/* Those that are always needed, because setcap replaces the file's whole set. */
 	uint64_t wanted = UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
 	_cleanup_free_ char *text = NULL, *command = NULL;
 	struct capability_sets sets;
@@ -69,9 +69,8 @@ int permission_explain_bpf(int err, const struct refusal *refusal, const char *b
 		       (!permission_has(CAP_BPF) || !permission_has(CAP_PERFMON));
 
 	/*
-	 * For want of a capability the kernel says EPERM (bpf_prog_load(),
-	 * kernel/bpf/syscall.c). With EACCES the verifier refuses a program, and
-	 * so do some security modules.
+	 * The kernel returns EPERM if a capability is missing (bpf_prog_load(),
+	 * kernel/bpf/syscall.c). EACCES comes from the verifier, and from some security modules.
 	 */
 	if (refusal_program(refusal))
 		log_error("cannot load the BPF programs: the kernel's verifier refuses %s",
@@ -90,7 +89,7 @@ int permission_explain_bpf(int err, const struct refusal *refusal, const char *b
 	return err == -ENOMEM ? err : -EOPNOTSUPP;
 }
 
-/* Above 2 the sysctl means something to some distributions' kernels alone, as Debian's. */
+/* Values above 2 exist only in the kernels of some distributions, such as Debian. */
 static void explain_refused_event(void)
 {
 	static const int needed[] = { CAP_PERFMON };
@@ -149,7 +148,7 @@ void permission_explain_perf(const char *what, int err, unsigned int hz)
 
 void permission_explain_uprobe(int err)
 {
-	/* Where there are no links of uprobes, perf's demand this one, whatever else there is. */
+	/* Without uprobe links, perf's uprobes always need this capability. */
 	static const int needed[] = { CAP_SYS_ADMIN };
 
 	log_error("cannot set the uprobe: %s", strerror(-err));

@@ -7,34 +7,34 @@
 struct refusal;
 
 /*
- * What this process may do, and how to tell a person what it would need.
- * Numbers of capabilities are those of <linux/capability.h>.
+ * What this process is allowed to do, and messages that say what it lacks. Capability numbers are
+ * those of <linux/capability.h>.
  */
 
 /* Is the capability in the effective set? */
 bool permission_has(int capability);
 
 /*
- * The BPF programs could not be loaded, with libbpf's error: say what the kernel
- * or the user lacks. -EPERM if it is a permission, -ENOMEM, else -EOPNOTSUPP.
- * refusal: what was heard meanwhile; btf: a file with the kernel's types, if one was named.
+ * Explains why libbpf could not load the BPF programs: what the kernel or the user lacks. Returns
+ * -EPERM for a permission, -ENOMEM, or -EOPNOTSUPP. refusal: what libbpf logged meanwhile. btf: the
+ * file with the kernel's types that the user named, or NULL.
  */
 int permission_explain_bpf(int err, const struct refusal *refusal, const char *btf);
 
 /*
- * A perf event, or a uprobe, could not be opened: say what is lacking. hz: how often it was to
- * sample, 0: it was not.
+ * Explain why a perf event or a uprobe could not be opened. hz: its sampling rate, or 0 if it was
+ * not a sampling event.
  */
 void permission_explain_perf(const char *what, int err, unsigned int hz);
 void permission_explain_uprobe(int err);
 
-/* The kernel hides its addresses: warn of what is missing for that, and say what shows them. */
+/* Warns that the kernel hides its addresses: what that costs, and how to show them. */
 void permission_explain_kernel(void);
 
-/* A file that a process has mapped may not be read: warn, for this one and those that follow. */
+/* Warns that a file mapped by a process cannot be read. The message covers later files too. */
 void permission_explain_file(int pid, const char *name);
 
-/* A process could not be looked into; its memory could not be read. */
+/* Explain why a process could not be inspected, or its memory not be read. */
 void permission_explain_process(int pid, int err);
 void permission_explain_memory(int pid, int err);
 

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-/* Records of 32 bytes then never lie across two segments. */
+/* So records of 32 bytes never cross a segment boundary. */
 #define POOL_ALIGN 4
 
 static_assert(DP_FIRST_CELL == POOL_ALIGN, "the first cell that is given out is aligned");
@@ -18,7 +18,7 @@ static uint32_t aligned(uint32_t n_cells)
 	return (n_cells + POOL_ALIGN - 1) & ~(uint32_t)(POOL_ALIGN - 1);
 }
 
-/* Of the default. */
+/* Of the default size. */
 #define MEMORY_SHARE 16
 #define LEAST_MEMORY (64U << 20)
 
@@ -65,7 +65,7 @@ static int free_insert(struct pool_free *f, size_t at, struct pool_run run)
 	return 0;
 }
 
-/* Put a run back, joined with its neighbours. */
+/* Returns a run to the list and merges it with its neighbours. */
 static int free_add(struct pool_free *f, struct pool_run run)
 {
 	size_t at = 0;
@@ -85,7 +85,7 @@ static int free_add(struct pool_free *f, struct pool_run run)
 	return free_insert(f, at, run);
 }
 
-/* The segments that there may be for a use. */
+/* The maximum number of segments for a use. */
 static size_t segments_limit(const struct pool *pool, enum pool_use use)
 {
 	size_t reserve = pool->max_segments / POOL_RESERVE;
@@ -114,14 +114,14 @@ static int pool_grow(struct pool *pool, enum pool_use use)
 	pool->uses[index] = (uint8_t)use;
 	pool->n_segments++;
 	pool->n_segments_of[use]++;
-	if (index == 0) { /* the first cells have meanings of their own: enum dp_cell */
+	if (index == 0) { /* the first cells are reserved: enum dp_cell */
 		run.cell += DP_FIRST_CELL;
 		run.n_cells -= DP_FIRST_CELL;
 	}
 	return free_add(&pool->free[use], run);
 }
 
-/* Where in a free run n_cells can start; its end if nowhere. */
+/* Where n_cells can start in a free run; the end of the run if they do not fit. */
 static uint32_t place_in_run(const struct pool_run *run, uint32_t n_cells)
 {
 	uint32_t end = run->cell + run->n_cells;
@@ -184,13 +184,13 @@ static int alloc_for(struct pool *pool, enum pool_use use, uint32_t n_cells, uin
 
 int pool_alloc(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell)
 {
-	/* Else all segments there may be would be made for a run that is in none of them. */
+	/* Otherwise all segments up to the limit would be made in vain. */
 	if (n_cells > pool_room(pool))
 		return -ENOSPC;
 	return alloc_for(pool, POOL_TABLES, n_cells, ret_cell);
 }
 
-int pool_alloc_space(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell)
+int pool_alloc_snapshot(struct pool *pool, uint32_t n_cells, uint32_t *ret_cell)
 {
 	int err;
 
@@ -206,7 +206,7 @@ void pool_release(struct pool *pool, uint32_t cell, uint32_t n_cells)
 {
 	struct pool_free *f = &pool->free[pool->uses[cell / DP_SEGMENT_CELLS]];
 
-	/* Out of memory here loses the run for good, which harms nobody else. */
+	/* If this fails, the run is leaked, which does no other harm. */
 	(void)free_add(f, (struct pool_run){ cell, aligned(n_cells) });
 }
 

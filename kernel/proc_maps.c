@@ -28,8 +28,8 @@ void proc_maps_close(struct proc_maps *maps)
 }
 
 /*
- * The kernel writes a newline of a path as `\012`, and nothing else in another
- * way (seq_path() in show_map_vma()): not even a backslash.
+ * The kernel escapes only newlines of a path, as `\012` (seq_path() in show_map_vma()); not even
+ * backslashes.
  */
 static void decode_newlines(char *path)
 {

@@ -14,8 +14,8 @@ struct proc_map {
 	uint64_t inode;
 	bool executable;
 	/*
-	 * Path, also of a file that has been deleted, "[vdso]" and the like, or
-	 * ""; valid until the next call.
+	 * The path, also of a deleted file, or "[vdso]" and the like, or "". Valid until the next
+	 * call.
 	 */
 	const char *name;
 };
@@ -27,19 +27,19 @@ struct proc_maps {
 };
 
 /*
- * Open the maps of a process. Returns 0, -ESRCH if there is no such process
- * or it has ended, -EACCES if its maps may not be read, or another errno.
+ * Opens a process's maps. Returns 0, -ESRCH if the process does not exist or has ended, -EACCES if
+ * its maps may not be read, or another negative errno.
  */
 int proc_maps_open(struct proc_maps *ret, pid_t pid);
 void proc_maps_close(struct proc_maps *maps);
 
-/* Read the next line: 1, 0 at the end, or a negative errno. */
+/* Reads the next line. Returns 1, 0 at the end, or a negative errno. */
 int proc_maps_next(struct proc_maps *maps, struct proc_map *ret);
 
 /*
- * The kernel ends the path of a deleted file with " (deleted)" (d_path()): take
- * that off. A file that is really called so loses the end of its name; it is
- * opened through /proc/PID/map_files all the same.
+ * Removes the suffix " (deleted)", which the kernel appends to the path of a deleted file
+ * (d_path()). A file whose name really ends so loses that part; it can still be opened through
+ * /proc/PID/map_files.
  */
 void proc_maps_strip_deleted(char *path);
 

@@ -23,11 +23,11 @@ int proc_stat_read(pid_t pid, struct proc_stat *ret)
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? -ESRCH : -errno;
-	/* The name, in parentheses, may contain anything, newlines too. */
+	/* The name, in parentheses, may contain anything, even newlines. */
 	line[fread(line, 1, sizeof(line) - 1, file)] = '\0';
 	end = strrchr(line, ')');
 	if (!end)
-		return -ESRCH; /* it ended while it was read */
+		return -ESRCH; /* the process ended while it was read */
 	if (sscanf(end + 1,
 		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
 		   "%" SCNu64,

@@ -8,7 +8,7 @@ void record_reader_done(struct record_reader *reader)
 	last_stacks_done(&reader->stacks);
 }
 
-/* What comes with a sample says that there is one: a record without it is damaged. */
+/* These parts only come with a sample: a record that has them and no sample is damaged. */
 static bool is_of_sample(const struct dp_part *part)
 {
 	return part->type == DP_RECORD_SAMPLE || part->type == DP_RECORD_NAMES ||
@@ -22,14 +22,14 @@ static bool has_sample(const char *record, size_t size)
 	for (size_t at = 0; at < size; at += part->size) {
 		part = (const void *)(record + at);
 		if (!part_is_whole(part, size - at))
-			return true; /* there may be one */
+			return true; /* there may be a sample */
 		if (is_of_sample(part))
 			return true;
 	}
 	return false;
 }
 
-/* All are whole, and none is of a sample. */
+/* All parts are complete, and none belongs to a sample. */
 static int read_parts(const char *record, size_t size, unsigned int cpu, ring_fn fn, void *arg)
 {
 	const struct dp_part *part;
@@ -63,7 +63,7 @@ int record_reader_read(struct record_reader *r, const void *record, size_t size,
 	}
 	if (err != -EBADMSG)
 		return err;
-	/* The next samples refer to it. */
+	/* Later samples would refer to it. */
 	if (is_sample)
 		last_stacks_forget(&r->stacks);
 	r->n_refused++;

@@ -16,27 +16,27 @@
 
 DEFINE_CLEANUP(struct btf *, btf__free)
 
-/* Of the log's end. The first of them is the instruction. */
+/* Lines kept from the end of the log. The first is the instruction. */
 #define REASON_LINES 2
 
-/* Who listens in this thread, as libbpf cannot be told who does. */
+/* The listener of this thread: libbpf's callback has no user argument. */
 static _Thread_local struct refusal *listener;
 
-/* The marks that libbpf sets around a log: bpf_object_load_prog(), its libbpf.c. */
+/* libbpf puts these marks around a log: bpf_object_load_prog(), libbpf.c. */
 static const char log_begin[] = "-- BEGIN PROG LOAD LOG --\n";
 static const char log_end[] = "-- END PROG LOAD LOG --";
 
-/* Where the line begins that ends at `end`. */
+/* Returns the start of the line that ends at `end`. */
 static const char *line_before(const char *begin, const char *end)
 {
 	if (end > begin)
-		end--; /* its newline */
+		end--; /* skip its newline */
 	while (end > begin && end[-1] != '\n')
 		end--;
 	return end;
 }
 
-/* The lines at the end as one, but for the one that counts what was looked at. */
+/* Joins the last lines into one, without the verifier's statistics. */
 static void keep_reason(struct refusal *refusal, const char *log, const char *end)
 {
 	static const char count[] = "processed ";
@@ -80,7 +80,7 @@ static int hear(enum libbpf_print_level level, const char *format, va_list args)
 	}
 	if (listener)
 		remember(listener, text);
-	/* The verifier's log is one message of thousands of lines. */
+	/* The verifier's log is a single message of thousands of lines. */
 	if (log_enabled(LOG_DEBUG))
 		log_lines(LOG_DEBUG, text);
 	return 0;
@@ -104,7 +104,7 @@ const char *refusal_reason(const struct refusal *refusal)
 	return refusal->program[0] ? refusal->reason : NULL;
 }
 
-/* Members that are not there. Of those without which something goes on, one is seldom to blame. */
+/* Lists missing members. Those whose absence only disables a feature are seldom to blame. */
 static void explain_fields(const struct btf *btf)
 {
 	const struct kernel_field *field;

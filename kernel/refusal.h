@@ -3,30 +3,32 @@
 #define DP_KERNEL_REFUSAL_H
 
 /*
- * Why the kernel does not take a BPF program: what libbpf says while programs are loaded is
- * listened to, for the end of the verifier's log. The kernel writes one only when a program
- * was refused, and libbpf tries again to get it.
+ * Why the kernel refused a BPF program. While programs are loaded, libbpf's messages are scanned
+ * for the end of the verifier's log. The kernel writes that log only for a refused program: libbpf
+ * loads the program again to get it.
  */
 struct refusal {
-	char program[64]; /* "": none was refused */
+	char program[64]; /* "" if none was refused */
 	char reason[400];
 };
 
 /*
- * Forget what *refusal knows, and listen to what libbpf says in this thread, until this is called
- * again; NULL: not any more. libbpf has one function for all that it says, without an
- * argument of ours: from the first call on it is the one here, for all of the process, which
- * logs what it says, with -v, in whatever thread.
+ * Clears *refusal and records libbpf's messages of this thread in it until the next call; NULL
+ * stops that. libbpf has one message callback per process, without a user argument. The first call
+ * installs ours for good; it also logs libbpf's messages of all threads, with -v.
  */
 void refusal_listen(struct refusal *refusal);
 
-/* The program that the verifier refused, and the end of its log, in one line; NULL: it did not. */
+/*
+ * The program that the verifier refused, and the end of the log as one line; NULL if none was
+ * refused.
+ */
 const char *refusal_program(const struct refusal *refusal);
 const char *refusal_reason(const struct refusal *refusal);
 
 /*
- * No permission is missing, and the programs cannot be loaded: say why, as far as can be found
- * out, and what to do. path: --btf, or NULL.
+ * Explains, as far as possible, why the programs cannot be loaded although no permission is
+ * missing, and what to do. path: the argument of --btf, or NULL.
  */
 void refusal_explain(const struct refusal *refusal, const char *path);
 

@@ -8,14 +8,17 @@
 
 #include "bpf/abi.h"
 
-/* Does a part begin here, of which there are so many bytes at most? */
+/* Does a complete part begin here, in at most `size` bytes? */
 static inline bool part_is_whole(const struct dp_part *part, size_t size)
 {
 	return size >= sizeof(*part) && part->size >= sizeof(*part) && part->size <= size &&
 	       part->size % DP_CELL_SIZE == 0;
 }
 
-/* The words that a part ends with; NULL: it is too short for so many behind so many bytes. */
+/*
+ * Returns the last n words of a part whose first `head` bytes are its head; NULL if it is too
+ * short.
+ */
 static inline const __u64 *part_words(const struct dp_part *part, size_t head, size_t n)
 {
 	size_t size = n * sizeof(__u64);
@@ -25,7 +28,7 @@ static inline const __u64 *part_words(const struct dp_part *part, size_t head, s
 	return (const void *)((const char *)part + part->size - size);
 }
 
-/* The bytes of a chunk's stack, chunk->n_bytes of them; NULL: it is too short. */
+/* Returns the chunk->n_bytes bytes of the stack in a chunk; NULL if the part is too short. */
 static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 {
 	if (chunk->part.size < sizeof(*chunk) || chunk->part.size - sizeof(*chunk) < chunk->n_bytes)
@@ -34,14 +37,13 @@ static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 }
 
 /*
- * A sample with its names and all its frames, be they of its own record or of those before. Its
- * parts are as long as their structures, and n_same is 0.
+ * A sample with its names and all its frames, from its own record or earlier ones. Its parts have
+ * exactly the size of their structures, and n_same is 0.
  */
 struct named_sample {
 	struct dp_names names;
 	struct dp_sample sample;
-	__u64 frames
-		[]; /* n_user of them, n_kernel addresses, and with DP_SAMPLE_LABELS, struct dp_labels */
+	__u64 frames[]; /* n_user, then n_kernel; with DP_SAMPLE_LABELS, then struct dp_labels */
 };
 
 static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &&

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * Bytes of each ring buffer, of so many: room for what arrives while a large table is
- * being made, as samples that wait for it take their stacks along; on a machine of many
- * CPUs less, so that they do not take too much together.
+ * Returns the size in bytes of each of n ring buffers. They must hold what arrives while a large
+ * table is built, when samples that wait for it include their stacks. On machines with many CPUs
+ * each is smaller, to bound the total.
  */
 size_t ring_size(size_t n_rings);
 

@@ -27,7 +27,10 @@ static int reader_call(void *arg, void *data, size_t size)
 	return err;
 }
 
-/* libbpf reads all rings of one ring_buffer or, if its function has enough, none of those behind. */
+/*
+ * libbpf reads all rings of a ring_buffer; when the callback stops it, those behind are not read.
+ * So each ring has its own.
+ */
 static int map_next(struct rings *r)
 {
 	struct ring_buffer *buffer =

@@ -10,31 +10,32 @@
 struct ring_buffer;
 struct ring_reader;
 
-/* The ring buffers of a session, each read on its own. It does not move. */
+/* The ring buffers of a session, each read separately. The structure must not move. */
 struct rings {
 	ring_fn fn;
 	void *arg;
-	uint64_t n_bytes;   /* taken up in the rings by all that was read */
-	uint64_t n_refused; /* records that were read, and are none */
-	int epoll_fd;       /* readable when one of them is filling up; -1: there are none */
+	uint64_t n_bytes;   /* of ring snapshot consumed so far */
+	uint64_t n_refused; /* records that were read and are invalid */
+	int epoll_fd;       /* readable when a ring is filling up; -1: there are no rings */
 	const int *fds;
-	size_t n, n_mapped; /* so many of the n have a buffer */
+	size_t n, n_mapped; /* the first n_mapped rings have a buffer */
 	struct ring_buffer **buffers;
 	struct ring_reader *readers;
 };
 
 /*
- * fds: of n maps, the caller's for as long as there are rings; several may belong to one
- * CPU: that is the index's remainder by n_cpus. 0 or negative errno, and there are none.
- * They are mapped when they are first read, by which time they may be filled.
+ * fds: descriptors of n maps, owned by the caller, which keeps them open until rings_done(). If
+ * there are several rings per CPU, ring i belongs to CPU i % n_cpus. Rings are mapped when they are
+ * first read and may contain records by then. On failure returns a negative errno and leaves no
+ * rings.
  */
 int rings_init(struct rings *ret, const int *fds, size_t n, unsigned int n_cpus, ring_fn fn,
 	       void *arg);
 void rings_done(struct rings *rings);
 
 /*
- * Have fn called for the records there are, in the order of each ring. 0, or an error of fn or
- * libbpf, as -ENOMEM when a ring is mapped.
+ * Calls fn for all available records, in order within each ring. 0, or an error of fn or libbpf,
+ * such as -ENOMEM when a ring is mapped.
  */
 int rings_read(struct rings *rings);
 

@@ -24,14 +24,14 @@
 
 #define SEGMENT_MAP_SIZE (DP_SEGMENT_SIZE + DP_SEGMENT_SLACK)
 
-/* Of segments that the kernel knows, the memory is enough. */
+/* Once the kernel knows a segment, its mapping is enough; closes the descriptors. */
 static void close_made(struct session *s)
 {
 	while (s->n_made > 0)
 		close(s->made_fds[--s->n_made]);
 }
 
-/* Put the segments that were made where the programs look. */
+/* Inserts the new segments into the map that the programs read. */
 static int show_segments(struct session *s)
 {
 	int err;
@@ -45,7 +45,7 @@ static int show_segments(struct session *s)
 	return 0;
 }
 
-/* Make a map for segment number `index`; show_segments() puts it in its place. */
+/* Makes a map for segment number `index`; show_segments() inserts it. */
 static int make_segment(struct session *s, uint32_t index, uint8_t **ret)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
@@ -68,7 +68,7 @@ static int make_segment(struct session *s, uint32_t index, uint8_t **ret)
 	return 0;
 }
 
-/* The pool grows by a segment. The programs see a new one when something in it is published. */
+/* Called when the pool grows. The programs see the segment when something in it is published. */
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 {
 	struct session *s = arg;
@@ -79,7 +79,7 @@ static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 	return 0;
 }
 
-/* What most processes need, so that no table of theirs has to wait for a grace period. */
+/* Enough for most processes, so that their tables need not wait for a grace period. */
 static int make_first_segments(struct session *s, struct outer_map *ret)
 {
 	int err = 0;
@@ -120,7 +120,7 @@ uint32_t session_pid_namespace(void)
 	return (uint32_t)st.st_ino;
 }
 
-/* The maps of what is not asked for are not made; no program that is loaded refers to them. */
+/* Does not create maps of unused filters: no loaded program refers to them. */
 static void set_filter(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
 	const struct filter *f = options->filter;
@@ -152,7 +152,7 @@ static int set_cgroup(const struct session *s)
 	return err;
 }
 
-/* Is the program of these samples wanted? */
+/* Is the program for this event wanted? */
 static bool has(const struct session_options *options, enum dp_event event)
 {
 	return options->programs >> event & 1;
@@ -193,7 +193,7 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_levels = levels;
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_sides = options->sides;
-	/* A uprobe hits user code. */
+	/* Uprobes are in user code. */
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER &&
 					!has(options, DP_EVENT_UPROBE) &&
 					kallsyms_are_hidden("/proc/kallsyms");
@@ -210,7 +210,7 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, has(options, DP_EVENT_UPROBE));
 }
 
-/* Programs are loaded for one way of attaching: prefer the one that needs fewer permissions. */
+/* A program is loaded for one way of attaching. Prefer the one that needs fewer permissions. */
 static void choose_uprobe(struct session *s)
 {
 	s->uprobe_multi = uprobe_multi_works() > 0;
@@ -220,9 +220,8 @@ static void choose_uprobe(struct session *s)
 }
 
 /*
- * Load the programs while the kernel takes in what lies in their maps of maps. Whoever may
- * not, or cannot, load programs cannot make all maps, either: of both, the programs are
- * what is explained.
+ * Loads the programs while the kernel inserts the inner maps. Without permission to load programs,
+ * some maps cannot be created either; then only the programs are explained.
  */
 static int load(struct session *s, size_t ring_size, const struct refusal *refusal, const char *btf)
 {
@@ -253,7 +252,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 
 	*s = (struct session){
 		.n_cpus = options->n_cpus,
-		/* An event of a CPU may interrupt the other program while it writes. */
+		/* A CPU event may interrupt the off-CPU program while it writes a record. */
 		.n_rings = options->n_cpus *
 			   (has(options, DP_EVENT_CPU) && has(options, DP_EVENT_OFF_CPU) ? 2 : 1),
 		.filter = options->filter,
@@ -352,7 +351,7 @@ void session_drop_thread(struct session *s, pid_t tid)
 	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_threads), &tid);
 }
 
-/* If it fails, the name is met, and refused by user space, again. */
+/* If this fails, user space rejects the name again when it is next seen. */
 void session_drop_comm(struct session *s, const char comm[DP_COMM_SIZE])
 {
 	uint8_t dropped = 1;
@@ -420,11 +419,11 @@ int session_sample_perf(struct session *s, int fd)
 	int err = link_add(s, bpf_program__attach_perf_event(s->bpf->progs.dp_sample_cpu, event));
 
 	if (err == 0)
-		steal_fd(&event); /* which the link closes */
+		steal_fd(&event); /* the link closes it */
 	return err;
 }
 
-int session_sample_blocks(struct session *s)
+int session_sample_off_cpu(struct session *s)
 {
 	int err = link_add(s, bpf_program__attach(s->bpf->progs.dp_switch));
 

@@ -12,15 +12,15 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* The kernel's own messages; udev's are in another group. */
+/* The kernel's own messages; udev's use another group. */
 #define KERNEL_GROUP 1
 
-/* The kernel's buffer for what is behind the head: UEVENT_BUFFER_SIZE, include/linux/kobject.h */
+/* The kernel's buffer behind the header: UEVENT_BUFFER_SIZE, include/linux/kobject.h */
 #define MAX_MESSAGE (4096 + 1024)
 
 /*
- * Only messages that begin as "online@" and "offline@" do: a machine that finds its devices sends
- * thousands of others, which would fill the socket.
+ * Accepts only messages that begin with "online@" or "offline@". A machine that discovers devices
+ * sends thousands of others, which would fill the socket's buffer.
  */
 static int leave_others_out(int fd)
 {
@@ -55,7 +55,10 @@ int uevent_open(void)
 	return steal_fd(&fd);
 }
 
-/* "online@/devices/system/cpu/cpu3", a zero, and then the same as KEY=value, which is not needed. */
+/*
+ * "online@/devices/system/cpu/cpu3", a zero byte, and the same again as KEY=value pairs, not
+ * needed.
+ */
 bool uevent_parse(const char *message, size_t size, struct uevent_cpu *ret)
 {
 	static const char path[] = "@/devices/system/cpu/cpu";
@@ -91,7 +94,7 @@ int uevent_next(int fd, struct uevent_cpu *ret)
 			continue;
 		if (n < 0)
 			return -errno;
-		/* Other processes can send, too: the kernel has no number. */
+		/* Other processes can send messages too. The kernel's have port id 0. */
 		if (from.nl_pid == 0 && uevent_parse(message, (size_t)n, ret))
 			return 0;
 	}

@@ -5,28 +5,27 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What has become of a CPU. */
+/* A CPU that came online or went offline. */
 struct uevent_cpu {
 	unsigned int cpu;
 	bool is_online;
 };
 
 /*
- * A descriptor, the caller's, that becomes readable when CPUs come online and go offline: a socket
- * for the kernel's uevents (netlink(7), NETLINK_KOBJECT_UEVENT), which come when the CPU runs, or
- * has stopped; or a negative errno. In a network namespace that another user namespace owns, it
- * never does.
+ * Returns a descriptor, owned by the caller, that is readable when a CPU has come online or gone
+ * offline: a netlink socket for uevents (netlink(7), NETLINK_KOBJECT_UEVENT). Negative errno on
+ * failure. In a network namespace that belongs to another user namespace, no events arrive.
  */
 int uevent_open(void);
 
 /*
- * The next change. -EAGAIN: there is none; -ENOBUFS: the kernel has dropped some that are newer
- * than all that can still be read, so any CPU may have changed, also more than once; or another
- * negative errno.
+ * Returns the next change. -EAGAIN: there is none. -ENOBUFS: the kernel dropped events that are
+ * newer than those still readable, so the state of any CPU may have changed, even repeatedly. Or
+ * another negative errno.
  */
 int uevent_next(int fd, struct uevent_cpu *ret);
 
-/* Is a uevent, as the kernel writes it, about a CPU? Then *ret says which, else it is undefined. */
+/* Is this uevent, in the kernel's format, about a CPU? If not, *ret is undefined. */
 bool uevent_parse(const char *message, size_t size, struct uevent_cpu *ret);
 
 #endif

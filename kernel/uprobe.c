@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "log/log.h"
 
-/* Open a file in the first directory, of a list separated by colons, that has it; else -1. */
+/* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
 static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
 {
 	int fd = -1;
@@ -46,12 +46,12 @@ static int open_file(const char *file, char path[PATH_MAX])
 	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
 	if (fd >= 0)
 		return fd;
-	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/x86_64-linux-gnu" :
+	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
 					"/usr/bin:/usr/sbin",
 			      file, path);
 }
 
-/* Is this the name of a symbol, which may have a version behind it: "malloc@@GLIBC_2.2.5"? */
+/* Is this the symbol's name, with or without a version as in "malloc@@GLIBC_2.2.5"? */
 static bool is_called(const char *name, const char *wanted)
 {
 	size_t n = strlen(wanted);
@@ -59,7 +59,7 @@ static bool is_called(const char *name, const char *wanted)
 	return strncmp(name, wanted, n) == 0 && (name[n] == '\0' || name[n] == '@');
 }
 
-/* Of equal names, the one that the linker would take. */
+/* Of symbols with equal names, prefers the one that the linker would choose. */
 static int binding_rank(const GElf_Sym *sym)
 {
 	switch (GELF_ST_BIND(sym->st_info)) {
@@ -74,7 +74,7 @@ static int binding_rank(const GElf_Sym *sym)
 
 struct search {
 	const char *symbol;
-	int rank; /* of what was found; -1: nothing */
+	int rank; /* binding rank of the best match; -1: no match */
 	uint64_t address;
 	bool ambiguous;
 };
@@ -120,7 +120,7 @@ static int file_offset(Elf *elf, uint64_t address, uint64_t *ret)
 	return -ENOENT;
 }
 
-/* What is exported comes first; .symtab has the rest, of what is not stripped. */
+/* Searches exported symbols first, then .symtab if the file is not stripped. */
 static int find_function(Elf *elf, const char *symbol, uint64_t *ret)
 {
 	static const GElf_Word types[] = { SHT_DYNSYM, SHT_SYMTAB };
@@ -173,7 +173,7 @@ int uprobe_find(const char *file, const char *symbol, struct uprobe_place *ret)
 	return err;
 }
 
-/* What bpf(BPF_LINK_CREATE) takes for it; newer than the oldest headers that we build with. */
+/* Mirrors the attributes of bpf(BPF_LINK_CREATE), newer than the oldest headers we build with. */
 struct multi_attr {
 	uint32_t program, target;
 	uint32_t attach_type;
@@ -214,7 +214,10 @@ int uprobe_multi_works(void)
 
 	if (program < 0)
 		return errno == EPERM || errno == EACCES ? -EPERM : 0;
-	/* A kernel that knows such links looks at the path, which is no file's; others refuse the type. */
+	/*
+	 * A kernel with this link type rejects the path, which is not a regular file; others reject
+	 * the type.
+	 */
 	link = create_link(program, "/", 0);
 	return link == -EBADF;
 }

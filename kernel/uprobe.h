@@ -6,10 +6,9 @@
 #include <stdint.h>
 
 /*
- * A BPF program at the start of a function, in every process that has its file
- * mapped. Since Linux 6.6 a link of its own kind does it (uprobe_multi), which
- * takes CAP_BPF and CAP_PERFMON; before that it is a perf event, for which the
- * kernel demands CAP_SYS_ADMIN (perf_uprobe_event_init(), kernel/events/core.c).
+ * A BPF program at a function's entry, in every process that maps its file. Since Linux 6.6 there
+ * is a link type for it (uprobe_multi), which needs CAP_BPF and CAP_PERFMON. Before that it is a
+ * perf event, which needs CAP_SYS_ADMIN (perf_uprobe_event_init(), kernel/events/core.c).
  */
 
 struct uprobe_place {
@@ -17,22 +16,21 @@ struct uprobe_place {
 	uint64_t offset; /* in the file */
 };
 
-/* What a program must be loaded with, as its expected attach type, for uprobe_attach_multi(). */
+/* The expected attach type of a program for uprobe_attach_multi(); set it before loading. */
 #define UPROBE_MULTI 48
 
 /*
- * Where the function is that a file's symbol tables call that. A name without a
- * slash is looked for like a program, or a library if it contains ".so". Says
- * what is wrong, and returns a negative errno: what the system says of the
- * file, -ENOEXEC if it is no ELF file, -ENOENT if it has no such function,
- * -ENOTUNIQ if it has several.
+ * Finds a function in a file's symbol tables. A file name without a slash is searched like a
+ * program, or like a library if it contains ".so". On failure, logs the reason and returns a
+ * negative errno: the error of opening the file, -ENOEXEC if it is not an ELF file, -ENOENT if it
+ * has no such function, -ENOTUNIQ if it has several.
  */
 int uprobe_find(const char *file, const char *symbol, struct uprobe_place *ret);
 
-/* Does the kernel have such links? Found by trying: 1, 0, or -EPERM if it may not be tried. */
+/* Does the kernel have this link type? Tries it: 1, 0, or -EPERM if that is not permitted. */
 int uprobe_multi_works(void);
 
-/* Attach a program. Returns the link's descriptor, whose closing ends it, or a negative errno. */
+/* Attaches a program. Returns the link's descriptor, or a negative errno. Closing it detaches. */
 int uprobe_attach_multi(int program, const struct uprobe_place *place);
 
 #endif

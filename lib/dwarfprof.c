@@ -18,10 +18,10 @@
 #include "report/symbolized.h"
 #include "symbols/names.h"
 
-/* For so long, a profile that is asked for is waited for at once. */
+/* While a requested profile is awaited, how long each profiler_run() takes at most. */
 #define TURN_NS UINT64_C(1000000)
 
-/* A profile in the making: what the format writes is kept until somebody takes it. */
+/* The profile in progress: the output of the format is kept until it is taken. */
 struct part {
 	struct report *report;
 	char *text;
@@ -31,7 +31,7 @@ struct part {
 	int err;
 };
 
-/* Hands samples to the host. */
+/* The report that calls the host. */
 struct caller {
 	struct report report;
 	const struct dwarfprof *profiler;
@@ -46,12 +46,11 @@ struct dwarfprof {
 	char *event;
 	struct filter filter;
 	struct profiler_options profiled;
-	const struct report_format *format; /* NULL: there are no profiles */
+	const struct report_format *format; /* NULL: no profiles */
 	struct report_context context;
 	struct report *caller;
 	struct part *part;
-	struct part *
-		next; /* while one is taken; whoever was given it uses it as long as the profiler is there */
+	struct part *next; /* the next part while one is taken; then the profiler uses it */
 	struct names *names;
 	struct profiler *profiler;
 	bool is_stopped;
@@ -87,7 +86,7 @@ static int part_new(const struct dwarfprof *p, struct part **ret)
 	return err;
 }
 
-/* Called by the thread that looks names up. */
+/* Called by the thread that looks up names. */
 static int finish_part(void *arg, struct report *report, const struct totals *totals)
 {
 	struct part *part = arg;
@@ -176,13 +175,14 @@ static int caller_new(const struct dwarfprof *p, struct report **ret)
 	if (!c)
 		return -ENOMEM;
 	c->profiler = p;
-	c->report =
-		(struct report){ .context = p->context, .add = caller_add, .free = caller_free };
+	c->report = (struct report){
+		.context = p->context, .streams = true, .add = caller_add, .free = caller_free
+	};
 	*ret = &c->report;
 	return 0;
 }
 
-/* Copy what is used later: the host's may be gone then, or be of another version. */
+/* Copies what is used later: the host's structure may be freed, or of another version. */
 static int take_options(struct dwarfprof *p, const struct dwarfprof_options *options)
 {
 	struct dwarfprof_options *o = &p->options;
@@ -272,7 +272,7 @@ int dwarfprof_start(const struct dwarfprof_options *options, struct dwarfprof **
 		err = make_reports(p, reports, &n);
 	}
 	if (err == 0)
-		err = profiler_start(p->profiler, reports, n, true);
+		err = profiler_start(p->profiler, reports, n, p->format && !p->format->streams);
 	if (err < 0)
 		p = dwarfprof_free(p);
 	*ret = p;
@@ -295,7 +295,7 @@ int dwarfprof_run(struct dwarfprof *p, int timeout_ms)
 	return err;
 }
 
-/* The last profile has what was sampled until the end. */
+/* The last profile contains the samples up to the end. */
 static int take_last(struct dwarfprof *p)
 {
 	struct totals totals = profiler_totals_of(p->profiler, 0);
@@ -303,7 +303,7 @@ static int take_last(struct dwarfprof *p)
 	return finish_part(p->part, p->part->report, &totals);
 }
 
-/* Samples of before arrive as long as it runs. */
+/* Runs the profiler until all earlier samples have arrived. */
 static int take_now(struct dwarfprof *p)
 {
 	uint64_t time;
@@ -327,7 +327,7 @@ int dwarfprof_take(struct dwarfprof *p, FILE *to)
 	if (!p->format)
 		return -ENOTSUP;
 	if (!p->part || p->next)
-		return -EINVAL; /* the last one was taken, or could not be */
+		return -EINVAL; /* the last profile was taken, or taking one failed */
 	err = p->is_stopped ? take_last(p) : take_now(p);
 	if (err < 0)
 		return err;

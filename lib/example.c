@@ -2,9 +2,9 @@
 /*
  * usage: example PID SECONDS FILE
  *
- * Profile a process: a line for each sample on stdout, and a profile for pprof in the file.
+ * Profiles a process: writes a line per sample to stdout, and a profile for pprof to the file.
  *
- *   cc example.c $(pkg-config --cflags --libs dwarfprof)
+ *    cc example.c $(pkg-config --cflags --libs dwarfprof)
  */
 #include <dwarfprof.h>
 #include <stdlib.h>

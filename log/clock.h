@@ -13,7 +13,7 @@ static inline uint64_t clock_read_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The clock of samples and of perf records: CLOCK_MONOTONIC, in nanoseconds. */
+/* The clock of samples and perf records: CLOCK_MONOTONIC, in nanoseconds. */
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
@@ -25,7 +25,7 @@ static inline uint64_t clock_real_ns(void)
 	return clock_read_ns(CLOCK_REALTIME);
 }
 
-/* The same moment on CLOCK_BOOTTIME, which goes on while the machine sleeps. */
+/* Converts to CLOCK_BOOTTIME, which also counts time while the machine is suspended. */
 static inline uint64_t clock_to_boot_ns(uint64_t monotonic_ns)
 {
 	uint64_t now = clock_now_ns();

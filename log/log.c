@@ -9,13 +9,13 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Of a text that is not ours. */
+/* Maximum length of a line of foreign text. */
 #define MAX_LINE 1000
-/* Of what is shown while something takes its time, on one line. */
+/* Maximum length of a progress line. */
 #define MAX_PROGRESS 150
 
 static _Atomic enum log_level log_threshold = LOG_INFO;
-static bool progress_shown; /* under the lock of stderr, as is what it tells of */
+static bool progress_shown; /* protected, like the line itself, by stderr's lock */
 
 void log_set_level(enum log_level level)
 {
@@ -43,7 +43,7 @@ void log_progress_clear(void)
 	funlockfile(stderr);
 }
 
-/* What is said may hold names that others chose: no byte of them is for the terminal to obey. */
+/* Messages may contain names chosen by others, so control characters are made harmless. */
 static void put_line(const char *format, va_list args)
 {
 	_cleanup_free_ char *text = NULL;
@@ -112,7 +112,8 @@ void log_progress(const char *format, ...)
 		return;
 	text_make_plain(text);
 	flockfile(stderr);
-	fprintf(stderr, "\r\033[K%.*s", MAX_PROGRESS, text); /* a longer one could not be cleared */
+	fprintf(stderr, "\r\033[K%.*s", MAX_PROGRESS,
+		text); /* a line that wraps could not be cleared */
 	fflush(stderr);
 	progress_shown = true;
 	funlockfile(stderr);

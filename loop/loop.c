@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* What is told at once; more stay ready, and are told the next time. */
+/* Events per epoll_wait(). Further descriptors stay ready for the next call. */
 #define AT_ONCE 16
 
 struct loop_source {
@@ -79,7 +79,7 @@ int loop_run(struct loop *loop, int timeout_ms)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	for (int i = 0; err == 0 && i < n; i++) {
-		/* A function before may have removed it, or moved the table. */
+		/* An earlier callback may have removed the source, or moved the table. */
 		struct loop_source source = loop->sources[events[i].data.fd];
 
 		if (source.is_watched && source.fn)

@@ -2,9 +2,12 @@
 #include "process/mapping.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "elf/mapped_file.h"
 #include "elf/packed.h"
@@ -32,30 +35,96 @@ static void warn_unopened(struct process_table *table, pid_t pid, const char *na
 	table->has_warned_of_file = true;
 }
 
+static void explain_unopened(struct process_table *table, pid_t pid, const char *name, int err)
+{
+	warn_unopened(table, pid, name);
+	if (err != -EACCES || table->binaries->has_warned_of_file)
+		return;
+	table->binaries->has_warned_of_file = true;
+	permission_explain_file(pid, name);
+}
+
+/* The jitdump is opened by who reads it, unless it has to be looked up. */
+static void set_dump(const struct process *p, const struct mapping *m, uint64_t inode,
+		     const char *name)
+{
+	int fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
+
+	if (fd == -EAGAIN)
+		fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
+	if (fd >= 0)
+		jitted_set_dump(m->jitted, fd);
+}
+
 /* Whatever is executed and in no binary may be what a just-in-time compiler has made. */
 static void resolve_jitted(struct process_table *table, struct process *p, struct mapping *m,
 			   uint64_t inode, const char *name)
 {
-	int fd;
-
 	if (!table->binaries->symbols)
 		return;
 	if (!p->jitted)
 		p->jitted = jitted_new(&table->jitted, p->pid);
 	m->jitted = p->jitted;
-	if (!m->jitted || inode == 0 || !jitted_is_dump(p->pid, name))
-		return;
-	fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
-	if (fd >= 0)
-		jitted_set_dump(m->jitted, fd);
+	if (m->jitted && inode != 0 && jitted_is_dump(p->pid, name))
+		set_dump(p, m, inode, name);
+}
+
+/* The file turned out to be the same as another one's: that is held from now on. */
+static void follow_same(struct binary **b)
+{
+	struct binary *old;
+
+	while ((old = *b)->same) {
+		*b = old->same;
+		binary_hold(*b);
+		binary_drop(old);
+	}
+}
+
+bool process_settle_program(struct process_table *table, struct process *p)
+{
+	const struct binary *b;
+
+	if (!p->program)
+		return true;
+	follow_same(&p->program);
+	b = p->program;
+	if (binary_is_pending(b))
+		return false;
+	if (b->err == 0)
+		packed_tell(&table->packed, b->elf.packer, b->id.device, b->id.inode, p->thread,
+			    b->module->path);
+	process_forget_program(p);
+	return true;
+}
+
+void process_forget_program(struct process *p)
+{
+	binary_drop(p->program);
+	p->program = NULL;
 }
 
 /* The first code of the process that is in no binary: it may have unpacked itself. */
-static void warn_packed(struct process_table *table, struct process *p)
+static void ask_packed(struct process_table *table, struct process *p)
 {
-	if (!p->packed_asked)
-		packed_warn(&table->packed, p->thread);
+	char path[32], name[PATH_MAX];
+	ssize_t length;
+	int fd;
+
+	if (p->packed_asked)
+		return;
 	p->packed_asked = true;
+	snprintf(path, sizeof(path), "/proc/%d/exe", p->thread);
+	length = readlink(path, name, sizeof(name) - 1);
+	fd = length > 0 ? mapped_file_find_program(p->thread) : -1;
+	if (fd < 0)
+		return;
+	name[length] = '\0';
+	process_forget_program(p);
+	if (binary_store_get(table->binaries, p->thread, fd, name, &p->program) < 0)
+		return;
+	binary_hold(p->program);
+	p->has_pending |= !process_settle_program(table, p);
 }
 
 /* Find the binary that a mapping is of. -ENOENT: it is of none. */
@@ -63,33 +132,30 @@ static int find_binary(struct process_table *table, const struct process *p,
 		       const struct mapping *m, uint64_t inode, const char *name,
 		       struct binary **ret)
 {
-	int fd, err;
+	const struct file_place place = { p->thread, m->start, m->end, inode };
+	int fd;
 
 	if (strcmp(name, "[vdso]") == 0)
 		return binary_store_get_vdso(table->binaries, ret);
 	if (name[0] != '/' || inode == 0)
 		return -ENOENT;
-	fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
-	err = fd < 0 ? fd : binary_store_get(table->binaries, p->thread, fd, name, ret);
+	fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
+	if (fd >= 0)
+		return binary_store_get(table->binaries, p->thread, fd, name, ret);
+	if (fd == -EAGAIN)
+		return binary_store_find_later(table->binaries, &place, name, ret);
 	/* It is gone, and with it the way to its files. */
-	if (fd < 0 && (*ret = binary_store_find(table->binaries, inode, name)) != NULL)
-		err = 0;
-	if (err < 0 && fd < 0)
-		warn_unopened(table, p->thread, name);
-	if (err == -EACCES && !table->binaries->has_warned_of_file) {
-		table->binaries->has_warned_of_file = true;
-		permission_explain_file(p->thread, name);
-	}
-	return err;
+	*ret = binary_store_find(table->binaries, inode, name);
+	return *ret ? 0 : fd;
 }
 
-/* What the mapping is of is no binary that could be read. */
+/* What the mapping is of is no binary that could be read, or even opened. */
 static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
 			  uint64_t inode, const char *name, int err)
 {
 	if (inode != 0)
 		log_debug("process %d: no table for %s: %s", p->thread, name, strerror(-err));
-	warn_packed(table, p);
+	ask_packed(table, p);
 	resolve_jitted(table, p, m, inode, name);
 }
 
@@ -130,22 +196,45 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 	resolve_cookie(p, m);
 }
 
-void mapping_settle(struct process_table *table, struct process *p, struct mapping *m)
+/* If it could not be opened as its process was gone, it may be known from another one. */
+static void find_again(const struct binary_store *store, struct mapping *m)
 {
-	struct binary *b = m->binary;
-	int err = b->err;
+	struct binary *b = m->binary, *known = NULL;
 
+	if (b->is_unopened)
+		known = binary_store_find(store, b->id.inode, b->module->path);
+	if (!known)
+		return;
+	binary_hold(known);
+	m->binary = known;
+	binary_drop(b);
+}
+
+bool mapping_settle(struct process_table *table, struct process *p, struct mapping *m)
+{
+	struct binary *b;
+	int err;
+
+	follow_same(&m->binary);
+	find_again(table->binaries, m);
+	b = m->binary;
+	if (binary_is_pending(b))
+		return false;
 	m->is_pending = false;
+	err = b->err;
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
 		resolve_cookie(p, m);
-		return;
+		return true;
 	}
 	m->binary = NULL;
 	/* What has ended may have been another program's. */
+	if (m->died == TIME_NEVER && b->is_unopened)
+		explain_unopened(table, p->thread, b->module->path, err);
 	if (m->died == TIME_NEVER)
 		resolve_other(table, p, m, b->id.inode, b->module->path, err);
 	jitted_hold(m->jitted);
 	binary_drop(b);
+	return true;
 }

@@ -12,6 +12,7 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/mapping.h"
+#include "process/unrecorded.h"
 
 /* A process whose mappings could not be read is not tried again for so long. */
 #define RETRY_NS UINT64_C(1000000000)
@@ -29,8 +30,9 @@ void process_table_init(struct process_table *table, struct pool *pool,
 		.jitted.names = binaries->names,
 		.publish = publish,
 		.arg = arg,
+		.looked = clock_now_ns(),
 	};
-	space_store_init(&table->spaces, pool, &binaries->tables);
+	snapshot_store_init(&table->snapshots, pool, &binaries->tables);
 }
 
 static void process_free(struct process_table *table, struct process *p)
@@ -38,6 +40,7 @@ static void process_free(struct process_table *table, struct process *p)
 	for (size_t i = 0; i < p->n_mappings; i++)
 		mapping_drop(&p->mappings[i]);
 	jitted_drop(p->jitted);
+	process_forget_program(p);
 	HASH_DEL(table->processes, p);
 	free(p->mappings);
 	free(p);
@@ -47,7 +50,7 @@ void process_table_done(struct process_table *table)
 {
 	struct process *p, *next;
 
-	space_store_done(&table->spaces);
+	snapshot_store_done(&table->snapshots);
 	free(table->refused);
 	HASH_ITER(hh, table->processes, p, next)
 		process_free(table, p);
@@ -70,6 +73,7 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 		return NULL;
 	p->pid = pid;
 	p->thread = pid;
+	unrecorded_note(p, 0);
 	p->known_from = clock_now_ns();
 	p->exited = TIME_NEVER;
 	p->left = TIME_NEVER;
@@ -123,6 +127,7 @@ static void process_forget_code(struct process *p)
 	jitted_drop(p->jitted);
 	p->jitted = NULL;
 	p->packed_asked = false;
+	process_forget_program(p);
 }
 
 static void mappings_end(struct process *p, uint64_t time)
@@ -138,6 +143,7 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 {
 	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
 	struct proc_map map;
+	size_t n = 0;
 	int err;
 
 	/* The first thread may have exited before the others: /proc then shows nothing through it. */
@@ -157,7 +163,9 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 		err = mapping_add(p, &m);
 		if (err < 0)
 			return err;
+		n++;
 	}
+	unrecorded_note(p, n);
 	return err;
 }
 
@@ -244,6 +252,8 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	if (!p || p->is_replaced || p->left != TIME_NEVER || r->end > USER_ADDRESS_END)
 		return 0;
 	mapping_resolve(table, p, &m, r->inode, r->name);
+	if (unrecorded_unmaps(p))
+		process_table_doubt(p, r->time);
 	return mapping_add(p, &m);
 }
 
@@ -253,8 +263,8 @@ static int process_replace(struct process_table *table, struct process *p, uint6
 	int err = table->publish(table->arg, p->pid, 0);
 
 	mappings_end(p, time);
-	space_retire(&table->spaces, p->space, clock_now_ns());
-	p->space = NULL;
+	snapshot_retire(&table->snapshots, p->snapshot, clock_now_ns());
+	p->snapshot = NULL;
 	p->changed = false;
 	p->exited = time;
 	p->is_replaced = true;
@@ -325,6 +335,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->left = TIME_NEVER;
 	p->is_replaced = false;
 	p->sampled_from = from->sampled_from;
+	p->max_mappings = from->max_mappings;
 	p->changed = true;
 	for (size_t i = 0; i < from->n_mappings; i++) {
 		struct mapping m = from->mappings[i];
@@ -430,7 +441,7 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)
 		return;
-	log_debug("process %d: there is other code than was mapped, reading its mappings again",
+	log_debug("process %d: it has other code than was told, reading its mappings again",
 		  p->pid);
 	mappings_end(p, now);
 	process_doubt_all(p, process_read_maps(table, p, now), now);
@@ -448,27 +459,28 @@ const struct mapping *process_find(const struct process *p, uint64_t address, ui
 }
 
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
-		     struct space **ret)
+		     struct snapshot **ret)
 {
-	return space_new(&table->spaces, process->pid, process->mappings, process->n_mappings, time,
-			 false, ret);
+	return snapshot_new(&table->snapshots, process->pid, process->mappings, process->n_mappings,
+			    time, false, ret);
 }
 
 static void process_settle(struct process_table *table, struct process *p)
 {
-	p->has_pending = false;
+	bool is_settled = process_settle_program(table, p);
+
 	for (size_t i = 0; i < p->n_mappings; i++) {
 		struct mapping *m = &p->mappings[i];
 
 		if (!m->is_pending)
 			continue;
-		if (binary_is_pending(m->binary)) {
-			p->has_pending = true;
-			continue;
-		}
-		mapping_settle(table, p, m);
-		p->changed |= m->died == TIME_NEVER;
+		if (mapping_settle(table, p, m))
+			p->changed |= m->died == TIME_NEVER;
+		else
+			is_settled = false;
 	}
+	/* What was found out may have led to the question whether the program was packed. */
+	p->has_pending = !is_settled || p->program;
 }
 
 void process_table_settle(struct process_table *table)
@@ -493,7 +505,7 @@ bool process_is_pending(const struct process *p, uint64_t time)
 	return false;
 }
 
-/* The kernel goes on sampling a process whose space has no room. */
+/* The kernel goes on sampling a process whose snapshot has no room. */
 static void log_no_room(struct process_table *table)
 {
 	if (!table->has_warned)
@@ -504,12 +516,12 @@ static void log_no_room(struct process_table *table)
 /* Give the kernel the newest state of a process: nothing in its list is born later than now. */
 static int process_publish(struct process_table *table, struct process *p, uint64_t now)
 {
-	struct space *s = NULL;
+	struct snapshot *s = NULL;
 	int err;
 
 	do
-		err = space_new(&table->spaces, p->pid, p->mappings, p->n_mappings, TIME_NEVER - 1,
-				true, &s);
+		err = snapshot_new(&table->snapshots, p->pid, p->mappings, p->n_mappings,
+				   TIME_NEVER - 1, true, &s);
 	while (err < 0 && table_store_shed(&table->binaries->tables));
 	p->changed = err < 0; /* and so it is tried again */
 	if (err < 0)
@@ -517,8 +529,8 @@ static int process_publish(struct process_table *table, struct process *p, uint6
 	err = table->publish(table->arg, p->pid, s ? s->cell : DP_CELL_UNKNOWN);
 	if (err < 0)
 		return err;
-	space_retire(&table->spaces, p->space, now);
-	p->space = s;
+	snapshot_retire(&table->snapshots, p->snapshot, now);
+	p->snapshot = s;
 	if (s)
 		s->n_ended = p->n_ended;
 	return 0;
@@ -534,7 +546,8 @@ int process_table_publish(struct process_table *table, uint64_t now)
 		int err;
 
 		process_settle_doubt(table, p, now);
-		if (!p->changed && !(tables_changed && p->space && space_is_outdated(p->space)))
+		if (!p->changed &&
+		    !(tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot)))
 			continue;
 		err = process_publish(table, p, now);
 		if (err < 0)
@@ -568,8 +581,9 @@ void process_table_forget(struct process_table *table, uint64_t before)
 {
 	struct process *p, *next;
 
-	space_store_forget(&table->spaces, before);
+	snapshot_store_forget(&table->snapshots, before);
 	jitted_store_forget(&table->jitted, before, table->binaries->users);
+	unrecorded_exits(table);
 	HASH_ITER(hh, table->processes, p, next) {
 		process_forget_mappings(p, before);
 		if (p->exited >= before && p->left >= before)
@@ -578,9 +592,9 @@ void process_table_forget(struct process_table *table, uint64_t before)
 			p->exited = TIME_NEVER;
 			continue;
 		}
-		/* It may be known without a space, too. */
+		/* It may be known without a snapshot, too. */
 		table->publish(table->arg, p->pid, 0);
-		space_retire(&table->spaces, p->space, before);
+		snapshot_retire(&table->snapshots, p->snapshot, before);
 		process_free(table, p);
 	}
 }

@@ -11,14 +11,14 @@
 #include "binaries/binary.h"
 #include "elf/packed.h"
 #include "kernel/filter.h"
-#include "process/space.h"
+#include "process/snapshot.h"
 
 /*
  * The processes that are profiled and what they have mapped, followed through
  * time and kept in step with what the kernel's walker sees.
  *
  * Each process has a list of executable mappings, each with the time it came
- * and went. From the list as it is at one moment a space is made, which is what
+ * and went. From the list as it is at one moment a snapshot is made, which is what
  * the kernel uses.
  */
 
@@ -27,19 +27,21 @@ struct process {
 	pid_t thread;             /* one that runs, through which /proc shows the process */
 	struct mapping *mappings; /* in the order in which they came */
 	size_t n_mappings, mappings_size;
-	uint64_t n_ended;      /* how many of them have ended so far */
-	uint64_t doubted;      /* when other code was found than they tell of; 0: it was not */
-	struct jitted *jitted; /* what it compiled itself; NULL: no such code was seen yet */
-	struct space *space;   /* the one that the kernel uses now */
-	bool packed_asked;     /* whether the program was packed */
-	bool changed;          /* the list is newer than the space */
-	bool has_pending;      /* of some of them the binary is not known yet */
-	size_t n_held;         /* samples that wait for that */
-	uint64_t sampled_from; /* samples from before are not of the program that is profiled */
-	uint64_t known_from;   /* it had been started by then */
-	uint64_t exited;       /* when its last thread may have; TIME_NEVER: it runs */
-	uint64_t left;         /* when it became one that is filtered out; TIME_NEVER: it is not */
-	bool is_replaced;      /* its number is that of another process since then */
+	size_t max_mappings;       /* with more, they are read again (unrecorded.h) */
+	uint64_t n_ended;          /* how many of them have ended so far */
+	uint64_t doubted;          /* when other code was found than they tell of; 0: it was not */
+	struct jitted *jitted;     /* what it compiled itself; NULL: no such code was seen yet */
+	struct snapshot *snapshot; /* the one that the kernel uses now */
+	bool packed_asked;         /* whether the program was packed */
+	struct binary *program;    /* of which that is not known yet; NULL: none */
+	bool changed;              /* the list is newer than the snapshot */
+	bool has_pending;          /* of some of them the binary is not known yet */
+	size_t n_held;             /* samples that wait for that */
+	uint64_t sampled_from;     /* samples from before are not of the program that is profiled */
+	uint64_t known_from;       /* it had been started by then */
+	uint64_t exited;           /* when its last thread may have; TIME_NEVER: it runs */
+	uint64_t left;    /* when it became one that is filtered out; TIME_NEVER: it is not */
+	bool is_replaced; /* its number is that of another process since then */
 	UT_hash_handle hh;
 };
 
@@ -53,9 +55,9 @@ struct refused_pid {
 
 struct process_table {
 	struct binary_store *binaries;
-	struct space_store spaces;
+	struct snapshot_store snapshots;
 	struct jitted_store jitted;
-	/* Tell the kernel where the space of a process is; cell 0: nowhere any more. */
+	/* Tell the kernel where the snapshot of a process is; cell 0: nowhere any more. */
 	int (*publish)(void *arg, pid_t pid, uint32_t cell);
 	void *arg;
 	bool all;         /* every process is of interest, not only those taken in */
@@ -64,9 +66,10 @@ struct process_table {
 	const struct filter *filter; /* which of all are of interest; NULL: every one */
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, once there is one */
 	struct process *processes;
-	uint64_t generation; /* of the tables that the spaces name */
+	uint64_t generation; /* of the tables that the snapshots name */
 	struct packed_told packed;
-	bool has_warned;         /* that there is no room for all spaces */
+	uint64_t looked;         /* when processes were last looked for that are gone */
+	bool has_warned;         /* that there is no room for all snapshots */
 	bool has_warned_of_file; /* that one cannot be opened for want of a capability */
 };
 
@@ -137,11 +140,11 @@ void process_table_settle(struct process_table *table);
 /* Is a binary pending that a process had mapped at a time? */
 bool process_is_pending(const struct process *process, uint64_t time);
 
-/* Make new spaces for all processes that changed, and show them to the kernel. */
+/* Make new snapshots for all processes that changed, and show them to the kernel. */
 int process_table_publish(struct process_table *table, uint64_t now);
 
 /*
- * Forget what nobody can ask for any more: spaces that were replaced, and
+ * Forget what nobody can ask for any more: snapshots that were replaced, and
  * processes that exited, before `before`.
  */
 void process_table_forget(struct process_table *table, uint64_t before);
@@ -153,11 +156,11 @@ bool process_cookie_differs(const struct process *process, const struct mapping 
 const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);
 
 /*
- * The mappings that a process had at a time, as a space of the pool; for
+ * The mappings that a process had at a time, as a snapshot of the pool; for
  * samples that were walked before the kernel had them. It has no cookies: it is
- * true of that time whatever is in memory now. space_free() ends it.
+ * true of that time whatever is in memory now. snapshot_free() ends it.
  */
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
-		     struct space **ret);
+		     struct snapshot **ret);
 
 #endif

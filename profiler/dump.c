@@ -26,10 +26,10 @@
 #include "samples/thread_reader.h"
 #include "symbols/kallsyms.h"
 
-/* How long threads are sampled that never leave their CPU. */
+/* How long to sample threads that never leave their CPU. */
 #define RUNNING_NS UINT64_C(100000000)
 
-/* One run. The parts are made in the order in which they stand here. */
+/* One run. The members are set up in this order. */
 struct dump {
 	const struct record_options *options;
 	char target[256];
@@ -37,18 +37,18 @@ struct dump {
 	char kernel[256];
 	struct outputs outputs;
 	struct pool pool;
-	struct stores stores; /* of use if there is a unwinder */
+	struct stores stores; /* only valid if there is an unwinder */
 	struct thread_reader reader;
 	struct unwinder *unwinder;
 	struct kallsyms *kallsyms;
-	bool hidden;                       /* the kernel's addresses are */
-	struct thread_snapshot *snapshots; /* by process */
+	bool hidden;                       /* the kernel hides its addresses */
+	struct thread_snapshot *snapshots; /* one per process */
 	size_t n_snapshots, snapshots_size;
 	struct totals totals;
-	struct frame *frames; /* of one stack */
+	struct frame *frames; /* of the current stack */
 };
 
-/* The tables are for this process alone: the kernel walks nothing. */
+/* The tables are only for this process: the kernel does not walk. */
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
 {
 	*ret = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
@@ -113,7 +113,7 @@ static int open_report(struct dump *d)
 	return outputs_make_reports(&d->outputs, d->options->outputs, &context);
 }
 
-/* Which threads there are: all of a process, or those that were named. */
+/* Finds the threads: all of a process, or those that were named. */
 static int find_threads(struct dump *d, struct thread_snapshot *t)
 {
 	const struct profiler_options *o = &d->options->profiler;
@@ -127,51 +127,51 @@ static int find_threads(struct dump *d, struct thread_snapshot *t)
 }
 
 /*
- * Code that was mapped since the mappings were read: tables may have taken long to make.
- * Those stacks are taken again, with the mappings of now.
+ * Takes stacks again that contain code mapped after the mappings were read, because building tables
+ * may take long. Uses the present mappings.
  */
 static int take_unmapped_again(struct dump *d, const struct process *p, struct thread_snapshot *t)
 {
-	struct space *space, *before = (struct space *)t->space;
+	struct snapshot *snapshot, *before = (struct snapshot *)t->snapshot;
 	size_t n = 0;
 	int err;
 
 	for (size_t i = 0; i < t->n; i++) {
 		struct thread_stack *s = &t->stacks[i];
 
-		if (s->state != SNAPSHOT_STILL || s->outcome != DP_NO_MAPPING)
+		if (s->state != THREAD_STILL || s->outcome != DP_NO_MAPPING)
 			continue;
-		s->state = SNAPSHOT_MOVES;
+		s->state = THREAD_MOVES;
 		n++;
 	}
 	if (n == 0)
 		return 0;
 	process_table_resync(&d->stores.table, clock_now_ns());
-	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
+	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
 		return err;
-	space_free(&d->stores.table.spaces, before);
-	return thread_snapshot_take(t, space, p->thread);
+	snapshot_free(&d->stores.table.snapshots, before);
+	return thread_snapshot_take(t, snapshot, p->thread);
 }
 
 static int take_process(struct dump *d, const struct process *p)
 {
-	struct space *space;
+	struct snapshot *snapshot;
 	struct thread_snapshot *t;
 	int err;
 
 	if (array_reserve(d->snapshots, d->n_snapshots, d->snapshots_size) < 0)
 		return -ENOMEM;
-	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &space);
+	err = process_snapshot(&d->stores.table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
 		return err;
 	t = &d->snapshots[d->n_snapshots++];
 	thread_snapshot_init(t, &d->reader, d->unwinder,
 			     d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
-	t->space = space;
+	t->snapshot = snapshot;
 	err = find_threads(d, t);
 	if (err == 0)
-		err = thread_snapshot_take(t, space, p->thread);
+		err = thread_snapshot_take(t, snapshot, p->thread);
 	if (err == 0)
 		err = take_unmapped_again(d, p, t);
 	if (err == -EPERM || err == -ENOSYS)
@@ -179,7 +179,7 @@ static int take_process(struct dump *d, const struct process *p)
 	return err;
 }
 
-/* The stack that a thread on a CPU has in a sample. The first one is as good as any. */
+/* Takes the stack of an on-CPU thread from a sample. The first sample will do. */
 static int on_running(void *arg, const struct named_sample *named, const struct stack_copy *copy)
 {
 	const struct dp_sample *sample = &named->sample;
@@ -193,13 +193,13 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 		for (size_t j = 0; err == 0 && j < t->n; j++) {
 			struct thread_stack *s = &t->stacks[j];
 
-			if (s->state != SNAPSHOT_MOVES)
+			if (s->state != THREAD_MOVES)
 				continue;
 			n_left++;
 			if (s->thread.tid != sample->tid || (!copy && sample->n_user > 0))
 				continue;
-			s->state = SNAPSHOT_ON_CPU;
-			s->n_user = 0; /* of a walk that found it elsewhere */
+			s->state = THREAD_ON_CPU;
+			s->n_user = 0; /* left from a walk of another state */
 			s->fault_address = 0;
 			s->outcome = (enum dp_outcome)sample->outcome;
 			s->thread.cpu = sample->cpu;
@@ -215,7 +215,7 @@ static int on_running(void *arg, const struct named_sample *named, const struct 
 	return err < 0 ? err : n_left == 0;
 }
 
-/* Those that are on a CPU whenever they are looked at. */
+/* Samples the threads that were on a CPU at every attempt. */
 static int take_running(struct dump *d)
 {
 	const struct profiler_options *o = &d->options->profiler;
@@ -228,7 +228,7 @@ static int take_running(struct dump *d)
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_snapshots; i++)
-		n += thread_snapshot_count(&d->snapshots[i], SNAPSHOT_MOVES);
+		n += thread_snapshot_count(&d->snapshots[i], THREAD_MOVES);
 	if (n == 0)
 		return 0;
 	tids = calloc(n, sizeof(*tids));
@@ -236,7 +236,7 @@ static int take_running(struct dump *d)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->n_snapshots; i++)
 		for (size_t j = 0; j < d->snapshots[i].n; j++)
-			if (d->snapshots[i].stacks[j].state == SNAPSHOT_MOVES)
+			if (d->snapshots[i].stacks[j].state == THREAD_MOVES)
 				tids[options.n_tids++] =
 					(pid_t)d->snapshots[i].stacks[j].thread.tid;
 	options.tids = tids;
@@ -254,8 +254,8 @@ static int take_stacks(struct dump *d)
 	return err < 0 ? err : take_running(d);
 }
 
-/* Tell the frames apart by binary; where the code of a caller is, is before its address. */
-static size_t resolve_frames(struct dump *d, const struct space *space,
+/* Resolves frames to binaries; a caller's code is before its return address. */
+static size_t resolve_frames(struct dump *d, const struct snapshot *snapshot,
 			     const struct thread_stack *s)
 {
 	for (size_t i = 0; i < s->n_user && i < DP_MAX_FRAMES; i++) {
@@ -264,7 +264,7 @@ static size_t resolve_frames(struct dump *d, const struct space *space,
 
 		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
 				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
-		m = space_find(space, f->address - !frame_is_exact(f));
+		m = snapshot_find(snapshot, f->address - !frame_is_exact(f));
 		if (m && m->jitted) {
 			jitted_meet(m->jitted);
 			f->module = m->jitted->module;
@@ -283,7 +283,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 {
 	struct sample sample = {
 		.time_ns = clock_now_ns(),
-		.event = s->state == SNAPSHOT_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+		.event = s->state == THREAD_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
 		.state = (enum dp_state)s->thread.state,
 		.weight = 1,
 		.cpu = s->thread.cpu,
@@ -292,7 +292,7 @@ static int report_stack(struct dump *d, const struct thread_snapshot *t,
 		.outcome = s->outcome,
 		.fault_address = s->fault_address,
 		.user = d->frames,
-		.n_user = resolve_frames(d, t->space, s),
+		.n_user = resolve_frames(d, t->snapshot, s),
 		.kernel = s->kernel,
 		.n_kernel = s->n_kernel,
 		.kernel_error = s->kernel_error,
@@ -316,22 +316,22 @@ static int report_process(struct dump *d, const struct thread_snapshot *t)
 	for (size_t i = 0; err == 0 && i < t->n; i++) {
 		const struct thread_stack *s = &t->stacks[i];
 
-		if (s->state == SNAPSHOT_STILL || s->state == SNAPSHOT_ON_CPU)
+		if (s->state == THREAD_STILL || s->state == THREAD_ON_CPU)
 			err = report_stack(d, t, s);
 	}
 	return err;
 }
 
-/* Whose stacks there are not, and why; after the others, as these may fill a screen. */
+/* Lists threads without a stack and the reasons; last, because the list may fill a screen. */
 static void tell_missing(const struct dump *d, const struct thread_snapshot *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct thread_stack *s = &t->stacks[i];
 
-		if (s->state == SNAPSHOT_GONE)
+		if (s->state == THREAD_GONE)
 			log_info("thread %u (%.16s) ended meanwhile", s->thread.tid,
 				 s->thread.thread_name);
-		if (s->state == SNAPSHOT_MOVES)
+		if (s->state == THREAD_MOVES)
 			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
 				    s->thread.thread_name,
 				    d->options->profiler.sides == DP_SIDES_KERNEL ?
@@ -348,7 +348,7 @@ static int run(struct dump *d)
 	target_describe(&o->target, d->target, sizeof(d->target));
 	err = outputs_open(&d->outputs, d->options->outputs, d->options->n_outputs,
 			   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
-	/* Permissions come first: what they are for is clear then. */
+	/* Before the tables, so that a missing permission is reported for what needs it. */
 	if (err == 0)
 		err = open_reader(d);
 	if (err == 0)
@@ -377,7 +377,8 @@ static void dump_done(struct dump *d)
 	outputs_done(&d->outputs);
 	kallsyms_free(d->kallsyms);
 	for (size_t i = 0; i < d->n_snapshots; i++) {
-		space_free(&d->stores.table.spaces, (struct space *)d->snapshots[i].space);
+		snapshot_free(&d->stores.table.snapshots,
+			      (struct snapshot *)d->snapshots[i].snapshot);
 		thread_snapshot_done(&d->snapshots[i]);
 	}
 	free(d->snapshots);

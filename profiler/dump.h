@@ -5,10 +5,9 @@
 struct record_options;
 
 /*
- * `dwarfprof dump`: the stacks of all threads of the processes, or of the threads, that
- * the options name, once, without stopping any. Of the options, those that say when to
- * take a sample do not matter. Returns the exit code. Everything there is to say has been
- * said.
+ * `dwarfprof dump`: takes the stacks of all threads of the given processes, or of the given
+ * threads, once, without stopping them. Ignores the options that say when to sample. Returns the
+ * exit code. All messages have been printed by then.
  */
 int dump_run(const struct record_options *options);
 

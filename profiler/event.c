@@ -13,14 +13,14 @@ static const struct event_source *const sources[] = {
 	&event_uprobe,
 };
 
-bool event_has_blocks(const struct event *event)
+bool event_has_off_cpu(const struct event *event)
 {
 	return event->source->programs & EVENT_BIT(DP_EVENT_OFF_CPU);
 }
 
 bool event_is_mixed(const struct event *event)
 {
-	return event_has_blocks(event) && event->source->programs != EVENT_BIT(DP_EVENT_OFF_CPU);
+	return event_has_off_cpu(event) && event->source->programs != EVENT_BIT(DP_EVENT_OFF_CPU);
 }
 
 unsigned int event_states(const struct event *event)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What runs on the CPUs, so many times a second; and with `wall`, what waits as well. */
+/* Code on the CPUs, at a fixed rate; the event `wall` adds blocked threads. */
 #include <string.h>
 
 #include "kernel/session.h"
@@ -19,11 +19,11 @@ static int attach(struct session *session, const struct profiler_options *o, str
 	return 0;
 }
 
-/* The CPUs last: the reader is not behind before it has begun. */
+/* The CPUs last, so that samples do not pile up before the reader starts. */
 static int attach_both(struct session *session, const struct profiler_options *o,
 		       struct event_text *ret)
 {
-	int err = session_sample_blocks(session);
+	int err = session_sample_off_cpu(session);
 	size_t length;
 
 	if (err == 0)

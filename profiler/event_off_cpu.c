@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Threads that block, and for how long. */
+/* Blocked threads, with the time they were blocked. */
 #include "kernel/session.h"
 #include "profiler/event.h"
 
 static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
 {
 	*ret = (struct event_text){ .name = "off-cpu", .how = "each time a thread blocks" };
-	return session_sample_blocks(session);
+	return session_sample_off_cpu(session);
 }
 
 const struct event_source event_off_cpu = {

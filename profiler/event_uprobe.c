@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Each call of a function. */
+/* Calls of a function. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "profiler/event.h"
 #include "profiler/profiler.h"
 
-/* Copy PATH:SYMBOL, and part it. The path is the caller's to free. */
+/* Copies PATH:SYMBOL and splits it. The caller frees the path. */
 static int split(const char *argument, char **ret_path, char **ret_symbol)
 {
 	_cleanup_free_ char *path = strdup(argument);

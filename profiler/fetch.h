@@ -4,11 +4,11 @@
 
 struct names;
 
-/* What is said while debug files are fetched from servers (symbols/debug_server.h). */
+/* Progress messages while debug files are fetched from servers (symbols/debug_server.h). */
 
-/* Sampling is over: from now on servers may be asked, as the options of names say. */
+/* Call it after sampling: from now on servers may be queried, if the options of names allow it. */
 void fetch_begin(struct names *names);
-/* All names have been looked up: say what came of it, if any were. */
+/* Call it after all names are looked up: logs the result, if servers were queried. */
 void fetch_end(struct names *names);
 
 #endif

@@ -3,9 +3,9 @@
 #define DP_PROFILER_FILE_LIMIT_H
 
 /*
- * Allow as many open files as the hard limit does: each binary has a descriptor, and each
- * CPU several, for which the usual soft limit is too low on a whole machine. What is
- * started afterwards inherits it.
+ * Raises the limit of open files to the hard limit: each binary needs a descriptor, and each CPU
+ * several, so the usual soft limit is too low to profile a whole machine. Child processes inherit
+ * it.
  */
 void file_limit_raise(void);
 

@@ -6,15 +6,15 @@
 
 struct loop;
 
-/* Who sits at stdin. */
+/* Keys typed on stdin. */
 struct keyboard {
 	struct loop *loop;
-	bool has_quit; /* somebody has typed a `q` */
+	bool has_quit; /* `q` was typed */
 };
 
 /*
- * From now on, while the loop runs, keys are read. When there is no keyboard any more, the loop
- * forgets it. 0 or a negative errno.
+ * Reads keys from now on, while the loop runs. At the end of input, removes itself from the loop. 0
+ * or a negative errno.
  */
 int keyboard_listen(struct keyboard *ret, struct loop *loop);
 

@@ -15,7 +15,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 	char byte;
 	int err;
 
-	/* End of file: the profiler is gone. */
+	/* End of file: the profiler has ended. */
 	if (read(go, &byte, 1) != 1)
 		_exit(126);
 	sigaction(SIGCHLD, on_child, NULL);
@@ -30,7 +30,7 @@ static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct 
 
 int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
 {
-	/* Where SIGCHLD is ignored, as may be inherited, children cannot be waited for (wait(2)). */
+	/* If SIGCHLD is ignored, also by inheritance, wait(2) does not work. */
 	const struct sigaction wait_for_child = { .sa_handler = SIG_DFL };
 	struct sigaction inherited;
 	int go[2], failed[2];
@@ -73,7 +73,7 @@ int launch_go(struct launch *l)
 
 	if (write(go, "", 1) != 1)
 		return -errno;
-	/* The pipe closes on exec, without a word. */
+	/* A successful exec closes the pipe, with nothing written. */
 	if (read(failed, &err, sizeof(err)) != sizeof(err))
 		return 0;
 	return -err;

@@ -40,7 +40,7 @@ int output_begin(struct output *o)
 		return 0;
 	if (fstat(fileno(o->file), &st) < 0)
 		return -errno;
-	/* A pipe or a device has no size. */
+	/* Pipes and devices have no size. */
 	return S_ISREG(st.st_mode) && ftruncate(fileno(o->file), 0) < 0 ? -errno : 0;
 }
 

@@ -6,26 +6,25 @@
 #include <stdio.h>
 
 /*
- * Where the report goes. The file is opened first of all, so that one that
- * cannot be written is told before there are samples; what it held before is
- * kept until there is something to replace it. It is the file itself that is
- * written, no temporary one beside it: it may be a pipe, a device, or a link,
- * have readers already, or be in a directory where none can be made.
+ * The file of a report. It is opened before sampling, to report early if it cannot be written; its
+ * old content stays until there is something to replace it. The file itself is written, instead of
+ * renaming a temporary one: it may be a pipe, a device or a link, may have readers, or its
+ * directory may not be writable.
  */
 struct output {
 	const char *path;
 	FILE *file;
-	bool made; /* it did not exist before */
+	bool made; /* the file was created here */
 	bool begun;
 };
 
-/* Open the file, or stdout if path is NULL. `path` must outlive the output. 0 or -errno. */
+/* Opens the file, or stdout if path is NULL. `path` must outlive the output. 0 or -errno. */
 int output_open(const char *path, struct output *ret);
-/* There is something to write now: empty the file. 0 or -errno. */
+/* Truncates the file before the first write. 0 or -errno. */
 int output_begin(struct output *output);
 /*
- * Close it, and remove a file that was made for nothing. -errno if not
- * everything could be written.
+ * Closes the file, and removes it if it was created here and stayed unused. -errno if writing
+ * failed.
  */
 int output_close(struct output *output);
 

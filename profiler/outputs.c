@@ -16,7 +16,7 @@ static bool is_stdout(const char *path)
 	return !path || strcmp(path, "-") == 0;
 }
 
-/* What stands for a letter after a percent sign; false: nothing does. */
+/* Writes the expansion of a letter behind a percent sign. False: unknown letter. */
 static bool put_field(FILE *to, char letter, pid_t pid)
 {
 	char text[256];
@@ -84,7 +84,7 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	return 0;
 }
 
-/* Two names may be of one file, in which each report would write over the other. */
+/* Two paths may lead to the same file, and the reports would overwrite each other. */
 static int check_distinct(const struct outputs *outputs)
 {
 	struct stat a, b;
@@ -123,9 +123,13 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < outputs->n; i++)
-		err = report_new(requests[i].format, context, outputs->files[i].file,
+	for (size_t i = 0; err == 0 && i < outputs->n; i++) {
+		struct report_context own = *context;
+
+		own.by = requests[i].by;
+		err = report_new(requests[i].format, &own, outputs->files[i].file,
 				 &outputs->reports[i]);
+	}
 	return err;
 }
 

@@ -27,15 +27,15 @@
 #include "samples/verify.h"
 #include "symbols/kallsyms.h"
 
-/* How often the rings are read when nothing else wakes us. */
+/* The longest time between two reads of the rings. */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
 
-/* After so long without a table that was made, sampling begins without the others. */
+/* If no table is finished for this long, sampling begins without the missing ones. */
 #define TABLE_PATIENCE_NS UINT64_C(5000000000)
-/* How often it is asked whether the host has enough, while tables are made. */
+/* Interval of calls to is_interrupted() while tables are built. */
 #define WAIT_MS 50
 
-/* The parts are made in the order in which they stand here, and undone in reverse. */
+/* The members are set up in this order, and torn down in reverse. */
 struct profiler {
 	const struct profiler_options *options;
 	pid_t launched;
@@ -44,17 +44,17 @@ struct profiler {
 	struct utsname machine;
 	char kernel[256];
 	struct cpu_watch cpus;
-	struct session session; /* what follows is of use if this is open */
+	struct session session; /* the members below need an open session */
 	struct stores stores;
 	struct sideband *sideband;
 	struct kallsyms *kallsyms;
 	struct report_queue *report_queue;
 	struct module_users users;
 	struct unwinder *unwinder;
-	struct verify *verify; /* NULL: not asked for */
+	struct verify *verify; /* NULL: not requested */
 	struct drain drain;
 	struct loop loop;
-	struct watch watch; /* of the targets */
+	struct watch watch; /* on the targets */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;
@@ -130,8 +130,8 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 }
 
 /*
- * Wait for the tables of the targets, so that samples find them. What takes too long is left to
- * the workers: such a file may never be there, and samples of the others are wanted.
+ * Waits for the tables of the targets, so that samples find them. Leaves slow ones to the workers:
+ * a file may never answer, and the other targets should be sampled.
  */
 static void wait_for_tables(struct binary_store *binaries)
 {
@@ -165,7 +165,7 @@ static int add_targets(struct profiler *p)
 	}
 	if (err == 0 && binary_store_is_cancelled(binaries))
 		err = -ECANCELED;
-	binaries->is_interrupted = NULL; /* once samples arrive, they get their tables */
+	binaries->is_interrupted = NULL; /* while sampling, building goes on */
 	return err;
 }
 
@@ -194,14 +194,17 @@ int profiler_attach(struct profiler *p, pid_t launched)
 	return err;
 }
 
-/* Where blocked threads are sampled, who reads the rings asks for functions, and cannot wait. */
+/*
+ * With blocked threads, the thread that reads the rings looks up kernel functions, and must not
+ * wait.
+ */
 static int open_kallsyms(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return event_has_blocks(&o->event) ?
+	return event_has_off_cpu(&o->event) ?
 		       kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
 		       kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
 }
@@ -221,8 +224,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.event = p->event.name,
 		.hz = o->event.source->at_rate ? o->hz : 0,
 		.counts = o->event.source->counts,
-		.time = event_has_blocks(&o->event),
-		.wall = event_is_mixed(&o->event),
+		.events = o->event.source->programs,
 		.symbols = o->symbols,
 		.names = o->names,
 		.kallsyms = p->kallsyms,
@@ -236,24 +238,21 @@ static int close_module(void *arg, struct module *module)
 	return report_queue_close_module(p->report_queue, module);
 }
 
-/* Reports refer to them, and threads that are blocked, whose samples are in no report yet. */
 static uint64_t oldest_use_ns(void *arg)
 {
 	struct profiler *p = arg;
-	uint64_t reported = report_queue_oldest_ns(p->report_queue);
-	uint64_t blocked = blocks_oldest_ns(&p->drain.blocks);
 
-	return reported < blocked ? reported : blocked;
+	return report_queue_oldest_ns(p->report_queue);
 }
 
-static int release_module(void *arg, void (*fn)(void *object), void *object)
+static int release_object(void *arg, void (*fn)(void *object), void *object)
 {
 	struct profiler *p = arg;
 
 	return report_queue_call(p->report_queue, fn, object);
 }
 
-/* From the rings to the reports. */
+/* Connects the rings with the reports. */
 static int connect_reports(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	const struct profiler_options *o = p->options;
@@ -264,23 +263,25 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		return err;
 	p->users = (struct module_users){ .close = close_module,
 					  .oldest_ns = oldest_use_ns,
-					  .release = release_module,
+					  .release = release_object,
 					  .arg = p };
 	p->stores.binaries.users = &p->users;
+	if (p->kallsyms)
+		kallsyms_set_release(p->kallsyms, release_object, p);
 	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err == 0 && o->verify)
 		err = verify_new(o->max_frames, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
-	p->drain.blocks.kallsyms = p->kallsyms;
+	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
 	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;
 }
 
-/* What wakes the loop; whatever does, the rings are read. */
+/* Registers everything that wakes the loop. After each wake-up the rings are read. */
 static int watch_all(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
@@ -314,7 +315,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
-	/* Before: an event of one CPU samples while that of the next one is being opened. */
+	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	err = p->options->event.source->attach(&p->session, p->options, &p->event);
 	if (err < 0)
@@ -329,7 +330,7 @@ struct loop *profiler_loop(struct profiler *p)
 	return &p->loop;
 }
 
-/* Milliseconds until the loop has to look again. */
+/* Milliseconds until the next periodic work. */
 static int time_to_wait(const struct profiler *p, uint64_t until)
 {
 	uint64_t now = clock_now_ns();
@@ -353,7 +354,7 @@ bool profiler_has_targets(struct profiler *p)
 {
 	pid_t tid;
 
-	/* The number of a thread that ended may become another one's. */
+	/* The number of a thread that has ended may be reused. */
 	while ((tid = watch_ended_thread(&p->watch, clock_now_ns())))
 		session_drop_thread(&p->session, tid);
 	return p->options->target.all || p->watch.n_running > 0;
@@ -361,8 +362,10 @@ bool profiler_has_targets(struct profiler *p)
 
 int profiler_tick(struct profiler *p)
 {
-	p->drain.totals.duration_ns = clock_now_ns() - p->started;
-	return report_queue_tick(p->report_queue, &p->drain.totals);
+	uint64_t now = clock_now_ns();
+
+	p->drain.totals.duration_ns = now - p->started;
+	return report_queue_tick(p->report_queue, &p->drain.totals, now);
 }
 
 int profiler_take(struct profiler *p, size_t i, struct report *report, report_taken_fn fn,
@@ -403,8 +406,8 @@ void profiler_stop(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
-	/* With a bound or a filter, a thread may have been seen and not taken. */
-	if (event_has_blocks(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
+	/* With a rate limit or a filter, a thread may have been seen and not sampled. */
+	if (event_has_off_cpu(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
 	session_stop(&p->session);
@@ -417,7 +420,7 @@ int profiler_finish(struct profiler *p)
 	int err = drain_run(&p->drain, true);
 
 	if (err == 0)
-		err = drain_finish_blocks(&p->drain, p->stopped);
+		err = drain_finish_off_cpu(&p->drain, p->stopped);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)
 		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
 			     report_queue_size(p->report_queue));

@@ -19,16 +19,16 @@
 #include "report/report.h"
 #include "samples/drain.h"
 
-/* One run: what a user types and sees, around a profiler. */
+/* One run: the options, output and messages around a profiler. */
 struct record {
 	const struct record_options *options;
-	struct profiler_options profiled; /* those of the user, with how to interrupt */
+	struct profiler_options profiled; /* the user's, plus is_interrupted */
 	struct launch launch;
 	struct outputs outputs;
 	struct profiler *profiler;
 	struct keyboard keyboard;
 	bool is_interrupted;
-	uint64_t n_intervals; /* that are over */
+	uint64_t n_intervals; /* that have ended */
 };
 
 static bool is_to_end(const void *arg)
@@ -92,7 +92,7 @@ static int open_profiler(struct record *r)
 	return err;
 }
 
-/* Names of binaries that were closed are asked for by what is written at the end. */
+/* Reports written at the end need names of binaries that are closed by then. */
 static bool need_names(const struct record_options *o)
 {
 	for (size_t i = 0; i < o->n_outputs; i++)
@@ -127,7 +127,7 @@ static void show_progress(const struct record *r)
 		     totals_complete(t), t->lost);
 }
 
-/* When the time is over. */
+/* When the duration ends. */
 static uint64_t end_time(const struct record *r)
 {
 	uint64_t duration = r->options->duration_ns;
@@ -135,7 +135,7 @@ static uint64_t end_time(const struct record *r)
 	return duration ? profiler_started(r->profiler) + duration : UINT64_MAX;
 }
 
-/* When something is to be done, whatever is sampled. */
+/* When to wake up next, even without samples. */
 static uint64_t next_time(const struct record *r)
 {
 	uint64_t interval = r->options->interval_ns, end = end_time(r);
@@ -144,7 +144,7 @@ static uint64_t next_time(const struct record *r)
 	return interval > 0 && next < end ? next : end;
 }
 
-/* Of the last interval, the reports are told by their end. */
+/* Reports learn of the end of the last interval when they are finished. */
 static int tick(struct record *r)
 {
 	uint64_t interval = r->options->interval_ns, now = clock_now_ns();
@@ -156,13 +156,13 @@ static int tick(struct record *r)
 	return profiler_tick(r->profiler);
 }
 
-/* Sample until the time is over, the user has enough, or all targets are gone. */
+/* Samples until the duration ends, the user interrupts, or all targets have ended. */
 static int sample(struct record *r)
 {
 	int err = 0;
 
 	drain_go_first();
-	/* The targets may all have ended while their tables were made. */
+	/* All targets may have ended while their tables were built. */
 	while (err == 0 && !r->is_interrupted && !r->keyboard.has_quit &&
 	       clock_now_ns() < end_time(r) && profiler_has_targets(r->profiler)) {
 		err = profiler_run(r->profiler, next_time(r));
@@ -205,7 +205,7 @@ static int prepare(struct record *r)
 		return err;
 	}
 	tell(r, RECORD_LAUNCHED);
-	file_limit_raise(); /* the command keeps the one it was given */
+	file_limit_raise(); /* after the fork: the command keeps its limit */
 	err = open_outputs(r);
 	if (err == 0)
 		err = open_profiler(r);
@@ -271,7 +271,7 @@ int record_run(const struct record_options *options)
 
 	err = run(&r);
 	if (err < 0)
-		r.profiler = profiler_free(r.profiler); /* whose reports may be in the making */
+		r.profiler = profiler_free(r.profiler); /* reports may still be in use by it */
 	err = outputs_close(&r.outputs, err);
 	has_run = options->profiler.target.command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
@@ -279,7 +279,10 @@ int record_run(const struct record_options *options)
 		tell_no_samples(&options->profiler);
 	profiler_free(r.profiler);
 	outputs_done(&r.outputs);
-	/* The command's own code wins, also over "no samples"; 126 or 127 if it could not be executed. */
+	/*
+	 * The command's own exit code takes precedence, even over "no samples"; 126 or 127 if exec
+	 * failed.
+	 */
 	if (has_run) {
 		int own = launch_wait(&r.launch);
 

@@ -12,31 +12,31 @@
 struct names;
 struct output_request;
 
-/* How far a run is, for who may end it. */
+/* Stages of a run, of interest to whoever may end it. */
 enum record_stage {
-	RECORD_LAUNCHED, /* the command, if there is one, was forked: it has no handlers that come now */
-	RECORD_WRITING, /* sampling is over, and the result is being written */
+	RECORD_LAUNCHED, /* the command, if any, was forked; handlers set now are not inherited */
+	RECORD_WRITING,  /* sampling has ended, the result is being written */
 };
 
-/* Who may end a run before its time. It is the caller's; no handler of a signal is set here. */
+/* How to end a run early. It is the caller's; no signal handler is installed here. */
 struct record_end {
-	int fd;               /* can be read, and stays so, when sampling is to end */
-	const sigset_t *mask; /* signals that are blocked in a launched command */
-	/* Told in the thread of record_run(). */
+	int fd;               /* becomes readable, and stays so, to end sampling */
+	const sigset_t *mask; /* signal mask of a launched command */
+	/* Called by the thread of record_run(). */
 	void (*tell)(void *arg, enum record_stage stage);
 	void *arg;
 };
 
-/* What `dwarfprof record` is asked for. */
+/* Options of `dwarfprof record`. */
 struct record_options {
 	struct profiler_options profiler;
 
-	uint64_t duration_ns; /* 0: until interrupted, or the targets are gone */
-	uint64_t interval_ns; /* how often the reports are told that one is over; 0: never */
-	bool keys;            /* a `q` from stdin is the end */
-	const struct record_end *end; /* NULL: nobody ends it */
+	uint64_t duration_ns; /* 0: until interrupted, or all targets have ended */
+	uint64_t interval_ns; /* how often reports are told that an interval ended; 0: never */
+	bool keys;            /* `q` on stdin ends the run */
+	const struct record_end *end; /* NULL: it cannot be ended early */
 
-	const char *command_line; /* what was typed */
+	const char *command_line; /* as typed */
 	const struct output_request *outputs;
 	size_t n_outputs;
 };
@@ -51,7 +51,7 @@ enum {
 	EXIT_CODE_NO_SAMPLES = 5,
 };
 
-/* Do it: sample, report, and return the exit code. Everything there is to say has been said. */
+/* Samples and reports. Returns the exit code. All messages have been printed by then. */
 int record_run(const struct record_options *options);
 
 #endif

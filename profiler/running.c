@@ -13,15 +13,15 @@
 #include "profiler/event.h"
 #include "profiler/file_limit.h"
 
-/* High, so that little time is needed, and a prime, so that nothing keeps step with it. */
+/* High, to need little time, and a prime, to avoid lockstep with periodic work. */
 #define RATE_HZ 997
 
 struct running {
 	struct session session;
 	int (*fn)(void *arg, const struct named_sample *sample, const struct stack_copy *copy);
 	void *arg;
-	struct stack_copy **copies; /* by CPU: of the sample that comes next there */
-	int result;                 /* of fn */
+	struct stack_copy **copies; /* by CPU: the stack of its next sample */
+	int result;                 /* returned by fn */
 };
 
 static int on_sample(struct running *r, struct stack_copy **copy, const struct named_sample *sample)
@@ -37,7 +37,7 @@ static int on_sample(struct running *r, struct stack_copy **copy, const struct n
 	return 0;
 }
 
-/* A sample's chunks come before it on its ring; if it is lost, those of another one follow. */
+/* Chunks precede their sample in its ring. If a sample was lost, chunks of another one follow. */
 static int on_chunk(struct stack_copy **copy, const struct dp_chunk *chunk)
 {
 	if (!chunk_bytes(chunk))
@@ -89,7 +89,7 @@ int running_sample(const struct running_options *o,
 	char cpus[CPUS_LIST_SIZE];
 	unsigned int n_cpus = cpus_read(cpus);
 	struct filter filter;
-	/* No process is published: all samples take their stacks along. */
+	/* No process is published, so all samples include their stacks. */
 	struct session_options options = {
 		.n_cpus = n_cpus,
 		.sides = o->sides,

@@ -11,9 +11,8 @@
 #include "samples/unwinder.h"
 
 /*
- * Threads that are on a CPU all the time: nobody else can know their registers than an
- * interrupt of that CPU. They are sampled for a moment, at a high rate; their samples
- * take their stacks along.
+ * Threads that are always on a CPU. Only an interrupt on that CPU can read their registers, so they
+ * are sampled at a high rate for a short time, with copies of their stacks.
  */
 struct running_options {
 	const pid_t *tids;
@@ -24,9 +23,8 @@ struct running_options {
 };
 
 /*
- * Call fn for their samples, until it returns other than 0, or the time is over. copy: of
- * the stack; NULL: it took none along. Says what is wrong. 0, or a negative errno: of fn,
- * too.
+ * Calls fn for their samples until it returns nonzero or the time is over. copy: the sample's
+ * stack, or NULL if it has none. Logs errors. 0, or a negative errno, also of fn.
  */
 int running_sample(const struct running_options *options,
 		   int (*fn)(void *arg, const struct named_sample *sample,

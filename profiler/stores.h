@@ -10,15 +10,15 @@
 
 struct profiler_options;
 
-/* What is known of processes and of their binaries, with the tables to unwind them. */
+/* Known processes and their binaries, with their unwind tables. */
 struct stores {
-	struct disk_cache cache; /* of use if binaries.cache leads to it */
+	struct disk_cache cache; /* in use if binaries.cache points to it */
 	struct binary_store binaries;
 	struct process_table table;
-	struct names *names; /* the host's */
+	struct names *names; /* owned by the host */
 };
 
-/* Tables go into the pool; publish: see process_table_init(). `ret` must stay where it is. */
+/* Places tables in the pool; publish: see process_table_init(). `ret` must not move. */
 void stores_init(struct stores *ret, const struct profiler_options *options, struct pool *pool,
 		 int (*publish)(void *arg, pid_t pid, uint32_t cell), void *arg);
 void stores_done(struct stores *stores);

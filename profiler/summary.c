@@ -6,7 +6,7 @@
 #include "log/log.h"
 #include "report/outcome.h"
 
-/* Of times, and of samples that stand for more than themselves. */
+/* About times, and samples that stand for several events. */
 static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_unseen)
 {
 	if (t->events != t->samples)

@@ -7,7 +7,7 @@
 #include "report/sample.h"
 
 /*
- * Say what a run has given: how many samples, how many of them whole, and why not.
+ * Logs the result of a run: numbers of samples and of complete ones, and why others are not.
  * max_rate: --max-rate, or 0; n_unseen: threads that were blocked all the time.
  */
 void summary_print(const struct totals *totals, unsigned int max_rate, size_t n_unseen);

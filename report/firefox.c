@@ -20,7 +20,7 @@
 #include "report/json_value.h"
 #include "report/symbolized.h"
 #include "report/timeline.h"
-#include "report/unit.h"
+#include "report/value.h"
 
 #define NONE UINT32_MAX
 
@@ -332,6 +332,7 @@ static void put_nodes(struct firefox *f)
 static int put_samples(struct firefox *f, const struct timeline_thread *t)
 {
 	const struct report_context *context = &f->report.context;
+	const struct value measured = value_measured(context), weight = value_main(context);
 	uint32_t number = NONE;
 	int err = 0;
 
@@ -342,12 +343,12 @@ static int put_samples(struct firefox *f, const struct timeline_thread *t)
 	}
 	fputs("],", f->to);
 	PUT_COLUMN("time", t->n, "%.6f", firefox_ms(context, t->moments[i].time_ns));
-	if (context->time)
+	if (value_is_time(&measured))
 		PUT_COLUMN("weight", t->n, "%.6f", (double)t->moments[i].value / 1e6);
 	else
-		PUT_COLUMN("weight", t->n, "%" PRIu64, t->moments[i].value / unit_scale(context));
+		PUT_COLUMN("weight", t->n, "%" PRIu64, t->moments[i].value / weight.scale);
 	fprintf(f->to, "\"weightType\":\"%s\",\"length\":%zu}",
-		context->time ? "tracing-ms" : "samples", t->n);
+		value_is_time(&measured) ? "tracing-ms" : "samples", t->n);
 	return err;
 }
 
@@ -419,7 +420,7 @@ static int put_libs(struct firefox *f)
 		const struct lib *lib = (const void *)e->bytes;
 		const char *name = f->report.strings.strings[lib->name];
 
-		fprintf(f->to, "%s{\"arch\":\"x86_64\",", e->number ? ",\n" : "\n");
+		fprintf(f->to, "%s{\"arch\":\"" DP_ARCH "\",", e->number ? ",\n" : "\n");
 		err = firefox_put_text("name", name, f->to);
 		fputc(',', f->to);
 		if (err == 0)

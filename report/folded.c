@@ -29,6 +29,7 @@ struct line {
 struct folded {
 	struct report report;
 	struct profile *profile;
+	struct value value; /* of the lines */
 	struct line *lines;
 	struct symbolized_stack symbolized;
 };
@@ -109,7 +110,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	if (fclose(to) != 0)
 		return -ENOMEM;
 	text_make_plain(text); /* a line is a line, and may go to a terminal */
-	return count_line(folded, text, size, value_measured(&folded->report.context, stack));
+	return count_line(folded, text, size, value_of_stack(&folded->value, stack));
 }
 
 static int line_compare(struct line *a, struct line *b)
@@ -117,9 +118,10 @@ static int line_compare(struct line *a, struct line *b)
 	return strcmp(a->text, b->text);
 }
 
-static uint64_t to_us(uint64_t ns)
+/* Times are in microseconds. */
+static uint64_t shown_number(const struct folded *folded, uint64_t value)
 {
-	return (ns + 500) / 1000;
+	return value_is_time(&folded->value) ? (value + 500) / 1000 : value;
 }
 
 /*
@@ -151,18 +153,21 @@ static void put_totals(const struct totals *totals, bool time, FILE *to)
 static int folded_finish(struct report *report, const struct totals *totals)
 {
 	struct folded *folded = (struct folded *)report;
-	bool time = report->context.time;
-	int err = profile_for_each(folded->profile, fold_stack, folded);
+	bool time;
+	int err;
 
+	folded->value = value_measured(&report->context);
+	time = value_is_time(&folded->value);
+	err = profile_for_each(folded->profile, fold_stack, folded);
 	if (err < 0)
 		return err;
 	HASH_SORT(folded->lines, line_compare);
 	for (const struct line *line = folded->lines; line; line = line->hh.next)
 		fprintf(report->to, "%s %" PRIu64 "\n", line->text,
-			time ? to_us(line->value) : line->value);
+			shown_number(folded, line->value));
 	if (totals->lost > 0)
 		fprintf(report->to, "[lost samples] %" PRIu64 "\n",
-			time ? to_us(totals->lost_ns) : totals->lost);
+			shown_number(folded, value_of_lost(&folded->value, totals)));
 	put_totals(totals, time, report->to);
 	return 0;
 }

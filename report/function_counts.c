@@ -36,12 +36,12 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Functions without a name are one for each binary, and of the kernel REPORT_KERNEL. */
+/* What is in no known function is one for each binary, and of the kernel REPORT_KERNEL. */
 static int make_name(const struct symbolized_frame *symbolized, const char *binary, char **ret)
 {
 	int n;
 
-	if (symbolized->is_named)
+	if (symbolized->is_named || symbolized->has_start)
 		n = asprintf(ret, "%s", symbolized->name);
 	else if (symbolized->kind == SYMBOLIZED_KERNEL)
 		n = asprintf(ret, REPORT_KERNEL);
@@ -97,7 +97,8 @@ static struct function_row *find_row(struct function_counts *table,
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct functions *f = arg;
-	uint64_t value = value_measured(&f->report.context, stack);
+	const struct value measured = value_measured(&f->report.context);
+	uint64_t value = value_of_stack(&measured, stack);
 	uint64_t number = ++f->table->n_stacks;
 	bool leaf = true;
 	int err = symbolized_stack_make(&f->report, stack, 0, &f->symbolized);

@@ -58,7 +58,8 @@ static struct hot *find_or_add(struct hot_list *list, const char *path, const ch
 /* The functions of a stack, those that were inlined, too; the innermost one is what ran. */
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
-	uint64_t value = value_measured(&list->report->context, stack);
+	const struct value measured = value_measured(&list->report->context);
+	uint64_t value = value_of_stack(&measured, stack);
 	int err = symbolized_stack_make(list->report, stack, 0, &list->symbolized);
 	char buffer[FRAME_LABEL_SIZE];
 	bool leaf = true;

@@ -29,7 +29,7 @@ void hottest_done(struct hottest *hottest)
 
 const char *hottest_name(const struct symbolized_frame *symbolized, char buffer[FRAME_LABEL_SIZE])
 {
-	if (symbolized->is_named || symbolized->kind != SYMBOLIZED_USER)
+	if (symbolized->is_named || symbolized->has_start || symbolized->kind != SYMBOLIZED_USER)
 		return symbolized->name;
 	if (!symbolized->module)
 		return "[unknown]";

@@ -36,7 +36,7 @@ int hottest_add(struct hottest *hottest, struct report *report, const char *comm
 size_t hottest_find(struct hottest *hottest, const struct hottest_function **ret,
 		    uint64_t *ret_value);
 
-/* What a function without a name counts as: one for each binary. Returns its name or `buffer`. */
+/* What code of no known function counts as: one for each binary. Returns its name or `buffer`. */
 const char *hottest_name(const struct symbolized_frame *symbolized, char buffer[FRAME_LABEL_SIZE]);
 
 #endif

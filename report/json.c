@@ -70,6 +70,8 @@ static json_t *json_frame(const struct symbolized_frame *symbolized)
 	json_object_set_new(json, "module", json_text_or_null(module));
 	json_object_set_new(json, "offset",
 			    in_module ? json_hex(symbolized->address) : json_null());
+	json_object_set_new(json, "function_start",
+			    symbolized->has_start ? json_hex(symbolized->start) : json_null());
 	json_object_set_new(json, "source_location", json_location(symbolized));
 	json_object_set_new(json, "inlined", json_boolean(symbolized->is_inlined));
 	return json;
@@ -111,13 +113,13 @@ static json_t *json_values(const struct report_context *context, const struct st
 	json_t *json = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(json,
-				      json_number(value_of_stack(context, &values[i], stack)));
+		json_array_append_new(json, json_number(value_of_stack(&values[i], stack)));
 	return json;
 }
 
 static json_t *json_stack(const struct json_report *report, const struct stack *stack)
 {
+	const struct value measured = value_measured(&report->report.context);
 	const struct own_label *own;
 	struct label label;
 	json_t *json = json_object();
@@ -133,8 +135,7 @@ static json_t *json_stack(const struct json_report *report, const struct stack *
 	json_set_labels(json, stack->common.labels);
 	json_object_set_new(json, "count", json_number(stack->count));
 	json_object_set_new(json, "time_ns",
-			    report->report.context.time ? json_number(stack->time_ns) :
-							  json_null());
+			    value_is_time(&measured) ? json_number(stack->time_ns) : json_null());
 	json_object_set_new(json, "values", json_values(&report->report.context, stack));
 	json_object_set_new(json, "user_stack", json_frames(&report->symbolized, SYMBOLIZED_USER));
 	json_object_set_new(json, "kernel_stack",
@@ -150,6 +151,7 @@ static json_t *json_stack(const struct json_report *report, const struct stack *
 
 static json_t *json_metadata(const struct report_context *context, const struct totals *totals)
 {
+	const struct value measured = value_measured(context);
 	json_t *json = json_object();
 
 	json_object_set_new(json, "version", json_string(DP_VERSION));
@@ -157,7 +159,7 @@ static json_t *json_metadata(const struct report_context *context, const struct 
 	json_object_set_new(json, "target", json_text(context->target));
 	json_object_set_new(json, "event", json_text(context->event));
 	json_object_set_new(json, "hz", context->hz ? json_number(context->hz) : json_null());
-	json_object_set_new(json, "off_cpu", json_boolean(context->time));
+	json_object_set_new(json, "off_cpu", json_boolean(value_is_time(&measured)));
 	json_object_set_new(json, "values", json_value_types(context));
 	json_object_set_new(json, "host", json_text_or_null(context->host));
 	json_object_set_new(json, "kernel", json_text_or_null(context->kernel));
@@ -197,6 +199,7 @@ static json_t *json_verified(const struct verified *verified)
 
 static json_t *json_totals(const struct report_context *context, const struct totals *totals)
 {
+	const struct value measured = value_measured(context);
 	json_t *json = json_object();
 
 	json_object_set_new(json, "samples", json_number(totals->samples));
@@ -205,9 +208,9 @@ static json_t *json_totals(const struct report_context *context, const struct to
 	json_object_set_new(json, "lost", json_number(totals->lost));
 	json_object_set_new(json, "count", json_number(totals->events));
 	json_object_set_new(json, "time_ns",
-			    context->time ? json_number(totals->time_ns) : json_null());
+			    value_is_time(&measured) ? json_number(totals->time_ns) : json_null());
 	json_object_set_new(json, "lost_ns",
-			    context->time ? json_number(totals->lost_ns) : json_null());
+			    value_is_time(&measured) ? json_number(totals->lost_ns) : json_null());
 	json_object_set_new(json, "verified", json_verified(totals->verified));
 	return json;
 }

@@ -18,8 +18,13 @@ struct jsonl {
 };
 
 /* A frame, or one of the functions that were inlined there; location: NULL if nothing is known. */
-static json_t *json_user_frame(const struct frame *frame, const struct source_location *location)
+static json_t *json_user_frame(const struct report *report, const struct frame *frame,
+			       const struct source_location *location)
 {
+	bool is_named = location && location->function;
+	uint64_t start;
+	bool has_start =
+		report->context.symbols && !is_named && frame_function_start(frame, &start) == 0;
 	bool in_binary = frame_is_in_binary(frame);
 	bool has_module = in_binary || (frame->module && location);
 	bool has_line = location && location->file && location->line > 0;
@@ -29,9 +34,8 @@ static json_t *json_user_frame(const struct frame *frame, const struct source_lo
 	json_object_set_new(json, "module",
 			    has_module ? json_text(frame->module->path) : json_null());
 	json_object_set_new(json, "offset", in_binary ? json_hex(frame->offset) : json_null());
-	json_object_set_new(json, "symbol",
-			    location && location->function ? json_text(location->function) :
-							     json_null());
+	json_object_set_new(json, "function_start", has_start ? json_hex(start) : json_null());
+	json_object_set_new(json, "symbol", is_named ? json_text(location->function) : json_null());
 	json_object_set_new(json, "method", json_string(method_word(frame->method)));
 	json_object_set_new(json, "file", has_line ? json_text(location->file) : json_null());
 	json_object_set_new(json, "line", has_line ? json_integer(location->line) : json_null());
@@ -48,9 +52,9 @@ static void append_user_frames(const struct report *report, const struct frame *
 	size_t n = report->context.symbols ? frame_locations(frame, true, &locations) : 0;
 
 	if (n == 0)
-		json_array_append_new(json, json_user_frame(frame, NULL));
+		json_array_append_new(json, json_user_frame(report, frame, NULL));
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(json, json_user_frame(frame, &locations[i]));
+		json_array_append_new(json, json_user_frame(report, frame, &locations[i]));
 }
 
 static json_t *json_kernel_frame(const struct report *report, uint64_t address, size_t i)

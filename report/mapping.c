@@ -8,9 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-
-/* The upper half of the addresses is the kernel's (Documentation/arch/x86/x86_64/mm.rst). */
-#define KERNEL_START UINT64_C(0xffff800000000000)
+#include "bpf/arch.h"
 
 struct mapping_binary {
 	UT_hash_handle hh;
@@ -72,7 +70,7 @@ int mapping_list_add(struct mapping_list *list, const struct module *module)
 	for (size_t i = 0; i < n; i++)
 		b->mappings[i].range = segments[i];
 	if (!module)
-		b->mappings[n].range = (struct segment){ KERNEL_START, UINT64_MAX, 0 };
+		b->mappings[n].range = (struct segment){ DP_KERNEL_START, UINT64_MAX, 0 };
 	HASH_ADD_PTR(list->binaries, module, b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		free(b);

@@ -19,7 +19,7 @@ struct mapping {
 	const struct module *module; /* NULL: the kernel */
 	struct segment range;
 	bool is_used;
-	/* The format's: whether all that was looked up in it was found. */
+	/* The format's: what holds of all locations in it. */
 	bool has_functions, has_files, has_lines;
 };
 

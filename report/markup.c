@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "report/unit.h"
+#include "report/value.h"
 
 int markup_put_text(const char *text, FILE *to)
 {
@@ -59,9 +59,10 @@ void markup_put_count(uint64_t count, FILE *to)
 
 void markup_put_value(const struct report_context *context, uint64_t value, FILE *to)
 {
+	const struct value unit = value_main(context);
 	double seconds = (double)value / 1e9;
 
-	if (!unit_is_time(context)) {
+	if (!value_is_time(&unit)) {
 		markup_put_count(value, to);
 		fputs(value == 1 ? " event" : " events", to);
 	} else if (seconds >= 1) {
@@ -79,7 +80,7 @@ int markup_put_event(const struct report_context *context, FILE *to)
 
 	if (context->hz > 0)
 		fprintf(to, " at %u Hz", context->hz);
-	if (context->wall)
+	if (value_other_event(context))
 		fputs(", and blocked threads", to);
 	return err;
 }

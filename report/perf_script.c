@@ -16,7 +16,7 @@
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/symbolized.h"
-#include "report/unit.h"
+#include "report/value.h"
 #include "report/verified.h"
 #include "symbols/kallsyms.h"
 
@@ -94,7 +94,7 @@ static void put_comm(const struct sample *sample, FILE *to)
 /* One word, as readers want it. */
 static void put_event(const struct report_context *context, FILE *to)
 {
-	const char *event = context->wall ? "wall" : context->event;
+	const char *event = value_other_event(context) ? "wall" : context->event;
 
 	for (; *event; event++)
 		fputc((unsigned char)*event <= ' ' || *event == 0x7f ? '_' : *event, to);
@@ -103,9 +103,11 @@ static void put_event(const struct report_context *context, FILE *to)
 /* Cycles and calls are counted, and what is measured in time is in nanoseconds. */
 static uint64_t sample_period(const struct report_context *context, const struct sample *sample)
 {
-	if (context->time || strcmp(context->event, "cpu-clock") == 0)
-		return unit_value(context, sample);
-	return sample->weight;
+	const struct value value = strcmp(context->event, "cpu-clock") == 0 ?
+					   value_main(context) :
+					   value_measured(context);
+
+	return value_of_sample(&value, sample);
 }
 
 /* How far into its function an address is; readers leave it out again. */
@@ -149,15 +151,16 @@ static void put_binary(const struct symbolized_frame *symbolized, FILE *to)
 
 static void put_frame(const struct report *report, const struct symbolized_frame *symbolized)
 {
+	bool is_function = symbolized->is_named || symbolized->has_start;
 	FILE *to = report->to;
 	uint64_t offset;
 
 	fprintf(to, "\t%16" PRIx64 " ", symbolized->address);
-	if (symbolized->is_named || symbolized->kind == SYMBOLIZED_MARK)
+	if (is_function || symbolized->kind == SYMBOLIZED_MARK)
 		put_plain(symbolized->name, to);
 	else
 		fputs(UNKNOWN, to);
-	if (symbolized->is_named && symbolized_offset(report, symbolized, &offset))
+	if (is_function && symbolized_offset(report, symbolized, &offset))
 		fprintf(to, "+0x%" PRIx64, offset);
 	put_binary(symbolized, to);
 }

@@ -185,8 +185,7 @@ static int write_sample(const struct stack *stack, void *arg)
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < pprof->n_values; i++)
-		values[i] =
-			(int64_t)value_of_stack(&pprof->report.context, &pprof->values[i], stack);
+		values[i] = (int64_t)value_of_stack(&pprof->values[i], stack);
 	sample.location_id = pprof->locations;
 	sample.n_value = pprof->n_values;
 	sample.value = values;
@@ -258,6 +257,7 @@ __attribute__((format(printf, 2, 3))) static int write_comment(struct pprof *ppr
 static int comment_context(struct pprof *pprof)
 {
 	const struct report_context *c = &pprof->report.context;
+	const char *other = value_other_event(c);
 	int err = write_comment(pprof, "dwarfprof " DP_VERSION);
 
 	if (err == 0 && c->command)
@@ -265,8 +265,8 @@ static int comment_context(struct pprof *pprof)
 	if (err == 0)
 		err = write_comment(pprof, "target: %s", c->target);
 	if (err == 0)
-		err = c->hz ? write_comment(pprof, "event: %s at %u Hz%s", c->event, c->hz,
-					    c->wall ? " and off-cpu" : "") :
+		err = c->hz ? write_comment(pprof, "event: %s at %u Hz%s%s", c->event, c->hz,
+					    other ? " and " : "", other ? other : "") :
 			      write_comment(pprof, "event: %s", c->event);
 	if (err == 0 && c->host && c->kernel)
 		err = write_comment(pprof, "host: %s, %s", c->host, c->kernel);
@@ -289,6 +289,7 @@ static int comment_verified(struct pprof *pprof, const struct verified *verified
 
 static int comment_totals(struct pprof *pprof, const struct totals *t)
 {
+	const struct value measured = value_measured(&pprof->report.context);
 	int err = write_comment(pprof,
 				"samples: %" PRIu64 ", lost: %" PRIu64 ", complete: %" PRIu64
 				" of %" PRIu64 " with a user stack (%.1f %%)",
@@ -302,7 +303,7 @@ static int comment_totals(struct pprof *pprof, const struct totals *t)
 	if (err == 0 && t->events != t->samples)
 		err = write_comment(pprof, "scaled: the samples stand for %" PRIu64 " events",
 				    t->events);
-	if (err == 0 && pprof->report.context.time)
+	if (err == 0 && value_is_time(&measured))
 		err = write_comment(pprof, "time: %.3f ms, lost: %.3f ms", (double)t->time_ns / 1e6,
 				    (double)t->lost_ns / 1e6);
 	if (err == 0 && t->verified)

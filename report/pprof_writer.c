@@ -17,8 +17,7 @@
 struct pprof_function {
 	UT_hash_handle hh;
 	struct pprof_function_key {
-		const char *name;            /* NULL: not known, only its file is */
-		const struct module *module; /* NULL, unless the name is not known */
+		const char *name;
 		const char *file, *dir;
 	} key;
 	uint64_t id;
@@ -116,18 +115,6 @@ static int add_file(struct pprof_writer *writer, const char *dir, const char *fi
 	return pprof_writer_string(writer, path, ret);
 }
 
-static int add_name(struct pprof_writer *writer, const struct pprof_function_key *key, int64_t *ret)
-{
-	_cleanup_free_ char *label = NULL;
-
-	if (key->name)
-		return pprof_writer_string(writer, key->name, ret);
-	/* As readers themselves call it. */
-	if (asprintf(&label, "[%s]", key->module ? key->module->name : "unknown") < 0)
-		return -ENOMEM;
-	return pprof_writer_string(writer, label, ret);
-}
-
 /*
  * The system's name is the linker's. It stays empty where it is not known: readers take
  * a name that is in both places for one that they shall demangle, and cut off what is
@@ -137,7 +124,7 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
 	Pprof__Function function = PPROF__FUNCTION__INIT, *functions[] = { &function };
-	int err = add_name(writer, &f->key, &function.name);
+	int err = pprof_writer_string(writer, f->key.name, &function.name);
 
 	if (err == 0)
 		err = add_file(writer, f->key.dir, f->key.file, &function.filename);
@@ -154,15 +141,8 @@ static int write_function(struct pprof_writer *writer, const struct pprof_functi
 static int add_function(struct pprof_writer *writer, const struct symbolized_frame *symbolized,
 			uint64_t *ret)
 {
-	bool has_name =
-		symbolized->is_named || symbolized->address == 0; /* marks have no address */
-	struct pprof_function_key key = { .file = symbolized->file, .dir = symbolized->dir };
+	struct pprof_function_key key = { symbolized->name, symbolized->file, symbolized->dir };
 	struct pprof_function *f;
-
-	if (has_name)
-		key.name = symbolized->name;
-	else
-		key.module = symbolized->module;
 
 	HASH_FIND(hh, writer->functions, &key, sizeof(key), f);
 	if (f) {
@@ -198,17 +178,21 @@ static size_t count_functions(const struct symbolized_frame *symbolized, size_t 
 	return i + 1;
 }
 
-/* An address of which nothing is known has no line: readers may look it up themselves. */
+/*
+ * Readers may look up what nobody has looked for. Where somebody has, each address has a function:
+ * for one without, readers would replace the names of its whole mapping, also of inlined functions.
+ * Marks have no address.
+ */
 static bool has_line(const struct symbolized_frame *symbolized, size_t n)
 {
-	return n > 1 || symbolized->is_named || symbolized->file || symbolized->address == 0;
+	return n > 1 || symbolized->is_named || symbolized->is_sought || symbolized->address == 0;
 }
 
 /* What holds of this location, and so of its mapping as far as it held before. */
 static void judge(struct mapping *mapping, const struct symbolized_frame *symbolized, size_t n)
 {
 	for (size_t i = 0; mapping && i < n; i++) {
-		mapping->has_functions &= symbolized[i].is_named;
+		mapping->has_functions &= symbolized[i].is_named || symbolized[i].is_sought;
 		mapping->has_files &= symbolized[i].file != NULL;
 		mapping->has_lines &= symbolized[i].line > 0;
 	}

@@ -130,9 +130,14 @@ static void look_names_up(const struct profile *profile, const struct sample *sa
 {
 	const struct source_location *locations;
 
-	for (size_t i = 0; i < sample->n_user; i++)
-		(void)frame_locations(&sample->user[i], profile->counted & PROFILE_LINES,
-				      &locations);
+	for (size_t i = 0; i < sample->n_user; i++) {
+		const struct frame *frame = &sample->user[i];
+		size_t n = frame_locations(frame, profile->counted & PROFILE_LINES, &locations);
+		uint64_t start;
+
+		if (n == 0 || !locations[n - 1].function)
+			(void)frame_function_start(frame, &start);
+	}
 }
 
 int profile_add(struct profile *profile, const struct sample *sample)

@@ -18,6 +18,7 @@
 #include "report/block_stream.h"
 #include "report/bytes.h"
 #include "report/report.h"
+#include "report/value.h"
 #include "symbols/kallsyms.h"
 
 /* What was recorded so long ago is in the file, should the program be killed. */
@@ -152,6 +153,7 @@ static void put_number_pair(struct bytes *b, const char *key, uint64_t value)
 static int put_context(struct recording *r)
 {
 	const struct report_context *context = &r->report.context;
+	const struct value measured = value_measured(context);
 	struct bytes *b = &r->record;
 
 	b->size = 0;
@@ -163,8 +165,10 @@ static int put_context(struct recording *r)
 	put_pair(b, "kernel", context->kernel);
 	put_pair(b, "version", DP_VERSION);
 	put_number_pair(b, "hz", context->hz);
-	put_number_pair(b, "time", context->time);
-	put_number_pair(b, "wall", context->wall);
+	put_number_pair(b, "events", context->events);
+	/* What readers go by that do not know of `events`. */
+	put_number_pair(b, "time", value_is_time(&measured));
+	put_number_pair(b, "wall", value_other_event(context) != NULL);
 	put_number_pair(b, "started_ns", context->started_ns);
 	put_number_pair(b, "started_real_ns", context->started_real_ns);
 	return put_record(r, RECORDING_CONTEXT, b);

@@ -340,6 +340,17 @@ static uint64_t context_number(const struct recording_reader *r, const char *key
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
+/* Kinds of events that were sampled. Old recordings say of blocks whether they were, and what else. */
+static unsigned int context_events(const struct recording_reader *r)
+{
+	if (recording_reader_text(r, "events"))
+		return context_number(r, "events") & (EVENT_BIT(DP_N_EVENTS) - 1);
+	if (!context_number(r, "time"))
+		return EVENT_BIT(DP_EVENT_CPU);
+	return EVENT_BIT(DP_EVENT_OFF_CPU) |
+	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
+}
+
 /* What -F takes; 0 is for events that are not of a clock. */
 #define MAX_HZ 1000000
 
@@ -359,8 +370,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 		.host = recording_reader_text(r, "host"),
 		.kernel = recording_reader_text(r, "kernel"),
 		.hz = (unsigned int)context_number(r, "hz"),
-		.time = context_number(r, "time"),
-		.wall = context_number(r, "wall"),
+		.events = context_events(r),
 		.started_ns = context_number(r, "started_ns"),
 		.started_real_ns = context_number(r, "started_real_ns"),
 		.symbols = r->options.symbols,

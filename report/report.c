@@ -6,21 +6,24 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "report/group.h"
 #include "symbols/kallsyms.h"
 
 static const struct report_format formats[] = {
-	{ "folded", ".folded .collapsed", report_folded_new },
+	{ "folded", ".folded .collapsed", report_folded_new, .groups = true },
 	{ "jsonl", ".jsonl", report_jsonl_new, .streams = true },
 	{ "recording", ".dwarfprof", report_recording_new, .is_binary = true, .streams = true },
-	{ "text", ".txt", report_text_new },
+	{ "text", ".txt", report_text_new, .groups = true },
 	{ "pprof", ".pb.gz .pprof", report_pprof_new, .is_binary = true },
-	{ "perf-script", ".perf", report_perf_script_new, .streams = true },
-	{ "speedscope", ".speedscope.json", report_speedscope_new },
-	{ "html", ".html .htm", report_html_new, .missing = report_html_missing },
+	{ "perf-script", ".perf", report_perf_script_new, .groups = true, .streams = true },
+	{ "speedscope", ".speedscope.json", report_speedscope_new, .groups = true },
+	{ "html", ".html .htm", report_html_new, .groups = true, .missing = report_html_missing },
 	{ "json", ".json", report_json_new },
-	{ "svg", ".svg", report_svg_new },
-	{ "firefox", ".firefox.json", report_firefox_new },
-	{ "firefox-gz", ".firefox.json.gz", report_firefox_gz_new, .is_binary = true },
+	{ "svg", ".svg", report_svg_new, .groups = true },
+	{ "firefox", ".firefox.json", report_firefox_new, .groups = true },
+	{ "firefox-gz", ".firefox.json.gz", report_firefox_gz_new, .groups = true,
+	  .is_binary = true },
 };
 
 const struct report_format *report_format_by_name(const char *name)
@@ -91,14 +94,29 @@ int report_new(const struct report_format *format, const struct report_context *
 	if (err < 0)
 		return err;
 	report->context = *context;
+	if (!format->groups)
+		report->context.by = NULL;
 	report->to = to;
+	report->streams = format->streams;
 	*ret = report;
 	return 0;
 }
 
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
-	return report->add(report, sample, totals);
+	_cleanup_(label_set_freep) struct label_set *labels = NULL;
+	struct sample grouped = *sample;
+	int err = 0;
+
+	if (report->context.by) {
+		err = group_labels_new(report->context.by, sample, &labels);
+		grouped.labels = labels;
+	}
+	if (err == 0)
+		err = report->add(report, report->context.by ? &grouped : sample, totals);
+	if (report->streams && report->strings.n > REPORT_MAX_STRINGS)
+		string_table_done(&report->strings);
+	return err;
 }
 
 int report_tick(struct report *report, const struct totals *totals)

@@ -8,23 +8,24 @@
 #include "report/sample.h"
 #include "report/string_table.h"
 
+struct group;
 struct kallsyms;
 struct names;
 
 /* What was profiled, for the head of a report. The strings stay the caller's. */
 struct report_context {
-	const char *target; /* "python3 (PID 4711)" */
-	const char *event;  /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
-	unsigned int hz;    /* 0: each time the event happens */
-	bool time;          /* stacks have times, not numbers of events */
-	bool wall;          /* of them, some are of threads that ran, some that did not */
+	const char *target;     /* "python3 (PID 4711)" */
+	const char *event;      /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
+	unsigned int hz;        /* 0: each time the event happens */
+	unsigned int events;    /* kinds that are sampled: EVENT_BIT of each */
+	const struct group *by; /* what stacks are told apart by; NULL: as the format does it */
 	const char *counts; /* what is counted, a word: "page_faults"; NULL: events or samples */
 	bool symbols;       /* look names up */
 	const struct names *names; /* how they are shown: those that modules and kallsyms are of */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
 	const char *command;             /* as it was typed, of the profiler */
 	const char *host;                /* name of the machine */
-	const char *kernel;              /* "Linux 6.18.5 x86_64" */
+	const char *kernel;              /* "Linux 6.18.5 " DP_ARCH */
 	uint64_t started_ns;             /* CLOCK_MONOTONIC, as the samples' times */
 	uint64_t started_real_ns;        /* the same moment, CLOCK_REALTIME */
 };
@@ -36,7 +37,9 @@ struct report_context {
 struct report {
 	struct report_context context;
 	FILE *to;
-	struct string_table strings; /* for as long as the report lives, see symbolized.h */
+	struct string_table strings; /* see symbolized.h */
+	bool streams; /* nothing is kept of a sample that was added, but strings for a while */
+	bool forgets; /* nor is of an interval that is over, once tick() has shown it */
 	/* 0, or a negative errno after which the report is of no use. */
 	int (*add)(struct report *report, const struct sample *sample, const struct totals *totals);
 	/* An interval is over, with the totals so far; NULL: nothing is done then. */
@@ -51,7 +54,12 @@ struct report_format {
 	const char *extensions; /* ".folded .collapsed" */
 	int (*new)(struct report **ret);
 	bool is_binary; /* nothing to look at on a terminal */
-	bool streams;   /* samples are written as they come, and nothing is kept of them */
+	/*
+	 * It shows labels beside the functions: with context.by, that one is a sample's only label.
+	 * Others have all labels there are, and leave it to who reads them.
+	 */
+	bool groups;
+	bool streams; /* samples are written as they come, and nothing is kept of them */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
 };
@@ -76,6 +84,9 @@ const struct report_format *report_format_by_name(const char *name);
 const struct report_format *report_format_by_path(const char *path);
 /* "folded (.folded .collapsed), jsonl (.jsonl)" */
 void report_format_list(FILE *to);
+
+/* Strings that a report has which streams, at most: about as many are in use at a time. */
+#define REPORT_MAX_STRINGS 16384
 
 /* `to` and the context's strings must outlive the report. */
 int report_new(const struct report_format *format, const struct report_context *context, FILE *to,

@@ -22,12 +22,12 @@ struct item {
 	struct totals totals;
 	/* ITEM_CLOSE */
 	struct module *close;
+	uint64_t now_ns; /* ITEM_TICK, ITEM_TAKE */
 	/* ITEM_TAKE: in the place of that number */
 	size_t slot;
 	struct report *report;
 	report_taken_fn taken;
 	void *arg;
-	uint64_t now_ns;
 	/* ITEM_CALL */
 	void (*fn)(void *object);
 	void *object;
@@ -37,11 +37,11 @@ struct item {
 	uint64_t data[];
 };
 
-/* A report, and what had been counted before its time. */
+/* A report, what had been counted before its time, and since when it has kept samples. */
 struct slot {
 	struct report *report;
 	struct totals before;
-	uint64_t placed_ns; /* 0: at the start */
+	uint64_t since_ns; /* 0: the start */
 };
 
 struct report_queue {
@@ -68,7 +68,7 @@ static void locate_frames(struct item *item)
 	struct frame *frames = (struct frame *)item->data;
 
 	for (size_t i = 0; i < item->sample.n_user; i++)
-		if (frames[i].module && frames[i].module->jit)
+		if (frames[i].module && module_is_compiled(frames[i].module))
 			frame_locate(&frames[i], item->sample.time_ns);
 }
 
@@ -85,28 +85,32 @@ static int add_sample(struct report_queue *q, struct item *item)
 	return err;
 }
 
-static int tick(struct report_queue *q, const struct item *item)
-{
-	int err = 0;
-
-	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
-		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
-
-		err = report_tick(q->slots[i].report, &totals);
-	}
-	return err;
-}
-
 static void note_oldest(struct report_queue *q)
 {
 	uint64_t oldest = UINT64_MAX;
 
 	for (size_t i = 0; i < q->n_slots; i++)
-		if (q->slots[i].placed_ns < oldest)
-			oldest = q->slots[i].placed_ns;
+		if (!q->slots[i].report->streams && q->slots[i].since_ns < oldest)
+			oldest = q->slots[i].since_ns;
 	pthread_mutex_lock(&q->lock);
 	q->oldest_ns = oldest;
 	pthread_mutex_unlock(&q->lock);
+}
+
+static int tick(struct report_queue *q, const struct item *item)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
+		struct slot *slot = &q->slots[i];
+		struct totals totals = totals_since(&item->totals, &slot->before);
+
+		err = report_tick(slot->report, &totals);
+		if (slot->report->forgets)
+			slot->since_ns = item->now_ns;
+	}
+	note_oldest(q);
+	return err;
 }
 
 static int take(struct report_queue *q, const struct item *item)
@@ -117,7 +121,7 @@ static int take(struct report_queue *q, const struct item *item)
 
 	*slot = (struct slot){ .report = item->report,
 			       .before = item->totals,
-			       .placed_ns = item->now_ns };
+			       .since_ns = item->now_ns };
 	note_oldest(q);
 	return err;
 }
@@ -209,6 +213,8 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 	q->n_slots = n_reports;
 	for (size_t i = 0; q->slots && i < n_reports; i++)
 		q->slots[i].report = reports[i];
+	if (q->slots)
+		note_oldest(q);
 	err = q->slots ? start_thread(q) : -ENOMEM;
 	if (err < 0)
 		q = report_queue_free(q);
@@ -305,9 +311,10 @@ int report_queue_close_module(struct report_queue *q, struct module *module)
 	return add_request(q, &(struct item){ .kind = ITEM_CLOSE, .close = module });
 }
 
-int report_queue_tick(struct report_queue *q, const struct totals *totals)
+int report_queue_tick(struct report_queue *q, const struct totals *totals, uint64_t now_ns)
 {
-	return add_request(q, &(struct item){ .kind = ITEM_TICK, .totals = *totals });
+	return add_request(
+		q, &(struct item){ .kind = ITEM_TICK, .totals = *totals, .now_ns = now_ns });
 }
 
 int report_queue_take(struct report_queue *q, size_t i, struct report *report,

@@ -39,8 +39,11 @@ int report_queue_add(struct report_queue *queue, const struct sample *sample,
  */
 int report_queue_close_module(struct report_queue *queue, struct module *module);
 
-/* Tell the reports that an interval is over, after the samples that wait. 0 or negative errno. */
-int report_queue_tick(struct report_queue *queue, const struct totals *totals);
+/*
+ * Tell the reports that an interval is over, now (CLOCK_MONOTONIC), after the samples that wait. 0 or
+ * negative errno.
+ */
+int report_queue_tick(struct report_queue *queue, const struct totals *totals, uint64_t now_ns);
 
 /*
  * What becomes of a report whose time is over: it has all samples of that time, and totals is what
@@ -58,8 +61,9 @@ int report_queue_take(struct report_queue *queue, size_t i, struct report *repor
 		      const struct totals *totals, uint64_t now_ns, report_taken_fn fn, void *arg);
 
 /*
- * When the oldest of the reports took its place (now_ns of report_queue_take(); 0: at the start). No
- * report refers to a module that was closed before that.
+ * Since when the reports have kept samples: when the oldest took its place, or that forgets, was last
+ * told that an interval is over (now_ns; 0: the start); UINT64_MAX: they all stream. No report
+ * refers to a module that was closed before that, once what waits now is done.
  */
 uint64_t report_queue_oldest_ns(struct report_queue *queue);
 

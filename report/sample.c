@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/sample.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,16 +59,24 @@ size_t frame_locations(const struct frame *frame, bool lines, const struct sourc
 				     ret);
 }
 
-bool frame_is_in_binary(const struct frame *frame)
+int frame_function_start(const struct frame *frame, uint64_t *ret)
 {
-	return frame->module && !frame->module->jit;
+	if (!frame_is_in_binary(frame))
+		return -ENOENT;
+	return module_find_start(frame->module, frame->offset - !frame_is_exact(frame), ret);
 }
 
-const char *frame_label(const struct frame *frame, char buffer[FRAME_LABEL_SIZE])
+bool frame_is_in_binary(const struct frame *frame)
+{
+	return frame->module && !module_is_compiled(frame->module);
+}
+
+const char *frame_label(const struct frame *frame, const uint64_t *start,
+			char buffer[FRAME_LABEL_SIZE])
 {
 	if (frame_is_in_binary(frame))
 		snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s+0x%" PRIx64 "]", frame->module->name,
-			 frame->offset);
+			 start ? *start : frame->offset);
 	else if (frame->module && frame->address > INT64_MAX)
 		/* Profiles know the piece of code that it is in, and names are given up. */
 		snprintf(buffer, FRAME_LABEL_SIZE, "%s", frame->module->path);

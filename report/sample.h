@@ -16,6 +16,9 @@
 struct verified;
 struct verified_stack;
 
+/* A set of kinds of events, enum dp_event, has one bit of each. */
+#define EVENT_BIT(event) (1U << (event))
+
 struct frame {
 	uint64_t address;      /* in the process; of a caller: its return address */
 	uint64_t offset;       /* the same in the module's own address space; see frame_locate() */
@@ -24,9 +27,9 @@ struct frame {
 };
 
 struct sample {
-	uint64_t time_ns; /* CLOCK_MONOTONIC; of a block: when it began */
+	uint64_t time_ns; /* CLOCK_MONOTONIC; of an off-CPU interval: when it began */
 	enum dp_event event;
-	enum dp_state state; /* of a block */
+	enum dp_state state; /* of an off-CPU interval */
 	uint64_t weight;     /* how many events it stands for */
 	uint64_t value_ns;   /* how long each of them took; 0: that was not measured */
 	uint32_t cpu;
@@ -88,6 +91,12 @@ void frame_locate(struct frame *frame, uint64_t time_ns);
 size_t frame_locations(const struct frame *frame, bool lines, const struct source_location **ret);
 
 /*
+ * Where the function that a frame is in begins, as its offset, for one that has no name: 0 or
+ * -ENOENT.
+ */
+int frame_function_start(const struct frame *frame, uint64_t *ret);
+
+/*
  * Is it in a binary, in which its offset is a location that others know, too? Else there is no
  * module, or one of code that a process has compiled, which is worth saying where it has a name.
  */
@@ -97,9 +106,10 @@ bool frame_is_in_binary(const struct frame *frame);
 #define FRAME_LABEL_SIZE 320
 
 /*
- * What to call a frame that has no function: `[libfoo.so+0x12ab]`, else
- * `0x7f0012345678`. Returns `buffer`.
+ * What to call a frame that has no function: by where this begins, if start is not NULL, else by its own offset:
+ * `[libfoo.so+0x12ab]`; outside of binaries `0x7f0012345678`. Returns `buffer`.
  */
-const char *frame_label(const struct frame *frame, char buffer[FRAME_LABEL_SIZE]);
+const char *frame_label(const struct frame *frame, const uint64_t *start,
+			char buffer[FRAME_LABEL_SIZE]);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "report/function_table.h"
 #include "report/json_value.h"
-#include "report/unit.h"
+#include "report/value.h"
 
 /* Stacks as lists of functions' numbers, the root first: the process's name, then functions. */
 struct stack_list {
@@ -29,6 +29,7 @@ struct writer {
 	struct report *report;
 	const struct timeline *timeline;
 	const struct totals *totals;
+	struct value value; /* that weights are of */
 	struct function_table functions;
 	struct stack_list stacks;
 	struct symbolized_stack symbolized;
@@ -51,7 +52,7 @@ static int add_stack(const struct stack *stack, void *arg)
 	struct writer *w = arg;
 	struct symbolized_frame comm = { .kind = SYMBOLIZED_MARK,
 					 .name = *stack->common.comm ? stack->common.comm : "?" };
-	uint64_t value = unit_stack_value(&w->report->context, stack);
+	uint64_t value = value_of_stack(&w->value, stack);
 	int err = symbolized_stack_make(w->report, stack, SYMBOLIZED_LINES | SYMBOLIZED_LABELS,
 					&w->symbolized);
 
@@ -119,7 +120,7 @@ static int put_profile_head(struct writer *w, const char *name, uint64_t end)
 	fputs("{\"type\":\"sampled\",\"name\":", w->to);
 	err = json_write_text(name, w->to);
 	fprintf(w->to, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
-		unit_is_time(&w->report->context) ? "nanoseconds" : "none", end);
+		value_is_time(&w->value) ? "nanoseconds" : "none", end);
 	return err;
 }
 
@@ -134,7 +135,7 @@ struct all_pass {
 static int put_all_item(const struct stack *stack, void *arg)
 {
 	struct all_pass *pass = arg;
-	uint64_t value = unit_stack_value(&pass->w->report->context, stack);
+	uint64_t value = value_of_stack(&pass->w->value, stack);
 
 	if (pass->number > 0)
 		fputc(',', pass->w->to);
@@ -151,13 +152,13 @@ static int sum_item(const struct stack *stack, void *arg)
 {
 	struct all_pass *pass = arg;
 
-	pass->sum += unit_stack_value(&pass->w->report->context, stack);
+	pass->sum += value_of_stack(&pass->w->value, stack);
 	return 0;
 }
 
 static int put_all_threads(struct writer *w)
 {
-	uint64_t lost = unit_lost(&w->report->context, w->totals);
+	uint64_t lost = value_of_lost(&w->value, w->totals);
 	struct all_pass sum = { w, false, 0, 0 }, stacks = { w, false, 0, 0 },
 			weights = { w, true, 0, 0 };
 	char name[160];
@@ -246,7 +247,11 @@ static int put_all(struct writer *w)
 int speedscope_write(struct report *report, struct timeline *timeline, const struct totals *totals,
 		     FILE *to)
 {
-	struct writer w = { .report = report, .timeline = timeline, .totals = totals, .to = to };
+	struct writer w = { .report = report,
+			    .timeline = timeline,
+			    .totals = totals,
+			    .value = value_main(&report->context),
+			    .to = to };
 	int err;
 
 	timeline_sort(timeline);

@@ -71,6 +71,8 @@ static void print_function(const struct symbolized_frame *s, size_t number, uint
 {
 	fprintf(to, "#%-3zu 0x%016" PRIx64 "  ", number, address);
 	print_plain(s->name, to);
+	if (s->has_start)
+		fprintf(to, "+0x%" PRIx64, s->address - s->start);
 	if (s->is_inlined)
 		fputs(" (inlined)", to);
 	if (s->file && s->line > 0) {
@@ -78,7 +80,7 @@ static void print_function(const struct symbolized_frame *s, size_t number, uint
 		print_plain(s->file, to);
 		fprintf(to, ":%u", s->line);
 	}
-	/* What has no name says where it is. */
+	/* What has no name is called by its binary. */
 	if (s->binary && s->is_named) {
 		bool bracketed = s->binary[0] == '[';
 

@@ -12,15 +12,17 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "report/label_counts.h"
 #include "report/markup.h"
 #include "report/report.h"
 #include "report/symbolized.h"
-#include "report/unit.h"
+#include "report/value.h"
 
 #define WIDTH 1200.0
 #define MARGIN 10.0
 #define HEAD_HEIGHT 74
 #define ROW_HEIGHT 17
+#define LABELS_X 400.0   /* behind the legend */
 #define MIN_WIDTH 0.25   /* of a box that is drawn */
 #define CHARACTER 6.7    /* width, at the size of the text below, of all but a few fonts */
 #define MAX_ROWS 250     /* a picture of more is none that anybody looks at */
@@ -53,6 +55,8 @@ struct box {
 struct svg {
 	struct report report;
 	struct profile *profile;
+	struct value value; /* that widths are of */
+	struct label_counts labels;
 	struct symbolized_stack symbolized;
 	struct box *boxes; /* all but the root */
 	struct box root;
@@ -63,7 +67,13 @@ struct svg {
 
 static int svg_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
-	return profile_add(((struct svg *)report)->profile, sample);
+	struct svg *svg = (struct svg *)report;
+	struct sample alike = *sample;
+	int err = label_counts_add(&svg->labels, &report->context, sample);
+
+	if (!report->context.by)
+		alike.labels = NULL; /* the head has them: boxes would be many, and small */
+	return err == 0 ? profile_add(svg->profile, &alike) : err;
 }
 
 /* The box of that name on top of another one, which is heavier now. 0 or -ENOMEM. */
@@ -109,11 +119,11 @@ static int add_stack(const struct stack *stack, void *arg)
 {
 	struct svg *svg = arg;
 	struct symbolized_frame comm = { .name = *stack->common.comm ? stack->common.comm : "?" };
-	uint64_t value = unit_stack_value(&svg->report.context, stack);
+	uint64_t value = value_of_stack(&svg->value, stack);
 	struct box *box;
 	int err;
 
-	err = symbolized_stack_make(&svg->report, stack, 0, &svg->symbolized);
+	err = symbolized_stack_make(&svg->report, stack, SYMBOLIZED_LABELS, &svg->symbolized);
 	if (err == 0)
 		err = add_box(svg, &svg->root, &comm, BOX_PROCESS, value, &box);
 	for (size_t i = svg->symbolized.n; err == 0 && i-- > 0;) {
@@ -128,7 +138,7 @@ static int add_stack(const struct stack *stack, void *arg)
 static int add_lost(struct svg *svg, const struct totals *totals)
 {
 	struct symbolized_frame lost = { .name = "[lost samples]" };
-	uint64_t value = unit_lost(&svg->report.context, totals);
+	uint64_t value = value_of_lost(&svg->value, totals);
 	struct box *box;
 
 	if (value == 0)
@@ -278,6 +288,23 @@ static void put_legend(FILE *to)
 	}
 }
 
+/* The labels that most have, behind the legend. */
+static int put_labels(struct svg *svg, const struct totals *totals)
+{
+	const struct value measured = value_measured(&svg->report.context);
+	FILE *to = svg->report.to;
+	char text[1024];
+	int err;
+
+	label_counts_describe(&svg->labels, value_of_totals(&measured, totals), text, sizeof(text));
+	if (text[0] == '\0')
+		return 0;
+	fprintf(to, "<text x=\"%.0f\" y=\"62\">", LABELS_X);
+	err = put_short(text, (size_t)((WIDTH - MARGIN - LABELS_X) / CHARACTER), to);
+	fputs("</text>\n", to);
+	return err;
+}
+
 static int put_head(const struct svg *svg, const struct totals *totals, size_t height)
 {
 	const struct report_context *context = &svg->report.context;
@@ -319,8 +346,10 @@ static int put_head(const struct svg *svg, const struct totals *totals, size_t h
 static int svg_finish(struct report *report, const struct totals *totals)
 {
 	struct svg *svg = (struct svg *)report;
-	int err = profile_for_each(svg->profile, add_stack, svg);
+	int err;
 
+	svg->value = value_main(&report->context);
+	err = profile_for_each(svg->profile, add_stack, svg);
 	if (err == 0)
 		err = add_lost(svg, totals);
 	if (err < 0)
@@ -329,6 +358,8 @@ static int svg_finish(struct report *report, const struct totals *totals)
 		svg->scale = (WIDTH - 2 * MARGIN) / (double)svg->root.value;
 	arrange(svg, &svg->root, 0);
 	err = put_head(svg, totals, HEAD_HEIGHT + svg->rows * ROW_HEIGHT + (size_t)MARGIN);
+	if (err == 0)
+		err = put_labels(svg, totals);
 	if (err == 0)
 		err = put_children(svg, &svg->root, MARGIN, 1);
 	fputs("</svg>\n", report->to);
@@ -345,6 +376,7 @@ static void svg_free(struct report *report)
 		free(box);
 	}
 	symbolized_stack_done(&svg->symbolized);
+	label_counts_done(&svg->labels);
 	profile_free(svg->profile);
 	free(svg);
 }
@@ -355,7 +387,7 @@ int report_svg_new(struct report **ret)
 
 	if (!svg)
 		return -ENOMEM;
-	if (profile_new(0, &svg->profile) < 0) {
+	if (profile_new(PROFILE_LABELS, &svg->profile) < 0) {
 		free(svg);
 		return -ENOMEM;
 	}

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "report/outcome.h"
+#include "report/value.h"
 #include "symbols/kallsyms.h"
 
 /* Where the next one goes, and whose strings it uses. */
@@ -63,6 +64,7 @@ static int put_kernel_frame(struct maker *m, uint64_t address, size_t i)
 		.address = address,
 		.binary = REPORT_KERNEL,
 		.name = report_kernel_label(m->report, address, i, buffer),
+		.is_sought = kallsyms != NULL,
 	};
 	const char *module = NULL;
 
@@ -88,6 +90,15 @@ static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missi
 	return err;
 }
 
+/* What stands for the name that there is none of. */
+static void set_label(const struct maker *m, const struct frame *frame,
+		      char buffer[FRAME_LABEL_SIZE], struct symbolized_frame *ret)
+{
+	ret->has_start =
+		m->report->context.symbols && frame_function_start(frame, &ret->start) == 0;
+	ret->name = frame_label(frame, ret->has_start ? &ret->start : NULL, buffer);
+}
+
 static int put_user_frame(struct maker *m, const struct frame *frame)
 {
 	bool in_binary = frame_is_in_binary(frame);
@@ -102,17 +113,23 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 		.binary = frame->module ? frame->module->path : NULL,
 		.address = in_binary ? frame->offset : frame->address,
 		.is_call = !frame_is_exact(frame),
-		.name = frame_label(frame, buffer),
+		.is_sought =
+			in_binary && m->report->context.symbols && module_has_source(frame->module),
 	};
 	int err = 0;
 
-	if (n == 0)
+	if (n == 0) {
+		set_label(m, frame, buffer, &symbolized);
 		return put(m, &symbolized);
+	}
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		const struct source_location *location = &locations[i];
 
 		symbolized.is_named = location->function != NULL;
-		symbolized.name = symbolized.is_named ? location->function : buffer;
+		if (symbolized.is_named)
+			symbolized.name = location->function;
+		else
+			set_label(m, frame, buffer, &symbolized);
 		symbolized.is_inlined = location->inlined;
 		symbolized.file = location->file;
 		symbolized.dir = location->dir;
@@ -128,7 +145,7 @@ static int put_off_cpu(struct maker *m, enum dp_state state)
 	char text[FRAME_LABEL_SIZE];
 	struct symbolized_frame symbolized = { .kind = SYMBOLIZED_MARK, .name = text };
 
-	if (!m->report->context.wall)
+	if (!value_other_event(&m->report->context))
 		return 0;
 	snprintf(text, sizeof(text), "[off-cpu %c]", state_letter(state));
 	return put(m, &symbolized);

@@ -19,13 +19,16 @@ enum symbolized_kind {
 struct symbolized_frame {
 	enum symbolized_kind kind;
 	bool is_named;    /* `name` is that of a function */
+	bool is_sought;   /* a name was looked for, where there could be one */
 	bool is_inlined;  /* into the next one, its caller */
+	bool has_start;   /* it has no name, but it is known where it begins */
 	bool is_call;     /* the address is a return address: the call is before it */
 	const char *name; /* of the function, else what frame_label() makes; never NULL */
 	const char *
 		binary; /* path of the file; of the kernel: REPORT_KERNEL or its module; NULL: not known */
 	struct module *module;     /* of user code; NULL: not in a known binary */
 	uint64_t address;          /* in the module's own address space where there is one */
+	uint64_t start;            /* in that, too */
 	const char *file, *dir;    /* NULL: not known; see struct source_location */
 	unsigned int line, column; /* 0: not known */
 };
@@ -47,7 +50,7 @@ enum symbolized_wanted {
 /*
  * All that is to be shown of a stack: `[off-cpu S]` with --wall, the kernel's functions,
  * the user's, a mark at the root of a stack that is not whole, and behind that, labels. The names
- * and files live as long as the report. 0 or -ENOMEM.
+ * and files live as long as the report, or if it streams, until the next sample. 0 or -ENOMEM.
  */
 int symbolized_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
 			  struct symbolized_stack *ret);

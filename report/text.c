@@ -11,8 +11,10 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "report/hints.h"
 #include "report/hot_list.h"
 #include "report/hottest.h"
+#include "report/label_counts.h"
 #include "report/outcome.h"
 #include "report/profile.h"
 #include "report/report.h"
@@ -24,6 +26,9 @@
 /* Of the hottest stack, so many functions at its root and at its leaf are shown. */
 #define TEXT_ROOT 10
 #define TEXT_LEAF 30
+/* Labels: of so many keys, and so many of each. */
+#define TEXT_KEYS 8
+#define TEXT_LABELS 5
 /* Shares from which a function is of interest, in percent. */
 #define TEXT_HOT 10.0
 #define TEXT_WARM 2.0
@@ -40,26 +45,34 @@ static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[3
 struct text {
 	struct report report;
 	struct profile *profile;
+	struct value value; /* that shares are of */
 	struct hot_list functions;
 	struct hottest hottest;
+	struct label_counts labels;
+	struct hints hints;
 	const struct colours *colours;
 };
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
-	return profile_add(((struct text *)report)->profile, sample);
+	struct text *text = (struct text *)report;
+	int err = label_counts_add(&text->labels, &report->context, sample);
+
+	return err == 0 ? profile_add(text->profile, sample) : err;
 }
 
 static int count_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
+	uint64_t value = value_of_stack(&text->value, stack);
 	int err = hot_list_add(&text->functions, stack);
 
+	if (err == 0)
+		err = hints_add(&text->hints, &text->functions.symbolized, value);
 	if (err < 0)
 		return err;
 	return hottest_add(&text->hottest, &text->report, stack->common.comm,
-			   &text->functions.symbolized,
-			   value_measured(&text->report.context, stack));
+			   &text->functions.symbolized, value);
 }
 
 static int print_plain(const char *text, FILE *to)
@@ -86,6 +99,7 @@ static int print_line(const char *what, const char *text, const struct colours *
 static int print_head(const struct text *text, const struct totals *totals)
 {
 	const struct report_context *context = &text->report.context;
+	const char *other = value_other_event(context);
 	const struct colours *c = text->colours;
 	FILE *to = text->report.to;
 	int err;
@@ -97,8 +111,8 @@ static int print_head(const struct text *text, const struct totals *totals)
 		err = print_plain(context->event, to);
 	if (context->hz)
 		fprintf(to, " at %u Hz", context->hz);
-	if (context->wall)
-		fputs(" and off-cpu", to);
+	if (other)
+		fprintf(to, " and %s", other);
 	fprintf(to, ", %.1f s\n", (double)totals->duration_ns / 1e9);
 	if (err == 0 && context->command)
 		err = print_line("Command", context->command, c, to);
@@ -129,11 +143,13 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 }
 
 /* What the samples stand for, where they are not simply counted. */
-static void print_scale(const struct report_context *context, const struct totals *totals, FILE *to)
+static void print_scale(const struct text *text, const struct totals *totals)
 {
+	FILE *to = text->report.to;
+
 	if (totals->events != totals->samples)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
-	if (context->time)
+	if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
 			(double)totals->lost_ns / 1e6);
 }
@@ -170,7 +186,7 @@ static void print_functions(const struct text *text, double all)
 {
 	const struct hot_list *list = &text->functions;
 	const struct colours *c = text->colours;
-	bool time = text->report.context.time;
+	bool time = value_is_time(&text->value);
 	FILE *to = text->report.to;
 	size_t n = 0;
 
@@ -234,7 +250,7 @@ static int print_hottest(struct text *text, double all)
 	if (n == 0)
 		return 0;
 	fprintf(to, "\n%sHottest stack%s, ", c->bold, c->normal);
-	if (text->report.context.time)
+	if (value_is_time(&text->value))
 		fprintf(to, "%.3f ms", (double)value / 1e6);
 	else
 		fprintf(to, "%" PRIu64 " of %.0f", value, all);
@@ -253,6 +269,30 @@ static int print_hottest(struct text *text, double all)
 	return err;
 }
 
+/* A label, and the share of all samples that have it. */
+struct label_rows {
+	const struct text *text;
+	double all;
+	bool has_head;
+};
+
+static int print_label(void *arg, const struct label_count *count, size_t rest)
+{
+	struct label_rows *rows = arg;
+	const struct colours *c = rows->text->colours;
+	FILE *to = rows->text->report.to;
+
+	if (!rows->has_head)
+		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
+	rows->has_head = true;
+	fprintf(to, "%9s", "");
+	print_share(c, percent(count->value, rows->all), to);
+	fprintf(to, "  %s\n", count->text);
+	if (rest > 0)
+		fprintf(to, "%9s... and %zu more\n", "", rest);
+	return 0;
+}
+
 /* Only for a terminal, and one that wants them (https://no-color.org). */
 static const struct colours *choose_colours(FILE *to)
 {
@@ -265,9 +305,16 @@ static const struct colours *choose_colours(FILE *to)
 static int text_finish(struct report *report, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
-	double all = (double)(report->context.time ? totals->time_ns : totals->events);
+	double all;
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	const struct hint_machine machine = {
+		.has_debian = access("/etc/debian_version", F_OK) == 0,
+		.has_servers = servers && *servers,
+	};
 	int err;
 
+	text->value = value_measured(&report->context);
+	all = (double)value_of_totals(&text->value, totals);
 	text->colours = choose_colours(report->to);
 	err = profile_for_each(text->profile, count_stack, text);
 	if (err < 0)
@@ -277,13 +324,19 @@ static int text_finish(struct report *report, const struct totals *totals)
 	if (err < 0)
 		return err;
 	print_outcomes(text, totals);
-	print_scale(&report->context, totals, report->to);
+	print_scale(text, totals);
 	if (totals->verified)
 		err = print_verified(&report->context, totals->verified, report->to);
 	if (err < 0)
 		return err;
 	print_functions(text, all);
-	return print_hottest(text, all);
+	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
+				    &(struct label_rows){ text, all, false });
+	err = print_hottest(text, all);
+	/* Without names, nothing was looked for. */
+	if (report->context.symbols && !names_disabled(report->context.names))
+		hints_print(&text->hints, &machine, all, report->to);
+	return err;
 }
 
 static void text_free(struct report *report)
@@ -292,6 +345,8 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
+	label_counts_done(&text->labels);
+	hints_done(&text->hints);
 	profile_free(text->profile);
 	free(text);
 }

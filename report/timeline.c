@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "report/unit.h"
+#include "report/value.h"
 
 int timeline_init(struct timeline *timeline)
 {
@@ -51,9 +51,10 @@ int timeline_add(struct timeline *timeline, const struct report_context *context
 		 const struct sample *sample)
 {
 	struct timeline_thread *t = find_thread(timeline, sample);
+	const struct value value = value_main(context);
 	struct moment moment = {
 		.time_ns = sample->time_ns,
-		.value = unit_value(context, sample),
+		.value = value_of_sample(&value, sample),
 		.cpu = sample->cpu,
 	};
 

@@ -17,7 +17,7 @@
 
 struct moment {
 	uint64_t time_ns;
-	uint64_t value; /* unit_value() */
+	uint64_t value; /* value_main() of it */
 	uint32_t stack; /* by number, see profile_for_each() */
 	uint32_t cpu;
 };

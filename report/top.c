@@ -13,8 +13,10 @@
 
 #include "base/text.h"
 #include "report/hot_list.h"
+#include "report/label_counts.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/value.h"
 
 /* Functions of a table that is not for a terminal, and lines around those of one that is. */
 #define TOP_ROWS 20
@@ -29,7 +31,8 @@
 struct top {
 	struct report report;
 	struct profile *profile; /* of the interval */
-	struct totals last;      /* at its start */
+	struct label_counts labels;
+	struct totals last; /* at its start */
 	size_t n_tables;
 };
 
@@ -42,7 +45,10 @@ struct screen {
 
 static int top_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
-	return profile_add(((struct top *)report)->profile, sample);
+	struct top *top = (struct top *)report;
+	int err = label_counts_add(&top->labels, &report->context, sample);
+
+	return err == 0 ? profile_add(top->profile, sample) : err;
 }
 
 static void screen_init(struct screen *screen, FILE *to)
@@ -80,14 +86,15 @@ static void print_head(struct top *top, const struct totals *now, const struct s
 	const struct report_context *context = &top->report.context;
 	const struct totals *last = &top->last;
 	struct totals part = { .samples = now->samples - last->samples };
+	const char *other = value_other_event(context);
 	char line[1024], rate[32] = "";
 
 	for (int i = 0; i < DP_N_OUTCOMES; i++)
 		part.outcomes[i] = now->outcomes[i] - last->outcomes[i];
 	if (context->hz)
 		snprintf(rate, sizeof(rate), " at %u Hz", context->hz);
-	snprintf(line, sizeof(line), "%s, %s%s%s, %.1f s", context->target, context->event, rate,
-		 context->wall ? " and off-cpu" : "", (double)now->duration_ns / 1e9);
+	snprintf(line, sizeof(line), "%s, %s%s%s%s, %.1f s", context->target, context->event, rate,
+		 other ? " and " : "", other ? other : "", (double)now->duration_ns / 1e9);
 	put_line(screen, line);
 	snprintf(line, sizeof(line),
 		 "last %.1f s: %" PRIu64 " samples, %.1f %% complete, %" PRIu64
@@ -103,11 +110,30 @@ static double percent(uint64_t value, uint64_t all)
 	return all > 0 ? 100.0 * (double)value / (double)all : 0;
 }
 
+/* What shares of an interval are of. */
+static uint64_t interval_value(const struct top *top, const struct totals *now)
+{
+	const struct value value = value_measured(&top->report.context);
+
+	return value_of_totals(&value, now) - value_of_totals(&value, &top->last);
+}
+
+/* The line between the head and the table: the labels that most have. */
+static void print_labels(struct top *top, const struct totals *now, const struct screen *screen)
+{
+	char line[1024] = "labels: ";
+	size_t n = strlen(line);
+
+	label_counts_describe(&top->labels, interval_value(top, now), line + n, sizeof(line) - n);
+	if (line[n] == '\0')
+		line[0] = '\0';
+	put_line(screen, line);
+}
+
 static void print_functions(struct top *top, const struct hot_list *functions,
 			    const struct totals *now, const struct screen *screen)
 {
-	bool time = top->report.context.time;
-	uint64_t all = time ? now->time_ns - top->last.time_ns : now->events - top->last.events;
+	uint64_t all = interval_value(top, now);
 	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
 	int n = 0;
 	char line[2048];
@@ -133,7 +159,6 @@ static int top_show(struct top *top, const struct totals *now)
 {
 	struct hot_list functions = { .report = &top->report };
 	struct screen screen;
-	char empty[] = "";
 	int err = profile_for_each(top->profile, count_stack, &functions);
 
 	hot_list_sort(&functions);
@@ -144,7 +169,7 @@ static int top_show(struct top *top, const struct totals *now)
 		else if (top->n_tables)
 			fputc('\n', screen.to);
 		print_head(top, now, &screen);
-		put_line(&screen, empty);
+		print_labels(top, now, &screen);
 		print_functions(top, &functions, now, &screen);
 		if (screen.is_terminal)
 			fputs(CLEAR_REST, screen.to);
@@ -153,6 +178,7 @@ static int top_show(struct top *top, const struct totals *now)
 			err = errno ? -errno : -EIO;
 	}
 	hot_list_done(&functions);
+	label_counts_done(&top->labels);
 	string_table_done(&top->report.strings); /* the names of the interval */
 	top->n_tables++;
 	top->last = *now;
@@ -178,6 +204,7 @@ static void top_free(struct report *report)
 {
 	struct top *top = (struct top *)report;
 
+	label_counts_done(&top->labels);
 	profile_free(top->profile);
 	free(top);
 }
@@ -192,6 +219,7 @@ static int top_new(struct report **ret)
 		free(top);
 		return -ENOMEM;
 	}
+	top->report.forgets = true;
 	top->report.add = top_add;
 	top->report.tick = top_tick;
 	top->report.finish = top_finish;
@@ -200,4 +228,6 @@ static int top_new(struct report **ret)
 	return 0;
 }
 
-const struct report_format report_top = { .name = "top", .extensions = "", .new = top_new };
+const struct report_format report_top = {
+	.name = "top", .extensions = "", .new = top_new, .groups = true
+};

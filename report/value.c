@@ -1,58 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/value.h"
 
+#include <string.h>
+
 #define NS_PER_S 1000000000
+#define NANOSECONDS "nanoseconds"
 
 /* What samples of each kind of event have, beside their number. */
 static const struct {
 	const char *event;       /* how it is called; NULL: as the run's event is */
 	const char *name, *unit; /* of the time that it takes; NULL: it takes none */
+	bool is_measured;        /* that time is; else it follows from the rate */
 } rows[DP_N_EVENTS] = {
-	[DP_EVENT_CPU] = { NULL, "cpu", "nanoseconds" },
-	[DP_EVENT_OFF_CPU] = { "off-cpu", "off_cpu", "nanoseconds" },
+	[DP_EVENT_CPU] = { NULL, "cpu", NANOSECONDS, false },
+	[DP_EVENT_OFF_CPU] = { "off-cpu", "off_cpu", NANOSECONDS, true },
 };
 
-#define EVENT_BIT(event) (1U << (event))
+/* Is it measured how long samples took? It is of all of them, if of those of one kind. */
+static bool is_measured(const struct report_context *context)
+{
+	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
+		if ((context->events & EVENT_BIT(i)) && rows[i].is_measured)
+			return true;
+	return false;
+}
 
 /* Of which kinds of events are there times in a report? */
 static unsigned int timed_events(const struct report_context *context)
 {
-	return (context->hz > 0 ? EVENT_BIT(DP_EVENT_CPU) : 0) |
-	       (context->time ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
+	unsigned int timed = 0;
+
+	if (context->hz == 0 && !is_measured(context))
+		return 0;
+	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
+		if ((context->events & EVENT_BIT(i)) && rows[i].name)
+			timed |= EVENT_BIT(i);
+	return timed;
 }
 
-static const char *count_name(const struct report_context *context)
+static struct value count_of(const struct report_context *context)
 {
+	struct value value = { .unit = "count", .events = ~0U, .scale = 1 };
+
 	if (context->counts)
-		return context->counts;
-	return context->time || context->hz == 0 ? "events" : "samples";
+		value.name = context->counts;
+	else
+		value.name = is_measured(context) || context->hz == 0 ? "events" : "samples";
+	return value;
 }
 
 size_t values_of(const struct report_context *context, struct value ret[VALUES_MAX])
 {
 	unsigned int timed = timed_events(context);
+	uint64_t scale = is_measured(context) || context->hz == 0 ? 0 : NS_PER_S / context->hz;
 	size_t n = 0;
 
-	ret[n++] = (struct value){ count_name(context), "count", 0 };
+	ret[n++] = count_of(context);
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
-		if ((timed & EVENT_BIT(i)) && rows[i].name)
-			ret[n++] = (struct value){ rows[i].name, rows[i].unit, EVENT_BIT(i) };
+		if (timed & EVENT_BIT(i))
+			ret[n++] =
+				(struct value){ rows[i].name, rows[i].unit, EVENT_BIT(i), scale };
 	if (n > 2)
-		ret[n++] = (struct value){ "wall", "nanoseconds", timed };
+		ret[n++] = (struct value){ "wall", NANOSECONDS, timed, scale };
 	return n;
 }
 
-uint64_t value_of_stack(const struct report_context *context, const struct value *value,
-			const struct stack *stack)
+struct value value_main(const struct report_context *context)
 {
-	if (value->events == 0)
-		return stack->count;
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+
+	return values[n - 1];
+}
+
+struct value value_measured(const struct report_context *context)
+{
+	return is_measured(context) ? value_main(context) : count_of(context);
+}
+
+bool value_is_time(const struct value *value)
+{
+	return strcmp(value->unit, NANOSECONDS) == 0;
+}
+
+static uint64_t value_of(const struct value *value, uint64_t events, uint64_t measured)
+{
+	return value->scale > 0 ? events * value->scale : measured;
+}
+
+uint64_t value_of_sample(const struct value *value, const struct sample *sample)
+{
+	if (!(value->events & EVENT_BIT(sample->event)))
+		return 0;
+	return value_of(value, sample->weight, sample->weight * sample->value_ns);
+}
+
+uint64_t value_of_stack(const struct value *value, const struct stack *stack)
+{
 	if (!(value->events & EVENT_BIT(stack->common.event)))
 		return 0;
-	return context->time ? stack->time_ns : stack->count * (NS_PER_S / context->hz);
+	return value_of(value, stack->count, stack->time_ns);
+}
+
+uint64_t value_of_totals(const struct value *value, const struct totals *totals)
+{
+	return value_of(value, totals->events, totals->time_ns);
+}
+
+uint64_t value_of_lost(const struct value *value, const struct totals *totals)
+{
+	return value_of(value, totals->lost, totals->lost_ns);
 }
 
 const char *value_event_name(const struct report_context *context, enum dp_event event)
 {
 	return rows[event].event ? rows[event].event : context->event;
+}
+
+const char *value_other_event(const struct report_context *context)
+{
+	bool has_main = false;
+	const char *other = NULL;
+
+	for (unsigned int i = 0; i < DP_N_EVENTS; i++) {
+		if (!(context->events & EVENT_BIT(i)))
+			continue;
+		if (rows[i].event)
+			other = rows[i].event;
+		else
+			has_main = true;
+	}
+	return has_main ? other : NULL;
 }

@@ -66,6 +66,21 @@ static bool is_same_kind(const struct verified_kind *a, const struct verified_ki
 	       (a->result != VERIFIED_FURTHER || strcmp(a->end, b->end) == 0);
 }
 
+static void hold_module(const struct frame *frame)
+{
+	if (frame->module)
+		module_hold(frame->module);
+}
+
+/* It is shown at the end, when its modules' reports may long be gone. */
+static void add_kind(struct verified *v, const struct verified_kind *kind)
+{
+	v->kinds[v->n_kinds++] = *kind;
+	hold_module(&kind->callee);
+	hold_module(&kind->ours);
+	hold_module(&kind->theirs);
+}
+
 static void count_kind(struct verified *v, const struct verified_kind *kind)
 {
 	size_t i = 0;
@@ -77,7 +92,7 @@ static void count_kind(struct verified *v, const struct verified_kind *kind)
 		return;
 	}
 	if (i == v->n_kinds)
-		v->kinds[v->n_kinds++] = *kind;
+		add_kind(v, kind);
 	v->kinds[i].count++;
 }
 

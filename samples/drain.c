@@ -44,7 +44,7 @@ void drain_done(struct drain *d)
 	queue_done(&d->queue);
 	held_done(&d->held);
 	copies_done(&d->copies);
-	blocks_done(&d->blocks);
+	off_cpu_done(&d->intervals);
 	free(d->unknown_pids);
 	free(d->frames);
 }
@@ -113,13 +113,13 @@ static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 	return copies_add(&d->copies, chunk);
 }
 
-static int take_block_end(struct drain *d, const struct dp_block_end *end)
+static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
 	int err;
 
 	if (end->part.size < sizeof(*end))
 		return -EBADMSG;
-	err = queue_add_block_end(&d->queue, end);
+	err = queue_add_off_cpu_end(&d->queue, end);
 	return err < 0 ? err : go_on(d, end->end_ns);
 }
 
@@ -132,8 +132,8 @@ static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 		return take_sample(d, part, size);
 	case DP_RECORD_CHUNK:
 		return take_chunk(d, part);
-	case DP_RECORD_BLOCK_END:
-		return take_block_end(d, part);
+	case DP_RECORD_OFF_CPU_END:
+		return take_off_cpu_end(d, part);
 	}
 	return 0;
 }
@@ -177,17 +177,17 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
  * Nor does the walk go on where nobody can have called. p: the process, of a stack that
  * the kernel walked.
  */
-static size_t resolve_frames(struct drain *d, const struct space *space, const struct process *p,
+static size_t resolve_frames(struct drain *d, const struct snapshot *s, const struct process *p,
 			     struct unwinder_result *walk, const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
-	bool in_doubt = p && space && space->n_ended != p->n_ended;
+	bool in_doubt = p && s && s->n_ended != p->n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
 
 	for (size_t i = 0; i < n && i < DP_MAX_FRAMES; i++) {
 		struct frame *f = &d->frames[i];
-		const struct mapping *m = space ? space_find(space, frame_code(frames[i])) : NULL;
+		const struct mapping *m = s ? snapshot_find(s, frame_code(frames[i])) : NULL;
 		const struct mapping *now = m;
 
 		last = NULL;
@@ -195,8 +195,7 @@ static size_t resolve_frames(struct drain *d, const struct space *space, const s
 				     .method = (enum dp_method)DP_FRAME_METHOD(frames[i]) };
 		if (m && in_doubt)
 			now = process_find(p, frame_code(frames[i]), raw->time_ns);
-		switch (return_check_frame(&d->return_check, space, now, (pid_t)raw->tid, walk,
-					   i)) {
+		switch (return_check_frame(&d->return_check, s, now, (pid_t)raw->tid, walk, i)) {
 		case RETURN_CALLED:
 			break;
 		case RETURN_LANDS:
@@ -246,16 +245,16 @@ static int report_known(struct drain *d, const struct sample *sample)
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
-/* The end of a block whose sample is unknown: it was taken before the program that is profiled ran. */
-static int report_block_end(struct drain *d, const struct dp_block_end *end)
+/* The end of an interval whose sample is unknown: it began before the profiled program ran. */
+static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
-	_cleanup_free_ struct block *b = NULL;
+	_cleanup_(off_cpu_interval_freep) struct off_cpu_interval *b = NULL;
 
 	if (end->time_ns == 0) {
-		blocks_forget(&d->blocks, (pid_t)end->tid, end->end_ns);
+		off_cpu_forget(&d->intervals, (pid_t)end->tid, end->end_ns);
 		return 0;
 	}
-	b = blocks_take(&d->blocks, (pid_t)end->tid, end->time_ns);
+	b = off_cpu_take(&d->intervals, (pid_t)end->tid, end->time_ns);
 	if (!b)
 		return 0;
 	b->sample.value_ns = end->end_ns - end->time_ns;
@@ -263,17 +262,17 @@ static int report_block_end(struct drain *d, const struct dp_block_end *end)
 }
 
 /* p: see resolve_frames(). late: it was walked in user space. */
-static int report_sample(struct drain *d, const struct queued *q, const struct space *space,
+static int report_sample(struct drain *d, const struct queued *q, const struct snapshot *snapshot,
 			 const struct process *p, struct unwinder_result *walk, bool late)
 {
 	const struct dp_names *names = &q->sample->names;
 	const struct dp_sample *raw = &q->sample->sample;
 	const __u64 *kernel = q->sample->frames + raw->n_user;
 	bool off_cpu = raw->event == DP_EVENT_OFF_CPU;
-	size_t n_own = off_cpu ? blocks_own_frames(&d->blocks, kernel, raw->n_kernel) : 0;
-	size_t n_user = resolve_frames(d, space, p, walk, raw);
+	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
+	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
-	const struct space *taken = space;
+	const struct snapshot *taken = snapshot;
 	int err;
 	struct sample sample = {
 		.time_ns = raw->time_ns,
@@ -294,21 +293,21 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 		.late = late,
 	};
 
-	if (!space || space->id != raw->space)
-		taken = space_store_find(&d->table->spaces, raw->space);
+	if (!snapshot || snapshot->id != raw->snapshot)
+		taken = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
-			 &(struct label_context){ q->sample, taken, space, &sample }, &labels);
+			 &(struct label_context){ q->sample, taken, snapshot, &sample }, &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
 	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))
-		sample.verified = verify_sample(d->verify, &sample, space, q->copy);
+		sample.verified = verify_sample(d->verify, &sample, snapshot, q->copy);
 	if (!off_cpu)
 		return report_known(d, &sample);
-	sample.verified = NULL; /* which is counted, but not kept as long as a block lasts */
-	return blocks_add(&d->blocks, &sample);
+	sample.verified = NULL; /* it is counted, but not kept for as long as an interval lasts */
+	return off_cpu_add(&d->intervals, &sample);
 }
 
 /*
@@ -317,17 +316,17 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
  */
 static bool is_code_known(const struct drain *d, const struct process *p,
 			  const struct dp_sample *raw, const struct unwinder_result *walk,
-			  const struct space *space)
+			  const struct snapshot *snapshot)
 {
-	const struct space *before = space_store_find(&d->table->spaces, raw->space);
+	const struct snapshot *before = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	const struct mapping *m, *now;
 	uint64_t address;
 
 	if (!before || walk->n_frames <= raw->n_user)
 		return true;
 	address = frame_code(walk->frames[raw->n_user]);
-	m = space_find(space, address);
-	if (!is_same_code(space_find(before, address), m))
+	m = snapshot_find(snapshot, address);
+	if (!is_same_code(snapshot_find(before, address), m))
 		return true;
 	if (raw->outcome != DP_TABLES_CHANGED)
 		return raw->outcome != DP_CODE_CHANGED;
@@ -341,20 +340,20 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 		       const struct unwinder_result *walked)
 {
 	struct unwinder_result walk = *walked;
-	struct space *space = NULL;
+	struct snapshot *snapshot = NULL;
 	int err;
 
-	if (p && process_snapshot(d->table, p, q->time, &space) == 0)
-		walk = unwinder_walk(d->unwinder, q->copy, space);
-	if (space && !is_code_known(d, p, &q->sample->sample, &walk, space)) {
+	if (p && process_snapshot(d->table, p, q->time, &snapshot) == 0)
+		walk = unwinder_walk(d->unwinder, q->copy, snapshot);
+	if (snapshot && !is_code_known(d, p, &q->sample->sample, &walk, snapshot)) {
 		walk = *walked;
 		process_table_doubt(p, q->time);
 	}
-	if (p && walked->outcome == DP_TABLES_CHANGED && p->space &&
-	    p->space->id == q->sample->sample.space)
+	if (p && walked->outcome == DP_TABLES_CHANGED && p->snapshot &&
+	    p->snapshot->id == q->sample->sample.snapshot)
 		process_table_check_cookies(d->table, p);
-	err = report_sample(d, q, space, NULL, &walk, space != NULL);
-	space_free(&d->table->spaces, space);
+	err = report_sample(d, q, snapshot, NULL, &walk, snapshot != NULL);
+	snapshot_free(&d->table->snapshots, snapshot);
 	return err;
 }
 
@@ -377,7 +376,8 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 		return 0;
 	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
 		return report_late(d, q, p, &walk);
-	err = report_sample(d, q, space_store_find(&d->table->spaces, raw->space), p, &walk, false);
+	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
+			    &walk, false);
 	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
 		d->totals.pages_requested +=
 			page_request(&d->pages, p->thread, walk.fault_address, clock_now_ns());
@@ -388,7 +388,7 @@ static int report_queued(void *arg, const struct queued *q)
 {
 	struct drain *d = arg;
 
-	return q->sample ? report_queued_sample(d, q) : report_block_end(d, &q->end);
+	return q->sample ? report_queued_sample(d, q) : report_off_cpu_end(d, &q->end);
 }
 
 /* The oldest of the queue, unless it has to wait for a table. */
@@ -557,6 +557,7 @@ int drain_run(struct drain *d, bool final)
 	if (q && q->time < oldest)
 		oldest = q->time;
 	copies_forget(&d->copies, oldest - KEEP_NS);
+	off_cpu_update(&d->intervals, oldest, now);
 	if (held_oldest(&d->held) < oldest)
 		oldest = held_oldest(&d->held);
 	process_table_forget(d->table, oldest - KEEP_NS);
@@ -569,9 +570,9 @@ int drain_run(struct drain *d, bool final)
 static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uint64_t time_ns)
 {
 	struct drain *d = arg;
-	struct dp_block_end end = { .tid = blocked->tid,
-				    .time_ns = blocked->since_ns,
-				    .end_ns = blocked->since_ns + time_ns };
+	struct dp_off_cpu_end end = { .tid = blocked->tid,
+				      .time_ns = blocked->since_ns,
+				      .end_ns = blocked->since_ns + time_ns };
 	uint64_t before = d->totals.samples;
 	int err;
 
@@ -580,12 +581,12 @@ static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uin
 		d->totals.lost_ns += time_ns * blocked->weight;
 		return 0;
 	}
-	err = report_block_end(d, &end);
+	err = report_off_cpu_end(d, &end);
 	d->totals.still_blocked += d->totals.samples - before;
 	return err;
 }
 
-int drain_finish_blocks(struct drain *d, uint64_t stopped_ns)
+int drain_finish_off_cpu(struct drain *d, uint64_t stopped_ns)
 {
 	return session_each_blocked(d->session, stopped_ns, report_still_blocked, d);
 }
@@ -594,7 +595,6 @@ bool drain_is_behind(const struct drain *d)
 {
 	const struct queued *first = queue_first(&d->queue);
 
-	if (sideband_is_behind(d->sideband))
-		return true;
-	return first && first->time + WALK_NS + REPORT_NS < clock_now_ns();
+	return sideband_is_behind(d->sideband) ||
+	       (first && first->time + WALK_NS + REPORT_NS < clock_now_ns());
 }

@@ -8,7 +8,7 @@
 #include "process/process.h"
 #include "process/sideband.h"
 #include "report/report_queue.h"
-#include "samples/blocks.h"
+#include "samples/off_cpu.h"
 #include "samples/return_check.h"
 #include "samples/copies.h"
 #include "samples/held.h"
@@ -42,7 +42,7 @@ struct drain {
 	struct report_queue *report_queue;
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on their way to the reports */
-	struct blocks blocks;
+	struct off_cpu_intervals intervals;
 	struct return_check return_check;
 	struct label_sources label_sources; /* of the host */
 	uint64_t cpu_value_ns;              /* what a sample of a CPU stands for; 0: an event */
@@ -97,7 +97,7 @@ int drain_take(struct drain *drain, const struct drain_boundary *boundary);
  * Sampling was stopped at that time: report the threads that are blocked still, with
  * their time so far. After this, nothing is reported any more. 0 or negative errno.
  */
-int drain_finish_blocks(struct drain *drain, uint64_t stopped_ns);
+int drain_finish_off_cpu(struct drain *drain, uint64_t stopped_ns);
 bool drain_is_behind(const struct drain *drain);
 
 #endif

@@ -14,8 +14,8 @@ void held_done(struct held *h)
 	*h = (struct held){ 0 };
 }
 
-/* Is the sample among the first n with which the block began that ends here? */
-static bool has_block(const struct held *h, size_t n, const struct dp_block_end *end)
+/* Is the sample among the first n with which the interval began that ends here? */
+static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
 	size_t lo = 0, hi = n;
 
@@ -33,8 +33,8 @@ static bool has_block(const struct held *h, size_t n, const struct dp_block_end 
 	return false;
 }
 
-/* Has the end of a block, or of a thread, to come after one of the first n? */
-static bool end_waits(const struct held *h, size_t n, const struct dp_block_end *end)
+/* Has the end of an off-CPU interval, or of a thread, to come after one of the first n? */
+static bool end_waits(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
 	return end->time_ns == 0 ? n > 0 : has_block(h, n, end);
 }

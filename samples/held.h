@@ -13,7 +13,7 @@
  * Samples that have met code of a binary that is pending (binary_is_pending()): they carry their
  * stacks, and are walked when its table is there. They are held apart, so that those of other
  * processes are reported meanwhile. Those of the same process that come after them are held, too,
- * and the ends of blocks that they are of: what is reported of a process stays in order.
+ * and the ends of off-CPU intervals that they are of: what is reported of a process stays in order.
  */
 struct held {
 	struct queued *entries; /* by time */

@@ -7,9 +7,10 @@
 #include "samples/label_source.h"
 
 /* Whose labels the kernel reads; NULL: nobody's. */
-static const struct binary *space_labelled(const struct space *space)
+static const struct binary *snapshot_labelled(const struct snapshot *snapshot)
 {
-	return space && space->labels > 0 ? space->mappings[space->labels - 1].binary : NULL;
+	return snapshot && snapshot->labels > 0 ? snapshot->mappings[snapshot->labels - 1].binary :
+						  NULL;
 }
 
 /* Is a frame in a Go function of a binary? */
@@ -28,12 +29,12 @@ static bool has_go_frame(const struct sample *sample, const struct binary *b)
 }
 
 /* Is there a frame in a Go program or library that has labels, but not those the kernel knows? */
-static bool has_other_go_frame(const struct sample *sample, const struct space *space,
+static bool has_other_go_frame(const struct sample *sample, const struct snapshot *snapshot,
 			       const struct binary *known)
 {
 	/* Most processes have no Go at all. */
-	for (size_t i = 0; space && space->has_labels && i < space->n_mappings; i++) {
-		const struct mapping *m = &space->mappings[i];
+	for (size_t i = 0; snapshot && snapshot->has_labels && i < snapshot->n_mappings; i++) {
+		const struct mapping *m = &snapshot->mappings[i];
 
 		if (m->binary && m->binary != known && m->binary->table &&
 		    m->binary->table->has_labels && has_go_frame(sample, m->binary))
@@ -48,7 +49,7 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 	const struct dp_sample *raw = &c->named->sample;
 	const struct dp_labels *labels =
 		(const void *)(c->named->frames + raw->n_user + raw->n_kernel);
-	const struct binary *known = space_labelled(c->taken);
+	const struct binary *known = snapshot_labelled(c->taken);
 
 	if (known && has_go_frame(c->sample, known)) {
 		if (raw->flags & DP_SAMPLE_LABELS)

@@ -3,15 +3,15 @@
 #define DP_SAMPLES_LABEL_SOURCE_H
 
 #include "kernel/ring_record.h"
-#include "process/space.h"
+#include "process/snapshot.h"
 #include "report/label_set.h"
 #include "report/sample.h"
 
 /* What is known of a sample that is to have labels. */
 struct label_context {
 	const struct named_sample *named; /* as the kernel sent it */
-	const struct space *taken;        /* that the kernel took it in, or NULL */
-	const struct space *walked;       /* that its frames were found in, or NULL */
+	const struct snapshot *taken;     /* that the kernel took it in, or NULL */
+	const struct snapshot *walked;    /* that its frames were found in, or NULL */
 	const struct sample *sample;      /* as it will be reported, but for its labels */
 };
 

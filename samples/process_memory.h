@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bpf/arch.h"
+
 /* Pages that are remembered. */
 #define PROCESS_MEMORY_PAGES 32
 
@@ -20,7 +22,7 @@ struct process_memory {
 	struct process_memory_page {
 		uint64_t address; /* of the page */
 		int err;
-		uint8_t bytes[4096];
+		uint8_t bytes[DP_USER_PAGE_SIZE];
 	} pages[PROCESS_MEMORY_PAGES];
 };
 

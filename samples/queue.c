@@ -52,7 +52,7 @@ int queue_add_sample(struct queue *q, const struct named_sample *sample, size_t 
 	return err;
 }
 
-int queue_add_block_end(struct queue *q, const struct dp_block_end *end)
+int queue_add_off_cpu_end(struct queue *q, const struct dp_off_cpu_end *end)
 {
 	struct queued entry = { .time = end->end_ns, .n_bytes = sizeof(entry), .end = *end };
 

@@ -25,8 +25,8 @@ struct queue {
 struct queued {
 	uint64_t time;
 	size_t n_bytes;              /* that it takes up, with its record and its stack */
-	struct named_sample *sample; /* owned; NULL: the end of a block */
-	struct dp_block_end end;
+	struct named_sample *sample; /* owned; NULL: the end of an off-CPU interval */
+	struct dp_off_cpu_end end;
 	struct stack_copy *copy; /* owned; to finish the walk, or to verify it; or NULL */
 };
 
@@ -41,9 +41,9 @@ void queue_done(struct queue *queue);
 /* Add a copy of a sample, which has so many bytes; the queue takes over stack, if there is no error. */
 int queue_add_sample(struct queue *queue, const struct named_sample *sample, size_t size,
 		     struct stack_copy *stack);
-int queue_add_block_end(struct queue *queue, const struct dp_block_end *end);
+int queue_add_off_cpu_end(struct queue *queue, const struct dp_off_cpu_end *end);
 
-/* Put what was added into order; the end of a block comes after a sample of the same time. */
+/* Put what was added into order; the end of an off-CPU interval comes after a sample of the same time. */
 void queue_sort(struct queue *queue);
 
 /* The oldest of those that were put into order, until the queue is changed; NULL: there is none. */

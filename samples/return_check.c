@@ -6,6 +6,7 @@
 
 #include "bpf/call.h"
 #include "process/mapping.h"
+#include "samples/landing.h"
 
 /*
  * Bytes in which a landing ends, from where the handler's address was written: libgcc's are
@@ -26,38 +27,33 @@ static bool is_asked(const struct unwinder_result *walk, size_t i)
 }
 
 /* Is it what a signal handler returns to? The last frame tells by its rule alone. */
-static bool leads_to_signal(const struct return_check *c, const struct space *space,
+static bool leads_to_signal(const struct return_check *c, const struct snapshot *snapshot,
 			    const struct unwinder_result *walk, size_t i)
 {
 	struct dp_rule rule;
 
 	if (i + 1 < walk->n_frames)
 		return DP_FRAME_METHOD(walk->frames[i + 1]) == DP_METHOD_SIGNAL;
-	unwinder_rule(c->unwinder, DP_FRAME_ADDRESS(walk->frames[i]) - 1, space->cell, &rule);
+	unwinder_rule(c->unwinder, DP_FRAME_ADDRESS(walk->frames[i]) - 1, snapshot->cell, &rule);
 	return rule.cfa == DP_CFA_SIGNAL;
 }
 
-/*
- * Is the code at an address the end of a function that lands in the handler of an exception?
- * There the stack pointer is taken from rcx (EH_RETURN_STACKADJ_RTX, gcc's i386.h).
- */
-static bool is_landing(struct return_check *c, const struct space *space, uint64_t address)
+/* Is the code at an address the end of a function that lands in the handler of an exception? */
+static bool is_landing(struct return_check *c, const struct snapshot *snapshot, uint64_t address)
 {
-	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
-	const struct mapping *m = space_find(space, address);
+	const struct mapping *m = snapshot_find(snapshot, address);
 	uint8_t code[LANDING_SIZE];
 	struct dp_rule rule;
 	int err;
 
 	if (!m || !m->binary)
 		return false;
-	unwinder_rule(c->unwinder, address, space->cell, &rule);
+	unwinder_rule(c->unwinder, address, snapshot->cell, &rule);
 	err = rule.lands ? binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
 					      sizeof(code)) :
 			   -ENOENT;
 	/* Of code that would have to be waited for, nothing is said against it. */
-	return err == -EAGAIN ||
-	       (err == 0 && memmem(code, sizeof(code), mov_rcx_rsp, sizeof(mov_rcx_rsp)));
+	return err == -EAGAIN || (err == 0 && landing_is_in(code, sizeof(code)));
 }
 
 /*
@@ -65,14 +61,14 @@ static bool is_landing(struct return_check *c, const struct space *space, uint64
  * return address of its callee, which may be any frame, and not at once jumped to. The walker
  * took it for what is behind a call, by the rule of the byte before: was it the same rule?
  */
-static bool is_landed_in(struct return_check *c, const struct space *space,
+static bool is_landed_in(struct return_check *c, const struct snapshot *snapshot,
 			 const struct unwinder_result *walk, size_t i)
 {
 	uint64_t handler = DP_FRAME_ADDRESS(walk->frames[i]);
 	struct dp_rule before, at;
 
-	unwinder_rule(c->unwinder, handler - 1, space->cell, &before);
-	unwinder_rule(c->unwinder, handler, space->cell, &at);
+	unwinder_rule(c->unwinder, handler - 1, snapshot->cell, &before);
+	unwinder_rule(c->unwinder, handler, snapshot->cell, &at);
 	if (at.cfa == DP_CFA_NONE || memcmp(&before, &at, sizeof(at)) != 0)
 		return false;
 	/* A landing has one handler. */
@@ -80,7 +76,7 @@ static bool is_landed_in(struct return_check *c, const struct space *space,
 		__u64 frame = walk->frames[i];
 
 		if (!DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame)))
-			return is_landing(c, space, DP_FRAME_ADDRESS(frame));
+			return is_landing(c, snapshot, DP_FRAME_ADDRESS(frame));
 	}
 	return false;
 }
@@ -118,28 +114,28 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 	return !has_code || module_is_written_to(m->binary->module);
 }
 
-enum return_verdict return_check_frame(struct return_check *c, const struct space *space,
+enum return_verdict return_check_frame(struct return_check *c, const struct snapshot *snapshot,
 				       const struct mapping *m, pid_t thread,
 				       struct unwinder_result *walk, size_t i)
 {
 	if (!m || !m->binary || !m->binary->table || !is_asked(walk, i) ||
 	    is_called(c, m, thread, DP_FRAME_ADDRESS(walk->frames[i])) ||
-	    leads_to_signal(c, space, walk, i))
+	    leads_to_signal(c, snapshot, walk, i))
 		return RETURN_CALLED;
-	if (!is_landed_in(c, space, walk, i))
+	if (!is_landed_in(c, snapshot, walk, i))
 		return RETURN_NOT_CALLED;
 	walk->n_landed = i + 1;
 	return RETURN_LANDS;
 }
 
-void return_check_cut(struct return_check *c, const struct space *space, pid_t thread,
+void return_check_cut(struct return_check *c, const struct snapshot *snapshot, pid_t thread,
 		      struct unwinder_result *walk, __u64 *frames)
 {
 	for (size_t i = 0; i < walk->n_frames; i++) {
 		uint64_t address = DP_FRAME_ADDRESS(walk->frames[i]);
 
-		switch (return_check_frame(c, space, space_find(space, address - 1), thread, walk,
-					   i)) {
+		switch (return_check_frame(c, snapshot, snapshot_find(snapshot, address - 1),
+					   thread, walk, i)) {
 		case RETURN_CALLED:
 			break;
 		case RETURN_LANDS:

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "process/space.h"
+#include "process/snapshot.h"
 #include "samples/unwinder.h"
 
 /*
@@ -38,22 +38,22 @@ enum return_verdict {
 };
 
 /*
- * May frame i of a walk in the space be where it says, in the mapping m, or NULL? Not asked
+ * May frame i of a walk in the snapshot be where it says, in the mapping m, or NULL? Not asked
  * are frames that nobody has called: the innermost one, a stack's root, and what a signal
  * handler returns to; those that the walker has asked about itself, as it did not go by unwind
  * information; and code in no file, as just-in-time compilers push return addresses in other
  * ways, too. thread: whose memory may be read. All frames of a walk are asked for, the
  * innermost first.
  */
-enum return_verdict return_check_frame(struct return_check *check, const struct space *space,
+enum return_verdict return_check_frame(struct return_check *check, const struct snapshot *snapshot,
 				       const struct mapping *m, pid_t thread,
 				       struct unwinder_result *walk, size_t i);
 
 /*
- * End a walk in a space at the first frame that cannot be: with DP_NO_CALL, without it.
+ * End a walk in a snapshot at the first frame that cannot be: with DP_NO_CALL, without it.
  * frames: a copy of the walk's, in which handlers are marked.
  */
-void return_check_cut(struct return_check *check, const struct space *space, pid_t thread,
+void return_check_cut(struct return_check *check, const struct snapshot *snapshot, pid_t thread,
 		      struct unwinder_result *walk, __u64 *frames);
 
 #endif

@@ -57,7 +57,7 @@ static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct un
 
 	if (err < 0)
 		return err;
-	return_check_cut(&t->return_check, t->space, t->memory.pid, walk, s->user);
+	return_check_cut(&t->return_check, t->snapshot, t->memory.pid, walk, s->user);
 	s->n_user = walk->n_frames;
 	s->outcome = walk->outcome;
 	s->fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0;
@@ -103,9 +103,9 @@ static int on_found_again(void *arg, const struct dp_thread *thread)
 	if (!s)
 		return 0;
 	s->seen = true;
-	if (s->state == SNAPSHOT_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
+	if (s->state == THREAD_MOVES && !((s->thread.flags | thread->flags) & DP_THREAD_ON_CPU) &&
 	    s->thread.switches == thread->switches && s->thread.ran_ns == thread->ran_ns)
-		s->state = SNAPSHOT_STILL;
+		s->state = THREAD_STILL;
 	return 0;
 }
 
@@ -120,13 +120,12 @@ int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
  */
 static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thread)
 {
-	static const uint8_t instruction[] = { 0x0f, 0x05 };
-	uint8_t bytes[sizeof(instruction)];
+	uint64_t instruction = 0;
 
 	return (thread->flags & DP_THREAD_IN_SYSCALL) &&
-	       process_memory_read(&t->memory, bytes, sizeof(bytes),
-				   thread->regs.reg[DP_RIP] - sizeof(bytes)) == 0 &&
-	       memcmp(bytes, instruction, sizeof(bytes)) == 0;
+	       process_memory_read(&t->memory, &instruction, DP_SYSCALL_SIZE,
+				   thread->regs.reg[DP_REG_PC] - DP_SYSCALL_SIZE) == 0 &&
+	       instruction == DP_SYSCALL_CODE;
 }
 
 /* Walk a stack in the memory of its process. */
@@ -143,9 +142,9 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 		result.outcome = DP_COMPAT_MODE;
 	else {
 		process_memory_forget(&t->memory);
-		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->fs_base,
+		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->thread_base,
 					      is_in_syscall(t, thread), process_memory_read,
-					      &t->memory, t->space->id, t->space->cell);
+					      &t->memory, t->snapshot->id, t->snapshot->cell);
 		if (t->memory.err < 0)
 			return t->memory.err;
 	}
@@ -154,7 +153,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 
 /* The stack as it was, and the code as it still is: where walks ask for calls, they look there. */
 struct copied {
-	struct thread_snapshot *snapshot;
+	struct thread_snapshot *threads;
 	const struct stack_copy *copy;
 };
 
@@ -163,8 +162,8 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	const struct copied *c = memory;
 	int err = stack_copy_read(c->copy, ret, size, address);
 
-	if (err < 0 && space_find(c->snapshot->space, address))
-		return process_memory_read(&c->snapshot->memory, ret, size, address);
+	if (err < 0 && snapshot_find(c->threads->snapshot, address))
+		return process_memory_read(&c->threads->memory, ret, size, address);
 	return err;
 }
 
@@ -174,20 +173,20 @@ int thread_snapshot_walk_copy(struct thread_snapshot *t, struct thread_stack *s,
 	struct copied copied = { t, copy };
 	struct unwinder_result result =
 		unwinder_walk_memory(t->unwinder, &copy->regs, 0, copy->in_syscall, read_copied,
-				     &copied, t->space->id, t->space->cell);
+				     &copied, t->snapshot->id, t->snapshot->cell);
 
 	return set_user(t, s, &result);
 }
 
 static bool may_be_walked(const struct thread_stack *s)
 {
-	return s->state == SNAPSHOT_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU);
+	return s->state == THREAD_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU);
 }
 
 static void mark_gone(struct thread_stack *s)
 {
-	if (!s->seen && s->state == SNAPSHOT_MOVES)
-		s->state = SNAPSHOT_GONE;
+	if (!s->seen && s->state == THREAD_MOVES)
+		s->state = THREAD_GONE;
 }
 
 /* All threads in one go: of most processes, most threads sleep. */
@@ -229,25 +228,25 @@ static int take_one(struct thread_snapshot *t, struct thread_stack *s)
 	return err;
 }
 
-int thread_snapshot_take(struct thread_snapshot *t, const struct space *space, pid_t thread)
+int thread_snapshot_take(struct thread_snapshot *t, const struct snapshot *snapshot, pid_t thread)
 {
 	int err;
 
-	t->space = space;
+	t->snapshot = snapshot;
 	process_memory_init(&t->memory, thread);
 	err = take_all(t);
-	for (int try = 0; err == 0 && try < TRIES && thread_snapshot_count(t, SNAPSHOT_MOVES) > 0;
+	for (int try = 0; err == 0 && try < TRIES && thread_snapshot_count(t, THREAD_MOVES) > 0;
 	     try++) {
 		if (try > 0)
 			poll(NULL, 0, PAUSE_MS);
 		for (size_t i = 0; err == 0 && i < t->n; i++)
-			if (t->stacks[i].state == SNAPSHOT_MOVES)
+			if (t->stacks[i].state == THREAD_MOVES)
 				err = take_one(t, &t->stacks[i]);
 	}
 	return err;
 }
 
-size_t thread_snapshot_count(const struct thread_snapshot *t, enum snapshot_state state)
+size_t thread_snapshot_count(const struct thread_snapshot *t, enum thread_snapshot_state state)
 {
 	size_t n = 0;
 

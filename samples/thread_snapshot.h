@@ -6,24 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "process/space.h"
+#include "process/snapshot.h"
 #include "samples/return_check.h"
 #include "samples/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
 
 /* How far it has come with a thread. */
-enum snapshot_state {
-	SNAPSHOT_MOVES,  /* whenever it was looked at, it ran, or had run */
-	SNAPSHOT_STILL,  /* it did not run while its stack was read */
-	SNAPSHOT_ON_CPU, /* its stack was taken by an interrupt */
-	SNAPSHOT_GONE,   /* it has ended meanwhile */
+enum thread_snapshot_state {
+	THREAD_MOVES,  /* whenever it was looked at, it ran, or had run */
+	THREAD_STILL,  /* it did not run while its stack was read */
+	THREAD_ON_CPU, /* its stack was taken by an interrupt */
+	THREAD_GONE,   /* it has ended meanwhile */
 };
 
 /* The stack of a thread. */
 struct thread_stack {
 	struct dp_thread thread;
-	enum snapshot_state state;
+	enum thread_snapshot_state state;
 	bool seen; /* when the threads were last read */
 	enum dp_outcome outcome;
 	uint64_t fault_address;
@@ -43,7 +43,7 @@ struct thread_stack {
 struct thread_snapshot {
 	struct thread_reader *reader;
 	struct unwinder *unwinder;
-	const struct space *space;
+	const struct snapshot *snapshot;
 	bool kernel_only;
 	struct process_memory memory;
 	struct return_check return_check;
@@ -54,28 +54,30 @@ struct thread_snapshot {
 };
 
 /* All parts stay the caller's. */
-void thread_snapshot_init(struct thread_snapshot *snapshot, struct thread_reader *reader,
+void thread_snapshot_init(struct thread_snapshot *threads, struct thread_reader *reader,
 			  struct unwinder *unwinder, bool kernel_only, pid_t pid);
-void thread_snapshot_done(struct thread_snapshot *snapshot);
+void thread_snapshot_done(struct thread_snapshot *threads);
 
 /* Read which threads there are, and what they do; tid: one of them, or 0: all. 0 or negative errno. */
-int thread_snapshot_find(struct thread_snapshot *snapshot, pid_t tid);
+int thread_snapshot_find(struct thread_snapshot *threads, pid_t tid);
 
 /*
- * Take the stacks of all that were found, in the space of their process; of those that move,
+ * Take the stacks of all that were found, in the snapshot of their process; of those that move,
  * several times. `thread` is one that runs, through which its memory is read. 0, -EPERM if
  * that may not be read, or another errno.
  */
-int thread_snapshot_take(struct thread_snapshot *snapshot, const struct space *space, pid_t thread);
+int thread_snapshot_take(struct thread_snapshot *threads, const struct snapshot *snapshot,
+			 pid_t thread);
 
 /* Have a stack walked that somebody else has copied. 0 or -ENOMEM. */
-int thread_snapshot_walk_copy(struct thread_snapshot *snapshot, struct thread_stack *stack,
+int thread_snapshot_walk_copy(struct thread_snapshot *threads, struct thread_stack *stack,
 			      const struct stack_copy *copy);
 /* The kernel's side of it. 0 or -ENOMEM. */
 int thread_snapshot_set_kernel(struct thread_stack *stack, const __u64 *addresses, size_t n,
 			       int error);
 
 /* How many stacks are in a state. */
-size_t thread_snapshot_count(const struct thread_snapshot *snapshot, enum snapshot_state state);
+size_t thread_snapshot_count(const struct thread_snapshot *threads,
+			     enum thread_snapshot_state state);
 
 #endif

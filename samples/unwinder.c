@@ -111,8 +111,8 @@ int unwinder_new(const struct pool *pool, enum dp_unwind unwind, unsigned int ma
 	r->port.read = read_memory;
 	r->pool = pool;
 	r->walk.world.user = &r->port;
-	r->walk.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
-	r->walk.max_frames = max_frames;
+	r->walk.in.unwind = unwind == DP_UNWIND_COPY ? DP_UNWIND_AUTO : unwind;
+	r->walk.in.max_frames = max_frames;
 	*ret = r;
 	return 0;
 }
@@ -132,12 +132,13 @@ static void use_pool(struct unwinder *r)
 void unwinder_rule(struct unwinder *r, uint64_t address, uint32_t cell, struct dp_rule *ret)
 {
 	use_pool(r);
-	lookup_space(&r->walk, cell, 0, address, ret);
+	lookup_snapshot(&r->walk, cell, 0, address, ret);
 }
 
 struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_regs *regs,
-					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
-					    void *memory, uint64_t id, uint32_t cell)
+					    uint64_t thread_base, bool in_syscall,
+					    unwinder_read *read, void *memory, uint64_t id,
+					    uint32_t cell)
 {
 	struct walk *w = &r->walk;
 
@@ -145,34 +146,34 @@ struct unwinder_result unwinder_walk_memory(struct unwinder *r, const struct dp_
 	r->read = read;
 	r->memory = memory;
 	r->beyond_copy = false;
-	r->port.fs_base = fs_base;
-	w->regs = *regs;
-	w->in_syscall = in_syscall;
-	w->space = id;
-	w->space_cell = cell;
-	w->layout = ((const struct dp_space *)port_pool(w, cell))->layout;
+	r->port.thread_base = thread_base;
+	w->in.regs = *regs;
+	w->in.in_syscall = in_syscall;
+	w->in.snapshot = id;
+	w->in.snapshot_cell = cell;
+	w->in.memory_map = ((const struct dp_snapshot *)port_pool(w, cell))->memory_map;
 	walk_run(w);
 	walk_spell_out(w);
 	return (struct unwinder_result){
-		.outcome = w->sample.outcome == DP_READ_FAULT && r->beyond_copy ?
+		.outcome = w->out.sample.outcome == DP_READ_FAULT && r->beyond_copy ?
 				   DP_STACK_COPY_END :
-				   (enum dp_outcome)w->sample.outcome,
-		.frames = w->frames,
-		.n_frames = w->n_frames,
-		.fault_address = w->sample.fault_address,
+				   (enum dp_outcome)w->out.sample.outcome,
+		.frames = w->out.frames,
+		.n_frames = w->at.n_frames,
+		.fault_address = w->out.sample.fault_address,
 	};
 }
 
 struct copied {
 	const struct stack_copy *copy;
-	const struct space *space;
+	const struct snapshot *snapshot;
 };
 
 static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 {
 	const struct copied *c = memory;
 	int err = stack_copy_read(c->copy, ret, size, address);
-	const struct mapping *m = err < 0 ? space_find(c->space, address) : NULL;
+	const struct mapping *m = err < 0 ? snapshot_find(c->snapshot, address) : NULL;
 
 	if (m && m->binary &&
 	    binary_read_before(m->binary, address + size - m->bias, ret, size) == 0)
@@ -181,10 +182,10 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 }
 
 struct unwinder_result unwinder_walk(struct unwinder *r, const struct stack_copy *copy,
-				     const struct space *space)
+				     const struct snapshot *snapshot)
 {
-	struct copied copied = { copy, space };
+	struct copied copied = { copy, snapshot };
 
 	return unwinder_walk_memory(r, &copy->regs, 0, copy->in_syscall, read_copied, &copied,
-				    space->id, space->cell);
+				    snapshot->id, snapshot->cell);
 }

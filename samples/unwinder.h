@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "bpf/abi.h"
 #include "kernel/pool.h"
-#include "process/space.h"
+#include "process/snapshot.h"
 
 /*
  * Walks in user space for samples that the kernel could not walk, because they
@@ -66,18 +66,19 @@ struct unwinder_result {
 typedef int unwinder_read(void *memory, void *ret, size_t size, uint64_t address);
 
 /*
- * Walk a stack from these registers on, with the space `id` at `cell` of the pool. fs_base: 0
+ * Walk a stack from these registers on, with the snapshot `id` at `cell` of the pool. thread_base: 0
  * if it is not known.
  */
 struct unwinder_result unwinder_walk_memory(struct unwinder *unwinder, const struct dp_regs *regs,
-					    uint64_t fs_base, bool in_syscall, unwinder_read *read,
-					    void *memory, uint64_t id, uint32_t cell);
+					    uint64_t thread_base, bool in_syscall,
+					    unwinder_read *read, void *memory, uint64_t id,
+					    uint32_t cell);
 
-/* The rule for an address in the space at `cell`. */
+/* The rule for an address in the snapshot at `cell`. */
 void unwinder_rule(struct unwinder *unwinder, uint64_t address, uint32_t cell, struct dp_rule *ret);
 
-/* Walk a copied stack in a space; code is that of its files. */
+/* Walk a copied stack in a snapshot; code is that of its files. */
 struct unwinder_result unwinder_walk(struct unwinder *unwinder, const struct stack_copy *copy,
-				     const struct space *space);
+				     const struct snapshot *snapshot);
 
 #endif

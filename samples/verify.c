@@ -17,10 +17,10 @@
 /* What libdwfl knows of one process. */
 struct view {
 	pid_t pid;
-	uint64_t space; /* id of the one whose mappings it was told last */
-	uint64_t used;  /* by the count of walks; 0: the view is free */
-	Elf *elf;       /* of some binary: tells libdwfl which machine it is */
-	Dwfl *dwfl;     /* its processes' and threads' callbacks are given the struct verify */
+	uint64_t snapshot; /* id of the one whose mappings it was told last */
+	uint64_t used;     /* by the count of walks; 0: the view is free */
+	Elf *elf;          /* of some binary: tells libdwfl which machine it is */
+	Dwfl *dwfl;        /* its processes' and threads' callbacks are given the struct verify */
 };
 
 struct verify {
@@ -30,7 +30,7 @@ struct verify {
 	struct verified results;
 
 	/* The walk that is under way */
-	const struct space *space;
+	const struct snapshot *snapshot;
 	const struct stack_copy *copy;
 	bool beyond_copy; /* a read failed only because not all of the stack was copied */
 	bool read_failed;
@@ -88,7 +88,7 @@ static bool set_initial_registers(Dwfl_Thread *thread, void *arg)
 
 	for (int i = 0; i < DP_N_REGISTERS; i++)
 		regs[i] = v->copy->regs.reg[i];
-	dwfl_thread_state_register_pc(thread, regs[DP_RIP]);
+	dwfl_thread_state_register_pc(thread, regs[DP_REG_PC]);
 	return dwfl_thread_state_registers(thread, 0, DP_N_REGISTERS, regs);
 }
 
@@ -127,9 +127,9 @@ static int module_start(const struct mapping *m, uint64_t *ret)
 }
 
 /* Tell of the binary that mapping number i is of; it lies there up to its last mapping. */
-static int report_module(Dwfl *dwfl, const struct space *space, size_t i)
+static int report_module(Dwfl *dwfl, const struct snapshot *snapshot, size_t i)
 {
-	const struct mapping *m = &space->mappings[i];
+	const struct mapping *m = &snapshot->mappings[i];
 	uint64_t start, end = m->end;
 	Dwfl_Module *module;
 	void **user;
@@ -137,8 +137,8 @@ static int report_module(Dwfl *dwfl, const struct space *space, size_t i)
 
 	if (module_start(m, &start) < 0 || start > m->start)
 		return 0;
-	for (size_t j = 0; j < space->n_mappings; j++) {
-		const struct mapping *other = &space->mappings[j];
+	for (size_t j = 0; j < snapshot->n_mappings; j++) {
+		const struct mapping *other = &snapshot->mappings[j];
 
 		if (other->binary != m->binary || other->bias != m->bias)
 			continue;
@@ -157,24 +157,24 @@ static int report_module(Dwfl *dwfl, const struct space *space, size_t i)
 }
 
 /* Tell libdwfl which binaries lie where. Those it knows already it keeps. */
-static int view_report(struct view *view, const struct space *space)
+static int view_report(struct view *view, const struct snapshot *snapshot)
 {
 	int err = 0;
 
 	dwfl_report_begin(view->dwfl);
-	for (size_t i = 0; err == 0 && i < space->n_mappings; i++)
-		if (space->mappings[i].binary)
-			err = report_module(view->dwfl, space, i);
+	for (size_t i = 0; err == 0 && i < snapshot->n_mappings; i++)
+		if (snapshot->mappings[i].binary)
+			err = report_module(view->dwfl, snapshot, i);
 	if (dwfl_report_end(view->dwfl, NULL, NULL) != 0 && err == 0)
 		err = -ENOMEM;
-	view->space = space->id;
+	view->snapshot = snapshot->id;
 	return err;
 }
 
-static Elf *any_elf(const struct space *space)
+static Elf *any_elf(const struct snapshot *snapshot)
 {
-	for (size_t i = 0; i < space->n_mappings; i++) {
-		const struct binary *b = space->mappings[i].binary;
+	for (size_t i = 0; i < snapshot->n_mappings; i++) {
+		const struct binary *b = snapshot->mappings[i].binary;
 
 		if (b && b->bytes)
 			return elf_memory((char *)b->bytes, b->n_bytes);
@@ -182,43 +182,44 @@ static Elf *any_elf(const struct space *space)
 	return NULL;
 }
 
-static int view_begin(struct verify *v, struct view *view, const struct space *space)
+static int view_begin(struct verify *v, struct view *view, const struct snapshot *snapshot)
 {
 	int err;
 
 	view_done(view);
 	elf_version(EV_CURRENT);
-	view->elf = any_elf(space);
+	view->elf = any_elf(snapshot);
 	if (!view->elf)
 		return -ENOENT;
-	view->pid = space->pid;
+	view->pid = snapshot->pid;
 	view->dwfl = dwfl_begin(&callbacks);
 	if (!view->dwfl)
 		return -ENOMEM;
-	err = view_report(view, space);
-	if (err == 0 && !dwfl_attach_state(view->dwfl, view->elf, space->pid, &thread_callbacks, v))
+	err = view_report(view, snapshot);
+	if (err == 0 &&
+	    !dwfl_attach_state(view->dwfl, view->elf, snapshot->pid, &thread_callbacks, v))
 		err = -ENOEXEC;
 	return err;
 }
 
-/* The view of a space's process, in step with the space; a new one takes the place of the oldest. */
-static int find_view(struct verify *v, const struct space *space, struct view **ret)
+/* The view of a snapshot's process, in step with the snapshot; a new one takes the place of the oldest. */
+static int find_view(struct verify *v, const struct snapshot *snapshot, struct view **ret)
 {
 	struct view *view = &v->views[0];
 	int err = 0;
 
 	for (size_t i = 0; i < N_VIEWS; i++) {
-		if (v->views[i].used > 0 && v->views[i].pid == space->pid) {
+		if (v->views[i].used > 0 && v->views[i].pid == snapshot->pid) {
 			view = &v->views[i];
 			break;
 		}
 		if (v->views[i].used < view->used)
 			view = &v->views[i];
 	}
-	if (view->used == 0 || view->pid != space->pid)
-		err = view_begin(v, view, space);
-	else if (view->space != space->id)
-		err = view_report(view, space);
+	if (view->used == 0 || view->pid != snapshot->pid)
+		err = view_begin(v, view, snapshot);
+	else if (view->snapshot != snapshot->id)
+		err = view_report(view, snapshot);
 	if (err < 0) {
 		view_done(view);
 		return err;
@@ -271,7 +272,7 @@ static int add_frame(Dwfl_Frame *state, void *arg)
 	if (v->n_frames > 0)
 		f.method = is_activation ? DP_METHOD_SIGNAL : DP_METHOD_TABLE;
 	f.address = pc;
-	m = space_find(v->space, pc - !is_exact(&f));
+	m = snapshot_find(v->snapshot, pc - !is_exact(&f));
 	if (!m && v->n_frames > 0) {
 		snprintf(v->end, sizeof(v->end), "then 0x%" PRIx64 ", where no code is", pc);
 		return DWARF_CB_ABORT;
@@ -328,18 +329,19 @@ static void compare(struct verify *v, Dwfl *dwfl, const struct sample *sample)
 }
 
 const struct verified_stack *verify_sample(struct verify *v, const struct sample *sample,
-					   const struct space *space, const struct stack_copy *copy)
+					   const struct snapshot *snapshot,
+					   const struct stack_copy *copy)
 {
 	struct view *view = NULL;
 	int err = 0;
 
 	v->stack = (struct verified_stack){ 0 };
-	v->space = space;
+	v->snapshot = snapshot;
 	v->copy = copy;
-	if (copy && space)
-		err = find_view(v, space, &view);
+	if (copy && snapshot)
+		err = find_view(v, snapshot, &view);
 	if (err < 0)
-		log_debug("libdwfl cannot begin in process %d: %s", space->pid, strerror(-err));
+		log_debug("libdwfl cannot begin in process %d: %s", snapshot->pid, strerror(-err));
 	if (view)
 		walk_stack(v, view->dwfl);
 	if (view && v->n_frames > 0)

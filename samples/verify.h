@@ -2,7 +2,7 @@
 #ifndef DP_SAMPLES_VERIFY_H
 #define DP_SAMPLES_VERIFY_H
 
-#include "process/space.h"
+#include "process/snapshot.h"
 #include "report/verified.h"
 #include "samples/unwinder.h"
 
@@ -23,11 +23,11 @@ struct verify *verify_free(struct verify *verify);
 
 /*
  * Unwind and compare one sample, whose frames are resolved already, with the
- * mappings of its moment. space, copy: NULL if there is none. What is returned
+ * mappings of its moment. snapshot, copy: NULL if there is none. What is returned
  * is valid until the next call.
  */
 const struct verified_stack *verify_sample(struct verify *verify, const struct sample *sample,
-					   const struct space *space,
+					   const struct snapshot *snapshot,
 					   const struct stack_copy *copy);
 
 /* The results so far; valid as long as verify. */

@@ -120,15 +120,13 @@ static char *demangle_d(const char *symbol, bool full)
 	return name;
 }
 
-char *demangle(const char *symbol, enum names_demangle style)
+static char *demangle_function(const char *symbol, enum names_demangle style)
 {
 	bool full = style == NAMES_DEMANGLE_FULL;
 	_cleanup_free_ char *plain = NULL, *text = NULL;
 	struct sink sink = { .size = 0 };
 	char *name;
 
-	if (style == NAMES_DEMANGLE_NONE)
-		return strdup(symbol);
 	plain = strndup(symbol, plain_length(symbol, full));
 	if (!plain || mangling_find(plain) == MANGLING_NONE || strlen(plain) > MAX_MANGLED)
 		return steal_ptr(plain);
@@ -139,6 +137,26 @@ char *demangle(const char *symbol, enum names_demangle style)
 		return strndup(text, sink.size);
 	name = demangle_d(plain, full);
 	return name ? name : steal_ptr(plain);
+}
+
+/* Of a function's stub (plt.h), it is no version. */
+#define STUB "@plt"
+
+char *demangle(const char *symbol, enum names_demangle style)
+{
+	_cleanup_free_ char *function = NULL, *shown = NULL;
+	size_t size = strlen(symbol), ending = strlen(STUB);
+	char *stub;
+
+	if (style == NAMES_DEMANGLE_NONE)
+		return strdup(symbol);
+	if (size <= ending || strcmp(symbol + size - ending, STUB) != 0)
+		return demangle_function(symbol, style);
+	function = strndup(symbol, size - ending);
+	shown = function ? demangle_function(function, style) : NULL;
+	if (!shown || asprintf(&stub, "%s" STUB, shown) < 0)
+		return NULL;
+	return stub;
 }
 
 /* runtime/traceback.go, funcNameForPrint() */

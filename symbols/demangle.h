@@ -14,7 +14,8 @@ enum mangling mangling_find(const char *symbol);
  * The name of a function as its author wrote it: names of C++, Rust and D are
  * demangled without their parameters, and the endings that compilers add to
  * clones of a function (.constprop.0, .isra.0, .part.0, .cold, .llvm.123) and
- * versions (@@GLIBC_2.34) are taken off. That is the simple style.
+ * versions (@@GLIBC_2.34) are taken off; `@plt`, of a function's stub, stays. That is the simple
+ * style.
  * Names that are very long, or would become so, stay as they are. Returns a new
  * string, or NULL if memory is short.
  */

@@ -29,24 +29,41 @@
  * from its start. Addresses of processes have none of the two highest bits.
  */
 #define LOCATED (UINT64_C(1) << 63)
-#define LOCATED_MAP (UINT64_C(1) << 62)
+#define LOCATED_SOURCE_SHIFT 54
+#define LOCATED_SOURCE_MASK UINT64_C(0xff)
 #define LOCATED_CODE_SHIFT 32
-#define LOCATED_CODE_MASK UINT64_C(0x3fffffff)
+#define LOCATED_CODE_MASK UINT64_C(0x3fffff)
 #define LOCATED_OFFSET_MASK UINT64_C(0xffffffff)
+_Static_assert(JIT_INDEX_MAX - 1 <= LOCATED_CODE_MASK, "");
 
-struct jit {
-	struct names *names;
-	pthread_mutex_t lock;
+/* In the order in which they are asked. What a recording tells is in the index of the first one. */
+enum {
+	SOURCE_DUMP,
+	SOURCE_MAP,
+	N_SOURCES,
+};
+
+/* Where files are, told by who cannot wait for one that is being read. */
+struct places {
 	int root; /* -1: no map is looked for */
 	pid_t pid;
 	uid_t user;
+	int dump; /* holds a jitdump that is to be opened; -1: there is none */
+};
+
+struct jit {
+	struct names *names;
+	pthread_mutex_t given_lock; /* of these, which are for a moment only */
+	struct places given;
+	bool has_dump;        /* it was given one */
+	pthread_mutex_t lock; /* of all that follows */
+	struct places at;
 	struct jit_map map;
 	struct jit_dump dump;
-	bool has_dump; /* it has had one */
-	struct jit_index map_index, dump_index;
+	struct jit_index indexes[N_SOURCES];
 	uint64_t read;          /* when they were read last */
 	unsigned int n_settled; /* as the names had it then */
-	uint64_t dump_read;     /* what was written to the dump before then is in the index */
+	uint64_t timed_read;    /* what was written before then, with times, is in the index */
 	struct source_location location;
 };
 
@@ -74,68 +91,33 @@ int jit_new(struct names *names, struct jit **ret)
 	if (!jit)
 		return -ENOMEM;
 	jit->names = names;
+	pthread_mutex_init(&jit->given_lock, NULL);
 	pthread_mutex_init(&jit->lock, NULL);
-	jit->root = jit->map.fd = jit->dump.fd = -1;
+	jit->given.root = jit->given.dump = jit->at.root = -1;
+	jit->map.fd = jit->dump.fd = -1;
 	*ret = jit;
 	return 0;
 }
 
-static void close_map(struct jit *jit)
+static void close_map_file(struct jit *jit)
 {
 	if (jit->map.fd >= 0)
 		close(jit->map.fd);
 	jit->map.fd = -1;
 }
 
-static void close_root(struct jit *jit)
+static void close_place(int *fd)
 {
-	if (jit->root >= 0)
-		close(jit->root);
-	jit->root = -1;
-}
-
-struct jit *jit_free(struct jit *jit)
-{
-	if (!jit)
-		return NULL;
-	close_map(jit);
-	close_root(jit);
-	jit_dump_done(&jit->dump);
-	jit->names->jit_memory -= jit->map_index.memory + jit->dump_index.memory;
-	jit_index_done(&jit->map_index);
-	jit_index_done(&jit->dump_index);
-	pthread_mutex_destroy(&jit->lock);
-	free(jit);
-	return NULL;
-}
-
-void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
-{
-	LOCK(jit);
-
-	close_root(jit);
-	jit->root = root;
-	jit->pid = pid;
-	jit->user = user;
-}
-
-void jit_set_dump(struct jit *jit, int fd)
-{
-	LOCK(jit);
-
-	if (jit->has_dump) /* its mapping was seen again */
-		close(fd);
-	else
-		jit->dump.fd = fd;
-	jit->has_dump = true;
-	jit->dump_read = 0;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
 }
 
 /*
  * Anyone may put files and links into a /tmp. No way out of the root is taken, and no file is
  * opened before it is known to be one, and whose. Without openat2() (Linux 5.6) there is none.
  */
-static int open_map(const struct jit *jit)
+static int open_map_file(const struct jit *jit)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -145,13 +127,127 @@ static int open_map(const struct jit *jit)
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->pid);
-	fd = (int)syscall(SYS_openat2, jit->root, path, &how, sizeof(how));
+	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->at.pid);
+	fd = (int)syscall(SYS_openat2, jit->at.root, path, &how, sizeof(how));
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (st.st_uid != jit->user && st.st_uid != 0))
+	    (st.st_uid != jit->at.user && st.st_uid != 0))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool open_map(struct jit *jit)
+{
+	if (jit->map.fd < 0 && jit->at.root >= 0) {
+		jit->map.fd = open_map_file(jit);
+		jit->map.position = 0;
+	}
+	return jit->map.fd >= 0;
+}
+
+static int read_map(struct jit *jit, struct jit_index *index, size_t max_memory)
+{
+	return jit_map_read(&jit->map, jit->names, index, max_memory);
+}
+
+static void close_map(struct jit *jit)
+{
+	close_map_file(jit);
+	close_place(&jit->at.root);
+}
+
+/* take_given() has opened it, after its process mapped it. */
+static bool open_dump(struct jit *jit)
+{
+	return jit->dump.fd >= 0;
+}
+
+static int read_dump(struct jit *jit, struct jit_index *index, size_t max_memory)
+{
+	return jit_dump_read(&jit->dump, jit->names, index, max_memory);
+}
+
+static void close_dump(struct jit *jit)
+{
+	jit_dump_done(&jit->dump);
+}
+
+/* What processes write of the code that they make, each with an index of its own. */
+static const struct {
+	/* Find its file, unless that is open. False: there is none. */
+	bool (*open)(struct jit *jit);
+	/* Read on what has come. A negative errno: there is nothing more to read. */
+	int (*read)(struct jit *jit, struct jit_index *index, size_t max_memory);
+	void (*close)(struct jit *jit);
+	bool has_times; /* of code; without, what is there was always there */
+} sources[N_SOURCES] = {
+	[SOURCE_DUMP] = { open_dump, read_dump, close_dump, true },
+	[SOURCE_MAP] = { open_map, read_map, close_map, false },
+};
+
+struct jit *jit_free(struct jit *jit)
+{
+	if (!jit)
+		return NULL;
+	for (size_t i = 0; i < N_SOURCES; i++) {
+		sources[i].close(jit);
+		jit->names->jit_memory -= jit->indexes[i].memory;
+		jit_index_done(&jit->indexes[i]);
+	}
+	close_place(&jit->given.root);
+	close_place(&jit->given.dump);
+	pthread_mutex_destroy(&jit->lock);
+	pthread_mutex_destroy(&jit->given_lock);
+	free(jit);
+	return NULL;
+}
+
+void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
+{
+	pthread_mutex_lock(&jit->given_lock);
+	close_place(&jit->given.root);
+	jit->given.root = root;
+	jit->given.pid = pid;
+	jit->given.user = user;
+	pthread_mutex_unlock(&jit->given_lock);
+}
+
+void jit_set_dump(struct jit *jit, int fd)
+{
+	pthread_mutex_lock(&jit->given_lock);
+	if (jit->has_dump) /* its mapping was seen again */
+		close(fd);
+	else
+		jit->given.dump = fd;
+	jit->has_dump = true;
+	pthread_mutex_unlock(&jit->given_lock);
+}
+
+/* To open the dump, and all that is done with it, may take as long as its file system likes. */
+static void take_given(struct jit *jit)
+{
+	struct places given;
+	char path[32];
+
+	pthread_mutex_lock(&jit->given_lock);
+	given = jit->given;
+	jit->given.root = jit->given.dump = -1;
+	pthread_mutex_unlock(&jit->given_lock);
+	if (given.root >= 0) {
+		close_place(&jit->at.root);
+		jit->at = given;
+	}
+	if (given.dump < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", given.dump);
+	jit->dump.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	close(given.dump);
+	if (jit->dump.fd >= 0)
+		return;
+	/* It is tried again when its mapping is seen again. */
+	pthread_mutex_lock(&jit->given_lock);
+	jit->has_dump = false;
+	pthread_mutex_unlock(&jit->given_lock);
 }
 
 static size_t memory_left(const struct jit *jit, const struct jit_index *index)
@@ -162,39 +258,38 @@ static size_t memory_left(const struct jit *jit, const struct jit_index *index)
 	return left < JIT_MEMORY ? left : JIT_MEMORY;
 }
 
-static void read_dump(struct jit *jit)
+/* A file that is broken, or too large, is not read any further. */
+static void read_source(struct jit *jit, size_t i)
 {
-	size_t before = jit->dump_index.memory;
+	struct jit_index *index = &jit->indexes[i];
+	size_t before = index->memory;
 
-	jit->dump_read = now_ns();
-	if (jit->dump.fd < 0)
+	if (!sources[i].open(jit))
 		return;
-	if (jit_dump_read(&jit->dump, jit->names, &jit->dump_index,
-			  memory_left(jit, &jit->dump_index)) < 0)
-		jit_dump_done(&jit->dump);
-	jit->names->jit_memory += jit->dump_index.memory - before;
+	if (sources[i].read(jit, index, memory_left(jit, index)) < 0)
+		sources[i].close(jit);
+	jit->names->jit_memory += index->memory - before;
 }
 
-/* Read on what has come. A file that is broken, or too large, is not read any further. */
+static void read_timed(struct jit *jit)
+{
+	take_given(jit);
+	jit->timed_read = now_ns();
+	for (size_t i = 0; i < N_SOURCES; i++)
+		if (sources[i].has_times)
+			read_source(jit, i);
+}
+
+/* Read on what has come. */
 static void read_on(struct jit *jit)
 {
 	unsigned int n_settled = jit->names->n_settled;
-	size_t before;
 
-	if (jit->map.fd < 0 && jit->root >= 0) {
-		jit->map.fd = open_map(jit);
-		jit->map.position = 0;
-	}
-	if (jit->map.fd >= 0) {
-		before = jit->map_index.memory;
-		if (jit_map_read(&jit->map, jit->names, &jit->map_index,
-				 memory_left(jit, &jit->map_index)) < 0) {
-			close_map(jit);
-			close_root(jit);
-		}
-		jit->names->jit_memory += jit->map_index.memory - before;
-	}
-	read_dump(jit);
+	take_given(jit);
+	for (size_t i = 0; i < N_SOURCES; i++)
+		if (!sources[i].has_times)
+			read_source(jit, i);
+	read_timed(jit);
 	jit->read = now_ns();
 	jit->n_settled = n_settled;
 }
@@ -204,23 +299,37 @@ void jit_close(struct jit *jit)
 	LOCK(jit);
 
 	read_on(jit);
-	close_map(jit);
-	close_root(jit);
-	jit_dump_done(&jit->dump);
+	for (size_t i = 0; i < N_SOURCES; i++)
+		sources[i].close(jit);
+}
+
+static uint64_t located_as(size_t source, uint32_t code, uint64_t offset)
+{
+	return LOCATED | (uint64_t)source << LOCATED_SOURCE_SHIFT |
+	       (uint64_t)code << LOCATED_CODE_SHIFT | offset;
 }
 
 static uint64_t look_up(struct jit *jit, uint64_t address, uint64_t time)
 {
-	uint64_t offset;
-	uint32_t code = jit_index_find(&jit->dump_index, address, time, &offset);
+	for (size_t i = 0; i < N_SOURCES; i++) {
+		uint64_t offset;
+		uint32_t code = jit_index_find(&jit->indexes[i], address,
+					       sources[i].has_times ? time : UINT64_MAX, &offset);
 
-	if (code != JIT_CODE_NONE)
-		return LOCATED | (uint64_t)code << LOCATED_CODE_SHIFT | offset;
-	/* What the map has no times of is always there. */
-	code = jit_index_find(&jit->map_index, address, UINT64_MAX, &offset);
-	if (code != JIT_CODE_NONE)
-		return LOCATED | LOCATED_MAP | (uint64_t)code << LOCATED_CODE_SHIFT | offset;
+		if (code != JIT_CODE_NONE)
+			return located_as(i, code, offset);
+	}
 	return address;
+}
+
+static bool has_given_dump(struct jit *jit)
+{
+	bool has;
+
+	pthread_mutex_lock(&jit->given_lock);
+	has = jit->given.dump >= 0;
+	pthread_mutex_unlock(&jit->given_lock);
+	return has;
 }
 
 static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
@@ -232,8 +341,8 @@ static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 	if (now >= jit->read + AGAIN_FOUND_NS || jit->n_settled != jit->names->n_settled)
 		read_on(jit);
 	/* Since then another piece of code may have taken the place of the one that is known. */
-	if (time != UINT64_MAX && time >= jit->dump_read)
-		read_dump(jit);
+	if (time != UINT64_MAX && (time >= jit->timed_read || has_given_dump(jit)))
+		read_timed(jit);
 	located = look_up(jit, address, time);
 	if (located == address && now >= jit->read + AGAIN_MISSING_NS) {
 		read_on(jit);
@@ -272,11 +381,11 @@ int jit_add(struct jit *jit, const char *function, const char *file, unsigned in
 	}
 	if (code.n_lines > 0)
 		code.lines[0].line = line;
-	before = jit->dump_index.memory;
-	err = jit_index_add_code(&jit->dump_index, &code, &number);
-	jit->names->jit_memory += jit->dump_index.memory - before;
+	before = jit->indexes[SOURCE_DUMP].memory;
+	err = jit_index_add_code(&jit->indexes[SOURCE_DUMP], &code, &number);
+	jit->names->jit_memory += jit->indexes[SOURCE_DUMP].memory - before;
 	if (err == 0)
-		*ret = LOCATED | (uint64_t)number << LOCATED_CODE_SHIFT;
+		*ret = located_as(SOURCE_DUMP, number, 0);
 	return err;
 }
 
@@ -316,6 +425,7 @@ bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct source
 	const struct jit_line *line;
 	struct jit_index *index;
 	struct jit_code *code;
+	uint64_t source;
 	uint32_t number;
 	LOCK(jit);
 
@@ -325,7 +435,10 @@ bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct source
 		located = locate(jit, located, UINT64_MAX);
 	if (!(located & LOCATED))
 		return false;
-	index = located & LOCATED_MAP ? &jit->map_index : &jit->dump_index;
+	source = located >> LOCATED_SOURCE_SHIFT & LOCATED_SOURCE_MASK;
+	if (source >= N_SOURCES)
+		return false;
+	index = &jit->indexes[source];
 	number = (uint32_t)(located >> LOCATED_CODE_SHIFT & LOCATED_CODE_MASK);
 	if (number >= index->n_codes)
 		return false;

@@ -13,8 +13,8 @@
  * profilers: a jitdump and a perf map. Files are read, and read on as they grow, when
  * a name is asked for, which may be when the process is gone.
  *
- * All functions may be called from any thread; what jit_find() returns lives until the
- * next call of it.
+ * All functions may be called from any thread, and jit_set_...() wait for no file; what jit_find()
+ * returns lives until the next call of it.
  */
 struct jit;
 struct names;
@@ -37,7 +37,7 @@ struct jit *jit_free(struct jit *jit);
  */
 void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user);
 
-/* The process has mapped a jitdump; fd is taken over. */
+/* The process has mapped a jitdump; fd, which need only hold it (O_PATH), is taken over. */
 void jit_set_dump(struct jit *jit, int fd);
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/arch.h"
 #include "symbols/names.h"
 
 #define MAGIC 0x4a695444u /* "JiTD", in the byte order of who wrote it */
@@ -241,8 +242,8 @@ static int read_header(struct jit_dump *dump)
 		return 1;
 	if (pread(dump->fd, &header, sizeof(header), 0) != sizeof(header))
 		return 0;
-	if (header.magic != MAGIC || header.version != VERSION || header.machine != EM_X86_64 ||
-	    header.size < sizeof(header))
+	if (header.magic != MAGIC || header.version != VERSION ||
+	    header.machine != DP_ELF_MACHINE || header.size < sizeof(header))
 		return -ENOEXEC;
 	dump->position = header.size;
 	dump->has_times = !(header.flags & FLAG_ARCH_TIMESTAMP);

@@ -14,7 +14,7 @@
 /* One that came later. */
 struct late_function {
 	uint64_t start, end;
-	const char *name;
+	char *name;
 };
 
 /* Those that have come while others may be looking for one. */
@@ -22,8 +22,11 @@ struct late_functions {
 	pthread_mutex_t lock;
 	struct late_function *functions; /* the last one told comes last */
 	size_t n_functions, functions_size;
-	char **names; /* of all there have been: who has asked for one uses it for as long as it likes */
+	/* Names of those that are gone, of which nobody could be asked to free them. */
+	char **names;
 	size_t n_names, names_size;
+	int (*release)(void *arg, void (*fn)(void *object), void *object);
+	void *arg;
 };
 
 /* What was found at one address. */
@@ -56,6 +59,8 @@ static void late_functions_free(struct late_functions *late)
 		return;
 	for (size_t i = 0; i < late->n_names; i++)
 		free(late->names[i]);
+	for (size_t i = 0; i < late->n_functions; i++)
+		free(late->functions[i].name);
 	free(late->names);
 	free(late->functions);
 	pthread_mutex_destroy(&late->lock);
@@ -172,22 +177,43 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 	return NULL;
 }
 
+void kallsyms_set_release(struct kallsyms *k,
+			  int (*release)(void *arg, void (*fn)(void *object), void *object),
+			  void *arg)
+{
+	pthread_mutex_lock(&k->late->lock);
+	k->late->release = release;
+	k->late->arg = arg;
+	pthread_mutex_unlock(&k->late->lock);
+}
+
+/* Who looks names up may be using it still. There is room for one more in the list. */
+static void release_name(struct late_functions *late, char *name)
+{
+	if (!late->release || late->release(late->arg, free, name) < 0)
+		late->names[late->n_names++] = name;
+}
+
 static int add_late(struct late_functions *late, uint64_t start, uint64_t size, const char *name)
 {
 	char *copy;
 	size_t n = 0;
 
-	if (array_reserve(late->functions, late->n_functions, late->functions_size) < 0 ||
-	    array_reserve(late->names, late->n_names, late->names_size) < 0)
+	if (array_reserve(late->functions, late->n_functions, late->functions_size) < 0)
 		return -ENOMEM;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
-	late->names[late->n_names++] = copy;
-	/* What was there before is gone. */
-	for (size_t i = 0; i < late->n_functions; i++)
-		if (late->functions[i].start >= start + size || start >= late->functions[i].end)
-			late->functions[n++] = late->functions[i];
+	/* What was there before is gone, unless there is no memory for it to go. */
+	for (size_t i = 0; i < late->n_functions; i++) {
+		struct late_function f = late->functions[i];
+
+		if (f.start >= start + size || start >= f.end ||
+		    array_reserve(late->names, late->n_names, late->names_size) < 0)
+			late->functions[n++] = f;
+		else
+			release_name(late, f.name);
+	}
 	late->functions[n] = (struct late_function){ start, start + size, copy };
 	late->n_functions = n + 1;
 	return 0;

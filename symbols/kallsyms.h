@@ -46,6 +46,15 @@ int kallsyms_add_found(struct kallsyms *kallsyms, uint64_t address, const char *
 bool kallsyms_are_hidden(const char *path);
 
 /*
+ * Have the names of functions that are forgotten freed by `release`, which calls fn when whoever looks names up
+ * has done with those that it has now; or it fails, with a negative errno. Else they are kept
+ * until kallsyms_free().
+ */
+void kallsyms_set_release(struct kallsyms *kallsyms,
+			  int (*release)(void *arg, void (*fn)(void *object), void *object),
+			  void *arg);
+
+/*
  * A function that the kernel has made since, of a BPF program, as perf's records
  * tell; what was at its place is forgotten. Others may be looking names up. 0 or -ENOMEM.
  */
@@ -53,7 +62,8 @@ int kallsyms_add_late(struct kallsyms *kallsyms, uint64_t start, uint64_t size, 
 
 /*
  * The function at an address and the distance from its start; NULL if there is
- * none, or names are not wanted any more (names.h).
+ * none, or names are not wanted any more (names.h). The name is for use at once: see
+ * kallsyms_set_release().
  */
 const char *kallsyms_find(const struct kallsyms *kallsyms, uint64_t address, uint64_t *ret_offset);
 

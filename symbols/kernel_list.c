@@ -10,13 +10,14 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/arch.h"
 
 /*
  * The list has no sizes: a function ends where the next one starts. Behind the
  * last one of a module the file knows nothing, but another module, loaded since,
  * starts a page of its own. Of BPF programs loaded since we are told.
  */
-#define PAGE_SIZE 4096
+#define PAGE_SIZE DP_USER_PAGE_SIZE
 #define MAX_PROGRAM_SIZE (1 << 20)
 
 /* Names lie one behind the other, in blocks of this size; the list is read by as much. */

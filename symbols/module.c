@@ -9,21 +9,20 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "symbols/debug_info.h"
+#include "base/file_stat.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
-#include "symbols/go_names.h"
 #include "symbols/jit.h"
-#include "symbols/names_parts.h"
 #include "symbols/location_file.h"
-#include "symbols/symtab.h"
+#include "symbols/name_source.h"
+#include "symbols/names_parts.h"
 
 void module_set_file(struct module *module, int fd)
 {
 	struct stat st;
 
 	module->fd = fd;
-	if (fd >= 0 && fstat(fd, &st) == 0) {
+	if (fd >= 0 && file_stat(fd, &st) == 0) {
 		module->size = st.st_size;
 		module->written = st.st_mtim;
 		module->changed = st.st_ctim;
@@ -69,6 +68,22 @@ struct module *module_new_jit(struct names *names)
 	return module;
 }
 
+void module_hold(struct module *module)
+{
+	module->n_holds++;
+}
+
+void module_drop(struct module *module, uint64_t now_ns)
+{
+	module->n_holds--;
+	module->dropped_ns = now_ns;
+}
+
+bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t oldest_ns)
+{
+	return module->n_holds == 0 && module->dropped_ns < oldest_ns && closed_ns < oldest_ns;
+}
+
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
@@ -78,7 +93,7 @@ bool module_is_written_to(const struct module *module)
 {
 	struct stat st;
 
-	return module->fd >= 0 && (fstat(module->fd, &st) < 0 || st.st_size != module->size ||
+	return module->fd >= 0 && (file_stat(module->fd, &st) < 0 || st.st_size != module->size ||
 				   !is_same_time(&st.st_mtim, &module->written));
 }
 
@@ -122,18 +137,6 @@ void module_keep_locations(struct module *module)
 		module->n_new = 0;
 }
 
-void module_close_debug(struct module *module)
-{
-	struct names *names = module->names;
-
-	if (!module->debug)
-		return;
-	DL_DELETE2(names->open, module, prev_open, next_open);
-	names->n_open--;
-	names->open_memory -= debug_info_memory(module->debug);
-	module->debug = debug_info_free(module->debug);
-}
-
 static void module_close_debug_file(struct module *module)
 {
 	if (module->debug_fd > 0)
@@ -143,6 +146,7 @@ static void module_close_debug_file(struct module *module)
 
 struct module *module_free(struct module *module)
 {
+	const struct name_source *source;
 	struct names *names;
 
 	if (!module)
@@ -152,10 +156,10 @@ struct module *module_free(struct module *module)
 	DL_DELETE(names->modules, module);
 	pthread_mutex_unlock(&names->lock);
 	module_keep_locations(module);
-	module_close_debug(module);
+	for (size_t i = 0; (source = name_source(i)); i++)
+		if (source->free)
+			source->free(module);
 	location_cache_done(&module->locations);
-	go_names_free(module->go);
-	symtab_free(module->symtab);
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
@@ -166,7 +170,7 @@ struct module *module_free(struct module *module)
 	return NULL;
 }
 
-static struct dwfl_source module_source(const struct module *module)
+struct dwfl_source module_dwfl_source(const struct module *module)
 {
 	return (struct dwfl_source){
 		.names = module->names,
@@ -178,81 +182,21 @@ static struct dwfl_source module_source(const struct module *module)
 	};
 }
 
-static bool module_open_symtab(struct module *module)
+static void close_binary(struct module *module, bool names)
 {
-	const struct dwfl_source source = module_source(module);
+	const struct name_source *source;
 
-	if (!module->symtab_tried) {
-		module->symtab_tried = true;
-		/* A file whose symbols cannot be read is one without symbols. */
-		if (!module_is_written_to(module))
-			(void)symtab_new(&source, &module->symtab);
-	}
-	return module->symtab != NULL;
-}
-
-/* Go's tables are mapped: what was written to them since is other code. */
-static bool module_open_go(struct module *module)
-{
-	if (!module->go_tried) {
-		module->go_tried = true;
-		if (module->fd >= 0 && !module_is_written_to(module))
-			(void)go_names_new(module->fd, &module->go);
-	}
-	return module->go && !module_is_written_to(module);
-}
-
-/* Without memory for a copy of the names there are none. */
-static void module_detach_go(struct module *module)
-{
-	if (module->go && (module_is_written_to(module) || go_names_detach(module->go) < 0))
-		module->go = go_names_free(module->go);
-}
-
-void module_close(struct module *module, bool names)
-{
-	if (module->jit) {
-		jit_close(module->jit);
-		return;
-	}
 	module_keep_locations(module);
-	if (names) {
-		(void)module_open_go(module);
-		(void)module_open_symtab(module);
+	for (size_t i = 0; (source = name_source(i)); i++) {
+		if (names && source->outlives_file)
+			(void)source->open(module);
+		if (source->detach)
+			source->detach(module);
 	}
-	module->symtab_tried = module->go_tried = true;
-	module_detach_go(module);
-	if (module->symtab)
-		(void)symtab_detach(module->symtab);
-	module_close_debug(module);
-	module->no_debug = true;
 	if (module->fd >= 0)
 		close(module->fd);
 	module->fd = -1;
 	module_close_debug_file(module);
-}
-
-static bool module_open_debug(struct module *module)
-{
-	const struct dwfl_source source = module_source(module);
-	struct names *names = module->names;
-	int err;
-
-	if (module->debug) {
-		DL_DELETE2(names->open, module, prev_open, next_open);
-	} else {
-		if (module->no_debug || module_is_written_to(module))
-			return false;
-		err = debug_info_new(&source, &module->debug);
-		module->no_debug = err < 0;
-		if (err < 0)
-			return false;
-		module->keeps_locations = true;
-		names->n_open++;
-		names->open_memory += debug_info_memory(module->debug);
-	}
-	DL_APPEND2(names->open, module, prev_open, next_open);
-	return true;
 }
 
 /* The function, with the line that runs, and what was inlined into it, unless that is not wanted. */
@@ -266,72 +210,19 @@ static size_t limit_inlines(const struct module *module, struct source_location 
 	return 1;
 }
 
-/* By Go's own tables: how many there are. */
-static size_t find_go_places(struct module *module, uint64_t address, bool lines,
-			     struct source_location locations[LOCATION_MAX])
-{
-	if (!module_open_go(module))
-		return 0;
-	return limit_inlines(module, locations,
-			     go_names_find(module->go, address, lines, locations));
-}
-
-/* By debug information: how many there are. */
-static size_t find_debug_places(struct module *module, uint64_t address, bool lines,
-				struct source_location locations[LOCATION_MAX])
-{
-	const struct names_options *options = &module->names->options;
-	size_t before;
-	int n;
-
-	if ((options->no_inlines && !lines) || !module_open_debug(module))
-		return 0;
-	before = debug_info_memory(module->debug);
-	n = debug_info_find(module->debug, address, lines, locations);
-	module->is_partial |= n < 0 || !debug_info_is_whole(module->debug);
-	module->names->open_memory += debug_info_memory(module->debug) - before;
-	return n > 0 ? limit_inlines(module, locations, (size_t)n) : 0;
-}
-
-/*
- * The function by symbol tables: also where debug information knows it, so that it is
- * called the same with and without. That has `__libc_start_main_impl` and `__GI_exit`
- * where the tables have public names, and of local functions often only the last part.
- */
-static void add_symbol(struct module *module, uint64_t address, struct source_location *locations,
-		       size_t *n)
-{
-	const char *symbol = NULL;
-
-	if (names_disabled(module->names))
-		return;
-	if (module_open_symtab(module))
-		symbol = symtab_find_symbol(module->symtab, address);
-	if (!symbol && *n == 0 && module_open_go(module))
-		symbol = go_names_find_other(module->go, address);
-	if (!symbol)
-		return;
-	if (*n == 0)
-		locations[(*n)++] = (struct source_location){ 0 };
-	locations[*n - 1].function = symbol;
-}
-
-uint64_t module_locate(struct module *module, uint64_t address, uint64_t time)
-{
-	return module->jit ? jit_locate(module->jit, address, time) : address;
-}
-
 /* What was not found while samples were taken, servers may have: look all up again. */
 static void try_servers(struct module *module)
 {
+	const struct name_source *source;
+
 	if (module->servers_tried || !debug_server_is_allowed(module->names->server))
 		return;
 	module->servers_tried = true;
 	if (!module->no_debug || module->fd < 0 || module_is_written_to(module))
 		return;
-	module->no_debug = false;
-	module->symtab = symtab_free(module->symtab);
-	module->symtab_tried = false;
+	for (size_t i = 0; (source = name_source(i)); i++)
+		if (source->retry)
+			source->retry(module);
 	location_cache_done(&module->locations);
 	module->locations_tried = module->keeps_locations = false; /* what was kept is read again */
 	module->n_new = 0;
@@ -341,13 +232,19 @@ static void try_servers(struct module *module)
 static int look_up(struct module *module, uint64_t address, bool lines)
 {
 	struct source_location locations[LOCATION_MAX];
-	size_t n = find_go_places(module, address, lines, locations);
+	const struct name_source *source;
+	size_t n = 0;
 	int err;
 
-	if (n > 0)
-		return location_cache_add_go(&module->locations, address, lines, locations, n);
-	n = find_debug_places(module, address, lines, locations);
-	add_symbol(module, address, locations, &n);
+	for (size_t i = 0; (source = name_source(i)); i++) {
+		if (!source->find)
+			continue;
+		n = source->find(module, address, lines, locations, n);
+		n = limit_inlines(module, locations, n);
+		if (n > 0 && source->is_final)
+			return location_cache_add_go(&module->locations, address, lines, locations,
+						     n);
+	}
 	/* What was found while names were given up is not the whole. */
 	err = names_disabled(module->names) ?
 		      -ECANCELED :
@@ -357,17 +254,16 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 	return err;
 }
 
-size_t module_find_locations(struct module *module, uint64_t address, bool lines,
+static uint64_t locate_in_binary(struct module *module, uint64_t address, uint64_t time)
+{
+	return address;
+}
+
+static size_t find_in_binary(struct module *module, uint64_t address, bool lines,
 			     const struct source_location **ret)
 {
-	struct names *names = module->names;
 	size_t n;
 
-	lines = lines && !names->options.no_lines;
-	if (names->options.none || names_disabled(names))
-		return 0;
-	if (module->jit)
-		return jit_find(module->jit, address, lines, ret);
 	try_servers(module);
 	read_locations(module);
 	if (location_cache_find(&module->locations, address, lines, ret, &n))
@@ -377,17 +273,91 @@ size_t module_find_locations(struct module *module, uint64_t address, bool lines
 	if (look_up(module, address, lines) < 0 ||
 	    !location_cache_find(&module->locations, address, lines, ret, &n))
 		n = 0;
-	names_limit_debug(names, MODULE_DEBUG_MEMORY);
+	names_limit_debug(module->names, MODULE_DEBUG_MEMORY);
 	return n;
+}
+
+/* Places that were kept on disk do not take the symbols. */
+static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
+{
+	const struct name_source *source;
+
+	for (size_t i = 0; (source = name_source(i)); i++)
+		if (source->find_start && source->find_start(module, address, ret) == 0)
+			return 0;
+	return -ENOENT;
+}
+
+static uint64_t locate_compiled(struct module *module, uint64_t address, uint64_t time)
+{
+	return jit_locate(module->jit, address, time);
+}
+
+static size_t find_compiled(struct module *module, uint64_t address, bool lines,
+			    const struct source_location **ret)
+{
+	return jit_find(module->jit, address, lines, ret);
+}
+
+static int find_no_start(struct module *module, uint64_t address, uint64_t *ret)
+{
+	return -ENOENT;
+}
+
+static void close_compiled(struct module *module, bool names)
+{
+	jit_close(module->jit);
+}
+
+/* Code in a binary stays as it is; what processes compile comes and goes. */
+static const struct module_kind {
+	uint64_t (*locate)(struct module *module, uint64_t address, uint64_t time);
+	size_t (*find)(struct module *module, uint64_t address, bool lines,
+		       const struct source_location **ret);
+	int (*find_start)(struct module *module, uint64_t address, uint64_t *ret);
+	void (*close)(struct module *module, bool names);
+} binary = { locate_in_binary, find_in_binary, find_start_in_binary, close_binary },
+  compiled = { locate_compiled, find_compiled, find_no_start, close_compiled };
+
+static const struct module_kind *kind_of(const struct module *module)
+{
+	return module_is_compiled(module) ? &compiled : &binary;
+}
+
+void module_close(struct module *module, bool names)
+{
+	kind_of(module)->close(module, names);
+}
+
+uint64_t module_locate(struct module *module, uint64_t address, uint64_t time)
+{
+	return kind_of(module)->locate(module, address, time);
+}
+
+size_t module_find_locations(struct module *module, uint64_t address, bool lines,
+			     const struct source_location **ret)
+{
+	const struct names_options *options = &module->names->options;
+
+	if (options->none || names_disabled(module->names))
+		return 0;
+	return kind_of(module)->find(module, address, lines && !options->no_lines, ret);
+}
+
+bool module_has_file(const struct module *module)
+{
+	return (module->fd >= 0 || module->memory) && !module_is_written_to(module);
+}
+
+bool module_has_source(const struct module *module)
+{
+	return !module->names->options.none && !names_disabled(module->names) &&
+	       (module->fd >= 0 || module->memory || module->symtab);
 }
 
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)
 {
-	/* Places that were kept on disk do not take the symbols. */
-	if (module->jit || module->names->options.none || names_disabled(module->names))
+	if (module->names->options.none || names_disabled(module->names))
 		return -ENOENT;
-	if (module_open_go(module) && go_names_find_start(module->go, address, ret) == 0)
-		return 0;
-	return module_open_symtab(module) ? symtab_find_start(module->symtab, address, ret) :
-					    -ENOENT;
+	return kind_of(module)->find_start(module, address, ret);
 }

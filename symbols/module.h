@@ -10,9 +10,11 @@
 #include "symbols/location_cache.h"
 
 struct debug_info;
+struct function_starts;
 struct go_names;
 struct jit;
 struct names;
+struct plt;
 struct symtab;
 
 /* Path of a module that is no file: what a process has compiled itself. */
@@ -43,6 +45,11 @@ struct module {
 	bool go_tried;
 	struct symtab *symtab;
 	bool symtab_tried;
+	struct function_starts
+		*starts; /* its functions, those without a name, too; NULL: not known */
+	bool starts_tried;
+	struct plt *plt; /* its stubs; NULL: there are none */
+	bool plt_tried;
 	struct debug_info *debug; /* closed when those of all its names' modules become too large */
 	bool no_debug;            /* there is none */
 	bool servers_tried;       /* they were asked, or need not be */
@@ -51,6 +58,8 @@ struct module {
 	bool keeps_locations; /* they are worth it: from debug information, which takes time to open */
 	bool is_partial;      /* but some are not all that could be said */
 	size_t n_new;         /* addresses that were looked up, and are not kept yet */
+	size_t n_holds;       /* module_hold() */
+	uint64_t dropped_ns;                  /* when the last of these ended; 0: there was none */
 	struct module *prev, *next;           /* in the list of all of its names */
 	struct module *prev_open, *next_open; /* and in that of those with open debug information */
 };
@@ -63,7 +72,16 @@ struct module {
 /* How many modules may have it open, each with a file descriptor or two. */
 #define MODULE_DEBUG_OPEN 256
 
-/* Was its file written to since it was opened? What is in it now is other code then. */
+/* Is its code what a process has compiled, in no file? */
+static inline bool module_is_compiled(const struct module *module)
+{
+	return module->jit != NULL;
+}
+
+/*
+ * Was its file written to since it was opened? What is in it now is other code then. On another
+ * machine, that is known as soon as this one's kernel is told; nobody is waited for.
+ */
 bool module_is_written_to(const struct module *module);
 
 /*
@@ -73,6 +91,15 @@ bool module_is_written_to(const struct module *module);
 struct module *module_new(struct names *names, const char *path, const char *build_id, int fd);
 /* Of what a process compiles: with a struct jit. NULL if memory is short. */
 struct module *module_new_jit(struct names *names);
+
+/*
+ * Samples that are in no report yet refer to it, or what is kept of them besides; and do not any
+ * more, but reports may since now (CLOCK_MONOTONIC). Both by the thread that has made it.
+ */
+void module_hold(struct module *module);
+void module_drop(struct module *module, uint64_t now_ns);
+/* If it was closed at that time: can reports that began then or later not refer to it? */
+bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t oldest_ns);
 
 /* Before its names are freed: nothing refers to it any more. NULL is nothing. */
 struct module *module_free(struct module *module);
@@ -101,7 +128,16 @@ uint64_t module_locate(struct module *module, uint64_t address, uint64_t time);
 size_t module_find_locations(struct module *module, uint64_t address, bool lines,
 			     const struct source_location **ret);
 
-/* Where the function of an address begins, by Go's tables or by symbols: 0 or -ENOENT. */
+/* Is its file open, or in memory, and as it was? */
+bool module_has_file(const struct module *module);
+
+/* Is there anything that names are looked for in, or was it there until the module was closed? */
+bool module_has_source(const struct module *module);
+
+/*
+ * Where the function of an address begins, by Go's tables or by symbols, else by unwind
+ * information, which knows functions without a name: 0 or -ENOENT.
+ */
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
 /* Close its debug information, if that is open. */

@@ -112,7 +112,7 @@ int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
 
 	if (!head)
 		return -ESTALE;
-	/* The section headers are its end (arch/x86/entry/vdso, which links it as a library). */
+	/* The section headers are its end (entry/vdso of the kernel, which links it as a library). */
 	size = head->e_shoff + (size_t)head->e_shnum * head->e_shentsize;
 	copy = malloc(size);
 	if (!copy)

@@ -13,7 +13,7 @@ struct names {
 	struct names_options options;
 	atomic_bool is_disabled;
 	struct debug_server *server;
-	/* module.c */
+	/* module.c, name_source_debug.c */
 	pthread_mutex_t lock;   /* of `modules` and their links */
 	struct module *modules; /* all there are */
 	struct module *open;    /* with open debug information, the least recently used first */

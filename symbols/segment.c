@@ -8,9 +8,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/arch.h"
 
-/* The pages of x86-64. */
-#define PAGE UINT64_C(4096)
+#define PAGE ((uint64_t)DP_USER_PAGE_SIZE)
 
 DEFINE_CLEANUP(Elf *, elf_end)
 

@@ -11,13 +11,18 @@
 #include "symbols/decompressed.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
+#include "symbols/function_starts.h"
 #include "symbols/names.h"
+#include "symbols/stub_code.h"
+
+DEFINE_CLEANUP(struct function_starts *, function_starts_free)
 
 struct function {
 	uint64_t start, end;
 	const char *symbol; /* in libdwfl's string table, or in that of the symtab */
 	int rank;           /* among those that start here, the highest gives the name */
-	bool sized;
+	uint32_t sized : 1;
+	uint32_t section : 31; /* in the program; 0: in another file, which has all symbols */
 };
 
 struct symtab {
@@ -25,6 +30,7 @@ struct symtab {
 	char *strings;              /* NULL: they are libdwfl's */
 	struct function *functions; /* sorted by start, one for each start */
 	size_t n_functions, functions_size;
+	Elf *stripped; /* the program, while its symbols are read, if it has only some of them */
 };
 
 /* How far back to look for a function that encloses a smaller one. */
@@ -48,7 +54,19 @@ static bool section_is_code(Elf *elf, GElf_Word index)
 	       (header.sh_flags & SHF_EXECINSTR);
 }
 
-/* Assembly code often leaves the type out. */
+/* A stripped file has only the symbols that others use. */
+static bool is_stripped(Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &header) && header.sh_type == SHT_SYMTAB)
+			return false;
+	return true;
+}
+
+/* Assembly code often leaves the type out; but what is local then is a place to jump to. */
 static bool is_function(const GElf_Sym *sym, Elf *elf, GElf_Word section)
 {
 	int type = GELF_ST_TYPE(sym->st_info);
@@ -57,7 +75,8 @@ static bool is_function(const GElf_Sym *sym, Elf *elf, GElf_Word section)
 		return false;
 	if (type == STT_FUNC || type == STT_GNU_IFUNC)
 		return true;
-	return type == STT_NOTYPE && section_is_code(elf, section);
+	return type == STT_NOTYPE && GELF_ST_BIND(sym->st_info) != STB_LOCAL &&
+	       section_is_code(elf, section);
 }
 
 /* What glibc calls its own functions by, so that nobody else's are called: `__GI_` and the name */
@@ -95,6 +114,7 @@ static int symtab_add(struct symtab *t, const GElf_Sym *sym, const char *name, E
 		.symbol = name,
 		.rank = symbol_rank(sym, name),
 		.sized = sym->st_size > 0,
+		.section = elf == t->stripped && section < SHN_LORESERVE ? section : 0,
 	};
 	return 0;
 }
@@ -128,9 +148,70 @@ static void symtab_sort(struct symtab *t)
 			t->functions[i].end = t->functions[i + 1].start;
 }
 
+/* It ends where the unwind information says, or else before what that describes next. */
+static bool bound_by_unwind(struct function *f, const struct function_starts *starts)
+{
+	uint64_t start, end;
+	bool is_described = function_starts_find(starts, f->start, &start, &end) == 0;
+
+	if (!is_described)
+		end = function_starts_next(starts, f->start);
+	if (end < f->end)
+		f->end = end;
+	return is_described;
+}
+
+/* A function without a size is of assembly code: none is longer. */
+#define MAX_UNSIZED ((uint64_t)64 << 10)
+
+/* Its code is its own up to where another function could begin. */
+static void bound_by_padding(struct function *f, Elf *elf)
+{
+	Elf_Scn *scn = elf_getscn(elf, f->section);
+	Elf_Data *code = elf_rawdata(scn, NULL);
+	GElf_Shdr header;
+	uint64_t at, size;
+
+	if (!code || !code->d_buf || !gelf_getshdr(scn, &header) || f->start < header.sh_addr ||
+	    f->start - header.sh_addr >= code->d_size)
+		return;
+	at = f->start - header.sh_addr;
+	size = code->d_size - at < MAX_UNSIZED ? code->d_size - at : MAX_UNSIZED;
+	if (f->end - f->start < size)
+		size = f->end - f->start;
+	f->end = f->start + code_until_padding((const uint8_t *)code->d_buf + at, size, f->start);
+}
+
+/*
+ * How far functions go whose size nobody has said, as of those in assembly code: no further than is
+ * certain. In a stripped file, which symbol would have been the next one is not known either.
+ */
+static int symtab_bound(struct symtab *t, Elf *elf)
+{
+	_cleanup_(function_starts_freep) struct function_starts *starts = NULL;
+	bool tried = false;
+
+	for (size_t i = 0; i < t->n_functions; i++) {
+		struct function *f = &t->functions[i];
+
+		if (f->sized || f->start >= f->end)
+			continue;
+		if (!tried && function_starts_new_elf(elf, &starts) == -ENOMEM)
+			return -ENOMEM;
+		tried = true;
+		if (!(starts && bound_by_unwind(f, starts)) && f->section > 0)
+			bound_by_padding(f, elf);
+	}
+	return 0;
+}
+
 static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names *names)
 {
 	int n = dwfl_module_getsymtab(module);
+	GElf_Addr bias;
+	Elf *program = dwfl_module_getelf(module, &bias);
+
+	t->stripped = program && is_stripped(program) ? program : NULL;
 
 	for (int i = 1; i < n; i++) {
 		GElf_Word section = 0;
@@ -148,7 +229,7 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names
 			return -ENOMEM;
 	}
 	symtab_sort(t);
-	return 0;
+	return program ? symtab_bound(t, program) : 0;
 }
 
 int symtab_new(const struct dwfl_source *source, struct symtab **ret)

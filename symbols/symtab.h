@@ -8,7 +8,9 @@
 /*
  * The functions of one ELF file, by address: from .symtab, from that of a
  * separate debug file on this machine, from .gnu_debugdata, and from .dynsym,
- * whichever libdwfl finds to be the most complete.
+ * whichever libdwfl finds to be the most complete. A function without a size ends where the next
+ * one begins, or where the unwind information says; without that, in a stripped file, at a return
+ * that padding follows.
  */
 struct symtab;
 struct dwfl_source;

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "bpf/lookup_word.h"
-
-/* Word of rsp in struct sigcontext_64. */
-#define SIGCONTEXT_RSP 15
+#include "tables/rule.h"
 
 /* The row being joined, and whom to give it to. */
 struct decoder {
@@ -183,9 +181,13 @@ int image_for_each_row(const struct image *image, int (*fn)(const struct image_r
 
 const char *register_name(unsigned int reg)
 {
-	static const char *const names[] = {
-		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",     "r8",   "r9",
-		"r10", "r11", "r12", "r13", "r14", "r15", "rip", "fs_base", "bias", "left_sp",
+	static const char *const names[DP_N_VALUE_REGISTERS] = {
+#define X(name, word) [DP_##name] = word,
+		DP_REGISTERS(X)
+#undef X
+			[DP_THREAD_BASE] = DP_THREAD_BASE_WORD,
+		[DP_BIAS] = "bias",
+		[DP_LEFT_SP] = "left_sp",
 	};
 
 	return reg < sizeof(names) / sizeof(*names) ? names[reg] : "?";
@@ -299,7 +301,7 @@ static void print_cfa(const struct dp_rule *rule, const uint64_t *programs, FILE
 		break;
 	case DP_CFA_SIGNAL:
 		fprintf(to, "*(%s", reg);
-		print_offset(rule->cfa_offset + 8 * SIGCONTEXT_RSP, to);
+		print_offset(rule->cfa_offset + 8 * rule_sigcontext_word[DP_REG_SP], to);
 		fputs(")+0", to);
 		break;
 	case DP_CFA_EXPRESSION:
@@ -310,7 +312,7 @@ static void print_cfa(const struct dp_rule *rule, const uint64_t *programs, FILE
 		print_program(programs + rule->cfa_offset, "", "", to);
 		break;
 	case DP_CFA_CLONE:
-		fputs("clone(rsp", to);
+		fprintf(to, "clone(%s", register_name(DP_REG_SP));
 		print_offset(rule->cfa_offset, to);
 		fputc(')', to);
 		break;
@@ -330,9 +332,9 @@ void image_row_print(const struct image_row *row, int regs, FILE *to)
 	fprintf(to, "%" PRIx64 " %" PRIx64 " ", row->start, row->end);
 	print_cfa(&row->rule, row->programs, to);
 	print_where("ra", &row->rule.ra, row->programs, to);
-	print_where("fp", &row->rule.rbp, row->programs, to);
-	if (row->rule.rsp.kind != DP_WHERE_SAME)
-		print_where("sp", &row->rule.rsp, row->programs, to);
+	print_where("fp", &row->rule.fp, row->programs, to);
+	if (row->rule.sp.kind != DP_WHERE_SAME)
+		print_where("sp", &row->rule.sp, row->programs, to);
 	for (int i = 0; regs && i < DP_N_SAVED; i++)
 		print_where(names[i], &row->saves.where[i], row->programs, to);
 	fputc('\n', to);

@@ -28,21 +28,21 @@ int image_for_each_row(const struct image *image, int (*fn)(const struct image_r
 /* What the slots of a dp_rule.saves without DP_SAVES_APART say. */
 void saves_from_slots(uint32_t slots, struct dp_saves *ret);
 
-/* "rsp", "r10", ...; never NULL. */
+/* As the architecture calls it; never NULL. */
 const char *register_name(unsigned int reg);
 
 /*
  * Print a row as one line: `START END CFA ra=RULE fp=RULE`, numbers in hex
- * without 0x. CFA is `rsp+N`, `*(rbp-K)+M`, `plt(T)`, `exp(OPS)` or `none`;
+ * without 0x. CFA is `REG+N`, `*(REG-K)+M`, `plt(T)`, `exp(OPS)` or `none`;
  * RULE is `c-K` (saved at CFA-K), `s` (same value), `u` (undefined), a register,
- * `*(rsp+K)`, `exp(OPS)` or `unknown`. Where the caller's stack pointer is not
+ * `*(REG+K)`, `exp(OPS)` or `unknown`. Where the caller's stack pointer is not
  * the CFA, ` sp=RULE` follows. With `regs`, the other callee-saved registers
- * follow as `rbx=RULE r12=RULE` and so on.
+ * follow as `REG=RULE` for each.
  *
  * OPS are operators in the order in which they are executed, with commas
- * between, each the word that DWARF has for it, but for `rsp+K` (push that), `N`
+ * between, each the word that DWARF has for it, but for `REG+K` (push that), `N`
  * (push the number), `+N` (add it) and `cfa` (push the CFA), which a register's
- * rule starts with: `rsp+8,r9+0,8,mul,plus,deref,+8`.
+ * rule starts with: `REG+8,REG+0,8,mul,plus,deref,+8`.
  */
 void image_row_print(const struct image_row *row, int regs, FILE *to);
 

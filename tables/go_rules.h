@@ -19,7 +19,7 @@
  *   goexit, mstart, rt0_go     where stacks start: there is no caller
  *   systemstack, asmcgocall,   what they do themselves to get back (return_path.h): to the
  *   cgocallback, gogo, and     goroutine from the thread's stack, to C from the goroutine, ...
- *   all that load rsp
+ *   all that load it
  *   crosscall2, sigtramp       the same, for the registers that C expects back
  *   rawVforkSyscall            the same, as it keeps its return address off the stack
  *   morestack                  newstack() goes on with the goroutine, not with morestack()

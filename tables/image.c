@@ -159,7 +159,7 @@ static int builder_add_rows(struct builder *b, const struct source *s, const str
 	return err;
 }
 
-/* The rule where rsp is so far below the return address; nothing else is known to have moved. */
+/* The rule where sp is so far below the return address; nothing else is known to have moved. */
 static int builder_number_depth(struct builder *b, int64_t depth)
 {
 	struct rule_word word = { 0 };
@@ -168,10 +168,9 @@ static int builder_number_depth(struct builder *b, int64_t depth)
 	int number;
 
 	row.cfa.kind = CFI_CFA_REGISTER;
-	row.cfa.reg = CFI_RSP;
-	row.cfa.offset = depth + 8;
-	row.regs[CFI_RIP].kind = CFI_RULE_OFFSET;
-	row.regs[CFI_RIP].offset = -8;
+	row.cfa.reg = CFI_SP;
+	row.cfa.offset = depth + DP_CALL_SIZE;
+	row.regs[CFI_RA] = CFI_CALL_RA;
 	rule_word_update(&word, &row, CFI_CHANGED_ALL);
 	if (word.odd == 0)
 		number = rule_set_add_word(&b->packer.rules, word.word);
@@ -225,9 +224,9 @@ static struct dp_rule clone_rule(int32_t cfa_offset)
 {
 	return (struct dp_rule){
 		.cfa = DP_CFA_CLONE,
-		.cfa_reg = DP_RAX,
+		.cfa_reg = DP_REG_RESULT,
 		.cfa_offset = cfa_offset,
-		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
+		.ra = DP_CALL_RA,
 	};
 }
 
@@ -246,11 +245,10 @@ static int builder_number_known(struct builder *b, const struct known_row *known
 	row.cfa.kind = CFI_CFA_REGISTER;
 	row.cfa.reg = known->cfa_reg;
 	row.cfa.offset = known->cfa_offset;
-	row.regs[CFI_RIP].kind = CFI_RULE_OFFSET;
-	row.regs[CFI_RIP].offset = -8;
-	if (known->rbp_saved) {
-		row.regs[CFI_RBP].kind = CFI_RULE_OFFSET;
-		row.regs[CFI_RBP].offset = -16;
+	row.regs[CFI_RA] = CFI_CALL_RA;
+	if (known->fp_saved) {
+		row.regs[CFI_FP].kind = CFI_RULE_OFFSET;
+		row.regs[CFI_FP].offset = -DP_FP_CFA;
 	}
 	rule_word_update(&word, &row, CFI_CHANGED_ALL);
 	return rule_set_add_word(&b->packer.rules, word.word);
@@ -362,7 +360,7 @@ static bool is_padding(struct builder *b, const struct image_extent *extent, uin
 }
 
 /*
- * What is executed first has no caller, said or not (psABI 3.4.1): the dynamic
+ * What is executed first has no caller, said or not: the dynamic
  * linker's entry is code without unwind information, and musl's.
  */
 static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end,
@@ -370,8 +368,8 @@ static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end
 {
 	static const struct dp_rule root = {
 		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_RSP,
-		.cfa_offset = 8,
+		.cfa_reg = DP_REG_SP,
+		.cfa_offset = DP_CALL_SIZE,
 		.ra = { .kind = DP_WHERE_UNDEFINED },
 	};
 	uint64_t entry = extent->entry;

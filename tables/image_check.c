@@ -13,7 +13,6 @@
 #define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
 
 /* Bits of a word that is not DP_FORM_FULL. */
-#define WORD_BITS (DP_WORD_SAVES_SHIFT + DP_N_SAVED * DP_SLOT_BITS)
 
 /* Bytes of a table of starts in which every number of 8 bits is one. */
 #define ANY_START_SIZE (DP_START_APART * sizeof(uint16_t))
@@ -166,7 +165,7 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	if (r.cfa >= DP_N_CFA || r.cfa_reg >= DP_N_REGISTERS || r.why >= DP_N_OUTCOMES ||
 	    r.lands >= DP_N_LANDS || (r.cfa == DP_CFA_NONE) != (r.why != DP_WALKING))
 		return false;
-	if (!check_where(&r.ra) || !check_where(&r.rbp) || !check_where(&r.rsp))
+	if (!check_where(&r.ra) || !check_where(&r.fp) || !check_where(&r.sp))
 		return false;
 	if ((r.saves & DP_SAVES_APART) && (r.saves & ~DP_SAVES_APART) >= c->n_saves)
 		return false;
@@ -195,7 +194,8 @@ static bool check_rules(const struct check *c)
 		uint64_t form = c->words[i] & ((1 << DP_FORM_BITS) - 1);
 
 		/* What is above the slots would say that saves are apart. */
-		if (form > DP_FORM_RBP || (form != DP_FORM_FULL && c->words[i] >> WORD_BITS != 0) ||
+		if (form > DP_FORM_FP ||
+		    (form != DP_FORM_FULL && c->words[i] >> DP_WORD_RA_SHIFT >= DP_N_RA) ||
 		    (form == DP_FORM_FULL && c->words[i] >> DP_FORM_BITS >= c->n_full))
 			return false;
 	}

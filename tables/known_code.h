@@ -22,13 +22,13 @@ struct code_range {
 	const uint8_t *bytes;
 };
 
-/* The return address is always right below the CFA, but in a signal frame. */
+/* The return address is always where a call puts it, but in a signal frame. */
 struct known_row {
 	uint64_t start, end; /* end exclusive */
-	bool signal;         /* a struct sigcontext lies at rsp + cfa_offset */
-	bool clone;          /* unless rax is 0: then there is no caller */
-	bool rbp_saved;      /* at CFA - 16; else it is unchanged */
-	uint8_t cfa_reg;     /* DP_RSP or DP_RBP */
+	bool signal;         /* a struct sigcontext lies at sp + cfa_offset */
+	bool clone;          /* unless DP_REG_RESULT is 0: then there is no caller */
+	bool fp_saved;       /* at CFA - DP_FP_CFA; else it is unchanged */
+	uint8_t cfa_reg;     /* DP_REG_SP or DP_REG_FP */
 	int32_t cfa_offset;
 };
 

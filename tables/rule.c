@@ -7,7 +7,9 @@
 
 static_assert((int)DP_N_REGISTERS == (int)CFI_N_REGISTERS,
 	      "both number the registers as DWARF does");
-static_assert((int)DP_RIP == (int)CFI_RIP, "both number the registers as DWARF does");
+static_assert((int)DP_REG_PC == (int)CFI_RA && (int)DP_REG_SP == (int)CFI_SP &&
+		      (int)DP_REG_FP == (int)CFI_FP,
+	      "both number the registers as DWARF does");
 
 #define X(name, word)                                                                              \
 	static_assert((int)DP_OP_##name == (int)CFI_OP_##name, "both number instructions alike");
@@ -52,8 +54,8 @@ int32_t *rule_program_of(struct dp_rule *rule, enum rule_part part)
 {
 	struct dp_where *const where[RULE_N_PARTS] = {
 		[RULE_PART_RA] = &rule->ra,
-		[RULE_PART_RBP] = &rule->rbp,
-		[RULE_PART_RSP] = &rule->rsp,
+		[RULE_PART_FP] = &rule->fp,
+		[RULE_PART_SP] = &rule->sp,
 	};
 
 	if (part == RULE_PART_CFA)
@@ -120,12 +122,12 @@ static struct dp_where where_from_rule(const struct cfi_rule *rule, struct rule_
 						  .offset = (int32_t)rule->offset };
 		break;
 	case CFI_RULE_REGISTER:
-		if (rule->reg < CFI_RIP)
+		if (rule->reg < CFI_RA)
 			return (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = rule->reg };
 		break;
 	case CFI_RULE_EXPRESSION:
 		e = cfi_expr_classify(rule->expr, rule->expr_size);
-		if (e.kind == CFI_EXPR_ADDRESS && e.reg != CFI_RIP && fits(e.offset))
+		if (e.kind == CFI_EXPR_ADDRESS && e.reg != CFI_RA && fits(e.offset))
 			return (struct dp_where){ .kind = DP_WHERE_MEMORY,
 						  .reg = e.reg,
 						  .offset = (int32_t)e.offset };
@@ -139,13 +141,13 @@ static struct dp_where where_from_rule(const struct cfi_rule *rule, struct rule_
 
 /*
  * OCaml's code calls C's functions on the thread's stack, while its own stack pointer waits in
- * rbx, and leads above that or below. Other functions that take rbx for a frame pointer have to
- * save their caller's.
+ * a callee-saved register, and leads above that or below. Other functions that take this for a
+ * frame pointer have to save their caller's.
  */
 static bool is_on_another_stack(const struct cfi_row *row)
 {
-	return row->cfa.kind == CFI_CFA_REGISTER && row->cfa.reg == CFI_RBX &&
-	       row->regs[CFI_RBX].kind == CFI_RULE_UNSPECIFIED && fits(row->cfa.offset);
+	return row->cfa.kind == CFI_CFA_REGISTER && row->cfa.reg == CFI_OCAML_SP &&
+	       row->regs[CFI_OCAML_SP].kind == CFI_RULE_UNSPECIFIED && fits(row->cfa.offset);
 }
 
 static enum rule_refusal switch_by_register(const struct cfi_cfa *cfa, struct dp_rule *rule,
@@ -186,7 +188,7 @@ static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, bool switches,
 		rule->cfa = switches ? DP_CFA_SWITCH : DP_CFA_EXPRESSION;
 		return RULE_NONE;
 	}
-	if (e.reg >= CFI_RIP)
+	if (e.reg >= CFI_RA)
 		return RULE_CFA_REGISTER;
 	if (!fits(e.offset) || !fits(e.add))
 		return RULE_OFFSET;
@@ -199,28 +201,30 @@ static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, bool switches,
 	return RULE_NONE;
 }
 
-/*
- * The place of each register in struct sigcontext_64, in words
- * (arch/x86/include/uapi/asm/sigcontext.h).
- */
-static const uint8_t sigcontext_word[DP_N_REGISTERS] = {
-	[DP_R8] = 0,   [DP_R9] = 1,   [DP_R10] = 2,  [DP_R11] = 3,  [DP_R12] = 4,  [DP_R13] = 5,
-	[DP_R14] = 6,  [DP_R15] = 7,  [DP_RDI] = 8,  [DP_RSI] = 9,  [DP_RBP] = 10, [DP_RBX] = 11,
-	[DP_RDX] = 12, [DP_RAX] = 13, [DP_RCX] = 14, [DP_RSP] = 15, [DP_RIP] = 16,
+enum sigcontext_place {
+#define X(name) PLACE_##name,
+	DP_SIGCONTEXT(X)
+#undef X
+};
+
+const uint8_t rule_sigcontext_word[DP_N_REGISTERS] = {
+#define X(name) [DP_##name] = PLACE_##name,
+	DP_SIGCONTEXT(X)
+#undef X
 };
 
 struct dp_rule rule_signal(int32_t sigcontext)
 {
 	return (struct dp_rule){
 		.cfa = DP_CFA_SIGNAL,
-		.cfa_reg = DP_RSP,
+		.cfa_reg = DP_REG_SP,
 		.cfa_offset = sigcontext,
 		.ra = { .kind = DP_WHERE_MEMORY,
-			.reg = DP_RSP,
-			.offset = sigcontext + 8 * sigcontext_word[DP_RIP] },
-		.rbp = { .kind = DP_WHERE_MEMORY,
-			 .reg = DP_RSP,
-			 .offset = sigcontext + 8 * sigcontext_word[DP_RBP] },
+			.reg = DP_REG_SP,
+			.offset = sigcontext + 8 * rule_sigcontext_word[DP_REG_PC] },
+		.fp = { .kind = DP_WHERE_MEMORY,
+			.reg = DP_REG_SP,
+			.offset = sigcontext + 8 * rule_sigcontext_word[DP_REG_FP] },
 	};
 }
 
@@ -235,16 +239,17 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 
 	if (row->cfa.kind == CFI_CFA_EXPRESSION)
 		cfa = cfi_expr_classify(row->cfa.expr, row->cfa.expr_size);
-	if (cfa.kind != CFI_EXPR_DEREF || cfa.reg != CFI_RSP || cfa.add != 0)
+	if (cfa.kind != CFI_EXPR_DEREF || cfa.reg != CFI_SP || cfa.add != 0)
 		return RULE_SIGNAL_LAYOUT;
-	if (__builtin_sub_overflow(cfa.offset, 8 * sigcontext_word[DP_RSP], &start) || !fits(start))
+	if (__builtin_sub_overflow(cfa.offset, 8 * rule_sigcontext_word[DP_REG_SP], &start) ||
+	    !fits(start))
 		return RULE_SIGNAL_LAYOUT;
 
 	for (int i = 0; i < DP_N_REGISTERS; i++) {
 		struct dp_where w = where_from_rule(&row->regs[i], NULL);
 
-		if (w.kind != DP_WHERE_MEMORY || w.reg != DP_RSP ||
-		    w.offset != start + 8 * sigcontext_word[i])
+		if (w.kind != DP_WHERE_MEMORY || w.reg != DP_REG_SP ||
+		    w.offset != start + 8 * rule_sigcontext_word[i])
 			return RULE_SIGNAL_LAYOUT;
 	}
 	*ret = rule_signal((int32_t)start);
@@ -253,12 +258,12 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 
 /*
  * Other frames are marked as a signal's, too: so that unwinders, which want each frame above the
- * one before, let it lie anywhere. OCaml's runtime does so where it goes from one stack to another
- * (runtime/amd64.S). Their return address is where a call has put it.
+ * one before, let it lie anywhere. OCaml's runtime does so where it goes from one stack to another.
+ * Their return address is where a call has put it.
  */
 static bool is_called(const struct cfi_row *row)
 {
-	return row->regs[CFI_RIP].kind == CFI_RULE_OFFSET && row->regs[CFI_RIP].offset == -8;
+	return CFI_IS_CALL_RA(&row->regs[CFI_RA]);
 }
 
 static bool is_return_address(const struct dp_where *w)
@@ -274,7 +279,7 @@ static struct dp_where stack_pointer_from_rule(const struct cfi_rule *rule,
 	    (rule->kind == CFI_RULE_VAL_OFFSET && rule->offset == 0))
 		return where_plain(DP_WHERE_SAME);
 	if (rule->kind == CFI_RULE_SAME)
-		return (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RSP };
+		return (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_REG_SP };
 	return where_from_rule(rule, program);
 }
 
@@ -282,13 +287,13 @@ static struct dp_where stack_pointer_from_rule(const struct cfi_rule *rule,
 static bool is_stack_pointer(const struct dp_rule *rule)
 {
 	return rule->ra.kind == DP_WHERE_UNDEFINED ||
-	       (rule->rsp.kind != DP_WHERE_UNDEFINED && rule->rsp.kind != DP_WHERE_UNKNOWN);
+	       (rule->sp.kind != DP_WHERE_UNDEFINED && rule->sp.kind != DP_WHERE_UNKNOWN);
 }
 
 bool rule_lands(const struct cfi_row *row)
 {
-	return row->regs[CFI_RAX].kind == CFI_RULE_OFFSET &&
-	       row->regs[CFI_RDX].kind == CFI_RULE_OFFSET;
+	return row->regs[CFI_EH_DATA_0].kind == CFI_RULE_OFFSET &&
+	       row->regs[CFI_EH_DATA_1].kind == CFI_RULE_OFFSET;
 }
 
 enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
@@ -309,9 +314,9 @@ enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct d
 	if (signal && !is_called(row))
 		return signal_from_row(row, ret);
 
-	rule.ra = where_from_rule(&row->regs[CFI_RIP], &ret_programs->of[RULE_PART_RA]);
-	rule.rbp = where_from_rule(&row->regs[CFI_RBP], &ret_programs->of[RULE_PART_RBP]);
-	rule.rsp = stack_pointer_from_rule(&row->regs[CFI_RSP], &ret_programs->of[RULE_PART_RSP]);
+	rule.ra = where_from_rule(&row->regs[CFI_RA], &ret_programs->of[RULE_PART_RA]);
+	rule.fp = where_from_rule(&row->regs[CFI_FP], &ret_programs->of[RULE_PART_FP]);
+	rule.sp = stack_pointer_from_rule(&row->regs[CFI_SP], &ret_programs->of[RULE_PART_SP]);
 	if (is_on_another_stack(row))
 		refusal = switch_by_register(&row->cfa, &rule, &ret_programs->of[RULE_PART_CFA]);
 	else

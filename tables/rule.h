@@ -44,7 +44,7 @@ struct rule_program {
 };
 
 /* What a rule may need programs for. */
-enum rule_part { RULE_PART_CFA, RULE_PART_RA, RULE_PART_RBP, RULE_PART_RSP, RULE_N_PARTS };
+enum rule_part { RULE_PART_CFA, RULE_PART_RA, RULE_PART_FP, RULE_PART_SP, RULE_N_PARTS };
 
 struct rule_programs {
 	struct rule_program of[RULE_N_PARTS];
@@ -59,20 +59,20 @@ static inline size_t rule_program_size(const struct rule_program *program)
 	return (program->n_ops + 1) * DP_CELL_SIZE;
 }
 
+/* The place of each register in a struct sigcontext, in words. */
+extern const uint8_t rule_sigcontext_word[DP_N_REGISTERS];
+
 /*
- * The rule of what signal handlers return to: a struct sigcontext lies at rsp + `sigcontext`.
+ * The rule of what signal handlers return to: a struct sigcontext lies at sp + `sigcontext`.
  * In the words of glibc's __restore_rt.
  */
 struct dp_rule rule_signal(int32_t sigcontext);
-
-/* struct rt_sigframe behind its return address: uc_flags, uc_link, uc_stack, uc_mcontext. */
-#define RULE_SIGCONTEXT 40
 
 /*
  * Is the row of a function that lands in the handler of an exception? It puts the
  * handler's address in place of its return address, and goes there by "returning". That
  * is __builtin_eh_return(), which gcc compiles so that what is to be in the two registers
- * of EH_RETURN_DATA_REGNO then, rax and rdx, is saved like a caller's.
+ * of EH_RETURN_DATA_REGNO then is saved like a caller's.
  */
 bool rule_lands(const struct cfi_row *row);
 

@@ -6,19 +6,19 @@
 #include "tables/rule.h"
 
 /* Where a register's slot is in the word; 0: it has none. */
-static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_RBP] = DP_WORD_RBP_SHIFT,
+static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_FP] = DP_WORD_FP_SHIFT,
 #define X(name, word) [CFI_##name] = DP_WORD_SAVES_SHIFT + DP_SAVED_##name * DP_SLOT_BITS,
 						     DP_SAVED_REGISTERS(X)
 #undef X
 };
 
 /* Nobody asks for the other registers, but for what rule_lands() sees in two of them. */
+#define SAVED_CHANGED(name, word) CFI_CHANGED(CFI_##name) |
 #define OF_INTEREST                                                                                \
-	(CFI_CHANGED(CFI_RBP) | CFI_CHANGED(CFI_RBX) | CFI_CHANGED(CFI_R12) |                      \
-	 CFI_CHANGED(CFI_R13) | CFI_CHANGED(CFI_R14) | CFI_CHANGED(CFI_R15) |                      \
-	 CFI_CHANGED(CFI_RSP) | CFI_CHANGED(CFI_RIP))
+	(DP_SAVED_REGISTERS(SAVED_CHANGED) CFI_CHANGED(CFI_FP) | CFI_CHANGED(CFI_SP) |             \
+	 CFI_CHANGED(CFI_RA))
 
-#define LANDING (CFI_CHANGED(CFI_RAX) | CFI_CHANGED(CFI_RDX))
+#define LANDING (CFI_CHANGED(CFI_EH_DATA_0) | CFI_CHANGED(CFI_EH_DATA_1))
 
 #define WORD_N_MASK ((UINT64_C(1) << DP_WORD_N_BITS) - 1)
 #define WORD_CFA_MASK ((UINT64_C(1) << (DP_WORD_N_BITS + DP_FORM_BITS)) - 1)
@@ -26,9 +26,9 @@ static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_RBP] = DP_WORD_RBP_SHI
 /* The part of the word that says what the CFA is, 0 if it cannot. */
 static uint64_t cfa_part(const struct cfi_cfa *cfa)
 {
-	uint64_t form = cfa->reg == CFI_RSP ? DP_FORM_RSP :
-			cfa->reg == CFI_RBP ? DP_FORM_RBP :
-					      DP_FORM_FULL;
+	uint64_t form = cfa->reg == CFI_SP ? DP_FORM_SP :
+			cfa->reg == CFI_FP ? DP_FORM_FP :
+					     DP_FORM_FULL;
 
 	if (cfa->kind != CFI_CFA_REGISTER || form == DP_FORM_FULL || cfa->offset < 0 ||
 	    cfa->offset % 8 != 0 || (uint64_t)cfa->offset / 8 > WORD_N_MASK)
@@ -47,11 +47,11 @@ static int slot_of(const struct cfi_rule *rule)
 	return (int)(-rule->offset / 8);
 }
 
-/* Is the rule of a register without a slot what every word takes for granted? */
+/* Is the rule of a register without a slot what a word with DP_RA_CALL takes for granted? */
 static bool is_granted(unsigned int reg, const struct cfi_rule *rule)
 {
-	if (reg == CFI_RIP)
-		return rule->kind == CFI_RULE_OFFSET && rule->offset == -8;
+	if (reg == CFI_RA)
+		return CFI_IS_CALL_RA(rule);
 	/* The stack pointer */
 	return rule->kind == CFI_RULE_UNSPECIFIED ||
 	       (rule->kind == CFI_RULE_VAL_OFFSET && rule->offset == 0);

@@ -4,14 +4,14 @@
 #include "tables/rule_word.h"
 
 const uint8_t word_reg_shift[WORD_N_REGS] = {
-	[CFI_RBP] = DP_WORD_RBP_SHIFT,
+	[CFI_FP] = DP_WORD_FP_SHIFT,
 #define X(name, word) [CFI_##name] = DP_WORD_SAVES_SHIFT + DP_SAVED_##name * DP_SLOT_BITS,
 	DP_SAVED_REGISTERS(X)
 #undef X
-		[CFI_RAX] = WORD_REG_OTHER,
-	[CFI_RDX] = WORD_REG_OTHER,
-	[CFI_RSP] = WORD_REG_OTHER,
-	[CFI_RIP] = WORD_REG_OTHER,
+		[CFI_EH_DATA_0] = WORD_REG_OTHER,
+	[CFI_EH_DATA_1] = WORD_REG_OTHER,
+	[CFI_SP] = WORD_REG_OTHER,
+	[CFI_RA] = WORD_REG_OTHER,
 };
 
 bool word_machine_init_cie(const struct cfi_cie *cie, uint64_t *ret_initial)

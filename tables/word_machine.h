@@ -73,8 +73,8 @@ static inline bool word_set_cfa_register(struct word_machine *m, unsigned int re
 {
 	const uint64_t mask = (1 << DP_FORM_BITS) - 1;
 
-	m->word = (m->word & ~mask) | (reg == CFI_RSP ? DP_FORM_RSP : DP_FORM_RBP);
-	return reg == CFI_RSP || reg == CFI_RBP;
+	m->word = (m->word & ~mask) | (reg == CFI_SP ? DP_FORM_SP : DP_FORM_FP);
+	return reg == CFI_SP || reg == CFI_FP;
 }
 
 /* Registers are saved one after another: go on while the next instruction is alike. */

@@ -2,14 +2,13 @@
 /*
  * usage: blocked ROUNDS FILE
  *
- * Threads that wait, each in a function and in a way of its own, and two that
- * never do but have to share a CPU. FILE gets a line for each thread with what it
- * knows of itself:
+ * Threads that each wait in their own function and way, and two that never wait but share a CPU.
+ * FILE gets a line per thread with its own measurements:
  *
  *   NAME TID BEGIN END CPU VOLUNTARY INVOLUNTARY WAITED
  *
- * begin and end on CLOCK_MONOTONIC, its CPU time, the kernel's counts of its context
- * switches, and how long the calls that wait have taken; times in nanoseconds.
+ * begin and end (CLOCK_MONOTONIC), its CPU time, the kernel's counts of its context switches, and
+ * the time spent in calls that wait. Times are in nanoseconds.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -64,7 +63,7 @@ NOINLINE static uint64_t wait_in_read(void)
 	return now(CLOCK_MONOTONIC) - start;
 }
 
-/* Another thread has the mutex already: see hold(). */
+/* Another thread holds the mutex already: see hold(). */
 NOINLINE static uint64_t wait_in_lock(void)
 {
 	uint64_t start;
@@ -78,7 +77,7 @@ NOINLINE static uint64_t wait_in_lock(void)
 	return start;
 }
 
-/* No signal but a deadly one ends this: state D. */
+/* Only a fatal signal ends this: state D. */
 NOINLINE static uint64_t wait_in_vfork(void)
 {
 	uint64_t start = now(CLOCK_MONOTONIC);

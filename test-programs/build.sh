@@ -3,8 +3,8 @@
 #
 # usage: build.sh program|libraries VARIANT KIND SOURCE-DIR OUTPUT-DIR COMPILER FLAG...
 #
-# Build one variant of the stacks program, KIND being pie, nopie or static, or
-# the libraries that its pie and nopie kinds share.
+# Builds one variant of the stacks program (KIND is pie, nopie or static), or the libraries that its
+# pie and nopie kinds share.
 set -eu
 
 what=$1 variant=$2 kind=$3 src=$4 out=$5

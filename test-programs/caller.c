@@ -2,8 +2,8 @@
 /*
  * usage: caller LIBRARY
  *
- * Loads a library made of through.S. For each line that is read, a number of
- * milliseconds, calls through it for so long, and answers with a line.
+ * Loads a library made of through.S. For each line of input, a number of milliseconds, calls
+ * through the library for that long, and answers with a line.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -39,7 +39,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: caller LIBRARY\n");
 		return 2;
 	}
-	header = *(const Elf64_Ehdr *const *)handle; /* struct link_map: l_addr comes first */
+	header = *(
+		const Elf64_Ehdr *const *)handle; /* struct link_map: its first member is l_addr */
 	through = (void (*)(void (*)(void), void (*)(void)))((uintptr_t)header + header->e_entry);
 	while (fgets(line, sizeof(line), stdin)) {
 		double end = now() + strtod(line, NULL) / 1000;

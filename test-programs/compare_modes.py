@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare unwinding by tables with unwinding by frame pointers.
+"""Compares unwinding by tables with unwinding by frame pointers.
 
 usage: compare_modes.py DWARFPROF PROGRAM-WITH PROGRAM-WITHOUT
 
-The same program, compiled with and without frame pointers, walked in both
-modes at the same function. With frame pointers both must find all of the
-program's own frames, up to main(); without, the tables must still find them
-all, and the frame pointers must not. (Beyond main() is libc, which Debian
-compiles without frame pointers.) Copies of stacks that user space walks by the
-tables must lead to the same frames: all of a stack that fits into a copy, and of
-a deeper one those that do.
+The same program, compiled with and without frame pointers, is walked in both modes at the same
+function. With frame pointers both modes must find all of the program's own frames, up to main().
+Without, tables must still find them all, and frame pointers must not. (Beyond main() is libc, which
+Debian compiles without frame pointers.) Copies of stacks that user space walks by tables must give
+the same frames: all of a stack that fits into a copy, and those that fit of a deeper one.
 """
 import os
 import subprocess
@@ -19,17 +17,16 @@ import tempfile
 
 from oracle_files import read_oracle, read_samples
 
-# Of the frames that dwarfprof finds, how many come before oracle_check()'s. At
-# a function's first instruction the frame pointer is still its caller's: the
-# caller's own frame, record()'s, is one that frame pointers cannot see there.
+# How many frames of dwarfprof precede oracle_check()'s. At a function's first instruction the frame
+# pointer is still the caller's, so frame pointers miss the frame of the caller, record().
 BEFORE = {"dwarf": 2, "copy": 2, "fp": 1}
 
-# Frames that fit into a copy of 64 KiB, of which none of the program's takes more than 200 bytes.
+# Frames that fit into a copy of 64 KiB; the program's are smaller than 200 bytes.
 IN_COPY = 65536 // 200
 
 
 def run(dwarfprof, program, mode):
-    """[(frames that libgcc lists, dwarfprof's, outcome)], one for each call."""
+    """[(libgcc's frames, dwarfprof's frames, outcome)], one for each call."""
     with tempfile.TemporaryDirectory() as directory:
         oracle = os.path.join(directory, "oracle")
         samples = os.path.join(directory, "samples.jsonl")
@@ -46,9 +43,9 @@ def run(dwarfprof, program, mode):
 
 
 def program_length(theirs):
-    """Frames before the first one of libc: the program's lie together, far from libc's.
+    """The number of frames before the first one of libc. The program's code is far from libc's.
 
-    In a signal handler that is the first, because the return trampoline is in libc.
+    In a signal handler libc comes first, because it has the return trampoline.
     """
     n = 1
     while n < len(theirs) and abs(theirs[n] - theirs[0]) < 1 << 32:
@@ -57,11 +54,11 @@ def program_length(theirs):
 
 
 def count(stacks, mode):
-    """(stacks, those whose program frames were all found)"""
+    """(number of stacks, number of those with all program frames)"""
     total = complete = 0
     for theirs, ours, outcome in stacks:
         n = program_length(theirs)
-        if n < 60:  # not one of the moments that the program chose
+        if n < 60:  # not one of the moments chosen by the program
             continue
         total += 1
         ours = ours[BEFORE[mode]:]

@@ -1,31 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare dwarfprof's stacks with libgcc's, frame by frame.
+"""Compares dwarfprof's stacks with libgcc's, frame by frame.
 
 usage: compare_oracle.py DWARFPROF PROGRAM [--min N] [--landings N] [SCENARIO...]
 
-Runs PROGRAM (test-programs/stacks.c) under dwarfprof with a uprobe on
-oracle_mark(). The program writes what libgcc's _Unwind_Backtrace lists right
-before each call. Both must give the same number of stacks, and the same
-frames in each.
+Runs PROGRAM (test-programs/stacks.c) under dwarfprof with a uprobe on oracle_mark(). Before each
+call of it, the program writes the list of libgcc's _Unwind_Backtrace. Both must have the same
+number of stacks, and the same frames in each.
 
-There is one moment when a stack cannot be walked by anybody: when libgcc lands
-in an exception's handler, it overwrites return address and saved registers of
-its own frame, one by one (uw_install_context(), __builtin_eh_return()). Stacks
-interrupted in libgcc there are counted apart. dwarfprof's must be the beginning
-of libgcc's, which goes on with an address or two that are no code, or with one that
-nobody has called from; both may end there. Or it goes on where libgcc does not: libgcc takes the handler for an address behind a call, and
-looks up the byte before it, which may belong to a `ret` with quite another rule.
-What follows then must be the end of another stack on which both agree.
+At one moment nobody can walk a stack: when libgcc lands in an exception handler, it overwrites the
+return address and saved registers of its own frame, one by one (uw_install_context(),
+__builtin_eh_return()). Stacks interrupted there are counted separately. dwarfprof's must be the
+beginning of libgcc's, which continues with an address or two that are not code or do not follow a
+call; both may end there. Or dwarfprof continues where libgcc does not: libgcc takes the handler for
+a return address and looks up the byte before it, which may belong to a `ret` with another rule.
+What follows must then be the end of another stack on which both agree.
 
-A handler's address may be in place of a return address before libgcc jumps there. Both
-unwinders go on from it, and dwarfprof says that it is a landing; where the scenario is that, it
-must have done so.
+A return address may be replaced by a handler's before libgcc jumps there. Both unwinders continue
+from it, and dwarfprof reports a landing; in the scenario for that, it must have done so.
 
-And there is code without unwind information that dwarfprof knows: procedure
-linkage tables of static programs, .init, .fini, crtbegin.o's functions and the system
-call of clone(). libgcc's list ends there; dwarfprof's must go on from it, to the root.
-These are counted apart, too.
+dwarfprof also knows some code without unwind information: procedure linkage tables of static
+programs, .init, .fini, crtbegin.o's functions and the system call of clone(). libgcc's list ends
+there; dwarfprof's must continue to the root. These are also counted separately.
 """
 import argparse
 import functools
@@ -49,9 +45,9 @@ def describe(sample):
 
 
 def is_landing(theirs, ours, sample, agreed):
-    """Was libgcc interrupted while it landed in a handler?
+    """Was libgcc interrupted while landing in a handler?
 
-    agreed: the stacks of this thread that are equal.
+    agreed: the equal stacks of this thread.
     """
     methods = [frame["method"] for frame in sample["user_stack"]]
     in_libgcc = any(frame["method"] == "signal" and "libgcc_s" in (frame["module"] or "")
@@ -69,7 +65,8 @@ def is_landing(theirs, ours, sample, agreed):
 
 
 def is_called(address, sample):
-    """May a call be in front of an address, in the file of the sample that is nearest?"""
+    """Can the bytes before the address be a call? Looks in the file of the nearest frame in the
+    sample."""
     frames = [(int(f["address"], 16), int(f["offset"], 16), f["module"]) for f in sample["user_stack"] if f["module"]]
     near, offset, module = min(frames, key=lambda frame: abs(frame[0] - address))
     end = address - near + offset
@@ -83,14 +80,14 @@ def is_called(address, sample):
 
 
 def has_landed(sample):
-    """Is a handler in place of a return address, further out than the landing's own?"""
+    """Is a return address replaced by a handler, further out than the landing itself?"""
     methods = [frame["method"] for frame in sample["user_stack"]]
     return any(a != "signal" and b == "landing" for a, b in zip(methods, methods[1:]))
 
 
 @functools.cache
 def described(path):
-    """[(start, end)] of the code that an .eh_frame describes, of a file."""
+    """[(start, end)] of the code that a file's .eh_frame describes."""
     out = subprocess.run(["readelf", "--wide", "--debug-dump=frames", path], capture_output=True, text=True).stdout
     _, _, section = out.partition("Contents of the .eh_frame section:")
     section, _, _ = section.partition("Contents of the ")
@@ -99,7 +96,7 @@ def described(path):
 
 
 def is_beyond(theirs, ours, sample):
-    """Did libgcc stop in code of which it knows nothing?"""
+    """Did libgcc stop in code for which it has no information?"""
     if sample["outcome"] != "complete" or not theirs or ours[:len(theirs)] != theirs:
         return False
     last = sample["user_stack"][SKIP + len(theirs) - 1]
@@ -110,7 +107,8 @@ def is_beyond(theirs, ours, sample):
 
 
 def has_ended(sample):
-    """Does it say how it ended as it did: at the root, or where a call through NULL or another bad pointer has led?"""
+    """Does the outcome match the end: the root, or where a call through NULL or another bad pointer
+    led?"""
     last = sample["user_stack"][-1]
     return sample["outcome"] == "complete" or \
         (sample["outcome"] == "no_mapping" and last["method"] == "signal" and last["module"] is None)
@@ -126,7 +124,7 @@ def compare(oracle, samples, show):
         agreed = [theirs for theirs, (ours, _) in zip(expected, found) if ours == theirs]
         for i, (theirs, (ours, sample)) in enumerate(zip(expected, found)):
             compared += 1
-            # An interrupted address that is NULL is a frame for us, and the end for libgcc.
+            # An interrupted address of NULL is a frame for us, and the end for libgcc.
             if ours and ours[-1] == 0:
                 ours = ours[:-1]
             if ours == theirs and has_ended(sample):
@@ -192,7 +190,7 @@ def main():
     if "landing" in args.scenarios and landed * 10 < compared:
         print("  handlers were not told as such")
         return 1
-    # One stack in some 7,000 lands: of 1,400, more than three do in fewer than one run of 10,000.
+    # One stack in some 7,000 lands: of 1,400, more than three land in fewer than one run of 10,000.
     return 0 if different == 0 and lost == 0 and compared >= args.min and \
         max(landing, ended) <= args.landings and beyond * 50 <= compared else 1
 

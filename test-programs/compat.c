@@ -2,13 +2,13 @@
 /*
  * usage: compat [PROGRAM [ARGUMENT...]]
  *
- * A 32-bit program, which spins; or executes another one, when it has done so for a while.
- * It is compiled without any library, which a 64-bit system does not have for it.
+ * A 32-bit program that spins, or spins for a while and then executes another program. Compiled
+ * without libraries, because 64-bit systems lack 32-bit ones.
  */
 #define NR_EXIT 1
 #define NR_EXECVE 11
 
-/* Some tenths of a second */
+/* Some tenths of a second. */
 #define ROUNDS 400000
 
 static volatile unsigned int sum;
@@ -30,7 +30,7 @@ __attribute__((noinline)) static void spin(void)
 		sum++;
 }
 
-/* stack: as the kernel leaves it: the number of arguments, these and a zero, the environment. */
+/* stack: as the kernel sets it up: argument count, arguments, a zero, the environment. */
 __attribute__((used)) static void begin(long *stack)
 {
 	char **arguments = (char **)(stack + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Coroutines by makecontext() and swapcontext(), on stacks of their own, that take turns. */
+/* Coroutines by makecontext() and swapcontext() on their own stacks, which alternate. */
 #include <stdlib.h>
 #include <ucontext.h>
 

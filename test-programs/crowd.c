@@ -2,10 +2,10 @@
 /*
  * usage: crowd SLEEPERS SPINNERS [vfork]
  *
- * Threads that stand still, each in a stack that its name tells: "deep N" has N frames of
- * descend() below it; beside them one in a signal handler on a stack of its own, one that
- * waits for a child after vfork() if wanted, and those that never stop running. Prints a line when
- * all are where they stay.
+ * Threads that do not move, each in a stack given by its name: "deep N" has N frames of descend()
+ * below it. Also one in a signal handler on an alternate stack, optionally one that waits for a
+ * child after vfork(), and those that never stop running. Prints a line when all have reached their
+ * places.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 static atomic_int arrived;
 static volatile unsigned long turns;
 
-/* In one place with the call that waits, and nothing behind it. */
+/* One function for the call that waits, with nothing after it. */
 NOINLINE static int stay(void)
 {
 	volatile int result;

@@ -2,10 +2,10 @@
 /*
  * usage: damaged SCENARIO
  *
- * Do to its own stack what a stray pointer or an overflow does, and stay there, to be
- * profiled. cli/tests/check_damaged.py knows what has to come of each scenario. The
- * functions that do it are in assembly, so that it is known which frame pointer and
- * return address are where; they are called by middle(), and that by outer() and main().
+ * Damages its own stack like a stray pointer or an overflow, and stays there to be profiled.
+ * cli/tests/check_damaged.py has the expected stacks. The functions that do it are in assembly, so
+ * that the places of frame pointer and return address are known. The chain is main(), outer(),
+ * middle(), victim.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 #define PAGE 4096
 
-/* Never return. The argument is what the scenario needs. */
+/* Never return. The meaning of the argument depends on the scenario. */
 void victim_return(uintptr_t address);
 void victim_itself(uintptr_t unused);
 void victim_rbp(uintptr_t unused);
@@ -26,7 +26,7 @@ void victim_sp(uintptr_t sp);
 void victim_wild(uintptr_t rbp);
 
 __asm__(".text\n"
-	/* Its return address becomes the argument. */
+	/* Replaces its return address by the argument. */
 	"victim_return:\n"
 	".cfi_startproc\n"
 	"	mov %rdi, (%rsp)\n"
@@ -34,7 +34,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size victim_return, . - victim_return\n"
 	".type victim_return, @function\n"
-	/* Its return address becomes the address of itself. */
+	/* Replaces its return address by the address where it is stored. */
 	"victim_itself:\n"
 	".cfi_startproc\n"
 	"	mov %rsp, (%rsp)\n"
@@ -42,7 +42,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size victim_itself, . - victim_itself\n"
 	".type victim_itself, @function\n"
-	/* The frame pointer that it has saved points to where it is saved. */
+	/* Makes its saved frame pointer point to where it is saved. */
 	"victim_rbp:\n"
 	".cfi_startproc\n"
 	"	push %rbp\n"
@@ -55,7 +55,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size victim_rbp, . - victim_rbp\n"
 	".type victim_rbp, @function\n"
-	/* The frame pointer that its caller has saved points to its own frame. */
+	/* Makes the frame pointer saved by its caller point to the caller's own frame. */
 	"victim_cycle:\n"
 	".cfi_startproc\n"
 	"	push %rbp\n"
@@ -69,7 +69,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size victim_cycle, . - victim_cycle\n"
 	".type victim_cycle, @function\n"
-	/* The stack pointer becomes the argument. */
+	/* Sets the stack pointer to the argument. */
 	"victim_sp:\n"
 	".cfi_startproc\n"
 	"	mov %rdi, %rsp\n"
@@ -77,7 +77,7 @@ __asm__(".text\n"
 	".cfi_endproc\n"
 	".size victim_sp, . - victim_sp\n"
 	".type victim_sp, @function\n"
-	/* Without unwind information, and with rbp for something else: the argument. */
+	/* Without unwind information, and with rbp as a general register: it holds the argument. */
 	"victim_wild:\n"
 	"	mov %rdi, %rbp\n"
 	"1:	jmp 1b\n"
@@ -112,7 +112,7 @@ static __attribute__((noinline)) void descend(unsigned long depth)
 	sink++;
 }
 
-/* Two pages, the second of which nothing can be read from. Where they meet. */
+/* The boundary of two pages, the second of which cannot be read. */
 static uintptr_t edge(void)
 {
 	uint8_t *pages =
@@ -124,7 +124,7 @@ static uintptr_t edge(void)
 	return (uintptr_t)pages + PAGE;
 }
 
-/* A frame pointer that leads to something like a frame: one that returns into code, but not behind a call. */
+/* A frame pointer to a fake frame, which returns into code, but not behind a call. */
 static uintptr_t wild(uintptr_t *frame, uintptr_t into)
 {
 	frame[0] = (uintptr_t)&frame[4];

@@ -6,12 +6,12 @@
 #include "oracle.h"
 #include "scenario.h"
 
-/* Which build of the libraries belongs to this program: the end of their names. */
+/* The suffix of the libraries' names that belongs to this build. */
 #ifndef VARIANT
 #define VARIANT ""
 #endif
 
-/* Load a plug-in, have it call back, and unload it, so that the next time is a first time again. */
+/* Loads a plug-in, has it call back, and unloads it, so that the next call is bound anew. */
 static void run_plugin(const char *name, int flags)
 {
 	char path[4096];
@@ -38,7 +38,7 @@ void scenario_plt(void)
 	}
 }
 
-/* Each plug-in comes to the address where another one was. */
+/* Each plug-in is mapped at the address of an earlier one. */
 void scenario_dlopen(void)
 {
 	for (int i = 0; scenario_library_dir && i < 4; i++)

@@ -3,9 +3,8 @@
 #define DP_TEST_DYNAMIC_LINK_H
 
 /*
- * The plug-in's entry point: calls each function of the library it is linked
- * with for the first time, which the dynamic linker binds only then. Every
- * function calls back.
+ * The plug-in's entry point: makes the first call to each function of its library, which the
+ * dynamic linker binds at that moment. Every function calls fn().
  */
 void plugin_run(void (*fn)(void));
 
@@ -17,7 +16,7 @@ void plugin_run(void (*fn)(void));
 LAZY_FUNCTIONS(X)
 #undef X
 
-/* Chosen by a resolver, which calls what lazy_resolver_calls points at. */
+/* Chosen by a resolver (ifunc), which calls what lazy_resolver_calls points to. */
 void lazy_chosen(void (*fn)(void));
 extern void (*lazy_resolver_calls)(void);
 

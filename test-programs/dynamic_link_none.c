@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A static program has no dynamic linker to bind and load anything. */
+/* A static program has no dynamic linker. */
 #include "scenario.h"
 
 void scenario_plt(void)

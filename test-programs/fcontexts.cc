@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines by boost.context, on stacks of their own, that take turns.
+// Coroutines by boost.context on their own stacks, which alternate.
 #include <boost/context/fiber.hpp>
 
 namespace ctx = boost::context;

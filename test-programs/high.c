@@ -2,8 +2,8 @@
 /*
  * usage: high
  *
- * Spins in a recursion on a stack that lies where only five levels of page tables lead: the
- * kernel maps there for those who ask. Ends with 1 where there are but four.
+ * Spins in a recursion on a stack above the reach of four-level page tables, where the kernel maps
+ * only on request. Exits with 1 if there are only four levels.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * usage: hole SECONDS
  *
- * Works below an array on the stack that is never touched: a hole of pages that
- * are not there, in the middle of a stack that is.
+ * Works below an array on the stack that is never touched: a hole of missing pages in the middle of
+ * the stack.
  */
 #include <stdlib.h>
 

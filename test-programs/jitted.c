@@ -2,12 +2,12 @@
 /*
  * usage: jitted plain SECONDS | jitted dump SECONDS DIRECTORY
  *
- * Code that is in no file, as just-in-time compilers make it.
+ * Code that is in no file, like that of JIT compilers.
  *
- * plain: says where it is, as `ADDRESS SIZE`, and runs it.
- * dump: writes of it into DIRECTORY/jit-PID.dump: the function `first`, then `second` in its place,
- * which then moves to another one. Each runs for so long, of CPU time, and is told as `NAME ADDRESS FROM TO`,
- * with the times of CLOCK_MONOTONIC in ns.
+ * plain: prints its place as `ADDRESS SIZE`, and runs it. dump: describes it in
+ * DIRECTORY/jit-PID.dump: the function `first`, then `second` in its place, which then moves to
+ * another place. Each runs for the given CPU time, and is printed as `NAME ADDRESS FROM TO`, with
+ * times by CLOCK_MONOTONIC in ns.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -64,7 +64,7 @@ static void run(const char *name, const void *at, double seconds)
 		printf("%s %lx %lu %lu\n", name, (unsigned long)(uintptr_t)at, start, now());
 }
 
-/* The format's records, as tools/perf/Documentation/jitdump-specification.txt has them. */
+/* Records of the format, from tools/perf/Documentation/jitdump-specification.txt. */
 struct header {
 	uint32_t magic, version, size, machine, padding, pid;
 	uint64_t time, flags;
@@ -137,7 +137,7 @@ static void dump(const char *directory, double seconds)
 
 	snprintf(path, sizeof(path), "%s/jit-%d.dump", directory, getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-	/* The mapping is how profilers find the file. */
+	/* Profilers find the file by this mapping. */
 	if (fd < 0 || write(fd, &header, sizeof(header)) != sizeof(header) ||
 	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
 		exit(1);

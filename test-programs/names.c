@@ -2,9 +2,9 @@
 /*
  * usage: names SECONDS [alone]
  *
- * A process whose first thread changes its name, another process, and a thread in each, which
- * take turns on one CPU. These two have one name, and their processes have others. Each works
- * and waits in functions that are for one name only.
+ * A process whose first thread changes its name, another process, and a thread in each; all
+ * alternate on one CPU. The two threads have the same name, their processes have different ones.
+ * For each name there are separate functions to work and to wait in.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -15,8 +15,8 @@ __attribute__((noinline, noreturn)) static void leave(void)
 }
 
 /*
- * The call is the last instruction: the return address is where the next
- * function begins, and that one's rules are different.
+ * The call is the last instruction: the return address is the start of the next function, which has
+ * other rules.
  */
 __attribute__((noinline, noreturn)) static void ends_in_call(void)
 {

@@ -11,13 +11,13 @@
 #include <unistd.h>
 #include <unwind.h>
 
-/* All moments of all threads: {tid, number of addresses, addresses...}, filled from the start. */
+/* All moments of all threads, from the start: {tid, number of addresses, addresses...}. */
 #define LOG_WORDS (32UL << 20)
 
 static unsigned long *log_words;
 static unsigned long log_used;
 
-/* Not on the stack: handlers run on small ones. */
+/* Not on the stack, because handlers may run on small ones. */
 #define MAX_FRAMES 4096
 static __thread unsigned long words[MAX_FRAMES];
 static __thread int busy;
@@ -29,7 +29,7 @@ static volatile int chosen = 1;
 static timer_t timer;
 static long timer_us;
 
-/* The function that the uprobe watches. Its caller must not end in a jump to it. */
+/* The function with the uprobe. Its caller must not end with a jump to it. */
 __attribute__((noinline)) void oracle_mark(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -49,8 +49,8 @@ static _Unwind_Reason_Code trace_frame(struct _Unwind_Context *context, void *ar
 }
 
 /*
- * Compilers' unwind information is wrong in places (docs/ACCURACY.md), and
- * libgcc follows it wherever it leads.
+ * Compilers' unwind information is sometimes wrong (docs/ACCURACY.md), and libgcc follows it
+ * anywhere.
  */
 static void on_crash(int signal)
 {
@@ -60,8 +60,8 @@ static void on_crash(int signal)
 }
 
 /*
- * The list's first entry is in this function: the same frame that dwarfprof
- * finds above oracle_mark(), at another call. The comparison starts behind it.
+ * The list begins in this function: the same frame that dwarfprof finds above oracle_mark(), at
+ * another call. The comparison starts after it.
  */
 __attribute__((noinline)) static void record(void)
 {
@@ -123,8 +123,8 @@ unsigned int oracle_crash_count(void)
 }
 
 /*
- * One signal, and the next one only when this one is done: where a stack takes
- * longer to list than the timer to expire, the program would else get nowhere.
+ * One signal; the next one is armed when this is done. If listing a stack took longer than an
+ * interval timer, the program would make no progress.
  */
 static void timer_arm(void)
 {

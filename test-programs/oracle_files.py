@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading what test-programs/stacks.c and dwarfprof say of the same stacks."""
+"""Readers of the stacks written by test-programs/stacks.c and by dwarfprof."""
 import collections
 import json
 
@@ -12,13 +12,13 @@ def read_oracle(path):
             tid, *addresses = line.split()
             frames = [int(a, 16) for a in addresses]
             while frames and frames[-1] == 0:
-                frames.pop()  # libgcc lists the caller that _start does not have
-            stacks[int(tid)].append(frames[1:])  # the first is oracle_check() itself
+                frames.pop()  # libgcc lists a caller of _start, which has none
+            stacks[int(tid)].append(frames[1:])  # the first one is oracle_check() itself
     return stacks
 
 
 def read_samples(path, skip):
-    """({tid: [(addresses behind the first `skip`, sample), ...]}, samples lost)."""
+    """({tid: [(addresses after the first `skip`, sample), ...]}, samples lost)."""
     stacks = collections.defaultdict(list)
     lost = 0
     with open(path) as file:

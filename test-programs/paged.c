@@ -2,9 +2,9 @@
 /*
  * usage: paged [gone]
  *
- * Spin deep down on a stack whose upper pages are not in the process's page table, as if
- * they had been swapped out: the stack is a shared mapping, which needs no swap space for
- * that. With `gone` they are mapped nowhere.
+ * Spins at the bottom of a stack whose upper pages are not in the page table, as if they were
+ * swapped out. The stack is a shared mapping, so this needs no swap space. With `gone` these pages
+ * are unmapped.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * usage: phases LIBRARY... -- [NUMBER:SECONDS]...
  *
- * Load libraries made of phase.c, and then work in them by turns.
+ * Loads libraries made of phase.c, and then works in them in turn.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -2,12 +2,12 @@
 /*
  * usage: pingpong ROUNDS
  *
- * Two threads on one CPU hand a byte back and forth through two pipes: each read
- * blocks. Prints how many nanoseconds a round took, of time and of CPU time.
+ * Two threads on one CPU hand a byte back and forth through two pipes: each read blocks. Prints the
+ * nanoseconds of time and of CPU time per round.
  *
- * They rest now and then, which does not count: each hands the CPU over to the other,
- * and a third task there is left out for seconds (seen with Linux 6.18). If that one
- * was interrupted with something in its hands that others wait for, all of them wait.
+ * They rest now and then, which does not count: as each hands the CPU over to the other, a third
+ * task on it starves for seconds (seen with Linux 6.18). If that task was preempted while it held a
+ * lock, others wait for it too.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #include "oracle.h"
 #include "scenario.h"
 
-/* Much of the time goes into prologues and epilogues, which is where rows are short. */
+/* Much of the time is spent in prologues and epilogues, where rows are short. */
 __attribute__((noinline)) static unsigned long mix(unsigned long a, unsigned long b,
 						   unsigned long c, unsigned long d, int n)
 {

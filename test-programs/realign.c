@@ -6,7 +6,10 @@
 #include "oracle.h"
 #include "scenario.h"
 
-/* AVX locals want 32 bytes, more than the ABI's 16: the prologue realigns the stack. */
+/*
+ * AVX locals need an alignment of 32 bytes, more than the ABI's 16: the prologue realigns the
+ * stack.
+ */
 __attribute__((noinline, target("avx2"))) static int with_vectors(int n)
 {
 	volatile __m256i a = _mm256_set1_epi32(n);
@@ -21,9 +24,8 @@ __attribute__((noinline, target("avx2"))) static int with_vectors(int n)
 }
 
 /*
- * Realigned and of variable size at once, with arguments on the stack: the
- * frame is addressed through a register of its own (DRAP), and the CFA is in
- * memory.
+ * Realigned and of variable size, with arguments on the stack: the frame is addressed through a
+ * register (DRAP), and the CFA is in memory.
  */
 __attribute__((noinline, target("avx2"))) static int with_both(int n, int a, int b, int c, int d,
 							       int e, int f, int g)

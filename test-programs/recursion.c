@@ -2,7 +2,7 @@
 #include "oracle.h"
 #include "scenario.h"
 
-/* Frames of different sizes, so that a wrong offset is not hidden by sameness. */
+/* Frames of different sizes, so that a wrong offset shows. */
 __attribute__((noinline)) static int odd(int n);
 
 __attribute__((noinline)) static int even(int n)

@@ -4,7 +4,10 @@
 
 #include <time.h>
 
-/* Seconds since some moment. time() has whole ones only: what ran until then would run for up to one less. */
+/*
+ * A monotonic time in seconds. time() has a resolution of one second, by which runs would be too
+ * short.
+ */
 static inline double seconds_now(void)
 {
 	struct timespec t;

@@ -2,8 +2,8 @@
 /*
  * usage: siblings SECONDS
  *
- * Sixteen forked processes with the same mappings, whose stacks are at the same place and
- * nearly the same: each goes through left() or right(), four times, as its name says.
+ * Sixteen forked processes with identical mappings, and with nearly equal stacks at the same
+ * address: each goes four times through left() or right(), as its name says.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * usage: stacks ORACLE-FILE [SCENARIO...]
  *
- * Run the scenarios, nearly all by default, with a timer that interrupts them, and
- * write down every stack as libgcc's unwinder sees it.
+ * Runs the scenarios, by default nearly all, with a timer that interrupts them, and writes every
+ * stack as libgcc's unwinder sees it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "scenario.h"
 
 /*
- * A scenario records the moments it chooses in its first rounds, and goes on
- * until the timer has interrupted it often enough.
+ * A scenario records its chosen moments in the first rounds, and continues until the timer has
+ * interrupted it often enough.
  */
 #define TIMER_US 500
 #define CHOSEN_ROUNDS 3
@@ -28,7 +28,7 @@
 
 const char *scenario_library_dir = LIBRARY_DIR;
 
-/* About many of its moments no unwinder can be right, so it only runs if it is named. */
+/* No unwinder can be right at many of its moments, so it only runs if named. */
 #define LANDING "landing"
 
 static const struct {
@@ -64,7 +64,7 @@ static int is_enough(int round, unsigned int interrupts)
 	return round >= MAX_ROUNDS || (round >= CHOSEN_ROUNDS && interrupts >= ENOUGH_INTERRUPTS);
 }
 
-/* libgcc crashes only where a compiler's unwind information is wrong: rarely. */
+/* libgcc crashes only where a compiler's unwind information is wrong, which is rare. */
 static int is_sound(void)
 {
 	unsigned int crashes = oracle_crash_count();

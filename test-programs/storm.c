@@ -2,9 +2,9 @@
 /*
  * usage: storm SECONDS FILE
  *
- * Calls hot() from three functions, slowly at first, then as fast as it can: from
- * often(), from rarely() once in a hundred calls, and from first(), which comes
- * first after each pause. FILE gets how often each of them has called it.
+ * Calls hot() from three functions, slowly at first, then as fast as it can: from often(), from
+ * rarely() once in a hundred calls, and from first() after each pause. FILE gets the number of
+ * calls from each.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define NOINLINE __attribute__((noinline, noclone))
 
-/* Calls. It goes on until there are so many, however long that takes on a busy machine. */
+/* Numbers of calls. Runs until there are enough, however long that takes on a busy machine. */
 #define AT_LEAST 120000
 
 static uint64_t n_often, n_rarely, n_first;
@@ -53,7 +53,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* One burst of n calls. */
+/* A burst of n calls. */
 static void burst(int n)
 {
 	for (int i = 0; i < n / 20; i++)

@@ -2,13 +2,11 @@
 /*
  * usage: swap HOW LIBRARY_A LIBRARY_B SECONDS
  *
- * Two threads, each with one place in memory, at which one or the other of two
- * libraries is mapped by turns: over the other one (overmap), after that was
- * unmapped (munmap), by moving the second one there (mremap), by the dynamic linker
- * (dlopen), or by a child that is forked and goes on in the same way (fork).
- * What is called through the library says by its name which one it is. Where
- * a walker with the table of the other one would look for a return address,
- * there is one: decoy().
+ * Two threads, each with an address at which two libraries are mapped alternately: over the other
+ * one (overmap), after unmapping it (munmap), by moving the second one there (mremap), by the
+ * dynamic linker (dlopen), or by a forked child that continues like its parent (fork). The function
+ * called through the library tells by its name which one it is. Where a walker with the wrong table
+ * would look for a return address, there is one: decoy().
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -26,7 +24,7 @@
 #define PLACE_SIZE 0x10000
 #define N_DECOYS 512
 
-/* A root, if one believes in it. */
+/* A false root. */
 void decoy(void);
 __asm__(".text\n"
 	".globl decoy\n"
@@ -65,7 +63,7 @@ static void fail(const char *what)
 	_exit(1);
 }
 
-/* Up to 3 ms, so that some mappings are over before anyone can have heard of them. */
+/* Up to 3 ms, so that some mappings are gone before anyone can have heard of them. */
 static __attribute__((noinline)) int spin(void)
 {
 	static __thread unsigned int seed = 1;
@@ -104,10 +102,10 @@ static void map_segments(const struct library *l, uint8_t *place)
 	}
 }
 
-/* Piece by piece: the pieces are mappings of different files and rights. */
+/* Segment by segment, as they are separate mappings. */
 static void move_segments(const struct library *l, uint8_t *from, uint8_t *to)
 {
-	volatile const uint8_t *bytes = from; /* whoever moves code has touched it */
+	volatile const uint8_t *bytes = from; /* real programs have touched their code too */
 
 	for (int i = 0; i < l->header.e_phnum; i++) {
 		const Elf64_Phdr *p = &l->segments[i];
@@ -132,7 +130,7 @@ static void *reserve(void)
 	return place;
 }
 
-/* Call through the function at an address, from a frame that is full of decoys. */
+/* Calls through the function at an address, from a frame full of decoys. */
 static __attribute__((noinline)) void call(const struct library *l, uintptr_t address)
 {
 	void (*through)(void (*)(void), void (*)(void)) = (void *)address;
@@ -148,7 +146,7 @@ static __attribute__((noinline)) void turn(const struct library *l, uint8_t *pla
 {
 	if (strcmp(how, "dlopen") == 0) {
 		void *handle = dlopen(l->path, RTLD_NOW);
-		uintptr_t *base = handle; /* struct link_map: l_addr comes first */
+		uintptr_t *base = handle; /* struct link_map: its first member is l_addr */
 
 		if (!handle)
 			fail(l->path);
@@ -174,7 +172,7 @@ static void *swap(__attribute__((unused)) void *arg)
 	uint8_t *place = reserve(), *aside = reserve();
 	unsigned int i = 0;
 
-	if (strcmp(how, "mremap") == 0) { /* something that is known, to be replaced */
+	if (strcmp(how, "mremap") == 0) { /* a known mapping to be replaced */
 		map_segments(&libraries[0], place);
 		usleep(200000);
 	}

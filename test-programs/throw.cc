@@ -10,8 +10,8 @@
 namespace {
 
 /*
- * Bytes of code from the writing of a handler's address to the taking of its stack pointer, and
- * from there to the jump.
+ * Bytes of code from writing a handler's address to loading its stack pointer, and from there to
+ * the jump.
  */
 constexpr unsigned long LANDING_SIZE = 48, JUMP_SIZE = 4;
 
@@ -20,7 +20,7 @@ struct Guard {
 	~Guard() { oracle_check(); }
 };
 
-/* Records the stack while it is being made to be thrown, and when it is gone. */
+/* Records the stack while the exception object is constructed, and when it is destroyed. */
 struct Error {
 	Error() { oracle_check(); }
 	Error(const Error &other) : value(other.value) { oracle_check(); }
@@ -57,7 +57,7 @@ __attribute__((always_inline)) inline void set_stepping(bool on)
 	__builtin_ia32_writeeflags_u64(on ? flags | TRAP : flags & ~TRAP);
 }
 
-/* libgcc takes its stack pointer from rcx at the end of a landing, and nowhere else. */
+/* libgcc loads the stack pointer from rcx only at the end of a landing. */
 void on_step(int, siginfo_t *, void *context)
 {
 	static const unsigned char mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
@@ -70,7 +70,7 @@ void on_step(int, siginfo_t *, void *context)
 
 } // namespace
 
-/* Each moment of the last instructions before a handler. */
+/* Every moment of the last instructions before a handler. */
 extern "C" void scenario_landing(void)
 {
 	struct sigaction action = {};
@@ -79,7 +79,7 @@ extern "C" void scenario_landing(void)
 	action.sa_flags = SA_SIGINFO;
 	sigaction(SIGTRAP, &action, nullptr);
 	for (int i = 0; i < 2; i++) {
-		/* The first time libgcc of a static program sorts all unwind information. */
+		/* In the first throw of a static program, libgcc sorts all unwind information. */
 		bool is_stepping = i > 0 && oracle_is_chosen();
 
 		oracle_timer_pause(is_stepping || scenario_library_dir == nullptr);
@@ -95,7 +95,10 @@ extern "C" void scenario_landing(void)
 
 extern "C" void scenario_throw(void)
 {
-	/* In a static program libgcc's unwinder takes a lock: interrupted, it would wait for itself. */
+	/*
+	 * In a static program libgcc's unwinder takes a lock, and an interrupting call would
+	 * deadlock.
+	 */
 	oracle_timer_pause(scenario_library_dir == nullptr);
 	for (int i = 0; i < 2; i++) {
 		try {

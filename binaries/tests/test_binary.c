@@ -137,3 +137,29 @@ Test(binary, frees_those_that_were_closed_before)
 	wait_minutes(2);
 	cr_assert(store.closed == last && !last->next_closed && used.n_freed == 1);
 }
+
+/* A sample that is in no report yet, or that a report has got since, keeps it; and none but it. */
+Test(binary, stays_while_it_is_held)
+{
+	struct binary *first = get("/proc/self/exe"), *last;
+	uint64_t now_ns;
+
+	first->is_sampled = true;
+	module_hold(first->module);
+	wait_minutes(2);
+	last = get("/bin/sh");
+	last->is_sampled = true;
+	wait_minutes(2);
+	cr_assert(store.closed == last && last->next_closed == first);
+	used.oldest_ns = UINT64_MAX;
+	wait_minutes(2);
+	cr_assert(store.closed == first && !first->next_closed && used.n_freed == 1);
+	now_ns = clock_now_ns();
+	module_drop(first->module, now_ns);
+	used.oldest_ns = now_ns;
+	wait_minutes(2);
+	cr_assert_eq(store.closed, first, "a report may have got it");
+	used.oldest_ns++;
+	wait_minutes(2);
+	cr_assert(!store.closed && used.n_freed == 2);
+}

@@ -136,3 +136,20 @@ Test(jitted, is_closed_when_a_sample_has_met_it)
 	jitted_store_forget(&store, time += 2 * MINUTE, &users);
 	cr_assert(count() == 0 && used.n_freed == 1 && used.n_closed == 1);
 }
+
+Test(jitted, stays_while_it_is_held)
+{
+	struct jitted *j = jitted_new(&store, getpid());
+	uint64_t time = MINUTE;
+
+	used.oldest_ns = UINT64_MAX;
+	jitted_meet(j);
+	jitted_drop(j);
+	module_hold(j->module);
+	for (int i = 0; i < 4; i++)
+		jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert(count() == 1 && j->is_closed && used.n_freed == 0);
+	module_drop(j->module, 1);
+	jitted_store_forget(&store, time += 2 * MINUTE, &users);
+	cr_assert(count() == 0 && used.n_freed == 1);
+}

@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <link.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -238,13 +241,135 @@ Test(load, room_goes_by_who_asked_first)
 	cr_assert_lt(first->table->cell, last->table->cell);
 }
 
-/* More than the workers take at once, of which no result was looked at when the store ends. */
+/* No result was looked at when the store ends, and more wait than workers may have done. */
 Test(load, ends_while_jobs_wait)
 {
 	for (int i = 0; i < 100; i++)
 		get_fd(&with, copy_of_libc(EI_PAD + i % 7), "/copy");
 	cr_assert_eq(with.store.n_jobs, 100);
-	cr_assert(!STAILQ_EMPTY(&with.store.waiting));
 	binary_store_wait(&with.store, 1000);
 	cr_assert_gt(with.store.n_jobs, 1);
+}
+
+/* A descriptor that only holds the file is enough: it is opened for the module. */
+Test(load, opens_what_is_held)
+{
+	struct binary *b;
+
+	b = get_fd(&with, open("/proc/self/exe", O_PATH | O_CLOEXEC), "/exe");
+	cr_assert(binary_is_pending(b) && b->module->fd < 0);
+	cr_assert_eq(get(&with, "/proc/self/exe"), b);
+	wait_for_all();
+	cr_assert(b->table && b->module->fd >= 0);
+	cr_assert_eq(fcntl(b->module->fd, F_GETFL) & (O_ACCMODE | O_PATH), O_RDONLY);
+}
+
+static struct binary *find_later(struct world *w, const char *path)
+{
+	struct file_place place = { .pid = getpid() };
+	struct binary *b;
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0);
+	place.inode = st.st_ino;
+	cr_assert_eq(binary_store_find_later(&w->store, &place, path, &b), 0);
+	return b;
+}
+
+/* What is looked up by a worker may be known by then, or be asked for several times. */
+Test(load, files_turn_out_to_be_the_same)
+{
+	char path[PATH_MAX] = "";
+	struct binary *known, *first, *second;
+
+	cr_assert(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	first = find_later(&with, path);
+	second = find_later(&with, path);
+	cr_assert_neq(first, second);
+	binary_hold(first);
+	binary_hold(second);
+	wait_for_all();
+	known = first->same ? second : first;
+	cr_assert(!known->same && (known == first ? second : first)->same == known);
+	cr_assert(known->table && known->n_users == 2);
+	cr_assert_eq(HASH_COUNT(with.store.binaries), 1);
+	cr_assert_eq(get(&with, path), known);
+	binary_drop(known == first ? second : first); /* and frees it */
+	cr_assert_eq(known->n_users, 1);
+	binary_drop(known);
+	/* Without workers it is told at once. */
+	cr_assert_eq(get(&without, path), find_later(&without, path));
+	cr_assert_eq(HASH_COUNT(without.store.binaries), 1);
+}
+
+/* What cannot be opened any more is no binary, and it is known why. */
+Test(load, files_that_are_gone)
+{
+	char path[] = "/tmp/load-XXXXXX";
+	struct binary *b;
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	close(fd);
+	b = find_later(&with, path);
+	binary_hold(b);
+	unlink(path);
+	wait_for_all();
+	cr_assert(b->is_unopened || b->err == -ENOEXEC, "it was opened before");
+	cr_assert(!binary_is_pending(b) && b->err < 0);
+	cr_assert_eq(HASH_COUNT(with.store.binaries), 0);
+	binary_drop(b);
+}
+
+static struct {
+	struct job job;
+	sem_t begun, may_end, dropped;
+} hanging[2];
+
+static void hang(struct job *job)
+{
+	size_t i = job != &hanging[0].job;
+
+	sem_post(&hanging[i].begun);
+	sem_wait(&hanging[i].may_end);
+}
+
+static void drop_hanging(struct job *job)
+{
+	sem_post(&hanging[job != &hanging[0].job].dropped);
+}
+
+/*
+ * Of a file system that does not answer, what is asked for then is not opened. Files of others are,
+ * and the store ends.
+ */
+Test(load, ends_while_files_hang)
+{
+	struct binary *b, *other;
+	struct stat st;
+
+	cr_assert_eq(stat("/proc/self/exe", &st), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(hanging); i++) {
+		hanging[i].job =
+			(struct job){ .run = hang, .drop = drop_hanging, .source = st.st_dev };
+		sem_init(&hanging[i].begun, 0, 0);
+		sem_init(&hanging[i].may_end, 0, 0);
+		sem_init(&hanging[i].dropped, 0, 0);
+		workers_add(with.store.workers, &hanging[i].job, false);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(hanging); i++)
+		sem_wait(&hanging[i].begun);
+	for (uint64_t end = clock_now_ns() + 2 * WORKERS_HANG_NS; clock_now_ns() < end;)
+		binary_store_wait(&with.store, 10);
+	b = get(&with, "/proc/self/exe");
+	other = get_fd(&with, copy_of_libc(EI_PAD), "/copy");
+	while (binary_is_pending(other))
+		binary_store_wait(&with.store, 10);
+	cr_assert(other->table && binary_is_pending(b));
+	load_end(&with.store);
+	for (size_t i = 0; i < ARRAY_SIZE(hanging); i++) {
+		cr_assert(sem_trywait(&hanging[i].dropped) < 0);
+		sem_post(&hanging[i].may_end);
+		sem_wait(&hanging[i].dropped);
+	}
 }

@@ -9,7 +9,7 @@
 #include "binaries/binary.h"
 #include "log/clock.h"
 
-/* A pool of segments that nobody else sees: one for tables, one for spaces. */
+/* A pool of segments that nobody else sees: one for tables, one for snapshots. */
 static uint8_t *segments[64];
 static int n_segments;
 static struct pool pool;
@@ -68,7 +68,7 @@ static uint64_t cell_at(uint32_t cell)
 	return value;
 }
 
-/* A table that is mapped by one process, and named by its space. */
+/* A table that is mapped by one process, and named by its snapshot. */
 static struct table *mapped(uint32_t n_cells, uint64_t used)
 {
 	struct table *t;
@@ -87,7 +87,7 @@ static struct table *mapped(uint32_t n_cells, uint64_t used)
 static void unmap(struct table *t)
 {
 	table_drop(t);
-	if (t->n_spaces > 0)
+	if (t->n_snapshots > 0)
 		table_unname(&store, t);
 }
 
@@ -159,7 +159,7 @@ Test(table, is_evicted_for_one_that_is_wanted)
 	generation = store.generation;
 	cr_assert(table_store_next(&store) == NULL);
 	cr_assert(!is_there(old) && is_there(new) && store.generation != generation);
-	cr_assert(cell_at(cell) == 1 && old->cell == cell, "a space still names it");
+	cr_assert(cell_at(cell) == 1 && old->cell == cell, "a snapshot still names it");
 	table_store_update(&store, start + 3 * SECOND);
 	cr_assert(table_store_next(&store) == NULL && is_there(new), "room is on its way");
 
@@ -231,7 +231,7 @@ Test(table, is_not_made_all_the_time)
 	cr_assert(table_store_next(&store) == NULL && t->cell == DP_CELL_NONE);
 }
 
-Test(table, is_shed_for_spaces)
+Test(table, is_shed_for_snapshots)
 {
 	struct table *idle = mapped(500, start), *a = mapped(500, start), *b = mapped(500, start),
 		     *used = mapped(500, start + 2 * SECOND);
@@ -249,7 +249,7 @@ Test(table, is_shed_for_spaces)
 }
 
 /*
- * Random lives: what a space names keeps its bytes whatever becomes of the
+ * Random lives: what a snapshot names keeps its bytes whatever becomes of the
  * table, no two images overlap, and in the end all is one free run.
  */
 #define N_TABLES 40

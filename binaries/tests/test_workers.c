@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Jobs are run by threads: in order, no more than there may be, and each is given back once. */
+/*
+ * Jobs are run by threads: in order, no more than there may be, and each is given back once. Those
+ * that hang hold up nobody else, nor the end.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
@@ -10,8 +13,9 @@
 
 #include "binaries/workers.h"
 #include "elf/bus_guard.h"
+#include "log/clock.h"
 
-#define N_JOBS 8
+#define N_JOBS 40
 
 struct counted {
 	struct job job;
@@ -19,12 +23,14 @@ struct counted {
 	pthread_t thread;
 	sem_t *begun, *may_end; /* NULL: it does not wait */
 	int n_run, n_dropped;
+	sem_t *dropped; /* NULL: nobody waits for that */
 };
 
 static struct counted jobs[N_JOBS];
 static struct workers *workers;
-static sem_t begun, may_end;
+static sem_t begun, may_end, dropped;
 static int n_begun;
+static struct counted *taken;
 
 static void run(struct job *job)
 {
@@ -41,7 +47,11 @@ static void run(struct job *job)
 
 static void drop(struct job *job)
 {
-	((struct counted *)job)->n_dropped++;
+	struct counted *c = (struct counted *)job;
+
+	c->n_dropped++;
+	if (c->dropped)
+		sem_post(c->dropped);
 }
 
 static void begin(void)
@@ -49,12 +59,12 @@ static void begin(void)
 	sem_init(&begun, 0, 0);
 	sem_init(&may_end, 0, 0);
 	for (int i = 0; i < N_JOBS; i++)
-		jobs[i] = (struct counted){ .job.run = run };
+		jobs[i] = (struct counted){ .job = { .run = run, .drop = drop } };
 }
 
 static void end(void)
 {
-	workers = workers_free(workers, drop);
+	workers = workers_free(workers);
 }
 
 TestSuite(workers, .init = begin, .fini = end, .timeout = 60);
@@ -73,14 +83,14 @@ static void add_waiting(struct counted *c)
 {
 	c->begun = &begun;
 	c->may_end = &may_end;
-	cr_assert_eq(workers_add(workers, &c->job), 0);
+	workers_add(workers, &c->job, false);
 }
 
 Test(workers, begin_in_the_order_of_adding)
 {
 	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
 	for (int i = 0; i < N_JOBS; i++)
-		cr_assert_eq(workers_add(workers, &jobs[i].job), 0);
+		workers_add(workers, &jobs[i].job, false);
 	for (int i = 0; i < N_JOBS; i++) {
 		struct counted *c = take();
 
@@ -90,19 +100,37 @@ Test(workers, begin_in_the_order_of_adding)
 	cr_assert_null(workers_take(workers));
 }
 
-/* What was not taken counts, as it takes up memory. */
-Test(workers, take_no_more_than_they_may)
+/* What is done and was not taken takes up memory. */
+Test(workers, begin_no_more_than_may_be_done)
 {
-	cr_assert_eq(workers_new(2, 2, &workers), 0);
-	for (int i = 0; i < 2; i++)
-		cr_assert_eq(workers_add(workers, &jobs[i].job), 0);
-	cr_assert_eq(workers_add(workers, &jobs[2].job), -EAGAIN);
+	cr_assert_eq(workers_new(1, 2, &workers), 0);
+	for (int i = 0; i < 4; i++)
+		add_waiting(&jobs[i]);
+	for (int i = 0; i < 2; i++) {
+		sem_wait(&begun);
+		sem_post(&may_end);
+	}
+	while (workers_wait(workers, 1000), !(taken = (struct counted *)workers_take(workers)))
+		;
+	cr_assert_eq(taken, &jobs[0]);
+	sem_wait(&begun); /* the third one, as there is room now */
+	sem_post(&may_end);
+	sem_post(&may_end);
+	for (int i = 1; i < 4; i++)
+		cr_assert_eq(take(), &jobs[i]);
+}
+
+Test(workers, begin_what_is_urgent_first)
+{
+	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
+	add_waiting(&jobs[0]);
+	sem_wait(&begun);
+	workers_add(workers, &jobs[1].job, false);
+	workers_add(workers, &jobs[2].job, true);
+	sem_post(&may_end);
 	take();
-	cr_assert_eq(workers_add(workers, &jobs[2].job), 0);
-	cr_assert_eq(workers_add(workers, &jobs[3].job), -EAGAIN);
-	cr_assert(jobs[3].n_run == 0);
-	take();
-	take();
+	cr_assert_eq(take(), &jobs[2]);
+	cr_assert_eq(take(), &jobs[1]);
 }
 
 /* One that waits for a file holds up only itself. */
@@ -112,7 +140,7 @@ Test(workers, run_several_at_a_time)
 	add_waiting(&jobs[0]);
 	sem_wait(&begun);
 	for (int i = 1; i < N_JOBS; i++)
-		cr_assert_eq(workers_add(workers, &jobs[i].job), 0);
+		workers_add(workers, &jobs[i].job, false);
 	for (int i = 1; i < N_JOBS; i++)
 		cr_assert_eq(take(), &jobs[i]);
 	cr_assert_null(workers_take(workers));
@@ -128,7 +156,7 @@ Test(workers, tell_when_there_is_something_to_take)
 	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
 	fd.fd = workers_fd(workers);
 	cr_assert_eq(poll(&fd, 1, 0), 0);
-	cr_assert_eq(workers_add(workers, &jobs[0].job), 0);
+	workers_add(workers, &jobs[0].job, false);
 	cr_assert_eq(poll(&fd, 1, 30000), 1);
 	cr_assert_eq(take(), &jobs[0]);
 	cr_assert_null(workers_take(workers));
@@ -139,16 +167,122 @@ Test(workers, tell_when_there_is_something_to_take)
 Test(workers, drop_what_was_not_taken)
 {
 	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
-	cr_assert_eq(workers_add(workers, &jobs[0].job), 0);
+	workers_add(workers, &jobs[0].job, false);
 	add_waiting(&jobs[1]);
 	sem_wait(&begun);
 	for (int i = 2; i < N_JOBS; i++)
-		cr_assert_eq(workers_add(workers, &jobs[i].job), 0);
+		workers_add(workers, &jobs[i].job, false);
 	sem_post(&may_end);
-	workers = workers_free(workers, drop);
+	workers = workers_free(workers);
 	for (int i = 0; i < N_JOBS; i++)
 		cr_assert_eq(jobs[i].n_dropped, 1, "job %d", i);
 	cr_assert(jobs[0].n_run == 1 && jobs[1].n_run == 1);
+}
+
+/* Take what is done until so many of those that wait have begun. */
+static void wait_until_begun(int n)
+{
+	while (n > 0) {
+		workers_wait(workers, 10);
+		cr_assert_null(workers_take(workers));
+		while (n > 0 && sem_trywait(&begun) == 0)
+			n--;
+	}
+}
+
+/* More jobs of one file system than there are threads never end: others get their turn. */
+Test(workers, go_on_where_others_hang)
+{
+	const void *first, *second;
+
+	cr_assert_eq(workers_new(2, N_JOBS, &workers), 0);
+	for (int i = 0; i < 6; i++) {
+		jobs[i].job.source = 1;
+		add_waiting(&jobs[i]);
+	}
+	jobs[6].job.source = 2;
+	workers_add(workers, &jobs[6].job, false);
+	workers_add(workers, &jobs[7].job, false);
+	/* By one thread, or by two at once. */
+	first = take();
+	second = take();
+	cr_assert((first == &jobs[6] && second == &jobs[7]) ||
+		  (first == &jobs[7] && second == &jobs[6]));
+	/* Of those that hang, no further ones were begun. */
+	cr_assert_eq(n_begun, WORKERS_MAX_HANGING + 2);
+	/* Once they answer, all are done. */
+	for (int i = 0; i < 6; i++)
+		sem_post(&may_end);
+	for (int i = 0; i < 6; i++)
+		take();
+}
+
+/* Many file systems that hang take all threads there may be, and no more. */
+Test(workers, are_not_more_than_may_be)
+{
+	cr_assert_eq(workers_new(2, N_JOBS, &workers), 0);
+	for (int i = 0; i < N_JOBS; i++) {
+		jobs[i].job.source = (uint64_t)i + 1;
+		add_waiting(&jobs[i]);
+	}
+	wait_until_begun(WORKERS_MAX);
+	for (int i = 0; i < 15; i++) {
+		workers_wait(workers, 100);
+		cr_assert_null(workers_take(workers));
+	}
+	cr_assert_eq(n_begun, WORKERS_MAX);
+	for (int i = 0; i < N_JOBS; i++)
+		sem_post(&may_end);
+	for (int i = 0; i < N_JOBS; i++)
+		take();
+}
+
+static void compute(struct job *job)
+{
+	const uint64_t end = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) + 2 * WORKERS_HANG_NS;
+
+	while (clock_read_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+	run(job);
+}
+
+/* A large table is no file that does not answer, and needs no further thread. */
+Test(workers, do_not_hang_where_they_compute)
+{
+	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
+	jobs[0].job.run = compute;
+	workers_add(workers, &jobs[0].job, false);
+	workers_add(workers, &jobs[1].job, false);
+	cr_assert_eq(take(), &jobs[0]);
+	cr_assert_eq(take(), &jobs[1]);
+	cr_assert(pthread_equal(jobs[0].thread, jobs[1].thread));
+}
+
+/* The end is not held up. What hangs is dropped by its thread, when nobody else knows of it. */
+Test(workers, leave_what_hangs)
+{
+	uint64_t start;
+
+	sem_init(&dropped, 0, 0);
+	cr_assert_eq(workers_new(2, N_JOBS, &workers), 0);
+	for (int i = 0; i < 3; i++) {
+		jobs[i].dropped = &dropped;
+		add_waiting(&jobs[i]);
+	}
+	sem_wait(&begun);
+	sem_wait(&begun);
+	start = clock_now_ns();
+	workers = workers_free(workers);
+	cr_assert_geq(clock_now_ns() - start, WORKERS_END_NS);
+	cr_assert_lt(clock_now_ns() - start, 10 * WORKERS_END_NS);
+	sem_wait(&dropped); /* the third one, which was not begun */
+	cr_assert(jobs[2].n_dropped == 1 && jobs[2].n_run == 0);
+	cr_assert(sem_trywait(&dropped) < 0);
+	sem_post(&may_end);
+	sem_post(&may_end);
+	sem_wait(&dropped);
+	sem_wait(&dropped);
+	cr_assert(jobs[0].n_dropped == 1 && jobs[1].n_dropped == 1);
 }
 
 static const char *cut_off;
@@ -166,9 +300,9 @@ Test(workers, read_what_is_cut_off)
 	cr_assert(bus_guard_install() == 0 && ftruncate(fd, 8192) == 0);
 	cut_off = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
 	cr_assert(cut_off != MAP_FAILED && ftruncate(fd, 0) == 0);
-	jobs[0] = (struct counted){ .job.run = read_byte, .number = 1 };
+	jobs[0] = (struct counted){ .job = { .run = read_byte, .drop = drop }, .number = 1 };
 	cr_assert_eq(workers_new(1, 1, &workers), 0);
-	cr_assert_eq(workers_add(workers, &jobs[0].job), 0);
+	workers_add(workers, &jobs[0].job, false);
 	cr_assert_eq(take(), &jobs[0]);
 	cr_assert_eq(jobs[0].number, 0);
 	close(fd);

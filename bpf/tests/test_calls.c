@@ -19,7 +19,7 @@ static void behind(uint64_t address, const char *hex)
 	for (to -= i; sscanf(hex, " %2x%n", &byte, &n) == 1; hex += n)
 		*to++ = (uint8_t)byte;
 	/* What was seen once is remembered. */
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 }
 
 /* The forms of CALL in Intel's manual, as GNU as writes them. */
@@ -59,7 +59,7 @@ Test(calls, knows_calls)
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		behind(code(1), others[i]);
 		cr_expect(world_walk(w, code(none), sp, sp + 0x40) == DP_NO_RULE, "%s", others[i]);
-		cr_expect(w->walk.n_frames == 1);
+		cr_expect(w->walk.at.n_frames == 1);
 	}
 }
 
@@ -77,30 +77,30 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	world_poke(w, sp + 8, handler);
 	world_poke(w, sp + 16 + 40, code(0));
 	landing->lands = DP_LANDS_MAYBE;
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING_PAD);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_TABLE);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_TABLE);
 	/* Nor is it asked when the one that lands was itself called, and is well known. */
 	world_poke(w, sp + 24, code(2));
 	world_poke(w, sp + 32 + 8, handler);
 	world_poke(w, sp + 32 + 16 + 40, code(0));
 	for (int i = 0; i < 3; i++) {
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 4);
-		cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_LANDING_PAD);
+		cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_LANDING_PAD);
 	}
 	/* One that was called is like any other. */
 	world_poke(w, sp + 8, code(3));
 	behind(code(3), "ff d0");
 	world_poke(w, sp + 16 + 40, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 	/* Of what does not land, user space asks. */
 	behind(code(3), "90");
 	landing->lands = DP_LANDS_NOT;
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 }
 
 /* What a signal handler has put on the stack returns to where that was, behind a call or not. */
@@ -111,25 +111,25 @@ Test(calls, are_not_asked_for_where_a_frame_was_put)
 
 	put->lands = DP_LANDS;
 	world_rule(w, 3, 48);
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	behind(code(3), "ff d0");
 	world_poke(w, sp + 8, code(3));
 	world_poke(w, sp + 16 + 40, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING_PAD);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
 	/* Where it may have, a call is believed, */
 	put->lands = DP_LANDS_MAYBE;
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_TABLE);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 	/* but not padding that looks like one, in front of a function's start. */
 	*world_rule(w, 2, 0) = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = DP_NO_RULE };
 	world_rule(w, 4, 16)->lands = DP_LANDS_MAYBE;
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	behind(start, "cc cc cc cc cc cc cc cc");
 	world_poke(w, sp + 8, start);
 	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[1]) == DP_METHOD_LANDING_PAD);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
 }
 
 Test(calls, asks_for_a_call_in_files_that_are_in_memory)
@@ -145,17 +145,17 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 	world_poke(w, sp + 0x40, 0);
 	world_poke(w, sp + 0x48, code(1));
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_NO_RULE, 1);
-	w->walk.unwind = DP_UNWIND_FP;
+	w->walk.in.unwind = DP_UNWIND_FP;
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 1);
-	w->walk.unwind = DP_UNWIND_AUTO;
+	w->walk.in.unwind = DP_UNWIND_AUTO;
 	/* Nor is what a signal handler returns to by a frame pointer: the kernel has put it there. */
 	world_rule(w, 4, 0)->cfa = DP_CFA_SIGNAL;
 	behind(code(4), "90");
 	world_poke(w, sp + 0x48, code(4));
-	world_poke(w, sp + 0x50 + 15 * 8, sp + 0x400); /* rsp */
+	world_poke(w, sp + 0x50 + 15 * 8, sp + 0x400); /* sp */
 	world_poke(w, sp + 0x50 + 16 * 8, code(0));    /* rip */
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[2]) == DP_METHOD_SIGNAL);
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_SIGNAL);
 	/* A just-in-time compiler's code */
 	world_poke(w, sp + 0x48, WORLD_JIT + 0x10);
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_CHAIN_END, 2);

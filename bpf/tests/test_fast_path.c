@@ -5,13 +5,13 @@
 TestSuite(fast_path, .init = begin, .fini = end);
 
 /*
- * A stack of 40 frames of functions 2, which save rbp, and 1, which have it as frame
+ * A stack of 40 frames of functions 2, which save fp, and 1, which have it as frame
  * pointer, by turns. Returns the last one's CFA.
  */
 static uint64_t deep_stack(uint64_t from)
 {
-	world_rule(w, 2, 48)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -40 };
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 2, 48)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -40 };
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	for (int i = 0; i < 40; i++) {
 		int32_t size = i % 2 ? 32 : 48;
 
@@ -28,17 +28,17 @@ Test(fast_path, finds_the_same_with_all_addresses_known)
 {
 	static uint64_t frames[41];
 
-	/* Somewhere a frame's return address and saved rbp are in different pages, or windows. */
+	/* Somewhere a frame's return address and saved fp are in different pages, or windows. */
 	for (uint64_t at = 0; at < 2 * DP_USER_PAGE_SIZE; at += 8) {
-		uint64_t rbp, first;
+		uint64_t fp, first;
 
 		first = deep_stack(sp + at);
 		expect_outcome(world_walk(w, code(2), sp + at, 1), DP_COMPLETE, 41);
-		memcpy(frames, w->walk.frames, sizeof(frames));
-		rbp = w->walk.rbp;
+		memcpy(frames, w->walk.out.frames, sizeof(frames));
+		fp = w->walk.at.fp;
 		expect_outcome(world_walk(w, code(2), sp + at, 1), DP_COMPLETE, 41);
-		cr_assert(memcmp(frames, w->walk.frames, sizeof(frames)) == 0);
-		cr_assert(w->walk.rbp == rbp && w->walk.sp == first && rbp != 1);
+		cr_assert(memcmp(frames, w->walk.out.frames, sizeof(frames)) == 0);
+		cr_assert(w->walk.at.fp == fp && w->walk.at.sp == first && fp != 1);
 	}
 }
 
@@ -52,8 +52,8 @@ Test(fast_path, names_the_same_fault_with_all_addresses_known)
 	/* 800 bytes are ten frames of each; the one behind them lies at the page's start. */
 	for (int i = 0; i < 2; i++) {
 		expect_outcome(world_walk(w, code(2), page - 800, 0), DP_READ_FAULT, 21);
-		cr_assert(w->walk.sample.fault_address == page + 40, "%llx",
-			  w->walk.sample.fault_address);
+		cr_assert(w->walk.out.sample.fault_address == page + 40, "%llx",
+			  w->walk.out.sample.fault_address);
 	}
 }
 
@@ -64,21 +64,21 @@ Test(fast_path, knows_all_addresses_of_another_process_with_the_same_mappings)
 
 	deep_stack(sp);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
-	n_looked_up = w->walk.n_looked_up;
+	n_looked_up = w->walk.mapped.n_looked_up;
 	world_fork(w, 8);
 	/* Another stack, so that this one is not followed. */
 	deep_stack(sp + 0x1000);
 	expect_outcome(world_walk(w, code(2), sp + 0x1000, 0), DP_COMPLETE, 41);
-	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
+	cr_assert_eq(w->walk.mapped.n_looked_up, n_looked_up);
 }
 
-/* The space's memory is given to something else as soon as a walk reads from the process. */
+/* The snapshot's memory is given to something else as soon as a walk reads from the process. */
 static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
-	struct dp_space *space = world_cell(w, w->walk.space_cell);
-	struct dp_mapping *m = (struct dp_mapping *)(space + 1);
+	struct dp_snapshot *snapshot = world_cell(w, w->walk.in.snapshot_cell);
+	struct dp_mapping *m = (struct dp_mapping *)(snapshot + 1);
 
-	space->id = 9;
+	snapshot->id = 9;
 	for (int i = 0; i < 3; i++) {
 		m[i].bias -= 2 * WORLD_FUNCTION_SIZE;
 		m[i].cookie++;
@@ -87,33 +87,33 @@ static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint
 	return port->read(port, dst, size, address);
 }
 
-static void walk_while_the_space_is_reused(uint64_t pc)
+static void walk_while_the_snapshot_is_reused(uint64_t pc)
 {
 	world_fork(w, 8);
 	w->port.read = read_and_reuse;
 	cr_assert_eq(world_walk(w, pc, sp, 0), DP_TABLES_CHANGED);
-	/* The first process still has its space. */
-	w->walk.space = 7;
-	w->walk.space_cell = WORLD_SPACE_CELL;
+	/* The first process still has its snapshot. */
+	w->walk.in.snapshot = 7;
+	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 	for (int i = 0; i < 2; i++)
 		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 }
 
-/* What a walk reads in the memory of a space that was given up is not remembered for others. */
-Test(fast_path, remembers_nothing_of_a_space_that_was_given_up)
+/* What a walk reads in the memory of a snapshot that was given up is not remembered for others. */
+Test(fast_path, remembers_nothing_of_a_snapshot_that_was_given_up)
 {
 	deep_stack(sp);
-	walk_while_the_space_is_reused(code(2));
-	memset(w->walk.cookies, 0, sizeof(w->walk.cookies));
-	walk_while_the_space_is_reused(code(2));
+	walk_while_the_snapshot_is_reused(code(2));
+	memset(w->walk.mapped.cookies, 0, sizeof(w->walk.mapped.cookies));
+	walk_while_the_snapshot_is_reused(code(2));
 	/* And when all is known but the innermost address */
-	walk_while_the_space_is_reused(code(2) + 1);
+	walk_while_the_snapshot_is_reused(code(2) + 1);
 }
 
 /* A cache that outlived its mappings would go on with the old rule. */
 Test(fast_path, uses_no_rule_of_older_mappings)
 {
-	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_space));
+	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_snapshot));
 
 	deep_stack(sp);
 	for (int i = 0; i < 2; i++)
@@ -154,6 +154,6 @@ Test(fast_path, keeps_many_addresses_apart)
 					    library(n - 1));
 		}
 		expect_outcome(world_walk(w, code(59), sp, 0), DP_COMPLETE, 58);
-		cr_assert(w->walk.sp == at);
+		cr_assert(w->walk.at.sp == at);
 	}
 }

@@ -12,7 +12,7 @@ static uint64_t data;
 /* The image's program is *(fs base - 8). */
 static void begin_labels(void)
 {
-	const struct dp_op ops[] = { { DP_OP_REGISTER, DP_FS_BASE, 0, -8 },
+	const struct dp_op ops[] = { { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 },
 				     { DP_OP_DEREF, 8, 0, 0 } };
 	struct dp_image *image;
 
@@ -20,8 +20,8 @@ static void begin_labels(void)
 	world_program(w, 3, ops, 2);
 	image = world_cell(w, WORLD_IMAGE_CELL);
 	image->labels = WORLD_PROGRAM(3);
-	w->port.fs_base = PLACE + 8;
-	w->walk.labels_mapping = 3;
+	w->port.thread_base = PLACE + 8;
+	w->walk.labels.mapping = 3;
 	data = DATA;
 }
 
@@ -56,15 +56,15 @@ static struct go_label put_label(const char *key, const char *value)
 /* As the kernel sends it: sizes, key and value, of all. */
 static void expect(const char *bytes, unsigned int n, unsigned int n_left_out, unsigned int n_cut)
 {
-	const struct dp_labels *l = &w->walk.labels;
+	const struct dp_labels *l = &w->walk.labels.head;
 
 	cr_assert(labels_read(&w->walk));
 	cr_assert(l->n == n && l->n_left_out == n_left_out && l->n_cut == n_cut, "%u %u %u", l->n,
 		  l->n_left_out, l->n_cut);
 	if (!bytes)
 		return;
-	cr_assert_eq(w->walk.labels_size, strlen(bytes));
-	cr_assert_eq(memcmp(w->walk.label_bytes, bytes, strlen(bytes)), 0);
+	cr_assert_eq(w->walk.labels.size, strlen(bytes));
+	cr_assert_eq(memcmp(w->walk.labels.bytes, bytes, strlen(bytes)), 0);
 }
 
 static void put_list(const struct go_label *labels, size_t n)
@@ -84,7 +84,7 @@ Test(labels, reads_a_list)
 	/* Of a goroutine without labels, and where none runs. */
 	world_poke(w, PLACE, 0);
 	cr_assert(!labels_read(&w->walk));
-	w->port.fs_base = 0x1000;
+	w->port.thread_base = 0x1000;
 	cr_assert(!labels_read(&w->walk));
 }
 
@@ -98,8 +98,8 @@ Test(labels, cuts_what_is_too_long)
 		labels[i] = (struct go_label){ put_string("k", 1), put_string(text, i ? 1 : 255) };
 	put_list(labels, 40);
 	expect(NULL, DP_MAX_LABELS, 8, 1);
-	cr_assert_eq(w->walk.label_bytes[1], DP_LABEL_CUT);
-	cr_assert_eq(w->walk.labels_size, 2 + 1 + 255 + 31 * 4);
+	cr_assert_eq(w->walk.labels.bytes[1], DP_LABEL_CUT);
+	cr_assert_eq(w->walk.labels.size, 2 + 1 + 255 + 31 * 4);
 	/* 254 bytes are not cut, and seven such labels and a half have room. */
 	for (int i = 0; i < 20; i++)
 		labels[i] = (struct go_label){ put_string("k", 1), put_string(text, 254) };
@@ -209,7 +209,7 @@ Test(labels, are_nowhere_without_an_image)
 {
 	struct go_label labels[] = { put_label("a", "1") };
 	struct dp_mapping *m =
-		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_space) / DP_CELL_SIZE);
+		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_snapshot) / DP_CELL_SIZE);
 
 	put_list(labels, 1);
 	m[2].image = DP_CELL_EVICTED;

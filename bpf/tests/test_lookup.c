@@ -13,7 +13,7 @@ static struct dp_mapping *mapping(uint32_t i)
 /* `last`: where it is looked for first. */
 static uint32_t look_up(uint64_t pc, uint32_t last, struct dp_rule *ret)
 {
-	return lookup_space(&w->walk, WORLD_SPACE_CELL, last, pc, ret);
+	return lookup_snapshot(&w->walk, WORLD_SPACE_CELL, last, pc, ret);
 }
 
 /* What is in no mapping, whichever was the last one, has neither mapping nor rule. */
@@ -65,11 +65,11 @@ Test(lookup, tells_neighbours_apart)
 Test(lookup, finds_each_of_many)
 {
 	const uint64_t size = 0x1000, distance = 0x3000;
-	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
 	struct dp_rule rule;
 
 	for (uint32_t n = 0; n <= 40; n++) {
-		space->n_mappings = n;
+		snapshot->n_mappings = n;
 		for (uint32_t i = 1; i <= n; i++)
 			*mapping(i) = (struct dp_mapping){ .start = i * distance,
 							   .end = i * distance + size };
@@ -123,15 +123,15 @@ Test(lookup, finds_what_is_apart)
 	rule->cfa = DP_CFA_EXPRESSION;
 	rule->saves = DP_SAVES_APART | 2;
 	rule->ra = (struct dp_where){ .kind = DP_WHERE_EXPRESSION, .offset = 4 };
-	rule->rbp = (struct dp_where){ .kind = DP_WHERE_VALUE, .offset = 5 };
-	rule->rsp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = 6 };
+	rule->fp = (struct dp_where){ .kind = DP_WHERE_VALUE, .offset = 5 };
+	rule->sp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = 6 };
 	look_up(code(1), 0, &found);
 	cr_assert_eq(found.saves, DP_SAVES_APART | (WORLD_IMAGE_CELL + image->saves +
 						    2 * (uint32_t)DP_CELLS(struct dp_saves)));
 	cr_assert_eq(found.cfa_offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 3));
 	cr_assert_eq(found.ra.offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 4));
-	cr_assert_eq(found.rbp.offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 5));
-	cr_assert_eq(found.rsp.offset, 6);
+	cr_assert_eq(found.fp.offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 5));
+	cr_assert_eq(found.sp.offset, 6);
 	rule->cfa = DP_CFA_SWITCH;
 	look_up(code(1), 0, &found);
 	cr_assert_eq(found.cfa_offset, (int32_t)(WORLD_IMAGE_CELL + image->programs + 3));

@@ -7,15 +7,15 @@
 static struct walk before;
 static unsigned int seed = 1;
 
-/* Functions 1 and 3 have their frame pointer in rbp and save the caller's, 2 and 4 do not. */
+/* Functions 1 and 3 have their frame pointer in fp and save the caller's, 2 and 4 do not. */
 static void begin_memo(void)
 {
 	begin();
 	for (int n = 1; n <= 3; n += 2) {
 		struct dp_rule *rule = world_rule(w, n, 16);
 
-		rule->cfa_reg = DP_RBP;
-		rule->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+		rule->cfa_reg = DP_REG_FP;
+		rule->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
 	}
 	world_rule(w, 4, 48);
 }
@@ -30,22 +30,22 @@ static uint64_t size_of(int n)
 
 /*
  * Lay out frames of these functions, the outermost one last, and behind them the root's,
- * which ends at `end`. Returns the stack pointer of the first one, and its rbp.
+ * which ends at `end`. Returns the stack pointer of the first one, and its fp.
  */
 static uint64_t lay_out(const int *functions, int n, uint64_t end, uint64_t *ret_rbp)
 {
-	uint64_t cfa = end, rbp = 7, callee = code(0);
+	uint64_t cfa = end, fp = 7, callee = code(0);
 
 	for (int i = n - 1; i >= 0; i--) {
 		world_poke(w, cfa - 8, callee);
 		if (functions[i] % 2) {
-			world_poke(w, cfa - 16, rbp);
-			rbp = cfa - 16;
+			world_poke(w, cfa - 16, fp);
+			fp = cfa - 16;
 		}
 		cfa -= size_of(functions[i]);
 		callee = code(functions[i]);
 	}
-	*ret_rbp = rbp;
+	*ret_rbp = fp;
 	return cfa;
 }
 
@@ -53,38 +53,39 @@ static uint64_t lay_out(const int *functions, int n, uint64_t end, uint64_t *ret
  * Walk a stack with what is remembered, and once more with nothing: there must not be a
  * difference. Returns how many frames were found to be those of the walk before.
  */
-static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t rbp)
+static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t fp)
 {
 	static struct walk walked;
 	uint32_t n_same;
 
-	w->walk.regs.reg[DP_RIP] = pc;
-	w->walk.regs.reg[DP_RSP] = at;
-	w->walk.regs.reg[DP_RBP] = rbp;
+	w->walk.in.regs.reg[DP_REG_PC] = pc;
+	w->walk.in.regs.reg[DP_REG_SP] = at;
+	w->walk.in.regs.reg[DP_REG_FP] = fp;
 	walk_run(&w->walk);
-	n_same = w->walk.n_same;
+	n_same = w->walk.out.n_same;
 	/* What the kernel sends: the others are there already. */
 	for (uint32_t i = 0; i < n_same; i++)
-		cr_assert_eq(walk_trail(&w->walk, w->walk.n_frames - 1 - i)->frame,
-			     before.frames[before.n_frames - 1 - i]);
+		cr_assert_eq(walk_trail(&w->walk, w->walk.at.n_frames - 1 - i)->frame,
+			     before.out.frames[before.at.n_frames - 1 - i]);
 	walk_spell_out(&w->walk);
 	walked = before = w->walk;
 
 	memset(walked.cache, 0, sizeof(walked.cache));
-	memset(walked.cookies, 0, sizeof(walked.cookies));
-	walked.trail_layout = 0;
-	walked.regs = (struct dp_regs){ .reg = { [DP_RIP] = pc, [DP_RSP] = at, [DP_RBP] = rbp } };
+	memset(walked.mapped.cookies, 0, sizeof(walked.mapped.cookies));
+	walked.memo.memory_map = 0;
+	walked.in.regs =
+		(struct dp_regs){ .reg = { [DP_REG_PC] = pc, [DP_REG_SP] = at, [DP_REG_FP] = fp } };
 	walk_run(&walked);
-	cr_assert_eq(walked.n_same, 0);
-	cr_assert_eq(walked.sample.outcome, w->walk.sample.outcome, "%d, %d", walked.sample.outcome,
-		     w->walk.sample.outcome);
-	cr_assert_eq(walked.n_frames, w->walk.n_frames, "%u, %u", walked.n_frames,
-		     w->walk.n_frames);
-	cr_assert(memcmp(walked.frames, w->walk.frames,
-			 walked.n_frames * sizeof(walked.frames[0])) == 0);
-	cr_assert_eq(walked.sp, w->walk.sp);
-	cr_assert_eq(walked.rbp, w->walk.rbp);
-	cr_assert_eq(walked.sample.fault_address, w->walk.sample.fault_address);
+	cr_assert_eq(walked.out.n_same, 0);
+	cr_assert_eq(walked.out.sample.outcome, w->walk.out.sample.outcome, "%d, %d",
+		     walked.out.sample.outcome, w->walk.out.sample.outcome);
+	cr_assert_eq(walked.at.n_frames, w->walk.at.n_frames, "%u, %u", walked.at.n_frames,
+		     w->walk.at.n_frames);
+	cr_assert(memcmp(walked.out.frames, w->walk.out.frames,
+			 walked.at.n_frames * sizeof(walked.out.frames[0])) == 0);
+	cr_assert_eq(walked.at.sp, w->walk.at.sp);
+	cr_assert_eq(walked.at.fp, w->walk.at.fp);
+	cr_assert_eq(walked.out.sample.fault_address, w->walk.out.sample.fault_address);
 	return n_same;
 }
 
@@ -103,17 +104,17 @@ static uint64_t walk_some(uint64_t end, uint64_t *ret_rbp)
 
 Test(memo, finds_the_same_stack)
 {
-	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+	uint64_t fp, at = walk_some(sp + 0x800, &fp);
 
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH, "all but the innermost frame");
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	cr_assert_eq(walk_both(code(some[0]), at, fp), DEPTH, "all but the innermost frame");
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 }
 
 Test(memo, finds_it_below_frames_that_come_and_go)
 {
-	uint64_t end = sp + 0x800, rbp, at;
+	uint64_t end = sp + 0x800, fp, at;
 
-	walk_some(end, &rbp);
+	walk_some(end, &fp);
 	for (int n = 1; n < 12; n++) {
 		int other[DEPTH + 12];
 
@@ -121,23 +122,23 @@ Test(memo, finds_it_below_frames_that_come_and_go)
 		for (int i = 0; i < n; i++)
 			other[i] = 2 + 2 * (i % 3 == 0);
 		memcpy(other + n, some + 2, (DEPTH - 2) * sizeof(*some));
-		at = lay_out(other, n + DEPTH - 2, end, &rbp);
-		cr_assert_geq(walk_both(code(other[0]), at, rbp), DEPTH - 2);
-		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, (uint32_t)n + DEPTH - 1);
+		at = lay_out(other, n + DEPTH - 2, end, &fp);
+		cr_assert_geq(walk_both(code(other[0]), at, fp), DEPTH - 2);
+		expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, (uint32_t)n + DEPTH - 1);
 	}
 }
 
 static void change_each_return_address(uint64_t end)
 {
 	for (int i = 0; i < DEPTH; i++) {
-		uint64_t rbp, at = walk_some(end, &rbp), cfa = at;
+		uint64_t fp, at = walk_some(end, &fp), cfa = at;
 		uint32_t n_same;
 
 		for (int j = 0; j <= i; j++)
 			cfa += size_of(some[j]);
 		/* The same function, at another place, which nobody has met. */
 		world_poke(w, cfa - 8, (i == DEPTH - 1 ? code(0) : code(some[i + 1])) + 1);
-		n_same = walk_both(code(some[0]), at, rbp);
+		n_same = walk_both(code(some[0]), at, fp);
 		cr_assert_eq(n_same, (uint32_t)(DEPTH - 1 - i), "%d: %u", i, n_same);
 	}
 }
@@ -155,29 +156,29 @@ Test(memo, sees_a_return_address_behind_the_end_of_a_page)
 {
 	const uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE, first = page - 8 - 3 * 16;
 
-	w->walk.unwind = DP_UNWIND_FP;
+	w->walk.in.unwind = DP_UNWIND_FP;
 	for (uint64_t i = 0; i < 8; i++) {
 		world_poke(w, first + 16 * i, i < 7 ? first + 16 * (i + 1) : 0);
 		world_poke(w, first + 16 * i + 8, library(2) + i);
 	}
 	for (int i = 0; i < 3; i++)
 		walk_both(code(2), first - 32, first);
-	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 9);
+	expect_outcome(w->walk.out.sample.outcome, DP_CHAIN_END, 9);
 	world_poke(w, page, library(2) + 20);
 	cr_assert_eq(walk_both(code(2), first - 32, first), 4);
-	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.frames[4]), library(2) + 20);
+	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.out.frames[4]), library(2) + 20);
 }
 
-/* Where the CFA follows from rbp, all the rest is another stack. */
+/* Where the CFA follows from fp, all the rest is another stack. */
 Test(memo, sees_a_frame_pointer_that_is_another_one)
 {
 	static const int functions[] = { 2, 2, 1, 4, 1, 2, 2, 1, 2 };
-	uint64_t end = sp + 0x400, rbp, at = lay_out(functions, 9, end, &rbp), other;
+	uint64_t end = sp + 0x400, fp, at = lay_out(functions, 9, end, &fp), other;
 
 	for (int i = 0; i < 3; i++)
-		walk_both(code(2), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, 10);
-	cr_assert_eq(w->walk.same_from, 1);
+		walk_both(code(2), at, fp);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, 10);
+	cr_assert_eq(w->walk.memo.same_from, 1);
 	/*
 	 * The third one saves the frame pointer of the fifth one, at its CFA less 16. That
 	 * one's stack is now above, and has two frames less.
@@ -185,15 +186,15 @@ Test(memo, sees_a_frame_pointer_that_is_another_one)
 	lay_out(functions + 6, 3, end + 0x200, &other);
 	world_poke(w, other + 0x18, code(2));
 	world_poke(w, at + 16 + 16 + 32 - 16, other);
-	cr_assert_eq(walk_both(code(2), at, rbp), 0);
-	cr_assert_eq(w->walk.sp, end + 0x200);
+	cr_assert_eq(walk_both(code(2), at, fp), 0);
+	cr_assert_eq(w->walk.at.sp, end + 0x200);
 }
 
 /* It is a counter in the outermost function, which is of no importance to the others. */
 Test(memo, does_not_mind_an_rbp_that_is_not_needed)
 {
 	static const int functions[] = { 2, 4, 4, 2, 2, 4, 2, 2, 4 };
-	uint64_t rbp, at = lay_out(functions, 9, sp + 0x400, &rbp);
+	uint64_t fp, at = lay_out(functions, 9, sp + 0x400, &fp);
 
 	for (uint64_t i = 0; i < 2; i++)
 		walk_both(code(2), at, i);
@@ -203,93 +204,93 @@ Test(memo, does_not_mind_an_rbp_that_is_not_needed)
 
 Test(memo, looks_for_the_cookies)
 {
-	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+	uint64_t fp, at = walk_some(sp + 0x800, &fp);
 
 	w->cookie++;
-	walk_both(code(some[0]), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_CODE_CHANGED, 0);
+	walk_both(code(some[0]), at, fp);
+	expect_outcome(w->walk.out.sample.outcome, DP_CODE_CHANGED, 0);
 	w->cookie--;
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0, "the walk before has found nothing");
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
+	cr_assert_eq(walk_both(code(some[0]), at, fp), 0, "the walk before has found nothing");
+	cr_assert_eq(walk_both(code(some[0]), at, fp), DEPTH);
 }
 
 Test(memo, does_not_follow_other_mappings_or_modes)
 {
-	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+	uint64_t fp, at = walk_some(sp + 0x800, &fp);
 
 	world_renumber(w, 8);
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
-	walk_both(code(some[0]), at, rbp);
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
-	w->walk.unwind = DP_UNWIND_DWARF;
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), 0);
+	cr_assert_eq(walk_both(code(some[0]), at, fp), 0);
+	walk_both(code(some[0]), at, fp);
+	cr_assert_eq(walk_both(code(some[0]), at, fp), DEPTH);
+	w->walk.in.unwind = DP_UNWIND_DWARF;
+	cr_assert_eq(walk_both(code(some[0]), at, fp), 0);
 }
 
 /* As servers fork them: the stacks are at the same place, too. */
 Test(memo, follows_the_walk_of_another_process_with_the_same_mappings)
 {
-	uint64_t end = sp + 0x800, rbp, at = walk_some(end, &rbp);
-	uint32_t n_looked_up = w->walk.n_looked_up;
+	uint64_t end = sp + 0x800, fp, at = walk_some(end, &fp);
+	uint32_t n_looked_up = w->walk.mapped.n_looked_up;
 
 	world_fork(w, 8);
-	cr_assert_eq(walk_both(code(some[0]), at, rbp), DEPTH);
-	cr_assert_eq(w->walk.n_looked_up, n_looked_up);
-	at = lay_out(some + 4, DEPTH - 4, end, &rbp);
-	cr_assert_eq(walk_both(code(some[4]), at, rbp), DEPTH - 4);
+	cr_assert_eq(walk_both(code(some[0]), at, fp), DEPTH);
+	cr_assert_eq(w->walk.mapped.n_looked_up, n_looked_up);
+	at = lay_out(some + 4, DEPTH - 4, end, &fp);
+	cr_assert_eq(walk_both(code(some[4]), at, fp), DEPTH - 4);
 }
 
 Test(memo, ends_where_it_has_to)
 {
-	uint64_t rbp, at = walk_some(sp + 0x800, &rbp);
+	uint64_t fp, at = walk_some(sp + 0x800, &fp);
 
-	w->walk.max_frames = 10;
-	walk_both(code(some[0]), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_DEPTH_LIMIT, 10);
-	w->walk.max_frames = DP_MAX_FRAMES;
-	walk_both(code(some[0]), at, rbp);
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+	w->walk.in.max_frames = 10;
+	walk_both(code(some[0]), at, fp);
+	expect_outcome(w->walk.out.sample.outcome, DP_DEPTH_LIMIT, 10);
+	w->walk.in.max_frames = DP_MAX_FRAMES;
+	walk_both(code(some[0]), at, fp);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 	world_fault(w, (at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE);
-	at = walk_some((at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE + 0x200, &rbp);
-	walk_both(code(some[0]), at, rbp);
-	cr_assert_eq(w->walk.sample.outcome, DP_READ_FAULT);
+	at = walk_some((at & ~(uint64_t)(DP_USER_PAGE_SIZE - 1)) + DP_USER_PAGE_SIZE + 0x200, &fp);
+	walk_both(code(some[0]), at, fp);
+	cr_assert_eq(w->walk.out.sample.outcome, DP_READ_FAULT);
 }
 
 /* Like setcontext(): the stack pointer is restored from memory, and is not the CFA. */
 Test(memo, knows_a_stack_pointer_that_is_not_the_cfa)
 {
-	uint64_t rbp, at = walk_some(sp + 0x800, &rbp), low = sp - 0x200;
+	uint64_t fp, at = walk_some(sp + 0x800, &fp), low = sp - 0x200;
 	uint64_t second = at + size_of(some[0]), ra = second + size_of(some[1]) - 8;
 
-	world_rule(w, 5, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 5, 16)->sp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
 	world_renumber(w, 8);
 	world_poke(w, low, second);
 	world_poke(w, low + 8, code(some[1]));
 	for (int i = 0; i < 3; i++)
-		walk_both(code(some[0]), at, rbp);
-	cr_assert_geq(walk_both(code(5), low, rbp), DEPTH - 1);
-	expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+		walk_both(code(some[0]), at, fp);
+	cr_assert_geq(walk_both(code(5), low, fp), DEPTH - 1);
+	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 	/* That frame met again, now with another caller */
 	for (int i = 0; i < 3; i++) {
-		walk_both(code(some[0]), at, rbp);
+		walk_both(code(some[0]), at, fp);
 		world_poke(w, ra, code(some[2]) + 1 + (uint64_t)i);
-		walk_both(code(5), low, rbp);
-		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 1);
+		walk_both(code(5), low, fp);
+		expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 1);
 	}
 	/* The walk before comes from there, and this one with the CFA as stack pointer */
 	world_poke(w, low + 16 + size_of(some[1]) - 8, code(0));
-	walk_both(code(5), low, rbp);
+	walk_both(code(5), low, fp);
 	world_rule(w, 6, 16);
 	world_renumber(w, 9);
 	for (int i = 0; i < 3; i++) {
-		walk_both(code(5), low, rbp);
-		walk_both(code(6), low, rbp);
+		walk_both(code(5), low, fp);
+		walk_both(code(6), low, fp);
 	}
 }
 
 /* Whoever asks for a register's value above frames that were followed. */
 Test(memo, finds_registers_that_followed_frames_have_saved)
 {
-	uint64_t rbp, at = walk_some(sp + 0x800, &rbp), top = sp + 0x800;
+	uint64_t fp, at = walk_some(sp + 0x800, &fp), top = sp + 0x800;
 	struct dp_rule *by_rbx = world_rule(w, 6, 0);
 
 	by_rbx->cfa_reg = DP_RBX;
@@ -306,10 +307,10 @@ Test(memo, finds_registers_that_followed_frames_have_saved)
 				world_poke(w, cfa - 24, top + 64 + 16 * (i / 3));
 		}
 		world_poke(w, top + 64 + 16 * (i / 3) - 8, code(0));
-		w->walk.regs.reg[DP_RBX] = 0;
-		walk_both(code(some[0]), at, rbp);
-		expect_outcome(w->walk.sample.outcome, DP_COMPLETE, DEPTH + 2);
-		cr_assert_eq(w->walk.sp, top + 64 + 16 * (i / 3));
+		w->walk.in.regs.reg[DP_RBX] = 0;
+		walk_both(code(some[0]), at, fp);
+		expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, DEPTH + 2);
+		cr_assert_eq(w->walk.at.sp, top + 64 + 16 * (i / 3));
 	}
 }
 
@@ -327,7 +328,7 @@ Test(memo, follows_frame_pointers)
 	for (int i = 0; i < 2; i++)
 		walk_both(WORLD_JIT + 64, sp - 64, sp);
 	cr_assert_geq(walk_both(WORLD_JIT + 72, sp - 64, sp), 19);
-	expect_outcome(w->walk.sample.outcome, DP_CHAIN_END, 22);
+	expect_outcome(w->walk.out.sample.outcome, DP_CHAIN_END, 22);
 }
 
 static uint64_t pick(uint64_t n)
@@ -344,19 +345,19 @@ Test(memo, makes_no_difference_to_stacks_that_change_here_and_there)
 		functions[i] = (int)(1 + pick(4));
 	for (int round = 0; round < 20000; round++) {
 		int n = (int)(150 + pick(50)), first = 200 - n;
-		uint64_t rbp, at;
+		uint64_t fp, at;
 
 		/* Mostly among the innermost frames */
 		if (pick(2))
 			functions[pick(4) ? first + (int)pick(8) : (int)pick(200)] =
 				(int)(1 + pick(4));
-		at = lay_out(functions + first, n, end, &rbp);
+		at = lay_out(functions + first, n, end, &fp);
 		if (pick(4) == 0)
 			world_poke(w, at + 8 * pick((end - at) / 8),
 				   pick(2) ? code((int)pick(6)) : at + 8 * pick(100));
-		w->walk.max_frames = (uint32_t)(pick(10) ? DP_MAX_FRAMES : pick(200) + 1);
-		same += walk_both(code(functions[first]), at, rbp);
-		total += w->walk.n_frames;
+		w->walk.in.max_frames = (uint32_t)(pick(10) ? DP_MAX_FRAMES : pick(200) + 1);
+		same += walk_both(code(functions[first]), at, fp);
+		total += w->walk.at.n_frames;
 	}
 	cr_assert_gt(same, total / 3, "%lu of %lu frames", same, total);
 }

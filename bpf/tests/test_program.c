@@ -11,21 +11,21 @@ TestSuite(program, .init = begin, .fini = end);
 static void expression_cfa(int n, int program)
 {
 	world_rule(w, n, WORLD_PROGRAM(program))->cfa = DP_CFA_EXPRESSION;
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 }
 
-/* OpenSSL's bn_mul_mont: CFA = *(rsp + 8 + r9 * 8) + 8 */
+/* OpenSSL's bn_mul_mont: CFA = *(sp + 8 + r9 * 8) + 8 */
 Test(program, computes_a_cfa)
 {
-	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 8 }, { DP_OP_REGISTER, DP_R9, 0, 0 },
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 8 }, { DP_OP_REGISTER, DP_R9, 0, 0 },
 		{ DP_OP_CONSTANT, 0, 0, 8 }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD },
 		{ DP_OP_DEREF, 8, 0, 0 }, { DP_OP_ADD_CONSTANT, 0, 0, 8 });
 	expression_cfa(1, 0);
-	w->walk.regs.reg[DP_R9] = 4;
+	w->walk.in.regs.reg[DP_R9] = 4;
 	world_poke(w, sp + 8 + 32, sp + 0x100);
 	world_poke(w, sp + 0x100, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
-	cr_assert(w->walk.sp == sp + 0x108);
+	cr_assert(w->walk.at.sp == sp + 0x108);
 	/* In a caller r9 is gone. */
 	world_poke(w, sp - 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp - 16, 0), DP_REGISTER_LOST, 2);
@@ -37,19 +37,19 @@ Test(program, goes_to_another_stack)
 	PROGRAM(0, { DP_OP_REGISTER, DP_R14, 0, 8 }, { DP_OP_DEREF, 8, 0, 0 });
 	expression_cfa(1, 0);
 	world_rule(w, 1, WORLD_PROGRAM(0))->cfa = DP_CFA_SWITCH;
-	w->walk.regs.reg[DP_R14] = sp + 0x40;
+	w->walk.in.regs.reg[DP_R14] = sp + 0x40;
 	world_poke(w, sp + 8, code(1));
 	world_poke(w, sp + 0x48, sp - 0x100);
 	world_poke(w, sp - 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(w->walk.sp == sp - 0x100);
+	cr_assert(w->walk.at.sp == sp - 0x100);
 	/* The way to it is not known, or leads nowhere. */
 	world_poke(w, sp + 0x48, 0);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
-	w->walk.regs.reg[DP_R14] = 0x1234;
+	w->walk.in.regs.reg[DP_R14] = 0x1234;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 	/* The other stack itself is not there. */
-	w->walk.regs.reg[DP_R14] = sp + 0x40;
+	w->walk.in.regs.reg[DP_R14] = sp + 0x40;
 	world_poke(w, sp + 0x48, 0x5000);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_READ_FAULT, 2);
 }
@@ -57,7 +57,7 @@ Test(program, goes_to_another_stack)
 /* What leads there, or back, has been left; a function that is called again may find another. */
 Test(program, says_where_a_goroutine_was_left)
 {
-	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 16 });
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 });
 	PROGRAM(1, { .code = DP_OP_DROP }, { DP_OP_CONSTANT, 0, 0, 0 });
 	expression_cfa(1, 0);
 	world_rule(w, 1, WORLD_PROGRAM(0))->cfa = DP_CFA_SWITCH;
@@ -71,42 +71,42 @@ Test(program, knows_more_than_registers)
 	struct dp_rule *rule = world_rule(w, 1, WORLD_PROGRAM(0));
 
 	/* CFA = *(fs base - 8) */
-	PROGRAM(0, { DP_OP_REGISTER, DP_FS_BASE, 0, -8 }, { DP_OP_DEREF, 8, 0, 0 });
+	PROGRAM(0, { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 }, { DP_OP_DEREF, 8, 0, 0 });
 	rule->cfa = DP_CFA_SWITCH;
-	world_renumber(w, w->walk.space + 1);
-	w->port.fs_base = sp + 0x88;
+	world_renumber(w, w->walk.in.snapshot + 1);
+	w->port.thread_base = sp + 0x88;
 	world_poke(w, sp + 8, code(1));
 	world_poke(w, sp + 0x80, sp + 0x100);
 	world_poke(w, sp + 0xf8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-	cr_assert(w->walk.sp == sp + 0x100);
+	cr_assert(w->walk.at.sp == sp + 0x100);
 	/* Where it is not known, nothing is. */
-	w->port.fs_base = 0;
+	w->port.thread_base = 0;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 
 	/* The address is the process's, of either mapping of the file. */
-	PROGRAM(0, { DP_OP_REGISTER, DP_BIAS, 0, 0x20 }, { DP_OP_REGISTER, DP_RIP, 0, 0 },
-		{ .code = DP_OP_SUB }, { .code = DP_OP_ABS }, { DP_OP_REGISTER, DP_RSP, 0, 0 },
+	PROGRAM(0, { DP_OP_REGISTER, DP_BIAS, 0, 0x20 }, { DP_OP_REGISTER, DP_REG_PC, 0, 0 },
+		{ .code = DP_OP_SUB }, { .code = DP_OP_ABS }, { DP_OP_REGISTER, DP_REG_SP, 0, 0 },
 		{ .code = DP_OP_ADD });
 	world_poke(w, sp + 8, WORLD_LIBRARY + WORLD_FUNCTION_SIZE + 0x10);
 	world_poke(w, sp + 16 + WORLD_FUNCTION_SIZE - 0x10 - 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 
 	/* No other stack has been left; then this one has, at sp + 16, so that the CFA is 8 more. */
-	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 16 }, { DP_OP_CONSTANT, 0, 0, 8 },
-		{ DP_OP_REGISTER, DP_LEFT_SP, 0, -16 }, { DP_OP_REGISTER, DP_RSP, 0, -32 },
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_CONSTANT, 0, 0, 8 },
+		{ DP_OP_REGISTER, DP_LEFT_SP, 0, -16 }, { DP_OP_REGISTER, DP_REG_SP, 0, -32 },
 		{ .code = DP_OP_EQ }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
 	world_poke(w, sp + 8, code(1));
 	world_poke(w, sp + 16 + 8, code(1));
 	world_poke(w, sp + 32 + 16, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
-	cr_assert(w->walk.sp == sp + 32 + 24);
+	cr_assert(w->walk.at.sp == sp + 32 + 24);
 }
 
-/* sbcl: CFA = *rbp + 16. And by a callee-saved register. */
+/* sbcl: CFA = *fp + 16. And by a callee-saved register. */
 Test(program, computes_a_cfa_in_a_caller)
 {
-	PROGRAM(0, { DP_OP_REGISTER, DP_RBP, 0, 0 }, { DP_OP_DEREF, 8, 0, 0 },
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_FP, 0, 0 }, { DP_OP_DEREF, 8, 0, 0 },
 		{ DP_OP_CONSTANT, 0, 0, 16 }, { .code = DP_OP_ADD });
 	PROGRAM(1, { DP_OP_REGISTER, DP_RBX, 0, 16 });
 	expression_cfa(1, 0);
@@ -115,11 +115,11 @@ Test(program, computes_a_cfa_in_a_caller)
 	world_poke(w, sp + 0x80 + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_COMPLETE, 3);
 	expression_cfa(1, 1);
-	w->walk.regs.reg[DP_RBX] = sp + 0x80;
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x80;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	/* rip is known in every frame. */
-	PROGRAM(1, { DP_OP_REGISTER, DP_RIP, 0, 0 }, { DP_OP_REGISTER, DP_RBX, 0, 16 },
-		{ DP_OP_REGISTER, DP_RIP, 0, 0 }, { .code = DP_OP_ADD }, { .code = DP_OP_SWAP },
+	PROGRAM(1, { DP_OP_REGISTER, DP_REG_PC, 0, 0 }, { DP_OP_REGISTER, DP_RBX, 0, 16 },
+		{ DP_OP_REGISTER, DP_REG_PC, 0, 0 }, { .code = DP_OP_ADD }, { .code = DP_OP_SWAP },
 		{ .code = DP_OP_SUB });
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 }
@@ -133,21 +133,21 @@ Test(program, computes_registers)
 	PROGRAM(1, { DP_OP_ADD_CONSTANT, 0, 0, 0x40 });
 	PROGRAM(2, { DP_OP_CONSTANT, 0, 0, 0x11 }, { .code = DP_OP_XOR });
 	rule->ra = (struct dp_where){ DP_WHERE_EXPRESSION, 0, 0, WORLD_PROGRAM(0) };
-	rule->rsp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(1) };
-	rule->rbp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(2) };
+	rule->sp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(1) };
+	rule->fp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(2) };
 	world_poke(w, sp + 16 + 0x38, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
-	cr_assert(w->walk.sp == sp + 0x50 && w->walk.rbp == ((sp + 16) ^ 0x11));
+	cr_assert(w->walk.at.sp == sp + 0x50 && w->walk.at.fp == ((sp + 16) ^ 0x11));
 }
 
-/* Run ops on values of their own: what they leave on top becomes rbp. */
+/* Run ops on values of their own: what they leave on top becomes fp. */
 static uint64_t run(const struct dp_op *ops, size_t n)
 {
 	world_program(w, 0, ops, n);
-	world_rule(w, 1, 16)->rbp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
+	world_rule(w, 1, 16)->fp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
 	world_poke(w, sp + 8, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
-	return w->walk.rbp;
+	return w->walk.at.fp;
 }
 
 Test(program, knows_every_operator)
@@ -195,7 +195,7 @@ Test(program, knows_every_operator)
 				       { .code = (uint8_t)cases[i].op } };
 		uint64_t value;
 
-		world_renumber(w, w->walk.space + 1);
+		world_renumber(w, w->walk.in.snapshot + 1);
 		value = run(ops, 3);
 		cr_assert(value == cases[i].value, "case %zu: %lx", i, value);
 	}
@@ -232,9 +232,9 @@ Test(program, reads_as_few_bytes_as_a_program_says)
 
 Test(program, names_how_a_program_failed)
 {
-	PROGRAM(0, { DP_OP_REGISTER, DP_RSP, 0, 0x2000 }, { DP_OP_DEREF, 8, 0, 0 });
-	PROGRAM(1, { DP_OP_REGISTER, DP_RSP, 0, 8 }, { .code = DP_N_OPS });
-	PROGRAM(2, { DP_OP_REGISTER, DP_RSP, 0, 0x2000 }, { DP_OP_DEREF, 4, 0, 0 });
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 0x2000 }, { DP_OP_DEREF, 8, 0, 0 });
+	PROGRAM(1, { DP_OP_REGISTER, DP_REG_SP, 0, 8 }, { .code = DP_N_OPS });
+	PROGRAM(2, { DP_OP_REGISTER, DP_REG_SP, 0, 0x2000 }, { DP_OP_DEREF, 4, 0, 0 });
 	world_programs(w)[WORLD_PROGRAM(3)] = DP_MAX_OPS + 1;
 	world_fault(w, sp + 0x2000);
 	expression_cfa(1, 0);

@@ -10,11 +10,11 @@ TestSuite(walk, .init = begin, .fini = end);
 
 static void expect_frame(uint32_t i, uint64_t address, enum dp_method method)
 {
-	cr_assert(i < w->walk.n_frames, "only %u frames", w->walk.n_frames);
-	cr_assert(DP_FRAME_ADDRESS(w->walk.frames[i]) == address, "frame %u: %llx", i,
-		  DP_FRAME_ADDRESS(w->walk.frames[i]));
-	cr_assert(DP_FRAME_METHOD(w->walk.frames[i]) == method, "frame %u: method %llu", i,
-		  DP_FRAME_METHOD(w->walk.frames[i]));
+	cr_assert(i < w->walk.at.n_frames, "only %u frames", w->walk.at.n_frames);
+	cr_assert(DP_FRAME_ADDRESS(w->walk.out.frames[i]) == address, "frame %u: %llx", i,
+		  DP_FRAME_ADDRESS(w->walk.out.frames[i]));
+	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[i]) == method, "frame %u: method %llu", i,
+		  DP_FRAME_METHOD(w->walk.out.frames[i]));
 }
 
 Test(walk, reaches_the_root_through_two_mappings)
@@ -62,37 +62,37 @@ Test(walk, looks_system_calls_up_before_their_return_address)
 	uint64_t behind = WORLD_CODE + 2 * WORLD_FUNCTION_SIZE;
 
 	world_poke(w, sp + 24, code(0));
-	w->walk.in_syscall = 1;
+	w->walk.in.in_syscall = 1;
 	expect_outcome(world_walk(w, behind, sp, 0), DP_COMPLETE, 2);
 	expect_frame(0, behind, DP_METHOD_LEAF);
-	w->walk.in_syscall = 0;
+	w->walk.in.in_syscall = 0;
 	world_poke(w, sp + 8, 0x123456);
 	expect_outcome(world_walk(w, behind, sp, 0), DP_NO_MAPPING, 1);
 }
 
 Test(walk, restores_rbp_and_uses_it)
 {
-	world_rule(w, 2, 16)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
-	world_poke(w, sp, sp + 0x80); /* the caller's rbp */
+	world_rule(w, 2, 16)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
+	world_poke(w, sp, sp + 0x80); /* the caller's fp */
 	world_poke(w, sp + 8, code(1));
 	world_poke(w, sp + 0x80 + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0xdead), DP_COMPLETE, 3);
 }
 
-/* GCC's realigned frames: CFA = *(rbp - 40), rbp = *rbp. Both from the frame's own rbp. */
+/* GCC's realigned frames: CFA = *(fp - 40), fp = *fp. Both from the frame's own fp. */
 Test(walk, reads_a_cfa_from_memory)
 {
 	struct dp_rule *rule = world_rule(w, 1, -40);
 
 	rule->cfa = DP_CFA_MEMORY;
-	rule->cfa_reg = DP_RBP;
-	rule->rbp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RBP };
+	rule->cfa_reg = DP_REG_FP;
+	rule->fp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_REG_FP };
 	world_poke(w, sp + 0x100 - 40, sp + 0x200); /* the CFA */
-	world_poke(w, sp + 0x100, 0x1234);          /* the caller's rbp */
+	world_poke(w, sp + 0x100, 0x1234);          /* the caller's fp */
 	world_poke(w, sp + 0x200 - 8, code(0));
 	expect_outcome(world_walk(w, code(1), sp, sp + 0x100), DP_COMPLETE, 2);
-	cr_assert(w->walk.rbp == 0x1234 && w->walk.sp == sp + 0x200);
+	cr_assert(w->walk.at.fp == 0x1234 && w->walk.at.sp == sp + 0x200);
 }
 
 Test(walk, adds_to_a_cfa_from_memory)
@@ -131,11 +131,11 @@ Test(walk, tells_parent_and_child_of_a_clone_apart)
 	rule->cfa_reg = DP_RAX;
 	world_poke(w, sp, code(0));
 	for (int i = 0; i < 2; i++) {
-		w->walk.in_syscall = i == 0;
-		w->walk.regs.reg[DP_RAX] = i == 0 ? -ENOSYS : 4711;
+		w->walk.in.in_syscall = i == 0;
+		w->walk.in.regs.reg[DP_RAX] = i == 0 ? -ENOSYS : 4711;
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 		expect_frame(1, code(0), DP_METHOD_TABLE);
-		w->walk.regs.reg[DP_RAX] = 0;
+		w->walk.in.regs.reg[DP_RAX] = 0;
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 1);
 	}
 	/* What it was is known only to the innermost frame. */
@@ -147,7 +147,7 @@ Test(walk, tells_parent_and_child_of_a_clone_apart)
 Test(walk, takes_any_register_in_the_innermost_frame)
 {
 	world_rule(w, 1, 0)->cfa_reg = DP_R10;
-	w->walk.regs.reg[DP_R10] = sp + 0x40;
+	w->walk.in.regs.reg[DP_R10] = sp + 0x40;
 	world_poke(w, sp + 0x38, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }
@@ -156,7 +156,7 @@ Test(walk, takes_any_register_in_the_innermost_frame)
 Test(walk, does_not_guess_a_register)
 {
 	world_rule(w, 1, 0)->cfa_reg = DP_R10;
-	w->walk.regs.reg[DP_R10] = sp + 0x40;
+	w->walk.in.regs.reg[DP_R10] = sp + 0x40;
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
@@ -168,7 +168,7 @@ Test(walk, does_not_guess_a_register)
 Test(walk, finds_a_callee_saved_register_nobody_saved)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	w->walk.regs.reg[DP_RBX] = sp + 0x100;
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
 	world_poke(w, sp + 8, library(3));
 	world_poke(w, sp + 0x100 + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
@@ -182,7 +182,7 @@ Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 	world_rule(w, 5, 32)->saves = DP_SAVES_APART | 1;
 	world_saves(w)[0].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -16 };
 	world_saves(w)[1].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -24 };
-	w->walk.regs.reg[DP_RBX] = 0xbad;
+	w->walk.in.regs.reg[DP_RBX] = 0xbad;
 
 	world_poke(w, sp + 16, 0xbad);          /* function 4's save of rbx */
 	world_poke(w, sp + 24, library(5));     /* its return address */
@@ -193,13 +193,13 @@ Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 5);
 }
 
-/* In a realigned frame registers are saved relative to rbp. */
+/* In a realigned frame registers are saved relative to fp. */
 Test(walk, finds_a_callee_saved_register_relative_to_rbp)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
 	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
 	world_saves(w)[0].where[DP_SAVED_RBX] =
-		(struct dp_where){ DP_WHERE_MEMORY, DP_RBP, 0, -16 };
+		(struct dp_where){ DP_WHERE_MEMORY, DP_REG_FP, 0, -16 };
 	world_poke(w, sp + 0x400 - 16, sp + 0x200);
 	world_poke(w, sp + 24, code(3));
 	world_poke(w, sp + 0x200 + 8, code(0));
@@ -210,7 +210,7 @@ Test(walk, finds_a_callee_saved_register_relative_to_rbp)
 Test(walk, gives_a_register_up_behind_a_frame_without_rules)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	w->walk.regs.reg[DP_RBX] = sp + 0x100;
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
 	world_poke(w, sp + 0x40, 0);
 	world_poke(w, sp + 0x48, code(3));
 	world_poke(w, sp + 0x100 + 8, code(0));
@@ -235,13 +235,13 @@ Test(walk, goes_on_where_a_signal_interrupted)
 	trampoline->cfa = DP_CFA_SIGNAL;
 	world_rule(w, 6, 0)->cfa_reg = DP_R10;
 	world_rule(w, 1, 16)->cfa_reg = DP_RBX;
-	world_rule(w, 2, 16)->rbp.kind = DP_WHERE_UNKNOWN;
+	world_rule(w, 2, 16)->fp.kind = DP_WHERE_UNKNOWN;
 
 	world_poke(w, sp + 8, code(5));
 	poke_context(sp + 16 + 40, 2, other + 0x20);   /* r10 */
-	poke_context(sp + 16 + 40, 10, 0x5555);        /* rbp */
+	poke_context(sp + 16 + 40, 10, 0x5555);        /* fp */
 	poke_context(sp + 16 + 40, 11, other + 0x100); /* rbx */
-	poke_context(sp + 16 + 40, 15, other);         /* rsp */
+	poke_context(sp + 16 + 40, 15, other);         /* sp */
 	poke_context(sp + 16 + 40, 16, at);            /* rip: a function's first byte */
 	world_poke(w, other + 0x18, code(1));
 	world_poke(w, other + 0x108, code(0));
@@ -249,13 +249,13 @@ Test(walk, goes_on_where_a_signal_interrupted)
 	expect_frame(1, code(5), DP_METHOD_TABLE);
 	expect_frame(2, at, DP_METHOD_SIGNAL);
 	expect_frame(3, code(1), DP_METHOD_TABLE);
-	cr_assert(w->walk.rbp == 0x5555 && !w->walk.rbp_lost);
+	cr_assert(w->walk.at.fp == 0x5555 && !w->walk.at.fp_lost);
 }
 
 /* Other than across a signal frame, the stack only grows. */
 Test(walk, never_goes_down_the_stack)
 {
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp - 0x40 + 8, code(1));
 	expect_outcome(world_walk(w, code(1), sp, sp - 0x40), DP_STACK_DIRECTION, 1);
 }
@@ -263,7 +263,7 @@ Test(walk, never_goes_down_the_stack)
 /* A frame that leads to itself ends too: its CFA does not grow. */
 Test(walk, does_not_loop)
 {
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(1), sp, sp), DP_STACK_DIRECTION, 2);
 }
@@ -292,10 +292,11 @@ Test(walk, names_the_page_of_a_signal_context_that_cannot_be_read)
 	world_rule(w, 5, (int32_t)(page - 64 - sp))->cfa = DP_CFA_SIGNAL;
 	world_fault(w, page);
 	expect_outcome(world_walk(w, code(5), sp, 0), DP_READ_FAULT, 1);
-	cr_assert(w->walk.sample.fault_address == page + 64, "%llx", w->walk.sample.fault_address);
+	cr_assert(w->walk.out.sample.fault_address == page + 64, "%llx",
+		  w->walk.out.sample.fault_address);
 	world_fault(w, page - 1);
 	expect_outcome(world_walk(w, code(5), sp, 0), DP_READ_FAULT, 1);
-	cr_assert(w->walk.sample.fault_address == page - 64);
+	cr_assert(w->walk.out.sample.fault_address == page - 64);
 }
 
 /* Words that straddle two pages are read across the boundary. */
@@ -323,17 +324,17 @@ Test(walk, reads_each_page_once)
 Test(walk, says_what_could_not_be_read)
 {
 	expect_outcome(world_walk(w, code(2), 0x5000, 0), DP_READ_FAULT, 1);
-	cr_assert(w->walk.sample.fault_address == 0x5008);
+	cr_assert(w->walk.out.sample.fault_address == 0x5008);
 	world_poke(w, sp + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
-	cr_assert(w->walk.sample.fault_address == 0);
+	cr_assert(w->walk.out.sample.fault_address == 0);
 }
 
 Test(walk, reports_the_depth_limit)
 {
 	for (uint64_t i = 0; i < 50; i++)
 		world_poke(w, sp + 16 * i + 8, code(2));
-	w->walk.max_frames = 10;
+	w->walk.in.max_frames = 10;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_DEPTH_LIMIT, 10);
 	/* A stack of just as many frames is complete. */
 	world_poke(w, sp + 16 * 8 + 8, code(0));
@@ -399,7 +400,7 @@ Test(walk, falls_back_to_the_frame_pointer_where_there_is_no_rule)
 Test(walk, ends_where_a_table_was_evicted)
 {
 	struct dp_mapping *m =
-		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_space) / DP_CELL_SIZE);
+		world_cell(w, WORLD_SPACE_CELL + sizeof(struct dp_snapshot) / DP_CELL_SIZE);
 
 	m->image = DP_CELL_EVICTED;
 	world_poke(w, sp + 0x40, 0x99);
@@ -409,7 +410,7 @@ Test(walk, ends_where_a_table_was_evicted)
 	world_renumber(w, 8);
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, library(2), sp, sp + 0x40), DP_TABLE_EVICTED, 2);
-	w->walk.unwind = DP_UNWIND_FP;
+	w->walk.in.unwind = DP_UNWIND_FP;
 	expect_outcome(world_walk(w, code(1), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 2);
 }
 
@@ -417,7 +418,7 @@ Test(walk, does_not_fall_back_if_told_so)
 {
 	world_poke(w, sp + 0x40, 0x99);
 	world_poke(w, sp + 0x48, code(0));
-	w->walk.unwind = DP_UNWIND_DWARF;
+	w->walk.in.unwind = DP_UNWIND_DWARF;
 	expect_outcome(world_walk(w, code(WORLD_FUNCTIONS - 1), sp, sp + 0x40), DP_NO_RULE, 1);
 	expect_outcome(world_walk(w, WORLD_JIT, sp, sp + 0x40), DP_NO_TABLE, 1);
 }
@@ -442,7 +443,7 @@ Test(walk, falls_back_only_to_plausible_frame_pointers)
 
 Test(walk, follows_frame_pointers_alone_to_their_end)
 {
-	w->walk.unwind = DP_UNWIND_FP;
+	w->walk.in.unwind = DP_UNWIND_FP;
 	world_poke(w, sp + 0x40, sp + 0x80);
 	world_poke(w, sp + 0x48, code(1));
 	world_poke(w, sp + 0x80, 0);
@@ -469,7 +470,7 @@ Test(walk, notices_that_a_binary_was_replaced)
 }
 
 /* What is remembered of some mappings is not used for others. */
-Test(walk, forgets_rules_with_their_layout)
+Test(walk, forgets_rules_with_their_memory_map)
 {
 	world_poke(w, sp + 8, code(0));
 	world_poke(w, sp + 24, code(0));
@@ -481,31 +482,31 @@ Test(walk, forgets_rules_with_their_layout)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
 }
 
-/* The memory of the space was given to another one before the walk ended. */
-Test(walk, sees_that_its_space_is_gone)
+/* The memory of the snapshot was given to another one before the walk ended. */
+Test(walk, sees_that_its_snapshot_is_gone)
 {
 	world_poke(w, sp + 8, code(0));
-	w->walk.space++;
+	w->walk.in.snapshot++;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 2);
 }
 
-/* rbp of a frame whose rule cannot tell where it was saved. */
+/* fp of a frame whose rule cannot tell where it was saved. */
 Test(walk, names_a_lost_rbp)
 {
-	world_rule(w, 2, 16)->rbp.kind = DP_WHERE_UNKNOWN;
-	world_rule(w, 1, 16)->cfa_reg = DP_RBP;
+	world_rule(w, 2, 16)->fp.kind = DP_WHERE_UNKNOWN;
+	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
 }
 
-/* Wrong unwind information: most callers do not need rbp, and some have saved it themselves. */
+/* Wrong unwind information: most callers do not need fp, and some have saved it themselves. */
 Test(walk, goes_on_without_an_rbp_that_cannot_be_read)
 {
 	struct dp_rule *rule = world_rule(w, 2, 16);
 
-	rule->rbp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RBP };
-	world_rule(w, 3, 32)->rbp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
-	world_rule(w, 4, 16)->cfa_reg = DP_RBP;
+	rule->fp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_REG_FP };
+	world_rule(w, 3, 32)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
+	world_rule(w, 4, 16)->cfa_reg = DP_REG_FP;
 	world_poke(w, sp + 8, code(3));
 	world_poke(w, sp + 16 + 16, sp + 0x100);
 	world_poke(w, sp + 16 + 24, code(4));
@@ -522,11 +523,11 @@ static struct dp_rule *jump_rule(int n)
 	struct dp_rule *rule = world_rule(w, n, 0);
 
 	rule->cfa_reg = DP_RDI;
-	rule->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
+	rule->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
 	rule->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDX };
-	w->walk.regs.reg[DP_RDI] = WORLD_STACK; /* the jump buffer, wherever that is */
-	w->walk.regs.reg[DP_R8] = sp + 0x100;
-	w->walk.regs.reg[DP_RDX] = code(2);
+	w->walk.in.regs.reg[DP_RDI] = WORLD_STACK; /* the jump buffer, wherever that is */
+	w->walk.in.regs.reg[DP_R8] = sp + 0x100;
+	w->walk.in.regs.reg[DP_RDX] = code(2);
 	return rule;
 }
 
@@ -537,9 +538,9 @@ Test(walk, takes_the_stack_pointer_from_its_rule)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
 	expect_frame(1, code(2), DP_METHOD_TABLE);
 	/* In memory */
-	jump_rule(1)->rsp =
+	jump_rule(1)->sp =
 		(struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_RDI, .offset = 0x30 };
-	world_renumber(w, w->walk.space + 1);
+	world_renumber(w, w->walk.in.snapshot + 1);
 	world_poke(w, WORLD_STACK + 0x30, sp + 0x200);
 	world_poke(w, sp + 0x208, library(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
@@ -550,8 +551,8 @@ Test(walk, takes_the_stack_pointer_from_its_rule)
 Test(walk, finds_what_a_frame_with_a_stack_pointer_rule_saved)
 {
 	jump_rule(1)->saves = 1U << (DP_SAVED_RBX * DP_SLOT_BITS);
-	w->walk.regs.reg[DP_RDI] = sp + 0x80;
-	w->walk.regs.reg[DP_RDX] = code(3);
+	w->walk.in.regs.reg[DP_RDI] = sp + 0x80;
+	w->walk.in.regs.reg[DP_RDX] = code(3);
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
 	world_poke(w, sp + 0x78, sp + 0x200);
 	world_poke(w, sp + 0x208, code(0));
@@ -561,13 +562,13 @@ Test(walk, finds_what_a_frame_with_a_stack_pointer_rule_saved)
 Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
 {
 	world_poke(w, sp + 8, code(3));
-	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RBX };
-	w->walk.regs.reg[DP_RBX] = sp + 0x100;
+	world_rule(w, 3, 16)->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RBX };
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
 	world_poke(w, sp + 24, library(2));
 	world_poke(w, sp + 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 4);
-	world_rule(w, 3, 16)->rsp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
-	world_renumber(w, w->walk.space + 1);
+	world_rule(w, 3, 16)->sp = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_R8 };
+	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
 
@@ -575,10 +576,10 @@ Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
 Test(walk, does_not_follow_a_stack_pointer_down)
 {
 	jump_rule(1);
-	w->walk.regs.reg[DP_R8] = sp - 0x100;
+	w->walk.in.regs.reg[DP_R8] = sp - 0x100;
 	world_poke(w, sp - 0x100 + 8, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_STACK_DIRECTION, 1);
-	w->walk.regs.reg[DP_R8] = sp;
+	w->walk.in.regs.reg[DP_R8] = sp;
 	world_poke(w, sp + 8, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 3);
 }
@@ -587,6 +588,6 @@ Test(walk, does_not_follow_a_stack_pointer_down)
 Test(walk, finds_the_return_address_in_a_register)
 {
 	world_rule(w, 1, 0)->ra = (struct dp_where){ .kind = DP_WHERE_REGISTER, .reg = DP_RDI };
-	w->walk.regs.reg[DP_RDI] = code(0);
+	w->walk.in.regs.reg[DP_RDI] = code(0);
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }

@@ -87,7 +87,7 @@ static void begin(void)
 	f.world = world_new();
 	f.world->port.read = read_real;
 	/* Walks are those of this thread. */
-	cr_assert(syscall(SYS_arch_prctl, ARCH_GET_FS, &f.world->port.fs_base) == 0);
+	cr_assert(syscall(SYS_arch_prctl, ARCH_GET_FS, &f.world->port.thread_base) == 0);
 	open_kernel();
 	/* Where there are several nodes, the kernel otherwise takes pages away to see who uses them
 	   (task_numa_work(), kernel/sched/fair.c), and the walker in it could not read those. */
@@ -146,9 +146,9 @@ static struct dp_op random_op(void)
 
 	op.value = pick(8) ? (int32_t)(8 * pick(32)) - 64 : (int32_t)pick(100);
 	if (op.code == DP_OP_REGISTER)
-		op.arg = (uint8_t)(pick(2) ? DP_RSP : pick(DP_N_VALUE_REGISTERS));
+		op.arg = (uint8_t)(pick(2) ? DP_REG_SP : pick(DP_N_VALUE_REGISTERS));
 	/* What a thread has of its own is not the same each time: knows_the_thread() asks for it. */
-	if (op.code == DP_OP_REGISTER && op.arg == DP_FS_BASE)
+	if (op.code == DP_OP_REGISTER && op.arg == DP_THREAD_BASE)
 		op.arg = DP_BIAS;
 	if (op.code == DP_OP_PICK)
 		op.arg = (uint8_t)pick(DP_MAX_VALUES);
@@ -164,7 +164,7 @@ static int n_programs;
 /* Make a program up that starts with so many values; where it is. */
 static int32_t random_program(int depth)
 {
-	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_RSP, 0, 8 * (int32_t)pick(16) } };
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 8 * (int32_t)pick(16) } };
 	size_t n = 1, want = 1 + pick(pick(4) ? 6 : DP_MAX_OPS);
 	int program = n_programs++ % WORLD_PROGRAMS;
 
@@ -229,39 +229,39 @@ static uint32_t random_saves(void)
 /* A rule that a word expresses. */
 static uint64_t random_word(void)
 {
-	return (pick(4) ? DP_FORM_RSP : DP_FORM_RBP) | (uint64_t)(1 + pick(12)) << DP_FORM_BITS |
-	       (uint64_t)pick(4) << DP_WORD_RBP_SHIFT |
+	return (pick(4) ? DP_FORM_SP : DP_FORM_FP) | (uint64_t)(1 + pick(12)) << DP_FORM_BITS |
+	       (uint64_t)pick(4) << DP_WORD_FP_SHIFT |
 	       (uint64_t)random_slots() << DP_WORD_SAVES_SHIFT;
 }
 
 static void random_rule(struct dp_rule *rule)
 {
-	static const uint8_t others[] = { DP_RBP, DP_RBP, DP_RBX, DP_R12, DP_R10 };
+	static const uint8_t others[] = { DP_REG_FP, DP_REG_FP, DP_RBX, DP_R12, DP_R10 };
 
 	*rule = (struct dp_rule){
 		.cfa = (uint8_t)(pick(8) ? DP_CFA_REGISTER : pick(DP_N_CFA + 1)),
-		.cfa_reg = pick(10) ? DP_RSP : others[pick(5)],
+		.cfa_reg = pick(10) ? DP_REG_SP : others[pick(5)],
 		.why = (uint8_t)(1 + pick(DP_N_OUTCOMES - 1)),
 		.lands = (uint8_t)(pick(16) ? DP_LANDS_NOT : pick(DP_N_LANDS)),
 		.cfa_offset = 8 * (int32_t)(1 + pick(12)),
 		.cfa_add = (int32_t)pick(16),
 		.saves = random_saves(),
 		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
-		.rbp = random_where(),
+		.fp = random_where(),
 	};
 	if (pick(32) == 0)
 		rule->ra = random_where();
 	if (pick(16) == 0)
-		rule->rsp = random_where();
+		rule->sp = random_where();
 	if (rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_SWITCH)
 		rule->cfa_offset = random_program(0);
 }
 
 /* For two processes with the same mappings. */
-static void random_tables(uint64_t layout)
+static void random_tables(uint64_t memory_map)
 {
-	world_renumber(f.world, 2 * layout);
-	world_fork(f.world, 2 * layout + 1);
+	world_renumber(f.world, 2 * memory_map);
+	world_fork(f.world, 2 * memory_map + 1);
 	for (int i = 0; i < WORLD_FUNCTIONS - 1; i++) {
 		random_rule(&world_rules(f.world)[i + 1]);
 		world_words(f.world)[i + 1] =
@@ -299,8 +299,8 @@ static void random_request(struct walk_request *request)
 {
 	for (int i = 0; i < DP_N_REGISTERS; i++)
 		request->regs.reg[i] = pick(4) ? random_stack() : random_code();
-	request->regs.reg[DP_RSP] = random_stack();
-	request->regs.reg[DP_RIP] = random_code();
+	request->regs.reg[DP_REG_SP] = random_stack();
+	request->regs.reg[DP_REG_PC] = random_code();
 	request->unwind = (uint32_t)(pick(2) ? DP_UNWIND_AUTO : pick(3));
 	request->in_syscall = (uint32_t)pick(2);
 	request->max_frames = (uint32_t)(pick(4) ? DP_MAX_FRAMES : 1 + pick(10));
@@ -309,11 +309,11 @@ static void random_request(struct walk_request *request)
 /* The same stack as before, but for a word or two, mostly from another place of it. */
 static void similar_request(struct walk_request *request, const struct walk_request *last)
 {
-	uint64_t at = last->regs.reg[DP_RSP];
+	uint64_t at = last->regs.reg[DP_REG_SP];
 
 	*request = *last;
 	if (pick(2))
-		request->regs.reg[DP_RIP] = random_code();
+		request->regs.reg[DP_REG_PC] = random_code();
 	for (uint64_t i = pick(3); i > 0; i--) {
 		uint64_t word = at + 8 * pick(32);
 
@@ -321,7 +321,7 @@ static void similar_request(struct walk_request *request, const struct walk_requ
 			*(uint64_t *)word = random_code();
 	}
 	if (pick(4) == 0 && at > WORLD_STACK + 64)
-		request->regs.reg[DP_RSP] -= 8 * pick(8);
+		request->regs.reg[DP_REG_SP] -= 8 * pick(8);
 }
 
 static const struct walk *walk_in_kernel(struct walk_request *request)
@@ -339,14 +339,14 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 {
 	struct walk *w = &f.world->walk;
 
-	w->regs = request->regs;
-	w->space = request->space;
-	w->layout = request->layout;
-	w->space_cell = request->space_cell;
-	w->unwind = request->unwind;
-	w->max_frames = request->max_frames;
-	w->in_syscall = request->in_syscall;
-	w->program = 0;
+	w->in.regs = request->regs;
+	w->in.snapshot = request->snapshot;
+	w->in.memory_map = request->memory_map;
+	w->in.snapshot_cell = request->snapshot_cell;
+	w->in.unwind = request->unwind;
+	w->in.max_frames = request->max_frames;
+	w->in.in_syscall = request->in_syscall;
+	w->program.cell = 0;
 	walk_run(w);
 	walk_spell_out(w);
 	return w;
@@ -361,8 +361,8 @@ static const struct walk *walk_anew(const struct walk_request *request)
 	before = *w;
 	memset(w->cache, 0, sizeof(w->cache));
 	memset(w->rules, 0, sizeof(w->rules));
-	memset(w->cookies, 0, sizeof(w->cookies));
-	w->trail_layout = 0;
+	memset(w->mapped.cookies, 0, sizeof(w->mapped.cookies));
+	w->memo.memory_map = 0;
 	walk_in_user_space(request);
 	f.anew = *w;
 	*w = before;
@@ -371,18 +371,19 @@ static const struct walk *walk_anew(const struct walk_request *request)
 
 static void compare(const struct walk *kernel, const struct walk *user, int i)
 {
-	cr_assert(kernel->sample.outcome == user->sample.outcome, "walk %d: outcome %d, %d", i,
-		  kernel->sample.outcome, user->sample.outcome);
-	cr_assert(kernel->n_frames == user->n_frames, "walk %d: %u frames, %u", i, kernel->n_frames,
-		  user->n_frames);
-	cr_assert(memcmp(kernel->frames, user->frames, user->n_frames * sizeof(user->frames[0])) ==
-			  0,
+	cr_assert(kernel->out.sample.outcome == user->out.sample.outcome, "walk %d: outcome %d, %d",
+		  i, kernel->out.sample.outcome, user->out.sample.outcome);
+	cr_assert(kernel->at.n_frames == user->at.n_frames, "walk %d: %u frames, %u", i,
+		  kernel->at.n_frames, user->at.n_frames);
+	cr_assert(memcmp(kernel->out.frames, user->out.frames,
+			 user->at.n_frames * sizeof(user->out.frames[0])) == 0,
 		  "walk %d: frames differ", i);
-	cr_assert(kernel->sample.fault_address == user->sample.fault_address);
-	cr_assert(kernel->sp == user->sp && kernel->rbp == user->rbp && kernel->pc == user->pc);
-	cr_assert(memcmp(&kernel->regs, &user->regs, sizeof(user->regs)) == 0);
-	cr_assert(kernel == &f.anew ||
-		  (kernel->has_met == user->has_met && kernel->same_to == user->same_to));
+	cr_assert(kernel->out.sample.fault_address == user->out.sample.fault_address);
+	cr_assert(kernel->at.sp == user->at.sp && kernel->at.fp == user->at.fp &&
+		  kernel->at.pc == user->at.pc);
+	cr_assert(memcmp(&kernel->in.regs, &user->in.regs, sizeof(user->in.regs)) == 0);
+	cr_assert(kernel == &f.anew || (kernel->memo.has_met == user->memo.has_met &&
+					kernel->memo.same_to == user->memo.same_to));
 }
 
 Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout = 400)
@@ -393,31 +394,31 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 
 	for (int i = 0; i < N_WALKS; i++) {
 		struct walk_request request = { 0 };
-		uint64_t layout = 1 + (uint64_t)i / 50, process = pick(2);
+		uint64_t memory_map = 1 + (uint64_t)i / 50, process = pick(2);
 		const struct walk *user;
 
 		if (i % 50 == 0) {
-			random_tables(layout);
+			random_tables(memory_map);
 			random_memory();
 		}
 		if (i % 50 == 0 || pick(3) == 0)
 			random_request(&request);
 		else
 			similar_request(&request, &last);
-		request.layout = 2 * layout;
-		request.space = request.layout + process;
-		request.space_cell = process ? WORLD_OTHER_CELL : WORLD_SPACE_CELL;
+		request.memory_map = 2 * memory_map;
+		request.snapshot = request.memory_map + process;
+		request.snapshot_cell = process ? WORLD_OTHER_CELL : WORLD_SPACE_CELL;
 		last = request;
 		user = walk_in_user_space(&request);
 		compare(walk_in_kernel(&request), user, i);
 		compare(walk_anew(&request), user, i);
-		outcomes[user->sample.outcome]++;
-		frames += user->n_frames;
-		n_met += user->has_met;
-		for (uint32_t j = 0; j < user->n_frames; j++)
-			n_landed += DP_FRAME_METHOD(user->frames[j]) == DP_METHOD_LANDING_PAD;
-		if (user->program != 0)
-			programs[user->program_outcome == DP_WALKING]++;
+		outcomes[user->out.sample.outcome]++;
+		frames += user->at.n_frames;
+		n_met += user->memo.has_met;
+		for (uint32_t j = 0; j < user->at.n_frames; j++)
+			n_landed += DP_FRAME_METHOD(user->out.frames[j]) == DP_METHOD_LANDING_PAD;
+		if (user->program.cell != 0)
+			programs[user->program.outcome == DP_WALKING]++;
 	}
 	/* The walks must have gone everywhere for their agreement to mean something. */
 	cr_expect(n_landed > 0);
@@ -433,27 +434,27 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 /* The thread's own data, of which the kernel knows by itself where it is. */
 Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
 {
-	static const struct dp_op ops[] = { { DP_OP_REGISTER, DP_FS_BASE, 0, -8 } };
-	struct walk_request request = { .space = 2,
-					.layout = 2,
-					.space_cell = WORLD_SPACE_CELL,
+	static const struct dp_op ops[] = { { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 } };
+	struct walk_request request = { .snapshot = 2,
+					.memory_map = 2,
+					.snapshot_cell = WORLD_SPACE_CELL,
 					.unwind = DP_UNWIND_DWARF,
 					.max_frames = DP_MAX_FRAMES };
 	const struct walk *kernel;
 
 	world_renumber(f.world, 2);
 	world_program(f.world, 0, ops, 1);
-	world_rule(f.world, 1, 16)->rbp =
+	world_rule(f.world, 1, 16)->fp =
 		(struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
 	world_root(f.world, 0);
 	memcpy(f.segment, f.world->segment, DP_SEGMENT_SIZE);
 	memset((void *)(WORLD_CODE - DP_PAGE_SIZE), 0xe8, sizeof(f.world->code));
 	*(uint64_t *)(WORLD_CODE - WORLD_COOKIE_BELOW) = WORLD_COOKIE;
 	*(uint64_t *)(WORLD_STACK + 0x108) = WORLD_IN(WORLD_CODE, 0);
-	request.regs.reg[DP_RIP] = WORLD_IN(WORLD_CODE, 1);
-	request.regs.reg[DP_RSP] = WORLD_STACK + 0x100;
+	request.regs.reg[DP_REG_PC] = WORLD_IN(WORLD_CODE, 1);
+	request.regs.reg[DP_REG_SP] = WORLD_STACK + 0x100;
 	kernel = walk_in_kernel(&request);
 	compare(kernel, walk_in_user_space(&request), 0);
-	cr_assert(kernel->sample.outcome == DP_COMPLETE && kernel->n_frames == 2);
-	cr_assert(kernel->rbp == f.world->port.fs_base - 8);
+	cr_assert(kernel->out.sample.outcome == DP_COMPLETE && kernel->at.n_frames == 2);
+	cr_assert(kernel->at.fp == f.world->port.thread_base - 8);
 }

@@ -23,13 +23,13 @@ int walk_test(struct walk_request *request)
 
 	if (!w)
 		return -1;
-	w->regs = request->regs;
-	w->space = request->space;
-	w->layout = request->layout;
-	w->space_cell = request->space_cell;
-	w->unwind = request->unwind;
-	w->max_frames = request->max_frames;
-	w->in_syscall = request->in_syscall;
+	w->in.regs = request->regs;
+	w->in.snapshot = request->snapshot;
+	w->in.memory_map = request->memory_map;
+	w->in.snapshot_cell = request->snapshot_cell;
+	w->in.unwind = request->unwind;
+	w->in.max_frames = request->max_frames;
+	w->in.in_syscall = request->in_syscall;
 	walk_run(w);
 	walk_spell_out(w);
 	return 0;

@@ -7,9 +7,9 @@
 /* What walk_test.bpf.c is asked to walk, in the memory of the process that asks. */
 struct walk_request {
 	struct dp_regs regs;
-	__u64 space;
-	__u64 layout;
-	__u32 space_cell;
+	__u64 snapshot;
+	__u64 memory_map;
+	__u32 snapshot_cell;
 	__u32 unwind;
 	__u32 max_frames;
 	__u32 in_syscall;

@@ -43,7 +43,7 @@ DP_ASSERT(WORLD_BLOCKS << WORLD_BLOCK_BITS == DP_PAGE_SIZE, "the page is made of
 
 enum {
 	WORLD_SPACE_CELL = 4,
-	WORLD_OTHER_CELL = 32, /* the space of another process with the same mappings */
+	WORLD_OTHER_CELL = 32, /* the snapshot of another process with the same mappings */
 	WORLD_IMAGE_CELL = 64,
 };
 
@@ -193,12 +193,13 @@ static inline void world_image(struct world *w)
 	world_rules(w)[DP_RULE_NONE] = (struct dp_rule){ .why = DP_NO_RULE };
 }
 
-static inline void world_space(struct world *w)
+static inline void world_snapshot(struct world *w)
 {
-	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
-	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*space) / DP_CELL_SIZE);
+	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + sizeof(*snapshot) / DP_CELL_SIZE);
 
-	*space = (struct dp_space){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .layout = 7 };
+	*snapshot =
+		(struct dp_snapshot){ .id = 7, .pid = WORLD_PID, .n_mappings = 3, .memory_map = 7 };
 	m[0] = (struct dp_mapping){ WORLD_CODE,       WORLD_CODE + DP_PAGE_SIZE, WORLD_CODE,
 				    WORLD_IMAGE_CELL, WORLD_COOKIE_BELOW,        WORLD_COOKIE };
 	m[1] = (struct dp_mapping){ .start = WORLD_JIT, .end = WORLD_JIT + DP_PAGE_SIZE };
@@ -209,25 +210,25 @@ static inline void world_space(struct world *w)
 /* The mappings get other numbers, as after a change; walks are told of it. */
 static inline void world_renumber(struct world *w, uint64_t id)
 {
-	struct dp_space *space = world_cell(w, WORLD_SPACE_CELL);
+	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
 
-	space->id = id;
-	space->layout = id;
-	w->walk.space = id;
-	w->walk.layout = id;
-	w->walk.space_cell = WORLD_SPACE_CELL;
+	snapshot->id = id;
+	snapshot->memory_map = id;
+	w->walk.in.snapshot = id;
+	w->walk.in.memory_map = id;
+	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 }
 
 /* From now on, another process is walked that has the same mappings. */
 static inline void world_fork(struct world *w, uint64_t id)
 {
-	struct dp_space *other = world_cell(w, WORLD_OTHER_CELL);
+	struct dp_snapshot *other = world_cell(w, WORLD_OTHER_CELL);
 
 	memcpy(other, world_cell(w, WORLD_SPACE_CELL),
 	       (WORLD_OTHER_CELL - WORLD_SPACE_CELL) * DP_CELL_SIZE);
 	other->id = id;
-	w->walk.space = id;
-	w->walk.space_cell = WORLD_OTHER_CELL;
+	w->walk.in.snapshot = id;
+	w->walk.in.snapshot_cell = WORLD_OTHER_CELL;
 }
 
 static inline struct world *world_new(void)
@@ -242,12 +243,12 @@ static inline struct world *world_new(void)
 	w->cookie = WORLD_COOKIE;
 	memset(w->code, 0xe8, sizeof(w->code));
 	w->walk.world.user = &w->port;
-	w->walk.space = 7;
-	w->walk.layout = 7;
-	w->walk.space_cell = WORLD_SPACE_CELL;
-	w->walk.max_frames = DP_MAX_FRAMES;
+	w->walk.in.snapshot = 7;
+	w->walk.in.memory_map = 7;
+	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
+	w->walk.in.max_frames = DP_MAX_FRAMES;
 	world_image(w);
-	world_space(w);
+	world_snapshot(w);
 	return w;
 }
 
@@ -257,14 +258,14 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
-/* Set what function n's rule is: CFA = rsp + cfa_offset, return address below it, rbp kept. */
+/* Set what function n's rule is: CFA = sp + cfa_offset, return address below it, fp kept. */
 static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_offset)
 {
 	struct dp_rule *rule = &world_rules(w)[n + 1];
 
 	*rule = (struct dp_rule){
 		.cfa = DP_CFA_REGISTER,
-		.cfa_reg = DP_RSP,
+		.cfa_reg = DP_REG_SP,
 		.cfa_offset = cfa_offset,
 		.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
 	};
@@ -299,14 +300,14 @@ static inline void world_fault(struct world *w, uint64_t address)
 	w->faults[w->n_faults++] = address;
 }
 
-static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t rbp)
+static inline enum dp_outcome world_walk(struct world *w, uint64_t pc, uint64_t sp, uint64_t fp)
 {
-	w->walk.regs.reg[DP_RIP] = pc;
-	w->walk.regs.reg[DP_RSP] = sp;
-	w->walk.regs.reg[DP_RBP] = rbp;
+	w->walk.in.regs.reg[DP_REG_PC] = pc;
+	w->walk.in.regs.reg[DP_REG_SP] = sp;
+	w->walk.in.regs.reg[DP_REG_FP] = fp;
 	walk_run(&w->walk);
 	walk_spell_out(&w->walk);
-	return w->walk.sample.outcome;
+	return w->walk.out.sample.outcome;
 }
 
 #endif

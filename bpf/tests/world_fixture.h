@@ -39,8 +39,8 @@ static inline uint64_t library(int n)
 static inline void expect_outcome(enum dp_outcome got, enum dp_outcome want, uint32_t n_frames)
 {
 	cr_assert(got == want, "outcome %d, not %d", got, want);
-	cr_assert(w->walk.n_frames == n_frames, "%u frames", w->walk.n_frames);
-	cr_assert(w->walk.sample.n_user == n_frames);
+	cr_assert(w->walk.at.n_frames == n_frames, "%u frames", w->walk.at.n_frames);
+	cr_assert(w->walk.out.sample.n_user == n_frames);
 }
 
 #endif

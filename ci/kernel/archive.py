@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of this machine, packed for a kernel to unpack into its memory, each at the place that it has here."""
+"""Files of this machine in an archive for a kernel to unpack into memory, at the same paths."""
 import os
 import re
 import subprocess
 
 PYTHON = os.path.realpath("/usr/bin/python3")
-# What tests use beside the program, by Debian's packages.
+# Debian packages that tests need besides the program.
 PACKAGES = ("bash", "dash", "coreutils", "util-linux", "mount", "procps", "grep", "sed", "bpftool", "binutils",
             "binutils-x86-64-linux-gnu", "elfutils", "libcap2-bin", "iproute2", "openssl", "perl-base")
-# What others find without naming it, or load when they run.
+# Libraries that are loaded implicitly, or at run time.
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 FILES = (PYTHON, "/usr/bin/python3", "/bin", "/sbin", "/lib", "/lib64", "/etc/passwd", "/etc/group",
          "/etc/ld.so.cache", "/lib/x86_64-linux-gnu/libgcc_s.so.1")
@@ -22,21 +22,21 @@ def is_elf(path):
 
 
 def debug_file(path):
-    """Where the names of a library are that is installed without them."""
+    """The separate debug file of an installed library."""
     out = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True).stdout
     build_id = re.search(r"Build ID: (\w+)", out)[1]
     return f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
 
 
 class Archive:
-    """A set of paths, which become a cpio archive with all libraries of the programs among them."""
+    """A set of paths that becomes a cpio archive, including all libraries of the programs."""
 
     def __init__(self):
         self.paths = set()
         self.objects = set()
 
     def add(self, path):
-        """A file, a directory without its contents, or a link with what it leads to."""
+        """Adds a file, a directory without its contents, or a link with its target."""
         at = "/"
         parts = path.split("/")
         while parts:
@@ -59,7 +59,7 @@ class Archive:
                 self.add(os.path.join(directory, name))
 
     def add_system(self):
-        """What the tests' programs need."""
+        """Adds what the tests' programs need."""
         for package in PACKAGES:
             out = subprocess.run(["dpkg", "-L", package], capture_output=True, text=True, check=True).stdout
             for path in out.splitlines():

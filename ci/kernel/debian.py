@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's kernels, fetched by apt from where this machine gets its packages.
+"""Debian's kernels, fetched by apt from this machine's package mirror.
 
-apt is given sources and lists of its own, below a directory that is kept, and kernels stay there:
-the next time only the lists are fetched, if they have changed. Nothing of this machine's apt is touched.
+apt has separate sources and lists in a directory that is kept, with the kernels: the next time only
+the lists are fetched, if they have changed. This machine's own apt is not touched.
 """
 import os
 import re
 import subprocess
 import tarfile
 
-# The cloud kernels are smaller, and have all that is needed built in.
+# Cloud kernels are smaller, and have everything needed built in.
 META = "linux-image-cloud-amd64"
 SUITES = {"Debian": ("bookworm", "trixie", "sid"), "Debian-Security": ("bookworm-security", "trixie-security")}
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -43,7 +43,7 @@ def output(*command, **kwargs):
 
 
 def numbers(version):
-    """To compare versions of kernels: 6.1.192-2 is (6, 1, 192, 2)."""
+    """Makes versions of kernels comparable: 6.1.192-2 is (6, 1, 192, 2)."""
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
@@ -58,7 +58,7 @@ class Debian:
             os.makedirs(os.path.join(directory, name), exist_ok=True)
         self.write("status", "")
         self.write("sources.list", self.sources())
-        # How this machine gets to its mirrors is told by its own settings.
+        # This machine's settings tell how to reach its mirrors.
         acquire = [line for line in output("apt-config", "dump").splitlines()
                    if re.match(r"Acquire::(https?|Retries|Check-)", line)]
         self.write("apt.conf", CONFIG.format(directory=directory) + "\n".join(acquire) + "\n")
@@ -85,25 +85,25 @@ class Debian:
         self.apt("apt-get", "update", "--error-on=any", "-qq")
 
     def versions(self):
-        """Of all kernels that there are, the oldest first."""
+        """All available kernels, oldest first."""
         out = self.apt("apt-cache", "madison", META)
         return sorted({line.split("|")[1].strip() for line in out.splitlines()}, key=numbers)
 
     def choose(self, series):
-        """The newest kernel of a series, as "6.1"; of all, if that is None."""
+        """The newest kernel of a series such as "6.1", or of all if that is None."""
         found = [version for version in self.versions() if series is None or is_of(version, series)]
         if not found:
             raise Failure(f"there is no kernel {series or ''}")
         return found[-1]
 
     def depends(self, package, version, pattern):
-        """The packages of that name that a package depends on, with the same version."""
+        """Packages of that name that a package depends on, with the same version."""
         text = self.apt("apt-cache", "show", f"{package}={version}")
         lines = re.search(r"^Depends: (.*)$", text, re.M)
         return re.findall(rf"({pattern}) \(= {re.escape(version)}\)", lines[1] if lines else "")
 
     def fetch(self, version):
-        """The file of a kernel. It is in a package of its own since 7.2."""
+        """The file of a kernel. Since 7.2 it is in a separate package."""
         kernel = os.path.join(self.directory, "kernels", version)
         if os.path.exists(kernel):
             return kernel

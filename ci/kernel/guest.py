@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual machine that runs tests: what is in its memory, and QEMU around it.
+"""A virtual machine that runs tests: the contents of its memory, and QEMU.
 
-There is no disk, no network, and no module of the kernel. What the machine says comes by two serial
-ports: the kernel's console, and what came of the tests (init.py).
+It has no disk, no network and no kernel modules. It reports on two serial ports: the kernel's
+console, and the results of the tests (init.py).
 """
 import json
 import os
@@ -18,18 +18,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 INIT = os.path.join(HERE, "init.py")
 MEMORY = "4G"
 BOOT_SECONDS = 240
-# A test is ended in the machine, or else with it.
+# init.py ends a test after its time limit; after this, the machine is ended.
 GRACE_SECONDS = 120
 CONSOLE_LINES = 40
-# What a kernel says when something is wrong with it.
+# Messages of a kernel that something is wrong with it.
 COMPLAINT = re.compile(r"\bBUG\b|WARNING: |Oops|general protection|Kernel panic|detected stall|blocked for more than")
-# Breakpoints with which the kernel changes its own code; an emulated CPU may meet one that is gone
-# (QEMU before 8.1; bugzilla.redhat.com 2216496). Nothing that is tested here sets any in the kernel's code.
+# The kernel changes its own code by means of breakpoints; an emulated CPU may hit one that is gone
+# (QEMU before 8.1; bugzilla.redhat.com 2216496). Our tests set none in the kernel's code.
 EMULATORS_FAULT = re.compile(r"\bint3: 0000\b")
 
 
 def pack(path, files, trees):
-    """Write an archive of the system, and of what is tested."""
+    """Writes an archive of the system and of the tested files."""
     archive = Archive()
     archive.add_system()
     for name in [INIT, *files]:
@@ -41,7 +41,7 @@ def pack(path, files, trees):
 
 
 def pack_request(directory, tests):
-    """An archive with what init.py is asked for."""
+    """An archive with the request to init.py."""
     with open(os.path.join(directory, "request.json"), "w") as file:
         json.dump({"tests": tests}, file)
     out = subprocess.run(["cpio", "--quiet", "--create", "--format=newc"], cwd=directory, input=b"request.json",
@@ -85,11 +85,11 @@ class Guest:
             return ""
 
     def lines(self):
-        """What init.py has told so far."""
+        """What init.py has reported so far."""
         return [json.loads(line) for line in self.read(self.port).split("\n")[:-1]]
 
     def run(self, tell):
-        """{test: what came of it}; tell() is called with each as it comes."""
+        """Returns {test: result}; calls tell() with each one when it arrives."""
         results, read, running = {}, 0, None
         deadline = time.monotonic() + BOOT_SECONDS
         ended = False
@@ -115,11 +115,11 @@ class Guest:
         return "".join(self.read(self.console).splitlines(keepends=True)[-CONSOLE_LINES:])
 
     def was_let_down(self):
-        """Has the kernel ended for a fault of QEMU's?"""
+        """Did the kernel end because of a bug in QEMU?"""
         return EMULATORS_FAULT.search(self.read(self.console)) is not None
 
     def log(self, ended):
-        """As a test: has the kernel complained, or not come to its end?"""
+        """The log as a test: did the kernel complain, or not shut down?"""
         complaints = [line for line in self.read(self.console).splitlines() if COMPLAINT.search(line)]
         if not ended:
             complaints.append("it hangs")

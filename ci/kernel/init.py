@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The first process of a virtual machine: runs what /request.json says, and switches it off.
+"""The first process of a virtual machine: runs what /request.json says, and powers the machine off.
 
-Each line of the second serial port is a JSON object: the kernel's release; what came of each test;
-that the machine comes to its end. The first port is the kernel's console.
+Each line of the second serial port is a JSON object: the kernel's release, the result of each test,
+or the end. The first port is the kernel's console.
 """
 import ctypes
 import glob
@@ -18,12 +18,12 @@ import time
 MOUNTS = (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run"),
           ("tmpfs", "/dev/shm"), ("devpts", "/dev/pts"), ("tracefs", "/sys/kernel/tracing"),
           ("debugfs", "/sys/kernel/debug"), ("bpf", "/sys/fs/bpf"), ("cgroup2", "/sys/fs/cgroup"))
-# The rate of samples is the tests' affair, however slow the interrupts of this machine are; and Debian's
-# kernels have a level 3, which is not Linux's: at that, CAP_PERFMON is not enough to sample anything.
+# Tests choose their rate of samples, however slow interrupts are in this machine. Debian's kernels
+# have an additional level 3, at which CAP_PERFMON is not enough to sample anything.
 SYSCTLS = {"perf_cpu_time_max_percent": "0", "perf_event_paranoid": "2"}
 # linux/reboot.h
 MAGIC, MAGIC2, POWER_OFF = 0xfee1dead, 672274793, 0x4321fedc
-# What a test has said, as far as it is told.
+# How much of a test's output is reported.
 MAX_OUTPUT = 6000
 
 
@@ -33,7 +33,7 @@ def system_call(result):
 
 
 def prepare():
-    """What an installed system finds when it has started."""
+    """Does what an installed system does at start-up."""
     libc = ctypes.CDLL(None, use_errno=True)
     for kind, path in MOUNTS:
         os.makedirs(path, exist_ok=True)
@@ -54,7 +54,7 @@ def prepare():
 
 
 def run(test, log):
-    """One test: what came of it, and what it has said."""
+    """Runs a test. Returns its result and its output."""
     start = time.monotonic()
     with open(log, "w+b") as output:
         process = subprocess.Popen(test["command"], stdin=subprocess.DEVNULL, stdout=output,
@@ -95,7 +95,7 @@ def main():
             work()
         finally:
             os._exit(0)
-    # Whoever lost its parent is this process's child now.
+    # Orphans become children of this process.
     while os.wait()[0] != worker:
         pass
     os.sync()

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of all kernels, as tables of docs/ACCURACY.md."""
+"""The results of all kernels, as tables of docs/ACCURACY.md."""
 import re
 
 from figures import table
 
 COMPARED = re.compile(r"(\d+) stacks compared, (\d+) different, (\d+) lost")
-# What `programs_loaded -t` says of each program, and what that is called here.
+# Figures that `programs_loaded -t` prints for each program, and their names here.
 FIGURES = {"verified": "instructions verified", "ms": "ms to load"}
 
 
 def stacks(tests):
-    """[compared, different, lost], of all tests that compare with libgcc."""
+    """[compared, different, lost], summed over all tests that compare with libgcc."""
     found = [tuple(map(int, match)) for test in tests.values() for match in COMPARED.findall(test["output"])]
     return [sum(column) for column in zip(*found)] or [0, 0, 0]
 
 
 def programs(output):
-    """{program: {figure: number}}, as far as they were loaded"""
+    """{program: {figure: number}}, for those that were loaded"""
     lines = [line.split("\t") for line in output.splitlines() if "\t" in line]
     return {line[0]: dict(zip(lines[0][1:], map(int, line[1:]))) for line in lines[1:]}
 
@@ -47,7 +47,7 @@ def of_stacks(runs):
 
 
 def of_programs(runs, here):
-    """here: of the kernel that this machine runs, its name and what programs_loaded says, or None."""
+    """here: the running kernel's name and output of programs_loaded, or None."""
     columns = {run["kernel"]: programs(run["tests"]["programs-loaded"]["output"]) for run in runs}
     if here:
         columns[f"{here[0]}, not virtual"] = programs(here[1])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the tests that meson knows run in a virtual machine.
+"""Selects the tests of meson that run in a virtual machine.
 
-Its CPUs are some twenty times slower than this machine's, and code that runs once, slower still: QEMU
-has to translate it first. There is no compiler, no Node.js, no Java. What needs these, and what is
-about rates, is left out; and so are sums of times, as the time that the host gives to others is not
-told to be stolen. So are stacks of static programs, of which libgcc cannot walk too many then,
-as they are in the code that starts a program; and landings, in which nearly all of a timer's moments are.
+Its CPUs are some twenty times slower than this machine's, and even slower for code that runs once,
+which QEMU must translate first. It has no compiler, no Node.js and no Java. Tests that need these
+or check rates are left out. So are sums of times, because time that the host gives to others is not
+reported as stolen; stacks of static programs, too many of which are in start-up code, where libgcc
+cannot walk them; and landings, where nearly all moments of a timer would be.
 """
 import ast
 import json
@@ -17,19 +17,19 @@ TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/test
 ORACLES = ("oracle-gcc-O0-nofp-pie", "oracle-gcc-O2-nofp-pie", "oracle-gcc-O2-fp-nopie", "oracle-gcc-O3-fp-pie",
            "oracle-clang-O0-fp-nopie", "oracle-clang-O2-nofp-nopie", "oracle-clang-O3-nofp-pie")
 
-# No test of meson's: that all programs are loaded, and what the verifier makes of them.
+# Not one of meson's tests: loads all programs, and prints the verifier's figures.
 PROGRAMS = {"name": "programs-loaded", "cmd": ["bench/programs_loaded", "-t"], "timeout": 60}
 
-# CPUs that really go: not to be done to the machine that runs the tests.
+# Takes CPUs offline, which must not be done on the machine that runs the tests.
 CPUS = {"name": "cpus-that-go", "timeout": 120,
         "cmd": [os.path.join(TESTS, "check_cpus.py"), "cli/dwarfprof", "test-programs", "Gone"]}
 
-# Where there is memory that high
+# Where there is memory at such addresses.
 HIGH = {"name": "high-addresses", "timeout": 60,
         "cmd": [os.path.join(TESTS, "check_high.py"), "cli/dwarfprof", "test-programs"]}
 
-# Of each test all, but for what is left out: what counts samples, what needs the program to have
-# begun before another one ends, what needs more than the machine has.
+# All of each test, except those that count samples, need a program to start before another one
+# ends, or need more than the machine has.
 FULL = {
     "programs-loaded": (),
     "walk-kernel": (),
@@ -37,7 +37,7 @@ FULL = {
     **{name: () for name in ORACLES},
     "modes-gcc-O2": (),
     "cpus-that-go": (),
-    # Some hundred loads, which the verifier takes minutes for
+    # Some hundred loads, which take the verifier minutes.
     "btf": ("Btf.test_the_list_is_what_the_programs_look_up", "Btf.test_without_each_member",
             "Btf.test_the_error_names_the_member", "Btf.test_what_goes_on_without_a_member",
             "Btf.test_dump_where_nobody_says_who_is_on_a_cpu", "Btf.test_members_in_fewer_bytes",
@@ -45,30 +45,30 @@ FULL = {
     "profile": ("Folded.test_a_target_that_ends_ends_sampling", "TaskNames.test_of_those_that_leave_the_cpu",
                 "TaskNames.test_of_uprobes", "Stream.test_rate_is_kept", "TaskNames.test_after_samples_were_lost"),
     "command": (),
-    # The viewer in HTML reports
+    # Needs the viewer of HTML reports.
     "errors": ("Errors.test_a_full_disk_in_the_middle_of_a_report",),
     "damaged": (),
-    # Node.js
+    # Needs Node.js.
     "dump": ("Stacks.test_are_those_of_programs_that_people_run",),
     "filters": (),
-    # A compiler
+    # Needs a compiler.
     "kinds": ("Coroutines.test_boost_context",),
     "top": ("Tables.test_one_for_each_interval",),
-    # Sums of times
+    # Sums of times.
     "offcpu": ("OffCpu.test_time_belongs_to_the_function_that_waits",
                "Limits.test_lost_samples_are_counted_with_their_time", "Wall.test_sum_is_elapsed_time",
                "Wall.test_folded_stacks_tell_them_apart", "Wall.test_text_has_times",
                "MaxRate.test_counts_of_a_storm", "MaxRate.test_what_is_rare_is_taken_whole",
                "MaxRate.test_off_cpu_times_are_scaled", "MaxRate.test_samples_of_cpus"),
-    # A compiler; ten thousand samples again and again; more than there is time for
+    # Need a compiler, ten thousand samples repeatedly, or too much time.
     "lifecycle": ("Build.test_of_a_command", "Build.test_of_all_processes",
                   "Swap.test_what_the_kernel_tells_is_complete", "Swap.test_without_a_mark_it_is_complete_or_cut",
                   "Trouble.test_stopped_for_a_while"),
-    # Of programs that have just begun, libdwfl does not know all mappings
+    # libdwfl does not know all mappings of programs that have just started.
     "verify": ("Verify.test_all_processes_and_children",),
 }
 
-# Of each test only these; None: all.
+# Only these of each test; None: all.
 SHORT = {
     "programs-loaded": None,
     "cpus-that-go": None,
@@ -81,12 +81,12 @@ SHORT = {
     "verify": ("Verify.test_inefficient",),
 }
 
-# Of the short ones, what a machine cannot do; and what it alone can.
-# Of a thread that spins, the kernel has taken the stack's page away to see which node uses it.
+# Short tests that a machine cannot run, and those that only it can. The kernel unmaps the stack
+# page of a spinning thread to see which node uses it.
 NOT_ON = {"1 CPU": (CPUS["name"],), "two nodes of memory": ("dump",)}
 ONLY_ON = {"five levels of page tables": (HIGH["name"],)}
 
-# A test may take so many times as long as on this machine.
+# Factor for a test's time limit, compared with this machine.
 SLOWER = 4
 
 
@@ -99,7 +99,7 @@ def names(script):
 
 
 def script(command):
-    """Of commands that run a file of Python tests."""
+    """The Python test file in a command."""
     return next((word for word in command[:2] if "/check_" in word), None)
 
 
@@ -134,7 +134,7 @@ class Suite:
         return tests
 
     def short(self, machine):
-        """Those for a machine, by its name."""
+        """The short tests for a machine, by its name."""
         tests = {name: wanted for name, wanted in SHORT.items() if name not in NOT_ON.get(machine, ())}
         tests.update(dict.fromkeys(ONLY_ON.get(machine, ())))
         return [self.test(name, only(names(script(self.tests[name]["cmd"])), wanted) if wanted else ())

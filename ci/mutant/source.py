@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's C as mutants need it: functions, their lines, and what could be changed in these.
+"""The project's C code for mutants: functions, their lines, and possible changes.
 
 Functions begin and end as clang-format leaves them, with braces in the first column.
 """
@@ -9,14 +9,14 @@ import re
 
 FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "loop", "process", "profiler", "report", "samples",
            "symbols", "tables", "tables/x86_64")
-# What only the kernel runs is for the tests that need it.
+# Code that only the kernel runs is left to the kernel tests.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")
 COMMENT_OR_TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""", re.S)
 NAME = re.compile(r"\b([a-z_][a-z_0-9]*)\(")
-# What may be missing without anybody noticing, but valgrind: nothing is left behind by a test that ends.
+# Only valgrind would notice if these were missing: a test that ends leaves nothing behind.
 RELEASES = re.compile(r"_(free|done|destroy|unlink|close)\(|\b(free|close|munmap)\(|\blog_|\bprintf\(|^return$")
 
-# Each changes what its group 0 matches; strings and comments are blank when it is looked for.
+# Each changes what its group 0 matches; strings and comments are blanked before the search.
 PATTERNS = [(re.compile(pattern), new) for pattern, new in (
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
     (r" == ", " != "), (r" != ", " == "),
@@ -27,7 +27,7 @@ PATTERNS = [(re.compile(pattern), new) for pattern, new in (
     (r"\breturn -E[A-Z]+;", "return 0;"),
     (r"(?<=[(&| ])!(?=[a-z(])", ""),
     (r"\bcontinue;", ";"), (r"^(\t+)break;$", r"\1;"),
-    # A statement that is left out: a call, or an assignment.
+    # Drops a statement: a call or an assignment.
     (r"^(\t+)[a-z_][\w>.\[\]-]*(?:\([^;]*\)| [-+|&]?= [^;]*|\+\+|--);$", r"\1;"),
 )]
 
@@ -37,7 +37,8 @@ def blank(match):
 
 
 def functions(text):
-    """(name, number of its first line, of its last) of the text of a file, from 0; whole lines of code alone."""
+    """(name, first line number, last line number), from 0, in the text of a file; only whole lines
+    of code."""
     lines, start = text.split("\n"), None
     for number, line in enumerate(lines):
         if line == "{":
@@ -51,7 +52,7 @@ def functions(text):
 
 
 def number_of_head(lines, start):
-    """Of the line that a function's header begins with; its body begins at start."""
+    """The line number where a function's header begins; its body begins at start."""
     head = start
     while head > 0 and lines[head - 1] and not lines[head - 1].startswith(("#", "}", " *", "/*")):
         head -= 1
@@ -66,7 +67,7 @@ def files(root):
 
 
 class Tree:
-    """{function: [(file, number of a line, line)]}, where a function's name may be in several files."""
+    """{function: [(file, line number, line)]}; several files may have a function of that name."""
 
     def __init__(self, root):
         self.lines, self.sizes = {}, {}
@@ -84,11 +85,11 @@ class Tree:
                                                    for number in range(first, last))
 
     def find(self, function, line):
-        """The locations of a line in a function: (file, number)"""
+        """The places of a line in a function: (file, number)"""
         return [(path, number) for path, number, text, _ in self.lines.get(function, ()) if text.strip() == line]
 
     def candidates(self):
-        """{folder: [(function, line, what it becomes)]}, in an order that has to do with the text alone."""
+        """{folder: [(function, line, replacement)]}, in an order that depends only on the text."""
         found = {}
         for function, lines in self.lines.items():
             texts = [text.strip() for _, _, text, _ in lines]
@@ -102,12 +103,12 @@ class Tree:
 
 
 def changes(text, code):
-    """What a line may become."""
+    """Possible replacements of a line."""
     if RELEASES.search(code.strip()) or code.lstrip().startswith(("#", "static ", "const ")):
         return
     for pattern, new in PATTERNS:
         for match in pattern.finditer(code):
-            # A declaration's star, an address, the end of a cast: it is no operator there.
+            # The star of a declaration, an address, or the end of a cast is not an operator.
             if pattern.groups == 0 and re.search(r"^\t*(struct|enum|union|const|uint\w+|int|size_t|__u\d+|bool|char)\b[^=(]*$",
                                                  code[:match.start()]) and "=" not in code[:match.start()]:
                 continue

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's type information: members that other kernels lack, or have otherwise, and files with it.
+"""The kernel's type information: members that other kernels lack or define differently, and BTF
+files.
 
 usage: check_btf.py DWARFPROF PROGRAM-DIR BEND-BTF FIELDS-HEADER OBJECT...
 """
@@ -18,14 +19,14 @@ from harness import Target, busy, dwarfprof, program, wait_for
 
 BEND = HEADER = OBJECTS = None
 USUAL = "/sys/kernel/btf/vmlinux"
-# There is always one that blocks.
+# Some thread always blocks.
 OFF_CPU = ["-a", "-d", "1", "--off-cpu"]
 CONTAINED = ["unshare", "--pid", "--fork", "--mount-proc"]
 PROGRAMS = {"CPU": "dp_sample_cpu", "UPROBE": "dp_sample_uprobe", "OFF_CPU": "dp_switch", "DUMP": "dp_dump"}
 
 
 def read_fields():
-    """The list: the uses that need each member, and what is lost without."""
+    """Reads the list: the uses that need each member, and what is lost without it."""
     with open(HEADER, encoding="utf-8") as header:
         text = header.read().replace("\\\n", " ")
     sets = {name: {name} for name in re.findall(r"X\((\w+), \"", text)}
@@ -40,7 +41,7 @@ def read_fields():
 
 
 def bend(file, *words):
-    """Write the kernel's types with one change to a file."""
+    """Writes the kernel's types to a file, with one change."""
     with open(file, "wb") as to:
         subprocess.run([BEND, *words], stdout=to, check=True)
     return file
@@ -51,7 +52,7 @@ def run(*command, **kwargs):
 
 
 def hidden(*prepare):
-    """The start of a command to which /sys/kernel/btf is empty, after some preparations."""
+    """The beginning of a command that sees an empty /sys/kernel/btf, after some preparations."""
     return ["unshare", "--mount", "sh", "-ec", "\n".join(["mount -t tmpfs none /sys/kernel/btf", *prepare, 'exec "$@"']), "sh"]
 
 
@@ -65,21 +66,22 @@ class Btf(unittest.TestCase):
                             if subprocess.run([BEND, *field], capture_output=True).returncode}
 
     def doctor(self, *prefix, btf=None):
-        """The state of each fact, and what it is needed for."""
+        """The state of each finding, and what it is needed for."""
         result = run(*prefix, harness.DWARFPROF, "doctor", "--json", *(["--btf", btf] if btf else []))
         self.assertEqual(result.stderr, "")
         findings = json.loads(result.stdout)["findings"]
         return {f["what"]: f["state"] for f in findings}, {f["what"]: f["needed_for"] for f in findings}, findings
 
     def command(self, use, pid):
-        """One for which something of a use is needed, but nothing of the others. In 2 s whoever is busy is sampled."""
+        """A command that exercises one use and none of the others. In 2 s every busy process is
+        sampled."""
         uprobe = f"uprobe:{program('inefficient')}:report"
         return {"CPU": ["-p", pid, "-d", "2"], "UPROBE": ["-p", pid, "-d", "1", "-e", uprobe],
                 "OFF_CPU": ["-p", pid, "-d", "200ms", "--off-cpu"], "DUMP": ["dump", "-p", pid],
                 "USER": ["-p", pid, "-u", "root", "-d", "200ms"], "CONTAINER": ["-a", "-d", "200ms"]}[use]
 
     def test_the_list_is_what_the_programs_look_up(self):
-        """By the rules of libbpf, which bpftool follows to find out which types objects use."""
+        """By libbpf's rules, with which bpftool finds the types that objects use."""
         file = os.path.join(self.directory, "min.btf")
         subprocess.run(["bpftool", "gen", "min_core_btf", USUAL, file, *OBJECTS], check=True)
         types = {t["id"]: t for t in json.loads(run("bpftool", "-j", "btf", "dump", "file", file).stdout)["types"]}
@@ -107,7 +109,7 @@ class Btf(unittest.TestCase):
         self.assertEqual(needs[f"{t}.{m}"].startswith("all: "), all_lost)
 
     def test_without_each_member(self):
-        """What the list says that it is needed for does not go on, and nothing else."""
+        """Exactly the uses that the list names for a member fail without it."""
         for (t, m), (uses, lost) in self.fields.items():
             if (t, m) in self.missing_here:
                 continue
@@ -162,8 +164,8 @@ class Btf(unittest.TestCase):
             self.assertEqual(bent["user_stack"], usual["user_stack"])
             self.assertTrue(usual["kernel_stack"])
             self.assertEqual((bent["kernel_stack"], bent["kernel_stack_error"]), ([], "EOPNOTSUPP"))
-            # Its registers are those of an interrupt: the ones that it entered the kernel with are old.
-            # A machine that is busy may not let it run while it is waited for.
+            # Its registers are those of an interrupt, as the ones at kernel entry are stale. A busy
+            # machine may not run it while we wait.
             wait_for(lambda: dwarfprof("dump", "-p", runs, "-o", out, "--btf", self.bent).returncode == 0)
             with open(out, encoding="utf-8") as file:
                 bent, = [s for s in map(json.loads, file) if "tid" in s]
@@ -171,7 +173,7 @@ class Btf(unittest.TestCase):
             self.assertIn("fibonacci", {f["symbol"] for f in bent["user_stack"]})
 
     def test_members_in_fewer_bytes(self):
-        """As Linux 7.2 has on_cpu: a number of the kernel's may be smaller than ours, whatever its sign."""
+        """As on_cpu in Linux 7.2: the kernel's integer may be smaller than ours, signed or not."""
         with busy() as runs, Target("sleep", "600") as sleeps:
             bend(self.bent, "task_struct", "on_cpu", "as", "unsigned char")
             usual, = self.dumped(sleeps)
@@ -189,8 +191,9 @@ class Btf(unittest.TestCase):
                     self.assertEqual({states[f"program {name}"] for name in PROGRAMS.values()}, {"ok"})
 
     def test_numbers_of_a_container_in_fewer_bytes(self):
-        """Read by a helper, which does as it is told: with two bytes of a number, who has it is found all the same."""
-        # Of the namespace's number all bytes count: by half of it, nobody is in it.
+        """A helper reads it with the size it is given: two bytes of a number still identify the
+        process."""
+        # Of the namespace's number all bytes are needed: half of it matches no process.
         for t, m, found in ("pid", "level", True), ("upid", "nr", True), ("ns_common", "inum", False):
             with self.subTest(member=f"{t}.{m}"):
                 bend(self.bent, t, m, "as", "short unsigned int")
@@ -198,7 +201,7 @@ class Btf(unittest.TestCase):
                 self.assertEqual(";fibonacci" in result.stdout, found, result.stderr)
 
     def test_what_the_verifier_refuses_is_told(self):
-        """A number is said to be where a pointer is, which is another kernel's fault, or ours."""
+        """An offset of a number where there is a pointer: an error of a kernel, or ours."""
         with busy() as pid:
             bend(self.bent, "task_struct", "flags", "at", "mm")
             result = dwarfprof(*self.command("CPU", pid), "--btf", self.bent)
@@ -231,7 +234,7 @@ class Btf(unittest.TestCase):
                 self.assertIn("try:  without --btf", result.stderr)
 
     def test_files_that_are_some(self):
-        """The bytes of the kernel's own, or a vmlinux that has them."""
+        """The bytes of the running kernel's BTF, or a vmlinux file that contains it."""
         raw, elf = (os.path.join(self.directory, name) for name in ("raw.btf", "vmlinux"))
         shutil.copy(USUAL, raw)
         subprocess.run(["objcopy", "--add-section", f".BTF={raw}", "/bin/true", elf], check=True)
@@ -245,7 +248,7 @@ class Btf(unittest.TestCase):
                 self.assertEqual({states[f"program {name}"] for name in PROGRAMS.values()}, {"ok"})
 
     def test_where_sys_is_hidden(self):
-        """In a mount namespace of its own: a file that is named does, or one where libbpf looks."""
+        """In its own mount namespace: a file given by --btf works, or one where libbpf looks."""
         copy = os.path.join(self.directory, "copy.btf")
         shutil.copy(USUAL, copy)
         boot = f'mount -t tmpfs none /boot\ncp {copy} "/boot/vmlinux-$(uname -r)"'

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and names that are kept on disk: used again, never believed, and never in the way.
+"""Tables and names kept on disk: they are reused, never trusted, and never in the way.
 
 usage: check_cache.py DWARFPROF PROGRAM-DIR
 
-Runs in a mount namespace of its own, with another /var/cache than the machine's.
+Runs in a separate mount namespace with its own /var/cache.
 """
 import os
 import random
@@ -25,7 +25,7 @@ KEPT = re.compile(r"[0-9a-f]+-[0-9a-f]+-v\d+\.image")
 
 
 def use_new_cache(options="size=64m,mode=755"):
-    """An empty /var/cache, in place of the one that there was."""
+    """Mounts a new, empty /var/cache."""
     subprocess.run(["umount", "/var/cache"], stderr=subprocess.DEVNULL)
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", "/var/cache"], check=True)
 
@@ -35,20 +35,21 @@ def images():
 
 
 def cached_files(said):
-    """The files whose tables were from the cache, by what -v says."""
+    """The files whose tables came from the cache, according to -v."""
     return {os.path.basename(path) for path in
             re.findall(r"^dwarfprof: (\S+): \d+ rows, .*, from the cache$", said, re.MULTILINE)}
 
 
 def shape(folded):
-    """The user stacks, however deep the recursion was; but for the moments when it looks at the clock."""
+    """User stacks without the depth of the recursion and the moments when the program reads the
+    clock."""
     stacks = [line.rsplit(" ", 1)[0].split(";") for line in folded.splitlines()[:-1]]
     stacks = [stack for stack in stacks if "seconds_now" not in stack]
     return {tuple(dict.fromkeys(frame for frame in stack if not frame.endswith("_[k]"))) for stack in stacks}
 
 
 class Names(unittest.TestCase):
-    """Of a program whose debug information is gone after the first report."""
+    """A program whose debug information disappears after the first report."""
 
     def setUp(self):
         use_new_cache()
@@ -59,7 +60,7 @@ class Names(unittest.TestCase):
         for options in (["--only-keep-debug", "inlined", "inlined.debug"],
                         ["--strip-debug", "--add-gnu-debuglink=inlined.debug", "inlined"]):
             subprocess.run(["objcopy", *options], cwd=directory, check=True)
-        time.sleep(3.1)  # of a file that was changed just now nothing is kept
+        time.sleep(3.1)  # nothing is kept for a file that has just changed
         result = dwarfprof("-F", "499", "-o", self.path("x.dwarfprof"), "--", self.path("inlined"), "1")
         self.assertEqual(result.returncode, 0, result.stderr)
 
@@ -69,7 +70,7 @@ class Names(unittest.TestCase):
         return harness.read(self.path("out.jsonl"))
 
     def kept(self):
-        """Of the program; the machine may have debug information of libraries, too."""
+        """Cache files of the program; the machine may have debug information of libraries too."""
         inode = os.stat(self.path("inlined")).st_ino
         return [name for name in os.listdir(CACHE) if f"-{inode:x}-" in name and name.endswith(".places")]
 
@@ -82,12 +83,12 @@ class Names(unittest.TestCase):
         written = os.stat(f"{CACHE}/{name}").st_ino
         os.remove(self.path("inlined.debug"))
         self.assertEqual(self.report(), cold)
-        # Nothing was new.
+        # Nothing new was written.
         self.assertEqual(os.stat(f"{CACHE}/{name}").st_ino, written)
         for options in ["--no-cache"], ["--demangle", "full"], ["--no-inline"], ["--no-lines"]:
             self.assertNotIn("inlined.c", self.report(*options), options)
         self.assertEqual(self.kept(), [name])
-        # A file that was changed is not the one that they are of.
+        # The names do not belong to a file that has changed.
         os.utime(self.path("inlined"))
         time.sleep(3.1)
         self.assertNotIn('"mix_many"', self.report())
@@ -142,7 +143,7 @@ class Cache(unittest.TestCase):
         use_new_cache()
 
     def profile(self, pid, *options, run=dwarfprof):
-        """A run that must be as good as any: its folded stacks, and what it said."""
+        """A run that must be as good as any: returns its folded stacks and its messages."""
         result = run("-v", "-p", pid, "-d", "700ms", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stderr, r"(\d+) of \1 with a user stack complete \(100\.0 %\)")
@@ -243,12 +244,12 @@ class Cache(unittest.TestCase):
             self.assertIn(f"no cache in {CACHE}", said)
 
     def test_a_file_that_was_changed_gets_new_tables(self):
-        """Its build id is what it was, its sections elsewhere."""
+        """It has the same build id and other sections."""
         with tempfile.TemporaryDirectory() as directory:
             library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", directory)
 
             def profile():
-                time.sleep(3)  # of a file that was changed a moment ago nothing is kept
+                time.sleep(3)  # nothing is kept for a file that has just changed
                 with Target(program("fibonacci"), "60", env={"LD_LIBRARY_PATH": directory}) as pid:
                     return [f"{library}: " in line and line.endswith(", from the cache")
                             for line in self.profile(pid)[1].splitlines()]
@@ -279,7 +280,7 @@ class Cache(unittest.TestCase):
                 self.assertEqual({os.stat(f"{place}/{name}").st_uid for name in ["", *os.listdir(place)]}, {NOBODY})
                 _, said = self.profile(pid, run=run)
                 self.assertIn("libc.so.6", cached_files(said))
-            # Nowhere to go, and somewhere that is another's.
+            # No possible directory, and one that belongs to somebody else.
             for env, said in (({}, "no cache in any place"), ({"XDG_CACHE_HOME": "/var/cache"}, "no cache in /var/cache")):
                 self.assertIn(said, self.profile(pid, run=run)[1])
 

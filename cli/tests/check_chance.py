@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are the bounds of chance.py where the distributions have them?
+"""Checks the bounds of chance.py against the exact distributions.
 
-Compared with sums in whole numbers and fractions, which round nothing.
+The sums use integers and fractions, without rounding.
 """
 import fractions
 import math
@@ -14,7 +14,7 @@ import harness
 
 
 def tail(n, share, k):
-    """The probability of k and more."""
+    """The probability of k or more."""
     share = fractions.Fraction(share)
     return sum(math.comb(n, i) * share ** i * (1 - share) ** (n - i) for i in range(k, n + 1))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How a run goes: commands, signals, namespaces, new CPUs, and nothing left behind.
+"""The course of a run: commands, signals, namespaces, new CPUs, and nothing left behind.
 
 usage: check_command.py DWARFPROF PROGRAM-DIR
 """
@@ -28,7 +28,8 @@ PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 def wait_until_it_samples(process, target=None):
-    """Of a dwarfprof whose stderr is a pipe: until it says so, and its target has run for some samples."""
+    """Waits until a dwarfprof with its stderr in a pipe says that it samples, and its target has
+    run for some samples."""
     said = ""
     while "sampling" not in said:
         line = process.stderr.readline()
@@ -41,7 +42,7 @@ def wait_until_it_samples(process, target=None):
 
 
 def interrupt(process):
-    """Press Ctrl-C, and wait until it has been noticed, and for longer than two of them count as one."""
+    """Sends SIGINT, and waits until it was noticed, and longer than two signals count as one."""
     def is_taken():
         pending = re.search(r"^ShdPnd:\s+(\w+)", read(f"/proc/{process.pid}/status"), re.M)
         return not pending or not int(pending[1], 16) >> (signal.SIGINT - 1) & 1
@@ -51,12 +52,12 @@ def interrupt(process):
 
 
 def wait_until_it_writes(process, size):
-    """So many bytes are in the pipe that nobody reads."""
+    """Waits until there are `size` bytes in the pipe, which nobody reads."""
     wait_for(lambda: struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))[0] >= size)
 
 
 def kernel_objects():
-    """Our programs, maps and links that the kernel holds."""
+    """The kernel's list of our programs, maps and links."""
     found = []
     for kind in ("prog", "map", "link"):
         out = subprocess.run(["bpftool", "-j", kind, "show"], capture_output=True, text=True)
@@ -69,7 +70,7 @@ def kernel_objects():
 
 
 def wait_for_no_objects():
-    """The kernel frees them some grace periods after the last reference is gone."""
+    """The kernel frees them some grace periods after the last reference."""
     for _ in range(100):
         if not kernel_objects():
             return []
@@ -90,13 +91,13 @@ class Command(unittest.TestCase):
         self.assertEqual(result.returncode, 137)
 
     def test_children_that_nobody_waits_for(self):
-        """With SIGCHLD ignored, as some shells and daemons leave it to their children."""
+        """With SIGCHLD ignored, as some shells and daemons pass it on to children."""
         def ignore():
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         quiet = ["-o", "/dev/null", "--format", "folded", "--"]
         result = dwarfprof(*quiet, "/bin/sh", "-c", "exit 7", preexec_fn=ignore)
         self.assertEqual(result.returncode, 7, result.stderr)
-        # The command itself gets what was inherited.
+        # The command itself inherits the setting.
         result = dwarfprof(*quiet, "/bin/grep", "SigIgn", "/proc/self/status", preexec_fn=ignore)
         self.assertTrue(int(result.stdout.split()[1], 16) >> (signal.SIGCHLD - 1) & 1)
 
@@ -166,7 +167,7 @@ class Command(unittest.TestCase):
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             wait_until_it_samples(process)
             process.send_signal(signal.SIGINT)
-            # The command was not interrupted: it is waited for, and its code returned.
+            # The command was not interrupted: dwarfprof waits for it and returns its code.
             process.communicate(timeout=20)
             self.assertEqual(process.returncode, 0)
             with open(path) as file:
@@ -193,7 +194,7 @@ class Interrupt(unittest.TestCase):
     def test_ctrl_c_before_sampling_ends_it_too(self):
         def interrupted():
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-            os.kill(os.getpid(), signal.SIGINT)  # delivered as soon as somebody looks
+            os.kill(os.getpid(), signal.SIGINT)  # delivered at the next check
         for what in (["-a"], ["--", "/bin/sleep", "60"]):
             result = dwarfprof("-o", "/dev/null", "--format", "folded", *what, preexec_fn=interrupted)
             self.assertEqual(result.returncode, 5, result.stderr)
@@ -209,7 +210,8 @@ class Interrupt(unittest.TestCase):
             self.assertGreater(os.path.getsize(path), 0)
 
     def test_a_second_ctrl_c_leaves_names_out(self):
-        """However busy the program is: a pipe that nobody reads holds it up before it has seen the first."""
+        """However busy the program is: an unread pipe blocks it before it has seen the first
+        signal."""
         with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1k") as pid:
             process = start("-p", pid, "-F", "4999", "--format", "jsonl",
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -243,7 +245,7 @@ class Interrupt(unittest.TestCase):
         self.assertEqual(process.returncode, -signal.SIGINT)
 
     def test_signals_that_come_together_are_one(self):
-        """timeout sends its own to the program and to the process group."""
+        """timeout sends its signal to the program and to the process group."""
         with busy() as pid:
             result = subprocess.run(["timeout", "6", harness.DWARFPROF, "-p", pid],
                                     capture_output=True, text=True, timeout=60)
@@ -262,11 +264,11 @@ class Interrupt(unittest.TestCase):
         self.assertEqual(wait_for_no_objects(), [])
 
     def test_kill_before_exec_leaves_no_child(self):
-        # Orphans come to this process, so that it sees how they end.
+        # This process becomes the parent of orphans, to see how they end.
         self.assertEqual(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0)
         with tempfile.TemporaryDirectory() as directory:
             fifo = os.path.join(directory, "fifo")
-            os.mkfifo(fifo)  # nobody reads: it waits there, with the command made ready
+            os.mkfifo(fifo)  # nobody reads: it waits there, with the command prepared
             process = start("-o", fifo, "--format", "folded", "--", "/bin/true", stderr=subprocess.DEVNULL)
             wait_for(lambda: children(process.pid))
             child, = children(process.pid)
@@ -285,10 +287,10 @@ class Interrupt(unittest.TestCase):
 
 
 class Cpus(unittest.TestCase):
-    """Where the kernel does not tell when they come; check_cpus.py is about where it does."""
+    """Where the kernel sends no events about CPUs; check_cpus.py tests where it does."""
 
     def run_with(self, before, after):
-        """What is said when the kernel's list of CPUs changes; a file is mounted over it."""
+        """The messages when the kernel's list of CPUs changes; a file is mounted over it."""
         with tempfile.NamedTemporaryFile("w") as cpus, busy() as pid:
             cpus.write(before)
             cpus.flush()

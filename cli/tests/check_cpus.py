@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""CPUs that go, and come online, while they are sampled.
+"""CPUs that go offline and come online during sampling.
 
 usage: check_cpus.py DWARFPROF PROGRAM-DIR [Told | Gone]
 
-Told: the kernel says that a CPU has gone, and has come, as it does when somebody writes that into the
-CPU's uevent file; nothing else happens to it. Gone: it does go, which is for virtual machines.
+Told: the kernel reports that a CPU went and came, because somebody wrote that into the CPU's uevent
+file; nothing else happens. Gone: the CPU really goes offline; for virtual machines.
 """
 import json
 import os
@@ -20,7 +20,7 @@ from harness import Target, cpu_time, program, start, wait_for
 CPUS = "/sys/devices/system/cpu"
 HZ = 99
 SECONDS = 2.0  # of CPU time, each time
-# Of the samples that are due: none, or twice as many, is what is looked for. Virtual CPUs miss some.
+# Shares of the expected samples. Errors would give none, or twice as many. Virtual CPUs miss some.
 LEAST, MOST = 0.1, 1.3
 
 
@@ -30,7 +30,7 @@ def write(cpu, name, what):
 
 
 class Run:
-    """A profiler that samples all of the machine, and a program that spins on one CPU."""
+    """A profiler of the whole machine, and a program that spins on one CPU."""
 
     def __init__(self, test, cpu):
         self.test, self.cpu = test, cpu
@@ -38,7 +38,7 @@ class Run:
         self.target = Target("taskset", "-c", str(cpu), program("fibonacci"), "600")
 
     def __enter__(self):
-        # Nothing of it stays, also if the profiler does not say what it should.
+        # Cleans up, even if the profiler does not print what it should.
         self.test.addCleanup(self.end)
         self.directory = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.directory.name, "samples.jsonl")
@@ -63,7 +63,7 @@ class Run:
             self.directory = None
 
     def until(self, said):
-        """Read what the profiler says until it says this."""
+        """Reads the profiler's messages up to this one."""
         lines = []
         for line in self.profiler.stderr:
             lines.append(line)
@@ -72,13 +72,13 @@ class Run:
         self.test.fail(f"it never said {said!r}:\n{''.join(lines)}")
 
     def spin(self):
-        """Have the program use its CPU for a while; from when to when, and how long it has run."""
+        """Lets the program use its CPU for a while; returns the interval and its CPU time."""
         begin, used = time.monotonic_ns(), cpu_time(self.pid)
         wait_for(lambda: cpu_time(self.pid) - used >= SECONDS, 600)
         return begin, time.monotonic_ns(), cpu_time(self.pid) - used
 
     def samples(self):
-        """All of them."""
+        """All samples."""
         self.profiler.terminate()
         said = self.profiler.communicate(timeout=60)[1]
         self.test.assertEqual(self.profiler.returncode, 0, said)
@@ -88,7 +88,7 @@ class Run:
 
 class Cpus(unittest.TestCase):
     def check_rate(self, samples, span, cpu):
-        """Was the program sampled once, and by this CPU alone, for as long as it ran?"""
+        """Was the program sampled by this CPU only, once per period while it ran?"""
         begin, end, used = span
         found = [s for s in samples if begin <= s["time_ns"] <= end]
         self.assertEqual({s["cpu"] for s in found}, {cpu})
@@ -99,7 +99,7 @@ class Cpus(unittest.TestCase):
 
 
 class Told(Cpus):
-    """The CPU goes on, so that what ran meanwhile can be seen to be left out."""
+    """The CPU stays online, so what runs meanwhile must be missing from the samples."""
 
     def test_one_that_goes_and_comes(self):
         with Run(self, 0) as run:
@@ -116,7 +116,7 @@ class Told(Cpus):
         self.check_rate(samples, after, 0)
 
     def test_what_it_has_is_taken_once(self):
-        """One that comes, and of which nobody said that it had gone."""
+        """A CPU is reported as online that was never reported as offline."""
         with Run(self, 0) as run:
             for _ in range(3):
                 write(0, "uevent", "online")
@@ -148,7 +148,7 @@ class Gone(Cpus):
             samples = run.samples()
         self.check_rate(samples, before, self.last)
         self.check_rate(samples, gone, 0)
-        # It was still on its way there.
+        # It was still migrating to that CPU.
         self.check_rate([s for s in samples if s["cpu"] != 0], after, self.last)
 
     def test_one_that_was_not_there_at_the_start(self):

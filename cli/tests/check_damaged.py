@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged stacks, and deep ones: each ends with the outcome that tells, and no frame is made up.
+"""Damaged stacks and deep ones: each ends with the right outcome, and no frame is invented.
 
 usage: check_damaged.py DWARFPROF PROGRAM-DIR
 """
@@ -30,7 +30,8 @@ def names(sample):
 
 class Damaged(unittest.TestCase):
     def expect(self, scenario, outcome, frames, *options, build="damaged"):
-        """All stacks of a scenario end like this, with just these frames, the innermost first."""
+        """Expects every stack of a scenario to have this outcome and exactly these frames,
+        innermost first."""
         with Target(program(build), scenario) as pid:
             samples = profile(pid, *options)
         self.assertGreater(len(samples), 20)
@@ -45,15 +46,15 @@ class Damaged(unittest.TestCase):
         self.expect("vsyscall", "no_mapping", ["victim_return"])
         self.expect("null", "null_return", ["victim_return"])
         samples = self.expect("code", "no_call", ["victim_return"])
-        # The kernel found out by itself, without a copy of the stack.
+        # The kernel found it, without a copy of the stack.
         self.assertFalse(any(s["late"] for s in samples))
 
     def test_frame_pointer(self):
-        """Where rules need it: in a build that has one in each function, and an alloca()."""
+        """Where rules need it: a build with a frame pointer in each function, and an alloca()."""
         self.expect("self-reference", "stack_direction", ["victim_rbp", "middle"], build="damaged-fp")
         self.expect("cycle", "stack_direction", ["victim_cycle", "middle", "outer"],
                     build="damaged-fp")
-        # Without, nobody needs it.
+        # Without an alloca(), no rule needs it.
         above = ["middle", "outer", "main", "__libc_start_call_main",
                  "__libc_start_main", "_start"]
         self.expect("self-reference", "complete", ["victim_rbp", *above])
@@ -84,7 +85,7 @@ class Damaged(unittest.TestCase):
                     "--max-stack", "2048")
 
     def test_walks_that_end_where_a_handler_returns_to(self):
-        """Nobody has called that; but the frame is right, whatever is behind it."""
+        """That address was not called, but the frame is right, whatever comes after it."""
         with Target(program("damaged"), "handler") as pid:
             whole, cut = profile(pid), profile(pid, "--max-stack", "2")
         self.assertEqual({s["outcome"] for s in whole}, {"complete"})

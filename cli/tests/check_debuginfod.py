@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Debug files from servers: when they are asked for, for how long, and what comes of it.
+"""Debug files from servers: when servers are asked, for how long, and with what result.
 
 usage: check_debuginfod.py DWARFPROF PROGRAM-DIR
 """
@@ -17,7 +17,7 @@ import harness
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../symbols/tests"))
 import debug_files  # noqa: E402
 
-# What work() of test-programs/inlined.c has inlined.
+# Functions that are inlined into work() of test-programs/inlined.c.
 MIXERS = {"mix_[i]", "mix_many_[i]"}
 
 
@@ -41,7 +41,8 @@ class Debuginfod(unittest.TestCase):
 
     @staticmethod
     def inlined(folded):
-        """What is inlined in work(). At the start, the dynamic linker has such functions, too."""
+        """The functions inlined into work(). At start-up the dynamic linker has inlined functions
+        too."""
         stacks = (line.rpartition(" ")[0].split(";") for line in folded.splitlines())
         return {frame for stack in stacks if "work" in stack
                 for frame in stack[stack.index("work"):] if frame.endswith("_[i]")}
@@ -53,7 +54,7 @@ class Debuginfod(unittest.TestCase):
         self.assertEqual(self.inlined(full), MIXERS)
         with debug_files.Server(self.files) as server:
             text, stderr = self.profile(server)
-            # Of each file once, by its build id
+            # Each file is requested once, by its build id.
             self.assertEqual(len(server.asked), len(set(server.asked)))
             self.assertIn(f"/buildid/{debug_files.build_id(self.path)}/debuginfo", server.asked)
         self.assertRegex(stderr, r"debuginfod: \d+ of \d+ debug files found")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""dwarfprof doctor, and what each capability is good for.
+"""dwarfprof doctor, and what each capability permits.
 
 usage: check_doctor.py DWARFPROF PROGRAM-DIR
 """
@@ -25,7 +25,7 @@ LINE = re.compile(r"^  (\S.*?)  +(ok|limited|missing|unknown)  +(\S.*)$")
 
 
 def with_only(*capabilities):
-    """The start of a command of nobody with these capabilities and no others."""
+    """The beginning of a command that runs as nobody, with exactly these capabilities."""
     caps = ",".join(["-all", *(f"+{c}" for c in capabilities)])
     return [*AS_NOBODY, f"--inh-caps={caps}", f"--ambient-caps={caps}"]
 
@@ -35,7 +35,7 @@ def run(*command, **kwargs):
 
 
 def read_text(text):
-    """The facts of a report: what is in a line, and in the `try:` line that may follow it."""
+    """The findings of a report: a line, and the `try:` line that may follow it."""
     facts, group = [], None
     for line in text.splitlines()[:-1]:
         match = LINE.match(line)
@@ -51,7 +51,7 @@ def read_text(text):
 
 class Doctor(unittest.TestCase):
     def doctor(self, *prefix, code=None, **kwargs):
-        """What it says, as an object, after a look at its text."""
+        """The JSON report, after a comparison with the text."""
         text = run(*prefix, harness.DWARFPROF, "doctor", **kwargs)
         result = run(*prefix, harness.DWARFPROF, "doctor", "--json", **kwargs)
         for r in (text, result):
@@ -60,7 +60,7 @@ class Doctor(unittest.TestCase):
                 self.assertEqual(r.returncode, code, r.stdout)
         said = json.loads(result.stdout)
         facts = read_text(text.stdout)
-        # How many processes there are may change.
+        # The number of processes may change.
         expected = [{"group": f["group"], "label": " ".join(filter(None, (f["what"], f["value"]))), "state": f["state"],
                      "needed_for": f["needed_for"], "try": f["try"]} for f in said["findings"] if f["what"] != "processes"]
         self.assertEqual([f for f in facts if not f["label"].startswith("processes ")], expected)
@@ -96,7 +96,7 @@ class Doctor(unittest.TestCase):
             self.assertEqual(said["states"][what], "unknown")
 
     def test_what_it_says_is_what_a_run_can(self):
-        """Capability by capability, with a process of one's own and one of root's, which is not dumpable."""
+        """For each capability, with an own process and one of root, which is not dumpable."""
         code = "import ctypes; ctypes.CDLL(None).prctl(4, 0)\nwhile True: sum(range(1000))"
         with Target(*AS_NOBODY, program("inefficient"), "60") as own, \
                 Target("/usr/bin/python3", "-c", code) as other:
@@ -122,7 +122,7 @@ class Doctor(unittest.TestCase):
             os.chmod(directory, 0o755)
             copy = shutil.copy(harness.DWARFPROF, directory)
             said = json.loads(run(*AS_NOBODY, "--inh-caps=-all", copy, "doctor", "--json").stdout)
-            # In this order, the last one is not undone by those after it.
+            # In this order, no command undoes an earlier one.
             for fact in said["findings"]:
                 if fact["group"] == "capabilities" and fact["try"]:
                     sudo, *command = shlex.split(fact["try"])
@@ -153,7 +153,7 @@ class Doctor(unittest.TestCase):
         self.assertEqual(said["states"]["/sys/kernel/btf/vmlinux"], "missing")
 
     def test_what_the_kernel_refuses(self):
-        """As seccomp profiles of containers do, and kernels that lack something."""
+        """Like seccomp profiles of containers, and kernels that lack a feature."""
         said = self.doctor(code=1, preexec_fn=lambda: refuse(errno.EPERM, BPF, BPF_PROG_LOAD))
         self.assertEqual(said["states"]["program dp_sample_cpu"], "missing")
         self.assertIn("seccomp", said["try"]["program dp_sample_cpu"])
@@ -182,7 +182,7 @@ class Doctor(unittest.TestCase):
 
 
 class Grant(unittest.TestCase):
-    """ci/grant-capabilities, and what a program does whose capabilities are its file's."""
+    """ci/grant-capabilities, and a program with file capabilities."""
 
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -210,7 +210,7 @@ class Grant(unittest.TestCase):
             self.assertIn(f"tables and names are kept in {self.directory.name}/home/.cache/dwarfprof", result.stderr)
             result = run(*self.nobody, "-p", pid, "-d", "1", "-e", f"uprobe:{program('inefficient')}:report")
             self.assertIn(";main;report ", result.stdout)
-        # A command does not inherit them.
+        # The profiled command does not inherit them.
         result = run(*self.nobody, "--", "/bin/grep", "CapEff", "/proc/self/status")
         self.assertIn("CapEff:\t0000000000000000\n", result.stdout)
         self.assertEqual(self.grant("--none"), set())
@@ -226,7 +226,7 @@ class Grant(unittest.TestCase):
             self.assertNotIn("warning", result.stderr)
         self.assertEqual(self.grant("--other-users"), two | {"cap_sys_ptrace"})
         with tempfile.TemporaryDirectory() as directory:
-            # Its name leads nowhere in our mount namespace.
+            # Its path does not exist in our mount namespace.
             hidden = f"mount -t tmpfs none {directory} && cp {program('fibonacci')} {directory}/other && " \
                      f"exec {directory}/other 60"
             with Target("unshare", "--mount", "sh", "-c", f"umask 022; {hidden}") as pid:
@@ -237,7 +237,7 @@ class Grant(unittest.TestCase):
         self.assertEqual(self.grant("--other-users", "--old-uprobes"), two | {"cap_sys_ptrace", "cap_sys_admin"})
 
     def test_a_library_that_was_deleted(self):
-        """Only with --files; without, it is said."""
+        """Works only with --files; a message says so otherwise."""
         with tempfile.TemporaryDirectory() as directory:
             os.chmod(directory, 0o755)
             shutil.copy(program("libphase.so"), directory)

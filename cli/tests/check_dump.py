@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`dwarfprof dump`: the stacks of processes that go on running, compared with eu-stack's, which stops them.
+"""`dwarfprof dump`: stacks of running processes, compared with eu-stack, which stops them.
 
 usage: check_dump.py DWARFPROF PROGRAM-DIR
 """
@@ -21,12 +21,12 @@ import harness
 from harness import cpu_time, dwarfprof, program, read
 
 THREAD = re.compile(r"TID (\d+) (.*): ([\w ]+) \((\w)\)")
-# What eu-stack says of a thread begins so, too.
+# Lines of eu-stack have the same form.
 FRAME = re.compile(r"#\d+ +0x([0-9a-f]{16})(?: +(.*))?")
 
 
 class Crowd:
-    """The program `crowd`, when all of its threads are where they stay."""
+    """The program `crowd`, once all of its threads have reached their places."""
 
     def __init__(self, *args):
         self.args = [str(arg) for arg in args]
@@ -44,7 +44,7 @@ class Crowd:
 
 
 def parse(text):
-    """Thread to its frames, (address, rest of the line) each."""
+    """Maps each thread to its frames: (address, rest of the line)."""
     threads, frames = {}, None
     for line in text.splitlines():
         head = re.match(r"TID (\d+)", line)
@@ -72,7 +72,8 @@ def dump(*args, code=0):
 
 
 def dump_all(*args):
-    """A thread that never sleeps is sampled; it may not have been on a CPU for so long, which is said."""
+    """A thread that never sleeps is sampled. If it was not on a CPU for that long, a message says
+    so."""
     for _ in range(3):
         done = dwarfprof("dump", *args)
         if "no stack of thread" not in done.stderr:
@@ -87,7 +88,7 @@ def cpu_time_of_children():
 
 
 class Watch(threading.Thread):
-    """Whether a process was ever seen stopped, or traced, while the `with` block ran."""
+    """Was a process ever stopped or traced while the `with` block ran?"""
 
     def __init__(self, pid):
         super().__init__()
@@ -127,7 +128,7 @@ class Stacks(unittest.TestCase):
                         ["node", "-e", "setTimeout(() => {}, 100000)"],
                         ["perl", "-e", "sub f { sleep 100 } f()"]):
             with self.subTest(command=command[0]), harness.Target(*command) as pid:
-                # What starts up needs some time of its own.
+                # The program needs some time to start.
                 harness.wait_for(lambda: self.is_idle(pid))
                 ours, theirs = dump("-p", pid, "-U", "--no-inline"), eu_stack(pid)
                 self.assertGreater(len(addresses(theirs)), 0)
@@ -166,13 +167,13 @@ class Stacks(unittest.TestCase):
 
     def test_of_a_thousand_threads_are_taken_at_once(self):
         with Crowd(1000, 0) as pid:
-            dump("-p", pid)  # tables and names are kept on disk from then on
+            dump("-p", pid)  # from now on, tables and names are cached on disk
             taken = []
             for _ in range(3):
                 before = cpu_time_of_children()
                 text = dump("-p", pid, "-U")
                 taken.append(cpu_time_of_children() - before)
-        # Its own CPU time, and the least: what else the machine does is another matter.
+        # The minimum of its own CPU time, which other load on the machine does not affect.
         self.assertLess(min(taken), 1)
         threads = parse(text)
         self.assertEqual(len(threads), 1002)
@@ -202,7 +203,7 @@ class Stacks(unittest.TestCase):
 
     def test_that_are_damaged_end_with_the_outcome_that_tells(self):
         for scenario, outcome in (("code", "no_call"), ("heap", "no_mapping"), ("null", "null_return")):
-            # It never stops running: its stack is taken on the CPU, or while another thread is there.
+            # It never sleeps: its stack is taken on the CPU, or while it waits for the CPU.
             with self.subTest(scenario), harness.Target(program("damaged"), scenario) as pid:
                 record = json.loads(dump_all("-p", pid, "-U", "--format", "jsonl"))
                 self.assertEqual((record["outcome"], [frame["symbol"] for frame in record["user_stack"]]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a user meets when something is wrong.
+"""Messages and exit codes when something is wrong.
 
 usage: check_errors.py DWARFPROF PROGRAM-DIR
 """
@@ -99,7 +99,7 @@ class Errors(unittest.TestCase):
     def test_a_full_disk_in_the_middle_of_a_report(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "x.dwarfprof")
-            # More than is written at once, in most formats.
+            # In most formats, more than one write().
             result = dwarfprof("-F", "4999", "-o", path, "--", "/usr/bin/python3", "-c", "import json, unittest, ctypes")
             self.assertEqual(result.returncode, 0, result.stderr)
             for extension in (".folded", ".jsonl", ".dwarfprof", ".txt", ".pb.gz", ".perf", ".speedscope.json",
@@ -112,7 +112,7 @@ class Errors(unittest.TestCase):
                     self.assertIn(f"cannot write {full}: No space left on device\n", result.stderr)
 
     def test_output_that_cannot_be_closed(self):
-        """A network's file system may tell only then that something could not be written."""
+        """A network file system may report a write error only at close()."""
         with tempfile.TemporaryDirectory() as directory, busy() as pid:
             path = os.path.join(directory, "out.folded")
             process = start("-p", pid, "-o", path, stderr=subprocess.PIPE, text=True)
@@ -137,7 +137,7 @@ class Errors(unittest.TestCase):
                     self.assertIn(dwarfprof("-o", path, "-d", "1", *target).returncode, (1, 4, 127))
             self.assertEqual(os.path.getsize(old), 90000)
             self.assertFalse(os.path.exists(new))
-            # One that does not fail replaces all of it, behind a link, too.
+            # A successful run replaces the whole file, also behind a link.
             os.symlink(old, new)
             self.assertEqual(dwarfprof("-p", pid, "-d", "1", "-o", new).returncode, 0)
             self.assertTrue(os.path.islink(new))
@@ -184,7 +184,7 @@ class Errors(unittest.TestCase):
             self.assertIn(word, result.stderr)
 
     def test_a_kernel_that_wants_more_than_linux_does(self):
-        """Debian's kernels have a level 3, of which CAP_PERFMON does not let anybody off."""
+        """Debian's kernels have a level 3, from which CAP_PERFMON does not exempt."""
         for level, told in ("3", "sudo sysctl -w kernel.perf_event_paranoid=2"), ("2", "need: CAP_PERFMON"):
             with busy() as pid, tempfile.NamedTemporaryFile("w") as file:
                 file.write(level)
@@ -216,7 +216,7 @@ class Errors(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
-            # It may not look into /proc/PID/map_files, but finds a program that was deleted.
+            # It may not use /proc/PID/map_files, but still finds a deleted program.
             with tempfile.TemporaryDirectory() as directory:
                 os.chmod(directory, 0o755)
                 copy = shutil.copy(program("fibonacci"), directory)
@@ -226,7 +226,7 @@ class Errors(unittest.TestCase):
                                              "-d", "500ms"], capture_output=True, text=True, timeout=60)
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
-            # As a link of its own kind; with perf, as on kernels before 6.6, it takes more.
+            # With a uprobe link. With perf, as on kernels before 6.6, it needs more capabilities.
             uprobe = ["-e", f"uprobe:{program('fibonacci')}:fibonacci"]
             if tuple(map(int, re.findall(r"\d+", platform.release())[:2])) >= (6, 6):
                 result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", pid, "-d", "1", *uprobe],
@@ -240,13 +240,13 @@ class Errors(unittest.TestCase):
             self.assertIn("need: CAP_SYS_ADMIN; missing: CAP_SYS_ADMIN", result.stderr)
         result = subprocess.run([*as_nobody, *two, harness.DWARFPROF, "-p", "1", "-d", "1"],
                                 capture_output=True, text=True, timeout=60)
-        # Some kernel between 6.18 and 7.2 has begun to let who has CAP_PERFMON see others' mappings.
+        # Some kernel between 6.18 and 7.2 began to show others' mappings to holders of CAP_PERFMON.
         if result.returncode != 0 or tuple(map(int, re.findall(r"\d+", platform.release())[:2])) <= (6, 18):
             self.assertEqual(result.returncode, 3)
             self.assertIn("missing: CAP_SYS_PTRACE", result.stderr)
 
     def test_a_uprobe_by_either_way(self):
-        """Where the kernel has no links of uprobes, perf sets them."""
+        """Where the kernel has no uprobe links, perf sets uprobes."""
         with Target(program("inefficient"), "300") as pid:
             for way in (None, lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE)):
                 result = dwarfprof("-p", pid, "-d", "500ms", "-e", f"uprobe:{program('inefficient')}:report",
@@ -256,10 +256,10 @@ class Errors(unittest.TestCase):
 
     def test_a_target_that_ends_before_sampling_begins(self):
         with busy() as pid:
-            os.kill(int(pid), signal.SIGSTOP)  # so that it has no sample, however long this takes
+            os.kill(int(pid), signal.SIGSTOP)  # so that there is no sample, however long this takes
             process = start("-v", "-p", pid, "-o", "/dev/null", "--format", "folded",
                             stderr=subprocess.PIPE, text=True)
-            # What is left to do, reading the names of the kernel, takes a while.
+            # The remaining step, reading the kernel's names, takes a while.
             while "tables: " not in process.stderr.readline():
                 pass
             process.send_signal(signal.SIGSTOP)

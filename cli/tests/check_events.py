@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine can sample by: cycles, the CPU's clock, nothing; and what is said of it.
+"""What a machine can sample by (cycles, the CPU clock, nothing), and the messages about it.
 
 usage: check_events.py DWARFPROF PROGRAM-DIR OTHER-EVENTS
 """
@@ -15,13 +15,13 @@ from harness import Target, busy, dwarfprof, program
 
 OTHER_EVENTS = None
 
-# What perf_event_open(2) says of cycles where the clock does instead, and how that is told.
+# Errors of perf_event_open(2) for cycles after which the clock is used, and the messages.
 NONE = "this machine counts no cycles"
 IN_USE = "the counters of cycles are in use"
 NOT_THESE = "this machine's counters do not take the event"
 FALLS_BACK = {errno.ENOENT: NONE, errno.EOPNOTSUPP: NONE, errno.ENODEV: NONE, errno.EBUSY: IN_USE,
               errno.ENOSPC: IN_USE, errno.EINVAL: NOT_THESE, errno.E2BIG: NOT_THESE, errno.EOVERFLOW: NOT_THESE}
-# What it says of any event, and what helps.
+# Errors that end the run, and the advice given.
 ENDS = {errno.EACCES: "perf_event_paranoid is", errno.EPERM: "perf_event_paranoid is", errno.EMFILE: "ulimit -n", errno.ENFILE: "fs.file-max",
         errno.ENOMEM: "Cannot allocate memory"}
 CLOCK_ENDS = ENDS | {errno.ENOENT: "CONFIG_PERF_EVENTS", errno.EOPNOTSUPP: "CONFIG_PERF_EVENTS", errno.EBUSY: "another profiler",
@@ -30,7 +30,7 @@ RECORDS_END = CLOCK_ENDS | {errno.ENOSYS: "CONFIG_PERF_EVENTS"}
 
 
 def on_machine(cycles=0, clock=0, records=0, **more):
-    """The environment of a program on a machine that says this of its events."""
+    """The environment of a program on a machine with these results for its events."""
     return {"env": {**os.environ, "LD_PRELOAD": OTHER_EVENTS, "EVENTS": f"{cycles} {clock} {records}", **more}}
 
 
@@ -42,7 +42,7 @@ class Events(unittest.TestCase):
         cls.addClassCleanup(target.__exit__)
 
     def sample(self, code, *args, **kwargs):
-        """What is said by a run; the events in its samples are as it says."""
+        """A run's messages; the events in its samples must match them."""
         result = dwarfprof("-p", self.pid, "-d", "1", "-o", "-", "--format", "jsonl", *args, **kwargs)
         self.assertEqual(result.returncode, code, result.stderr)
         events = {s["event"] for s in map(json.loads, result.stdout.splitlines()) if "event" in s and "tid" in s}
@@ -68,21 +68,22 @@ class Events(unittest.TestCase):
                 self.assertEqual(self.cycles_of_doctor(**on_machine(cycles=error)), ("limited", f"({why})"))
 
     def test_cycles_of_some_cpus(self):
-        """All by the clock, then, or times could not be compared."""
+        """Then all CPUs use the clock, as otherwise times could not be compared."""
         self.assertGreater(os.cpu_count(), 1)
         said, events = self.sample(0, **on_machine(EVENTS_CPUS="1"))
         self.assertIn(f" at 99 Hz by cpu-clock ({NONE})\n", said)
         self.assertEqual(events, {"cpu-clock"})
 
     def test_a_link_that_is_refused(self):
-        """The CPU that was attached before is let go, or it would have samples of both."""
+        """The CPU attached earlier must be released, or it would have samples of both events."""
         with Target("taskset", "-c", "0", program("fibonacci"), "60"):
             result = dwarfprof("-a", "-d", "2", "-o", "-", "--format", "jsonl", **on_machine(EVENTS_LINKS="1"))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f" at 99 Hz by cpu-clock ({IN_USE})\n", result.stderr)
         times = [s["time_ns"] for s in map(json.loads, result.stdout.splitlines()) if s.get("cpu") == 0]
-        # One clock's samples are 10 ms apart, but where a tick is late; of two, every second one follows at once.
-        # It would take a third of all ticks to be late by 5 ms to take one for two.
+        # Samples of one clock are 10 ms apart, unless a tick is late; with two clocks, every second
+        # sample follows at once. A third of all ticks would have to be 5 ms late to confuse the
+        # two.
         apart = [b - a for a, b in zip(times, times[1:])]
         self.assertGreater(len(apart), 50)
         self.assertLess(sum(ns < 5_000_000 for ns in apart), len(apart) / 3)
@@ -103,7 +104,7 @@ class Events(unittest.TestCase):
         self.check_ends(RECORDS_END, "records", "the records of mappings and forks")
 
     def test_errors_of_the_clock(self):
-        """After those of cycles, which say less."""
+        """The clock's error is reported rather than that of cycles, which says less."""
         for error, advice in CLOCK_ENDS.items():
             with self.subTest(error=errno.errorcode[error]):
                 said, events = self.sample(3 if error in (errno.EACCES, errno.EPERM) else 1,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files as the processes see them: in other roots and mounts, deleted, replaced, written to, in no directory.
+"""Files as processes see them: in other roots and mounts, deleted, replaced, modified, without a
+directory.
 
 usage: check_files.py DWARFPROF PROGRAM-DIR
 """
@@ -27,7 +28,7 @@ int main(void) { WORK(); return n; }
 
 
 def compile_worker(path, name, *flags):
-    """A program that is at work in a function of that name."""
+    """Compiles a program that works in a function of this name."""
     subprocess.run(["gcc", *flags, "-O2", "-fno-inline", "-fomit-frame-pointer", f"-DWORK={name}", "-x", "c", "-",
                     "-o", path], input=SOURCE, text=True, check=True)
 
@@ -55,7 +56,7 @@ class Files(unittest.TestCase):
         compile_worker(self.two, "work_two")
 
     def run_worker(self, *command, comm="one", **kwargs):
-        """Start what becomes the worker. Returns its PID, which may be that of a child."""
+        """Starts a command that becomes the worker. Returns its PID, or that of its child."""
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **kwargs)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -63,7 +64,7 @@ class Files(unittest.TestCase):
         return process.pid
 
     def expect(self, pid, name, path):
-        """The names are those of the file that runs, and so are the stacks."""
+        """Names and stacks must be those of the file that runs."""
         samples = [s for s in samples_of(pid) if s["outcome"] != "no_user_stack"]
         self.assertGreater(len(samples), 50)
         for s in samples:
@@ -93,7 +94,8 @@ class Files(unittest.TestCase):
                 build_id = found[1] if found else ""
                 place = root + place.format(build_id, build_id[2:])
                 os.makedirs(os.path.dirname(place), exist_ok=True)
-                # A link there is one inside, and not to the file of that name outside.
+                # A link inside the root must be resolved there, not to the file of that name
+                # outside.
                 os.symlink("/kept.debug", place)
                 shutil.copy(debug, root + "/kept.debug")
                 pid = self.run_worker("chroot", root, "/elsewhere/one")
@@ -104,7 +106,7 @@ class Files(unittest.TestCase):
                     line for line in SOURCE.splitlines() if "WORK(void)" in line)) + 1})
                 os.kill(pid, signal.SIGKILL)
                 os.remove(place)
-                # One of another program is none.
+                # The debug file of another program must not be used.
                 shutil.copy(self.two, root + "/kept.debug")
                 os.symlink("/kept.debug", place)
                 pid = self.run_worker("chroot", root, "/elsewhere/one")
@@ -125,7 +127,7 @@ class Files(unittest.TestCase):
         self.expect(second, "work_two", self.one)
 
     def test_names_after_the_end(self):
-        """The process is gone and its file deleted before names are looked for."""
+        """The process has ended and its file was deleted before names are looked up."""
         out = os.path.join(self.directory, "out.folded")
         process = start("-F", "499", "-o", out, "--", "/bin/sh", "-c", f"timeout 1 {self.one}; rm {self.one}; sleep 1",
                         stderr=subprocess.DEVNULL)
@@ -136,7 +138,7 @@ class Files(unittest.TestCase):
         self.assertFalse([line for line in lines if "truncated" in line], lines)
 
     def test_without_the_right_to_open_what_is_mapped(self):
-        """A library that was deleted: it is said what would help."""
+        """A deleted library: a message says what would help."""
         own = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon",
                "--bounding-set=-all,+bpf,+perfmon"]
@@ -169,28 +171,28 @@ class Files(unittest.TestCase):
         self.expect(process.pid, "work_one", "/memfd:worker")
 
     def in_namespace(self, script):
-        """Run a script with its own mounts that ends by executing the worker."""
+        """Runs a script in its own mount namespace; it ends by executing the worker."""
         return self.run_worker("unshare", "--mount", "/bin/sh", "-ec", script)
 
     def test_chroot(self):
-        """/one is found nowhere but in the process's own root, below a mount that nobody else sees."""
+        """/one exists only in the process's root, below a mount that nobody else sees."""
         root = os.path.join(self.directory, "root")
         pid = self.in_namespace(
             f"mkdir {root}; mount -t tmpfs none {root}; mkdir {root}/lib {root}/lib64 {root}/usr; "
             f"for d in lib lib64 usr; do mount --bind /$d {root}/$d; done; cp {self.one} {root}/one; "
             f"exec chroot {root} /one")
-        # As /proc/PID/maps shows it to those outside.
+        # As /proc/PID/maps shows the path to processes outside.
         self.expect(pid, "work_one", f"{root}/one")
 
     def test_bind_mount_over_a_file(self):
-        """By this path, everyone else sees another build."""
+        """By this path, all other processes see another build."""
         place = os.path.join(self.directory, "place", "one")
         os.mkdir(os.path.dirname(place))
         shutil.copy(self.two, place)
         self.expect(self.in_namespace(f"mount --bind {self.one} {place}; exec {place}"), "work_one", place)
 
     def test_processes_that_are_gone(self):
-        """Nobody can be asked any more for a file that others cannot see, but it was seen before."""
+        """The file can no longer be opened by others, but it was opened in time."""
         place, out = os.path.join(self.directory, "place"), os.path.join(self.directory, "out.jsonl")
         script = (f"mkdir {place}; mount -t tmpfs none {place}; cp {self.one} {place}/one; sleep 1; "
                   f"while true; do timeout 0.1 {place}/one; done")
@@ -212,13 +214,13 @@ class Files(unittest.TestCase):
         self.assertGreater(len(late), 100)
         for s in samples:
             self.assertEqual(s["outcome"], "complete", s)
-        # One in some fifty is of the dynamic linker, before there is a main().
+        # About one in fifty is in the dynamic linker, before main().
         working = [names(s) for s in late if "main" in names(s)[1:]]
         self.assertGreater(len(working), len(late) / 2)
         self.assertEqual({stack[stack.index("main") - 1] for stack in working}, {"work_one"})
 
     def test_overlay(self):
-        """Of the lower layer, of the upper one, and replaced while it runs."""
+        """From the lower layer, from the upper layer, and replaced while it runs."""
         layers = os.path.join(self.directory, "layers")
         merged = f"{layers}/merged"
         prepare = (f"mkdir -p {layers}; mount -t tmpfs none {layers}; "
@@ -234,7 +236,7 @@ class Files(unittest.TestCase):
         self.expect(pid, "work_one", f"{merged}/one")
 
     def test_a_library_that_is_written_to(self):
-        """As by cp: the pages that the process has mapped change under it."""
+        """As by cp: the process's mapped pages change."""
         library, out = os.path.join(self.directory, "lib.so"), os.path.join(self.directory, "out.jsonl")
         shutil.copy(program("libthrough_a.so"), library)
         caller = subprocess.Popen([program("caller"), library], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -262,7 +264,7 @@ class Files(unittest.TestCase):
         after = [s for s in samples if s["time_ns"] > written]
         self.assertEqual({s["outcome"] for s in before}, {"complete"})
         self.assertEqual({s["outcome"] for s in after}, {"complete", "code_changed"})
-        # The names of the old file are not to be had any more, and those of the new one are not its.
+        # The old file's names are gone, and the new file's names must not be used.
         self.assertFalse([s for s in before if "through_b" in names(s)])
         self.assertFalse([s for s in after if "through_a" in names(s)])
         whole = [s for s in after if s["outcome"] == "complete"]

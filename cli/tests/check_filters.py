@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes, threads and CPUs are sampled: what was asked for, and nothing else.
+"""Which processes, threads and CPUs are sampled: exactly those that were asked for.
 
 usage: check_filters.py DWARFPROF PROGRAM-DIR
 """
@@ -19,7 +19,7 @@ from harness import Target, busy, children, cpu_time, dwarfprof, program, read, 
 NOBODY = 65534
 CPUS = sorted(os.sched_getaffinity(0))
 
-# A process that goes on when it is told to; what it does then follows.
+# A process that waits for its stdin to end before it continues; the rest of the script follows.
 WAITS = ("import ctypes,os,sys,threading,time\n"
          "libc = ctypes.CDLL(None)\n"
          "sys.stdin.readline()\n")
@@ -52,7 +52,7 @@ def thread_named(pid, name):
 
 
 class Run:
-    """A dwarfprof that samples while the `with` block does; samples are read at its end."""
+    """A dwarfprof that samples during the `with` block; samples are read at its end."""
 
     def __init__(self, *args):
         self.args = args
@@ -76,7 +76,7 @@ class Run:
         os.kill(self.process.pid, signal.SIGCONT)
 
     def wait_for_tables(self):
-        """Until a stack was walked in the kernel."""
+        """Waits until a stack was walked in the kernel."""
         wait_for(lambda: any(not json.loads(line)["late"] for line in read(self.path).split("\n")[:-1]))
 
     def __exit__(self, *error):
@@ -92,14 +92,14 @@ class Run:
 
 
 def while_it_works(pid, seconds=0.6):
-    """Until a process has used that much time of CPUs."""
+    """Waits until a process has used that much CPU time."""
     before = cpu_time(pid)
     wait_for(lambda: cpu_time(pid) >= before + seconds)
 
 
 class Filters(unittest.TestCase):
     def samples(self, *args, duration="1"):
-        # Enough samples of one that gets few turns; calls have no rate.
+        # Enough samples even of a process that seldom runs; calls have no rate.
         rate = [] if "-e" in args else ["-F", "499"]
         result = dwarfprof("--format", "jsonl", "-d", duration, *rate, *args)
         self.assertIn(result.returncode, (0, 5), result.stderr)
@@ -130,7 +130,7 @@ class All(Filters):
         self.assert_complete(own)
 
     def test_a_process_that_no_record_has_told_of(self):
-        """The rings for records overflow while nobody reads them."""
+        """The rings for perf records overflow while nobody reads them."""
         with Run("-v", "-a") as run:
             run.stop()
             forks = "for ((i = 0; i < 4000; i++)); do ( : ); done"
@@ -141,7 +141,7 @@ class All(Filters):
                 run.resume()
                 while_it_works(pid, 1.5)
         self.assertIn("records of mappings were lost", run.said)
-        # What was sampled while it stood still had little room.
+        # Samples taken while the profiler was stopped had little room.
         own = [s for s in run.samples if s["pid"] == int(pid) and s["comm"] == "fibonacci"]
         self.assert_complete(own[len(own) // 2:])
 
@@ -360,7 +360,7 @@ class Cgroups(Filters):
             except OSError:
                 return False
             return True
-        wait_for(done)  # what ran in there may still be exiting
+        wait_for(done)  # programs in the cgroup may still be exiting
 
     def move(self, pid, path):
         with open(os.path.join(path, "cgroup.procs"), "w") as file:
@@ -431,7 +431,7 @@ class Cgroups(Filters):
 class Names(Filters):
     def test_only_those_that_match(self):
         with busy() as pid, inefficient() as other:
-            # A thread of the kernel may have any letter in its name.
+            # The name of a kernel thread may contain any letter.
             for regex in ("^fibo", "ac{2}i$", "^x$|bonac"):
                 samples = self.samples("--comm", regex)
                 self.assertEqual({str(s["pid"]) for s in samples}, {pid})
@@ -454,7 +454,7 @@ class Names(Filters):
     def test_one_that_changes_its_name(self):
         with (target := python("libc.prctl(15, b'changeling', 0, 0, 0)\n" + WORKS)) as pid:
             with Run("--comm", "^change") as run:
-                # The profiler could hear of the name, and have tables, before the first sample.
+                # The profiler had time to learn the name and build tables before the first sample.
                 run.stop()
                 go(target)
                 while_it_works(pid, 0.2)

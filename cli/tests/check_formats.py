@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One set of made-up samples, with hostile names, in all formats, as others read them.
+"""One set of synthetic samples with hostile names in all formats, as other programs read them.
 
 Usage: check_formats.py REPORT_FEED ARTEFACTS
 """
@@ -23,8 +23,8 @@ PERIOD = 1000000000 // 99
 
 
 def feed(directory, mode, *names, samples=SAMPLES):
-    """Write reports; what the samples are in total, and the most memory, in KiB."""
-    # On one CPU: each counts a process's pages by itself, and tells others of many only.
+    """Writes reports. Returns the samples' totals, and the peak memory in KiB."""
+    # On one CPU: each CPU counts a process's pages locally, and only passes on larger changes.
     cpu = min(os.sched_getaffinity(0))
     result = subprocess.run([FEED, mode, str(samples), *names], cwd=directory, check=True,
                             capture_output=True, timeout=120,
@@ -37,12 +37,12 @@ def weigh(stacks):
 
 
 def is_label(function):
-    """Of report_feed's labels, the one without anything odd in it, and the other one."""
+    """Is it one of report_feed's labels: the plain one or the odd one?"""
     return function == "[size=4096 bytes]" or re.match(r"\[a.b <i>.*=a.b <i>.*\]$", function, re.DOTALL)
 
 
 def labelled(stacks):
-    """What stacks weigh that have both labels at their root, behind the process."""
+    """The weight of stacks with both labels at their root, below the process."""
     assert all(not is_label(name) for stack in stacks for name in stack[3:])
     return sum(weight for stack, weight in stacks.items() if len([*filter(is_label, stack[:3])]) == 2)
 
@@ -57,7 +57,7 @@ class Formats(unittest.TestCase):
         return total, *(os.path.join(self.directory.name, name) for name in names)
 
     def check_totals(self, mode, scale, unit):
-        """scale: of the viewers' unit to the samples' own."""
+        """scale: from the viewers' unit to that of the samples."""
         total, folded, perf, speedscope, firefox = self.feed(
             mode, "x.folded", "x.perf", "x.speedscope.json", "x.firefox.json")
         stacks = readers.folded(folded)
@@ -92,7 +92,7 @@ class Formats(unittest.TestCase):
         # Processes by number; their threads have the same stacks, without the name at the root.
         self.assertEqual(len(threads), 6)
         self.assertEqual({stack[1:] for stack in everything}, {s for t in threads for s in t})
-        # Nothing that is not complete is shown as if it were.
+        # No incomplete stack is shown as complete.
         for found in stacks, perf, everything:
             self.assertTrue(any("[truncated: no_rule]" == s[1] for s in found if len(s) > 1))
         self.assertTrue(any(s[-1] == "[kernel]" for s in everything))
@@ -108,7 +108,7 @@ class Formats(unittest.TestCase):
     def test_the_firefox_profiler_reads_text(self):
         _, perf, folded = self.feed("cpu", "x.perf", "x.folded")
         self.assertEqual(readers.profiler_total(perf), SAMPLES)
-        # It takes the numbers for samples, and lost ones too.
+        # It takes the numbers for samples, including lost ones.
         self.assertEqual(readers.profiler_total(folded), sum(readers.folded(folded).values()))
 
     def test_the_firefox_profiler_reads_its_own_format(self):
@@ -128,7 +128,7 @@ class Formats(unittest.TestCase):
         self.assertEqual(readers.profiler_total(packed), total["value"])
         categories = {c["name"] for thread in readers.profiler(plain).values()
                       for c in thread["categoryBreakdown"]["categories"]}
-        self.assertEqual(categories, {"User", "Kernel"})  # where samples were; marks are roots
+        self.assertEqual(categories, {"User", "Kernel"})  # of samples; marks are roots
 
     def test_a_picture(self):
         total, path, speedscope = self.feed("cpu", "x.svg", "x.speedscope.json")
@@ -138,7 +138,7 @@ class Formats(unittest.TestCase):
         self.assertIn(f"600 samples, {seconds:.2f} s; 7 lost; complete: 540 of 590", head[1])
         self.assertTrue(head[0].startswith("prog <a;b <i>&amp;\"'\\ ]]>--></script>"), head[0])
         scale = 1180 / sum(everything.values())
-        # Each row has no more than what is below it, and the lowest one has all.
+        # No row is wider than the one below it, and the lowest has the total.
         rows = {}
         for _, x, y, width in boxes:
             rows.setdefault(y, []).append((x, width))
@@ -148,7 +148,7 @@ class Formats(unittest.TestCase):
             for x, width in row if y != lowest else ():
                 self.assertTrue(any(below <= x + 0.02 and x + width <= below + w + 0.04
                                     for below, w in rows[y + 17]), (x, y))
-        # And each function what its stacks weigh: one by one, the picture's own order apart.
+        # Each function has the weight of its stacks, independently of the picture's order.
         nodes = {}
         for stack, weight in everything.items():
             stack = tuple(name for name in stack if not is_label(name))
@@ -161,11 +161,12 @@ class Formats(unittest.TestCase):
             self.assertAlmostEqual(one, other, delta=0.011)
 
     def test_memory(self):
-        """What is not held does not grow, what is, by 40 bytes a sample at most."""
+        """Memory does not grow for samples that are not kept, and by at most 40 bytes for each that
+        is."""
         little = self.feed("cpu", "x.perf", samples=1000)[0]["memory"]
-        many = 1000000 if little else 1000  # sanitizers have a memory of their own
+        many = 1000000 if little else 1000  # sanitizers use extra memory
         much = self.feed("cpu", "x.perf", samples=many)[0]["memory"]
-        # Two bytes of each would show.
+        # Two bytes per sample would show.
         self.assertLess(much, little + 1536)
         much = self.feed("cpu", "x.speedscope.json", samples=200000)[0]["memory"]
         self.assertLess(much, little + 200000 * 40 / 1024 + 1024)
@@ -181,7 +182,7 @@ class Html(unittest.TestCase):
     def test_it_opens_without_network(self):
         with chromium.Page("file://" + self.path) as page:
             page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
-            # Whatever a name holds, it is text.
+            # Names are always text, whatever they contain.
             head = page.evaluate("document.querySelector('header').innerText")
             self.assertIn("prog <a;b <i>&amp;\"'\\ ]]>--></script>???(c) ä>", head)
             self.assertIn("600 samples, 7 lost", head)
@@ -193,7 +194,7 @@ class Html(unittest.TestCase):
             self.assertEqual(page.evaluate("document.querySelectorAll('header i').length"), 0)
             page.evaluate("document.querySelector('summary').click()")
             self.check_flame_graph(page)
-            # What begins with data: is the screenshot that was just looked at.
+            # A URL that begins with data: is the screenshot that was just examined.
             self.assertEqual([r for r in page.requests if not r.startswith("data:")],
                              ["file://" + self.path])
             errors = [m for m in page.messages if '"error"' in m or "exceptionDetails" in m]
@@ -201,7 +202,7 @@ class Html(unittest.TestCase):
 
     @staticmethod
     def count_colours(page, image):
-        """Of how many there is more than a little."""
+        """The number of colours with more than a few pixels."""
         return page.evaluate(f"""(async () => {{
             const image = new Image();
             image.src = 'data:image/png;base64,{chromium.base64.b64encode(image).decode()}';
@@ -221,18 +222,18 @@ class Html(unittest.TestCase):
         }})()""")
 
     def check_flame_graph(self, page):
-        """There are boxes of many colours in it, names, and a search that finds them."""
+        """It has boxes in many colours, names, and a search that finds them."""
         page.evaluate("[...document.querySelectorAll('div')]"
                       ".find(e => e.childElementCount < 2 && "
                       "e.innerText.endsWith('Left Heavy')).click()")
-        # It is drawn a moment after it was asked for.
+        # It is drawn some time after the request.
         end = time.monotonic() + chromium.SECONDS
         before = page.screenshot(os.path.join(ARTEFACTS, "html.png"))
         while self.count_colours(page, before) <= 3:
             self.assertLess(time.monotonic(), end, "nothing is drawn")
             before = page.screenshot(os.path.join(ARTEFACTS, "html.png"))
         page.press("f", modifiers=2)  # Ctrl
-        # It gets the focus a moment after it is there; until then, what is typed goes nowhere.
+        # The field gets the focus some time after it appears; until then, keys go nowhere.
         page.wait_for("document.activeElement.tagName === 'INPUT'")
         sought = "prog+0x1010"
         everything = readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1][0]
@@ -246,11 +247,11 @@ class Html(unittest.TestCase):
         self.assertNotEqual(page.screenshot(os.path.join(ARTEFACTS, "html-search.png")), before)
 
     def test_speedscope_reads_text(self):
-        """Its importers are in the page, too: for what perf prints, and for folded stacks."""
+        """The page contains its importers too: for perf's text and folded stacks."""
         feed(self.directory.name, "cpu", "x.perf", "x.folded")
         with chromium.Page("file://" + self.path) as page:
             page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
-            # Of perf's text it makes a profile for each thread, of folded stacks one.
+            # It makes a profile per thread from perf's text, and a single one from folded stacks.
             for name, shown in ("x.perf", "tid: 10"), ("x.folded", "x.folded"):
                 with open(os.path.join(self.directory.name, name), "rb") as file:
                     data = chromium.base64.b64encode(file.read()).decode()
@@ -258,7 +259,7 @@ class Html(unittest.TestCase):
                 page.wait_for(f"document.body.innerText.includes('{shown}')")
 
     def test_it_is_one_file(self):
-        """Nothing in it refers to another one, but links that a reader may follow."""
+        """The page loads nothing else; it only has links for its reader."""
         html = readers.text(self.path)
         head = html[:html.index("<script")]
         for mark in ("src=", "href=", "url(", "@import"):
@@ -269,5 +270,5 @@ class Html(unittest.TestCase):
 
 if __name__ == "__main__":
     if not os.path.exists(readers.PROFILER_CLI):
-        sys.exit(77)  # skipped: `ci/setup viewers` installs what reads reports
+        sys.exit(77)  # skipped: `ci/setup viewers` installs the viewers
     harness.run_tests(sys.argv[3:])

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile Go programs whose stacks are known, compiled by several versions of Go in many ways.
+"""Profiles Go programs whose stacks are known, compiled by several versions of Go in many ways.
 
 usage: check_go.py DWARFPROF SOURCE-DIR [-v] [--seconds N] [--keep DIR] [--write-floors] [ROW...]
 
-SOURCE-DIR is test-programs/languages/go. A row is a version and a way, such as 1.26/pie; 1.26
-stands for all ways of a version, pie for that way in all versions. Of each row, the share that
-stands in go_floors.txt must be complete, and no more than stands there may be wrong: complete, and
-none that the program can have (go_chains.py), or whose calls are not to the functions that are said
-to be called (go_calls.py). -v prints where the others end. --keep leaves programs and samples in a
-directory. --write-floors writes what was measured to go_floors.txt, with a margin for chance, and
-leaves out the rows that reach the goal.
+SOURCE-DIR is test-programs/languages/go. A row is a version and a way to build, such as 1.26/pie.
+1.26 stands for all ways of a version, pie for that way in all versions. go_floors.txt has each
+row's minimum share of complete stacks, and its maximum share of wrong ones: complete stacks that
+the program cannot have (go_chains.py), or with a call that does not go to the function shown
+(go_calls.py). -v prints where incomplete stacks end. --keep keeps programs and samples in a
+directory. --write-floors writes the measured shares to go_floors.txt, with a margin for chance,
+leaving out rows that reach the goal.
 """
 import argparse
 import collections
@@ -33,16 +33,18 @@ SECONDS = 2
 MIN_SAMPLES = 500
 MIN_SAMPLES_IN_ALL = 20000
 FLOORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "go_floors.txt")
-# What a row has to keep that is not in go_floors.txt: what must be complete, and may be wrong, in percent.
+# Limits of rows that are not in go_floors.txt: minimum of complete and maximum of wrong stacks, in
+# percent.
 GOAL = (99.5, 0)
-# At most this share, in percent, may be in a handler that Go runs without a goroutine: for a signal that
-# comes while C's thread enters Go. Go forgets where the thread came from until that is over, on purpose
-# (sigtrampgo(): setg(nil), then badsignal()), and how often one comes then depends on the machine's load.
+# Maximum share, in percent, of stacks in a signal handler that Go runs without a goroutine, because
+# the signal came while C's thread entered Go. Go deliberately forgets the thread's origin until
+# that is over (sigtrampgo(): setg(nil), then badsignal()); how often that happens depends on the
+# load.
 MOST_FORGOTTEN = 2
-# A row of which this share is complete must have shown the starts of all its chains.
+# A row with at least this share of complete stacks must show the starts of all its chains.
 ALL_SEEN = 99
 
-# way: (program, flags of `go build`, how a C program takes it in)
+# way: (program, flags of `go build`, how a C program includes it)
 WAYS = {
     "default": ("chains", [], None),
     "stripped": ("chains", ["-ldflags=-s -w"], None),
@@ -67,7 +69,8 @@ def run(command, **kwargs):
 
 
 def build(source, row, directory, is_twin=False):
-    """Make what a row is about; return the command that runs it. A twin is the same with its symbols."""
+    """Builds a row's program; returns the command that runs it. A twin is the same program with
+    symbols."""
     version, way = row.split("/")
     program, flags, taken = WAYS[way]
     if is_twin:
@@ -89,15 +92,15 @@ def build(source, row, directory, is_twin=False):
 
 
 def catches(pid, number):
-    """Has a process installed a handler?"""
+    """Has a process installed a handler for the signal?"""
     with open(f"/proc/{pid}/status") as file:
         mask = next(line for line in file if line.startswith("SigCgt:"))
     return int(mask.split()[1], 16) >> number - 1 & 1
 
 
 def profile(dwarfprof, command, path, seconds):
-    """The samples of a program, which gets signals meanwhile."""
-    # As many threads as there are on small machines, so that the time is bounded.
+    """The samples of a program, which receives signals meanwhile."""
+    # As many threads as on small machines, to bound the time.
     target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               env=dict(os.environ, GOMAXPROCS="2"))
     try:
@@ -121,7 +124,7 @@ def profile(dwarfprof, command, path, seconds):
 
 
 class Row:
-    """What the samples of a row say."""
+    """Evaluates the samples of a row."""
 
     def __init__(self, chains, calls, samples):
         self.chains, self.frames = chains, go_frames.Frames(calls)
@@ -144,7 +147,7 @@ class Row:
             names = [go_chains.plain(name) for name in names]
             wrong_chain, is_without_c = self.chains.verdict(names)
             why = why or wrong_chain
-            # What a panic has left is all that may be left out.
+            # Only frames that a panic has dropped may be missing.
             if is_without_c and "runtime.gopanic" not in names:
                 why = why or "C is left out"
             self.n_checked += 1
@@ -169,12 +172,12 @@ class Row:
             f"| {self.n_checked} | {self.wrong.total()} | {self.n_without_c} | {others} |"
 
     def unseen(self):
-        """Those that start chains and were not in the samples, but for those that always wait."""
+        """Chain starts that no sample shows, except those that always wait."""
         busy = {chain[0] for chain in self.chains.whole if chain[-1] in ("main.spin", "c_spin")}
         return busy - self.seen if self.n_checked and self.share() >= ALL_SEEN else set()
 
     def faults(self, floor, wrong):
-        """What is wrong with the row, given the limits that it has to keep."""
+        """What is wrong with the row, given its limits."""
         if self.n < MIN_SAMPLES:
             yield f"{self.n} samples, fewer than {MIN_SAMPLES}"
         if self.lost:
@@ -208,7 +211,8 @@ def write_floors(floors):
 
 
 def limits_of(share, wrong):
-    """Half more than was missing, and twice what was wrong: which goroutines ran is chance, and load."""
+    """Half more than was missing, and twice what was wrong: chance and load decide which goroutines
+    run."""
     return max(0, int(10 * (share - 1 - (100 - share) / 2)) / 10), int(20 * wrong + 5) / 10
 
 
@@ -217,7 +221,7 @@ def all_rows():
 
 
 def check_row(options, row, command, directory):
-    """Profile a row, print its line; is it good?"""
+    """Profiles a row and prints its line. Returns whether it is good."""
     program, flags, taken = WAYS[row.split("/")[1]]
     chains = go_chains.Chains(os.path.join(options.source, program), bool(taken))
     twin = None
@@ -228,7 +232,7 @@ def check_row(options, row, command, directory):
     for seconds in (options.seconds, options.seconds, 10 * options.seconds):
         samples = profile(options.dwarfprof, command, os.path.join(directory, "samples.jsonl"), seconds)
         result = Row(chains, calls, samples)
-        # More, where the machine is busy.
+        # Longer if the machine is busy.
         if result.n >= MIN_SAMPLES and not result.lost and not result.unseen():
             break
     print(result.line(row), flush=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are the labels of Go's runtime/pprof those that the program has set, in each format?
+"""Checks that labels of Go's runtime/pprof are those that the program sets, in each format.
 
 usage: check_go_labels.py DWARFPROF SOURCE-DIR [VERSION...]
 
-SOURCE-DIR is test-programs/languages/go. A function of the program (labels/main.go) always runs
-with the same labels, or without any: each of its samples is looked at, and in programs that are
-built without any flags, what is made of them in other formats.
+SOURCE-DIR is test-programs/languages/go. Each function of the program (labels/main.go) always runs
+with the same labels, or without any. Every sample is checked, and, for programs built without
+flags, the other formats too.
 """
 import argparse
 import collections
@@ -23,13 +23,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from readers import go_pprof, read_go  # noqa: E402
 
 HZ = "1999"
-# The program gets little time on a busy machine: so long, or longer.
+# Seconds to sample; the longer times are for busy machines.
 SECONDS = (2, 5, 20)
 MIN_SAMPLES = 20
-# Beside JSON lines, which all others are compared with.
+# Besides JSON lines, which the others are compared with.
 FORMATS = ("folded", "pb.gz", "dwarfprof")
 
-# How Go programs are built: the labels are where the program's own code says, whatever is stripped.
+# Ways to build Go programs. Labels are found through the program's code, so stripping does not
+# matter.
 WAYS = {
     "default": ("labels", []),
     "stripped": ("labels", ["-buildmode=pie", "-ldflags=-s -w", "-trimpath"]),
@@ -40,7 +41,7 @@ WAYS = {
 NEWEST_ONLY = ("noinline", "race")
 
 NUMBERED = {f"key{i}": f"value{i}" for i in range(40)}
-# What a text that is too long ends with.
+# The end of a text that was cut.
 CUT = "…"
 LABELS_CGO = {
     "spin_called": {"from": "go"},
@@ -54,7 +55,7 @@ LABELS = {
     "withInner": {"level": "inner", "kept": "yes"},
     "withOuter": {"level": "outer", "kept": "yes"},
     "withMany": {key: NUMBERED[key] for key in list(NUMBERED)[:20]},
-    # While Go's maps grow
+    # While Go's maps grow.
     "withGrown": {key: NUMBERED[key] for key in list(NUMBERED)[:27]},
     "withTooMany": NUMBERED,
     "withLong": {"long": "é" * 127 + CUT},
@@ -64,7 +65,7 @@ LABELS = {
 }
 # The labels that each sample has.
 OWN = ("pid", "tid", "cpu", "comm", "thread_name", "outcome", "state")
-# More than have room: these are some of them, and the sample says so.
+# Functions with more labels than fit: the samples have some of them, and say so.
 IS_CUT = ("withTooMany", "withLong")
 ROOM = 32
 
@@ -92,12 +93,13 @@ def is_as_set(expected, name, labels, is_cut):
 
 
 def function(expected, names):
-    """The function that has the labels, of a stack's names, the leaf first."""
+    """The function in a stack's names, leaf first, that has the labels."""
     return next((name for full in names if (name := full.removeprefix("main.")) in expected), None)
 
 
 def check_json(path, expected):
-    """Each sample; returns how many there are of each function, and of each function's labels."""
+    """Checks each sample; returns how many there are of each function, and of each function's
+    labels."""
     seen, told = collections.Counter(), collections.Counter()
     with open(path) as file:
         for line in file:
@@ -107,7 +109,8 @@ def check_json(path, expected):
             told[frozenset(labels.items())] += 1
             if not name:
                 continue
-            # Before the tables were in the kernel, it did not know where labels are; so it is said then.
+            # Until the tables are in the kernel, it does not know where labels are; the sample says
+            # so.
             is_unknown = sample["late"] and not labels and sample["labels_cut"]
             seen[name] += not is_unknown
             if not is_unknown and not is_as_set(expected, name, labels, sample["labels_cut"]):
@@ -117,7 +120,7 @@ def check_json(path, expected):
 
 
 def compare(counted, wanted, what):
-    """Of a difference, the first one."""
+    """Shows the first difference."""
     for labels in {**counted, **wanted}:
         if counted[labels] != wanted[labels]:
             sys.exit(f"{what}: {counted[labels]} samples with {labels}, not {wanted[labels]}")
@@ -141,7 +144,8 @@ def check_folded(path, told):
 
 
 def check_pprof(path, directory, told):
-    """As Go's own reader sees it: keys that are no words it prints oddly, and "" is no value in such a profile."""
+    """As Go's own reader sees it. It prints unusual keys oddly, and in such profiles "" is no
+    value."""
     counted, wanted = collections.Counter(), collections.Counter()
     for sample in read_go(go_pprof(directory, "-symbolize=none", "-raw", path))["samples"]:
         labels = {key: value for key, value in sample["labels"].items() if key not in OWN}

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare stacks of Go programs with those that Delve shows, Go's debugger.
+"""Compares stacks of Go programs with those of Delve, Go's debugger.
 
 usage: check_go_still.py DWARFPROF SOURCE-DIR [ROW...]
 
-SOURCE-DIR is test-programs/languages/go. Its program `still`, compiled by each version of Go, has
-threads whose stacks do not change. `dwarfprof dump` and Delve, which stops them, look at the same
-ones, one after the other. All addresses must be equal but the innermost, which is in a loop. A row is a version and a way, as 1.26/pie.
+SOURCE-DIR is test-programs/languages/go. The program `still`, compiled by each version of Go, has
+threads whose stacks do not change. `dwarfprof dump`, and then Delve, which stops them, show the
+same threads. All addresses must be equal except the innermost, which is in a loop. A row is a
+version and a way to build, such as 1.26/pie.
 """
 import json
 import os
@@ -17,13 +18,13 @@ import tempfile
 
 import go_toolchains
 
-# Threads that count, of main(), those that it starts, and C's.
+# Threads that count: main(), those it starts, and C's.
 THREADS = 14
 WAYS = {"default": [], "pie": ["-buildmode=pie"]}
 
 
 def delve(pid, directory):
-    """Stacks of running goroutines by thread, as lists of addresses, the innermost first."""
+    """Stacks of running goroutines by thread, as lists of addresses, innermost first."""
     script = os.path.join(directory, "script")
     with open(script, "w") as file:
         file.write("goroutines -t 200\nexit\n")
@@ -37,7 +38,8 @@ def delve(pid, directory):
             if thread := re.search(r"\(thread (\d+)\)", line):
                 stacks[int(thread[1])] = stack
         elif frame := re.match(r"\s+\d+\s+0x([0-9a-f]+) in (\S+)", line):
-            # Between these two, where it changes to another stack, Delve shows one that nobody has called.
+            # Between these two, where the stack is switched, Delve shows a frame that was never
+            # called.
             if frame[2] == "runtime.cgocall" and stack[-2][1] == "runtime.asmcgocall":
                 stack.pop()
             stack.append((int(frame[1], 16), frame[2]))
@@ -45,7 +47,7 @@ def delve(pid, directory):
 
 
 def dump(dwarfprof, pid, directory):
-    """The same, and the outcome with each."""
+    """The same from dump, with each stack's outcome."""
     path = os.path.join(directory, "dump.jsonl")
     subprocess.run([dwarfprof, "dump", "-U", "-p", pid, "--format", "jsonl", "-o", path], check=True,
                    capture_output=True)
@@ -64,12 +66,12 @@ def words(stack):
 
 
 def check(dwarfprof, source, row, directory):
-    """Print a row; is it good?"""
+    """Prints a row. Returns whether it is good."""
     version, way = row.split("/")
     path = os.path.join(directory, "still")
     subprocess.run([go_toolchains.fetch(version), "build", *WAYS[way], "-o", path, "."], check=True,
                    cwd=os.path.join(source, "still"), env=go_toolchains.environment(GO111MODULE="off"))
-    # A goroutine that is asked to stop for others would not be where it was.
+    # A preempted goroutine would not be where it was.
     target = subprocess.Popen([path], env=dict(os.environ, GODEBUG="asyncpreemptoff=1"), stdout=subprocess.PIPE)
     try:
         target.stdout.readline()

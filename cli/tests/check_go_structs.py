@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare what rules read of Go's structs with debug information, which knows the fields by name.
+"""Compares what rules read from Go's structs with debug information, which names the fields.
 
 usage: check_go_structs.py DWARFPROF SOURCE-DIR [ROW...]
 
-SOURCE-DIR is test-programs/languages/go. Rules that lead to another stack begin with the goroutine,
-whose address is behind fs, and go from struct to struct: g, m, and the gobuf in which a goroutine
-has left its stack pointer. Their offsets are those that the code of the runtime uses. Each program
-has them in its debug information as well: each step has to be to a field that leads on, and the
-ways that the runtime's functions take have to be there. Where a goroutine's labels are is what
-`tables` says of programs that set any. A row is a version and a way, as 1.26/pie.
+SOURCE-DIR is test-programs/languages/go. Rules that lead to another stack start at the goroutine,
+whose address is relative to fs, and follow pointers between structs: g, m, and the gobuf with a
+goroutine's saved stack pointer. Their offsets come from the code of the runtime. Each program also
+has them in its debug information: each step must be to a field that leads on, and the paths that
+the runtime's functions take must exist. The place of a goroutine's labels is what `tables` shows
+for programs that set labels. A row is a version and a way to build, such as 1.26/pie.
 """
 import os
 import re
@@ -23,12 +23,12 @@ WAYS = {"default": ("chains", []), "pie": ("chains", ["-buildmode=pie"]), "cgo":
         "cgo-pie": ("chains_cgo", ["-buildmode=pie"]),
         "labels": ("labels", []), "labels-pie": ("labels", ["-buildmode=pie"])}
 
-# Where one can go on from a struct, and what is there: another one, or what ends the way.
+# The fields of a struct that lead on: to another struct, or to the end of the path.
 FIELDS = {
     "g": {"m": "m", "sched.sp": None, "sched.pc": None, "sched.bp": None},
     "m": {"g0": "g", "curg": "g"},
 }
-# What the functions have to do, whatever the version is: to the goroutine, and to the thread's own stack.
+# What functions must do in every version: switch to the goroutine, or to the thread's own stack.
 WANTED = {
     "runtime.systemstack": {"g.m.curg.sched.sp"},
     "runtime.morestack": {"g.m.curg.sched.sp", "g.m.curg.sched.pc"},
@@ -41,14 +41,14 @@ def output(*command, **kwargs):
 
 
 def offsets(path, name):
-    """The fields of a struct: offsets by name, as debug information has them."""
+    """The offsets of a struct's fields by name, from debug information."""
     said = output("llvm-dwarfdump", f"--name=runtime.{name}", "--show-children", "--recurse-depth=1", path)
     return {field: int(offset) for field, offset in re.findall(
         r'DW_TAG_member\n\s+DW_AT_name\s+\("(\w+)"\)\n\s+DW_AT_data_member_location\s+\((\d+)\)', said)}
 
 
 def structs(path):
-    """By struct and offset: which field is there, and where it leads."""
+    """By struct and offset: the field there, and where it leads."""
     gobuf = offsets(path, "gobuf")
     found = {}
     for name, fields in FIELDS.items():
@@ -59,28 +59,30 @@ def structs(path):
 
 
 def place_of_labels(path):
-    """The goroutine is what the thread's own stack works for, too: g.m.curg.labels."""
+    """Code on the thread's own stack also works for the goroutine: g.m.curg.labels."""
     g, m = offsets(path, "g"), offsets(path, "m")
     return f"deref,+{g['m']:x},deref,+{m['curg']:x},deref,+{g['labels']:x},deref"
 
 
 def wrong_labels(dwarfprof, path, program):
-    """What `tables` says of labels, unless it is what debug information says; of programs without any, nothing."""
+    """What `tables` says about labels, if it differs from debug information; for programs without
+    labels, it should say nothing."""
     said = re.findall(r"^ *labels .* fs_base-[0-9a-f]+,(.*)$", output(dwarfprof, "tables", path), re.M)
     wanted = [place_of_labels(path)] if program == "labels" else []
     return {f"labels are at {said}, not {wanted}"} if said != wanted else set()
 
 
 def ways(rule):
-    """What a rule reads from the goroutine on: offsets, as far as each is of a place that was just read."""
+    """What a rule reads, starting at the goroutine: offsets, as long as each applies to the value
+    just read."""
     for found in re.finditer(r"fs_base[+-][0-9a-f]+((?:,deref(?:,[+-][0-9a-f]+)?)+)", rule):
         steps = found[1].split(",deref")[1:]
-        # The goroutine itself is what the first one reads; what is added at the end is not read.
+        # The first read is the goroutine itself; what is added at the end is not read.
         yield [int(step.strip(",") or "0", 16) for step in steps[:-1]]
 
 
 def named(way, fields):
-    """The fields that a way goes along; ends with `?` where there is none at an offset."""
+    """The fields along a path; ends with `?` if there is no field at an offset."""
     at, words = "g", ["g"]
     for offset in way:
         field, at = fields.get(at, {}).get(offset, ("?", None))
@@ -95,7 +97,7 @@ def functions(path):
 
 
 def check(dwarfprof, source, row, directory):
-    """Print a row; is it good?"""
+    """Prints a row. Returns whether it is good."""
     version, way = row.split("/")
     program, flags = WAYS[way]
     path = os.path.join(directory, "program")

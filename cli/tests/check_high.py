@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks at addresses of 57 bits, where the machine's page tables have five levels.
+"""Stacks at 57-bit addresses, on machines with five-level page tables.
 
 usage: check_high.py DWARFPROF PROGRAM-DIR
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's side of stacks: compared with perf, left out, hidden, and of what comes later.
+"""Kernel stacks: compared with perf, left out, hidden, and with functions that appear later.
 
 usage: check_kernel.py DWARFPROF PROGRAM-DIR
 """
@@ -28,7 +28,7 @@ def run(*command):
 
 
 def copy_zeros():
-    """Most of the time in read(), which ends in read_zero()."""
+    """Spends most time in read(), which ends in read_zero()."""
     return Target(*AS_NOBODY, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=64k")
 
 
@@ -47,7 +47,7 @@ class KernelStacks(unittest.TestCase):
         return samples_of(result.stdout)
 
     def perf(self, pid, seconds):
-        """Kernel stacks as perf takes and names them, and how often they came."""
+        """Kernel stacks with names and counts, as perf takes them."""
         stacks, stack = collections.Counter(), []
         with tempfile.TemporaryDirectory() as directory:
             data = os.path.join(directory, "perf.data")
@@ -98,7 +98,7 @@ class KernelStacks(unittest.TestCase):
             self.assertEqual(sample["kernel_stack"], [])
             self.assertIsNone(sample["kernel_stack_error"])
             self.assertNotEqual(sample["outcome"], "no_user_stack")
-        # What the kernel does counts for who asked for it.
+        # Time in the kernel counts for the caller of the system call.
         in_read = [s for s in samples if s["user_stack"][0]["symbol"] == "read"]
         self.assertGreater(len(in_read), len(samples) / 2)
         self.assertEqual({s["outcome"] for s in in_read}, {"complete"})
@@ -110,7 +110,8 @@ class KernelStacks(unittest.TestCase):
         for sample in samples:
             self.assertEqual((sample["outcome"], sample["user_stack"]), ("kernel_only", []))
             self.assertTrue(sample["kernel_stack"])
-        # One that computes is hardly ever there by its own will; interrupts meet it all the time.
+        # A process that computes hardly ever enters the kernel itself; interrupts hit it all the
+        # time.
         comms = collections.Counter(s["comm"] for s in samples
                                     if "do_syscall_64" in symbols(s["kernel_stack"]))
         self.assertGreater(comms["dd"], 10)
@@ -121,7 +122,7 @@ class KernelStacks(unittest.TestCase):
         self.assertRegex(totals, r" 0 of 0 with a user stack .* \d+ kernel_only\] 0$")
 
     def check_hidden(self, *prefix):
-        """No address of the kernel is shown, but the time that was spent there."""
+        """No kernel address is shown, but the time spent there is."""
         command = [*prefix, harness.DWARFPROF, "-d", "1"]
         with copy_zeros() as pid:
             stream, folded, text = (run(*command, "-p", pid, *more) for more in
@@ -146,7 +147,7 @@ class KernelStacks(unittest.TestCase):
         said = self.check_hidden(*WITH_TWO)
         self.assertIn("missing: CAP_SYSLOG\n", said)
         self.assertIn("setcap cap_bpf,cap_perfmon,cap_syslog=ep ", said)
-        # A uprobe is in no kernel's function.
+        # A uprobe is never in a kernel function.
         with Target(*AS_NOBODY, program("inefficient"), "60") as pid:
             result = run(*WITH_TWO, harness.DWARFPROF, "-p", pid, "-d", "1", "--format", "jsonl",
                          "-e", f"uprobe:{program('inefficient')}:report")
@@ -168,7 +169,7 @@ class KernelStacks(unittest.TestCase):
         self.assertFalse(said["kernel"])
 
     def test_a_program_that_comes_later(self):
-        """A BPF program that is loaded while sampling has its name: here, that of another dwarfprof."""
+        """A BPF program loaded during sampling has its name; here one of another dwarfprof."""
         with Target(program("inefficient"), "60") as pid, tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
             first = start("-p", pid, "-F", "2999", "-o", path, stderr=subprocess.PIPE, text=True)

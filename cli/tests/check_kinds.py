@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Special stacks: with uretprobes, in coroutines, with pages not in memory, of 32-bit programs.
+"""Special stacks: with uretprobes, of coroutines, with pages not in memory, of 32-bit programs.
 
 usage: check_kinds.py DWARFPROF PROGRAM-DIR
 """
@@ -23,7 +23,7 @@ ROOT = ["__libc_start_call_main", "__libc_start_main", "_start"]
 
 
 def profile(pid, *options, hz="499", seconds="1"):
-    """The samples of a process, and what was said."""
+    """The samples of a process, and the messages."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "samples.jsonl")
         result = dwarfprof("-p", pid, "-d", seconds, "-F", hz, "-o", path, *options)
@@ -42,7 +42,7 @@ def outcomes(samples):
 
 
 def uretprobe(pid, path, symbol):
-    """The descriptor of a perf event that is counted when a function of the process returns."""
+    """Opens a perf event that counts returns from a function of the process."""
     symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
     address = int(re.search(rf"^(\w+) [tT] {symbol}$", symbols, re.M).group(1), 16)
     headers = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True,
@@ -66,7 +66,7 @@ def uretprobe(pid, path, symbol):
 
 class Uretprobes(unittest.TestCase):
     def test_what_they_replaced_is_found(self):
-        """Many at once: the function calls itself."""
+        """Many at a time: the function is recursive."""
         with busy() as pid:
             fd = uretprobe(pid, program("fibonacci"), "fibonacci")
             try:
@@ -79,17 +79,17 @@ class Uretprobes(unittest.TestCase):
                     for sample in complete:
                         stack = names(sample)
                         self.assertEqual(stack[-4:], ["main", *ROOT])
-                        # Between two rounds it looks at the clock.
+                        # Between two rounds it reads the clock.
                         if "seconds_now" not in stack:
                             self.assertLessEqual(set(stack[1:-4]), {"fibonacci"}, stack)
                     self.assertTrue(any("fibonacci" in names(sample)[1:] for sample in complete))
-                    # While a probe is being set, or its trampoline is at work, it is not known.
-                    # And in the midst of a `push` that the kernel does for the program, the
-                    # stack pointer has moved, but not the program counter: any word may be there.
+                    # While a probe is being set, or its trampoline runs, the original address is
+                    # unknown. And while the kernel emulates a `push` for the program, the stack
+                    # pointer has moved, but not the program counter: any word may be there.
                     others = outcomes(user)
                     del others["complete"]
                     self.assertLessEqual(set(others), {"uretprobe", "null_return", "no_mapping", "no_call"})
-                    # That is about 1 in 100; where the kernel is emulated, too, some more.
+                    # That is about 1 in 100 samples, and more where the kernel is emulated too.
                     share = 0.05 if harness.is_emulated() else 0.01
                     rest = sum(others.values()) - others["uretprobe"]
                     print(f"uretprobes: {len(user)} samples, {dict(others)}", flush=True)
@@ -107,7 +107,7 @@ class Pages(unittest.TestCase):
             samples, said = profile(pid, seconds="3")
         user = [s for s in samples if "spin" in names(s)]
         self.assertEqual(set(outcomes(user)), {"read_fault", "complete"})
-        # 200 KiB of stack, 64 KiB of which are asked for at a time: a few rounds.
+        # The stack has 200 KiB, and 64 KiB are requested at a time: it takes some rounds.
         complete = [s["outcome"] == "complete" for s in user]
         self.assertFalse(complete[0])
         self.assertTrue(all(complete[-100:]))
@@ -132,7 +132,7 @@ class Pages(unittest.TestCase):
 
 
 class Coroutines(unittest.TestCase):
-    """On a stack of their own, which ends where the coroutine was started, by nobody's call."""
+    """They have their own stacks, which end where the coroutine was started, without a call."""
 
     def check(self, path, main):
         with Target(path) as pid:
@@ -140,11 +140,11 @@ class Coroutines(unittest.TestCase):
         inside = [s for s in samples if any((name or "").startswith("coroutine") for name in names(s))]
         self.assertGreater(len(inside), 100)
         for sample in inside:
-            # What starts a coroutine has no unwind information, and has not called it.
+            # The code that starts a coroutine has no unwind information, and did not call it.
             self.assertIn(sample["outcome"], ("no_call", "no_rule"), names(sample))
             self.assertNotIn(main, names(sample))
             self.assertLess(len(sample["user_stack"]), 30)
-        # On the main stack, and few where the stacks are switched.
+        # On the main stack, and a few where stacks are switched.
         found = outcomes(samples)
         self.assertGreater(found["complete"] + found["no_call"] + found["no_rule"],
                            0.98 * len(samples), found)
@@ -162,7 +162,8 @@ class Coroutines(unittest.TestCase):
 
 
 class Compat(unittest.TestCase):
-    """32-bit programs, whose stacks are not walked: that is said, and those beside them are left alone."""
+    """Stacks of 32-bit programs are not walked: the outcome says so, and other processes are
+    unaffected."""
 
     def profile_all(self, *options):
         with tempfile.TemporaryDirectory() as directory:
@@ -174,13 +175,13 @@ class Compat(unittest.TestCase):
 
     def check(self, samples, comm, outcome, least):
         found = outcomes(s for s in samples if s["comm"] == comm)
-        # No sample has a stack between two programs.
+        # No sample has a user stack during exec.
         found.pop("no_user_stack", None)
         self.assertGreaterEqual(found[outcome], least, found)
         self.assertEqual(set(found), {outcome})
 
     def test_beside_64_bit_ones(self):
-        """Both on one CPU, which goes from one to the other."""
+        """Both run on one CPU, which switches between them."""
         with Target("taskset", "-c", "0", program("compat")) as first, \
                 Target("taskset", "-c", "0", program("fibonacci"), "300") as second:
             samples = self.profile_all("-p", f"{first},{second}", "-d", "2")
@@ -197,7 +198,7 @@ class Compat(unittest.TestCase):
         self.check(samples, "fibonacci", "complete", 100)
 
     def test_that_a_64_bit_one_executes(self):
-        """One that was known, and whose mappings are gone."""
+        """A known process whose mappings are gone."""
         samples = self.profile_all("--", "sh", "-c", f"timeout 1 {program('compat')}; true")
         self.check(samples, "compat", "compat_mode", 100)
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile a program in each of many languages, in the ways in which they are linked.
+"""Profiles a program in each of many languages, linked in different ways.
 
 usage: check_languages.py DWARFPROF SOURCE-DIR [PROGRAM...]
 
-Compiles test-programs/languages, by the compilers in PATH and, where these are of other versions, by
-those in /usr/bin, too, and profiles each program for some seconds. At least the
-share that stands with it must be complete, each complete stack must end at a known root, and the
-others must end by the names that are listed. docs/ACCURACY.md has the shares.
+Compiles test-programs/languages with the compilers in PATH and, if their versions differ, those in
+/usr/bin, and profiles each program for some seconds. At least the share next to it must be
+complete, each complete stack must end at a known root, and the others must have one of the outcomes
+listed. docs/ACCURACY.md has the shares.
 """
 import collections
 import json
@@ -23,18 +23,18 @@ SECONDS = ("4", "30")
 HZ = "499"
 MIN_SAMPLES = 300
 
-# Where stacks start: C's, Go's
+# Roots of stacks: C's, Go's.
 C_ROOTS = {"_start", "clone3", "__clone3"}
 GO_ROOTS = {"runtime.goexit", "runtime.mstart", "runtime.clone", "runtime.rt0_go"} | C_ROOTS
 
-# name: (how it is made, how it is started, the share that must be complete, its roots, other outcomes)
+# name: (build command, run command, minimum share of complete stacks, roots, other outcomes)
 PROGRAMS = {
     "C, static": ("gcc -O2 -static -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
     "C, static-pie": ("gcc -O2 -static-pie -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
     "C, musl, static": ("musl-gcc -O2 -static -o {out} {src}/busy.c", "{out}", 0, set(),
                         {"no_rule", "no_call"}),
-    # It panics. libgcc writes the registers of who catches it over those that were saved, some instructions before
-    # it goes there (uw_install_context()): 5 of 170,000 stacks, whose end is then anywhere.
+    # It panics. libgcc overwrites the saved registers with the catcher's some instructions before
+    # it jumps there (uw_install_context()): 5 of 170,000 stacks, which may end anywhere.
     "Rust": ("rustc --edition 2021 -O -o {out} {src}/busy.rs", "{out}", 99, C_ROOTS,
              {"stack_direction", "no_rule", "no_mapping", "no_call", "read_fault"}),
     "Go": ("go build -o {out} {src}/busy.go", "{out}", 99.5, GO_ROOTS, {"goroutine_left", "read_fault"}),
@@ -48,9 +48,9 @@ PROGRAMS = {
              {"no_rule", "no_table", "no_call", "chain_end"}),
 }
 
-# Where nothing tells how to go on: how many stacks, in 100, are not complete at least (of Java's, those of its
-# compiler are, which takes more of the time on a busy machine), and how nearly all of these end. Whoever
-# changes that has a floor above to raise.
+# Code without any unwind information: the minimum share of stacks, in percent, that are incomplete
+# (Java's compiler threads have complete ones, and take more of the time on a busy machine), and the
+# outcomes of nearly all of these. Whoever improves that must raise a floor above.
 LOST = {
     "C, musl, static": (99, "no_rule"),
     "Java": (30, "no_table"),
@@ -58,7 +58,7 @@ LOST = {
 
 
 def profile(dwarfprof, command, path, seconds):
-    """The samples of a program that runs by itself for a while first."""
+    """The samples of a program, which runs unprofiled for a while first."""
     target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(3 if os.path.basename(command[0]) == "java" else 1)
@@ -74,21 +74,21 @@ def profile(dwarfprof, command, path, seconds):
 def build(command, source, directory, out):
     environment = dict(os.environ, GO111MODULE="off", CGO_ENABLED="1",
                        GOCACHE=os.path.join(directory, "go"))
-    # ocamlopt writes beside its source.
+    # ocamlopt writes next to its source.
     subprocess.run(["cp", os.path.join(source, "busy.ml"), directory], check=True)
     subprocess.run(command.format(out=out, src=source, dir=directory).split(), check=True,
                    env=environment, stdout=subprocess.DEVNULL)
 
 
 def version_of(tool):
-    """What a compiler, or what runs a program, calls itself."""
+    """The version that a compiler or runtime prints."""
     option = {"go": ["version"], "ocamlopt": ["-version"]}.get(os.path.basename(tool), ["--version"])
     said = subprocess.run([tool, *option], capture_output=True, text=True, check=True).stdout
     return re.search(r"\d+\.\d[\w.]*", said)[0]
 
 
 def tools(name):
-    """{version: path}, of the one in PATH and of the system's own."""
+    """{version: path}, of the tool in PATH and the system's own."""
     paths = filter(os.path.exists, (os.path.join("/usr/bin", name), shutil.which(name) or ""))
     found = {version_of(path): path for path in paths}
     if not found:
@@ -97,7 +97,7 @@ def tools(name):
 
 
 def with_tool(command, path):
-    """A command, by this one of its tools."""
+    """A command with its tool replaced by this one."""
     return command and " ".join([path, *command.split()[1:]])
 
 

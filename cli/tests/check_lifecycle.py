@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing stale, nothing late: processes that map, fork, execute, exit, all the time.
+"""Nothing stale, nothing late: processes that map, fork, exec and exit all the time.
 
-Two libraries alternate at one address; `make -j2`; storms of forks and execs; forked processes that
-alternate on one CPU; reused process numbers; a profiler that is stopped, killed, out of room. The stacks
-themselves contain the names that they must have.
+Two libraries that alternate at one address; `make -j2`; storms of forks and execs; forked processes
+that alternate on one CPU; reused process numbers; a profiler that is stopped, killed, or out of
+memory. The stacks themselves show which names they must have.
 
 usage: check_lifecycle.py DWARFPROF PROGRAM-DIR
 """
@@ -24,7 +24,7 @@ from harness import program, unless_still
 
 
 def record(*args, command=None, wanted=0, **kwargs):
-    """The samples of a run, with names only, for lines take time; and what it said."""
+    """The samples of a run, with function names only, as lines take time; and the messages."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "out.jsonl")
         result = subprocess.run([harness.DWARFPROF, "--no-inline", "--no-lines", *args, "-o", path, *(["--", *command] if command else [])],
@@ -47,17 +47,18 @@ def names(sample):
 
 
 class Swap(unittest.TestCase):
-    """Two libraries by turns at one place: which one it is shows in the function that is called through it."""
+    """Two libraries alternate at one address; the function called through it shows which one is
+    mapped."""
     WANTED = 10000
     ROOTS = (["main", "__libc_start_call_main", "__libc_start_main", "_start"], ["start_thread", "clone3"])
 
     def swap(self, how, library):
-        """The samples that tell; each of them is right, or says that it is not whole."""
+        """The relevant samples; each is right, or says that it is incomplete."""
         told, n_lost = [], 0
         for _ in range(10):
             samples, err = record("-F", "1999", command=[
                 program("swap"), how, program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "4"])
-            # A machine that stands still for a moment loses some, and says so.
+            # A machine that stalls loses some samples, and says so.
             n_lost += samples[-1]["lost"] > 0
             self.assertLessEqual(n_lost, 2, err)
             for s in samples:
@@ -81,9 +82,10 @@ class Swap(unittest.TestCase):
         return told
 
     def test_what_the_kernel_tells_is_complete(self):
-        """But for a mark that could not be read, of a mapping that was replaced before anyone looked again.
+        """Except a cookie that could not be read, of a mapping that was replaced before anyone
+        looked again.
 
-        Where the machine gives the profiler no time, that hears of all changes late.
+        A profiler that gets no CPU time hears of all changes late.
         """
         for how in ("overmap", "munmap", "dlopen", "fork"):
             with self.subTest(how=how):
@@ -94,7 +96,8 @@ class Swap(unittest.TestCase):
         return set(found) <= {"complete", "tables_changed"} and found["tables_changed"] <= found["complete"] / 1000
 
     def test_without_a_mark_it_is_complete_or_cut(self):
-        """A stack that was walked before the change was known cannot be finished, but is known to be wrong."""
+        """A stack that was walked before the change was known cannot be finished, but is known to
+        be wrong."""
         for how in ("overmap", "munmap", "dlopen", "fork"):
             with self.subTest(how=how):
                 found = outcomes(self.swap(how, "plain"))
@@ -109,7 +112,7 @@ class Swap(unittest.TestCase):
 
 
 def make_sources(directory, n):
-    """A project of n files in C."""
+    """A C project of n files."""
     function = ("int f{f}_{i}(int a, int b) {{ int s = 0; for (int i = 0; i < a; i++) {{ s += i * b ^ {i};"
                 " if (s % {m}) s -= b; switch (s & 7) {{ case 1: s += 3; break; case 2: s *= 5; break; }} }}"
                 " return s; }}\n")
@@ -123,11 +126,11 @@ def make_sources(directory, n):
 
 
 class Build(unittest.TestCase):
-    """Hundreds of compilers, none of which lives long."""
+    """Hundreds of short-lived compilers."""
     FILES = 100
 
     def check(self, what, samples, wanted=99):
-        """Are enough of them complete, and not too many lost?"""
+        """Are enough samples complete, and not too many lost?"""
         samples = user(samples)
         share = 100 * outcomes(samples)["complete"] / len(samples)
         lost = 100 * samples[-1]["lost"] / len(samples)
@@ -137,7 +140,7 @@ class Build(unittest.TestCase):
         return lost < 0.1 and share >= wanted
 
     def check_some(self, attempt):
-        """On a machine that stands still for a moment samples are lost or late, and say so."""
+        """On a machine that stalls, samples are lost or late, and say so."""
         with tempfile.TemporaryDirectory() as directory:
             make_sources(directory, self.FILES)
             self.assertTrue(unless_still(lambda: attempt(directory)))
@@ -151,7 +154,7 @@ class Build(unittest.TestCase):
         samples, _ = record("-F", "999", "-a", "-d", "20")
         build.wait()
         compilers = [s for s in samples if s["comm"] in ("make", "sh", "gcc", "cc1", "as", "collect2")]
-        # What else runs here is not known: code of JITs, and without unwind information.
+        # Other processes are unknown: JIT code, and code without unwind information.
         return self.check("-a", compilers) and self.check("-a, all of the machine", samples, 50)
 
     def test_of_all_processes(self):
@@ -163,10 +166,10 @@ def shell(script):
 
 
 class Storm(unittest.TestCase):
-    """Children of all kinds, as fast as they can be started."""
+    """Short-lived children of all kinds, started as fast as possible."""
 
     def attempt(self, command, comm, look):
-        """Are enough complete, and not too many lost? Each time, each of them is looked at."""
+        """Are enough samples complete, and not too many lost? Calls look() for each."""
         samples, err = record("-F", "4999", command=command)
         found = [s for s in user(samples) if s["comm"] in comm]
         complete = 100 * outcomes(found)["complete"] / max(len(found), 1)
@@ -180,7 +183,7 @@ class Storm(unittest.TestCase):
         self.assertTrue(unless_still(lambda: self.attempt(command, comm, look)))
 
     def test_forks(self):
-        """A child has what its parent has mapped."""
+        """A child has its parent's mappings."""
         self.check(["/usr/bin/python3", "-c", "import os\n"
                     "for i in range(400):\n"
                     "    if os.fork() == 0: sum(range(20000)); os._exit(0)\n"
@@ -210,11 +213,12 @@ class Storm(unittest.TestCase):
 
 
 class Siblings(unittest.TestCase):
-    """Processes with the same mappings take turns on a CPU; what is known from one of them is used for all."""
+    """Processes with identical mappings alternate on a CPU; what the walker remembers is shared by
+    all."""
 
     def test_each_has_its_own_stack(self):
         found = []
-        for _ in range(5):  # as many as it takes on a CPU that others have, too
+        for _ in range(5):  # enough on a CPU that others use too
             samples, err = record("-F", "4999",
                                   command=["taskset", "-c", "0", program("siblings"), "4"])
             found += [s for s in user(samples)
@@ -234,7 +238,7 @@ class Siblings(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
-    """A process's number is given to another one."""
+    """A process number is reused."""
     SCRIPT = """
         {program} 300 & first=$!
         {other} 300 & keep=$!
@@ -288,10 +292,10 @@ class Numbers(unittest.TestCase):
 
 
 class Trouble(unittest.TestCase):
-    """The profiler itself is stopped, or killed, or has no room."""
+    """The profiler itself is stopped, killed, or out of memory."""
 
     def test_stopped_for_a_while(self):
-        """What is lost is counted, and what was started meanwhile is known afterwards."""
+        """Losses are counted, and processes started meanwhile are known afterwards."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
             target = subprocess.Popen(shell(
@@ -317,10 +321,10 @@ class Trouble(unittest.TestCase):
         taken = len(samples) + lost
         print(f"stopped for 10 s: {len(samples)} samples, {lost} lost", flush=True)
         self.assertGreater(lost, 0)
-        # Two CPUs or more are busy all the time.
+        # Two or more CPUs are always busy.
         seconds = (samples[-1]["time_ns"] - samples[0]["time_ns"]) / 1e9
         self.assertGreater(taken, 0.8 * 4999 * seconds, err)
-        # What else runs here is not known: code of JITs, and without unwind information.
+        # Other processes are unknown: JIT code, and code without unwind information.
         after = [s for s in user(samples) if s["time_ns"] > continued + 2e9 and
                  s["comm"] in ("bash", "true", "fibonacci", "inefficient")]
         self.assertGreater(len(after), 500)
@@ -340,7 +344,8 @@ class Trouble(unittest.TestCase):
         self.assertEqual(wait_for_no_objects(), [])
 
     def test_more_processes_than_there_is_room_for(self):
-        """The map is filled up from outside: new processes are walked in user space, and nothing else is lost."""
+        """The map is filled from outside: new processes are walked in user space, and nothing else
+        is lost."""
         process = harness.start("-a", "-F", "999", "--format", "jsonl", stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
         said = process.stderr.readline()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manual page says what the program does: the same options, outcomes and methods.
+"""The manual page matches the program: the same options, outcomes and methods.
 
 usage: check_man.py DWARFPROF MANUAL-PAGE ABI-HEADER VERIFIED-HEADER
 """
@@ -13,7 +13,7 @@ import harness
 
 DWARFPROF, PAGE, HEADER, VERIFIED = sys.argv[1:5]
 
-# What argp adds to --help by itself is in the page, too.
+# The page also has the options that argp adds to --help.
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
 
 
@@ -74,7 +74,7 @@ class Page(unittest.TestCase):
 
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
-            self.assertEqual(len(self.helped(command)), 18)
+            self.assertEqual(len(self.helped(command)), 19)
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):

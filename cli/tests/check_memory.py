@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that do not fit into the memory they may have.
+"""Tables that do not fit into the memory limit.
 
 usage: check_memory.py DWARFPROF PROGRAM-DIR
 
-`phases` works in several libraries by turns, each of which has a table of more
-than 1 MiB; --table-memory leaves room for one or a few. What a complete stack
-has to look like follows from the program.
+`phases` works in several libraries in turn, each with a table of more than 1 MiB; --table-memory
+leaves room for one or a few. The program determines what a complete stack must look like.
 """
 import collections
 import json
@@ -24,12 +23,13 @@ PROGRAMS = None
 
 LIBRARY = "libphase.so"
 DEPTH = 11  # frames of descend()
-# How a sample may end in these runs: nothing is guessed, nothing else happens.
+# Possible outcomes of samples in these runs: nothing is guessed.
 OUTCOMES = {"complete", "table_evicted", "no_user_stack"}
 
 
 def is_without_rule(sample):
-    """Did the walk end in assembly of libgmp, which the compiler uses, and which has no unwind information?"""
+    """Did the walk end in assembly of libgmp, which the compiler uses, and which has no unwind
+    information?"""
     return sample["outcome"] == "no_rule" and "/libgmp.so" in (sample["user_stack"][-1]["module"] or "")
 
 
@@ -55,7 +55,8 @@ class Memory(unittest.TestCase):
         cls.directory.cleanup()
 
     def copies(self, n):
-        """The library under other names and build ids: other binaries, as far as one can tell."""
+        """Copies of the library with other names and build ids, so that they are different
+        binaries."""
         paths = []
         for i in range(n):
             path = os.path.join(self.directory.name, f"lib{i}.so")
@@ -65,9 +66,10 @@ class Memory(unittest.TestCase):
         return paths
 
     def record(self, memory, *command):
-        """Samples and what is said of a command that is sampled; it exits with 0.
+        """The samples and messages of a profiled command; it exits with 0.
 
-        The machine may do so much else that records of mappings are lost, which is said; not three times.
+        On a very busy machine records of mappings may be lost, which is reported; but not three
+        times.
         """
         for _ in range(3):
             samples, said = self.record_once(memory, *command)
@@ -93,7 +95,7 @@ class Memory(unittest.TestCase):
         return samples, result.stderr
 
     def stacks(self, samples):
-        """The complete stacks of what works, from the root on, as (binary, function)."""
+        """The complete stacks of the working thread, root first, as (binary, function)."""
         found = set()
         for s in samples:
             frames = [(os.path.basename(f["module"] or "?"), f["symbol"])
@@ -109,7 +111,7 @@ class Memory(unittest.TestCase):
                 *[(library, "descend")] * DEPTH, ("phases", "spin"))
 
     def used(self, said):
-        """MiB of the memory for tables, and how many were made, freed, evicted."""
+        """MiB of memory used for tables, and numbers of tables built, freed and evicted."""
         pattern = (r"table memory: (\d+) of \d+ MiB in use; "
                    r"tables made (\d+) times, (\d+) freed, (\d+) evicted")
         return map(int, re.search(pattern, said).groups())
@@ -131,8 +133,9 @@ class Memory(unittest.TestCase):
         memory, _, _, n_evicted = self.used(said)
         self.assertLessEqual(memory, 4)
         self.assertGreaterEqual(n_evicted, 2)
-        # In the order of time: complete, evicted, complete, evicted, complete. The clock is read now and then,
-        # and the dynamic linker runs when the program ends: nothing has been used for as long as these.
+        # In time: complete, evicted, complete, evicted, complete. The clock is read now and then,
+        # and the dynamic linker runs at the end of the program: their tables are the least recently
+        # used.
         rare = "[vdso]", "ld-linux-x86-64.so.2"
         for s in evicted:
             self.assertIn(os.path.basename(s["user_stack"][-1]["module"]), ("lib0.so", "lib1.so", *rare))
@@ -146,13 +149,14 @@ class Memory(unittest.TestCase):
         for _ in range(3):
             samples, said = self.record("4M", os.path.join(PROGRAMS, "phases"), *libraries, "--", *turns)
             times = [s["time_ns"] for s in samples]
-            # What is not used for a second may go: if the machine stood still for so long, that is right.
+            # A table may be evicted when unused for a second, also because the machine stalled for
+            # that long.
             if max(b - a for a, b in zip(times, times[1:])) < 5e8:
                 break
         outcomes = collections.Counter(s["outcome"] for s in samples)
         _, n_made, _, n_evicted = self.used(said)
         self.assertEqual(self.stacks(samples), {self.expected(libraries[0])})
-        # The turns are equally long; how much time a CPU has for them is the machine's affair.
+        # The phases have equal length; how much CPU time they get depends on the machine.
         self.assertGreater(len(samples), 200)
         self.assertGreater(outcomes["complete"], len(samples) / 4)
         self.assertGreater(outcomes["table_evicted"], len(samples) / 4)

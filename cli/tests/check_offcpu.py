@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Off-CPU time, wall time, and bounded rates, compared with what the kernel and the programs count.
+"""Off-CPU time, wall time and bounded rates, compared with counts of the kernel and the programs.
 
 usage: check_offcpu.py DWARFPROF PROGRAM-DIR
 """
@@ -21,14 +21,14 @@ from harness import (Target, busy, cpu_time, dwarfprof, program, read, seconds_s
 
 
 class Worker:
-    """What a thread of `blocked` says of itself; see there. Times in nanoseconds."""
+    """What a thread of `blocked` reports about itself (see there). Times in nanoseconds."""
 
     def __init__(self, line, samples, stolen):
         self.name, *numbers = line.split()
         (self.tid, self.begin, self.end, self.cpu, self.voluntary, self.involuntary,
          self.waited) = map(int, numbers)
         self.off_cpu = self.end - self.begin - self.cpu
-        self.stolen = stolen + 1e7  # at most: it is told in hundredths of a second
+        self.stolen = stolen + 1e7  # upper bound: the unit is 10 ms
         self.samples = [s for s in samples if s["tid"] == self.tid and self.begin <= s["time_ns"] < self.end]
 
     def of(self, states):
@@ -57,7 +57,7 @@ def streamed(result):
 
 
 def run_blocked(*options, rounds=50):
-    """Profile the program. Returns its workers by name, all samples, and the result."""
+    """Profiles the program. Returns its workers by name, all samples, and the result."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "workers")
         out = os.path.join(directory, "out.jsonl")
@@ -84,7 +84,7 @@ class OffCpu(unittest.TestCase):
     def test_samples_are_as_many_as_the_kernel_s_context_switches(self):
         for w in self.workers.values():
             with self.subTest(w.name):
-                # One of either kind may lie between the counts and the clocks, at either end.
+                # At either end, one of each kind may lie between the counts and the clocks.
                 self.assertAlmostEqual(len(w.of("SD")), w.voluntary, delta=2)
                 self.assertAlmostEqual(len(w.of("R")), w.involuntary, delta=2)
 
@@ -100,9 +100,9 @@ class OffCpu(unittest.TestCase):
                 w = self.workers[name]
                 here = [s for s in w.samples if "wait_in_" + name in functions(s)]
                 blocked = [s for s in here if s["state"] != "R"]
-                if name == "lock":  # it waits for the other thread, too, before it takes its time
+                if name == "lock":  # it also waits for the other thread before it takes its time
                     here = [s for s in here if "pthread_barrier_wait" not in functions(s)]
-                # What the program measures includes what it runs, and that it is preempted in between.
+                # The program's times include the code it runs, and preemption in it.
                 self.assertLess(value(here), 1.03 * w.waited)
                 self.assertGreater(value(here), 0.97 * w.waited - w.stolen)
                 self.assertEqual({s["state"] for s in blocked}, {state})
@@ -134,7 +134,7 @@ class OffCpu(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    """What is left out, and what is said of it."""
+    """What is left out, and the messages about it."""
 
     def test_preempted_threads_are_not_blocked(self):
         workers, samples, _ = run_blocked("--off-cpu", rounds=20)
@@ -145,16 +145,17 @@ class Limits(unittest.TestCase):
     def test_states(self):
         workers, samples, _ = run_blocked("--off-cpu", "--state", "D", rounds=20)
         self.assertEqual({s["state"] for s in samples}, {"D"})
-        # If the host takes the CPU meanwhile, the child is gone before it is waited for.
+        # If the host takes the CPU meanwhile, the child is gone before the parent waits for it.
         self.assertGreaterEqual(len(workers["vfork"].samples), 20 - workers["vfork"].stolen // 1e7)
         self.assertEqual(workers["sleep"].samples, [])
 
     def test_short_and_long_blocks(self):
-        # sleep: 10 ms, lock: 12 ms less than nothing, read: 8 ms, each and what it takes to wake up.
+        # sleep: 10 ms, lock: 12 ms less almost nothing, read: 8 ms, each plus the time to wake up.
         workers, samples, _ = run_blocked("--off-cpu", "--min-block", "9500us", "--max-block", "1s",
                                           rounds=20)
         self.assertGreaterEqual(min(s["value_ns"] for s in samples), 9500000)
-        # If the host takes the CPU before it has been left, the block is shorter than the sleep.
+        # If the host takes the CPU before the thread leaves it, the block is shorter than the
+        # sleep.
         sleep = workers["sleep"]
         self.assertGreaterEqual(len(sleep.samples), max(20 - sleep.stolen // 500000, 10))
         workers, samples, _ = run_blocked("--off-cpu", "--max-block", "9ms", rounds=20)
@@ -181,9 +182,9 @@ class Limits(unittest.TestCase):
             out, err = process.communicate(timeout=30)
         samples = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([s["state"] for s in samples], ["T"], err)
-        # At which function it was stopped: none, it was running.
+        # Where it was stopped: not in a call that waits, as it was running.
         self.assertIn("fibonacci", functions(samples[0])[0])
-        # It is told to be stopped a moment before it has left its CPU.
+        # The stop signal is sent a moment before it leaves its CPU.
         self.assertGreater(samples[0]["value_ns"], 0.9 * (continued - stopped))
         self.assertLess(samples[0]["value_ns"], ran - before)
 
@@ -196,7 +197,7 @@ class Limits(unittest.TestCase):
         for ms in whole:
             self.assertGreater(ms, 699)
         self.assertLess(last, 1400)  # it is blocked until it runs
-        # From the first switch that was seen on, nothing is missing.
+        # From the first switch that was seen, nothing is missing.
         end = samples[-1]["time_ns"] + samples[-1]["value_ns"]
         total = (end - samples[0]["time_ns"]) / 1e6
         self.assertAlmostEqual((sum(whole) + last) / total, 1, delta=0.02)
@@ -245,7 +246,7 @@ class Limits(unittest.TestCase):
         seen_us = sum(int(line.rsplit(" ", 1)[1]) for line in lines) - lost_us
         self.assertAlmostEqual(lost_us / 1000, float(re.search(r"samples were lost, (\d+\.\d+) ms", err)[1]), delta=0.01)
         self.assertGreater(lost_us, 100000)
-        # Of two threads: all that is not CPU time.
+        # For two threads: everything but CPU time.
         blocked = (seen_us + lost_us) / 1e6 / seconds_sampled(err)
         self.assertLess(blocked, 2 - on_cpu + 0.07)
         self.assertGreater(blocked, 2 - on_cpu - 0.07 - stolen)
@@ -264,7 +265,7 @@ class Limits(unittest.TestCase):
 
 
 class Wall(unittest.TestCase):
-    """--wall: both kinds of time add up to all of it."""
+    """--wall: both kinds of time add up to the whole."""
 
     def test_sum_is_elapsed_time(self):
         workers, samples, result = run_blocked("--wall", "-F", "999")
@@ -287,7 +288,7 @@ class Wall(unittest.TestCase):
         *lines, totals = result.stdout.splitlines()
         self.assertRegex(totals, r"^\[totals: .*, in microseconds\] 0$")
         total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
-        self.assertLess(total / 1e6, 1.15 * seconds_sampled(result.stderr))  # of which CPU time is sampled
+        self.assertLess(total / 1e6, 1.15 * seconds_sampled(result.stderr))  # CPU time is sampled
         self.assertGreater(total / 1e6, 0.85 * seconds_sampled(result.stderr) - stolen)
         sleeping = [line for line in lines if re.search(r";\[off-cpu S\] \d+$", line)]
         running = [line for line in lines if "[off-cpu" not in line]
@@ -305,7 +306,7 @@ class Wall(unittest.TestCase):
 
 
 class MaxRate(unittest.TestCase):
-    """--max-rate: few samples, right sums."""
+    """--max-rate: few samples, correct sums."""
 
     def storm(self, *options, seconds=6):
         with tempfile.TemporaryDirectory() as directory:
@@ -323,8 +324,8 @@ class MaxRate(unittest.TestCase):
         samples, calls, result = self.storm("--max-rate", str(rate))
         all_calls = sum(calls.values())
         self.assertIn(" 0 lost", result.stderr)
-        # Bounded: N in a second, and N/2 for each doubling against the one before. It doubles
-        # from the slow half's rate to the fast one's only once.
+        # Upper bound: N in a second, plus N/2 each time the rate doubles from the previous one. It
+        # grows from the slow half's rate to the fast one's only once.
         doublings = math.log2(all_calls / rate)
         seconds = seconds_sampled(result.stderr) + 2
         self.assertLess(len(samples), seconds * rate * 1.2 + rate * doublings)
@@ -334,8 +335,9 @@ class MaxRate(unittest.TestCase):
             with self.subTest(name):
                 mine = [s for s in samples if functions(s)[1] == name]
                 estimate = sum(s["weight"] for s in mine)
-                # Each event is taken by itself: the variance is the sum of (weight - 1) * weight over the samples;
-                # of few samples that is a guess, and of all of them it is known what to expect.
+                # Each event is chosen independently: the variance is the sum of (weight - 1) *
+                # weight over the samples. For few samples that is an estimate; for all of them the
+                # expected value is known.
                 error = math.sqrt(max(variance(mine), n * (usual - 1)))
                 self.assertLess(abs(estimate - n), chance.SIGMAS * error + 3, (n, estimate, error))
         estimate = sum(s["weight"] for s in samples)
@@ -343,7 +345,7 @@ class MaxRate(unittest.TestCase):
 
     def test_what_is_rare_is_taken_whole(self):
         samples, calls, result = self.storm("--max-rate", "1000000", seconds=2)
-        # In the slow half some 10,000 calls in a second; how many are in the fast one is up to the machine.
+        # In the slow half some 10,000 calls per second; the fast half depends on the machine.
         slow = [s["weight"] for s in samples if s["time_ns"] - samples[0]["time_ns"] < 0.7e9]
         self.assertGreater(len(slow), 1000)
         self.assertEqual(set(slow), {1})
@@ -361,7 +363,7 @@ class MaxRate(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory, \
                 Target("/usr/bin/python3", "-c", code) as pid:
             paths = [os.path.join(directory, name) for name in ("all.jsonl", "few.jsonl")]
-            # At once: how long they wait is also up to what else the machine does.
+            # At the same time, because how long they wait also depends on other load.
             runs = [start("-p", pid, "--off-cpu", "-d", "3", "-o", path, *options,
                           stderr=subprocess.DEVNULL)
                     for path, options in zip(paths, ([], ["--max-rate", str(rate)]))]
@@ -373,7 +375,8 @@ class MaxRate(unittest.TestCase):
         self.assertLess(len(some), 4 * rate * 4)
         begin = max(samples[0]["time_ns"] for samples in (everything, some))
         end = min(samples[-1]["time_ns"] for samples in (everything, some))
-        # The same blocks, but for those of a machine that stands still: one sample of them is much.
+        # The same blocks, without those when the machine stalls: a single sample of these weighs a
+        # lot.
         everything, some = ([s for s in samples
                              if begin <= s["time_ns"] <= end and s["value_ns"] < 5e6]
                             for samples in (everything, some))

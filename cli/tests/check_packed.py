@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that are packed by UPX, in C and Go: that they are named, and those that are not are not.
+"""Programs packed by UPX, in C and Go: exactly these are reported.
 
 usage: check_packed.py DWARFPROF PROGRAM-DIR LANGUAGES-DIR
 
@@ -43,7 +43,7 @@ class Packed(unittest.TestCase):
         return os.path.join(cls.directory, f"{name}-{kind}")
 
     def busy(self, path):
-        """A process of the program, which has unpacked itself, and is busy."""
+        """A process of the program that has unpacked itself and is busy."""
         process = subprocess.Popen([path], stdout=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -56,7 +56,7 @@ class Packed(unittest.TestCase):
                 pids = [self.busy(self.file(name, kind)) for kind in ("packed", "packed", "plain")]
                 said = dwarfprof("-d", "0.5", "-o", self.file(name) + ".folded",
                                  *(f"-p{pid}" for pid in pids)).stderr
-                # Once for the program, though there are two of it, and only of the one that is packed.
+                # Once per program, though there are two processes, and only for the packed one.
                 self.assertEqual(said.count("packed by UPX"), 1, said)
                 self.assertIn(WARNING.format(self.file(name, "packed")), said)
 
@@ -78,7 +78,8 @@ class Packed(unittest.TestCase):
                 self.assertEqual("packed by       UPX" in dwarfprof("tables", path).stdout, bool(who), path)
 
     def test_libraries(self):
-        """The packed one's header is elsewhere; it is asked for in a file, as it is seldom loaded."""
+        """A packed library has its header elsewhere; it is read from the file, because it is seldom
+        loaded."""
         library = os.path.join(self.directory, "library.so")
         source = os.path.join(self.directory, "library.c")
         with open(source, "w") as file:

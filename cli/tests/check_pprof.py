@@ -64,6 +64,32 @@ class Profiles(unittest.TestCase):
         source = go_pprof(self.directory, "-list=^mix$", path)
         self.assertRegex(source, rf"(?m)^ +{TIME} +{TIME} +\d+:.*/\* here \*/")
 
+    def test_names_are_ours(self):
+        """Go's pprof keeps the names, also where code has none, as in some binaries a stub in the PLT."""
+        with Target(program("stubs"), "60") as pid:
+            path, _ = self.record("-p", pid, "-d", "1", "-F", "499")
+        shown = {how: [re.sub(r"(?m)^File: .*", "", go_pprof(self.directory, *how, "-nodefraction=0", *form, path))
+                       for form in (["-top"], ["-list=^mix$"], ["-top", "-lines"])]
+                 for how in ((), ("-symbolize=none",), ("-symbolize=local",))}
+        top, source, lines = shown[()]
+        self.assertRegex(top, r"(?m) mix \(inline\)$")
+        self.assertRegex(top, r"(?m) (\[stubs\+0x[0-9a-f]+\]|labs@plt)$")
+        self.assertRegex(source, rf"(?m)^ +{TIME} +{TIME} +\d+:.*/\* here \*/")
+        self.assertRegex(lines, r"(?m) mix \S*/stubs\.c:\d+ \(inline\)$")
+        for how, texts in shown.items():
+            self.assertEqual(texts, shown[()], how)
+
+    def test_functions_without_a_name(self):
+        binary = os.path.join(self.directory, "bare")
+        subprocess.run(["strip", "-o", binary, program("inlined")], check=True)
+        symbols = subprocess.run(["nm", program("inlined")], capture_output=True, text=True, check=True).stdout
+        start = re.search(r"(?m)^0*([0-9a-f]+) t work$", symbols)[1]
+        with Target(binary, "60") as pid:
+            path, _ = self.record("-p", pid, "-d", "1", "-F", "499")
+        for how in "none", "local":
+            top = go_pprof(self.directory, f"-symbolize={how}", "-hide=kallsyms", "-top", path)
+            self.assertRegex(top, rf"(?m)^ +{TIME} +(9\d\.\d+|100)% .* \[bare\+0x{start}\]$")
+
     def test_mappings(self):
         """Their build ids are those of the files; the addresses lead Go's pprof to code and names."""
         with Target(program("inlined"), "60") as pid:
@@ -114,7 +140,8 @@ class Profiles(unittest.TestCase):
 
     def test_times(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(.01); sum(range(50000))") as pid:
-            path, stderr = self.record("-p", pid, "-d", "1", "--wall")
+            # A tenth of a CPU at most, and less of a busy one: at 99 Hz that would be few samples.
+            path, stderr = self.record("-p", pid, "-d", "1", "-F", "999", "--wall")
             wall = self.raw(path)
             self.check_totals(wall, stderr)
             path, stderr = self.record("-p", pid, "-d", "1", "--off-cpu")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a profile: stacks, fields, names, in each format.
+"""Contents of a profile: stacks, fields and names, in each format.
 
 usage: check_profile.py DWARFPROF PROGRAM-DIR
 """
@@ -20,7 +20,7 @@ from harness import Target, busy, children, cpu_time, dwarfprof, program, read, 
 
 
 class Folded(unittest.TestCase):
-    """dwarfprof -p PID -d N, the main job."""
+    """dwarfprof -p PID -d N, the basic use."""
 
     def test_stdout_gets_folded_stacks_and_stderr_the_chatter(self):
         with busy() as pid:
@@ -31,7 +31,7 @@ class Folded(unittest.TestCase):
         for line in lines:
             self.assertRegex(line, r"^fibonacci(;[^;]+)+ \d+$")
         total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
-        self.assertGreater(total, 20)  # of 99, on however busy a machine
+        self.assertGreater(total, 20)  # of 99, however busy the machine
         recursive = [line for line in lines if line.count(";fibonacci") > 10]
         self.assertTrue(recursive)
         self.assertIn(";_start;", recursive[0])
@@ -75,8 +75,8 @@ class Folded(unittest.TestCase):
         stacks = {}
 
         def name(frame):
-            """Where the linkage table jumps to clock_gettime() there is none."""
-            nameless = f"[{os.path.basename(frame['module'])}+{frame['offset']}]"
+            """A stripped library has none for its functions."""
+            nameless = f"[{os.path.basename(frame['module'])}+{frame['function_start'] or frame['offset']}]"
             return (frame["symbol"] or nameless) + ("_[i]" if frame["inlined"] else "")
 
         for sample in samples:
@@ -88,7 +88,7 @@ class Folded(unittest.TestCase):
     def test_text_report(self):
         with busy() as pid:
             result = dwarfprof("-p", pid, "-d", "1", "--format", "text")
-        nearly = r"(?:100\.0|9\d\.\d) %"  # now and then it looks at the clock
+        nearly = r"(?:100\.0|9\d\.\d) %"  # it reads the clock now and then
         self.assertRegex(result.stdout, r"fibonacci \(PID \d+\), (cycles|cpu-clock) at 99 Hz, [1-9]\.\d s")
         self.assertRegex(result.stdout, r"lost: 0, complete: (\d+) of \1 with a user stack \(100\.0 %\)")
         self.assertRegex(result.stdout, rf"(\d+\.\d) % +{nearly}  fibonacci +fibonacci\n")
@@ -105,7 +105,7 @@ class Folded(unittest.TestCase):
             self.skipTest("built without rustc")
         with Target(program("fibonacci_rs"), "60") as pid:
             result = dwarfprof("-p", pid, "-d", "500ms")
-        # Now and then it is met between two calls of that.
+        # Now and then a sample is between two calls of it.
         self.assertIn(";fibonacci_rs::main;"
                       "<fibonacci_rs::numbers::Fibonacci as fibonacci_rs::numbers::Series>::term",
                       result.stdout)
@@ -172,7 +172,7 @@ class Folded(unittest.TestCase):
 
 
 class TaskNames(unittest.TestCase):
-    """Names are sent when they change. Which ones are right is known by the functions of the stack."""
+    """Names are sent only when they change. The functions in a stack tell which ones are right."""
 
     NAMES = {"run_first": [("first", "first")],
              "run_second": [("second", "second")],
@@ -181,7 +181,7 @@ class TaskNames(unittest.TestCase):
              "run_child_worker": [("child", "worker")]}
 
     def check(self, samples, wanted):
-        """Are all names right, and is there enough of each of the wanted functions?"""
+        """Checks that all names are right, and that the wanted functions have enough samples."""
         counts, wrong = collections.Counter(), collections.Counter()
         for sample in samples:
             for function in {frame["symbol"] for frame in sample["user_stack"]} & set(self.NAMES):
@@ -228,7 +228,7 @@ class TaskNames(unittest.TestCase):
         """Names that were lost with their sample are sent again."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
-            # Each sample takes its stack along, so that the ring is full soon.
+            # Each sample includes its stack, to fill the ring quickly.
             process = harness.start("-F", "2999", "--unwind", "copy", "-o", path, "--", program("names"), "8",
                                     stderr=subprocess.PIPE, text=True)
             while "sampling" not in process.stderr.readline():
@@ -247,7 +247,7 @@ class TaskNames(unittest.TestCase):
 
 
 class Stream(unittest.TestCase):
-    """--format jsonl, the interface for machines."""
+    """--format jsonl, the interface for programs."""
 
     FIELDS = ["time_ns", "cpu", "pid", "tid", "comm", "thread_name", "outcome", "state", "event",
               "user_stack", "kernel_stack", "user_stack_error", "kernel_stack_error", "fault_address",
@@ -271,8 +271,8 @@ class Stream(unittest.TestCase):
             leaf, *callers = sample["user_stack"]
             self.assertEqual(leaf["method"], "leaf")
             for frame in callers:
-                self.assertEqual(list(frame), ["address", "module", "offset", "symbol", "method",
-                                               "file", "line", "column", "inlined"])
+                self.assertEqual(list(frame), ["address", "module", "offset", "function_start", "symbol",
+                                               "method", "file", "line", "column", "inlined"])
                 self.assertEqual(frame["method"], "table")
                 self.assertRegex(frame["address"], "^0x[0-9a-f]+$")
             self.assertEqual(callers[-1]["symbol"], "_start")
@@ -287,8 +287,8 @@ class Stream(unittest.TestCase):
     def test_rate_is_kept(self):
         with busy() as pid:
             samples = self.samples("-p", pid, "-d", "2", "-F", "499")
-        # While the target runs: how much of the time it gets is the machine's affair. Where its
-        # turns are short, most gaps are of two periods: it did not run in the midst of them.
+        # Counts only while the target runs, as its share of the CPU depends on the machine. If its
+        # time slices are short, most gaps are two periods: it did not run in the middle of them.
         gaps = sorted((after["time_ns"] - before["time_ns"]) * 499e-9
                       for before, after in zip(samples, samples[1:]) if before["cpu"] == after["cpu"])
         self.assertGreater(len(gaps), 100)
@@ -303,7 +303,7 @@ class Stream(unittest.TestCase):
                             for sample in samples for frame in sample["user_stack"]))
 
     def inlined(self, *options):
-        """Function, line and whether it was inlined, of a sample of the program `inlined`."""
+        """Function, line, and whether it was inlined, of a sample of the program `inlined`."""
         with Target(program("inlined"), "60") as pid:
             samples = self.samples("-p", pid, "-d", "1", "-F", "499", *options)
         frames = [s["user_stack"] for s in samples if s["user_stack"][0]["symbol"] in ("mix", "work")]
@@ -376,7 +376,7 @@ class Stream(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    """A target may call itself anything, and its file may be gone."""
+    """A target may have any name, and its file may be gone."""
 
     def test_a_hostile_name(self):
         with tempfile.TemporaryDirectory() as directory:

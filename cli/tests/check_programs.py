@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profile real programs that Debian builds without frame pointers.
+"""Profiles real programs that Debian builds without frame pointers.
 
 usage: check_programs.py DWARFPROF
 
-Of each program's samples with a user stack at least 99.5 % must be complete,
-none lost, and none without a table: from the first instruction on, also of the
-compiler that gcc starts, whose table takes long to make. docs/ACCURACY.md has the shares.
+Of each program's samples with a user stack at least 99.5 % must be complete, none lost, and none
+without a table, from the first instruction on; this includes the compiler that gcc starts, whose
+table takes long to build. docs/ACCURACY.md has the shares.
 """
 import collections
 import json
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-# Longer, if the machine had too little time for the program to give enough samples.
+# Longer, if the program had too little CPU time for enough samples.
 SECONDS = ("4", "30")
 HZ = "997"
 WANTED = 99.5
@@ -71,7 +71,7 @@ def profile(dwarfprof, command, path, seconds):
     target = subprocess.Popen(
         [dwarfprof, "-F", HZ, "-d", seconds, "--no-symbols", "-o", path, "--", *command],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    # When the time is over the profile is written; the program need not be waited for.
+    # After the duration the profile is written; there is no need to wait for the program's end.
     while target.poll() is None and not is_written(path, target.pid):
         try:
             target.wait(0.2)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each command that README.md shows runs, and leaves what it names.
+"""Each command in README.md runs, and creates what it names.
 
 usage: check_readme.py DWARFPROF PROGRAM-DIR README
 """
@@ -17,12 +17,12 @@ from harness import Target
 
 README = sys.argv.pop(3)
 
-# What stands for a process, for how long, and what there is only after a change.
+# Process numbers and durations in commands, and stand-ins for tools.
 PID = re.compile(r"(?<=-p )(PID|\d+)\b")
 DURATION = re.compile(r"(?<=-d )\d+\b")
 TOOLS = {
     "sudo": 'exec "$@"\n',
-    # Who draws the picture reads folded stacks alone.
+    # The real program draws the picture from folded stacks only.
     "flamegraph.pl": "awk '!/^[^ ].* [0-9]+$/ { bad = 1 } END { exit bad || !NR }' && echo '<svg>'\n",
 }
 USAGE = r"   |[\[\]]|\.\.\.|FILE|USER|CMD|\bX\.|\bA B\b"
@@ -31,7 +31,7 @@ PYTHON = "words = {}\nfor i in range(3000000):\n    words[i % 1000] = words.get(
 
 
 def commands():
-    """Those of the text, but for the lines of the usage."""
+    """The commands in the text, without the lines of the usage."""
     with open(README) as file:
         found = re.findall(r"^    (?:\$ )?((?:sudo )?dwarfprof [^:\[].*)$", file.read(), re.M)
     return [command for command in found if not re.search(USAGE, command)]
@@ -60,7 +60,7 @@ class Readme(unittest.TestCase):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
-        # doctor says by it whether anything is missing here.
+        # doctor's exit code says whether anything is missing here.
         self.assertIn(process.returncode, (0, 1) if command == "dwarfprof doctor" else (0,), said)
         for name in re.findall(r"(?:-o|>) (\S+)", command):
             self.assertGreater(os.path.getsize(os.path.join(self.directory, name)), 0, name)

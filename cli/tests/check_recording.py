@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings: what was recorded is reported as if it had been at once, or it is said why not.
+"""Recordings: a report from one equals a direct report, or a message says why not.
 
 usage: check_recording.py DWARFPROF PROGRAM-DIR
 """
@@ -26,7 +26,7 @@ def functions(text):
 
 
 def stacks(folded):
-    """Folded stacks with their counts, without the totals."""
+    """Folded stacks with their counts, without totals."""
     return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()[:-1]}
 
 
@@ -44,7 +44,7 @@ class Recording(unittest.TestCase):
         return os.path.join(self.directory, name)
 
     def record(self, *args, name="x.dwarfprof"):
-        """A recording, and what was said of it."""
+        """Makes a recording; returns it with the messages."""
         result = dwarfprof("-o", self.path(name), *args)
         self.assertEqual(result.returncode, 0, result.stderr)
         return self.path(name), result.stderr
@@ -91,19 +91,19 @@ class SameAsAtOnce(Recording):
 
     @staticmethod
     def samples(text):
-        """Without what differs from run to run: times, numbers, where things are."""
+        """Without what differs between runs: times, numbers, addresses."""
         samples = [json.loads(line) for line in text.splitlines()]
         for sample in samples:
             for field in "time_ns", "cpu", "pid", "tid", "late":
                 del sample[field]
             for frame in sample["user_stack"]:
-                # The bias is that of a page.
+                # The load bias is a multiple of a page.
                 frame["address"] = frame["address"][-3:]
         return samples
 
 
 class SameRun(Recording):
-    """One run writes all formats, and its recording: what is made of that later is the same."""
+    """One run writes all formats; reports made later from its recording are identical."""
 
     FORMATS = "folded", "jsonl", "txt", "pb.gz", "perf", "speedscope.json"
 
@@ -135,7 +135,8 @@ class SameRun(Recording):
         with open(script, "w", encoding="utf-8") as file:
             file.write("function busy(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i) % 7; return s; }\n"
                        "const end = Date.now() + 1500; let x = 0;\nwhile (Date.now() < end) x += busy(50000);\n")
-        # Of compiled code a recording has functions and lines; pprof tells places in them apart.
+        # For JIT code a recording has functions and lines; pprof distinguishes addresses within
+        # them.
         folded = self.assert_same("-F", "199", "--", "node", "--perf-basic-prof", script,
                                   formats=("folded", "jsonl", "txt"))
         self.assertRegex(folded, r";[^;]*busy[^;]* \d+\n")
@@ -159,7 +160,7 @@ class Recorded(Recording):
         self.assertTrue(all(json.loads(line)["pid"] == int(pid) for line in lines))
         self.assertRegex(harness.read(self.path("x.txt")),
                          rf"^fibonacci \(PID {pid}\), (cycles|cpu-clock) at 499 Hz, \d+\.\d s\n(.*\n)*?Samples: {n}, lost: 0")
-        # A recording of a recording is the same.
+        # A recording made from a recording is identical.
         again = self.run_on("report", self.path("again.dwarfprof"), "--format", "folded").stdout
         self.assertEqual(again, folded)
 
@@ -188,7 +189,7 @@ class Recorded(Recording):
                                    "import os\nfor i in range(100000): os.stat('/')")
         folded = self.run_on("report", recording, "--format", "folded").stdout
         self.assertRegex(folded, r"do_syscall_64_\[k\]")
-        # One who may not see the kernel's addresses here has the same names.
+        # A user who may not see the kernel's addresses here gets the same names.
         os.chmod(self.directory, 0o755)
         self.assertEqual(self.run_on("report", recording, "--format", "folded", user=NOBODY).stdout, folded)
 
@@ -216,7 +217,7 @@ class Recorded(Recording):
 
 
 class Elsewhere(Recording):
-    """The process is gone, and its binary is not where it was."""
+    """The process is gone, and its binary was moved."""
 
     def setUp(self):
         super().setUp()
@@ -247,7 +248,7 @@ class Elsewhere(Recording):
         os.mkdir(self.path("root"))
         shutil.move(self.binary, self.path("root/fib"))
         self.assert_no_names(recording, "it is not there")
-        # Below another root by its name, and by its path.
+        # Below another root, by its name and by its path.
         self.assertEqual(self.folded(recording, "--symfs", self.path("root")), (expected, ""))
         below = self.path("root") + os.path.dirname(self.binary)
         os.makedirs(below)
@@ -261,8 +262,8 @@ class Elsewhere(Recording):
         expected, _ = self.folded(recording)
         shutil.move(self.binary, self.path("kept"))
         shutil.copy2(program("inefficient"), self.binary)
-        self.assert_no_names(recording, "another one than the one that was recorded")
-        # Another build of it would have wrong names; a copy has the right ones.
+        self.assert_no_names(recording, "not the one that was recorded")
+        # A different build would give wrong names; a copy gives the right ones.
         shutil.copy(self.path("kept"), self.binary)
         self.assertEqual(self.folded(recording), (expected, ""))
 
@@ -271,7 +272,7 @@ class Elsewhere(Recording):
         recording = self.record_binary()
         self.assertIn(";main;fibonacci", self.folded(recording)[0])
         os.utime(self.binary, (1, 1))
-        self.assert_no_names(recording, "another one than the one that was recorded")
+        self.assert_no_names(recording, "not the one that was recorded")
 
     def test_of_which_only_the_debug_information_is_left(self):
         notes = subprocess.run(["readelf", "-n", self.binary], capture_output=True, text=True).stdout
@@ -289,7 +290,7 @@ class Elsewhere(Recording):
         recording = self.record_binary()
         os.unlink(self.binary)
         os.mkfifo(self.binary)
-        self.assert_no_names(recording, "another one than the one that was recorded")
+        self.assert_no_names(recording, "not the one that was recorded")
 
 
 class NotWhole(Recording):
@@ -305,10 +306,10 @@ class NotWhole(Recording):
         lines = result.stdout.splitlines()
         self.assertTrue(0 < len(lines) < n)
         self.assertRegex(result.stderr, rf"warning: {recording} is cut off, at byte \d+: "
-                                        rf"what is before that is reported, {len(lines)} samples")
+                                        rf"reporting the {len(lines)} samples before that")
         text = self.run_on("report", recording).stdout
         self.assertRegex(text, rf"Samples: {len(lines)}, lost: 0, complete: {len(lines)} of {len(lines)} ")
-        # What is written anew is whole.
+        # The converted recording is complete.
         self.run_on("convert", recording, "-o", self.path("whole.dwarfprof"))
         again = self.run_on("report", self.path("whole.dwarfprof"), "--format", "jsonl")
         self.assertEqual((again.stdout, again.stderr), (result.stdout, ""))
@@ -335,7 +336,7 @@ class NotWhole(Recording):
             profiler.wait()
         result = self.run_on("report", path, "--format", "jsonl")
         self.assertIn("cut off", result.stderr)
-        # All but the last second; and on a busy machine, the target waits for its turns.
+        # Everything but the last second; on a busy machine, the target waits for the CPU.
         last = json.loads(result.stdout.splitlines()[-1])["time_ns"]
         self.assertGreater(last, killed - 3e9)
 

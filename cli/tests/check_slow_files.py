@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A large library in a file system whose reads take long holds up nobody's samples.
+"""Files of a file system that takes long to answer, or does not, hold up nobody's samples, nor the end.
 
 usage: check_slow_files.py DWARFPROF PROGRAM-DIR
 
-Its table takes seconds to read. Until it is there, all samples of another process are to be
-taken, and from then on those of the library's code are to be complete: what a complete stack looks
-like follows from the program.
+The table of a large library takes seconds to read. Until it is there, all samples of another process
+are to be taken, and from then on those of the library's code are to be complete: what a complete stack
+looks like follows from the program.
+
+Files that others can map, and the profiler cannot open or read, have no tables. Those of others are made
+all the same, and a run ends when it is over: it may say so a little later.
 """
+import collections
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import harness
 from harness import cpu_time, main, start, wait_for
-from slow_files import SlowFile
+from slow_files import OPEN, READ, SlowFiles as FileSystem
 
 READ_SECONDS = 0.05
 # As the page cache reads ahead, READ_SECONDS for 128 KiB: 11 MB of .eh_frame take four seconds.
@@ -68,22 +74,29 @@ while not select.select([sys.stdin], [], [], 0)[0]:
 """
 
 
-class SlowFiles(unittest.TestCase):
+# Maps files as code, once told to, without looking at them, and starts a program.
+MAPS = """
+import ctypes, os, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+sys.stdin.readline()
+for path in sys.argv[2:]:
+    fd = os.open(path, os.O_RDONLY)
+    assert libc.mmap(None, ctypes.c_size_t(4096), 5, 2, fd, ctypes.c_long(0)) != 2**64 - 1  # r-x, private
+subprocess.run([sys.argv[1], "300"], preexec_fn=lambda: libc.prctl(1, 9))  # it ends with this one
+"""
+
+
+class Files(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
-        library = self.make_library()
+
+    def mount(self, *args, **kwargs):
         mounted = os.path.join(self.directory, "mounted")
         os.mkdir(mounted)
-        self.library = self.enterContext(SlowFile(mounted, library, READ_SECONDS))
-
-    def make_library(self):
-        source, library = (os.path.join(self.directory, name) for name in ("large.S", "liblarge.so"))
-        with open(source, "w") as file:
-            file.write(LIBRARY)
-        subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--build-id", "-o", library, source], check=True)
-        return library
+        return self.enterContext(FileSystem(mounted, *args, **kwargs))
 
     def start_program(self, *args):
         process = subprocess.Popen([sys.executable, "-c", *args], stdin=subprocess.PIPE)
@@ -92,7 +105,17 @@ class SlowFiles(unittest.TestCase):
         self.addCleanup(process.stdin.close)
         return process
 
+
+class SlowFiles(Files):
+    def make_library(self):
+        source, library = (os.path.join(self.directory, name) for name in ("large.S", "liblarge.so"))
+        with open(source, "w") as file:
+            file.write(LIBRARY)
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--build-id", "-o", library, source], check=True)
+        return library
+
     def test_a_library_that_takes_long_to_read(self):
+        self.library, = self.mount(self.make_library(), ["liblarge.so"], READ_SECONDS).paths()
         busy = self.start_program("while True: pass")
         slow = self.start_program(PROGRAM, self.library)
         path = os.path.join(self.directory, "samples.jsonl")
@@ -134,6 +157,55 @@ class SlowFiles(unittest.TestCase):
         for s in samples:
             if s["outcome"] == "complete":
                 self.assertEqual(s["user_stack"][-1]["symbol"], "_start")
+
+
+class HangingFiles(Files):
+    DURATION = 3
+    # What is held is waited for, and what runs, and then the machine is busy.
+    PATIENCE = 2 + 1 + 4
+
+    def profile(self, n_files, hangs):
+        """That many files are mapped that hang for the profiler. Then, a program is started that nobody knows."""
+        files = self.mount(harness.program("fibonacci"), [f"{i}.so" for i in range(n_files)], hangs=hangs)
+        unknown = shutil.copy(harness.program("fibonacci"), os.path.join(self.directory, "unknown"))
+        busy = self.start_program("while True: pass")
+        maps = self.start_program(MAPS, unknown, *files.paths())
+        path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
+        with open(said, "w") as file:
+            profiler = start("-v", "--no-cache", "-F", "999", "-d", str(self.DURATION), "-p", f"{busy.pid},{maps.pid}",
+                             "-o", path, stderr=file)
+        self.addCleanup(profiler.wait)
+        self.addCleanup(profiler.kill)
+        files.hang_for(profiler.pid)
+        wait_for(lambda: "sampling " in harness.read(said))
+        began = time.monotonic()
+        maps.stdin.write(b"\n")
+        maps.stdin.flush()
+        self.assertEqual(profiler.wait(30), 0, harness.read(said))
+        took = time.monotonic() - began
+        print(f"{n_files} files: it ended after {took:.1f} s", flush=True)
+        self.assertLess(took, self.DURATION + self.PATIENCE)
+        with open(path) as file:
+            *samples, totals = map(json.loads, file)
+        self.assertEqual(totals["lost"], 0, harness.read(said))
+        return busy.pid, samples
+
+    def check(self, n_files, hangs):
+        busy, samples = self.profile(n_files, hangs)
+        for of in ([s for s in samples if s["pid"] == busy],
+                   [s for s in samples if s["comm"] == "unknown"]):
+            self.assertGreater(len(of), 100)
+            self.assertEqual({s["outcome"] for s in of} - {"no_user_stack"}, {"complete"},
+                             collections.Counter(s["outcome"] for s in of))
+
+    def test_one_that_is_not_read(self):
+        self.check(1, (READ,))
+
+    def test_many_that_are_not_read(self):
+        self.check(10, (READ,))
+
+    def test_many_that_are_not_opened(self):
+        self.check(10, (OPEN,))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ int second(int n) { sink = n; return n > 1 ? second(n - 1) + first(n) * second(n
 double third(double x, int n) { while (n--) x = x * other(n) + second(n); return x; }
 """
 
-# Behind padding, what musl's signal handlers return to.
+# musl's signal handlers return to such code, behind padding.
 TRAMPOLINE = """
 .text
     .cfi_startproc
@@ -36,7 +36,7 @@ TRAMPOLINE = """
     syscall
 """
 
-# What is called data has an entry of the procedure linkage table, too: Go's linker does so.
+# Go's linker also makes PLT entries for symbols of type data.
 CALLS_DATA = """
 .text
     .cfi_startproc
@@ -71,7 +71,7 @@ def libc_of_this_process():
 
 
 def rules_of(path):
-    """{address: (CFA, RA, FP)}, what differs within PLT entries spelled out."""
+    """{address: (CFA, RA, FP)}; rules that differ within PLT entries are written out."""
     rules = {}
     for line in rows_of(path).splitlines():
         start, end, cfa, ra, fp = line.split()[:5]
@@ -100,7 +100,7 @@ class Case(unittest.TestCase):
         return self.path(name)
 
     def without_section_headers(self, path, offset_too=True):
-        """A copy, as sstrip leaves it, but for what is behind the segments."""
+        """A copy like that of sstrip, but with the data behind the segments."""
         copy = self.path("bare-" + os.path.basename(path))
         with open(path, "rb") as file:
             data = bytearray(file.read())
@@ -181,7 +181,7 @@ class DebugFrame(Case):
             self.assertEqual(rows_of(packed), rows_of(path))
 
     def separate(self):
-        """(the whole file, it without, the separate file)"""
+        """(the whole file, the stripped file, the separate debug file)"""
         whole = self.build("debug.so", CODE, *self.OPTIONS)
         bare, debug = self.path("bare.so"), self.path("bare.debug")
         run("objcopy", "--only-keep-debug", whole, debug)
@@ -212,7 +212,7 @@ class DebugFrame(Case):
         script = (f"mount -t tmpfs none /usr/lib/debug && mkdir -p {place} && "
                   f"cp $1 {place}/{build_id[2:]}.debug && exec $0 tables --json $2")
 
-        # Who has changed his root may not have a user namespace.
+        # After chroot(), a user namespace may be forbidden.
         apart = ["unshare", "--mount"] + (["--map-root-user"] if os.geteuid() != 0 else [])
 
         def found(file):
@@ -265,7 +265,7 @@ class KnownCode(Case):
 
 
 class Comparison(Case):
-    """What compare_readelf.py has compared, it says; and fails where it has not."""
+    """compare_readelf.py says what it has compared, and fails if that is nothing."""
     UNDESCRIBED = "-Wl,-z,lazy,--no-ld-generated-unwind-info"
 
     def compare(self, *paths, dwarfprof=DWARFPROF):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each instruction of a program, from its start to its end, is one where a sample could be taken.
+"""Checks the rule of each instruction of a program, from start to end, as if a sample was taken
+there.
 
 usage: check_steps.py DWARFPROF
 
-A program is run step by step. At each one the rule of its address says where the return
-address is, and what rbp was in the caller; where the function returns in the end, the
-processor says. Code without unwind information is no exception.
+Runs a program in single steps. At each step the rule for the address says where the return address
+is, and what rbp was in the caller; the processor shows where the function finally returns. Code
+without unwind information is included.
 """
 import bisect
 import collections
@@ -67,7 +68,7 @@ def ptrace(request, pid, data=None):
 
 
 class Rules:
-    """What `dwarfprof tables` says of a file, and where that is."""
+    """What `dwarfprof tables` says about a file, and where that is mapped."""
 
     def __init__(self, path):
         out = subprocess.run([DWARFPROF, "tables", "--rows", path], capture_output=True, text=True, check=True)
@@ -84,7 +85,7 @@ class Rules:
                          for kind, flags, offset, address, _, _ in headers if kind == 1 and flags & 1]
 
     def bias(self, start, offset):
-        """Where address 0 of the file is, if its part from `offset` on is at `start`."""
+        """The load bias of the file, if its part from `offset` on is at `start`."""
         for segment, address in self.segments:
             if segment == offset:
                 return start - address
@@ -96,7 +97,7 @@ class Rules:
 
 
 class Process:
-    """A program that is run step by step."""
+    """A program that runs in single steps."""
 
     def __init__(self, rules, command):
         self.pid = os.fork()
@@ -124,10 +125,10 @@ class Process:
             os.waitpid(self.pid, 0)
 
     def step(self):
-        """False: the program has ended."""
+        """Returns False when the program has ended."""
         ptrace(PTRACE_SINGLESTEP, self.pid)
         self.status = os.waitpid(self.pid, 0)[1]
-        # Its child's end is told before the next step.
+        # The end of its child is reported before the next step.
         assert not os.WIFSTOPPED(self.status) or os.WSTOPSIG(self.status) in (signal.SIGTRAP, signal.SIGCHLD), \
             signal.Signals(os.WSTOPSIG(self.status)).name
         return os.WIFSTOPPED(self.status)
@@ -155,7 +156,7 @@ class Process:
         return next((m for m in self.mappings if m[0] <= address < m[1]), None)
 
     def rule(self, address):
-        """(file, address in it, rule); None: it is in no file."""
+        """(file, address in it, rule); None if it is in no file."""
         mapping = self.mapping(address)
         if not mapping:
             self.read_mappings()
@@ -167,7 +168,7 @@ class Process:
 
 
 def cfa_of(cfa, regs, word):
-    """Its value, or None: it is not of the kinds that are computed here."""
+    """The CFA's value, or None for kinds that are not computed here."""
     plt = re.fullmatch(r"plt\((\w+)\)", cfa)
     if plt:
         return regs["rsp"] + (16 if regs["rip"] & 15 >= int(plt[1], 16) else 8)
@@ -189,16 +190,16 @@ Return = collections.namedtuple("Return", "slot, address, rbp")
 
 
 class Run:
-    """What was found on the way."""
+    """The results of a run."""
 
     def __init__(self, rules, *command):
-        self.expected = []  # what the rules have said of the functions that are running
-        self.checked = collections.defaultdict(set)  # {file: addresses where they have said that}
-        self.kinds = set()  # of CFAs, there
+        self.expected = []  # according to the rules, for the active functions
+        self.checked = collections.defaultdict(set)  # {file: addresses with such a rule}
+        self.kinds = set()  # of CFAs at these addresses
         self.unknown = set()  # addresses without a rule, or with one of another kind
         self.wrong = []
         self.n_steps = 0
-        self.last = None  # the stack pointer at the step before
+        self.last = None  # the stack pointer at the previous step
         self.process = Process(rules, command)
         try:
             self.expect(self.process.read_registers())
@@ -217,7 +218,7 @@ class Run:
         self.expect(regs)
 
     def say(self, regs, rule):
-        """What a rule says of the frame, None: it is of a kind that is not computed here."""
+        """What a rule says about the frame; None for kinds that are not computed here."""
         cfa, ra, fp = rule
         value = cfa_of(cfa, regs, self.process.word)
         if value is None or ra != "c-8" or not (fp == "s" or fp[0] == "c"):
@@ -241,11 +242,11 @@ class Run:
             return
         self.checked[path].add(address)
         self.kinds.add(re.match(r"\w*", rule[0])[0])
-        # A frame below this one has gone, and did not return where it should have.
+        # A frame below this one is gone and did not return where it should have.
         while self.expected and self.expected[-1][0].slot < said.slot:
             gone, there = self.expected.pop()
             self.wrong.append((there, gone, said))
-        # Once for each frame, unless the rules differ about it.
+        # Once per frame, unless its rules disagree.
         if not self.expected or self.expected[-1][0] != said:
             self.expected.append((said, where))
 
@@ -311,7 +312,7 @@ class Steps(unittest.TestCase):
         self.check(clang)
 
     def wrong_with(self, path, function, **changes):
-        """(a changed row of the function, the first with those values; addresses where something is wrong)"""
+        """(a changed row of the function, the first with those values; addresses with an error)"""
         rules = self.libraries[path] = Rules(path)
         i = bisect.bisect_right(rules.starts, functions_of(path)[function]) - 1
         while any(getattr(rules.rows[i], name) != old for name, (old, _) in changes.items()):

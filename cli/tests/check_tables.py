@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `dwarfprof tables` says: of files made for this test, and of this Python and its libraries.
+"""The output of `dwarfprof tables` for files made for this test, and for this Python and its
+libraries.
 
-Its three forms must agree with each other and with readelf; damaged files must be named.
+Its three forms must agree with each other and with readelf; damaged files must be reported.
 
 usage: check_tables.py DWARFPROF
 """
@@ -19,9 +20,8 @@ import harness
 
 DWARFPROF = os.path.abspath(sys.argv[1])
 
-# 16 bytes with a rule, 32 whose CFA is an expression with a branch, 8 with a rule before
-# an opcode that does not exist, 8 without unwind information, and in a section
-# of their own 24 without and 40 with.
+# 16 bytes with a rule, 32 with a CFA expression that branches, 8 with a rule before an invalid
+# opcode, 8 without unwind information; and in a separate section 24 bytes without and 40 with.
 ASSEMBLY = """
 .text
     .cfi_startproc
@@ -64,14 +64,14 @@ def readelf(*args):
 
 
 def mapped_files():
-    """This program and the libraries it uses."""
+    """This program and its libraries."""
     with open("/proc/self/maps") as maps:
         paths = {line.split(None, 5)[5].strip() for line in maps if " r-xp " in line and "/" in line}
     return sorted(path for path in paths if os.path.exists(path))
 
 
 class Case(unittest.TestCase):
-    """With a directory that holds one file of each kind."""
+    """Has a directory with one file of each kind."""
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -120,7 +120,7 @@ class Figures(Case):
                 self.assertIsInstance(table[name], kind, name)
             self.assertEqual(table["arch"], "x86_64")
             self.assertGreater(table["rows"], 0)
-            # Two rules are in every image: none, and refused.
+            # Every image has two rules: none, and refused.
             self.assertLessEqual(3, table["rules"])
             self.assertLessEqual(table["rules"], table["rows"] + 2)
             self.assertGreater(table["build_ns"], 0)
@@ -141,7 +141,7 @@ class Figures(Case):
                 [(s["name"], int(s["address"], 16), s["size"]) for s in table["sections"]],
                 [(name, int(address, 16), int(size, 16))
                  for name, address, size, flags in sections if "X" in flags])
-            # The linker may have given .eh_frame the type of the psABI instead.
+            # The linker may have given .eh_frame the psABI's type instead.
             self.assertIn(f"{table['eh_frame_bytes']:06x}", re.search(
                 r" \.eh_frame .*", readelf("-S", path)).group(0))
             build_id = re.search(r"Build ID: (\w+)", readelf("-n", path))
@@ -244,7 +244,7 @@ class Text(Case):
 
 class Broken(Case):
     def broken(self):
-        """Path and reason of files that cannot be used."""
+        """Paths of unusable files, with the reasons."""
         content = self.bytes_of(self.made)
         foreign = content[:18] + b"\xb7\x00" + content[20:]
         os.mkfifo(self.path("fifo"))
@@ -282,7 +282,7 @@ class Broken(Case):
             self.assertEqual(len(result.stderr.splitlines()), 1)
 
     def test_any_byte_of_the_headers(self):
-        """Whatever it says, it says it: no signal, and JSON that can be read."""
+        """Any output is allowed, but no signal, and JSON must be valid."""
         content = self.bytes_of(self.made)
         headers = int(re.search(r"Start of section headers: +(\d+)", readelf("-h", self.made)).group(1))
         for at in [*range(16, 64), *range(64, 64 + 5 * 56, 7), *range(headers, len(content), 11)]:

@@ -36,19 +36,25 @@ class Tables(unittest.TestCase):
         self.assertNotIn("\033", text)
         tables = text.split("\n\nfibonacci (PID")
         self.assertEqual(len(tables), 2, text)
-        # Who is late with the first table has less left for the second.
+        # If the first table is late, the second interval is shorter.
         lengths = [float(length) for length in re.findall(r"^last (\d\.\d) s: ", text, re.M)]
         self.assertGreaterEqual(lengths[0], 1, text)
         self.assertGreaterEqual(sum(lengths), 1.9, text)
         for number, table in enumerate(tables):
             rows = ROW.findall(table)
             self.assertEqual(rows[0][2:], ("fibonacci", "fibonacci"), table)
-            # With -U: what the kernel does meanwhile, on a busy machine, is more than a tenth.
+            # With -U, because on a busy machine the kernel takes more than a tenth.
             self.assertGreater(float(rows[0][0]), 90)
             count, in_all = map(int, re.search(r"last \d\.\d s: (\d+) samples.*in all: (\d+),", table).groups())
             self.assertGreater(count, 20 * lengths[number])
-            # Nothing of the first one is in the second.
+            # The second table starts from zero.
             self.assertTrue(in_all == count if number == 0 else in_all > count, table)
+
+    def test_labels(self):
+        with busy() as pid:
+            self.assertNotIn("labels:", top("-p", pid, "-n", "1", "-F", "499"))
+            text = top("-p", pid, "-n", "1", "-F", "499", "--by", "comm")
+        self.assertRegex(text, r"(?m)^labels: comm=fibonacci 100.0 %$")
 
     def test_other_intervals(self):
         with busy() as pid:
@@ -68,7 +74,7 @@ class Tables(unittest.TestCase):
         tables = {int(re.match(r"\d\.\d s: (\d+) samples", table)[1]): table
                   for table in re.split(r"(?m)^last ", text)[1:]}
         self.assertGreater(text.count("samples"), 1)
-        # In the first one it may have done nothing but start, in the last one end.
+        # In the first interval it may only have started, in the last only ended.
         self.assertEqual(ROW.findall(tables[max(tables)])[0][2], "fibonacci")
 
     def test_wrong_usage(self):
@@ -107,7 +113,7 @@ class Terminal(unittest.TestCase):
         self.read_until(lambda: self.text.count("last 0.") >= 3)
 
     def ends(self):
-        """Its code, and the terminal as it was."""
+        """Its exit code, and the terminal's state restored."""
         code = self.top.wait(20)
         self.assertEqual(termios.tcgetattr(self.slave), self.before)
         return code
@@ -119,7 +125,7 @@ class Terminal(unittest.TestCase):
         self.assertGreater(len(tables), 1)
         for table in tables:
             lines = table.replace("\033[J", "").replace("\033[K", "").split("\r\n")
-            self.assertLess(len(lines), 13)  # what is longer moves the table up
+            self.assertLess(len(lines), 13)  # a longer table would scroll
             self.assertTrue(all(len(line) <= 70 for line in lines), lines)
             if not any(": 0 samples" in line for line in lines):
                 self.assertTrue(any(line.endswith("fibonacci") for line in lines), lines)

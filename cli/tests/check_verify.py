@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--verify: what libdwfl says of the same stacks, in every format; and that it can say no.
+"""--verify: libdwfl's opinion of the same stacks, in every format; and that it can disagree.
 
 usage: check_verify.py DWARFPROF PROGRAM-DIR
 """
@@ -12,7 +12,7 @@ import check_programs
 import harness
 from harness import Target, busy, dwarfprof, program
 
-# Of the stacks that libdwfl can follow to their end.
+# Percentage of agreement, of stacks that libdwfl can unwind to the end.
 WANTED = 99.9
 COMPARED = ("equal", "further", "shorter", "differs")
 
@@ -20,15 +20,16 @@ COMPARED = ("equal", "further", "shorter", "differs")
 class Verify(unittest.TestCase):
 
     def profile(self, *args, code=0):
-        """The samples, and what was said of their verification."""
+        """The samples, and the message about their verification."""
         result = dwarfprof("--format", "jsonl", *args)
         self.assertEqual(result.returncode, code, result.stderr)
-        # The command's own output goes to stdout, too.
+        # The profiled command's output goes to stdout too.
         lines = [line for line in result.stdout.splitlines() if line.startswith('{"time_ns"')]
         return [json.loads(line) for line in lines], result.stderr.partition("verified by libdwfl: ")[2]
 
     def expect_agreement(self, samples, said, at_least, share=0.95):
-        """at_least: so many must have been compared, and that share of those that were verified."""
+        """at_least: the minimum number compared; share: the minimum share of these among the
+        verified ones."""
         counts = collections.Counter(s["verified"] for s in samples if "verified" in s)
         compared = sum(counts[word] for word in COMPARED)
         self.assertGreaterEqual(compared, at_least, said)
@@ -55,21 +56,22 @@ class Verify(unittest.TestCase):
         self.expect_program("openssl", "speed", "-seconds", "20", "rsa2048")
 
     def test_a_hole_in_the_stack(self):
-        """Pages that were never touched are no end of the copy."""
+        """Pages that were never touched do not end the copy."""
         self.expect_program(program("hole"), "60")
 
     def test_hard_stacks_and_late_samples(self):
-        """Signals, alternate stacks, libraries that were mapped a moment ago: at each marked moment."""
+        """Signals, alternate stacks, libraries that have just been mapped: at each marked
+        moment."""
         stacks = program("stacks-gcc-O2-nofp-pie")
         samples, said = self.profile("--verify=1", "-e", f"uprobe:{stacks}:oracle_mark", "--no-symbols",
                                      "--", stacks, "/dev/null")
-        # libdwfl knows nothing of .init and the like, where many of the moments are.
+        # libdwfl has no rules for .init and the like, where many of the moments are.
         self.expect_agreement(samples, said, 500, 0.8)
         self.assertTrue(any(s["late"] and s["verified"] == "equal" for s in samples))
         self.assertTrue(any(f["method"] == "signal" for s in samples for f in s["user_stack"]))
 
     def test_wrong_stacks_are_found(self):
-        """Frame pointers, in a program that has none."""
+        """Frame pointers, in a program without them."""
         with Target(program("inefficient"), "300") as pid:
             samples, said = self.profile("--verify=1", "--unwind", "fp", "-F", "499", "-d", "1", "-p", pid)
         verified = [s for s in samples if "verified" in s]
@@ -90,7 +92,7 @@ class Verify(unittest.TestCase):
             samples, said = self.profile("--verify", "-F", "999", "-d", "2", "-p", pid)
         n = sum("verified" in s for s in samples)
         self.assertGreater(len(samples), 200)
-        # Each CPU counts for itself, and the first one's turn comes after nine others.
+        # Each CPU counts separately, and its first one comes after nine others.
         self.assertAlmostEqual(n, len(samples) / 10, delta=3 + len(samples) / 100)
         self.expect_agreement(samples, said, n)
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A real run in each format, as others read it.
+"""A real run in each format, as other programs read it.
 
 usage: check_viewers.py DWARFPROF PROGRAM-DIR
 """
+import json
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -15,7 +18,7 @@ import readers
 from harness import dwarfprof, program
 
 PERIOD = 1000000000 // 499
-# The source of `inlined`, from the root on, and what the kernel shows of an interrupt.
+# The call chain in `inlined`, root first, and what the kernel adds for an interrupt.
 CALLS = ("_start", "__libc_start_main", "__libc_start_call_main", "main", "work")
 INLINED = ("mix_many", "mix")
 
@@ -26,7 +29,7 @@ class Viewers(unittest.TestCase):
         self.addCleanup(self.directory.cleanup)
 
     def profile(self, name, *options):
-        """Profile a program: the report's path, and the number of samples that it has."""
+        """Profiles a program: returns the report's path and its number of samples."""
         path = os.path.join(self.directory.name, name)
         result = dwarfprof("-F", "499", *options, "-o", path, "--", program("inlined"), "1")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -39,7 +42,7 @@ class Viewers(unittest.TestCase):
     def check_stacks(self, stacks, total, root=(), mark=""):
         self.assertEqual(sum(stacks.values()), total)
         wanted = root + CALLS + tuple(name + mark for name in INLINED)
-        # What an interrupt adds above is the kernel's.
+        # An interrupt adds kernel frames above these.
         share = sum(weight for stack, weight in stacks.items() if stack[:len(wanted)] == wanted)
         self.assertGreater(share, 0.5 * total)
 
@@ -51,7 +54,7 @@ class Viewers(unittest.TestCase):
     def test_perf_script(self):
         path, samples = self.profile("x.perf")
         stacks = readers.perf_script(path)
-        # The functions of a frame are inlined ones, and the one that they were inlined into.
+        # A frame has inlined functions, and the function into which they were inlined.
         self.check_stacks(stacks, samples * PERIOD, ("inlined",), "_[i]")
         self.assertEqual(readers.profiler_total(path), samples)
         text = readers.text(path)
@@ -77,18 +80,18 @@ class Viewers(unittest.TestCase):
         profile, (thread,) = readers.firefox(path)
         self.check_stacks(thread["stacks"], samples)
         self.assertEqual(readers.profiler_total(path), samples)
-        # About a second, from the program's start on.
+        # About a second, from the program's start.
         self.assertGreaterEqual(thread["times"][0], 0)
         self.assertLess(thread["times"][-1], profile["meta"]["profilingEndTime"])
         libs = {lib["name"]: lib for lib in profile["libs"]}
         self.assertRegex(libs["libc.so.6"]["codeId"], r"^[\da-f]{40}$")
-        # Other functions are the dynamic linker's and the kernel's, inlined or not.
+        # Other functions belong to the dynamic linker and the kernel, and may be inlined.
         depths = readers.firefox_depths(profile["threads"][0], profile["shared"]["stringArray"])
         wanted = {"work": {0}, "mix_many": {1}, "mix": {2}}
         self.assertEqual({name: depths[name] for name in wanted}, wanted)
 
     def test_time_apart(self):
-        """Threads that wait have a category of their own."""
+        """Threads that wait have their own category."""
         stolen = harness.stolen_time()
         path, _ = self.profile("x.firefox.json", "--wall")
         stolen = 1000 * (harness.stolen_time() - stolen) + 10
@@ -113,6 +116,73 @@ class Viewers(unittest.TestCase):
             self.assertEqual(page.requests, ["file://" + path])
             self.assertIn(f"{samples} samples, 0 lost",
                           page.evaluate("document.querySelector('header').innerText"))
+
+
+class Nameless(unittest.TestCase):
+    """A program without symbols: the linker's, of the same program, say where its functions begin."""
+
+    def setUp(self):
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.binary = self.path("bare")
+        subprocess.run(["strip", "-o", self.binary, program("inefficient")], check=True)
+        self.recording = self.path("x.dwarfprof")
+        with harness.Target(self.binary, "60") as pid:
+            result = dwarfprof("-F", "499", "-p", pid, "-d", "1", "-o", self.recording)
+            top = dwarfprof("top", "-p", pid, "-n", "1", "-F", "499")
+        self.assertEqual(top.returncode, 0, top.stderr)
+        self.top = top.stdout
+        self.assertEqual(result.returncode, 0, result.stderr)
+        symbols = subprocess.run(["nm", program("inefficient")], capture_output=True, text=True, check=True).stdout
+        self.functions = {int(address, 16): name
+                          for address, name in re.findall(r"(?m)^([0-9a-f]+) [tT] (\w+)$", symbols)}
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def report(self, name, *options):
+        path = self.path(name)
+        result = dwarfprof("convert", self.recording, "-o", path, *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return path
+
+    def named(self, text):
+        """With the names of the functions that begin there."""
+        return re.sub(r"\[bare\+0x([0-9a-f]+)\]", lambda m: self.functions.get(int(m[1], 16), m[0]), text)
+
+    def test_is_called_by_where_its_functions_begin(self):
+        found = {"folded": readers.folded(self.report("x.folded")),
+                 "perf": readers.perf_script(self.report("x.perf")),
+                 "speedscope": readers.speedscope(self.report("x.speedscope.json"))[1][0]["stacks"]}
+        _, (thread,) = readers.firefox(self.report("x.firefox.json"))
+        found["firefox"] = thread["stacks"]
+        boxes, _ = readers.svg(self.report("x.svg"))
+        found["svg"] = [(re.sub(r" \(.*|: .*", "", title),) for title, *_ in boxes]
+        for form, stacks in found.items():
+            names = {self.named(name) for stack in stacks for name in stack}
+            self.assertLessEqual({"main", "report", "sort_words", "_start"}, names, form)
+        for form in ("text", "json", "jsonl"):
+            with open(self.report("x." + form, "--format", form)) as file:
+                found[form] = file.read()
+        for name in ("sort_words", "main"):
+            self.assertRegex(self.named(found["text"]), rf" {name} +bare\n")
+            self.assertRegex(self.named(self.top), rf" {name} +bare\n")
+        samples = [json.loads(line)["user_stack"] for line in found["jsonl"].splitlines()]
+        stacks = [stack["user_stack"] for stack in json.loads(found["json"])["stacks"]]
+        for form in samples, stacks:
+            starts = {int(f["function_start"], 16) for stack in form for f in stack
+                      if f["module"] == self.binary and f["function_start"]}
+            self.assertLessEqual({"main", "report", "sort_words"}, {self.functions.get(start) for start in starts})
+        result = dwarfprof("diff", self.recording, self.recording, "--format", "folded")
+        self.assertIn(";sort_words ", self.named(result.stdout))
+
+    def test_has_the_boxes_that_it_has_with_names(self):
+        bare = readers.text(self.report("x.folded", "--no-inline"))
+        # It has the same build id.
+        shutil.copy2(program("inefficient"), self.binary)
+        named = readers.text(self.report("y.folded", "--no-inline"))
+        self.assertIn(";sort_words", named)
+        self.assertNotIn(";sort_words", bare)
+        self.assertEqual(sorted(self.named(bare).splitlines()), sorted(named.splitlines()))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page in headless Chromium, by the DevTools protocol over a pair of pipes."""
+"""A page in headless Chromium, driven by the DevTools protocol over two pipes."""
 import base64
 import json
 import os
@@ -9,12 +9,12 @@ import subprocess
 import tempfile
 import time
 
-# How long to wait for what does happen, on a machine that has other things to do.
+# How long to wait for something that will happen, on a busy machine.
 SECONDS = 120
 
 
 class Page:
-    """A page that is open while the `with` block runs; requests has what it has asked for."""
+    """A page that is open during the `with` block; `requests` lists what it requested."""
 
     def __init__(self, url, width=1200, height=700):
         self.url = url
@@ -30,7 +30,7 @@ class Page:
         to_browser, self.out = os.pipe()
         self.into, from_browser = os.pipe()
 
-        def connect():  # where --remote-debugging-pipe reads and writes
+        def connect():  # --remote-debugging-pipe uses these descriptors
             read, write = os.dup(to_browser), os.dup(from_browser)
             os.dup2(read, 3)
             os.dup2(write, 4)
@@ -62,7 +62,7 @@ class Page:
         self.wait_for("location.protocol !== 'about:' && document.readyState === 'complete'")
 
     def wait_for_page(self):
-        """It may answer before it has opened one."""
+        """Chromium may answer before it has opened one."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             for target in self.call("Target.getTargets")["targetInfos"]:
@@ -129,11 +129,11 @@ class Page:
     def is_true(self, expression):
         try:
             return self.evaluate(expression)
-        except RuntimeError:  # a page that is being left, or has no body yet
+        except RuntimeError:  # navigating, or no body yet
             return False
 
     def wait_for(self, expression):
-        """Until the expression is true in the page."""
+        """Waits until the expression is true in the page."""
         end = time.monotonic() + SECONDS
         while not self.is_true(expression):
             if time.monotonic() > end:
@@ -151,7 +151,7 @@ class Page:
         self.call("Input.insertText", text=text)
 
     def screenshot(self, path=None):
-        """The pixels as PNG, also into a file."""
+        """The page as PNG; also written to a file if given."""
         data = base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
         if path:
             with open(path, "wb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of a binary, and whom their calls call, from its bytes."""
+"""The functions of a Go binary and the targets of their calls, from its code."""
 import bisect
 import collections
 import functools
@@ -8,20 +8,20 @@ import re
 import struct
 import subprocess
 
-# What the runtime puts onto the stack of a function that has not called it, or goes on with it.
+# Functions that the runtime pushes onto the stack of one that did not call them, or resumes there.
 INJECTED = ("runtime.sigpanic", "runtime.asyncPreempt", "gogo")
-# Where the thread's stack begins anew, and what begins there: who has called it waits elsewhere.
+# Where the thread's stack begins anew, and what begins there: the caller waits elsewhere.
 BEGINNINGS = ("runtime.mstart0", "runtime.cgocallback")
 BEGUN = ("runtime.mcall", "runtime.newstack")
-# What the runtime has as asmcgocall()'s return address while C runs, and goes on with where a panic
-# has left C's frames.
+# The runtime uses this as asmcgocall()'s return address while C runs, and continues there after a
+# panic has dropped C's frames.
 PRETENDED = "runtime.systemstack_switch"
-# What jumps to where a register says.
+# These jump to an address in a register.
 JUMPING = ("runtime.systemstack", "runtime.reflectcall", "runtime.asmcgocall_landingpad")
 
 
 def is_go(name):
-    """Is it Go's name of a function? Compilers of C put words behind a dot, linkers behind an @."""
+    """Is this Go's name of a function? C compilers add words behind a dot, linkers behind an @."""
     own = re.sub(r"(\.(isra|part|constprop|cold|localalias|\d+))+$", "", name)
     return "." in own and "@" not in own and not own.startswith(("_Z", "_GLOBAL__"))
 
@@ -36,13 +36,14 @@ def code(path):
 
 
 def is_same_code(path, other):
-    """Are functions at the same addresses? Their references to data may differ, which are few bytes."""
+    """Are functions at the same addresses? References to data may differ, which are few bytes."""
     (at, one), (other_at, two) = code(path), code(other)
     return at == other_at and len(one) == len(two) and 50 * sum(map(operator.ne, one, two)) < len(one)
 
 
 class Calls:
-    """Offsets are addresses in the binary. If it has no symbols, its twin has, and the same code."""
+    """Offsets are addresses in the binary. If it has no symbols, they come from its twin with equal
+    code."""
 
     def __init__(self, path, twin=None):
         self.path = path
@@ -57,7 +58,7 @@ class Calls:
         self.starts, self.names = list(names), list(names.values())
 
     def function(self, offset):
-        """The number of the function at an address."""
+        """The index of the function at an address."""
         return bisect.bisect_right(self.starts, offset) - 1
 
     def names_at(self, offset):
@@ -67,11 +68,11 @@ class Calls:
         return self.names_at(offset)[0]
 
     def near(self, offset, opcode):
-        """Where a call or jump goes that is at an address, or None."""
+        """The target of a direct call or jump at an address, or None."""
         at = offset - self.start
         if 0 <= at <= len(self.code) - 5 and self.code[at] == opcode:
             target = offset + 5 + struct.unpack_from("<i", self.code, at + 1)[0]
-            # What is called in other libraries is called by way of other sections.
+            # Calls into other libraries go through other sections.
             return target if self.start <= target < self.start + len(self.code) else None
         return None
 
@@ -80,13 +81,13 @@ class Calls:
 
     @functools.lru_cache(None)
     def jumps(self, function):
-        """The functions that one ends by jumping to, if it does."""
+        """The targets of direct jumps that end a function."""
         targets = (self.near(offset, 0xe9) for offset in range(self.starts[function], self.end(function)))
         return {self.function(target) for target in targets if target in self.starts}
 
     @functools.lru_cache(None)
     def jumps_anywhere(self, function):
-        """Can it end by jumping to where a register or memory says, as C++ calls what is virtual at the end?"""
+        """Can it end with an indirect jump, as C++ does for virtual tail calls?"""
         name = self.names[function][0]
         if is_go(name):
             return name.startswith(JUMPING)
@@ -95,9 +96,10 @@ class Calls:
 
     @functools.lru_cache(None)
     def wrong_call(self, return_address, callee):
-        """What the call in front of a return address calls, if that is known, and not the function of the callee."""
+        """The target of the call in front of a return address, if it is known and not the callee's
+        function."""
         target = self.near(return_address - 5, 0xe8)
-        # On the way to another library, where any function may go at its end.
+        # In the PLT, or in another library, where any function may make a tail call.
         if not self.start <= callee < self.start + len(self.code):
             return None
         if target is None or self.name(callee).startswith(INJECTED):

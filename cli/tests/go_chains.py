@@ -1,35 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stacks that test-programs/languages/go can have, as its sources describe them."""
+"""The stacks that test-programs/languages/go can have, as described in its sources."""
 import glob
 import itertools
 import os
 import re
 
-# Where stacks start: a goroutine's, the runtime's own, C's.
+# Roots of stacks: goroutines, the runtime's threads, C.
 GOROUTINE_ROOTS = {"runtime.goexit"}
 RUNTIME_ROOTS = {"runtime.mcall", "runtime.morestack", "runtime.clone", "runtime.mstart", "runtime.rt0_go"}
 C_ROOTS = {"_start", "clone3", "__clone3", "__clone"}
 
-# What the runtime starts goroutines with.
+# Functions with which the runtime starts goroutines.
 RUNTIME_ENTRIES = {
     "runtime.main", "runtime.forcegchelper", "runtime.bgsweep", "runtime.bgscavenge",
     "runtime.runfinq", "runtime.runFinalizers", "runtime.runCleanups", "runtime.gcBgMarkWorker",
     "runtime.gcenable.func", "runtime.gcBgMarkStartWorkers.func", "runtime.ensureSigM.func",
     "os/signal.loop", "runtime.cgocallback",
-    # What it calls itself, at the end.
+    # The last function it calls.
     "runtime.goexit1",
 }
 
 
 def plain(name):
-    """A function's name without what differs from version to version."""
+    """A function's name without the parts that differ between versions."""
     name = re.sub(r"\[.*\]", "[...]", name or "?")
     name = re.sub(r"\.abi(0|internal)$", "", name)
     return re.sub(r"\.(func|gowrap|deferwrap)\d+(\.\d+)*$", ".func", name)
 
 
 def expand(words, parts):
-    """All chains that words describe."""
+    """All chains that a description stands for."""
     alternatives = []
     while words:
         word = words.pop(0)
@@ -54,13 +54,13 @@ def is_go(name):
 
 
 def without_c(chain):
-    """As Go's own tracebacks have it: what C has done between two parts in Go is not there."""
+    """As in Go's own tracebacks, which omit C's frames between two parts in Go."""
     last = max((i for i, name in enumerate(chain) if is_go(name)), default=-1)
     return [name for i, name in enumerate(chain) if i > last or is_go(name)]
 
 
 class Chains:
-    """What a complete stack can be."""
+    """The possible complete stacks."""
 
     def __init__(self, directory, is_library):
         rows, self.parts = [], {}
@@ -85,7 +85,8 @@ class Chains:
                      if name in self.names or is_go(name) and not name.startswith("main._C"))
 
     def verdict(self, names):
-        """What is wrong with a complete stack, leaf first, or None; and does it leave C out?"""
+        """What is wrong with a complete stack, leaf first, or None; and whether C's frames are
+        missing."""
         root, ours = names[-1], self.of(names)
         if root not in GOROUTINE_ROOTS | RUNTIME_ROOTS | C_ROOTS:
             return f"{root} is no root", False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of the frames of a Go program's stacks by themselves: names, and who calls whom."""
+"""Checks on single frames of a Go program's stacks: names, and who calls whom."""
 import functools
 
 import go_calls
@@ -7,18 +7,18 @@ import go_chains
 
 
 def linked(name):
-    """As it is where another linker than Go's has put the program together."""
+    """The program's name after linking with another linker than Go's."""
     return go_chains.plain(name).replace("·", ".")
 
 
 class Frames:
-    """Of the binary that `calls` (go_calls.Calls) knows; frames as jsonl has them, without inlined ones."""
+    """For the binary of `calls` (go_calls.Calls). Frames are as in jsonl, without inlined ones."""
 
     def __init__(self, calls):
         self.calls = calls
 
     def place(self, stack, i):
-        """Where a frame is in the program; of a caller, where it called. None: elsewhere."""
+        """Where a frame is in the program, for callers the place of the call. None: elsewhere."""
         if stack[i]["module"] != self.calls.path:
             return None
         is_caller = stack[i]["method"] in ("table", "frame_pointer")
@@ -30,9 +30,9 @@ class Frames:
 
     @functools.lru_cache(None)
     def wrong_name(self, place, symbol):
-        """What is wrong with the name of what is at a place in the program?"""
+        """What is wrong with the name for a place in the program, or None."""
         names = {linked(name) for name in self.calls.names_at(place)}
-        # C's own functions have no names in a stripped program; Go's have.
+        # In a stripped program C's functions have no names; Go's have.
         if not symbol and any(map(go_calls.is_go, names)):
             return f"{' or '.join(names)} has no name"
         is_mangled = any(name.startswith("_Z") for name in names)
@@ -41,10 +41,12 @@ class Frames:
         return None
 
     def wrong(self, stack):
-        """Which frame does not have its name, or does not call the next one? None: none that is known."""
+        """The frame that has a wrong name, or does not call the next one. None: no frame is known
+        to be wrong."""
         for i, frame in enumerate(stack):
             place = self.place(stack, i)
-            # What a signal's handler returns to is not called, and is named by what is in front of it.
+            # The code a signal handler returns to was not called; the name is that of the code
+            # before it.
             if place is None or i + 1 < len(stack) and stack[i + 1]["method"] == "signal":
                 continue
             if why := self.wrong_name(place, frame["symbol"]):

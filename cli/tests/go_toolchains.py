@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The versions of Go that the tests compile with, and Go's debugger, from the Go module proxy.
+"""The versions of Go and of its debugger for the tests, from the Go module proxy.
 
 usage: go_toolchains.py
 
-Fetches them all; does nothing where they are there, in Go's module cache and the user's. Any Go
-that there is fetches them, and checks their sums.
+Fetches those that are missing from Go's module cache and the user's cache. Any installed Go can
+fetch them, and verifies their checksums.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-# The oldest that Debian has, the last one with each of the runtime's ways that differ, the newest.
+# Debian's oldest, the last one of each variant of the runtime, and the newest.
 VERSIONS = {
     "1.19": "go1.19.13",
     "1.22": "go1.22.12",
@@ -27,13 +27,14 @@ DELVE = "v1.27.2"
 
 
 def environment(**more):
-    """Without a toolchain that was chosen elsewhere, and modules around the programs."""
+    """Ignores a toolchain that is set elsewhere, and modules around the programs."""
     inherited = {k: v for k, v in os.environ.items() if k != "GOROOT"}
     return dict(inherited, GOTOOLCHAIN="local", CGO_ENABLED="1", **more)
 
 
 def make_executable(root):
-    """What Go itself does to a toolchain at its first use: modules have no modes, and no modules inside."""
+    """Does what Go does when it first uses a toolchain: modules have no modes, and no nested
+    modules."""
     if os.access(os.path.join(root, "bin", "go"), os.X_OK):
         return
     for name in ("src", "src/cmd"):
@@ -62,7 +63,7 @@ def fetch(version):
 
 
 def fetch_delve():
-    """The path of Delve, Go's debugger, in a directory of its own in the user's cache."""
+    """The path of Delve, Go's debugger, in its own directory in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     directory = os.path.join(cache, "dwarfprof-tests", f"delve-{DELVE}")
     path = os.path.join(directory, "dlv")

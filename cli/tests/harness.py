@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the program share: to run it, what it profiles, and the start of a test.
+"""Shared by the tests of the program: running it and its targets, and starting tests.
 
 Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
 """
@@ -35,7 +35,7 @@ def program(name):
 
 
 def wait_for(condition, seconds=60):
-    """Until condition() is true. What waits is the test; how long it takes is the machine's affair."""
+    """Waits until condition() is true. The time is generous: tests check conditions, not speed."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"
@@ -43,9 +43,9 @@ def wait_for(condition, seconds=60):
 
 
 class Stillness:
-    """The longest time, in seconds, in which nobody ran who goes before others as the profiler does."""
-    LONG = 0.05  # a ring has room for a fraction of a second
-    # In a process of its own, until its input ends: who waits for it may be busy.
+    """The longest time, in seconds, in which a process of the profiler's priority did not run."""
+    LONG = 0.05  # a ring holds a fraction of a second
+    # A separate process, until its input ends, because the one that waits may be busy.
     CODE = ("import os, select, sys, time\n"
             "os.setpriority(os.PRIO_PROCESS, 0, -10)\n"
             "longest = 0\n"
@@ -65,7 +65,8 @@ class Stillness:
 
 
 def unless_still(attempt, tries=3):
-    """Does attempt() return True? Where it does not, and the machine stood still meanwhile, it is made again."""
+    """Does attempt() return True? If it does not, and the machine stalled meanwhile, tries
+    again."""
     for _ in range(tries):
         with Stillness() as stillness:
             if attempt():
@@ -77,7 +78,7 @@ def unless_still(attempt, tries=3):
 
 
 def read(path):
-    """What is in a file; nothing, if it is gone."""
+    """The contents of a file; "" if it is gone."""
     try:
         with open(path) as file:
             return file.read()
@@ -86,7 +87,7 @@ def read(path):
 
 
 def is_emulated():
-    """Is the CPU one of QEMU's, without KVM? The kernel takes its share of the time there as elsewhere, and more."""
+    """Is the CPU emulated by QEMU without KVM? Then the kernel takes a larger share of the time."""
     return "QEMU TCG CPU" in read("/proc/cpuinfo")
 
 
@@ -95,31 +96,33 @@ def children(pid):
 
 
 def cpu_time(pid):
-    """In seconds, of all threads."""
+    """CPU time of all threads, in seconds."""
     fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0
 
 
 def seconds_sampled(said):
-    """As long as a profiler says at its end that it has sampled."""
+    """How long a profiler says that it has sampled."""
     return float(re.search(r"samples in (\d+\.\d+) s", said)[1])
 
 
 def stolen_time():
-    """In seconds, of all CPUs: what the machine's host did meanwhile. To a thread, it is neither of its times."""
+    """Time that the machine's host took from all CPUs, in seconds. It counts as no time of any
+    thread."""
     fields = read("/proc/stat").split("\n", 1)[0].split()
     return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def is_being_copied(sample):
-    """Is the kernel copying the page of its stack, after fork()? Nobody can read it meanwhile."""
+    """Is the kernel copying its stack page after fork()? The page cannot be read then."""
     kernel = {frame["symbol"] for frame in sample["kernel_stack"]}
-    # The compiler makes one function of both, or not.
+    # The compiler may merge both functions.
     return sample["outcome"] == "read_fault" and bool(kernel & {"do_wp_page", "wp_page_copy"})
 
 
 def refuse(error, call, first=None):
-    """From now on a system call, with that first argument if there is one, fails with that error: seccomp(2)."""
+    """Makes a system call (with this first argument, if given) fail with the error from now on:
+    seccomp(2)."""
     load, equal, ret = 0x20, 0x15, 0x06  # linux/bpf_common.h
     of_argument = () if first is None else ((load, 0, 0, 16), (equal, 0, 1, first))  # seccomp_data.args[0]
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in (
@@ -132,12 +135,12 @@ def refuse(error, call, first=None):
         raise OSError(ctypes.get_errno(), "seccomp")
 
 
-# Programs that execute another one when they have done what they are for.
+# Programs that execute another program.
 WRAPPERS = "env", "setpriv", "taskset"
 
 
 class Target:
-    """A program that runs while the `with` block does."""
+    """A program that runs during the `with` block."""
 
     def __init__(self, *command, **kwargs):
         self.command = command
@@ -146,7 +149,7 @@ class Target:
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, **self.kwargs)
-        # Until it has executed the program, it is still a copy of this one.
+        # Before the exec, it is a copy of this process.
         while os.readlink(f"/proc/{self.process.pid}/exe") == os.readlink("/proc/self/exe") \
                 and "python" not in self.command[0]:
             time.sleep(0.01)
@@ -165,7 +168,8 @@ def busy():
 
 
 def run_tests(names=()):
-    """Run those tests of the file that was started, or all; tell meson if one was skipped. None at all is a failure."""
+    """Runs these tests of the main file, or all; tells meson if one was skipped. Running none is a
+    failure."""
     outcome = unittest.main(argv=[sys.argv[0], *names], exit=False).result
     if not outcome.wasSuccessful() or outcome.testsRun == 0:
         sys.exit(1)
@@ -173,13 +177,13 @@ def run_tests(names=()):
 
 
 def is_for_all(path):
-    """May other users go where it is? Not in root's home, where root may well have put the tree."""
+    """May other users reach the path? Not inside root's home, where the tree may be."""
     parents = pathlib.Path(path).resolve().parents
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in parents)
 
 
 def tell_what_is_missing():
-    """Bare chroots and containers may not have namespaces, without which many tests cannot be."""
+    """Bare chroots and containers may lack namespaces, which many tests need."""
     for what, options in (("PID namespaces and mounts", ("--pid", "--fork", "--mount-proc")),
                           ("user namespaces", ("--user", "--map-root-user"))):
         tried = subprocess.run(["unshare", *options, "true"], capture_output=True, text=True)
@@ -189,7 +193,7 @@ def tell_what_is_missing():
 
 
 def main():
-    """The same, of tests that need root, and run programs as other users."""
+    """The same for tests that need root, and run programs as other users."""
     global DWARFPROF, PROGRAMS
     DWARFPROF, PROGRAMS = map(os.path.abspath, sys.argv[1:3])
     if os.geteuid() != 0:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * To be loaded before libc: a machine with other events than this one. EVENTS in the environment
- * has what perf_event_open() is to say of them, an errno's number each, or 0: of cycles, of the CPU
- * clock, of records. Cycles that are there are the CPU's clock in disguise, as far as there is
- * a CPU of the number in EVENTS_CPUS; those after it have other ones, and say ENOENT. After as
- * many as EVENTS_LINKS says, programs cannot be attached to cycles.
+ * Preloaded (LD_PRELOAD), it simulates a machine with other perf events. EVENTS in the environment
+ * has the results of perf_event_open() for cycles, the CPU clock and records: errno numbers, or 0.
+ * Cycles that work are the CPU clock in disguise, on CPUs below EVENTS_CPUS; other CPUs differ and
+ * report ENOENT. Programs can be attached to cycles only EVENTS_LINKS times.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +17,7 @@
 
 #define MAX_FDS 4096
 
-/* By descriptor, as of when it was last opened. */
+/* By descriptor, as it was last opened. */
 static bool is_cycles[MAX_FDS];
 
 typedef long (*syscall_fn)(long number, ...);
@@ -54,7 +53,7 @@ static long open_event(syscall_fn next, const long args[5])
 	return fd;
 }
 
-/* Is this one link too many? Programs that are attached elsewhere do not count. */
+/* Is this one link too many? Programs attached to other events do not count. */
 static bool is_refused_link(const union bpf_attr *attr)
 {
 	static int n;
@@ -64,7 +63,7 @@ static bool is_refused_link(const union bpf_attr *attr)
 	       is_cycles[attr->link_create.target_fd] && n++ >= atoi(links);
 }
 
-/* As libc's, with all arguments that a call may have. */
+/* Like libc's, with all arguments that a call may have. */
 __attribute__((visibility("default"))) long syscall(long number, ...);
 
 long syscall(long number, ...)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as others read them. What a total is in, each function says."""
+"""Reads reports as other programs do. Each function says what its total is in."""
 import gzip
 import json
 import os
@@ -27,7 +27,7 @@ def load(path):
 
 
 def folded(path):
-    """flamegraph.pl's rules: the number is behind the last space, frames are split at `;`."""
+    """flamegraph.pl's rules: the number follows the last space, and `;` separates frames."""
     stacks = {}
     for line in text(path).splitlines():
         match = re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line)
@@ -40,8 +40,8 @@ def folded(path):
 def perf_script(path):
     """stackcollapse-perf.pl's rules: stacks, root first, with the sum of their periods.
 
-    The name is what comes before the first number; an event line ends with `PERIOD EVENT:`;
-    a frame is an address, a name, and a file in brackets; an empty line ends a stack.
+    The name is what precedes the first number; an event line ends with `PERIOD EVENT:`; a frame is
+    an address, a name, and a file in brackets; an empty line ends a stack.
     """
     stacks, stack, comm, period, events = {}, [], None, 0, set()
     for line in text(path).splitlines():
@@ -66,13 +66,14 @@ def perf_script(path):
             if name == "[unknown]" and frame[3] != "[unknown]":
                 name = "[" + frame[3].rpartition("/")[2] + "]"
             stack.append(name + ("_[i]" if frame[3] == "inlined" else ""))
-    # It takes the first event, and leaves the others out.
+    # It uses the first event and ignores others.
     assert len(events) <= 1, events
     return stacks
 
 
 def speedscope(path):
-    """Checked by speedscope's own schema; the profile of all threads, and what each one has."""
+    """Validated by speedscope's own schema; returns the profile of all threads, and each
+    thread's."""
     profile = load(path)
     jsonschema.validate(profile, load(os.path.join(SPEEDSCOPE, "file-format-schema.json")))
     names = [frame["name"] for frame in profile["shared"]["frames"]]
@@ -90,7 +91,7 @@ def speedscope(path):
 
 
 def svg(path):
-    """By an XML parser: its boxes, as (title, x, y, width), and all text of its head."""
+    """Uses an XML parser: returns boxes as (title, x, y, width), and the text of its head."""
     root = xml.etree.ElementTree.parse(path).getroot()
     space = "{http://www.w3.org/2000/svg}"
     boxes = [(g.find(space + "title").text,
@@ -100,7 +101,7 @@ def svg(path):
 
 
 def profiler(path):
-    """Samples of each thread by its name, as the Firefox Profiler counts them in a file."""
+    """Samples of each thread by name, as the Firefox Profiler counts them in a file."""
     with tempfile.TemporaryDirectory() as directory:
         environment = {**os.environ, "HOME": directory, "PROFILER_CLI_SESSION_DIR": directory}
 
@@ -109,7 +110,7 @@ def profiler(path):
                                   timeout=120, env=environment)
 
         def ask(*args):
-            """Its server may not be ready yet when `load` gives up waiting."""
+            """Its server may not be ready yet when `load` stops waiting."""
             end = time.monotonic() + 60
             result = run(*args, "--json")
             while result.returncode != 0 and time.monotonic() < end:
@@ -130,12 +131,13 @@ def profiler(path):
 
 
 def profiler_total(path):
-    """What all samples weigh."""
+    """The weight of all samples."""
     return sum(thread["categoryBreakdown"]["totalSamples"] for thread in profiler(path).values())
 
 
 def firefox(path):
-    """What the columns refer to is there: (thread, weight type, stacks, times) of each."""
+    """Checks that all references exist; returns (thread, weight type, stacks, times) of each
+    thread."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         profile = json.load(file)
     strings = profile["shared"]["stringArray"]
@@ -165,7 +167,7 @@ def firefox(path):
 
 
 def firefox_depths(thread, strings):
-    """How deep each function was inlined, wherever it was: sets by name."""
+    """The depths at which each function was inlined: sets by name."""
     depths, functions = {}, thread["funcTable"]["name"]
     for function, depth in zip(*(thread["frameTable"][c] for c in ("func", "inlineDepth"))):
         depths.setdefault(strings[functions[function]], set()).add(depth)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system whose reads take their time, as that of another machine: one file, over FUSE.
+"""A file system whose answers take their time, as those of another machine, or never come: over FUSE.
 
 The protocol is that of <linux/fuse.h>, spoken with the kernel directly: nothing needs to be
 installed. Mounting takes root.
@@ -15,7 +15,7 @@ import time
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 18, 25, 26
 INTERRUPT, BATCH_FORGET = 36, 42
-ROOT, FILE = 1, 2  # inodes
+ROOT, FILE = 1, 2  # inodes; those of further names follow
 HEADER = struct.Struct("<IIQQIIIHH")  # struct fuse_in_header
 MS_RDONLY, MNT_DETACH = 1, 2
 
@@ -23,10 +23,15 @@ MS_RDONLY, MNT_DETACH = 1, 2
 class Server:
     """Answers what the kernel asks until the file system is unmounted."""
 
-    def __init__(self, fd, name, path, seconds):
-        self.fd, self.name, self.seconds = fd, name.encode(), seconds
+    def __init__(self, fd, names, path, seconds, hangs, whose):
+        self.fd, self.names, self.seconds, self.hangs = fd, [name.encode() for name in names], seconds, hangs
+        self.whose = whose  # the process whose requests hang
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
+        self.hanging = set()  # numbers of requests
+
+    def is_to_hang(self, opcode, thread):
+        return opcode in self.hangs and os.path.exists(f"/proc/{self.whose.value}/task/{thread}")
 
     def attributes(self, inode):
         """struct fuse_attr"""
@@ -44,25 +49,37 @@ class Server:
         time.sleep(self.seconds)
         self.answer(number, data=os.pread(self.file, size, offset))
 
-    def handle(self, opcode, number, inode, body):
-        if opcode == INIT:
+    def interrupt(self, body):
+        """Who waits was killed: the kernel lets nobody end whose request is not answered."""
+        number, = struct.unpack_from("<Q", body)
+        if number in self.hanging:
+            self.hanging.remove(number)
+            self.answer(number, errno.EINTR)
+
+    def handle(self, opcode, number, inode, thread, body):
+        if self.is_to_hang(opcode, thread):
+            self.hanging.add(number)
+        elif opcode == INIT:
             readahead, = struct.unpack_from("<I", body, 8)
             self.answer(number, data=struct.pack("<IIIIHHIIHHI28x", 7, 31, readahead, 0, 16, 12, 4096, 1, 0, 0, 0))
-        elif opcode == LOOKUP and inode == ROOT and body.rstrip(b"\0") == self.name:
-            self.answer(number, data=struct.pack("<4Q2I", FILE, 0, 3600, 3600, 0, 0) + self.attributes(FILE))
+        elif opcode == LOOKUP and inode == ROOT and body.rstrip(b"\0") in self.names:
+            found = FILE + self.names.index(body.rstrip(b"\0"))
+            self.answer(number, data=struct.pack("<4Q2I", found, 0, 3600, 3600, 0, 0) + self.attributes(found))
         elif opcode == LOOKUP:
             self.answer(number, errno.ENOENT)
         elif opcode == GETATTR:
             self.answer(number, data=struct.pack("<QII", 3600, 0, 0) + self.attributes(inode))
         elif opcode == OPEN:
             self.answer(number, data=struct.pack("<QII", 0, 0, 0))
+        elif opcode == INTERRUPT:
+            self.interrupt(body)
         elif opcode == READ:
             threading.Thread(target=self.read, args=(number, body), daemon=True).start()
         elif opcode == STATFS:
             self.answer(number, data=struct.pack("<5Q10I", *[0] * 5, 4096, 255, 4096, *[0] * 7))
         elif opcode in (RELEASE, FLUSH):
             self.answer(number)
-        elif opcode not in (FORGET, BATCH_FORGET, INTERRUPT):
+        elif opcode not in (FORGET, BATCH_FORGET):
             self.answer(number, errno.ENOSYS)
 
     def run(self):
@@ -71,29 +88,39 @@ class Server:
                 message = os.read(self.fd, 1 << 20)
             except OSError:  # it was unmounted
                 return
-            _, opcode, number, inode, *_ = HEADER.unpack_from(message)
-            self.handle(opcode, number, inode, message[HEADER.size:])
+            _, opcode, number, inode, _, _, thread, *_ = HEADER.unpack_from(message)
+            self.handle(opcode, number, inode, thread, message[HEADER.size:])
 
 
-class SlowFile:
-    """The file at `path`, as one of the same name in a directory, each read of which takes so long."""
+class SlowFiles:
+    """The file at `path`, under some names in a directory.
 
-    def __init__(self, directory, path, seconds):
-        self.directory, self.path, self.seconds = directory, path, seconds
+    Each read takes so long, and some kinds of requests for ever: those of a process that is told later.
+    """
+
+    def __init__(self, directory, path, names, seconds=0, hangs=()):
+        self.directory, self.names = directory, names
+        self.whose = multiprocessing.Value("i", 0)
+        self.server = path, seconds, hangs, self.whose
+
+    def hang_for(self, pid):
+        self.whose.value = pid
 
     def __enter__(self):
         libc = ctypes.CDLL(None, use_errno=True)
         fd = os.open("/dev/fuse", os.O_RDWR)
-        name = os.path.basename(self.path)
         options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other"
         if libc.mount(b"slow", self.directory.encode(), b"fuse", MS_RDONLY, options.encode()) < 0:
             raise OSError(ctypes.get_errno(), "mount")
-        server = Server(fd, name, self.path, self.seconds)
+        server = Server(fd, self.names, *self.server)
         self.process = multiprocessing.get_context("fork").Process(target=server.run, daemon=True)
         self.process.start()
         os.close(server.file)
         os.close(fd)
-        return os.path.join(self.directory, name)
+        return self
+
+    def paths(self):
+        return [os.path.join(self.directory, name) for name in self.names]
 
     def __exit__(self, *_):
         libc = ctypes.CDLL(None, use_errno=True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the first, second and third signal do, and that signals within a moment count as one. */
+/* Effects of the first, second and third signal; signals in quick succession count as one. */
 #include "cli/interrupt.h"
 
 #include <criterion/criterion.h>
@@ -30,7 +30,7 @@ static bool is_readable(void)
 	return poll(&poll_fd, 1, 0) == 1;
 }
 
-/* Later than what counts as one signal with the one before: that is 100 ms. */
+/* Longer than the 100 ms within which signals count as one. */
 static void wait_a_bit(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 150000000 }, NULL);
@@ -52,7 +52,7 @@ Test(interrupt, counts_signals_that_come_together_as_one)
 
 	interrupt_listen();
 	cr_assert(!is_readable());
-	/* timeout(1): to the program, and to its group. They are delivered one after the other. */
+	/* timeout(1) signals the program and its group. Both are delivered, one after the other. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -67,7 +67,7 @@ Test(interrupt, counts_signals_that_come_together_as_one)
 	cr_assert(names_disabled(some_names()));
 }
 
-/* The result is being written: one more has it written at once. */
+/* The result is being written: one more signal ends that at once. */
 Test(interrupt, leaves_names_out_when_sampling_is_over)
 {
 	interrupt_listen();
@@ -86,7 +86,7 @@ Test(interrupt, ends_the_program_by_the_third, .signal = SIGINT)
 	}
 }
 
-/* Which may be gone. */
+/* The names may have been freed. */
 Test(interrupt, leaves_names_alone_when_the_run_is_over)
 {
 	interrupt_listen();

@@ -4,9 +4,10 @@
 #include <errno.h>
 
 #include "base/array.h"
-#include "cli/block_options.h"
+#include "cli/off_cpu_options.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
+#include "report/own_label.h"
 #include "report/report.h"
 
 static struct options options;
@@ -14,7 +15,7 @@ static struct options options;
 static char *arguments[32];
 static int n_arguments;
 
-/* The parser may change its arguments, which literals would not bear. */
+/* The parser may modify its arguments, so literals will not do. */
 static void parse(const char *const *given)
 {
 	for (n_arguments = 0; given[n_arguments]; n_arguments++)
@@ -105,7 +106,7 @@ Test(options, has_the_promised_defaults)
 		  options.record.profiler.symbols);
 	cr_assert(options.record.duration_ns == 0 && options.record.profiler.cache);
 	cr_assert(options.record.profiler.table_memory >= 64 << 20);
-	/* Not a terminal: folded stacks */
+	/* Not a terminal: folded stacks. */
 	cr_assert_str_eq(options.record.outputs[0].format->name, "folded");
 	end();
 }
@@ -124,7 +125,7 @@ Test(options, takes_the_word_record_and_several_processes)
 	end();
 }
 
-/* What follows -- is the command's, options and all. */
+/* Everything behind -- belongs to the command, even options. */
 Test(options, leaves_a_command_its_options)
 {
 	PARSE("-F", "10", "--", "ls", "-p", "5", "--", "x");
@@ -176,7 +177,22 @@ Test(options, lets_format_win_over_extension)
 	end();
 }
 
-/* Whatever makes no sense ends the program with 2. */
+Test(options, tells_stacks_apart_by_a_label)
+{
+	const struct own_label *own;
+
+	PARSE("-a", "-o", "x.folded", "-o", "x.svg", "--by", "label:route");
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_str_eq(options.record.outputs[i].by->key, "route");
+	end();
+	PARSE("-a");
+	cr_assert_null(options.record.outputs[0].by);
+	end();
+	for (size_t i = 0; (own = own_label(i)); i++)
+		cr_assert(strstr(OUTPUT_OPTIONS_BY_HELP, own->key), "%s", own->key);
+}
+
+/* Wrong usage ends the program with 2. */
 #define REFUSES(name, ...)                                                                         \
 	Test(options, refuses_##name, .exit_code = EXIT_CODE_USAGE)                                \
 	{                                                                                          \
@@ -233,6 +249,7 @@ Test(options, takes_filters_of_a_target)
 	end();
 }
 
+REFUSES(a_label_without_its_prefix, "-a", "--by", "route")
 REFUSES(no_target, "-d", "5")
 REFUSES(threads_and_processes, "-t", "1", "-p", "1")
 REFUSES(threads_and_all, "-t", "1", "-a")
@@ -300,11 +317,11 @@ Test(options, reads_times_of_blocks)
 	uint64_t ns;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_assert(block_options_parse_time(cases[i].text, &ns) == 0, "%s", cases[i].text);
+		cr_assert(off_cpu_options_parse_time(cases[i].text, &ns) == 0, "%s", cases[i].text);
 		cr_assert(ns == cases[i].ns, "%s: %lu", cases[i].text, ns);
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_assert(block_options_parse_time(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
+		cr_assert(off_cpu_options_parse_time(wrong[i], &ns) == -EINVAL, "%s", wrong[i]);
 }
 
 Test(options, reads_states)
@@ -312,13 +329,14 @@ Test(options, reads_states)
 	static const char *const wrong[] = { "", ",", "S,", ",S", "SD", "X", "S;D", "s", "S,,D" };
 	unsigned int states;
 
-	cr_assert(block_options_parse_states("S", &states) == 0);
+	cr_assert(off_cpu_options_parse_states("S", &states) == 0);
 	cr_assert_eq(states, 1U << DP_STATE_SLEEPING);
-	cr_assert(block_options_parse_states("D,T,t", &states) == 0);
+	cr_assert(off_cpu_options_parse_states("D,T,t", &states) == 0);
 	cr_assert_eq(states,
 		     1U << DP_STATE_DISK_SLEEP | 1U << DP_STATE_STOPPED | 1U << DP_STATE_TRACED);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		cr_assert(block_options_parse_states(wrong[i], &states) == -EINVAL, "%s", wrong[i]);
+		cr_assert(off_cpu_options_parse_states(wrong[i], &states) == -EINVAL, "%s",
+			  wrong[i]);
 }
 
 Test(options, completes_what_blocked_threads_need)

@@ -13,7 +13,7 @@ static char *arguments[16]; /* owned; the parser reorders its own array */
 static char *argv[16];
 static int n_arguments;
 
-/* The parser may change its arguments, which literals would not bear. */
+/* The parser may modify its arguments, so literals will not do. */
 static void parse(const char *const *given)
 {
 	for (n_arguments = 0; given[n_arguments]; n_arguments++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a user without any capability is told of the machine. */
+/* What doctor reports to a user without any capability. */
 #include "doctor/doctor.h"
 
 #include <criterion/criterion.h>
@@ -21,7 +21,7 @@ static void become_nobody(void)
 		return;
 	cr_assert(setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0);
 	cr_assert(setresuid(NOBODY, NOBODY, NOBODY) == 0);
-	/* Or not even what is this process's own could be read. */
+	/* Otherwise not even this process's own files could be read. */
 	cr_assert(prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
@@ -41,7 +41,7 @@ static const struct finding *finding(const char *what)
 	return NULL;
 }
 
-/* There is this one at least. */
+/* There is at least this process. */
 Test(doctor, counts_the_processes_that_can_be_read)
 {
 	const struct finding *f;
@@ -55,7 +55,7 @@ Test(doctor, counts_the_processes_that_can_be_read)
 	cr_assert_eq(f->state, n_read == n ? FINDING_OK : FINDING_LIMITED, "%s", f->value);
 }
 
-/* A run says of them only that there is no such process. */
+/* A run would only say that there is no such process. */
 Test(doctor, says_that_processes_of_others_are_hidden)
 {
 	const struct finding *f;
@@ -67,7 +67,7 @@ Test(doctor, says_that_processes_of_others_are_hidden)
 	cr_assert_eq(doctor_examine(&doctor, NULL), 0);
 	f = finding("/proc");
 	cr_assert_eq(f->state, FINDING_MISSING);
-	/* Linux has told it as a word since 5.8. */
+	/* Linux shows a word instead of a number since 5.8. */
 	cr_assert(f->value && (strcmp(f->value, "hidepid=invisible") == 0 ||
 			       strcmp(f->value, "hidepid=2") == 0),
 		  "%s", f->value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The doctor's notebook: what is noted of an error, and which command would help. */
+/* Collecting findings: what is noted for an error, and which command would help. */
 #include "doctor/examination.h"
 
 #include <criterion/criterion.h>
@@ -20,7 +20,7 @@ static void end(void)
 
 TestSuite(examination, .fini = end);
 
-/* What is noted of something that was tried. */
+/* What is noted for an attempt with this result. */
 static void expect_tried(int err, enum finding_state state, const char *value)
 {
 	struct finding *f = examination_try(&e, "a map", err, FINDING_LIMITED, "tables");
@@ -42,7 +42,7 @@ Test(examination, knows_only_what_may_be_tried)
 	expect_tried(-EACCES, FINDING_UNKNOWN, "(not permitted)");
 	expect_tried(-ENOSYS, FINDING_LIMITED, "(not in this kernel)");
 	expect_tried(-E2BIG, FINDING_LIMITED, "(E2BIG)");
-	/* With what it takes, something else refuses it. */
+	/* With the capabilities it needs, something else has refused it. */
 	e.caps.effective = BIT(CAP_BPF) | BIT(CAP_PERFMON);
 	expect_tried(-EPERM, FINDING_LIMITED, "(refused)");
 	cr_assert(strstr(doctor.findings[doctor.n - 1].fix, "seccomp"));
@@ -50,7 +50,7 @@ Test(examination, knows_only_what_may_be_tried)
 	cr_assert_null(doctor.findings[doctor.n - 1].fix);
 }
 
-/* CAP_SYS_ADMIN is as good as those that were split off from it, and no others. */
+/* CAP_SYS_ADMIN includes those split off from it, and no others. */
 Test(examination, knows_which_capabilities_count)
 {
 	cr_assert(!examination_has(&e, CAP_BPF));
@@ -74,7 +74,7 @@ static const char *advice(int capability)
 	return f->fix;
 }
 
-/* Typed one after another, no command takes away what those before it gave. */
+/* Run one after another, no command removes what an earlier one gave. */
 Test(examination, advises_what_helps)
 {
 	const char *fix;
@@ -87,7 +87,7 @@ Test(examination, advises_what_helps)
 	e.caps.bounding |= BIT(CAP_SYS_PTRACE);
 	fix = advice(CAP_SYS_PTRACE);
 	cr_assert(strstr(fix, "cap_syslog") && strstr(fix, "cap_sys_ptrace"), "%s", fix);
-	/* A container may not have it: a file cannot give it. */
+	/* Outside the container's bounding set: a file cannot provide it. */
 	cr_assert_str_eq(
 		advice(CAP_DAC_READ_SEARCH),
 		"docker run --cap-add=DAC_READ_SEARCH ... (this container may not have it)");

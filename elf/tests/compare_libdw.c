@@ -69,7 +69,7 @@ static bool same_cfa(const struct dp_rule *rule, const Dwarf_Op *ops, size_t n)
 		return n == (add ? 3 : 2) && is_sum(ops, rule->cfa_reg, rule->cfa_offset) &&
 		       ops[1].atom == DW_OP_deref && add == (uint64_t)rule->cfa_add;
 	case DP_CFA_PLT:
-		return n == 9 && is_sum(ops, DP_RSP, 8) && is_sum(&ops[1], DP_RIP, 0) &&
+		return n == 9 && is_sum(ops, DP_REG_SP, 8) && is_sum(&ops[1], DP_REG_PC, 0) &&
 		       ops[4].atom - DW_OP_lit0 == rule->cfa_add;
 	case DP_CFA_EXPRESSION: /* what it computes is tested elsewhere */
 		return n > 2;
@@ -142,7 +142,7 @@ static void compare_register(struct comparison *c, Dwarf_Frame *frame, uint64_t 
 	size_t n;
 
 	if (dwarf_frame_register(frame, reg, memory, &ops, &n) < 0 ||
-	    !same_where(w, ops, n, reg == DP_RIP))
+	    !same_where(w, ops, n, reg == DP_REG_PC))
 		differ(c, pc, register_name((unsigned int)reg));
 }
 
@@ -163,8 +163,8 @@ static void compare_frame(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	compare_cfa(c, frame, pc);
 	if (row->rule.cfa == DP_CFA_SIGNAL)
 		return; /* all other registers are by definition where the kernel puts them */
-	compare_register(c, frame, pc, DP_RIP, &row->rule.ra);
-	compare_register(c, frame, pc, DP_RBP, &row->rule.rbp);
+	compare_register(c, frame, pc, DP_REG_PC, &row->rule.ra);
+	compare_register(c, frame, pc, DP_REG_FP, &row->rule.fp);
 	for (int i = 0; i < DP_N_SAVED; i++)
 		compare_register(c, frame, pc, saved[i], &row->saves.where[i]);
 }

@@ -192,6 +192,7 @@ static void read_module(int fd)
 {
 	struct module *module = module_new(names, "mutant", "", dup(fd));
 	const struct source_location *locations;
+	uint64_t start;
 	size_t n;
 
 	progress->stage = "module_find_locations";
@@ -200,6 +201,8 @@ static void read_module(int fd)
 	for (uint64_t at = 0x1000; at < 0x3000; at += 64) {
 		n = module_find_locations(module, at, true, &locations);
 		check_locations(locations, (int)n);
+		if (module_find_start(module, at, &start) == 0 && start > at)
+			fail(-ERANGE);
 	}
 	module_free(module);
 }

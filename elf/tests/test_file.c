@@ -75,6 +75,68 @@ Test(mapped_file, says_when_a_permission_is_missing)
 	close(fd);
 }
 
+/* The same without waiting: a file is only held, even when nothing else leads to it any more. */
+Test(mapped_file, finds_the_file_that_is_meant)
+{
+	static const char away[] = "/proc/self/root/etc/passwd";
+	char directory[] = "/tmp/dwarfprof-test-XXXXXX", path[64];
+	struct stat st, found;
+	int fd;
+
+	cr_assert(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/name", directory);
+	cr_assert(mkfifo(path, 0600) == 0 && stat(path, &st) == 0);
+	cr_assert_eq(mapped_file_find(getpid(), 0, 0, st.st_ino, path), -ESTALE);
+	unlink(path);
+	close(creat(path, 0600));
+	cr_assert(stat(path, &st) == 0);
+	fd = mapped_file_find(getpid(), 0, 0, st.st_ino, path);
+	cr_assert(fd >= 0 && (fcntl(fd, F_GETFL) & O_PATH));
+	cr_assert_eq(mapped_file_find(getpid(), 0, 0, st.st_ino + 1, path), -ESTALE);
+	unlink(path);
+	rmdir(directory);
+	close(fd);
+
+	cr_assert(stat("/proc/self/exe", &st) == 0);
+	fd = mapped_file_find(getpid(), 0, 0, st.st_ino, "/nonexistent");
+	cr_assert(fd >= 0);
+	close(fd);
+	fd = mapped_file_find_program(getpid());
+	cr_assert(fd >= 0 && (fcntl(fd, F_GETFL) & O_PATH));
+	cr_assert(fstat(fd, &found) == 0 && found.st_ino == st.st_ino && found.st_dev == st.st_dev);
+	close(fd);
+
+	/* A way that the kernel does not know by heart would have to be gone. */
+	cr_assert(stat(away, &st) == 0);
+	cr_assert_eq(mapped_file_find(getpid(), 0, 0, st.st_ino, away), -EAGAIN);
+	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, away);
+	cr_assert(fd >= 0);
+	close(fd);
+}
+
+/* What is mapped and was deleted can be opened long after its process is gone, if it is held. */
+Test(mapped_file, opens_what_is_held)
+{
+	char path[] = "/tmp/dwarfprof-test-XXXXXX", byte;
+	int fd = mkstemp(path), place;
+	struct stat st;
+	void *page;
+
+	cr_assert(fd >= 0 && fstat(fd, &st) == 0 && pwrite(fd, "x", 1, 4095) == 1);
+	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	cr_assert(page != MAP_FAILED && unlink(path) == 0);
+	place = mapped_file_find(getpid(), (uintptr_t)page, (uintptr_t)page + 4096, st.st_ino,
+				 path);
+	munmap(page, 4096);
+	close(fd);
+	if (place == -EAGAIN || place == -EACCES)
+		cr_skip_test("opening files by their mappings is not permitted");
+	fd = file_reopen(place);
+	close(place);
+	cr_assert(fd >= 0 && pread(fd, &byte, 1, 4095) == 1 && byte == 'x');
+	close(fd);
+}
+
 static struct elf_file open_self(int *ret_fd)
 {
 	struct elf_file file;

@@ -134,12 +134,16 @@ Test(packed, ends)
 	cr_assert_str_eq(packer(HEADERS + sizeof(info)), "UPX");
 }
 
-/* Only what was packed is spoken of, once for each program; this test is none of these. */
-Test(packed, not_told_of_others)
+/* Only what was packed is spoken of, once for each program. */
+Test(packed, told_once)
 {
 	struct packed_told told = { 0 };
 
-	packed_warn(&told, getpid());
-	packed_warn(&told, -1);
-	cr_assert(told.n == 0);
+	packed_tell(&told, "", 1, 2, getpid(), "/program");
+	cr_assert_eq(told.n, 0);
+	packed_tell(&told, "UPX", 1, 2, getpid(), "/program");
+	packed_tell(&told, "UPX", 1, 2, getpid(), "/program");
+	cr_assert_eq(told.n, 1);
+	packed_tell(&told, "UPX", 1, 3, getpid(), "/other");
+	cr_assert_eq(told.n, 2);
 }

@@ -2,8 +2,8 @@
 /*
  * usage: bend_btf TYPE MEMBER [as TYPE | at MEMBER] >FILE
  *
- * The running kernel's type information with one change: a member has gone (it has another
- * name), has another type, or is said to be where another member is.
+ * Writes the running kernel's BTF with one change: a member is missing (renamed), has another type,
+ * or has the offset of another member.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -16,14 +16,14 @@
 
 DEFINE_CLEANUP(struct btf *, btf__free)
 
-/* What it becomes: 0 where it stays as it is. */
+/* What the member becomes; 0: unchanged. */
 struct change {
-	uint32_t name; /* an offset into the names */
+	uint32_t name; /* offset into the string section */
 	uint32_t type;
 	const struct btf_member *at;
 };
 
-/* The one of this name, in this type or in one without a name inside of it. */
+/* Finds a member by name, also in unnamed structures and unions inside the type. */
 static const struct btf_member *find_member(const struct btf *btf, const struct btf_type *t,
 					    const char *name)
 {
@@ -43,7 +43,7 @@ static const struct btf_member *find_member(const struct btf *btf, const struct 
 	return found;
 }
 
-/* There may be several types of one name. Returns how many have the member, and so had it changed. */
+/* Several types may have one name. Returns how many have the member, and so were changed. */
 static int bend(const struct btf *btf, const char *type, const char *member,
 		const struct change *change, uint8_t *copy)
 {
@@ -73,7 +73,7 @@ static int bend(const struct btf *btf, const char *type, const char *member,
 	return n;
 }
 
-/* What the words on the command line ask for. */
+/* Parses the words of the command line. */
 static int read_change(const struct btf *btf, int argc, char **argv, struct change *ret)
 {
 	int id = btf__find_by_name(btf, argv[1]);
@@ -82,7 +82,7 @@ static int read_change(const struct btf *btf, int argc, char **argv, struct chan
 		return id;
 	*ret = (struct change){ 0 };
 	if (argc == 3) {
-		/* A name that there is, but not of a member. */
+		/* An existing name, but not that of a member. */
 		ret->name = btf__type_by_id(btf, (uint32_t)id)->name_off;
 	} else if (strcmp(argv[3], "as") == 0) {
 		int to = btf__find_by_name(btf, argv[4]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel is asked for, by the words of perf_event_open(2), and what becomes of its errors. */
+/* Attributes of perf events compared with perf_event_open(2), and the handling of its errors. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "kernel/event.h"
 
-/* All that is asked for; whatever else there is stays 0. */
+/* Compares all attributes that are set; the others must be 0. */
 static void expect(const struct perf_event_attr *attr, unsigned int type, unsigned int config)
 {
 	struct perf_event_attr rest = *attr;
@@ -39,7 +39,7 @@ Test(event, attributes)
 	expect(&attr, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 }
 
-/* Each error that perf_event_open(2) lists, and those of any call that makes a descriptor. */
+/* All errors that perf_event_open(2) lists, and those of any call that creates a descriptor. */
 Test(event, errors_of_cycles)
 {
 	static const int clock_does[] = { ENOENT, EOPNOTSUPP, ENODEV,    EBUSY,

@@ -43,7 +43,7 @@ Test(filter, has_the_cpus_that_are_given)
 	for (unsigned int cpu = 0; cpu <= DP_MAX_CPUS; cpu++)
 		cr_assert(filter_has_cpu(&filter, cpu) == (cpu == last), "%u", cpu);
 	cr_assert_str_eq(filter.cpus, list);
-	/* More of them are added. */
+	/* More calls add CPUs. */
 	snprintf(list, sizeof(list), "%c", online[0]);
 	cr_assert(filter_set_cpus(&filter, list, why) == 0, "%s", why);
 	cr_assert(filter_has_cpu(&filter, (unsigned int)(online[0] - '0')));
@@ -83,7 +83,7 @@ static void tell(void *arg, const char comm[DP_COMM_SIZE])
 
 Test(filter, compares_names_and_tells_which_do_not_match)
 {
-	/* A name that fills all of its bytes has no zero behind it here. */
+	/* A name that fills the array has no terminating zero. */
 	static const char full[DP_COMM_SIZE] = { 'p', 'g', 'a', 'b', 'c', 'd', 'e', 'f',
 						 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n' };
 	char other[DP_COMM_SIZE] = "xpg\0rest";
@@ -127,7 +127,7 @@ Test(filter, is_described)
 	cr_assert(filter_set_comm(&filter, "^pg", why) == 0);
 	filter_describe(&filter, text, sizeof(text));
 	cr_assert_str_eq(text, "processes of user root named ^pg");
-	/* What has no room is left out. */
+	/* A condition that does not fit is left out. */
 	text[0] = '\0';
 	filter_describe(&filter, text, 10);
 	cr_assert_str_eq(text, " of user ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Frames and names that a sample shares with an earlier one of its ring are filled in again. */
+/* Frames and names that a sample shares with an earlier one of its ring are restored. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void end(void)
 
 TestSuite(last_stacks, .fini = end);
 
-/* A sample whose own frames and kernel addresses are numbered from `first` on. */
+/* Makes a sample whose own frames and kernel addresses are numbered from `first`. */
 static struct record record(__u64 first, unsigned int n_own, unsigned int n_same,
 			    unsigned int n_kernel)
 {
@@ -111,7 +111,7 @@ Test(last_stacks, keeps_the_levels_apart)
 	expect_words((__u64[]){ 30, 21, 22 }, 3);
 }
 
-/* Labels are behind the sample's own frames and addresses, and stay behind all of them. */
+/* Labels follow the sample's own frames, and must follow all frames in the completed sample. */
 Test(last_stacks, leaves_labels_behind_the_frames)
 {
 	struct record first = record(10, 3, 0, 1), second = record(20, 1, 2, 1);
@@ -128,14 +128,14 @@ Test(last_stacks, leaves_labels_behind_the_frames)
 	cr_assert_eq(size, sizeof(*whole) + 4 * sizeof(__u64) + 16);
 	cr_assert(memcmp(whole->frames, (__u64[]){ 20, 11, 12, 21 }, 32) == 0);
 	cr_assert(memcmp(whole->frames + 4, labels, 16) == 0);
-	/* They are not all there. */
+	/* Too few labels. */
 	for (size_t some = 0; some < 16; some++)
 		cr_assert_eq(last_stacks_complete(&stacks, &second.sample, size_of(&second) + some,
 						  &whole, &size),
 			     -EBADMSG);
 }
 
-/* The kernel's side keeps its memory of the frames that were sent, too. */
+/* The kernel, too, keeps its memory of the frames it sent. */
 Test(last_stacks, is_not_changed_by_a_sample_without_frames)
 {
 	struct record first = record(10, 3, 0, 0), none = record(20, 0, 0, 4),
@@ -159,7 +159,7 @@ Test(last_stacks, has_empty_names_before_the_first_ones)
 	expect_names("", "");
 }
 
-/* Also of samples without frames, and with the longest names, which have no zero. */
+/* Also for samples without frames, and with the longest names, which have no terminating zero. */
 Test(last_stacks, keeps_names_until_there_are_others)
 {
 	struct record first = record(10, 3, 0, 0), second = record(20, 1, 2, 1),
@@ -222,7 +222,7 @@ Test(last_stacks, refuses_what_cannot_be)
 	expect_words((__u64[]){ 40, 11, 12 }, 3);
 }
 
-/* Of each length that is too short; what is not there must not be read, and not be remembered. */
+/* For every length that is too short: nothing behind it may be read or remembered. */
 Test(last_stacks, refuses_names_without_a_whole_sample)
 {
 	struct record first = record(10, 2, 0, 0), next = record(20, 1, 1, 1);
@@ -248,7 +248,7 @@ Test(last_stacks, refuses_names_without_a_whole_sample)
 	expect_names("my prog", "worker");
 }
 
-/* What shares frames with a stack that is not known would have those of another one. */
+/* Otherwise a sample would get frames of another stack. */
 Test(last_stacks, knows_no_stack_after_one_is_missing)
 {
 	struct record first = record(10, 3, 0, 0), next = record(20, 1, 2, 0),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel tells of processes and CPUs: /proc/PID/maps, /proc/PID/stat, lists of CPUs, uevents. */
+/*
+ * Parsers of what the kernel reports about processes and CPUs: /proc/PID/maps, /proc/PID/stat, CPU
+ * lists, uevents.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +18,7 @@
 #include "kernel/uevent.h"
 #include "log/clock.h"
 
-/* The lines of /proc/PID/maps, from a string. */
+/* Lines of /proc/PID/maps from a string. */
 static struct proc_maps maps_of(const char *text)
 {
 	FILE *file = fmemopen((void *)text, strlen(text), "r");
@@ -65,14 +68,14 @@ Test(proc_maps, gives_the_path_of_the_file)
 {
 	expect_map_name("/tmp/two\\012lines", "/tmp/two\nlines");
 	expect_map_name("/tmp/\\012", "/tmp/\n");
-	/* Only a newline is written in another way. */
+	/* Only newlines are escaped. */
 	expect_map_name("/tmp/back\\slash\\\\\\101\\01", "/tmp/back\\slash\\\\\\101\\01");
 	expect_map_name("/tmp/gone (deleted)", "/tmp/gone");
 	expect_map_name("/tmp/gone (deleted) (deleted)", "/tmp/gone (deleted)");
 	expect_map_name("(deleted)", "(deleted)");
 }
 
-/* The same, of a file that the kernel has mapped. */
+/* The same for a file that the kernel has mapped. */
 Test(proc_maps, undoes_what_the_kernel_does_to_a_path)
 {
 	char directory[] = "/tmp/dwarfprof-test-XXXXXX";
@@ -151,7 +154,7 @@ Test(cpus, reads_those_that_are_online)
 	cr_assert(cpus_find_new(list, list) == -1);
 }
 
-/* Is this a message of a CPU, and of which? */
+/* Compares a message's CPU and state. */
 #define PARSE(message, ret) uevent_parse(message, sizeof(message), ret)
 
 Test(uevent, tells_which_cpu_came_or_went)

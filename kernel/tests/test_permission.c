@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is said where something is not permitted, or does not work: what it needs, and what to try. */
+/* Messages about missing permissions and features: what is needed, and what to try. */
 #include "kernel/permission.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void explain_file(void)
 	permission_explain_file(4711, "/usr/lib/libsecret.so");
 }
 
-/* Does it say all of this, and nothing of that? Each a part of a line; NULL: nothing. */
+/* The message begins with `first`, contains `then` and not `never`, each of which may be NULL. */
 static void expect(void (*explain)(void), int err, const char *first, const char *then,
 		   const char *never)
 {
@@ -59,7 +59,7 @@ static void expect(void (*explain)(void), int err, const char *first, const char
 	free(text);
 }
 
-/* perf_event_open(2): each of its errors has a reason, or is to be reported. */
+/* perf_event_open(2): each of its errors has an explanation, or is reported as it is. */
 Test(permission, explains_events)
 {
 	static const struct {
@@ -83,7 +83,7 @@ Test(permission, explains_events)
 			 strerror(cases[i].err));
 		expect(explain_perf, cases[i].err, first, cases[i].then, cases[i].never);
 	}
-	/* A rate that is too high is one of many reasons. */
+	/* A rate that is too high is one of many causes. */
 	rate = 1000000000;
 	expect(explain_perf, EINVAL, "dwarfprof: cannot open", "try:  a lower -F", "report");
 	rate = 1;
@@ -107,7 +107,7 @@ Test(permission, names_the_capability_where_one_is_missing)
 	       "need: CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE; missing:", NULL);
 }
 
-/* No capability helps against these. */
+/* No capability helps here. */
 Test(permission, asks_for_none_else)
 {
 	expect(explain_uprobe, ENOENT, "dwarfprof: cannot set the uprobe: No such", NULL, "need:");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The allocator of the pool: alignment, segments, the reserve for spaces, and a random sequence. */
+/* The allocator of the pool: alignment, segments, the reserve for snapshots, and a random sequence. */
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -58,7 +58,7 @@ Test(pool, gives_released_cells_again)
 	alloc(100);
 	pool_release(&pool, a, 100);
 	pool_release(&pool, b, 100);
-	c = alloc(200); /* fits only if the two runs were joined */
+	c = alloc(200); /* fits only if the two runs were merged */
 	cr_assert(c == a);
 	cr_assert(n_segments == 1);
 }
@@ -69,7 +69,7 @@ Test(pool, keeps_a_run_in_one_segment)
 
 	cr_assert(a / DP_SEGMENT_CELLS == 0);
 	cr_assert(b == DP_SEGMENT_CELLS);
-	/* What was left of the first segment is still used. */
+	/* The rest of the first segment is still used. */
 	cr_assert(alloc(50) / DP_SEGMENT_CELLS == 0);
 }
 
@@ -113,29 +113,29 @@ Test(pool, says_when_there_is_no_more)
 	cr_assert(pool_alloc(&pool, UINT32_MAX, &cell) == -ENOSPC);
 }
 
-/* However much tables take, spaces find room; and where tables left some, too. */
-Test(pool, keeps_a_reserve_for_spaces)
+/* Spaces find room, however much tables take, and also use what tables have left. */
+Test(pool, keeps_a_reserve_for_snapshots)
 {
-	uint32_t cell, space, n = 0;
+	uint32_t cell, snapshot, n = 0;
 
 	pool.max_segments = POOL_MIN_SEGMENTS;
 	cr_assert(pool_room(&pool) == DP_SEGMENT_CELLS && pool_size(&pool) == DP_SEGMENT_CELLS);
 	alloc(DP_SEGMENT_CELLS - 1000);
 	cr_assert(pool_room(&pool) == 1000 - DP_FIRST_CELL);
 	cr_assert(pool_alloc(&pool, 1000, &cell) == -ENOSPC);
-	while (pool_alloc_space(&pool, 100, &space) == 0) {
+	while (pool_alloc_snapshot(&pool, 100, &snapshot) == 0) {
 		n++;
-		cell = space;
+		cell = snapshot;
 	}
 	cr_assert(n == DP_SEGMENT_CELLS / 100 + 9, "%u", n);
 	cr_assert(cell < DP_SEGMENT_CELLS, "the last one lies among tables");
 	cr_assert(n_segments == 2 && pool_room(&pool) < 100);
 	pool_release(&pool, cell, 100);
 	cr_assert(alloc(50) == cell, "and tables get it back");
-	cr_assert(pool_alloc_space(&pool, DP_SEGMENT_CELLS + 1, &space) == -ENOSPC);
+	cr_assert(pool_alloc_snapshot(&pool, DP_SEGMENT_CELLS + 1, &snapshot) == -ENOSPC);
 }
 
-/* One eighth of a large pool. */
+/* An eighth of a large pool. */
 Test(pool, leaves_tables_the_rest)
 {
 	pool.max_segments = 8;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Records of a ring as programs of other versions would send them: new parts, longer and shorter ones. */
+/*
+ * Records as other versions of the BPF programs would send them: new parts, longer and shorter
+ * ones.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -10,7 +13,7 @@
 
 static struct record_reader reader;
 
-/* A record in the making. */
+/* The record under construction. */
 static __u64 words[64];
 static size_t size;
 
@@ -36,7 +39,7 @@ static int take(void *arg, unsigned int cpu, const void *part, size_t part_size)
 	return result;
 }
 
-/* Put a part into the record: a head, so many bytes of something new, and so many words. */
+/* Adds a part to the record: a head, `more` unknown bytes, and words. */
 static void *put(unsigned int type, const void *head, size_t head_size, size_t more, size_t n)
 {
 	void *part = (char *)words + size;
@@ -59,7 +62,7 @@ static void put_names(size_t more)
 	    0);
 }
 
-/* Of two frames and one of the kernel. */
+/* A sample with two user frames and one kernel address. */
 static struct dp_sample *put_sample(size_t more)
 {
 	const struct dp_sample sample = { .pid = 42, .n_user = 2, .n_kernel = 1 };
@@ -91,7 +94,7 @@ static void expect_sample(void)
 		cr_assert_eq(s->frames[i], 10 + i);
 }
 
-/* Right behind the frames, wherever they were. */
+/* Labels follow the frames, wherever those were. */
 static void expect_labels(void)
 {
 	const struct named_sample *s = (const void *)last;
@@ -149,15 +152,15 @@ Test(record_reader, passes_over_unknown_parts_of_a_sample)
 
 Test(record_reader, gives_other_parts_one_by_one)
 {
-	const struct dp_block_end end_of_block = { .tid = 5 };
+	const struct dp_off_cpu_end end_of_interval = { .tid = 5 };
 
 	put_unknown();
-	put(DP_RECORD_BLOCK_END, &end_of_block, sizeof(end_of_block), 8, 0);
-	put(DP_RECORD_BLOCK_END, &end_of_block, sizeof(end_of_block), 0, 0);
+	put(DP_RECORD_OFF_CPU_END, &end_of_interval, sizeof(end_of_interval), 8, 0);
+	put(DP_RECORD_OFF_CPU_END, &end_of_interval, sizeof(end_of_interval), 0, 0);
 	result = -EAGAIN;
 	cr_assert_eq(read_record(), -EAGAIN);
-	cr_assert(n_read == 3 && types[0] == 4711 && types[2] == DP_RECORD_BLOCK_END);
-	cr_assert(last_size == sizeof(end_of_block) && reader.n_refused == 0);
+	cr_assert(n_read == 3 && types[0] == 4711 && types[2] == DP_RECORD_OFF_CPU_END);
+	cr_assert(last_size == sizeof(end_of_interval) && reader.n_refused == 0);
 	result = -ENOMEM;
 	put_unknown();
 	put_unknown();
@@ -182,7 +185,7 @@ Test(record_reader, counts_what_it_refuses)
 	put_sample(0);
 	cr_assert_eq(read_record(), 0);
 	cr_assert(n_read == 0 && reader.n_refused == 3);
-	/* Parts that are longer than the record, that end in its midst, or nowhere. */
+	/* Parts longer than the record, shorter than their head, or without a size. */
 	for (unsigned int i = 0; i < 3; i++) {
 		put_unknown()->size = (__u16[]){ 40, 7, 0 }[i];
 		cr_assert_eq(read_record(), 0);
@@ -194,7 +197,7 @@ Test(record_reader, counts_what_it_refuses)
 	cr_assert(n_read == 1 && reader.n_refused == 7);
 }
 
-/* Their frames would be those of another one. */
+/* Otherwise their frames would be those of another stack. */
 Test(record_reader, refuses_what_goes_on_from_what_it_refused)
 {
 	struct dp_sample *sample;
@@ -215,7 +218,7 @@ Test(record_reader, refuses_what_goes_on_from_what_it_refused)
 	expect_sample();
 }
 
-/* What is read of a sample must be one: names alone are none, nor is what is damaged behind them. */
+/* A record with names alone has no sample, nor has one that is damaged behind them. */
 Test(record_reader, refuses_a_sample_that_is_not_there)
 {
 	struct dp_sample *sample;
@@ -234,7 +237,7 @@ Test(record_reader, refuses_a_sample_that_is_not_there)
 	cr_assert(n_read == 0 && reader.n_refused == 3);
 }
 
-/* Other records are nothing that samples go on from. */
+/* Samples do not refer to records without a sample. */
 Test(record_reader, goes_on_after_a_record_without_a_sample)
 {
 	struct dp_sample *sample;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The end of the verifier's log, from what libbpf says of a program. */
+/* The end of the verifier's log, taken from libbpf's messages about a program. */
 #include "kernel/refusal.h"
 
 #include <bpf/libbpf.h>
@@ -21,7 +21,7 @@ static void begin(void)
 
 TestSuite(refusal, .init = begin);
 
-/* As libbpf would. */
+/* Logs a message as libbpf would. */
 static void hear(enum libbpf_print_level level, const char *format, ...)
 {
 	va_list args;
@@ -57,7 +57,7 @@ Test(refusal, keeps_the_end_of_the_log)
 	cr_assert_str_eq(refusal_program(&refusal), "dp_sample_cpu");
 	cr_assert_str_eq(refusal_reason(&refusal),
 			 "1: (61) r2 = *(u32 *)(r1 +0) math between mem pointer");
-	/* Not each kernel counts. */
+	/* Not every kernel writes statistics. */
 	hear_log("0: R1=ctx()\n2: (95) exit\nR0 !read_ok\n");
 	cr_assert_str_eq(refusal_reason(&refusal), "2: (95) exit R0 !read_ok");
 	hear_log("only one line\n");

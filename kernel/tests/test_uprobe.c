@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where functions are in files: against what the dynamic linker says of this process. */
+/* Places of functions in files, compared with what the dynamic linker reports for this process. */
 #include "kernel/uprobe.h"
 
 #include <criterion/criterion.h>
@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-/* The first bytes of a function are those of the file, there. */
+/* The function's code in memory equals the file's bytes at that offset. */
 static void expect_code(const struct uprobe_place *place, const void *function)
 {
 	_cleanup_close_ int fd = open(place->path, O_RDONLY | O_CLOEXEC);
@@ -40,7 +40,7 @@ Test(uprobe, finds_functions_of_a_library)
 			expect_code(&place, function);
 		cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
 	}
-	/* By its name alone. */
+	/* Found by name alone. */
 	cr_assert_eq(uprobe_find("libc.so.6", "gnu_get_libc_version", &place), 0);
 	expect_code(&place, (void *)(uintptr_t)gnu_get_libc_version);
 }
@@ -66,6 +66,6 @@ Test(uprobe, says_what_is_wrong)
 	cr_assert_eq(uprobe_find("/nowhere/at/all", "main", &place), -ENOENT);
 	cr_assert_eq(uprobe_find("no-such-program", "main", &place), -ENOENT);
 	cr_assert_eq(uprobe_find("/etc/passwd", "main", &place), -ENOEXEC);
-	/* A name that is data is no function. */
+	/* A data symbol is not a function. */
 	cr_assert_eq(uprobe_find("libc.so.6", "environ", &place), -ENOENT);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a program sees that profiles itself, through dwarfprof.h alone. */
+/* A program that profiles itself, using only dwarfprof.h. */
 #include <criterion/criterion.h>
 #include <dwarfprof.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ static atomic_bool has_ended;
 static size_t n_samples, n_burning;
 static pid_t self;
 
-/* What the second thread does all the time. */
+/* What the second thread always does. */
 __attribute__((noinline)) void burn_time(void);
 void burn_time(void)
 {
@@ -63,7 +63,7 @@ static struct dwarfprof_options options(void)
 	};
 }
 
-/* Half a second, as a program runs it that waits for other things, too. */
+/* Runs the profiler for half a second, as a program with other things to wait for would. */
 static void run(struct dwarfprof *profiler)
 {
 	struct pollfd fd = { .fd = dwarfprof_fd(profiler), .events = POLLIN };
@@ -78,7 +78,7 @@ static void run(struct dwarfprof *profiler)
 		 500);
 }
 
-/* The lines of a profile: one for each sample. */
+/* Counts the lines of a profile: one for each sample. */
 static size_t take(struct dwarfprof *profiler)
 {
 	char *text = NULL;
@@ -102,7 +102,7 @@ Test(lib, takes_profiles_of_its_own_program, .timeout = 60)
 
 	cr_assert_eq(pthread_create(&thread, NULL, run_thread, NULL), 0);
 	cr_assert_eq(dwarfprof_start(&o, &profiler), 0);
-	memset(&o, 0xff, sizeof(o)); /* nobody needs them any more */
+	memset(&o, 0xff, sizeof(o)); /* the options are not needed any more */
 	for (int i = 0; i < 3; i++) {
 		run(profiler);
 		last = take(profiler);
@@ -134,7 +134,7 @@ Test(lib, needs_no_format)
 	cr_assert_null(dwarfprof_free(NULL));
 }
 
-/* As of a host that was compiled with a later header, or with none. */
+/* As passed by a host that was compiled with a newer header, or with an invalid size. */
 Test(lib, refuses_what_makes_no_sense)
 {
 	struct dwarfprof_options wrong[] = { options(), options(), options(), options(),

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-/* What is said on stderr while the function runs. To be freed. */
+/* Returns what the function writes to stderr. The caller frees it. */
 static inline char *said(void (*speak)(void))
 {
 	FILE *terminal = stderr;

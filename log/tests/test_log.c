@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages have no control characters; texts of several lines are printed line by line; one at a time. */
+/*
+ * Messages contain no control characters; multi-line texts are printed line by line; threads do not
+ * interleave.
+ */
 #include <pthread.h>
 
 #include "log/log.h"
@@ -30,7 +33,7 @@ static void speak_lines(void)
 	log_lines(LOG_DEBUG, "nobody asked\n");
 }
 
-/* The verifier's log reaches the user line by line, and to its end. */
+/* The verifier's log is printed line by line, to the end. */
 Test(log, says_all_lines_of_a_text)
 {
 	char *text = said(speak_lines);
@@ -61,7 +64,7 @@ static void speak_at_once(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* However many have something to say, each message is a line. */
+/* However many threads log, each message is one line. */
 Test(log, says_one_thing_after_the_other, .timeout = 20)
 {
 	char *text = said(speak_at_once);

@@ -9,13 +9,13 @@
 
 #include "loop/loop.h"
 
-/* Descriptors that can be read, and how often the loop has said so of each. */
+/* Readable descriptors, and how often each was reported. */
 struct world {
 	struct loop loop;
 	int fds[40];
 	int n_told[40];
-	int result;    /* of what is called */
-	int to_remove; /* once one is told; -1: none */
+	int result;    /* returned by the callbacks */
+	int to_remove; /* by the next callback; -1: none */
 	int to_add;    /* -1: none */
 };
 
@@ -70,7 +70,7 @@ Test(loop, calls_only_the_function_of_what_can_be_read)
 	eventfd_write(w.fds[1], 1);
 	cr_assert(loop_run(&w.loop, 10000) == 0);
 	cr_assert(w.n_told[1] == 1 && n_told(&w) == 1);
-	/* Until it is read, it is told again. */
+	/* A descriptor is reported again until it is read. */
 	cr_assert(loop_run(&w.loop, 10000) == 0 && w.n_told[1] == 2);
 	world_done(&w);
 }
@@ -92,7 +92,7 @@ Test(loop, says_nothing_of_what_was_removed_meanwhile)
 	struct world w;
 
 	world_init(&w, 2, 1);
-	/* Whichever comes first removes the other one, which was told with it. */
+	/* Whichever comes first removes the other one, which is ready in the same round. */
 	w.to_remove = w.fds[1];
 	cr_assert(loop_run(&w.loop, 0) == 0);
 	cr_assert(w.n_told[0] == 1 && w.n_told[1] <= 1);
@@ -132,7 +132,7 @@ Test(loop, only_wakes_without_a_function)
 
 	world_init(&w, 0, 1);
 	cr_assert(loop_add(&w.loop, w.fds[0], NULL, NULL) == 0);
-	/* Endless, if it did not. */
+	/* Would never return otherwise. */
 	cr_assert(loop_run(&w.loop, -1) == 0 && n_told(&w) == 0);
 	world_done(&w);
 }
@@ -144,10 +144,10 @@ static void on_signal(int number)
 	n_signals = n_signals + 1;
 }
 
-/* A window that changes its size is no reason to end. */
+/* A signal, as when a window changes its size, is not an error. */
 Test(loop, is_woken_by_a_signal)
 {
-	/* Again and again, as the first one may come before the loop waits. */
+	/* Repeats, because the first one may come before the loop waits. */
 	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } };
 	struct world w;
 

@@ -67,9 +67,9 @@ static inline void map(int n, uint64_t time, uint64_t start, uint64_t stop)
 	cr_assert(process_table_on_mmap(&table, &r) == 0);
 }
 
-static inline struct space *snapshot(int n, uint64_t time)
+static inline struct snapshot *snapshot_of(int n, uint64_t time)
 {
-	struct space *s;
+	struct snapshot *s;
 
 	cr_assert(process_snapshot(&table, process_table_find(&table, PID(n)), time, &s) == 0);
 	return s;
@@ -77,12 +77,12 @@ static inline struct space *snapshot(int n, uint64_t time)
 
 static inline void expect_mappings(int n, uint64_t time, size_t count)
 {
-	struct space *s = snapshot(n, time);
+	struct snapshot *s = snapshot_of(n, time);
 
 	cr_assert(s->n_mappings == count, "%zu mappings at %lu", s->n_mappings, time);
 	for (size_t i = 1; i < count; i++)
 		cr_assert(s->mappings[i - 1].end <= s->mappings[i].start, "sorted, no overlap");
-	space_free(&table.spaces, s);
+	snapshot_free(&table.snapshots, s);
 }
 
 #endif

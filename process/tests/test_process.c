@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 
 #include "process/tests/process_world.h"
+#include "process/unrecorded.h"
 
 TestSuite(process, .init = begin, .fini = end);
 
@@ -45,17 +46,17 @@ Test(process, remembers_when_mappings_came_and_went)
 /* A mapping inside another one leaves its two ends. */
 Test(process, splits_a_mapping)
 {
-	struct space *s;
+	struct snapshot *s;
 
 	table.all = true;
 	map(0, 10, 0x1000, 0x9000);
 	map(0, 20, 0x3000, 0x4000);
-	s = snapshot(0, 20);
+	s = snapshot_of(0, 20);
 	cr_assert(s->n_mappings == 3);
 	cr_assert(s->mappings[0].end == 0x3000 && s->mappings[2].start == 0x4000);
-	cr_assert(space_find(s, 0x3fff) == &s->mappings[1]);
-	cr_assert(space_find(s, 0x9000) == NULL && space_find(s, 0xfff) == NULL);
-	space_free(&table.spaces, s);
+	cr_assert(snapshot_find(s, 0x3fff) == &s->mappings[1]);
+	cr_assert(snapshot_find(s, 0x9000) == NULL && snapshot_find(s, 0xfff) == NULL);
+	snapshot_free(&table.snapshots, s);
 }
 
 Test(process, gives_a_child_its_parents_mappings)
@@ -175,7 +176,7 @@ Test(process, leaves_a_reused_number_to_a_stranger)
 	cr_assert(published[1] != 0);
 	cr_assert(process_table_on_fork(&table, PID(7), PID(1), 30) == 0);
 	p = process_table_find(&table, PID(1));
-	cr_assert(p->is_replaced && p->exited == 30 && !p->space && published[1] == 0);
+	cr_assert(p->is_replaced && p->exited == 30 && !p->snapshot && published[1] == 0);
 	/* Samples of the old one are on their way; what the new one does is not heard. */
 	expect_mappings(1, 29, 1);
 	map(1, 31, 0x8000, 0x9000);
@@ -200,9 +201,9 @@ Test(process, tells_what_was_mapped_at_a_time)
 	map(0, 10, 0x1000, 0x3000);
 	cr_assert(process_table_publish(&table, 11) == 0);
 	p = process_table_find(&table, PID(0));
-	cr_assert(p->space->n_ended == p->n_ended);
+	cr_assert(p->snapshot->n_ended == p->n_ended);
 	map(0, 20, 0x2000, 0x3000);
-	cr_assert(p->space->n_ended != p->n_ended);
+	cr_assert(p->snapshot->n_ended != p->n_ended);
 	cr_assert(process_find(p, 0x2000, 19)->born == 10);
 	cr_assert(process_find(p, 0x2000, 20)->start == 0x2000);
 	cr_assert(process_find(p, 0x1fff, 20)->born == 20, "what is left of the old one");
@@ -223,7 +224,7 @@ Test(process, counts_a_command_from_its_exec)
 
 Test(process, publishes_what_changed_and_nothing_else)
 {
-	const struct dp_space *space;
+	const struct dp_snapshot *snapshot;
 	const struct dp_mapping *mapping;
 	uint32_t first;
 
@@ -234,11 +235,11 @@ Test(process, publishes_what_changed_and_nothing_else)
 	cr_assert(process_table_publish(&table, 100) == 0);
 	first = published[0];
 	cr_assert(first != 0 && published[1] != 0 && first != published[1]);
-	space = (const void *)(segments[0] + (size_t)first * 8);
-	mapping = (const void *)(space + 1);
-	cr_assert(space->pid == PID(0) && space->n_mappings == 2);
+	snapshot = (const void *)(segments[0] + (size_t)first * 8);
+	mapping = (const void *)(snapshot + 1);
+	cr_assert(snapshot->pid == PID(0) && snapshot->n_mappings == 2);
 	cr_assert(mapping[0].start == 0x1000 && mapping[1].start == 0x5000);
-	cr_assert(space_store_find(&table.spaces, space->id) != NULL);
+	cr_assert(snapshot_store_find(&table.snapshots, snapshot->id) != NULL);
 
 	published[1] = 0;
 	map(0, 110, 0x8000, 0x9000);
@@ -246,21 +247,21 @@ Test(process, publishes_what_changed_and_nothing_else)
 	cr_assert(published[0] != first && published[1] == 0);
 }
 
-/* A replaced space is kept for the samples that name it, and its cells are used again after. */
-Test(process, forgets_replaced_spaces_in_time)
+/* A replaced snapshot is kept for the samples that name it, and its cells are used again after. */
+Test(process, forgets_replaced_snapshots_in_time)
 {
 	uint64_t id;
 
 	table.all = true;
 	map(0, 10, 0x1000, 0x2000);
 	process_table_publish(&table, 100);
-	id = process_table_find(&table, PID(0))->space->id;
+	id = process_table_find(&table, PID(0))->snapshot->id;
 	map(0, 110, 0x3000, 0x4000);
 	process_table_publish(&table, 200);
 	process_table_forget(&table, 200);
-	cr_assert(space_store_find(&table.spaces, id) != NULL);
+	cr_assert(snapshot_store_find(&table.snapshots, id) != NULL);
 	process_table_forget(&table, 201);
-	cr_assert(space_store_find(&table.spaces, id) == NULL);
+	cr_assert(snapshot_store_find(&table.snapshots, id) == NULL);
 }
 
 /* Nor does what has ended come back. */
@@ -355,22 +356,22 @@ Test(process, takes_in_a_real_process)
 {
 	struct process *p;
 	const struct mapping *m;
-	struct space *s;
+	struct snapshot *s;
 
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_table_publish(&table, 1) == 0);
 	p = process_table_find(&table, getpid());
-	s = p->space;
-	m = space_find(s, (uint64_t)(uintptr_t)&begin);
+	s = p->snapshot;
+	m = snapshot_find(s, (uint64_t)(uintptr_t)&begin);
 	cr_assert(m && m->binary && m->binary->table && m->image >= DP_FIRST_CELL && m->has_cookie);
-	m = space_find(s, (uint64_t)(uintptr_t)&gnu_get_libc_version);
+	m = snapshot_find(s, (uint64_t)(uintptr_t)&gnu_get_libc_version);
 	cr_assert(m && m->binary && strstr(m->binary->module->path, "libc.so"));
 	if (getauxval(AT_SYSINFO_EHDR)) /* valgrind hides it */
 		cr_assert(binaries.vdso && table_image(binaries.vdso->table) >= DP_FIRST_CELL);
 }
 
-/* Without room for its space a process is sampled all the same, and gets one when there is. */
-Test(process, goes_on_without_room_for_a_space)
+/* Without room for its snapshot a process is sampled all the same, and gets one when there is. */
+Test(process, goes_on_without_room_for_a_snapshot)
 {
 	table.all = true;
 	pool.max_segments = 0;
@@ -418,14 +419,14 @@ static pid_t start_sleeper(void)
 Test(process, one_that_a_sample_meets_is_read_once)
 {
 	pid_t pid = start_sleeper();
-	struct space *s;
+	struct snapshot *s;
 
 	cr_assert(process_table_meet(&table, pid, 100) == 1);
 	cr_assert(process_table_meet(&table, pid, 101) == 0);
 	/* Samples that were taken before, too. */
 	cr_assert(process_snapshot(&table, process_table_find(&table, pid), 1, &s) == 0);
-	cr_assert(space_find(s, (uint64_t)(uintptr_t)start_sleeper));
-	space_free(&table.spaces, s);
+	cr_assert(snapshot_find(s, (uint64_t)(uintptr_t)start_sleeper));
+	snapshot_free(&table.snapshots, s);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
@@ -499,4 +500,53 @@ Test(process, children_are_left_out_if_asked)
 	table.inherit = false;
 	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 20) == 0);
 	cr_assert(!process_table_find(&table, PID(1)));
+}
+
+/* perf reports no munmap(): of a process that maps ever more, what it has is read again. */
+Test(process, reads_mappings_again_where_many_may_be_gone)
+{
+	uint64_t now = clock_now_ns();
+	struct process *p;
+	struct mmap_record r = { .pid = getpid(), .time = now, .name = "//anon" };
+	size_t n;
+
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	p = process_table_find(&table, getpid());
+	n = p->n_mappings;
+	cr_assert_eq(p->max_mappings, 2 * n + UNRECORDED_SPARE);
+	/* The same ones again and again are not more. */
+	for (size_t i = 0; i <= 2 * p->max_mappings; i++) {
+		r.start = 0x10000 * (1 + i % 2);
+		r.end = r.start + 0x1000;
+		cr_assert(process_table_on_mmap(&table, &r) == 0);
+	}
+	cr_assert_eq(p->doubted, 0);
+	for (size_t i = 3; i < 2 * p->max_mappings; i++) {
+		r.start = 0x10000 * i;
+		r.end = r.start + 0x1000;
+		cr_assert(process_table_on_mmap(&table, &r) == 0);
+	}
+	cr_assert_eq(p->doubted, now);
+	now += 2 * UINT64_C(1000000000);
+	cr_assert(process_table_publish(&table, now) == 0);
+	process_table_forget(&table, now + 1);
+	cr_assert_eq(p->n_mappings, n, "%zu of %zu", p->n_mappings, n);
+	cr_assert_eq(p->doubted, 0);
+}
+
+/* The exit of a process may go by before the process is known. */
+Test(process, forgets_one_whose_exit_nobody_told)
+{
+	table.all = true;
+	map(0, 10, 0x1000, 0x2000);
+	cr_assert(process_table_add(&table, getpid()) == 0);
+	process_table_forget(&table, UINT64_MAX - 1);
+	cr_assert_eq(HASH_COUNT(table.processes), 2, "it is not looked for all the time");
+	table.looked = 0;
+	process_table_forget(&table, 20);
+	cr_assert_eq(HASH_COUNT(table.processes), 2, "samples of it may be on their way");
+	cr_assert_neq(process_table_find(&table, PID(0))->exited, TIME_NEVER);
+	process_table_forget(&table, clock_now_ns() + 1);
+	cr_assert_eq(HASH_COUNT(table.processes), 1);
+	cr_assert(process_table_find(&table, getpid()));
 }

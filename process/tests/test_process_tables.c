@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <gnu/libc-version.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -44,7 +45,8 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	binaries.symbols = true;
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_table_publish(&table, 1) == 0);
-	b = space_find(process_table_find(&table, getpid())->space, (uint64_t)(uintptr_t)&begin)
+	b = snapshot_find(process_table_find(&table, getpid())->snapshot,
+			  (uint64_t)(uintptr_t)&begin)
 		    ->binary;
 	b->is_sampled = true;
 	entry = ((const Elf64_Ehdr *)(const void *)b->bytes)->e_entry;
@@ -97,9 +99,9 @@ Test(process_tables, makes_one_table_for_copies_of_a_file)
 /* What the kernel finds where this program is mapped: a cell of its image, or why there is none. */
 static uint32_t image_of_self(void)
 {
-	const struct space *s = process_table_find(&table, getpid())->space;
+	const struct snapshot *s = process_table_find(&table, getpid())->snapshot;
 	const struct dp_mapping *m;
-	uint32_t at = s->cell + sizeof(struct dp_space) / DP_CELL_SIZE;
+	uint32_t at = s->cell + sizeof(struct dp_snapshot) / DP_CELL_SIZE;
 
 	m = (const void *)(segments[at / DP_SEGMENT_CELLS] +
 			   (size_t)(at % DP_SEGMENT_CELLS) * DP_CELL_SIZE);
@@ -119,7 +121,7 @@ Test(process_tables, evicts_a_table_and_makes_it_again)
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_table_publish(&table, 1) == 0);
 	own = copy_of_self(EI_PAD)->table;
-	cr_assert(own && image_of_self() == own->cell && own->n_spaces > 0);
+	cr_assert(own && image_of_self() == own->cell && own->n_snapshots > 0);
 
 	/* One that takes nearly all the room there is. */
 	cr_assert(table_new(tables, own->binary, DP_SEGMENT_CELLS - 100, 0, &large) == 0);
@@ -195,7 +197,7 @@ static void wait_for_workers(void)
 }
 
 /*
- * While its binary is read, a mapping is in no space, so that its samples carry their stacks. Then
+ * While its binary is read, a mapping is in no snapshot, so that its samples carry their stacks. Then
  * it has been there from the start, as if no time had passed: also what has ended, or was cut.
  */
 Test(process_tables, mappings_wait_for_workers)
@@ -214,13 +216,13 @@ Test(process_tables, mappings_wait_for_workers)
 	map_self(0, 40, start, 0x5000);
 	p = process_table_find(&table, PID(0));
 	cr_assert(process_table_publish(&table, 50) == 0);
-	cr_assert(p->space->n_mappings == 0 && process_is_pending(p, 45));
+	cr_assert(p->snapshot->n_mappings == 0 && process_is_pending(p, 45));
 	cr_assert(process_is_pending(p, 10) && !process_is_pending(p, 35));
 
 	wait_for_workers();
 	cr_assert(!p->has_pending && p->changed);
 	cr_assert(process_table_publish(&table, 60) == 0);
-	cr_assert(p->space->n_mappings == 1 && p->space->mappings[0].image >= DP_FIRST_CELL);
+	cr_assert(p->snapshot->n_mappings == 1 && p->snapshot->mappings[0].image >= DP_FIRST_CELL);
 	for (uint64_t at = start; at < start + 0x5000; at += 0x1000) {
 		m = process_find(p, at, 25);
 		if (at == start + 0x1000)
@@ -229,9 +231,9 @@ Test(process_tables, mappings_wait_for_workers)
 			cr_assert(m->binary && m->bias == bias && m->died == 30, "%lx", at);
 	}
 	p = process_table_find(&table, PID(2));
-	cr_assert(p->space->n_mappings == 3 && p->space->mappings[2].bias == bias);
-	cr_assert_eq(p->space->mappings[0].binary->n_users,
-		     p->space->mappings[0].binary->table->n_mappings + 3);
+	cr_assert(p->snapshot->n_mappings == 3 && p->snapshot->mappings[2].bias == bias);
+	cr_assert_eq(p->snapshot->mappings[0].binary->n_users,
+		     p->snapshot->mappings[0].binary->table->n_mappings + 3);
 }
 
 /* What turns out to be no binary is code of no file. */
@@ -255,5 +257,36 @@ Test(process_tables, mappings_of_other_files_have_no_binary)
 	cr_assert(!process_is_pending(p, 10) && !process_find(p, 0x1000, 10)->binary);
 	cr_assert(HASH_COUNT(binaries.binaries) == 0 && !binaries.names->modules, "it is freed");
 	cr_assert(process_table_publish(&table, 60) == 0);
-	cr_assert_eq(p->space->n_mappings, 1);
+	cr_assert_eq(p->snapshot->n_mappings, 1);
+}
+
+/* What has to be looked up is by workers, and may be known by another way already. */
+Test(process_tables, mappings_wait_until_their_file_is_found)
+{
+	char path[PATH_MAX] = "/proc/self/root";
+	struct mmap_record r = { .pid = PID(0), .time = 20, .name = path };
+	const size_t n = strlen(path);
+	const struct mapping *m;
+	struct stat st;
+	uint64_t bias;
+
+	cr_assert(readlink("/proc/self/exe", path + n, sizeof(path) - n - 1) > 0);
+	cr_assert_eq(stat(path, &st), 0);
+	table.all = true;
+	binary_store_start_workers(&binaries);
+	bias = map_self(0, 10, 0x100000, 0x5000);
+	m = process_find(process_table_find(&table, PID(0)), 0x100000, 10);
+	r.start = m->start + 0x100000;
+	r.end = m->end + 0x100000;
+	r.offset = m->offset;
+	r.inode = st.st_ino;
+	cr_assert_eq(process_table_on_mmap(&table, &r), 0);
+	cr_assert_eq(HASH_COUNT(binaries.binaries), 2);
+	wait_for_workers();
+	process_table_settle(&table);
+	m = process_find(process_table_find(&table, PID(0)), r.start, 20);
+	cr_assert(m->binary && m->bias == bias + 0x100000);
+	cr_assert_eq(process_find(process_table_find(&table, PID(0)), 0x100000, 20)->binary,
+		     m->binary);
+	cr_assert_eq(HASH_COUNT(binaries.binaries), 1);
 }

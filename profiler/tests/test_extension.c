@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a host may add without a change to the libraries: an event, a format, and labels. Page faults
- * are sampled, and counted by the function that they happen in.
+ * Extensions of a host, without changes to the libraries: an event, a format, and labels. Samples
+ * page faults and counts them by function.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -17,10 +17,12 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "profiler/profiler.h"
+#include "report/group.h"
 #include "symbols/tests/some_names.h"
 
 #define MS UINT64_C(1000000)
 #define N_PAGES 2000
+#define N_REPORTS 4
 
 /* The event: each page fault of this process, on any CPU. */
 static int attach_faults(struct session *session, const struct profiler_options *o,
@@ -49,7 +51,7 @@ static const struct event_source page_faults = {
 	.attach = attach_faults,
 };
 
-/* The format: one line in the end, with the number of events in a function. */
+/* The format: a line at the end, with the number of events in a function. */
 struct count {
 	struct report report;
 	uint64_t n;
@@ -99,7 +101,7 @@ static int count_new(struct report **ret)
 
 static const struct report_format counts = { "count", ".count", count_new };
 
-/* The labels: each sample is told whose memory it is, and how much of it a fault has made. */
+/* The labels: each sample gets the owner of the memory, and the size that the fault has mapped. */
 static int add_labels(const struct label_source *source, const struct label_context *context,
 		      struct label_list *list)
 {
@@ -115,7 +117,7 @@ static int add_labels(const struct label_source *source, const struct label_cont
 static const struct label_source memory = { .name = "memory", .arg = "me", .add = add_labels };
 static const struct label_source *const sources[] = { &memory };
 
-/* It has a frame of its own, and touches nothing else. */
+/* Has its own frame, and touches no other memory. */
 __attribute__((noinline, no_sanitize_address)) void touch_pages(volatile char *pages, size_t n);
 void touch_pages(volatile char *pages, size_t n)
 {
@@ -123,13 +125,14 @@ void touch_pages(volatile char *pages, size_t n)
 		pages[i * 4096] = 1;
 }
 
-/* Reports: the new format, and JSON lines. */
-static void sample(const struct profiler_options *options, FILE *to[2])
+/* Makes reports: the new format, JSON lines, text, and folded stacks that are grouped by a label. */
+static void sample(const struct profiler_options *options, FILE *to[N_REPORTS])
 {
 	char *pages = mmap(NULL, N_PAGES * 4096, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct report_context context;
-	struct report *reports[2];
+	struct report *reports[N_REPORTS];
+	struct group group;
 	struct profiler *p;
 
 	cr_assert_neq(pages, MAP_FAILED);
@@ -139,16 +142,20 @@ static void sample(const struct profiler_options *options, FILE *to[2])
 	profiler_describe(p, &context);
 	cr_assert_eq(report_new(&counts, &context, to[0], &reports[0]), 0);
 	cr_assert_eq(report_new(report_format_by_name("jsonl"), &context, to[1], &reports[1]), 0);
-	cr_assert_eq(profiler_start(p, reports, 2, true), 0);
+	cr_assert_eq(report_new(report_format_by_name("text"), &context, to[2], &reports[2]), 0);
+	cr_assert_eq(group_parse("label:touched", &group), 0);
+	context.by = &group;
+	cr_assert_eq(report_new(report_format_by_name("folded"), &context, to[3], &reports[3]), 0);
+	cr_assert_eq(profiler_start(p, reports, N_REPORTS, true), 0);
 	touch_pages(pages, N_PAGES);
 	cr_assert_eq(profiler_run(p, clock_now_ns() + 10 * MS), 0);
 	profiler_stop(p);
 	cr_assert_eq(profiler_finish(p), 0);
 	cr_assert_eq(profiler_totals(p)->lost, 0);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < N_REPORTS; i++)
 		cr_assert_eq(report_finish(reports[i], profiler_totals(p)), 0);
 	profiler_free(p);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < N_REPORTS; i++)
 		report_free(reports[i]);
 	munmap(pages, N_PAGES * 4096);
 }
@@ -178,23 +185,32 @@ Test(extension, adds_an_event_a_format_and_labels, .timeout = 60)
 		.symbols = true,
 		.names = some_names(),
 	};
-	char *text = NULL, *lines = NULL, expected[320];
-	size_t size, lines_size;
-	FILE *to[2] = { open_memstream(&text, &size), open_memstream(&lines, &lines_size) };
+	char *texts[N_REPORTS] = { 0 }, expected[320];
+	size_t sizes[N_REPORTS];
+	FILE *to[N_REPORTS];
 
 	filter_init(&filter);
+	for (size_t i = 0; i < N_REPORTS; i++)
+		to[i] = open_memstream(&texts[i], &sizes[i]);
 	sample(&options, to);
-	fclose(to[0]);
-	fclose(to[1]);
+	for (size_t i = 0; i < N_REPORTS; i++)
+		fclose(to[i]);
 	snprintf(expected, sizeof(expected), "page_faults of test_profiler_e (PID %d): %d\n", self,
 		 N_PAGES);
-	cr_assert_str_eq(text, expected);
-	cr_assert_geq(count_texts(lines, "\n"), N_PAGES);
-	cr_assert_eq(count_texts(lines, "\"labels\":{\"owner\":\"me\",\"touched\":4096},"
-					"\"labels_cut\":false,"
-					"\"label_units\":{\"touched\":\"bytes\"}"),
-		     count_texts(lines, "\n"));
-	free(lines);
-	free(text);
+	cr_assert_str_eq(texts[0], expected);
+	cr_assert_geq(count_texts(texts[1], "\n"), N_PAGES);
+	cr_assert_eq(count_texts(texts[1], "\"labels\":{\"owner\":\"me\",\"touched\":4096},"
+					   "\"labels_cut\":false,"
+					   "\"label_units\":{\"touched\":\"bytes\"}"),
+		     count_texts(texts[1], "\n"));
+	cr_assert(strstr(texts[2], "\nBy label\n          100.0 %  owner=me\n"
+				   "          100.0 %  touched=4096 bytes\n"),
+		  "%s", texts[2]);
+	cr_assert_eq(count_texts(texts[3], "test_profiler_e;[touched=4096 bytes];"),
+		     count_texts(texts[3], "test_profiler_e;"));
+	cr_assert_gt(count_texts(texts[3], "[touched=4096 bytes];"), 0);
+	cr_assert_eq(count_texts(texts[3], "owner"), 0);
+	for (size_t i = 0; i < N_REPORTS; i++)
+		free(texts[i]);
 	filter_done(&filter);
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Output files: replaced only once there is something to write, left alone by a run that fails;
- * devices.
- */
+/* Output files: replaced when there is something to write, kept if a run fails; devices. */
 #include "profiler/output.h"
 
 #include <criterion/criterion.h>
@@ -57,7 +54,7 @@ Test(output, replaces_what_was_there_once_there_is_something)
 
 	write_to("a long report");
 	expect_content("a long report");
-	/* Nothing to write: the old one stays. */
+	/* Nothing to write: the old content stays. */
 	cr_assert_eq(output_open(path, &o), 0);
 	cr_assert_eq(output_close(&o), 0);
 	expect_content("a long report");
@@ -75,7 +72,7 @@ Test(output, leaves_no_file_that_it_made_for_nothing)
 	cr_assert_neq(access(path, F_OK), 0);
 }
 
-/* The file itself is written: who reads it already goes on reading it. */
+/* The same file is written, so its readers keep reading it. */
 Test(output, writes_the_file_that_is_there)
 {
 	char target[112];
@@ -92,7 +89,7 @@ Test(output, writes_the_file_that_is_there)
 	unlink(target);
 }
 
-/* In a bare chroot there may be none, and a file would be made. */
+/* A bare chroot may lack the device, and a regular file would be created. */
 static bool is_device(const char *file)
 {
 	struct stat st;

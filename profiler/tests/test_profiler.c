@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Profilers in a process that does other things, too: two at once, and profiles that are taken
- * while sampling goes on.
+ * Profilers in a process that also does other things: two at once, and profiles taken while
+ * sampling continues.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -21,13 +21,13 @@
 #define N_THREADS 3
 #define N_PARTS 20
 
-/* What tells samples of one run apart: a thread is sampled once at a time. */
+/* Identifies a sample: a thread is sampled once at a time. */
 struct seen {
 	uint64_t time_ns;
 	pid_t tid;
 };
 
-/* A report that notes what it gets. */
+/* A report that records what it receives. */
 struct noted {
 	struct report report;
 	struct seen *seen;
@@ -38,7 +38,7 @@ struct noted {
 	bool is_taken;
 };
 
-/* Threads of this process that burn time. */
+/* Threads of this process that use CPU time. */
 static atomic_bool has_ended;
 static pthread_t threads[N_THREADS];
 static struct filter filter;
@@ -138,7 +138,7 @@ static int compare_seen(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* Together the parts of a run have what one report of the whole has, and each has what is of its time. */
+/* The parts of a run add up to one report of the whole, and each has the samples of its time. */
 static void check_parts(const struct noted *whole, const struct noted *parts, size_t n_parts)
 {
 	struct seen *all = calloc(whole->n, sizeof(*all));
@@ -217,7 +217,7 @@ Test(profiler, takes_profiles_while_it_samples)
 	free(whole.seen);
 }
 
-/* Neither knows of the other one: what one of them leaves out or ends is nothing to the other. */
+/* They are independent: what one filters out or ends does not affect the other. */
 Test(profiler, is_one_of_two)
 {
 	struct profiler_options fast = options_of(997), slow = options_of(97);

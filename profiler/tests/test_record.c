@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A run from its options to its report, without a kernel: what this would do, the test does,
- * and the linker has the program call the functions below (--wrap).
+ * A run from options to report, without a kernel. The linker redirects kernel-related functions to
+ * those below (--wrap), which simulate it.
  */
 #include "profiler/record.h"
 
@@ -26,9 +26,9 @@ static uint8_t *segments[64];
 static int n_segments;
 static int rings_fd;
 static bool is_sampling;
-static uint64_t added_ns; /* to the clock: so much has the test waited in no time */
-static pid_t child;       /* that is profiled */
-static int n_rounds;      /* of the reading of rings */
+static uint64_t added_ns; /* added to the clock: simulated waiting */
+static pid_t child;       /* the profiled process */
+static int n_rounds;      /* of reading the rings */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -116,13 +116,13 @@ const int *__wrap_sideband_fds(const struct sideband *sideband, size_t *ret_n)
 	return NULL;
 }
 
-/* CPUs of the machine that come and go are none of this kernel's. */
+/* The simulated kernel does not report CPUs of the machine. */
 int __wrap_uevent_open(void)
 {
 	return -EOPNOTSUPP;
 }
 
-/* The function that the process is in. */
+/* The function in the sample. */
 void profiled_function(void);
 void profiled_function(void)
 {
@@ -130,7 +130,7 @@ void profiled_function(void)
 		pause();
 }
 
-/* While it is sampled: a sample; another program is executed; minutes go by; it ends. */
+/* During sampling: a sample; another program is executed; minutes pass; the process ends. */
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table)
 {
 	const struct process *p = process_table_find(table, child);
@@ -141,8 +141,8 @@ int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table
 		return 0;
 	switch (++n_rounds) {
 	case 1:
-		cr_assert(p && p->space);
-		s = add_sample_of(child, p->space, clock_now_ns() - SECOND / 10, frames);
+		cr_assert(p && p->snapshot);
+		s = add_sample_of(child, p->snapshot, clock_now_ns() - SECOND / 10, frames);
 		s->sample.n_user = 1;
 		s->sample.n_kernel = 0;
 		s->sample.outcome = DP_COMPLETE;
@@ -217,7 +217,7 @@ static void end(void)
 
 TestSuite(record, .init = begin, .fini = end);
 
-/* What was said, or reported. */
+/* The content of the messages or the report. */
 static const char *content(int fd)
 {
 	static char text[4096];
@@ -228,7 +228,10 @@ static const char *content(int fd)
 	return text;
 }
 
-/* Until the process ends; its program has a name in the report, though its file was closed long ago. */
+/*
+ * Until the process ends. Its program has a name in the report, though its file was closed long
+ * before.
+ */
 Test(record, reports_what_was_sampled)
 {
 	_cleanup_close_ int fd = -1;
@@ -242,10 +245,11 @@ Test(record, reports_what_was_sampled)
 	cr_assert(!strstr(content(messages), "cannot"), "%s", content(messages));
 }
 
-/* One line, and the report that was there before stays. */
+/* One message, and the old report stays. */
 Test(record, says_once_what_is_wrong)
 {
-	const pid_t nobody = 4 * 1024 * 1024 + 1; /* behind the highest number, PID_MAX_LIMIT */
+	const pid_t nobody =
+		4 * 1024 * 1024 + 1; /* above the highest process number, PID_MAX_LIMIT */
 	_cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
 	const char *text;
 

@@ -19,7 +19,7 @@ import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
 import harness  # noqa: E402
-from readers import go_pprof, put_stack, read_folded, read_go, write_reports
+from readers import go_pprof, put_stack, read_folded, read_go, without_offsets, write_reports
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 WRITE_REPORTS, VIEWERS = map(os.path.abspath, sys.argv[1:3])
@@ -43,7 +43,7 @@ def fold(frames, labels):
             continue
         kernel = "_[k]" if frame["mapping"] == KERNEL or lines == ["[kernel]"] else ""
         names += [line + "_[i]" for line in lines[:-1]] + [lines[-1] + kernel]
-    return put_stack(labels.get("comm", ""), names)
+    return without_offsets(put_stack(labels.get("comm", ""), names))
 
 
 class Readers(unittest.TestCase):

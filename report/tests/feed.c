@@ -158,7 +158,8 @@ int main(int argc, char **argv)
 		return 2;
 	context.names = names = prepare_modules();
 	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
-	feed.wall = context.wall = context.time = strcmp(argv[1], "wall") == 0;
+	feed.wall = strcmp(argv[1], "wall") == 0;
+	context.events = EVENT_BIT(DP_EVENT_CPU) | (feed.wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
 	if (strcmp(argv[1], "calls") == 0) {
 		context.hz = 0;
 		context.event = "uprobe:/usr/bin/prog:f";

@@ -16,8 +16,13 @@ def write_reports(program, directory, kind, *formats):
     return [os.path.join(directory, name) for name in formats]
 
 
+def without_offsets(stack):
+    """What has no name is called by its file alone."""
+    return re.sub(r"\[([^];]*)\+0x[0-9a-f]+\]", r"[\1]", stack)
+
+
 def read_folded(path):
-    """Values by stack, and the totals in the last line. What has no name is called by its file alone."""
+    """Values by stack, without_offsets(), and the totals in the last line."""
     stacks = collections.Counter()
     with open(path) as file:
         *lines, totals = file.read().splitlines()
@@ -25,8 +30,7 @@ def read_folded(path):
         stack, _, value = line.rpartition(" ")
         if stack == "[lost samples]":
             continue
-        stack = re.sub(r"\[([^];]*)\+0x[0-9a-f]+\]", r"[\1]", stack)
-        stack = re.sub(r";0x7f[0-9a-f]+", ";<unknown>", stack)
+        stack = re.sub(r";0x7f[0-9a-f]+", ";<unknown>", without_offsets(stack))
         stacks[stack] += int(value)
     return stacks, totals
 

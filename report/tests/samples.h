@@ -53,6 +53,7 @@ static inline void begin(const char *format)
 	begin_with(format, &(struct report_context){ .target = "prog (PID 42)",
 						     .event = "cpu-clock",
 						     .hz = 99,
+						     .events = EVENT_BIT(DP_EVENT_CPU),
 						     .symbols = true });
 }
 
@@ -72,13 +73,16 @@ static inline void finish(void)
 	report_free(report);
 }
 
+/* What runs, and what waits. */
+#define WALL (EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU))
+
 /* A report of times, of both kinds if `wall`. */
 static inline void begin_times(const char *format, bool wall)
 {
-	begin_with(format, &(struct report_context){ .target = "prog (PID 42)",
-						     .event = wall ? "cpu-clock" : "off-cpu",
-						     .time = true,
-						     .wall = wall });
+	begin_with(format,
+		   &(struct report_context){ .target = "prog (PID 42)",
+					     .event = wall ? "cpu-clock" : "off-cpu",
+					     .events = wall ? WALL : EVENT_BIT(DP_EVENT_OFF_CPU) });
 }
 
 static inline struct sample block_of(enum dp_state state, uint64_t ns)

@@ -15,6 +15,7 @@ static void begin_cpu(void)
 	begin_with("json", &(struct report_context){ .target = "prog (PID 42)",
 						     .event = "cpu-clock",
 						     .hz = 99,
+						     .events = EVENT_BIT(DP_EVENT_CPU),
 						     .symbols = true,
 						     .host = "machine",
 						     .started_real_ns = 123 });
@@ -173,10 +174,8 @@ Test(json, has_times_of_blocks)
 	sample.state = DP_STATE_SLEEPING;
 	sample.value_ns = 1500;
 	sample.weight = 2;
-	begin_with(
-		"json",
-		&(struct report_context){
-			.target = "", .event = "cpu-clock", .hz = 99, .time = true, .wall = true });
+	begin_with("json", &(struct report_context){
+				   .target = "", .event = "cpu-clock", .hz = 99, .events = WALL });
 	add(sample);
 	totals.lost_ns = 77;
 	totals.verified = &verified;
@@ -213,7 +212,7 @@ Test(json, has_values_of_each_kind_of_event)
 {
 	begin_times("json", false);
 	report->context.hz = 100;
-	report->context.wall = true;
+	report->context.events = WALL;
 	add(block_of(DP_STATE_SLEEPING, 1500));
 	add((struct sample){ .weight = 3, .value_ns = 10 });
 	finish_json();

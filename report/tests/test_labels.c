@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every format that has labels has all of a sample's, and each that the sample has by itself. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <jansson.h>
 #include <zlib.h>
 
+#include "base/cleanup.h"
+#include "report/group.h"
+#include "report/label_counts.h"
 #include "report/own_label.h"
 #include "report/recording_reader.h"
 #include "report/tests/labels.h"
@@ -33,6 +37,27 @@ static void write_labelled(const char *format)
 	sample.labels = set;
 	begin(format);
 	add(sample);
+	add(other);
+	finish();
+}
+
+/* As --by KEY has it. */
+static void write_grouped(const char *format, const char *key)
+{
+	struct sample sample = sample_of(DP_COMPLETE), other = sample;
+	static struct group group;
+
+	set = labels_of(labels, 3, true);
+	sample.labels = set;
+	cr_assert_eq(group_parse(key, &group), 0);
+	begin_with(format, &(struct report_context){ .target = "prog (PID 42)",
+						     .event = "cpu-clock",
+						     .hz = 99,
+						     .events = EVENT_BIT(DP_EVENT_CPU),
+						     .by = &group });
+	add(sample);
+	other.cpu = 3;
+	other.weight = 3;
 	add(other);
 	finish();
 }
@@ -99,6 +124,163 @@ Test(labels, are_in_folded_stacks)
 	write_labelled("folded");
 	expect_text("my_prog;[phase=warm:up];[request_size=4096 bytes];[try=-2];0x7777;");
 	expect_text("my_prog;0x7777;");
+}
+
+Test(labels, have_their_shares_in_text)
+{
+	write_labelled("text");
+	expect_text("\nBy label\n"
+		    "           50.0 %  phase=warm;up\n"
+		    "           50.0 %  request_size=4096 bytes\n"
+		    "           50.0 %  try=-2\n\n");
+}
+
+Test(labels, have_no_part_in_text_without_them)
+{
+	begin("text");
+	add(sample_of(DP_COMPLETE));
+	finish();
+	cr_assert_null(strstr(text, "By label"));
+}
+
+/* Of one key, a few, and how many more there are; of no more keys than are read. */
+Test(labels, are_not_endless_in_text)
+{
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	begin("text");
+	for (int i = 0; i < 40; i++) {
+		char key[16];
+		struct label many[] = { { .key = "attempt", .number = i, .unit = "" },
+					{ .key = key, .text = "x" } };
+
+		snprintf(key, sizeof(key), "key%02d", i);
+		set = labels_of(many, 2, false);
+		sample.labels = set;
+		add(sample);
+		label_set_free(set);
+	}
+	set = NULL;
+	finish();
+	expect_text("            2.5 %  attempt=0\n");
+	expect_text("            2.5 %  attempt=12\n         ... and 35 more\n");
+	cr_assert_null(strstr(text, "attempt=13"));
+	expect_text("key06=x");
+	cr_assert_null(strstr(text, "key07=x"), "of so many keys");
+}
+
+/* As many labels as there are requests take no more memory from some number on. */
+Test(labels, are_counted_up_to_a_bound)
+{
+	struct report_context context = { .events = EVENT_BIT(DP_EVENT_CPU) };
+	struct label_counts counts = { 0 };
+	struct sample sample = sample_of(DP_COMPLETE);
+	char line[64];
+
+	for (int i = 0; i <= LABEL_COUNTS_MAX; i++) {
+		struct label label = { .key = "request", .number = i, .unit = "" };
+
+		set = labels_of(&label, 1, false);
+		sample.labels = set;
+		sample.weight = i == LABEL_COUNTS_MAX ? 10 : i == 7 ? 2 : 1;
+		cr_assert_eq(label_counts_add(&counts, &context, &sample), 0);
+		label_set_free(set);
+	}
+	set = NULL;
+	label_counts_describe(&counts, 10, line, sizeof(line));
+	cr_assert_eq(strncmp(line, "request=7 20.0 %, request=0 10.0 %, ", 36), 0, "%s", line);
+	label_counts_done(&counts);
+}
+
+Test(labels, are_on_a_line_of_top)
+{
+	struct report_context context = { .target = "prog",
+					  .event = "cpu-clock",
+					  .events = EVENT_BIT(DP_EVENT_CPU),
+					  .names = program.names = some_names() };
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	cr_assert_eq(report_new(&report_top, &context, open_memstream(&text, &text_size), &report),
+		     0);
+	set = labels_of(labels, 3, true);
+	sample.labels = set;
+	add(sample);
+	sample.labels = NULL;
+	sample.weight = 3;
+	add(sample);
+	finish();
+	expect_text("\nlabels: phase=warm;up 25.0 %, request_size=4096 bytes 25.0 %\n");
+}
+
+Test(labels, are_in_the_head_of_a_picture)
+{
+	write_labelled("svg");
+	expect_text(">phase=warm;up 50.0 %, request_size=4096 bytes 50.0 %</text>");
+	cr_assert_null(strstr(text, "[phase=warm;up]"), "but not among the functions");
+}
+
+Test(labels, tell_stacks_apart_where_asked)
+{
+	static const char *const formats[] = { "svg", "speedscope", "firefox", "perf-script" };
+
+	for (size_t i = 0; i < 4; i++) {
+		write_grouped(formats[i], "label:request_size");
+		expect_text("[request_size=4096 bytes]");
+		cr_assert_null(strstr(text, "warm"), "%s", formats[i]);
+		label_set_free(set);
+		free(text);
+		write_grouped(formats[i], "cpu");
+		expect_text("[cpu=3]");
+		cr_assert_null(strstr(text, "request_size"), "%s", formats[i]);
+		if (i < 3) {
+			label_set_free(set);
+			free(text);
+		}
+	}
+}
+
+Test(labels, tell_folded_stacks_apart_where_asked)
+{
+	write_grouped("folded", "label:try");
+	expect_text("my_prog;[try=-2];0x7777;");
+	expect_text("my_prog;0x7777;"); /* which has none */
+	cr_assert_null(strstr(text, "warm"));
+}
+
+Test(labels, of_a_group_have_their_shares_in_text)
+{
+	write_grouped("text", "cpu");
+	expect_text("\nBy label\n           75.0 %  cpu=3\n           25.0 %  cpu=");
+	cr_assert_null(strstr(text, "warm"));
+}
+
+/* Formats for programs have all labels: who reads them chooses. */
+Test(labels, are_all_there_for_programs)
+{
+	write_grouped("jsonl", "cpu");
+	expect_lines(text);
+}
+
+Test(labels, that_stacks_can_be_told_apart_by)
+{
+	_cleanup_free_ char *list = NULL;
+	const struct own_label *own;
+	struct group group;
+	size_t size;
+	FILE *to = open_memstream(&list, &size);
+
+	group_list(to);
+	fclose(to);
+	for (size_t i = 0; (own = own_label(i)); i++) {
+		cr_assert(strstr(list, own->key));
+		cr_assert(group_parse(own->key, &group) == 0 && group.own == own);
+	}
+	cr_assert(group_parse("label:cpu", &group) == 0 && !group.own);
+	cr_assert_str_eq(group.key, "cpu");
+	cr_assert_eq(group_parse("label:", &group), -EINVAL);
+	cr_assert_eq(group_parse("phase", &group), -EINVAL);
+	set = NULL;
+	text = NULL;
 }
 
 static void expect_marks(void)

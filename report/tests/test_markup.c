@@ -30,7 +30,9 @@ static void expect_value(bool time, uint64_t value, const char *wanted)
 {
 	FILE *to = open_memstream(&text, &text_size);
 
-	markup_put_value(&(struct report_context){ .time = time }, value, to);
+	markup_put_value(&(struct report_context){ .events =
+							   time ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0 },
+			 value, to);
 	fclose(to);
 	cr_assert_str_eq(text, wanted);
 	free(text);

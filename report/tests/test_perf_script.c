@@ -57,7 +57,9 @@ static struct sample sample_of(const char *comm)
 /* As perf 6.1 prints it: `perf script -F +pid`. */
 Test(perf_script, prints_what_perf_prints)
 {
-	struct report_context context = { .target = "t", .event = "cpu-clock", .hz = 99 };
+	struct report_context context = {
+		.target = "t", .event = "cpu-clock", .hz = 99, .events = EVENT_BIT(DP_EVENT_CPU)
+	};
 	struct sample sample = sample_of("my thread");
 
 	expect(&context, &sample,
@@ -75,9 +77,14 @@ Test(perf_script, prints_what_perf_prints)
 Test(perf_script, gives_periods_in_the_event_s_unit)
 {
 	struct report_context calls = { .target = "t", .event = "uprobe:/a b:f" };
-	struct report_context cycles = { .target = "t", .event = "cycles", .hz = 99 };
+	struct report_context cycles = {
+		.target = "t", .event = "cycles", .hz = 99, .events = EVENT_BIT(DP_EVENT_CPU)
+	};
 	struct report_context wall = {
-		.target = "t", .event = "cpu-clock", .hz = 99, .time = true, .wall = true
+		.target = "t",
+		.event = "cpu-clock",
+		.hz = 99,
+		.events = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU),
 	};
 	struct sample sample = sample_of("#");
 
@@ -91,7 +98,9 @@ Test(perf_script, gives_periods_in_the_event_s_unit)
 /* Readers leave out samples without frames. */
 Test(perf_script, gives_each_sample_a_frame)
 {
-	struct report_context context = { .target = "t", .event = "cpu-clock", .hz = 99 };
+	struct report_context context = {
+		.target = "t", .event = "cpu-clock", .hz = 99, .events = EVENT_BIT(DP_EVENT_CPU)
+	};
 	struct sample sample = sample_of("x\n y");
 
 	sample.n_user = sample.n_kernel = 0;

@@ -12,6 +12,7 @@
 #include "report/tests/recording_samples.h"
 #include "symbols/jit.h"
 #include "symbols/kallsyms.h"
+#include "symbols/kallsyms.h"
 #include "symbols/tests/some_names.h"
 
 static const struct report_context context = {
@@ -22,7 +23,7 @@ static const struct report_context context = {
 	.host = "here",
 	.kernel = "Linux 6.18.5 x86_64",
 	.hz = 4999,
-	.wall = true,
+	.events = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_CPU),
 	.started_ns = 123,
 	.started_real_ns = UINT64_C(1800000000123456789),
 	.symbols = true,
@@ -32,14 +33,11 @@ static const struct report_context context = {
 static char *file;
 static size_t file_size;
 
-static void record(uint64_t seed, size_t n_samples, size_t n_stacks)
+static void report_samples(struct report *report, uint64_t seed, size_t n_samples, size_t n_stacks)
 {
 	struct random_samples *r = malloc(sizeof(*r));
-	FILE *to = open_memstream(&file, &file_size);
-	struct report *report;
 
 	random_init(r, seed, n_stacks);
-	cr_assert(report_new(report_format_by_path("x.dwarfprof"), &context, to, &report) == 0);
 	for (size_t i = 0; i < n_samples; i++) {
 		random_sample(r);
 		cr_assert(report_add(report, &r->sample, &r->totals) == 0);
@@ -49,8 +47,17 @@ static void record(uint64_t seed, size_t n_samples, size_t n_stacks)
 	r->totals.pages_requested = 4;
 	cr_assert(report_finish(report, &r->totals) == 0);
 	report_free(report);
-	fclose(to);
 	random_free(r);
+}
+
+static void record(uint64_t seed, size_t n_samples, size_t n_stacks)
+{
+	FILE *to = open_memstream(&file, &file_size);
+	struct report *report;
+
+	cr_assert(report_new(report_format_by_path("x.dwarfprof"), &context, to, &report) == 0);
+	report_samples(report, seed, n_samples, n_stacks);
+	fclose(to);
 }
 
 /* What is read is compared with what is made up anew. */
@@ -171,21 +178,39 @@ Test(recording, is_read_as_it_was_written)
 	}
 }
 
+static void load_old(const char *path)
+{
+	FILE *old = fopen(path, "r");
+
+	cr_assert(old);
+	file = malloc(1 << 16);
+	file_size = fread(file, 1, 1 << 16, old);
+	fclose(old);
+}
+
 /* What dwarfprof wrote before labels could be numbers: 60 samples of these. */
 Test(recording, of_an_earlier_dwarfprof_is_read)
 {
 	struct random_samples *expected = malloc(sizeof(*expected));
-	FILE *old = fopen(OLD_RECORDINGS "/texts_only.dwarfprof", "r");
 
-	cr_assert(expected && old);
-	file = malloc(1 << 16);
-	file_size = fread(file, 1, 1 << 16, old);
-	fclose(old);
+	load_old(OLD_RECORDINGS "/texts_only.dwarfprof");
 	random_init(expected, 21, 10);
 	expected->shallow = expected->texts_only = true;
 	cr_assert_eq(read_expected(file, file_size, expected), 60);
 	cr_assert_null(recording_reader_fault(reader));
 	cr_assert_gt(recording_reader_totals(reader)->cut_labels, 0);
+	cr_assert_eq(recording_reader_context(reader)->events, EVENT_BIT(DP_EVENT_CPU));
+	close_bytes();
+	free(file);
+}
+
+/* And before they said which kinds of events there are: times, and of what, said it. */
+Test(recording, of_an_earlier_dwarfprof_has_wall_time)
+{
+	load_old(OLD_RECORDINGS "/wall.dwarfprof");
+	cr_assert_eq(open_bytes(file, file_size), 0);
+	cr_assert_eq(recording_reader_context(reader)->events,
+		     EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU));
 	close_bytes();
 	free(file);
 }
@@ -203,7 +228,7 @@ Test(recording, has_the_context)
 	cr_assert_str_eq(c->command, context.command);
 	cr_assert_str_eq(c->host, context.host);
 	cr_assert_str_eq(c->kernel, context.kernel);
-	cr_assert(c->hz == 4999 && c->wall && !c->time && c->symbols);
+	cr_assert(c->hz == 4999 && c->events == context.events && c->symbols);
 	cr_assert(c->started_ns == 123 && c->started_real_ns == context.started_real_ns);
 	cr_assert_str_eq(recording_reader_text(reader, "version"), DP_VERSION);
 	cr_assert_null(recording_reader_text(reader, "colour"));
@@ -328,14 +353,11 @@ Test(recording, of_something_else_is_refused)
 
 Test(recording, that_is_empty_is_refused)
 {
-	char *path = strdup("/dev/null");
 	struct recording_options options = { .names = some_names() };
 
-	from = fopen(path, "r");
-	cr_assert_lt(recording_reader_new(from, &options, &reader, why), 0);
-	cr_assert(strstr(why, "empty"));
+	from = fopen("/dev/null", "r");
+	cr_assert(recording_reader_new(from, &options, &reader, why) < 0 && strstr(why, "empty"));
 	fclose(from);
-	free(path);
 }
 
 static int report_sample(void *arg, const struct sample *sample, const struct totals *totals)
@@ -346,38 +368,34 @@ static int report_sample(void *arg, const struct sample *sample, const struct to
 static struct report *begin_report(const char *format, char **ret, size_t *ret_size, FILE **ret_to,
 				   const struct report_context *of)
 {
+	static struct kallsyms *none; /* the kernel's names were looked for, and not found */
+	struct report_context own = *of;
 	struct report *report;
 
+	own.names = some_names();
+	if (!own.kallsyms && (none || kallsyms_new_empty(own.names, &none) == 0))
+		own.kallsyms = none;
 	*ret_to = open_memstream(ret, ret_size);
-	cr_assert_eq(report_new(report_format_by_name(format), of, *ret_to, &report), 0);
+	cr_assert_eq(report_new(report_format_by_name(format), &own, *ret_to, &report), 0);
 	return report;
 }
 
 /* Of what was recorded, every format makes what it would have made at once. */
 Test(recording, makes_the_same_reports)
 {
-	static const char *const formats[] = { "folded", "jsonl", "text", "recording" };
+	static const char *const formats[] = { "folded",  "jsonl",      "text",  "recording",
+					       "json",    "speedscope", "pprof", "svg",
+					       "firefox", "perf-script" };
 
 	record(11, 2000, 300);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		struct random_samples *r = malloc(sizeof(*r));
 		char *at_once, *later;
 		size_t size, later_size;
 		FILE *to;
 		struct report *report = begin_report(formats[i], &at_once, &size, &to, &context);
 
-		random_init(r, 11, 300);
-		for (size_t n = 0; n < 2000; n++) {
-			random_sample(r);
-			cr_assert_eq(report_add(report, &r->sample, &r->totals), 0);
-		}
-		r->totals.duration_ns = 77;
-		r->totals.still_blocked = 3;
-		r->totals.pages_requested = 4;
-		cr_assert_eq(report_finish(report, &r->totals), 0);
-		report_free(report);
+		report_samples(report, 11, 2000, 300);
 		fclose(to);
-
 		cr_assert_eq(open_bytes(file, file_size), 0);
 		report = begin_report(formats[i], &later, &later_size, &to,
 				      recording_reader_context(reader));
@@ -386,10 +404,8 @@ Test(recording, makes_the_same_reports)
 		report_free(report);
 		fclose(to);
 		close_bytes();
-		cr_assert_gt(size, 1000);
-		cr_assert(size == later_size && memcmp(at_once, later, size) == 0, "%s",
-			  formats[i]);
-		random_free(r);
+		cr_assert(size > 1000 && size == later_size, "%s", formats[i]);
+		cr_assert_eq(memcmp(at_once, later, size), 0, "%s", formats[i]);
 		free(at_once);
 		free(later);
 	}

@@ -427,3 +427,45 @@ Test(outcome, has_words_and_sentences)
 	cr_assert_str_eq(outcome_word(999), "unknown");
 	cr_assert_str_eq(method_word(DP_METHOD_FRAME_POINTER), "frame_pointer");
 }
+
+static int add_string(struct report *to, const struct sample *sample, const struct totals *of)
+{
+	char string[32];
+	uint32_t number;
+
+	snprintf(string, sizeof(string), "%lu", sample->time_ns);
+	return string_table_add(&to->strings, string, &number);
+}
+
+/* Who streams for months does not keep all the names that there were; others refer to theirs. */
+Test(report, forgets_strings_if_it_streams)
+{
+	struct report streams = { .streams = true, .add = add_string };
+	struct report keeps = { .add = add_string };
+	size_t most = 0;
+
+	for (uint64_t i = 0; i < 3 * REPORT_MAX_STRINGS; i++) {
+		struct sample sample = { .time_ns = i };
+
+		cr_assert_eq(report_add(&streams, &sample, &totals), 0);
+		cr_assert_eq(report_add(&keeps, &sample, &totals), 0);
+		most = streams.strings.n > most ? streams.strings.n : most;
+	}
+	cr_assert_eq(most, REPORT_MAX_STRINGS);
+	cr_assert_eq(keeps.strings.n, 3 * REPORT_MAX_STRINGS);
+	string_table_done(&streams.strings);
+	string_table_done(&keeps.strings);
+}
+
+/* Of which formats that is true. */
+Test(report, knows_which_formats_stream)
+{
+	begin("perf-script");
+	cr_assert(report->streams && !report->forgets);
+	finish();
+	free(text);
+	begin("folded");
+	cr_assert(!report->streams && !report->forgets);
+	finish();
+	free(text);
+}

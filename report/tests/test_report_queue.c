@@ -21,6 +21,8 @@ struct noted {
 	size_t n;
 	uint64_t times, addresses;
 	bool in_order;
+	const struct module *module;
+	bool found_open; /* the module, when the last sample was added */
 };
 
 static int noted_add(struct report *report, const struct sample *sample,
@@ -33,6 +35,7 @@ static int noted_add(struct report *report, const struct sample *sample,
 		(void)!read(noted->gate[0], &byte, 1);
 	noted->in_order &= sample->time_ns == noted->n;
 	noted->n++;
+	noted->found_open = noted->module && noted->module->fd >= 0;
 	for (size_t i = 0; i < sample->n_user; i++)
 		noted->addresses += sample->user[i].address;
 	for (size_t i = 0; i < sample->n_kernel; i++)
@@ -124,12 +127,12 @@ Test(report_queue, closes_a_module_after_its_samples)
 	char byte = 0;
 
 	begin(true, 0);
+	noted.module = module;
 	cr_assert_eq(add(0), 0);
 	cr_assert_eq(report_queue_close_module(report_queue, module), 0);
-	cr_assert(module->fd >= 0);
 	cr_assert_eq(write(noted.gate[1], &byte, 1), 1);
 	cr_assert_eq(report_queue_finish(report_queue), 0);
-	cr_assert_eq(module->fd, -1);
+	cr_assert(noted.found_open && module->fd == -1);
 	report_queue_free(report_queue);
 	module_free(module);
 }
@@ -234,6 +237,29 @@ Test(report_queue, tells_which_reports_are_gone)
 	cr_assert_eq(report_queue_finish(report_queue), 0);
 	cr_assert_eq(seen, 0, "the other one was still there");
 	cr_assert_eq(report_queue_oldest_ns(report_queue), NOW);
+	report_queue_free(report_queue);
+}
+
+/* Those that stream keep nothing of what was added, and others nothing of an interval that is over. */
+Test(report_queue, tells_what_reports_forget)
+{
+	struct noted streams = { .report = { .streams = true, .add = counted_add } };
+	struct noted forgets = { .report = { .forgets = true, .add = counted_add } };
+	struct report *both[] = { &streams.report, &forgets.report };
+	struct totals totals = { 0 };
+	uint64_t seen = 7;
+
+	cr_assert_eq(report_queue_new(both, 1, some_names(), false, &report_queue), 0);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), UINT64_MAX);
+	report_queue_free(report_queue);
+	cr_assert_eq(report_queue_new(both, 2, some_names(), false, &report_queue), 0);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), 0);
+	cr_assert_eq(report_queue_tick(report_queue, &totals, NOW), 0);
+	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen), 0);
+	cr_assert_eq(report_queue_tick(report_queue, &totals, NOW + 5), 0);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(seen, NOW);
+	cr_assert_eq(report_queue_oldest_ns(report_queue), NOW + 5);
 	report_queue_free(report_queue);
 }
 

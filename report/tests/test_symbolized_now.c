@@ -28,6 +28,7 @@ static void begin(const struct report_format *format)
 		.target = "prog\033[2J (PID 42)",
 		.event = "cpu-clock",
 		.hz = 99,
+		.events = EVENT_BIT(DP_EVENT_CPU),
 		.symbols = true,
 		.names = program.names = some_names(),
 	};
@@ -117,7 +118,7 @@ Test(symbolized_now, nothing_new)
 	begin(&report_top);
 	cr_assert(report_queue_new(&report, 1, some_names(), false, &report_queue) == 0);
 	totals.samples = 1;
-	cr_assert(report_queue_tick(report_queue, &totals) == 0);
+	cr_assert(report_queue_tick(report_queue, &totals, 0) == 0);
 	cr_assert(report_queue_finish(report_queue) == 0);
 	report_queue_free(report_queue);
 	finish();

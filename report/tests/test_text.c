@@ -132,7 +132,9 @@ Test(text, tells_no_hottest_stack_without_samples)
 /* What a terminal gets to see. */
 static void show(char *shown, size_t size)
 {
-	struct report_context context = { .target = "prog", .event = "cpu-clock", .hz = 99 };
+	struct report_context context = {
+		.target = "prog", .event = "cpu-clock", .hz = 99, .events = EVENT_BIT(DP_EVENT_CPU)
+	};
 	struct sample sample = sample_of(DP_COMPLETE);
 	int terminal, fd;
 	size_t n = 0;

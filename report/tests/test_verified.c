@@ -148,4 +148,6 @@ Test(verified, bounds_the_kinds)
 	}
 	cr_expect(results.n_kinds == VERIFIED_MAX_KINDS);
 	cr_expect(results.other_kinds == 10);
+	/* What is shown at the end is there until then. */
+	cr_expect(modules[0].n_holds == 1 && modules[VERIFIED_MAX_KINDS].n_holds == 0);
 }

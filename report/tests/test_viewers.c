@@ -26,6 +26,7 @@ static void write_profile(const char *format)
 	begin_with(format, &(struct report_context){ .target = "prog",
 						     .event = "cpu-clock",
 						     .hz = 100,
+						     .events = EVENT_BIT(DP_EVENT_CPU),
 						     .started_ns = STARTED_NS,
 						     .symbols = true });
 	add(calls);

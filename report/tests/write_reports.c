@@ -137,8 +137,8 @@ static struct report_context context_of(const char *kind)
 		.target = "a program (PID 100)",
 		.event = "cpu-clock",
 		.hz = by_time ? 1000 : 0,
-		.time = time,
-		.wall = time && by_time,
+		.events = (time ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0) |
+			  (by_time ? EVENT_BIT(DP_EVENT_CPU) : 0),
 		.symbols = true,
 		.command = "dwarfprof -p 100",
 		.host = "machine",

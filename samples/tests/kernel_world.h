@@ -101,7 +101,7 @@ static struct record *add_record(const void *bytes, size_t size)
 }
 
 /* A sample as the kernel sends it: three frames, two of the kernel. */
-static struct named_sample *add_sample_of(pid_t pid, const struct space *space, uint64_t time,
+static struct named_sample *add_sample_of(pid_t pid, const struct snapshot *snapshot, uint64_t time,
 					  const __u64 frames[5])
 {
 	struct named_sample sample = {
@@ -118,7 +118,7 @@ static struct named_sample *add_sample_of(pid_t pid, const struct space *space, 
 			.n_kernel = 2,
 			.outcome = DP_CHAIN_END,
 			.weight = 2,
-			.space = space ? space->id : 0,
+			.snapshot = snapshot ? snapshot->id : 0,
 		},
 	};
 	struct record *r = add_record(&sample, sizeof(sample));

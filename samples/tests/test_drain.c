@@ -105,13 +105,13 @@ static struct named_sample *add_sample(int n, uint64_t time)
 	};
 	const struct process *p = process_table_find(&table, PID(n));
 
-	return add_sample_of(PID(n), p ? p->space : NULL, time, frames);
+	return add_sample_of(PID(n), p ? p->snapshot : NULL, time, frames);
 }
 
 static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 {
-	struct dp_block_end block_end = {
-		.part = { DP_RECORD_BLOCK_END, sizeof(block_end) },
+	struct dp_off_cpu_end block_end = {
+		.part = { DP_RECORD_OFF_CPU_END, sizeof(block_end) },
 		.tid = tid,
 		.time_ns = time,
 		.end_ns = end_time,
@@ -234,7 +234,9 @@ static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
 			   .time_ns = time,
 			   .start = STACK,
 			   .n_bytes = 64,
-			   .regs.reg = { [DP_RIP] = 0x1010, [DP_RSP] = STACK, [DP_RBP] = STACK } },
+			   .regs.reg = { [DP_REG_PC] = 0x1010,
+					 [DP_REG_SP] = STACK,
+					 [DP_REG_FP] = STACK } },
 	};
 
 	memcpy(record.words, words, sizeof(record.words));
@@ -308,7 +310,7 @@ Test(drain, ends_stacks_where_code_had_changed)
 	struct named_sample *before = add_sample(0, now - 200 * MS),
 			    *s = add_sample(0, now - 100 * MS);
 
-	cr_assert(s->sample.space != 0 && s->sample.space == before->sample.space);
+	cr_assert(s->sample.snapshot != 0 && s->sample.snapshot == before->sample.snapshot);
 	process_table_on_exec(&table, PID(0), now - 150 * MS);
 	run(true);
 	cr_assert_eq(n_reported, 2);
@@ -336,7 +338,7 @@ Test(drain, ends_stacks_where_nobody_has_called)
 
 	cr_assert_eq(process_table_add(&table, getpid()), 0);
 	cr_assert_eq(process_table_publish(&table, 3), 0);
-	add_sample_of(getpid(), process_table_find(&table, getpid())->space, now - 100 * MS,
+	add_sample_of(getpid(), process_table_find(&table, getpid())->snapshot, now - 100 * MS,
 		      frames);
 	run(true);
 	cr_assert_eq(n_reported, 1);
@@ -401,7 +403,7 @@ Test(drain, reports_who_is_still_blocked)
 	blocked_ns[0] = 250 * MS;
 	blocked_ns[1] = 7;
 	n_blocked = 3;
-	cr_assert_eq(drain_finish_blocks(&drain, now), 0);
+	cr_assert_eq(drain_finish_off_cpu(&drain, now), 0);
 	cr_assert_eq(n_reported, 1);
 	cr_assert_eq(reported[0].sample.value_ns, 250 * MS);
 	cr_assert(drain.totals.still_blocked == 1 && drain.totals.lost == 1 &&

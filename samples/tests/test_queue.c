@@ -18,9 +18,9 @@ static void add(struct queue *q, uint64_t time)
 
 static void add_end(struct queue *q, uint64_t time)
 {
-	struct dp_block_end end = { .end_ns = time };
+	struct dp_off_cpu_end end = { .end_ns = time };
 
-	cr_assert(queue_add_block_end(q, &end) == 0);
+	cr_assert(queue_add_off_cpu_end(q, &end) == 0);
 }
 
 static uint64_t take(struct queue *q)

@@ -30,7 +30,9 @@ static struct mapping mapping = {
 	.bias = BIAS,
 	.binary = &binary,
 };
-static struct space space = { .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n_mappings = 1 };
+static struct snapshot snapshot = { .cell = WORLD_SPACE_CELL,
+				    .mappings = &mapping,
+				    .n_mappings = 1 };
 static struct world *w;
 static struct pool pool;
 static struct unwinder *unwinder;
@@ -67,7 +69,7 @@ static void expect(const __u64 *frames, size_t n, enum dp_outcome outcome, size_
 	__u64 copy[8];
 
 	memcpy(copy, frames, n * sizeof(*frames));
-	return_check_cut(&return_check, &space, 0, &walk, copy);
+	return_check_cut(&return_check, &snapshot, 0, &walk, copy);
 	if (walk.n_landed > 0)
 		cr_expect(DP_FRAME_METHOD(copy[walk.n_landed - 1]) == DP_METHOD_LANDING_PAD);
 	cr_expect(walk.n_frames == n_left, "%zu frames of %zu, not %zu", walk.n_frames, n, n_left);
@@ -172,7 +174,8 @@ Test(check, knows_the_landing_of_an_exception)
 	expect(elsewhere, 6, DP_COMPLETE, 4);
 	expect(in_no_file, 6, DP_COMPLETE, 4);
 	expect(twice, 6, DP_READ_FAULT, 5);
-	cr_expect(return_check_frame(&return_check, &space, &mapping, 0, &walk, 4) == RETURN_LANDS);
+	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, 0, &walk, 4) ==
+		  RETURN_LANDS);
 	cr_expect(walk.n_landed == 5);
 	/* The walker went by another function's rule, or by none. */
 	world_rule(w, 1, 16);
@@ -213,22 +216,22 @@ Test(check, trusts_no_old_file)
 	memory = mmap((void *)WORLD_CODE, SECTION, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	cr_assert(memory == (void *)WORLD_CODE);
-	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_NOT_CALLED);
 	memory[neither - WORLD_CODE - 5] = 0xe8;
-	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_CALLED);
 	memory[neither - WORLD_CODE - 5] = 0;
 	binary.module = module_new(some_names(), "code", "", fd);
 	cr_assert(ftruncate(fd, 1) == 0);
-	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_NOT_CALLED);
 	/* Only where there is no memory any more, nothing is known. */
 	munmap(memory, SECTION);
-	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_CALLED);
 	module_free(binary.module);
 	binary.module = &no_file;
-	cr_expect(return_check_frame(&return_check, &space, &mapping, getpid(), &walk, 1) ==
+	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_NOT_CALLED);
 }

@@ -21,7 +21,7 @@ struct told {
 };
 
 static struct told told[N_THREADS];
-static struct thread_snapshot snapshot;
+static struct thread_snapshot threads;
 
 int __wrap_thread_reader_read(struct thread_reader *reader, pid_t pid, pid_t tid,
 			      int (*fn)(void *arg, const struct dp_thread *thread), void *arg);
@@ -57,30 +57,30 @@ static void begin(void)
 		told[i].kernel[0] = 0xffffffff81000000 + (__u64)i;
 		told[i].kernel[1] = 0xffffffff82000000;
 	}
-	thread_snapshot_init(&snapshot, NULL, NULL, true, getpid());
+	thread_snapshot_init(&threads, NULL, NULL, true, getpid());
 }
 
 static void end(void)
 {
-	thread_snapshot_done(&snapshot);
+	thread_snapshot_done(&threads);
 }
 
-TestSuite(snapshot, .init = begin, .fini = end);
+TestSuite(threads, .init = begin, .fini = end);
 
 static void take(void)
 {
-	cr_assert_eq(thread_snapshot_find(&snapshot, 0), 0);
-	cr_assert_eq(snapshot.n, N_THREADS);
-	cr_assert_eq(thread_snapshot_take(&snapshot, NULL, getpid()), 0);
+	cr_assert_eq(thread_snapshot_find(&threads, 0), 0);
+	cr_assert_eq(threads.n, N_THREADS);
+	cr_assert_eq(thread_snapshot_take(&threads, NULL, getpid()), 0);
 }
 
 /* Most threads sleep. They are read twice, and the stack is as it was between. */
-Test(snapshot, believes_what_did_not_move)
+Test(threads, believes_what_did_not_move)
 {
 	take();
-	cr_assert_eq(thread_snapshot_count(&snapshot, SNAPSHOT_STILL), N_THREADS);
+	cr_assert_eq(thread_snapshot_count(&threads, THREAD_STILL), N_THREADS);
 	for (size_t i = 0; i < N_THREADS; i++) {
-		const struct thread_stack *s = &snapshot.stacks[i];
+		const struct thread_stack *s = &threads.stacks[i];
 
 		cr_assert_eq(told[i].n_reads, 2);
 		cr_assert(s->thread.tid == told[i].thread.tid && s->outcome == DP_KERNEL_ONLY);
@@ -90,34 +90,33 @@ Test(snapshot, believes_what_did_not_move)
 }
 
 /* Whoever has run since may have left another stack: what was read is a mixture. */
-Test(snapshot, tries_again_who_has_run)
+Test(threads, tries_again_who_has_run)
 {
 	told[0].leaves_cpu = 3;
 	told[1].runs = 5;
 	told[2].is_on_cpu = 3;
 	take();
-	cr_assert_eq(thread_snapshot_count(&snapshot, SNAPSHOT_STILL), N_THREADS);
+	cr_assert_eq(thread_snapshot_count(&threads, THREAD_STILL), N_THREADS);
 	for (size_t i = 0; i < N_THREADS; i++)
 		cr_assert_gt(told[i].n_reads, 3, "thread %zu", i);
 	cr_assert_gt(told[1].n_reads, 5);
 }
 
-Test(snapshot, gives_up_who_never_rests)
+Test(threads, gives_up_who_never_rests)
 {
 	told[0].leaves_cpu = ALWAYS;
 	told[1].runs = ALWAYS;
 	told[2].is_on_cpu = ALWAYS;
 	take();
-	cr_assert_eq(thread_snapshot_count(&snapshot, SNAPSHOT_MOVES), N_THREADS);
+	cr_assert_eq(thread_snapshot_count(&threads, THREAD_MOVES), N_THREADS);
 }
 
-Test(snapshot, knows_who_has_ended)
+Test(threads, knows_who_has_ended)
 {
 	told[0].ends_before = 2;
 	told[2].leaves_cpu = 3;
 	told[2].ends_before = 4;
 	take();
-	cr_assert(snapshot.stacks[0].state == SNAPSHOT_GONE &&
-		  snapshot.stacks[2].state == SNAPSHOT_GONE);
-	cr_assert_eq(snapshot.stacks[1].state, SNAPSHOT_STILL);
+	cr_assert(threads.stacks[0].state == THREAD_GONE && threads.stacks[2].state == THREAD_GONE);
+	cr_assert_eq(threads.stacks[1].state, THREAD_STILL);
 }

@@ -44,8 +44,8 @@ static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
 	chunk->tid = 5;
 	chunk->start = start;
 	chunk->n_bytes = size;
-	chunk->regs.reg[DP_RIP] = WORLD_IN(WORLD_CODE, 1);
-	chunk->regs.reg[DP_RSP] = stack + 16;
+	chunk->regs.reg[DP_REG_PC] = WORLD_IN(WORLD_CODE, 1);
+	chunk->regs.reg[DP_REG_SP] = stack + 16;
 	if (at)
 		memcpy((uint8_t *)(chunk + 1) + (at - start), &word, sizeof(word));
 	cr_assert(stack_copy_add(&copy, chunk) == 0);
@@ -54,9 +54,9 @@ static void add_chunk(uint64_t start, uint32_t size, uint64_t at, uint64_t word)
 
 static struct unwinder_result walk(void)
 {
-	const struct space space = { .id = 7, .cell = WORLD_SPACE_CELL };
+	const struct snapshot snapshot = { .id = 7, .cell = WORLD_SPACE_CELL };
 
-	return unwinder_walk(unwinder, copy, &space);
+	return unwinder_walk(unwinder, copy, &snapshot);
 }
 
 /* Of what is read at once, a part may be behind the end of the copy. */
@@ -137,7 +137,7 @@ Test(unwinder, asks_the_file_for_calls)
 				   .end = WORLD_CODE + DP_PAGE_SIZE,
 				   .bias = WORLD_CODE,
 				   .binary = &binary };
-	struct space space = {
+	struct snapshot snapshot = {
 		.id = 7, .cell = WORLD_SPACE_CELL, .mappings = &mapping, .n_mappings = 1
 	};
 	const uint64_t handler = WORLD_IN(WORLD_CODE, 2);
@@ -146,11 +146,11 @@ Test(unwinder, asks_the_file_for_calls)
 	world_rule(w, 1, 32)->lands = 1;
 	world_rule(w, 2, 16);
 	world_renumber(w, 8);
-	space.id = 8;
+	snapshot.id = 8;
 	add_chunk(stack, 4096, stack + 16 + 24, handler);
-	r = unwinder_walk(unwinder, copy, &space);
+	r = unwinder_walk(unwinder, copy, &snapshot);
 	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_LANDING_PAD);
 	code[handler - WORLD_CODE - 5] = 0xe8;
-	r = unwinder_walk(unwinder, copy, &space);
+	r = unwinder_walk(unwinder, copy, &snapshot);
 	cr_assert(r.n_frames == 2 && DP_FRAME_METHOD(r.frames[1]) == DP_METHOD_TABLE);
 }

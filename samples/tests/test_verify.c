@@ -16,7 +16,7 @@ static int n_segments;
 static struct pool pool;
 static struct binary_store binaries;
 static struct process_table table;
-static struct space *space;
+static struct snapshot *snapshot;
 static struct unwinder *unwinder;
 static struct verify *verify;
 static struct stack_copy *copy;
@@ -42,7 +42,7 @@ static void begin(void)
 	process_table_init(&table, &pool, &binaries, publish, NULL);
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	cr_assert(process_snapshot(&table, process_table_find(&table, getpid()), clock_now_ns(),
-				   &space) == 0);
+				   &snapshot) == 0);
 	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, DP_MAX_FRAMES, &unwinder) == 0);
 	cr_assert(verify_new(DP_MAX_FRAMES, &verify) == 0);
 }
@@ -52,7 +52,7 @@ static void end(void)
 	stack_copy_free(copy);
 	verify_free(verify);
 	unwinder_free(unwinder);
-	space_free(&table.spaces, space);
+	snapshot_free(&table.snapshots, snapshot);
 	process_table_done(&table);
 	binary_store_done(&binaries);
 	pool_done(&pool);
@@ -78,11 +78,12 @@ static uint64_t stack_end(void)
 static void copy_stack(const ucontext_t *context)
 {
 	static const int order[DP_N_REGISTERS] = {
-		[DP_RAX] = REG_RAX, [DP_RDX] = REG_RDX, [DP_RCX] = REG_RCX, [DP_RBX] = REG_RBX,
-		[DP_RSI] = REG_RSI, [DP_RDI] = REG_RDI, [DP_RBP] = REG_RBP, [DP_RSP] = REG_RSP,
-		[DP_R8] = REG_R8,   [DP_R9] = REG_R9,   [DP_R10] = REG_R10, [DP_R11] = REG_R11,
-		[DP_R12] = REG_R12, [DP_R13] = REG_R13, [DP_R14] = REG_R14, [DP_R15] = REG_R15,
-		[DP_RIP] = REG_RIP,
+		[DP_RAX] = REG_RAX,    [DP_RDX] = REG_RDX,    [DP_RCX] = REG_RCX,
+		[DP_RBX] = REG_RBX,    [DP_RSI] = REG_RSI,    [DP_RDI] = REG_RDI,
+		[DP_REG_FP] = REG_RBP, [DP_REG_SP] = REG_RSP, [DP_R8] = REG_R8,
+		[DP_R9] = REG_R9,      [DP_R10] = REG_R10,    [DP_R11] = REG_R11,
+		[DP_R12] = REG_R12,    [DP_R13] = REG_R13,    [DP_R14] = REG_R14,
+		[DP_R15] = REG_R15,    [DP_REG_PC] = REG_RIP,
 	};
 	uint64_t start =
 		(uint64_t)context->uc_mcontext.gregs[REG_RSP] & -(uint64_t)DP_USER_PAGE_SIZE;
@@ -127,7 +128,7 @@ static int descend(int depth)
 
 static struct sample walk(void)
 {
-	struct unwinder_result r = unwinder_walk(unwinder, copy, space);
+	struct unwinder_result r = unwinder_walk(unwinder, copy, snapshot);
 
 	for (size_t i = 0; i < r.n_frames; i++)
 		frames[i] = (struct frame){ .address = DP_FRAME_ADDRESS(r.frames[i]),
@@ -148,7 +149,7 @@ Test(verify, finds_the_same_frames)
 		  sample.n_user);
 	cr_assert(sample.n_user > DEPTH);
 	for (int i = 0; i < 3; i++) { /* the second time, it knows the process */
-		s = verify_sample(verify, &sample, space, copy);
+		s = verify_sample(verify, &sample, snapshot, copy);
 		cr_assert(s->result == VERIFIED_EQUAL, "%s: %s", verified_word(s->result), s->end);
 		cr_assert(s->n_frames == sample.n_user && s->n_equal == sample.n_user);
 	}
@@ -164,11 +165,11 @@ Test(verify, finds_a_frame_that_is_wrong)
 	descend(DEPTH);
 	sample = walk();
 	frames[7].address++;
-	s = verify_sample(verify, &sample, space, copy);
+	s = verify_sample(verify, &sample, snapshot, copy);
 	cr_assert(s->result == VERIFIED_DIFFERS && s->n_equal == 7);
 	frames[7].address--;
 	sample.n_user = 7;
-	s = verify_sample(verify, &sample, space, copy);
+	s = verify_sample(verify, &sample, snapshot, copy);
 	cr_assert(s->result == VERIFIED_SHORTER && s->n_equal == 7);
 	cr_assert(verify_results(verify)->n_kinds == 2);
 }
@@ -190,7 +191,7 @@ Test(verify, reads_the_copy)
 		if (word == frames[DEPTH + 2].address)
 			memset(bytes + i, 0, sizeof(word));
 	}
-	cr_assert(verify_sample(verify, &sample, space, &damaged)->result == VERIFIED_FURTHER);
+	cr_assert(verify_sample(verify, &sample, snapshot, &damaged)->result == VERIFIED_FURTHER);
 	cr_assert(verify_results(verify)->kinds[0].index == DEPTH + 2);
 }
 
@@ -201,8 +202,8 @@ Test(verify, tells_the_end_of_a_copy_from_a_difference)
 
 	descend(DEPTH);
 	sample = walk();
-	copy->parts[0].size = (copy->regs.reg[DP_RSP] & (DP_USER_PAGE_SIZE - 1)) + 1024;
-	s = verify_sample(verify, &sample, space, copy);
+	copy->parts[0].size = (copy->regs.reg[DP_REG_SP] & (DP_USER_PAGE_SIZE - 1)) + 1024;
+	s = verify_sample(verify, &sample, snapshot, copy);
 	cr_assert(s->result == VERIFIED_COPY_END, "%s", verified_word(s->result));
 	cr_assert(s->n_equal > 0 && s->n_equal < sample.n_user);
 	cr_assert(verified_compared(verify_results(verify)) == 0);
@@ -214,7 +215,7 @@ Test(verify, says_what_could_not_be_verified)
 
 	descend(DEPTH);
 	sample = walk();
-	cr_assert(verify_sample(verify, &sample, space, NULL)->result == VERIFIED_NO_COPY);
+	cr_assert(verify_sample(verify, &sample, snapshot, NULL)->result == VERIFIED_NO_COPY);
 	cr_assert(verify_sample(verify, &sample, NULL, copy)->result == VERIFIED_NO_START);
 	cr_assert(verify_results(verify)->frames == 0);
 }
@@ -227,7 +228,7 @@ Test(verify, forgets_processes)
 	descend(DEPTH);
 	sample = walk();
 	for (int i = 0; i < 100; i++) {
-		struct space other = *space;
+		struct snapshot other = *snapshot;
 
 		other.pid = 1 + i % 40;
 		cr_assert(verify_sample(verify, &sample, &other, copy)->result == VERIFIED_EQUAL);

@@ -527,3 +527,38 @@ Test(names, end_everywhere_at_once)
 	kallsyms_free(k);
 	close(fd);
 }
+
+static char *released[4];
+static size_t n_released;
+static int release_err;
+
+static int release(void *arg, void (*fn)(void *object), void *object)
+{
+	cr_assert(arg == released && fn == free);
+	if (release_err == 0)
+		released[n_released++] = object;
+	return release_err;
+}
+
+/* Programs come and go for months: their names do not stay, nor go while they are in use. */
+Test(kallsyms, frees_names_of_what_is_gone)
+{
+	struct kallsyms *k;
+	const char *name;
+	uint64_t offset;
+
+	cr_assert(kallsyms_from("ffffffffc0000000 t bpf_prog_1\t[bpf]\n", &k) == 0);
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0001000, 0x100, "bpf_prog_2") == 0);
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0001000, 0x100, "bpf_prog_3") == 0);
+	kallsyms_set_release(k, release, released);
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0002000, 0x100, "bpf_prog_4") == 0);
+	cr_assert_eq(n_released, 0);
+	name = kallsyms_find(k, 0xffffffffc0001000, &offset);
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0001000, 0x100, "bpf_prog_5") == 0);
+	cr_assert(n_released == 1 && released[0] == name && strcmp(name, "bpf_prog_3") == 0);
+	free(released[0]);
+	release_err = -ENOMEM;
+	cr_assert(kallsyms_add_late(k, 0xffffffffc0001000, 0x100, "bpf_prog_6") == 0);
+	cr_assert_eq(n_released, 1, "kept, and freed with the others");
+	kallsyms_free(k);
+}

@@ -3,6 +3,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "symbols/dwfl_file.h"
@@ -60,6 +62,20 @@ __asm__(".text\n"
 	"function behind_it\n"
 	".fill 8, 1, 0x90\n"
 	"no_function:\n"
+	".fill 8, 1, 0x90\n"
+	"place_undescribed:\n"
+	".type before_described, @function\n"
+	"before_described:\n"
+	".fill 8, 1, 0x90\n"
+	".cfi_startproc\n"
+	".fill 8, 1, 0x90\n"
+	".cfi_endproc\n"
+	"place_described:\n"
+	".type described, @function\n"
+	"described:\n"
+	".cfi_startproc\n"
+	".fill 8, 1, 0x90\n"
+	".cfi_endproc\n"
 	".fill 8, 1, 0x90\n"
 	"place_nested:\n"
 	".type around, @function\n"
@@ -182,8 +198,58 @@ Test(symtab, ends_functions_with_their_section)
 	cr_assert(!symtab_find_symbol(symtab, start + 24));
 }
 
+/* By the unwind information, where its author has given no size. */
+Test(symtab, ends_functions_with_their_fde)
+{
+	uint64_t start = PLACE(place_undescribed);
+
+	expect(start + 7, "before_described");
+	cr_assert(!symtab_find_symbol(symtab, start + 8));
+	cr_assert(!symtab_find_symbol(symtab, start + 15));
+	start = PLACE(place_described);
+	expect(start, "described");
+	expect(start + 7, "described");
+	cr_assert(!symtab_find_symbol(symtab, start + 8));
+}
+
+/* How many addresses have a name in stripped.s, one after the other. */
+static void expect_extent(uint64_t *at, const char *name, uint64_t size)
+{
+	const char *found;
+
+	while (*at < 0x10000 && !symtab_find_symbol(symtab, *at))
+		++*at;
+	for (uint64_t start = *at; *at < start + size; ++*at)
+		expect(*at, name);
+	found = symtab_find_symbol(symtab, *at);
+	cr_assert(!found || strcmp(found, name) != 0, "%s goes on", name);
+}
+
+/* Others than the global ones are gone: what is behind these need not be theirs. */
+Test(symtab, names_no_more_than_is_certain_in_stripped_files)
+{
+	const char *path = getenv("STRIPPED");
+	uint64_t at = 0;
+	int fd;
+
+	cr_assert(path, "STRIPPED is not set; try: meson test symbols-symtab");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	symtab_free(symtab);
+	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(), .fd = fd, .path = path },
+			     &symtab) == 0);
+	close(fd);
+	expect_extent(&at, "described_whole", 16);
+	expect_extent(&at, "before_described", 16);
+	expect_extent(&at, "returns", 24);
+	expect_extent(&at, "aligned", 16);
+	expect_extent(&at, "sized", 16);
+	while (at < 0x10000)
+		cr_assert(!symtab_find_symbol(symtab, at++));
+}
+
 Test(symtab, has_no_names_of_data)
 {
+	cr_assert(!symtab_find_symbol(symtab, PLACE(no_function)));
 	cr_assert(!symtab_find_symbol(symtab, PLACE(an_object)));
 	cr_assert(!symtab_find_symbol(symtab, PLACE(some_data)));
 }

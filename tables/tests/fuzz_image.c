@@ -51,8 +51,8 @@ static int check_row(const struct image_row *row, void *arg)
 	EXPECT(row->start >= sum->extent->start && row->end <= sum->extent->end);
 	sum->done = row->end;
 	EXPECT(rule->cfa < DP_N_CFA && rule->cfa_reg < DP_N_REGISTERS);
-	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->rbp));
-	EXPECT(where_is_known(&rule->rsp));
+	EXPECT(where_is_known(&rule->ra) && where_is_known(&rule->fp));
+	EXPECT(where_is_known(&rule->sp));
 	check_programs(row);
 	for (int i = 0; i < DP_N_SAVED; i++)
 		EXPECT(save_is_known(&row->saves.where[i]));

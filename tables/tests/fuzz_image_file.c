@@ -42,7 +42,7 @@ static uint32_t place(const struct image *image)
 static void load(const struct image *image)
 {
 	struct {
-		struct dp_space space;
+		struct dp_snapshot snapshot;
 		struct dp_mapping mapping;
 	} process = {
 		{ .id = 1, .pid = 1, .n_mappings = 1 },
@@ -54,7 +54,7 @@ static void load(const struct image *image)
 
 	port = (struct port_user){ .read = read_nothing, .segments = segments };
 	walker.world.user = &port;
-	walker.n_frames = 1;
+	walker.at.n_frames = 1;
 	segments[0] = malloc(DP_SEGMENT_SIZE);
 	EXPECT(segments[0]);
 	memcpy(segments[0] + SPACE_CELL * DP_CELL_SIZE, &process, sizeof(process));
@@ -81,10 +81,10 @@ static void unload(void)
 
 static void run_program(int32_t cell, uint32_t n_values)
 {
-	walker.n_values = n_values;
+	walker.program.n_values = n_values;
 	EXPECT(walk_program(&walker, (uint32_t)cell) != DP_UNSUPPORTED_RULE);
-	EXPECT(walker.program_outcome != DP_WALKING ||
-	       (walker.n_values > 0 && walker.n_values <= DP_MAX_VALUES));
+	EXPECT(walker.program.outcome != DP_WALKING ||
+	       (walker.program.n_values > 0 && walker.program.n_values <= DP_MAX_VALUES));
 }
 
 /* Look an address up, and follow what the rule says. */
@@ -92,7 +92,7 @@ static void look_up(uint64_t address)
 {
 	struct dp_rule rule;
 
-	EXPECT(lookup_space(&walker, SPACE_CELL, 0, address, &rule) != 0);
+	EXPECT(lookup_snapshot(&walker, SPACE_CELL, 0, address, &rule) != 0);
 	for (int part = 0; part < RULE_N_PARTS; part++) {
 		const int32_t *of = rule_program_of(&rule, (enum rule_part)part);
 

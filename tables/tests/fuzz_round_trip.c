@@ -17,7 +17,7 @@
 /* Addresses at the start and the end of the code that are all looked up. */
 #define DENSE 4096
 
-/* An image of 4 GiB of code in the fewest bytes per page, and the space. */
+/* An image of 4 GiB of code in the fewest bytes per page, and the snapshot. */
 #define N_SEGMENTS 32
 #define SPACE_CELL 4U
 
@@ -57,7 +57,7 @@ static void pool_fill(uint32_t cell, const void *cells, uint32_t n)
 static void pool_init(const struct image *image)
 {
 	struct {
-		struct dp_space space;
+		struct dp_snapshot snapshot;
 		struct dp_mapping mapping;
 	} process = {
 		{ .id = 1, .pid = 1, .n_mappings = 1 },
@@ -209,7 +209,7 @@ static struct answer oracle_ask(const struct oracle *o, uint64_t pc)
 
 	if (!fde && oracle_is_root(o, pc)) {
 		answer.rule = (struct dp_rule){ .cfa = DP_CFA_REGISTER,
-						.cfa_reg = DP_RSP,
+						.cfa_reg = DP_REG_SP,
 						.cfa_offset = 8,
 						.ra = { .kind = DP_WHERE_UNDEFINED } };
 		return answer;
@@ -234,7 +234,7 @@ static struct answer look_up(uint64_t pc)
 {
 	struct answer answer = { .start = pc, .end = pc + 1 };
 
-	EXPECT(lookup_space(&pool.walk, SPACE_CELL, 0, pc, &answer.rule) != 0);
+	EXPECT(lookup_snapshot(&pool.walk, SPACE_CELL, 0, pc, &answer.rule) != 0);
 	if (answer.rule.saves & DP_SAVES_APART)
 		memcpy(&answer.saves, port_pool(&pool.walk, answer.rule.saves & ~DP_SAVES_APART),
 		       sizeof(answer.saves));

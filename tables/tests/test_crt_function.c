@@ -45,10 +45,11 @@ static void expect_at(const struct code_range *range, uint64_t start, const char
 			size_t length = strlen(found);
 
 			cr_assert(r->start == end && r->start < r->end);
-			cr_assert(r->cfa_reg == DP_RSP && r->cfa_offset == (r->rbp_saved ? 16 : 8));
+			cr_assert(r->cfa_reg == DP_REG_SP &&
+				  r->cfa_offset == (r->fp_saved ? 16 : 8));
 			cr_assert(!r->signal && !r->clone);
 			snprintf(found + length, sizeof(found) - length, "%s%c%lu",
-				 i > 0 ? " " : "", r->rbp_saved ? 'p' : 'c', r->end - r->start);
+				 i > 0 ? " " : "", r->fp_saved ? 'p' : 'c', r->end - r->start);
 			end = r->end;
 		}
 	}
@@ -246,8 +247,8 @@ struct machine {
 /* Does the rule say what is on the stack, and whether rbp is what it was? */
 static bool rule_is_true(const struct known_row *row, int depth, bool has_rbp)
 {
-	return row->cfa_offset == 8 + 8 * depth && row->rbp_saved == (depth > 0) &&
-	       (row->rbp_saved || has_rbp);
+	return row->cfa_offset == 8 + 8 * depth && row->fp_saved == (depth > 0) &&
+	       (row->fp_saved || has_rbp);
 }
 
 /* Execute it along all of its paths: is the rule of each instruction true? */

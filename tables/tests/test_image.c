@@ -18,7 +18,7 @@ static const struct image_extent everywhere = { 0, UINT64_MAX, 0 };
 static struct assembler a;
 
 /*
- * A pool with a process that has one image mapped: the space in the first
+ * A pool with a process that has one image mapped: the snapshot in the first
  * segment, the image from the second one on.
  */
 #define N_SEGMENTS 10
@@ -39,7 +39,7 @@ static struct pool_fixture pool;
 
 static void load(const struct image *image)
 {
-	struct dp_space space = { .id = 1, .pid = 1, .n_mappings = 1 };
+	struct dp_snapshot snapshot = { .id = 1, .pid = 1, .n_mappings = 1 };
 	struct dp_mapping mapping = {
 		.start = BIAS,
 		.end = BIAS + (UINT64_C(1) << 40),
@@ -56,8 +56,8 @@ static void load(const struct image *image)
 		memcpy(pool.segments[1 + i / DP_SEGMENT_CELLS] +
 			       i % DP_SEGMENT_CELLS * DP_CELL_SIZE,
 		       image->cells + i, DP_CELL_SIZE);
-	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE, &space, sizeof(space));
-	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE + sizeof(space), &mapping,
+	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE, &snapshot, sizeof(snapshot));
+	memcpy(pool.segments[0] + SPACE_CELL * DP_CELL_SIZE + sizeof(snapshot), &mapping,
 	       sizeof(mapping));
 }
 
@@ -71,7 +71,7 @@ static struct dp_rule look_up(uint64_t address)
 {
 	struct dp_rule rule;
 
-	lookup_space(&pool.walk, SPACE_CELL, 0, BIAS + address, &rule);
+	lookup_snapshot(&pool.walk, SPACE_CELL, 0, BIAS + address, &rule);
 	return rule;
 }
 
@@ -509,11 +509,11 @@ Test(rule_set, numbers_equal_rules_alike)
 	cr_assert(rule_set_init(&set) == 0);
 	plain = rule_set_add(&set, &rule, NULL, NULL);
 	with_saves = rule_set_add(&set, &rule, &saves, NULL);
-	word = rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP);
+	word = rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_SP);
 	cr_assert(plain > RULE_SET_REFUSED && with_saves > plain && word > with_saves);
 	cr_assert(rule_set_add(&set, &rule, NULL, NULL) == plain);
 	cr_assert(rule_set_add(&set, &rule, &saves, NULL) == with_saves);
-	cr_assert(rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_RSP) == word);
+	cr_assert(rule_set_add_word(&set, 1 << DP_FORM_BITS | DP_FORM_SP) == word);
 	cr_assert(set.n_rules == 5 && set.n_full == 4 && set.n_saves == 1);
 	rule_set_copy(&set, full, all_saves, NULL);
 	cr_assert(full[DP_RULE_NONE].why == DP_NO_RULE);
@@ -535,21 +535,21 @@ Test(rule_set, keeps_programs_once)
 	int cfa, both;
 
 	programs.of[RULE_PART_CFA] = (struct rule_program){ 1, { { DP_OP_REGISTER, 7, 0, 8 } } };
-	programs.of[RULE_PART_RSP] = (struct rule_program){ 1, { { DP_OP_REGISTER, 6, 0, 8 } } };
-	programs.of[RULE_PART_RBP] = programs.of[RULE_PART_CFA];
+	programs.of[RULE_PART_SP] = (struct rule_program){ 1, { { DP_OP_REGISTER, 6, 0, 8 } } };
+	programs.of[RULE_PART_FP] = programs.of[RULE_PART_CFA];
 	cr_assert(rule_set_init(&set) == 0);
 	cfa = rule_set_add(&set, &rule, NULL, &programs);
 	cr_assert(rule_set_add(&set, &rule, NULL, &programs) == cfa);
-	rule.rsp.kind = DP_WHERE_VALUE;
-	rule.rbp.kind = DP_WHERE_EXPRESSION;
+	rule.sp.kind = DP_WHERE_VALUE;
+	rule.fp.kind = DP_WHERE_EXPRESSION;
 	both = rule_set_add(&set, &rule, NULL, &programs);
 	cr_assert(both > cfa && set.program_cells == 4);
 	rule_set_copy(&set, full, NULL, cells);
 	cr_assert(full[set.words[cfa] >> DP_FORM_BITS].cfa_offset == 0);
-	cr_assert(full[set.words[both] >> DP_FORM_BITS].rbp.offset == 0);
-	cr_assert(full[set.words[both] >> DP_FORM_BITS].rsp.offset == 2);
+	cr_assert(full[set.words[both] >> DP_FORM_BITS].fp.offset == 0);
+	cr_assert(full[set.words[both] >> DP_FORM_BITS].sp.offset == 2);
 	cr_assert(memcmp(cells, &programs.of[RULE_PART_CFA], 16) == 0);
-	cr_assert(memcmp(cells + 2, &programs.of[RULE_PART_RSP], 16) == 0);
+	cr_assert(memcmp(cells + 2, &programs.of[RULE_PART_SP], 16) == 0);
 	rule_set_done(&set);
 }
 
@@ -580,9 +580,9 @@ Test(image, prints_programs_as_documented)
 	cr_assert(look_up(0x1000).cfa == DP_CFA_EXPRESSION);
 	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).cfa_offset) ==
 		  7);
-	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).rbp.offset) ==
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).fp.offset) ==
 		  1);
-	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).rsp.offset) ==
+	cr_assert(*(const uint64_t *)port_pool(&pool.walk, (uint32_t)look_up(0x1000).sp.offset) ==
 		  3);
 	unload();
 	image_done(&image);

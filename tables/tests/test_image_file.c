@@ -96,7 +96,7 @@ Test(image_check, refuses_rules_that_lead_elsewhere)
 	cr_assert(h->saves > h->full);
 	expect_refused(&image, image.cells[h->rules], UINT64_MAX << DP_FORM_BITS);
 	expect_refused(&image, image.cells[h->rules + 2], 3);
-	expect_refused(&image, image.cells[h->rules + 2], UINT64_C(1) << 61 | DP_FORM_RSP);
+	expect_refused(&image, image.cells[h->rules + 2], UINT64_C(1) << 61 | DP_FORM_SP);
 	expect_refused(&image, full->cfa, DP_N_CFA);
 	expect_refused(&image, full->cfa, DP_CFA_EXPRESSION);
 	expect_refused(&image, full->cfa_reg, DP_N_REGISTERS);
@@ -105,7 +105,7 @@ Test(image_check, refuses_rules_that_lead_elsewhere)
 	expect_refused(&image, full->saves, DP_SAVES_APART);
 	expect_refused(&image, full->ra.kind, DP_WHERE_VALUE + 1);
 	expect_refused(&image, full->ra.kind, DP_WHERE_EXPRESSION);
-	expect_refused(&image, full->rbp.reg, DP_N_REGISTERS);
+	expect_refused(&image, full->fp.reg, DP_N_REGISTERS);
 	image_done(&image);
 }
 

@@ -44,13 +44,13 @@ static void expect(const struct code_range *range, const char *rules)
 		cr_assert(code.n_rows > 0 && code.n_rows <= KNOWN_MAX_ROWS);
 		for (size_t i = 0; i < code.n_rows; i++) {
 			const struct known_row *r = &code.rows[i];
-			char letter = r->signal            ? 's' :
-				      r->clone             ? 'c' :
-				      r->cfa_reg == DP_RBP ? 'b' :
-				      r->rbp_saved         ? 'B' :
-				      r->cfa_offset == 8   ? '8' :
-				      r->cfa_offset == 16  ? '6' :
-							     '4';
+			char letter = r->signal               ? 's' :
+				      r->clone                ? 'c' :
+				      r->cfa_reg == DP_REG_FP ? 'b' :
+				      r->fp_saved             ? 'B' :
+				      r->cfa_offset == 8      ? '8' :
+				      r->cfa_offset == 16     ? '6' :
+								'4';
 
 			cr_assert(r->start >= start && r->start < r->end && r->end <= end);
 			cr_assert(i == 0 || r->start == r[-1].end);

@@ -153,7 +153,7 @@ Test(return_path, says_where_a_value_is_left)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct sum rax = sum_register(DP_RAX), rsp = sum_register(DP_RSP);
+		struct sum rax = sum_register(DP_RAX), rsp = sum_register(DP_REG_SP);
 		struct sum eight = sum_number(8), on_stack = sum_add(&rsp, &eight, 1);
 		struct sum r14 = sum_register(DP_R14), address;
 		bool is_left;
@@ -275,7 +275,7 @@ Test(return_path, remembers_what_was_written_before)
 {
 	/* mov (%rsp),%rax; mov %rax,0x40(%rdi); lea 8(%rsp),%rax; mov %rax,0x38(%rdi); mov (%rsi),%rsp; ret */
 	struct return_point points[16] = { 0 };
-	struct sum rsp = sum_register(DP_RSP), eight = sum_number(8), rdi = sum_register(DP_RDI);
+	struct sum rsp = sum_register(DP_REG_SP), eight = sum_number(8), rdi = sum_register(DP_RDI);
 	struct sum word, above, address;
 	int64_t distance;
 

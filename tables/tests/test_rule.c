@@ -31,9 +31,9 @@ Test(rule, expresses_the_common_row)
 	struct cfi_row row = plain_row();
 
 	expect(&row, RULE_NONE);
-	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_RSP && rule.cfa_offset == 8);
+	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_REG_SP && rule.cfa_offset == 8);
 	cr_assert(rule.ra.kind == DP_WHERE_CFA && rule.ra.offset == -8);
-	cr_assert(rule.rbp.kind == DP_WHERE_SAME && !has_saves);
+	cr_assert(rule.fp.kind == DP_WHERE_SAME && !has_saves);
 }
 
 Test(rule, keeps_the_places_of_callee_saved_registers)
@@ -49,7 +49,7 @@ Test(rule, keeps_the_places_of_callee_saved_registers)
 	cr_assert(saves.where[DP_SAVED_RBX].offset == -24);
 	cr_assert(saves.where[DP_SAVED_R12].kind == DP_WHERE_SAME);
 	cr_assert(saves.where[DP_SAVED_R15].kind == DP_WHERE_UNDEFINED);
-	cr_assert(rule.rbp.kind == DP_WHERE_CFA && rule.rbp.offset == -16);
+	cr_assert(rule.fp.kind == DP_WHERE_CFA && rule.fp.offset == -16);
 }
 
 /* Caller-saved registers say nothing about how to go on. */
@@ -92,9 +92,9 @@ Test(rule, expresses_a_cfa_in_memory)
 					       .expr = rbp,
 					       .expr_size = sizeof(rbp) };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.cfa == DP_CFA_MEMORY && rule.cfa_reg == DP_RBP && rule.cfa_offset == -40);
-	cr_assert(rule.rbp.kind == DP_WHERE_MEMORY && rule.rbp.reg == DP_RBP &&
-		  rule.rbp.offset == 0);
+	cr_assert(rule.cfa == DP_CFA_MEMORY && rule.cfa_reg == DP_REG_FP && rule.cfa_offset == -40);
+	cr_assert(rule.fp.kind == DP_WHERE_MEMORY && rule.fp.reg == DP_REG_FP &&
+		  rule.fp.offset == 0);
 }
 
 Test(rule, knows_the_end_of_a_stack)
@@ -127,7 +127,7 @@ Test(rule, marks_a_register_it_cannot_find)
 					       .expr_size = sizeof(expr) };
 	row.regs[CFI_R12] = (struct cfi_rule){ .kind = CFI_RULE_VAL_OFFSET, .offset = 8 };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rbp.kind == DP_WHERE_UNKNOWN);
+	cr_assert(rule.fp.kind == DP_WHERE_UNKNOWN);
 	cr_assert(saves.where[DP_SAVED_R12].kind == DP_WHERE_UNKNOWN);
 }
 
@@ -175,25 +175,25 @@ Test(rule, expresses_a_stack_pointer)
 	struct cfi_row row = plain_row();
 
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rsp.kind == DP_WHERE_SAME);
+	cr_assert(rule.sp.kind == DP_WHERE_SAME);
 	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_VAL_OFFSET };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rsp.kind == DP_WHERE_SAME);
+	cr_assert(rule.sp.kind == DP_WHERE_SAME);
 	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_REGISTER, .reg = CFI_R8 };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rsp.kind == DP_WHERE_REGISTER && rule.rsp.reg == DP_R8);
+	cr_assert(rule.sp.kind == DP_WHERE_REGISTER && rule.sp.reg == DP_R8);
 	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_OFFSET, .offset = 0xa0 };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rsp.kind == DP_WHERE_CFA && rule.rsp.offset == 0xa0);
+	cr_assert(rule.sp.kind == DP_WHERE_CFA && rule.sp.offset == 0xa0);
 	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_SAME };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rsp.kind == DP_WHERE_REGISTER && rule.rsp.reg == DP_RSP);
+	cr_assert(rule.sp.kind == DP_WHERE_REGISTER && rule.sp.reg == DP_REG_SP);
 	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_VAL_OFFSET, .offset = 16 };
 	expect(&row, RULE_NONE);
-	cr_assert(rule.rsp.kind == DP_WHERE_VALUE);
-	cr_assert(programs.of[RULE_PART_RSP].n_ops == 1);
-	cr_assert(programs.of[RULE_PART_RSP].ops[0].code == DP_OP_ADD_CONSTANT);
-	cr_assert(programs.of[RULE_PART_RSP].ops[0].value == 16);
+	cr_assert(rule.sp.kind == DP_WHERE_VALUE);
+	cr_assert(programs.of[RULE_PART_SP].n_ops == 1);
+	cr_assert(programs.of[RULE_PART_SP].ops[0].code == DP_OP_ADD_CONSTANT);
+	cr_assert(programs.of[RULE_PART_SP].ops[0].value == 16);
 }
 
 /* OpenSSL's bn_mul_mont has an index register in its CFA. */
@@ -218,11 +218,11 @@ Test(rule, makes_programs_of_expressions)
 	cr_assert(rule.cfa == DP_CFA_EXPRESSION && programs.of[RULE_PART_CFA].n_ops == 7);
 	cr_assert(programs.of[RULE_PART_CFA].ops[3].code == DP_OP_MUL);
 	cr_assert(rule.ra.kind == DP_WHERE_EXPRESSION && programs.of[RULE_PART_RA].n_ops == 4);
-	cr_assert(rule.rbp.kind == DP_WHERE_VALUE && programs.of[RULE_PART_RBP].n_ops == 1);
+	cr_assert(rule.fp.kind == DP_WHERE_VALUE && programs.of[RULE_PART_FP].n_ops == 1);
 	cr_assert(rule_program_of(&rule, RULE_PART_CFA) == &rule.cfa_offset);
 	cr_assert(rule_program_of(&rule, RULE_PART_RA) == &rule.ra.offset);
-	cr_assert(rule_program_of(&rule, RULE_PART_RBP) == &rule.rbp.offset);
-	cr_assert(rule_program_of(&rule, RULE_PART_RSP) == NULL);
+	cr_assert(rule_program_of(&rule, RULE_PART_FP) == &rule.fp.offset);
+	cr_assert(rule_program_of(&rule, RULE_PART_SP) == NULL);
 	/* The others have no programs. */
 	cr_assert(saves.where[DP_SAVED_RBX].kind == DP_WHERE_UNKNOWN);
 }
@@ -302,12 +302,13 @@ Test(rule, knows_where_ocaml_leaves_a_stack)
 	};
 
 	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
-	check_switch(DP_RSP, 8, 3);
+	check_switch(DP_REG_SP, 8, 3);
 
 	/* Before it leaves the stack, it is a frame as any other. */
 	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 16 };
 	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
-	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_RSP && rule.cfa_offset == 16);
+	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_REG_SP &&
+		  rule.cfa_offset == 16);
 }
 
 /* OCaml's own functions, while what they have called is on the thread's stack. */

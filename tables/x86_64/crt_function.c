@@ -314,7 +314,7 @@ static bool leaf_rows(const struct leaf *f, size_t size, struct known_code *ret)
 			}
 			ret->rows[ret->n_rows++] = (struct known_row){
 				.start = f->start + at,
-				.rbp_saved = state == STATE_PUSHED,
+				.fp_saved = state == STATE_PUSHED,
 				.cfa_reg = DP_RSP,
 				.cfa_offset = state == STATE_PUSHED ? 16 : 8,
 			};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tables/go_labels.h"
+#include "tables/x86_64/go_labels.h"
 
 #include <errno.h>
 
@@ -28,7 +28,7 @@ static bool is_goroutine(const struct sum_parts *parts, const struct sum *s)
 	if (!sum_is_word(parts, s, &address))
 		return false;
 	for (size_t i = 0; i < address.n_terms; i++)
-		if (address.terms[i].part == DP_FS_BASE)
+		if (address.terms[i].part == DP_THREAD_BASE)
 			return true;
 	return false;
 }
@@ -60,7 +60,7 @@ static bool is_of_thread(const struct rule_program *program)
 	for (uint64_t i = 0; i < program->n_ops; i++) {
 		const struct dp_op *op = &program->ops[i];
 
-		if (op->code == DP_OP_REGISTER && op->arg != DP_FS_BASE && op->arg != DP_BIAS)
+		if (op->code == DP_OP_REGISTER && op->arg != DP_THREAD_BASE && op->arg != DP_BIAS)
 			return false;
 	}
 	return true;

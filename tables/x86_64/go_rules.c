@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "tables/go_labels.h"
+#include "tables/x86_64/go_labels.h"
 #include "tables/x86_64/go_switch.h"
 
 /* What has a rule of its own. */
@@ -205,7 +205,7 @@ static int add_injected(struct maker *m, const struct pclntab_function *f)
 				.cfa_reg = DP_RSP,
 				.lands = DP_LANDS,
 				.ra = { .kind = DP_WHERE_CFA, .offset = -8 },
-				.rbp = { .kind = DP_WHERE_UNKNOWN } };
+				.fp = { .kind = DP_WHERE_UNKNOWN } };
 	struct pclntab_values values;
 	int err = 0;
 
@@ -223,7 +223,7 @@ static int add_injected(struct maker *m, const struct pclntab_function *f)
 /* It is returned to, not called: at the byte before, which is a gap's (known_code.h). */
 static int add_sigreturn(struct maker *m, const struct pclntab_function *f)
 {
-	struct dp_rule rule = rule_signal(RULE_SIGCONTEXT);
+	struct dp_rule rule = rule_signal(DP_SIGCONTEXT_AT);
 
 	return add(m, f->start, pclntab_function_end(m->code.table, f),
 		   rule_set_add(m->set, &rule, NULL, NULL));

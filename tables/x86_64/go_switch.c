@@ -356,7 +356,7 @@ bool go_switch_goroutine_rule(const struct go_switch *found, struct dp_rule *ret
 		return false;
 	*ret = (struct dp_rule){ .cfa = DP_CFA_SWITCH,
 				 .ra = { .kind = DP_WHERE_VALUE },
-				 .rbp = { .kind = DP_WHERE_UNKNOWN } };
+				 .fp = { .kind = DP_WHERE_UNKNOWN } };
 	return sum_compile(&found->parts, &found->sp, 0, &ret_programs->of[RULE_PART_CFA]) &&
 	       sum_compile(&found->parts, &found->pc, 1, &ret_programs->of[RULE_PART_RA]);
 }
@@ -383,7 +383,7 @@ bool go_switch_thread_rule(const struct go_switch *found, int64_t depth, struct 
 		return false;
 	*ret = (struct dp_rule){ .cfa = DP_CFA_SWITCH,
 				 .ra = { .kind = DP_WHERE_VALUE },
-				 .rbp = { .kind = DP_WHERE_UNKNOWN } };
+				 .fp = { .kind = DP_WHERE_UNKNOWN } };
 	cfa->n_ops = pc->n_ops = 0;
 	add_op(cfa, DP_OP_REGISTER, DP_RSP, depth);
 	for (size_t i = 0; i < found->n_frames; i++) {
@@ -451,7 +451,7 @@ bool go_switch_callback_rule(const struct go_switch *found, struct dp_rule *ret,
 	*ret = (struct dp_rule){ .cfa = DP_CFA_SWITCH,
 				 .lands = DP_LANDS_MAYBE,
 				 .ra = { .kind = DP_WHERE_CFA, .offset = -8 },
-				 .rbp = { .kind = DP_WHERE_CFA, .offset = -16 } };
+				 .fp = { .kind = DP_WHERE_CFA, .offset = -16 } };
 	add_choice(c, cfa);
 	add_proof(c, cfa);
 	return true;

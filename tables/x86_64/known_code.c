@@ -124,9 +124,9 @@ static bool find_function(const struct view *v, struct known_code *code)
 		if (s->has_rbp) {
 			add_row(code, v->address, start + 1, DP_RSP, 8);
 			add_row(code, 0, prologue - 1, DP_RSP, 16);
-			code->rows[code->n_rows - 1].rbp_saved = true;
+			code->rows[code->n_rows - 1].fp_saved = true;
 			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RBP, 16);
-			code->rows[code->n_rows - 1].rbp_saved = true;
+			code->rows[code->n_rows - 1].fp_saved = true;
 		} else {
 			add_row(code, v->address, start + prologue, DP_RSP, 8);
 			/* Behind the epilogue's first instruction only `ret` is left. */
@@ -263,7 +263,7 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 	if (range->size - offset < sizeof(trampoline) || first >= last ||
 	    memcmp(range->bytes + offset, trampoline, sizeof(trampoline)) != 0)
 		return false;
-	add_row(code, first, last - first, DP_RSP, RULE_SIGCONTEXT);
+	add_row(code, first, last - first, DP_RSP, DP_SIGCONTEXT_AT);
 	code->rows[0].signal = true;
 	return true;
 }

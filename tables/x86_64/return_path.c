@@ -111,7 +111,7 @@ static struct sum address_of(const struct return_state *s, const struct operand 
 		number = sum_add(&s->regs[o->base], &number, 1);
 	if (!o->is_thread)
 		return number;
-	base = sum_register(DP_FS_BASE);
+	base = sum_register(DP_THREAD_BASE);
 	return sum_add(&base, &number, 1);
 }
 
@@ -300,8 +300,8 @@ static void end_path(struct search *search, const struct return_values *values)
 		return;
 	}
 	/* Registers are known where all agree. */
-	if (!sum_is_equal(&known->rbp, &values->rbp))
-		search->values.rbp = sum_unknown();
+	if (!sum_is_equal(&known->fp, &values->fp))
+		search->values.fp = sum_unknown();
 	for (int i = 0; i < DP_N_SAVED; i++)
 		if (!sum_is_equal(&known->saved[i], &values->saved[i]))
 			search->values.saved[i] = sum_unknown();
@@ -341,7 +341,7 @@ static void note_left(struct search *search, const struct return_state *s)
 /* By a return, or by a jump to code that returns in its place, or that is gone on with. */
 static void leave(struct search *search, struct return_state *s, const struct instruction *in)
 {
-	struct return_values values = { .rbp = s->regs[DP_RBP] };
+	struct return_values values = { .fp = s->regs[DP_RBP] };
 
 	if (search->given) {
 		note_left(search, s);

@@ -32,7 +32,7 @@ struct return_path {
 struct return_values {
 	struct sum sp; /* behind the return address */
 	struct sum pc; /* where it goes on */
-	struct sum rbp, saved[DP_N_SAVED];
+	struct sum fp, saved[DP_N_SAVED];
 	bool is_jump; /* there by a jump: nothing needs to have called from there */
 };
 

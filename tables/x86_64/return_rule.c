@@ -83,7 +83,7 @@ enum return_found return_path_rule(struct return_path *path, size_t number, stru
 	    !set_return_address(&path->parts, &values, &rule, &ret_programs->of[RULE_PART_RA]))
 		return RETURN_UNCLEAR;
 	rule.lands = values.is_jump ? DP_LANDS_MAYBE : DP_LANDS_NOT;
-	rule.rbp = where_of(&path->parts, &values.rbp, &values.sp, DP_RBP);
+	rule.fp = where_of(&path->parts, &values.fp, &values.sp, DP_RBP);
 	for (int i = 0; i < DP_N_SAVED; i++)
 		ret_saves->where[i] =
 			where_of(&path->parts, &values.saved[i], &values.sp, saved[i]);

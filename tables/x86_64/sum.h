@@ -29,7 +29,7 @@ struct sum {
 	int64_t number;
 };
 
-/* DP_RAX to DP_R15, DP_FS_BASE and DP_BIAS are parts by themselves; the others are made. */
+/* DP_RAX to DP_R15, DP_THREAD_BASE and DP_BIAS are parts by themselves; the others are made. */
 struct sum_part {
 	bool is_word; /* the word at an address, else an address whose low bits are cleared */
 	struct sum of;
@@ -51,7 +51,7 @@ static inline struct sum sum_number(int64_t number)
 	return (struct sum){ .is_known = true, .number = number };
 }
 
-/* The value of a register: DP_RAX to DP_R15, DP_FS_BASE or DP_BIAS. */
+/* The value of a register: DP_RAX to DP_R15, DP_THREAD_BASE or DP_BIAS. */
 struct sum sum_register(unsigned int reg);
 
 /* The word at an address; an address with only the bits of a mask. Unknown without room. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What C libraries are asked for: sorting with a callback, memory, printing, threads, signals. */
+/* Typical uses of a C library: sorting with a callback, memory, printing, threads, signals. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

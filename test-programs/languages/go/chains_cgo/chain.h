@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* C functions that Go calls; what they call again is in the chains. */
+/* C functions called by Go, which call it back in the chains. */
 #pragma once
 
 int c_spin(int n);

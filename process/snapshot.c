@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process/space.h"
+#include "process/snapshot.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -32,19 +32,20 @@ void mapping_drop(const struct mapping *m)
 	jitted_drop(m->jitted);
 }
 
-void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables)
+void snapshot_store_init(struct snapshot_store *store, struct pool *pool,
+			 struct table_store *tables)
 {
-	*store = (struct space_store){
-		.pool = pool, .tables = tables, .next_id = 1, .next_layout = 1
+	*store = (struct snapshot_store){
+		.pool = pool, .tables = tables, .next_id = 1, .next_memory_map = 1
 	};
 }
 
-void space_store_done(struct space_store *store)
+void snapshot_store_done(struct snapshot_store *store)
 {
-	struct space *s, *next;
+	struct snapshot *s, *next;
 
-	HASH_ITER(hh, store->spaces, s, next)
-		space_free(store, s);
+	HASH_ITER(hh, store->snapshots, s, next)
+		snapshot_free(store, s);
 }
 
 static int mapping_compare(const void *a, const void *b)
@@ -59,16 +60,17 @@ static uint32_t mapping_image(const struct mapping *m)
 	return m->binary ? table_image(m->binary->table) : DP_CELL_NONE;
 }
 
-bool space_is_outdated(const struct space *space)
+bool snapshot_is_outdated(const struct snapshot *snapshot)
 {
-	for (size_t i = 0; i < space->n_mappings; i++)
-		if (space->mappings[i].image != mapping_image(&space->mappings[i]))
+	for (size_t i = 0; i < snapshot->n_mappings; i++)
+		if (snapshot->mappings[i].image != mapping_image(&snapshot->mappings[i]))
 			return true;
 	return false;
 }
 
-/* Copy the mappings that live at a time into the space, sorted. */
-static int space_collect(struct space *s, const struct mapping *mappings, size_t n, uint64_t time)
+/* Copy the mappings that live at a time into the snapshot, sorted. */
+static int snapshot_collect(struct snapshot *s, const struct mapping *mappings, size_t n,
+			    uint64_t time)
 {
 	s->mappings = calloc(n ? n : 1, sizeof(*s->mappings));
 	if (!s->mappings)
@@ -92,8 +94,8 @@ static int space_collect(struct space *s, const struct mapping *mappings, size_t
 	return 0;
 }
 
-/* The space's mappings in the form that the walker reads; NULL: out of memory. */
-static struct dp_mapping *space_mappings(const struct space *s, bool cookies)
+/* The snapshot's mappings in the form that the walker reads; NULL: out of memory. */
+static struct dp_mapping *snapshot_mappings(const struct snapshot *s, bool cookies)
 {
 	struct dp_mapping *mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
 
@@ -114,44 +116,44 @@ static struct dp_mapping *space_mappings(const struct space *s, bool cookies)
 	return mappings;
 }
 
-/* Find the space's layout among those of the others, or make it. */
-static int space_find_layout(struct space_store *store, struct space *s, bool cookies)
+/* Find the snapshot's memory map among those of the others, or make it. */
+static int snapshot_find_memory_map(struct snapshot_store *store, struct snapshot *s, bool cookies)
 {
-	_cleanup_free_ struct dp_mapping *mappings = space_mappings(s, cookies);
+	_cleanup_free_ struct dp_mapping *mappings = snapshot_mappings(s, cookies);
 	size_t size = s->n_mappings * sizeof(*mappings);
-	struct layout *l;
+	struct memory_map *l;
 
 	if (!mappings)
 		return -ENOMEM;
-	HASH_FIND(hh, store->layouts, mappings, size, l);
+	HASH_FIND(hh, store->memory_maps, mappings, size, l);
 	if (!l) {
 		l = calloc(1, sizeof(*l));
 		if (!l)
 			return -ENOMEM;
-		HASH_ADD_KEYPTR(hh, store->layouts, mappings, size, l);
+		HASH_ADD_KEYPTR(hh, store->memory_maps, mappings, size, l);
 		if (!HASH_IS_ADDED(hh, l)) {
 			free(l);
 			return -ENOMEM;
 		}
-		l->number = store->next_layout++;
+		l->number = store->next_memory_map++;
 		l->mappings = steal_ptr(mappings);
 	}
-	l->n_spaces++;
-	s->layout = l;
+	l->n_snapshots++;
+	s->memory_map = l;
 	return 0;
 }
 
-static void layout_drop(struct space_store *store, struct layout *l)
+static void memory_map_drop(struct snapshot_store *store, struct memory_map *l)
 {
-	if (!l || --l->n_spaces > 0)
+	if (!l || --l->n_snapshots > 0)
 		return;
-	HASH_DEL(store->layouts, l);
+	HASH_DEL(store->memory_maps, l);
 	free(l->mappings);
 	free(l);
 }
 
 /* Which mapping says where labels are: the first one whose image does, and is in the pool. */
-static void space_find_labels(struct space *s)
+static void snapshot_find_labels(struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_mappings && s->labels == 0; i++) {
 		const struct mapping *m = &s->mappings[i];
@@ -164,64 +166,65 @@ static void space_find_labels(struct space *s)
 	}
 }
 
-/* Put the space into the pool; its id comes last. */
-static int space_write(struct space_store *store, struct space *s)
+/* Put the snapshot into the pool; its id comes last. */
+static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 {
-	struct dp_space head = { .pid = (uint32_t)s->pid,
-				 .n_mappings = (uint32_t)s->n_mappings,
-				 .layout = s->layout->number,
-				 .labels = s->labels };
+	struct dp_snapshot head = { .pid = (uint32_t)s->pid,
+				    .n_mappings = (uint32_t)s->n_mappings,
+				    .memory_map = s->memory_map->number,
+				    .labels = s->labels };
 	uint32_t n_cells = CELLS(head) + head.n_mappings * CELLS(struct dp_mapping);
-	int err = pool_alloc_space(store->pool, n_cells, &s->cell);
+	int err = pool_alloc_snapshot(store->pool, n_cells, &s->cell);
 
 	if (err < 0)
 		return err;
 	s->n_cells = n_cells;
 	pool_write(store->pool, s->cell, &head, CELLS(head));
-	pool_write(store->pool, s->cell + CELLS(head), s->layout->mappings, n_cells - CELLS(head));
+	pool_write(store->pool, s->cell + CELLS(head), s->memory_map->mappings,
+		   n_cells - CELLS(head));
 	atomic_thread_fence(memory_order_release);
 	pool_write(store->pool, s->cell, &s->id, CELLS(s->id));
 	return 0;
 }
 
-int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
-	      uint64_t time, bool cookies, struct space **ret)
+int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *mappings, size_t n,
+		 uint64_t time, bool cookies, struct snapshot **ret)
 {
-	struct space *s = calloc(1, sizeof(*s));
+	struct snapshot *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
 		return -ENOMEM;
 	s->id = store->next_id++;
 	s->pid = pid;
-	HASH_ADD(hh, store->spaces, id, sizeof(s->id), s);
+	HASH_ADD(hh, store->snapshots, id, sizeof(s->id), s);
 	if (!HASH_IS_ADDED(hh, s)) {
 		free(s);
 		return -ENOMEM;
 	}
-	err = space_collect(s, mappings, n, time);
-	space_find_labels(s);
+	err = snapshot_collect(s, mappings, n, time);
+	snapshot_find_labels(s);
 	if (err == 0)
-		err = space_find_layout(store, s, cookies);
+		err = snapshot_find_memory_map(store, s, cookies);
 	if (err == 0)
-		err = space_write(store, s);
+		err = snapshot_write(store, s);
 	if (err < 0) {
-		space_free(store, s);
+		snapshot_free(store, s);
 		return err;
 	}
 	*ret = s;
 	return 0;
 }
 
-struct space *space_free(struct space_store *store, struct space *s)
+struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *s)
 {
 	if (!s)
 		return NULL;
-	HASH_DEL(store->spaces, s);
+	HASH_DEL(store->snapshots, s);
 	if (s->n_cells > 0) {
-		struct dp_space gone = { 0 };
+		struct dp_snapshot gone = { 0 };
 
-		/* A walk that has not ended yet sees that its space is gone. */
+		/* A walk that has not ended yet sees that its snapshot is gone. */
 		pool_write(store->pool, s->cell, &gone, CELLS(gone.id));
 		atomic_thread_fence(memory_order_release);
 		pool_write(store->pool, s->cell, &gone, CELLS(gone));
@@ -236,13 +239,13 @@ struct space *space_free(struct space_store *store, struct space *s)
 			m->binary->n_users--;
 		jitted_drop(m->jitted);
 	}
-	layout_drop(store, s->layout);
+	memory_map_drop(store, s->memory_map);
 	free(s->mappings);
 	free(s);
 	return NULL;
 }
 
-void space_retire(struct space_store *store, struct space *s, uint64_t now)
+void snapshot_retire(struct snapshot_store *store, struct snapshot *s, uint64_t now)
 {
 	if (!s)
 		return;
@@ -254,39 +257,39 @@ void space_retire(struct space_store *store, struct space *s, uint64_t now)
 	store->last_retired = s;
 }
 
-void space_store_forget(struct space_store *store, uint64_t before)
+void snapshot_store_forget(struct snapshot_store *store, uint64_t before)
 {
 	while (store->first_retired && store->first_retired->retired < before) {
-		struct space *s = store->first_retired;
+		struct snapshot *s = store->first_retired;
 
 		store->first_retired = s->next_retired;
 		if (!store->first_retired)
 			store->last_retired = NULL;
-		space_free(store, s);
+		snapshot_free(store, s);
 	}
 }
 
-struct space *space_store_find(const struct space_store *store, uint64_t id)
+struct snapshot *snapshot_store_find(const struct snapshot_store *store, uint64_t id)
 {
-	struct space *s;
+	struct snapshot *s;
 
-	HASH_FIND(hh, store->spaces, &id, sizeof(id), s);
+	HASH_FIND(hh, store->snapshots, &id, sizeof(id), s);
 	return s;
 }
 
-const struct mapping *space_find(const struct space *space, uint64_t address)
+const struct mapping *snapshot_find(const struct snapshot *snapshot, uint64_t address)
 {
-	size_t lo = 0, hi = space->n_mappings;
+	size_t lo = 0, hi = snapshot->n_mappings;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (space->mappings[mid].start <= address)
+		if (snapshot->mappings[mid].start <= address)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo == 0 || address >= space->mappings[lo - 1].end)
+	if (lo == 0 || address >= snapshot->mappings[lo - 1].end)
 		return NULL;
-	return &space->mappings[lo - 1];
+	return &snapshot->mappings[lo - 1];
 }

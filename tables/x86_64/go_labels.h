@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_TABLES_GO_LABELS_H
-#define DP_TABLES_GO_LABELS_H
+#ifndef DP_TABLES_X86_64_GO_LABELS_H
+#define DP_TABLES_X86_64_GO_LABELS_H
 
 #include "tables/x86_64/go_code.h"
 #include "tables/x86_64/go_switch.h"

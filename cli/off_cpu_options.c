@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/block_options.h"
+#include "cli/off_cpu_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cli/quantity.h"
 #include "report/outcome.h"
 
-int block_options_parse_time(const char *text, uint64_t *ret_ns)
+int off_cpu_options_parse_time(const char *text, uint64_t *ret_ns)
 {
 	size_t digits = strspn(text, "0123456789.");
 	char *end;
@@ -35,7 +35,7 @@ static int parse_state(char letter, unsigned int *ret)
 	return -EINVAL;
 }
 
-int block_options_parse_states(const char *text, unsigned int *ret)
+int off_cpu_options_parse_states(const char *text, unsigned int *ret)
 {
 	*ret = 0;
 	for (;; text += 2) {
@@ -46,19 +46,19 @@ int block_options_parse_states(const char *text, unsigned int *ret)
 	}
 }
 
-const char *block_options_complete(struct profiler_options *r, bool hz_given)
+const char *off_cpu_options_complete(struct profiler_options *r, bool hz_given)
 {
 	bool has_limits = r->min_block_ns != BLOCK_TIME_NONE || r->max_block_ns != BLOCK_TIME_NONE;
-	bool has_blocks = event_has_blocks(&r->event);
+	bool has_off_cpu = event_has_off_cpu(&r->event);
 
 	if (!r->event.source->at_rate && hz_given)
-		return "-F is for samples of the CPUs, which --off-cpu and -e do not take; --wall does";
-	if (!has_blocks && (has_limits || r->states))
+		return "-F is for CPU samples: --off-cpu and -e take none, --wall does";
+	if (!has_off_cpu && (has_limits || r->states))
 		return "--min-block, --max-block and --state are for --off-cpu and --wall";
 	if (r->min_block_ns == BLOCK_TIME_NONE)
 		r->min_block_ns = PROFILER_MIN_BLOCK_NS;
 	if (r->min_block_ns > r->max_block_ns)
-		return "no block is as long as --min-block and as short as --max-block";
+		return "--min-block is longer than --max-block";
 	if (r->states == 0)
 		r->states = event_states(&r->event);
 	return NULL;

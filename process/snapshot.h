@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_PROCESS_SPACE_H
-#define DP_PROCESS_SPACE_H
+#ifndef DP_PROCESS_SNAPSHOT_H
+#define DP_PROCESS_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 /*
  * The executable mappings of one process at one time: a sorted copy that is
- * put into the pool and never changes. Samples name the space they were
+ * put into the pool and never changes. Samples name the snapshot they were
  * walked in, so that their addresses are told apart by exactly the mappings
  * that the kernel used.
  */
@@ -26,9 +26,9 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
-	bool is_pending; /* the binary is, and so the rest is not known: no space has it yet */
+	bool is_pending; /* the binary is, and so the rest is not known: no snapshot has it yet */
 	struct jitted *jitted; /* what reports call that; NULL: it is in a file, or nobody asks */
-	uint32_t image;        /* in a space: what the kernel finds there, see table_image() */
+	uint32_t image;        /* in a snapshot: what the kernel finds there, see table_image() */
 	bool has_cookie;       /* the walker compares the binary's cookie */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
@@ -41,61 +41,62 @@ uint64_t mapping_cookie_address(const struct mapping *mapping);
 void mapping_hold(const struct mapping *mapping);
 void mapping_drop(const struct mapping *mapping);
 
-/* What spaces have in common whose mappings are the same for the walker: see struct dp_space. */
-struct layout {
+/* What snapshots have in common whose mappings are the same for the walker: see struct dp_snapshot. */
+struct memory_map {
 	uint64_t number;
-	size_t n_spaces;
+	size_t n_snapshots;
 	struct dp_mapping *mappings;
 	UT_hash_handle hh;
 };
 
-struct space {
+struct snapshot {
 	uint64_t id;
 	pid_t pid;
-	struct layout *layout;
-	uint32_t cell, n_cells; /* of its struct dp_space, */
+	struct memory_map *memory_map;
+	uint32_t cell, n_cells; /* of its struct dp_snapshot, */
 	uint32_t labels;        /* and what that says of labels */
 	bool has_labels;        /* the table of some mapping does, be it in the pool or not */
 	uint64_t n_ended;       /* of the process's mappings, when it was made */
 	uint64_t retired;       /* when another one took its place */
-	struct space *next_retired;
+	struct snapshot *next_retired;
 	size_t n_mappings;
 	struct mapping *mappings; /* sorted by start */
 	UT_hash_handle hh;
 };
 
-struct space_store {
+struct snapshot_store {
 	struct pool *pool;
 	struct table_store *tables;
-	struct space *spaces;                       /* by id */
-	struct space *first_retired, *last_retired; /* by time */
+	struct snapshot *snapshots;                    /* by id */
+	struct snapshot *first_retired, *last_retired; /* by time */
 	uint64_t next_id;
-	struct layout *layouts; /* by what their mappings are */
-	uint64_t next_layout;
+	struct memory_map *memory_maps; /* by what their mappings are */
+	uint64_t next_memory_map;
 };
 
-void space_store_init(struct space_store *store, struct pool *pool, struct table_store *tables);
-void space_store_done(struct space_store *store);
+void snapshot_store_init(struct snapshot_store *store, struct pool *pool,
+			 struct table_store *tables);
+void snapshot_store_done(struct snapshot_store *store);
 
 /*
- * A new space of those mappings that live at a time and are not pending, with their cookies or
+ * A new snapshot of those mappings that live at a time and are not pending, with their cookies or
  * without. Returns 0, -ENOMEM or -ENOSPC.
  */
-int space_new(struct space_store *store, pid_t pid, const struct mapping *mappings, size_t n,
-	      uint64_t time, bool cookies, struct space **ret);
-struct space *space_free(struct space_store *store, struct space *space);
+int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *mappings, size_t n,
+		 uint64_t time, bool cookies, struct snapshot **ret);
+struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *snapshot);
 
 /* Has a table come or gone since? */
-bool space_is_outdated(const struct space *space);
+bool snapshot_is_outdated(const struct snapshot *snapshot);
 
 /* The kernel does not use it any more, but samples on their way may: keep it for them. */
-void space_retire(struct space_store *store, struct space *space, uint64_t now);
+void snapshot_retire(struct snapshot_store *store, struct snapshot *snapshot, uint64_t now);
 /* Free what was retired before a time. */
-void space_store_forget(struct space_store *store, uint64_t before);
+void snapshot_store_forget(struct snapshot_store *store, uint64_t before);
 
-struct space *space_store_find(const struct space_store *store, uint64_t id);
+struct snapshot *snapshot_store_find(const struct snapshot_store *store, uint64_t id);
 
 /* The mapping that an address lies in, or NULL. */
-const struct mapping *space_find(const struct space *space, uint64_t address);
+const struct mapping *snapshot_find(const struct snapshot *snapshot, uint64_t address);
 
 #endif

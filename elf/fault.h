@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_ELF_FAULT_H
+#define DP_ELF_FAULT_H
+
+#include <stdbool.h>
+#include <ucontext.h>
+
+/* Has a read of data raised the signal? What a handler may call; the architecture knows. */
+bool fault_is_read(const ucontext_t *context);
+
+#endif

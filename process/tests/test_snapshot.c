@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Spaces and what they have in common. */
+#include <criterion/criterion.h>
+
+#include "binaries/binary.h"
+#include "process/snapshot.h"
+
+static uint8_t *segment;
+static struct pool pool;
+static struct table_store tables;
+static struct snapshot_store snapshots;
+
+/* Two binaries that differ in all that the walker is told of one. */
+static struct table table_a = { .cell = 400 }, table_b = { .cell = 800 };
+static struct binary a = { .table = &table_a, .elf = { .cookie = 1, .cookie_address = 0x100 } };
+static struct binary b = { .table = &table_b, .elf = { .cookie = 2, .cookie_address = 0x200 } };
+
+/* Code of a, code of b, code that is in no file. */
+static struct mapping mappings[3];
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	cr_assert(index == 0);
+	*ret = segment = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return 0;
+}
+
+static void begin(void)
+{
+	struct mapping code = { .start = 0x11000, .end = 0x12000, .died = TIME_NEVER };
+
+	pool_init(&pool, add_segment, NULL);
+	table_store_init(&tables, &pool);
+	snapshot_store_init(&snapshots, &pool, &tables);
+	for (int i = 0; i < 3; i++) {
+		mappings[i] = code;
+		code.start += 0x10000;
+		code.end += 0x10000;
+	}
+	mappings[0].binary = &a;
+	mappings[1].binary = &b;
+	for (int i = 0; i < 2; i++) {
+		mappings[i].bias = mappings[i].start - 0x1000;
+		mappings[i].has_cookie = true;
+	}
+}
+
+static void end(void)
+{
+	snapshot_store_done(&snapshots);
+	cr_expect(snapshots.memory_maps == NULL);
+	table_store_done(&tables);
+	pool_done(&pool);
+	free(segment);
+}
+
+TestSuite(snapshot, .init = begin, .fini = end);
+
+static struct snapshot *make(pid_t pid, bool cookies)
+{
+	struct snapshot *s;
+
+	cr_assert(snapshot_new(&snapshots, pid, mappings, 3, 1, cookies, &s) == 0);
+	return s;
+}
+
+/* As the walker finds it. */
+static const struct dp_snapshot *written(const struct snapshot *s)
+{
+	return (const void *)(segment + (size_t)s->cell * DP_CELL_SIZE);
+}
+
+Test(snapshot, is_written_whole)
+{
+	const struct snapshot *s = make(5, true);
+	const struct dp_snapshot *snapshot = written(s);
+	const struct dp_mapping *m = (const void *)(snapshot + 1);
+
+	cr_assert(snapshot->id == s->id && snapshot->pid == 5 && snapshot->n_mappings == 3);
+	cr_assert(snapshot->memory_map == s->memory_map->number && snapshot->memory_map > 0);
+	cr_assert(m[0].start == 0x11000 && m[0].image == 400 && m[0].bias == 0x10000);
+	cr_assert(m[0].cookie == 1 && m[0].start - m[0].cookie_below == 0x10100);
+	cr_assert(m[1].end == 0x22000 && m[1].image == 800 && m[1].cookie == 2);
+	cr_assert(m[2].image == DP_CELL_NONE && m[2].cookie_below == 0);
+}
+
+Test(snapshot, has_the_memory_map_of_others_with_the_same_mappings)
+{
+	const struct snapshot *s = make(5, true), *child = make(6, true);
+	struct mapping first = mappings[0];
+
+	cr_assert(s->id != child->id && s->cell != child->cell);
+	cr_assert_eq(written(s)->memory_map, written(child)->memory_map);
+	/* The order in which they were mapped is not seen, nor what is of no use to the walker. */
+	mappings[0] = mappings[2];
+	mappings[2] = first;
+	mappings[1].offset = 0x5000;
+	mappings[1].born = 1;
+	cr_assert_eq(written(make(7, true))->memory_map, written(s)->memory_map);
+}
+
+/* Two with these mappings have one memory map, which none of those before had. */
+static void expect_another_memory_map(const char *what)
+{
+	static uint64_t last;
+	uint64_t memory_map = written(make(5, true))->memory_map;
+
+	cr_assert_gt(memory_map, last, "%s", what);
+	cr_assert_eq(written(make(6, true))->memory_map, memory_map, "%s", what);
+	last = memory_map;
+}
+
+Test(snapshot, has_a_memory_map_of_its_own_with_other_mappings)
+{
+	expect_another_memory_map("the first one");
+	mappings[0].start += 0x100;
+	expect_another_memory_map("start");
+	mappings[0].end -= 0x100;
+	expect_another_memory_map("end");
+	mappings[0].bias += 0x100;
+	expect_another_memory_map("bias");
+	table_a.cell = DP_CELL_NONE;
+	expect_another_memory_map("evicted");
+	table_a.cell = 1200;
+	expect_another_memory_map("image");
+	a.elf.cookie++;
+	expect_another_memory_map("cookie");
+	a.elf.cookie_address++;
+	expect_another_memory_map("place of the cookie");
+	mappings[1].has_cookie = false;
+	expect_another_memory_map("no cookie");
+	mappings[2].died = 1;
+	expect_another_memory_map("number of mappings");
+	mappings[0].died = mappings[1].died = 1;
+	expect_another_memory_map("none");
+	table_a.cell = 400;
+}
+
+Test(snapshot, has_another_memory_map_without_cookies)
+{
+	cr_assert_neq(make(5, true)->memory_map, make(5, false)->memory_map);
+}
+
+/* The walker looks for labels by this mapping, and nowhere without one. */
+Test(snapshot, tells_which_mapping_leads_to_labels)
+{
+	const struct snapshot *s = make(5, true);
+
+	cr_assert(!s->has_labels && written(s)->labels == 0);
+	table_b.has_labels = true;
+	s = make(5, true);
+	cr_assert(s->has_labels);
+	cr_assert_eq(written(s)->labels, 2, "the second one, counted from 1");
+	table_b.cell = DP_CELL_EVICTED;
+	s = make(5, true);
+	cr_assert(s->has_labels && written(s)->labels == 0, "its image is not there");
+	table_b.cell = 800;
+}
+
+Test(snapshot, takes_its_memory_map_along_if_it_is_the_last_one)
+{
+	struct snapshot *s = make(5, true), *child = make(6, true);
+	uint64_t memory_map = s->memory_map->number;
+	uint32_t cell = s->cell;
+
+	snapshot_free(&snapshots, s);
+	cr_assert_eq(written(child)->memory_map, memory_map);
+	s = make(7, true);
+	cr_assert(s->memory_map->number == memory_map && s->cell == cell);
+	snapshot_free(&snapshots, child);
+	snapshot_free(&snapshots, s);
+	cr_assert(written(s = make(5, true))->memory_map > memory_map, "no number is given again");
+	snapshot_free(&snapshots, s);
+}
+
+Test(snapshot, is_gone_when_it_was_given_up)
+{
+	struct snapshot *s = make(5, true);
+	const struct dp_snapshot *snapshot = written(s);
+
+	snapshot_free(&snapshots, s);
+	cr_assert(snapshot->id == 0 && snapshot->pid == 0 && snapshot->memory_map == 0);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/off_cpu.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/clock.h"
+
+/* The function that has the tracepoint; what is behind it is an affair of the compiler. */
+#define SCHEDULER "__schedule"
+#define MAX_OWN_FRAMES 8
+
+/* How often threads are looked for that are gone. */
+#define LOOK_NS (10 * UINT64_C(1000000000))
+
+struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b)
+{
+	uint64_t now = b ? clock_now_ns() : 0;
+
+	for (size_t i = 0; b && i < b->sample.n_user; i++)
+		if (b->frames[i].module)
+			module_drop(b->frames[i].module, now);
+	free(b);
+	return NULL;
+}
+
+static void interval_drop(struct off_cpu_intervals *intervals, struct off_cpu_interval *b)
+{
+	HASH_DEL(intervals->by_tid, b);
+	off_cpu_interval_free(b);
+}
+
+void off_cpu_done(struct off_cpu_intervals *intervals)
+{
+	struct off_cpu_interval *b, *next;
+
+	HASH_ITER(hh, intervals->by_tid, b, next)
+		interval_drop(intervals, b);
+}
+
+/* No thread has its number, but its end was lost, or is on its way. */
+static bool has_ended(const struct off_cpu_interval *b)
+{
+	return tgkill(b->sample.pid, b->sample.tid, 0) < 0 && errno == ESRCH;
+}
+
+void off_cpu_update(struct off_cpu_intervals *intervals, uint64_t before, uint64_t now)
+{
+	struct off_cpu_interval *b, *next;
+
+	if (now < intervals->looked + LOOK_NS)
+		return;
+	intervals->looked = now;
+	HASH_ITER(hh, intervals->by_tid, b, next) {
+		if (b->ended_ns != 0 && b->ended_ns < before)
+			interval_drop(intervals, b);
+		else if (b->ended_ns == 0 && has_ended(b))
+			b->ended_ns = now;
+	}
+}
+
+int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample)
+{
+	size_t user_size = sample->n_user * sizeof(*sample->user);
+	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
+	size_t labels_size = label_set_size(sample->labels);
+	struct off_cpu_interval *b = malloc(sizeof(*b) + user_size + kernel_size + labels_size);
+	struct off_cpu_interval *old;
+	__u64 *kernel;
+
+	if (!b)
+		return -ENOMEM;
+	kernel = (__u64 *)(b->frames + sample->n_user);
+	b->sample = *sample;
+	b->ended_ns = 0;
+	if (user_size > 0)
+		memcpy(b->frames, sample->user, user_size);
+	if (kernel_size > 0)
+		memcpy(kernel, sample->kernel, kernel_size);
+	b->sample.user = b->frames;
+	b->sample.kernel = kernel;
+	if (labels_size > 0)
+		b->sample.labels = memcpy(kernel + sample->n_kernel, sample->labels, labels_size);
+
+	HASH_FIND(hh, intervals->by_tid, &sample->tid, sizeof(sample->tid), old);
+	if (old)
+		interval_drop(intervals, old);
+	HASH_ADD(hh, intervals->by_tid, sample.tid, sizeof(b->sample.tid), b);
+	if (!HASH_IS_ADDED(hh, b)) {
+		free(b);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (b->frames[i].module)
+			module_hold(b->frames[i].module);
+	return 0;
+}
+
+struct off_cpu_interval *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid,
+				      uint64_t time_ns)
+{
+	struct off_cpu_interval *b;
+
+	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
+	if (!b || b->sample.time_ns != time_ns)
+		return NULL;
+	HASH_DEL(intervals->by_tid, b);
+	return b;
+}
+
+void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
+{
+	struct off_cpu_interval *b;
+
+	HASH_FIND(hh, intervals->by_tid, &tid, sizeof(tid), b);
+	if (b && b->sample.time_ns <= time_ns)
+		interval_drop(intervals, b);
+}
+
+size_t off_cpu_own_frames(struct off_cpu_intervals *intervals, const __u64 *kernel, size_t n)
+{
+	if (!intervals->knows_own && intervals->kallsyms) {
+		for (size_t i = 0; i < n && i < MAX_OWN_FRAMES; i++) {
+			uint64_t offset;
+			const char *name =
+				kallsyms_find(intervals->kallsyms, kernel[i] - 1, &offset);
+
+			if (!name || strncmp(name, SCHEDULER, strlen(SCHEDULER)) != 0)
+				continue;
+			intervals->n_own = i;
+			intervals->knows_own = true;
+			break;
+		}
+	}
+	return intervals->n_own < n ? intervals->n_own : n;
+}

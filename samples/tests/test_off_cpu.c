@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Joining the stack of a thread that left its CPU with the record of its return. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "log/clock.h"
+#include "samples/off_cpu.h"
+#include "symbols/tests/some_names.h"
+
+static const struct frame frames[] = { { .address = 0x5010 }, { .address = 0x5120 } };
+static const __u64 kernel[] = { 1, 2, 3 };
+
+static struct sample sample_of(pid_t tid, uint64_t time_ns)
+{
+	return (struct sample){ .tid = tid,
+				.time_ns = time_ns,
+				.user = frames,
+				.n_user = 2,
+				.kernel = kernel,
+				.n_kernel = 3 };
+}
+
+static void add(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns)
+{
+	struct sample sample = sample_of(tid, time_ns);
+
+	cr_assert(off_cpu_add(intervals, &sample) == 0);
+}
+
+TestSuite(intervals);
+
+Test(intervals, keeps_a_copy_until_it_is_taken)
+{
+	struct off_cpu_intervals intervals = { 0 };
+	struct off_cpu_interval *b;
+
+	add(&intervals, 7, 100);
+	add(&intervals, 8, 200);
+	b = off_cpu_take(&intervals, 7, 100);
+	cr_assert(b && b->sample.tid == 7);
+	cr_assert(b->sample.user != frames && b->sample.user[1].address == 0x5120);
+	cr_assert(b->sample.kernel != kernel && b->sample.kernel[2] == 3);
+	off_cpu_interval_free(b);
+	cr_assert_null(off_cpu_take(&intervals, 7, 100));
+	off_cpu_done(&intervals);
+}
+
+/* The end of an off-CPU interval is not taken for that of another one of the same thread. */
+Test(intervals, tells_blocks_of_a_thread_apart)
+{
+	struct off_cpu_intervals intervals = { 0 };
+	struct off_cpu_interval *b;
+
+	add(&intervals, 7, 100);
+	cr_assert_null(off_cpu_take(&intervals, 7, 99));
+	add(&intervals, 7, 300);
+	cr_assert_null(off_cpu_take(&intervals, 7, 100));
+	b = off_cpu_take(&intervals, 7, 300);
+	cr_assert(b);
+	off_cpu_interval_free(b);
+	off_cpu_done(&intervals);
+}
+
+Test(intervals, takes_stacks_without_frames)
+{
+	struct sample sample = { .tid = 7, .time_ns = 100 };
+	struct off_cpu_intervals intervals = { 0 };
+	struct off_cpu_interval *b;
+
+	cr_assert(off_cpu_add(&intervals, &sample) == 0);
+	b = off_cpu_take(&intervals, 7, 100);
+	cr_assert(b && b->sample.n_user == 0 && b->sample.n_kernel == 0);
+	off_cpu_interval_free(b);
+}
+
+/* Without names nothing is known to be ours, and nothing is cut off. */
+Test(intervals, leaves_kernel_stacks_alone_without_names)
+{
+	struct off_cpu_intervals intervals = { 0 };
+
+	cr_assert_eq(off_cpu_own_frames(&intervals, kernel, 3), 0);
+	intervals.n_own = 2;
+	intervals.knows_own = true;
+	cr_assert_eq(off_cpu_own_frames(&intervals, kernel, 3), 2);
+	cr_assert_eq(off_cpu_own_frames(&intervals, kernel, 1), 1);
+}
+
+/* What is behind the scheduler's function, seen from the thread, is ours: in all stacks as in the first. */
+Test(intervals, knows_its_own_frames_by_the_scheduler)
+{
+	static const char names[] = "ffffffff81001000 T bpf_trace_run4\n"
+				    "ffffffff81002000 t __schedule\n"
+				    "ffffffff81003000 T schedule\n";
+	const __u64 stack[] = { 0xffffffff81001010, 0xffffffff81002020, 0xffffffff81003030 };
+	const __u64 other[] = { 0xffffffff81003030, 0xffffffff81003030, 0xffffffff81003030 };
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+	int fd = mkstemp(path);
+	struct off_cpu_intervals intervals = { 0 };
+	struct kallsyms *kallsyms;
+
+	cr_assert(write(fd, names, sizeof(names) - 1) == sizeof(names) - 1);
+	cr_assert(kallsyms_new(some_names(), path, &kallsyms) == 0);
+	intervals.kallsyms = kallsyms;
+	cr_assert_eq(off_cpu_own_frames(&intervals, other, 3), 0);
+	cr_assert_eq(off_cpu_own_frames(&intervals, stack, 3), 1);
+	cr_assert_eq(off_cpu_own_frames(&intervals, other, 3), 1);
+	kallsyms_free(kallsyms);
+	close(fd);
+	unlink(path);
+}
+
+static void add_held(struct off_cpu_intervals *intervals, pid_t pid, uint64_t time_ns,
+		     struct module *module)
+{
+	struct frame held[] = { { .module = module }, { .address = 1 }, { .module = module } };
+	struct sample sample = {
+		.pid = pid, .tid = pid, .time_ns = time_ns, .user = held, .n_user = 3
+	};
+
+	cr_assert(off_cpu_add(intervals, &sample) == 0);
+}
+
+/* Their modules are there until the sample is in a report: however an off-CPU interval ends, it lets go of them. */
+Test(intervals, hold_their_modules)
+{
+	struct off_cpu_intervals intervals = { 0 };
+	struct module module = { 0 };
+	uint64_t start = clock_now_ns();
+	struct off_cpu_interval *b;
+
+	add_held(&intervals, 7, 100, &module);
+	cr_assert_eq(module.n_holds, 2);
+	add_held(&intervals, 7, 200, &module);
+	cr_assert(module.n_holds == 2 && module.dropped_ns >= start, "in place of the other one");
+	b = off_cpu_take(&intervals, 7, 200);
+	cr_assert_eq(module.n_holds, 2, "for whoever has taken it");
+	cr_assert_null(off_cpu_interval_free(b));
+	cr_assert_eq(module.n_holds, 0);
+	add_held(&intervals, 7, 300, &module);
+	off_cpu_forget(&intervals, 7, 299);
+	cr_assert_eq(module.n_holds, 2);
+	off_cpu_forget(&intervals, 7, 300);
+	cr_assert_eq(module.n_holds, 0);
+	add_held(&intervals, 7, 400, &module);
+	off_cpu_done(&intervals);
+	cr_assert_eq(module.n_holds, 0);
+	cr_assert_null(off_cpu_interval_free(NULL));
+}
+
+/* Of no process: behind the highest number that one may have (PID_MAX_LIMIT, 64 bits). */
+#define NO_PID (4 * 1024 * 1024 + 1)
+#define SECOND UINT64_C(1000000000)
+
+/* The record of a thread's end is lost where a ring is full, and nobody has its number again. */
+Test(intervals, go_with_threads_that_have_ended)
+{
+	struct off_cpu_intervals intervals = { 0 };
+	uint64_t now = 100 * SECOND;
+
+	add_held(&intervals, NO_PID, 100, NULL);
+	add_held(&intervals, getpid(), 100, NULL);
+	off_cpu_update(&intervals, now, now);
+	cr_assert_eq(HASH_COUNT(intervals.by_tid), 2);
+	off_cpu_update(&intervals, now, now + 20 * SECOND);
+	cr_assert_eq(HASH_COUNT(intervals.by_tid), 2, "the record may be on its way");
+	off_cpu_update(&intervals, now + 1, now + 29 * SECOND);
+	cr_assert_eq(HASH_COUNT(intervals.by_tid), 2, "it was looked for just before");
+	off_cpu_update(&intervals, now + 1, now + 30 * SECOND);
+	cr_assert_eq(HASH_COUNT(intervals.by_tid), 1);
+	cr_assert_eq(intervals.by_tid->sample.pid, getpid());
+	off_cpu_done(&intervals);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "samples/landing.h"
+
+#include <string.h>
+
+/* The stack pointer is taken from rcx: EH_RETURN_STACKADJ_RTX, gcc's i386.h. */
+bool landing_is_in(const uint8_t *code, size_t size)
+{
+	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };
+
+	return memmem(code, size, mov_rcx_rsp, sizeof(mov_rcx_rsp)) != NULL;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Symbol tables: functions. */
+#include <errno.h>
+
+#include "symbols/dwfl_file.h"
+#include "symbols/module.h"
+#include "symbols/name_source.h"
+#include "symbols/names.h"
+#include "symbols/symtab.h"
+
+static bool open_symtab(struct module *module)
+{
+	const struct dwfl_source source = module_dwfl_source(module);
+
+	if (!module->symtab_tried) {
+		module->symtab_tried = true;
+		/* A file whose symbols cannot be read is one without symbols. */
+		if (!module_is_written_to(module))
+			(void)symtab_new(&source, &module->symtab);
+	}
+	return module->symtab != NULL;
+}
+
+/*
+ * Also where debug information knows the function, so that it is called the same with and without.
+ * That has `__libc_start_main_impl` and `__GI_exit` where the tables have public names, and of local
+ * functions often only the last part.
+ */
+static size_t find_symbol(struct module *module, uint64_t address, bool lines,
+			  struct source_location locations[LOCATION_MAX], size_t n)
+{
+	const char *symbol = NULL;
+
+	if (!names_disabled(module->names) && open_symtab(module))
+		symbol = symtab_find_symbol(module->symtab, address);
+	if (!symbol)
+		return n;
+	if (n == 0)
+		locations[n++] = (struct source_location){ 0 };
+	locations[n - 1].function = symbol;
+	return n;
+}
+
+static int find_start(struct module *module, uint64_t address, uint64_t *ret)
+{
+	return open_symtab(module) ? symtab_find_start(module->symtab, address, ret) : -ENOENT;
+}
+
+static void detach(struct module *module)
+{
+	module->symtab_tried = true;
+	if (module->symtab)
+		(void)symtab_detach(module->symtab);
+}
+
+static void forget(struct module *module)
+{
+	module->symtab = symtab_free(module->symtab);
+	module->symtab_tried = false;
+}
+
+const struct name_source name_source_symtab = {
+	.name = "symbols",
+	.open = open_symtab,
+	.find = find_symbol,
+	.find_start = find_start,
+	.detach = detach,
+	.retry = forget,
+	.free = forget,
+	.outlives_file = true,
+};
