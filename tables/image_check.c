@@ -12,8 +12,6 @@
 /* Bytes of a table of states in which every number of 16 bits is one, with its successors. */
 #define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
 
-/* Bits of a word that is not DP_FORM_FULL. */
-
 /* Bytes of a table of starts in which every number of 8 bits is one. */
 #define ANY_START_SIZE (DP_START_APART * sizeof(uint16_t))
 
