@@ -124,17 +124,24 @@ int report_tick(struct report *report, const struct totals *totals)
 	return report->tick ? report->tick(report, totals) : 0;
 }
 
+/* Why `to` could not be written: 0 if it could. An earlier write's errno is gone by now. */
+static int write_error(FILE *to)
+{
+	errno = 0;
+	if (fflush(to) == 0 && !ferror(to))
+		return 0;
+	/* Nothing was left in the buffer to fail again. One more byte does, in a broken report. */
+	if (errno == 0 && fputc('\n', to) != EOF)
+		fflush(to);
+	return errno ? -errno : -EIO;
+}
+
 int report_finish(struct report *report, const struct totals *totals)
 {
 	int err = report->finish(report, totals);
+	int write_err = err == 0 || err == -EIO ? write_error(report->to) : 0;
 
-	if (err < 0 && err != -EIO)
-		return err;
-	/* What could not be written before is tried once more, and fails for the same reason. */
-	errno = 0;
-	if (fflush(report->to) != 0 || ferror(report->to))
-		err = errno ? -errno : -EIO;
-	return err;
+	return write_err < 0 ? write_err : err;
 }
 
 struct report *report_free(struct report *report)

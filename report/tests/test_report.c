@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Folded stacks, jsonl and others of a few samples, compared with the expected text. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 
@@ -404,6 +405,22 @@ Test(report, streams_blocks)
 	cr_assert(json_is_null(json_object_get(json, "value_ns")));
 	json_decref(json);
 	free(text);
+}
+
+static int put_line(struct report *to, const struct totals *of)
+{
+	/* Goes out at once, as does what fills a buffer: nothing is left for report_finish(). */
+	return fputs(of ? "totals\n" : "none\n", to->to) == EOF ? -EIO : 0;
+}
+
+/* The reason of a write that failed long ago. */
+Test(report, says_why_it_could_not_be_written)
+{
+	struct report lines = { .finish = put_line, .to = fopen("/dev/full", "w") };
+
+	setvbuf(lines.to, NULL, _IONBF, 0);
+	cr_assert_eq(report_finish(&lines, &totals), -ENOSPC);
+	fclose(lines.to);
 }
 
 Test(outcome, has_letters_of_states)
