@@ -55,10 +55,11 @@ static int check_sample(void *arg, const struct sample *s, const struct totals *
 /* The records as a writer would have put them into a file. */
 static void make_file(struct feed *feed, size_t block_size, char **ret, size_t *ret_size)
 {
-	struct recording_head head = { .magic = RECORDING_MAGIC, .version = RECORDING_VERSION };
+	struct recording_head head = { .version = RECORDING_VERSION };
 	struct block_writer writer;
 	FILE *file = open_memstream(ret, ret_size);
 
+	memcpy(head.magic, RECORDING_MAGIC, sizeof(head.magic));
 	EXPECT(file && fwrite(&head, sizeof(head), 1, file) == 1);
 	EXPECT(block_writer_init(&writer, file) == 0);
 	while (feed->pos < feed->end) {
