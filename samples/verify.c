@@ -40,14 +40,31 @@ struct verify {
 	struct verified_stack stack;
 };
 
-/* libdwfl reads the file itself, and ends the handle. */
+/*
+ * A handle that its user ends. Where libdw decompresses a section, libelf (0.188, elf_compress())
+ * writes the section's new header into memory that it was given, but copies what it maps itself.
+ */
+static Elf *open_elf(const struct binary *b)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	if (!b->bytes)
+		return NULL;
+	if (b->module->fd < 0)
+		return elf_memory((char *)b->bytes, b->n_bytes);
+	elf = elf_begin(b->module->fd, ELF_C_READ_MMAP, NULL);
+	if (elf)
+		elf_cntl(elf, ELF_C_FDDONE); /* it may outlive the descriptor */
+	return elf;
+}
+
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		    char **ret_name, Elf **ret)
 {
 	const struct binary *b = *user;
 
-	elf_version(EV_CURRENT);
-	*ret = b->bytes ? elf_memory((char *)b->bytes, b->n_bytes) : NULL;
+	*ret = open_elf(b);
 	return -1;
 }
 
@@ -173,13 +190,12 @@ static int view_report(struct view *view, const struct snapshot *snapshot)
 
 static Elf *any_elf(const struct snapshot *snapshot)
 {
-	for (size_t i = 0; i < snapshot->n_mappings; i++) {
-		const struct binary *b = snapshot->mappings[i].binary;
+	Elf *elf = NULL;
 
-		if (b && b->bytes)
-			return elf_memory((char *)b->bytes, b->n_bytes);
-	}
-	return NULL;
+	for (size_t i = 0; !elf && i < snapshot->n_mappings; i++)
+		if (snapshot->mappings[i].binary)
+			elf = open_elf(snapshot->mappings[i].binary);
+	return elf;
 }
 
 static int view_begin(struct verify *v, struct view *view, const struct snapshot *snapshot)
@@ -187,7 +203,6 @@ static int view_begin(struct verify *v, struct view *view, const struct snapshot
 	int err;
 
 	view_done(view);
-	elf_version(EV_CURRENT);
 	view->elf = any_elf(snapshot);
 	if (!view->elf)
 		return -ENOENT;
