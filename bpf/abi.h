@@ -124,7 +124,9 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(CODE_CHANGED, "code_changed",                                                            \
 	  "the code in memory is not that of the file that was mapped there")                      \
 	X(GOROUTINE_LEFT, "goroutine_left",                                                        \
-	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")
+	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")     \
+	X(WALK_LIMIT, "walk_limit",                                                                \
+	  "the unwind information makes the walk take longer than a sample may")
 
 /* DP_WALKING: not ended yet. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,

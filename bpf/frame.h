@@ -30,6 +30,9 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 		return -1;
 	w->stack.reach = DP_USER_PAGE_SIZE;
 	w->stack.n_words = 0;
+	w->at.cost += WALK_COST_READ;
+	if (w->at.cost > WALK_MAX_COST)
+		return -1;
 	if (port_read_user(w, w->stack.page + offset, size, from) < 0)
 		return -1;
 	w->stack.start = from;
@@ -58,6 +61,7 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 	if (!w)
 		return -1;
 	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->stack.word)) {
+		w->at.cost += WALK_COST_READ;
 		if (port_read_user(w, &w->stack.word, sizeof(w->stack.word), address) == 0)
 			return 0;
 		w->stack.fault = address;
@@ -148,6 +152,7 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 	struct dp_rule *rule;
 	__u32 place;
 
+	w->at.cost += WALK_COST_LOOKUP;
 	/* By turns, so that two addresses with the same places soon have one each. */
 	place = walk_place(w, pc) + (w->mapped.n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
@@ -256,11 +261,12 @@ static long walk_recover_step(__u32 i, void *ctx)
 	__u64 address;
 	int is_saved;
 
-	if (w->search.callees <= w->at.fresh) {
-		w->search.is_found = 1; /* nobody saved it: it still has its initial value */
+	if (w->search.callees <= w->search.end) {
+		w->search.is_found = 1; /* nobody has saved it since: it still has that value */
 		return 1;
 	}
 	w->search.callees--;
+	w->at.cost++;
 	t = walk_trail(w, w->search.callees);
 	is_saved = walk_saved(w, t, port_opaque(w->search.wanted), &address);
 	if (is_saved > 0)
@@ -270,22 +276,34 @@ static long walk_recover_step(__u32 i, void *ctx)
 
 /*
  * The value of a callee-saved register in the current frame: what it was in
- * the last frame known completely, unless a frame between has saved it since.
- * Rules that need one are rare (the lazy binding resolver is the best known),
- * so the search may be slow.
+ * the last frame known completely, or in which it was recovered before, unless a
+ * frame between has saved it since. Rules that need one are rare (the lazy binding
+ * resolver is the best known), so the search may be slow.
  */
 PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 {
 	struct walk_ref ref = { w };
+	struct walk_recovered *known;
 
 	if (!w)
 		return -1;
+	known = &w->search.recovered[port_index(saved, WALK_RECOVERED)];
 	w->search.wanted = saved;
+	w->search.end = w->at.fresh;
 	w->search.found = initial;
+	if (known->walk == w->in.number && known->frame > w->at.fresh) {
+		w->search.end = known->frame;
+		w->search.found = known->value;
+	}
 	w->search.is_found = 0;
 	w->search.callees = w->at.n_frames - 1;
 	port_loop(DP_MAX_FRAMES, walk_recover_step, &ref);
-	return w->search.is_found ? 0 : -1;
+	if (!w->search.is_found)
+		return -1;
+	known->walk = w->in.number;
+	known->frame = w->at.n_frames - 1;
+	known->value = w->search.found;
+	return 0;
 }
 
 static __always_inline __u32 saved_number(__u32 reg)

@@ -81,9 +81,10 @@ static __always_inline enum dp_outcome walk_op_move(struct walk *w, __u32 code)
 static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size, __u64 *top)
 {
 	__u64 value = 0;
-
 	int err;
 
+	if (size < sizeof(value) || w->program.is_elsewhere)
+		w->at.cost += WALK_COST_READ;
 	if (size < sizeof(value))
 		err = port_read_user(w, &value, size & 7, *top);
 	else if (w->program.is_elsewhere)
@@ -212,6 +213,7 @@ PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
 		return DP_UNSUPPORTED_RULE;
 	w->program.cell = cell;
 	w->program.outcome = DP_WALKING;
+	w->at.cost += (__u32)*n_ops;
 	port_loop((__u32)*n_ops, walk_program_step, &ref);
 	return (int)w->program.outcome;
 }

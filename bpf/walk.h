@@ -108,6 +108,7 @@ static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64
 {
 	if (w->in.trampoline == 0 || *pc != w->in.trampoline)
 		return 0;
+	w->at.cost += WALK_COST_URETPROBE;
 	*pc = port_origin(w, slot);
 	return *pc == 0 ? -1 : 0;
 }
@@ -329,6 +330,8 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 
 	if (place < 0)
 		return walk_out_of_date(w);
+	if (w->at.cost > WALK_MAX_COST)
+		return DP_WALK_LIMIT;
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
@@ -415,6 +418,7 @@ static __always_inline void walk_run(struct walk *w)
 	w->mapped.code_changed = 0;
 	w->at.n_frames = 0;
 	w->at.fresh = 0;
+	w->at.cost = 0;
 	w->stack.fault = 0;
 	w->at.left_sp = 0;
 	w->program.is_elsewhere = 0;
@@ -433,6 +437,10 @@ static __always_inline void walk_run(struct walk *w)
 	/* Unless some found no frame: a handler. */
 	if (w->out.sample.outcome == DP_WALKING)
 		w->out.sample.outcome = DP_DEPTH_LIMIT;
+	/* What ended the walk is then only that nothing more was read or searched. */
+	if (w->at.cost > WALK_MAX_COST &&
+	    (w->out.sample.outcome == DP_READ_FAULT || w->out.sample.outcome == DP_REGISTER_LOST))
+		w->out.sample.outcome = DP_WALK_LIMIT;
 	w->out.sample.n_user = w->at.n_frames;
 	w->out.sample.fault_address = w->out.sample.outcome == DP_READ_FAULT ? w->stack.fault : 0;
 	snapshot = port_pool(w, w->in.snapshot_cell);

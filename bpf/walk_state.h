@@ -17,6 +17,10 @@
 /* In place of dp_rule.saves: the frame was left without knowing what it saved. */
 #define WALK_SAVES_UNKNOWN (~0U)
 
+/* Room for enum dp_saved; a power of two. */
+#define WALK_RECOVERED 8
+DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
+
 /* Mappings whose cookies are remembered; a power of two. */
 #define WALK_COOKIES 8
 
@@ -25,6 +29,16 @@
  * will read more, and others are spared what they do not need.
  */
 #define WALK_WINDOW 2048
+
+/*
+ * What one walk may spend. Unwind information is the profiled program's, and can make each frame
+ * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of a
+ * program, some 7 ns. A frame of the common form costs nothing.
+ */
+#define WALK_MAX_COST 24576
+#define WALK_COST_LOOKUP 8     /* an address that is not in the cache */
+#define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
+#define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
 
 /* The verifier wants room for a whole label behind any place. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
@@ -110,8 +124,10 @@ struct walk_position {
 	__u64 pc, sp, fp;
 	__u64 left_sp; /* DP_LEFT_SP */
 	__u32 mapping; /* that the frame is in whose rule is applied; 0: none */
+	__u32 cost;    /* of the walk so far: WALK_MAX_COST */
 	/* The last frame whose registers are known completely: walk_input.regs are then its own */
 	__u32 fresh;
+	__u32 zero;
 };
 
 /* The mappings that walks have come through. */
@@ -143,13 +159,22 @@ struct walk_memo {
 	__u32 zero;
 };
 
+/* A callee-saved register that walk_recover() found last, so that it never searches a frame twice. */
+struct walk_recovered {
+	__u64 walk;  /* number of the walk that has found it */
+	__u64 value; /* in frame number: */
+	__u32 frame;
+	__u32 zero;
+};
+
 /* What walk_recover() looks for, and where. */
 struct walk_search {
 	__u32 wanted;  /* enum dp_saved */
 	__u32 callees; /* the frame looked at last */
+	__u32 end;     /* the frame in which the value is known */
 	__u32 is_found;
-	__u32 zero;
 	__u64 found;
+	struct walk_recovered recovered[WALK_RECOVERED]; /* by enum dp_saved */
 };
 
 /* The program that walk_program() runs, how that went, and its stack. */

@@ -246,3 +246,111 @@ Test(program, names_how_a_program_failed)
 	expression_cfa(1, 3);
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_UNSUPPORTED_RULE, 1);
 }
+
+/* A stack of n frames of 16 bytes, in function 1, above the root. */
+static void recurse(uint64_t bottom, int n)
+{
+	for (int i = 1; i < n; i++)
+		world_poke(w, bottom + 16 * (uint64_t)i - 8, code(1));
+	world_poke(w, bottom + 16 * (uint64_t)n - 8, code(0));
+}
+
+/* Each frame's CFA needs rbx: no frame is searched for it twice. */
+Test(program, remembers_what_it_has_recovered)
+{
+	const int n = 2000;
+
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_REGISTER, DP_RBX, 0, 0 },
+		{ DP_OP_CONSTANT, 0, 0, 0 }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
+	expression_cfa(1, 0);
+	recurse(sp, n);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, (uint32_t)n + 1);
+	cr_assert_lt(w->walk.at.cost, 7 * n, "%u", w->walk.at.cost);
+}
+
+/* What was recovered is not believed where a frame has saved the register since. */
+Test(program, recovers_what_was_saved_since)
+{
+	/* CFA = rbx + 16 */
+	PROGRAM(0, { DP_OP_REGISTER, DP_RBX, 0, 16 });
+	expression_cfa(1, 0);
+	world_rule(w, 3, 32)->saves = 2U << (DP_SAVED_RBX * DP_SLOT_BITS);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x20;
+	/* leaf (16 bytes), 1 (rbx is the initial one), 3 (saves another), 1 (needs that), root */
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 0x20 + 8, code(3));
+	world_poke(w, sp + 0x30 + 0x10, sp + 0x80);
+	world_poke(w, sp + 0x30 + 0x18, code(1));
+	world_poke(w, sp + 0x80 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 5);
+	cr_assert_eq(w->walk.at.sp, sp + 0x90);
+	/* A frame that needs it may itself have saved its caller's. */
+	world_rule(w, 3, 32);
+	world_rules(w)[2].saves = 2U << (DP_SAVED_RBX * DP_SLOT_BITS);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	world_poke(w, sp + 0x20, sp + 0x80);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 5);
+	cr_assert_eq(w->walk.at.sp, sp + 0x90);
+	/* In the next walk, the initial value is another one. */
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
+	world_poke(w, sp + 0x100 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert_eq(w->walk.at.sp, sp + 0x110);
+}
+
+/* While a sample is taken, its CPU does nothing else. */
+Test(program, ends_a_walk_that_takes_too_long)
+{
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+	const int n = 1500;
+
+	for (int i = 1; i < DP_MAX_OPS; i++)
+		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
+	world_program(w, 0, ops, DP_MAX_OPS);
+	expression_cfa(1, 0);
+	recurse(sp, n);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_gt(w->walk.at.n_frames, WALK_MAX_COST / DP_MAX_OPS / 2);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + 2 * DP_MAX_OPS);
+	/* A stack of as many plain frames costs no more than its pages. */
+	world_rule(w, 1, 16);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, (uint32_t)n + 1);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST / 50, "%u", w->walk.at.cost);
+}
+
+/* A search that finds nothing ends no walk if only fp is lost, and may be repeated in each frame. */
+Test(program, ends_searches_that_take_too_long)
+{
+	PROGRAM(0, { DP_OP_DROP, 0, 0, 0 }, { DP_OP_REGISTER, DP_RBX, 0, 0 });
+	world_rule(w, 1, 16)->fp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
+	world_rule(w, 4, 16)->saves = DP_SAVES_APART | 0;
+	world_saves(w)[0].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_UNDEFINED };
+	world_renumber(w, w->walk.in.snapshot + 1);
+	world_poke(w, sp + 8, code(1));
+	recurse(sp + 16, 100);
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 102);
+	recurse(sp + 16, 1500);
+	cr_assert_eq(world_walk(w, code(4), sp, 0), DP_WALK_LIMIT);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + DP_MAX_FRAMES);
+}
+
+/* Nor does it go on because the last thing that it wanted was refused. */
+Test(program, says_that_the_limit_ended_it)
+{
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+
+	/* Ten words, in two pages by turns. */
+	for (int i = 1; i + 3 < DP_MAX_OPS; i += 3) {
+		ops[i] = (struct dp_op){ DP_OP_REGISTER, DP_REG_SP, 0, i % 2 ? 0x2000 : 0x4000 };
+		ops[i + 1] = (struct dp_op){ DP_OP_DEREF, 8, 0, 0 };
+		ops[i + 2] = (struct dp_op){ .code = DP_OP_DROP };
+	}
+	world_program(w, 0, ops, 31);
+	expression_cfa(1, 0);
+	recurse(sp, 1500);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_lt(w->n_reads, WALK_MAX_COST / WALK_COST_READ + 2);
+	cr_assert_eq(w->walk.out.sample.fault_address, 0);
+}

@@ -14,6 +14,8 @@
 #include "symbols/names.h"
 
 #define N_RANDOM_MODULES 40
+/* Those that there were when the corpus was recorded, which has to be made up the same again. */
+#define N_RANDOM_OUTCOMES (DP_GOROUTINE_LEFT + 1)
 
 struct random_samples {
 	struct names *names; /* owned */
@@ -168,7 +170,7 @@ static inline void random_sample(struct random_samples *r)
 		s->weight = 1 + random_below(r, 100);
 		s->value_ns = random_next(&r->state) >> 30;
 		s->outcome = (enum dp_outcome)(DP_COMPLETE +
-					       random_below(r, DP_N_OUTCOMES - DP_COMPLETE));
+					       random_below(r, N_RANDOM_OUTCOMES - DP_COMPLETE));
 		s->fault_address = s->outcome == DP_READ_FAULT ? random_next(&r->state) : 0;
 		s->kernel_error = -(int)random_below(r, 4097);
 		s->late = random_below(r, 2);
