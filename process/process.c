@@ -14,7 +14,7 @@
 #include "process/mapping.h"
 #include "process/unrecorded.h"
 
-/* A process whose mappings could not be read is tried again after this time. */
+/* Time until mappings that could not be read are tried again. */
 #define RETRY_NS UINT64_C(1000000000)
 
 /* Higher addresses are the kernel's; [vsyscall] is among them. */
@@ -121,10 +121,7 @@ static int mapping_add(struct process *p, const struct mapping *m)
 	return mapping_append(p, m);
 }
 
-/*
- * The process runs another program from now on. Ended mappings, and samples in flight, keep the old
- * one.
- */
+/* The program changed. Ended mappings, and samples in flight, keep the old one. */
 static void process_forget_code(struct process *p)
 {
 	jitted_drop(p->jitted);
@@ -149,9 +146,7 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 	size_t n = 0;
 	int err;
 
-	/*
-	 * The first thread may have exited before the others: /proc then shows nothing through it.
-	 */
+	/* The first thread may have exited: /proc then shows nothing through it. */
 	p->thread = proc_stat_live_thread(p->pid);
 	if (p->thread == 0)
 		return -ESRCH;
@@ -262,9 +257,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	return mapping_add(p, &m);
 }
 
-/*
- * The PID belongs to a process that is not profiled. What was known is kept for samples in flight.
- */
+/* Another process has the PID. What was known is kept for samples in flight. */
 static int process_replace(struct process_table *table, struct process *p, uint64_t time)
 {
 	int err = table->publish(table->arg, p->pid, 0);
@@ -284,10 +277,7 @@ void process_table_doubt(struct process *p, uint64_t now)
 		p->doubted = now;
 }
 
-/*
- * Its mappings could not be read, perhaps for lack of descriptors or memory: they will be read
- * again.
- */
+/* Its mappings could not be read, perhaps for lack of descriptors: they will be again. */
 static void process_doubt_all(struct process *p, int err, uint64_t now)
 {
 	if (err < 0 && err != -ESRCH)
@@ -308,7 +298,7 @@ static int process_begin_anew(struct process_table *table, struct process *p, ui
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The PID belongs to a child of a process that is not profiled or not known. */
+/* A child of a process that is not profiled, or not known, has the PID. */
 static int process_give_away(struct process_table *table, struct process *p, uint64_t time)
 {
 	if (!table->all)
@@ -408,10 +398,7 @@ void process_table_check_cookies(struct process_table *table, struct process *p)
 	}
 }
 
-/*
- * True if it is still the same process, not another one with its PID. Start times are in ticks,
- * rounded down.
- */
+/* True if it is the same process. Starts are in ticks, rounded down. */
 static bool process_is_same(const struct process *p)
 {
 	uint64_t at_most = p->exited < p->known_from ? p->exited : p->known_from;
@@ -441,7 +428,7 @@ void process_table_resync(struct process_table *table, uint64_t time)
 	}
 }
 
-/* Mappings are read this long after a first doubt: a file may be half written. */
+/* Time from a first doubt to reading the mappings: a file may be half written. */
 #define DOUBT_NS UINT64_C(1000000000)
 
 static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
@@ -523,10 +510,7 @@ static void log_no_room(struct process_table *table)
 	table->has_warned = true;
 }
 
-/*
- * Publishes the latest state of a process to the kernel. No mapping in its list begins later than
- * now.
- */
+/* Publishes the state of a process. No mapping in its list begins later than now. */
 static int process_publish(struct process_table *table, struct process *p, uint64_t now)
 {
 	struct snapshot *s = NULL;
@@ -570,7 +554,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	return 0;
 }
 
-/* True if it runs and is the same process. Its PID may belong to another one by now. */
+/* True if it runs, and the PID is still its own. */
 static bool process_runs(struct process *p)
 {
 	p->thread = process_is_same(p) ? proc_stat_live_thread(p->pid) : 0;

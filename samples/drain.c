@@ -13,10 +13,7 @@
 #include "log/log.h"
 #include "process/target.h"
 
-/*
- * Replaced snapshots and tables are kept this much longer than needed: walks in progress have ended
- * by then.
- */
+/* Replaced tables are kept this much longer: walks in progress have ended by then. */
 #define KEEP_NS UINT64_C(1000000000)
 
 /*
@@ -49,7 +46,7 @@ void drain_done(struct drain *d)
 	free(d->frames);
 }
 
-/* Notes the PID of a sample whose process is unknown but may have mappings. */
+/* Notes the PID of an unknown process that may have mappings. */
 static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
 {
 	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
@@ -63,7 +60,7 @@ static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
 	return 0;
 }
 
-/* Adds these processes, after the records that may report them have been read. */
+/* Adds these processes, once the records that may report them were read. */
 static int take_in_unknown_pids(struct drain *d, uint64_t now)
 {
 	bool found = false;
@@ -370,10 +367,7 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 	};
 	int err;
 
-	/*
-	 * A launched command counts from its exec on. A process that took over the PID is another
-	 * one.
-	 */
+	/* A launched command counts from its exec on. Later owners of its PID do not. */
 	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
 		return 0;
 	if (q->copy && (raw->flags & DP_SAMPLE_LATE))

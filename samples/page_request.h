@@ -19,7 +19,7 @@ struct page_requests {
 		pid_t pid;
 		uint64_t page;
 		uint64_t time;
-	} last[PAGE_REQUESTS_REMEMBERED]; /* indexed by a hash of the page */
+	} last[PAGE_REQUESTS_REMEMBERED]; /* by a hash of PID and page */
 	uint64_t since;                   /* start of the current second */
 	unsigned int n;                   /* requests since then */
 };
