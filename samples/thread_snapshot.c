@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-/* How often a thread that moves is tried again, and how long it is left alone between, in ms. */
+/* Attempts for a thread that moves, and the pause between them in ms. */
 #define TRIES 6
 #define PAUSE_MS 1
 
@@ -64,7 +64,7 @@ static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct un
 	return 0;
 }
 
-/* They come in the same order each time. */
+/* The kernel lists them in the same order each time. */
 static struct thread_stack *find_stack(struct thread_snapshot *t, pid_t tid)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -95,7 +95,7 @@ static int on_found(void *arg, const struct dp_thread *thread)
 					  thread->kernel_error);
 }
 
-/* Once more: has it run since? */
+/* Second reading: has it run since? */
 static int on_found_again(void *arg, const struct dp_thread *thread)
 {
 	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
@@ -115,8 +115,8 @@ int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
 }
 
 /*
- * Is the program counter behind a system call's instruction? It need not be: execve() and
- * the delivery of a signal put a new one there.
+ * True if the program counter is behind a system call instruction. execve() and signal delivery set
+ * another one.
  */
 static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thread)
 {
@@ -128,7 +128,7 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 	       instruction == DP_SYSCALL_CODE;
 }
 
-/* Walk a stack in the memory of its process. */
+/* Walks a stack in the memory of its process. */
 static int walk(struct thread_snapshot *t, struct thread_stack *s)
 {
 	const struct dp_thread *thread = &s->thread;
@@ -151,7 +151,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 	return set_user(t, s, &result);
 }
 
-/* The stack as it was, and the code as it still is: where walks ask for calls, they look there. */
+/* The copied stack, and the code from memory: walks check for calls there. */
 struct copied {
 	struct thread_snapshot *threads;
 	const struct stack_copy *copy;
@@ -189,7 +189,7 @@ static void mark_gone(struct thread_stack *s)
 		s->state = THREAD_GONE;
 }
 
-/* All threads in one go: of most processes, most threads sleep. */
+/* All threads in one pass: in most processes most threads sleep. */
 static int take_all(struct thread_snapshot *t)
 {
 	int err = 0;
@@ -208,7 +208,7 @@ static int take_all(struct thread_snapshot *t)
 	return err;
 }
 
-/* One that moves, by itself: that takes much less time than all of them. */
+/* A thread that moves, alone: that takes much less time. */
 static int take_one(struct thread_snapshot *t, struct thread_stack *s)
 {
 	pid_t tid = (pid_t)s->thread.tid;

@@ -40,10 +40,7 @@ bool image_file_is_of(const struct image_file *head, const struct image_origin *
 	       size == sizeof(*head) + (uint64_t)head->n_cells * DP_CELL_SIZE;
 }
 
-/*
- * The sum finds what was damaged by accident, the check what was made up: a sum
- * is easily made to fit.
- */
+/* The checksum finds accidental damage, the check finds forgeries, whose checksum is correct. */
 int image_file_take(const struct image_file *head, uint64_t *cells, struct image *ret)
 {
 	if (head->crc != checksum(head, cells) || !image_is_sound(cells, head->n_cells))

@@ -26,7 +26,7 @@ Test(program, computes_a_cfa)
 	world_poke(w, sp + 0x100, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 	cr_assert(w->walk.at.sp == sp + 0x108);
-	/* In a caller r9 is gone. */
+	/* A caller's r9 is lost. */
 	world_poke(w, sp - 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp - 16, 0), DP_REGISTER_LOST, 2);
 }
@@ -43,18 +43,18 @@ Test(program, goes_to_another_stack)
 	world_poke(w, sp - 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(w->walk.at.sp == sp - 0x100);
-	/* The way to it is not known, or leads nowhere. */
+	/* The way there is not known, or leads nowhere. */
 	world_poke(w, sp + 0x48, 0);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 	w->walk.in.regs.reg[DP_R14] = 0x1234;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
-	/* The other stack itself is not there. */
+	/* The other stack does not exist. */
 	w->walk.in.regs.reg[DP_R14] = sp + 0x40;
 	world_poke(w, sp + 0x48, 0x5000);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_READ_FAULT, 2);
 }
 
-/* What leads there, or back, has been left; a function that is called again may find another. */
+/* The way there or back is lost; a function that is called again may find another one. */
 Test(program, says_where_a_goroutine_was_left)
 {
 	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 });
@@ -65,7 +65,7 @@ Test(program, says_where_a_goroutine_was_left)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_GOROUTINE_LEFT, 1);
 }
 
-/* A thread's own data, an address in the file, and where the walk comes from. */
+/* Thread-local storage, an address in the file, and the stack pointer before a switch. */
 Test(program, knows_more_than_registers)
 {
 	struct dp_rule *rule = world_rule(w, 1, WORLD_PROGRAM(0));
@@ -80,11 +80,11 @@ Test(program, knows_more_than_registers)
 	world_poke(w, sp + 0xf8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(w->walk.at.sp == sp + 0x100);
-	/* Where it is not known, nothing is. */
+	/* Without a known base, nothing is known. */
 	w->port.thread_base = 0;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 
-	/* The address is the process's, of either mapping of the file. */
+	/* The address is the process's, in either mapping of the file. */
 	PROGRAM(0, { DP_OP_REGISTER, DP_BIAS, 0, 0x20 }, { DP_OP_REGISTER, DP_REG_PC, 0, 0 },
 		{ .code = DP_OP_SUB }, { .code = DP_OP_ABS }, { DP_OP_REGISTER, DP_REG_SP, 0, 0 },
 		{ .code = DP_OP_ADD });
@@ -92,7 +92,10 @@ Test(program, knows_more_than_registers)
 	world_poke(w, sp + 16 + WORLD_FUNCTION_SIZE - 0x10 - 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 
-	/* No other stack has been left; then this one has, at sp + 16, so that the CFA is 8 more. */
+	/*
+	 * At first no stack has been switched; then this one has, at sp + 16, so that the CFA is 8
+	 * more.
+	 */
 	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_CONSTANT, 0, 0, 8 },
 		{ DP_OP_REGISTER, DP_LEFT_SP, 0, -16 }, { DP_OP_REGISTER, DP_REG_SP, 0, -32 },
 		{ .code = DP_OP_EQ }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
@@ -140,7 +143,7 @@ Test(program, computes_registers)
 	cr_assert(w->walk.at.sp == sp + 0x50 && w->walk.at.fp == ((sp + 16) ^ 0x11));
 }
 
-/* Run ops on values of their own: what they leave on top becomes fp. */
+/* Runs ops on an empty stack of values; the top becomes fp. */
 static uint64_t run(const struct dp_op *ops, size_t n)
 {
 	world_program(w, 0, ops, n);

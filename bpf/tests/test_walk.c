@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Walks over made-up stacks, one rule or outcome at a time; the expected frames are in each test.
+ * Walks over synthetic stacks, one rule or outcome at a time; the expected frames are in each test.
  */
 #include <errno.h>
 
@@ -34,7 +34,9 @@ Test(walk, reaches_the_root_of_a_stack_of_many_pages)
 	const int n = WORLD_STACK_PAGES - 2;
 
 	world_rule(w, 3, DP_USER_PAGE_SIZE);
-	/* What is on the other pages would do, too, if it were taken for what is not there. */
+	/*
+	 * The other pages have plausible contents, in case they are read instead of missing ones.
+	 */
 	for (int i = 0; i < n; i++)
 		world_poke(w, low + (uint64_t)(i + 1) * DP_USER_PAGE_SIZE - 8,
 			   i == n - 1 ? code(0) : library(3) + (uint64_t)(i & 7));
@@ -106,7 +108,7 @@ Test(walk, adds_to_a_cfa_from_memory)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }
 
-/* The second half of a lazy binding stub has pushed one word more. */
+/* The second half of a lazy binding stub has pushed one more word. */
 Test(walk, tells_the_halves_of_a_plt_entry_apart)
 {
 	struct dp_rule *rule = world_rule(w, 1, 8);
@@ -122,7 +124,7 @@ Test(walk, tells_the_halves_of_a_plt_entry_apart)
 	}
 }
 
-/* The parent goes on; the child, which sees 0 as the system call's result, is a thread's root. */
+/* The parent continues; the child, which gets 0 from the system call, is a thread's root. */
 Test(walk, tells_parent_and_child_of_a_clone_apart)
 {
 	struct dp_rule *rule = world_rule(w, 1, 8);
@@ -138,7 +140,7 @@ Test(walk, tells_parent_and_child_of_a_clone_apart)
 		w->walk.in.regs.reg[DP_RAX] = 0;
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 1);
 	}
-	/* What it was is known only to the innermost frame. */
+	/* Only the innermost frame knows the system call's result. */
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
@@ -152,7 +154,7 @@ Test(walk, takes_any_register_in_the_innermost_frame)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }
 
-/* Further out a caller-saved register is gone. */
+/* In callers a caller-saved register is lost. */
 Test(walk, does_not_guess_a_register)
 {
 	world_rule(w, 1, 0)->cfa_reg = DP_R10;
@@ -162,8 +164,8 @@ Test(walk, does_not_guess_a_register)
 }
 
 /*
- * The lazy binding resolver is found through rbx. Nobody between saved rbx: it
- * is still the innermost frame's.
+ * The lazy binding resolver is found through rbx. No frame in between saved it: it still has the
+ * innermost frame's value.
  */
 Test(walk, finds_a_callee_saved_register_nobody_saved)
 {
@@ -174,7 +176,7 @@ Test(walk, finds_a_callee_saved_register_nobody_saved)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 }
 
-/* Two frames saved rbx: what counts is the one nearest to the frame that needs it. */
+/* Two frames saved rbx: the one nearest to the frame that needs it counts. */
 Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;

@@ -44,7 +44,7 @@ Test(entry, sorts_fdes_by_address)
 	cfi_index_done(&index);
 }
 
-/* Linkers join files, each with a CIE; sorted by what they say, FDEs are far from theirs. */
+/* Linkers join files, each with a CIE; after sorting by address, FDEs are far from their CIEs. */
 Test(entry, finds_the_cie_of_each_fde)
 {
 	struct assembler a = { .size = 0 };
@@ -62,7 +62,7 @@ Test(entry, finds_the_cie_of_each_fde)
 	cfi_index_done(&index);
 }
 
-/* The linker leaves an FDE without a range behind for a function it dropped. */
+/* The linker leaves an FDE without a range for a function that it dropped. */
 Test(entry, leaves_empty_fdes_out)
 {
 	struct assembler a = { .size = 0 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel says of threads, without a kernel: the records. */
+/* Records about threads, without a kernel. */
 #include "samples/thread_reader.h"
 
 #include <criterion/criterion.h>
@@ -57,7 +57,7 @@ Test(thread_reader, stops_when_it_is_told)
 	cr_assert_eq(n_seen, 2);
 }
 
-/* Whatever was cut off, nobody reads behind the end. */
+/* Wherever a record is truncated, nothing is read behind its end. */
 Test(thread_reader, refuses_a_record_that_is_not_whole)
 {
 	size_t first = sizeof(struct dp_thread) + 2 * sizeof(__u64);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose stack is as it was: the linker has thread_snapshot.c call the function below (--wrap). */
+/*
+ * Which stacks count as unchanged: the linker redirects thread_snapshot.c's call to the function
+ * below (--wrap).
+ */
 #include "samples/thread_snapshot.h"
 
 #include <criterion/criterion.h>
@@ -9,7 +12,7 @@
 #define N_THREADS 3
 #define ALWAYS UINT_MAX
 
-/* A thread as the kernel tells of it, each time that it is read. */
+/* A thread as the kernel reports it at each reading. */
 struct told {
 	struct dp_thread thread;
 	__u64 kernel[2];
@@ -74,7 +77,7 @@ static void take(void)
 	cr_assert_eq(thread_snapshot_take(&threads, NULL, getpid()), 0);
 }
 
-/* Most threads sleep. They are read twice, and the stack is as it was between. */
+/* Most threads sleep. They are read twice, with the stack in between. */
 Test(threads, believes_what_did_not_move)
 {
 	take();
@@ -89,7 +92,7 @@ Test(threads, believes_what_did_not_move)
 	}
 }
 
-/* Whoever has run since may have left another stack: what was read is a mixture. */
+/* A thread that has run since may have another stack: what was read is a mixture. */
 Test(threads, tries_again_who_has_run)
 {
 	told[0].leaves_cpu = 3;

@@ -9,7 +9,7 @@
 #include "tables/decode.h"
 #include "tables/tests/fuzz_extent.h"
 
-/* What there was, row by row. */
+/* Totals over all rows. */
 struct sum {
 	const struct image_extent *extent;
 	uint64_t done, covered, refused, gaps;
@@ -74,7 +74,7 @@ static void check_image(const struct image *image, const struct image_extent *ex
 	for (int i = 0; i < RULE_N_REFUSALS; i++)
 		refused += image->stats.refused[i].bytes;
 	EXPECT(sum.refused == refused);
-	/* What there is for an entry without an FDE is not in the figures. */
+	/* The rule for an entry without an FDE is not in the statistics. */
 	EXPECT(sum.covered >= image->stats.covered);
 	EXPECT(sum.covered - image->stats.covered <= (extent->entry ? ENTRY_SIZE : 0));
 }

@@ -63,7 +63,7 @@ static void load(const struct image *image)
 		size_t some = left < DP_SEGMENT_SIZE - offset ? left : DP_SEGMENT_SIZE - offset;
 
 		EXPECT(port.n_segments < N_SEGMENTS);
-		/* What is not the image's is not written: a sanitizer would tell. */
+		/* Only the image is written: a sanitizer finds reads of anything else. */
 		segments[port.n_segments] = malloc(DP_SEGMENT_SIZE);
 		EXPECT(segments[port.n_segments]);
 		memcpy(segments[port.n_segments] + offset, from, some);
@@ -87,7 +87,7 @@ static void run_program(int32_t cell, uint32_t n_values)
 	       (walker.program.n_values > 0 && walker.program.n_values <= DP_MAX_VALUES));
 }
 
-/* Look an address up, and follow what the rule says. */
+/* Looks up an address, and follows its rule. */
 static void look_up(uint64_t address)
 {
 	struct dp_rule rule;
@@ -119,7 +119,7 @@ static int check_row(const struct image_row *row, void *arg)
 	return 0;
 }
 
-/* An image of which every row was read can be decoded. */
+/* An image whose rows are all read can be decoded. */
 static bool is_small(const struct image *image)
 {
 	return (size_t)image->n_cells * DP_CELL_SIZE < UINT16_MAX * sizeof(uint16_t);
@@ -142,7 +142,7 @@ static void use(const struct image *image)
 	unload();
 }
 
-/* The damage, which is what the input starts with. Is anything changed? */
+/* Damages the image as the start of the input says. True if anything changed. */
 static bool damage(struct feed *feed, struct image *image)
 {
 	const uint64_t size = (uint64_t)image->n_cells * DP_CELL_SIZE;

@@ -29,7 +29,7 @@ static struct image build(void)
 	return image;
 }
 
-/* Functions with rows of all lengths, and more rules than one has successors. */
+/* Functions with rows of all lengths, and more rules than one rule can have successors. */
 static struct image build_functions(uint32_t n)
 {
 	size_t cie = put_cie(&a);
@@ -51,7 +51,7 @@ static struct dp_image *head_of(struct image *image)
 	return (struct dp_image *)image->cells;
 }
 
-/* Changed like this, it is refused; and taken again when it is as it was. */
+/* A changed image is refused, and accepted again when it is restored. */
 #define expect_refused(image, lvalue, value)                                                       \
 	do {                                                                                       \
 		__typeof__(lvalue) _was = (lvalue);                                                \
@@ -109,7 +109,7 @@ Test(image_check, refuses_rules_that_lead_elsewhere)
 	image_done(&image);
 }
 
-/* Registers may be saved where a rule itself has no room to say so. */
+/* Registers may be saved where the rule itself has no room for them. */
 Test(image_check, takes_rules_that_have_saves_apart)
 {
 	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
@@ -131,7 +131,7 @@ Test(image_check, takes_rules_that_have_saves_apart)
 	image_done(&image);
 }
 
-/* Where labels are is a program, which rules may have in common with them. */
+/* Labels have a program, which rules may share. */
 Test(image_check, takes_labels_that_have_a_program)
 {
 	static const uint8_t cfa[] = { DW_OP_breg7, 8, DW_OP_deref, DW_OP_deref };
@@ -222,7 +222,7 @@ static void look_everywhere(const struct image *image)
 		free(segments[i]);
 }
 
-/* Its rows are not read, but whatever they say, a look-up stays inside: port_at() would trap. */
+/* Its rows are not read. Whatever they are, a lookup stays inside: port_at() would trap. */
 Test(image_check, lets_no_look_up_out_of_a_large_image)
 {
 	struct image image = build_functions(4000);
@@ -288,7 +288,7 @@ Test(image_file, is_of_nothing_else)
 	image_done(&image);
 }
 
-/* Every bit of it, one by one. */
+/* Flips every bit, one at a time. */
 Test(image_file, tells_each_flipped_bit)
 {
 	struct image image = build_functions(3), taken;
