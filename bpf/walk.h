@@ -361,14 +361,19 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 static long walk_loop_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
+	enum dp_outcome outcome;
 
 	/* A call costs more than this test. */
 	if (memo_may(w) && walk_by_memo(w))
 		return 0;
 	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
-	w->out.sample.outcome = walk_step(w);
-	return w->out.sample.outcome != DP_WALKING;
+	outcome = walk_step(w);
+	/* Beyond the limit nothing more is read or searched, so that is why the walk ends. */
+	if (w->at.cost > WALK_MAX_COST && (outcome == DP_READ_FAULT || outcome == DP_REGISTER_LOST))
+		outcome = DP_WALK_LIMIT;
+	w->out.sample.outcome = outcome;
+	return outcome != DP_WALKING;
 }
 
 static long walk_forget_address(__u32 i, void *ctx)
@@ -435,10 +440,6 @@ static __always_inline void walk_run(struct walk *w)
 	/* True unless steps found no frame: a handler's. */
 	if (w->out.sample.outcome == DP_WALKING)
 		w->out.sample.outcome = DP_DEPTH_LIMIT;
-	/* What ended the walk is then only that nothing more was read or searched. */
-	if (w->at.cost > WALK_MAX_COST &&
-	    (w->out.sample.outcome == DP_READ_FAULT || w->out.sample.outcome == DP_REGISTER_LOST))
-		w->out.sample.outcome = DP_WALK_LIMIT;
 	w->out.sample.n_user = w->at.n_frames;
 	w->out.sample.fault_address = w->out.sample.outcome == DP_READ_FAULT ? w->stack.fault : 0;
 	snapshot = port_pool(w, w->in.snapshot_cell);
