@@ -113,24 +113,42 @@ static void close_place(int *fd)
 	*fd = -1;
 }
 
-/*
- * Anyone may put files and links into a /tmp. No way out of the root is taken, and no file is
- * opened before it is known to be one, and whose. Without openat2() (Linux 5.6) there is none.
- */
-static int open_map_file(const struct jit *jit)
+static int find_map_file(const struct jit *jit, uint64_t flags, struct stat *ret)
 {
 	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
+		.flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	_cleanup_close_ int fd = -1;
-	char path[64];
-	struct stat st;
+	char path[32];
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->at.pid);
 	fd = (int)syscall(SYS_openat2, jit->at.root, path, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (st.st_uid != jit->at.user && st.st_uid != 0))
+	if (fd < 0 || fstat(fd, ret) < 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+/*
+ * Anyone may put files, links and mounts of their own at this path, and so lead to any file of the
+ * machine. It is resolved within the root, and opened only if it is a regular file of the process's
+ * own user; or of root, as some agents leave it, if anybody may read it and no link leads there.
+ * Without openat2() (Linux 5.6) there is no map.
+ */
+static int open_map_file(const struct jit *jit)
+{
+	struct stat st;
+	_cleanup_close_ int fd = find_map_file(jit, O_NOFOLLOW, &st);
+	bool is_link = fd >= 0 && S_ISLNK(st.st_mode);
+	char path[32];
+
+	if (is_link) {
+		close(fd);
+		fd = find_map_file(jit, 0, &st);
+	}
+	if (fd < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	if (st.st_uid != jit->at.user && (st.st_uid != 0 || is_link || !(st.st_mode & S_IROTH)))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
