@@ -47,8 +47,8 @@ int report_queue_tick(struct report_queue *queue, const struct totals *totals, u
 
 /*
  * Called with a report whose time is over: it has all samples of that time, and totals is what was
- * counted for it. Runs in the thread that looks up names, so `fn` may do so too; the report is
- * freed when it returns. A negative errno is that of the report.
+ * counted for it. Runs in the thread that looks up names, so `fn` may do so too; the report
+ * cannot be used afterwards. A negative errno is that of the report.
  */
 typedef int (*report_taken_fn)(void *arg, struct report *report, const struct totals *totals);
 

@@ -11,8 +11,8 @@
  */
 struct value {
 	const char *name, *unit; /* value of each event; 0: measured */
-	unsigned int events;     /* that have it: EVENT_BIT of each kind */
-	uint64_t scale;          /* what each event is worth; 0: that was measured */
+	unsigned int events;     /* "cpu", "nanoseconds" */
+	uint64_t scale;          /* EVENT_BIT of each kind that has it */
 };
 
 /* The count, the time of each kind, and the total time. */
