@@ -10,9 +10,9 @@
  * kind is a row in value.c; formats take names and units from here.
  */
 struct value {
-	const char *name, *unit; /* value of each event; 0: measured */
-	unsigned int events;     /* "cpu", "nanoseconds" */
-	uint64_t scale;          /* EVENT_BIT of each kind that has it */
+	const char *name, *unit; /* "cpu", "nanoseconds" */
+	unsigned int events;     /* EVENT_BIT of each kind that has it */
+	uint64_t scale;          /* value of each event; 0: measured */
 };
 
 /* The count, the time of each kind, and the total time. */
