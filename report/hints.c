@@ -21,7 +21,7 @@ struct hint_binary {
 	uint64_t last_stack; /* the last such stack */
 };
 
-/* The first letters of a runtime's binaries, and what makes it write a perf map. */
+/* Names with which a runtime's binaries begin, and what makes it write a perf map. */
 static const struct runtime {
 	const char *binaries[3];
 	const char *hint;

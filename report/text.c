@@ -214,7 +214,7 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 	return same;
 }
 
-/* Prints a function that calls itself `times` times. */
+/* Prints a function that occurs `times` times in a row. */
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
