@@ -101,8 +101,8 @@ static __always_inline void switch_in(const struct task_struct *next, __u64 now,
 
 /*
  * Ends the interval of a thread that leaves but was not seen to come back: a kernel may hide some
- * processes' switches from tracing, and with them the thread that comes next. It came back when it
- * had run for as long as it has since the interval began.
+ * processes' switches from tracing, and with them the thread that comes next. The CPU time that it
+ * has used since the interval began tells how long ago it came back.
  */
 static __always_inline void end_unseen(const struct task_struct *prev, struct dp_blocked *b,
 				       __u64 now, __u32 cpu)

@@ -55,7 +55,7 @@ static struct hot *find_or_add(struct hot_list *list, const char *path, const ch
 	return f;
 }
 
-/* The functions of a stack, those that were inlined, too; the innermost one is what ran. */
+/* Adds the functions of a stack, including inlined ones; the innermost one was running. */
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
 	const struct value measured = value_measured(&list->report->context);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One page that holds all that it shows: a head that says what was profiled and how good
- * the samples are, and speedscope, with the profile that report/speedscope.c writes. It is
- * given that by the function that speedscope's own command line uses, loadFileFromBase64().
+ * A self-contained page: a head with what was profiled and the quality of the samples, and
+ * speedscope with the profile that report/speedscope.c writes. speedscope gets it by the function
+ * that its own command line uses, loadFileFromBase64().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,12 +25,12 @@ struct html {
 };
 
 /*
- * Nothing may be fetched, whatever the viewer tries: all that it needs is in the page.
+ * Nothing may be fetched, whatever the viewer tries: everything is in the page.
  *
- * speedscope makes the page's body its own, and draws behind it, on a canvas as large as
- * the window, at the places where its elements are in the window. So the head stands
- * before the body, and the canvas, the first of what is there, stays where the window begins. Its rules
- * are of classes, and `!important`: `:not(#_)` has more weight than these.
+ * speedscope takes over the page's body, and draws behind it on a canvas of the window's size, at
+ * the positions of its elements in the window. Therefore the head comes before the body, and the
+ * canvas, the body's first element, stays at the window's origin. Its rules use classes and
+ * `!important`: `:not(#_)` has more weight.
  */
 static const char page_begin[] =
 	"<meta charset=\"utf-8\">\n"
@@ -61,9 +61,9 @@ static const char page_style[] =
 	"</style>\n";
 
 /*
- * What comes before the viewer's own script. That offers its function only if the fragment
- * of the address names a file, and at once adds an element to the head that loads it: this
- * one is left out. What the reader has put into the fragment, as `#view=sandwich`, is kept.
+ * Comes before the viewer's own script. That offers its function only if the fragment of the
+ * address names a file, and at once adds an element to the head to load the file; this element is
+ * suppressed. What the reader has put into the fragment, such as `#view=sandwich`, is kept.
  */
 static const char page_script[] =
 	"<script>\n"
@@ -122,7 +122,7 @@ static int put_started(const struct report_context *context, FILE *to)
 	return put_row("started", text, to);
 }
 
-/* How each stack ended, and what else is to be known. */
+/* Writes the numbers of outcomes, and further facts. */
 static int put_details(const struct report_context *context, const struct totals *totals, FILE *to)
 {
 	int err;
@@ -184,7 +184,7 @@ static int put_head(const struct report_context *context, const struct totals *t
 	return err;
 }
 
-/* err: of what was written before, which counts first. */
+/* err: of earlier writes, which takes precedence. */
 static int close_stream(FILE *stream, int err)
 {
 	if (fclose(stream) != 0 && err == 0)
@@ -224,7 +224,7 @@ static int html_finish(struct report *report, const struct totals *totals)
 		err = put_profile((struct html *)report, totals, to);
 	fputs(page_script, to);
 	fwrite(viewer_html, 1, viewer_size, to);
-	fputs(page_style, to); /* the last one counts */
+	fputs(page_style, to); /* the last rule applies */
 	fputs("</body>\n</html>\n", to);
 	return err;
 }

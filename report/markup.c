@@ -18,7 +18,7 @@ int markup_put_text(const char *text, FILE *to)
 		return -ENOMEM;
 	text_make_plain(copy);
 	for (char *c = copy; *c; c++) {
-		/* U+FFFE and U+FFFF are no characters of XML (1.0, production 2). */
+		/* U+FFFE and U+FFFF are not characters in XML (1.0, production 2). */
 		if (strncmp(c, "\xef\xbf\xbe", 3) == 0 || strncmp(c, "\xef\xbf\xbf", 3) == 0)
 			c = memcpy(c, "???", 3);
 		switch (*c) {

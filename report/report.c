@@ -41,7 +41,7 @@ static bool ends_with(const char *path, const char *ending, size_t n)
 	return length > n && strncmp(path + length - n, ending, n) == 0;
 }
 
-/* An extension may end with another one: the longest that fits is meant. */
+/* An extension may end with another one: the longest match counts. */
 const struct report_format *report_format_by_path(const char *path)
 {
 	const struct report_format *found = NULL;
@@ -124,7 +124,7 @@ int report_tick(struct report *report, const struct totals *totals)
 	return report->tick ? report->tick(report, totals) : 0;
 }
 
-/* Why `to` could not be written: 0 if it could. An earlier write's errno is gone by now. */
+/* The error of writing `to`, or 0. The errno of an earlier write is lost by now. */
 static int write_error(FILE *to)
 {
 	errno = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The short report for a person: what was profiled, how good the stacks are, the top
- * functions, and the stack that took the most.
+ * The short report for a person: what was profiled, the quality of the stacks, the top functions,
+ * and the heaviest stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,17 +23,17 @@
 #include "report/verified.h"
 
 #define TEXT_TOP 20
-/* Of the hottest stack, so many functions at its root and at its leaf are shown. */
+/* Functions of the hottest stack that are shown at its root, and at its leaf. */
 #define TEXT_ROOT 10
 #define TEXT_LEAF 30
-/* Labels: of so many keys, and so many of each. */
+/* Keys of labels that are shown, and labels of each. */
 #define TEXT_KEYS 8
 #define TEXT_LABELS 5
-/* Shares from which a function is of interest, in percent. */
+/* Shares above which a function is highlighted, in percent. */
 #define TEXT_HOT 10.0
 #define TEXT_WARM 2.0
 
-/* What a terminal is told; nothing, if it is none. */
+/* Escape sequences for a terminal; empty for anything else. */
 struct colours {
 	const char *bold, *dim, *hot, *warm, *good, *normal;
 };
@@ -45,7 +45,7 @@ static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[3
 struct text {
 	struct report report;
 	struct profile *profile;
-	struct value value; /* that shares are of */
+	struct value value; /* of the shares */
 	struct hot_list functions;
 	struct hottest hottest;
 	struct label_counts labels;
@@ -142,7 +142,7 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 				totals->outcomes[i], outcome_sentence(i));
 }
 
-/* What the samples stand for, where they are not simply counted. */
+/* Prints what the samples stand for, if they are not just counted. */
 static void print_scale(const struct text *text, const struct totals *totals)
 {
 	FILE *to = text->report.to;
@@ -174,7 +174,7 @@ static int print_verified(const struct report_context *context, const struct ver
 				      to);
 }
 
-/* In its colour, that is, if it is of interest. */
+/* Prints a share, highlighted if it is large. */
 static void print_share(const struct colours *c, double share, FILE *to)
 {
 	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
@@ -203,7 +203,7 @@ static void print_functions(const struct text *text, double all)
 		fprintf(to, "... and %u more functions\n", HASH_COUNT(list->functions) - TEXT_TOP);
 }
 
-/* How many functions from the first one on are the same: recursion is one line. */
+/* Counts equal functions from the first on: recursion takes one line. */
 static size_t count_same(const struct hottest_function *functions, size_t n)
 {
 	size_t same = 1;
@@ -214,7 +214,7 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 	return same;
 }
 
-/* A function that is there so often, one inside the other. */
+/* Prints a function that occurs `times` times in a row. */
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
@@ -237,7 +237,7 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 	return err;
 }
 
-/* From the root to the leaf, each with the share of all stacks that begin as this one does. */
+/* From root to leaf, each with the share of stacks with this prefix. */
 static int print_hottest(struct text *text, double all)
 {
 	const struct hottest_function *functions;
@@ -269,7 +269,7 @@ static int print_hottest(struct text *text, double all)
 	return err;
 }
 
-/* A label, and the share of all samples that have it. */
+/* A label, and the share of samples that have it. */
 struct label_rows {
 	const struct text *text;
 	double all;
@@ -293,7 +293,7 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 	return 0;
 }
 
-/* Only for a terminal, and one that wants them (https://no-color.org). */
+/* Colours only for a terminal, unless they are unwanted (https://no-color.org). */
 static const struct colours *choose_colours(FILE *to)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -333,7 +333,7 @@ static int text_finish(struct report *report, const struct totals *totals)
 	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
 	err = print_hottest(text, all);
-	/* Without names, nothing was looked for. */
+	/* Without names, no lookup has failed. */
 	if (report->context.symbols && !names_disabled(report->context.names))
 		hints_print(&text->hints, &machine, all, report->to);
 	return err;

@@ -9,10 +9,10 @@
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 #define STATES_PER_CELL (DP_CELL_SIZE / sizeof(uint16_t))
 
-/* Bytes of a table of states in which every number of 16 bits is one, with its successors. */
+/* Size of a table of states in which every 16-bit number, with its successors, is inside. */
 #define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
 
-/* Bytes of a table of starts in which every number of 8 bits is one. */
+/* Size of a table of starts in which every 8-bit number is inside. */
 #define ANY_START_SIZE (DP_START_APART * sizeof(uint16_t))
 
 /* The parts of an image whose head has been checked. */
@@ -28,11 +28,11 @@ struct check {
 	const uint16_t *states;
 	const uint16_t *starts;
 	uint32_t n_states, n_starts;
-	bool any_state; /* whatever number is taken for a state, it lies in the image */
+	bool any_state; /* any number is a state inside the image */
 	const struct dp_page *pages;
 };
 
-/* Do n records of so many cells, from `start` on, end at `end`? Sets their number. */
+/* True if n records of `cells` cells each fill start to end exactly. Sets *ret_n. */
 static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret_n)
 {
 	if (start > end || (end - start) % cells != 0)
@@ -41,7 +41,7 @@ static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret
 	return true;
 }
 
-/* Where the parts of the dictionary are: in order, each of whole records. */
+/* Finds the parts of the dictionary: in order, each with whole records. */
 static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *ret)
 {
 	const struct dp_image *h = (const void *)cells;
@@ -56,7 +56,7 @@ static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *r
 	    !is_array(h->states, h->starts, 1, &n_state_cells) ||
 	    !is_array(h->starts, h->pages, 1, &n_start_cells))
 		return false;
-	/* An image that is longer than a segment starts with one; the dictionary lies in it. */
+	/* An image longer than a segment begins with one, which contains the dictionary. */
 	if (h->pages > n_cells || h->pages > DP_SEGMENT_CELLS)
 		return false;
 	ret->words = cells + h->rules;
@@ -79,7 +79,7 @@ static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *re
 	if (n_cells < CELLS(struct dp_image) || h->n_cells != n_cells ||
 	    !check_parts(cells, n_cells, ret))
 		return false;
-	/* The last page may be that of the address space. */
+	/* The last page may be the last of the address space. */
 	if (h->n_pages == 0 || h->n_pages > n_cells - h->pages || h->base % DP_PAGE_SIZE != 0 ||
 	    __builtin_add_overflow(h->base, ((uint64_t)h->n_pages << DP_PAGE_BITS) - 1, &last))
 		return false;

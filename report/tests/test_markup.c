@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures and pages: what they show of names, whoever chose them, and of numbers. */
+/* Pictures and pages: how they show foreign names, and numbers. */
 #include "report/markup.h"
 
 #include "report/tests/samples.h"
@@ -15,7 +15,7 @@ static void expect(const char *wanted)
 	cr_assert(strstr(text, wanted), "no %s", wanted);
 }
 
-/* One of them ends a title, an attribute or an element, else. */
+/* Otherwise one of these would end a title, an attribute or an element. */
 Test(markup, escapes_what_is_markup)
 {
 	FILE *to = open_memstream(&text, &text_size);
@@ -59,7 +59,7 @@ Test(html, says_what_was_profiled)
 	free(text);
 }
 
-/* The colour that is named next: its red, green and blue. */
+/* Reads the next colour: red, green and blue. */
 static void read_colour(const char *from, unsigned int ret[3])
 {
 	int end = 0;
@@ -83,7 +83,7 @@ static void expect_shade_of(const char *name, const unsigned int of[3])
 			  found[i], of[i]);
 }
 
-/* What the legend has a colour for is known by it: user code is orange, the kernel's blue. */
+/* Kinds of functions have the colours of the legend: user code orange, the kernel blue. */
 Test(svg, has_colours_by_what_functions_are)
 {
 	struct sample sample = sample_of(DP_COMPLETE);

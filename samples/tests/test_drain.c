@@ -11,7 +11,7 @@
 #define HOUR (3600 * 1000 * MS)
 #define STACK UINT64_C(0x7fc0)
 
-/* A sample that was reported, with what is asked about. */
+/* A reported sample, with what tests check. */
 struct reported {
 	struct sample sample;
 	struct frame user[8];

@@ -189,7 +189,7 @@ Test(check, knows_the_landing_of_an_exception)
 	expect(frames, 6, DP_COMPLETE, 4);
 }
 
-/* Only what is in the section counts, to its first and last byte. */
+/* The section counts up to its first and last byte. */
 Test(check, asks_at_the_borders_of_sections)
 {
 	const __u64 first[] = { found(neither, DP_METHOD_LEAF),

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-/* Three threads, with so many frames of the kernel each. */
+/* Three threads, with this many kernel frames each. */
 static const __u16 n_kernel[] = { 2, 0, 1 };
 static _Alignas(8) char bytes[3 * sizeof(struct dp_thread) + 3 * sizeof(__u64)];
 static unsigned int n_seen;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An image of any section, with any extent of the code: what it says of itself
- * is what can be read back. Input: flags (1), the section's
- * address (8), start (8), end (8) and entry (8) of the extent, the section.
+ * An image of any section, with any extent of the code: its statistics are those of the rows read
+ * back. Input: flags (1), the section's address (8), start (8), end (8) and entry (8) of the
+ * extent, the section.
  */
 #include <errno.h>
 

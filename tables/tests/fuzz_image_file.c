@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An image that was damaged on disk: its sum tells; and where the sum was made
- * to fit, what is taken for an image leads neither the walker nor the decoder out of it.
+ * An image damaged on disk: the checksum detects it; if the checksum is made to fit, an accepted
+ * image leads neither the walker nor the decoder out of it.
  *
- * Input: how often it is damaged (1, the low 4 bits), for each time where (4) and
- * what bits are changed (1), how many cells are cut off (1), and what it is made
- * of, as of image.
+ * Input: the number of damages (1, the low 4 bits), for each the place (4) and the bits to change
+ * (1), the number of cells cut off (1), and what it is made from, as for image.
  */
 #include <errno.h>
 
@@ -18,7 +17,7 @@
 #define N_SEGMENTS 32
 #define SPACE_CELL 4U
 
-/* Addresses that are looked up: so many at the start, and so many anywhere. */
+/* Addresses to look up: so many at the start, and as many anywhere. */
 #define DENSE 4096
 #define SOME 512
 
@@ -32,7 +31,7 @@ static int read_nothing(struct port_user *unused, void *dst, uint32_t size, uint
 	return 0;
 }
 
-/* Where an image goes: at the end of a segment, behind which nothing can be read, if it fits one. */
+/* Places an image at the end of a segment, if it fits, so that nothing behind it can be read. */
 static uint32_t place(const struct image *image)
 {
 	return image->n_cells <= DP_SEGMENT_CELLS ? 2 * DP_SEGMENT_CELLS - image->n_cells :
@@ -164,7 +163,7 @@ static bool damage(struct feed *feed, struct image *image)
 	return is_changed;
 }
 
-/* Skip what damage() reads. */
+/* Skips what damage() reads. */
 static void skip_damage(struct feed *feed)
 {
 	for (int n = feed_u8(feed) & 15; n > 0; n--)
@@ -184,7 +183,7 @@ static void check(struct feed *feed, struct image *image)
 	EXPECT(image_file_is_of(&head, &origin, sizeof(head) + (uint64_t)n_cells * DP_CELL_SIZE));
 	if (damage(feed, image))
 		EXPECT(image_file_take(&head, image->cells, &taken) == -EBADMSG);
-	image_file_init(&head, &origin, image); /* a sum that fits */
+	image_file_init(&head, &origin, image); /* a checksum that fits */
 	if (image_file_take(&head, image->cells, &taken) == 0) {
 		EXPECT(taken.cells == image->cells && taken.n_cells == image->n_cells);
 		use(&taken);

@@ -243,7 +243,7 @@ struct machine {
 	uint8_t been[sizeof(bytes)];
 };
 
-/* Does the rule say what is on the stack, and whether rbp is what it was? */
+/* True if the rule matches the stack, and rbp is unchanged. */
 static bool rule_is_true(const struct known_row *row, int depth, bool has_rbp)
 {
 	return row->cfa_offset == 8 + 8 * depth && row->fp_saved == (depth > 0) &&

@@ -524,7 +524,7 @@ Test(rule_set, numbers_equal_rules_alike)
 	rule_set_done(&set);
 }
 
-/* Programs are kept once, whichever part of which rule they are for. */
+/* Programs are stored once, whatever part of whatever rule uses them. */
 Test(rule_set, keeps_programs_once)
 {
 	struct dp_rule rule = { .cfa = DP_CFA_EXPRESSION, .ra.kind = DP_WHERE_CFA };

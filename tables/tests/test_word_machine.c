@@ -227,7 +227,7 @@ Test(word_machine, says_what_rows_say)
 	}
 }
 
-/* Rows of functions that land in handlers are no words; what is restored is as before. */
+/* Rows of functions that land in handlers are not words; a restored row is one again. */
 Test(rule_word, takes_no_row_that_lands)
 {
 	struct cfi_row row = { .cfa = { .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 8 } };
