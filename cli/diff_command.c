@@ -82,12 +82,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->n_files == FUNCTION_COUNTS_SIDES)
-			argp_error(state, "what is '%s'? It compares two recordings", arg);
+			argp_error(state, "unexpected argument '%s': give two recordings", arg);
 		o->files[o->n_files++] = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (o->n_files < FUNCTION_COUNTS_SIDES)
-			argp_error(state, "two recordings are compared: give A and B");
+			argp_error(state, "a recording is missing: give two, A and B");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

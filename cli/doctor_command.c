@@ -42,7 +42,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "what is '%s'? This command takes no arguments", arg);
+		argp_error(state, "unexpected argument '%s': this command takes none", arg);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;

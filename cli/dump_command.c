@@ -27,14 +27,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = o;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "what is '%s'? This command takes no arguments", arg);
+		argp_error(state, "unexpected argument '%s': this command takes none", arg);
 		return 0;
 	case ARGP_KEY_END:
 		o->record.profiler.target.pids = o->pids;
 		o->record.profiler.target.tids = o->tids;
 		o->record.profiler.symbols = !o->names.options.none;
 		if (o->record.profiler.target.n_pids + o->record.profiler.target.n_tids == 0)
-			argp_error(state, "whose stacks? Give -p PID or -t TID");
+			argp_error(state, "nothing to dump: give -p PID or -t TID");
 		if (o->record.profiler.target.n_pids > 0 && o->record.profiler.target.n_tids > 0)
 			argp_error(state, "-p and -t exclude each other");
 		options_complete_output(o, state);

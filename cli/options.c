@@ -242,7 +242,8 @@ void options_parse_command(struct options *o, struct argp_state *state, char *ar
 		o->record.profiler.target.command = state->argv + state->quoted;
 		state->next = state->argc; /* the rest belongs to the command */
 	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
-		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
+		argp_error(state, "unexpected argument '%s': a command to profile follows after --",
+			   arg);
 	}
 }
 
@@ -268,11 +269,12 @@ void options_complete(struct options *o, struct argp_state *state)
 	if (kinds > 1)
 		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
 	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
-		argp_error(state, "-K leaves nothing of -e %s, which samples programs",
+		argp_error(state,
+			   "-K and -e %s exclude each other: its samples have no kernel stack",
 			   r->event.source->name);
 	if (r->verify && r->sides == DP_SIDES_KERNEL)
 		argp_error(state,
-			   "-K leaves nothing for --verify, which is about programs' stacks");
+			   "-K and --verify exclude each other: --verify compares user stacks");
 	r->target.all |= kinds == 0;
 	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
 		argp_error(state,

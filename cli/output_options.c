@@ -97,7 +97,8 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 	size_t n_stdout = 0;
 
 	if (o->format && o->n > 1)
-		argp_error(state, "--format goes with one -o; of several, the extensions say it");
+		argp_error(state,
+			   "--format goes with one -o; with several, extensions select formats");
 	if (o->n == 0)
 		output_options_add(o, state, NULL);
 	for (size_t i = 0; i < o->n; i++) {

@@ -35,7 +35,8 @@ static const struct argp_option argp_options[] = {
 static void complete(struct report_options *o, struct argp_state *state)
 {
 	if (!o->file)
-		argp_error(state, "which recording? Give the FILE that -o FILE.dwarfprof made");
+		argp_error(state,
+			   "a recording is missing: give the FILE that -o FILE.dwarfprof made");
 	if (o->converts && o->output.n == 0)
 		argp_error(state, "-o is missing: give a file to write");
 	if (!o->converts && o->output.n <= 1 && !o->output.format &&
@@ -63,7 +64,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->file)
-			argp_error(state, "what is '%s'? It takes one recording", arg);
+			argp_error(state, "unexpected argument '%s': give one recording", arg);
 		o->file = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -129,7 +130,7 @@ static int write_reports(struct recording_file *recording, const struct output_o
 				       recording_reader_context(recording->reader));
 
 	if (err == 0 && is_own_input(outputs, recording)) {
-		log_error("%s cannot be read and replaced at once: give another file to -o",
+		log_error("cannot overwrite %s, which is being read: give another file to -o",
 			  recording->path);
 		return -EINVAL;
 	}

@@ -52,7 +52,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (o->n_files == 0)
-			argp_error(state, "whose tables? Give a FILE or a directory");
+			argp_error(state, "nothing to show: give a FILE or a directory");
 		if (o->regs && o->form != &tables_rows)
 			argp_error(state, "--regs needs --rows");
 		return 0;

@@ -161,9 +161,9 @@ int uprobe_find(const char *file, const char *symbol, struct uprobe_place *ret)
 	if (fd < 0) {
 		log_error("cannot read %s: %s", file, strerror(-err));
 		if (!strchr(file, '/'))
-			log_detail("try:  its whole path; only the usual directories are searched");
+			log_detail("try:  its full path; only the usual directories are searched");
 	} else if (err == -ENOEXEC) {
-		log_error("%s is no ELF file", file);
+		log_error("%s is not an ELF file", file);
 	} else if (err == -ENOTUNIQ) {
 		log_error("%s has more than one function %s", file, symbol);
 	} else if (err < 0) {

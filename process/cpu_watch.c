@@ -18,7 +18,7 @@ void cpu_watch_init(struct cpu_watch *ret)
 	ret->is_told = false;
 	ret->fd = uevent_open();
 	if (ret->fd < 0)
-		log_debug("the kernel does not tell of CPUs that come online: %s",
+		log_debug("the kernel does not report CPUs that come online: %s",
 			  strerror(-ret->fd));
 	cpus_read(ret->list);
 	ret->n_cpus = cpus_count_present();
@@ -59,7 +59,7 @@ static void follow(const struct cpu_watch *w, const struct uevent_cpu *change)
 
 	if (change->cpu >= w->n_cpus) {
 		if (change->is_online && filter_has_cpu(w->session->filter, change->cpu))
-			log_warning("CPU %u was added while sampling: what runs there is missing",
+			log_warning("CPU %u was added while sampling and is not sampled",
 				    change->cpu);
 		return;
 	}

@@ -438,8 +438,7 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)
 		return;
-	log_debug("process %d: it has other code than was told, reading its mappings again",
-		  p->pid);
+	log_debug("process %d: unexpected code, reading its mappings again", p->pid);
 	mappings_end(p, now);
 	process_doubt_all(p, process_read_maps(table, p, now), now);
 }

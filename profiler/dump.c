@@ -335,8 +335,8 @@ static void tell_missing(const struct dump *d, const struct thread_snapshot *t)
 			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
 				    s->thread.thread_name,
 				    d->options->profiler.sides == DP_SIDES_KERNEL ?
-					    "ran, and was not met in the kernel" :
-					    "moved whenever it was looked at");
+					    "ran, but never in the kernel when sampled" :
+					    "moved at each attempt");
 	}
 }
 

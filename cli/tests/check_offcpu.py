@@ -244,7 +244,7 @@ class Limits(unittest.TestCase):
         self.assertGreater(taken, 10000)
         lost_us = next(int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("[lost samples]"))
         seen_us = sum(int(line.rsplit(" ", 1)[1]) for line in lines) - lost_us
-        self.assertAlmostEqual(lost_us / 1000, float(re.search(r"samples were lost, (\d+\.\d+) ms", err)[1]), delta=0.01)
+        self.assertAlmostEqual(lost_us / 1000, float(re.search(r"samples were lost: (\d+\.\d+) ms", err)[1]), delta=0.01)
         self.assertGreater(lost_us, 100000)
         # For two threads: everything but CPU time.
         blocked = (seen_us + lost_us) / 1e6 / seconds_sampled(err)
