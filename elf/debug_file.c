@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "elf/mapped_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
@@ -128,7 +129,7 @@ static Elf *open_elf(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_open(fd);
 	/* From here on without the descriptor. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
 		elf_end(elf);
@@ -239,11 +240,9 @@ static int open_below(int root, const char *path)
 /* By their build id, files are known; those that have none, by the link's checksum. */
 static bool belongs(int fd, const char *build_id, uint32_t wanted)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool does = elf && (build_id[0] ? has_build_id(elf, build_id) : has_checksum(elf, wanted));
+	_cleanup_elf_ Elf *elf = elf_open(fd);
 
-	elf_end(elf);
-	return does;
+	return elf && (build_id[0] ? has_build_id(elf, build_id) : has_checksum(elf, wanted));
 }
 
 static int open_link_below(int root, const char *path, Elf *elf, const char *build_id)

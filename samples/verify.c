@@ -3,12 +3,12 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <libelf.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "log/log.h"
 
 /* Processes whose modules libdwfl remembers: to report them anew takes longer than a walk. */
@@ -46,8 +46,7 @@ static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Ad
 {
 	const struct binary *b = *user;
 
-	elf_version(EV_CURRENT);
-	*ret = b->bytes ? elf_memory((char *)b->bytes, b->n_bytes) : NULL;
+	*ret = b->bytes ? elf_open_memory(b->bytes, b->n_bytes) : NULL;
 	return -1;
 }
 
@@ -177,7 +176,7 @@ static Elf *any_elf(const struct snapshot *snapshot)
 		const struct binary *b = snapshot->mappings[i].binary;
 
 		if (b && b->bytes)
-			return elf_memory((char *)b->bytes, b->n_bytes);
+			return elf_open_memory(b->bytes, b->n_bytes);
 	}
 	return NULL;
 }
@@ -187,7 +186,6 @@ static int view_begin(struct verify *v, struct view *view, const struct snapshot
 	int err;
 
 	view_done(view);
-	elf_version(EV_CURRENT);
 	view->elf = any_elf(snapshot);
 	if (!view->elf)
 		return -ENOENT;
