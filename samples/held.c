@@ -15,7 +15,7 @@ void held_done(struct held *h)
 }
 
 /* Is the sample among the first n with which the interval began that ends here? */
-static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
+static bool has_interval(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
 	size_t lo = 0, hi = n;
 
@@ -36,7 +36,7 @@ static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_en
 /* Has the end of an off-CPU interval, or of a thread, to come after one of the first n? */
 static bool end_waits(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
-	return end->time_ns == 0 ? n > 0 : has_block(h, n, end);
+	return end->time_ns == 0 ? n > 0 : has_interval(h, n, end);
 }
 
 /* Has it to come after one of the first n, or to wait itself? */
