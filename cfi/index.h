@@ -8,6 +8,12 @@
 
 #include "cfi/entry.h"
 
+/*
+ * CIEs of a section, at most: a linker leaves a few in .eh_frame, and in .debug_frame one for each
+ * object file. In memory, a CIE takes twenty times the bytes that it takes in the section.
+ */
+#define CFI_CIES_MAX ((size_t)1 << 18)
+
 /* All FDEs of a section, sorted by start; records that were refused, by offset. */
 struct cfi_index {
 	struct cfi_cie *cies;
@@ -22,7 +28,8 @@ struct cfi_index {
  * Read every record of the section into ret. A record that cannot be used is
  * listed in ret->refusals and the next one is read; a record whose length is
  * wrong ends the reading. Returns 0 or -ENOMEM, or -EFBIG for a section of
- * 4 GiB and more. cfi_index_done() releases what ret owns.
+ * 4 GiB and more, or with more than CFI_CIES_MAX CIEs. cfi_index_done() releases
+ * what ret owns.
  */
 int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section);
 void cfi_index_done(struct cfi_index *index);

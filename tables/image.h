@@ -65,8 +65,8 @@ struct image_extent {
  * expressed, and gaps, become rows of their own that end a walk by name; known
  * code in gaps, and functions whose unwind information is known to be wrong, have the
  * rules that they are known for. Returns 0, -ENOMEM, -EFBIG
- * for a file whose code spans 4 GiB and more, or -ENODATA if the extent has
- * neither an FDE nor known code. image_done() releases *ret.
+ * for a file whose code spans 4 GiB and more, or whose section is too large for
+ * cfi_index_init(), or -ENODATA if the extent has neither an FDE nor known code. image_done() releases *ret.
  */
 int image_build(const struct cfi_section *section, const struct image_extent *extent,
 		struct image *ret);
