@@ -380,6 +380,14 @@ static int read_go(struct elf_file *file)
 	return 0;
 }
 
+static const char *find_packer(Elf *elf)
+{
+	size_t size;
+	const char *bytes = elf_rawfile(elf, &size);
+
+	return bytes ? packed_by(bytes, size) : NULL;
+}
+
 /* Takes elf over, also on failure. fd: -1 for one in memory. */
 static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 {
@@ -398,7 +406,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 	if (err == 0) {
 		read_debug_frame(&file, fd);
 		read_header_cookie(&file);
-		file.packer = packed_by(elf);
+		file.packer = find_packer(elf);
 		err = read_go(&file);
 	}
 	if (err < 0) {
