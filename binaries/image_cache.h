@@ -9,7 +9,7 @@
 
 /*
  * The images that were made before (cache/disk_cache.h): each in a file of its own
- * (image_file.h), named after the build id and inode of the binary and the version of the
+ * (cache/kept_file.h), named after the build id and inode of the binary and the version of the
  * layout. Whatever is wrong with them, images are made as if they were not there, and
  * only `-v` tells.
  */

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "elf/mapped_file.h"
 #include "log/log.h"
 
@@ -172,8 +173,7 @@ static void load(struct prewarm *p, const char *path)
 		add_path(p, word);
 		return;
 	}
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_open(fd);
 	if (binary_store_get(p->store, getpid(), steal_fd(&fd), path, &b) == 0)
 		add_dependencies(p, path, elf);
 	elf_end(elf);

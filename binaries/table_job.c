@@ -12,8 +12,8 @@
 #include "base/file_stat.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
-#include "elf/debug_file.h"
 #include "elf/mapped_file.h"
+#include "elf/process_debug_file.h"
 #include "log/clock.h"
 
 /* Code of more bytes than this has its unwind information written out. */
@@ -218,7 +218,7 @@ static int read_file(struct table_job *j)
 		return err;
 	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
 	if (j->pid != 0)
-		j->debug_fd = debug_file_open_for(j->pid, j->path, j->elf.elf, j->elf.build_id);
+		j->debug_fd = process_debug_file_open(j->pid, j->path, &j->elf);
 	return elf_facts_init(&j->facts, &j->elf);
 }
 

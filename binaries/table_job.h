@@ -75,7 +75,7 @@ struct table_job {
 	struct file_id id; /* of the file, when it was opened, or when its table was made */
 	bool is_foreign;   /* reading it may have to wait for others (disk_cache_is_foreign()) */
 	struct elf_facts facts;
-	int debug_fd; /* as debug_file_open_for(); negative: there is none */
+	int debug_fd; /* as process_debug_file_open(); negative: there is none */
 	bool is_copy; /* the table is that of the original; there is no image */
 	bool is_kept; /* the image is from the cache */
 	struct image image;

@@ -24,6 +24,8 @@ static int index_add_cie(struct cfi_index *index, const struct cfi_section *sect
 	struct cfi_refusal initial;
 	enum cfi_reason r;
 
+	if (index->n_cies == CFI_CIES_MAX)
+		return -EFBIG;
 	if (array_reserve(index->cies, index->n_cies, index->cies_size) < 0)
 		return -ENOMEM;
 	cie = &index->cies[index->n_cies];

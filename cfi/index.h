@@ -8,6 +8,12 @@
 
 #include "cfi/entry.h"
 
+/*
+ * CIEs of a section, at most: a linker leaves a few in .eh_frame, and in .debug_frame one for each
+ * object file. In memory, a CIE takes twenty times the bytes that it takes in the section.
+ */
+#define CFI_CIES_MAX ((size_t)1 << 18)
+
 /* All FDEs of a section, sorted by start, and all refused records, by offset. */
 struct cfi_index {
 	struct cfi_cie *cies;
@@ -21,7 +27,7 @@ struct cfi_index {
 /*
  * Reads every record of the section. An unusable record is listed in ret->refusals and skipped; a
  * record with a wrong length ends the reading. Returns 0, -ENOMEM, or -EFBIG for a section of 4 GiB
- * or more. cfi_index_done() frees what ret owns.
+ * or more, or with more than CFI_CIES_MAX CIEs. cfi_index_done() frees what ret owns.
  */
 int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section);
 void cfi_index_done(struct cfi_index *index);

@@ -3,7 +3,8 @@
 #define DP_ELF_DEBUG_FILE_H
 
 #include <libelf.h>
-#include <sys/types.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "cfi/entry.h"
 
@@ -24,11 +25,14 @@ void debug_frame_read(Elf *elf, struct cfi_section *ret);
 Elf *debug_file_open(Elf *elf, int fd, const char *build_id);
 
 /*
- * The same for a file as a process sees it, for names: below the process's own root, as
- * containers have one, whose links do not lead out of it. `path` is the file's in there.
- * Returns a descriptor, or a negative errno. If the process's root and mounts are this
- * one's, libdwfl will look there itself: -ENOENT.
+ * What ties the two together: the name in .gnu_debuglink, which lives as long as elf does, and its
+ * checksum, or NULL; and whether a file has that checksum, or a build id.
  */
-int debug_file_open_for(pid_t pid, const char *path, Elf *elf, const char *build_id);
+const char *debug_link_read(Elf *elf, uint32_t *ret_checksum);
+bool debug_file_has_checksum(Elf *elf, uint32_t wanted);
+bool debug_file_has_build_id(Elf *elf, const char *wanted);
+
+/* Where distributions put them. */
+#define DEBUG_ROOT "/usr/lib/debug"
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "cfi/index.h"
 #include "elf/debug_file.h"
+#include "elf/elf_open.h"
 #include "elf/packed.h"
 
 const char *elf_source_word(enum elf_source source)
@@ -37,7 +38,7 @@ static int read_header(Elf *elf)
 {
 	GElf_Ehdr header;
 
-	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+	if (!gelf_getehdr(elf, &header))
 		return -ENOEXEC;
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != DP_ELF_MACHINE)
 		return -ENOTSUP;
@@ -379,6 +380,14 @@ static int read_go(struct elf_file *file)
 	return 0;
 }
 
+static const char *find_packer(Elf *elf)
+{
+	size_t size;
+	const char *bytes = elf_rawfile(elf, &size);
+
+	return bytes ? packed_by(bytes, size) : NULL;
+}
+
 /* Takes elf over, also on failure. fd: -1 for one in memory. */
 static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 {
@@ -397,7 +406,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 	if (err == 0) {
 		read_debug_frame(&file, fd);
 		read_header_cookie(&file);
-		file.packer = packed_by(elf);
+		file.packer = find_packer(elf);
 		err = read_go(&file);
 	}
 	if (err < 0) {
@@ -410,19 +419,15 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 
 int elf_file_init_fd(struct elf_file *ret, int fd)
 {
-	Elf *elf;
+	Elf *elf = elf_open(fd);
 
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	return elf ? elf_file_init(ret, elf, fd) : -ENOEXEC;
 }
 
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 {
-	Elf *elf;
+	Elf *elf = elf_open_memory(data, size);
 
-	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)data, size);
 	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
 }
 

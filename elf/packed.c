@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf/packed.h"
 
-#include <gelf.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -37,46 +37,48 @@ struct upx_end {
 
 _Static_assert(sizeof(struct upx_info) == 24 && sizeof(struct upx_end) == 36, "as in the file");
 
-static bool read_at(Elf *elf, uint64_t offset, void *ret, size_t size)
-{
-	size_t file_size;
-	const char *bytes = elf_rawfile(elf, &file_size);
+struct file {
+	const uint8_t *bytes;
+	size_t size;
+};
 
-	if (!bytes || offset > file_size || size > file_size - offset)
+static bool read_at(const struct file *file, uint64_t offset, void *ret, size_t size)
+{
+	if (offset > file->size || size > file->size - offset)
 		return false;
-	memcpy(ret, bytes + offset, size);
+	memcpy(ret, file->bytes + offset, size);
 	return true;
 }
 
-static bool is_upx_at(Elf *elf, uint64_t offset)
+static bool is_upx_at(const struct file *file, uint64_t offset)
 {
 	struct upx_info info;
 
-	return read_at(elf, offset, &info, sizeof(info)) &&
+	return read_at(file, offset, &info, sizeof(info)) &&
 	       memcmp(info.magic, UPX_MAGIC, sizeof(info.magic)) == 0 &&
 	       info.format == UPX_FORMAT_ELF64_AMD64 && info.file_size > 0 && info.block_size > 0;
 }
 
-static bool ends_as_upx(Elf *elf)
+static bool ends_as_upx(const struct file *file)
 {
 	const uint64_t before = offsetof(struct upx_info, program);
 	struct upx_end end;
-	size_t size;
 
-	return elf_rawfile(elf, &size) && size >= sizeof(end) &&
-	       read_at(elf, size - sizeof(end), &end, sizeof(end)) &&
+	return file->size >= sizeof(end) &&
+	       read_at(file, file->size - sizeof(end), &end, sizeof(end)) &&
 	       memcmp(end.magic, UPX_MAGIC, sizeof(end.magic)) == 0 &&
-	       is_upx_at(elf, end.data - before);
+	       is_upx_at(file, end.data - before);
 }
 
-const char *packed_by(Elf *elf)
+const char *packed_by(const void *bytes, size_t size)
 {
-	GElf_Ehdr header;
-	size_t n;
+	const struct file file = { bytes, size };
+	Elf64_Ehdr header;
 
-	if (!gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &n) < 0)
+	if (!read_at(&file, 0, &header, sizeof(header)))
 		return NULL;
-	if (is_upx_at(elf, header.e_phoff + n * header.e_phentsize) || ends_as_upx(elf))
+	if (is_upx_at(&file, header.e_phoff + (uint64_t)header.e_phnum * header.e_phentsize) ||
+	    ends_as_upx(&file))
 		return "UPX";
 	return NULL;
 }

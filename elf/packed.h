@@ -10,10 +10,8 @@
  * memory that belongs to no file, so that nothing says how to unwind what runs there.
  */
 
-struct Elf;
-
-/* Who has packed the file, "UPX"; NULL: nobody that is known. */
-const char *packed_by(struct Elf *elf);
+/* Who has packed a 64-bit ELF file of these bytes, "UPX"; NULL: nobody that is known. */
+const char *packed_by(const void *bytes, size_t size);
 
 /* Programs that were spoken of already, by device and inode. */
 #define PACKED_N_TOLD 16

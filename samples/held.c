@@ -15,7 +15,7 @@ void held_done(struct held *h)
 }
 
 /* True if one of the first n is the sample with which this interval began. */
-static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
+static bool has_interval(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
 	size_t lo = 0, hi = n;
 
@@ -36,7 +36,7 @@ static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_en
 /* True if the end of an off-CPU interval, or of a thread, has to follow one of the first n. */
 static bool end_waits(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
-	return end->time_ns == 0 ? n > 0 : has_block(h, n, end);
+	return end->time_ns == 0 ? n > 0 : has_interval(h, n, end);
 }
 
 /* True if it has to follow one of the first n, or to wait itself. */

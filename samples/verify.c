@@ -3,12 +3,12 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <libelf.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "log/log.h"
 
 /* Processes whose modules libdwfl keeps: reporting them again takes longer than a walk. */
@@ -49,12 +49,11 @@ static Elf *open_elf(const struct binary *b)
 {
 	Elf *elf;
 
-	elf_version(EV_CURRENT);
 	if (!b->bytes)
 		return NULL;
 	if (b->module->fd < 0)
-		return elf_memory((char *)b->bytes, b->n_bytes);
-	elf = elf_begin(b->module->fd, ELF_C_READ_MMAP, NULL);
+		return elf_open_memory(b->bytes, b->n_bytes);
+	elf = elf_open(b->module->fd);
 	if (elf)
 		elf_cntl(elf, ELF_C_FDDONE); /* it may outlive the descriptor */
 	return elf;

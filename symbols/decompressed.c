@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 
 /* What the decoder of xz may take for its dictionary: twice that of `xz -9`. */
 #define MAX_DICTIONARY (UINT64_C(128) << 20)
@@ -130,15 +131,13 @@ static uint64_t decode(const Elf_Data *data, unsigned char *buffer, size_t size,
 static bool inner_fits(const Elf_Data *data, size_t size)
 {
 	_cleanup_free_ unsigned char *buffer = malloc(size + 1);
-	bool fits, whole;
-	Elf *elf;
+	_cleanup_elf_ Elf *elf = NULL;
+	bool whole;
 
 	if (!buffer || decode(data, buffer, size + 1, &whole) != size)
 		return false;
-	elf = elf_memory((char *)buffer, size);
-	fits = !elf || decompressed_symbols_fit(elf);
-	elf_end(elf);
-	return fits;
+	elf = elf_open_memory(buffer, size);
+	return !elf || decompressed_symbols_fit(elf);
 }
 
 static bool debugdata_fits(const Elf_Data *data)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "elf/elf_open.h"
 #include "symbols/debug_server.h"
 #include "symbols/decompressed.h"
 #include "symbols/names.h"
@@ -17,14 +18,9 @@
  */
 static bool is_elf(int fd, const void *memory, size_t size)
 {
-	bool is;
-	Elf *elf;
+	_cleanup_elf_ Elf *elf = fd < 0 ? elf_open_memory(memory, size) : elf_open(fd);
 
-	elf_version(EV_CURRENT);
-	elf = fd < 0 ? elf_memory((char *)memory, size) : elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	is = elf_kind(elf) == ELF_K_ELF;
-	elf_end(elf);
-	return is;
+	return elf != NULL;
 }
 
 static Dwfl_Module *report_module(Dwfl *dwfl, const struct dwfl_source *source)
@@ -49,11 +45,9 @@ static Dwfl_Module *report_module(Dwfl *dwfl, const struct dwfl_source *source)
 
 static bool debug_file_is_sound(int fd)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool sound = elf_kind(elf) == ELF_K_ELF && decompressed_debug_fits(elf);
+	_cleanup_elf_ Elf *elf = elf_open(fd);
 
-	elf_end(elf);
-	return sound;
+	return elf && decompressed_debug_fits(elf);
 }
 
 /*

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "cfi/index.h"
+#include "elf/elf_open.h"
 
 /* From the first one's start on. */
 struct function {
@@ -19,8 +20,6 @@ struct function_starts {
 	struct function *functions; /* by start */
 	size_t n_functions;
 };
-
-DEFINE_CLEANUP(Elf *, elf_end)
 
 static int set_section(const Elf_Data *data, uint64_t address, struct cfi_section *ret)
 {
@@ -157,12 +156,9 @@ int function_starts_new_elf(Elf *elf, struct function_starts **ret)
 
 int function_starts_new(int fd, const void *memory, size_t size, struct function_starts **ret)
 {
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
 
-	elf_version(EV_CURRENT);
-	/* elf_memory() takes memory that is not const, but reading does not change it. */
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : elf_memory((char *)memory, size);
-	return elf_kind(elf) == ELF_K_ELF ? function_starts_new_elf(elf, ret) : -ENODATA;
+	return elf ? function_starts_new_elf(elf, ret) : -ENODATA;
 }
 
 struct function_starts *function_starts_free(struct function_starts *s)

@@ -2,11 +2,11 @@
 #include "symbols/go_names.h"
 
 #include <errno.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "go/go_file.h"
 #include "go/go_location.h"
 
@@ -31,9 +31,8 @@ int go_names_new(int fd, struct go_names **ret)
 
 	if (!g)
 		return -ENOMEM;
-	elf_version(EV_CURRENT);
-	g->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (elf_kind(g->elf) == ELF_K_ELF)
+	g->elf = elf_open(fd);
+	if (g->elf)
 		err = go_file_init(&g->file, g->elf);
 	if (err < 0) {
 		go_names_free(g);

@@ -8,14 +8,15 @@
 /*
  * The locations of a binary's addresses as they are kept from run to run, for who reads the
  * same recording again, or profiles the same program: its debug information need not be
- * opened then. docs/FORMAT.md draws the file. Whoever reads one believes nothing of it.
+ * opened then. cache/kept_file.h has the file's format, docs/FORMAT.md draws its sections. Whoever
+ * reads one believes nothing of it.
  *
  * `fd` and `build_id` are the binary's. The locations are those of `options`: a file that was
  * written with others is not taken.
  */
 
 /* Changes whenever the layout does. */
-#define LOCATION_FILE_VERSION 2
+#define LOCATION_FILE_VERSION 3
 
 /*
  * Add what was kept to a location cache. Returns 0, -ENOENT: nothing was, -ESTALE: it is of

@@ -5,7 +5,6 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-static void elf_endp(Elf **elf)
-{
-	if (*elf)
-		elf_end(*elf);
-}
+#include "elf/elf_open.h"
 
 /* Linkers make build ids of 8 to 20 bytes; of a longer one, so many are recorded. */
 #define BUILD_ID_MAX 20
@@ -38,14 +32,13 @@ static bool has_build_id(Elf *elf, const char *build_id)
 
 static bool is_right(int fd, const struct module_file *file)
 {
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	struct stat st;
 
 	if (file->build_id[0] == '\0')
 		return fstat(fd, &st) == 0 && st.st_size == file->size &&
 		       st.st_mtim.tv_sec == file->written.tv_sec;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_open(fd);
 	return has_build_id(elf, file->build_id);
 }
 
@@ -106,7 +99,7 @@ int module_file_open(const struct module_file *file, const char *root, int *ret_
 int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
 {
 	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	_cleanup_free_ void *copy = NULL;
 	size_t size;
 
@@ -118,8 +111,7 @@ int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, head, size);
-	elf_version(EV_CURRENT);
-	elf = elf_memory(copy, size);
+	elf = elf_open_memory(copy, size);
 	if (!has_build_id(elf, build_id))
 		return -ESTALE;
 	*ret = steal_ptr(copy);

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "symbols/decompressed.h"
 #include "symbols/stub_code.h"
 
@@ -41,8 +42,6 @@ struct plt {
 	uint64_t left;    /* bytes of sections that may still be looked at */
 	bool has_numbers; /* .rela.plt was met: there is one */
 };
-
-DEFINE_CLEANUP(Elf *, elf_end)
 
 struct plt *plt_free(struct plt *plt)
 {
@@ -356,13 +355,10 @@ static int plt_read(struct plt *plt, Elf *elf)
 int plt_new(int fd, const void *memory, size_t size, struct plt **ret)
 {
 	_cleanup_(plt_freep) struct plt *plt = NULL;
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
 	int err;
 
-	elf_version(EV_CURRENT);
-	/* elf_memory() takes memory that is not const, but reading does not change it. */
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : elf_memory((char *)memory, size);
-	if (elf_kind(elf) != ELF_K_ELF || !decompressed_symbols_fit(elf))
+	if (!elf || !decompressed_symbols_fit(elf))
 		return -ENODATA;
 	plt = calloc(1, sizeof(*plt));
 	if (!plt)

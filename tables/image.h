@@ -70,8 +70,8 @@ struct image_extent {
  * Builds the image of a section of unwind information. Rows that cannot be expressed, and gaps,
  * become rows that end a walk with a specific outcome. Known code in gaps, and functions whose
  * unwind information is known to be wrong, get the known rules. Returns 0, -ENOMEM, -EFBIG for a
- * file whose code spans 4 GiB or more, or -ENODATA if there is neither an FDE nor known code.
- * image_done() frees *ret.
+ * file whose code spans 4 GiB or more or whose section is too large for cfi_index_init(), or
+ * -ENODATA if there is neither an FDE nor known code. image_done() frees *ret.
  */
 int image_build(const struct cfi_section *section, const struct image_extent *extent,
 		struct image *ret);

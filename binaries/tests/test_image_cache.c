@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "cache/kept_file.h"
 #include "binaries/image_cache.h"
-#include "tables/image_file.h"
 
 #define LIMIT (UINT64_C(16) << 20)
 #define NOBODY 65534
@@ -117,7 +117,7 @@ Test(image_cache, has_what_was_made_before)
 	cr_assert(!is_cached());
 	cr_assert(is_cached());
 	cr_assert(stat(kept(), &st) == 0 && (st.st_mode & 07777) == 0600);
-	cr_assert(st.st_size == (off_t)(sizeof(struct image_file) + expected.n_cells * 8UL));
+	cr_assert(st.st_size == (off_t)(sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL));
 	cr_assert(strstr(kept(), libc_file.build_id));
 	/* Another run. */
 	disk_cache_close(&cache);
@@ -139,7 +139,7 @@ Test(image_cache, does_without)
 
 Test(image_cache, ignores_what_is_truncated)
 {
-	static const off_t sizes[] = { 0, 1, 16, sizeof(struct image_file), 5000 };
+	static const off_t sizes[] = { 0, 1, 16, sizeof(struct kept_head), 5000 };
 	struct stat st;
 
 	is_cached();
@@ -167,7 +167,7 @@ Test(image_cache, ignores_each_flipped_bit)
 	cr_assert(stat(kept(), &st) == 0);
 	srandom(1);
 	for (int i = 0; i < 300; i++) {
-		off_t at = i < (int)sizeof(struct image_file) ? i : random() % st.st_size;
+		off_t at = i < (int)sizeof(struct kept_head) ? i : random() % st.st_size;
 		int fd = open(kept(), O_RDWR | O_CLOEXEC);
 		uint8_t byte;
 
@@ -180,16 +180,21 @@ Test(image_cache, ignores_each_flipped_bit)
 }
 
 /* Give it a head that fits its bytes. */
-static void write_head(const struct image_file *from, const void *cells, uint32_t n_cells)
+static void write_sections(const struct kept_head *from, size_t n_rows_size, const void *cells,
+			   size_t size)
 {
-	struct image image = { (uint64_t *)cells, n_cells, { .n_rows = 1 }, NULL, 0 };
-	int fd = open(kept(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-	struct image_file head;
+	uint64_t n_rows[2] = { expected.stats.n_rows };
+	const struct iovec sections[KEPT_N_SECTIONS] = { { n_rows, n_rows_size },
+							 { (void *)cells, size } };
+	char path[512];
 
-	image_file_init(&head, &from->origin, &image);
-	cr_assert(write(fd, &head, sizeof(head)) == sizeof(head));
-	cr_assert(write(fd, cells, n_cells * 8UL) == (ssize_t)(n_cells * 8UL));
-	close(fd);
+	snprintf(path, sizeof(path), "%s", strrchr(kept(), '/') + 1);
+	cr_assert(kept_file_write(&cache, path, &from->key, sections) == 0);
+}
+
+static void write_head(const struct kept_head *from, const void *cells, uint32_t n_cells)
+{
+	write_sections(from, 8, cells, n_cells * 8UL);
 }
 
 /* The sum is right, the image leads out of itself. */
@@ -197,7 +202,7 @@ Test(image_cache, ignores_what_was_made_up)
 {
 	const size_t size = expected.n_cells * 8UL;
 	_cleanup_free_ uint64_t *cells = malloc(size);
-	struct image_file head;
+	struct kept_head head;
 	int fd;
 
 	is_cached();
@@ -215,6 +220,14 @@ Test(image_cache, ignores_what_was_made_up)
 	expect_rebuilt("made up");
 	write_head(&head, cells, 0);
 	expect_rebuilt("empty");
+	write_sections(&head, 0, expected.cells, size);
+	expect_rebuilt("no number of rows");
+	write_sections(&head, 16, expected.cells, size);
+	expect_rebuilt("two numbers of rows");
+	write_sections(&head, 8, expected.cells, size - 1);
+	expect_rebuilt("no whole number of cells");
+	write_sections(&head, 8, expected.cells, size);
+	cr_assert(is_cached(), "and so made it is taken");
 }
 
 /* Move a file elsewhere, with a link in its place. */
@@ -365,7 +378,7 @@ Test(image_cache, keeps_to_its_limit)
 	cache.limit = 64 << 10;
 	cr_assert(!is_cached());
 	cr_assert(!is_cached(), "larger than its share");
-	cache.limit = 32 * (sizeof(struct image_file) + expected.n_cells * 8UL);
+	cache.limit = 32 * (sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL);
 	cr_assert(!is_cached());
 	cr_assert(stat(kept(), &st) == 0);
 	cr_assert(is_cached());

@@ -458,6 +458,31 @@ Test(entry, refuses_a_section_that_is_too_large)
 	cr_assert_eq(cfi_index_init(&index, &section), -EFBIG);
 }
 
+/* What is kept of a CIE is many times its size in the section. */
+Test(entry, refuses_too_many_cies)
+{
+	struct assembler a = { 0 };
+	struct cfi_section section;
+	struct cfi_index index;
+	uint8_t *bytes;
+	size_t size;
+
+	put_cie(&a);
+	size = a.size;
+	bytes = malloc((CFI_CIES_MAX + 1) * size);
+	for (size_t i = 0; i <= CFI_CIES_MAX; i++)
+		memcpy(bytes + i * size, a.bytes, size);
+	section = assembled(&a);
+	section.data = bytes;
+	section.size = CFI_CIES_MAX * size;
+	cr_assert_eq(cfi_index_init(&index, &section), 0);
+	cr_assert_eq(index.n_cies, CFI_CIES_MAX);
+	cfi_index_done(&index);
+	section.size += size;
+	cr_assert_eq(cfi_index_init(&index, &section), -EFBIG);
+	free(bytes);
+}
+
 Test(entry, reads_a_section_that_is_not_there)
 {
 	struct cfi_section section = { 0 };

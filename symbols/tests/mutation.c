@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "elf/tests/mutation.h"
+#include "symbols/tests/mutation.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_ELF_TESTS_MUTATION_H
-#define DP_ELF_TESTS_MUTATION_H
+#ifndef DP_SYMBOLS_TESTS_MUTATION_H
+#define DP_SYMBOLS_TESTS_MUTATION_H
 
 /*
  * ELF files with damage done to them: mostly where it hurts, in headers and in

@@ -22,7 +22,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
-#include "elf/tests/mutation.h"
+#include "symbols/tests/mutation.h"
 #include "symbols/debug_info.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
