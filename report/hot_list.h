@@ -21,7 +21,10 @@ struct hot {
 	char key[]; /* path of the binary and name, each with its zero; fit for a terminal */
 };
 
-/* What each function took by itself and with those that it called: events, or nanoseconds. */
+/*
+ * What each function took by itself and with those that it called: events, or nanoseconds. A wait
+ * is its innermost user function's, whose name has the reason behind it: `read [futex]`.
+ */
 struct hot_list {
 	struct report *report;              /* whose names and values are shown */
 	struct hot *functions;              /* in a list, by hh.next */
