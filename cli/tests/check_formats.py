@@ -172,6 +172,81 @@ class Formats(unittest.TestCase):
         self.assertLess(much, little + 200000 * 40 / 1024 + 1024)
 
 
+class Svg(unittest.TestCase):
+    """The picture in a browser, compared with its file and with the stacks of another format."""
+    SOUGHT = "prog+0x1010"
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        feed(self.directory.name, "cpu", "x.svg", "x.speedscope.json")
+        self.path = os.path.join(self.directory.name, "x.svg")
+        self.boxes = [tuple(map(str, box)) for box in readers.svg(self.path)[0]]
+
+    def shown(self, page):
+        """As self.boxes, of those that are visible."""
+        return [(title, *(str(float(n)) for n in numbers)) for title, *numbers in page.evaluate("""
+            [...document.querySelectorAll("g")].filter(g => g.style.display !== "none").map(g =>
+            [g.querySelector("title").textContent,
+             ...["x", "y", "width"].map(name => g.querySelector("rect").getAttribute(name))])""")]
+
+    def zoomed(self, to):
+        """What is to be seen of the boxes of the file."""
+        title, x, y, width = to[0], *map(float, to[1:])
+        for other, *numbers in self.boxes:
+            x1, y1, width1 = map(float, numbers)
+            if y1 > y and x1 <= x + 0.02 and x + width <= x1 + width1 + 0.02:
+                yield other, 10, y1, 1180
+            elif y1 <= y and x <= x1 + 0.02 and x1 + width1 <= x + width + 0.02:
+                yield other, 10 + (x1 - x) * 1180 / width, y1, width1 * 1180 / width
+
+    def test_zoom_search_and_reset(self):
+        stacks = readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1][0]["stacks"]
+        share = sum(weight for stack, weight in stacks.items() if any(self.SOUGHT in name for name in stack))
+        share *= 100 / sum(stacks.values())
+        self.assertTrue(1 < share < 99)
+        with chromium.Page("file://" + self.path) as page:
+            self.assertEqual(self.shown(page), self.boxes)
+            # A narrow one, of those that are wide enough to be met.
+            row = [box for box in self.boxes if self.SOUGHT in box[0] and 3 < float(box[3]) < 200]
+            to = min(row, key=lambda box: float(box[3]))
+            page.click(f"document.querySelectorAll('g')[{self.boxes.index(to)}].querySelector('rect')")
+            page.wait_for(f"document.querySelectorAll('g')[{self.boxes.index(to)}]"
+                          ".querySelector('rect').getAttribute('width') === '1180.00'")
+            found, wanted = self.shown(page), list(self.zoomed(to))
+            self.assertLess(len(found), len(self.boxes))
+            self.assertEqual([box[0] for box in found], [box[0] for box in wanted])
+            for one, other in zip(found, wanted):
+                for a, b in zip(one[1:], other[1:]):
+                    self.assertAlmostEqual(float(a), b, delta=0.02 * 1180 / float(to[3]))
+            # There is room for its name now.
+            self.assertEqual(page.evaluate(f"document.querySelectorAll('g')[{self.boxes.index(to)}]"
+                                           ".querySelector('text').textContent"),
+                             re.match(r"\S+", to[0])[0].rstrip(":"))
+            page.screenshot(os.path.join(ARTEFACTS, "svg-zoom.png"))
+            page.click("document.querySelector('button')")
+            page.wait_for("document.querySelector('button').style.display === 'none'")
+            self.assertEqual(self.shown(page), self.boxes)
+            page.press("f", modifiers=2)
+            page.wait_for("document.activeElement.tagName === 'input'")
+            page.type(self.SOUGHT.replace("+", "[+"))  # not finished
+            self.assertEqual(page.evaluate("document.querySelector('.matched').textContent"), "0.0 %")
+            page.type("]")
+            page.evaluate("document.querySelector('input').value = ''")
+            page.type(self.SOUGHT.replace("+", "[+]"))
+            page.wait_for("parseFloat(document.querySelector('.matched').textContent) > 0")
+            self.assertAlmostEqual(page.evaluate("parseFloat(document.querySelector('.matched').textContent)"),
+                                   share, delta=0.1)
+            purple = page.evaluate("[...document.querySelectorAll('rect[fill=\"#e600e6\"]')]"
+                                   ".map(rect => rect.parentNode.querySelector('title').textContent)")
+            self.assertEqual(purple, [box[0] for box in self.boxes if self.SOUGHT in box[0]])
+            page.screenshot(os.path.join(ARTEFACTS, "svg-search.png"))
+            page.press("Escape")
+            page.wait_for("document.querySelectorAll('rect[fill=\"#e600e6\"]').length === 0")
+            self.assertEqual([m for m in page.messages if "exceptionDetails" in m], [])
+            self.assertEqual(page.requests, ["file://" + self.path])
+
+
 class Html(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
