@@ -16,7 +16,7 @@
 #include "report/label_counts.h"
 #include "report/markup.h"
 #include "report/report.h"
-#include "report/svg_script.h"
+#include "report/scripts.h"
 #include "report/symbolized.h"
 #include "report/value.h"
 

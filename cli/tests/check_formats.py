@@ -321,6 +321,47 @@ class Html(unittest.TestCase):
         page.wait_for(f"{found}.includes('1/{len(places)}')")
         self.assertNotEqual(page.screenshot(os.path.join(ARTEFACTS, "html-search.png")), before)
 
+    def test_it_shows_one_process_or_thread(self):
+        profiles = readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1]
+        total = sum(profiles[0]["stacks"].values())
+        weights = {profile["name"]: sum(profile["stacks"].values()) for profile in profiles[1:]}
+        processes = {}
+        for name, weight in weights.items():
+            processes.setdefault(re.search(r"\(PID (\d+)", name)[1], []).append((name, weight))
+        pid, threads = max(processes.items(), key=lambda item: len(item[1]))
+        self.assertGreater(len(threads), 1)
+        self.assertLess(len(threads), len(weights))
+        with chromium.Page("file://" + self.path) as page:
+            page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
+            page.wait_for("!document.getElementById('picker').hidden")
+            self.assertIn("Show only", page.evaluate("document.getElementById('picker').innerText"))
+            options = page.evaluate("[...document.querySelectorAll('#picker option')].map(o => o.textContent)")
+            self.assertEqual(sorted(o[7:] for o in options if o.startswith("thread ")),
+                             sorted(name for own in processes.values() if len(own) > 1 for name, _ in own))
+            self.assertEqual(sum(o.startswith("process ") for o in options), len(processes))
+            process, = (o for o in options if o.startswith("process ") and f"PID {pid}" in o)
+            name, weight = threads[1]
+            for option, shown, n in ((process, sum(weight for _, weight in threads), len(threads) + 1),
+                                     ("thread " + name, weight, 1)):
+                self.choose(page, options.index(option))
+                page.wait_for(f"document.querySelector('#picker output').textContent === "
+                              f"'{100 * shown / total:.1f} % of all'")
+                page.wait_for(f"document.body.innerText.includes({json.dumps(option.removeprefix('thread '))})")
+                page.wait_for("!document.body.innerText.includes('all threads: 600')")
+                self.assertEqual("(1/%d)" % n in page.evaluate("document.body.innerText"), n > 1)
+            page.screenshot(os.path.join(ARTEFACTS, "html-thread.png"))
+            self.choose(page, 0)
+            page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
+            self.assertEqual(page.evaluate("document.querySelector('#picker output').textContent"), "")
+            self.assertEqual([m for m in page.messages if '"error"' in m or "exceptionDetails" in m], [])
+
+    @staticmethod
+    def choose(page, i):
+        """Headless Chromium shows no list that could be clicked in."""
+        page.click("document.querySelector('#picker select')")
+        page.evaluate(f"document.querySelector('#picker select').selectedIndex = {i};"
+                      "document.querySelector('#picker select').dispatchEvent(new Event('change'))")
+
     def test_speedscope_reads_text(self):
         """The page contains its importers too: for perf's text and folded stacks."""
         feed(self.directory.name, "cpu", "x.perf", "x.folded")
