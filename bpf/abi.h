@@ -539,7 +539,8 @@ struct dp_thread {
 	__s16 kernel_error; /* as in struct dp_sample */
 	__u8 state;         /* enum dp_state */
 	__u8 flags;         /* enum dp_thread_flags */
-	__u8 zero[6];
+	__u8 zero[2];
+	__u32 kernel_tid;               /* its number in the initial PID namespace */
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
 	__u64 thread_base;

@@ -123,6 +123,7 @@ int dp_dump(struct bpf_iter__task *ctx)
 	__builtin_memset(&s->thread, 0, sizeof(s->thread));
 	s->thread.pid = pid;
 	s->thread.tid = tid;
+	s->thread.kernel_tid = task->pid;
 	s->thread.switches = task->nvcsw + task->nivcsw;
 	s->thread.ran_ns = task->se.sum_exec_runtime;
 	s->thread.cpu = task->thread_info.cpu;

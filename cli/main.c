@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/annotate_command.h"
 #include "cli/diff_command.h"
 #include "cli/doctor_command.h"
 #include "cli/dump_command.h"
@@ -38,9 +39,10 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "tables", tables_main },      { "doctor", doctor_command }, { "report", report_command },
-	{ "convert", convert_command }, { "diff", diff_command },     { "dump", dump_command },
-	{ "top", top_command },
+	{ "tables", tables_main },    { "doctor", doctor_command },
+	{ "report", report_command }, { "convert", convert_command },
+	{ "diff", diff_command },     { "dump", dump_command },
+	{ "top", top_command },       { "annotate", annotate_command },
 };
 
 int main(int argc, char **argv)

@@ -457,6 +457,17 @@ uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
 	return total;
 }
 
+int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)
+{
+	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, blocked,
+				   BPF_NOEXIST);
+}
+
+void session_drop_blocked(struct session *s, uint32_t kernel_tid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid);
+}
+
 int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),
 		      void *arg)
 {

@@ -123,6 +123,15 @@ void session_stop(struct session *session);
 /* Returns the number of samples lost so far, unsent or unreadable, and their blocked time. */
 uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
 
+/*
+ * A thread was found to have been blocked since before sampling began, and is taken for one that
+ * the kernel has seen block. kernel_tid: its number in the initial PID namespace. -EEXIST: it has
+ * run since; or another negative errno.
+ */
+int session_add_blocked(struct session *session, uint32_t kernel_tid,
+			const struct dp_blocked *blocked);
+void session_drop_blocked(struct session *session, uint32_t kernel_tid);
+
 /* Calls fn for each thread that has blocked since sampling began, until fn returns nonzero. */
 int session_each_seen(const struct session *session,
 		      int (*fn)(void *arg, const struct dp_blocked *blocked), void *arg);

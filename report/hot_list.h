@@ -21,7 +21,10 @@ struct hot {
 	char key[]; /* path of the binary and name, each zero-terminated; printable on a terminal */
 };
 
-/* The value of each function by itself and with its callees: events, or nanoseconds. */
+/*
+ * The value of each function by itself and with its callees: events, or nanoseconds. A wait belongs to
+ * its innermost user function, whose name is followed by the reason: `read [futex]`.
+ */
 struct hot_list {
 	struct report *report;              /* for its names and values */
 	struct hot *functions;              /* in a list, by hh.next */

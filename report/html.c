@@ -15,6 +15,7 @@
 #include "report/markup.h"
 #include "report/outcome.h"
 #include "report/report.h"
+#include "report/scripts.h"
 #include "report/speedscope.h"
 #include "report/verified.h"
 #include "report/viewer.h"
@@ -48,6 +49,8 @@ static const char page_style[] =
 	"#dwarfprof { flex: none; position: relative; z-index: 9; box-sizing: border-box;\n"
 	"  padding: 6px 10px; font: 13px/1.5 system-ui, sans-serif; color: #222;\n"
 	"  background: #f4f4f4; border-bottom: 1px solid #ccc }\n"
+	"#dwarfprof { display: flex; gap: 12px } #dwarfprof details { flex: 1 }\n"
+	"#dwarfprof label[hidden] { display: none } #dwarfprof select { max-width: 34ch }\n"
 	"#dwarfprof b { font-weight: 600 }\n"
 	"#dwarfprof summary { cursor: pointer; list-style: revert; display: list-item }\n"
 	"#dwarfprof .bad { color: #b00020; font-weight: 600 }\n"
@@ -180,7 +183,9 @@ static int put_head(const struct report_context *context, const struct totals *t
 	fprintf(to, " with a user stack (%.1f %%)</summary>\n", totals_complete(totals));
 	if (err == 0)
 		err = put_details(context, totals, to);
-	fputs("</details></header>\n<noscript>This page needs JavaScript.</noscript>\n", to);
+	fputs("</details><label id=\"picker\" hidden>Show only "
+	      "<select></select> <output></output></label></header>\n<noscript>This page needs JavaScript.</noscript>\n",
+	      to);
 	return err;
 }
 
@@ -224,6 +229,7 @@ static int html_finish(struct report *report, const struct totals *totals)
 		err = put_profile((struct html *)report, totals, to);
 	fputs(page_script, to);
 	fwrite(viewer_html, 1, viewer_size, to);
+	fprintf(to, "<script>\n%s</script>\n", html_filter_script);
 	fputs(page_style, to); /* the last rule applies */
 	fputs("</body>\n</html>\n", to);
 	return err;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A flame graph as a picture without scripts, for documents and chats: root at the bottom, callees
- * above their callers, heaviest first. Boxes too narrow to be seen are left out.
+ * A flame graph as a picture, for documents and chats: root at the bottom, callees above their
+ * callers, heaviest first. Boxes too narrow to be seen are left out. Where scripts run, as in a browser,
+ * svg.js lets it be zoomed and searched.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include "report/label_counts.h"
 #include "report/markup.h"
 #include "report/report.h"
+#include "report/scripts.h"
 #include "report/symbolized.h"
 #include "report/value.h"
 
@@ -212,6 +214,21 @@ static int put_short(const char *name, size_t room, FILE *to)
 	return markup_put_text(copy, to);
 }
 
+/* Of a name as it is written, by which the script knows where it ends in the title. */
+static int count_characters(const char *name, size_t *ret)
+{
+	_cleanup_free_ char *copy = strdup(name);
+	uint32_t c;
+
+	if (!copy)
+		return -ENOMEM;
+	text_make_plain(copy);
+	*ret = 0;
+	for (const char *p = copy; *p; p += text_character(p, &c))
+		++*ret;
+	return 0;
+}
+
 static int put_title(const struct svg *svg, const struct box *box, FILE *to)
 {
 	int err;
@@ -237,9 +254,13 @@ static int put_box(const struct svg *svg, const struct box *box, double x, size_
 	size_t y = HEAD_HEIGHT + (svg->rows - depth) * ROW_HEIGHT;
 	size_t room = width > 6 ? (size_t)((width - 6) / CHARACTER) : 0;
 	FILE *to = svg->report.to;
+	size_t n;
 	int err;
 
-	fputs("<g>", to);
+	err = count_characters(box->key.name, &n);
+	if (err < 0)
+		return err;
+	fprintf(to, "<g data-n=\"%zu\">", n);
 	err = put_title(svg, box, to);
 	fprintf(to, "<rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" fill=\"", x, y, width,
 		ROW_HEIGHT - 1);
@@ -363,7 +384,7 @@ static int svg_finish(struct report *report, const struct totals *totals)
 		err = put_labels(svg, totals);
 	if (err == 0)
 		err = put_children(svg, &svg->root, MARGIN, 1);
-	fputs("</svg>\n", report->to);
+	fprintf(report->to, "<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
 	return err;
 }
 

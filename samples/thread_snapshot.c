@@ -254,3 +254,77 @@ size_t thread_snapshot_count(const struct thread_snapshot *t, enum thread_snapsh
 		n += t->stacks[i].state == state;
 	return n;
 }
+
+/* They are those that were found, and whoever has run since is not at rest. */
+static int on_checked(void *arg, const struct dp_thread *thread)
+{
+	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
+
+	if (s)
+		s->seen = !(thread->flags & DP_THREAD_ON_CPU) &&
+			  s->thread.switches == thread->switches &&
+			  s->thread.ran_ns == thread->ran_ns;
+	return 0;
+}
+
+int thread_snapshot_check(struct thread_snapshot *t)
+{
+	int err;
+
+	for (size_t i = 0; i < t->n; i++)
+		t->stacks[i].seen = false;
+	err = thread_reader_read(t->reader, t->pid, 0, on_checked, t);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->stacks[i].state == THREAD_STILL && !t->stacks[i].seen)
+			t->stacks[i].state = THREAD_MOVES;
+	return err;
+}
+
+/* Resolves frames to binaries; a caller's code is before its return address. */
+static size_t resolve_frames(const struct snapshot *snapshot, const struct thread_stack *s,
+			     uint64_t time_ns, struct frame *frames)
+{
+	size_t n = s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
+
+	for (size_t i = 0; i < n; i++) {
+		struct frame *f = &frames[i];
+		const struct mapping *m;
+
+		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
+				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
+		m = snapshot_find(snapshot, f->address - !frame_is_exact(f));
+		if (m && m->jitted) {
+			jitted_meet(m->jitted);
+			f->module = m->jitted->module;
+			frame_locate(f, time_ns);
+		}
+		if (!m || !m->binary)
+			continue;
+		f->module = m->binary->module;
+		f->offset = f->address - m->bias;
+	}
+	return n;
+}
+
+void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread_stack *s,
+			    uint64_t time_ns, struct frame *frames, struct sample *ret)
+{
+	*ret = (struct sample){
+		.time_ns = time_ns,
+		.event = s->state == THREAD_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+		.state = (enum dp_state)s->thread.state,
+		.weight = 1,
+		.cpu = s->thread.cpu,
+		.pid = (pid_t)s->thread.pid,
+		.tid = (pid_t)s->thread.tid,
+		.outcome = s->outcome,
+		.fault_address = s->fault_address,
+		.user = frames,
+		.n_user = resolve_frames(t->snapshot, s, time_ns, frames),
+		.kernel = s->kernel,
+		.n_kernel = s->n_kernel,
+		.kernel_error = s->kernel_error,
+	};
+	memcpy(ret->comm, s->thread.comm, sizeof(s->thread.comm));
+	memcpy(ret->thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
+}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "process/snapshot.h"
+#include "report/sample.h"
 #include "samples/return_check.h"
 #include "samples/process_memory.h"
 #include "samples/unwinder.h"
@@ -78,5 +79,17 @@ int thread_snapshot_set_kernel(struct thread_stack *stack, const __u64 *addresse
 /* The number of stacks in a state. */
 size_t thread_snapshot_count(const struct thread_snapshot *threads,
 			     enum thread_snapshot_state state);
+
+/*
+ * Of the threads that were still, those that have run since move. 0 or negative errno.
+ */
+int thread_snapshot_check(struct thread_snapshot *threads);
+
+/*
+ * The sample that a stack makes; the event is the CPU's or off-CPU. `frames` has room for
+ * DP_MAX_FRAMES and is what the sample points to, beside the stack's own memory.
+ */
+void thread_snapshot_sample(const struct thread_snapshot *threads, const struct thread_stack *stack,
+			    uint64_t time_ns, struct frame *frames, struct sample *ret);
 
 #endif

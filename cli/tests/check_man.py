@@ -80,6 +80,11 @@ class Page(unittest.TestCase):
     def test_lists_the_options_of_diff(self):
         self.assertEqual(len(self.helped("diff")), 18)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
+
+    def test_lists_the_options_of_annotate(self):
+        self.assertEqual(len(self.helped("annotate")), 15)
+        self.assertEqual(self.described("ANNOTATION"), self.helped("annotate"))
+
     def section(self, heading):
         section = re.search(rf"^\.SH {heading}$(.*?)^\.SH", self.source, re.S | re.M).group(1)
         return section.replace("\\-", "-")

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/annotate_command.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "cli/listing.h"
+#include "cli/name_options.h"
+#include "cli/recording_file.h"
+#include "log/log.h"
+#include "profiler/fetch.h"
+#include "profiler/record.h"
+#include "symbols/module.h"
+
+/* Lines without code are shown between others where they are no more than these. */
+#define MAX_GAP 8
+
+struct annotate_options {
+	const char *function, *file;
+	struct recording_names names;
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct annotate_options *o = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &o->names;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->file)
+			argp_error(state, "what is '%s'? It takes a function and a recording", arg);
+		*(o->function ? &o->file : &o->function) = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->file)
+			argp_error(state, "give a function, as reports name it, and the FILE that "
+					  "-o FILE.dwarfprof made");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = { { .argp = &recording_names_argp }, { 0 } };
+
+static const struct argp argp = {
+	.parser = parse_option,
+	.children = children,
+	.args_doc = "FUNCTION FILE",
+	.doc = "Show the source lines and the instructions of a function of a recording made with "
+	       "-o FILE.dwarfprof, with each one's share of the function's own samples, or time, "
+	       "in percent.\v"
+	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 5 the function has no samples.",
+};
+
+static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)
+{
+	return annotation_add(arg, sample);
+}
+
+static void print_share(uint64_t value, uint64_t all)
+{
+	if (value > 0)
+		printf("%7.2f ", 100 * (double)value / (double)all);
+	else
+		printf("%7s ", "");
+}
+
+/* The lines of a file up to and with that one, of which only the last are shown. */
+static void print_source_line(FILE *source, unsigned int *at, const struct listed_line *line,
+			      uint64_t all)
+{
+	_cleanup_free_ char *text = NULL;
+	unsigned int first = *at;
+	size_t size = 0;
+
+	if (first > 0 && line->line - first > MAX_GAP)
+		printf("%8s   ...\n", "");
+	for (; source && *at < line->line && getline(&text, &size, source) > 0; ++*at) {
+		text[strcspn(text, "\n")] = '\0';
+		for (char *c = text; *c; c++)
+			if (*c == '\t')
+				*c = ' ';
+		text_make_plain(text);
+		if (*at + 1 == line->line) {
+			print_share(line->value, all);
+			printf("%5u  %s\n", line->line, text);
+		} else if (first > 0 && line->line - first <= MAX_GAP) {
+			printf("%8s%5u  %s\n", "", *at + 1, text);
+		}
+	}
+	if (*at < line->line) {
+		print_share(line->value, all);
+		printf("%5u\n", line->line);
+		*at = line->line;
+	}
+}
+
+static void print_source(const struct listing *listing)
+{
+	_cleanup_fclose_ FILE *source = NULL;
+	const struct listed_line *last = NULL;
+	unsigned int at = 0;
+
+	for (const struct listed_line *line = listing->lines; line; line = line->hh.next) {
+		if (!last || strcmp(last->path, line->path) != 0) {
+			_cleanup_free_ char *plain = strdup(line->path);
+
+			if (source)
+				fclose(source);
+			source = fopen(line->path, "re");
+			if (plain)
+				text_make_plain(plain);
+			printf("\n%s%s\n", plain ? plain : "?",
+			       source ? "" : " (not there: lines by number)");
+			at = 0;
+		}
+		print_source_line(source, &at, line, listing->value);
+		last = line;
+	}
+}
+
+static const struct listed_line *find_line(const struct listing *listing, size_t number)
+{
+	const struct listed_line *line = listing->lines;
+
+	while (line && line->number != number)
+		line = line->hh.next;
+	return line;
+}
+
+static void print_instructions(const struct listing *listing)
+{
+	size_t last = SIZE_MAX;
+
+	printf("\n%s from 0x%" PRIx64 " to 0x%" PRIx64 "\n", listing->module->path, listing->start,
+	       listing->end);
+	for (size_t i = 0; i < listing->n; i++) {
+		const struct instruction *instruction = &listing->instructions[i];
+		const struct listed_line *line = find_line(listing, instruction->line);
+		const char *slash = line ? strrchr(line->path, '/') : NULL;
+
+		if (line && instruction->line != last)
+			printf("%8s%s:%u\n", "", slash ? slash + 1 : line->path, line->line);
+		last = instruction->line;
+		print_share(instruction->value, listing->value);
+		printf("%10" PRIx64 "  %s\n", instruction->address, instruction->text);
+	}
+}
+
+static int print_annotation(struct annotation *annotation)
+{
+	_cleanup_free_ char *name = strdup(annotation->function);
+	struct annotation_site *site;
+	int err = name ? 0 : -ENOMEM;
+
+	if (err == 0) {
+		text_make_plain(name);
+		printf("%s: %.2f %% of all %s\n", name,
+		       100 * (double)annotation->self / (double)annotation->all,
+		       value_is_time(&annotation->value) ? "time" : "samples");
+	}
+	/* There may be several functions of that name. */
+	for (site = annotation->sites; err == 0 && site; site = site->hh.next) {
+		struct listing listing;
+
+		if (site->is_listed)
+			continue;
+		err = listing_make(annotation, site, &listing);
+		if (err == 0) {
+			print_source(&listing);
+			print_instructions(&listing);
+		}
+		listing_done(&listing);
+	}
+	return err;
+}
+
+static int explain_nothing(const struct annotation *annotation, const char *path)
+{
+	const char *name = annotation->function;
+
+	if (annotation->compiled > 0)
+		log_error("%s is compiled while it runs, and its code is in no file", name);
+	else if (annotation->inlined > 0)
+		log_error("%s ran only where it was inlined: annotate the function that it was "
+			  "inlined into",
+			  name);
+	else
+		log_error("no sample of %s was taken in a function '%s': `dwarfprof report` lists "
+			  "names",
+			  path, name);
+	return -ENODATA;
+}
+
+static int annotate(struct recording_file *recording, struct annotation *annotation)
+{
+	int err;
+
+	annotation->value = value_measured(recording_reader_context(recording->reader));
+	err = recording_file_run(recording, add_sample, annotation);
+	if (err == 0 && annotation->self == 0)
+		return explain_nothing(annotation, recording->path);
+	if (err == 0)
+		err = print_annotation(annotation);
+	errno = 0;
+	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout))) {
+		err = errno ? -errno : -EIO;
+		log_error("cannot write: %s", strerror(-err));
+	}
+	return err;
+}
+
+int annotate_command(int argc, char **argv)
+{
+	static char name[] = "dwarfprof annotate";
+	struct annotate_options options = { 0 };
+	struct annotation annotation = { 0 };
+	struct recording_file recording = { 0 };
+	struct names *names;
+	int err;
+
+	argv[0] = name; /* argp begins messages with it */
+	argp_err_exit_status = EXIT_CODE_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	names = recording_names_apply(&options.names);
+	if (!names)
+		return EXIT_CODE_FAILED;
+	annotation.function = options.function;
+	err = recording_file_open(options.file, &options.names, names, &recording);
+	if (err == 0)
+		err = annotate(&recording, &annotation);
+	fetch_end(names);
+	annotation_done(&annotation);
+	recording_file_close(&recording);
+	names_free(names);
+	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
+}
