@@ -2,6 +2,8 @@
 #ifndef DP_CLI_DIFF_FORM_H
 #define DP_CLI_DIFF_FORM_H
 
+#include <stdio.h>
+
 #include "report/function_counts.h"
 
 /* The formats in which `dwarfprof diff' shows two profiles. Side 0 is A, side 1 is B. */
@@ -26,6 +28,9 @@ int diff_print_text(const struct diff *diff);
 int diff_print_json(const struct diff *diff);
 /* Prints lines `stack COUNT-A COUNT-B', as flamegraph.pl's difffolded.pl does. */
 int diff_print_folded(const struct diff *diff);
+
+/* Writes the names of the formats: "text, json". */
+void diff_form_list(FILE *to);
 
 /* Returns a value as a percentage of the side's total. */
 double diff_percent(const struct diff *diff, size_t side, uint64_t value);

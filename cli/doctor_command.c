@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/doctor_command.h"
-
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/command.h"
 #include "doctor/doctor.h"
 #include "kernel/kernel_types.h"
 #include "kernel/refusal.h"
@@ -161,17 +159,14 @@ static int print_json(const struct doctor *d)
 	return err < 0 ? -ENOMEM : 0;
 }
 
-int doctor_command(int argc, char **argv)
+static int doctor_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof doctor";
 	struct doctor_options options = { 0 };
 	struct doctor doctor;
 	bool missing = false;
 	int err;
 
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	command_parse(&command_doctor, argc, argv, &options);
 	refusal_listen(NULL);
 	if (kernel_types_check(options.btf) < 0)
 		return EXIT_CODE_FAILED;
@@ -190,3 +185,10 @@ int doctor_command(int argc, char **argv)
 		log_error("cannot write the findings: %s", strerror(-err));
 	return err < 0 || missing ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "show what can be profiled here, and what is missing",
+	.argp = &argp,
+	.run = doctor_command,
+};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/report_command.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/command.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
 #include "cli/recording_file.h"
@@ -172,29 +171,37 @@ static int run(const struct report_options *o)
 	return err < 0 ? EXIT_CODE_FAILED : code;
 }
 
-static int command(const struct argp *argp, bool converts, char *name, int argc, char **argv)
+static int parse_and_run(const struct command *command, bool converts, int argc, char **argv)
 {
 	struct report_options options = { .converts = converts };
 	int code;
 
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(argp, argc, argv, 0, NULL, &options);
+	command_parse(command, argc, argv, &options);
 	code = run(&options);
 	output_options_done(&options.output);
 	return code;
 }
 
-int report_command(int argc, char **argv)
+static int report_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof report";
-
-	return command(&report_argp, false, name, argc, argv);
+	return parse_and_run(&command_report, false, argc, argv);
 }
 
-int convert_command(int argc, char **argv)
+static int convert_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof convert";
-
-	return command(&convert_argp, true, name, argc, argv);
+	return parse_and_run(&command_convert, true, argc, argv);
 }
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "report what was recorded with -o FILE.dwarfprof",
+	.argp = &report_argp,
+	.run = report_command,
+};
+
+const struct command command_convert = {
+	.name = "convert",
+	.summary = "write a recording in other formats",
+	.argp = &convert_argp,
+	.run = convert_command,
+};

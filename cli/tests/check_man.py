@@ -13,7 +13,7 @@ import harness
 
 DWARFPROF, PAGE, HEADER, VERIFIED = sys.argv[1:5]
 
-# The page also has the options that argp adds to --help.
+# The page also has the options that all commands have.
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
 
 
