@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/diff_form.h"
 #include "cli/name_options.h"
+#include "cli/output_options.h"
 #include "cli/recording_file.h"
 #include "log/log.h"
 #include "profiler/fetch.h"
@@ -23,6 +24,7 @@ static const struct argp_option argp_options[] = {
 	  "text; json, all functions for machines; folded, lines of `stack COUNT-A COUNT-B' for "
 	  "differential flame graphs (text)" },
 	{ "top", 'n', "N", 0, "number of functions in text (20)" },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
@@ -30,6 +32,7 @@ struct diff_options {
 	const char *files[FUNCTION_COUNTS_SIDES];
 	size_t n_files;
 	size_t top;
+	bool wide;
 	bool folds; /* compares stacks instead of functions */
 	int (*print)(const struct diff *diff);
 	struct recording_names names;
@@ -77,6 +80,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPTION_FORMAT:
 		choose_form(o, state, arg);
+		return 0;
+	case 'w':
+		o->wide = true;
 		return 0;
 	case 'n':
 		parse_top(o, state, arg);
@@ -236,7 +242,7 @@ static int run(const struct diff_options *o)
 {
 	struct names *names = recording_names_apply(&o->names);
 	struct recording_file recordings[FUNCTION_COUNTS_SIDES] = { 0 };
-	struct diff diff = { .top = o->top };
+	struct diff diff = { .top = o->top, .wide = o->wide };
 	int err = 0;
 
 	if (!names)

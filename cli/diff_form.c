@@ -10,7 +10,11 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/json_value.h"
+#include "report/terminal.h"
 #include "report/value.h"
+
+/* Of a row of text, what precedes the names. */
+#define VALUES_WIDTH 58
 
 double diff_percent(const struct diff *d, size_t side, uint64_t value)
 {
@@ -26,7 +30,7 @@ double diff_change(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_S
 	return diff_percent(d, 1, values[1]) - diff_percent(d, 0, values[0]);
 }
 
-static int print_side(const struct diff_side *side, char letter)
+static int print_side(const struct diff_side *side, char letter, FILE *to)
 {
 	_cleanup_free_ char *path = strdup(side->path), *target = strdup(side->context->target),
 			    *event = strdup(side->context->event);
@@ -37,40 +41,58 @@ static int print_side(const struct diff_side *side, char letter)
 	text_make_plain(path);
 	text_make_plain(target);
 	text_make_plain(event);
-	printf("%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
-	       (double)side->totals->duration_ns / 1e9, side->totals->samples);
+	fprintf(to, "%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
+		(double)side->totals->duration_ns / 1e9, side->totals->samples);
 	if (value_is_time(&measured))
-		printf(", %.3f ms", (double)side->totals->time_ns / 1e6);
-	printf(", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
-	       totals_complete(side->totals));
+		fprintf(to, ", %.3f ms", (double)side->totals->time_ns / 1e6);
+	fprintf(to, ", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
+		totals_complete(side->totals));
 	return 0;
 }
 
-int diff_print_text(const struct diff *d)
+static int print_text(const struct diff *d, const struct terminal *terminal)
 {
 	size_t n = d->n_rows < d->top ? d->n_rows : d->top;
-	int err = print_side(&d->sides[0], 'A');
+	FILE *to = terminal->to;
+	int err = print_side(&d->sides[0], 'A', to);
 
 	if (err == 0)
-		err = print_side(&d->sides[1], 'B');
+		err = print_side(&d->sides[1], 'B', to);
 	if (err < 0)
 		return err;
-	printf("\n%8s %8s %8s   %8s %8s %8s   %-42s %s\n", "self A", "B", "change", "total A", "B",
-	       "change", "function", "binary");
+	fprintf(to, "\n%8s %8s %8s   %8s %8s %8s   ", "self A", "B", "change", "total A", "B",
+		"change");
+	err = terminal_put_names(terminal, VALUES_WIDTH, 42, "function", "binary", "", "");
+	if (err < 0)
+		return err;
 	for (size_t i = 0; i < n; i++) {
 		const struct function_row *f = d->rows[i];
 
 		for (int total = 0; total < 2; total++) {
 			const uint64_t *values = total ? f->total : f->self;
 
-			printf("%6.1f %% %6.1f %% %+8.1f   ", diff_percent(d, 0, values[0]),
-			       diff_percent(d, 1, values[1]), diff_change(d, values));
+			fprintf(to, "%6.1f %% %6.1f %% %+8.1f   ", diff_percent(d, 0, values[0]),
+				diff_percent(d, 1, values[1]), diff_change(d, values));
 		}
-		printf("%-42s %s\n", f->name, f->binary);
+		err = terminal_put_names(terminal, VALUES_WIDTH, 42, f->name, f->binary, "", "");
+		if (err < 0)
+			return err;
 	}
 	if (d->n_rows > n)
-		printf("... and %zu more functions\n", d->n_rows - n);
+		fprintf(to, "... and %zu more functions\n", d->n_rows - n);
 	return 0;
+}
+
+int diff_print_text(const struct diff *d)
+{
+	struct terminal terminal;
+	int err = terminal_begin(&terminal, stdout, d->wide), ended;
+
+	if (err < 0)
+		return err;
+	err = print_text(d, &terminal);
+	ended = terminal_end(&terminal);
+	return err < 0 ? err : ended;
 }
 
 static json_t *json_side(const struct diff_side *side)

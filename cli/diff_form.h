@@ -17,6 +17,7 @@ struct diff_side {
 struct diff {
 	struct diff_side sides[FUNCTION_COUNTS_SIDES];
 	size_t top; /* number of rows in the text format */
+	bool wide;  /* report_context.wide */
 	struct function_counts functions;
 	const struct function_row **rows; /* `top` of them, the largest changes first */
 	size_t n_rows;

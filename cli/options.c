@@ -102,6 +102,7 @@ static const struct argp_option file_options[] = {
 	  "folded, jsonl, text, pprof, json, perf-script, speedscope, html, svg, firefox, firefox-gz or recording (by the extension of FILE)",
 	  4 },
 	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
@@ -413,6 +414,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_FORMAT:
 		o->output.format = arg;
+		return 0;
+	case 'w':
+		o->output.wide = true;
 		return 0;
 	case OPTION_BY:
 		output_options_set_by(&o->output, state, arg);

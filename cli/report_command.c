@@ -28,6 +28,7 @@ static const struct argp_option argp_options[] = {
 	{ "output", 'o', "FILE", 0, "where to write, repeatable" },
 	{ "format", OPTION_FORMAT, "FORMAT", 0, "as for record (by the extension of FILE)" },
 	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
@@ -53,6 +54,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_FORMAT:
 		o->output.format = arg;
+		return 0;
+	case 'w':
+		o->output.wide = true;
 		return 0;
 	case OPTION_BY:
 		output_options_set_by(&o->output, state, arg);

@@ -127,6 +127,7 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 		struct report_context own = *context;
 
 		own.by = requests[i].by;
+		own.wide = requests[i].wide;
 		err = report_new(requests[i].format, &own, outputs->files[i].file,
 				 &outputs->reports[i]);
 	}

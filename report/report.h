@@ -20,6 +20,7 @@ struct report_context {
 	unsigned int events;    /* kinds that are sampled: EVENT_BIT of each */
 	const struct group *by; /* what stacks are told apart by; NULL: as the format does it */
 	const char *counts; /* what is counted, a word: "page_faults"; NULL: events or samples */
+	bool wide;          /* lines may be wider than a terminal */
 	bool symbols;       /* look names up */
 	const struct names *names; /* how they are shown: those that modules and kallsyms are of */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
