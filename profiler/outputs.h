@@ -51,6 +51,9 @@ bool outputs_have_failed(const struct outputs *outputs);
  */
 int outputs_close(struct outputs *outputs, int err);
 
+/* Logs which regular files were written, their sizes, and what to do with them. Close them first. */
+void outputs_tell(const struct outputs *outputs, const struct output_request *requests);
+
 /* Frees the reports. Close the files first. */
 void outputs_done(struct outputs *outputs);
 

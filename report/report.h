@@ -61,6 +61,8 @@ struct report_format {
 	 */
 	bool groups;
 	bool streams; /* samples are written as they come, and nothing is kept of them */
+	const char *
+		use; /* what to do with a file, a phrase for who has written it; NULL: it is known */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
 };

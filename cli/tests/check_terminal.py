@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """On a terminal of 80 columns, a pseudo-terminal, no line of text is wider; long names of C++ are
-shortened in the middle. -w and files have whole lines.
+shortened in the middle. -w and files have whole lines. What goes to standard error keeps
+out of a command's way.
 
 usage: check_terminal.py DWARFPROF PROGRAM-DIR
 """
@@ -40,12 +41,12 @@ METHOD = "::and_a_method_whose_name_does_not_end_so_soon_either"
 NAME = "a_rather_long_name_of_a_template_that_somebody_has_chosen"
 
 
-def on_terminal(*args, columns=80):
+def on_terminal(*args, columns=80, stderr=subprocess.DEVNULL):
     """What dwarfprof writes to a terminal, in lines, without colours."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     text = b""
-    with subprocess.Popen([harness.DWARFPROF, *args], stdout=slave, stdin=slave, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen([harness.DWARFPROF, *args], stdout=slave, stdin=slave, stderr=stderr or slave) as process:
         os.close(slave)
         try:
             while part := os.read(master, 65536):
@@ -100,6 +101,32 @@ class Terminal(unittest.TestCase):
         lines = on_terminal("top", "-F", "499", "-i", "200ms", "--", self.program)
         self.expect_narrow(lines)
         self.assertTrue(any(re.search(r" a_rather[^ ]*\.\.\.[^ ]*either +a_prog", line) for line in lines), lines)
+
+    def test_progress_leaves_a_commands_terminal_alone(self):
+        self.assertTrue(any("Ctrl-C to end" in line for line in on_terminal("-a", "-d", "1500ms", "-o", "/dev/null",
+                                                                            "--format", "text", stderr=None)))
+        lines = on_terminal("-o", "/dev/null", "--format", "text", "--", "sh", "-c", "echo before; sleep 1.5; echo after",
+                            stderr=None)
+        self.assertEqual([line for line in lines if not line.startswith(("dwarfprof: ", "  "))], ["before", "after"])
+
+    def test_waits_for_the_command_and_says_so(self):
+        result = harness.dwarfprof("-d", "300ms", "-o", "/dev/null", "--format", "text", "--", "sh", "-c", "sleep 1; exit 7")
+        self.assertEqual(result.returncode, 7)
+        self.assertRegex(result.stderr, r"(?m)^dwarfprof: sampling has ended; waiting for sh \(PID \d+\) to end$")
+        result = harness.dwarfprof("-o", "/dev/null", "--format", "text", "--", self.program)
+        self.assertNotIn("waiting", result.stderr)
+
+    def test_says_what_it_wrote(self):
+        paths = [f"{self.directory.name}/x{extension}" for extension in (".svg", ".dwarfprof", ".folded", ".html")]
+        result = harness.dwarfprof("-F", "499", *(word for path in paths for word in ("-o", path)), "--", self.program)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        uses = (": open it in a browser", ": `dwarfprof report' shows it", "", ": open it in a browser")
+        for path, use in zip(paths, uses):
+            number, unit = re.search(rf"(?m)^dwarfprof: wrote {re.escape(path)} \(([\d.]+) (bytes|kB|MB)\){re.escape(use)}$",
+                                     result.stderr).groups()
+            scale = {"bytes": 1, "kB": 1000, "MB": 1000000}[unit]
+            self.assertAlmostEqual(float(number), os.path.getsize(path) / scale, delta=0.0501)
+        self.assertNotIn("wrote", harness.dwarfprof("-o", "/dev/null", "--format", "text", "--", self.program).stderr)
 
     def test_wide_and_files_are_whole(self):
         for args in (("report", self.files[0]), ("diff", *self.files)):
