@@ -13,6 +13,9 @@
 #include "report/terminal.h"
 #include "report/value.h"
 
+/* The chi-squared distribution with one degree of freedom exceeds this in 1 % of cases. */
+#define CHI_SQUARE_1_PERCENT 6.6349
+
 /* Of a row of text, what precedes the names. */
 #define VALUES_WIDTH 58
 
@@ -28,6 +31,31 @@ double diff_percent(const struct diff *d, size_t side, uint64_t value)
 double diff_change(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_SIDES])
 {
 	return diff_percent(d, 1, values[1]) - diff_percent(d, 0, values[0]);
+}
+
+bool diff_knows_noise(const struct diff *d)
+{
+	for (size_t i = 0; i < FUNCTION_COUNTS_SIDES; i++) {
+		const struct value measured = value_measured(d->sides[i].context);
+
+		if (value_is_time(&measured) ||
+		    d->sides[i].totals->events != d->sides[i].totals->samples)
+			return false;
+	}
+	return true;
+}
+
+bool diff_is_noise(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_SIDES])
+{
+	double a = (double)values[0], n_a = (double)d->sides[0].totals->events;
+	double b = (double)values[1], n_b = (double)d->sides[1].totals->events;
+	double all = a + b, others = n_a + n_b - all;
+	double apart = a * n_b - b * n_a;
+
+	/* In no sample, or in all of both: there is no difference. */
+	if (all <= 0 || others <= 0)
+		return true;
+	return apart * apart * (n_a + n_b) / (n_a * n_b * all * others) < CHI_SQUARE_1_PERCENT;
 }
 
 static int print_side(const struct diff_side *side, char letter, FILE *to)
@@ -53,6 +81,7 @@ static int print_side(const struct diff_side *side, char letter, FILE *to)
 static int print_text(const struct diff *d, const struct terminal *terminal)
 {
 	size_t n = d->n_rows < d->top ? d->n_rows : d->top;
+	bool knows = diff_knows_noise(d), marked = false;
 	FILE *to = terminal->to;
 	int err = print_side(&d->sides[0], 'A', to);
 
@@ -71,8 +100,12 @@ static int print_text(const struct diff *d, const struct terminal *terminal)
 		for (int total = 0; total < 2; total++) {
 			const uint64_t *values = total ? f->total : f->self;
 
-			fprintf(to, "%6.1f %% %6.1f %% %+8.1f   ", diff_percent(d, 0, values[0]),
-				diff_percent(d, 1, values[1]), diff_change(d, values));
+			bool is_noise = knows && diff_is_noise(d, values);
+
+			fprintf(to, "%6.1f %% %6.1f %% %+8.1f%s  ", diff_percent(d, 0, values[0]),
+				diff_percent(d, 1, values[1]), diff_change(d, values),
+				is_noise ? "~" : " ");
+			marked |= is_noise;
 		}
 		err = terminal_put_names(terminal, VALUES_WIDTH, 42, f->name, f->binary, "", "");
 		if (err < 0)
@@ -80,6 +113,9 @@ static int print_text(const struct diff *d, const struct terminal *terminal)
 	}
 	if (d->n_rows > n)
 		fprintf(to, "... and %zu more functions\n", d->n_rows - n);
+	if (marked)
+		fputs("~ may be chance: with these numbers of samples, it differs as much in more than 1 % of pairs of equal runs\n",
+		      to);
 	return 0;
 }
 
@@ -124,6 +160,9 @@ static void json_set_values(const struct diff *d, json_t *json, const char *name
 	json_object_set_new(json_values, "a_percent", json_real(diff_percent(d, 0, values[0])));
 	json_object_set_new(json_values, "b_percent", json_real(diff_percent(d, 1, values[1])));
 	json_object_set_new(json_values, "change", json_real(diff_change(d, values)));
+	json_object_set_new(json_values, "noise",
+			    diff_knows_noise(d) ? json_boolean(diff_is_noise(d, values)) :
+						  json_null());
 	json_object_set_new(json, name, json_values);
 }
 

@@ -2,6 +2,7 @@
 #ifndef DP_CLI_DIFF_FORM_H
 #define DP_CLI_DIFF_FORM_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "report/function_counts.h"
@@ -35,6 +36,13 @@ void diff_form_list(FILE *to);
 
 /* Returns a value as a percentage of the side's total. */
 double diff_percent(const struct diff *diff, size_t side, uint64_t value);
+/* Is it known how far shares differ by chance? Not of times, nor of samples that were scaled. */
+bool diff_knows_noise(const struct diff *diff);
+/*
+ * Could a share be the same in A and B, and differ by chance: is the p-value of Pearson's chi-squared
+ * test above 1 %?
+ */
+bool diff_is_noise(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);
 /* B minus A, in percentage points. */
 double diff_change(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);
 

@@ -101,6 +101,8 @@ static size_t find_end(const char *line, size_t size, size_t columns)
 		return size;
 	while (end > 0 && line[end] != ' ')
 		end--;
+	while (end > 0 && line[end - 1] == ' ')
+		end--;
 	return end > strspn(line, " ") ? end : fits;
 }
 
