@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/annotate_command.h"
-
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/command.h"
 #include "cli/listing.h"
 #include "cli/name_options.h"
 #include "cli/recording_file.h"
@@ -217,18 +215,15 @@ static int annotate(struct recording_file *recording, struct annotation *annotat
 	return err;
 }
 
-int annotate_command(int argc, char **argv)
+static int annotate_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof annotate";
 	struct annotate_options options = { 0 };
 	struct annotation annotation = { 0 };
 	struct recording_file recording = { 0 };
 	struct names *names;
 	int err;
 
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	command_parse(&command_annotate, argc, argv, &options);
 	names = recording_names_apply(&options.names);
 	if (!names)
 		return EXIT_CODE_FAILED;
@@ -242,3 +237,10 @@ int annotate_command(int argc, char **argv)
 	names_free(names);
 	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
 }
+
+const struct command command_annotate = {
+	.name = "annotate",
+	.summary = "show where in a function time goes, by line and instruction",
+	.argp = &argp,
+	.run = annotate_command,
+};

@@ -110,6 +110,7 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 					   o->requests[i].path);
 		o->requests[i].format = choose_format(o, state, o->requests[i].path);
 		o->requests[i].by = o->by;
+		o->requests[i].wide = o->wide;
 	}
 	if (n_stdout > 1)
 		argp_error(state, "two reports cannot go to stdout");

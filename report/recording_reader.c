@@ -495,12 +495,22 @@ static int read_head(FILE *from, char why[RECORDING_WHY_SIZE])
 	return -EBADMSG;
 }
 
+/* The first record says what was sampled. */
+static int read_first(struct recording_reader *r)
+{
+	struct view record;
+	uint64_t tag;
+	int err = next_record(r, &tag, &record);
+
+	if (err <= 0)
+		return err < 0 ? err : -ENODATA;
+	return tag == RECORDING_CONTEXT ? read_context(r, &record) : -EBADMSG;
+}
+
 int recording_reader_new(FILE *from, const struct recording_options *options,
 			 struct recording_reader **ret, char why[RECORDING_WHY_SIZE])
 {
 	_cleanup_(recording_reader_freep) struct recording_reader *r = NULL;
-	struct view record;
-	uint64_t tag;
 	int err = read_head(from, why);
 
 	if (err < 0)
@@ -519,11 +529,7 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 		return -ENOMEM;
 	err = block_reader_init(&r->blocks, from, sizeof(struct recording_head));
 	if (err == 0)
-		err = next_record(r, &tag, &record);
-	if (err > 0)
-		err = tag == RECORDING_CONTEXT ? read_context(r, &record) : -EBADMSG;
-	else if (err == 0)
-		err = -ENODATA;
+		err = read_first(r);
 	if (err < 0) {
 		snprintf(why, RECORDING_WHY_SIZE, "%s",
 			 err == -ENODATA ? "it is cut off, before its first sample" :

@@ -13,17 +13,21 @@
 static const struct report_format formats[] = {
 	{ "folded", ".folded .collapsed", report_folded_new, .groups = true },
 	{ "jsonl", ".jsonl", report_jsonl_new, .streams = true },
-	{ "recording", ".dwarfprof", report_recording_new, .is_binary = true, .streams = true },
+	{ "recording", ".dwarfprof", report_recording_new, .is_binary = true, .streams = true,
+	  .use = "`dwarfprof report' shows it" },
 	{ "text", ".txt", report_text_new, .groups = true },
 	{ "pprof", ".pb.gz .pprof", report_pprof_new, .is_binary = true },
 	{ "perf-script", ".perf", report_perf_script_new, .groups = true, .streams = true },
-	{ "speedscope", ".speedscope.json", report_speedscope_new, .groups = true },
-	{ "html", ".html .htm", report_html_new, .groups = true, .missing = report_html_missing },
+	{ "speedscope", ".speedscope.json", report_speedscope_new, .groups = true,
+	  .use = "https://www.speedscope.app shows it" },
+	{ "html", ".html .htm", report_html_new, .groups = true, .missing = report_html_missing,
+	  .use = "open it in a browser" },
 	{ "json", ".json", report_json_new },
-	{ "svg", ".svg", report_svg_new, .groups = true },
-	{ "firefox", ".firefox.json", report_firefox_new, .groups = true },
+	{ "svg", ".svg", report_svg_new, .groups = true, .use = "open it in a browser" },
+	{ "firefox", ".firefox.json", report_firefox_new, .groups = true,
+	  .use = "https://profiler.firefox.com shows it" },
 	{ "firefox-gz", ".firefox.json.gz", report_firefox_gz_new, .groups = true,
-	  .is_binary = true },
+	  .is_binary = true, .use = "https://profiler.firefox.com shows it" },
 };
 
 const struct report_format *report_format_by_name(const char *name)

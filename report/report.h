@@ -20,6 +20,7 @@ struct report_context {
 	unsigned int events;    /* sampled kinds, as EVENT_BIT */
 	const struct group *by; /* key to group stacks by; NULL: the format's default */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
+	bool wide;          /* lines may be wider than a terminal */
 	bool symbols;       /* look names up */
 	const struct names *names;       /* for modules and kallsyms: how names are shown */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
@@ -58,7 +59,8 @@ struct report_format {
 	 * all labels.
 	 */
 	bool groups;
-	bool streams; /* writes samples as they come, and keeps none */
+	bool streams;    /* writes samples as they come, and keeps none */
+	const char *use; /* what to do with such a file, as a phrase; NULL: it is obvious */
 	/* What this build lacks for it, and what to do, as a phrase; NULL: nothing. */
 	const char *(*missing)(void);
 };

@@ -19,10 +19,13 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/symbolized.h"
+#include "report/terminal.h"
 #include "report/value.h"
 #include "report/verified.h"
 
 #define TEXT_TOP 20
+/* Columns of a row of the hottest stack other than the name: the share, and " (inlined)". */
+#define ROW_WIDTH 29
 /* Functions of the hottest stack that are shown at its root, and at its leaf. */
 #define TEXT_ROOT 10
 #define TEXT_LEAF 30
@@ -51,6 +54,7 @@ struct text {
 	struct label_counts labels;
 	struct hints hints;
 	const struct colours *colours;
+	struct terminal terminal;
 };
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -101,7 +105,7 @@ static int print_head(const struct text *text, const struct totals *totals)
 	const struct report_context *context = &text->report.context;
 	const char *other = value_other_event(context);
 	const struct colours *c = text->colours;
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 	int err;
 
 	fputs(c->bold, to);
@@ -127,7 +131,7 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 {
 	const struct colours *c = text->colours;
 	bool good = totals->outcomes[DP_COMPLETE] == totals_with_user_stack(totals);
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 
 	fprintf(to,
 		"Samples: %" PRIu64 ", %slost: %" PRIu64 "%s, complete: %" PRIu64 " of %" PRIu64
@@ -145,7 +149,7 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 /* Prints what the samples stand for, if they are not just counted. */
 static void print_scale(const struct text *text, const struct totals *totals)
 {
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 
 	if (totals->events != totals->samples)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
@@ -182,25 +186,30 @@ static void print_share(const struct colours *c, double share, FILE *to)
 	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
 }
 
-static void print_functions(const struct text *text, double all)
+static int print_functions(const struct text *text, double all)
 {
 	const struct hot_list *list = &text->functions;
 	const struct colours *c = text->colours;
 	bool time = value_is_time(&text->value);
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
+	size_t taken = time ? 33 : 19; /* columns of the values */
 	size_t n = 0;
+	int err;
 
-	fprintf(to, "\n%s%8s %8s  %s%-50s %s%s\n", c->bold, "self", "total",
-		time ? "  total time  " : "", "function", "binary", c->normal);
-	for (const struct hot *f = list->functions; f && n < TEXT_TOP; f = f->hh.next, n++) {
+	fprintf(to, "\n%s%8s %8s  %s", c->bold, "self", "total", time ? "  total time  " : "");
+	err = terminal_put_names(&text->terminal, taken, 50, "function", "binary", "", c->normal);
+	for (const struct hot *f = list->functions; err == 0 && f && n < TEXT_TOP;
+	     f = f->hh.next, n++) {
 		print_share(c, percent(f->self, all), to);
 		fprintf(to, " %6.1f %%  ", percent(f->total, all));
 		if (time)
 			fprintf(to, "%9.3f ms  ", (double)f->total / 1e6);
-		fprintf(to, "%-50s %s%s%s\n", f->name, c->dim, hot_list_binary(list, f), c->normal);
+		err = terminal_put_names(&text->terminal, taken, 50, f->name,
+					 hot_list_binary(list, f), c->dim, c->normal);
 	}
 	if (HASH_COUNT(list->functions) > TEXT_TOP)
 		fprintf(to, "... and %u more functions\n", HASH_COUNT(list->functions) - TEXT_TOP);
+	return err;
 }
 
 /* Counts equal functions from the first on: recursion takes one line. */
@@ -218,14 +227,18 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
+	_cleanup_free_ char *name = strdup(f->name);
 	const struct colours *c = text->colours;
-	FILE *to = text->report.to;
-	int err;
+	FILE *to = text->terminal.to;
 
+	if (!name)
+		return -ENOMEM;
+	text_make_plain(name);
+	if (text->terminal.columns > 0)
+		terminal_shorten(name, text->terminal.columns - ROW_WIDTH);
 	fprintf(to, "%9s", "");
 	print_share(c, percent(f->value, all), to);
-	fputs("  ", to);
-	err = print_plain(f->name, to);
+	fprintf(to, "  %s", name);
 	if (f->is_inlined)
 		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
 	if (f->kind == SYMBOLIZED_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
@@ -234,7 +247,7 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,
 			percent(f[times - 1].value, all), c->normal);
 	fputc('\n', to);
-	return err;
+	return 0;
 }
 
 /* From root to leaf, each with the share of stacks with this prefix. */
@@ -244,7 +257,7 @@ static int print_hottest(struct text *text, double all)
 	const struct colours *c = text->colours;
 	uint64_t value;
 	size_t n = hottest_find(&text->hottest, &functions, &value), n_rows = 0, row = 0;
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 	int err;
 
 	if (n == 0)
@@ -280,7 +293,7 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 {
 	struct label_rows *rows = arg;
 	const struct colours *c = rows->text->colours;
-	FILE *to = rows->text->report.to;
+	FILE *to = rows->text->terminal.to;
 
 	if (!rows->has_head)
 		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
@@ -302,9 +315,9 @@ static const struct colours *choose_colours(FILE *to)
 	return wanted && isatty(fileno(to)) ? &terminal_colours : &no_colours;
 }
 
-static int text_finish(struct report *report, const struct totals *totals)
+static int write_report(struct text *text, const struct totals *totals)
 {
-	struct text *text = (struct text *)report;
+	struct report *report = &text->report;
 	double all;
 	const char *servers = getenv("DEBUGINFOD_URLS");
 	const struct hint_machine machine = {
@@ -313,30 +326,44 @@ static int text_finish(struct report *report, const struct totals *totals)
 	};
 	int err;
 
-	text->value = value_measured(&report->context);
 	all = (double)value_of_totals(&text->value, totals);
-	text->colours = choose_colours(report->to);
-	err = profile_for_each(text->profile, count_stack, text);
-	if (err < 0)
-		return err;
-	hot_list_sort(&text->functions);
 	err = print_head(text, totals);
 	if (err < 0)
 		return err;
 	print_outcomes(text, totals);
 	print_scale(text, totals);
 	if (totals->verified)
-		err = print_verified(&report->context, totals->verified, report->to);
+		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
 		return err;
-	print_functions(text, all);
+	err = print_functions(text, all);
+	if (err < 0)
+		return err;
 	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
 	err = print_hottest(text, all);
 	/* Without names, no lookup has failed. */
 	if (report->context.symbols && !names_disabled(report->context.names))
-		hints_print(&text->hints, &machine, all, report->to);
+		hints_print(&text->hints, &machine, all, text->terminal.to);
 	return err;
+}
+
+static int text_finish(struct report *report, const struct totals *totals)
+{
+	struct text *text = (struct text *)report;
+	int err, ended;
+
+	text->value = value_measured(&report->context);
+	text->colours = choose_colours(report->to);
+	err = profile_for_each(text->profile, count_stack, text);
+	if (err == 0)
+		err = terminal_begin(&text->terminal, report->to, report->context.wide);
+	if (err < 0)
+		return err;
+	hot_list_sort(&text->functions);
+	err = write_report(text, totals);
+	ended = terminal_end(&text->terminal);
+	return err < 0 ? err : ended;
 }
 
 static void text_free(struct report *report)

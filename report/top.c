@@ -15,6 +15,7 @@
 #include "report/label_counts.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/terminal.h"
 #include "report/value.h"
 
 /* Rows of a table for a file, and lines around the table on a terminal. */
@@ -129,21 +130,34 @@ static void print_labels(struct top *top, const struct totals *now, const struct
 	put_line(screen, line);
 }
 
+/* Blanks that are missing behind a name. */
+static int pad(const char *name, int width)
+{
+	int n = (int)terminal_width(name, strlen(name));
+
+	return n < width ? width - n : 0;
+}
+
 static void print_functions(struct top *top, const struct hot_list *functions,
 			    const struct totals *now, const struct screen *screen)
 {
 	uint64_t all = interval_value(top, now);
 	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
 	int n = 0;
-	char line[2048];
+	char line[2048], name[1024];
 
 	snprintf(line, sizeof(line), "%8s %8s  %-*s %s", "self", "total", width, "function",
 		 "binary");
 	put_line(screen, line);
 	for (const struct hot *f = functions->functions; f && n < screen->rows;
 	     f = f->hh.next, n++) {
-		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %-*s %s", percent(f->self, all),
-			 percent(f->total, all), width, f->name, hot_list_binary(functions, f));
+		snprintf(name, sizeof(name), "%s", f->name);
+		text_make_plain(name); /* it may have been cut in a character */
+		if (screen->is_terminal)
+			terminal_shorten(name, (size_t)width);
+		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %s%*s %s", percent(f->self, all),
+			 percent(f->total, all), name, pad(name, width), "",
+			 hot_list_binary(functions, f));
 		put_line(screen, line);
 	}
 }

@@ -69,7 +69,7 @@ class Errors(unittest.TestCase):
         self.assertIn("no samples", result.stderr)
 
     def test_usage(self):
-        result = dwarfprof()
+        result = dwarfprof("-d", "1")
         self.assertEqual(result.returncode, 2)
         self.assertIn("give -p PID, -a, or -- CMD", result.stderr)
         self.assertEqual(result.stdout, "")
