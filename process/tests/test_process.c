@@ -533,7 +533,9 @@ Test(process, reads_mappings_again_where_many_may_be_gone)
 	now += 2 * UINT64_C(1000000000);
 	cr_assert(process_table_publish(&table, now) == 0);
 	process_table_forget(&table, now + 1);
-	cr_assert_eq(p->n_mappings, n, "%zu of %zu", p->n_mappings, n);
+	/* Meanwhile allocations, and valgrind, may have mapped a few more. */
+	cr_assert(p->n_mappings >= n && p->n_mappings < n + UNRECORDED_SPARE, "%zu of %zu",
+		  p->n_mappings, n);
 	cr_assert_eq(p->doubted, 0);
 }
 
