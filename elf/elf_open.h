@@ -8,26 +8,26 @@
 #include "base/cleanup.h"
 
 /*
- * The one place where libelf opens files. What it returns is an ELF file, of any class, machine
- * and type, whose other contents are unchecked. The caller ends it with elf_end(), or has
- * _cleanup_elf_ do so. All return NULL if it is no ELF file (an archive is none), or cannot be read.
+ * The only place that opens files with libelf. Each function returns an ELF file of any class,
+ * machine and type whose other contents are unchecked. The caller calls elf_end() or uses
+ * _cleanup_elf_. Returns NULL if it cannot be read or is no ELF file; an archive is none.
  */
 
 /*
- * Map the file behind fd, so that only those pages are read that somebody looks at. If it is cut
- * off while it is open, pages behind its new end read as zeros: where bus_guard_install() was
- * called, else SIGBUS ends the process. The descriptor stays the caller's, and has to stay open
- * until elf_end(), or elf_cntl(ELF_C_FDREAD).
+ * Maps the file behind fd, so only pages that are accessed are read. If it is truncated while open,
+ * pages behind its new end read as zeros after bus_guard_install(); otherwise SIGBUS ends the
+ * process. The caller keeps the descriptor, and keeps it open until elf_end() or
+ * elf_cntl(ELF_C_FDREAD).
  */
 Elf *elf_open(int fd);
 
 /*
- * The same, by reading: for who needs headers only. What was cut off is an error then, and no
- * signal, so that it works without the guard.
+ * The same, but reads the file, for callers that need only headers. Truncation is then an error,
+ * not a signal, so the guard is not needed.
  */
 Elf *elf_open_unmapped(int fd);
 
-/* A file in memory, which stays the caller's and has to outlive the handle. */
+/* A file in memory, which the caller keeps until after elf_end(). */
 Elf *elf_open_memory(const void *bytes, size_t size);
 
 static inline void elf_endp(Elf **elf)

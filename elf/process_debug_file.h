@@ -7,10 +7,10 @@
 #include "elf/elf_file.h"
 
 /*
- * Find the file of debug information for a file as a process sees it, for names: below the
- * process's own root, as containers have one, whose links do not lead out of it. `path` is the
- * file's in there. Returns a descriptor, which is the caller's, or a negative errno. If the
- * process's root and mounts are this one's, libdwfl will look there itself: -ENOENT.
+ * Finds the separate debug file of a file for its names, as the process sees it: below the
+ * process's own root (a container's, for example), which links cannot leave. `path` is the file's
+ * path there. Returns a descriptor, which the caller closes, or a negative errno. If the process
+ * has the same root and mounts as this one, libdwfl will look there itself: -ENOENT.
  */
 int process_debug_file_open(pid_t pid, const char *path, const struct elf_file *file);
 
