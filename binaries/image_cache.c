@@ -14,17 +14,17 @@
 #include "log/log.h"
 #include "tables/image_check.h"
 
-/* Unwind information of less than this is made into an image as fast as that is read. */
+/* From less unwind information than this, building an image is as fast as reading one. */
 #define MIN_SOURCE_SIZE 4096
 
-/* What a key has of its own: the unwind information, and struct image_extent. */
+/* The specific part of the key: properties of the unwind information, and struct image_extent. */
 struct origin {
 	uint64_t cfi_address, cfi_size;
 	uint64_t cfi_source; /* enum elf_source */
 	uint64_t start, end, entry;
 };
 
-/* The file's sections: uint64_t, and the image's cells. */
+/* The file's sections: a uint64_t, and the image's cells. */
 enum { N_ROWS, CELLS };
 
 static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
@@ -55,7 +55,7 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 		names_set_cache(names, &own);
 }
 
-/* What the image is made of, and the name of its file. False: it is not to be kept. */
+/* Returns what the image depends on, and the name of its file. False: do not keep it. */
 static bool describe(const struct disk_cache *cache, const struct elf_file *file, int fd,
 		     struct kept_key *ret, char *ret_name)
 {
@@ -93,7 +93,7 @@ static int get(const struct disk_cache *cache, const char *name, const struct ke
 	    cells->iov_len / DP_CELL_SIZE > UINT32_MAX)
 		return -EBADMSG;
 	image.n_cells = (uint32_t)(cells->iov_len / DP_CELL_SIZE);
-	/* Whoever made the image up has made the checksum fit. */
+	/* The checksum proves nothing: the author of a forged image can compute it, too. */
 	if (!image_is_sound(cells->iov_base, image.n_cells))
 		return -EBADMSG;
 	image.stats.n_rows = *(const uint64_t *)n_rows->iov_base;
