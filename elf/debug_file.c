@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
 
-/* More than the .debug_frame of any program: a damaged header shall not ask for all memory. */
+/* Larger than the .debug_frame of any program. A damaged header must not exhaust the memory. */
 #define MAX_FRAME_SIZE (UINT64_C(1) << 30)
 
 static Elf_Scn *find_section(Elf *elf, const char *wanted)
@@ -37,7 +37,9 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted)
 	return NULL;
 }
 
-/* As the ELF standard compresses sections, or as the GNU tools did before that. */
+/*
+ * Decompresses a section compressed as in the ELF standard or, if `old`, as earlier GNU tools did.
+ */
 static bool uncompress(Elf_Scn *scn, bool old)
 {
 	GElf_Shdr header;
@@ -71,7 +73,7 @@ void debug_frame_read(Elf *elf, struct cfi_section *ret)
 	ret->size = data->d_size;
 }
 
-/* CRC-32 as in zlib and in GDB's description of .gnu_debuglink. */
+/* The CRC-32 of zlib and of GDB's description of .gnu_debuglink. */
 static uint32_t checksum(const uint8_t *bytes, size_t size)
 {
 	uint32_t table[256], crc = UINT32_MAX;
@@ -114,7 +116,7 @@ bool debug_file_has_build_id(Elf *elf, const char *wanted)
 	return true;
 }
 
-/* NULL if there is no such file. One that is no ordinary file could block. */
+/* NULL if there is no such file. Opening anything but a regular file might block. */
 static Elf *open_elf(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -124,7 +126,7 @@ static Elf *open_elf(const char *path)
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
 	elf = elf_open(fd);
-	/* From here on without the descriptor. */
+	/* The descriptor is not needed from here on. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
 		elf_end(elf);
 		return NULL;
@@ -158,7 +160,7 @@ const char *debug_link_read(Elf *elf, uint32_t *ret_checksum)
 	if (!data || !data->d_buf)
 		return NULL;
 	name = data->d_buf;
-	/* The checksum is behind the name, at a multiple of 4. */
+	/* The checksum follows the name, aligned to 4 bytes. */
 	length = strnlen(name, data->d_size);
 	if (length == 0 || length / 4 * 4 + 8 > data->d_size || memchr(name, '/', length))
 		return NULL;

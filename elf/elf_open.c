@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf/elf_open.h"
 
-/* libelf also opens archives and, as "unknown", anything else. */
+/* libelf also opens archives, and anything else as "unknown". */
 static Elf *take_elf(Elf *elf)
 {
 	if (elf_kind(elf) == ELF_K_ELF)
@@ -25,6 +25,6 @@ Elf *elf_open_unmapped(int fd)
 Elf *elf_open_memory(const void *bytes, size_t size)
 {
 	elf_version(EV_CURRENT);
-	/* The parameter lacks `const`; elf_memory() opens for reading (ELF_C_READ). */
+	/* The parameter lacks `const`; elf_memory() opens the file for reading (ELF_C_READ). */
 	return take_elf(elf_memory((char *)bytes, size));
 }

@@ -9,9 +9,9 @@
 #include "log/log.h"
 
 /*
- * What UPX writes into a file, little-endian (its src/stub/src/include/linux.h and
- * src/p_unix.cpp). In front of the packed data: what is known of the code that unpacks it, and
- * of what was packed. In a program this follows the program headers.
+ * What UPX writes to a file, little-endian (its src/stub/src/include/linux.h and src/p_unix.cpp).
+ * It precedes the packed data and describes the unpacking code and the packed file. In a program it
+ * follows the program headers.
  */
 struct upx_info {
 	uint32_t sum;
@@ -25,14 +25,14 @@ struct upx_info {
 #define UPX_FORMAT_ELF64_AMD64 22
 
 /*
- * The end of a packed file (src/packhead.cpp), from where libraries are unpacked: their program
- * headers have other things behind them.
+ * The end of a packed file (src/packhead.cpp). Libraries are unpacked from there, as their program
+ * headers are followed by something else.
  */
 struct upx_end {
 	uint8_t magic[4];
 	uint8_t version, format, method, level;
 	uint8_t sums_and_sizes[20], filters[4];
-	uint32_t data; /* where it begins: with `program`, above */
+	uint32_t data; /* its offset, that of `program` above */
 };
 
 _Static_assert(sizeof(struct upx_info) == 24 && sizeof(struct upx_end) == 36, "as in the file");

@@ -18,7 +18,7 @@
 #include "elf/elf_open.h"
 #include "elf/mapped_file.h"
 
-/* Has the process another root, or other mounts, than this one? */
+/* Whether the process has a different root or different mounts than this one. */
 static bool has_other_root(pid_t pid)
 {
 	static const char *const names[] = { "root/", "ns/mnt" };
@@ -36,7 +36,7 @@ static bool has_other_root(pid_t pid)
 	return false;
 }
 
-/* Open a file below a root, which its links do not leave. Without openat2() (Linux 5.6), none. */
+/* Opens a file below a root that links cannot leave. Without openat2() (Linux 5.6), finds none. */
 static int open_below(int root, const char *path)
 {
 	struct open_how how = {
@@ -52,7 +52,7 @@ static int open_below(int root, const char *path)
 	return regular_file_open(link, 0);
 }
 
-/* By their build id, files are known; those that have none, by the link's checksum. */
+/* Identifies files by build ID, or by the link's checksum if there is none. */
 static bool belongs(int fd, const char *build_id, uint32_t wanted)
 {
 	_cleanup_elf_ Elf *elf = elf_open(fd);
@@ -85,7 +85,7 @@ static int open_link_below(int root, const char *path, const struct elf_file *fi
 	return -ENOENT;
 }
 
-/* Paths are told as this process sees them, which, if the other one's root is below, shows that. */
+/* Paths are as this process sees them, and include the other's root if that is below its own. */
 static const char *path_inside(pid_t pid, const char *path)
 {
 	char place[48], root[PATH_MAX];
@@ -106,7 +106,7 @@ int process_debug_file_open(pid_t pid, const char *path, const struct elf_file *
 	char place[PATH_MAX];
 	int fd = -ENOENT;
 
-	/* With servers to ask, libdwfl's search leaves links out (dwfl_file.c). */
+	/* With servers to ask, libdwfl's search does not follow links (dwfl_file.c). */
 	if (!has_other_root(pid) && !getenv("DEBUGINFOD_URLS"))
 		return -ENOENT;
 	snprintf(place, sizeof(place), "/proc/%d/root", pid);
