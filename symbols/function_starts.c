@@ -10,7 +10,7 @@
 #include "cfi/index.h"
 #include "elf/elf_open.h"
 
-/* From the first one's start on. */
+/* Starts are relative to the first one. */
 struct function {
 	uint32_t start, size;
 };
@@ -31,7 +31,7 @@ static int set_section(const Elf_Data *data, uint64_t address, struct cfi_sectio
 	return 0;
 }
 
-/* In a file of debug information, sections of the program have no bytes. */
+/* In a separate debug file, the program's sections have no bytes. */
 static int find_section(Elf *elf, struct cfi_section *ret)
 {
 	Elf_Scn *scn = NULL;
@@ -53,7 +53,7 @@ static int find_section(Elf *elf, struct cfi_section *ret)
 	return -ENODATA;
 }
 
-/* Where .eh_frame is, by .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
+/* The start of .eh_frame from .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
 static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
 {
 	struct cfi_section section;
@@ -71,7 +71,7 @@ static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
 	return 0;
 }
 
-/* Without section headers, its end is not told: at most that of the segment. */
+/* Without section headers its end is unknown, but it is at most that of the segment. */
 static int find_by_header(Elf *elf, struct cfi_section *ret)
 {
 	size_t n = 0;
@@ -170,7 +170,7 @@ struct function_starts *function_starts_free(struct function_starts *s)
 	return NULL;
 }
 
-/* How many functions start at or below the address. */
+/* The number of functions that start at or below the address. */
 static size_t upper_bound(const struct function_starts *s, uint64_t address)
 {
 	size_t lo = 0, hi = s->n_functions;

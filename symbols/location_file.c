@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "cache/kept_file.h"
 
-/* What a key has of its own: the file is of use only where all of this is the same. */
+/* The specific part of the key: the file is usable only if all of this is equal. */
 struct origin {
 	char libdw[16];    /* its version */
 	uint64_t demangle; /* enum names_demangle */
@@ -31,11 +31,11 @@ struct address {
 	uint32_t lines;
 };
 
-/* Names are bytes from the first one's start; at 0 there is none. */
+/* Names are offsets from the first one; 0: no name. */
 struct kept_location {
 	uint32_t function, file;
 	uint32_t line;
-	uint32_t column; /* INLINED is a bit of it */
+	uint32_t column; /* with the bit INLINED */
 };
 
 #define INLINED (UINT32_C(1) << 31)
@@ -43,7 +43,7 @@ struct kept_location {
 static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
 static_assert(KEPT_N_SECTIONS == NAMES + 1, "all are used");
 
-/* The file's name, and what it is to be of. */
+/* Returns the file's name, and the key that it must have. */
 static int describe(const struct disk_cache *disk, const struct names_options *options,
 		    const char *build_id, int fd, struct kept_key *ret, char *ret_name)
 {
@@ -65,7 +65,7 @@ static int describe(const struct disk_cache *disk, const struct names_options *o
 	return 0;
 }
 
-/* The sections, as they were read. */
+/* The sections that were read. */
 struct body {
 	const struct address *addresses;
 	const struct kept_location *locations;
@@ -73,7 +73,7 @@ struct body {
 	uint64_t n_addresses, n_locations, names_size;
 };
 
-/* False: the sections' sizes make no sense. */
+/* False: the sections' sizes are invalid. */
 static bool body_init(struct body *ret, const struct iovec *sections)
 {
 	const struct iovec *addresses = &sections[ADDRESSES], *locations = &sections[LOCATIONS];
@@ -154,14 +154,14 @@ int location_file_read(const struct disk_cache *disk, const struct names_options
 	return err == 0 ? add_all(file.sections, locations) : err;
 }
 
-/* A name that was met, by where it is in memory: of each there is one copy. */
+/* A name that was already written, by its address in memory: each has a single copy. */
 struct met {
 	UT_hash_handle hh;
 	const char *name;
 	uint32_t at;
 };
 
-/* The sections, as they grow. */
+/* The sections being written. */
 struct writer {
 	struct address *addresses;
 	struct kept_location *locations;

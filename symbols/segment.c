@@ -13,7 +13,7 @@
 
 #define PAGE ((uint64_t)DP_USER_PAGE_SIZE)
 
-/* The pages of one; false if it is none of code, or nonsense. */
+/* The pages of a segment; false if it is not executable or is invalid. */
 static bool segment_make(const GElf_Phdr *p, struct segment *ret)
 {
 	uint64_t limit;
