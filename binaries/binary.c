@@ -54,7 +54,7 @@ void binary_store_start_workers(struct binary_store *store)
 	int err = workers_new(n, MAX_DONE, &store->workers);
 
 	if (err < 0)
-		log_debug("tables are made by no thread of their own: %s", strerror(-err));
+		log_debug("tables are built without worker threads: %s", strerror(-err));
 }
 
 void binary_hold(struct binary *b)

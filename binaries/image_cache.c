@@ -36,7 +36,7 @@ struct disk_cache *image_cache_open_default(struct disk_cache *ret)
 	int err = path ? disk_cache_open(path, DISK_CACHE_LIMIT, ret) : -ENOENT;
 
 	if (err < 0) {
-		log_debug("no cache in %s: %s", path ? path : "any place", strerror(-err));
+		log_debug("no cache in %s: %s", path ? path : "any directory", strerror(-err));
 		return NULL;
 	}
 	log_debug("tables and names are kept in %s", path);
@@ -128,7 +128,7 @@ int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int f
 	if (err == 0)
 		return 1;
 	if (err != -ENOENT)
-		log_debug("cache: %s is of no use: %s", name, strerror(-err));
+		log_debug("cache: cannot use %s: %s", name, strerror(-err));
 	err = image_build(&file->cfi, &file->code, ret);
 	if (err < 0)
 		return err;

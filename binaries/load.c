@@ -201,10 +201,10 @@ static void log_table(const struct binary *b, const struct table_job *j)
 static void log_no_room(struct binary_store *store, const struct binary *b)
 {
 	if (!store->has_warned)
-		log_warning("no room for all tables: some stacks will end with table_evicted, or "
-			    "fewer with more --table-memory");
+		log_warning("no room for all tables: some stacks will end with table_evicted; a "
+			    "larger --table-memory avoids this");
 	store->has_warned = true;
-	log_debug("%s: no room for its table, of %zu bytes", b->module->path,
+	log_debug("%s: no room for its table of %zu bytes", b->module->path,
 		  (size_t)b->table->n_cells * DP_CELL_SIZE);
 }
 
@@ -224,7 +224,7 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	if (j->is_copy) {
 		set_table(b, j->original->table);
 		b->table->n_binaries++;
-		log_debug("%s: the same as %s", b->module->path, j->original->module->path);
+		log_debug("%s: shares the table of %s", b->module->path, j->original->module->path);
 		load_again(store, b);
 		return 0;
 	}
@@ -252,8 +252,8 @@ static void finish_first_table(struct binary_store *store, struct table_job *j)
 	if (err == -ENODATA)
 		log_debug("%s has no unwind information", b->module->path);
 	else if (err == -EFBIG)
-		log_warning("no table for %s, which still has names: %s", b->module->path,
-			    strerror(-err));
+		log_warning("cannot build a table for %s, but its functions have names: %s",
+			    b->module->path, strerror(-err));
 	else if (err == 0)
 		err = take_first_table(store, j);
 	if (err < 0)
@@ -275,7 +275,7 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 		return;
 	}
 	table_fill(&store->tables, t, j->image.cells, j->took);
-	log_debug("%s: its table is back, %.1f ms", b->module->path, (double)t->made_in / 1e6);
+	log_debug("%s: table rebuilt, %.1f ms", b->module->path, (double)t->made_in / 1e6);
 }
 
 /* Takes over what the job has added to the cache, and that it has scanned it. */

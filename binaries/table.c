@@ -84,7 +84,7 @@ static struct table *least_recently_used(const struct table_store *store, bool i
 
 static void free_idle(struct table_store *store, struct table *t)
 {
-	log_debug("%s: its table is not in use any more", t->binary->module->path);
+	log_debug("%s: table freed, no longer in use", t->binary->module->path);
 	table_give_room_back(store, t);
 	store->n_freed++;
 }
@@ -104,7 +104,7 @@ void table_free(struct table_store *store, struct table *t)
 /* Starts an eviction; table_unname() completes it. */
 static void evict(struct table_store *store, struct table *t)
 {
-	log_debug("%s: its table makes room for others", t->binary->module->path);
+	log_debug("%s: table evicted to make room for others", t->binary->module->path);
 	t->is_leaving = true;
 	store->generation++;
 	store->n_evicted++;

@@ -100,7 +100,7 @@ void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino
 {
 	if (packer[0] == '\0' || is_told(told, device, inode))
 		return;
-	log_warning("process %d runs %s, which is packed by %s: its code is in memory only, where "
-		    "stacks end; `upx -d` unpacks the file",
+	log_warning("process %d runs %s, which is packed by %s: its code is only in memory, and "
+		    "stacks end there; `upx -d` unpacks the file",
 		    pid, path, packer);
 }
