@@ -52,7 +52,7 @@ struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
-	struct binary *originals; /* those that have or will have a table, by build ID */
+	struct binary *originals; /* those that have or will have a table, by build id */
 	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;
 	bool vdso_tried;

@@ -97,7 +97,7 @@ static void map_bytes(struct binary *b)
 
 /*
  * Builds the first table. Of several copies of a file, only one is built at a time; the others are
- * compared with it. Without a build ID, copies are not recognised. Files whose server may not
+ * compared with it. Without a build id, copies are not recognised. Files whose server may not
  * answer are not compared, since a job may wait only for its own device.
  */
 static void make_first_table(struct binary_store *store, struct table_job *j)

@@ -164,7 +164,7 @@ static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
 }
 
 /*
- * Whether both files result in the same table. A build ID does not change when a file is modified
+ * Whether both files result in the same table. A build id does not change when a file is modified
  * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
  * building it.
  */

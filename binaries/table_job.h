@@ -19,7 +19,7 @@
  * the caller has gone.
  *
  * A new file is read first (TABLE_JOB_READ). The same job then builds its table (TABLE_JOB_MAKE);
- * by then the caller knows whether a file with the same build ID already has one.
+ * by then the caller knows whether a file with the same build id already has one.
  */
 
 /* Identifies a file without reading it. */

@@ -17,16 +17,16 @@
 void debug_frame_read(Elf *elf, struct cfi_section *ret);
 
 /*
- * Finds the separate debug file of the file behind fd by its build ID ("" if it has none) or its
+ * Finds the separate debug file of the file behind fd by its build id ("" if it has none) or its
  * .gnu_debuglink, in the places where GDB looks ("Debugging Information in Separate Files"). It
- * must have the same build ID or the checksum from the link. Returns NULL if there is none; the
+ * must have the same build id or the checksum from the link. Returns NULL if there is none; the
  * caller calls elf_end().
  */
 Elf *debug_file_open(Elf *elf, int fd, const char *build_id);
 
 /*
  * Returns the name in .gnu_debuglink, which lives as long as elf does, and its checksum; NULL if
- * there is none. The other two check whether a file has this checksum or build ID.
+ * there is none. The other two check whether a file has this checksum or build id.
  */
 const char *debug_link_read(Elf *elf, uint32_t *ret_checksum);
 bool debug_file_has_checksum(Elf *elf, uint32_t wanted);

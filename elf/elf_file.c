@@ -122,7 +122,7 @@ static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t addre
 }
 
 /*
- * Without a build ID: the offset of the section headers, which depends on everything in the file.
+ * Without a build id: the offset of the section headers, which depends on everything in the file.
  */
 static void read_header_cookie(struct elf_file *file)
 {

@@ -55,7 +55,7 @@ const char *elf_source_section(enum elf_source source);
 /* The only machine that is supported, as in `uname -m`. */
 #define ELF_ARCH DP_ARCH
 
-/* A build ID in hex. Linkers generate 8 to 20 bytes; a longer one, set by hand, is truncated. */
+/* A build id in hex. Linkers generate 8 to 20 bytes; a longer one, set by hand, is truncated. */
 #define ELF_BUILD_ID_SIZE (2 * 20 + 1)
 
 struct elf_file {

@@ -52,7 +52,7 @@ static int open_below(int root, const char *path)
 	return regular_file_open(link, 0);
 }
 
-/* Identifies files by build ID, or by the link's checksum if there is none. */
+/* Identifies files by build id, or by the link's checksum if there is none. */
 static bool belongs(int fd, const char *build_id, uint32_t wanted)
 {
 	_cleanup_elf_ Elf *elf = elf_open(fd);

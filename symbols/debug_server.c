@@ -49,7 +49,7 @@ static void load_library(void)
 			    library.set_user_data && library.get_user_data && library.find;
 }
 
-/* A build ID that was requested; symbols and lines of a file are looked up separately. */
+/* A build id that was requested; symbols and lines of a file are looked up separately. */
 struct question {
 	UT_hash_handle hh;
 	bool found;

@@ -9,7 +9,7 @@
 struct names;
 
 /*
- * Debug files by build ID from the servers in the environment variable DEBUGINFOD_URLS, through
+ * Debug files by build id from the servers in the environment variable DEBUGINFOD_URLS, through
  * libdebuginfod, which caches them on disk. No request is sent without that variable or before
  * debug_server_allow(), so that look-ups during sampling never wait for the network. Each struct
  * names has one of these (names_debug_server()); any thread may use it. The library is loaded once
@@ -40,7 +40,7 @@ void debug_server_allow(struct debug_server *server, uint64_t time_ns,
 bool debug_server_is_allowed(struct debug_server *server);
 
 /*
- * Returns a descriptor of the debug file with a build ID; -1: there is none, or requests are not
+ * Returns a descriptor of the debug file with a build id; -1: there is none, or requests are not
  * allowed.
  */
 int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,

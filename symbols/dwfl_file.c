@@ -51,8 +51,8 @@ static bool debug_file_is_sound(int fd)
 }
 
 /*
- * Fetches the debug file from a server by build ID; if `shared`, the file that dwz has moved common
- * parts to, which the already opened debug file refers to by its own build ID.
+ * Fetches the debug file from a server by build id; if `shared`, the file that dwz has moved common
+ * parts to, which the already opened debug file refers to by its own build id.
  */
 static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *source, bool shared)
 {

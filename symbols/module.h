@@ -20,7 +20,7 @@ struct symtab;
 /* Path of a module without a file: code that a process has generated itself. */
 #define MODULE_JIT "[jit]"
 
-/* Size of a build ID in hex, truncated to 20 bytes, with terminating zero. */
+/* Size of a build id in hex, truncated to 20 bytes, with terminating zero. */
 #define MODULE_BUILD_ID_SIZE (2 * 20 + 1)
 
 /*
@@ -100,10 +100,10 @@ void module_drop(struct module *module, uint64_t now_ns);
 /* Whether reports that began at oldest_ns or later cannot refer to a module closed at closed_ns. */
 bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t oldest_ns);
 
-/* Frees a module that nothing refers to any more, before its names. NULL is allowed. */
+/* Nothing may refer to the module any more. Call it before names_free(). NULL is allowed. */
 struct module *module_free(struct module *module);
 
-/* Sets the build ID if it is read later, before anyone else uses the module. */
+/* Sets the build id if it is read later, before anyone else uses the module. */
 void module_set_build_id(struct module *module, const char *build_id);
 
 /* Sets the file if it is found later. Takes over fd; -1: it has none. */

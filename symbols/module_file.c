@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
 
-/* Linkers generate build IDs of 8 to 20 bytes; longer ones are recorded truncated to this. */
+/* Linkers generate build ids of 8 to 20 bytes; longer ones are recorded truncated to this. */
 #define BUILD_ID_MAX 20
 
 static bool has_build_id(Elf *elf, const char *build_id)

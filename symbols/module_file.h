@@ -18,14 +18,14 @@ struct module_file {
 
 /*
  * Opens the file: below the directory `root` (NULL: none) by its path or its name alone; at its
- * path; or its separate debug file, which has its symbols, by build ID below root or /. The build
+ * path; or its separate debug file, which has its symbols, by build id below root or /. The build
  * ID must match; without one, size and modification time must. Returns 0, -ENOENT if there is none,
  * -ESTALE if only another file is there, or another negative errno.
  */
 int module_file_open(const struct module_file *file, const char *root, int *ret_fd);
 
 /*
- * Copies the vDSO of this process if it has that build ID. The caller calls free(). Returns 0,
+ * Copies the vDSO of this process if it has that build id. The caller calls free(). Returns 0,
  * -ESTALE or -ENOMEM.
  */
 int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size);

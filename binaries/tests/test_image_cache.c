@@ -272,7 +272,7 @@ Test(image_cache, is_of_its_maker_only)
 	expect_rebuilt("another program's");
 }
 
-/* A file with the same build ID. */
+/* A file with the same build id. */
 static int copy_of_libc(void)
 {
 	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -170,7 +170,7 @@ Test(load, copies_have_one_table)
 	}
 	cr_assert(copies[0]->table->n_binaries == 8 && copies[0]->table->n_mappings == 8);
 	cr_assert_eq(with.store.tables.n_made, 1);
-	/* The same build ID, but a different entry point. */
+	/* The same build id, but a different entry point. */
 	other = get_fd(&with, copy_of_libc(offsetof(Elf64_Ehdr, e_entry)), "/other");
 	wait_for_all();
 	cr_assert(other->table && other->table != copies[0]->table);

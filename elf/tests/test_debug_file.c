@@ -106,7 +106,7 @@ Test(debug_file, has_a_frame_section_only_with_its_bytes)
 	expect_frame(sections + 2, 1, "right");
 }
 
-/* A program without a build ID, and candidates for its debug file. */
+/* A program without a build id, and candidates for its debug file. */
 static char directory[] = "/tmp/dwarfprof-test-XXXXXX";
 
 static const char *path_of(const char *name)

@@ -14,7 +14,7 @@ def build_id(path):
 
 
 class Server:
-    """Serves {build ID: path}; `asked` has the requests."""
+    """Serves {build id: path}; `asked` has the requests."""
 
     def __init__(self, files, silent=False):
         server = self

@@ -3,7 +3,7 @@
 #define DP_SYMBOLS_TESTS_DEBUGINFOD_H
 
 /*
- * Replaces libdebuginfod. Its server has the debug files of all build IDs that begin with
+ * Replaces libdebuginfod. Its server has the debug files of all build ids that begin with
  * DEBUGINFOD_KNOWN.
  */
 #define DEBUGINFOD_KNOWN 0xaa

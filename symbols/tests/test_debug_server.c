@@ -56,7 +56,7 @@ Test(debug_server, asks_nobody_without_being_allowed)
 	cr_assert_eq(debug_server_totals(server).n_asked, 0);
 }
 
-/* Each build ID counts once and is not requested again if no server has it. */
+/* Each build id counts once and is not requested again if no server has it. */
 Test(debug_server, counts_what_it_asks_for)
 {
 	struct debug_server_totals totals;
