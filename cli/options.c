@@ -75,7 +75,9 @@ static const struct argp_option sampling_options[] = {
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0, "samples per second and CPU (99)", 2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function", 2 },
+	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function; "
+	  "page-faults, minor-faults, major-faults, context-switches or cpu-migrations, each one",
+	  2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,

@@ -393,6 +393,12 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 				ret_event, ret_why);
 }
 
+int session_sample_each(struct session *s, uint64_t counter)
+{
+	return cpu_events_start_each(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus,
+				     counter);
+}
+
 int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
 {
 	const struct bpf_program *program = s->bpf->progs.dp_sample_uprobe;

@@ -107,6 +107,8 @@ int session_consume(struct session *session);
 /* Starts sampling each CPU that the filter accepts (cpu_events_start()). */
 int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
 			const char **ret_why);
+/* Takes a sample of each event that the kernel counts, PERF_COUNT_SW_* (cpu_events_start_each()). */
+int session_sample_each(struct session *session, uint64_t counter);
 /* Starts sampling each entry to a function of a file, in all processes that pass the filter. */
 int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
 /* Start sampling threads that block. */
