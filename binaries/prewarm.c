@@ -174,6 +174,11 @@ static void load(struct prewarm *p, const char *path)
 		return;
 	}
 	elf = elf_open(fd);
+	/* The store may close the descriptor. */
+	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
+		elf_end(elf);
+		elf = NULL;
+	}
 	if (binary_store_get(p->store, getpid(), steal_fd(&fd), path, &b) == 0)
 		add_dependencies(p, path, elf);
 	elf_end(elf);

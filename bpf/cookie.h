@@ -44,6 +44,7 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 		cookie->address = m->cookie_below ? m->start - m->cookie_below : 0;
 	}
 	if (cookie->address != 0) {
+		w->at.cost += WALK_COST_WORD;
 		if (port_read_user(w, &found, sizeof(found), cookie->address) < 0)
 			return -1;
 		w->mapped.code_changed = found != cookie->cookie;

@@ -29,8 +29,10 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 		return -1;
 	w->stack.reach = DP_USER_PAGE_SIZE;
 	w->stack.n_words = 0;
-	w->at.cost += WALK_COST_READ;
-	if (w->at.cost > WALK_MAX_COST)
+	w->at.n_pages++;
+	if (w->at.n_pages > w->at.n_frames + WALK_FREE_PAGES)
+		w->at.cost += WALK_COST_READ;
+	if (walk_is_over(w))
 		return -1;
 	if (port_read_user(w, w->stack.page + offset, size, from) < 0)
 		return -1;
@@ -63,6 +65,7 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 		w->at.cost += WALK_COST_READ;
 		if (port_read_user(w, &w->stack.word, sizeof(w->stack.word), address) == 0)
 			return 0;
+		w->at.cost += WALK_COST_FAULT;
 		w->stack.fault = address;
 		return -1;
 	}
@@ -73,6 +76,7 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 	if (from - page >= DP_USER_PAGE_SIZE)
 		from = page;
 	if (walk_read_stack(w, from) < 0) {
+		w->at.cost += WALK_COST_FAULT;
 		w->stack.fault = address;
 		return -1;
 	}
@@ -211,6 +215,7 @@ static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 
 	    (rule->cfa != DP_CFA_NONE && rule->ra.kind == DP_WHERE_UNDEFINED) ||
 	    rule->cfa == DP_CFA_SIGNAL)
 		return 1;
+	w->at.cost += WALK_COST_WORD;
 	if (port_read_user(w, &bytes, sizeof(bytes), pc - sizeof(bytes)) < 0)
 		return 1;
 	known->called = call_ends(bytes);

@@ -91,6 +91,7 @@ static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size,
 	else
 		err = walk_read(w, *top, &value);
 	if (err < 0) {
+		w->at.cost += WALK_COST_FAULT;
 		w->stack.fault = *top;
 		return DP_READ_FAULT;
 	}

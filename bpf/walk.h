@@ -144,6 +144,7 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 
 	if (!w)
 		return DP_READ_FAULT;
+	w->at.cost += WALK_COST_READ;
 	if (port_read_user(w, values, sizeof(values), sigcontext) < 0) {
 		/* The context may cross into a second page, which may be the unreadable one. */
 		w->stack.fault = sigcontext;
@@ -327,7 +328,7 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 
 	if (place < 0)
 		return walk_out_of_date(w);
-	if (w->at.cost > WALK_MAX_COST)
+	if (walk_is_over(w))
 		return DP_WALK_LIMIT;
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
@@ -370,7 +371,7 @@ static long walk_loop_step(__u32 i, void *ctx)
 		return 0;
 	outcome = walk_step(w);
 	/* Beyond the limit nothing more is read or searched, so that is why the walk ends. */
-	if (w->at.cost > WALK_MAX_COST && (outcome == DP_READ_FAULT || outcome == DP_REGISTER_LOST))
+	if (walk_is_over(w) && outcome != DP_WALKING && outcome != DP_COMPLETE)
 		outcome = DP_WALK_LIMIT;
 	w->out.sample.outcome = outcome;
 	return outcome != DP_WALKING;
@@ -420,6 +421,7 @@ static __always_inline void walk_run(struct walk *w)
 	w->at.n_frames = 0;
 	w->at.fresh = 0;
 	w->at.cost = 0;
+	w->at.n_pages = 0;
 	w->stack.fault = 0;
 	w->at.left_sp = 0;
 	w->program.is_elsewhere = 0;

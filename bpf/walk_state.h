@@ -33,11 +33,15 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
  * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
- * expression, about 7 ns. Frames of the common form cost nothing.
+ * expression, about 7 ns. A page of the stack for each frame is free: deep stacks of large frames are
+ * honest.
  */
 #define WALK_MAX_COST 24576
+#define WALK_FREE_PAGES 64     /* in addition: walks read ahead of the frames they have counted */
 #define WALK_COST_LOOKUP 8     /* an address that is not in the cache */
 #define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
+#define WALK_COST_WORD 8       /* of a word of it, such as a cookie */
+#define WALK_COST_FAULT 100    /* more, if it cannot be read */
 #define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
 
 /* The verifier requires room for a whole label at any offset. */
@@ -124,10 +128,10 @@ struct walk_position {
 	__u64 pc, sp, fp;
 	__u64 left_sp; /* DP_LEFT_SP */
 	__u32 mapping; /* of the frame whose rule is applied; 0: none */
-	__u32 cost;    /* of the walk so far; at most WALK_MAX_COST and one more frame */
+	__u32 cost;    /* of the walk so far: walk_is_over() */
 	/* The last frame whose registers are all known: they are in walk_input.regs */
 	__u32 fresh;
-	__u32 zero;
+	__u32 n_pages; /* of the stack, read so far */
 };
 
 /* The mappings that walks have passed through. */
@@ -237,7 +241,7 @@ struct walk_labels {
  *     0.1 K   at               each frame
  *     0.3 K   mapped           each frame     all
  *     0.1 K   memo             each frame     all
- *     0.1 K   search, program  a few rules
+ *     0.3 K   search, program  a few rules    recovered
  *     8 K     stack            each frame
  *     19 K    out              each frame
  *     3 K     labels           each sample
@@ -278,6 +282,12 @@ static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 si
 static __always_inline struct walk_trail *walk_trail(struct walk *w, __u32 n)
 {
 	return walk_trail_at(w, w->memo.side, w->memo.base + n);
+}
+
+/* True if the walk has cost too much to continue. */
+static __always_inline __u32 walk_is_over(const struct walk *w)
+{
+	return w->at.cost > WALK_MAX_COST;
 }
 
 /*

@@ -54,8 +54,11 @@ static Elf *open_elf(const struct binary *b)
 	if (b->module->fd < 0)
 		return elf_open_memory(b->bytes, b->n_bytes);
 	elf = elf_open(b->module->fd);
-	if (elf)
-		elf_cntl(elf, ELF_C_FDDONE); /* it may outlive the descriptor */
+	/* It may outlive the descriptor. */
+	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
+		elf_end(elf);
+		return NULL;
+	}
 	return elf;
 }
 

@@ -132,8 +132,8 @@ static int find_map_file(const struct jit *jit, uint64_t flags, struct stat *ret
 /*
  * Anyone may place files, links and mounts at this path to redirect it to any file of the machine.
  * So it is resolved within the root, and only opened if it is a regular file of the process's user;
- * or one of root, which some agents leave, if it is world-readable and no link leads there. Without
- * openat2() (Linux 5.6) there is no map.
+ * or one of root, which some agents leave, if it is world-readable and no link leads there. A link
+ * has to be the user's or root's itself. Without openat2() (Linux 5.6) there is no map.
  */
 static int open_map_file(const struct jit *jit)
 {
@@ -143,6 +143,8 @@ static int open_map_file(const struct jit *jit)
 	char path[32];
 
 	if (is_link) {
+		if (st.st_uid != jit->at.user && st.st_uid != 0)
+			return -1;
 		close(fd);
 		fd = find_map_file(jit, 0, &st);
 	}

@@ -15,7 +15,7 @@
 #include "bpf/walk.h"
 
 #define WORLD_STACK 0x200000000000ULL
-#define WORLD_STACK_PAGES 64
+#define WORLD_STACK_PAGES 2040          /* room for deep stacks of large frames */
 #define WORLD_CODE 0x400000ULL          /* first mapping */
 #define WORLD_LIBRARY 0x300000000000ULL /* second mapping of the same binary */
 #define WORLD_COOKIE 0x1122334455667788ULL

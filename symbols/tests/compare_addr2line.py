@@ -86,6 +86,11 @@ def parse(text):
     return result
 
 
+# glibc's inlined wrappers of these have another name for the linker. addr2line shows that one; gdb,
+# as we, the source's.
+LARGE_FILE = {"open64": "open", "openat64": "openat", "pread64": "pread"}
+
+
 def without_endings(name):
     return re.sub(r"(\.(constprop|isra|part|llvm)\.\d+|\.cold(\.\d+)?)+$", "", name)
 
@@ -95,6 +100,7 @@ def plain(places, names):
     of its linker names if it has several, or if debug information has only the last part."""
     result = [(without_endings(re.sub(" inlined at .*", "", function)), file if line else "??", line)
               for function, file, line in places]
+    result = [(LARGE_FILE.get(function, function), file, line) for function, file, line in result]
     names = sorted(without_endings(n) for n in names)
     mangled = [n for n in names if n.startswith(("_Z", "_R"))]
     if result[-1][0] in names:

@@ -77,6 +77,9 @@ static void unload(void)
 
 static void run_program(int32_t cell, uint32_t n_values)
 {
+	/* Each program is one of its own walk. */
+	walker.at.cost = 0;
+	walker.stack.n_words = 0;
 	walker.program.n_values = n_values;
 	EXPECT(walk_program(&walker, (uint32_t)cell) != DP_UNSUPPORTED_RULE);
 	EXPECT(walker.program.outcome != DP_WALKING ||
