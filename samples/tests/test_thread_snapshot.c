@@ -123,3 +123,25 @@ Test(threads, knows_who_has_ended)
 	cr_assert(threads.stacks[0].state == THREAD_GONE && threads.stacks[2].state == THREAD_GONE);
 	cr_assert_eq(threads.stacks[1].state, THREAD_STILL);
 }
+
+/* The binaries of its stacks must live as long as reports do: the store asks whether they were sampled. */
+Test(threads, says_whose_names_reports_need)
+{
+	char path[] = "/program";
+	struct module module = { .path = path };
+	struct binary sampled = { .module = &module }, other = { .module = &module };
+	struct mapping mappings[] = {
+		{ .start = 0x1000, .end = 0x2000, .bias = 0x1000, .binary = &other },
+		{ .start = 0x4000, .end = 0x5000, .bias = 0x4000, .binary = &sampled },
+	};
+	const struct snapshot snapshot = { .n_mappings = 2, .mappings = mappings };
+	__u64 user[] = { 0x4010 };
+	const struct thread_stack stack = { .user = user, .n_user = 1 };
+	struct frame frames[1];
+	struct sample sample;
+
+	threads.snapshot = &snapshot;
+	thread_snapshot_sample(&threads, &stack, 1, frames, &sample);
+	cr_assert(frames[0].module == &module && frames[0].offset == 0x10);
+	cr_assert(sampled.is_sampled && !other.is_sampled);
+}
