@@ -69,7 +69,7 @@ size_t terminal_width(const char *text, size_t size)
 
 void terminal_shorten(char *name, size_t columns)
 {
-	const size_t dots = strlen(ELLIPSIS);
+	const size_t dots = sizeof(ELLIPSIS) - 1;
 	size_t width = terminal_width(name, strlen(name));
 	size_t head, tail;
 
