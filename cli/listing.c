@@ -20,6 +20,9 @@
 /* A file, a character that sorts before all others, and the line with this many digits. */
 #define LINE_KEY "%s\1%010u"
 
+/* Where objdump has the file. */
+#define OBJDUMP_FD 3
+
 /* So long is no function. */
 #define MAX_SIZE (UINT64_C(1) << 26)
 
@@ -139,10 +142,15 @@ static int read_instructions(struct listing *listing, FILE *from)
 	return err;
 }
 
-/* With its output in a pipe. 0 or negative errno: -ENOENT if there is no objdump. */
+/*
+ * With its output in a pipe. It gets the file as a descriptor, since that of a profiler with
+ * capabilities, which is not dumpable, is closed to others in /proc. 0 or negative errno: -ENOENT
+ * if there is no objdump.
+ */
 static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_pid)
 {
 	_cleanup_free_ char *begin = NULL, *end = NULL, *path = NULL;
+	_cleanup_close_ int file = -1;
 	char *arguments[] = { (char *)"objdump",
 			      (char *)"-dw",
 			      (char *)"--no-show-raw-insn",
@@ -155,8 +163,12 @@ static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_p
 
 	if (asprintf(&begin, "--start-address=0x%" PRIx64, listing->start) < 0 ||
 	    asprintf(&end, "--stop-address=0x%" PRIx64, listing->end) < 0 ||
-	    asprintf(&path, "/proc/%d/fd/%d", getpid(), listing->module->fd) < 0)
+	    asprintf(&path, "/proc/self/fd/%d", OBJDUMP_FD) < 0)
 		return -ENOMEM;
+	/* One that is there already would be closed. */
+	file = fcntl(listing->module->fd, F_DUPFD_CLOEXEC, OBJDUMP_FD + 1);
+	if (file < 0)
+		return -errno;
 	arguments[3] = begin;
 	arguments[4] = end;
 	arguments[5] = path;
@@ -165,6 +177,8 @@ static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_p
 	err = posix_spawn_file_actions_init(&actions);
 	if (err == 0) {
 		err = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+		if (err == 0)
+			err = posix_spawn_file_actions_adddup2(&actions, file, OBJDUMP_FD);
 		if (err == 0)
 			err = posix_spawnp(ret_pid, arguments[0], &actions, NULL, arguments,
 					   environ);
@@ -182,7 +196,7 @@ static int disassemble(struct listing *listing)
 {
 	int status = 0, err;
 	pid_t pid;
-	FILE *from;
+	FILE *from = NULL;
 
 	err = start_objdump(listing, &from, &pid);
 	if (err == -ENOENT)

@@ -101,6 +101,19 @@ class Annotate(unittest.TestCase):
         finally:
             os.replace(kept, self.binary)
 
+    def test_with_capabilities_of_its_file(self):
+        """Then, it is not dumpable, and objdump may not look into its directory in /proc."""
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            os.chmod(self.directory, 0o755)
+            copy = shutil.copy(harness.DWARFPROF, directory)
+            subprocess.run(["setcap", "cap_bpf,cap_perfmon+ep", copy], check=True)
+            result = subprocess.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", copy,
+                                     "annotate", "--no-cache", "work", self.recording], capture_output=True, text=True,
+                                    timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, self.result.stdout)
+
     def test_without_objdump(self):
         with tempfile.TemporaryDirectory() as directory:
             os.symlink("/bin/sh", os.path.join(directory, "sh"))
