@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -17,6 +20,9 @@
 
 /* Lines without code are shown between others where they are no more than these. */
 #define MAX_GAP 8
+
+/* No source file is longer. */
+#define MAX_SOURCE ((off_t)64 << 20)
 
 struct annotate_options {
 	const char *function, *file;
@@ -62,6 +68,16 @@ static int add_sample(void *arg, const struct sample *sample, const struct total
 	return annotation_add(arg, sample);
 }
 
+/* Names are chosen by others. */
+static void print_plain(const char *name)
+{
+	_cleanup_free_ char *plain = strdup(name);
+
+	if (plain)
+		text_make_plain(plain);
+	fputs(plain ? plain : "?", stdout);
+}
+
 static void print_share(uint64_t value, uint64_t all)
 {
 	if (value > 0)
@@ -100,6 +116,30 @@ static void print_source_line(FILE *source, unsigned int *at, const struct liste
 	}
 }
 
+static bool is_source(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size <= MAX_SOURCE;
+}
+
+/* NULL if it is not there. A binary may name any path, and opening some has effects. */
+static FILE *open_source(const char *path)
+{
+	struct stat st;
+	FILE *source;
+	int fd;
+
+	if (path[0] != '/' || stat(path, &st) < 0 || !is_source(&st))
+		return NULL;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	/* It may be another one by now. */
+	source = fstat(fd, &st) == 0 && is_source(&st) ? fdopen(fd, "r") : NULL;
+	if (!source)
+		close(fd);
+	return source;
+}
+
 static void print_source(const struct listing *listing)
 {
 	_cleanup_fclose_ FILE *source = NULL;
@@ -108,15 +148,12 @@ static void print_source(const struct listing *listing)
 
 	for (const struct listed_line *line = listing->lines; line; line = line->hh.next) {
 		if (!last || strcmp(last->path, line->path) != 0) {
-			_cleanup_free_ char *plain = strdup(line->path);
-
 			if (source)
 				fclose(source);
-			source = fopen(line->path, "re");
-			if (plain)
-				text_make_plain(plain);
-			printf("\n%s%s\n", plain ? plain : "?",
-			       source ? "" : " (not there: lines by number)");
+			source = open_source(line->path);
+			putchar('\n');
+			print_plain(line->path);
+			puts(source ? "" : " (not there: lines by number)");
 			at = 0;
 		}
 		print_source_line(source, &at, line, listing->value);
@@ -137,15 +174,19 @@ static void print_instructions(const struct listing *listing)
 {
 	size_t last = SIZE_MAX;
 
-	printf("\n%s from 0x%" PRIx64 " to 0x%" PRIx64 "\n", listing->module->path, listing->start,
-	       listing->end);
+	putchar('\n');
+	print_plain(listing->module->path);
+	printf(" from 0x%" PRIx64 " to 0x%" PRIx64 "\n", listing->start, listing->end);
 	for (size_t i = 0; i < listing->n; i++) {
 		const struct instruction *instruction = &listing->instructions[i];
 		const struct listed_line *line = find_line(listing, instruction->line);
 		const char *slash = line ? strrchr(line->path, '/') : NULL;
 
-		if (line && instruction->line != last)
-			printf("%8s%s:%u\n", "", slash ? slash + 1 : line->path, line->line);
+		if (line && instruction->line != last) {
+			printf("%8s", "");
+			print_plain(slash ? slash + 1 : line->path);
+			printf(":%u\n", line->line);
+		}
 		last = instruction->line;
 		print_share(instruction->value, listing->value);
 		printf("%10" PRIx64 "  %s\n", instruction->address, instruction->text);
@@ -154,16 +195,12 @@ static void print_instructions(const struct listing *listing)
 
 static int print_annotation(struct annotation *annotation)
 {
-	_cleanup_free_ char *name = strdup(annotation->function);
 	struct annotation_site *site;
-	int err = name ? 0 : -ENOMEM;
+	int err = 0;
 
-	if (err == 0) {
-		text_make_plain(name);
-		printf("%s: %.2f %% of all %s\n", name,
-		       100 * (double)annotation->self / (double)annotation->all,
-		       value_is_time(&annotation->value) ? "time" : "samples");
-	}
+	print_plain(annotation->function);
+	printf(": %.2f %% of all %s\n", 100 * (double)annotation->self / (double)annotation->all,
+	       value_is_time(&annotation->value) ? "time" : "samples");
 	/* There may be several functions of that name. */
 	for (site = annotation->sites; err == 0 && site; site = site->hh.next) {
 		struct listing listing;

@@ -81,6 +81,31 @@ class Annotate(unittest.TestCase):
             self.assertEqual(text, lines[int(number) - 1].replace("\t", " "))
             self.assertEqual(share, self.share(sum(leaf[2] == int(number) for leaf in self.leaves)))
 
+    def test_a_source_file_that_is_something_else(self):
+        """gcc puts what #line says into the binary. A FIFO that nobody writes to would be waited for."""
+        with tempfile.TemporaryDirectory() as directory:
+            fifo, big, binary, recording = (os.path.join(directory, name) for name in (
+                "fifo\x1b[31m.c", "big.c", "\x1b[32mx", "x.dwarfprof"))
+            os.mkfifo(fifo)
+            for path, size in (big, (64 << 20) + 1), (os.path.join(directory, "near.c"), 100):
+                with open(path, "w") as file:
+                    file.write("secret\n")
+                    file.truncate(size)
+            for path, named, *flags in ((fifo, "fifo"), (big, "big.c"), ("/dev/tty", "tty"),
+                                        ("near.c", "near.c", f"-fdebug-prefix-map={directory}=.")):
+                with self.subTest(path):
+                    code = (f'volatile unsigned sink;\n#line 1 "{path}"\n'
+                            'int main(void) { for (unsigned i = 0; i < 400000000; i++) sink++; return 0; }\n')
+                    subprocess.run(["gcc", "-g", "-O1", *flags, "-x", "c", "-", "-o", binary], input=code, text=True, check=True,
+                                   cwd=directory)
+                    result = dwarfprof("-F", "499", "-o", recording, "--", binary)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    result = dwarfprof("annotate", "--no-cache", "main", recording, cwd=directory)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertRegex(result.stdout, rf"(?m)^\S*{named}\S* \(not there: lines by number\)$")
+                    self.assertNotIn("\x1b", result.stdout)
+                    self.assertNotIn("secret", result.stdout)
+
     def test_a_function_that_did_not_run_itself(self):
         for function, said in (("mix", "inlined into"), ("nonsense", "lists names")):
             result = dwarfprof("annotate", function, self.recording)
