@@ -161,15 +161,6 @@ static void print_source(const struct listing *listing)
 	}
 }
 
-static const struct listed_line *find_line(const struct listing *listing, size_t number)
-{
-	const struct listed_line *line = listing->lines;
-
-	while (line && line->number != number)
-		line = line->hh.next;
-	return line;
-}
-
 static void print_instructions(const struct listing *listing)
 {
 	size_t last = SIZE_MAX;
@@ -179,7 +170,8 @@ static void print_instructions(const struct listing *listing)
 	printf(" from 0x%" PRIx64 " to 0x%" PRIx64 "\n", listing->start, listing->end);
 	for (size_t i = 0; i < listing->n; i++) {
 		const struct instruction *instruction = &listing->instructions[i];
-		const struct listed_line *line = find_line(listing, instruction->line);
+		const struct listed_line *line =
+			instruction->line == SIZE_MAX ? NULL : listing->numbered[instruction->line];
 		const char *slash = line ? strrchr(line->path, '/') : NULL;
 
 		if (line && instruction->line != last) {
@@ -201,18 +193,20 @@ static int print_annotation(struct annotation *annotation)
 	print_plain(annotation->function);
 	printf(": %.2f %% of all %s\n", 100 * (double)annotation->self / (double)annotation->all,
 	       value_is_time(&annotation->value) ? "time" : "samples");
-	/* There may be several functions of that name. */
-	for (site = annotation->sites; err == 0 && site; site = site->hh.next) {
+	/* There may be several functions of that name, and some of them be shown. */
+	for (site = annotation->sites; site && err != -ENOMEM; site = site->hh.next) {
 		struct listing listing;
+		int made;
 
 		if (site->is_listed)
 			continue;
-		err = listing_make(annotation, site, &listing);
-		if (err == 0) {
+		made = listing_make(annotation, site, &listing);
+		if (made == 0) {
 			print_source(&listing);
 			print_instructions(&listing);
 		}
 		listing_done(&listing);
+		err = made < 0 ? made : err;
 	}
 	return err;
 }

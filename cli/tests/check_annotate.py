@@ -106,6 +106,26 @@ class Annotate(unittest.TestCase):
                     self.assertNotIn("\x1b", result.stdout)
                     self.assertNotIn("secret", result.stdout)
 
+    def test_time_is_that_of_the_system_call(self):
+        """Blocked, a thread is behind the instruction that entered the kernel."""
+        code = ("#include <sys/syscall.h>\n#include <time.h>\n"
+                "__attribute__((noinline)) static void rest(void)\n{\n"
+                "\tstruct timespec t = { 0, 20000000 };\n\tlong n = SYS_nanosleep;\n"
+                '\t__asm__ volatile("syscall" : "+a"(n) : "D"(&t), "S"(0L) : "rcx", "r11", "memory");\n}\n'
+                "int main(void)\n{\n\tfor (int i = 0; i < 10; i++)\n\t\trest();\n\treturn 0;\n}\n")
+        with tempfile.TemporaryDirectory() as directory:
+            binary, recording = os.path.join(directory, "x"), os.path.join(directory, "x.dwarfprof")
+            subprocess.run(["gcc", "-g", "-O1", "-x", "c", "-", "-o", binary], input=code, text=True, check=True)
+            result = dwarfprof("--off-cpu", "-o", recording, "--", binary)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            result = dwarfprof("annotate", "rest", recording)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for text in result.stdout.rpartition("\n\n")[2], result.stdout.split("\n\n")[1]:
+                shares = [float(share) for share in re.findall(r"(?m)^ *(\d+\.\d\d) ", text)]
+                self.assertAlmostEqual(sum(shares), 100, delta=0.01 * len(shares))
+            of_text = {text.split()[0]: float(share or 0) for share, _, text in INSTRUCTION.findall(result.stdout)}
+            self.assertGreater(of_text["syscall"], 99, result.stdout)
+
     def test_a_function_that_did_not_run_itself(self):
         for function, said in (("mix", "inlined into"), ("nonsense", "lists names")):
             result = dwarfprof("annotate", function, self.recording)
