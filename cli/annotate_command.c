@@ -39,7 +39,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->file)
-			argp_error(state, "what is '%s'? It takes a function and a recording", arg);
+			argp_error(state,
+				   "unexpected argument '%s': it takes a function and a recording",
+				   arg);
 		*(o->function ? &o->file : &o->function) = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -187,12 +189,18 @@ static void print_instructions(const struct listing *listing)
 
 static int print_annotation(struct annotation *annotation)
 {
+	double all = (double)annotation->all;
 	struct annotation_site *site;
 	int err = 0;
 
 	print_plain(annotation->function);
-	printf(": %.2f %% of all %s\n", 100 * (double)annotation->self / (double)annotation->all,
+	printf(": %.2f %% of all %s, with what is inlined into it",
+	       100 * (double)annotation->self / all,
 	       value_is_time(&annotation->value) ? "time" : "samples");
+	if (annotation->inlined > 0)
+		printf("; not shown: %.2f %% where it is inlined itself",
+		       100 * (double)annotation->inlined / all);
+	putchar('\n');
 	/* There may be several functions of that name, and some of them be shown. */
 	for (site = annotation->sites; site && err != -ENOMEM; site = site->hh.next) {
 		struct listing listing;
@@ -228,16 +236,56 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 	return -ENODATA;
 }
 
-static int annotate(struct recording_file *recording, struct annotation *annotation)
+static int count(const struct annotate_options *options, struct names *names, const char *function,
+		 struct recording_file *recording, struct annotation *annotation)
 {
 	int err;
 
+	*annotation = (struct annotation){ .function = function };
+	err = recording_file_open(options->file, &options->names, names, recording);
+	if (err < 0)
+		return err;
 	annotation->value = value_measured(recording_reader_context(recording->reader));
-	err = recording_file_run(recording, add_sample, annotation);
+	return recording_file_run(recording, add_sample, annotation);
+}
+
+static bool is_unknown(const struct annotation *annotation)
+{
+	return annotation->self == 0 && annotation->inlined == 0 && annotation->compiled == 0;
+}
+
+/* A name without ` [REASON]`, which reports add to functions that wait. False: there is none. */
+static bool cut_reason(char *name)
+{
+	size_t size = strlen(name);
+	char *bracket = strrchr(name, '[');
+
+	if (!bracket || bracket - name < 2 || bracket[-1] != ' ' || name[size - 1] != ']')
+		return false;
+	bracket[-1] = '\0';
+	return true;
+}
+
+static int annotate(const struct annotate_options *options, struct names *names,
+		    struct recording_file *recording, struct annotation *annotation)
+{
+	_cleanup_free_ char *name = strdup(options->function);
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	err = count(options, names, options->function, recording, annotation);
+	/* Of a pipe, there is no second look. */
+	if (err == 0 && is_unknown(annotation) && strcmp(options->file, "-") != 0 &&
+	    cut_reason(name)) {
+		recording_file_close(recording);
+		err = count(options, names, name, recording, annotation);
+	}
 	if (err == 0 && annotation->self == 0)
-		return explain_nothing(annotation, recording->path);
-	if (err == 0)
+		err = explain_nothing(annotation, recording->path);
+	else if (err == 0)
 		err = print_annotation(annotation);
+	annotation->function = NULL;
 	errno = 0;
 	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout))) {
 		err = errno ? -errno : -EIO;
@@ -258,10 +306,7 @@ static int annotate_command(int argc, char **argv)
 	names = recording_names_apply(&options.names);
 	if (!names)
 		return EXIT_CODE_FAILED;
-	annotation.function = options.function;
-	err = recording_file_open(options.file, &options.names, names, &recording);
-	if (err == 0)
-		err = annotate(&recording, &annotation);
+	err = annotate(&options, names, &recording, &annotation);
 	fetch_end(names);
 	annotation_done(&annotation);
 	recording_file_close(&recording);

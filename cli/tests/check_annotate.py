@@ -59,7 +59,7 @@ class Annotate(unittest.TestCase):
         self.assertEqual(self.result.returncode, 0, self.result.stderr)
         self.assertGreater(len(self.leaves), 20)
         share = 100 * len(self.leaves) / self.all
-        self.assertEqual(self.result.stdout.splitlines()[0], f"work: {share:.2f} % of all samples")
+        self.assertEqual(self.result.stdout.splitlines()[0], f"work: {share:.2f} % of all samples, with what is inlined into it")
 
     def test_instructions_are_objdump_s_with_the_samples_of_each(self):
         wanted = disassembly(self.binary, "work")
@@ -125,6 +125,31 @@ class Annotate(unittest.TestCase):
                 self.assertAlmostEqual(sum(shares), 100, delta=0.01 * len(shares))
             of_text = {text.split()[0]: float(share or 0) for share, _, text in INSTRUCTION.findall(result.stdout)}
             self.assertGreater(of_text["syscall"], 99, result.stdout)
+            # Reports say behind the name what it waits for.
+            self.assertIn(" rest [sleep] ", dwarfprof("report", recording).stdout)
+            self.assertEqual(dwarfprof("annotate", "rest [sleep]", recording).stdout, result.stdout)
+            for name in "rest [sleep", "rest[sleep]", "[sleep]", " [sleep]", "rist [sleep]":
+                self.assertEqual(dwarfprof("annotate", name, recording).returncode, 5)
+
+    def test_a_function_that_is_inlined_in_some_places(self):
+        code = ("volatile unsigned sink;\n"
+                "static inline void both(unsigned n) { while (n-- > 0) sink++; }\n"
+                "__attribute__((noinline)) static void inside(void) { both(200000000); }\n"
+                "void (*volatile outside)(unsigned) = both;\n"
+                "int main(void) { inside(); outside(200000000); return 0; }\n")
+        with tempfile.TemporaryDirectory() as directory:
+            binary, recording = os.path.join(directory, "x"), os.path.join(directory, "x.dwarfprof")
+            subprocess.run(["gcc", "-g", "-O2", "-x", "c", "-", "-o", binary], input=code, text=True, check=True)
+            result = dwarfprof("-F", "499", "-o", recording, "--", binary)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            jsonl = dwarfprof("convert", recording, "--format", "jsonl", "-o", "-").stdout
+            first = dwarfprof("annotate", "both", recording).stdout.splitlines()[0]
+        samples = [json.loads(line) for line in jsonl.splitlines()]
+        leaves = [s["user_stack"][0] for s in samples if s["user_stack"] and not s["kernel_stack"]]
+        alone, inlined = (100 * sum(f["symbol"] == "both" and f["inlined"] == is_inlined for f in leaves) / len(samples)
+                          for is_inlined in (False, True))
+        self.assertEqual(first, f"both: {alone:.2f} % of all samples, with what is inlined into it; "
+                         f"not shown: {inlined:.2f} % where it is inlined itself")
 
     def test_a_function_that_did_not_run_itself(self):
         for function, said in (("mix", "inlined into"), ("nonsense", "lists names")):
