@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -17,6 +20,9 @@
 
 /* Lines without code are shown between others where they are no more than these. */
 #define MAX_GAP 8
+
+/* No source file is longer. */
+#define MAX_SOURCE ((off_t)64 << 20)
 
 struct annotate_options {
 	const char *function, *file;
@@ -33,7 +39,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->file)
-			argp_error(state, "what is '%s'? It takes a function and a recording", arg);
+			argp_error(state,
+				   "unexpected argument '%s': it takes a function and a recording",
+				   arg);
 		*(o->function ? &o->file : &o->function) = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -60,6 +68,16 @@ static const struct argp argp = {
 static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)
 {
 	return annotation_add(arg, sample);
+}
+
+/* Names are chosen by others. */
+static void print_plain(const char *name)
+{
+	_cleanup_free_ char *plain = strdup(name);
+
+	if (plain)
+		text_make_plain(plain);
+	fputs(plain ? plain : "?", stdout);
 }
 
 static void print_share(uint64_t value, uint64_t all)
@@ -100,6 +118,30 @@ static void print_source_line(FILE *source, unsigned int *at, const struct liste
 	}
 }
 
+static bool is_source(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size <= MAX_SOURCE;
+}
+
+/* NULL if it is not there. A binary may name any path, and opening some has effects. */
+static FILE *open_source(const char *path)
+{
+	struct stat st;
+	FILE *source;
+	int fd;
+
+	if (path[0] != '/' || stat(path, &st) < 0 || !is_source(&st))
+		return NULL;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	/* It may be another one by now. */
+	source = fstat(fd, &st) == 0 && is_source(&st) ? fdopen(fd, "r") : NULL;
+	if (!source)
+		close(fd);
+	return source;
+}
+
 static void print_source(const struct listing *listing)
 {
 	_cleanup_fclose_ FILE *source = NULL;
@@ -108,15 +150,12 @@ static void print_source(const struct listing *listing)
 
 	for (const struct listed_line *line = listing->lines; line; line = line->hh.next) {
 		if (!last || strcmp(last->path, line->path) != 0) {
-			_cleanup_free_ char *plain = strdup(line->path);
-
 			if (source)
 				fclose(source);
-			source = fopen(line->path, "re");
-			if (plain)
-				text_make_plain(plain);
-			printf("\n%s%s\n", plain ? plain : "?",
-			       source ? "" : " (not there: lines by number)");
+			source = open_source(line->path);
+			putchar('\n');
+			print_plain(line->path);
+			puts(source ? "" : " (not there: lines by number)");
 			at = 0;
 		}
 		print_source_line(source, &at, line, listing->value);
@@ -124,28 +163,24 @@ static void print_source(const struct listing *listing)
 	}
 }
 
-static const struct listed_line *find_line(const struct listing *listing, size_t number)
-{
-	const struct listed_line *line = listing->lines;
-
-	while (line && line->number != number)
-		line = line->hh.next;
-	return line;
-}
-
 static void print_instructions(const struct listing *listing)
 {
 	size_t last = SIZE_MAX;
 
-	printf("\n%s from 0x%" PRIx64 " to 0x%" PRIx64 "\n", listing->module->path, listing->start,
-	       listing->end);
+	putchar('\n');
+	print_plain(listing->module->path);
+	printf(" from 0x%" PRIx64 " to 0x%" PRIx64 "\n", listing->start, listing->end);
 	for (size_t i = 0; i < listing->n; i++) {
 		const struct instruction *instruction = &listing->instructions[i];
-		const struct listed_line *line = find_line(listing, instruction->line);
+		const struct listed_line *line =
+			instruction->line == SIZE_MAX ? NULL : listing->numbered[instruction->line];
 		const char *slash = line ? strrchr(line->path, '/') : NULL;
 
-		if (line && instruction->line != last)
-			printf("%8s%s:%u\n", "", slash ? slash + 1 : line->path, line->line);
+		if (line && instruction->line != last) {
+			printf("%8s", "");
+			print_plain(slash ? slash + 1 : line->path);
+			printf(":%u\n", line->line);
+		}
 		last = instruction->line;
 		print_share(instruction->value, listing->value);
 		printf("%10" PRIx64 "  %s\n", instruction->address, instruction->text);
@@ -154,28 +189,32 @@ static void print_instructions(const struct listing *listing)
 
 static int print_annotation(struct annotation *annotation)
 {
-	_cleanup_free_ char *name = strdup(annotation->function);
+	double all = (double)annotation->all;
 	struct annotation_site *site;
-	int err = name ? 0 : -ENOMEM;
+	int err = 0;
 
-	if (err == 0) {
-		text_make_plain(name);
-		printf("%s: %.2f %% of all %s\n", name,
-		       100 * (double)annotation->self / (double)annotation->all,
-		       value_is_time(&annotation->value) ? "time" : "samples");
-	}
-	/* There may be several functions of that name. */
-	for (site = annotation->sites; err == 0 && site; site = site->hh.next) {
+	print_plain(annotation->function);
+	printf(": %.2f %% of all %s, with what is inlined into it",
+	       100 * (double)annotation->self / all,
+	       value_is_time(&annotation->value) ? "time" : "samples");
+	if (annotation->inlined > 0)
+		printf("; not shown: %.2f %% where it is inlined itself",
+		       100 * (double)annotation->inlined / all);
+	putchar('\n');
+	/* There may be several functions of that name, and some of them be shown. */
+	for (site = annotation->sites; site && err != -ENOMEM; site = site->hh.next) {
 		struct listing listing;
+		int made;
 
 		if (site->is_listed)
 			continue;
-		err = listing_make(annotation, site, &listing);
-		if (err == 0) {
+		made = listing_make(annotation, site, &listing);
+		if (made == 0) {
 			print_source(&listing);
 			print_instructions(&listing);
 		}
 		listing_done(&listing);
+		err = made < 0 ? made : err;
 	}
 	return err;
 }
@@ -197,16 +236,56 @@ static int explain_nothing(const struct annotation *annotation, const char *path
 	return -ENODATA;
 }
 
-static int annotate(struct recording_file *recording, struct annotation *annotation)
+static int count(const struct annotate_options *options, struct names *names, const char *function,
+		 struct recording_file *recording, struct annotation *annotation)
 {
 	int err;
 
+	*annotation = (struct annotation){ .function = function };
+	err = recording_file_open(options->file, &options->names, names, recording);
+	if (err < 0)
+		return err;
 	annotation->value = value_measured(recording_reader_context(recording->reader));
-	err = recording_file_run(recording, add_sample, annotation);
+	return recording_file_run(recording, add_sample, annotation);
+}
+
+static bool is_unknown(const struct annotation *annotation)
+{
+	return annotation->self == 0 && annotation->inlined == 0 && annotation->compiled == 0;
+}
+
+/* A name without ` [REASON]`, which reports add to functions that wait. False: there is none. */
+static bool cut_reason(char *name)
+{
+	size_t size = strlen(name);
+	char *bracket = strrchr(name, '[');
+
+	if (!bracket || bracket - name < 2 || bracket[-1] != ' ' || name[size - 1] != ']')
+		return false;
+	bracket[-1] = '\0';
+	return true;
+}
+
+static int annotate(const struct annotate_options *options, struct names *names,
+		    struct recording_file *recording, struct annotation *annotation)
+{
+	_cleanup_free_ char *name = strdup(options->function);
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	err = count(options, names, options->function, recording, annotation);
+	/* Of a pipe, there is no second look. */
+	if (err == 0 && is_unknown(annotation) && strcmp(options->file, "-") != 0 &&
+	    cut_reason(name)) {
+		recording_file_close(recording);
+		err = count(options, names, name, recording, annotation);
+	}
 	if (err == 0 && annotation->self == 0)
-		return explain_nothing(annotation, recording->path);
-	if (err == 0)
+		err = explain_nothing(annotation, recording->path);
+	else if (err == 0)
 		err = print_annotation(annotation);
+	annotation->function = NULL;
 	errno = 0;
 	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout))) {
 		err = errno ? -errno : -EIO;
@@ -227,10 +306,7 @@ static int annotate_command(int argc, char **argv)
 	names = recording_names_apply(&options.names);
 	if (!names)
 		return EXIT_CODE_FAILED;
-	annotation.function = options.function;
-	err = recording_file_open(options.file, &options.names, names, &recording);
-	if (err == 0)
-		err = annotate(&recording, &annotation);
+	err = annotate(&options, names, &recording, &annotation);
 	fetch_end(names);
 	annotation_done(&annotation);
 	recording_file_close(&recording);

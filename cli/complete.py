@@ -18,6 +18,7 @@ KINDS = {
     "USER": ("compgen -u", "_users", "__fish_complete_users"),
     "PID[,PID...]": ("_dwarfprof_pids", "_pids", "__fish_complete_pids"),
 }
+PATHS = ("FILE", "DIR", "CGROUP")
 SPDX = "# SPDX-License-Identifier: Apache-2.0\n"
 
 
@@ -45,7 +46,8 @@ def bash_case(command):
         if not option["argument"] or option["optional"]:
             continue
         known = f'compgen -W "{" ".join(words(option))}"' if words(option) else KINDS.get(option["argument"], (":",))[0]
-        yield f"\t{command['name']}:{f'|{command_name(command)}:'.join(spellings(option))}) {known} -- \"$word\" ;;"
+        end = "; return 2" if option["argument"] in PATHS else ""
+        yield f"\t{command['name']}:{f'|{command_name(command)}:'.join(spellings(option))}) {known} -- \"$word\"{end} ;;"
 
 
 def command_name(command):
@@ -70,7 +72,7 @@ _dwarfprof_options() {{
 	esac
 }}
 
-# COMMAND OPTION WORD: the values of an option; fails if it takes none.
+# COMMAND OPTION WORD: the values of an option. 0; 1: it takes none; 2: they are paths.
 _dwarfprof_values() {{
 	local word=$3
 	case $1:$2 in
@@ -81,7 +83,7 @@ _dwarfprof_values() {{
 }}
 
 _dwarfprof() {{
-	local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command=record i values
+	local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command=record i values kind
 	# Bash has = as a word of its own.
 	if [[ $word == = ]]; then
 		word=
@@ -95,9 +97,12 @@ _dwarfprof() {{
 		((i + 1 == COMP_CWORD)) && mapfile -t COMPREPLY < <(compgen -c -- "$word")
 		return
 	done
-	if values=$(_dwarfprof_values "$command" "$before" "$word"); then
-		compopt -o filenames 2>/dev/null
-		mapfile -t COMPREPLY <<<"$values"
+	COMPREPLY=()
+	values=$(_dwarfprof_values "$command" "$before" "$word")
+	kind=$?
+	if ((kind != 1)); then
+		((kind == 2)) && compopt -o filenames 2>/dev/null
+		[[ $values ]] && mapfile -t COMPREPLY <<<"$values"
 	elif [[ $word == -* ]]; then
 		mapfile -t COMPREPLY < <(_dwarfprof_options "$command" "$word")
 	elif ((COMP_CWORD == 1)) || [[ $command == help ]]; then

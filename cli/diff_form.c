@@ -16,6 +16,9 @@
 /* The chi-squared distribution with one degree of freedom exceeds this in 1 % of cases. */
 #define CHI_SQUARE_1_PERCENT 6.6349
 
+/* With less, that distribution is no good approximation. */
+#define MIN_EXPECTED 5
+
 /* Of a row of text, what precedes the names. */
 #define VALUES_WIDTH 58
 
@@ -50,10 +53,13 @@ bool diff_is_noise(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_S
 	double a = (double)values[0], n_a = (double)d->sides[0].totals->events;
 	double b = (double)values[1], n_b = (double)d->sides[1].totals->events;
 	double all = a + b, others = n_a + n_b - all;
+	double rarer = all < others ? all : others, fewer = n_a < n_b ? n_a : n_b;
 	double apart = a * n_b - b * n_a;
 
 	/* In no sample, or in all of both: there is no difference. */
 	if (all <= 0 || others <= 0)
+		return true;
+	if (rarer * fewer / (n_a + n_b) < MIN_EXPECTED)
 		return true;
 	return apart * apart * (n_a + n_b) / (n_a * n_b * all * others) < CHI_SQUARE_1_PERCENT;
 }
@@ -114,7 +120,7 @@ static int print_text(const struct diff *d, const struct terminal *terminal)
 	if (d->n_rows > n)
 		fprintf(to, "... and %zu more functions\n", d->n_rows - n);
 	if (marked)
-		fputs("~ may be chance: with these numbers of samples, it differs as much in more than 1 % of pairs of equal runs\n",
+		fputs("~ within chance: two runs of the same program differ this much more than 1 % of the time, or samples are too few to tell\n",
 		      to);
 	return 0;
 }

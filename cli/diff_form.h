@@ -40,7 +40,7 @@ double diff_percent(const struct diff *diff, size_t side, uint64_t value);
 bool diff_knows_noise(const struct diff *diff);
 /*
  * Could a share be the same in A and B, and differ by chance: is the p-value of Pearson's chi-squared
- * test above 1 %?
+ * test above 1 %, or an expected count below 5?
  */
 bool diff_is_noise(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);
 /* B minus A, in percentage points. */

@@ -12,7 +12,7 @@ static error_t parse_help(int key, char *arg, struct argp_state *state)
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
 	if (*about)
-		argp_error(state, "what is '%s'? It explains one command", arg);
+		argp_error(state, "unexpected argument '%s': it explains one command", arg);
 	*about = command_find(arg);
 	if (*about)
 		return 0;
@@ -54,7 +54,7 @@ static error_t parse_version(int key, char *arg, struct argp_state *state)
 {
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	argp_error(state, "what is '%s'? This command takes no arguments", arg);
+	argp_error(state, "unexpected argument '%s': this command takes none", arg);
 	return 0;
 }
 

@@ -20,6 +20,9 @@
 /* A file, a character that sorts before all others, and the line with this many digits. */
 #define LINE_KEY "%s\1%010u"
 
+/* Where objdump has the file. */
+#define OBJDUMP_FD 3
+
 /* So long is no function. */
 #define MAX_SIZE (UINT64_C(1) << 26)
 
@@ -30,9 +33,10 @@ void listing_done(struct listing *listing)
 	for (size_t i = 0; i < listing->n; i++)
 		free(listing->instructions[i].text);
 	free(listing->instructions);
+	free(listing->numbered);
 	HASH_ITER(hh, listing->lines, line, next) {
 		HASH_DEL(listing->lines, line);
-		free((char *)line->path);
+		free(line->path);
 		free(line);
 	}
 }
@@ -79,18 +83,21 @@ static int add_line(struct listing *listing, const struct source_location *locat
 	size = strlen(key) + 1;
 	HASH_FIND(hh, listing->lines, key, size, line);
 	if (!line) {
+		if (array_reserve(listing->numbered, listing->n_lines, listing->lines_size) < 0)
+			return -ENOMEM;
 		line = calloc(1, sizeof(*line) + size);
 		if (!line)
 			return -ENOMEM;
 		memcpy(line->key, key, size);
 		line->key_size = size;
 		line->line = location->line;
-		line->number = HASH_COUNT(listing->lines);
+		line->number = listing->n_lines;
 		HASH_ADD(hh, listing->lines, key, size, line);
 		if (!HASH_IS_ADDED(hh, line)) {
 			free(line);
 			return -ENOMEM;
 		}
+		listing->numbered[listing->n_lines++] = line;
 		line->path = path;
 		path = NULL;
 	}
@@ -139,10 +146,15 @@ static int read_instructions(struct listing *listing, FILE *from)
 	return err;
 }
 
-/* With its output in a pipe. 0 or negative errno: -ENOENT if there is no objdump. */
+/*
+ * With its output in a pipe. It gets the file as a descriptor, since that of a profiler with
+ * capabilities, which is not dumpable, is closed to others in /proc. 0 or negative errno: -ENOENT
+ * if there is no objdump.
+ */
 static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_pid)
 {
 	_cleanup_free_ char *begin = NULL, *end = NULL, *path = NULL;
+	_cleanup_close_ int file = -1;
 	char *arguments[] = { (char *)"objdump",
 			      (char *)"-dw",
 			      (char *)"--no-show-raw-insn",
@@ -155,8 +167,12 @@ static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_p
 
 	if (asprintf(&begin, "--start-address=0x%" PRIx64, listing->start) < 0 ||
 	    asprintf(&end, "--stop-address=0x%" PRIx64, listing->end) < 0 ||
-	    asprintf(&path, "/proc/%d/fd/%d", getpid(), listing->module->fd) < 0)
+	    asprintf(&path, "/proc/self/fd/%d", OBJDUMP_FD) < 0)
 		return -ENOMEM;
+	/* One that is there already would be closed. */
+	file = fcntl(listing->module->fd, F_DUPFD_CLOEXEC, OBJDUMP_FD + 1);
+	if (file < 0)
+		return -errno;
 	arguments[3] = begin;
 	arguments[4] = end;
 	arguments[5] = path;
@@ -165,6 +181,8 @@ static int start_objdump(const struct listing *listing, FILE **ret, pid_t *ret_p
 	err = posix_spawn_file_actions_init(&actions);
 	if (err == 0) {
 		err = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+		if (err == 0)
+			err = posix_spawn_file_actions_adddup2(&actions, file, OBJDUMP_FD);
 		if (err == 0)
 			err = posix_spawnp(ret_pid, arguments[0], &actions, NULL, arguments,
 					   environ);
@@ -182,7 +200,7 @@ static int disassemble(struct listing *listing)
 {
 	int status = 0, err;
 	pid_t pid;
-	FILE *from;
+	FILE *from = NULL;
 
 	err = start_objdump(listing, &from, &pid);
 	if (err == -ENOENT)
@@ -202,39 +220,77 @@ static int disassemble(struct listing *listing)
 	return err;
 }
 
-static int instruction_compare(const void *key, const void *element)
+/* The one that an address is in: a call precedes the address that it returns to. NULL: none. */
+static struct instruction *find_instruction(const struct listing *listing, uint64_t code)
 {
-	uint64_t address = *(const uint64_t *)key;
-	const struct instruction *instruction = element;
+	size_t first = 0, end = listing->n;
 
-	return address < instruction->address ? -1 : address > instruction->address;
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (listing->instructions[middle].address <= code)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first > 0 ? &listing->instructions[first - 1] : NULL;
+}
+
+/* Of x86, Arm and RISC-V. */
+static bool is_system_call(const struct instruction *instruction)
+{
+	static const char *const names[] = { "syscall", "svc", "ecall" };
+	size_t size = strcspn(instruction->text, " \t");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (size == strlen(names[i]) && memcmp(instruction->text, names[i], size) == 0)
+			return true;
+	return false;
+}
+
+static void add(struct listing *listing, struct instruction *instruction, uint64_t value)
+{
+	if (!instruction)
+		return;
+	instruction->value += value;
+	if (instruction->line != SIZE_MAX)
+		listing->numbered[instruction->line]->value += value;
 }
 
 static void add_up(struct listing *listing, struct annotation *annotation)
 {
-	struct listed_line *line;
-
 	for (struct annotation_site *site = annotation->sites; site; site = site->hh.next) {
-		struct instruction *instruction;
+		struct instruction *at, *before;
 
 		if (site->key.module != listing->module || !is_in_function(listing, site->code))
 			continue;
 		site->is_listed = true;
 		listing->value += site->value;
-		instruction = bsearch(&site->key.address, listing->instructions, listing->n,
-				      sizeof(*instruction), instruction_compare);
-		if (instruction)
-			instruction->value += site->value;
+		at = find_instruction(listing, site->code);
+		before = find_instruction(listing, site->key.address - 1);
+		/* In a system call, a thread is behind the instruction that waits. */
+		if (!before || !is_system_call(before))
+			before = at;
+		add(listing, before, site->blocked);
+		add(listing, at, site->value - site->blocked);
 	}
-	for (line = listing->lines; line; line = line->hh.next)
-		for (size_t i = 0; i < listing->n; i++)
-			if (listing->instructions[i].line == line->number)
-				line->value += listing->instructions[i].value;
 }
 
 static int line_compare(struct listed_line *a, struct listed_line *b)
 {
 	return strcmp(a->key, b->key);
+}
+
+/* So that the same is not said of each. */
+static void skip_others(struct annotation *annotation, struct module *module, bool has_file)
+{
+	for (struct annotation_site *site = annotation->sites; site; site = site->hh.next) {
+		uint64_t start;
+
+		if (site->key.module == module &&
+		    (!has_file || module_find_start(module, site->code, &start) < 0))
+			site->is_listed = true;
+	}
 }
 
 int listing_make(struct annotation *annotation, const struct annotation_site *site,
@@ -248,18 +304,19 @@ int listing_make(struct annotation *annotation, const struct annotation_site *si
 		log_error("%s cannot be disassembled: its file is not there as it was recorded "
 			  "(build id %s)",
 			  module->path, module->build_id[0] ? module->build_id : "none");
+		skip_others(annotation, module, false);
 		return -ESTALE;
 	}
 	err = module_find_start(module, site->code, &ret->start);
 	if (err < 0) {
 		log_error("it is not known where %s begins in %s", annotation->function,
 			  module->path);
+		skip_others(annotation, module, true);
 		return err;
 	}
 	find_end(ret, site->code);
 	err = disassemble(ret);
-	if (err == 0)
-		add_up(ret, annotation);
+	add_up(ret, annotation);
 	HASH_SORT(ret->lines, line_compare);
 	return err;
 }

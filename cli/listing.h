@@ -23,7 +23,7 @@ struct listed_line {
 	uint64_t value;
 	unsigned int line;
 	size_t key_size;
-	const char *path; /* in the key */
+	char *path;
 	char key[]; /* the line, so that the order is that of files and lines; see listing.c */
 };
 
@@ -33,13 +33,14 @@ struct listing {
 	uint64_t value;      /* of all instructions */
 	struct instruction *instructions;
 	size_t n, size;
-	struct listed_line *lines; /* sorted */
+	struct listed_line *lines;     /* sorted */
+	struct listed_line **numbered; /* the same */
+	size_t n_lines, lines_size;
 };
 
 /*
- * Disassembles the function that a site is in with objdump, and adds up its sites, which are listed
- * then. Logs errors. 0 or
- * negative errno.
+ * Disassembles the function that a site is in with objdump, and adds up its sites. It is listed
+ * then, even if that failed. Logs errors. 0 or negative errno.
  */
 int listing_make(struct annotation *annotation, const struct annotation_site *site,
 		 struct listing *ret);

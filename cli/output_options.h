@@ -28,8 +28,8 @@ struct output_options {
 /* Of all commands that write text for people. */
 #define OUTPUT_OPTIONS_WIDE                                                                        \
 	{                                                                                          \
-		"wide", 'w', NULL, 0,                                                              \
-			"let lines on a terminal be as long as they are; names are whole then", 4  \
+		"wide", 'w', NULL, 0, "do not fit lines to the terminal; names are not shortened", \
+			4                                                                          \
 	}
 
 void output_options_done(struct output_options *options);

@@ -152,7 +152,7 @@ static int top_command(int argc, char **argv)
 
 const struct command command_top = {
 	.name = "top",
-	.summary = "show the functions that take most, drawn again each second",
+	.summary = "show the functions that take most time, refreshed every second",
 	.argp = &argp,
 	.flags = ARGP_IN_ORDER,
 	.run = top_command,

@@ -45,6 +45,34 @@ static int take_process(struct resting *r, const struct profiler_options *o,
 	return err < 0 ? err : thread_snapshot_take(t, snapshot, p->thread);
 }
 
+static void drop_last(struct resting *r, struct process_table *table)
+{
+	struct thread_snapshot *t = &r->snapshots[--r->n];
+
+	snapshot_free(&table->snapshots, (struct snapshot *)t->snapshot);
+	thread_snapshot_done(t);
+}
+
+/* One that cannot be read, which may have ended, keeps nothing from the others. */
+static int try_process(struct resting *r, const struct profiler_options *o,
+		       struct process_table *table, struct unwinder *unwinder,
+		       const struct process *p)
+{
+	size_t n = r->n;
+	int err = take_process(r, o, table, unwinder, p);
+
+	if (err == 0 || err == -ENOMEM)
+		return err;
+	if (r->n > n)
+		drop_last(r, table);
+	if (err == -ESRCH || err == -ENOENT)
+		log_debug("PID %d has ended before its blocked threads were found", p->pid);
+	else
+		log_warning("threads of PID %d that are blocked already are left out: %s", p->pid,
+			    strerror(-err));
+	return 0;
+}
+
 int resting_take(struct resting *ret, const struct profiler_options *o, struct process_table *table,
 		 struct unwinder *unwinder)
 {
@@ -58,7 +86,7 @@ int resting_take(struct resting *ret, const struct profiler_options *o, struct p
 	HASH_ITER(hh, table->processes, p, next)
 		if (err == 0 && p->pid != getpid() &&
 		    filter_matches_process(o->target.filter, p->pid))
-			err = take_process(ret, o, table, unwinder, p);
+			err = try_process(ret, o, table, unwinder, p);
 	if (err < 0) {
 		log_debug("threads that are blocked already are left out: %s", strerror(-err));
 		resting_done(ret, table);
@@ -75,17 +103,30 @@ static bool is_wanted(const struct profiler_options *o, const struct thread_stac
 	return filter_has_cpu(o->target.filter, s->thread.cpu);
 }
 
+/* Threads that the kernel does not take, and the last reason. */
+struct refusals {
+	size_t n;
+	int err;
+};
+
 static int begin_thread(const struct thread_snapshot *t, const struct thread_stack *s,
 			struct session *session, struct off_cpu_intervals *intervals,
-			uint64_t started, struct frame *frames)
+			uint64_t started, struct frame *frames, struct refusals *refusals)
 {
 	const struct dp_blocked blocked = {
 		.since_ns = started, .ran_ns = s->thread.ran_ns, .tid = s->thread.tid, .weight = 1
 	};
 	struct sample sample;
+	int err;
 
-	if (session_add_blocked(session, s->thread.kernel_tid, &blocked) < 0)
+	err = session_add_blocked(session, s->thread.kernel_tid, &blocked);
+	if (err == -EEXIST)
 		return 0;
+	if (err < 0) {
+		refusals->n++;
+		refusals->err = err;
+		return 0;
+	}
 	/* It may have ended before it was added, and then nobody takes it out. */
 	if (tgkill((pid_t)s->thread.pid, (pid_t)s->thread.tid, 0) < 0 && errno == ESRCH) {
 		session_drop_blocked(session, s->thread.kernel_tid);
@@ -100,6 +141,7 @@ int resting_begin(struct resting *r, const struct profiler_options *o, struct se
 {
 	_cleanup_free_ struct frame *frames = calloc(DP_MAX_FRAMES, sizeof(*frames));
 	int err = frames ? 0 : -ENOMEM;
+	struct refusals refusals = { 0 };
 
 	for (size_t i = 0; err == 0 && i < r->n; i++) {
 		struct thread_snapshot *t = &r->snapshots[i];
@@ -109,17 +151,18 @@ int resting_begin(struct resting *r, const struct profiler_options *o, struct se
 		for (size_t j = 0; err == 0 && j < t->n; j++)
 			if (is_wanted(o, &t->stacks[j]))
 				err = begin_thread(t, &t->stacks[j], session, intervals, started,
-						   frames);
+						   frames, &refusals);
 	}
+	if (refusals.n > 0)
+		log_warning("%zu threads that are blocked already are left out: %s", refusals.n,
+			    strerror(-refusals.err));
 	return err;
 }
 
 void resting_done(struct resting *r, struct process_table *table)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		snapshot_free(&table->snapshots, (struct snapshot *)r->snapshots[i].snapshot);
-		thread_snapshot_done(&r->snapshots[i]);
-	}
+	while (r->n > 0)
+		drop_last(r, table);
 	free(r->snapshots);
 	thread_reader_close(&r->reader);
 	*r = (struct resting){ 0 };

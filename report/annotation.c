@@ -20,8 +20,9 @@ static bool is_function(const struct annotation *annotation, const struct source
 	return location->function && strcmp(location->function, annotation->function) == 0;
 }
 
-static int add_site(struct annotation *annotation, const struct frame *frame, uint64_t value)
+static int add_site(struct annotation *annotation, const struct sample *sample, uint64_t value)
 {
+	const struct frame *frame = &sample->user[0];
 	struct annotation_key key = { .module = frame->module, .address = frame->offset };
 	struct annotation_site *site;
 
@@ -39,6 +40,8 @@ static int add_site(struct annotation *annotation, const struct frame *frame, ui
 		}
 	}
 	site->value += value;
+	if (sample->event == DP_EVENT_OFF_CPU)
+		site->blocked += value;
 	return 0;
 }
 
@@ -66,5 +69,5 @@ int annotation_add(struct annotation *annotation, const struct sample *sample)
 		return 0;
 	}
 	annotation->self += value;
-	return add_site(annotation, &sample->user[0], value);
+	return add_site(annotation, sample, value);
 }

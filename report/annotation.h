@@ -18,7 +18,8 @@ struct annotation_site {
 	} key;
 	uint64_t code; /* the same, but in the call where the address is a return address */
 	uint64_t value;
-	bool is_listed; /* for whoever shows them */
+	uint64_t blocked; /* of it, off CPU */
+	bool is_listed;   /* for whoever shows them */
 };
 
 struct annotation {

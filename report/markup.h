@@ -9,6 +9,9 @@
 
 /* Text between the tags of HTML and XML, and in attributes. */
 
+/* Replaces what XML does not allow by question marks, and all that text_make_plain() does. */
+void markup_make_plain(char *text);
+
 /*
  * Writes any bytes as text: special characters as entities, control characters and what is not
  * UTF-8 as question marks. 0 or -ENOMEM.

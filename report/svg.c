@@ -222,7 +222,7 @@ static int count_characters(const char *name, size_t *ret)
 
 	if (!copy)
 		return -ENOMEM;
-	text_make_plain(copy);
+	markup_make_plain(copy);
 	*ret = 0;
 	for (const char *p = copy; *p; p += text_character(p, &c))
 		++*ret;

@@ -89,13 +89,15 @@ static size_t find_indent(const char *line, size_t size, size_t columns)
 	for (size_t at = blanks; at + 2 < size; at++)
 		if (line[at] == ' ' && line[at + 1] == ' ' && line[at + 2] != ' ')
 			found = terminal_width(line, at + 2);
-	return found + MIN_LAST_COLUMN <= columns ? found : blanks + 2;
+	if (found + MIN_LAST_COLUMN <= columns)
+		return found;
+	return blanks + 2 <= columns / 2 ? blanks + 2 : 0;
 }
 
-/* The end of what fits: behind a word, or else wherever the columns end. */
+/* The end of what fits: behind a word, or else wherever the columns end; a character at least. */
 static size_t find_end(const char *line, size_t size, size_t columns)
 {
-	size_t fits = bytes_of(line, columns), end = fits;
+	size_t fits = bytes_of(line, columns > 0 ? columns : 1), end = fits;
 
 	if (fits >= size)
 		return size;

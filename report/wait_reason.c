@@ -8,8 +8,9 @@
 
 /* Kernel functions that tell more than the system call they are in, or are in none. */
 static const struct reason {
-	const char *prefix; /* of the function's name: compilers append .isra.0 and the like */
+	const char *name; /* of the function; compilers append .isra.0 and the like */
 	const char *reason;
+	bool is_family; /* of all functions whose names begin so */
 } reasons[] = {
 	{ "handle_mm_fault", "page fault" },
 	{ "exc_page_fault", "page fault" },
@@ -17,9 +18,9 @@ static const struct reason {
 	{ "do_page_fault", "page fault" },
 	{ "do_signal_stop", "stopped" },
 	{ "ptrace_stop", "traced" },
-	{ "fuse_", "FUSE server" },
-	{ "nfs_", "NFS server" },
-	{ "futex_wait", "futex" },
+	{ "fuse_", "FUSE server", true },
+	{ "nfs_", "NFS server", true },
+	{ "futex_wait", "futex", true },
 	{ "futex_lock_pi", "futex" },
 	{ "do_epoll_wait", "epoll" },
 	{ "do_sys_poll", "poll" },
@@ -32,11 +33,11 @@ static const struct reason {
 static const char *const syscalls[] = { "__x64_sys_", "__ia32_sys_", "__arm64_sys_",
 					"__se_sys_",  "__do_sys_",   "__riscv_sys_" };
 
-/* How every wait ends, which tells nothing of this one. */
+/* How every wait ends, which tells nothing of this one: how these names begin. */
 static const char *const schedulers[] = {
 	"__schedule",         "schedule",       "io_schedule",   "preempt_schedule",
 	"__preempt_schedule", "__cond_resched", "_cond_resched", "__traceiter_sched_",
-	"bpf_trace_run",      "bpf_prog_",
+	"bpf_trace_run",      "bpf_prog_",      "do_wait_intr",
 };
 
 static bool has_prefix(const char *name, const char *prefix)
@@ -52,11 +53,21 @@ static bool is_scheduler(const char *name)
 	return false;
 }
 
+static bool is_of(const char *name, const struct reason *reason)
+{
+	char next;
+
+	if (!has_prefix(name, reason->name))
+		return false;
+	next = name[strlen(reason->name)];
+	return reason->is_family || next == '\0' || next == '.';
+}
+
 /* What a kernel function tells, or NULL. */
 static const char *reason_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (has_prefix(name, reasons[i].prefix))
+		if (is_of(name, &reasons[i]))
 			return reasons[i].reason;
 	for (size_t i = 0; i < sizeof(syscalls) / sizeof(syscalls[0]); i++)
 		if (has_prefix(name, syscalls[i]))

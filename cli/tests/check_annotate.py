@@ -59,7 +59,7 @@ class Annotate(unittest.TestCase):
         self.assertEqual(self.result.returncode, 0, self.result.stderr)
         self.assertGreater(len(self.leaves), 20)
         share = 100 * len(self.leaves) / self.all
-        self.assertEqual(self.result.stdout.splitlines()[0], f"work: {share:.2f} % of all samples")
+        self.assertEqual(self.result.stdout.splitlines()[0], f"work: {share:.2f} % of all samples, with what is inlined into it")
 
     def test_instructions_are_objdump_s_with_the_samples_of_each(self):
         wanted = disassembly(self.binary, "work")
@@ -81,6 +81,76 @@ class Annotate(unittest.TestCase):
             self.assertEqual(text, lines[int(number) - 1].replace("\t", " "))
             self.assertEqual(share, self.share(sum(leaf[2] == int(number) for leaf in self.leaves)))
 
+    def test_a_source_file_that_is_something_else(self):
+        """gcc puts what #line says into the binary. A FIFO that nobody writes to would be waited for."""
+        with tempfile.TemporaryDirectory() as directory:
+            fifo, big, binary, recording = (os.path.join(directory, name) for name in (
+                "fifo\x1b[31m.c", "big.c", "\x1b[32mx", "x.dwarfprof"))
+            os.mkfifo(fifo)
+            for path, size in (big, (64 << 20) + 1), (os.path.join(directory, "near.c"), 100):
+                with open(path, "w") as file:
+                    file.write("secret\n")
+                    file.truncate(size)
+            for path, named, *flags in ((fifo, "fifo"), (big, "big.c"), ("/dev/tty", "tty"),
+                                        ("near.c", "near.c", f"-fdebug-prefix-map={directory}=.")):
+                with self.subTest(path):
+                    code = (f'volatile unsigned sink;\n#line 1 "{path}"\n'
+                            'int main(void) { for (unsigned i = 0; i < 400000000; i++) sink++; return 0; }\n')
+                    subprocess.run(["gcc", "-g", "-O1", *flags, "-x", "c", "-", "-o", binary], input=code, text=True, check=True,
+                                   cwd=directory)
+                    result = dwarfprof("-F", "499", "-o", recording, "--", binary)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    result = dwarfprof("annotate", "--no-cache", "main", recording, cwd=directory)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertRegex(result.stdout, rf"(?m)^\S*{named}\S* \(not there: lines by number\)$")
+                    self.assertNotIn("\x1b", result.stdout)
+                    self.assertNotIn("secret", result.stdout)
+
+    def test_time_is_that_of_the_system_call(self):
+        """Blocked, a thread is behind the instruction that entered the kernel."""
+        code = ("#include <sys/syscall.h>\n#include <time.h>\n"
+                "__attribute__((noinline)) static void rest(void)\n{\n"
+                "\tstruct timespec t = { 0, 20000000 };\n\tlong n = SYS_nanosleep;\n"
+                '\t__asm__ volatile("syscall" : "+a"(n) : "D"(&t), "S"(0L) : "rcx", "r11", "memory");\n}\n'
+                "int main(void)\n{\n\tfor (int i = 0; i < 10; i++)\n\t\trest();\n\treturn 0;\n}\n")
+        with tempfile.TemporaryDirectory() as directory:
+            binary, recording = os.path.join(directory, "x"), os.path.join(directory, "x.dwarfprof")
+            subprocess.run(["gcc", "-g", "-O1", "-x", "c", "-", "-o", binary], input=code, text=True, check=True)
+            result = dwarfprof("--off-cpu", "-o", recording, "--", binary)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            result = dwarfprof("annotate", "rest", recording)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for text in result.stdout.rpartition("\n\n")[2], result.stdout.split("\n\n")[1]:
+                shares = [float(share) for share in re.findall(r"(?m)^ *(\d+\.\d\d) ", text)]
+                self.assertAlmostEqual(sum(shares), 100, delta=0.01 * len(shares))
+            of_text = {text.split()[0]: float(share or 0) for share, _, text in INSTRUCTION.findall(result.stdout)}
+            self.assertGreater(of_text["syscall"], 99, result.stdout)
+            # Reports say behind the name what it waits for.
+            self.assertIn(" rest [sleep] ", dwarfprof("report", recording).stdout)
+            self.assertEqual(dwarfprof("annotate", "rest [sleep]", recording).stdout, result.stdout)
+            for name in "rest [sleep", "rest[sleep]", "[sleep]", " [sleep]", "rist [sleep]":
+                self.assertEqual(dwarfprof("annotate", name, recording).returncode, 5)
+
+    def test_a_function_that_is_inlined_in_some_places(self):
+        code = ("volatile unsigned sink;\n"
+                "static inline void both(unsigned n) { while (n-- > 0) sink++; }\n"
+                "__attribute__((noinline)) static void inside(void) { both(200000000); }\n"
+                "void (*volatile outside)(unsigned) = both;\n"
+                "int main(void) { inside(); outside(200000000); return 0; }\n")
+        with tempfile.TemporaryDirectory() as directory:
+            binary, recording = os.path.join(directory, "x"), os.path.join(directory, "x.dwarfprof")
+            subprocess.run(["gcc", "-g", "-O2", "-x", "c", "-", "-o", binary], input=code, text=True, check=True)
+            result = dwarfprof("-F", "499", "-o", recording, "--", binary)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            jsonl = dwarfprof("convert", recording, "--format", "jsonl", "-o", "-").stdout
+            first = dwarfprof("annotate", "both", recording).stdout.splitlines()[0]
+        samples = [json.loads(line) for line in jsonl.splitlines()]
+        leaves = [s["user_stack"][0] for s in samples if s["user_stack"] and not s["kernel_stack"]]
+        alone, inlined = (100 * sum(f["symbol"] == "both" and f["inlined"] == is_inlined for f in leaves) / len(samples)
+                          for is_inlined in (False, True))
+        self.assertEqual(first, f"both: {alone:.2f} % of all samples, with what is inlined into it; "
+                         f"not shown: {inlined:.2f} % where it is inlined itself")
+
     def test_a_function_that_did_not_run_itself(self):
         for function, said in (("mix", "inlined into"), ("nonsense", "lists names")):
             result = dwarfprof("annotate", function, self.recording)
@@ -100,6 +170,19 @@ class Annotate(unittest.TestCase):
                 self.assertRegex(result.stderr, f"no names for {self.binary}: .*{said}.*build id [0-9a-f]{{16}}")
         finally:
             os.replace(kept, self.binary)
+
+    def test_with_capabilities_of_its_file(self):
+        """Then, it is not dumpable, and objdump may not look into its directory in /proc."""
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            os.chmod(self.directory, 0o755)
+            copy = shutil.copy(harness.DWARFPROF, directory)
+            subprocess.run(["setcap", "cap_bpf,cap_perfmon+ep", copy], check=True)
+            result = subprocess.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", copy,
+                                     "annotate", "--no-cache", "work", self.recording], capture_output=True, text=True,
+                                    timeout=60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, self.result.stdout)
 
     def test_without_objdump(self):
         with tempfile.TemporaryDirectory() as directory:

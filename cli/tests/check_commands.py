@@ -45,6 +45,13 @@ def bash_completes(*words):
     return set(result.stdout.split())
 
 
+def bash_state(*words):
+    """How many completions bash has for the last word, and the options that it sets for them."""
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { shift; set="$*"; }; '
+              '_dwarfprof; echo "${#COMPREPLY[@]} $set"')
+    return run("bash", "--norc", "-c", script, "bash", BASH, "dwarfprof", *words, check=True).stdout.strip()
+
+
 def fish_completes(line):
     result = run("fish", "--no-config", "-c", f"source {FISH}; complete -C {line!r}")
     assert result.stderr == "", result.stderr
@@ -125,6 +132,15 @@ class Lists(unittest.TestCase):
         self.assertEqual(bash_completes("report", "/etc/os-relea"), {"/etc/os-release"})
         self.assertEqual(bash_completes("report", "-o", "/etc/os-relea"), {"/etc/os-release"})
         self.assertIn("true", bash_completes("-F", "99", "--", "tru"))
+
+    def test_bash_leaves_what_it_does_not_know(self):
+        """One empty completion, or a number taken for a path, would get a slash."""
+        for words in (["-d", "10"], ["--unwind", "10"], ["-p", "x"]):
+            self.assertEqual(bash_state(*words), "0")
+        self.assertEqual(bash_state("--unwind", "d"), "1")
+        for words in (["report", "-o"], ["report", "--symfs"], ["-G"], ["report"]):
+            self.assertEqual(bash_state(*words, "/nowhere/file.sv"), "0 filenames")
+        self.assertEqual(bash_state("-o", "/etc/os-relea"), "1 filenames")
 
     def test_fish_completes_the_same(self):
         self.assertEqual(fish_completes("dwarfprof "), set(COMMANDS))

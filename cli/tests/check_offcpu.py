@@ -188,6 +188,18 @@ class Limits(unittest.TestCase):
         self.assertGreater(samples[0]["value_ns"], 0.9 * (continued - stopped))
         self.assertLess(samples[0]["value_ns"], ran - before)
 
+    def test_one_process_that_may_not_be_read(self):
+        """The threads of the other one that sleep all the time are there."""
+        caps = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon"]
+        as_nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+        with Target(*as_nobody, "--inh-caps=-all", "sleep", "600") as own, Target("sleep", "600") as other:
+            wait_for(lambda: all(" (sleep) S " in read(f"/proc/{pid}/stat") for pid in (own, other)))
+            for pids in (own, other), (other, own):
+                result = subprocess.run([*as_nobody, *caps, harness.DWARFPROF, "--off-cpu", "-p", ",".join(pids), "-d",
+                                         "300ms", "--format", "jsonl"], capture_output=True, text=True, timeout=60)
+                self.assertEqual({str(sample["pid"]) for sample in streamed(result)}, {own})
+                self.assertIn(f"threads of PID {other} that are blocked already are left out", result.stderr)
+
     def test_threads_that_are_blocked_at_the_end(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.7)") as pid:
             result = dwarfprof("-p", pid, "--off-cpu", "-d", "1500ms", "--format", "jsonl")

@@ -434,9 +434,18 @@ class Diff(Recording):
                 deviation = (share * (1 - share) * (1 / n_a + 1 / n_b)) ** 0.5
                 z = abs(value["a"] / n_a - value["b"] / n_b) / deviation if deviation else 0
                 p = 2 * (1 - statistics.NormalDist().cdf(z))
+                expected = min(share, 1 - share) * min(n_a, n_b)
                 if abs(p - 0.01) > 0.0001:
-                    self.assertEqual(value["noise"], p > 0.01, (value, p))
+                    self.assertEqual(value["noise"], p > 0.01 or expected < 5, (value, p, expected))
             self.assertEqual(all(value["noise"] for value in values), other == self.a)
+
+    def test_few_samples_are_noise(self):
+        """Of which 5 are expected of no function in B."""
+        with Target(program("inefficient"), "60") as pid:
+            few, _ = self.record("-p", pid, "-d", "400ms", "-F", "20", name="few.dwarfprof")
+        diff = json.loads(self.diff(self.a, few, "--format", "json"))
+        self.assertTrue(0 < diff["b"]["samples"] < 15 < 60 < diff["a"]["samples"], diff["b"])
+        self.assertEqual({f[kind]["noise"] for f in diff["functions"] for kind in ("self", "total")}, {True})
 
     def test_json(self):
         diff = json.loads(self.diff(self.a, self.b, "--format", "json"))

@@ -2,7 +2,11 @@
 /* Pictures and pages: how they show foreign names, and numbers. */
 #include "report/markup.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "report/tests/samples.h"
+#include "symbols/kallsyms.h"
 
 static const struct report_context hostile = {
 	.target = "<b>\"a\" & 'b'</b>",
@@ -106,4 +110,27 @@ Test(svg, has_colours_by_what_functions_are)
 	expect_shade_of("0xffffffff81000001", of_kernel);
 	expect_shade_of("0xffffffff81000100", of_kernel);
 	free(text);
+}
+
+/* A script cuts so many characters off a title. */
+Test(svg, counts_the_characters_that_it_writes)
+{
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+	FILE *names = fdopen(mkstemp(path), "w");
+	struct sample sample = sample_of(DP_COMPLETE);
+	struct kallsyms *kallsyms;
+
+	fputs("ffffffff81000000 T a\xef\xbf\xbf\xc3\xa4\n", names);
+	fclose(names);
+	cr_assert(kallsyms_new(some_names(), path, &kallsyms) == 0);
+	unlink(path);
+	sample.kernel = kernel;
+	sample.n_kernel = 1;
+	begin("svg");
+	report->context.kallsyms = kallsyms;
+	add(sample);
+	finish();
+	expect("<g data-n=\"5\"><title>a???\xc3\xa4");
+	free(text);
+	kallsyms_free(kallsyms);
 }

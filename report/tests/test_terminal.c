@@ -43,8 +43,10 @@ static void expect_lines(const char *text, size_t columns, const char *expected)
 	free(written);
 }
 
-Test(terminal, goes_on_below_the_last_column)
+Test(terminal, goes_on_below_the_last_column, .timeout = 10)
 {
+	char line[128], lines[128];
+
 	expect_lines("ten letter\nnone\n\n", 10, "ten letter\nnone\n\n");
 	expect_lines("one two three four", 10, "one two\n  three\n  four\n");
 	expect_lines("  a  bbbbbbbbbb cccccccccc dddddddddd", 28,
@@ -55,6 +57,11 @@ Test(terminal, goes_on_below_the_last_column)
 	/* A word that is too long alone, and blanks at the end. */
 	expect_lines("aaaaabbbbbcc", 10, "aaaaabbbbb\n  cc\n");
 	expect_lines("aaaaa bbb     ", 10, "aaaaa bbb\n");
+	/* Blanks that leave no room below them. */
+	snprintf(line, sizeof(line), "%58sone two three", "");
+	snprintf(lines, sizeof(lines), "%58son\ne two three\n", "");
+	expect_lines(line, 60, lines);
+	expect_lines("a b", 0, "a\nb\n");
 	/* Colours take no room. */
 	expect_lines("\x1b[1mone two\x1b[0m", 7, "\x1b[1mone two\x1b[0m\n");
 }
