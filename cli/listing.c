@@ -236,7 +236,7 @@ static struct instruction *find_instruction(const struct listing *listing, uint6
 	return first > 0 ? &listing->instructions[first - 1] : NULL;
 }
 
-/* Of x86, Arm and RISC-V. */
+/* By the names that objdump gives such instructions, whatever the architecture. */
 static bool is_system_call(const struct instruction *instruction)
 {
 	static const char *const names[] = { "syscall", "svc", "ecall" };
