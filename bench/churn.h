@@ -30,6 +30,7 @@ static inline __attribute__((always_inline)) void churn_spend(long ns, const cha
 		for (unsigned int i = 0; i < 1000; i++)
 			sum += (unsigned char)contents[i % (sizeof(CHURN_CONTENTS) - 1)];
 	while (churn_spent() - start < ns);
+	(void)sum; /* or clang 14 takes it for unused */
 }
 
 #endif

@@ -30,12 +30,9 @@ def section(programs, growing, table):
     row_bytes = largest["image_bytes"] / largest["rows"]
     yield f"""## On a large host, by calculation
 
-{CPUS} busy CPUs, {PROCESSES:,} processes, {HZ} Hz: not measured, but computed from the figures above. Assumptions:
-
-* A sample of 20 frames at {HZ} Hz costs the same, as CPUs share nothing.
-* One thread reads all rings; its work is in proportion to the samples.
-* A process has as many mappings as those above; each more takes 80 bytes.
-* They run {FILES:,} different files of {ROWS_PER_FILE:,} rows. A table is shared by all processes.
+{CPUS} busy CPUs, {PROCESSES:,} processes, {HZ} Hz, computed from the figures above. Assumptions: CPUs share nothing; the
+work of user space is in proportion to the samples; processes have as many mappings as those above (each more
+takes 80 bytes), of {FILES:,} different files of {ROWS_PER_FILE:,} rows.
 """
     rate = CPUS * HZ
     yield from table(["what", "calculation", "result"], [

@@ -45,11 +45,8 @@ def intro(results):
     yield """<!-- Written by bench/page.py; `sudo ci/bench` makes it anew. -->
 # Ways to unwind, side by side
 
-    sudo ci/bench
-
-measures everything and writes this page. `bench/results/*.json` has each run. Figures are medians, with
-quartiles in brackets; ratios are taken within a run. [BENCHMARKS.md](BENCHMARKS.md) has what is not about
-ways to unwind.
+`sudo ci/bench` measures everything and writes this page; `bench/results/*.json` has each run. Figures are
+medians, with quartiles in brackets; ratios are taken within a run.
 
 ## Which mode to choose
 
@@ -80,8 +77,7 @@ def wanted(walks, programs):
     if programs:
         yield f"""Ratios of bytes, completeness and CPU time are over all workloads, and so are their quartiles. A slowdown
 compares {len(programs["slowdown"]["99"])} runs with the ones before and after without dwarfprof. It includes the timer interrupt, perf,
-`kernel.bpf_stats_enabled` and noise; where its quartiles are wider than the target, the time in the BPF
-program is the better figure.
+`kernel.bpf_stats_enabled` and noise.
 """
 
 
@@ -92,12 +88,11 @@ def walked(walks, docs):
 
 {walks['hz']} times a second, on the workload's own CPU, a BPF program (`bench/walks.bpf.c`) walks the same stack in
 all ways, in changing order. `bpf_get_stack()` is the kernel's walk by frame pointers, without its limit
-of 127 frames. The others are dwarfprof's walker, warm; in *other stack before* it does not
-remember the previous stack, as if threads alternated, and in *cold* nothing. All of them compete for the
-CPU's caches, so one alone is faster. *fp* and *nofp* programs are built with and without frame pointers;
-libc is without.
+of 127 frames. The others are dwarfprof's walker, warm; *other stack before*: without the previous stack, as
+if threads alternated; *cold*: with nothing kept. *fp* and *nofp* programs are built with and without frame
+pointers; libc is without. Median ns of a walk; *ratio*: `dwarf` to the kernel's; *found*: share of the frames
+of `dwarf`.
 """
-    yield "Median ns of a walk; *ratio*: `dwarf` to the kernel's at the same moment; *found*: frames, of those of `dwarf`.\n"
     yield from table(["workload", "frames", *WAYS.values(), "ratio", "kernel's found"], [
         [name, f"{ways['dwarf']['frames']['median']:.0f}", *(f"{ways[way]['ns']['median']:,.0f}" for way in WAYS),
          f"{ways['dwarf']['to_kernel']['median']:.2f}", f"{ways['kernel']['of_frames']:.0%}"]
@@ -124,12 +119,10 @@ def profiled(programs):
 
     sudo bench/programs.py build bench/results
 
-Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, and ends with a text with names.
-Without another rate it is 99 Hz. `auto` to `copy` are dwarfprof's `--unwind`.
-
-A root is `_start`, `__libc_start_main` or a thread's start, by the profiler's own names. A profiler that
-takes over a minute for the text (perf: by `perf script`) has no samples here. `bench/results/programs.json`
-also has the bytes that come out of the kernel, and how long the text takes.
+Each samples the workload, which has a CPU of its own, for {programs['seconds']} s from the other CPU, at 99 Hz unless
+stated, and writes a text with names. `auto` to `copy` are dwarfprof's `--unwind`. A root is `_start`,
+`__libc_start_main` or a thread's start, by the profiler's own names. A profiler that takes over a minute for
+the text has no samples here.
 """
     tables = [("Stacks that reach their root", "rooted", "{:.1%}"), ("BPF program, ns per sample", "bpf_ns", "{:,.0f}"),
               ("CPU of the profiler", "cpu_share", "{:.2%}")]
@@ -137,13 +130,15 @@ also has the bytes that come out of the kernel, and how long the text takes.
             for name, rates in programs["workloads"].items() for hz, profilers in rates.items()]
     names = list(runs[0][1])
     for what, figure, form in tables:
+        # Stacks have the same roots at any rate.
+        shown_runs = [run for run in runs if figure != "rooted" or not run[0].endswith(" Hz")]
         spreads = [[spread_of((run for run in profilers.get(who, []) if run["samples"]), figure) for who in names]
-                   for _, profilers in runs]
+                   for _, profilers in shown_runs]
         shown = [n for n in range(len(names)) if any(row[n] for row in spreads)]
         yield f"{what}:\n"
         yield from table(["workload", *(names[n].removeprefix("dwarfprof --unwind ").replace(" record", "") for n in shown)], [
             [name, *(form.format(row[n]["median"]) if row[n] else "" for n in shown)]
-            for (name, _), row in zip(runs, spreads)])
+            for (name, _), row in zip(shown_runs, spreads)])
 
 
 def priced(programs):
@@ -164,23 +159,14 @@ def grown(growing, docs):
 
     sudo bench/growing.py build bench/results
 
-The figures are in `bench/results/growing.json`.
-
-### With the mappings of a process
-
-The program with 20 frames, and more executable mappings. Only an address that is met for the first time
-takes a binary search among them.
+With the executable mappings of a process: only a new address takes a binary search among them.
 """
     points = {kind: [(m["mappings"], *(m[f"{kind}_ns"][k] for k in ("median", "low", "high")))
                      for m in growing["mappings"]] for kind in ("warm", "cold")}
     points["expected: the logarithm"] = pictures.like(points["cold"], lambda n: math.log2(n) + 8)
     pictures.draw(os.path.join(docs, "unwinding-mappings.svg"), "mappings", "ns per walk", points)
     yield "![Time of a walk, over the mappings of its process](unwinding-mappings.svg)\n"
-    yield """### With the rows of a table
-
-Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also has the building
-(`bench_growth`).
-"""
+    yield "With the rows of a table: lookups of random addresses in the kernel (`bench_lookup -r`), and building.\n"
     rows = growing["rows"]
     search = [(r["rows"], r["search_ns"]) for r in rows["search"]]
     making = [(r["rows"], r["ns_per_row"]) for r in rows["making"]]
@@ -189,8 +175,7 @@ Lookups of random addresses in the kernel (`bench_lookup -r`). The picture also 
         "search, ns": search, "making, ns per row": making, "bytes per row": size,
         "expected: the logarithm": pictures.like(search, lambda n: math.log2(n))})
     yield "![A search, making and memory per row, over the rows of a table](unwinding-rows.svg)\n"
-    yield "### With the number of processes\n"
-    yield "All processes are profiled; the added ones sleep.\n"
+    yield "With the number of processes: all are profiled, the added ones sleep.\n"
     kib = large_host.per_process_kib(growing["processes"])
     yield (f"A process takes {kib:.1f} KiB of the profiler's memory, by the slope.\n" if kib > 0 else
            "Memory did not grow with them: what else the machine did outweighed it.\n")

@@ -42,9 +42,9 @@ void binary_store_init(struct binary_store *store, struct pool *pool, struct nam
 	table_store_init(&store->tables, pool);
 }
 
-/* More would do little for the disk that they read from. */
+/* More workers would hardly help, as they read from the same disk. */
 #define MAX_WORKERS 4
-/* Jobs that are done, each with a file that is mapped, or with an image. */
+/* Each finished job has a mapped file or an image. */
 #define MAX_DONE 64
 
 void binary_store_start_workers(struct binary_store *store)
@@ -54,7 +54,7 @@ void binary_store_start_workers(struct binary_store *store)
 	int err = workers_new(n, MAX_DONE, &store->workers);
 
 	if (err < 0)
-		log_debug("tables are made by no thread of their own: %s", strerror(-err));
+		log_debug("tables are built without worker threads: %s", strerror(-err));
 }
 
 void binary_hold(struct binary *b)
@@ -95,18 +95,18 @@ void binary_store_done(struct binary_store *store)
 	table_store_done(&store->tables);
 }
 
-/* Tables are made again for so long, or one of them, before the rings are looked at again. */
+/* How long one update may rebuild tables before the rings are read again. */
 #define MAKE_NS UINT64_C(5000000)
 
 /*
- * A binary that nobody maps is kept for a while, as it may be started again;
- * but no more than so many.
+ * An unmapped binary is kept for a while, as its program may be restarted, but only so many of
+ * them.
  */
 #define IDLE_NS (60 * UINT64_C(1000000000))
 #define MAX_IDLE 512
 #define LOOK_NS UINT64_C(1000000000)
 
-/* Copies of it live on, whose table is made of it. */
+/* Other copies use the table that was built from it. */
 static bool is_needed_by_copies(const struct binary *b)
 {
 	return b->table && b->table->binary == b && b->table->n_binaries > 1;
@@ -132,7 +132,7 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 	b->closed_ns = clock_now_ns();
 	b->next_closed = store->closed;
 	store->closed = b;
-	/* Without memory for the message, or after a report has failed, it stays open. */
+	/* The file stays open if memory for the message is short or a report has failed. */
 	if (store->users)
 		(void)store->users->close(store->users->arg, b->module);
 	else
@@ -144,7 +144,7 @@ static void free_object(void *object)
 	binary_free(object);
 }
 
-/* Those that nothing refers to any more. */
+/* Frees closed binaries that nothing refers to any more. */
 static void free_closed(struct binary_store *store)
 {
 	const struct module_users *users = store->users;
@@ -164,7 +164,7 @@ static void free_closed(struct binary_store *store)
 	}
 }
 
-/* The hash keeps its order: the oldest ones come first. */
+/* The hash keeps the order of insertion, so the oldest ones come first. */
 static void let_idle_go(struct binary_store *store, uint64_t time)
 {
 	struct binary *b, *next;
@@ -234,8 +234,8 @@ static struct binary *binary_new(struct binary_store *store, const char *path)
 }
 
 /*
- * Have one read that has just been made. If that has failed by now, it is gone; *ret is the one that
- * it is the same as, if that is known by now.
+ * Loads a new binary. If loading has failed already, the binary is freed. *ret is the other binary
+ * of the same file, if it is already known to have one.
  */
 static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, int place_fd,
 		       const struct file_place *place, struct binary **ret)
@@ -244,7 +244,7 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 
 	binary_hold(b);
 	err = load_binary(store, b, pid, place_fd, place);
-	if (err < 0) { /* without a job */
+	if (err < 0) { /* no job was created */
 		if (HASH_IS_ADDED(hh, b))
 			HASH_DEL(store->binaries, b);
 		b->err = err;
@@ -296,7 +296,7 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	return 0;
 }
 
-/* Until it is found, it is as no file is: on a device of its own. */
+/* A unique id on a device of its own identifies the file until it is found. */
 int binary_store_find_later(struct binary_store *store, const struct file_place *place,
 			    const char *path, struct binary **ret)
 {
@@ -310,8 +310,8 @@ int binary_store_find_later(struct binary_store *store, const struct file_place 
 }
 
 /*
- * Are all pages of it in memory? Those that one may not ask about are said to be (mincore(2)),
- * and one may go between this and its use: then it has to be waited for.
+ * Whether all its pages are in memory. The kernel reports pages as resident if the caller may not
+ * know (mincore(2)), and a page may be evicted before its use; reading it then waits.
  */
 static bool is_in_memory(const uint8_t *from, size_t size)
 {
@@ -340,7 +340,7 @@ int binary_read_before(const struct binary *b, uint64_t end, void *ret, size_t s
 	return 0;
 }
 
-/* While a descriptor of it is held, no other file of its file system gets its inode. */
+/* An open descriptor prevents other files of the file system from getting the same inode. */
 static bool is_still(const struct binary *b)
 {
 	struct file_id id;
@@ -360,7 +360,7 @@ struct binary *binary_store_find(const struct binary_store *store, uint64_t inod
 	return NULL;
 }
 
-/* Copy this process's own vDSO. */
+/* Copies this process's own vDSO. */
 static int copy_vdso(void **ret, size_t *ret_size)
 {
 	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
@@ -382,7 +382,7 @@ static int copy_vdso(void **ret, size_t *ret_size)
 	return err < 0 ? err : -ENOENT;
 }
 
-/* Of a copy of it, which is the module's: there is no file to wait for. */
+/* The binary of the vDSO is in the module's memory, so loading it never waits. */
 static int make_vdso(struct binary_store *store, struct binary **ret)
 {
 	_cleanup_free_ void *copy = NULL;

@@ -16,135 +16,138 @@
 #include "symbols/module.h"
 
 /*
- * A binary that some process has mapped: its unwind table, which is in the
- * pool, and what its names are found with. One for each file, however many
- * processes map it and under whatever names. Copies of one file, as every
- * container has them, share a table.
+ * A binary that some process has mapped: its unwind table in the pool and the module that its names
+ * are looked up in. There is one per file, however many processes map it and under whatever names.
+ * Copies of the same file, such as each container has, share a table.
  *
- * Its file may be slow: workers open it, read it and make the table (table_job.h), for a store that
- * has some. Until they are done, the binary is pending, and nothing is known of it.
+ * Its file may be slow to read. In a store with workers, they open it, read it and build the table
+ * (table_job.h). Until then the binary is pending and nothing is known about it.
  */
 
 struct binary {
 	struct file_id id;
-	uint64_t number;       /* no other one of the store has or had it */
-	uint64_t changed_ns;   /* when the file last was, in any way (ctime), when it was read */
+	uint64_t number;       /* unique in the store, never used again */
+	uint64_t changed_ns;   /* ctime of the file when it was read */
 	struct module *module; /* owned */
-	struct elf_facts elf;  /* empty until it was read */
-	const uint8_t *bytes;  /* its file's, mapped, or its module's memory; NULL: it is closed */
+	struct elf_facts elf;  /* empty until the file has been read */
+	const uint8_t *bytes;  /* of its mapped file or its module's memory; NULL: closed */
 	size_t n_bytes;
-	bool is_foreign;     /* to read the bytes may take long (disk_cache_is_foreign()) */
-	bool is_loading;     /* it is being read, or its first table made */
-	uint64_t asked_ns;   /* since when */
-	int err;             /* why nothing is known of it: it is in no store any more; or 0 */
-	bool is_unopened;    /* it could not even be opened */
-	struct binary *same; /* whose file this one turned out to be; or NULL */
-	struct table *table; /* the store's; NULL: it has no unwind information */
+	bool is_foreign;     /* reading the bytes may take long (disk_cache_is_foreign()) */
+	bool is_loading;     /* its file is being read, or its first table is being built */
+	uint64_t asked_ns;   /* loading started then */
+	int err;             /* why it could not be loaded; it is then in no store. Or 0 */
+	bool is_unopened;    /* opening the file failed */
+	struct binary *same; /* another binary of the same file; or NULL */
+	struct table *table; /* owned by the store; NULL: no unwind information */
 	size_t n_users;      /* mappings of processes and of snapshots, and jobs */
-	uint64_t idle_from;  /* when it was first seen to have none; 0: it has some */
+	uint64_t idle_from;  /* when it was first seen without users; 0: it has some */
 	bool is_sampled;     /* reports refer to its module (module_users) */
-	uint64_t closed_ns;  /* when it was let go */
+	uint64_t closed_ns;  /* when it was closed */
 	struct binary *next_closed;
 	UT_hash_handle hh;
-	UT_hash_handle
-		by_build_id; /* the first of its copies, of which the table is or will be made */
+	UT_hash_handle by_build_id; /* only the first of several copies; its table serves all */
 };
 
 struct binary_store {
 	struct names *names;
 	struct table_store tables;
 	struct binary *binaries;  /* by file */
-	struct binary *originals; /* those with a table, or to have one, by build id */
-	struct binary *closed;    /* those that only reports refer to, the last one first */
+	struct binary *originals; /* those that have or will have a table, by build id */
+	struct binary *closed;    /* only reports still refer to these; the newest first */
 	struct binary *vdso;
 	bool vdso_tried;
-	struct disk_cache *cache;         /* NULL: none */
-	struct workers *workers;          /* NULL: who asks for a binary waits for it */
-	struct job_cache *job_cache;      /* the same for jobs; NULL: none has asked for it yet */
-	STAILQ_HEAD(, job) deferred;      /* jobs of copies of what is being loaded */
-	STAILQ_HEAD(, job) done;          /* those that others are to come before */
-	size_t n_jobs;                    /* not finished yet */
-	const struct module_users *users; /* of modules that were sampled; NULL: the store alone */
-	/* NULL, or has the user enough before sampling begins? That is the end of making tables. */
+	struct disk_cache *cache;         /* NULL: no cache */
+	struct workers *workers;          /* NULL: callers wait for a binary to be loaded */
+	struct job_cache *job_cache;      /* the same cache for jobs; NULL: none needed it yet */
+	STAILQ_HEAD(, job) deferred;      /* for copies of a binary that is being loaded */
+	STAILQ_HEAD(, job) done;          /* finished, but others have to be applied first */
+	size_t n_jobs;                    /* unfinished ones */
+	const struct module_users *users; /* of sampled modules; NULL: only the store uses them */
+	/* Whether the user has interrupted the startup, which stops building tables; or NULL */
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
-	uint64_t n_rows; /* of all tables made, each once */
+	uint64_t n_rows; /* of all tables built, each counted once */
 	uint64_t n_cells;
-	uint64_t n_known;        /* binaries there have been */
+	uint64_t n_known;        /* number of binaries so far */
 	uint64_t looked;         /* when idle binaries were last looked for */
-	bool symbols;            /* a report will want names */
-	bool has_warned;         /* that there is no room for all tables */
-	bool has_warned_of_file; /* that one may not be read */
+	bool symbols;            /* reports will need names */
+	bool has_warned;         /* that the pool has no room for all tables */
+	bool has_warned_of_file; /* that a file cannot be read for lack of permission */
 };
 
 /*
- * The pool, and the names, of which the modules are, stay the caller's, and outlive the store; the
- * cache, too.
+ * The caller keeps the pool, the names (which own the modules) and the cache. All of them must
+ * outlive the store.
  */
 void binary_store_init(struct binary_store *store, struct pool *pool, struct names *names);
 void binary_store_done(struct binary_store *store);
 
-/* From now on, have files read and tables made by threads. Without them, if that fails. */
+/*
+ * Lets threads read files and build tables from now on. If none can be started, the caller's thread
+ * goes on doing so.
+ */
 void binary_store_start_workers(struct binary_store *store);
 
 /*
- * The binary behind fd, which the store takes over, and which need only hold the file
- * (mapped_file_find()). Its table is built and put
- * into the pool if it is not there and the pool has room. `path` is how to call it, in the root of
- * a process, where its debug file may be, too. With workers, the binary may be pending. Returns 0,
- * or a negative errno for what cannot be opened or is no ELF file of this machine, or -ECANCELED.
+ * Returns in *ret the binary of the file behind fd, which the store takes over. An fd that only
+ * refers to the file (mapped_file_find()) is enough. Unless its table is in the pool, builds it and
+ * puts it there if there is room. `path` is the file's name in the root of the process, which is
+ * also searched for its debug file. With workers, the binary may be pending. Returns 0, a negative
+ * errno for a file that cannot be opened or is no ELF file of this machine, or -ECANCELED.
  */
 int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
 		     struct binary **ret);
 
 /*
- * The same for a file that has to be looked up first, by what a process has mapped at `place`. It
- * may turn out to be the same as another one.
+ * The same for a file that has to be looked up first, as the mapping of a process at `place`. It
+ * may turn out to be the same file as another binary.
  */
 int binary_store_find_later(struct binary_store *store, const struct file_place *place,
 			    const char *path, struct binary **ret);
 
-/* Is it, or its table, being made? Who has asked for it is to ask again after binary_store_collect(). */
+/*
+ * Whether it is being loaded or its table is being built. Ask again after binary_store_collect().
+ */
 static inline bool binary_is_pending(const struct binary *binary)
 {
 	return binary->is_loading || (binary->table && binary->table->is_filling);
 }
 
-/* Take what workers have done. True: something is not pending any more. */
+/* Applies the results of finished jobs. True: something is no longer pending. */
 bool binary_store_collect(struct binary_store *store);
 
-/* Wait for workers for at most so many milliseconds. True: it was of use, as above. */
+/* Waits for workers for at most timeout_ms, then does the same. */
 bool binary_store_wait(struct binary_store *store, int timeout_ms);
 
 /*
- * A binary that is known by this path, for a process that cannot be asked any
- * more: its file has this inode, and was not written to. NULL: there is none.
+ * Finds a binary by inode and path, for a process that has exited. The file must not have been
+ * written to since. NULL: there is none.
  */
 struct binary *binary_store_find(const struct binary_store *store, uint64_t inode,
 				 const char *path);
 
 /*
- * The bytes of code that end at an address of the file; those that would lie in front of its
- * section are 0. -ENOENT if it has no code there, or was closed; -EAGAIN if these would have to be
- * waited for.
+ * Reads the `size` bytes of code that end at an address of the file; bytes before the start of its
+ * section are 0. -ENOENT: there is no code, or the binary is closed; -EAGAIN: reading it may take
+ * long.
  */
 int binary_read_before(const struct binary *binary, uint64_t end, void *ret, size_t size);
 
 /*
- * A mapping of a process came or went. NULL is nothing. A binary that could not be read, or is the
- * same as another one, is freed with its last one.
+ * Called for each mapping of a process that begins or ends. NULL is allowed. A binary that could
+ * not be read, or is the same as another one, is freed with its last user.
  */
 void binary_hold(struct binary *binary);
 void binary_drop(struct binary *binary);
 
 /*
- * Samples from before a time have been reported: let go of binaries that nobody
- * maps any more, with their descriptors, free the tables that nobody
- * uses any more, and make those again that samples have asked for, as there is room.
+ * Called when all samples up to a time have been reported. Closes binaries that are no longer
+ * mapped, frees unused tables, and rebuilds tables that samples have missed, as far as there is
+ * room.
  */
 void binary_store_update(struct binary_store *store, uint64_t time);
 
-/* Is it in vain to go on? */
+/* Whether the user has interrupted the startup (is_interrupted). */
 bool binary_store_is_cancelled(const struct binary_store *store);
 
 /* The vDSO, which is the same in all processes. */

@@ -21,7 +21,7 @@ void foreign_file_close(int fd)
 	if (fd < 0)
 		return;
 	signals_block(&old);
-	/* Without a thread, there is no way but to wait. */
+	/* Without a thread, it has to wait. */
 	if (pthread_create(&thread, NULL, close_fd, (void *)(intptr_t)fd) == 0)
 		pthread_detach(thread);
 	else

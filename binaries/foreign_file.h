@@ -3,9 +3,9 @@
 #define DP_BINARIES_FOREIGN_FILE_H
 
 /*
- * Close a file whose server may have to be waited for (disk_cache_is_foreign()): FUSE asks it when
- * a descriptor is closed (fuse_flush(), fs/fuse/file.c). A thread does, which ends when it has
- * answered. fd: may be negative.
+ * Closes a file of a file system that may take long to answer (disk_cache_is_foreign()); FUSE asks
+ * its server when a descriptor is closed (fuse_flush(), fs/fuse/file.c). A thread of its own does
+ * so and then ends. fd may be negative.
  */
 void foreign_file_close(int fd);
 

@@ -10,14 +10,24 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cache/kept_file.h"
 #include "log/log.h"
-#include "tables/image_file.h"
+#include "tables/image_check.h"
 
-/* Unwind information of less than this is made into an image as fast as that is read. */
+/* From less unwind information than this, building an image is as fast as reading one. */
 #define MIN_SOURCE_SIZE 4096
 
-static_assert(IMAGE_BUILD_ID_SIZE >= ELF_BUILD_ID_SIZE, "a build id has room");
-static_assert(IMAGE_BUILD_ID_SIZE >= DISK_CACHE_ID_SIZE, "a maker has room");
+/* The specific part of the key: properties of the unwind information, and struct image_extent. */
+struct origin {
+	uint64_t cfi_address, cfi_size;
+	uint64_t cfi_source; /* enum elf_source */
+	uint64_t start, end, entry;
+};
+
+/* The file's sections: a uint64_t, and the image's cells. */
+enum { N_ROWS, CELLS };
+
+static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
 
 struct disk_cache *image_cache_open_default(struct disk_cache *ret)
 {
@@ -26,7 +36,7 @@ struct disk_cache *image_cache_open_default(struct disk_cache *ret)
 	int err = path ? disk_cache_open(path, DISK_CACHE_LIMIT, ret) : -ENOENT;
 
 	if (err < 0) {
-		log_debug("no cache in %s: %s", path ? path : "any place", strerror(-err));
+		log_debug("no cache in %s: %s", path ? path : "any directory", strerror(-err));
 		return NULL;
 	}
 	log_debug("tables and names are kept in %s", path);
@@ -45,21 +55,11 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 		names_set_cache(names, &own);
 }
 
-/* What the image is made of, and the name of its file. False: it is not to be kept. */
+/* Returns what the image depends on, and the name of its file. False: do not keep it. */
 static bool describe(const struct disk_cache *cache, const struct elf_file *file, int fd,
-		     struct image_origin *ret, char *ret_name)
+		     struct kept_key *ret, char *ret_name)
 {
-	struct disk_cache_source source;
-
-	if (fd < 0 || file->build_id[0] == '\0' ||
-	    file->cfi.size + file->go.table.size < MIN_SOURCE_SIZE ||
-	    file->source == ELF_SOURCE_DEBUG_FILE || disk_cache_source(fd, &source) < 0)
-		return false;
-	*ret = (struct image_origin){
-		.inode = source.inode,
-		.size = source.size,
-		.mtime_ns = source.mtime_ns,
-		.ctime_ns = source.ctime_ns,
+	const struct origin origin = {
 		.cfi_address = file->cfi.address,
 		.cfi_size = file->cfi.size,
 		.cfi_source = file->source,
@@ -67,73 +67,72 @@ static bool describe(const struct disk_cache *cache, const struct elf_file *file
 		.end = file->code.end,
 		.entry = file->code.entry,
 	};
-	snprintf(ret->maker, sizeof(ret->maker), "%s", cache->maker);
-	snprintf(ret->build_id, sizeof(ret->build_id), "%s", file->build_id);
+
+	if (fd < 0 || file->build_id[0] == '\0' ||
+	    file->cfi.size + file->go.table.size < MIN_SOURCE_SIZE ||
+	    file->source == ELF_SOURCE_DEBUG_FILE ||
+	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, file->build_id, fd) < 0)
+		return false;
+	memcpy(ret->own, &origin, sizeof(origin));
 	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d" DISK_CACHE_IMAGE,
-		 ret->build_id, ret->inode, DP_IMAGE_VERSION);
+		 ret->build_id, ret->source.inode, DP_IMAGE_VERSION);
 	return true;
 }
 
-static int get(const struct disk_cache *cache, const char *name, const struct image_origin *origin,
+static int get(const struct disk_cache *cache, const char *name, const struct kept_key *key,
 	       struct image *ret)
 {
-	uint64_t size;
-	_cleanup_close_ int fd = disk_cache_open_file(cache, name, &size);
-	_cleanup_free_ uint64_t *cells = NULL;
-	struct image_file head;
-	int err;
+	_cleanup_(kept_file_done) struct kept_file file = { 0 };
+	struct iovec *n_rows = &file.sections[N_ROWS], *cells = &file.sections[CELLS];
+	struct image image = { 0 };
+	int err = kept_file_read(cache, name, key, &file);
 
-	if (fd < 0)
-		return fd;
-	err = disk_cache_read(fd, &head, sizeof(head), 0);
 	if (err < 0)
 		return err;
-	if (!image_file_is_of(&head, origin, size))
-		return -ESTALE;
-	cells = malloc((size_t)head.n_cells * DP_CELL_SIZE);
-	if (!cells)
-		return -ENOMEM;
-	err = disk_cache_read(fd, cells, (size_t)head.n_cells * DP_CELL_SIZE, sizeof(head));
-	if (err == 0)
-		err = image_file_take(&head, cells, ret);
-	if (err < 0)
-		return err;
-	cells = NULL;
-	disk_cache_used(fd);
+	if (n_rows->iov_len != sizeof(uint64_t) || cells->iov_len % DP_CELL_SIZE != 0 ||
+	    cells->iov_len / DP_CELL_SIZE > UINT32_MAX)
+		return -EBADMSG;
+	image.n_cells = (uint32_t)(cells->iov_len / DP_CELL_SIZE);
+	/* The checksum proves nothing: the author of a forged image can compute it, too. */
+	if (!image_is_sound(cells->iov_base, image.n_cells))
+		return -EBADMSG;
+	image.stats.n_rows = *(const uint64_t *)n_rows->iov_base;
+	image.cells = steal_ptr(cells->iov_base);
+	*ret = image;
 	return 0;
 }
 
-static int put(struct disk_cache *cache, const char *name, const struct image_origin *origin,
+static int put(struct disk_cache *cache, const char *name, const struct kept_key *key,
 	       const struct image *image)
 {
-	struct image_file head;
-	const struct iovec parts[] = {
-		{ &head, sizeof(head) },
-		{ image->cells, (size_t)image->n_cells * DP_CELL_SIZE },
-	};
+	uint64_t n_rows = image->stats.n_rows;
 
-	image_file_init(&head, origin, image);
-	return disk_cache_put(cache, name, parts, 2);
+	return kept_file_write(
+		cache, name, key,
+		(struct iovec[KEPT_N_SECTIONS]){
+			[N_ROWS] = { &n_rows, sizeof(n_rows) },
+			[CELLS] = { image->cells, (size_t)image->n_cells * DP_CELL_SIZE },
+		});
 }
 
 int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
 		    struct image *ret)
 {
-	struct image_origin origin;
+	struct kept_key key;
 	char name[DISK_CACHE_NAME_SIZE];
 	int err;
 
-	if (!cache || !describe(cache, file, fd, &origin, name))
+	if (!cache || !describe(cache, file, fd, &key, name))
 		return image_build(&file->cfi, &file->code, ret);
-	err = get(cache, name, &origin, ret);
+	err = get(cache, name, &key, ret);
 	if (err == 0)
 		return 1;
 	if (err != -ENOENT)
-		log_debug("cache: %s is of no use: %s", name, strerror(-err));
+		log_debug("cache: cannot use %s: %s", name, strerror(-err));
 	err = image_build(&file->cfi, &file->code, ret);
 	if (err < 0)
 		return err;
-	err = put(cache, name, &origin, ret);
+	err = put(cache, name, &key, ret);
 	if (err < 0)
 		log_debug("cache: cannot keep %s: %s", name, strerror(-err));
 	return 0;

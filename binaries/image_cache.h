@@ -8,28 +8,24 @@
 #include "tables/image.h"
 
 /*
- * The images that were made before (cache/disk_cache.h): each in a file of its own
- * (image_file.h), named after the build id and inode of the binary and the version of the
- * layout. Whatever is wrong with them, images are made as if they were not there, and
- * only `-v` tells.
+ * Images kept on disk from earlier runs (cache/disk_cache.h), each in a file of its own
+ * (cache/kept_file.h) that is named after the binary's build id and inode and the version of the
+ * layout. If one is damaged or cannot be read, the image is built as if it did not exist; only `-v`
+ * reports it.
  */
 
-/*
- * Keep names where images are kept (names_set_cache()). With `cache` NULL nothing is kept.
- */
+/* Keeps names in the same cache (names_set_cache()). NULL: nothing is kept. */
 void image_cache_keep_names(const struct disk_cache *cache, struct names *names);
 
-/* Open the cache of the effective user. Returns `ret`; or NULL, and all is made anew. */
+/* Opens the cache of the effective user. Returns `ret`, or NULL if there is no cache to use. */
 struct disk_cache *image_cache_open_default(struct disk_cache *ret);
 
 /*
- * The image of a file, which is open at fd (-1: in memory only): from the
- * cache, if it is there; else image_build() makes it, and it is kept for the
- * next time. Small ones are made as fast as they are read, and not kept, nor
- * those of files without a build id, of files that were changed just now, or
- * made of a separate file. `cache` NULL: there is none. Returns 1 if it is
- * from the cache, of whose figures then only the number of rows is known; else as
- * image_build().
+ * Returns the image of a file, open at fd (-1: in memory only): from the cache or else from
+ * image_build(), which it then keeps. It does not keep small images, which are built as fast as
+ * they are read, nor those of files without a build id, of files that have just changed, or with a
+ * separate debug file. `cache` may be NULL. Returns 1 if the image is from the cache, and then
+ * knows only the number of rows of its figures; otherwise as image_build().
  */
 int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
 		    struct image *ret);

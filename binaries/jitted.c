@@ -13,7 +13,7 @@
 #include "log/clock.h"
 #include "symbols/jit.h"
 
-/* As binaries are kept when nobody maps them any more: samples on their way name them. */
+/* Same as for unmapped binaries: samples that are still to come refer to them. */
 #define IDLE_NS (60 * UINT64_C(1000000000))
 #define LOOK_NS UINT64_C(1000000000)
 
@@ -63,7 +63,7 @@ void jitted_drop(struct jitted *j)
 		j->n_users--;
 }
 
-/* Its number in its own PID namespace, and its effective user. */
+/* Reads the process's number in its own PID namespace, and its effective user. */
 static int read_status(pid_t pid, pid_t *ret_pid, uid_t *ret_user)
 {
 	_cleanup_free_ char *line = NULL;
@@ -126,7 +126,7 @@ static void free_object(void *object)
 	jitted_free(object);
 }
 
-/* Is it gone, or handed to who frees it? */
+/* Frees it or hands it to the users for freeing. False: it is still in use. */
 static bool let_go(struct jitted *j, const struct module_users *users)
 {
 	if (!j->is_met) {

@@ -11,22 +11,22 @@
 struct module_users;
 
 /*
- * Code that a process has in no ELF file, as just-in-time compilers make it: a module for
- * reports, whose names are in files that the process writes (symbols/jit.h). There is one for
- * each program that a process executes, and its children's copies of the code are of it, too.
+ * Code of a process that is in no ELF file, such as a just-in-time compiler produces: a module for
+ * reports whose names are in files that the process writes (symbols/jit.h). There is one for each
+ * program that a process executes. It also covers the copies of the code in its child processes.
  */
 struct jitted {
 	struct module *module; /* owned, with its struct jit */
 	pid_t pid;
-	bool is_met;    /* a sample has: its files can be found */
-	bool is_closed; /* they have been read to their end */
+	bool is_met;    /* seen by a sample; its files may be looked for */
+	bool is_closed; /* its files have been read to the end */
 	uint64_t closed_ns;
 	size_t n_users;     /* the process itself, mappings of processes and of snapshots */
-	uint64_t idle_from; /* when it was first seen to have none; 0: it has some */
+	uint64_t idle_from; /* when it was first seen without users; 0: it has some */
 	struct jitted *next;
 };
 
-/* `names`, of which the modules are, is set by its owner, and stays the caller's. */
+/* The caller sets `names`, which own the modules, and keeps them. */
 struct jitted_store {
 	struct names *names;
 	struct jitted *all;
@@ -35,24 +35,23 @@ struct jitted_store {
 
 void jitted_store_done(struct jitted_store *store);
 
-/* With one user. NULL if memory is short. */
+/* Returns one with one user, or NULL if memory is short. */
 struct jitted *jitted_new(struct jitted_store *store, pid_t pid);
 
-/* Both do nothing with NULL. */
+/* Both accept NULL. */
 void jitted_hold(struct jitted *jitted);
 void jitted_drop(struct jitted *jitted);
 
-/* Is this the name of a jitdump that the process may have written, "jit-PID.dump"? */
+/* Whether this is the name of a jitdump of the process: "jit-PID.dump". */
 bool jitted_is_dump(pid_t pid, const char *path);
-/* It has mapped that one; fd, which need only hold it (O_PATH), is taken over. */
+/* The process has mapped its jitdump. Takes over fd, which may only refer to the file (O_PATH). */
 void jitted_set_dump(struct jitted *jitted, int fd);
 
-/* A sample of the process met its code: its files are found while it runs. */
+/* A sample hit its code. Looks for its files while the process runs. */
 void jitted_meet(struct jitted *jitted);
 
 /*
- * Let those go that have had no user for a minute, and nobody else that refers to them; users may
- * be NULL.
+ * Frees those that have had no user for a minute and that nobody else refers to. users may be NULL.
  */
 void jitted_store_forget(struct jitted_store *store, uint64_t time,
 			 const struct module_users *users);

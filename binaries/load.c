@@ -29,7 +29,7 @@ static void forget_original(struct binary_store *store, struct binary *b)
 		HASH_DELETE(by_build_id, store->originals, b);
 }
 
-/* What was begun comes first: it has a file mapped. */
+/* Jobs that have begun go first: they have a file mapped. */
 static void submit(struct binary_store *store, struct table_job *j)
 {
 	if (!store->workers || j->memory) {
@@ -71,7 +71,7 @@ static void end_job(struct binary_store *store, struct table_job *j)
 	store->n_jobs--;
 }
 
-/* Nothing of it is known, and nobody is to find it any more: the next time it is tried again. */
+/* Removes a binary that could not be loaded from the store; the next mapping tries again. */
 static void fail(struct binary_store *store, struct binary *b, int err)
 {
 	b->is_loading = false;
@@ -81,7 +81,7 @@ static void fail(struct binary_store *store, struct binary *b, int err)
 		HASH_DEL(store->binaries, b);
 }
 
-/* To map it, nothing of it is read. */
+/* Mapping the file does not read it. */
 static void map_bytes(struct binary *b)
 {
 	void *bytes = b->module->memory;
@@ -96,9 +96,9 @@ static void map_bytes(struct binary *b)
 }
 
 /*
- * Make the table, but of copies of one file only one at a time: the others are then compared with
- * that. Without a build id, nothing tells that they may be copies. Files whose server may not answer
- * are compared with none: a job waits for its own device only.
+ * Builds the first table. Of several copies of a file, only one is built at a time; the others are
+ * compared with it. Without a build id, copies are not recognised. Files whose server may not
+ * answer are not compared, since a job may wait only for its own device.
  */
 static void make_first_table(struct binary_store *store, struct table_job *j)
 {
@@ -121,7 +121,7 @@ static void make_first_table(struct binary_store *store, struct table_job *j)
 	submit(store, j);
 }
 
-/* What they have waited for has a table now, or none. */
+/* The binary that they waited for has a table now, or none. */
 static void resume_deferred(struct binary_store *store)
 {
 	STAILQ_HEAD(, job) jobs = STAILQ_HEAD_INITIALIZER(jobs);
@@ -135,8 +135,8 @@ static void resume_deferred(struct binary_store *store)
 }
 
 /*
- * The file was opened: is it what was known of it before, or another one that is known, too? Then
- * that takes the place of this one, which nobody is to find any more.
+ * Called when the file has been opened. If it is the file of another known binary, that one
+ * replaces this one, which is removed from the store.
  */
 static bool is_known_as_another(struct binary_store *store, struct table_job *j)
 {
@@ -201,14 +201,14 @@ static void log_table(const struct binary *b, const struct table_job *j)
 static void log_no_room(struct binary_store *store, const struct binary *b)
 {
 	if (!store->has_warned)
-		log_warning("no room for all tables: some stacks will end with table_evicted, or "
-			    "fewer with more --table-memory");
+		log_warning("no room for all tables: some stacks will end with table_evicted; a "
+			    "larger --table-memory avoids this");
 	store->has_warned = true;
-	log_debug("%s: no room for its table, of %zu bytes", b->module->path,
+	log_debug("%s: no room for its table of %zu bytes", b->module->path,
 		  (size_t)b->table->n_cells * DP_CELL_SIZE);
 }
 
-/* All that hold the binary hold its table, too, from now on. */
+/* From now on, holders of the binary also hold its table. */
 static void set_table(struct binary *b, struct table *t)
 {
 	b->table = t;
@@ -224,7 +224,7 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	if (j->is_copy) {
 		set_table(b, j->original->table);
 		b->table->n_binaries++;
-		log_debug("%s: the same as %s", b->module->path, j->original->module->path);
+		log_debug("%s: shares the table of %s", b->module->path, j->original->module->path);
 		load_again(store, b);
 		return 0;
 	}
@@ -252,8 +252,8 @@ static void finish_first_table(struct binary_store *store, struct table_job *j)
 	if (err == -ENODATA)
 		log_debug("%s has no unwind information", b->module->path);
 	else if (err == -EFBIG)
-		log_warning("no table for %s, which still has names: %s", b->module->path,
-			    strerror(-err));
+		log_warning("cannot build a table for %s, but its functions have names: %s",
+			    b->module->path, strerror(-err));
 	else if (err == 0)
 		err = take_first_table(store, j);
 	if (err < 0)
@@ -267,7 +267,7 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 	const struct binary *b = j->binary;
 	struct table *t = j->table;
 
-	/* It cannot be made of one that was written to, either, since processes have mapped it. */
+	/* Nor can it be built if the file was written to after processes mapped it. */
 	t->is_lost = j->err != -ENOMEM && (j->err < 0 || j->image.n_cells != t->n_cells ||
 					   memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
 	if (j->err < 0 || t->is_lost) {
@@ -275,10 +275,10 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 		return;
 	}
 	table_fill(&store->tables, t, j->image.cells, j->took);
-	log_debug("%s: its table is back, %.1f ms", b->module->path, (double)t->made_in / 1e6);
+	log_debug("%s: table rebuilt, %.1f ms", b->module->path, (double)t->made_in / 1e6);
 }
 
-/* What the job has added to the cache counts, and that it has looked through it. */
+/* Takes over what the job has added to the cache, and that it has scanned it. */
 static void update_cache(struct binary_store *store, const struct table_job *j)
 {
 	struct disk_cache *cache = store->cache;
@@ -292,14 +292,14 @@ static void update_cache(struct binary_store *store, const struct table_job *j)
 		cache->budget -= added < cache->budget ? added : cache->budget;
 }
 
-/* Room for any tables: in which order they get it does not matter then. */
+/* With this much room, the order in which tables get it does not matter. */
 #define PLENTY_OF_CELLS ((UINT64_C(256) << 20) / DP_CELL_SIZE)
-/* For a binary that takes longer, room is not kept. */
+/* A binary that takes longer to load loses its place in the queue. */
 #define ORDER_NS UINT64_C(1000000000)
 
 /*
- * Where room is short, who asked first gets it, whichever worker is done first. Is one that was
- * asked for before still being loaded?
+ * If room is short, binaries get it in the order of requests, not of finished jobs. Whether an
+ * earlier one is still loading.
  */
 static bool has_to_queue(const struct binary_store *store, const struct table_job *j)
 {
@@ -314,7 +314,7 @@ static bool has_to_queue(const struct binary_store *store, const struct table_jo
 	return false;
 }
 
-/* Those that were done before others, which are done now, too, or take too long. */
+/* Continues with finished jobs that had to wait for others, now finished or too slow. */
 static void resume_done(struct binary_store *store)
 {
 	struct job *job, *next;

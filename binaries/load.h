@@ -5,29 +5,29 @@
 #include "binaries/binary.h"
 
 /*
- * From a binary's file to what the store knows of it, and to its table: as jobs (table_job.h) of
- * the store's workers; if it has none, at once.
+ * Loads a binary's file and builds its table: in jobs (table_job.h) of the store's workers, or at
+ * once if it has none.
  */
 
 /*
- * Open and read a binary that the store has just got to know, and make its table. `pid` and
- * place_fd, which is taken over: as in binary_store_get(); or negative, and `place` says where it
- * is (binary_store_find_later()). When the job is over it may have an err, or be the same as another
- * one, and is not in the store then. 0 or -ENOMEM.
+ * Opens and reads the file of a new binary and builds its table. Either pid and place_fd, which it
+ * takes over, are as in binary_store_get(); or place_fd is negative and `place` says where the file
+ * is mapped (binary_store_find_later()). Afterwards the binary may have an err or be the same as
+ * another one; it is then no longer in the store. 0 or -ENOMEM.
  */
 int load_binary(struct binary_store *store, struct binary *binary, pid_t pid, int place_fd,
 		const struct file_place *place);
 
-/* Make the image of a table again, for which room was found (table_find_room()). */
+/* Builds the image of an evicted table again, once it has room (table_find_room()). */
 void load_table(struct binary_store *store, struct table *table);
 
-/* A process maps a binary that is known: its table may have gone meanwhile. */
+/* A process maps a known binary, whose table may have been freed in the meantime. */
 void load_again(struct binary_store *store, struct binary *binary);
 
 /* See binary_store_collect(). */
 bool load_collect(struct binary_store *store);
 
-/* End the workers, and drop what they have not done. What hangs is left to its thread. */
+/* Ends the workers and drops unfinished jobs. A hanging job is left to its thread. */
 void load_end(struct binary_store *store);
 
 #endif

@@ -7,18 +7,18 @@
 struct module;
 
 /*
- * Who refers to modules that were sampled, also when no process has them mapped any more: reports,
- * which look names up in a thread of their own.
+ * The users of sampled modules, even after no process maps them any more: reports, which look up
+ * names in a thread of their own.
  */
 struct module_users {
-	/* There will be no further sample of a module: have its file closed. 0 or a negative errno. */
+	/* No further sample will refer to this module: closes its file. 0 or a negative errno. */
 	int (*close)(void *arg, struct module *module);
 	/*
-	 * Modules that were let go before this time (CLOCK_MONOTONIC), and of which no sample has come
-	 * since, are referred to no more.
+	 * Nobody refers any more to modules that were closed before this time (CLOCK_MONOTONIC) and
+	 * were not sampled since.
 	 */
 	uint64_t (*oldest_ns)(void *arg);
-	/* Have one of these freed by fn. 0, or a negative errno: it is not. */
+	/* Calls fn to free such an object. 0, or a negative errno if it will not be called. */
 	int (*release)(void *arg, void (*fn)(void *object), void *object);
 	void *arg;
 };

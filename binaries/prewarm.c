@@ -8,10 +8,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "elf/mapped_file.h"
 #include "log/log.h"
 
-/* Where the dynamic linker looks last, ld.so(8). What /etc/ld.so.conf adds is not looked for. */
+/* The dynamic linker's default directories, ld.so(8). /etc/ld.so.conf is not read. */
 static const char *const default_dirs[] = {
 	"/lib/" DP_ARCH "-linux-gnu",
 	"/usr/lib/" DP_ARCH "-linux-gnu",
@@ -22,7 +23,7 @@ static const char *const default_dirs[] = {
 	"/usr/local/lib",
 };
 
-/* Files found so far: each is loaded once, and asked for what it needs. */
+/* Files found so far. Each is loaded once, and its dependencies are added. */
 struct prewarm {
 	struct binary_store *store;
 	char **paths;
@@ -36,7 +37,7 @@ static void prewarm_done(struct prewarm *p)
 	free(p->paths);
 }
 
-/* Remember a file under its real name. False if it does not exist or is known. */
+/* Adds a file by its resolved path. False if it does not exist or is already there. */
 static bool add_path(struct prewarm *p, const char *path)
 {
 	_cleanup_free_ char *real = NULL;
@@ -63,7 +64,7 @@ static bool add_from_dir(struct prewarm *p, const char *dir, size_t dir_length, 
 	return n > 0 && (size_t)n < sizeof(path) && add_path(p, path);
 }
 
-/* Look in the directories of a list separated by colons; $ORIGIN is the file's own. */
+/* Searches the directories of a colon-separated list; $ORIGIN is the file's own directory. */
 static bool add_from_list(struct prewarm *p, const char *list, const char *origin, const char *name)
 {
 	static const char variable[] = "$ORIGIN";
@@ -99,7 +100,7 @@ static void add_library(struct prewarm *p, const char *origin, const char *rpath
 			return;
 }
 
-/* Add the libraries that the dynamic section of a file names. */
+/* Adds the libraries listed in a file's dynamic section. */
 static void add_needed(struct prewarm *p, const char *path, Elf *elf, Elf_Scn *scn,
 		       const GElf_Shdr *header)
 {
@@ -153,7 +154,7 @@ static void add_dependencies(struct prewarm *p, const char *path, Elf *elf)
 	}
 }
 
-/* Have the table of a file made; a script leads to its interpreter. */
+/* Loads a file; for a script, its interpreter. */
 static void load(struct prewarm *p, const char *path)
 {
 	_cleanup_close_ int fd = regular_file_open(path, 0);
@@ -172,8 +173,12 @@ static void load(struct prewarm *p, const char *path)
 		add_path(p, word);
 		return;
 	}
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_open(fd);
+	/* The store may close the descriptor. */
+	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
+		elf_end(elf);
+		elf = NULL;
+	}
 	if (binary_store_get(p->store, getpid(), steal_fd(&fd), path, &b) == 0)
 		add_dependencies(p, path, elf);
 	elf_end(elf);

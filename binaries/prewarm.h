@@ -5,10 +5,9 @@
 #include "binaries/binary.h"
 
 /*
- * Make the tables of a command's program, its dynamic linker and its libraries
- * before it starts, so that they are there when it maps them. What is not
- * found here, or turns out not to be used, does no harm: mappings are followed
- * as they happen, whatever was foreseen.
+ * Builds the tables of a command's program, its dynamic linker and its libraries before it starts,
+ * so that they are ready when it maps them. A wrong guess does no harm: mappings are followed as
+ * they happen.
  */
 void prewarm_command(struct binary_store *store, const char *command);
 

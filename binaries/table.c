@@ -61,7 +61,10 @@ static bool is_idle(const struct table *t)
 	return t->n_mappings == 0 && t->n_snapshots == 0;
 }
 
-/* Is it in the pool, to stay, and was not used in the last `ns`? */
+/*
+ * Whether it is in the pool, is not being evicted or filled, and has not been used in the last
+ * `ns`.
+ */
 static bool is_unused_for(const struct table_store *store, const struct table *t, uint64_t ns)
 {
 	return t->cell != DP_CELL_NONE && !t->is_leaving && !t->is_filling &&
@@ -81,7 +84,7 @@ static struct table *least_recently_used(const struct table_store *store, bool i
 
 static void free_idle(struct table_store *store, struct table *t)
 {
-	log_debug("%s: its table is not in use any more", t->binary->module->path);
+	log_debug("%s: table freed, no longer in use", t->binary->module->path);
 	table_give_room_back(store, t);
 	store->n_freed++;
 }
@@ -98,18 +101,18 @@ void table_free(struct table_store *store, struct table *t)
 	free(t);
 }
 
-/* The first of what an eviction takes; the rest is up to table_unname(). */
+/* Starts an eviction; table_unname() completes it. */
 static void evict(struct table_store *store, struct table *t)
 {
-	log_debug("%s: its table makes room for others", t->binary->module->path);
+	log_debug("%s: table evicted to make room for others", t->binary->module->path);
 	t->is_leaving = true;
 	store->generation++;
 	store->n_evicted++;
-	if (t->n_snapshots == 0) /* mapped a moment ago, or while there was no room for snapshots */
+	if (t->n_snapshots == 0) /* unmapped just now, or mapped while snapshots had no room */
 		table_give_room_back(store, t);
 }
 
-/* What will be free without another table being evicted. */
+/* The room that will be free without evicting another table. */
 static uint64_t room_to_come(const struct table_store *store)
 {
 	uint64_t room = pool_room(store->pool);
@@ -186,7 +189,7 @@ static bool is_wanted(const struct table_store *store, const struct table *t)
 	       t->wanted + TABLE_WANTED_NS > store->time;
 }
 
-/* Tables that do not fit together must not be made in turns all the time. */
+/* Tables that do not fit together must not replace each other all the time. */
 bool table_may_be_made(const struct table_store *store, const struct table *t)
 {
 	uint64_t wait = t->made_in * TABLE_BUILD_SHARE;
@@ -196,8 +199,8 @@ bool table_may_be_made(const struct table_store *store, const struct table *t)
 }
 
 /*
- * Have tables leave until `room` cells come free, if that many can. If they are
- * free already, but not in one run, one more has to go.
+ * Evicts tables until `room` cells will be free, if possible. If enough cells are free but not
+ * contiguous, evicts one more.
  */
 static void make_room(struct table_store *store, uint64_t room)
 {

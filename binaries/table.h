@@ -11,43 +11,44 @@
 struct binary;
 
 /*
- * The unwind table of a binary and of its copies: the image in the pool, and who
- * uses it. What stands here stays while the image comes and goes:
+ * The unwind table of a binary and its copies: the image in the pool and its users. The struct
+ * remains while images come and go:
  *
- *   - An image that no process has mapped is kept for a while, because programs
- *     are often started again and again. It makes room at once for one that is
- *     needed.
- *   - One that is mapped makes room only for one that samples have asked for,
- *     and only if no sample has met it lately. It is evicted: new snapshots do not
- *     name it any more, and its cells are free when the last one that does is gone.
+ *   - An image that no process maps is kept for a while, since programs are often restarted. It
+ *     is evicted at once when another image needs the room.
+ *   - One that is mapped is evicted only for one that samples have asked for, and only if no
+ *     sample has hit it lately. New snapshots then no longer refer to it; its cells are freed
+ *     with the last snapshot that does.
  *
- * Time is that of the samples, CLOCK_MONOTONIC ns: of what was used after the
- * last sample that was reported, nothing is known yet.
+ * Times are those of samples, in ns of CLOCK_MONOTONIC. What has been used since the last
+ * reported sample is not known yet.
  */
 
-/* What no sample has met for so long may be evicted. */
+/* A table may be evicted if no sample has hit it for this long. */
 #define TABLE_HOLD_NS UINT64_C(1000000000)
-/* How long a table that nobody has mapped is kept. */
+/* How long an unmapped table is kept. */
 #define TABLE_IDLE_NS (60 * UINT64_C(1000000000))
-/* How long it counts that a sample has asked for a table. */
+/* How long a sample's request for a table counts. */
 #define TABLE_WANTED_NS (5 * UINT64_C(1000000000))
-/* A table is made again after TABLE_HOLD_NS, or so many times what it took to make it. */
+/*
+ * A table is rebuilt after TABLE_HOLD_NS, or this many times the time it took to build if longer.
+ */
 #define TABLE_BUILD_SHARE 10
 
 struct table {
-	struct binary *binary; /* the one that it is made of */
-	uint32_t cell;         /* of its struct dp_image, DP_CELL_NONE: it is not in the pool */
+	struct binary *binary; /* the one that it is built from */
+	uint32_t cell;         /* of its struct dp_image; DP_CELL_NONE: not in the pool */
 	uint32_t n_cells;
-	bool is_filling;    /* the cells are its own, but the image is being made still */
-	bool is_leaving;    /* it has been evicted, but snapshots still name it */
-	bool has_labels;    /* its image says where labels are */
-	bool is_lost;       /* it cannot be made again: the file is another one now */
-	size_t n_binaries;  /* that it is the table of */
-	size_t n_mappings;  /* of processes, also what they unmapped a moment ago */
-	size_t n_snapshots; /* mappings of snapshots that name the cell */
-	uint64_t last_used; /* mapped, or met by a sample */
+	bool is_filling;    /* the cells are reserved, but the image is still being built */
+	bool is_leaving;    /* evicted, but snapshots still refer to it */
+	bool has_labels;    /* its image marks labels */
+	bool is_lost;       /* it cannot be rebuilt: the file has changed */
+	size_t n_binaries;  /* those that share it */
+	size_t n_mappings;  /* of processes, including recently unmapped ones */
+	size_t n_snapshots; /* mappings of snapshots that refer to its cell */
+	uint64_t last_used; /* when it was last mapped or hit by a sample */
 	uint64_t wanted;    /* when a sample last missed it */
-	uint64_t made;      /* when the image was last made, and how long it took */
+	uint64_t made;      /* when the image was last built, and how long that took */
 	uint64_t made_in;
 	struct table *next;
 };
@@ -55,9 +56,9 @@ struct table {
 struct table_store {
 	struct pool *pool;
 	struct table *tables;
-	uint64_t time;       /* all samples from before are known */
-	uint64_t generation; /* another one whenever snapshots have to be made anew */
-	bool is_wanted;      /* some table may be */
+	uint64_t time;       /* all earlier samples are known */
+	uint64_t generation; /* changes whenever snapshots have to be renewed */
+	bool is_wanted;      /* some table may be wanted */
 	uint64_t looked;     /* when idle tables were last looked for */
 	uint64_t n_made, n_freed, n_evicted;
 };
@@ -66,39 +67,38 @@ void table_store_init(struct table_store *store, struct pool *pool);
 void table_store_done(struct table_store *store);
 
 /*
- * A table whose image has so many cells, and took so many ns to make. It is not in
- * the pool yet. The store owns it. 0 or -ENOMEM.
+ * Adds a table whose image has n_cells cells and took `took` ns to build. It is not in the pool
+ * yet. The store owns it. 0 or -ENOMEM.
  */
 int table_new(struct table_store *store, struct binary *binary, uint32_t n_cells, uint64_t took,
 	      struct table **ret);
 
-/* The last binary that it is the table of has gone: no process has it mapped. */
+/* Frees a table whose last binary is gone; no process maps it. */
 void table_free(struct table_store *store, struct table *table);
 
 /*
- * Find room in the pool, for which idle tables may have to go. 0, or a negative
- * errno if there is none. It counts as evicted until table_fill() follows, or
- * table_give_room_back().
+ * Reserves room in the pool, evicting idle tables if necessary. 0, or a negative errno if there is
+ * none. The table counts as evicted until table_fill() or table_give_room_back().
  */
 int table_find_room(struct table_store *store, struct table *table);
 void table_give_room_back(struct table_store *store, struct table *table);
-/* Put the image there, which took so many ns to make. */
+/* Writes the image to its cells; it took `took` ns to build. */
 void table_fill(struct table_store *store, struct table *table, const void *cells, uint64_t took);
 
-/* Would it be of use to make it again, and is it long enough ago that it was made? */
+/* Whether samples want the table, and its last build was long enough ago. */
 bool table_may_be_made(const struct table_store *store, const struct table *table);
 
-/* What a dp_mapping says of it; table: NULL: there is none. */
+/* What a dp_mapping refers to for it. NULL: there is no table. */
 uint32_t table_image(const struct table *table);
 
-/* A mapping of a process came or went. NULL is nothing. */
+/* Called for each mapping of a process that begins or ends. NULL is allowed. */
 void table_hold(struct table *table);
 void table_drop(struct table *table);
-/* A snapshot names its cell, or does not any more, and no walk can have found it there. */
+/* A snapshot refers to its cell, or no longer does; by then no walk can still use it. */
 void table_name(struct table *table);
 void table_unname(struct table_store *store, struct table *table);
 
-/* A sample has met it, or has missed it. */
+/* A sample hit or missed it. */
 static inline void table_use(struct table *table, uint64_t time)
 {
 	if (table && table->last_used < time)
@@ -107,15 +107,15 @@ static inline void table_use(struct table *table, uint64_t time)
 void table_want(struct table_store *store, struct table *table, uint64_t time);
 
 /*
- * Samples from before `time` have been reported, and so are their uses. Frees
- * what has been idle for long, and makes room for what is wanted.
+ * Called when samples up to `time` have been reported and their uses noted. Frees tables that have
+ * been idle for long and makes room for wanted ones.
  */
 void table_store_update(struct table_store *store, uint64_t time);
 
-/* A wanted table for which room has been found, to be made; NULL: none. */
+/* Returns a wanted table that has room now, for the caller to build; NULL: none. */
 struct table *table_store_next(struct table_store *store);
 
-/* There is no room for a snapshot. True: now there is more; else there may be later. */
+/* A snapshot has no room. True: there is more now. Otherwise there may be some later. */
 bool table_store_shed(struct table_store *store);
 
 #endif

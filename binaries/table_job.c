@@ -12,11 +12,11 @@
 #include "base/file_stat.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
-#include "elf/debug_file.h"
 #include "elf/mapped_file.h"
+#include "elf/process_debug_file.h"
 #include "log/clock.h"
 
-/* Code of more bytes than this has its unwind information written out. */
+/* Larger code always has complete unwind information, so its bytes do not matter. */
 #define MAX_KNOWN_CODE (64 << 10)
 
 int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_changed_ns)
@@ -39,7 +39,7 @@ int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_chan
 	return 0;
 }
 
-/* All but the number of users is as it was made. */
+/* Only the number of users changes. */
 struct job_cache {
 	struct disk_cache cache;
 	unsigned int n_users;
@@ -115,7 +115,7 @@ struct table_job *table_job_free(struct table_job *j)
 {
 	if (!j)
 		return NULL;
-	/* Here, nobody is to wait for them. */
+	/* The caller must not wait for the server. */
 	if (j->is_foreign) {
 		foreign_file_close(steal_fd(&j->fd));
 		foreign_file_close(steal_fd(&j->module_fd));
@@ -131,7 +131,7 @@ struct table_job *table_job_free(struct table_job *j)
 	return NULL;
 }
 
-/* Is the code the same that gets rules by its bytes? */
+/* Whether code that gets its rules from its bytes is equal. */
 static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
 {
 	if (a->n_ranges != b->n_ranges)
@@ -141,7 +141,9 @@ static bool is_same_code(const struct image_extent *a, const struct image_extent
 
 		if (x->address != y->address || x->size != y->size)
 			return false;
-		/* Of Go's code, any function may load the stack pointer, and is read then. */
+		/*
+		 * In Go code, any function may load the stack pointer, so its bytes always matter.
+		 */
 		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
 		    memcmp(x->bytes, y->bytes, x->size) != 0)
 			return false;
@@ -162,9 +164,9 @@ static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
 }
 
 /*
- * Does the same table come of both? A build id stays the same when a file is
- * changed afterwards, and anyone can write one: what the table is made of is
- * compared, which is quick beside making it.
+ * Whether both files result in the same table. A build id does not change when a file is modified
+ * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
+ * building it.
  */
 static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 {
@@ -192,7 +194,7 @@ static int open_elf(struct table_job *j)
 	return elf_file_init_fd(&j->elf, j->fd);
 }
 
-/* What is known of the file is that of when it is opened. */
+/* The facts about the file are those at the time of opening it. */
 static int open_file(struct table_job *j)
 {
 	const struct file_place *at = &j->place;
@@ -218,11 +220,11 @@ static int read_file(struct table_job *j)
 		return err;
 	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
 	if (j->pid != 0)
-		j->debug_fd = debug_file_open_for(j->pid, j->path, j->elf.elf, j->elf.build_id);
+		j->debug_fd = process_debug_file_open(j->pid, j->path, &j->elf);
 	return elf_facts_init(&j->facts, &j->elf);
 }
 
-/* What was found out about a file may not be true of a changed one: keep nothing of it. */
+/* Facts about a file may not hold after it has changed, so its image is not kept. */
 static int get_image(struct table_job *j, bool is_changed)
 {
 	struct disk_cache cache = { .fd = -1 };
@@ -261,7 +263,7 @@ void table_job_run(struct table_job *j)
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);
-	/* To close a file may have to wait for its server, too. */
+	/* Closing a file may wait for its server, too. */
 	if (j->err < 0)
 		close_fd(&j->module_fd);
 }

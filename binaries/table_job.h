@@ -13,94 +13,94 @@
 #include "tables/image.h"
 
 /*
- * What is done with a binary's file, which may lie where reading it takes long: open it, find out
- * what it is, and make its table. The one who asks gives descriptors and gets descriptors, values and
- * bytes; all that is in here is the job's own, so that whoever runs it needs nothing else of this
- * program, and may go on when the asker is gone.
+ * A job that opens a binary's file, examines it and builds its table. Reading the file may take
+ * long. The caller passes in descriptors and gets back descriptors, values and bytes. The job owns
+ * everything in here, so that a worker needs no other object of this program and may continue after
+ * the caller has gone.
  *
- * A file that is new is read first (TABLE_JOB_READ), and the same job then makes its table
- * (TABLE_JOB_MAKE): by then it is known whether there is one of a file with the same build id.
+ * A new file is read first (TABLE_JOB_READ). The same job then builds its table (TABLE_JOB_MAKE);
+ * by then the caller knows whether a file with the same build id already has one.
  */
 
-/* What tells files apart without reading them. */
+/* Identifies a file without reading it. */
 struct file_id {
 	uint64_t device, inode;
 	uint64_t size;
 	uint64_t mtime_ns;
 };
 
-/* A file that a process has mapped, as mapped_file_open() wants it. */
+/* Where a process maps the file, as for mapped_file_open(). */
 struct file_place {
 	pid_t pid;
 	uint64_t start, end;
 	uint64_t inode;
 };
 
-/* The cache as jobs use it. It is closed with the last of them, or of those who ask for any. */
+/* The cache as shared by jobs. It is closed with its last user. */
 struct job_cache;
 
-/* NULL: there is none. `cache` stays the caller's. */
+/* NULL: no cache. The caller keeps `cache`. */
 struct job_cache *job_cache_new(const struct disk_cache *cache);
 struct job_cache *job_cache_hold(struct job_cache *cache);
-/* In any thread. NULL is nothing. Returns NULL. */
+/* Callable from any thread. NULL is allowed. Returns NULL. */
 struct job_cache *job_cache_drop(struct job_cache *cache);
 
 enum table_job_step { TABLE_JOB_READ, TABLE_JOB_MAKE };
 
 struct table_job {
 	struct job job;
-	/* Nothing to those who run it */
-	struct binary *binary;   /* whose it is */
-	struct binary *original; /* whose file is original_fd, or NULL */
-	struct table *table;     /* that is made again; NULL: it is the first one */
+	/* For the caller only; workers do not use it */
+	struct binary *binary;   /* the one to load */
+	struct binary *original; /* the one that original_fd belongs to, or NULL */
+	struct table *table;     /* the one to rebuild; NULL: it is the first */
 
-	/* What is asked for */
+	/* Input */
 	enum table_job_step step;
-	int fd;       /* of the file; -1: it is to be opened, or in memory */
-	int place_fd; /* holds the file that is to be opened (mapped_file_find()), or -1: */
-	struct file_place place; /* it is to be looked up, too */
-	const void *memory;      /* the asker's; such a job is no worker's */
-	size_t memory_size;      /* of it */
-	pid_t pid;               /* in whose root debug files are looked for; 0: in none */
+	int fd;                  /* of the file; -1: not opened yet, or in memory */
+	int place_fd;            /* refers to the file to open (mapped_file_find()), or -1: */
+	struct file_place place; /* the file has to be looked up there */
+	const void *memory;      /* the caller's; such a job must not go to workers */
+	size_t memory_size;      /* of memory */
+	pid_t pid;               /* whose root is searched for debug files; 0: none */
 	char *path;              /* of the file, as that process sees it */
-	int original_fd;         /* the file that a table was made of already; -1: there is none */
-	struct job_cache *cache; /* NULL: there is none */
-	uint64_t budget;         /* the cache's, when the job began */
-	uint64_t changed_ns;     /* the cache counts if the file was not changed since */
+	int original_fd;         /* the file that has a table already; -1: none */
+	struct job_cache *cache; /* NULL: no cache */
+	uint64_t budget;         /* of the cache when the job began */
+	uint64_t changed_ns;     /* the cache is valid if the file has not changed since */
 
-	/* What there is: 0, or a negative errno of the last step, and what it has found */
+	/* Output: 0 or a negative errno of the last step, and its results */
 	int err;
-	bool is_unopened;  /* the error is of opening the file */
-	int module_fd;     /* of the file, for the asker */
-	struct file_id id; /* of the file, when it was opened, or when its table was made */
-	bool is_foreign;   /* reading it may have to wait for others (disk_cache_is_foreign()) */
+	bool is_unopened;  /* opening the file failed */
+	int module_fd;     /* of the file, for the caller */
+	struct file_id id; /* of the file, when it was opened or when its table was built */
+	bool is_foreign;   /* reading it may take long (disk_cache_is_foreign()) */
 	struct elf_facts facts;
-	int debug_fd; /* as debug_file_open_for(); negative: there is none */
-	bool is_copy; /* the table is that of the original; there is no image */
+	int debug_fd; /* from process_debug_file_open(); negative: none */
+	bool is_copy; /* the original's table fits; there is no image */
 	bool is_kept; /* the image is from the cache */
 	struct image image;
-	uint64_t took;        /* ns, to make the image */
+	uint64_t took;        /* ns, to build the image */
 	uint64_t budget_left; /* of the cache */
 
-	/* Of those who run it, between the steps */
+	/* For workers, between the steps */
 	struct elf_file elf;
 };
 
 /*
- * What tells the file apart, and when anything of it was last changed: as its server says, or, if
- * one may not wait for that, has said last. 0 or a negative errno.
+ * Returns what identifies the file, and when it last changed in any way. Unless may_wait, values
+ * that its server sent earlier are used. 0 or a negative errno.
  */
 int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_changed_ns);
 
-/* A job that begins with a step, without a file and a cache. NULL if memory is short. */
+/* Returns a job that begins with a step, without a file and a cache. NULL if memory is short. */
 struct table_job *table_job_new(enum table_job_step step);
-/* NULL is nothing. Returns NULL. */
+/* NULL is allowed. Returns NULL. */
 struct table_job *table_job_free(struct table_job *job);
 
 /*
- * Do its step. The errors are those of opening the file, of elf_file_init_fd(), or of image_build().
- * After the second step, or an error, the job has no file open or mapped any more. The asker takes
- * over module_fd, debug_fd, the facts and the image, and leaves nothing in their places.
+ * Runs the job's step. Its errors are those of opening the file, of elf_file_init_fd() or of
+ * image_build(). After the second step, or an error, the job has no file open or mapped. The caller
+ * takes over module_fd, debug_fd, the facts and the image, and clears them in the job.
  */
 void table_job_run(struct table_job *job);
 

@@ -17,20 +17,20 @@ STAILQ_HEAD(job_list, job);
 struct worker {
 	struct workers *all;
 	pthread_t thread;
-	bool is_started; /* and was not joined yet */
+	bool is_started; /* and not joined yet */
 	bool has_ended;
-	struct job *job;     /* that it runs; NULL: none */
-	uint64_t cpu_ns;     /* what the thread had computed when that was looked at last */
-	uint64_t stopped_ns; /* since when it is not more */
+	struct job *job;     /* the one that it runs; NULL: none */
+	uint64_t cpu_ns;     /* the thread's CPU time when last checked */
+	uint64_t stopped_ns; /* the CPU time has not changed since */
 	bool hangs;
 };
 
-/* Of the threads that there are: the last one frees it, if they were left to themselves. */
+/* If jobs still hang at workers_free(), the last thread frees it. */
 struct workers {
-	int fd; /* counts what there is to take */
+	int fd; /* an eventfd: readable when a job can be taken */
 	size_t max_done;
-	size_t n_wanted;      /* threads that do not hang */
-	pthread_mutex_t lock; /* of all that follows */
+	size_t n_wanted;      /* number of threads that do not hang */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t more, gone;
 	struct job_list queued, done;
 	size_t n_done;
@@ -39,7 +39,7 @@ struct workers {
 	struct worker workers[WORKERS_MAX];
 };
 
-/* Where one of a source hangs, others that run may be about to. */
+/* If a job of a source hangs, its other running jobs may be about to hang. */
 static bool may_begin(const struct workers *w, const struct job *job)
 {
 	bool hangs = false;
@@ -70,7 +70,7 @@ static struct job *next_job(const struct workers *w)
 	return NULL;
 }
 
-/* Another thread has taken the place of one that hung, and does not any more. */
+/* A hanging thread was replaced and has resumed since. */
 static bool is_one_too_many(const struct workers *w)
 {
 	return w->n_alive - w->n_hanging > w->n_wanted;
@@ -101,7 +101,7 @@ static void set_hanging(struct worker *worker, bool hangs)
 		return;
 	worker->hangs = hangs;
 	w->n_hanging += hangs ? 1 : -1;
-	if (!hangs) /* others of its source may begin */
+	if (!hangs) /* other jobs of its source may begin */
 		pthread_cond_broadcast(&w->more);
 }
 
@@ -174,7 +174,7 @@ static int start_thread(struct worker *worker)
 	return -err;
 }
 
-/* One at a place that is free: -EAGAIN if there is none. The lock is held. */
+/* Starts a thread in a free slot; -EAGAIN if there is none. The lock is held. */
 static int start_one(struct workers *w)
 {
 	for (size_t i = 0; i < WORKERS_MAX; i++) {
@@ -196,7 +196,7 @@ static int start_threads(struct workers *w, size_t n)
 	pthread_mutex_lock(&w->lock);
 	while (err == 0 && w->n_alive < n)
 		err = start_one(w);
-	/* Fewer do as well. */
+	/* Fewer threads suffice. */
 	w->n_wanted = w->n_alive;
 	pthread_mutex_unlock(&w->lock);
 	return w->n_wanted > 0 ? 0 : err;
@@ -211,7 +211,7 @@ int workers_new(size_t n_threads, size_t max_done, struct workers **ret)
 	if (!w)
 		return -ENOMEM;
 	w->max_done = max_done;
-	/* More may not begin to work before it is known how many there are. */
+	/* No thread may end as superfluous while others are still being started. */
 	w->n_wanted = WORKERS_MAX;
 	STAILQ_INIT(&w->queued);
 	STAILQ_INIT(&w->done);
@@ -241,7 +241,7 @@ static void drop_all(struct job_list *jobs)
 	}
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void wait_for_end(struct workers *w)
 {
 	uint64_t end_ns = clock_now_ns() + WORKERS_END_NS;
@@ -266,7 +266,7 @@ struct workers *workers_free(struct workers *w)
 	for (size_t i = 0; i < WORKERS_MAX; i++) {
 		struct worker *worker = &w->workers[i];
 
-		/* It holds the lock no more, and so is about to return. */
+		/* It has released the lock and is about to return. */
 		if (worker->is_started && worker->has_ended)
 			pthread_join(worker->thread, NULL);
 		else if (worker->is_started)
@@ -293,7 +293,7 @@ void workers_add(struct workers *w, struct job *job, bool is_urgent)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* Who computes, even a little now and then, has got answers. */
+/* A thread that uses CPU time, however little, has received answers. */
 static void look_at(struct worker *worker, uint64_t now)
 {
 	clockid_t clock;
@@ -308,7 +308,7 @@ static void look_at(struct worker *worker, uint64_t now)
 	set_hanging(worker, now > worker->stopped_ns + WORKERS_HANG_NS);
 }
 
-/* See which jobs hang; with the lock. A thread for each of them, as long as there is work. */
+/* Detects hanging jobs and starts a thread for each while there is work. The lock is held. */
 static void replace_hanging(struct workers *w)
 {
 	uint64_t now = clock_now_ns();

@@ -8,65 +8,67 @@
 #include <sys/queue.h>
 
 /*
- * Threads that do what may take long or wait for a file, so that the one that reads the rings
- * need not. A job is lent to them as a whole: from workers_add() until workers_take() nobody else
- * may look at it, and it leads to nothing that others use meanwhile.
+ * Threads for work that may take long or wait for a file, so that the thread that reads the rings
+ * does not have to. A job is handed over as a whole: from workers_add() until workers_take() nobody
+ * else may access it, and it must not refer to anything that others use in the meantime.
  *
- * A job may never end, because who has its file does not answer. One that has computed nothing for
- * WORKERS_HANG_NS counts as hanging: another thread is started in its place, and of its source, as a
- * file system is, no more jobs are begun than WORKERS_MAX_HANGING at a time.
+ * A job may never end if a file system does not answer. One that has used no CPU time for
+ * WORKERS_HANG_NS counts as hanging. Another thread then takes its place, and no further job of its
+ * source (such as a file system) begins while WORKERS_MAX_HANGING of them are running.
  *
- * All functions are for the one thread that has made them.
+ * All functions must be called from the thread that created the workers.
  */
 struct workers;
 
-/* What a job has waited for so long may never come. */
+/* A job that has used no CPU time for this long may never end. */
 #define WORKERS_HANG_NS UINT64_C(1000000000)
 #define WORKERS_MAX_HANGING 2
-/* Threads there may be at most, with those that hang. */
+/* The maximum number of threads, including hanging ones. */
 #define WORKERS_MAX 16
-/* At the end, jobs that run are waited for no longer. */
+/* How long running jobs are waited for at the end. */
 #define WORKERS_END_NS UINT64_C(1000000000)
 
 struct job {
-	STAILQ_ENTRY(job) next; /* the workers' */
-	/* What it may have to wait for: equal where it is the same, as a device is; 0: nothing. */
+	STAILQ_ENTRY(job) next; /* for the workers */
+	/*
+	 * What the job may have to wait for, such as a device; equal for the same one. 0: nothing.
+	 */
 	uint64_t source;
-	/* In a worker. What it has found out is in the job. */
+	/* Runs in a worker. Leaves its results in the job. */
 	void (*run)(struct job *job);
-	/* Free it, wherever it has come to. In any thread. */
+	/* Frees the job at any stage. Runs in any thread. */
 	void (*drop)(struct job *job);
 };
 
 /*
- * Start so many threads, at most WORKERS_MAX, which begin no further jobs while max_done of them are
- * done and were not taken. 0 or a negative errno.
+ * Starts n_threads threads, at most WORKERS_MAX. They begin no further job while max_done finished
+ * ones have not been taken. 0 or a negative errno.
  */
 int workers_new(size_t n_threads, size_t max_done, struct workers **ret);
 
 /*
- * Wait for those jobs that run by now, for WORKERS_END_NS at most, and end the threads. Jobs that
- * were not taken are dropped, whether they were run or not: what is not done by then is left to its
- * thread, which drops it when it is. NULL is nothing. Returns NULL.
+ * Waits for running jobs for up to WORKERS_END_NS and ends the threads. Drops jobs that have not
+ * been taken, finished or not. A job that still runs is left to its thread, which drops it at its
+ * end. NULL is allowed. Returns NULL.
  */
 struct workers *workers_free(struct workers *workers);
 
 /*
- * Jobs are begun in the order in which they were added, but those whose source does not answer; one
- * that is urgent before all others.
+ * Queues a job; an urgent one goes first. Jobs begin in this order, except those whose source does
+ * not answer.
  */
 void workers_add(struct workers *workers, struct job *job, bool is_urgent);
 
 /*
- * One that was run, in the order in which they ended; NULL: there is none by now. Where jobs hang,
- * others get threads here: to be called several times a second while there are jobs.
+ * Returns a finished job, in the order in which they finished; NULL: there is none now. Also starts
+ * threads in place of hanging ones, so call it several times a second while there are jobs.
  */
 struct job *workers_take(struct workers *workers);
 
-/* A descriptor that can be read when there may be a job to take. It is the workers'. */
+/* A descriptor that is readable when there may be a job to take. The workers keep it. */
 int workers_fd(const struct workers *workers);
 
-/* Wait for at most so many milliseconds until there may be a job to take. */
+/* Waits for at most timeout_ms until there may be a job to take. */
 void workers_wait(const struct workers *workers, int timeout_ms);
 
 #endif

@@ -3,10 +3,9 @@
 #define DP_BPF_ABI_H
 
 /*
- * Everything both sides of the running system share: the limits, the outcomes,
- * the tables that user space writes and the kernel reads, the records that the
- * kernel writes and user space reads. docs/FORMAT.md draws them. All fields
- * have the machine's byte order and lie on their natural alignment.
+ * What the kernel programs and user space share: the limits, the outcomes, the tables that user
+ * space writes and the kernel reads, and the records that the kernel writes and user space reads.
+ * docs/FORMAT.md draws them. All fields are in the machine's byte order and naturally aligned.
  */
 
 #ifdef __bpf__
@@ -21,40 +20,39 @@
 
 #include "bpf/arch.h"
 
-/* Frames of one stack. A power of two, so that the walker can bound an index by a mask. */
+/* The most frames of one stack. A power of two, so that the walker can bound an index by a mask. */
 #define DP_MAX_FRAMES 2048
 
-/* Frames of one kernel stack: PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h. */
+/* The most frames of one kernel stack: PERF_MAX_STACK_DEPTH, include/uapi/linux/perf_event.h. */
 #define DP_MAX_KERNEL_FRAMES 127
 
 /* TASK_COMM_LEN, include/linux/sched.h. */
 #define DP_COMM_SIZE 16
 
 /*
- * The user stack that a sample which cannot be walked yet takes along: up to
- * 1 MiB, in chunks, so that the kernel needs little room to copy it; and from
- * a signal's alternate stack, the last 128 KiB of the normal one too.
+ * The copy of the user stack in a sample that cannot be walked yet: up to 1 MiB, in chunks, so that
+ * the kernel needs little memory to copy it. If the thread is on a signal's alternate stack, also
+ * the last 128 KiB of its normal one.
  */
 #define DP_CHUNK_PAGES 4
 #define DP_CHUNK_SIZE (DP_CHUNK_PAGES * DP_USER_PAGE_SIZE)
 #define DP_MAX_CHUNKS 64
 #define DP_NORMAL_STACK_PAGES 32
 
-/* A sample that is verified takes along 64 KiB: of an alternate stack, and of the normal one. */
+/* A sample to be verified has 64 KiB of the stack: of the alternate one, and of the normal one. */
 #define DP_VERIFY_CHUNKS 4
 
-/* And one of --unwind copy. */
+/* The same limit for a sample of --unwind copy. */
 #define DP_COPY_CHUNKS 4
 
 /*
- * The pool: the memory in which user space lays out tables and mappings. It is
- * addressed in cells of 8 bytes and made of segments, each the only value of an
- * mmapable BPF array. A record never lies across two segments. The first cells
- * are never given out; their numbers say why there is none (enum dp_cell).
+ * The pool: the memory in which user space stores tables and mappings. It is addressed in cells of
+ * 8 bytes and consists of segments, each the only value of an mmapable BPF array. A record never
+ * crosses a segment boundary. The first cells are never allocated; their numbers say why a record
+ * is missing (enum dp_cell).
  *
- * A segment stays under KMALLOC_MAX_SIZE (4 MiB), which older kernels allow a
- * map value at most; the slack lets the verifier see that a whole record fits
- * behind any cell.
+ * A segment is smaller than KMALLOC_MAX_SIZE (4 MiB), the largest map value on older kernels. The
+ * slack lets the verifier prove that a whole record fits behind any cell.
  */
 #define DP_CELL_SIZE 8
 #define DP_SEGMENT_BITS 21
@@ -65,8 +63,8 @@
 
 enum dp_cell {
 	DP_CELL_NONE,
-	DP_CELL_EVICTED, /* of an image: there is one, but no room for it */
-	DP_CELL_UNKNOWN, /* of a snapshot: the process is sampled all the same */
+	DP_CELL_EVICTED, /* of an image: it exists, but there is no room for it */
+	DP_CELL_UNKNOWN, /* of a snapshot: the process is sampled without tables */
 	DP_FIRST_CELL = 4,
 };
 
@@ -74,20 +72,20 @@ enum dp_cell {
 #define DP_MAX_RULES (1 << 15)
 #define DP_RULE_NONE 0
 
-/* Executable mappings of one process: what fits into a segment. */
+/* The most executable mappings of one process: as many as fit into a segment. */
 #define DP_MAX_MAPPINGS 50000
 
-/* Depth of the search for one of them. */
+/* Steps of the binary search for a mapping. */
 #define DP_MAPPING_SEARCH_STEPS 16
 
 DP_ASSERT(1 << DP_MAPPING_SEARCH_STEPS >= DP_MAX_MAPPINGS, "every mapping is found");
 DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's index");
 
 /*
- * How a walk ended. Every sample has exactly one outcome. The list is
- * append-only: the numbers are on disk and on the wire.
+ * How a walk ended. Every sample has exactly one outcome. The list is append-only, because the
+ * numbers are stored in recordings.
  *
- *   X(enumerator, word, sentence)
+ * X(enumerator, word, sentence)
  */
 #define DP_OUTCOMES(X)                                                                             \
 	X(COMPLETE, "complete",                                                                    \
@@ -124,14 +122,16 @@ DP_ASSERT((DP_MAX_FRAMES & (DP_MAX_FRAMES - 1)) == 0, "a mask bounds a frame's i
 	X(CODE_CHANGED, "code_changed",                                                            \
 	  "the code in memory is not that of the file that was mapped there")                      \
 	X(GOROUTINE_LEFT, "goroutine_left",                                                        \
-	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")
+	  "Go's scheduler has left the goroutine, and the root of its own stack is not known")     \
+	X(WALK_LIMIT, "walk_limit",                                                                \
+	  "the unwind information makes the walk take longer than a sample may")
 
-/* DP_WALKING: not ended yet. No sample leaves the kernel with it. */
+/* DP_WALKING: the walk has not ended. No sample leaves the kernel with it. */
 #define X(name, word, sentence) DP_##name,
 enum dp_outcome { DP_WALKING, DP_OUTCOMES(X) DP_N_OUTCOMES };
 #undef X
 
-/* Which sides of a stack are wanted. */
+/* Which sides of a stack to sample. */
 enum dp_sides {
 	DP_SIDES_BOTH,
 	DP_SIDES_USER,
@@ -150,11 +150,13 @@ enum dp_sides {
 enum dp_method { DP_METHODS(X) DP_N_METHODS };
 #undef X
 
-/* The frame's address is behind a call, whose code is in front of it; else it is exact. */
+/*
+ * True if the frame's address is a return address, with the call in front of it; else it is exact.
+ */
 #define DP_METHOD_IS_CALLER(method)                                                                \
 	((method) == DP_METHOD_TABLE || (method) == DP_METHOD_FRAME_POINTER)
 
-/* A frame: how it was found in the top byte, the address below. */
+/* A frame: its method in the top byte, its address in the others. */
 #define DP_METHOD_SHIFT 56
 #define DP_FRAME_ADDRESS(frame) ((frame) & ((1ULL << DP_METHOD_SHIFT) - 1))
 #define DP_FRAME_METHOD(frame) ((frame) >> DP_METHOD_SHIFT)
@@ -168,13 +170,13 @@ enum dp_unwind {
 };
 
 /*
- * What else a program may push: the base of a thread's own data, what is to be added to an address
- * in the frame's file to have that in the process, and where the walk comes from.
+ * What else a program may push: the base of the thread's local storage, the bias of the frame's
+ * file (address in the process minus address in the file), and the stack pointer before a switch.
  */
 enum dp_value_register {
 	DP_THREAD_BASE = DP_N_REGISTERS,
 	DP_BIAS,
-	DP_LEFT_SP, /* sp where the walk went to another stack last; 0: it has not */
+	DP_LEFT_SP, /* sp at the walk's last switch to another stack; 0: none so far */
 	DP_N_VALUE_REGISTERS,
 };
 
@@ -189,9 +191,9 @@ enum dp_where_kind {
 	DP_WHERE_CFA,       /* *(CFA + offset) */
 	DP_WHERE_MEMORY,    /* *(reg + offset) */
 	DP_WHERE_REGISTER,  /* in reg */
-	DP_WHERE_UNKNOWN,   /* somewhere the tables cannot say */
+	DP_WHERE_UNKNOWN,   /* not described by the tables */
 
-	/* By the program at offset, which starts with the CFA; not in a dp_saves */
+	/* The program at `offset` computes it, starting with the CFA; not in a dp_saves. */
 	DP_WHERE_EXPRESSION, /* *(its value) */
 	DP_WHERE_VALUE,      /* its value */
 };
@@ -203,46 +205,49 @@ struct dp_where {
 	__s32 offset;
 };
 
-/* How the canonical frame address follows from this frame's registers. */
+/* How the canonical frame address is computed from this frame's registers. */
 enum dp_cfa_kind {
-	DP_CFA_NONE,     /* no rule: the walk ends with outcome `why`, or tries the frame pointer */
-	DP_CFA_REGISTER, /* reg + offset */
-	DP_CFA_MEMORY,   /* *(reg + offset) + add */
-	DP_CFA_PLT,      /* reg + offset + DP_PLT_CFA(pc, add) */
-	DP_CFA_SIGNAL,   /* all registers are in a struct sigcontext at sp + offset */
+	DP_CFA_NONE,       /* no rule: the walk ends with outcome `why`, or follows the frame
+	                  * pointer */
+	DP_CFA_REGISTER,   /* reg + offset */
+	DP_CFA_MEMORY,     /* *(reg + offset) + add */
+	DP_CFA_PLT,        /* reg + offset + DP_PLT_CFA(pc, add) */
+	DP_CFA_SIGNAL,     /* all registers are in a struct sigcontext at sp + offset */
 	DP_CFA_EXPRESSION, /* the value of the program at offset */
-	DP_CFA_SWITCH,     /* the same, on another stack; 0: not known */
+	DP_CFA_SWITCH,     /* the same, on another stack; a value of 0 means unknown */
 	DP_CFA_CLONE,      /* sp + offset; if reg is 0, this is a new thread's root */
 	DP_N_CFA,
 };
 
 /*
- * What the kinds above cannot say is a program: a cell that holds the number of
- * its instructions, and a struct dp_op for each. It runs on a stack of at most
- * DP_MAX_VALUES 64-bit values, and its result is the one on top. In an image a
- * rule has the program's distance from the first one, for the walker its cell.
+ * A rule that the kinds above cannot express is a program: a cell with the number of its
+ * instructions, and a struct dp_op for each. It runs on a stack of at most DP_MAX_VALUES 64-bit
+ * values; the value on top is the result. Images store the distance from the first program, the
+ * walker's rules its cell.
  *
- *   X(enumerator, word)
+ * X(enumerator, word)
  */
 #define DP_MAX_OPS 32
 #define DP_MAX_VALUES 8 /* a power of two */
 
 #define DP_OPS(X)                                                                                  \
-	/* push register arg + value; value; a copy of what is `arg` below the top */              \
+	/* push register arg + value; push value; push a copy of the value `arg` below the top */  \
 	X(REGISTER, "register")                                                                    \
 	X(CONSTANT, "constant")                                                                    \
 	X(PICK, "pick")                                                                            \
-	/* the one on top goes; changes places with the next one; becomes the third one */         \
+	/* drop the top; swap the top two; move the top below the next two */                      \
 	X(DROP, "drop")                                                                            \
 	X(SWAP, "swap")                                                                            \
 	X(ROT, "rot")                                                                              \
-	/* replace the one on top, x: by the `arg` bytes at x, by x + value, |x|, -x, ~x */        \
+	/* replace the top x by: the `arg` bytes at x, x + value, |x|, -x, ~x */                   \
 	X(DEREF, "deref")                                                                          \
 	X(ADD_CONSTANT, "plus_uconst")                                                             \
 	X(ABS, "abs")                                                                              \
 	X(NEG, "neg")                                                                              \
 	X(NOT, "not")                                                                              \
-	/* replace the two on top; shifts by 64 and more leave no bit */                           \
+	/*
+	 * replace the top two by the result; a shift by 64 or more gives 0 (or copies of the sign)
+	 */                                                                                         \
 	X(ADD, "plus")                                                                             \
 	X(SUB, "minus")                                                                            \
 	X(MUL, "mul")                                                                              \
@@ -252,7 +257,7 @@ enum dp_cfa_kind {
 	X(SHL, "shl")                                                                              \
 	X(SHR, "shr")                                                                              \
 	X(SHRA, "shra")                                                                            \
-	/* 1 or 0, of signed values */                                                             \
+	/* 1 or 0, signed comparison */                                                            \
 	X(EQ, "eq")                                                                                \
 	X(GE, "ge")                                                                                \
 	X(GT, "gt")                                                                                \
@@ -271,15 +276,15 @@ struct dp_op {
 	__s32 value;
 };
 
-/* Does a frame return to what has not called it? There an address is exact, not behind a call. */
+/* Whether a frame may return to an address that is not behind a call. Such an address is exact. */
 enum dp_lands {
 	DP_LANDS_NOT,
-	DP_LANDS_MAYBE, /* rule_lands(): if no call is in front of it */
+	DP_LANDS_MAYBE, /* rule_lands(): only if no call is in front of it */
 	DP_LANDS,
 	DP_N_LANDS,
 };
 
-/* One rule: how to get from a frame to its caller, in full. */
+/* A rule in full: how to get from a frame to its caller. */
 struct dp_rule {
 	__u8 cfa;     /* enum dp_cfa_kind */
 	__u8 cfa_reg; /* enum dp_register */
@@ -290,7 +295,7 @@ struct dp_rule {
 	__u32 saves; /* the other callee-saved registers: see DP_SAVES_SLOTS */
 	struct dp_where ra;
 	struct dp_where fp;
-	struct dp_where sp; /* DP_WHERE_SAME: it is the CFA, as nearly always */
+	struct dp_where sp; /* DP_WHERE_SAME: the CFA, the usual case */
 };
 
 /* The callee-saved registers other than fp: DP_SAVED_REGISTERS of the architecture. */
@@ -299,17 +304,17 @@ enum dp_saved { DP_SAVED_REGISTERS(X) DP_N_SAVED };
 #undef X
 
 /*
- * Where a frame saved the callee-saved registers. Hardly any frame needs them;
- * the walker looks only when one does.
+ * Where a frame saved the callee-saved registers. The walker looks only when a rule needs one,
+ * which is rare.
  */
 struct dp_saves {
 	struct dp_where where[DP_N_SAVED];
 };
 
 /*
- * dp_rule.saves: a slot of 6 bits for each register, 0 if it is unchanged, k if
- * it is at CFA - 8 k. With DP_SAVES_APART set, in an image the number of a
- * dp_saves, for the walker its cell.
+ * dp_rule.saves: a slot of 6 bits for each register: 0 if it is unchanged, k if it is saved at CFA
+ * - 8 k. With DP_SAVES_APART set, the other bits are the number of a dp_saves in an image, or its
+ * cell in the walker's rules.
  */
 #define DP_SLOT_BITS 6
 #define DP_MAX_SLOT ((1 << DP_SLOT_BITS) - 1)
@@ -318,35 +323,34 @@ struct dp_saves {
 #include "bpf/image_layout.h"
 
 /*
- * One executable mapping. A process may unmap a binary and map another one at
- * the same place; the kernel tells user space, but the new code runs before
- * the tables are changed. So a mapping carries a word of its binary that sets
- * it apart (of the build id, if it has one) and that the walker compares with
- * the process's memory before it trusts the table.
+ * One executable mapping. A process may unmap a binary and map another one at the same address. The
+ * kernel reports that, but the new code runs before the tables change. Therefore a mapping has a
+ * cookie, a word that identifies its binary (part of the build id, if there is one). The walker
+ * compares it with the process's memory before it uses the table.
  */
 struct dp_mapping {
 	__u64 start, end;   /* end exclusive */
 	__u64 bias;         /* address in the process minus address in the file */
 	__u32 image;        /* cell in the pool, or DP_CELL_NONE: no table, or DP_CELL_EVICTED */
-	__u32 cookie_below; /* where the word is: so many bytes below start; 0: no word */
-	__u64 cookie;       /* what it is */
+	__u32 cookie_below; /* the cookie's address is so many bytes below start; 0: no cookie */
+	__u64 cookie;       /* its expected value */
 };
 
 /*
- * The executable mappings of one process at one time, sorted by start, not
- * overlapping. Never changed once the kernel can see it: a process whose
- * mappings change gets a new snapshot with a new id. The mappings come behind it.
+ * The executable mappings of one process at one time, sorted by start, without overlaps. Immutable
+ * once the kernel can see it: if a process's mappings change, it gets a new snapshot with a new id.
+ * The mappings follow it in memory.
  *
- * Snapshots whose mappings are the same byte for byte, as those of forked processes are,
- * have the same memory map, and no others do. Walks remember what they learn under its
- * number, which ends with the last snapshot that has it and is never given again.
+ * Snapshots have the same memory map if and only if their mappings are identical byte for byte, as
+ * those of forked processes are. The walker caches by this number. It ends with the last snapshot
+ * that has it and is never reused.
  *
- * The id is the last word that is written, and the first one that is overwritten when
- * the snapshot is given up: as long as it is there, all the rest is this snapshot's.
+ * The id is written last, and overwritten first when the snapshot is freed: while it is intact, so
+ * is the rest.
  */
 struct dp_snapshot {
 	__u64 id;
-	__u32 pid; /* whose it is: tells a reader that the cell was given to another process */
+	__u32 pid; /* owner: tells a reader that the cell was reused for another process */
 	__u32 n_mappings;
 	__u64 memory_map;
 	__u32 labels; /* number of the mapping whose image says where labels are, from 1; 0: none */
@@ -354,30 +358,28 @@ struct dp_snapshot {
 };
 
 /*
- * Samples that can be in the making on one CPU at the same time. A program on
- * a CPU's perf event is never interrupted by another one (bpf_overflow_handler(),
- * kernel/events/core.c, counts them in bpf_prog_active); one on a uprobe can be
- * preempted by others.
+ * The most samples in progress on one CPU. A program on a CPU's perf event is never interrupted by
+ * another one (bpf_overflow_handler(), kernel/events/core.c, counts them in bpf_prog_active); one
+ * on a uprobe can be preempted by others.
  */
 #define DP_CPU_LEVELS 1
 #define DP_UPROBE_LEVELS 4
-#define DP_WALL_LEVELS 2 /* a switch of tasks, interrupted by a CPU's event */
+#define DP_WALL_LEVELS 2 /* a task switch, interrupted by the CPU's sampling event */
 
 /* Samples that could not be sent, by CPU. */
 struct dp_losses {
 	__u64 full;    /* the ring buffer had no room */
 	__u64 busy;    /* all levels were in use */
-	__u64 time_ns; /* of those, what blocked threads have waited */
+	__u64 time_ns; /* blocked time of these samples */
 };
 
 /*
- * The kernel_error of a sample whose kernel stack is left out because the kernel
- * hides its addresses from who runs the profiler. Not an errno: these end at
- * MAX_ERRNO, include/linux/err.h.
+ * kernel_error of a sample without a kernel stack because the user may not see kernel addresses.
+ * Not an errno: those end at MAX_ERRNO, include/linux/err.h.
  */
 #define DP_KERNEL_HIDDEN (-4096)
 
-/* What a sample was taken for. */
+/* What triggered a sample. */
 enum dp_event {
 	DP_EVENT_CPU,
 	DP_EVENT_UPROBE,
@@ -386,9 +388,9 @@ enum dp_event {
 };
 
 /*
- * What a thread waits for while it is off the CPU, by the letters of proc(5).
+ * Why a thread is off the CPU, by the letters of proc(5).
  *
- *   X(enumerator, letter, sentence)
+ * X(enumerator, letter, sentence)
  */
 #define DP_STATES(X)                                                                               \
 	X(RUNNABLE, 'R', "it could run, but another thread has the CPU")                           \
@@ -403,13 +405,13 @@ enum dp_event {
 enum dp_state { DP_STATES(X) DP_N_STATES };
 #undef X
 
-/* Threads that can be known to be blocked at the same time. */
+/* The most threads that can be tracked as blocked at the same time. */
 #define DP_MAX_BLOCKED 65536
 
-/* A thread that has blocked and is not back yet; in dp_blocked by its number. */
+/* A blocked thread, in dp_blocked by its tid. */
 struct dp_blocked {
 	__u64 since_ns; /* CLOCK_MONOTONIC, the time of its sample; 0: it is not blocked */
-	__u64 ran_ns;   /* CPU time that it had used by then */
+	__u64 ran_ns;   /* CPU time that it had used until then */
 	__u32 tid;      /* as in the sample */
 	__u32 weight;   /* of the sample */
 	__u32 is_lost;  /* the sample could not be sent */
@@ -417,12 +419,12 @@ struct dp_blocked {
 };
 
 /*
- * Processes whose samples are bounded apart, by their number's remainder; those
- * that differ by a multiple of this have one bound together.
+ * Slots for the rate limits of processes. The PID modulo this number selects the slot; PIDs with
+ * the same remainder share a limit.
  */
 #define DP_RATE_SLOTS 16384
 
-/* What a part of a record is. Append-only, as above. */
+/* The type of a part of a record. Append-only, as above. */
 enum dp_record_type {
 	DP_RECORD_SAMPLE = 1,
 	DP_RECORD_CHUNK,
@@ -432,28 +434,26 @@ enum dp_record_type {
 };
 
 /*
- * What each part of a record begins with. A record of a ring is one part or several, one behind
- * the other: neither is lost without the others. Readers pass over types that they do not know.
- * New fields come behind the present ones; those that are no fixed number of words end the part,
- * and readers find them from its end.
+ * The head of each part of a record. A record of a ring has one or more parts, which are sent or
+ * lost together. Readers skip types that they do not know. New fields are appended to the fixed
+ * ones; a variable-length tail is found from the part's end.
  */
 struct dp_part {
 	__u16 type; /* enum dp_record_type */
-	__u16 size; /* bytes up to the next part, with this; a multiple of 8 */
+	__u16 size; /* in bytes, including this head; a multiple of 8 */
 };
 
 /* What user space has to do with a sample. */
 enum dp_sample_flags {
-	DP_SAMPLE_LATE = 1,   /* finish the walk: its tables were on their way */
-	DP_SAMPLE_VERIFY = 2, /* walk it again by other means; without chunks there was no room */
-	DP_SAMPLE_LABELS = 4, /* it has labels: struct dp_labels is the next part */
+	DP_SAMPLE_LATE = 1,   /* finish the walk: the tables were not in the kernel yet */
+	DP_SAMPLE_VERIFY = 2, /* verify the walk; without chunks there was no room for them */
+	DP_SAMPLE_LABELS = 4, /* labels follow in a struct dp_labels, the next part */
 };
 
 /*
- * One sample. It ends with n_user - n_same frames and n_kernel kernel addresses, 8
- * bytes each, both with the leaf first. The other n_same frames, the outermost ones, are
- * those of the last sample on the same ring that was made on the same level and has frames.
- * In front of it are its names, if they are others than before (struct dp_names).
+ * One sample. It ends with n_user - n_same frames and n_kernel kernel addresses of 8 bytes each,
+ * both leaf first. The other n_same frames, the outermost, are those of the last sample with frames
+ * on the same ring and level. A struct dp_names precedes it if its names have changed.
  */
 struct dp_sample {
 	struct dp_part part; /* DP_RECORD_SAMPLE */
@@ -461,24 +461,26 @@ struct dp_sample {
 	__u16 n_same;
 	__u32 pid, tid;
 	__u64 time_ns;  /* CLOCK_MONOTONIC */
-	__u64 snapshot; /* id of the snapshot the frames were found in, 0: none */
+	__u64 snapshot; /* id of the snapshot used for the walk; 0: none */
 	__u16 n_user, n_kernel;
-	__u8 outcome;  /* enum dp_outcome */
-	__u8 event;    /* enum dp_event */
-	__u8 n_chunks; /* DP_RECORD_CHUNK of this sample that came before it on the same ring */
-	__u8 state;    /* enum dp_state, of DP_EVENT_OFF_CPU */
-	__s16 kernel_error; /* of a kernel stack that is missing: negative errno, DP_KERNEL_HIDDEN */
+	__u8 outcome;       /* enum dp_outcome */
+	__u8 event;         /* enum dp_event */
+	__u8 n_chunks;      /* number of DP_RECORD_CHUNK parts of this sample, sent before it on the
+	                * same ring */
+	__u8 state;         /* enum dp_state, of DP_EVENT_OFF_CPU */
+	__s16 kernel_error; /* why the kernel stack is missing: negative errno or
+	                     * DP_KERNEL_HIDDEN */
 	__u8 flags;         /* enum dp_sample_flags */
 	__u8 level;         /* see DP_CPU_LEVELS */
-	__u32 weight; /* how many events it stands for: 1 / the probability it was taken with */
-	__u64 fault_address; /* DP_READ_FAULT: what could not be read */
+	__u32 weight; /* number of events that it stands for: 1 / the probability of taking it */
+	__u64 fault_address; /* of DP_READ_FAULT: the unreadable address */
 };
 
 #include "bpf/label_layout.h"
 
 /*
- * The names of a sample, which comes behind them in the same record. A sample without names
- * has those of the last sample on the same ring that was made on the same level.
+ * The names of the sample that follows in the same record. A sample without names has those of the
+ * last sample on the same ring and level.
  */
 struct dp_names {
 	struct dp_part part; /* DP_RECORD_NAMES */
@@ -488,11 +490,10 @@ struct dp_names {
 };
 
 /*
- * Part of the stack of a sample that met code whose tables were not in the
- * kernel yet, so that user space finishes the walk; or of one that is verified.
- * The chunks of a sample follow each other on the ring, and in memory as long as
- * they have DP_CHUNK_SIZE bytes; a smaller one ends where the memory does, or a
- * page of it was never touched. It ends with the bytes.
+ * Part of a stack, for user space to finish a walk that met code whose tables were not in the
+ * kernel, or to verify one. Chunks of a sample are consecutive on the ring. They are also
+ * contiguous in memory while they have DP_CHUNK_SIZE bytes; a smaller one ends at the end of the
+ * memory or before an untouched page. The bytes come last.
  */
 struct dp_chunk {
 	struct dp_part part; /* DP_RECORD_CHUNK */
@@ -500,15 +501,15 @@ struct dp_chunk {
 	__u64 time_ns; /* of the sample */
 	__u64 start;   /* address of the first byte */
 	__u32 n_bytes;
-	__u16 in_syscall;    /* the program counter is behind a system call's instruction */
-	__u16 is_last;       /* no more of this stack is sent, whatever comes behind it */
+	__u16 in_syscall;    /* the program counter is behind a system call instruction */
+	__u16 is_last;       /* the last chunk of this stack */
 	struct dp_regs regs; /* of the sample, the same in all of its chunks */
 };
 
 /*
- * The end of an off-CPU interval. Its sample was sent when the thread left the CPU, possibly
- * on another one's ring. None is sent of an interval that was too short or too long;
- * but when a thread ends, one that says that nothing of it will come any more.
+ * The end of an off-CPU interval. Its sample was sent when the thread left the CPU, possibly on
+ * another CPU's ring. No record is sent for an interval that is too short or too long. When a
+ * thread ends, a record says that no more will come.
  */
 struct dp_off_cpu_end {
 	struct dp_part part; /* DP_RECORD_OFF_CPU_END */
@@ -518,27 +519,28 @@ struct dp_off_cpu_end {
 };
 
 enum dp_thread_flags {
-	DP_THREAD_ON_CPU = 1,     /* it ran meanwhile: its registers are those of some time ago */
-	DP_THREAD_IN_SYSCALL = 2, /* or had a signal delivered on its way out */
-	DP_THREAD_NO_USER = 4,    /* it is a worker of the kernel, or in an execve() */
+	DP_THREAD_ON_CPU = 1,     /* it ran meanwhile: its registers are old */
+	DP_THREAD_IN_SYSCALL = 2, /* or is on its way out with a signal to deliver */
+	DP_THREAD_NO_USER = 4,    /* a kernel worker, or in an execve() */
 	DP_THREAD_COMPAT = 8,     /* it runs 32-bit code */
 };
 
 /*
- * A thread as `dwarfprof dump` finds it, with the user registers of when it entered the
- * kernel. If it is on no CPU, and is found so again with the same number of switches, it
- * has not run between. Behind it come n_kernel kernel addresses, the leaf first.
+ * A thread as `dwarfprof dump` sees it, with the user registers from when it entered the kernel. If
+ * it is off the CPU twice with the same number of switches, it has not run in between. n_kernel
+ * kernel addresses follow, leaf first.
  */
 struct dp_thread {
 	__u32 pid, tid;
-	__u64 switches; /* so often it has left a CPU */
+	__u64 switches; /* how often it has left a CPU */
 	__u64 ran_ns;
-	__u32 cpu; /* its last one */
+	__u32 cpu; /* where it ran last */
 	__u16 n_kernel;
 	__s16 kernel_error; /* as in struct dp_sample */
 	__u8 state;         /* enum dp_state */
 	__u8 flags;         /* enum dp_thread_flags */
-	__u8 zero[6];
+	__u8 zero[2];
+	__u32 kernel_tid;               /* its number in the initial PID namespace */
 	char comm[DP_COMM_SIZE];        /* of the process */
 	char thread_name[DP_COMM_SIZE]; /* of the thread */
 	__u64 thread_base;

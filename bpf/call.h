@@ -3,9 +3,9 @@
 #define DP_BPF_CALL_H
 
 /*
- * Call instructions, as they lie in memory:
+ * Call instructions, by their bytes in memory:
  *
- *   __u32 call_ends(__u64 bytes)    does one end where these eight bytes do?
+ *   __u32 call_ends(__u64 bytes)    does one end where these eight bytes end?
  */
 #include "bpf/arch.h"
 #include DP_ARCH_CALL

@@ -2,18 +2,18 @@
 #ifndef DP_BPF_COOKIE_H
 #define DP_BPF_COOKIE_H
 
-/* Whether the binaries that a snapshot names are still those that the process has mapped. */
+/* Checks that the binaries of a snapshot are still the ones that the process has mapped. */
 
 #include "bpf/lookup.h"
 #include "bpf/walk_state.h"
 
-/* Where a mapping's cookie is remembered: neighbours do not share a place. */
+/* The cache entry of a mapping's cookie; neighbouring mappings have different entries. */
 static __always_inline struct walk_cookie *walk_cookie_of(struct walk *w, __u32 mapping)
 {
 	return &w->mapped.cookies[mapping & (WALK_COOKIES - 1)];
 }
 
-/* Has this walk seen that the mapping's binary is still the one that is there? */
+/* True if this walk has already checked the mapping's cookie. */
 static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
 {
 	const struct walk_cookie *cookie = walk_cookie_of(w, mapping);
@@ -21,7 +21,7 @@ static __always_inline __u32 walk_is_checked(struct walk *w, __u32 mapping)
 	return (cookie->walk == w->in.number) & (cookie->mapping == mapping);
 }
 
-/* See that it is; negative if not. A memory map does not change, so a cookie is remembered. */
+/* Checks it; negative if it differs. A memory map does not change, so a cookie can be cached. */
 PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 {
 	const struct dp_mapping *m;
@@ -44,6 +44,7 @@ PORT_GLOBAL int walk_check(struct walk *w, __u32 mapping)
 		cookie->address = m->cookie_below ? m->start - m->cookie_below : 0;
 	}
 	if (cookie->address != 0) {
+		w->at.cost += WALK_COST_WORD;
 		if (port_read_user(w, &found, sizeof(found), cookie->address) < 0)
 			return -1;
 		w->mapped.code_changed = found != cookie->cookie;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The threads of a process, for `dwarfprof dump`: what each is doing, and the user
- * registers of when it entered the kernel. Nothing is stopped, and nothing waits for it;
- * whether a thread has moved on meanwhile is told by reading it twice.
+ * The threads of a process, for `dwarfprof dump`: their states, and their user registers from when
+ * they entered the kernel. Nothing is stopped or waits; a second reading shows whether a thread has
+ * moved meanwhile.
  */
 #include <asm/errno.h>
 #include <stdbool.h>
@@ -13,16 +13,16 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Knobs, see dwarfprof.bpf.c. */
+/* Options, as in dwarfprof.bpf.c. */
 const volatile bool dp_kernel_stacks;
-/* The addresses of the kernel's stacks are not for whoever reads them. */
+/* Leave out kernel stacks: the user may not see kernel addresses. */
 const volatile bool dp_kernel_hidden;
 
-/* What is asked for; since 6.1 the iterator meets nothing else. 0: all threads of the process. */
+/* The wanted process; since 6.1 the iterator visits only its threads. 0: all threads. */
 __u32 dp_wanted_process;
 __u32 dp_wanted_thread;
 
-/* A thread and its kernel stack, before they are written; there is one reader. */
+/* A thread and its kernel stack before they are written; there is only one reader. */
 struct dump_scratch {
 	struct dp_thread thread;
 	__u64 kernel[DP_MAX_KERNEL_FRAMES];
@@ -39,10 +39,9 @@ DP_ASSERT(__builtin_offsetof(struct dump_scratch, kernel) == sizeof(struct dp_th
 	  "the addresses follow the thread, so that one write has both");
 
 /*
- * Where the kernel does not say who is on a CPU, everyone is taken to be who may be: whoever
- * runs in user mode, and whose registers change, is runnable. One that is about to sleep may
- * be on a CPU, too, but is in the kernel, and its user registers stay as they are; its
- * kernel stack does not.
+ * If the kernel does not say which tasks are on a CPU, every task that may be is taken to be: one
+ * that runs in user mode, whose registers change, is runnable. A task about to sleep may still be
+ * on a CPU, but it is in the kernel, and its user registers do not change; its kernel stack does.
  */
 static __always_inline bool is_on_cpu(const struct task_struct *task)
 {
@@ -55,7 +54,7 @@ static __always_inline enum dp_state state_of_task(const struct task_struct *tas
 {
 	__u32 bits = task->__state;
 
-	/* Who ran is not to be believed to sleep, before it has left its CPU. */
+	/* A task that was running does not count as asleep before it has left its CPU. */
 	if (bits == TASK_RUNNING || is_on_cpu(task))
 		return DP_STATE_RUNNABLE;
 	return state_of_bits(bits);
@@ -76,7 +75,7 @@ static __always_inline void read_regs(struct dp_thread *t, struct task_struct *t
 		t->flags |= DP_THREAD_IN_SYSCALL;
 }
 
-/* Of one that is on a CPU there is none that holds still. */
+/* A task on a CPU has no kernel stack that stays unchanged. */
 static __always_inline void read_kernel_stack(struct dump_scratch *s, struct task_struct *task)
 {
 	long size;
@@ -106,7 +105,7 @@ int dp_dump(struct bpf_iter__task *ctx)
 	struct dump_scratch *s;
 	__u32 pid, tid, n, key = 0;
 
-	/* One that has exited has no stack. */
+	/* A task that has exited has no stack. */
 	if (!task || task->exit_state)
 		return 0;
 	if (dp_pid_namespace == 0) {
@@ -124,6 +123,7 @@ int dp_dump(struct bpf_iter__task *ctx)
 	__builtin_memset(&s->thread, 0, sizeof(s->thread));
 	s->thread.pid = pid;
 	s->thread.tid = tid;
+	s->thread.kernel_tid = task->pid;
 	s->thread.switches = task->nvcsw + task->nivcsw;
 	s->thread.ran_ns = task->se.sum_exec_runtime;
 	s->thread.cpu = task->thread_info.cpu;
@@ -133,7 +133,7 @@ int dp_dump(struct bpf_iter__task *ctx)
 	bpf_core_read(s->thread.comm, sizeof(s->thread.comm), &leader->comm);
 	read_regs(&s->thread, task);
 	read_kernel_stack(s, task);
-	/* At the end: a thread that came to a CPU before its stack was read is known by this. */
+	/* At the end: this detects a task that came to a CPU before its stack was read. */
 	if (is_on_cpu(task))
 		s->thread.flags |= DP_THREAD_ON_CPU;
 	n = s->thread.n_kernel;

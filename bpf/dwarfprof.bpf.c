@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What runs in the kernel: one program per kind of event. Each takes the user
- * registers of the moment, has the stack walked, and sends the sample.
+ * The programs that run in the kernel, one per kind of event. Each reads the user registers, walks
+ * the stack, and sends the sample.
  */
 #include <stdbool.h>
 
@@ -19,8 +19,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /*
- * Knobs. Constants of the loaded program: what is switched off is removed by
- * the verifier and costs nothing.
+ * Options. They are constants of the loaded program, so the verifier removes what is switched off.
  */
 
 /* Sample every process, not only those in dp_processes. */
@@ -31,17 +30,17 @@ const volatile __u32 dp_unwind;     /* enum dp_unwind */
 const volatile __u32 dp_max_frames; /* at most DP_MAX_FRAMES */
 
 const volatile __u32 dp_sides; /* enum dp_sides */
-/* The addresses of the kernel's stacks are not for whoever reads the samples. */
+/* Leave out kernel stacks: the user may not see kernel addresses. */
 const volatile bool dp_kernel_hidden;
 
-/* Verify every so many samples; 0: none. */
+/* Verify every dp_verify-th sample; 0: none. */
 const volatile __u32 dp_verify;
 
 const volatile __u32 dp_levels; /* DP_CPU_LEVELS, DP_WALL_LEVELS, or DP_UPROBE_LEVELS */
 
 /*
- * Where in dp_rings those for blocked threads start: not at 0 if a CPU's event
- * may interrupt the program that sends them, and would find the ring locked.
+ * Index in dp_rings of the first ring for blocked threads. Not 0 if a CPU's sampling event may
+ * interrupt the program that sends them: it would find the ring locked.
  */
 const volatile __u32 dp_off_cpu_rings;
 
@@ -54,15 +53,15 @@ struct {
 } dp_processes SEC(".maps");
 
 /*
- * One ring buffer per CPU: a shared one's lock is contended, and taking it in
- * an NMI can stall on kernels since 6.15.
+ * One ring buffer per CPU: a shared one's lock is contended, and taking it in an NMI can stall
+ * since 6.15.
  */
 struct dp_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096); /* the real ones are made by user space */
+	__uint(max_entries, 4096); /* user space makes the real rings */
 };
 
-/* For this and the next two maps user space sets max_entries from the number of CPUs. */
+/* User space sets max_entries of this and the next two maps from the number of CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -77,32 +76,33 @@ struct {
 	__type(value, struct dp_losses);
 } dp_losses SEC(".maps");
 
-/* Both names, in words, so that they are soon compared. */
+/* Both names as words, for a fast comparison. */
 #define NAMES_WORDS (2 * DP_COMM_SIZE / sizeof(__u64))
 
 struct scratch {
 	__u64 busy;
 	struct walk walk;
-	__u64 sent_walk; /* number of the walk whose frames were sent last, 0: none; on this ring: */
+	__u64 sent_walk; /* number of the walk whose frames were sent last, 0: none; on this
+	                  * ring: */
 	__u32 sent_ring;
-	__u32 sent_names_ring; /* and of the names that were sent last, which are: */
+	__u32 sent_names_ring; /* ring to which names were sent last, and the names: */
 	__u64 sent_names[NAMES_WORDS];
 	__u32 level;
-	bool is_walked; /* the frames are those of the walk, not only the first one */
-	/* Part of the stack of a sample that user space has to walk, and where to stop */
+	bool is_walked; /* the frames are those of the walk, not only the innermost */
+	/* State of copying a stack for user space, and where to stop: */
 	__u64 chunk_limit;
-	__u64 hole_limit; /* pages that are not there, below this address, are passed over */
+	__u64 hole_limit; /* untouched pages below this address are skipped */
 	__u32 n_region;   /* chunks of this stack so far */
 	__u32 max_region; /* and at most */
-	__u32 max_chunks; /* in all, if the walk is to be finished */
-	__u32 unverified; /* samples since the last one that is verified */
+	__u32 max_chunks; /* limit for all stacks of the sample, if the walk is to be finished */
+	__u32 unverified; /* samples since the last verified one */
 	struct dp_chunk chunk;
 	__u8 bytes[DP_CHUNK_SIZE];
 };
 
 /*
- * dp_levels for each CPU. A plain array, because its look-up is inlined on
- * every kernel, which that of a per-CPU array is only since 6.8.
+ * dp_levels for each CPU. A plain array: its lookup is inlined on every kernel, that of a per-CPU
+ * array only since 6.8.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -161,11 +161,11 @@ static __always_inline void scratch_release(struct scratch *s)
 }
 
 /*
- * The user registers of the current task, which is in the kernel. Returns its mode, as
+ * Reads the user registers of the current task, which is in the kernel. Returns its mode, as
  * REGS_COPY().
  *
- * Is its program counter behind a system call's instruction? execve() and the delivery of a
- * signal put a new program counter there, hence the look at the instruction.
+ * Also checks whether the program counter is behind a system call instruction, by reading it:
+ * execve() and signal delivery set a new program counter.
  */
 PORT_GLOBAL int regs_of_task(struct walk *w)
 {
@@ -178,7 +178,7 @@ PORT_GLOBAL int regs_of_task(struct walk *w)
 	return REGS_COPY(&w->in.regs, regs);
 }
 
-/* Look up the tables of the process: DP_WALKING, or why there are none. */
+/* Finds the tables of the process. Returns DP_WALKING, or why there are none. */
 static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u32 *cell)
 {
 	const struct dp_snapshot *snapshot;
@@ -200,8 +200,8 @@ static __always_inline enum dp_outcome sample_snapshot(struct walk *w, const __u
 }
 
 /*
- * Wake the reader only when a good part of the ring is full; it looks by
- * itself several times a second. A wake-up costs more than a walk.
+ * Wakes the reader only when much of the ring is full; it polls several times a second anyway. A
+ * wake-up costs more than a walk.
  */
 static __always_inline __u64 wakeup_flags(void *ring)
 {
@@ -226,8 +226,8 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 #include "bpf/stack_copy.bpf.h"
 
 /*
- * Is the task in an execve()? If its registers then lead nowhere, they are the
- * old program's, and the memory the new one's.
+ * True if the task is in an execve(): if its registers then lead nowhere, they belong to the old
+ * program, and the memory to the new one.
  */
 static __always_inline bool is_executing(void)
 {
@@ -236,7 +236,7 @@ static __always_inline bool is_executing(void)
 	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
 }
 
-/* Is it this sample's turn to be verified? */
+/* True if this sample is to be verified. */
 static __always_inline bool is_verified(struct scratch *s)
 {
 	if (dp_verify == 0 || ++s->unverified < dp_verify)
@@ -246,7 +246,7 @@ static __always_inline bool is_verified(struct scratch *s)
 	return true;
 }
 
-/* A copy must not cost a sample: the other half of the ring is for samples only. */
+/* A copy must not displace a sample: half of the ring is for samples only. */
 static __always_inline bool has_room_for_copy(const struct dp_sample *sample)
 {
 	void *ring = sample_ring(sample);
@@ -261,7 +261,7 @@ static __always_inline bool is_late(enum dp_outcome outcome)
 	       outcome == DP_TABLES_CHANGED || outcome == DP_CODE_CHANGED;
 }
 
-/* Of frames that user space has from the walk before, send only how many these are. */
+/* Sends only the number of those frames that user space has from the previous sample. */
 static __always_inline void sample_share(struct scratch *s)
 {
 	struct walk *w = &s->walk;
@@ -272,7 +272,7 @@ static __always_inline void sample_share(struct scratch *s)
 	s->is_walked = true;
 }
 
-/* Walk the user stack whose registers are in w->in.regs. */
+/* Walks the user stack whose registers are in w->in.regs. */
 static __always_inline void sample_user_stack(struct scratch *s, const __u32 *cell, int mode)
 {
 	struct walk *w = &s->walk;
@@ -282,7 +282,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->out.sample.outcome = DP_COMPAT_MODE;
 		return;
 	}
-	s->chunk.regs = w->in.regs; /* a signal frame replaces them during the walk */
+	s->chunk.regs = w->in.regs; /* a signal frame changes w->in.regs during the walk */
 	s->chunk.in_syscall = w->in.in_syscall;
 	outcome = sample_snapshot(w, cell);
 	if (outcome == DP_WALKING && dp_unwind != DP_UNWIND_COPY) {
@@ -294,7 +294,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 		w->out.frames[0] = DP_FRAME_ADDRESS(w->in.regs.reg[DP_REG_PC]);
 		w->at.n_frames = 1;
 		w->out.sample.n_user = 1;
-		/* Of a copy that found no room there is nothing to walk. */
+		/* Without room for a copy, user space has nothing to walk. */
 		w->out.sample.outcome = outcome == DP_WALKING ? DP_STACK_COPY_END : outcome;
 	}
 	if (!is_late(w->out.sample.outcome) && dp_unwind != DP_UNWIND_COPY) {
@@ -315,7 +315,7 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 	send_stack(s, dp_unwind == DP_UNWIND_COPY ? DP_COPY_CHUNKS : s->max_chunks);
 }
 
-/* Put the kernel's frames behind the user's, if they are wanted. */
+/* Appends the kernel frames to the user frames, if they are wanted. */
 static __always_inline void sample_kernel_stack(struct walk *w, void *ctx)
 {
 	__u32 n = port_opaque(w->at.n_frames - w->out.sample.n_same);
@@ -339,7 +339,7 @@ static __always_inline __u64 name_word(const struct walk *w, __u32 i)
 	return port_u64(w->out.names.comm + i * sizeof(__u64));
 }
 
-/* Does user space not have the sample's names, from the sample before on this ring? */
+/* True if the last sample on this ring had other names. */
 static __always_inline bool has_new_names(const struct scratch *s, __u32 ring_number)
 {
 	__u64 difference = s->sent_names_ring ^ ring_number;
@@ -356,7 +356,7 @@ static __always_inline void names_remember(struct scratch *s, __u32 ring_number)
 		s->sent_names[i] = name_word(&s->walk, i);
 }
 
-/* Is the sample on its way? */
+/* Sends the sample. True if the ring had room. */
 static __always_inline bool sample_output(struct scratch *s)
 {
 	struct walk *w = &s->walk;
@@ -395,7 +395,7 @@ static __always_inline void sample_send(struct scratch *s, __u32 cpu)
 		count_loss(cpu, true);
 }
 
-/* Word by word, as a helper's call takes longer than that. */
+/* Word by word, which is faster than calling a helper. */
 static __always_inline void name_read(char *name, const struct task_struct *task)
 {
 	const __u64 *comm = (const void *)task->comm;
@@ -436,7 +436,7 @@ static __always_inline void sample_begin(struct scratch *s, __u64 pid_tgid, enum
 	names_read(w);
 }
 
-/* Process and thread, as user space numbers them; 0 for a task outside its namespace. */
+/* PID and TID in the PID namespace of user space; 0 for a task outside of it. */
 static __always_inline __u64 current_pid_tgid(void)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
@@ -451,9 +451,8 @@ static __always_inline __u64 current_pid_tgid(void)
 }
 
 /*
- * Is the current task to be sampled? If so, *ret_cell says where its process's
- * tables are, if they are known. A child that was forked a moment ago is wanted
- * for its parent's sake, until user space has heard of it.
+ * True if the current task is to be sampled. *ret_cell then points to the cell of its tables, or is
+ * NULL. A newly forked child is wanted because its parent is, until user space knows it.
  */
 static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 {
@@ -473,7 +472,7 @@ static __always_inline bool is_wanted(__u64 pid_tgid, const __u32 **ret_cell)
 	return bpf_map_lookup_elem(&dp_processes, &parent) != NULL;
 }
 
-/* Not kept, but read again: the verifier then looks only once at what comes between. */
+/* Read again rather than kept, so that the verifier processes the code in between only once. */
 static __always_inline bool is_user_mode(const struct bpf_perf_event_data *ctx)
 {
 	return ctx->regs.cs & 3; /* the privilege level */
@@ -515,14 +514,16 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	}
 	if (!is_user_mode(ctx))
 		sample_kernel_stack(&s->walk, ctx);
-	/* Where only user stacks are wanted, a sample without one has nothing to show. */
+	/* With user stacks only, a sample without one is dropped. */
 	if (dp_sides != DP_SIDES_USER || s->walk.out.sample.outcome != DP_NO_USER_STACK)
 		sample_send(s, cpu);
 	scratch_release(s);
 	return 0;
 }
 
-/* Stays false. Not a constant to the compiler, but to the verifier, which removes what is never done. */
+/*
+ * Always false. The verifier knows that, the compiler does not, so the verifier removes the code.
+ */
 const volatile bool dp_never;
 
 struct {
@@ -533,12 +534,11 @@ struct {
 } dp_no_programs SEC(".maps");
 
 /*
- * To be called by programs that may be preempted: their variables are on the thread's stack.
+ * Every program that may be preempted calls this; its variables are on the thread's stack.
  *
- * Since Linux 6.13 a program may have a stack for each CPU instead, which a thread shares with
- * the one that preempts it there and comes to the same program (bpf_enable_priv_stack(),
- * kernel/bpf/verifier.c): that would overwrite the number of the thread that a sample is of. But
- * none that has a tail call.
+ * Since Linux 6.13 a program may get a private stack per CPU (bpf_enable_priv_stack(),
+ * kernel/bpf/verifier.c), shared with a thread that preempts it and runs the same program. That
+ * would overwrite the tid of the sample. Programs with a tail call get none.
  */
 static __always_inline void keep_to_own_stack(void *ctx)
 {
@@ -566,7 +566,7 @@ int dp_sample_uprobe(struct pt_regs *ctx)
 	if (!s)
 		return 0;
 	sample_begin(s, pid_tgid, DP_EVENT_UPROBE, weight, cpu);
-	/* It hits user code: there is no kernel stack. */
+	/* A uprobe hits user code: there is no kernel stack. */
 	mode = REGS_COPY(&s->walk.in.regs, ctx);
 	sample_user_stack(s, cell, mode);
 	sample_send(s, cpu);

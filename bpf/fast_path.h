@@ -3,20 +3,19 @@
 #define DP_BPF_FAST_PATH_H
 
 /*
- * Several frames in one go. The rule of nearly all callers is of the common form
- * (walk_remember()), and the part of the stack that is needed was read with that of their
- * callee. Such frames are left without asking anything twice: the registers are kept in
- * registers, and nothing branches on what differs from frame to frame. Nothing is decided
- * here: wherever something is not like this, or might end the walk, the frame is left to
- * walk_step(), which would have done the same with the others.
+ * Leaves several frames in one go. Nearly all callers have a rule of the common form
+ * (walk_remember()), and the part of the stack that they need was read with their callee's. The
+ * loop keeps the registers in CPU registers and does not branch on properties of a frame. It
+ * decides nothing: any other frame, and any end of the walk, is left to walk_step(), which gives
+ * the same result.
  */
 
 #include "bpf/frame.h"
 
-/* Frames that are left in one go, at most. */
+/* The most frames that are left in one go. */
 #define FAST_PATH_FRAMES 8
 
-/* Where the caller at pc is remembered, or NULL; its mapping may not be checked yet. */
+/* Returns the cache entry of the caller at pc, or NULL. Its mapping may still be unchecked. */
 static __always_inline const struct walk_cached *fast_path_find(struct walk *w, __u64 pc)
 {
 	const struct walk_cached *c = port_opaque(&w->cache[walk_place(w, pc - 1)]);
@@ -26,7 +25,7 @@ static __always_inline const struct walk_cached *fast_path_find(struct walk *w, 
 	return walk_is_at(w, c, pc - 1) ? c : NULL;
 }
 
-/* What is known of the caller at pc, which may not have been met before; NULL: not enough. */
+/* Returns what is known of the caller at pc, which may be new; NULL: not enough. */
 static __always_inline const struct walk_cached *fast_path_look_up(struct walk *w, __u64 pc)
 {
 	const struct walk_cached *c = fast_path_find(w, pc);
@@ -43,19 +42,19 @@ static __always_inline const struct walk_cached *fast_path_look_up(struct walk *
 	return c->step != 0 ? c : NULL;
 }
 
-/* The registers, and what is missing: an address from which on the stack has to be read. */
+/* The registers, and the lowest stack address that must be read first. */
 struct fast_path {
 	__u64 pc, sp, fp;
 	__u64 missing;
 };
 
-/* All bits, if fp is saved so many bytes below the return address; 0 bytes: none. */
+/* All bits set if fp is saved `below` bytes below the return address; 0 for 0. */
 static __always_inline __u64 fast_path_saves_fp(__u64 below)
 {
 	return (__u64)((__s64)port_opaque(0 - below) >> 63);
 }
 
-/* Leave the next frame, with number n; 1 if that was possible. */
+/* Leaves frame number n. Returns 1 on success. */
 static __always_inline __u32 fast_path_step(struct walk *w, struct fast_path *s, __u32 n)
 {
 	const struct walk_cached *c = fast_path_look_up(w, s->pc);
@@ -69,7 +68,7 @@ static __always_inline __u32 fast_path_step(struct walk *w, struct fast_path *s,
 	if (cfa <= s->sp)
 		return 0;
 	if (!walk_in_window(w, slot) || !walk_in_window(w, DP_CALLER_RA(cfa))) {
-		/* They are not far apart, and in one page can be read together. */
+		/* The two are close: if they are in one page, one read covers both. */
 		s->missing = ((cfa - 1) ^ slot) < DP_USER_PAGE_SIZE ? slot : 0;
 		return 0;
 	}
@@ -91,7 +90,7 @@ static __always_inline __u32 fast_path_step(struct walk *w, struct fast_path *s,
 	return 1;
 }
 
-/* May the next frame be left so? To ask takes less than to call walk_fast_path(). */
+/* Cheap test whether the next frame qualifies; a call of walk_fast_path() costs more. */
 static __always_inline __u32 fast_path_may(struct walk *w)
 {
 	const struct walk_cached *c;
@@ -104,15 +103,15 @@ static __always_inline __u32 fast_path_may(struct walk *w)
 }
 
 /*
- * Leave as many frames as possible, until it may be possible to follow the walk before;
- * 1 if it is possible to go on.
+ * Leaves as many frames as possible, until the previous walk may be followed. Returns 1 if the walk
+ * can go on.
  */
 PORT_GLOBAL int walk_fast_path(struct walk *w)
 {
 	struct fast_path s = { 0 };
 	__u32 n, went_on = 1;
 
-	/* The verifier knows nothing of the callers of a function that it looks at once. */
+	/* The verifier checks a global function without knowledge of its callers. */
 	if (!w || !fast_path_may(w) || !walk_is_above(w, w->at.n_frames))
 		return 0;
 	s.pc = w->at.pc;

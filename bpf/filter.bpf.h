@@ -3,10 +3,8 @@
 #define DP_BPF_FILTER_BPF_H
 
 /*
- * Which of the tasks that events find are sampled: on some CPUs, in a cgroup, of
- * a user, with certain names, or some threads alone. What is not asked for is a
- * constant of the loaded program, and removed by the verifier; then its map is
- * not made, either.
+ * Selects which tasks are sampled: by CPU, cgroup, user, name, or thread. Filters are constants of
+ * the loaded program. The verifier removes unused ones, and their maps are not created.
  */
 
 #include <stdbool.h>
@@ -23,10 +21,10 @@ const volatile bool dp_by_user;
 const volatile bool dp_by_comm;
 const volatile bool dp_by_thread;
 
-const volatile __u64 dp_cpus[DP_MAX_CPUS / 64]; /* a bit for each that is wanted */
+const volatile __u64 dp_cpus[DP_MAX_CPUS / 64]; /* a bit for each wanted CPU */
 const volatile __u32 dp_user;
 
-/* The cgroup, as its only element. */
+/* The cgroup is the only element. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, 1);
@@ -35,9 +33,8 @@ struct {
 } dp_cgroup SEC(".maps");
 
 /*
- * Names of processes that are not wanted, all bytes as the kernel has them. A
- * name that is not there is sampled: user space knows the regular expression,
- * and adds the name if it does not match, so that this was the last time.
+ * Names of rejected processes, with all bytes as in the kernel. A name that is not in the map is
+ * sampled. User space matches it against the regular expression, and adds it if it does not match.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -46,7 +43,7 @@ struct {
 	__type(value, __u8);
 } dp_other_comms SEC(".maps");
 
-/* The threads that are wanted. User space sets max_entries. */
+/* The wanted threads. User space sets max_entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -69,11 +66,10 @@ static __always_inline bool is_comm_wanted(const struct task_struct *task)
 }
 
 /*
- * Does the current task pass all that was asked for? The cheapest come first.
+ * True if the current task passes all filters, cheapest first.
  *
- * The user is the one that /proc and ps show: not cred, which the kernel may
- * exchange for the time of a system call, but real_cred; and not
- * bpf_get_current_uid_gid(), which counts as the task's own user namespace does.
+ * The user is the one that /proc and ps show: real_cred. The kernel may replace cred during a
+ * system call, and bpf_get_current_uid_gid() returns an id in the task's own user namespace.
  */
 static __always_inline bool passes_filters(__u32 tid)
 {

@@ -3,8 +3,7 @@
 #define DP_BPF_FRAME_H
 
 /*
- * What a walk knows of the frame that it is in: the rule for its address, its
- * registers, and the memory of the process.
+ * The current frame of a walk: the rule for its address, its registers, and the process's memory.
  */
 
 #include "bpf/call.h"
@@ -13,8 +12,8 @@
 #include "bpf/walk_state.h"
 
 /*
- * Read the stack from here on, so far as it lies in the same page: a page is either
- * readable or not, so that no read fails for what lies beyond.
+ * Reads the stack from here to the end of the page at most. A page is readable as a whole or not at
+ * all, so the read does not fail because of bytes that are not needed.
  */
 static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 {
@@ -30,6 +29,11 @@ static __always_inline int walk_read_stack(struct walk *w, __u64 from)
 		return -1;
 	w->stack.reach = DP_USER_PAGE_SIZE;
 	w->stack.n_words = 0;
+	w->at.n_pages++;
+	if (w->at.n_pages > w->at.n_frames + WALK_FREE_PAGES)
+		w->at.cost += WALK_COST_READ;
+	if (walk_is_over(w))
+		return -1;
 	if (port_read_user(w, w->stack.page + offset, size, from) < 0)
 		return -1;
 	w->stack.start = from;
@@ -42,7 +46,7 @@ static __always_inline __u32 walk_in_window(const struct walk *w, __u64 address)
 	return address - w->stack.start < w->stack.n_words;
 }
 
-/* The word at an address that is in the window. */
+/* Returns the word at an address inside the window. */
 static __always_inline __u64 walk_window_word(const struct walk *w, __u64 address)
 {
 	__u32 offset = (__u32)address & (DP_USER_PAGE_SIZE - 1);
@@ -50,7 +54,7 @@ static __always_inline __u64 walk_window_word(const struct walk *w, __u64 addres
 	return port_u64(w->stack.page + port_index(offset, DP_USER_PAGE_SIZE));
 }
 
-/* Read the word at an address outside of the window, which goes there, into w->stack.word. */
+/* Reads the word at an address outside the window into w->stack.word; moves the window there. */
 PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 {
 	__u64 page = address & ~(__u64)(DP_USER_PAGE_SIZE - 1), from;
@@ -58,18 +62,21 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 	if (!w)
 		return -1;
 	if (address - page > DP_USER_PAGE_SIZE - sizeof(w->stack.word)) {
+		w->at.cost += WALK_COST_READ;
 		if (port_read_user(w, &w->stack.word, sizeof(w->stack.word), address) == 0)
 			return 0;
+		w->at.cost += WALK_COST_FAULT;
 		w->stack.fault = address;
 		return -1;
 	}
-	/* What a frame needs lies above its stack pointer. */
+	/* What a frame needs is above its stack pointer. */
 	from = w->at.sp;
 	if (address - from > WALK_WINDOW / 2)
 		from = address - WALK_WINDOW / 8;
 	if (from - page >= DP_USER_PAGE_SIZE)
 		from = page;
 	if (walk_read_stack(w, from) < 0) {
+		w->at.cost += WALK_COST_FAULT;
 		w->stack.fault = address;
 		return -1;
 	}
@@ -78,8 +85,8 @@ PORT_GLOBAL int walk_fetch(struct walk *w, __u64 address)
 }
 
 /*
- * Read the word at an address of the walked process. Of the stack more is read at once:
- * neighbouring frames then cost no further read.
+ * Reads the word at an address of the walked process. A read of the stack fills the window, so that
+ * neighbouring frames need no further read.
  */
 static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
 {
@@ -94,9 +101,9 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
 }
 
 /*
- * An address is remembered at this place of the cache or at the next one. Callers of one
- * program are alike in their low bits, so these alone would put them at few places; and
- * processes that were forked from one have the same addresses, even when their memory maps differ.
+ * An address is cached at this index or at the next one. Callers in one program have similar low
+ * bits, and forked processes have the same addresses with different memory maps: the index depends
+ * on all of these.
  */
 static __always_inline __u32 walk_place(const struct walk *w, __u64 pc)
 {
@@ -110,7 +117,9 @@ static __always_inline __u32 walk_is_at(const struct walk *w, const struct walk_
 	return c->pc == pc && c->memory_map == w->in.memory_map;
 }
 
-/* How many words below the return address a rule has fp, 0 if unchanged; negative if elsewhere. */
+/*
+ * How many words below the return address a rule saves fp; 0 if unchanged, negative if elsewhere.
+ */
 static __always_inline int walk_below(const struct dp_rule *rule)
 {
 	__u32 below = (__u32)(DP_CALLER_RA(0) - rule->fp.offset);
@@ -123,7 +132,7 @@ static __always_inline int walk_below(const struct dp_rule *rule)
 	return (int)(below / 8);
 }
 
-/* A caller at an address whose rule is of the common form is left in one step. */
+/* Caches a rule. A caller whose rule has the common form is then left in one step. */
 static __always_inline void walk_remember(struct walk_cached *c, const struct dp_rule *rule)
 {
 	int below = walk_below(rule);
@@ -141,14 +150,15 @@ static __always_inline void walk_remember(struct walk_cached *c, const struct dp
 	c->step = (__u32)rule->cfa_offset;
 }
 
-/* Look up an address that is not in the cache, and remember it: its place. */
+/* Looks up an address that is not in the cache, and caches it. Returns its index. */
 static __always_inline int walk_learn(struct walk *w, __u64 pc)
 {
 	struct walk_cached *c;
 	struct dp_rule *rule;
 	__u32 place;
 
-	/* By turns, so that two addresses with the same places soon have one each. */
+	w->at.cost += WALK_COST_LOOKUP;
+	/* Alternates, so that two addresses with the same indices soon have one each. */
 	place = walk_place(w, pc) + (w->mapped.n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
 	rule = &w->rules[port_index(place, WALK_CACHE_SIZE)].rule;
@@ -163,11 +173,12 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 }
 
 /*
- * What is known of an address, from the cache or the tables: its place in the cache,
- * negative if they are out of date. What is remembered can be of no other mappings: these
- * have another memory map, whose number is never given again. An image stays where it is for
- * as long as a snapshot names it, and one does for as long as there is the memory map. And a walk
- * that may have read something else than its own snapshot, in the end forgets all.
+ * Looks up an address in the cache or the tables. Returns its index in the cache, negative if the
+ * tables are out of date.
+ *
+ * A cached entry cannot belong to other mappings: those have another memory map, whose number is
+ * never reused. An image stays in place while a snapshot refers to it, and a snapshot with the
+ * memory map does. A walk that may have read another snapshot's memory clears the cache at its end.
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 {
@@ -183,17 +194,16 @@ static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 	return (int)place;
 }
 
-/* The same, where it is rare enough not to be verified once more. */
+/* The same for rare uses: a global function, which is verified once. */
 PORT_GLOBAL int walk_look_up_apart(struct walk *w, __u64 pc)
 {
 	return w ? walk_look_up(w, pc) : -1;
 }
 
 /*
- * Was the code at pc, of which the cache tells at `place`, left by a call, as far as can
- * be known? That is asked of files only: just-in-time compilers push return addresses in
- * other ways, too. A stack's root is not called, nor is what a signal handler returns
- * to; and code that is not in memory cannot be asked.
+ * True if a call is in front of pc, whose cache index is `place`, as far as can be known. Only
+ * files are checked: JIT compilers push return addresses in other ways. A stack's root and the code
+ * that a signal handler returns to are not called. Code that is not in memory cannot be checked.
  */
 static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 pc)
 {
@@ -205,21 +215,22 @@ static __always_inline __u32 walk_was_called(struct walk *w, __u32 place, __u64 
 	    (rule->cfa != DP_CFA_NONE && rule->ra.kind == DP_WHERE_UNDEFINED) ||
 	    rule->cfa == DP_CFA_SIGNAL)
 		return 1;
+	w->at.cost += WALK_COST_WORD;
 	if (port_read_user(w, &bytes, sizeof(bytes), pc - sizeof(bytes)) < 0)
 		return 1;
 	known->called = call_ends(bytes);
 	return known->called;
 }
 
-/* Why there is no rule. */
+/* The outcome if tables are out of date. */
 static __always_inline enum dp_outcome walk_out_of_date(const struct walk *w)
 {
 	return w->mapped.code_changed ? DP_CODE_CHANGED : DP_TABLES_CHANGED;
 }
 
 /*
- * Where a frame saved a register, by its dp_rule.saves: 1 if it did, 0 if not,
- * negative if that is not known.
+ * Whether a frame saved a register, by its dp_rule.saves: 1 if it did, 0 if not, negative if
+ * unknown.
  */
 static __always_inline int walk_saved(struct walk *w, const struct walk_trail *t, __u32 saved,
 				      __u64 *ret_address)
@@ -248,7 +259,7 @@ static __always_inline int walk_saved(struct walk *w, const struct walk_trail *t
 	return 1;
 }
 
-/* Look whether the next frame down saved the wanted register; 1 ends the search. */
+/* Checks whether the next frame inwards saved the wanted register. Returns 1 to end the search. */
 static long walk_recover_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
@@ -256,11 +267,12 @@ static long walk_recover_step(__u32 i, void *ctx)
 	__u64 address;
 	int is_saved;
 
-	if (w->search.callees <= w->at.fresh) {
-		w->search.is_found = 1; /* nobody saved it: it still has its initial value */
+	if (w->search.callees <= w->search.end) {
+		w->search.is_found = 1; /* saved by no frame since: it still has that value */
 		return 1;
 	}
 	w->search.callees--;
+	w->at.cost++;
 	t = walk_trail(w, w->search.callees);
 	is_saved = walk_saved(w, t, port_opaque(w->search.wanted), &address);
 	if (is_saved > 0)
@@ -269,23 +281,34 @@ static long walk_recover_step(__u32 i, void *ctx)
 }
 
 /*
- * The value of a callee-saved register in the current frame: what it was in
- * the last frame known completely, unless a frame between has saved it since.
- * Rules that need one are rare (the lazy binding resolver is the best known),
- * so the search may be slow.
+ * Reads a callee-saved register's value in the current frame: its value in the last frame with
+ * complete registers, or the last one in which it was recovered, unless a frame in between has saved
+ * it. Such rules are rare (an example is the lazy binding resolver's), so the search may be slow.
  */
 PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 {
 	struct walk_ref ref = { w };
+	struct walk_recovered *known;
 
 	if (!w)
 		return -1;
+	known = &w->search.recovered[port_index(saved, WALK_RECOVERED)];
 	w->search.wanted = saved;
+	w->search.end = w->at.fresh;
 	w->search.found = initial;
+	if (known->walk == w->in.number && known->frame > w->at.fresh) {
+		w->search.end = known->frame;
+		w->search.found = known->value;
+	}
 	w->search.is_found = 0;
 	w->search.callees = w->at.n_frames - 1;
 	port_loop(DP_MAX_FRAMES, walk_recover_step, &ref);
-	return w->search.is_found ? 0 : -1;
+	if (!w->search.is_found)
+		return -1;
+	known->walk = w->in.number;
+	known->frame = w->at.n_frames - 1;
+	known->value = w->search.found;
+	return 0;
 }
 
 static __always_inline __u32 saved_number(__u32 reg)
@@ -300,7 +323,7 @@ static __always_inline __u32 saved_number(__u32 reg)
 	return DP_N_SAVED;
 }
 
-/* The value of a register in the current frame. */
+/* Reads a register's value in the current frame. */
 static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, __u64 *ret)
 {
 	__u32 saved;

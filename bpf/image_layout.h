@@ -3,19 +3,19 @@
 #define DP_BPF_IMAGE_LAYOUT_H
 
 /*
- * The image of one binary's unwind information: what user space packs, and the
- * kernel searches. Part of abi.h, which has the rules that it packs.
+ * The image of one binary's unwind information, which user space builds and the kernel searches.
+ * Part of abi.h, which has the rules.
  */
 
 /*
- * Changes whenever the layout of an image does, or what is known of code: images are kept
- * on disk.
+ * Changes with the layout of images and with what is known of code, because images are kept on
+ * disk.
  */
 #define DP_IMAGE_VERSION 8
 
 /*
- * Rows of an image are grouped by pages of its address space, and in them by
- * blocks, which are so short that none has more than DP_BLOCK_ROWS rows.
+ * Rows of an image are grouped by pages of its address space, and within a page by blocks, short
+ * enough that none has more than DP_BLOCK_ROWS rows.
  */
 #define DP_PAGE_BITS 13
 #define DP_PAGE_SIZE (1 << DP_PAGE_BITS)
@@ -24,16 +24,16 @@
 #define DP_BLOCK_ROWS 48
 
 /*
- * Nearly all rules are alike: the CFA is sp or fp plus a multiple of 8, the return address is
- * where a call puts it, or close to it, and registers lie in slots further down. An image keeps
- * each rule as one word,
+ * Nearly all rules are similar: the CFA is sp or fp plus a multiple of 8, the return address is
+ * where a call puts it, or nearby, and registers are saved in slots below. An image stores such a
+ * rule as one word,
  *
  *   63   60 59        30 29   24 23                2 1    0
  *   +------+------------+-------+------------------+------+
  *   | ra   | saves      | fp    | n                | form |
  *   +------+------------+-------+------------------+------+
  *
- * and those that are not like this as a number of a dp_rule.
+ * and any other rule as the number of a dp_rule.
  */
 enum dp_form {
 	DP_FORM_FULL, /* dp_rule number n */
@@ -47,14 +47,14 @@ enum dp_form {
 #define DP_WORD_SAVES_SHIFT (DP_WORD_FP_SHIFT + DP_SLOT_BITS)
 
 /*
- * Where the return address is: DP_N_RA places, which the architecture has. Where a call
- * pushes it, there is one, DP_RA_CALL, and a word's bits from 60 on are 0. Where a call puts it
- * into a register, which functions save, as on arm64, the others would say
+ * Where the return address is: one of DP_N_RA places, which depend on the architecture. If calls
+ * push it, there is one place, DP_RA_CALL, and a word's bits from 60 on are 0. If calls put it
+ * into a register that functions save, as on arm64, the others would be
  *
  *   1        in the word above the one in which fp is saved: a frame record (AAPCS64 6.4.6)
  *   2 to 15  at CFA - 8 ra: the register is saved without fp
  *
- * and DP_RA_CALL that it still is in the register, as in a leaf. If it is saved elsewhere, or is
+ * and DP_RA_CALL means that it is still in the register, as in a leaf. If it is saved elsewhere or
  * signed, the rule is a dp_rule.
  */
 enum dp_ra {
@@ -64,10 +64,9 @@ enum dp_ra {
 #define DP_WORD_RA_SHIFT 60
 
 /*
- * Rows are written as differences. A DwarfDelta is a byte: in its low half how
- * many bytes of code are between the row before (or the block's start) and this
- * one, in its high half which rule comes after that of the row before. What
- * does not fit into a half follows, first of the distance, then of the rule.
+ * Rows are stored as differences. A DwarfDelta is a byte: the low half is the distance in bytes of
+ * code from the previous row (or the block's start), the high half selects the rule that follows
+ * the previous row's. Values that do not fit into a half follow, first the distance, then the rule.
  */
 enum dwarf_delta_distance {
 	/* 0 to 13: 1 to 14 */
@@ -76,13 +75,14 @@ enum dwarf_delta_distance {
 };
 
 enum dwarf_delta_rule {
-	/* 0 to 13: a successor of the rule before, by the image's table */
+	/* 0 to 13: a successor of the previous rule, by the image's table */
 	DWARF_DELTA_NUMBER = 14,  /* the two bytes that follow are its state, low byte first */
-	DWARF_DELTA_PADDING = 15, /* none, up to the next multiple of 16; from there on, the first
-				     successor of none: the function ends, and one begins */
+	DWARF_DELTA_PADDING = 15, /* no successor, up to the next multiple of 16; there, the
+	                           * first successor of no rule: a function ends and the next one
+	                           * begins */
 };
 
-/* No row, and none follows in this block: padding that has no DWARF_DELTA_WORD. */
+/* Neither a row nor followed by one in this block: padding without DWARF_DELTA_WORD. */
 #define DWARF_DELTA_END (DWARF_DELTA_PADDING << 4 | DWARF_DELTA_WORD)
 
 #define DWARF_DELTA_SUCCESSORS 14
@@ -97,41 +97,41 @@ enum dwarf_delta_rule {
  *   |                | that follows most   | frequent one        |
  *   +----------------+---------------------+---------------------+--
  */
-#define DP_STATE_NONE 0 /* the rule's that is none */
+#define DP_STATE_NONE 0 /* the state of no rule */
 
 #define DWARF_DELTA_ALIGN 16
 #define DWARF_DELTA_MAX_SIZE 5
 
 /*
- * One page of an image's address space, divided into blocks of equal length.
- * Its data starts with an anchor for each block, and of one more the first
- * byte; the rows follow. A row at a block's start is no delta but its state.
+ * One page of an image's address space, divided into blocks of equal length. Its data are an anchor
+ * for each block, the first byte of one more, and the rows. The row at a block's start is stored as
+ * a state.
  */
 struct dp_page {
-	__u32 data;      /* bytes from the image's start; 0: `state` holds in all of the page */
+	__u32 data;      /* bytes from the image's start; 0: `state` holds in the whole page */
 	__u16 state;     /* of the rule in force at the page's start */
 	__u8 block_bits; /* a block has 1 << block_bits bytes of code */
 	__u8 stride;     /* see struct dp_anchor */
 };
 
-/* What holds at a block's start. Its rows end where those of the next one start. */
+/* The rule at a block's start. A block's rows end where the next block's start. */
 struct dp_anchor {
-	__u8 at;    /* block number n has its rows at byte at + n * stride of the page's */
+	__u8 at;    /* the rows of block number n are at byte at + n * stride of the page's data */
 	__u8 start; /* index of its state in dp_image.starts, or DP_START_APART */
 };
 
-#define DP_START_APART 255 /* the state's two bytes are in front of the block's rows */
+#define DP_START_APART 255 /* the state's two bytes precede the block's rows */
 #define DP_BLOCK_MAX_SIZE (2 + DP_BLOCK_ROWS * DWARF_DELTA_MAX_SIZE)
 
 /*
- * How a program keeps the labels of what it is doing: see dp_image.labels.
+ * How a program stores the labels of its current work: see dp_image.labels.
  *
- *   X(enumerator, word)
+ * X(enumerator, word)
  */
 #define DP_LABELS_FORMS(X)                                                                         \
-	/* it keeps none, or nobody knows how */                                                   \
+	/* none, or not known */                                                                   \
 	X(NONE, "none")                                                                            \
-	/* a pointer to a map[string]string of Go's, up to Go 1.23 */                              \
+	/* a pointer to Go's map[string]string, up to Go 1.23 */                                   \
 	X(GO_MAP, "go_map")                                                                        \
 	/* a []struct{ key, value string }, since Go 1.24 */                                       \
 	X(GO_LIST, "go_list")
@@ -141,25 +141,27 @@ enum dp_labels_form { DP_LABELS_FORMS(X) DP_N_LABELS_FORMS };
 #undef X
 
 /*
- * The image of one binary. It holds no pointers, only distances from its own
- * start, so that it can be copied anywhere. An image that is larger than a
- * segment starts at a segment's start; what is in front of the pages then lies
- * in that segment, and the builder keeps the data of a page together.
+ * The image of one binary. It has no pointers, only distances from its start, so it can be copied
+ * anywhere. An image larger than a segment starts at a segment's start; everything before the pages
+ * is then in that segment, and no page's data crosses a segment boundary.
  */
 struct dp_image {
 	__u64 base; /* address of the first page, in the file's own address space */
 	__u32 n_cells;
 	__u32 n_pages;
 	__u32 n_rules;
-	/* Where the parts start, in cells */
+	/* Offsets of the parts, in cells */
 	__u32 rules;  /* a word for each */
 	__u32 full;   /* struct dp_rule[] */
 	__u32 saves;  /* struct dp_saves[] */
 	__u32 states; /* __u16[] */
 	__u32 pages;  /* struct dp_page[] */
 	__u32 programs;
-	__u32 starts; /* __u16[]: the states that blocks start with most often */
-	/* With a form, a program, from `programs` on: the address of a thread's labels now, or 0 */
+	__u32 starts; /* __u16[]: the most frequent states at block starts */
+	/*
+	 * With a form: a program, counted from `programs`, that computes the address of the
+	 * thread's current labels, or 0
+	 */
 	__u32 labels;
 	__u32 labels_form; /* enum dp_labels_form */
 };

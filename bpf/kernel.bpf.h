@@ -3,13 +3,11 @@
 #define DP_BPF_KERNEL_BPF_H
 
 /*
- * The few kernel types that are read, with the few members that are needed.
- * libbpf finds the members' real places in the running kernel's own type
- * information (CO-RE), so that the build needs no vmlinux.h.
+ * The kernel types that the programs read, with only the members needed. libbpf relocates the
+ * members by the running kernel's type information (CO-RE), so the build needs no vmlinux.h.
  *
- * Numbers are unsigned, also where the kernel's are not: of these alone libbpf
- * adjusts how much is read where another kernel has them in fewer bytes
- * (bpf_core_patch_insn(), libbpf's relo_core.c), as 7.2 has on_cpu.
+ * Numbers are unsigned even where the kernel's are not: libbpf adjusts the width of loads for
+ * unsigned members only (bpf_core_patch_insn(), libbpf's relo_core.c), which on_cpu needs on 7.2.
  */
 
 #include <linux/bpf.h>
@@ -20,7 +18,7 @@
 #include "bpf/arch.h"
 #include DP_ARCH_KERNEL
 
-/* kernel/events/uprobes.c: the page with the instructions that probes execute elsewhere */
+/* kernel/events/uprobes.c: the page of instructions that probes execute out of line */
 struct xol_area {
 	unsigned long vaddr;
 } DP_CORE;
@@ -35,7 +33,9 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 } DP_CORE;
 
-/* A function that will return to a uretprobe: where its return address is, and what it was. */
+/*
+ * A function that will return to a uretprobe: where its return address is, and its original value.
+ */
 struct return_instance {
 	unsigned long stack;
 	unsigned long orig_ret_vaddr;
@@ -60,7 +60,7 @@ struct upid {
 	struct pid_namespace *ns;
 } DP_CORE;
 
-/* Its numbers in all namespaces that it is in, from the initial one's, level 0, to its own's. */
+/* Its numbers in all namespaces that it is in, from the initial one (level 0) to its own. */
 struct pid {
 	unsigned int level;
 	struct upid numbers[1];

@@ -3,18 +3,18 @@
 #define DP_BPF_KERNEL_FIELDS_H
 
 /*
- * Every member of the kernel's types that the programs look up, and what becomes of them where
- * a kernel has no such member: the programs that need it are refused, or something is lost.
- * A test compares this list with the compiled programs, and takes each of the members away.
+ * Every member of kernel types that the programs use, and the effect on a kernel without it: the
+ * programs that need it are refused, or something is lost. A test compares this list with the
+ * compiled programs, and removes each member in turn.
  */
 
 #include "bpf/arch.h"
 #include DP_ARCH_KERNEL_FIELDS
 
 /*
- * What members are needed for, bit by bit.
+ * What members are needed for, as bits.
  *
- *   X(enumerator, what a user asks for)
+ * X(enumerator, what a user asks for)
  */
 #define DP_FIELD_USES(X)                                                                           \
 	X(CPU, "CPU time")                                                                         \
@@ -33,14 +33,12 @@ enum dp_field_for {
 	DP_FIELD_USES(X) DP_FOR_SAMPLES = DP_FOR_CPU | DP_FOR_UPROBE | DP_FOR_OFF_CPU,
 	DP_FOR_ALL = DP_FOR_SAMPLES | DP_FOR_DUMP,
 	DP_FOR_SWITCHES = DP_FOR_OFF_CPU | DP_FOR_DUMP,
-	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_SWITCHES, /* a uprobe hits code of a user */
+	DP_FOR_TASKS = DP_FOR_CPU | DP_FOR_SWITCHES, /* a uprobe hits user code */
 	DP_FOR_NOTHING = 0,
 };
 #undef X
 
-/*
- *   X(type, member, what it is needed for, what is lost without it where that goes on; or NULL)
- */
+/* X(type, member, what needs it, what is lost without it if that still works, else NULL) */
 #define DP_KERNEL_FIELDS(X)                                                                        \
 	X(task_struct, __state, DP_FOR_SWITCHES, NULL)                                             \
 	X(task_struct, comm, DP_FOR_ALL, NULL)                                                     \

@@ -2,7 +2,7 @@
 #ifndef DP_BPF_LABEL_LAYOUT_H
 #define DP_BPF_LABEL_LAYOUT_H
 
-/* The labels of a sample, as the kernel sends them. Part of abi.h, which has the sample. */
+/* The labels of a sample as the kernel sends them. Part of abi.h, which has the sample. */
 
 /*
  * The labels that a program has given to what it is doing, such as a request's path: those of
@@ -15,9 +15,9 @@
  */
 struct dp_labels {
 	struct dp_part part; /* DP_RECORD_LABELS */
-	__u16 n_left_out;    /* or could not be read */
+	__u16 n_left_out;    /* labels without room or unreadable */
 	__u8 n;
-	__u8 n_cut; /* texts */
+	__u8 n_cut; /* number of texts that were cut */
 };
 
 struct dp_label {
@@ -25,9 +25,9 @@ struct dp_label {
 	__u8 value_size;
 };
 
-#define DP_LABEL_CUT 255 /* size of a text that was cut; whole ones have less */
+#define DP_LABEL_CUT 255 /* size of a text that was cut; complete ones are shorter */
 #define DP_MAX_LABELS 32
-#define DP_LABELS_MAX_SIZE 2048 /* bytes behind struct dp_labels; a power of two */
+#define DP_LABELS_MAX_SIZE 2048 /* bytes after struct dp_labels; a power of two */
 
 DP_ASSERT(sizeof(struct dp_labels) == DP_CELL_SIZE, "a sample's labels are as long as cells");
 DP_ASSERT(2 * DP_MAX_LABELS <= 255, "n and n_cut can count them");

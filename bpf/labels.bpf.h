@@ -10,7 +10,7 @@ DP_ASSERT(__builtin_offsetof(struct walk_labels, bytes) ==
 		  __builtin_offsetof(struct walk_labels, head) + sizeof(struct dp_labels),
 	  "the labels' bytes follow their head");
 
-/* Put the labels, if there are any, behind so many frames. Returns how many cells they take. */
+/* Appends the labels, if any, after n frames. Returns the cells that they take. */
 static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 {
 	const struct dp_snapshot *snapshot;
@@ -18,7 +18,7 @@ static __always_inline __u32 sample_put_labels(struct walk *w, __u32 n)
 
 	if (w->labels.mapping == 0 || !labels_read(w) || n > DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES)
 		return 0;
-	/* As with the walk: what was read may be another process's by now. */
+	/* As with the walk: the memory may have been reused for another process. */
 	snapshot = port_pool(w, w->in.snapshot_cell);
 	if (!snapshot || snapshot->id != w->in.snapshot)
 		return 0;

@@ -3,13 +3,13 @@
 #define DP_BPF_LABELS_H
 
 /*
- * The labels that a program has given to what it is doing (struct dp_labels), read from its
- * memory: where they are, its image knows (struct dp_image).
+ * Reads the labels of a program's current work (struct dp_labels) from its memory. Its image says
+ * where they are (struct dp_image).
  */
 
 #include "bpf/program.h"
 
-/* A string of Go's. */
+/* A Go string. */
 struct go_string {
 	__u64 at, size;
 };
@@ -23,9 +23,9 @@ struct go_slice {
 };
 
 /*
- * A map of Go's up to 1.23 (runtime/map.go, struct hmap): 1 << bits buckets, each with the next
- * one of a chain behind it. While it grows, what has not moved yet is in the old buckets, of which
- * there are half as many, or as many.
+ * A Go map up to 1.23 (runtime/map.go, struct hmap): 1 << bits buckets, each with a chain of
+ * overflow buckets. While it grows, entries not yet moved are in the old buckets, which are half as
+ * many, or as many.
  */
 struct go_map {
 	__u64 n;
@@ -37,15 +37,17 @@ struct go_map {
 
 #define GO_SAME_SIZE 8 /* of flags: sameSizeGrow */
 
-/* A bucket of strings by strings: a byte for each slot, the keys, the values, the next bucket. */
+/*
+ * A bucket of a map[string]string: a byte for each slot, the keys, the values, the overflow bucket.
+ */
 #define GO_SLOTS 8
 #define GO_KEYS GO_SLOTS
 #define GO_VALUES (GO_KEYS + GO_SLOTS * sizeof(struct go_string))
 #define GO_NEXT (GO_VALUES + GO_SLOTS * sizeof(struct go_string))
 #define GO_BUCKET_SIZE (GO_NEXT + sizeof(__u64))
-#define GO_FIRST_USED 5 /* minTopHash: a slot's byte, if it has something that has not moved */
+#define GO_FIRST_USED 5 /* minTopHash: the byte of a slot with an entry that has not moved */
 
-/* Slots that are looked at: those of maps that are half empty, too. */
+/* The most slots to examine; enough for maps that are half empty. */
 #define LABELS_MAX_SLOTS (4 * DP_MAX_LABELS)
 
 static __always_inline void labels_leave_out(struct walk *w, __u64 n)
@@ -115,9 +117,9 @@ static __always_inline void labels_read_list(struct walk *w, __u64 at)
 }
 
 /*
- * On to the next bucket: of the chain, or that the next chain begins with. 0: there is none. Of a
- * page that cannot be read, nothing may have been written yet: it has empty buckets then. If it
- * has others, they are missed at the end.
+ * Goes to the next bucket, of the chain or the first of the next chain. Returns 0 at the end. An
+ * unreadable page may never have been written to, and is treated as empty buckets; if it is not
+ * empty, its labels are counted as missing at the end.
  */
 static __always_inline int labels_next_bucket(struct walk *w)
 {
@@ -188,7 +190,7 @@ static __always_inline void labels_read_map(struct walk *w, __u64 at)
 	labels_leave_out(w, w->labels.left);
 }
 
-/* Where the image of a mapping says that labels are, and how they are kept. 0: there are none. */
+/* Finds the labels and their form by the image of the mapping. Returns their address, or 0. */
 static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 {
 	const struct dp_mapping *m =
@@ -207,15 +209,15 @@ static __always_inline __u64 labels_find(struct walk *w, __u32 *ret_form)
 	w->at.mapping = w->labels.mapping;
 	w->program.is_elsewhere = 1;
 	w->program.n_values = 0;
-	/* Where no goroutine runs, its struct g is at address 0. */
+	/* If no goroutine runs, the address of struct g is 0. */
 	if (walk_program(w, cell) != DP_WALKING)
 		return 0;
 	return *walk_value(w, 0);
 }
 
 /*
- * Read the labels of the thread whose stack was walked, or was to be, into w->labels.head; what it
- * does there was interrupted, so they do not change. Are there any?
+ * Reads the labels of the thread whose stack was (or was to be) walked into w->labels.head. The
+ * thread is interrupted, so they do not change. Returns 1 if there are any.
  */
 PORT_GLOBAL int labels_read(struct walk *w)
 {

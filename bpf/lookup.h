@@ -3,8 +3,8 @@
 #define DP_BPF_LOOKUP_H
 
 /*
- * From an address of a process to the rule that holds there: mapping, image,
- * page, row. This is the slow path, taken when the walker's cache has no answer.
+ * Finds the rule for an address of a process: mapping, image, page, row. This is the slow path, for
+ * addresses that are not in the walker's cache.
  */
 
 #include "bpf/abi.h"
@@ -19,17 +19,17 @@ static __always_inline void rule_none(struct dp_rule *rule, __u32 why)
 	*rule = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = why };
 }
 
-/* Where the mapping with this number is, in the snapshot at a cell; the first one has number 1. */
+/* Cell of the mapping with this number, counted from 1, in the snapshot at `cell`. */
 static __always_inline __u32 dp_mapping_cell(__u32 cell, __u32 number)
 {
 	return cell + (__u32)DP_CELLS(struct dp_snapshot) +
 	       (number - 1) * (__u32)DP_CELLS(struct dp_mapping);
 }
 
-/* The last of a snapshot's mappings that starts at or below pc, or the first: its number. */
+/* Number of the last mapping in a snapshot that starts at or below pc, else of the first. */
 static __always_inline __u32 lookup_mapping(struct walk *w, __u32 cell, __u64 pc)
 {
-	const __u8 *segment = port_segment(w, cell); /* in which all of them lie */
+	const __u8 *segment = port_segment(w, cell); /* contains all mappings */
 	const struct dp_snapshot *snapshot;
 	__u32 at = 0, n;
 
@@ -56,7 +56,10 @@ static __always_inline void lookup_program(struct dp_where *where, __u32 program
 		where->offset += (__s32)programs;
 }
 
-/* The rule for an address inside the image at cell; saves apart and programs become cells. */
+/*
+ * Finds the rule for an address inside the image at `cell`. Numbers of dp_saves and programs become
+ * cells.
+ */
 static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 address,
 					 struct dp_rule *ret)
 {
@@ -92,9 +95,8 @@ static __always_inline void lookup_image(struct walk *w, __u32 cell, __u64 addre
 }
 
 /*
- * The rule for an address of the process whose snapshot is at cell. Returns the
- * number of the mapping that the address lies in, or 0. `last` is 0, or the number of
- * the mapping in which the address is most likely.
+ * Finds the rule for an address of the process whose snapshot is at `cell`. Returns the number of
+ * the mapping with the address, or 0. `last` is the number of the most likely mapping, or 0.
  */
 static __always_inline __u32 lookup_snapshot(struct walk *w, __u32 cell, __u32 last, __u64 pc,
 					     struct dp_rule *ret)

@@ -2,23 +2,23 @@
 #ifndef DP_BPF_LOOKUP_ROW_H
 #define DP_BPF_LOOKUP_ROW_H
 
-/* From an address in an image to the number of the rule that holds there: page, block, row. */
+/* Finds the number of the rule for an address in an image: page, block, row. */
 
 #include "bpf/abi.h"
 #include "bpf/port.h"
 
-/* A block's rows, and what holds where reading has come to. */
+/* The rows of a block, and the position in them. */
 struct lookup_block {
 	const __u8 *dictionary; /* the segment in which the image starts */
 	const __u8 *data;       /* the segment in which the page's data lies */
-	__u64 states;           /* byte of the former */
-	__u64 at, end;          /* bytes of the latter */
+	__u64 states;           /* offset of the states in `dictionary` */
+	__u64 at, end;          /* offsets in `data` */
 	__u64 state;
 	__u64 low;  /* the address's low bits */
 	__u64 left; /* bytes of code from here to the address */
 };
 
-/* The segment of a cell; most often the one in which the image starts. */
+/* The segment of a cell; usually the one in which the image starts. */
 static __always_inline const __u8 *lookup_segment(struct walk *w, __u32 cell, __u32 start,
 						  const __u8 *segment)
 {
@@ -31,7 +31,9 @@ static __always_inline __u64 lookup_byte(__u32 cell)
 	return (__u64)(cell % DP_SEGMENT_CELLS) * DP_CELL_SIZE;
 }
 
-/* Read on from a block's start, until a row starts above the address; the state that holds. */
+/*
+ * Reads rows from a block's start until one starts above the address. Returns the state in force.
+ */
 static __always_inline __u64 lookup_in_block(const struct lookup_block *b)
 {
 	__u64 at = b->at, left = b->left, state = b->state;
@@ -75,7 +77,7 @@ static __always_inline __u64 lookup_in_block(const struct lookup_block *b)
 	return state;
 }
 
-/* The state for an address of a page that has rows, whose data is at that byte of b->data. */
+/* Returns the state for an address in a page with rows, whose data are at an offset in b->data. */
 static __always_inline __u64 lookup_in_page(struct lookup_block *b, const struct dp_page *page,
 					    __u64 data, __u64 starts)
 {
@@ -97,10 +99,10 @@ static __always_inline __u64 lookup_in_page(struct lookup_block *b, const struct
 	return lookup_in_block(b);
 }
 
-/* The rule number for an address inside an image; DP_RULE_NONE where there is none. */
+/* Returns the rule number for an address inside an image, or DP_RULE_NONE. */
 PORT_GLOBAL __u32 lookup_rule_number(struct port_world *world, __u32 cell, __u64 address)
 {
-	struct walk *w = (struct walk *)world; /* which starts with it */
+	struct walk *w = (struct walk *)world; /* a walk starts with its world */
 	struct lookup_block b = { .low = address & (DP_PAGE_SIZE - 1) };
 	const struct dp_image *image;
 	const struct dp_page *page;

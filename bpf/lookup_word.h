@@ -7,7 +7,7 @@
 
 DP_ASSERT(DP_N_RA == 1, "what is above the saves is DP_RA_CALL and need not be read");
 
-/* A rule that is written as a word (enum dp_form, but not DP_FORM_FULL), in full. */
+/* Expands a rule stored as a word (an enum dp_form other than DP_FORM_FULL). */
 static __always_inline void lookup_unpack(__u64 word, struct dp_rule *ret)
 {
 	__u32 fp = word >> DP_WORD_FP_SHIFT & DP_MAX_SLOT;

@@ -3,29 +3,28 @@
 #define DP_BPF_MEMO_H
 
 /*
- * Most stacks of a program are, but for their innermost frames, the one that was walked
- * before. A frame is where one of that walk was if its address and its stack pointer are
- * the same, and its fp, if the CFA follows from that. Then so is its rule, its CFA, and
- * where on the stack its caller's address is; and if this is what it was, the caller is
- * the same, too. To compare it takes a fraction of what it takes to look the frame up, and
- * unlike that, one comparison does not have to wait for the one before.
+ * Most stacks of a program differ from the one walked before only in their innermost frames. A
+ * frame is the same as one of the previous walk if its address and stack pointer are equal, and
+ * its fp if the CFA depends on it. Then it has the same rule, CFA, and location of the return
+ * address; if the return address is unchanged, the caller is the same too. Comparing takes a
+ * fraction of the time of a lookup, and comparisons do not depend on each other's results.
  *
  *     this walk         leaf a b | d e f g main root      n_same: 6
  *                                | = = = =  =    =
- *     the one before      leaf c | d e f g main root
+ *     the previous walk   leaf c | d e f g main root
  *
- * Nothing is believed because it was so: the stack is read anew, and so are the cookies of
- * the mappings. Frames that are not of the common form, and all that ends a walk, are left
- * to walk_step(), behind which the two walks can meet again.
+ * Nothing is assumed to be unchanged: the stack and the cookies of the mappings are read again.
+ * walk_step() handles frames that are not of the common form, and every end of a walk. After
+ * such a frame the two walks can meet again.
  *
- * Each walk writes its trail on one side of w->trail, which is a ring. When it meets the
- * walk before, what it has so far is put in front of that one's frames, on their side,
- * and nothing more has to be written: what follows is the trail of both.
+ * Each walk writes its trail to one side of w->trail, which is a ring. When it meets the previous
+ * walk, its frames so far are moved in front of that one's, on their side. Nothing more has to be
+ * written: the rest is the trail of both.
  */
 
 #include "bpf/frame.h"
 
-/* Frames that are compared, that are passed over in search of one, and that are moved, in one go. */
+/* The most frames that are compared, skipped in a search, or moved in one go. */
 #define MEMO_FRAMES 32
 #define MEMO_SEARCH 32
 #define MEMO_MOVE 8
@@ -37,7 +36,7 @@ static __always_inline void memo_begin(struct walk *w)
 	w->memo.n_past = 0;
 	if (w->memo.memory_map == w->in.memory_map && w->memo.unwind == w->in.unwind)
 		w->memo.n_past = w->memo.n_trail;
-	w->memo.memory_map = 0; /* a walk that does not end tells nothing */
+	w->memo.memory_map = 0; /* a walk that does not end cannot be followed */
 	w->memo.past_side = before;
 	w->memo.past_base = w->memo.base;
 	w->memo.side = before ^ DP_MAX_FRAMES;
@@ -49,7 +48,7 @@ static __always_inline void memo_begin(struct walk *w)
 	w->memo.meet = 0;
 }
 
-/* What the walk has found is what the next one may follow. */
+/* Makes this walk the previous one of the next walk. */
 static __always_inline void memo_end(struct walk *w)
 {
 	w->memo.memory_map = w->in.memory_map;
@@ -60,15 +59,15 @@ static __always_inline void memo_end(struct walk *w)
 		w->out.n_same = w->at.n_frames - w->memo.same_from;
 }
 
-/* Frame number n of the walk before; once that was met, the numbers are those of this walk. */
+/* Frame number n of the previous walk. After the walks have met, both use this walk's numbers. */
 static __always_inline struct walk_trail *memo_past(struct walk *w, __u32 n)
 {
 	return walk_trail_at(w, w->memo.past_side, w->memo.past_base + n);
 }
 
 /*
- * The frame that may be met is the caller of the one that could have been met until now. Its
- * stack pointer is taken to be its callee's CFA: where it is not, it has no link.
+ * Makes the caller of the current candidate the next candidate. Its stack pointer is assumed to be
+ * its callee's CFA; if it is not, it has no link.
  */
 static __always_inline void memo_pass(struct walk *w)
 {
@@ -78,7 +77,10 @@ static __always_inline void memo_pass(struct walk *w)
 	w->memo.past++;
 }
 
-/* Put what was found so far in front of the frame that was met: it is number w->at.n_frames of both. */
+/*
+ * Moves the frames found so far in front of the common frame, which becomes number w->at.n_frames
+ * of both.
+ */
 static long memo_move(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
@@ -95,12 +97,12 @@ static __always_inline void memo_join(struct walk *w)
 	w->memo.n_past += w->at.n_frames - w->memo.past;
 	w->memo.past = w->at.n_frames;
 	w->memo.met_at = w->at.n_frames;
-	/* Nearly always it is a few. */
+	/* Usually it is only a few. */
 	for (__u32 i = 0; i < MEMO_MOVE && i < w->at.n_frames; i++)
 		memo_move(i, &ref);
 	if (w->at.n_frames > MEMO_MOVE)
 		port_loop(w->at.n_frames, memo_move, &ref);
-	/* Of the last frame there is no caller; and the ring has no room for one more. */
+	/* The last frame has no caller, and the ring has no room for one more. */
 	w->memo.same_end = w->memo.n_past < DP_MAX_FRAMES ? w->memo.n_past - 1 : DP_MAX_FRAMES - 1;
 	if (w->memo.same_end > w->in.max_frames)
 		w->memo.same_end = w->in.max_frames;
@@ -110,8 +112,8 @@ static __always_inline void memo_join(struct walk *w)
 }
 
 /*
- * Is the next frame one of the walk before? Where that was met, only the one with the same
- * number is still there.
+ * True if the next frame is one of the previous walk. After the walks have met, only the frame with
+ * the same number can be.
  */
 static __always_inline __u32 memo_find(struct walk *w)
 {
@@ -133,14 +135,17 @@ static __always_inline __u32 memo_find(struct walk *w)
 	return 0;
 }
 
-/* The walk has come to frame number n, which is one of both walks. */
+/* Goes to frame number n, which belongs to both walks. */
 static __always_inline void memo_to(struct walk *w, __u32 n, __u64 fp)
 {
 	const struct walk_trail *frame = walk_trail(w, n), *callee = walk_trail(w, n - 1);
-	/* Where none was left, the callee is not one of both. Not a branch, for the verifier. */
+	/*
+	 * If no frame was left, the callee does not belong to both. A mask rather than a branch,
+	 * for the verifier.
+	 */
 	__u64 mask = (__u64)port_opaque(((__s64)w->at.n_frames - (__s64)n) >> 63);
 
-	/* The last one may not have been added yet: same_to is one more than there are frames. */
+	/* The last frame may not have been added yet: same_to is one more than there are frames. */
 	if (w->memo.same_to - w->at.n_frames > 1)
 		w->memo.same_from = w->at.n_frames;
 	w->memo.same_to = n + 1;
@@ -153,7 +158,7 @@ static __always_inline void memo_to(struct walk *w, __u32 n, __u64 fp)
 	w->memo.meet = w->at.sp;
 }
 
-/* Read what a frame saved, from that address up to its CFA; negative if that takes two reads. */
+/* Reads what a frame saved, from that address up to its CFA; negative if that takes two reads. */
 PORT_GLOBAL int memo_read(struct walk *w, __u64 from, __u64 cfa)
 {
 	if (!w || ((cfa - 1) ^ from) >= DP_USER_PAGE_SIZE)
@@ -161,7 +166,10 @@ PORT_GLOBAL int memo_read(struct walk *w, __u64 from, __u64 cfa)
 	return walk_read_stack(w, from);
 }
 
-/* Is the caller of a frame the same as before? *fp is that of the frame, then the caller's. */
+/*
+ * True if the caller of a frame is the same as before. *fp changes from the frame's value to the
+ * caller's.
+ */
 static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
 				     const struct walk_trail *caller, __u64 *fp)
 {
@@ -172,7 +180,7 @@ static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
 		return 0;
 	if (walk_window_word(w, at) != DP_FRAME_ADDRESS(caller->frame))
 		return 0;
-	/* Branches are foreseen, as they were taken before; no comparison waits for another one. */
+	/* Predicted branches instead of data dependencies: no comparison waits for another one. */
 	if (frame->fp != *fp) {
 		if (frame->link & WALK_BY_FP)
 			return 0;
@@ -183,14 +191,17 @@ static __always_inline int memo_step(struct walk *w, struct walk_trail *frame,
 	return 1;
 }
 
-/* May the next frame be one of the walk before? To ask takes less than to call walk_by_memo(). */
+/*
+ * Cheap test whether the next frame may be one of the previous walk; a call of walk_by_memo() costs
+ * more.
+ */
 static __always_inline __u32 memo_may(const struct walk *w)
 {
 	return w->at.sp >= w->memo.meet && !w->at.fp_lost && !w->at.lands &&
 	       DP_METHOD_IS_CALLER(w->at.method);
 }
 
-/* Leave as many frames like the walk before as possible; 1 if it is possible to go on. */
+/* Leaves as many frames as the walks have in common. Returns 1 if the walk can go on. */
 PORT_GLOBAL int walk_by_memo(struct walk *w)
 {
 	__u32 n, end, side, checked = 0, went_on = 1;
@@ -222,7 +233,7 @@ PORT_GLOBAL int walk_by_memo(struct walk *w)
 		went_on = 1;
 		n++;
 	}
-	/* Not asked by i, or the verifier would look at what follows once for each of its values. */
+	/* n instead of i: otherwise the verifier would check the rest once for each value of i. */
 	memo_to(w, n, fp);
 	if (port_opaque(went_on))
 		return 1;
@@ -239,7 +250,7 @@ static long memo_spell(__u32 i, void *ctx)
 	return 0;
 }
 
-/* Have all frames that are not among the n_same outermost ones in w->out.frames. */
+/* Copies all frames but the n_same outermost ones to w->out.frames. */
 static __always_inline void memo_spell_out(struct walk *w)
 {
 	__u32 end = w->at.n_frames - w->out.n_same;

@@ -3,13 +3,11 @@
 #define DP_BPF_OFF_CPU_BPF_H
 
 /*
- * Off-CPU time: how long threads wait, and with which stacks. Part of
- * dwarfprof.bpf.c, whose samples these are.
+ * Off-CPU time: how long threads wait, and with which stacks. Included by dwarfprof.bpf.c.
  *
- * The stack is walked when the thread leaves the CPU, which is the last moment at
- * which its memory can be read here: when it comes back, the tracepoint still runs
- * in the thread that goes. The sample is sent at once, and when the thread is
- * back, the end of the interval, which user space joins with it.
+ * The stack is walked when the thread leaves the CPU, the last time that its memory can be read
+ * here: when it comes back, the tracepoint still runs in the thread that leaves. The sample is sent
+ * at once. When the thread is back, the end of the interval is sent, and user space joins the two.
  *
  * All of this runs with interrupts off and the run queue locked.
  */
@@ -17,19 +15,18 @@
 const volatile __u64 dp_min_block_ns;
 const volatile __u64 dp_max_block_ns;
 const volatile __u32 dp_states;  /* bits by enum dp_state */
-const volatile __u32 dp_own_pid; /* what we wait for is samples */
+const volatile __u32 dp_own_pid; /* left out: it waits for samples */
 
-/* The tracepoint tells the state: since 5.18. */
+/* The tracepoint passes the state: since 5.18. */
 const volatile bool dp_has_prev_state;
 
-/* A stack that takes part of its memory along does not hold up the other CPUs for longer. */
+/* Limits how long copying a stack can hold up other CPUs. */
 #define OFF_CPU_MAX_CHUNKS 8
 
 /*
- * By the thread's number in the initial PID namespace. Entries are used again and
- * again, and go with their thread. Storage of tasks (BPF_MAP_TYPE_TASK_STORAGE)
- * would be the obvious place, but before 6.4 it is allocated in a way that may
- * wake kswapd, for which the run queue must not be locked.
+ * By TID in the initial PID namespace. Entries are reused, and deleted when their thread ends. Not
+ * task storage (BPF_MAP_TYPE_TASK_STORAGE): before 6.4, allocating it may wake kswapd, which is
+ * forbidden while the run queue is locked.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -39,8 +36,8 @@ struct {
 } dp_blocked SEC(".maps");
 
 /*
- * The state's bits as the scheduler has read them. What the task has now may be
- * different: somebody may be about to wake it up (TASK_WAKING).
+ * The state bits that the scheduler has read. The task's own may have changed: another task may be
+ * about to wake it up (TASK_WAKING).
  */
 static __always_inline __u32 state_bits(const __u64 *ctx, const struct task_struct *prev)
 {
@@ -48,9 +45,9 @@ static __always_inline __u32 state_bits(const __u64 *ctx, const struct task_stru
 }
 
 /*
- * Why is the thread going? A preempted one may have set its state already, and
- * one for which a signal has come goes on: __schedule(), kernel/sched/core.c, makes
- * it TASK_RUNNING again, which nobody else can while the run queue is locked.
+ * Why the thread leaves the CPU. A preempted thread may have set its state already. A thread with a
+ * pending signal goes on: __schedule(), kernel/sched/core.c, makes it TASK_RUNNING again, which
+ * nobody else can while the run queue is locked.
  */
 static __always_inline enum dp_state state_of(const __u64 *ctx, const struct task_struct *prev)
 {
@@ -71,7 +68,7 @@ static __always_inline void count_lost_interval(__u32 cpu, const struct dp_block
 		__sync_fetch_and_add(&losses->time_ns, ns * b->weight);
 }
 
-/* Tell for how long a thread was away. */
+/* Sends the end of an interval. */
 static __always_inline void block_end(struct dp_blocked *b, __u64 end_ns, __u32 cpu)
 {
 	struct dp_off_cpu_end end = {
@@ -103,9 +100,9 @@ static __always_inline void switch_in(const struct task_struct *next, __u64 now,
 }
 
 /*
- * A thread goes that was not seen to come back: a kernel may hide switches of
- * some processes from tracing, and with them who comes next. It came when it had
- * run as long as it has since it left.
+ * Ends the interval of a thread that leaves but was not seen to come back: a kernel may hide some
+ * processes' switches from tracing, and with them the thread that comes next. The CPU time that it
+ * has used since the interval began tells how long ago it came back.
  */
 static __always_inline void end_unseen(const struct task_struct *prev, struct dp_blocked *b,
 				       __u64 now, __u32 cpu)
@@ -118,7 +115,9 @@ static __always_inline void end_unseen(const struct task_struct *prev, struct dp
 	block_end(b, came > b->since_ns ? came : b->since_ns, cpu);
 }
 
-/* Remember a thread that is about to block; b: its entry, if it has one. NULL: there are too many. */
+/*
+ * Records that a thread blocks. b: its entry, or NULL. Returns the entry; NULL: there are too many.
+ */
 static __always_inline struct dp_blocked *block_begin(const struct task_struct *prev,
 						      struct dp_blocked *b, __u32 tid, __u32 weight,
 						      __u64 now)
@@ -140,7 +139,7 @@ static __always_inline struct dp_blocked *block_begin(const struct task_struct *
 	return b;
 }
 
-/* A thread goes: take its stack. */
+/* A thread leaves its CPU: takes its stack. */
 static __always_inline void switch_out(__u64 *ctx, const struct task_struct *prev,
 				       struct dp_blocked *b, __u64 now, __u32 cpu)
 {
@@ -182,7 +181,7 @@ static __always_inline void switch_out(__u64 *ctx, const struct task_struct *pre
 	scratch_release(s);
 }
 
-/* It will not be back: user space need not wait for the end of an interval that was left out. */
+/* The thread ends: user space need not wait for the end of an interval that is not sent. */
 static __always_inline void forget_thread(const struct task_struct *prev,
 					  const struct dp_blocked *b, __u64 now, __u32 cpu)
 {

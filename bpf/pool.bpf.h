@@ -12,14 +12,14 @@ struct dp_segment {
 };
 
 /*
- * All segments have the same size: the kernel then inlines the look-up in the
- * inner map too (an inner array of variable size, BPF_F_INNER_MAP, costs a call).
+ * All segments have the same size, so that the kernel inlines the lookup in the inner map too (an
+ * inner array of variable size, BPF_F_INNER_MAP, costs a call).
  */
 struct dp_segment_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
-	/* By size: clang gives no type information for the members of an inner map. */
+	/* By size: clang emits no type information for the members of an inner map. */
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(struct dp_segment));
 };

@@ -3,25 +3,25 @@
 #define DP_BPF_PORT_H
 
 /*
- * What the walker needs from the world around it. The same walker is compiled
- * for the kernel and for user space; everything that differs is here.
+ * The walker's interface to its environment. The same walker is compiled for the kernel and for
+ * user space; this is all that differs.
  *
  *   port_read_user(w, dst, size, address)  copy from the walked process: 0 or negative
  *   port_pool(w, cell)                     address of a record in the pool, or NULL
- *   port_segment(w, cell)                  the segment that a cell lies in, or NULL
- *   port_at(segment, at)                   the record at a byte of a segment
+ *   port_segment(w, cell)                  the segment of a cell, or NULL
+ *   port_at(segment, at)                   the record at an offset of a segment
  *   port_u8(segment, at)                   the number there; port_u16(), port_u32()
  *   port_u64(p)                            the number at p, which need not be aligned
  *   port_index(i, n)                       i, known to be below n (a power of two)
  *   port_loop(n, fn, ctx)                  call fn(i, ctx) up to n times, until it returns 1
- *   port_trampoline(w)                     where uretprobes make functions return to, 0: nowhere
- *   port_origin(w, slot)                   what a uretprobe replaced at a place of the stack; 0:
- *                                          that is not known
- *   port_opaque(x)                         hide from the compiler what x is made of
- *   PORT_GLOBAL                            before a function that is best verified on its own
+ *   port_trampoline(w)                     return address set by uretprobes; 0: none
+ *   port_origin(w, slot)                   the original return address at a stack address; 0: not
+ *                                          known
+ *   port_opaque(x)                         hide from the compiler how x was computed
+ *   PORT_GLOBAL                            for a function that is to be verified on its own
  *
- * In the kernel an index that the verifier cannot bound is masked; in user
- * snapshot one out of bounds is a bug and traps.
+ * In the kernel, an index that the verifier cannot bound is masked. In user space, an index out of
+ * bounds is a bug and traps.
  */
 #ifdef __bpf__
 #include "bpf/port_kernel.bpf.h"
@@ -30,8 +30,8 @@
 #endif
 
 /*
- * 1 if a > b, else 0, for values below 2^63. A comparison would compile to a
- * branch, and in a search the verifier follows every path through every branch.
+ * 1 if a > b, else 0, for values below 2^63. A comparison would compile to a branch, and in a
+ * search the verifier follows every path through every branch.
  */
 static __always_inline __u64 is_above(__u64 a, __u64 b)
 {

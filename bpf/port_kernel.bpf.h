@@ -18,15 +18,14 @@
 
 struct walk;
 
-/* In the kernel there is one world; the member keeps struct walk the same on both sides. */
+/* The kernel has only one world. The member gives struct walk the same layout on both sides. */
 struct port_world {
 	__u64 zero;
 };
 
 /*
- * Hide a value's history: the compiler may otherwise turn masks back into
- * comparisons whose result the verifier cannot use (clang 19), or duplicate
- * branches until the verifier gives up.
+ * Hides a value's history. Otherwise the compiler may turn masks into comparisons whose result the
+ * verifier cannot use (clang 19), or duplicate branches until the verifier gives up.
  */
 #define port_opaque(x)                                                                             \
 	({                                                                                         \
@@ -80,15 +79,15 @@ static __always_inline __u32 port_u32(const __u8 *segment, __u64 at)
 	return *(const __u32 *)port_at(segment, at);
 }
 
-/* clang would take a copy of eight bytes that may lie anywhere apart into single ones. */
+/* Otherwise clang splits an unaligned copy of eight bytes into single bytes. */
 static __always_inline __u64 port_u64(const void *p)
 {
 	return *(const __u64 *)p;
 }
 
 /*
- * A function that is verified once, not again for every call. Weak, so that
- * clang 19 does not find out that an argument is not used, and passes rubbish.
+ * A function that is verified once, not again for every call. Weak, so that clang 19 does not
+ * notice an unused argument and pass an undefined value.
  */
 #define PORT_GLOBAL __attribute__((weak, noinline))
 
@@ -99,8 +98,8 @@ static __always_inline __u64 port_u64(const void *p)
 
 struct port_search {
 	const struct return_instance *at; /* the next one to look at */
-	__u64 slot;                       /* the place that is looked for, */
-	__u64 found;                      /* and what was there */
+	__u64 slot;                       /* the stack address to find */
+	__u64 found;                      /* the original return address there */
 };
 
 static long port_search_step(__u32 i, void *ctx)
@@ -118,7 +117,7 @@ static long port_search_step(__u32 i, void *ctx)
 	return 0;
 }
 
-/* Kernels may have no uprobes, or may come to note these things elsewhere. */
+/* A kernel may lack uprobes, or keep this list elsewhere. */
 static __always_inline bool has_uretprobes(const struct task_struct *task)
 {
 	const struct uprobe_task *utask = NULL;
@@ -134,9 +133,9 @@ static __always_inline bool has_uretprobes(const struct task_struct *task)
 }
 
 /*
- * What a uretprobe's trampoline replaced at a place of the stack. The kernel has a
- * list of such places, the innermost first (prepare_uretprobe(), kernel/events/uprobes.c);
- * a probe that has just replaced an address is not in it yet: 0.
+ * The return address that a uretprobe replaced at a stack address. The kernel has a list of them,
+ * innermost first (prepare_uretprobe(), kernel/events/uprobes.c). Returns 0 if it is not in the
+ * list yet, because the probe has only just replaced it.
  */
 PORT_GLOBAL __u64 port_origin(struct walk *w, __u64 slot)
 {

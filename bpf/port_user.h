@@ -18,9 +18,9 @@
 
 struct walk;
 
-/* The world of a walk in user space; struct walk points at it. */
+/* The world of a walk in user space, to which struct walk points. */
 struct port_user {
-	/* Copy size bytes at address in the walked process: 0, or negative if they cannot be had. */
+	/* Copies size bytes at address in the walked process. Returns 0, or negative on failure. */
 	int (*read)(struct port_user *port, void *dst, uint32_t size, uint64_t address);
 	/* The segments of the pool. */
 	uint8_t *const *segments;
@@ -113,7 +113,7 @@ static inline uint64_t port_thread_base(struct walk *w)
 	return ((struct port_world *)w)->user->thread_base;
 }
 
-/* Only the kernel knows. */
+/* Only the kernel knows it. */
 static inline uint64_t port_trampoline(struct walk *w)
 {
 	return 0;

@@ -3,20 +3,19 @@
 #define DP_BPF_PROGRAM_H
 
 /*
- * Programs: rules that are not of the few common kinds (struct dp_op). Whoever
- * made one has seen to it that no instruction lacks a value, or room for one
- * (cfi_expr_compile()).
+ * Programs: rules that are not of the common kinds (struct dp_op). Their maker (cfi_expr_compile())
+ * ensures that no instruction lacks an operand or room for its result.
  */
 
 #include "bpf/frame.h"
 
-/* The value of a program that is so far below the one on top. */
+/* The program's value `below` places below the top. */
 static __always_inline __u64 *walk_value(struct walk *w, __u32 below)
 {
 	return &w->program.values[port_index(w->program.n_values - 1 - below, DP_MAX_VALUES)];
 }
 
-/* What is to be added to addresses in the file that the current frame is in. */
+/* Finds the bias of the file that the current frame is in. */
 static __always_inline enum dp_outcome walk_bias(struct walk *w, __u64 *ret)
 {
 	const struct dp_mapping *m = NULL;
@@ -81,9 +80,10 @@ static __always_inline enum dp_outcome walk_op_move(struct walk *w, __u32 code)
 static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size, __u64 *top)
 {
 	__u64 value = 0;
-
 	int err;
 
+	if (size < sizeof(value) || w->program.is_elsewhere)
+		w->at.cost += WALK_COST_READ;
 	if (size < sizeof(value))
 		err = port_read_user(w, &value, size & 7, *top);
 	else if (w->program.is_elsewhere)
@@ -91,6 +91,7 @@ static __always_inline enum dp_outcome walk_op_deref(struct walk *w, __u32 size,
 	else
 		err = walk_read(w, *top, &value);
 	if (err < 0) {
+		w->at.cost += WALK_COST_FAULT;
 		w->stack.fault = *top;
 		return DP_READ_FAULT;
 	}
@@ -138,7 +139,10 @@ static __always_inline __u64 walk_op_compare(__u32 code, __s64 a, __s64 b)
 	return a != b;
 }
 
-/* A shift that leaves no bit, but for copies of the sign, is one by 63 and one more. */
+/*
+ * A shift by 64 or more is done as one by 63 and one more bit: no bits, or only copies of the sign,
+ * are left.
+ */
 static __always_inline __u64 walk_op_shift(__u32 code, __u64 a, __u64 b)
 {
 	__u64 some = b < 63 ? b : 63, more = b > 63;
@@ -180,7 +184,7 @@ static __always_inline enum dp_outcome walk_op_binary(struct walk *w, __u32 code
 	return DP_WALKING;
 }
 
-/* Run the next instruction of the program; 1 ends it. */
+/* Runs the next instruction of the program. Returns 1 to end it. */
 static long walk_program_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
@@ -200,8 +204,8 @@ static long walk_program_step(__u32 i, void *ctx)
 }
 
 /*
- * Run the program at a cell of the pool, on the values that w->program.values holds
- * already. The result is walk_value(w, 0).
+ * Runs the program at a cell of the pool, on the values already in w->program.values. The result is
+ * walk_value(w, 0).
  */
 PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
 {
@@ -212,6 +216,7 @@ PORT_GLOBAL int walk_program(struct walk *w, __u32 cell)
 		return DP_UNSUPPORTED_RULE;
 	w->program.cell = cell;
 	w->program.outcome = DP_WALKING;
+	w->at.cost += (__u32)*n_ops;
 	port_loop((__u32)*n_ops, walk_program_step, &ref);
 	return (int)w->program.outcome;
 }

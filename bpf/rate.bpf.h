@@ -3,17 +3,15 @@
 #define DP_BPF_RATE_BPF_H
 
 /*
- * A bound on the samples of each process and second, for events that come in
- * storms. Each event is taken with a probability of 1/weight and then stands for
- * `weight` events, so that sums over samples are right on average, whatever the
- * events have in common. That holds because the weight follows from the number
- * of events alone, never from which ones were taken: the first N of each second
- * would be other events than the rest.
+ * Limits the samples per process and second, for events that come in bursts. Each event is taken
+ * with probability 1/weight and then stands for `weight` events, so sums over samples are unbiased
+ * even if events are correlated. That requires that the weight depends only on the number of
+ * events, not on which ones were taken: the first N of each second would differ from the rest.
  *
- * The weight is what would have led to N samples in the second before, and is
- * doubled each time that there have been as many events as in all of that second
- * (or N), twice, four times as many. So a second has N samples if it is like the
- * one before, and half of N more for each time that the number of events doubles.
+ * The weight is what would have given N samples in the previous second. It doubles whenever the
+ * events reach the number of that whole second (or N), then twice, then four times that. So a
+ * second has N samples if it is like the one before, and N/2 more for each doubling of the number
+ * of events.
  */
 #include <bpf/bpf_helpers.h>
 
@@ -27,13 +25,13 @@ const volatile __u32 dp_max_rate; /* N; 0: every event is taken */
 struct rate {
 	__u64 start;    /* of this second */
 	__u64 n_events; /* in it, so far */
-	__u64 limit;    /* from that many on, the weight is doubled */
+	__u64 limit;    /* event count at which the weight doubles next */
 	__u64 weight;
 };
 
 /*
- * By event and process. A plain array: nothing to allocate, to lock or to run
- * full, in whatever context. User space sets max_entries.
+ * By event and process. A plain array: no allocation, no lock, never full, usable in any context.
+ * User space sets max_entries.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -42,7 +40,7 @@ struct {
 	__type(value, struct rate);
 } dp_rates SEC(".maps");
 
-/* One of the CPUs that meet here begins the next second; the others may still use the old weight. */
+/* One of the CPUs that get here begins the next second; the others may still use the old weight. */
 static __always_inline void rate_begin(struct rate *r, __u64 now)
 {
 	__u64 start = r->start;
@@ -58,7 +56,7 @@ static __always_inline void rate_begin(struct rate *r, __u64 now)
 	r->weight = (r->limit + dp_max_rate - 1) / dp_max_rate;
 }
 
-/* How many events a sample of this one stands for; 0: take none. */
+/* Number of events that a sample of this event stands for; 0: do not take it. */
 static __always_inline __u32 rate_weight(__u32 pid, enum dp_event event)
 {
 	__u32 key = event * DP_RATE_SLOTS + pid % DP_RATE_SLOTS;

@@ -3,18 +3,22 @@
 #define DP_BPF_STACK_COPY_BPF_H
 
 /*
- * Stacks that samples take along, for user space to walk: in chunks, so that the
- * kernel needs little room to copy them. Part of dwarfprof.bpf.c, whose samples
- * these are.
+ * Copies stacks into samples, for user space to walk: in chunks, so that the kernel needs little
+ * memory. Included by dwarfprof.bpf.c.
  */
 
-/* Pages at the start of a stack that may be empty: a frame that is not touched yet. */
+/*
+ * The most untouched pages at the start of a stack: a large frame may not have been written to yet.
+ */
 #define MAX_EMPTY_PAGES DP_NORMAL_STACK_PAGES
 
-/* What lies further above a stack pointer is another stack: the usual limit, ulimit -s. */
+/* Anything further above the stack pointer is another stack: the usual limit, ulimit -s. */
 #define MAX_STACK_SIZE (8ULL << 20)
 
-/* Send the next chunk of a stack; 1 if it was the last, because memory or the ring ends. */
+/*
+ * Sends the next chunk of a stack. Returns 1 if it was the last: the memory ends or the ring is
+ * full.
+ */
 static long send_chunk(__u32 i, void *ctx)
 {
 	struct scratch *s = *(struct scratch **)ctx;
@@ -33,8 +37,8 @@ static long send_chunk(__u32 i, void *ctx)
 		return 1;
 	if (size == 0) {
 		/*
-		 * A page that is just being faulted in holds nothing yet, nor does one in
-		 * the middle of a large array: what matters is above.
+		 * A page that is being faulted in is still empty, as is one in the middle of a
+		 * large array. What matters is above.
 		 */
 		chunk->start += DP_USER_PAGE_SIZE;
 		return s->n_region > 0 ? chunk->start >= s->hole_limit : i >= MAX_EMPTY_PAGES;
@@ -62,7 +66,7 @@ PORT_GLOBAL int send_region(struct scratch *s, __u64 start, __u64 limit, __u64 h
 	return 0;
 }
 
-/* The end of a thread's normal stack: glibc keeps a thread's own data right above it. */
+/* The end of a thread's normal stack: glibc puts the thread's local storage right above it. */
 static __always_inline __u64 normal_stack_end(const struct task_struct *task)
 {
 	__u64 end =
@@ -71,7 +75,7 @@ static __always_inline __u64 normal_stack_end(const struct task_struct *task)
 	return (end | (DP_USER_PAGE_SIZE - 1)) + 1;
 }
 
-/* Send ahead what user space needs to walk the stack: so many chunks of it. */
+/* Sends up to max_chunks chunks of the stack for user space to walk. */
 PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 {
 	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
@@ -90,11 +94,14 @@ PORT_GLOBAL int send_stack(struct scratch *s, __u32 max_chunks)
 	s->chunk.time_ns = s->walk.out.sample.time_ns;
 	end = normal_stack_end(task);
 	if (sp - task->sas_ss_sp >= task->sas_ss_size) {
-		/* The end is not known for sure: the stack may be a coroutine's. */
+		/* The end is not certain: the stack may be a coroutine's. */
 		send_region(s, sp, ~0ULL, end - sp <= MAX_STACK_SIZE ? end : 0);
 		return 0;
 	}
-	/* A signal handler on its alternate stack: what it interrupted is on the normal one. */
+	/*
+	 * A signal handler runs on the alternate stack: the code it interrupted is on the normal
+	 * one.
+	 */
 	send_region(s, sp, task->sas_ss_sp + task->sas_ss_size, 0);
 	send_region(s, end - (__u64)pages * DP_USER_PAGE_SIZE, end, end);
 	return 0;

@@ -2,7 +2,7 @@
 #ifndef DP_BPF_TASK_BPF_H
 #define DP_BPF_TASK_BPF_H
 
-/* What is to be known of a task: its registers, its numbers, its state, whether it has a user. */
+/* Properties of a task: its registers, numbers and state, and whether it has a user stack. */
 
 #include <stdbool.h>
 
@@ -13,14 +13,14 @@
 #include <bpf/bpf_helpers.h>
 
 /*
- * What is to be known of the registers of a task, which the architecture knows:
+ * What the architecture defines about the registers of a task:
  *
  *   REGS_COPY(to, from)          copy them from a context or a struct pt_regs___task to a struct
- *                                dp_regs; the mode that the task runs in
- *   regs_are_compat(mode)        is it that of 32-bit code?
+ *                                dp_regs; returns the mode of the task
+ *   regs_are_compat(mode)        is the mode that of 32-bit code?
  *   regs_in_syscall(regs)        may the task have entered the kernel by a system call?
- *   regs_behind_syscall(regs)    and is the instruction in front of pc one?
- *   thread_base(task)            the base of the thread's own data
+ *   regs_behind_syscall(regs)    is the instruction in front of pc a system call?
+ *   thread_base(task)            the base of thread-local storage
  */
 #include DP_ARCH_TASK
 
@@ -44,39 +44,36 @@
 #define TASK_FROZEN 0x8000
 #define TASK_IDLE (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)
 
-/* The PID namespace whose numbers are used; 0: the initial one, which every task is in. */
+/* The PID namespace whose numbers are used; 0: the initial one, which contains every task. */
 const volatile __u32 dp_pid_namespace;
 
 /*
- * Is there no user stack behind the kernel's? A thread of the kernel and one
- * that is exiting have no memory of a user; one in the middle of an execve()
- * has new memory, but still the registers of the old program. start_code is
- * set at the end, right before the registers (load_elf_binary(),
- * fs/binfmt_elf.c). A worker that the kernel runs as a thread of a process, for
- * io_uring or vhost, has its memory, but no registers of a user.
+ * True if no user stack is behind the kernel's. A kernel thread or an exiting thread has no user
+ * memory. A thread in the middle of an execve() has new memory, but the old program's registers:
+ * start_code is set at the end, right before the registers (load_elf_binary(), fs/binfmt_elf.c). A
+ * worker thread of a process, for io_uring or vhost, has memory but no user registers.
  *
- * Where it is not in the way of every sample of a CPU, what a task points to is read by a
- * helper: for each pointer that is not, the verifier searches the names of all types up to
- * four times (btf_nested_type_is_trusted(), kernel/bpf/btf.c, since 6.3), a millisecond in all.
+ * Where speed permits, pointers of a task are read by a helper: for each other pointer, the
+ * verifier searches the names of all types up to four times (btf_nested_type_is_trusted(),
+ * kernel/bpf/btf.c, since 6.3), which takes a millisecond in all.
  */
 static __always_inline bool has_no_user_stack(const struct task_struct *task)
 {
-	/* Without memory it is 0, too. */
+	/* 0 also without memory. */
 	return (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) ||
 	       BPF_CORE_READ(task, mm, start_code) == 0;
 }
 
 /*
- * Read through a pointer that the verifier does not trust, in the kernel's width: libbpf
- * adjusts loads by itself, but not what a helper is told.
+ * Reads through an untrusted pointer, in the kernel's width: libbpf adjusts loads, but not the size
+ * that a helper is given.
  */
 #define read_number(from, member) ((__u32)BPF_CORE_READ_BITFIELD_PROBED(from, member))
 
 /*
- * The number that a process or thread has in our namespace, which may be its
- * own or one around it; 0 if it is in neither. bpf_get_ns_current_pid_tgid()
- * knows a task's own namespace only. Which level ours has, user space cannot
- * know: its /proc starts counting there. Mostly it is 1, a container's.
+ * The number of a process or thread in our namespace, which may be its own or an outer one; 0 if it
+ * is in neither. bpf_get_ns_current_pid_tgid() knows only a task's own namespace. User space cannot
+ * know the level of ours, because its /proc starts counting there. Usually it is 1, a container's.
  */
 static __noinline __u32 number_in_namespace(const struct pid *pid)
 {
@@ -99,7 +96,7 @@ static __always_inline __u32 process_in_namespace(const struct task_struct *task
 	return number_in_namespace(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
 }
 
-/* Of a task that does not run by its own will: the bits of its __state. */
+/* The state of a task that is not preempted, from the bits of its __state. */
 static __always_inline enum dp_state state_of_bits(__u32 bits)
 {
 	if ((bits & TASK_IDLE) == TASK_IDLE)

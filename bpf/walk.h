@@ -5,15 +5,14 @@
 /*
  * The walker: from the registers of a thread to the frames of its user stack.
  *
- * A walk goes from frame to frame, the innermost first. In each frame it looks
- * up the rule for its address, computes the canonical frame address (CFA: the
- * stack pointer of the caller once this frame has returned), and from it the
- * caller's registers. It keeps three registers at every step: pc, sp and fp.
- * The others are known in the frame that was running, and in one that a signal
- * interrupted; elsewhere they are found on demand (walk_recover()).
+ * A walk goes from frame to frame, innermost first. In each frame it looks up the rule for its
+ * address, computes the canonical frame address (CFA: the caller's stack pointer once this frame
+ * has returned), and from it the caller's registers. It carries three registers: pc, sp and fp. The
+ * others are known in the innermost frame, and in one that a signal interrupted; elsewhere they are
+ * searched for on demand (walk_recover()).
  *
- * Every walk ends with one enum dp_outcome. Nothing is guessed in silence: a
- * frame that was found without a rule says so in its method.
+ * Every walk ends with one enum dp_outcome. No guess is hidden: the method of a frame found without
+ * a rule says so.
  */
 
 #include "bpf/memo.h"
@@ -32,7 +31,7 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 		outcome = walk_program(w, (__u32)rule->cfa_offset);
 		if (outcome == DP_WALKING)
 			*ret = *walk_value(w, 0);
-		/* What leads to the other stack is read from a register that may hold anything. */
+		/* The other stack is found through a register that may have any value. */
 		if (rule->cfa == DP_CFA_SWITCH &&
 		    (outcome == DP_READ_FAULT || (outcome == DP_WALKING && *ret == 0)))
 			return DP_REGISTER_LOST;
@@ -60,7 +59,7 @@ static __always_inline enum dp_outcome walk_cfa(struct walk *w, const struct dp_
 	return DP_UNSUPPORTED_RULE;
 }
 
-/* The caller's value of a register; *ret keeps its value if the register is unchanged. */
+/* Computes the caller's value of a register. *ret keeps its value if the register is unchanged. */
 static __always_inline enum dp_outcome walk_where(struct walk *w, const struct dp_where *where,
 						  __u64 cfa, __u64 *ret)
 {
@@ -100,14 +99,14 @@ static __always_inline enum dp_outcome walk_where(struct walk *w, const struct d
 }
 
 /*
- * A uretprobe replaces a return address by that of its trampoline, wherever the call has
- * put it. Make pc, which was found at `slot`, what was there before; negative if that
- * is not known.
+ * A uretprobe replaces a return address by its trampoline's, wherever the call has put it. Replaces
+ * pc, read at `slot`, by the original; negative if that is not known.
  */
 static __always_inline int walk_return_address(struct walk *w, __u64 slot, __u64 *pc)
 {
 	if (w->in.trampoline == 0 || *pc != w->in.trampoline)
 		return 0;
+	w->at.cost += WALK_COST_URETPROBE;
 	*pc = port_origin(w, slot);
 	return *pc == 0 ? -1 : 0;
 }
@@ -117,7 +116,7 @@ static __always_inline int walk_is_trampoline(const struct walk *w)
 	return w->in.trampoline != 0 && w->at.pc - w->in.trampoline < DP_TRAMPOLINE_SIZE;
 }
 
-/* Leave the current frame for its caller. */
+/* Leaves the current frame for its caller. */
 static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 				       enum dp_method method)
 {
@@ -131,8 +130,8 @@ static __always_inline void walk_leave(struct walk *w, __u64 cfa, __u32 saves,
 }
 
 /*
- * Leave a signal handler's return trampoline for the interrupted frame, whose
- * registers the kernel has put on the stack.
+ * Leaves a signal handler's return trampoline for the interrupted frame, whose registers the kernel
+ * has saved on the stack.
  */
 PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 {
@@ -145,8 +144,9 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 
 	if (!w)
 		return DP_READ_FAULT;
+	w->at.cost += WALK_COST_READ;
 	if (port_read_user(w, values, sizeof(values), sigcontext) < 0) {
-		/* Of two pages, it may be the second one. */
+		/* The context may cross into a second page, which may be the unreadable one. */
 		w->stack.fault = sigcontext;
 		if (port_read_user(w, values, sizeof(*values), sigcontext) == 0)
 			w->stack.fault += sizeof(values) - sizeof(*values);
@@ -158,15 +158,15 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 	w->at.pc = w->in.regs.reg[DP_REG_PC];
 	w->at.fp = w->in.regs.reg[DP_REG_FP];
 	w->at.fp_lost = 0;
-	w->at.left_sp = 0; /* of what was interrupted, nothing has been left */
+	w->at.left_sp = 0; /* the interrupted code has not switched stacks */
 	w->at.fresh = w->at.n_frames;
 	return DP_WALKING;
 }
 
 /*
- * The caller's fp: 1 if it is lost. That it cannot be read ends no walk, for
- * most frames do not need it; gcc's unwind information is wrong about it at the
- * end of functions that realign their stack.
+ * Computes the caller's fp. Returns 1 if it is lost. An unreadable fp does not end the walk,
+ * because most frames do not need it, and gcc's unwind information is wrong about it at the end of
+ * functions that realign their stack.
  */
 static __always_inline __u32 walk_fp(struct walk *w, const struct dp_where *where, __u64 cfa,
 				     __u64 *ret)
@@ -178,7 +178,7 @@ static __always_inline __u32 walk_fp(struct walk *w, const struct dp_where *wher
 	       walk_where(w, where, cfa, ret) != DP_WALKING;
 }
 
-/* All of the caller's registers follow from the frame's own, and are assigned together. */
+/* Computes all of the caller's registers from the frame's own, then assigns them together. */
 static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct dp_rule *rule)
 {
 	__u64 cfa, sp, pc = 0, fp;
@@ -196,7 +196,7 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 	outcome = walk_where(w, &rule->ra, cfa, &pc);
 	if (outcome != DP_WALKING)
 		return outcome;
-	/* Whoever replaces a return address finds it where the call has put it. */
+	/* Uprobes replace a return address only where the call has put it. */
 	if (walk_return_address(w, DP_CALLER_RA(cfa), &pc) < 0)
 		return DP_URETPROBE;
 	sp = cfa;
@@ -222,9 +222,9 @@ static __always_inline enum dp_outcome walk_by_rule(struct walk *w, const struct
 }
 
 /*
- * Leave a frame through its frame pointer, if that is plausible: aligned, not
- * below the stack pointer, and with a return address into executable code, in a
- * file behind a call. `why` is the outcome if not; mapping: the frame's.
+ * Leaves a frame by its frame pointer if that is plausible: aligned, not below the stack pointer,
+ * and with a return address in executable code (in a file, behind a call). `why` is the outcome
+ * otherwise; `mapping` is the frame's.
  */
 static __always_inline enum dp_outcome walk_by_frame_pointer(struct walk *w, enum dp_outcome why,
 							     __u32 mapping)
@@ -264,10 +264,9 @@ static __always_inline int walk_is_called(const struct walk *w)
 }
 
 /*
- * The address to look the frame at pc up at. A caller's is the one behind its
- * call, which may belong to the next function; so is that behind a system
- * call's instruction: exit_group()'s and rt_sigreturn()'s are the last ones of
- * their functions.
+ * The address by which to look up the frame at pc. A return address may belong to the next
+ * function. So may the address behind a system call instruction: those of exit_group() and
+ * rt_sigreturn() end their functions.
  */
 static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 {
@@ -276,7 +275,7 @@ static __always_inline __u64 walk_lookup_pc(const struct walk *w)
 	return w->at.pc;
 }
 
-/* Leave a frame for which there is no rule; why not is the outcome if there is no other way. */
+/* Leaves a frame that has no rule; `why` is the outcome if it cannot be left. */
 static __always_inline enum dp_outcome walk_without_rule(struct walk *w, enum dp_outcome why,
 							 __u32 mapping)
 {
@@ -300,8 +299,8 @@ static __always_inline void walk_add(struct walk *w)
 }
 
 /*
- * A return address leads out of all code. Was the frame that it is from called itself? If
- * not, user space, which takes that frame away, need not walk again with a copy of the stack.
+ * Handles a return address outside all code. If the frame that it came from was not called itself,
+ * user space, which removes that frame, need not walk again with a copy of the stack.
  */
 PORT_GLOBAL int walk_out_of_code(struct walk *w)
 {
@@ -319,7 +318,7 @@ PORT_GLOBAL int walk_out_of_code(struct walk *w)
 	return DP_NO_CALL;
 }
 
-/* Add the frame at pc and go on to its caller. */
+/* Adds the frame at pc and goes to its caller. */
 static __always_inline enum dp_outcome walk_step(struct walk *w)
 {
 	int place = walk_look_up(w, walk_lookup_pc(w));
@@ -329,6 +328,8 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 
 	if (place < 0)
 		return walk_out_of_date(w);
+	if (walk_is_over(w))
+		return DP_WALK_LIMIT;
 	mapping = WALK_MAPPING(w->cache[port_index((__u32)place, WALK_CACHE_SIZE)].link);
 	rule = &w->rules[port_index((__u32)place, WALK_CACHE_SIZE)].rule;
 	why = rule->cfa == DP_CFA_NONE ? rule->why : DP_WALKING;
@@ -337,8 +338,8 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 		if (why == DP_NO_MAPPING)
 			return walk_out_of_code(w);
 		/*
-		 * Where nobody has called, a landing goes on: by the rule for the address itself.
-		 * No function calls from in front of its start.
+		 * A landing without a call in front of it uses the rule for the address itself. No
+		 * call is in front of a function's start.
 		 */
 		if (w->at.lands == DP_LANDS ||
 		    (w->at.lands &&
@@ -361,14 +362,19 @@ static __always_inline enum dp_outcome walk_step(struct walk *w)
 static long walk_loop_step(__u32 i, void *ctx)
 {
 	struct walk *w = ((struct walk_ref *)ctx)->w;
+	enum dp_outcome outcome;
 
-	/* A call costs more than to find out that it is in vain. */
+	/* A call costs more than this test. */
 	if (memo_may(w) && walk_by_memo(w))
 		return 0;
 	if (fast_path_may(w) && walk_fast_path(w))
 		return 0;
-	w->out.sample.outcome = walk_step(w);
-	return w->out.sample.outcome != DP_WALKING;
+	outcome = walk_step(w);
+	/* Beyond the limit nothing more is read or searched, so that is why the walk ends. */
+	if (walk_is_over(w) && outcome != DP_WALKING && outcome != DP_COMPLETE)
+		outcome = DP_WALK_LIMIT;
+	w->out.sample.outcome = outcome;
+	return outcome != DP_WALKING;
 }
 
 static long walk_forget_address(__u32 i, void *ctx)
@@ -379,7 +385,7 @@ static long walk_forget_address(__u32 i, void *ctx)
 	return 0;
 }
 
-/* Forget all that is remembered from one walk to the next. */
+/* Clears all that is kept from one walk to the next. */
 PORT_GLOBAL int walk_forget(struct walk *w)
 {
 	struct walk_ref ref = { w };
@@ -393,15 +399,14 @@ PORT_GLOBAL int walk_forget(struct walk *w)
 }
 
 /*
- * Walk the stack that w->in.regs belongs to. The caller has set regs, in_syscall,
- * snapshot, memory_map, snapshot_cell, unwind and max_frames. Leaves the number of frames and the outcome
- * in w->out.sample, in w->out.n_same how many of the outermost ones are those of the walk before,
- * and the others in w->out.frames; walk_spell_out() puts all there.
+ * Walks the stack that w->in.regs belongs to. The caller has set regs, in_syscall, snapshot,
+ * memory_map, snapshot_cell, unwind and max_frames. Stores the number of frames and the outcome in
+ * w->out.sample, the number of outermost frames in common with the previous walk in w->out.n_same,
+ * and the other frames in w->out.frames; walk_spell_out() adds the common ones.
  *
- * A walk that was preempted for long, as one from a uprobe can be, may have read
- * what became of its snapshot's memory since: whoever gives that up overwrites the
- * id first, so the id is compared once more at the end. What such a walk has learned
- * would be used for other processes, so it goes, with all the rest.
+ * A walk that was preempted for long, such as one from a uprobe, may have read memory that was
+ * reused since. Whoever frees a snapshot overwrites its id first, so the id is compared again at
+ * the end. If it differs, all that is kept is cleared: it would be used for other processes.
  */
 static __always_inline void walk_run(struct walk *w)
 {
@@ -415,6 +420,8 @@ static __always_inline void walk_run(struct walk *w)
 	w->mapped.code_changed = 0;
 	w->at.n_frames = 0;
 	w->at.fresh = 0;
+	w->at.cost = 0;
+	w->at.n_pages = 0;
 	w->stack.fault = 0;
 	w->at.left_sp = 0;
 	w->program.is_elsewhere = 0;
@@ -426,11 +433,13 @@ static __always_inline void walk_run(struct walk *w)
 	w->mapped.last = 0;
 	memo_begin(w);
 	w->out.sample.outcome = DP_WALKING;
-	/* Nearly every walk needs it; where it cannot be read, that is noticed then. */
+	/* Nearly every walk needs it. If it cannot be read, the walk finds out later. */
 	walk_read_stack(w, w->at.sp);
-	/* For each frame one to read the stack, and one to leave it; the last one finds the limit. */
+	/*
+	 * One step per frame to read the stack and one to leave it; the last one meets the limit.
+	 */
 	port_loop(2 * DP_MAX_FRAMES + 1, walk_loop_step, &ref);
-	/* Unless some found no frame: a handler. */
+	/* True unless steps found no frame: a handler's. */
 	if (w->out.sample.outcome == DP_WALKING)
 		w->out.sample.outcome = DP_DEPTH_LIMIT;
 	w->out.sample.n_user = w->at.n_frames;
@@ -445,7 +454,7 @@ static __always_inline void walk_run(struct walk *w)
 	memo_spell_out(w);
 }
 
-/* Have all frames of a walk in w->out.frames. */
+/* Copies all frames of a walk to w->out.frames. */
 static __always_inline void walk_spell_out(struct walk *w)
 {
 	w->out.n_same = 0;

@@ -3,37 +3,55 @@
 #define DP_BPF_WALK_STATE_H
 
 /*
- * What a walk works with, and what is remembered from one walk to the next: struct walk, whose
- * parts are what goes in, where it is, what it remembers, and what comes out.
+ * struct walk: the input of a walk, its position, what is kept from one walk to the next, and its
+ * output.
  */
 
 #include "bpf/abi.h"
 #include "bpf/port.h"
 
-/* Addresses whose rules are remembered. */
+/* Number of cached addresses. */
 #define WALK_CACHE_BITS 10
 #define WALK_CACHE_SIZE (1 << WALK_CACHE_BITS)
 
 /* In place of dp_rule.saves: the frame was left without knowing what it saved. */
 #define WALK_SAVES_UNKNOWN (~0U)
 
-/* Mappings whose cookies are remembered; a power of two. */
+/* Room for enum dp_saved; a power of two. */
+#define WALK_RECOVERED 8
+DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
+
+/* Number of mappings whose cookies are cached; a power of two. */
 #define WALK_COOKIES 8
 
 /*
- * Bytes of the stack that are read in one go at first; then it is a page: who has read much
- * will read more, and others are spared what they do not need.
+ * Bytes of the stack in the first read; further reads take a page. Short walks do not copy what
+ * they do not need.
  */
 #define WALK_WINDOW 2048
 
-/* The verifier wants room for a whole label behind any place. */
+/*
+ * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
+ * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
+ * expression, about 7 ns. A page of the stack for each frame is free: deep stacks of large frames are
+ * honest.
+ */
+#define WALK_MAX_COST 24576
+#define WALK_FREE_PAGES 64     /* in addition: walks read ahead of the frames they have counted */
+#define WALK_COST_LOOKUP 8     /* an address that is not in the cache */
+#define WALK_COST_READ 22      /* of the walked process's memory, at most a page */
+#define WALK_COST_WORD 8       /* of a word of it, such as a cookie */
+#define WALK_COST_FAULT 100    /* more, if it cannot be read */
+#define WALK_COST_URETPROBE 99 /* to find what a uretprobe replaced */
+
+/* The verifier requires room for a whole label at any offset. */
 #define WALK_LABEL_SLACK (sizeof(struct dp_label) + 2 * (DP_LABEL_CUT + 1) + 6)
 #define WALK_LABELS_CELLS ((sizeof(struct dp_labels) + DP_LABELS_MAX_SIZE) / DP_CELL_SIZE)
 
 /*
- * How a frame of the common form is left: the number of its mapping; above that, how many
- * words below the return address fp is saved, 0 if it is unchanged; and whether the CFA
- * follows from fp, else from sp.
+ * How to leave a frame of the common form, packed: the number of its mapping; above that, how many
+ * words below the return address fp is saved, 0 if it is unchanged; and whether the CFA is computed
+ * from fp instead of sp.
  */
 #define WALK_MAPPING_BITS 28
 #define WALK_MAX_BELOW 7
@@ -44,64 +62,64 @@
 DP_ASSERT(DP_MAX_MAPPINGS < 1 << WALK_MAPPING_BITS, "a link has room for any mapping");
 
 /*
- * What is remembered is so of all processes with the same memory map (struct dp_snapshot). So
- * mappings are told by their numbers in the snapshot (dp_mapping_cell()): cells differ.
+ * Entries are valid for all processes with the same memory map (struct dp_snapshot). Therefore
+ * mappings are identified by their numbers in the snapshot (dp_mapping_cell()): the cells differ.
  *
- * Of an address, there is what nearly all frames need, in half of a cache line. There is
- * a step if the rule is of the common form (walk_remember()).
+ * An entry has what nearly all frames need, in half a cache line. It has a step if the rule has the
+ * common form (walk_remember()).
  */
 struct walk_cached {
-	__u64 memory_map; /* 0: nothing is */
+	__u64 memory_map; /* 0: unused */
 	__u64 pc;
-	__u32 link;  /* the mapping, 0: none; the other part only if there is a step */
+	__u32 link;  /* number of the mapping, 0: none; the rest is only valid with a step */
 	__u32 saves; /* as in struct dp_rule */
-	__u32 step;  /* the CFA is the base register plus this; 0: look at the rule */
+	__u32 step;  /* the CFA is the base register plus this; 0: use the rule */
 	__u32 is_sp; /* the base register is sp, not fp */
 };
 
-/* A mapping's cookie (struct dp_mapping), and the last walk that has found it in memory. */
+/* A mapping's cookie (struct dp_mapping), and the last walk that has compared it with memory. */
 struct walk_cookie {
 	__u64 memory_map;
 	__u64 walk;
-	__u64 address; /* 0: it has none */
+	__u64 address; /* 0: no cookie */
 	__u64 cookie;
 	__u32 mapping;
 	__u32 zero;
 };
 
-/* And what the others need. */
+/* The part of a cache entry that few frames need. */
 struct walk_rule {
 	struct dp_rule rule;
-	__u32 called; /* the instruction that ends behind the address was seen to be a call */
+	__u32 called; /* the instruction before the address is known to be a call */
 	__u32 zero;
 };
 
 /*
- * A frame, and how it was left: kept to find the registers it had saved, and for the next
- * walk (memo.h).
+ * A frame and how it was left, kept to find the registers that it saved, and for the next walk
+ * (memo.h).
  */
 struct walk_trail {
 	__u64 frame; /* as it is sent */
-	__u64 fp;    /* in the frame itself */
+	__u64 fp;    /* its value in the frame itself */
 	__u64 cfa;
 	__u32 saves; /* as in struct dp_rule */
 	__u32 link;  /* 0: it cannot be followed */
 };
 
-/* What goes in: what to walk, and how far. The caller sets all but the last two. */
+/* The input: what to walk, and how far. The caller sets all but the last two. */
 struct walk_input {
 	__u64 snapshot; /* id, memory map and cell of the process's struct dp_snapshot */
 	__u64 memory_map;
 	__u32 snapshot_cell;
-	__u32 unwind;     /* enum dp_unwind */
-	__u32 max_frames; /* at most DP_MAX_FRAMES */
-	__u32 in_syscall; /* the innermost pc is behind an instruction that has the kernel at work */
-	struct dp_regs regs; /* those of the innermost frame; see walk_position.fresh */
-	__u64 trampoline;    /* that uretprobes return to, in this process; 0: there is none */
-	__u64 number;        /* of this walk; no other one with this memory has the same */
+	__u32 unwind;        /* enum dp_unwind */
+	__u32 max_frames;    /* at most DP_MAX_FRAMES */
+	__u32 in_syscall;    /* the innermost pc is behind a system call instruction */
+	struct dp_regs regs; /* of the innermost frame; see walk_position.fresh */
+	__u64 trampoline;    /* return address of uretprobes in this process; 0: none */
+	__u64 number;        /* of this walk, unique for this memory */
 };
 
-/* Where the walk is: frames found are n_frames, the one at pc is the next. */
+/* The position: n_frames frames are found, the one at pc is the next. */
 struct walk_position {
 	__u32 n_frames;
 	__u32 method; /* how the frame at pc was found: enum dp_method */
@@ -109,116 +127,128 @@ struct walk_position {
 	__u32 lands; /* the frame at pc may be a handler: dp_rule.lands of its callee */
 	__u64 pc, sp, fp;
 	__u64 left_sp; /* DP_LEFT_SP */
-	__u32 mapping; /* that the frame is in whose rule is applied; 0: none */
-	/* The last frame whose registers are known completely: walk_input.regs are then its own */
+	__u32 mapping; /* of the frame whose rule is applied; 0: none */
+	__u32 cost;    /* of the walk so far: walk_is_over() */
+	/* The last frame whose registers are all known: they are in walk_input.regs */
 	__u32 fresh;
+	__u32 n_pages; /* of the stack, read so far */
 };
 
-/* The mappings that walks have come through. */
+/* The mappings that walks have passed through. */
 struct walk_mapped {
-	__u32 last;         /* the one that an address was looked up in last; 0: none */
-	__u32 code_changed; /* a cookie was read, and differs */
-	__u32 n_looked_up;  /* addresses, by all walks */
+	__u32 last;         /* mapping of the last address looked up; 0: none */
+	__u32 code_changed; /* a cookie in memory differs */
+	__u32 n_looked_up;  /* number of addresses looked up, by all walks */
 	__u32 zero;
-	struct walk_cookie cookies[WALK_COOKIES]; /* each at the place that its number determines */
+	struct walk_cookie cookies[WALK_COOKIES]; /* by mapping number modulo WALK_COOKIES */
 };
 
-/* The walk before, and what this one has in common with it: see memo.h. */
+/* The previous walk, and what this one has in common with it: see memo.h. */
 struct walk_memo {
-	/* Where this walk's trail is: which side, and at which place of it frame number 0 is */
+	/* Where this walk's trail is: the side, and the index in it of frame number 0 */
 	__u32 side, base;
-	__u64 memory_map; /* of the walk before, 0: it tells nothing */
+	__u64 memory_map; /* of the previous walk; 0: it cannot be followed */
 	__u32 unwind;
-	__u32 n_trail;   /* its frames */
-	__u32 n_past;    /* the same, if this walk can follow it; else 0 */
-	__u32 past_side; /* where they are */
+	__u32 n_trail;   /* number of its frames */
+	__u32 n_past;    /* the same if this walk can follow it, else 0 */
+	__u32 past_side; /* side of its trail */
 	__u32 past_base;
-	__u32 has_met; /* the two walks have met, for the first time at frame number: */
+	__u32 has_met; /* the two walks have met; the first common frame is number: */
 	__u32 met_at;
-	__u32 past;      /* which of them the next frame may be; */
-	__u64 meet;      /* its callee's CFA, ~0: none of them */
-	__u32 same_from; /* the frames from here to the one before same_to are the same */
+	__u32 past;      /* number of the candidate for the next frame */
+	__u64 meet;      /* CFA of its callee; ~0: no candidate */
+	__u32 same_from; /* frames from here to the one before same_to are the same */
 	__u32 same_to;
-	__u32 same_end; /* and at most to here */
+	__u32 same_end; /* limit of same_to */
 	__u32 zero;
 };
 
-/* What walk_recover() looks for, and where. */
+/* The last recovery of a callee-saved register, so that no frame is searched for it twice. */
+struct walk_recovered {
+	__u64 walk;  /* number of the walk */
+	__u64 value; /* of the register in frame number: */
+	__u32 frame;
+	__u32 zero;
+};
+
+/* What walk_recover() searches for, and where. */
 struct walk_search {
 	__u32 wanted;  /* enum dp_saved */
-	__u32 callees; /* the frame looked at last */
+	__u32 callees; /* the frame examined last */
+	__u32 end;     /* the frame in which the value is known */
 	__u32 is_found;
-	__u32 zero;
 	__u64 found;
+	struct walk_recovered recovered[WALK_RECOVERED]; /* by enum dp_saved */
 };
 
-/* The program that walk_program() runs, how that went, and its stack. */
+/* The program that walk_program() runs, its outcome and its stack. */
 struct walk_program {
 	__u32 cell;
 	__u32 outcome; /* enum dp_outcome */
 	__u32 n_values;
-	__u32 is_elsewhere; /* words that it reads do not lie on the stack: each by itself */
+	__u32 is_elsewhere; /* its words are not on the stack: read each of them singly */
 	__u64 values[DP_MAX_VALUES];
 };
 
 /*
- * The part of the stack that was read last, which lies in one page, at its place in the page:
- * the words that start at `start`, or less than n_words bytes above it. The verifier wants
- * room for a whole page behind any offset.
+ * The part of the stack that was read last. It lies in one page, at its offset in the page: the
+ * words that start at `start`, or less than n_words bytes above it. The verifier requires room for
+ * a whole page at any offset.
  */
 struct walk_stack {
 	__u64 start, n_words;
-	__u64 reach; /* how much to read next */
-	__u64 fault; /* the address that could not be read last */
-	__u64 word;  /* what walk_fetch() has read */
+	__u64 reach; /* size of the next read */
+	__u64 fault; /* the last address that could not be read */
+	__u64 word;  /* result of walk_fetch() */
 	__u8 page[2 * DP_USER_PAGE_SIZE];
 };
 
 /*
- * What comes out: the sample being made, with its names. The kernel's frames come behind the
- * user's, and behind them its labels.
+ * The output: the sample, with its names. The kernel's frames follow the user's, and the labels
+ * follow them.
  */
 struct walk_output {
-	__u32 n_same; /* the outermost frames that are those of the walk before; set at the end */
+	__u32 n_same; /* number of outermost frames in common with the previous walk; set at the
+	               * end */
 	__u32 zero;
 	struct dp_names names;
 	struct dp_sample sample;
 	__u64 frames[DP_MAX_FRAMES + DP_MAX_KERNEL_FRAMES + WALK_LABELS_CELLS];
 };
 
-/* The program's labels, and which mapping's image says where they are: see labels.h. */
+/* The program's labels, and the mapping whose image says where they are: see labels.h. */
 struct walk_labels {
-	__u32 mapping; /* 0: it has none */
-	__u32 bucket;  /* number of the one that the chain at `at` began with */
+	__u32 mapping; /* 0: none */
+	__u32 bucket;  /* number of the bucket that began the chain of `at` */
 	__u32 n_buckets;
-	__u32 left;  /* that have not been met */
-	__u64 at;    /* the list, or the bucket that is read */
-	__u64 first; /* bucket */
-	__u64 old;   /* and of those that come then; 0: none */
+	__u32 left;  /* entries not found yet */
+	__u64 at;    /* the list, or the current bucket */
+	__u64 first; /* address of the first bucket */
+	__u64 old;   /* of the old buckets, which come next; 0: none */
 	__u32 n_old;
-	__u32 size; /* of what is in `bytes` */
+	__u32 size; /* used part of `bytes` */
 	struct dp_labels head;
 	__u8 bytes[DP_LABELS_MAX_SIZE + WALK_LABEL_SLACK];
 };
 
 /*
- * A walk. What every frame touches comes first, in eleven cache lines. Behind it are what few
- * rules need, a page of the stack, and the sample, which is written as far as the stack is deep;
- * last comes what is found by an address or by the number of a frame.
+ * A walk. Members that every frame uses come first, in eleven cache lines. Then come what few rules
+ * need, a page of the stack, and the sample, of which a walk writes as much as it has frames. The
+ * arrays that are indexed by address or frame number come last.
  *
- *     bytes                    touched by     kept for the next walk
+ *     bytes                    used by        kept for the next walk
  *     0.2 K   in               each frame     number
  *     0.1 K   at               each frame
  *     0.3 K   mapped           each frame     all
  *     0.1 K   memo             each frame     all
- *     0.1 K   search, program  a few rules
+ *     0.3 K   search, program  a few rules    recovered
  *     8 K     stack            each frame
  *     19 K    out              each frame
  *     3 K     labels           each sample
  *     208 K   trail to rules   each frame     all
  *
- * The large arrays are members of the walk itself: in a structure of their own, each access would
- * take one more instruction.
+ * The large arrays are direct members: in a structure of their own, each access would take one more
+ * instruction.
  */
 struct walk {
 	struct port_world world;
@@ -239,7 +269,10 @@ struct walk {
 
 static __always_inline struct walk_trail *walk_trail_at(struct walk *w, __u32 side, __u32 at)
 {
-	/* Or clang sees that no bit is in both, and makes it an `or`, of which Linux 6.1 loses the bounds. */
+	/*
+	 * Otherwise clang sees that the values share no bit and makes it an `or`, whose bounds
+	 * Linux 6.1 loses.
+	 */
 	__u32 start = port_opaque(port_opaque(side) & DP_MAX_FRAMES);
 
 	return &w->trail[(port_opaque(at) & (DP_MAX_FRAMES - 1)) + start];
@@ -251,16 +284,22 @@ static __always_inline struct walk_trail *walk_trail(struct walk *w, __u32 n)
 	return walk_trail_at(w, w->memo.side, w->memo.base + n);
 }
 
+/* True if the walk has cost too much to continue. */
+static __always_inline __u32 walk_is_over(const struct walk *w)
+{
+	return w->at.cost > WALK_MAX_COST;
+}
+
 /*
- * Is the stack pointer in frame number n, which is the walk's last or next one, its callee's
- * CFA? Nearly always it is; what a rule has restored from elsewhere may not be.
+ * True if the stack pointer of frame number n, which is the walk's last or next one, is its
+ * callee's CFA. It may differ only if a rule has restored it from elsewhere.
  */
 static __always_inline __u32 walk_is_above(struct walk *w, __u32 n)
 {
 	return n > 0 && walk_trail(w, n - 1)->cfa == w->at.sp;
 }
 
-/* What the callback of a loop is given. */
+/* Context of a loop's callback. */
 struct walk_ref {
 	struct walk *w;
 };

@@ -21,19 +21,21 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* So much of a build id is kept, in hex. */
+/* Bytes of a build id that are stored, in hex. */
 #define BUILD_ID_BYTES 20
 
-#define SUFFIX_NEW ".new" /* being written */
+#define SUFFIX_NEW ".new" /* incomplete */
 
-/* The directory is looked through when this part of its limit was added, and left that much smaller. */
+/*
+ * The directory is scanned after each addition of this share of its limit, and shrunk by as much.
+ */
 #define BUDGET_SHARE 16
 
-/* Seconds after which what was not used, or not finished, is removed. */
+/* In seconds: files that were not used, or not completed, for this long are removed. */
 #define MAX_AGE (30 * 24 * 3600)
 #define MAX_AGE_NEW 3600
 
-/* A file system's clock ticks: in this time, in seconds, a change may not show in the ctime. */
+/* In seconds: a change within a file system's clock tick may not show in the ctime. */
 #define SETTLE_TIME 2
 
 char *disk_cache_path(uid_t user, const char *xdg, const char *home)
@@ -52,7 +54,7 @@ char *disk_cache_path(uid_t user, const char *xdg, const char *home)
 	return n < 0 ? NULL : path;
 }
 
-/* Make a directory and those above it. That they are there already is found out by opening it. */
+/* Makes a directory and its parents. Whether they exist is found out by opening it. */
 static int make_directory(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -68,13 +70,13 @@ static int make_directory(const char *path)
 	return 0;
 }
 
-/* What others can write to is not believed, whoever owns it. */
+/* Directories and files that others can write to are not trusted, whoever owns them. */
 static bool is_own(const struct stat *st)
 {
 	return st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The build id in a segment of notes; no bytes of it are read that are not there. */
+/* Finds the build id in a notes segment, without reading past its end. */
 static bool note_build_id(const uint8_t *at, size_t size, char *ret)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
@@ -182,7 +184,7 @@ int disk_cache_source(int fd, struct disk_cache_source *ret)
 
 int disk_cache_open_file(const struct disk_cache *cache, const char *name, uint64_t *ret_size)
 {
-	/* No link is followed, nothing waited for. */
+	/* Follows no links and does not block. */
 	_cleanup_close_ int fd =
 		openat(cache->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
@@ -242,7 +244,7 @@ static bool has_suffix(const char *name, const char *suffix)
 	return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* Add a file to the list, or remove it if it is too old; what is not ours is left alone. */
+/* Adds a file to the list, or removes it if it is too old; other files are left alone. */
 static int add_entry(const struct disk_cache *cache, const char *name, time_t now,
 		     struct entries *e)
 {
@@ -277,9 +279,9 @@ static int compare_use(const void *a, const void *b)
 }
 
 /*
- * Make room for `size` bytes. Others may do the same: what one of them has removed is no
- * error, and what they have added is seen the next time. A descriptor of its
- * own, as a position in a directory belongs to the descriptor.
+ * Makes room for `size` bytes. Other processes may do the same: it is no error if a file is gone
+ * already, and what they have added is seen next time. Uses a descriptor of its own, because the
+ * position in a directory belongs to the descriptor.
  */
 static int make_room(struct disk_cache *cache, uint64_t size)
 {
@@ -325,7 +327,9 @@ static int write_all(int fd, const void *from, size_t size)
 	return 0;
 }
 
-/* A signal, which ends the program, comes with what would make a file longer than this. */
+/*
+ * Writing beyond the limit on file sizes (RLIMIT_FSIZE) would send a signal that ends the program.
+ */
 static bool is_allowed(uint64_t size)
 {
 	struct rlimit limit;

@@ -3,11 +3,10 @@
 #define DP_CFI_CURSOR_H
 
 /*
- * The only way bytes of a section are read. A cursor moves over a span inside
- * a section; a read that does not fit returns its reason, moves nothing, and
- * leaves `mark` at the first byte of the value, so that the caller can name
- * the offset of the refusal. Multi-byte values are little-endian, as on every
- * machine the project supports.
+ * All bytes of a section are read through a cursor. It moves over a span inside a section. A read
+ * that does not fit returns the reason, moves nothing, and leaves `mark` at the first byte of the
+ * value, so that the caller can give the offset of the refusal. Multi-byte values are
+ * little-endian, as on every supported machine.
  */
 
 #include <stddef.h>
@@ -63,7 +62,7 @@ static inline enum cfi_reason cursor_skip(struct cursor *c, uint64_t n)
 	return cursor_bytes(c, n, &p);
 }
 
-/* Look at the next n bytes; NULL if there are not that many. Moves nothing. */
+/* Returns the next n bytes without moving; NULL if there are not that many. */
 static inline const uint8_t *cursor_peek(const struct cursor *c, uint64_t n)
 {
 	return cursor_left(c) < n ? NULL : c->pos;

@@ -114,7 +114,7 @@ uint64_t cfi_record_cie_offset(const struct cfi_section *section, const struct c
 	return section->debug_frame ? rec->id : rec->id_at - rec->id;
 }
 
-/* LSB Core 5.0 §10.6.1.1.1: the letters say what the augmentation data holds, in order. */
+/* LSB Core 5.0 §10.6.1.1.1: the letters give the contents of the augmentation data, in order. */
 static enum cfi_reason read_augmentation(const struct cfi_section *section, struct cursor *c,
 					 const uint8_t *letters, struct cfi_cie *cie)
 {
@@ -149,7 +149,7 @@ static enum cfi_reason read_augmentation(const struct cfi_section *section, stru
 			r = cursor_u8(&data, &encoding);
 			if (r == CFI_NONE && (encoding & 0x70) == DW_EH_PE_aligned)
 				r = CFI_BAD_ENCODING;
-			/* What the personality routine is relative to is of no interest here. */
+			/* The base of the personality routine's address does not matter. */
 			if (r == CFI_NONE)
 				r = cfi_read_pointer(section, &data, encoding & 0x0f, &pointer);
 			break;
@@ -167,7 +167,7 @@ static enum cfi_reason read_augmentation(const struct cfi_section *section, stru
 	return CFI_NONE;
 }
 
-/* The version, and where the augmentation string is; the cursor stands behind it. */
+/* Reads the version, and finds the augmentation string. The cursor stands behind it. */
 static enum cfi_reason read_cie_start(struct cursor *c, uint8_t *ret_version,
 				      const uint8_t **ret_letters)
 {
@@ -185,7 +185,7 @@ static enum cfi_reason read_cie_start(struct cursor *c, uint8_t *ret_version,
 	return r;
 }
 
-/* Version 4 tells how wide addresses and segment selectors are: 8 bytes, and none. */
+/* Version 4 has the sizes of addresses and segment selectors, which must be 8 and 0. */
 static enum cfi_reason read_cie_sizes(struct cursor *c, uint8_t version)
 {
 	uint16_t sizes;
@@ -197,7 +197,7 @@ static enum cfi_reason read_cie_sizes(struct cursor *c, uint8_t version)
 	return r == CFI_NONE && sizes != 8 ? CFI_BAD_ADDRESS_SIZE : r;
 }
 
-/* The column of the return address: one byte in version 1. */
+/* Reads the column of the return address: one byte in version 1. */
 static enum cfi_reason read_return_register(struct cursor *c, uint8_t version)
 {
 	uint64_t column = 0;
@@ -238,11 +238,11 @@ enum cfi_reason cfi_cie_read(const struct cfi_section *section, struct cfi_recor
 	return r;
 }
 
-/* An FDE as compilers write it: addresses of 4 bytes, counted from where they are. */
+/* An FDE as compilers write it: pc-relative addresses of 4 bytes. */
 #define SHORT_ENCODING (DW_EH_PE_pcrel | DW_EH_PE_sdata4)
 #define SHORT_SIZE 9 /* with the size of the augmentation data */
 
-/* False leaves the FDE to read_fde(). */
+/* Returns false to leave the FDE to read_fde(). */
 static inline bool read_fde_short(const struct cfi_section *section, const struct cfi_cie *cie,
 				  struct cursor *c, struct cfi_fde *fde)
 {
@@ -267,7 +267,7 @@ static enum cfi_reason read_fde(const struct cfi_section *section, const struct 
 	enum cfi_reason r;
 
 	r = cfi_read_pointer(section, c, cie->fde_encoding, &start);
-	/* The length has the address's size but is relative to nothing. */
+	/* The length has the size of an address but is not relative. */
 	if (r == CFI_NONE)
 		r = cfi_read_pointer(section, c, cie->fde_encoding & 0x0f, &length);
 	if (r == CFI_NONE && __builtin_add_overflow(start, length, &fde->end))

@@ -16,7 +16,7 @@
 #include "cfi/reason.h"
 #include "cfi/row.h"
 
-/* A section in memory. The caller owns the bytes and keeps them while anything here is used. */
+/* A section in memory. The caller owns the bytes and keeps them until the last use. */
 struct cfi_section {
 	const uint8_t *data;
 	uint64_t size;
@@ -28,11 +28,11 @@ struct cfi_cie {
 	uint64_t offset; /* of the record in the section */
 	uint64_t code_factor;
 	int64_t data_factor;
-	uint8_t fde_encoding;  /* DW_EH_PE_* of the FDEs' addresses */
-	bool has_augmentation; /* 'z': FDEs carry augmentation data to skip */
+	uint8_t fde_encoding;  /* DW_EH_PE_* of addresses in its FDEs */
+	bool has_augmentation; /* 'z': FDEs have augmentation data to skip */
 	bool signal; /* 'S': frames are interrupted, not called: look up at pc, not pc - 1 */
 	uint64_t ops, ops_end;  /* initial instructions: offsets in the section */
-	struct cfi_row initial; /* what they evaluate to */
+	struct cfi_row initial; /* the row that they give */
 };
 
 struct cfi_fde {
@@ -52,36 +52,39 @@ struct cfi_record {
 };
 
 /*
- * The record at the cursor, which moves behind it; its id is still to be read. A reason other than
- * CFI_NONE means that no record after this one can be found.
+ * Reads the record at the cursor, which moves behind it; the id is still to be read. If the result
+ * is not CFI_NONE, no later record can be found.
  */
 enum cfi_reason cfi_record_read(struct cursor *c, struct cfi_record *ret);
 
 /*
- * Read the id, which follows the length: 4 bytes in .eh_frame even in the 64-bit format (LSB Core
+ * Reads the id, which follows the length: 4 bytes in .eh_frame even in the 64-bit format (LSB Core
  * 5.0 §10.6.1.1), 8 bytes in a 64-bit .debug_frame. The record must not be empty.
  */
 enum cfi_reason cfi_record_read_id(const struct cfi_section *section, struct cfi_record *rec);
 bool cfi_record_is_cie(const struct cfi_section *section, const struct cfi_record *rec);
 
-/* Of an FDE, the offset of its CIE: its id, or in .eh_frame the distance back from there. */
+/* Returns the offset of an FDE's CIE: its id, or in .eh_frame the distance back from the id. */
 uint64_t cfi_record_cie_offset(const struct cfi_section *section, const struct cfi_record *rec);
 
 /*
- * The fields of a CIE up to its initial instructions, and where these are; what they evaluate to
- * is left to cfi_machine_initial(). Whatever is returned, the body's mark is where it was read.
+ * Reads the fields of a CIE up to its initial instructions, which cfi_machine_initial() evaluates.
+ * Whatever the result, the body's mark shows where reading stopped.
  */
 enum cfi_reason cfi_cie_read(const struct cfi_section *section, struct cfi_record *rec,
 			     struct cfi_cie *ret);
 
-/* The fields of an FDE, but for ret->cie. A linker that dropped the function may leave it empty. */
+/*
+ * Reads the fields of an FDE except ret->cie. A range may be empty: a linker has dropped the
+ * function.
+ */
 enum cfi_reason cfi_fde_read(const struct cfi_section *section, const struct cfi_cie *cie,
 			     struct cfi_record *rec, struct cfi_fde *ret);
 
 /*
- * One value with a DW_EH_PE_* encoding (LSB Core 5.0 §10.5) at the cursor.
- * Understands absolute and pc-relative addresses; indirect ones and those
- * relative to a text, data or function base are refused with CFI_BAD_ENCODING.
+ * Reads a value with a DW_EH_PE_* encoding (LSB Core 5.0 §10.5) at the cursor: absolute and
+ * pc-relative addresses. Indirect ones and those relative to a text, data or function base are
+ * refused with CFI_BAD_ENCODING.
  */
 enum cfi_reason cfi_read_pointer(const struct cfi_section *section, struct cursor *c,
 				 uint8_t encoding, uint64_t *ret);

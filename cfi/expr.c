@@ -22,7 +22,7 @@ static bool read_breg(struct cursor *c, uint8_t *ret_reg, int64_t *ret_offset)
 	return cursor_sleb(c, ret_offset) == CFI_NONE;
 }
 
-/* One byte: an operator, or a small operand. */
+/* Reads one byte: an operator, or a small operand. */
 static bool read_op(struct cursor *c, uint8_t want)
 {
 	uint8_t op;
@@ -56,7 +56,7 @@ struct cfi_expr cfi_expr_classify(const uint8_t *expr, uint32_t size)
 	return e;
 }
 
-/* The instructions of the operators without operands, none of which is instruction 0. */
+/* Instructions of the operators without operands. Instruction 0 is not one of them. */
 static const uint8_t opcode_of[UINT8_MAX + 1] = {
 	[DW_OP_drop] = CFI_OP_DROP, [DW_OP_swap] = CFI_OP_SWAP, [DW_OP_rot] = CFI_OP_ROT,
 	[DW_OP_abs] = CFI_OP_ABS,   [DW_OP_neg] = CFI_OP_NEG,   [DW_OP_not] = CFI_OP_NOT,
@@ -73,7 +73,7 @@ struct compiler {
 	struct cfi_program *out;
 };
 
-/* How many values an instruction needs on the stack. */
+/* The number of values that an instruction takes from the stack. */
 static uint32_t values_needed(const struct cfi_op *op)
 {
 	if (op->code == CFI_OP_PICK)
@@ -120,7 +120,7 @@ static enum cfi_reason compile_register(struct compiler *c, uint8_t op)
 	return put(c, to);
 }
 
-/* DW_OP_const1u to DW_OP_consts: the numbers count up 1u, 1s, 2u, 2s, and so on. */
+/* DW_OP_const1u to DW_OP_consts, numbered in the order 1u, 1s, 2u, 2s, and so on. */
 static enum cfi_reason compile_constant(struct compiler *c, uint8_t op)
 {
 	unsigned int bits = 8U << ((op - DW_OP_const1u) / 2);

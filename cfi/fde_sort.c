@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* What is sorted by radix: an address, and which FDE has it. */
+/* What the radix sort moves: an address, and the index of its FDE. */
 struct sort_key {
-	uint32_t start; /* counted from the lowest one */
+	uint32_t start; /* relative to the lowest one */
 	uint32_t fde;
 };
 
@@ -30,7 +30,7 @@ static unsigned int digit(const struct sort_key *key, unsigned int shift)
 	return key->start >> shift & (RADIX_SIZE - 1);
 }
 
-/* Sort by all digits that are in use. *keys is the result; the arrays may be exchanged. */
+/* Sorts by all digits in use. *keys is the result; the arrays may be exchanged. */
 static void sort_keys(struct sort_key **keys, struct sort_key **scratch, size_t n, uint32_t highest)
 {
 	struct sort_key *from = *keys, *to = *scratch;
@@ -56,7 +56,7 @@ static void sort_keys(struct sort_key **keys, struct sort_key **scratch, size_t 
 	*scratch = to;
 }
 
-/* Linear, and FDEs with equal addresses keep their order. */
+/* Linear and stable: FDEs with equal addresses keep their order. */
 static int sort_radix(struct cfi_fde **fdes, size_t n, uint64_t lowest, uint32_t highest)
 {
 	_cleanup_free_ struct sort_key *keys = reallocarray(NULL, n, sizeof(*keys));
@@ -68,7 +68,7 @@ static int sort_radix(struct cfi_fde **fdes, size_t n, uint64_t lowest, uint32_t
 	for (size_t i = 0; i < n; i++)
 		keys[i] = (struct sort_key){ (uint32_t)((*fdes)[i].start - lowest), (uint32_t)i };
 	sort_keys(&keys, &scratch, n, highest);
-	free(steal_ptr(scratch)); /* this is when a build needs most memory */
+	free(steal_ptr(scratch)); /* a build needs most memory at this point */
 	sorted = reallocarray(NULL, n, sizeof(*sorted));
 	if (!sorted)
 		return -ENOMEM;

@@ -7,9 +7,8 @@
 #include "cfi/entry.h"
 
 /*
- * Sort FDEs by their start, those that start alike by their place in the
- * section, in which order they come. *fdes is from malloc(), and may be another
- * array of n afterwards. 0, or -ENOMEM with *fdes as it was.
+ * Sorts FDEs by start, and those with equal starts by their order in the section. *fdes is from
+ * malloc(), and may be another array of n afterwards. Returns 0, or -ENOMEM with *fdes unchanged.
  */
 int fde_sort(struct cfi_fde **fdes, size_t n);
 

@@ -24,6 +24,8 @@ static int index_add_cie(struct cfi_index *index, const struct cfi_section *sect
 	struct cfi_refusal initial;
 	enum cfi_reason r;
 
+	if (index->n_cies == CFI_CIES_MAX)
+		return -EFBIG;
 	if (array_reserve(index->cies, index->n_cies, index->cies_size) < 0)
 		return -ENOMEM;
 	cie = &index->cies[index->n_cies];
@@ -37,7 +39,7 @@ static int index_add_cie(struct cfi_index *index, const struct cfi_section *sect
 	return 0;
 }
 
-/* CIEs are appended in the order of the section, so that they are sorted by offset. */
+/* CIEs are appended in section order, so they are sorted by offset. */
 static size_t index_find_cie(const struct cfi_index *index, uint64_t offset)
 {
 	size_t lo = 0, hi = index->n_cies;
@@ -63,7 +65,7 @@ static int index_add_fde(struct cfi_index *index, const struct cfi_section *sect
 	struct cfi_fde *fde;
 	enum cfi_reason r;
 
-	/* Nearly always the CIE seen last. */
+	/* Usually the last CIE. */
 	if (index->n_cies == 0 || index->cies[cie].offset != cie_offset)
 		cie = index_find_cie(index, cie_offset);
 	if (cie == SIZE_MAX)
@@ -76,19 +78,19 @@ static int index_add_fde(struct cfi_index *index, const struct cfi_section *sect
 	if (r != CFI_NONE)
 		return index_refuse(index, r, cursor_mark(&rec->body));
 	if (fde->start == fde->end)
-		return 0; /* left behind by a linker that dropped the function */
+		return 0; /* a linker has dropped the function */
 	fde->cie = (uint32_t)cie;
 	index->n_fdes++;
 	return 0;
 }
 
-/* Which records a pass over the section looks at. */
+/* The records that a pass over the section handles. */
 enum {
 	PASS_CIES = 1 << 0,
 	PASS_FDES = 1 << 1,
 };
 
-/* `said`: an earlier pass has listed the records that cannot be read. */
+/* `said`: an earlier pass has listed the unreadable records. */
 static int index_pass(struct cfi_index *index, const struct cfi_section *section,
 		      unsigned int passes, bool said)
 {
@@ -104,9 +106,8 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 		if (r != CFI_NONE)
 			return said ? 0 : index_refuse(index, r, rec.offset);
 		/*
-		 * A zero length ends the section for libgcc. Linkers that join
-		 * sections can leave one in the middle, and .eh_frame_hdr then
-		 * still leads to what follows.
+		 * libgcc ends the section at a zero length. Linkers that join sections can leave
+		 * one in the middle, and .eh_frame_hdr still refers to what follows.
 		 */
 		if (cursor_left(&rec.body) == 0)
 			continue;
@@ -124,7 +125,7 @@ static int index_pass(struct cfi_index *index, const struct cfi_section *section
 	return 0;
 }
 
-/* There are no more FDEs to come: nor does there have to be room for them. */
+/* No more FDEs follow, so the spare room is freed. */
 static int index_sort(struct cfi_index *index)
 {
 	struct cfi_fde *fdes;
@@ -146,11 +147,11 @@ int cfi_index_init(struct cfi_index *ret, const struct cfi_section *section)
 
 	if (section->size > UINT32_MAX)
 		return -EFBIG;
-	if (section->size == 0) { /* nor need there be an address to start from */
+	if (section->size == 0) { /* there may not even be an address */
 		*ret = index;
 		return 0;
 	}
-	/* An FDE of .eh_frame points back to its CIE; in .debug_frame it may come before it. */
+	/* An FDE of .eh_frame points back to its CIE; in .debug_frame it may precede the CIE. */
 	if (!section->debug_frame) {
 		err = index_pass(&index, section, PASS_CIES | PASS_FDES, false);
 	} else {

@@ -3,7 +3,7 @@
 
 #include <dwarf.h>
 
-/* GNU's own opcodes; <dwarf.h> has names for two of the three. */
+/* GNU's own opcodes; <dwarf.h> names two of the three. */
 enum {
 	OP_GNU_ARGS_SIZE = 0x2e,
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
@@ -63,7 +63,7 @@ static void set_rule(struct cfi_machine *m, uint8_t reg, struct cfi_rule rule)
 	note_change(m, CFI_CHANGED(reg));
 }
 
-/* Opcodes of the shape `register`: the rule is known without an operand. */
+/* Opcodes with one operand, `register`. */
 static enum cfi_reason rule_plain(struct cfi_machine *m, enum cfi_rule_kind kind)
 {
 	uint8_t reg;
@@ -74,7 +74,7 @@ static enum cfi_reason rule_plain(struct cfi_machine *m, enum cfi_rule_kind kind
 	return r;
 }
 
-/* Opcodes of the shape `register, factored offset`. */
+/* Opcodes with operands `register, factored offset`. */
 static enum cfi_reason rule_offset(struct cfi_machine *m, enum cfi_rule_kind kind, bool is_signed)
 {
 	struct cfi_rule rule = { .kind = kind };
@@ -88,7 +88,7 @@ static enum cfi_reason rule_offset(struct cfi_machine *m, enum cfi_rule_kind kin
 	return r;
 }
 
-/* As rule_offset(), with the offset's sign turned. Obsolete, made by old GCCs for PowerPC. */
+/* As rule_offset(), with the offset negated. Obsolete; old GCCs for PowerPC use it. */
 static enum cfi_reason rule_negative_offset(struct cfi_machine *m)
 {
 	struct cfi_rule rule = { .kind = CFI_RULE_OFFSET };
@@ -131,9 +131,9 @@ static enum cfi_reason rule_expr(struct cfi_machine *m, enum cfi_rule_kind kind)
 }
 
 /*
- * In a CIE's own instructions there is nothing to go back to, and DWARF leaves
- * open what restore means there. LLVM's output has it where an epilogue was
- * folded into a CIE: the registers are the caller's again, as libgcc takes it.
+ * A CIE's own instructions have no initial rule to restore, and DWARF does not define restore
+ * there. LLVM emits it when it folds an epilogue into a CIE: the registers are the caller's again,
+ * as libgcc assumes.
  */
 static enum cfi_reason rule_restore(struct cfi_machine *m, uint8_t reg)
 {
@@ -152,7 +152,7 @@ static enum cfi_reason rule_restore_extended(struct cfi_machine *m)
 	return r == CFI_NONE ? rule_restore(m, reg) : r;
 }
 
-/* The offset of a CFA is plain if it is unsigned, and factored if it is signed. */
+/* The offset of a CFA is factored if it is signed. */
 static enum cfi_reason read_cfa_offset(struct cfi_machine *m, bool is_signed, int64_t *ret)
 {
 	uint64_t u = 0;
@@ -303,7 +303,7 @@ static enum cfi_reason skip_uleb(struct cursor *c)
 	return cursor_uleb(c, &value);
 }
 
-/* Execute one instruction. Only an advance changes m->pc. */
+/* Executes one instruction. Only an advance changes m->pc. */
 static enum cfi_reason execute(struct cfi_machine *m)
 {
 	struct cfi_rule rule = { .kind = CFI_RULE_OFFSET };
@@ -417,7 +417,7 @@ enum cfi_step cfi_machine_next(struct cfi_machine *m, struct cfi_span *ret)
 		if (r != CFI_NONE)
 			return machine_refuse(m, r);
 		if (m->pc != start) {
-			/* An advance beyond the range is legal and has no rows. */
+			/* An advance beyond the range is legal; no rows result. */
 			*ret = (struct cfi_span){ start, m->pc < m->end ? m->pc : m->end };
 			return CFI_STEP_ROW;
 		}

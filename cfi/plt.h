@@ -6,9 +6,9 @@
 #include "cfi/expr.h"
 
 /*
- * The expression for the CFA in a procedure linkage table, which linkers write for the
- * architecture: CFI_EXPR_PLT, whose `add` says from which byte of an entry on the stack is
- * deeper; else CFI_EXPR_OTHER.
+ * Classifies the CFA expression that linkers write for this architecture's procedure linkage table:
+ * CFI_EXPR_PLT, with `add` the first byte of an entry at which the stack is deeper, else
+ * CFI_EXPR_OTHER.
  */
 struct cfi_expr cfi_expr_plt(struct cursor c);
 

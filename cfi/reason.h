@@ -5,11 +5,10 @@
 #include <stdint.h>
 
 /*
- * Why a piece of call frame information was refused. The parser never guesses:
- * what it does not understand it names, with the offset in the section, and
- * the address range concerned gets no rule.
+ * Why a piece of call frame information was refused. The parser does not guess: it names what it
+ * does not understand, with the offset in the section, and the affected address range gets no rule.
  *
- *   X(enumerator, word, sentence)
+ * X(enumerator, word, sentence)
  */
 #define CFI_REASONS(X)                                                                             \
 	X(NONE, "none", "no error")                                                                \
@@ -40,13 +39,13 @@
 enum cfi_reason { CFI_REASONS(X) CFI_N_REASONS };
 #undef X
 
-/* One refusal: what, and where in the section (bytes from its start). */
+/* One refusal: the reason, and where in the section (bytes from its start). */
 struct cfi_refusal {
 	enum cfi_reason reason;
 	uint64_t offset;
 };
 
-/* The word for scripts, and the sentence for people. Never NULL. */
+/* The word for scripts and the sentence for people. Never NULL. */
 const char *cfi_reason_word(enum cfi_reason reason);
 const char *cfi_reason_sentence(enum cfi_reason reason);
 

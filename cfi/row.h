@@ -3,32 +3,32 @@
 #define DP_CFI_ROW_H
 
 /*
- * What call frame information means, apart from how it is written down: for a
- * range of addresses, how the registers of the calling frame follow from those
- * of this one (DWARF 5 §6.4.1). Nothing here knows opcodes or sections.
+ * The meaning of call frame information, independent of its encoding: for a range of addresses, how
+ * the caller's registers are computed from those of this frame (DWARF 5 §6.4.1). Nothing here
+ * depends on opcodes or sections.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * enum cfi_register: DWARF's numbers of the registers, a column each, and what they are for. An
- * architecture has a folder, and the build defines DP_CFI_ARCH as the path of its registers.h:
+ * enum cfi_register: DWARF's register numbers, one per column, and special registers. Each
+ * architecture has a folder; the build defines DP_CFI_ARCH as the path of its registers.h:
  *
  *   CFI_SP, CFI_FP, CFI_RA   stack pointer, frame pointer, column of the return address
- *   CFI_EH_DATA_0, _1        what a landing pad is given, EH_RETURN_DATA_REGNO of gcc
- *   CFI_OCAML_SP             where OCaml's own stack pointer waits while C runs
- *   CFI_CALL_RA              the return address's rule where a call has put it: a struct cfi_rule
- *   CFI_IS_CALL_RA(rule)     is it this one?
+ *   CFI_EH_DATA_0, _1        the arguments of a landing pad, EH_RETURN_DATA_REGNO of gcc
+ *   CFI_OCAML_SP             holds OCaml's own stack pointer while C runs
+ *   CFI_CALL_RA              rule of a return address where a call puts it: a struct cfi_rule
+ *   CFI_IS_CALL_RA(rule)     is it that rule?
  */
 #include DP_CFI_ARCH
 
-/* Stands for every register that the project does not track (vectors, ...). */
+/* Any register that dwarfprof does not track (vectors, ...). */
 #define CFI_OTHER_REGISTER 0xff
 
-/* The caller's value of a register, in the words of DWARF 5 §6.4.1. */
+/* The caller's value of a register, by the names of DWARF 5 §6.4.1. */
 enum cfi_rule_kind {
-	CFI_RULE_UNSPECIFIED,    /* the FDE is silent: the ABI decides */
+	CFI_RULE_UNSPECIFIED,    /* not in the FDE: the ABI decides */
 	CFI_RULE_UNDEFINED,      /* cannot be recovered; for CFI_RA: there is no caller */
 	CFI_RULE_SAME,           /* unchanged */
 	CFI_RULE_OFFSET,         /* *(CFA + offset) */
@@ -55,9 +55,8 @@ enum cfi_cfa_kind {
 };
 
 /*
- * An expression leaves the offset as it was: hand-written code (libgcrypt's,
- * OpenSSL's) goes back from one by naming a register alone, and libgcc and
- * readelf then use the offset from before.
+ * An expression does not change the offset. Hand-written code (libgcrypt's, OpenSSL's) returns from
+ * an expression by naming only a register; libgcc and readelf then use the earlier offset.
  */
 struct cfi_cfa {
 	uint8_t kind; /* enum cfi_cfa_kind */
@@ -72,7 +71,7 @@ struct cfi_row {
 	struct cfi_rule regs[CFI_N_REGISTERS];
 };
 
-/* What differs between two rows: a bit for each register's rule, and one for the CFA. */
+/* The difference between two rows: a bit for each register's rule, and one for the CFA. */
 #define CFI_CHANGED(reg) (1U << (reg))
 #define CFI_CHANGED_CFA CFI_CHANGED(CFI_N_REGISTERS)
 #define CFI_CHANGED_ALL (CFI_CHANGED(CFI_N_REGISTERS + 1) - 1)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/diff_command.h"
-
-#include <argp.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/command.h"
 #include "cli/diff_form.h"
 #include "cli/name_options.h"
+#include "cli/output_options.h"
 #include "cli/recording_file.h"
 #include "log/log.h"
 #include "profiler/fetch.h"
@@ -25,6 +24,7 @@ static const struct argp_option argp_options[] = {
 	  "text; json, all functions for machines; folded, lines of `stack COUNT-A COUNT-B' for "
 	  "differential flame graphs (text)" },
 	{ "top", 'n', "N", 0, "number of functions in text (20)" },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
@@ -32,20 +32,27 @@ struct diff_options {
 	const char *files[FUNCTION_COUNTS_SIDES];
 	size_t n_files;
 	size_t top;
+	bool wide;
 	bool folds; /* compares stacks instead of functions */
 	int (*print)(const struct diff *diff);
 	struct recording_names names;
 };
 
+static const struct {
+	const char *name;
+	int (*print)(const struct diff *diff);
+} forms[] = { { "text", diff_print_text },
+	      { "json", diff_print_json },
+	      { "folded", diff_print_folded } };
+
+void diff_form_list(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		fprintf(to, "%s%s", i ? ", " : "", forms[i].name);
+}
+
 static void choose_form(struct diff_options *o, struct argp_state *state, const char *name)
 {
-	static const struct {
-		const char *name;
-		int (*print)(const struct diff *diff);
-	} forms[] = { { "text", diff_print_text },
-		      { "json", diff_print_json },
-		      { "folded", diff_print_folded } };
-
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		if (strcmp(forms[i].name, name) == 0) {
 			o->print = forms[i].print;
@@ -74,6 +81,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_FORMAT:
 		choose_form(o, state, arg);
 		return 0;
+	case 'w':
+		o->wide = true;
+		return 0;
 	case 'n':
 		parse_top(o, state, arg);
 		return 0;
@@ -82,12 +92,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->n_files == FUNCTION_COUNTS_SIDES)
-			argp_error(state, "what is '%s'? It compares two recordings", arg);
+			argp_error(state, "unexpected argument '%s': give two recordings", arg);
 		o->files[o->n_files++] = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (o->n_files < FUNCTION_COUNTS_SIDES)
-			argp_error(state, "two recordings are compared: give A and B");
+			argp_error(state, "a recording is missing: give two, A and B");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -99,7 +109,7 @@ static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
 	.children = children,
-	.args_doc = "A B",
+	.args_doc = "FILE-A FILE-B",
 	.doc = "Compare two recordings made with -o FILE.dwarfprof: each function's share of all "
 	       "samples, or of all time, in A and in B, in percent, alone and with what it calls, "
 	       "and the change in percentage points. The largest changes come first.\v"
@@ -232,7 +242,7 @@ static int run(const struct diff_options *o)
 {
 	struct names *names = recording_names_apply(&o->names);
 	struct recording_file recordings[FUNCTION_COUNTS_SIDES] = { 0 };
-	struct diff diff = { .top = o->top };
+	struct diff diff = { .top = o->top, .wide = o->wide };
 	int err = 0;
 
 	if (!names)
@@ -254,15 +264,19 @@ static int run(const struct diff_options *o)
 	return err;
 }
 
-int diff_command(int argc, char **argv)
+static int diff_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof diff";
 	struct diff_options options = { .top = 20, .print = diff_print_text };
 	int err;
 
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	command_parse(&command_diff, argc, argv, &options);
 	err = run(&options);
 	return err == 0 ? EXIT_CODE_OK : err == -ENODATA ? EXIT_CODE_NO_SAMPLES : EXIT_CODE_FAILED;
 }
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "compare two recordings, function by function",
+	.argp = &argp,
+	.run = diff_command,
+};

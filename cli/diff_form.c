@@ -10,7 +10,17 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/json_value.h"
+#include "report/terminal.h"
 #include "report/value.h"
+
+/* The chi-squared distribution with one degree of freedom exceeds this in 1 % of cases. */
+#define CHI_SQUARE_1_PERCENT 6.6349
+
+/* With less, that distribution is no good approximation. */
+#define MIN_EXPECTED 5
+
+/* Of a row of text, what precedes the names. */
+#define VALUES_WIDTH 58
 
 double diff_percent(const struct diff *d, size_t side, uint64_t value)
 {
@@ -26,7 +36,35 @@ double diff_change(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_S
 	return diff_percent(d, 1, values[1]) - diff_percent(d, 0, values[0]);
 }
 
-static int print_side(const struct diff_side *side, char letter)
+bool diff_knows_noise(const struct diff *d)
+{
+	for (size_t i = 0; i < FUNCTION_COUNTS_SIDES; i++) {
+		const struct value measured = value_measured(d->sides[i].context);
+
+		if (value_is_time(&measured) ||
+		    d->sides[i].totals->events != d->sides[i].totals->samples)
+			return false;
+	}
+	return true;
+}
+
+bool diff_is_noise(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_SIDES])
+{
+	double a = (double)values[0], n_a = (double)d->sides[0].totals->events;
+	double b = (double)values[1], n_b = (double)d->sides[1].totals->events;
+	double all = a + b, others = n_a + n_b - all;
+	double rarer = all < others ? all : others, fewer = n_a < n_b ? n_a : n_b;
+	double apart = a * n_b - b * n_a;
+
+	/* In no sample, or in all of both: there is no difference. */
+	if (all <= 0 || others <= 0)
+		return true;
+	if (rarer * fewer / (n_a + n_b) < MIN_EXPECTED)
+		return true;
+	return apart * apart * (n_a + n_b) / (n_a * n_b * all * others) < CHI_SQUARE_1_PERCENT;
+}
+
+static int print_side(const struct diff_side *side, char letter, FILE *to)
 {
 	_cleanup_free_ char *path = strdup(side->path), *target = strdup(side->context->target),
 			    *event = strdup(side->context->event);
@@ -37,40 +75,66 @@ static int print_side(const struct diff_side *side, char letter)
 	text_make_plain(path);
 	text_make_plain(target);
 	text_make_plain(event);
-	printf("%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
-	       (double)side->totals->duration_ns / 1e9, side->totals->samples);
+	fprintf(to, "%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
+		(double)side->totals->duration_ns / 1e9, side->totals->samples);
 	if (value_is_time(&measured))
-		printf(", %.3f ms", (double)side->totals->time_ns / 1e6);
-	printf(", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
-	       totals_complete(side->totals));
+		fprintf(to, ", %.3f ms", (double)side->totals->time_ns / 1e6);
+	fprintf(to, ", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
+		totals_complete(side->totals));
 	return 0;
 }
 
-int diff_print_text(const struct diff *d)
+static int print_text(const struct diff *d, const struct terminal *terminal)
 {
 	size_t n = d->n_rows < d->top ? d->n_rows : d->top;
-	int err = print_side(&d->sides[0], 'A');
+	bool knows = diff_knows_noise(d), marked = false;
+	FILE *to = terminal->to;
+	int err = print_side(&d->sides[0], 'A', to);
 
 	if (err == 0)
-		err = print_side(&d->sides[1], 'B');
+		err = print_side(&d->sides[1], 'B', to);
 	if (err < 0)
 		return err;
-	printf("\n%8s %8s %8s   %8s %8s %8s   %-42s %s\n", "self A", "B", "change", "total A", "B",
-	       "change", "function", "binary");
+	fprintf(to, "\n%8s %8s %8s   %8s %8s %8s   ", "self A", "B", "change", "total A", "B",
+		"change");
+	err = terminal_put_names(terminal, VALUES_WIDTH, 42, "function", "binary", "", "");
+	if (err < 0)
+		return err;
 	for (size_t i = 0; i < n; i++) {
 		const struct function_row *f = d->rows[i];
 
 		for (int total = 0; total < 2; total++) {
 			const uint64_t *values = total ? f->total : f->self;
 
-			printf("%6.1f %% %6.1f %% %+8.1f   ", diff_percent(d, 0, values[0]),
-			       diff_percent(d, 1, values[1]), diff_change(d, values));
+			bool is_noise = knows && diff_is_noise(d, values);
+
+			fprintf(to, "%6.1f %% %6.1f %% %+8.1f%s  ", diff_percent(d, 0, values[0]),
+				diff_percent(d, 1, values[1]), diff_change(d, values),
+				is_noise ? "~" : " ");
+			marked |= is_noise;
 		}
-		printf("%-42s %s\n", f->name, f->binary);
+		err = terminal_put_names(terminal, VALUES_WIDTH, 42, f->name, f->binary, "", "");
+		if (err < 0)
+			return err;
 	}
 	if (d->n_rows > n)
-		printf("... and %zu more functions\n", d->n_rows - n);
+		fprintf(to, "... and %zu more functions\n", d->n_rows - n);
+	if (marked)
+		fputs("~ within chance: two runs of the same program differ this much more than 1 % of the time, or samples are too few to tell\n",
+		      to);
 	return 0;
+}
+
+int diff_print_text(const struct diff *d)
+{
+	struct terminal terminal;
+	int err = terminal_begin(&terminal, stdout, d->wide), ended;
+
+	if (err < 0)
+		return err;
+	err = print_text(d, &terminal);
+	ended = terminal_end(&terminal);
+	return err < 0 ? err : ended;
 }
 
 static json_t *json_side(const struct diff_side *side)
@@ -102,6 +166,9 @@ static void json_set_values(const struct diff *d, json_t *json, const char *name
 	json_object_set_new(json_values, "a_percent", json_real(diff_percent(d, 0, values[0])));
 	json_object_set_new(json_values, "b_percent", json_real(diff_percent(d, 1, values[1])));
 	json_object_set_new(json_values, "change", json_real(diff_change(d, values)));
+	json_object_set_new(json_values, "noise",
+			    diff_knows_noise(d) ? json_boolean(diff_is_noise(d, values)) :
+						  json_null());
 	json_object_set_new(json, name, json_values);
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/doctor_command.h"
-
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/command.h"
+#include "cli/output_options.h"
 #include "doctor/doctor.h"
 #include "kernel/kernel_types.h"
 #include "kernel/refusal.h"
 #include "log/log.h"
 #include "profiler/record.h"
 #include "report/json_value.h"
+#include "report/terminal.h"
 
 enum {
 	OPTION_BTF = 256,
@@ -22,11 +22,13 @@ enum {
 static const struct argp_option argp_options[] = {
 	{ "btf", OPTION_BTF, "FILE", 0, "file with the kernel's type information", 0 },
 	{ "json", OPTION_JSON, NULL, 0, "JSON: an object with all findings" },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
 struct doctor_options {
 	bool json;
+	bool wide;
 	const char *btf;
 };
 
@@ -38,11 +40,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_BTF:
 		o->btf = arg;
 		return 0;
+	case 'w':
+		o->wide = true;
+		return 0;
 	case OPTION_JSON:
 		o->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "what is '%s'? This command takes no arguments", arg);
+		argp_error(state, "unexpected argument '%s': this command takes none", arg);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -73,14 +78,14 @@ static int label_width(const struct doctor *doctor)
 	return (int)width;
 }
 
-static void print_finding(const struct finding *f, int width)
+static void print_finding(const struct finding *f, int width, FILE *to)
 {
-	int n = printf("  %s%s%s", f->what, f->value ? " " : "", f->value ? f->value : "");
+	int n = fprintf(to, "  %s%s%s", f->what, f->value ? " " : "", f->value ? f->value : "");
 
-	printf("%*s  %-7s  %s\n", n < width + 2 ? width + 2 - n : 0, "", finding_word(f->state),
-	       f->need);
+	fprintf(to, "%*s  %-7s  %s\n", n < width + 2 ? width + 2 - n : 0, "",
+		finding_word(f->state), f->need);
 	if (f->fix)
-		printf("    try: %s\n", f->fix);
+		fprintf(to, "    try: %s\n", f->fix);
 }
 
 /* Prints the last line: what can be profiled, and what cannot. */
@@ -112,20 +117,26 @@ static void summarize(const struct doctor *d, FILE *to)
 	fputc('.', to);
 }
 
-static void print_text(const struct doctor *d)
+static int print_text(const struct doctor *d, bool wide)
 {
 	int width = label_width(d);
+	struct terminal terminal;
+	int err = terminal_begin(&terminal, stdout, wide);
+
+	if (err < 0)
+		return err;
 
 	for (size_t i = 0; i < d->n; i++) {
 		const char *group = d->findings[i].group;
 
 		if (i == 0 || strcmp(group, d->findings[i - 1].group) != 0)
-			printf("%s%s\n", i ? "\n" : "", group);
-		print_finding(&d->findings[i], width);
+			fprintf(terminal.to, "%s%s\n", i ? "\n" : "", group);
+		print_finding(&d->findings[i], width, terminal.to);
 	}
-	putchar('\n');
-	summarize(d, stdout);
-	putchar('\n');
+	fputc('\n', terminal.to);
+	summarize(d, terminal.to);
+	fputc('\n', terminal.to);
+	return terminal_end(&terminal);
 }
 
 static json_t *json_text_or_null(const char *text)
@@ -161,17 +172,14 @@ static int print_json(const struct doctor *d)
 	return err < 0 ? -ENOMEM : 0;
 }
 
-int doctor_command(int argc, char **argv)
+static int doctor_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof doctor";
 	struct doctor_options options = { 0 };
 	struct doctor doctor;
 	bool missing = false;
 	int err;
 
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	command_parse(&command_doctor, argc, argv, &options);
 	refusal_listen(NULL);
 	if (kernel_types_check(options.btf) < 0)
 		return EXIT_CODE_FAILED;
@@ -179,7 +187,7 @@ int doctor_command(int argc, char **argv)
 	if (err == 0 && options.json)
 		err = print_json(&doctor);
 	else if (err == 0)
-		print_text(&doctor);
+		err = print_text(&doctor, options.wide);
 	for (size_t i = 0; i < doctor.n; i++)
 		missing = missing || doctor.findings[i].state == FINDING_MISSING;
 	doctor_done(&doctor);
@@ -190,3 +198,10 @@ int doctor_command(int argc, char **argv)
 		log_error("cannot write the findings: %s", strerror(-err));
 	return err < 0 || missing ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "show what can be profiled here, and what is missing",
+	.argp = &argp,
+	.run = doctor_command,
+};

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/dump_command.h"
-
-#include <argp.h>
-
+#include "cli/command.h"
 #include "cli/options.h"
 #include "elf/bus_guard.h"
 #include "log/log.h"
@@ -27,14 +24,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[1] = o;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "what is '%s'? This command takes no arguments", arg);
+		argp_error(state, "unexpected argument '%s': this command takes none", arg);
 		return 0;
 	case ARGP_KEY_END:
 		o->record.profiler.target.pids = o->pids;
 		o->record.profiler.target.tids = o->tids;
 		o->record.profiler.symbols = !o->names.options.none;
 		if (o->record.profiler.target.n_pids + o->record.profiler.target.n_tids == 0)
-			argp_error(state, "whose stacks? Give -p PID or -t TID");
+			argp_error(state, "nothing to dump: give -p PID or -t TID");
 		if (o->record.profiler.target.n_pids > 0 && o->record.profiler.target.n_tids > 0)
 			argp_error(state, "-p and -t exclude each other");
 		options_complete_output(o, state);
@@ -53,23 +50,21 @@ static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
 	.children = parts,
-	.args_doc = "-p PID\n-t TID",
+	.args_doc = "-p PID[,PID...]\n-t TID[,TID...]",
 	.doc = "Show the stacks of all threads of a process, once, without stopping it, with files, "
 	       "lines and inlined functions.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
 	       "no stack could be taken.",
 };
 
-int dump_command(int argc, char **argv)
+static int dump_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof dump";
 	struct options options;
 	int code;
 
 	options_init(&options, argv - 1);
 	options.output.own = &report_stacks;
-	argv[0] = name; /* argp begins messages with it */
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	command_parse(&command_dump, argc, argv, &options);
 	options.record.profiler.names = name_options_apply(&options.names);
 	code = options.record.profiler.names && bus_guard_install() == 0 ?
 		       dump_run(&options.record) :
@@ -78,3 +73,10 @@ int dump_command(int argc, char **argv)
 	options_done(&options);
 	return code;
 }
+
+const struct command command_dump = {
+	.name = "dump",
+	.summary = "show the stacks of all threads of a process now",
+	.argp = &argp,
+	.run = dump_command,
+};

@@ -108,7 +108,7 @@ const char *file_table_error(int err)
 	case -EBADMSG:
 		return "it is damaged or not complete";
 	case -EFBIG:
-		return "its code or its unwind information spans 4 GiB or more";
+		return "its code or its unwind information spans 4 GiB or more, or has too many CIEs";
 	default:
 		return strerror(-err);
 	}

@@ -36,15 +36,21 @@ static const struct argp_option name_argp_options[] = {
 	{ 0 },
 };
 
+static const char *const styles[] = {
+	[NAMES_DEMANGLE_SIMPLE] = "simple",
+	[NAMES_DEMANGLE_NONE] = "none",
+	[NAMES_DEMANGLE_FULL] = "full",
+};
+
+void name_options_list_styles(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+		fprintf(to, "%s%s", i ? ", " : "", styles[i]);
+}
+
 static void parse_demangle(struct names_options *options, struct argp_state *state,
 			   const char *text)
 {
-	static const char *const styles[] = {
-		[NAMES_DEMANGLE_SIMPLE] = "simple",
-		[NAMES_DEMANGLE_NONE] = "none",
-		[NAMES_DEMANGLE_FULL] = "full",
-	};
-
 	for (size_t i = 0; i < ARRAY_SIZE(styles); i++) {
 		if (strcmp(text, styles[i]) == 0) {
 			options->demangle = (enum names_demangle)i;

@@ -4,6 +4,7 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "symbols/names.h"
 
@@ -15,6 +16,9 @@ struct name_options {
 
 /* argp options of the child parser; its input is a struct name_options. */
 extern const struct argp name_options_argp;
+
+/* Writes what --demangle takes: "simple, none, full". */
+void name_options_list_styles(FILE *to);
 
 /*
  * Applies the options after parsing. Returns the names object, which the caller frees after the

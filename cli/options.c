@@ -10,12 +10,12 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "cli/command.h"
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
+#include "cli/suggestion.h"
 #include "report/report.h"
-
-const char *argp_program_version = "dwarfprof " DP_VERSION;
 
 enum {
 	OPTION_BTF = 256,
@@ -75,7 +75,9 @@ static const struct argp_option sampling_options[] = {
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0, "samples per second and CPU (99)", 2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function", 2 },
+	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function; "
+	  "page-faults, minor-faults, major-faults, context-switches or cpu-migrations, each one",
+	  2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
@@ -102,6 +104,7 @@ static const struct argp_option file_options[] = {
 	  "folded, jsonl, text, pprof, json, perf-script, speedscope, html, svg, firefox, firefox-gz or recording (by the extension of FILE)",
 	  4 },
 	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
@@ -211,15 +214,21 @@ static void parse_event(struct options *o, struct argp_state *state, const char 
 	set_event(o, state, &event);
 }
 
+static const char *const modes[] = {
+	[DP_UNWIND_AUTO] = "auto",
+	[DP_UNWIND_DWARF] = "dwarf",
+	[DP_UNWIND_FP] = "fp",
+	[DP_UNWIND_COPY] = "copy",
+};
+
+void options_list_unwind(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+		fprintf(to, "%s%s", i ? ", " : "", modes[i]);
+}
+
 static void parse_unwind(struct options *o, struct argp_state *state, const char *text)
 {
-	static const char *const modes[] = {
-		[DP_UNWIND_AUTO] = "auto",
-		[DP_UNWIND_DWARF] = "dwarf",
-		[DP_UNWIND_FP] = "fp",
-		[DP_UNWIND_COPY] = "copy",
-	};
-
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		if (strcmp(text, modes[i]) == 0) {
 			o->record.profiler.unwind = (enum dp_unwind)i;
@@ -238,11 +247,17 @@ static void parse_sides(struct options *o, struct argp_state *state, enum dp_sid
 
 void options_parse_command(struct options *o, struct argp_state *state, char *arg, const char *name)
 {
+	struct suggestion meant = { .given = arg };
+
 	if (state->quoted && state->next > state->quoted) {
 		o->record.profiler.target.command = state->argv + state->quoted;
 		state->next = state->argc; /* the rest belongs to the command */
 	} else if (state->arg_num > 0 || strcmp(arg, name) != 0) {
-		argp_error(state, "what is '%s'? A command to profile follows after --", arg);
+		command_suggest(&meant);
+		argp_error(state,
+			   "there is no command '%s'%s%s%s A program to profile follows after --",
+			   arg, meant.word ? "; did you mean '" : ".", meant.word ? meant.word : "",
+			   meant.word ? "'?" : "");
 	}
 }
 
@@ -268,11 +283,12 @@ void options_complete(struct options *o, struct argp_state *state)
 	if (kinds > 1)
 		argp_error(state, "-p, -t, -a and -- CMD exclude each other");
 	if (r->event.source->user_only && r->sides == DP_SIDES_KERNEL)
-		argp_error(state, "-K leaves nothing of -e %s, which samples programs",
+		argp_error(state,
+			   "-K and -e %s exclude each other: its samples have no kernel stack",
 			   r->event.source->name);
 	if (r->verify && r->sides == DP_SIDES_KERNEL)
 		argp_error(state,
-			   "-K leaves nothing for --verify, which is about programs' stacks");
+			   "-K and --verify exclude each other: --verify compares user stacks");
 	r->target.all |= kinds == 0;
 	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
 		argp_error(state,
@@ -402,6 +418,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_FORMAT:
 		o->output.format = arg;
 		return 0;
+	case 'w':
+		o->output.wide = true;
+		return 0;
 	case OPTION_BY:
 		output_options_set_by(&o->output, state, arg);
 		return 0;
@@ -462,6 +481,24 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 	return parse_part(key, arg, state);
 }
 
+/* Without a command, --help is about all of them. */
+static char *add_commands(int key, const char *text, void *input)
+{
+	char *more = NULL;
+	size_t size;
+	FILE *to;
+
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)text;
+	to = open_memstream(&more, &size);
+	if (!to)
+		return (char *)text;
+	command_list_names(to);
+	fprintf(to, "\n%s", text);
+	fclose(to);
+	return more;
+}
+
 /* Joins the words with spaces, as typed. NULL if out of memory. */
 static char *join_words(char **argv)
 {
@@ -489,35 +526,32 @@ void options_init(struct options *ret, char **argv)
 	ret->command_line = join_words(argv);
 	ret->record.command_line = ret->command_line ? ret->command_line : "";
 	filter_init(&ret->filter);
-	argp_err_exit_status = EXIT_CODE_USAGE;
 }
+
+static const struct argp_child parts[] = {
+	{ .argp = &options_shared },
+	{ .argp = &options_sampling },
+	{ .argp = &options_files },
+	{ 0 },
+};
+
+const struct argp options_record = {
+	.options = argp_options,
+	.parser = parse_record,
+	.children = parts,
+	.args_doc = "-p PID[,PID...]\n-t TID[,TID...]\n[-a] [FILTER...]\n-- CMD [ARG...]",
+	.doc = "Find out where programs spend their time. Stacks are unwound in the kernel, "
+	       "with tables made from the binaries' own unwind information.\v"
+	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
+	       "process; 5 no samples. The exit code of a profiled command takes precedence: "
+	       "126 if it cannot be executed, 127 if it is not found.",
+	.help_filter = add_commands,
+};
 
 void options_parse(struct options *ret, int argc, char **argv)
 {
-	static const struct argp_child parts[] = {
-		{ .argp = &options_shared },
-		{ .argp = &options_sampling },
-		{ .argp = &options_files },
-		{ 0 },
-	};
-	static const struct argp argp = {
-		.options = argp_options,
-		.parser = parse_record,
-		.children = parts,
-		.args_doc = "-p PID\n[record] -t TID\n[record] -a\n[record] -- CMD [ARG...]",
-		.doc = "Find out where programs spend their time. Stacks are unwound in the kernel, "
-		       "with tables made from the binaries' own unwind information.\v"
-		       "`dwarfprof dump -p PID' shows what a process is doing now, and `dwarfprof top' "
-		       "which functions take most of the time, updated continuously. `dwarfprof tables "
-		       "FILE...' shows unwind tables, and `dwarfprof doctor' what can be profiled here "
-		       "and what is missing. Each command has its own --help.\n\n"
-		       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such "
-		       "process; 5 no samples. The exit code of a profiled command takes precedence: "
-		       "126 if it cannot be executed, 127 if it is not found.",
-	};
-
 	options_init(ret, argv);
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, ret);
+	command_parse(&command_record, argc, argv, ret);
 }
 
 void options_done(struct options *options)

@@ -5,6 +5,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cli/name_options.h"
 #include "cli/output_options.h"
@@ -31,6 +32,9 @@ struct options {
 void options_parse(struct options *ret, int argc, char **argv);
 void options_done(struct options *options);
 
+/* Those of a run; its input is a struct options. */
+extern const struct argp options_record;
+
 /*
  * Groups of options that several commands share; their input is a struct options. options_shared:
  * all commands that show stacks; the others: those that sample, and those that write files.
@@ -38,6 +42,9 @@ void options_done(struct options *options);
 extern const struct argp options_shared;
 extern const struct argp options_sampling;
 extern const struct argp options_files;
+
+/* Writes what --unwind takes: "auto, dwarf, fp, copy". */
+void options_list_unwind(FILE *to);
 
 /* Sets the defaults. argv is kept as the command line of reports. */
 void options_init(struct options *ret, char **argv);

@@ -97,7 +97,8 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 	size_t n_stdout = 0;
 
 	if (o->format && o->n > 1)
-		argp_error(state, "--format goes with one -o; of several, the extensions say it");
+		argp_error(state,
+			   "--format goes with one -o; with several, extensions select formats");
 	if (o->n == 0)
 		output_options_add(o, state, NULL);
 	for (size_t i = 0; i < o->n; i++) {
@@ -109,6 +110,7 @@ void output_options_complete(struct output_options *o, struct argp_state *state)
 					   o->requests[i].path);
 		o->requests[i].format = choose_format(o, state, o->requests[i].path);
 		o->requests[i].by = o->by;
+		o->requests[i].wide = o->wide;
 	}
 	if (n_stdout > 1)
 		argp_error(state, "two reports cannot go to stdout");

@@ -3,16 +3,18 @@
 #define DP_CLI_OUTPUT_OPTIONS_H
 
 #include <argp.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "profiler/outputs.h"
 #include "report/group.h"
 
-/* -o, --format and --by, of all commands that write reports. */
+/* -o, --format, --by and --wide, of all commands that write reports. */
 struct output_options {
 	const char *format;     /* NULL: not given */
 	struct group by_group;  /* what `by` of the requests points at */
 	const struct group *by; /* NULL: not given */
+	bool wide;
 	/* The command's own default format for stdout, instead of `text`; NULL: none. */
 	const struct report_format *own;
 	struct output_request *requests;
@@ -22,6 +24,13 @@ struct output_options {
 #define OUTPUT_OPTIONS_BY_HELP                                                                      \
 	"tell stacks apart by this: cpu, pid, tid, comm, thread_name, outcome, state, or a label, " \
 	"label:KEY"
+
+/* Of all commands that write text for people. */
+#define OUTPUT_OPTIONS_WIDE                                                                        \
+	{                                                                                          \
+		"wide", 'w', NULL, 0, "do not fit lines to the terminal; names are not shortened", \
+			4                                                                          \
+	}
 
 void output_options_done(struct output_options *options);
 

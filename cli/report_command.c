@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/report_command.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/command.h"
 #include "cli/name_options.h"
 #include "cli/output_options.h"
 #include "cli/recording_file.h"
@@ -29,13 +28,15 @@ static const struct argp_option argp_options[] = {
 	{ "output", 'o', "FILE", 0, "where to write, repeatable" },
 	{ "format", OPTION_FORMAT, "FORMAT", 0, "as for record (by the extension of FILE)" },
 	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP },
+	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
 static void complete(struct report_options *o, struct argp_state *state)
 {
 	if (!o->file)
-		argp_error(state, "which recording? Give the FILE that -o FILE.dwarfprof made");
+		argp_error(state,
+			   "a recording is missing: give the FILE that -o FILE.dwarfprof made");
 	if (o->converts && o->output.n == 0)
 		argp_error(state, "-o is missing: give a file to write");
 	if (!o->converts && o->output.n <= 1 && !o->output.format &&
@@ -55,6 +56,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_FORMAT:
 		o->output.format = arg;
 		return 0;
+	case 'w':
+		o->output.wide = true;
+		return 0;
 	case OPTION_BY:
 		output_options_set_by(&o->output, state, arg);
 		return 0;
@@ -63,7 +67,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->file)
-			argp_error(state, "what is '%s'? It takes one recording", arg);
+			argp_error(state, "unexpected argument '%s': give one recording", arg);
 		o->file = arg;
 		return 0;
 	case ARGP_KEY_END:
@@ -129,7 +133,7 @@ static int write_reports(struct recording_file *recording, const struct output_o
 				       recording_reader_context(recording->reader));
 
 	if (err == 0 && is_own_input(outputs, recording)) {
-		log_error("%s cannot be read and replaced at once: give another file to -o",
+		log_error("cannot overwrite %s, which is being read: give another file to -o",
 			  recording->path);
 		return -EINVAL;
 	}
@@ -172,29 +176,37 @@ static int run(const struct report_options *o)
 	return err < 0 ? EXIT_CODE_FAILED : code;
 }
 
-static int command(const struct argp *argp, bool converts, char *name, int argc, char **argv)
+static int parse_and_run(const struct command *command, bool converts, int argc, char **argv)
 {
 	struct report_options options = { .converts = converts };
 	int code;
 
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(argp, argc, argv, 0, NULL, &options);
+	command_parse(command, argc, argv, &options);
 	code = run(&options);
 	output_options_done(&options.output);
 	return code;
 }
 
-int report_command(int argc, char **argv)
+static int report_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof report";
-
-	return command(&report_argp, false, name, argc, argv);
+	return parse_and_run(&command_report, false, argc, argv);
 }
 
-int convert_command(int argc, char **argv)
+static int convert_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof convert";
-
-	return command(&convert_argp, true, name, argc, argv);
+	return parse_and_run(&command_convert, true, argc, argv);
 }
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "report what was recorded with -o FILE.dwarfprof",
+	.argp = &report_argp,
+	.run = report_command,
+};
+
+const struct command command_convert = {
+	.name = "convert",
+	.summary = "write a recording in other formats",
+	.argp = &convert_argp,
+	.run = convert_command,
+};

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/tables.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -8,7 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "cli/command.h"
 #include "cli/tables_form.h"
+#include "cli/tables_options.h"
 #include "log/log.h"
 #include "profiler/record.h"
 
@@ -122,7 +123,7 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-int tables_run(const struct tables_options *options)
+static int tables_run(const struct tables_options *options)
 {
 	struct tables t = {
 		.form = options->form,
@@ -150,3 +151,20 @@ int tables_run(const struct tables_options *options)
 		  t.output.totals.files, t.n_failed, t.n_others, t.n_foreign);
 	return err < 0 || t.n_failed > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK;
 }
+
+static int tables_command(int argc, char **argv)
+{
+	struct tables_options options;
+
+	tables_options_parse(&options, argc, argv);
+	if (options.verbose)
+		log_set_level(LOG_DEBUG);
+	return tables_run(&options);
+}
+
+const struct command command_tables = {
+	.name = "tables",
+	.summary = "show the unwind tables of programs and libraries",
+	.argp = &tables_options_argp,
+	.run = tables_command,
+};

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tables_options.h"
 
-#include <argp.h>
-
+#include "cli/command.h"
 #include "cli/tables_form.h"
-#include "profiler/record.h"
 
 enum {
 	OPTION_JSON = 256,
@@ -52,7 +50,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (o->n_files == 0)
-			argp_error(state, "whose tables? Give a FILE or a directory");
+			argp_error(state, "nothing to show: give a FILE or a directory");
 		if (o->regs && o->form != &tables_rows)
 			argp_error(state, "--regs needs --rows");
 		return 0;
@@ -60,21 +58,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+const struct argp tables_options_argp = {
+	.options = argp_options,
+	.parser = parse_option,
+	.args_doc = "FILE...",
+	.doc = "Show the unwind tables that dwarfprof makes of programs and libraries: their "
+	       "size, how much of the code they cover, and what they cannot express. "
+	       "Directories are searched for such files.\v"
+	       "Exit codes: 0 done; 1 a file could not be read; 2 wrong usage.",
+};
+
 void tables_options_parse(struct tables_options *ret, int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = argp_options,
-		.parser = parse_option,
-		.args_doc = "FILE...",
-		.doc = "Show the unwind tables that dwarfprof makes of programs and libraries: their "
-		       "size, how much of the code they cover, and what they cannot express. "
-		       "Directories are searched for such files.\v"
-		       "Exit codes: 0 done; 1 a file could not be read; 2 wrong usage.",
-	};
-	static char name[] = "dwarfprof tables";
-
 	*ret = (struct tables_options){ .form = &tables_text };
-	argv[0] = name; /* argp begins messages with it */
-	argp_err_exit_status = EXIT_CODE_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, ret);
+	command_parse(&command_tables, argc, argv, ret);
 }

@@ -2,6 +2,7 @@
 #ifndef DP_CLI_TABLES_OPTIONS_H
 #define DP_CLI_TABLES_OPTIONS_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,6 +16,9 @@ struct tables_options {
 	bool regs; /* also show the less important registers */
 	bool verbose;
 };
+
+/* Its input is a struct tables_options. */
+extern const struct argp tables_options_argp;
 
 /*
  * Parses the command line; argv[0] is the command's name. Prints help and errors and ends the

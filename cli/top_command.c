@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/top_command.h"
-
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
 #include "cli/sampling.h"
@@ -106,7 +104,7 @@ static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
 	.children = parts,
-	.args_doc = "\n-p PID\n-- CMD [ARG...]",
+	.args_doc = "\n-p PID[,PID...]\n-- CMD [ARG...]",
 	.doc = "Show the functions that take most of the time, updated continuously. On a terminal, "
 	       "each table replaces the one before, until q or Ctrl-C; elsewhere tables follow one "
 	       "another.\v"
@@ -127,9 +125,8 @@ static bool listen_to_keys(struct termios *ret_before)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &silent) == 0;
 }
 
-int top_command(int argc, char **argv)
+static int top_command(int argc, char **argv)
 {
-	static char name[] = "dwarfprof top";
 	struct output_request output = { .format = &report_top };
 	struct top_options top = { .interval_ns = 1000000000 };
 	struct options *o = &top.options;
@@ -137,8 +134,7 @@ int top_command(int argc, char **argv)
 	int code;
 
 	options_init(o, argv - 1);
-	argv[0] = name; /* argp begins messages with it */
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &top);
+	command_parse(&command_top, argc, argv, &top);
 	output.by = o->output.by;
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
@@ -153,3 +149,11 @@ int top_command(int argc, char **argv)
 	options_done(o);
 	return code;
 }
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "show the functions that take most time, refreshed every second",
+	.argp = &argp,
+	.flags = ARGP_IN_ORDER,
+	.run = top_command,
+};

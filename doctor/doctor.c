@@ -125,7 +125,8 @@ static void examine_sysctls(struct examination *e)
 	} table[] = {
 		{ "kernel.perf_event_paranoid", -1, 2, 2, CAP_SYS_ADMIN,
 		  "samples (Debian, above 2: CAP_SYS_ADMIN)" },
-		{ "kernel.unprivileged_bpf_disabled", 0, 2, 2, 0, "nothing, where CAP_BPF is" },
+		{ "kernel.unprivileged_bpf_disabled", 0, 2, 2, 0,
+		  "nothing, if CAP_BPF is granted" },
 		{ "kernel.kptr_restrict", 0, 1, 1, 0, "functions of the kernel" },
 		{ "kernel.perf_event_max_stack", DP_MAX_KERNEL_FRAMES, INT32_MAX,
 		  DP_MAX_KERNEL_FRAMES, 0, "frames of a kernel stack" },
@@ -157,7 +158,7 @@ static void examine_sysctls(struct examination *e)
 				    table[i].need);
 		if (err < 0)
 			examination_set(e, &f->value, "%s",
-					err == -ENOENT ? "(not there)" : strerror(-err));
+					err == -ENOENT ? "(does not exist)" : strerror(-err));
 		else
 			examination_set(e, &f->value, "%ld", value);
 		if (err == 0 && !ok)
@@ -178,7 +179,7 @@ static void examine_fields(struct examination *e, const struct btf *btf)
 	for (; (field = kernel_field(n)); n++)
 		n_there += kernel_field_exists(btf, field);
 	f = examination_add(e, "members of its types", n_there == n ? FINDING_OK : FINDING_LIMITED,
-			    "what programs read of the kernel");
+			    "what the programs read");
 	examination_set(e, &f->value, "%zu of %zu", n_there, n);
 	for (size_t i = 0; (field = kernel_field(i)); i++) {
 		char what[KERNEL_FIELD_NEED_SIZE], need[KERNEL_FIELD_NEED_SIZE + sizeof(ALL)] = "";
@@ -206,7 +207,7 @@ static void examine_types(struct examination *e)
 		examination_set(e, &f->value, "%s %s", kernel.release, kernel.machine);
 	}
 	f = examination_add(e, e->btf ? e->btf : "/sys/kernel/btf/vmlinux",
-			    btf ? FINDING_OK : FINDING_MISSING, ALL "places of the kernel's data");
+			    btf ? FINDING_OK : FINDING_MISSING, ALL "layout of the kernel's types");
 	if (btf && !e->btf && !usual)
 		examination_set(e, &f->value, "(vmlinux found elsewhere)");
 	if (btf) {
@@ -263,7 +264,7 @@ static void examine_helpers(struct examination *e)
 		{ BPF_FUNC_loop, "bpf_loop()", ALL "walks (Linux 5.17)" },
 		{ BPF_FUNC_task_pt_regs, "bpf_task_pt_regs()", ALL "threads in the kernel (5.15)" },
 		{ BPF_FUNC_get_current_task_btf, "bpf_get_current_task_btf()",
-		  ALL "who runs (5.11)" },
+		  ALL "the current task (5.11)" },
 		{ BPF_FUNC_probe_read_user, "bpf_probe_read_user()", ALL "stacks (5.5)" },
 		{ BPF_FUNC_ringbuf_output, "bpf_ringbuf_output()", ALL "sending samples (5.8)" },
 		{ BPF_FUNC_get_stack, "bpf_get_stack()", ALL "kernel stacks (4.18)" },
@@ -326,7 +327,7 @@ static void examine_bpf(struct examination *e)
 	e->group = "BPF, by trying";
 	examination_try(e, "ring buffer", probe_ring_buffer(), FINDING_MISSING,
 			ALL "sending samples");
-	examination_try(e, "array in user memory", probe_mmapable_array(), FINDING_MISSING,
+	examination_try(e, "array that user space maps", probe_mmapable_array(), FINDING_MISSING,
 			ALL "unwind tables");
 	examination_try(e, "map of maps", probe_map_of_maps(), FINDING_MISSING,
 			ALL "unwind tables");

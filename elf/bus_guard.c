@@ -18,12 +18,12 @@ static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 {
 	struct dl_find_object object;
 
-	/* BUS_ADRERR: the file has no such page. Other codes are of broken memory, or of kill(). */
+	/* BUS_ADRERR: the file has no such page. Other codes are for broken memory or kill(). */
 	return info->si_code == BUS_ADRERR && fault_is_read(context) &&
 	       _dl_find_object(info->si_addr, &object) < 0;
 }
 
-/* All that is called here is async-signal-safe: mmap() is a mere system call. */
+/* Calls only async-signal-safe functions; mmap() is just a system call. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	void *page = (void *)((uintptr_t)info->si_addr & ~(PAGE_SIZE - 1));
@@ -32,10 +32,10 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	if (!is_data_read(info, context) ||
 	    mmap(page, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 		    MAP_FAILED) {
-		/* The same happens again, and ends the program. */
+		/* The same access faults again and ends the program. */
 		signal(number, SIG_DFL);
 		if (info->si_code <= 0)
-			raise(number); /* it was sent, and would not */
+			raise(number); /* it was sent, so it would not come again */
 	}
 	errno = saved;
 }

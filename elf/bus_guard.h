@@ -3,19 +3,17 @@
 #define DP_ELF_BUS_GUARD_H
 
 /*
- * The files that tables and names are read from stay mapped while they are, and
- * anyone who may write to them can cut them off, as a compiler does: reading
- * behind the new end raises SIGBUS. From here on such a page reads as zeros,
- * which no parser takes for anything, and the program goes on.
+ * Files that tables and names are read from stay mapped meanwhile. Anyone who may write to them can
+ * truncate them, as compilers do, and a read behind the new end raises SIGBUS. Installs a handler
+ * that makes such a page read as zeros, which no parser takes for valid data, and lets the program
+ * go on.
  *
- * Only reads of data are helped, outside of the program and its libraries: a
- * program whose own files are gone cannot go on. Any other SIGBUS ends it as
- * before. Returns 0 or a negative errno.
+ * It handles only reads of data outside of the program and its libraries; a program cannot go on
+ * without its own files. Any other SIGBUS ends the program as usual. Returns 0 or a negative errno.
  *
- * A signal's handler is the process's, so that it is for a program to install this one, and for
- * no library, which would take that of its host away. Nothing else is kept. Without it, all
- * works as well, but that a file that is cut off at such a moment ends the process, or is a matter
- * of the handler that the host has.
+ * Signal handlers belong to the process, so a program calls this and a library must not: it would
+ * replace its host's handler. There is no other state. Without the guard everything else works, but
+ * a file that is truncated at such a moment raises SIGBUS.
  */
 int bus_guard_install(void);
 

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf/debug_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/mapped_file.h"
+#include "elf/elf_open.h"
 
-#define DEBUG_ROOT "/usr/lib/debug"
-
-/* More than the .debug_frame of any program: a damaged header shall not ask for all memory. */
+/* Larger than the .debug_frame of any program. A damaged header must not exhaust the memory. */
 #define MAX_FRAME_SIZE (UINT64_C(1) << 30)
 
 static Elf_Scn *find_section(Elf *elf, const char *wanted)
@@ -42,7 +37,9 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted)
 	return NULL;
 }
 
-/* As the ELF standard compresses sections, or as the GNU tools did before that. */
+/*
+ * Decompresses a section compressed as in the ELF standard or, if `old`, as earlier GNU tools did.
+ */
 static bool uncompress(Elf_Scn *scn, bool old)
 {
 	GElf_Shdr header;
@@ -76,7 +73,7 @@ void debug_frame_read(Elf *elf, struct cfi_section *ret)
 	ret->size = data->d_size;
 }
 
-/* CRC-32 as in zlib and in GDB's description of .gnu_debuglink. */
+/* The CRC-32 of zlib and of GDB's description of .gnu_debuglink. */
 static uint32_t checksum(const uint8_t *bytes, size_t size)
 {
 	uint32_t table[256], crc = UINT32_MAX;
@@ -91,7 +88,7 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
 	return ~crc;
 }
 
-static bool has_checksum(Elf *elf, uint32_t wanted)
+bool debug_file_has_checksum(Elf *elf, uint32_t wanted)
 {
 	size_t size;
 	const char *bytes = elf_rawfile(elf, &size);
@@ -99,7 +96,7 @@ static bool has_checksum(Elf *elf, uint32_t wanted)
 	return bytes && checksum((const uint8_t *)bytes, size) == wanted;
 }
 
-static bool has_build_id(Elf *elf, const char *wanted)
+bool debug_file_has_build_id(Elf *elf, const char *wanted)
 {
 	Elf_Scn *scn = find_section(elf, ".note.gnu.build-id");
 	Elf_Data *notes = scn ? elf_getdata(scn, NULL) : NULL;
@@ -119,7 +116,7 @@ static bool has_build_id(Elf *elf, const char *wanted)
 	return true;
 }
 
-/* NULL if there is no such file. One that is no ordinary file could block. */
+/* NULL if there is no such file. Opening anything but a regular file might block. */
 static Elf *open_elf(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -128,8 +125,8 @@ static Elf *open_elf(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return NULL;
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	/* From here on without the descriptor. */
+	elf = elf_open(fd);
+	/* The descriptor is not needed from here on. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
 		elf_end(elf);
 		return NULL;
@@ -146,15 +143,14 @@ static Elf *open_by_build_id(const char *build_id)
 		return NULL;
 	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", build_id, build_id + 2);
 	elf = open_elf(path);
-	if (elf && !has_build_id(elf, build_id)) {
+	if (elf && !debug_file_has_build_id(elf, build_id)) {
 		elf_end(elf);
 		return NULL;
 	}
 	return elf;
 }
 
-/* The name in .gnu_debuglink, and behind it, at a multiple of 4, the checksum. */
-static const char *read_link(Elf *elf, uint32_t *ret_checksum)
+const char *debug_link_read(Elf *elf, uint32_t *ret_checksum)
 {
 	Elf_Scn *scn = find_section(elf, ".gnu_debuglink");
 	Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
@@ -164,6 +160,7 @@ static const char *read_link(Elf *elf, uint32_t *ret_checksum)
 	if (!data || !data->d_buf)
 		return NULL;
 	name = data->d_buf;
+	/* The checksum follows the name, aligned to 4 bytes. */
 	length = strnlen(name, data->d_size);
 	if (length == 0 || length / 4 * 4 + 8 > data->d_size || memchr(name, '/', length))
 		return NULL;
@@ -178,7 +175,7 @@ static Elf *open_by_link(Elf *file, int fd)
 						 { DEBUG_ROOT, "" } };
 	char self[64], directory[PATH_MAX];
 	uint32_t wanted;
-	const char *name = read_link(file, &wanted);
+	const char *name = debug_link_read(file, &wanted);
 	ssize_t n;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -195,118 +192,11 @@ static Elf *open_by_link(Elf *file, int fd)
 			return NULL;
 		elf = open_elf(path);
 		free(path);
-		if (elf && has_checksum(elf, wanted))
+		if (elf && debug_file_has_checksum(elf, wanted))
 			return elf;
 		elf_end(elf);
 	}
 	return NULL;
-}
-
-/* Has the process another root, or other mounts, than this one? */
-static bool has_other_root(pid_t pid)
-{
-	static const char *const names[] = { "root/", "ns/mnt" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char path[48], own[32];
-		struct stat st, ours;
-
-		snprintf(path, sizeof(path), "/proc/%d/%s", pid, names[i]);
-		snprintf(own, sizeof(own), "/proc/self/%s", names[i]);
-		if (stat(path, &st) == 0 && stat(own, &ours) == 0 &&
-		    (st.st_dev != ours.st_dev || st.st_ino != ours.st_ino))
-			return true;
-	}
-	return false;
-}
-
-/* Open a file below a root, which its links do not leave. Without openat2() (Linux 5.6), none. */
-static int open_below(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_close_ int place = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	char link[32];
-
-	if (place < 0)
-		return -errno;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-	return regular_file_open(link, 0);
-}
-
-/* By their build id, files are known; those that have none, by the link's checksum. */
-static bool belongs(int fd, const char *build_id, uint32_t wanted)
-{
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool does = elf && (build_id[0] ? has_build_id(elf, build_id) : has_checksum(elf, wanted));
-
-	elf_end(elf);
-	return does;
-}
-
-static int open_link_below(int root, const char *path, Elf *elf, const char *build_id)
-{
-	static const char *const places[][2] = { { "", "" },
-						 { "", "/.debug" },
-						 { DEBUG_ROOT, "" } };
-	uint32_t wanted;
-	const char *name = read_link(elf, &wanted);
-	const char *slash = strrchr(path, '/');
-
-	for (size_t i = 0; name && slash && i < sizeof(places) / sizeof(*places); i++) {
-		char file[2 * PATH_MAX];
-		int fd;
-
-		snprintf(file, sizeof(file), "%s%.*s%s/%s", places[i][0], (int)(slash - path), path,
-			 places[i][1], name);
-		fd = open_below(root, file);
-		if (fd >= 0 && belongs(fd, build_id, wanted))
-			return fd;
-		if (fd >= 0)
-			close(fd);
-	}
-	return -ENOENT;
-}
-
-/* Paths are told as this process sees them, which, if the other one's root is below, shows that. */
-static const char *path_inside(pid_t pid, const char *path)
-{
-	char place[48], root[PATH_MAX];
-	ssize_t n;
-
-	snprintf(place, sizeof(place), "/proc/%d/root", pid);
-	n = readlink(place, root, sizeof(root) - 1);
-	if (n <= 1)
-		return path;
-	root[n] = '\0';
-	return strncmp(path, root, (size_t)n) == 0 && path[n] == '/' ? path + n : path;
-}
-
-int debug_file_open_for(pid_t pid, const char *path, Elf *elf, const char *build_id)
-{
-	_cleanup_close_ int root = -1;
-	char place[PATH_MAX];
-	int fd = -ENOENT;
-
-	/* With servers to ask, libdwfl's search leaves links out (dwfl_file.c). */
-	if (!has_other_root(pid) && !getenv("DEBUGINFOD_URLS"))
-		return -ENOENT;
-	snprintf(place, sizeof(place), "/proc/%d/root", pid);
-	root = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	if (strlen(build_id) >= 4) {
-		snprintf(place, sizeof(place), DEBUG_ROOT "/.build-id/%.2s/%s.debug", build_id,
-			 build_id + 2);
-		fd = open_below(root, place);
-	}
-	if (fd >= 0 && belongs(fd, build_id, 0))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return open_link_below(root, path_inside(pid, path), elf, build_id);
 }
 
 Elf *debug_file_open(Elf *elf, int fd, const char *build_id)

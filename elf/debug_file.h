@@ -3,32 +3,36 @@
 #define DP_ELF_DEBUG_FILE_H
 
 #include <libelf.h>
-#include <sys/types.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "cfi/entry.h"
 
 /* Unwind information for debuggers: .debug_frame, in the file itself or in a separate one. */
 
 /*
- * The section .debug_frame, unpacked if it is compressed; size 0 if there is
- * none, or none that can be read. The bytes live as long as elf does.
+ * Returns the section .debug_frame, decompressed; size 0 if there is none that can be read. The
+ * bytes live as long as elf does.
  */
 void debug_frame_read(Elf *elf, struct cfi_section *ret);
 
 /*
- * Find the file of debug information that belongs to the file behind fd:
- * by its build id ("" if it has none) or its .gnu_debuglink, where GDB looks, too
- * ("Debugging Information in Separate Files"). It must have the same build id,
- * or the checksum that the link tells. NULL if there is none; the caller ends it.
+ * Finds the separate debug file of the file behind fd by its build id ("" if it has none) or its
+ * .gnu_debuglink, in the places where GDB looks ("Debugging Information in Separate Files"). It
+ * must have the same build id or the checksum from the link. Returns NULL if there is none; the
+ * caller calls elf_end().
  */
 Elf *debug_file_open(Elf *elf, int fd, const char *build_id);
 
 /*
- * The same for a file as a process sees it, for names: below the process's own root, as
- * containers have one, whose links do not lead out of it. `path` is the file's in there.
- * Returns a descriptor, or a negative errno. If the process's root and mounts are this
- * one's, libdwfl will look there itself: -ENOENT.
+ * Returns the name in .gnu_debuglink, which lives as long as elf does, and its checksum; NULL if
+ * there is none. The other two check whether a file has this checksum or build id.
  */
-int debug_file_open_for(pid_t pid, const char *path, Elf *elf, const char *build_id);
+const char *debug_link_read(Elf *elf, uint32_t *ret_checksum);
+bool debug_file_has_checksum(Elf *elf, uint32_t wanted);
+bool debug_file_has_build_id(Elf *elf, const char *wanted);
+
+/* Where distributions install them. */
+#define DEBUG_ROOT "/usr/lib/debug"
 
 #endif

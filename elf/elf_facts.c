@@ -70,7 +70,10 @@ void elf_facts_done(struct elf_facts *facts)
 
 int elf_facts_bias(const struct elf_facts *facts, uint64_t start, uint64_t offset, uint64_t *ret)
 {
-	/* A mapping starts at a page; the segment's first byte may lie anywhere in it. */
+	/*
+	 * A mapping starts at a page boundary; the segment's first byte may be anywhere in that
+	 * page.
+	 */
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	for (size_t i = 0; i < facts->n_segments; i++) {

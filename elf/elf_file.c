@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "cfi/index.h"
 #include "elf/debug_file.h"
+#include "elf/elf_open.h"
 #include "elf/packed.h"
 
 const char *elf_source_word(enum elf_source source)
@@ -37,17 +38,17 @@ static int read_header(Elf *elf)
 {
 	GElf_Ehdr header;
 
-	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+	if (!gelf_getehdr(elf, &header))
 		return -ENOEXEC;
 	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != DP_ELF_MACHINE)
 		return -ENOTSUP;
-	/* Objects and core dumps are not mapped as code; their addresses mean nothing. */
+	/* Object files and core dumps are not mapped as code; their addresses mean nothing. */
 	if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
 		return -ENOEXEC;
 	return 0;
 }
 
-/* Bytes of the file, or NULL if not all are there. */
+/* Bytes of the file; NULL if it does not have all of them. */
 static const uint8_t *bytes_at(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	size_t file_size;
@@ -120,7 +121,9 @@ static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t addre
 	}
 }
 
-/* Without a build id: the place of the section headers, which depends on all that is in the file. */
+/*
+ * Without a build id: the offset of the section headers, which depends on everything in the file.
+ */
 static void read_header_cookie(struct elf_file *file)
 {
 	GElf_Ehdr header;
@@ -180,7 +183,7 @@ static int compare_addresses(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* libelf takes a file whose section headers are cut off for one that has none. */
+/* libelf treats a file with truncated section headers like one without any. */
 static bool section_headers_are_whole(const struct elf_file *file)
 {
 	GElf_Ehdr header;
@@ -190,12 +193,12 @@ static bool section_headers_are_whole(const struct elf_file *file)
 		return false;
 	if (n < header.e_shnum)
 		n = header.e_shnum;
-	/* The first header is there even to say how many there are. */
+	/* The first header exists even if it only holds their number. */
 	return header.e_shoff == 0 ||
 	       bytes_at(file, header.e_shoff, (n > 0 ? n : 1) * sizeof(Elf64_Shdr));
 }
 
-/* Sections whose bytes are elsewhere, as in a file of debug information, are left out. */
+/* Skips sections without bytes, as in a separate debug file. */
 static int read_section(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *header,
 			const char *name)
 {
@@ -238,8 +241,8 @@ static int read_sections(struct elf_file *file)
 }
 
 /*
- * .eh_frame_hdr leads to .eh_frame (LSB Core 5.0 §10.6.2), whose end it does
- * not tell: at most that of the segment.
+ * .eh_frame_hdr gives the start of .eh_frame (LSB Core 5.0 §10.6.2) but not its end, which is at
+ * most that of the segment.
  */
 static void read_eh_frame_hdr(struct elf_file *file, const GElf_Phdr *hdr)
 {
@@ -275,7 +278,7 @@ static void read_eh_frame_hdr(struct elf_file *file, const GElf_Phdr *hdr)
 	}
 }
 
-/* Without section headers, as sstrip leaves files: the segments have to tell everything. */
+/* Without section headers, such as after sstrip, segments have to do. */
 static int read_program_headers(struct elf_file *file)
 {
 	size_t n;
@@ -306,7 +309,7 @@ static int read_program_headers(struct elf_file *file)
 	return 0;
 }
 
-/* Which bytes of code there are, for image_build(). */
+/* Lists the ranges of code for image_build(). */
 static int list_ranges(struct elf_file *file)
 {
 	size_t n = file->n_code_sections;
@@ -327,8 +330,8 @@ static int list_ranges(struct elf_file *file)
 }
 
 /*
- * That of this file, for what .eh_frame has nothing to say of: of Go's code, where it was
- * linked with C. If .eh_frame says nothing at all, that of the file that belongs to it, too.
+ * Reads this file's .debug_frame for code without .eh_frame, such as Go code linked with C. Without
+ * any .eh_frame, also looks in the separate debug file.
  */
 static void read_debug_frame(struct elf_file *file, int fd)
 {
@@ -364,7 +367,7 @@ static void find_go_functions(struct elf_file *file)
 	file->go_end = pclntab_function_end(t, &last);
 }
 
-/* It says less than the other sections, but is there when they were stripped. */
+/* Go's tables have less information than the other sections, but remain in stripped files. */
 static int read_go(struct elf_file *file)
 {
 	int err = go_file_init(&file->go, file->elf);
@@ -379,7 +382,15 @@ static int read_go(struct elf_file *file)
 	return 0;
 }
 
-/* Takes elf over, also on failure. fd: -1 for one in memory. */
+static const char *find_packer(Elf *elf)
+{
+	size_t size;
+	const char *bytes = elf_rawfile(elf, &size);
+
+	return bytes ? packed_by(bytes, size) : NULL;
+}
+
+/* Takes over elf, even on failure. fd: -1 for a file in memory. */
 static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 {
 	struct elf_file file = { .elf = elf };
@@ -397,7 +408,7 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 	if (err == 0) {
 		read_debug_frame(&file, fd);
 		read_header_cookie(&file);
-		file.packer = packed_by(elf);
+		file.packer = find_packer(elf);
 		err = read_go(&file);
 	}
 	if (err < 0) {
@@ -410,19 +421,15 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 
 int elf_file_init_fd(struct elf_file *ret, int fd)
 {
-	Elf *elf;
+	Elf *elf = elf_open(fd);
 
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	return elf ? elf_file_init(ret, elf, fd) : -ENOEXEC;
 }
 
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 {
-	Elf *elf;
+	Elf *elf = elf_open_memory(data, size);
 
-	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)data, size);
 	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-/* Has a read of data raised the signal? What a handler may call; the architecture knows. */
+/* Whether a read of data raised the signal. Each architecture implements it. Async-signal-safe. */
 bool fault_is_read(const ucontext_t *context);
 
 #endif

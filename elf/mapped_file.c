@@ -20,12 +20,15 @@ int file_reopen(int fd)
 	char link[32];
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	/* Not waiting for whoever holds a lease on the file, fcntl(2). */
+	/* O_NONBLOCK: do not wait for the holder of a lease on the file, fcntl(2). */
 	fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-/* Is it a regular file, and of this inode (0: any)? Takes `place` over, and returns it, if so. */
+/*
+ * Checks that this is a regular file with this inode (0: any). Takes over `place` and returns it,
+ * or a negative errno.
+ */
 static int check_place(int place, uint64_t inode)
 {
 	_cleanup_close_ int own = place;
@@ -56,13 +59,13 @@ int regular_file_open(const char *path, uint64_t inode)
 	return place < 0 ? place : file_reopen(place);
 }
 
-/* The ways to a mapped file, the best ones first. */
+/* The ways to find a mapped file, best first. */
 enum way { WAY_MAPPING, WAY_ROOT, WAY_PROGRAM, WAY_NAME, N_WAYS };
 
 struct ways {
-	char mapping[64]; /* takes CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
-	char root[32];    /* where its name leads to it */
-	char program[32]; /* the program itself can be had also when it was deleted */
+	char mapping[64]; /* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
+	char root[32];    /* for the file's name in the process's root */
+	char program[32]; /* works for the program itself even if it was deleted */
 	const char *name;
 };
 
@@ -75,7 +78,7 @@ static void list_ways(struct ways *ret, pid_t pid, uint64_t start, uint64_t end,
 	ret->name = name;
 }
 
-/* Go a way to the end, if need be waiting. */
+/* Finds the file in one way; may wait. */
 static int find_by(const struct ways *w, enum way way, uint64_t inode)
 {
 	char inside[PATH_MAX + 64];
@@ -94,8 +97,8 @@ static int find_by(const struct ways *w, enum way way, uint64_t inode)
 }
 
 /*
- * As far as the kernel knows the path: RESOLVE_CACHED, Linux 5.12. It does where a file is mapped,
- * as long as that has the name.
+ * Looks a path up in the kernel's cache only: RESOLVE_CACHED, Linux 5.12. The path of a mapped file
+ * is in the cache while the file has this name.
  */
 static int find_cached(int directory, const char *path, uint64_t resolve, uint64_t inode)
 {
@@ -114,7 +117,9 @@ static int find_in_root(const struct ways *w, uint64_t inode)
 	return root < 0 ? -errno : find_cached(root, w->name, RESOLVE_IN_ROOT, inode);
 }
 
-/* The kernel's own links lead to a file, not to its name: nobody is asked. */
+/*
+ * The kernel's own links in /proc refer to a file, not to its name, so following them never waits.
+ */
 static int find_now_by(const struct ways *w, enum way way, uint64_t inode)
 {
 	if (way == WAY_ROOT)
@@ -139,7 +144,7 @@ int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 			return fd;
 		refused = refused || fd == -EACCES || fd == -EPERM;
 	}
-	/* The one way that would have led to it may be the one that was closed. */
+	/* The way that was refused may have been the only one to lead to it. */
 	return refused ? -EACCES : fd;
 }
 

@@ -6,34 +6,36 @@
 #include <sys/types.h>
 
 /*
- * Files that are mapped, and other regular files. The server of a file system may take as long as
- * it likes to answer: to look a path up, to open a file, and to read it may have to wait.
+ * Mapped files and other regular files. Looking up a path, opening a file and reading it may take
+ * long, as the server of a file system may be slow to answer.
  */
 
 /*
- * Open a regular file for reading, if it has this inode (0: any). What else
- * lies there is not opened: a FIFO would make us wait, a device do something.
- * Returns the descriptor, -ESTALE if it is another file, or another errno. May wait.
+ * Opens a regular file for reading if it has this inode (0: any). Does not open anything else:
+ * opening a FIFO would wait, opening a device may have effects. Returns the descriptor, -ESTALE if
+ * it is another file, or another negative errno. May wait.
  */
 int regular_file_open(const char *path, uint64_t inode);
 
 /*
- * Open the file that a process has mapped from start to end: the very file
- * where the kernel lets us, which may have been deleted or replaced; else by
- * its name, as the process sees it. Returns as above; -EACCES if a permission
- * could have helped. May wait.
+ * Opens the file that a process has mapped from start to end. If the kernel allows it, this is the
+ * very file, even if deleted or replaced; otherwise it is looked up by name as the process sees it.
+ * Returns as above; -EACCES if more privileges might have helped. May wait.
  */
 int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 
 /*
- * Find that file, without waiting: a descriptor that only holds it (O_PATH), also when the process
- * is gone. Errors are as above; and -EAGAIN: mapped_file_open() would have to look it up. For the
- * second function, the program that a process runs.
+ * Finds that file, or the program that a process runs, without waiting. Returns a descriptor that
+ * only refers to it (O_PATH) and remains valid after the process has ended. Errors are as above;
+ * -EAGAIN: mapped_file_open() would have to look it up.
  */
 int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 int mapped_file_find_program(pid_t pid);
 
-/* Open a file for reading that a descriptor holds. A new descriptor or a negative errno. May wait. */
+/*
+ * Opens for reading the file that a descriptor refers to. Returns a new descriptor or a negative
+ * errno. May wait.
+ */
 int file_reopen(int fd);
 
 #endif

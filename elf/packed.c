@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf/packed.h"
 
-#include <gelf.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "log/log.h"
 
 /*
- * What UPX writes into a file, little-endian (its src/stub/src/include/linux.h and
- * src/p_unix.cpp). In front of the packed data: what is known of the code that unpacks it, and
- * of what was packed. In a program this follows the program headers.
+ * What UPX writes to a file, little-endian (its src/stub/src/include/linux.h and src/p_unix.cpp).
+ * It precedes the packed data and describes the unpacking code and the packed file. In a program it
+ * follows the program headers.
  */
 struct upx_info {
 	uint32_t sum;
@@ -25,58 +25,60 @@ struct upx_info {
 #define UPX_FORMAT_ELF64_AMD64 22
 
 /*
- * The end of a packed file (src/packhead.cpp), from where libraries are unpacked: their program
- * headers have other things behind them.
+ * The end of a packed file (src/packhead.cpp). Libraries are unpacked from there, as their program
+ * headers are followed by something else.
  */
 struct upx_end {
 	uint8_t magic[4];
 	uint8_t version, format, method, level;
 	uint8_t sums_and_sizes[20], filters[4];
-	uint32_t data; /* where it begins: with `program`, above */
+	uint32_t data; /* its offset, that of `program` above */
 };
 
 _Static_assert(sizeof(struct upx_info) == 24 && sizeof(struct upx_end) == 36, "as in the file");
 
-static bool read_at(Elf *elf, uint64_t offset, void *ret, size_t size)
-{
-	size_t file_size;
-	const char *bytes = elf_rawfile(elf, &file_size);
+struct file {
+	const uint8_t *bytes;
+	size_t size;
+};
 
-	if (!bytes || offset > file_size || size > file_size - offset)
+static bool read_at(const struct file *file, uint64_t offset, void *ret, size_t size)
+{
+	if (offset > file->size || size > file->size - offset)
 		return false;
-	memcpy(ret, bytes + offset, size);
+	memcpy(ret, file->bytes + offset, size);
 	return true;
 }
 
-static bool is_upx_at(Elf *elf, uint64_t offset)
+static bool is_upx_at(const struct file *file, uint64_t offset)
 {
 	struct upx_info info;
 
-	return read_at(elf, offset, &info, sizeof(info)) &&
+	return read_at(file, offset, &info, sizeof(info)) &&
 	       memcmp(info.magic, UPX_MAGIC, sizeof(info.magic)) == 0 &&
 	       info.format == UPX_FORMAT_ELF64_AMD64 && info.file_size > 0 && info.block_size > 0;
 }
 
-static bool ends_as_upx(Elf *elf)
+static bool ends_as_upx(const struct file *file)
 {
 	const uint64_t before = offsetof(struct upx_info, program);
 	struct upx_end end;
-	size_t size;
 
-	return elf_rawfile(elf, &size) && size >= sizeof(end) &&
-	       read_at(elf, size - sizeof(end), &end, sizeof(end)) &&
+	return file->size >= sizeof(end) &&
+	       read_at(file, file->size - sizeof(end), &end, sizeof(end)) &&
 	       memcmp(end.magic, UPX_MAGIC, sizeof(end.magic)) == 0 &&
-	       is_upx_at(elf, end.data - before);
+	       is_upx_at(file, end.data - before);
 }
 
-const char *packed_by(Elf *elf)
+const char *packed_by(const void *bytes, size_t size)
 {
-	GElf_Ehdr header;
-	size_t n;
+	const struct file file = { bytes, size };
+	Elf64_Ehdr header;
 
-	if (!gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &n) < 0)
+	if (!read_at(&file, 0, &header, sizeof(header)))
 		return NULL;
-	if (is_upx_at(elf, header.e_phoff + n * header.e_phentsize) || ends_as_upx(elf))
+	if (is_upx_at(&file, header.e_phoff + (uint64_t)header.e_phnum * header.e_phentsize) ||
+	    ends_as_upx(&file))
 		return "UPX";
 	return NULL;
 }
@@ -98,7 +100,7 @@ void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino
 {
 	if (packer[0] == '\0' || is_told(told, device, inode))
 		return;
-	log_warning("process %d runs %s, which is packed by %s: its code is in memory only, where "
-		    "stacks end; `upx -d` unpacks the file",
+	log_warning("process %d runs %s, which is packed by %s: its code is only in memory, and "
+		    "stacks end there; `upx -d` unpacks the file",
 		    pid, path, packer);
 }

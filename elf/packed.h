@@ -6,16 +6,17 @@
 #include <sys/types.h>
 
 /*
- * Programs that were packed. What their file has mapped as code is only what unpacks them: into
- * memory that belongs to no file, so that nothing says how to unwind what runs there.
+ * Packed programs. The file's mapped code only unpacks the program into memory without a file, and
+ * nothing says how to unwind the code there.
  */
 
-struct Elf;
+/*
+ * The name of the packer of a 64-bit ELF file with these bytes: "UPX"; NULL: not packed, or by an
+ * unknown packer.
+ */
+const char *packed_by(const void *bytes, size_t size);
 
-/* Who has packed the file, "UPX"; NULL: nobody that is known. */
-const char *packed_by(struct Elf *elf);
-
-/* Programs that were spoken of already, by device and inode. */
+/* Programs that have been reported, by device and inode. */
 #define PACKED_N_TOLD 16
 
 struct packed_told {
@@ -27,8 +28,8 @@ struct packed_told {
 };
 
 /*
- * If the program that a process runs was packed by somebody, "": nobody, say so: once for each
- * program, of so many.
+ * Reports that a process runs a packed program, unless packer is "". Reports each program once, and
+ * at most PACKED_N_TOLD of them.
  */
 void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino_t inode, pid_t pid,
 		 const char *path);

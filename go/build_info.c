@@ -17,7 +17,7 @@
 #define ALIGN 16
 #define HAS_TEXT 2
 
-/* Of developers' versions: "devel go1.27-f00d". */
+/* In developers' versions: "devel go1.27-f00d". */
 #define VERSION "go1."
 
 static unsigned int minor_of(const char *text, size_t size)
@@ -44,7 +44,7 @@ unsigned int build_info_minor(const uint8_t *bytes, size_t size, uint64_t addres
 
 		if (memcmp(info, MAGIC, MAGIC_SIZE) != 0 || !(info[FLAGS_AT] & HAS_TEXT))
 			continue;
-		/* More than 127 bytes are no version's. */
+		/* No version has more than 127 bytes. */
 		if (length < 0x80 && length < size - at - TEXT_AT)
 			minor = minor_of((const char *)info + TEXT_AT + 1, length);
 		if (minor > 0)

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 /*
- * What Go's linker notes of how a program was built, stripped or not (what `go version FILE`
- * prints): here, the version of Go.
+ * What Go's linker records about how a program was built, stripped or not (`go version FILE` prints
+ * it): here, the version of Go.
  */
 
 /*
- * The n of Go 1.n, from data of a program that is loaded at an address; since Go 1.18 it is
- * there as text (debug/buildinfo, buildinfo.go). 0: it is not there, or says no such version.
+ * Returns n of Go 1.n, from data of a program that is loaded at an address; it is stored as text
+ * since Go 1.18 (debug/buildinfo, buildinfo.go). 0: it is missing, or no such version.
  */
 unsigned int build_info_minor(const uint8_t *bytes, size_t size, uint64_t address);
 

@@ -10,37 +10,37 @@
 #include "base/array.h"
 #include "go/build_info.h"
 
-/* Bytes of the file that are loaded together. */
+/* Bytes of the file that are loaded as one segment. */
 struct piece {
 	uint64_t address, size;
 	const uint8_t *bytes;
 	bool writable;
 };
 
-/* What is looked at while the tables are looked for. */
+/* State of the search for the tables. */
 struct search {
 	Elf *elf;
 	const uint8_t *file;
 	size_t file_size;
 	struct piece *pieces;
 	size_t n_pieces, pieces_size;
-	/* What the dynamic linker adds the load address to, with the sum: Elf64_Rela */
+	/* Relocations whose sum the dynamic linker adds to the load address: Elf64_Rela */
 	const uint8_t *relocations;
 	uint64_t n_relocations;
 	struct piece table; /* .gopclntab */
-	/* What may still be taken for a header, or for a module: to look at one takes time. */
+	/* Limits of candidates for a header and for a module, because examining one takes time. */
 	unsigned int headers_left, modules_left;
 };
 
 #define HEADERS_MAX 16
 #define MODULES_MAX 16
-/* Linkers make a handful of segments. However large a file seems to be, so much is looked at. */
+/* Linkers make a handful of segments. No more than this are searched, however many a file has. */
 #define PIECES_MAX 64
 #define LOADED_MAX (UINT64_C(4) << 30)
 
-/* The names that the section has had: of programs at fixed addresses, and of others. */
+/* The names of the section: in programs at fixed addresses, and in others. */
 static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
-/* Where another linker has put it between other data, Go code is known by these. */
+/* Sections that identify Go code if another linker has put the table between other data. */
 static const char *const marks[] = { ".note.go.buildid", ".go.buildinfo" };
 
 static const uint8_t *file_bytes(const struct search *s, uint64_t offset, uint64_t size)
@@ -48,7 +48,7 @@ static const uint8_t *file_bytes(const struct search *s, uint64_t offset, uint64
 	return offset <= s->file_size && size <= s->file_size - offset ? s->file + offset : NULL;
 }
 
-/* The loaded bytes at an address, and how many there are from there on. */
+/* Returns the loaded bytes at an address, and how many follow. */
 static const uint8_t *loaded_bytes(const struct search *s, uint64_t address, uint64_t *ret_size)
 {
 	for (size_t i = 0; i < s->n_pieces; i++) {
@@ -62,7 +62,7 @@ static const uint8_t *loaded_bytes(const struct search *s, uint64_t address, uin
 	return NULL;
 }
 
-/* Dynamic section: where relocations are, and how many bytes. */
+/* Reads the place and size of relocations from the dynamic section. */
 static void read_dynamic(struct search *s, const GElf_Phdr *p)
 {
 	const uint8_t *bytes = file_bytes(s, p->p_offset, p->p_filesz);
@@ -119,7 +119,7 @@ static bool is_relative(const struct search *s, uint64_t i, Elf64_Rela *ret)
 	return ELF64_R_TYPE(ret->r_info) == R_X86_64_RELATIVE;
 }
 
-/* A word of the loaded file, as it is when the file is loaded at address 0. */
+/* Reads a word of the file as it is when loaded at address 0. */
 static bool word_at(const struct search *s, uint64_t address, uint64_t *ret)
 {
 	uint64_t size;
@@ -136,7 +136,7 @@ static bool word_at(const struct search *s, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-/* runtime/symtab.go, struct moduledata: what stands in the same place since Go 1.16. */
+/* runtime/symtab.go, struct moduledata: members at the same offset since Go 1.16. */
 enum {
 	MODULE_TABLE = 0,
 	MODULE_NAMES = 8,
@@ -146,11 +146,11 @@ enum {
 	MODULE_TEXT_END = 184,
 };
 
-/* Behind these is go:func.*, in each version somewhere else. */
+/* go:func.* is behind these members, at an offset that depends on the version. */
 #define MODULE_REST 192
 #define MODULE_END 400
 
-/* Is it the struct moduledata that the table belongs to? */
+/* True if this is the table's struct moduledata. */
 static bool is_module(struct search *s, const struct pclntab *t, uint64_t module)
 {
 	uint64_t table, names, functions, n, text, end;
@@ -166,7 +166,7 @@ static bool is_module(struct search *s, const struct pclntab *t, uint64_t module
 	       word_at(s, module + MODULE_TEXT_END, &end) && text != 0 && text < end;
 }
 
-/* What begins with the table's address, in pieces that are writable or in those that are not. */
+/* Searches writable or other segments for a module, which starts with the table's address. */
 static bool find_module_in(struct search *s, const struct pclntab *t, bool writable, uint64_t *ret)
 {
 	for (size_t i = 0; i < s->n_pieces; i++) {
@@ -184,7 +184,7 @@ static bool find_module_in(struct search *s, const struct pclntab *t, bool writa
 	return false;
 }
 
-/* The module begins with the table's address, relocated or not. */
+/* The module starts with the table's address, relocated or not. */
 static bool find_module(struct search *s, const struct pclntab *t, uint64_t *ret)
 {
 	Elf64_Rela r;
@@ -196,16 +196,16 @@ static bool find_module(struct search *s, const struct pclntab *t, uint64_t *ret
 			return true;
 		}
 	}
-	/* It is data, which is the smaller part of a file. */
+	/* Writable segments first: they are the smaller part of a file. */
 	return find_module_in(s, t, true, ret) || find_module_in(s, t, false, ret);
 }
 
-/* Functions that are looked at to tell data from what is none, and of these, such with calls. */
+/* Functions examined to recognise the data, and how many with inlined calls are enough. */
 #define CHECKED_FUNCTIONS 4096
 #define CHECKED_TREES 64
 #define CHECKED_CALLS 16384
 
-/* Is this the data? Then what was inlined into functions makes sense, in all that have it. */
+/* True if this is the functions' data: all examined inlined calls are then valid. */
 static bool is_data(const struct pclntab *t, const struct go_data *data)
 {
 	uint64_t step = t->n_functions / CHECKED_FUNCTIONS + 1;
@@ -229,7 +229,7 @@ static bool is_data(const struct pclntab *t, const struct go_data *data)
 	return n > 0;
 }
 
-/* The address that functions' data has distances from is one of those in the module. */
+/* Finds the base of functions' data, which is one of the addresses in the module. */
 static void find_data(const struct search *s, uint64_t module, struct go_file *ret)
 {
 	for (uint64_t at = MODULE_REST; at < MODULE_END; at += 8) {
@@ -246,7 +246,7 @@ static void find_data(const struct search *s, uint64_t module, struct go_file *r
 	}
 }
 
-/* Go 1.16 has addresses of data: all in the same piece of the file. */
+/* Go 1.16 has addresses of data, all in one segment. */
 static void find_addressed_data(const struct search *s, struct go_file *ret)
 {
 	for (size_t i = 0; i < s->n_pieces; i++) {
@@ -286,7 +286,7 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 	return false;
 }
 
-/* The table by its section; *ret_go: if it has none, it may still be in the file. */
+/* Finds the table by its section. *ret_go: without a section it may still be in the file. */
 static bool find_section(struct search *s, bool *ret_go)
 {
 	Elf_Scn *scn = NULL;
@@ -315,7 +315,7 @@ static bool find_section(struct search *s, bool *ret_go)
 	return false;
 }
 
-/* Without a section: the header itself, which is unlikely enough to be met by chance. */
+/* Without a section, searches for the header, which is unlikely to occur by chance. */
 static bool find_header(struct search *s)
 {
 	struct pclntab t;
@@ -341,7 +341,7 @@ static bool find_header(struct search *s)
 	return false;
 }
 
-/* It is data, which linkers put behind the code. */
+/* It is in writable data, which linkers put behind the code. */
 static unsigned int find_minor(const struct search *s)
 {
 	unsigned int minor = 0;

@@ -9,21 +9,21 @@
 #include "go/pclntab.h"
 
 /*
- * Go's own tables in an ELF file: where the linker put them, whatever was stripped, and
- * however the file is loaded.
+ * Go's own tables in an ELF file, wherever the linker has put them, stripped or not, and however
+ * the file is loaded.
  */
 
 struct go_file {
-	struct pclntab table; /* size 0: the file is none of Go's */
+	struct pclntab table; /* size 0: not a Go file */
 	struct go_data data;  /* of functions: go:func.* */
-	unsigned int minor;   /* since Go 1.20, of the Go that made it, 1.minor; 0: not known */
-	uint8_t *relocated;   /* owned: a copy of the table, where addresses in it were relocated */
+	unsigned int minor;   /* of the Go version, 1.minor, since Go 1.20; 0: not known */
+	uint8_t *relocated;   /* owned: a copy of the table with relocated addresses */
 };
 
 /*
- * Find them. The file's bytes stay the caller's, and are used as long as *ret is. 0, -ENOENT
- * for a file that Go's linker has not made, -EBADMSG if its tables cannot be used, -ENOMEM.
- * go_file_done() releases *ret, which is empty on failure.
+ * Finds the tables. The caller owns the file's bytes and keeps them as long as *ret. 0, -ENOENT for
+ * a file not made by Go's linker, -EBADMSG if its tables cannot be used, -ENOMEM. go_file_done()
+ * frees *ret, which is empty on failure.
  */
 int go_file_init(struct go_file *ret, Elf *elf);
 void go_file_done(struct go_file *file);

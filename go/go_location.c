@@ -4,15 +4,15 @@
 #include "go/inline_tree.h"
 
 /*
- * Values that are read to find the locations of one address, at most: millions can stand in a
- * table of a few megabytes, again for each function that was inlined.
+ * The most values read to find the locations of one address: a table of a few megabytes can have
+ * millions, again for each inlined function.
  */
 #define VALUES_MAX (UINT32_C(1) << 22)
 
 struct finder {
 	const struct pclntab *table;
 	const struct pclntab_function *function;
-	uint32_t left; /* values that may still be read */
+	uint32_t left; /* rest of VALUES_MAX */
 };
 
 /* runtime/symtab.go, pcvalue() */
@@ -56,7 +56,7 @@ size_t go_locations_find(const struct go_file *file, const struct pclntab_functi
 	if (inline_tree_init(&tree, &file->table, function, &file->data)) {
 		while (inline_tree_call(&tree, value_at(&f, tree.numbers, address), &call)) {
 			if (n + 1 == max) {
-				/* The address is not one of the outermost function's own. */
+				/* The address does not belong to the outermost function itself. */
 				lines = false;
 				break;
 			}

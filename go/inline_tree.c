@@ -12,12 +12,12 @@ struct call_1_16 {
 	int32_t caller;
 };
 
-/* And later: runtime/symtabinl.go */
+/* runtime/symtabinl.go, later versions */
 struct call {
 	uint8_t id, zero[3];
 	int32_t name;
 	int32_t caller;
-	int32_t first_line; /* of the function that is called */
+	int32_t first_line; /* of the called function */
 };
 
 bool inline_tree_init(struct inline_tree *ret, const struct pclntab *t,
@@ -39,7 +39,7 @@ bool inline_tree_init(struct inline_tree *ret, const struct pclntab *t,
 	return true;
 }
 
-/* Name and distance from the function's start: the rest can be had without. */
+/* Reads only the name and the distance from the function's start. */
 static bool read_call(const struct inline_tree *tree, uint64_t number, int32_t *ret_name,
 		      int32_t *ret_caller)
 {
@@ -72,7 +72,7 @@ bool inline_tree_call(const struct inline_tree *tree, int64_t number, struct inl
 		return false;
 	ret->function = pclntab_name(tree->table, name);
 	ret->caller = f->start + (uint64_t)caller;
-	/* Names stand behind each other: one that starts inside of another is none. */
+	/* Names are consecutive: an offset inside another name is invalid. */
 	return ret->function && ret->function[0] != '\0' &&
 	       (name == 0 || ret->function[-1] == '\0');
 }

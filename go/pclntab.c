@@ -12,7 +12,7 @@
 #define MAGIC_GO_1_18 0xfffffff0
 #define MAGIC_GO_1_20 0xfffffff1
 
-/* runtime/symtab.go, struct pcHeader: its first eight bytes, and words behind them. */
+/* runtime/symtab.go, struct pcHeader: its first eight bytes, and the words that follow. */
 struct header {
 	uint32_t magic;
 	uint8_t zero[2];
@@ -22,7 +22,7 @@ struct header {
 
 enum { WORD_FUNCTIONS, WORD_FILES, WORD_TEXT, WORD_NAMES, N_WORDS = 8 };
 
-/* A function by its address, and where it is described: functab, runtime/symtab.go. */
+/* Address of a function, and offset of its record: functab, runtime/symtab.go. */
 struct entry_1_16 {
 	uint64_t address, record;
 };
@@ -31,7 +31,9 @@ struct entry {
 	uint32_t distance, record;
 };
 
-/* runtime/runtime2.go, struct _func, behind its address. Go 1.20 has the line before the id. */
+/*
+ * runtime/runtime2.go, struct _func, without its address. Since Go 1.20 the line precedes the id.
+ */
 struct record {
 	int32_t name;
 	int32_t args;
@@ -76,7 +78,7 @@ static uint64_t entry_size(const struct pclntab *t)
 	return t->layout == PCLNTAB_GO_1_16 ? sizeof(struct entry_1_16) : sizeof(struct entry);
 }
 
-/* All parts lie in the table, and so do the functions' entries. */
+/* True if all parts, and the functions' entries, are inside the table. */
 static bool has_parts(const struct pclntab *t)
 {
 	return t->size <= PCLNTAB_SIZE_MAX && t->n_functions <= PCLNTAB_FUNCTIONS_MAX &&
@@ -94,7 +96,7 @@ int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64
 
 	if (!read_at(&t, 0, &header, sizeof(header)) || !layout_of(&header, &t.layout))
 		return -EBADMSG;
-	/* Go 1.16 has no word for the text. */
+	/* Go 1.16 has no word for the text's address. */
 	n = t.layout == PCLNTAB_GO_1_16 ? WORD_TEXT : WORD_NAMES;
 	if (!read_at(&t, sizeof(header), words, n * sizeof(*words)) ||
 	    !read_at(&t, sizeof(header) + n * sizeof(*words), &words[WORD_NAMES],
@@ -114,7 +116,7 @@ int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64
 	return 0;
 }
 
-/* Address and place of a function's record, or, behind the last one, where it ends. */
+/* Reads the address and the offset of a function's record; behind the last function, its end. */
 static bool read_entry(const struct pclntab *t, uint64_t number, uint64_t *ret_address,
 		       uint64_t *ret_record)
 {
@@ -125,7 +127,7 @@ static bool read_entry(const struct pclntab *t, uint64_t number, uint64_t *ret_a
 	if (number > t->n_functions)
 		return false;
 	if (t->layout == PCLNTAB_GO_1_16) {
-		/* What is behind the last one has no record. */
+		/* There is no record behind the last function. */
 		if (!read_at(t, offset, &old, number < t->n_functions ? sizeof(old) : 8))
 			return false;
 		*ret_address = old.address;
@@ -139,7 +141,7 @@ static bool read_entry(const struct pclntab *t, uint64_t number, uint64_t *ret_a
 	return true;
 }
 
-/* The string at an offset of a part; NULL if it does not end. */
+/* The string at an offset of a part; NULL if it is not terminated. */
 static const char *string_at(const struct pclntab *t, uint64_t part, uint32_t offset)
 {
 	uint64_t at = part + offset, room;
@@ -155,7 +157,7 @@ const char *pclntab_name(const struct pclntab *t, int32_t offset)
 	return offset < 0 ? NULL : string_at(t, t->names, (uint32_t)offset);
 }
 
-/* runtime/symtab.go, funcfile(): each unit has a list of the files that it is from. */
+/* runtime/symtab.go, funcfile(): each unit has a list of its source files. */
 const char *pclntab_file(const struct pclntab *t, const struct pclntab_function *f, int64_t number)
 {
 	const char *file;
@@ -234,7 +236,10 @@ void pclntab_values_init(struct pclntab_values *ret, const struct pclntab *t,
 	};
 }
 
-/* runtime/symtab.go, step(): how much the value changes, in zigzag form, and for how far it holds. */
+/*
+ * runtime/symtab.go, step(): the change of the value, in zigzag encoding, and the size of its
+ * range.
+ */
 bool pclntab_values_next(struct pclntab_values *v)
 {
 	uint64_t change, length;
@@ -276,7 +281,7 @@ bool pclntab_data(const struct pclntab *t, const struct pclntab_function *f, uin
 	if (number >= f->n_data)
 		return false;
 	if (t->layout == PCLNTAB_GO_1_16) {
-		/* The table itself is aligned to more than this. */
+		/* The table itself has a larger alignment. */
 		at = (at + 7) & ~UINT64_C(7);
 		return read_at(t, at + 8 * (uint64_t)number, ret, 8) && *ret != 0;
 	}

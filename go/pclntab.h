@@ -6,68 +6,69 @@
 #include <stdint.h>
 
 /*
- * What a Go program says of its own code: the table that its runtime walks stacks and
- * finds names with (runtime/symtab.go, internal/abi/symtab.go). The linker writes it into
- * every program, also into stripped ones. Its layout has a number of its own:
+ * The table with which a Go program's runtime walks stacks and finds names (runtime/symtab.go,
+ * internal/abi/symtab.go). The linker writes it into every program, even a stripped one. Its
+ * layouts:
  *
  *   0xfffffffa  Go 1.16, 1.17
  *   0xfffffff0  Go 1.18, 1.19
  *   0xfffffff1  Go 1.20 and later
  *
- * All reads are bounded by the table; what it says is not trusted.
+ * All reads are bounded by the table; its contents are not trusted.
  */
 
-/* Several times those of the largest programs that there are. */
+/* Several times the size in the largest known programs. */
 #define PCLNTAB_SIZE_MAX (UINT64_C(1) << 30)
 #define PCLNTAB_FUNCTIONS_MAX UINT64_C(4000000)
 
 enum pclntab_layout { PCLNTAB_GO_1_16, PCLNTAB_GO_1_18, PCLNTAB_GO_1_20 };
 
 struct pclntab {
-	const uint8_t *data; /* from the header on; the caller's */
+	const uint8_t *data; /* from the header on; owned by the caller */
 	uint64_t size;
 	enum pclntab_layout layout;
-	uint64_t text; /* functions lie at distances from here; of Go 1.16, 0 */
+	uint64_t text; /* functions' addresses are relative to this; in Go 1.16, 0 */
 	uint64_t n_functions;
-	/* Where the parts start */
+	/* Offsets of the parts */
 	uint64_t names, units, files, values, functions;
 };
 
 /* internal/abi/symtab.go, FuncFlag. Go 1.16 has none, Go 1.17 only the first two. */
 enum pclntab_flag {
-	PCLNTAB_TOP_FRAME = 1, /* stacks end here, as far as Go's own traces go */
-	PCLNTAB_SP_WRITE = 2,  /* it loads the stack pointer with what the table cannot say */
+	PCLNTAB_TOP_FRAME = 1, /* stacks end here, as in Go's own traces */
+	PCLNTAB_SP_WRITE = 2,  /* it loads the stack pointer in a way that the table cannot
+	                        * describe */
 	PCLNTAB_ASM = 4,
 };
 
 struct pclntab_function {
 	uint64_t start; /* in the file's own address space */
-	uint64_t next;  /* where the next function starts */
+	uint64_t next;  /* start of the next function */
 	const char *name;
-	uint8_t id; /* FuncID; numbered differently from version to version, 0: an ordinary one */
+	uint8_t id; /* FuncID; its numbering depends on the version; 0: an ordinary function */
 	uint8_t flags;
-	uint32_t sp, file, line; /* of the values' part; 0: there are none */
-	uint32_t unit;           /* what numbers of its files are relative to */
-	/* What more is said of it, by number: values, and data outside of the table */
+	uint32_t sp, file, line; /* in the values' part; 0: none */
+	uint32_t unit;           /* base of its files' numbers */
+	/* Further values, and data outside the table, by number */
 	uint64_t more;
 	uint32_t n_values;
 	uint8_t n_data;
 };
 
-/* internal/abi/symtab.go: the functions that were inlined */
+/* internal/abi/symtab.go: inlined functions */
 #define PCLNTAB_VALUES_INLINED 2
 #define PCLNTAB_DATA_INLINED 3
 
-/* Longer names are none. */
+/* Longer names are invalid. */
 #define PCLNTAB_NAME_MAX 65536
 
-/* What holds in an address range: [start, end) has a value. */
+/* A value, which holds in the address range [start, end). */
 struct pclntab_value {
 	uint64_t start, end;
 	int64_t value;
 };
 
-/* A sequence of such, in ascending order without gaps, from a function's start on. */
+/* A sequence of values in ascending order, without gaps, from a function's start. */
 struct pclntab_values {
 	const struct pclntab *table;
 	uint64_t at; /* 0: it has ended */
@@ -75,43 +76,43 @@ struct pclntab_values {
 };
 
 /*
- * Read the header of a table. `text` is where Go's code starts, 0: what the header says,
- * which since Go 1.26 is nothing. 0, or -EBADMSG for what is no such table.
+ * Reads the header of a table. `text` is the address of Go's code; 0: use the header's, which is
+ * empty since Go 1.26. 0, or -EBADMSG if it is no such table.
  */
 int pclntab_init(struct pclntab *ret, const uint8_t *data, uint64_t size, uint64_t text);
 
-/* One of the functions, which are in ascending order. 0 or -EBADMSG. */
+/* Returns a function by number; they are in ascending order. 0 or -EBADMSG. */
 int pclntab_function(const struct pclntab *t, uint64_t number, struct pclntab_function *ret);
 
-/* The function that has an address, if any has. 0, -ENOENT or -EBADMSG. */
+/* Finds the function of an address. 0, -ENOENT or -EBADMSG. */
 int pclntab_find(const struct pclntab *t, uint64_t address, struct pclntab_function *ret);
 
-/* Values of a function at an offset of the values' part, such as `sp`. */
+/* Starts reading values of a function at an offset in the values' part, such as `sp`. */
 void pclntab_values_init(struct pclntab_values *ret, const struct pclntab *t,
 			 const struct pclntab_function *f, uint32_t offset);
-/* False: there are no more, or they cannot be read. */
+/* False: there are no more, or they are unreadable. */
 bool pclntab_values_next(struct pclntab_values *values);
 
-/* More values of a function, as PCLNTAB_VALUES_INLINED: their offset in the values' part; 0: none. */
+/* Offset in the values' part of further values, such as PCLNTAB_VALUES_INLINED; 0: none. */
 uint32_t pclntab_more_values(const struct pclntab *t, const struct pclntab_function *f,
 			     uint32_t number);
 
 /*
- * Where data of a function is, as PCLNTAB_DATA_INLINED: how far behind go:func.*, of Go 1.16
- * an address. False: there is none.
+ * Finds data of a function, such as PCLNTAB_DATA_INLINED: its offset in go:func.*, in Go 1.16 its
+ * address. False: there is none.
  */
 bool pclntab_data(const struct pclntab *t, const struct pclntab_function *f, uint32_t number,
 		  uint64_t *ret);
 
-/* The name of a function at an offset of the names' part; NULL if there is none. */
+/* The function name at an offset of the names' part, or NULL. */
 const char *pclntab_name(const struct pclntab *t, int32_t offset);
 
-/* The source file of that number, which is one of f->file's values; NULL if it is not known. */
+/* The source file with a number from f->file's values; NULL if not known. */
 const char *pclntab_file(const struct pclntab *t, const struct pclntab_function *f, int64_t number);
 
 /*
- * Where a function's last instruction ends: the bytes up to the next function are
- * padding. The function's start, if the table does not say.
+ * The end of a function's last instruction: the bytes up to the next function are padding. The
+ * function's start, if the table does not say.
  */
 uint64_t pclntab_function_end(const struct pclntab *t, const struct pclntab_function *f);
 

@@ -14,8 +14,10 @@
 /* -ENODEV: the CPU is not online, or the filter excludes it. */
 static int open_event(const struct cpu_events *e, unsigned int cpu)
 {
-	return filter_has_cpu(e->filter, cpu) ? event_open_sampling(cpu, e->hz, e->hardware) :
-						-ENODEV;
+	if (!filter_has_cpu(e->filter, cpu))
+		return -ENODEV;
+	return e->hz > 0 ? event_open_sampling(cpu, e->hz, e->hardware) :
+			   event_open_each(cpu, e->counter);
 }
 
 /* Attaching enables the event and gives it to the link. */
@@ -82,6 +84,26 @@ int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 	}
 	if (err < 0) {
 		permission_explain_perf("the sampling event", err, hz);
+		cpu_events_stop(ret);
+	}
+	return err;
+}
+
+int cpu_events_start_each(struct cpu_events *ret, const struct bpf_program *program,
+			  const struct filter *filter, unsigned int n_cpus, uint64_t counter)
+{
+	int err;
+
+	*ret = (struct cpu_events){
+		.program = program,
+		.filter = filter,
+		.counter = counter,
+		.n_cpus = n_cpus,
+		.links = calloc(n_cpus, sizeof(*ret->links)),
+	};
+	err = ret->links ? start(ret) : -ENOMEM;
+	if (err < 0) {
+		permission_explain_perf("the event", err, 0);
 		cpu_events_stop(ret);
 	}
 	return err;

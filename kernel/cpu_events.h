@@ -3,6 +3,7 @@
 #define DP_KERNEL_CPU_EVENTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct bpf_link;
 struct bpf_program;
@@ -12,7 +13,8 @@ struct filter;
 struct cpu_events {
 	const struct bpf_program *program; /* both owned by the caller */
 	const struct filter *filter;
-	unsigned int hz;
+	unsigned int hz;  /* 0: a sample for each event that the kernel counts: */
+	uint64_t counter; /* PERF_COUNT_SW_* */
 	bool hardware;
 	unsigned int n_cpus;     /* CPUs from this number on are not sampled */
 	struct bpf_link **links; /* by CPU; NULL if it is not sampled */
@@ -27,6 +29,9 @@ struct cpu_events {
 int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 		     const struct filter *filter, unsigned int n_cpus, unsigned int hz,
 		     const char **ret_event, const char **ret_why);
+/* The same for each event that the kernel counts (event_open_each()). */
+int cpu_events_start_each(struct cpu_events *ret, const struct bpf_program *program,
+			  const struct filter *filter, unsigned int n_cpus, uint64_t counter);
 /* Stops and frees the events. May be called twice, and for a zeroed structure. */
 void cpu_events_stop(struct cpu_events *events);
 

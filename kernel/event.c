@@ -37,6 +37,18 @@ int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware)
 	return perf_event_open(&attr, cpu);
 }
 
+int event_open_each(unsigned int cpu, uint64_t counter)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = counter,
+		.sample_period = 1,
+		.disabled = 1,
+	};
+
+	return perf_event_open(&attr, cpu);
+}
+
 const char *event_why_no_cycles(int err)
 {
 	switch (-err) {

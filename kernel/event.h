@@ -3,6 +3,7 @@
 #define DP_KERNEL_EVENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct perf_event_attr;
 
@@ -17,6 +18,12 @@ struct perf_event_attr;
  */
 int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware);
 void event_sampling_attr(unsigned int hz, bool hardware, struct perf_event_attr *ret);
+
+/*
+ * Opens an event on one CPU that takes a sample each time the kernel counts an event of its own, by
+ * PERF_COUNT_SW_*. It is not enabled yet.
+ */
+int event_open_each(unsigned int cpu, uint64_t counter);
 
 /*
  * Explains why the CPU clock is used when opening the cycles event failed with this error. Returns

@@ -125,8 +125,8 @@ void permission_explain_perf(const char *what, int err, unsigned int hz)
 	case ENOMEM:
 		return;
 	case EBUSY:
-		log_detail("another profiler may have it for itself");
-		log_detail("try:  again, when that has ended");
+		log_detail("another profiler may have reserved it");
+		log_detail("try:  again when it has ended");
 		return;
 	case ENOSYS:
 	case ENOENT:

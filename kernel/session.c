@@ -393,6 +393,12 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 				ret_event, ret_why);
 }
 
+int session_sample_each(struct session *s, uint64_t counter)
+{
+	return cpu_events_start_each(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus,
+				     counter);
+}
+
 int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
 {
 	const struct bpf_program *program = s->bpf->progs.dp_sample_uprobe;
@@ -455,6 +461,17 @@ uint64_t session_losses(const struct session *s, uint64_t *ret_time_ns)
 		}
 	}
 	return total;
+}
+
+int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_blocked *blocked)
+{
+	return bpf_map_update_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, blocked,
+				   BPF_NOEXIST);
+}
+
+void session_drop_blocked(struct session *s, uint32_t kernel_tid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid);
 }
 
 int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),

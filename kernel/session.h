@@ -107,6 +107,8 @@ int session_consume(struct session *session);
 /* Starts sampling each CPU that the filter accepts (cpu_events_start()). */
 int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
 			const char **ret_why);
+/* Takes a sample of each event that the kernel counts, PERF_COUNT_SW_* (cpu_events_start_each()). */
+int session_sample_each(struct session *session, uint64_t counter);
 /* Starts sampling each entry to a function of a file, in all processes that pass the filter. */
 int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
 /* Start sampling threads that block. */
@@ -122,6 +124,15 @@ void session_stop(struct session *session);
 
 /* Returns the number of samples lost so far, unsent or unreadable, and their blocked time. */
 uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
+
+/*
+ * A thread was found to have been blocked since before sampling began, and is taken for one that
+ * the kernel has seen block. kernel_tid: its number in the initial PID namespace. -EEXIST: it has
+ * run since; or another negative errno.
+ */
+int session_add_blocked(struct session *session, uint32_t kernel_tid,
+			const struct dp_blocked *blocked);
+void session_drop_blocked(struct session *session, uint32_t kernel_tid);
 
 /* Calls fn for each thread that has blocked since sampling began, until fn returns nonzero. */
 int session_each_seen(const struct session *session,

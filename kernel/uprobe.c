@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "log/log.h"
 
 /* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
@@ -143,14 +144,9 @@ static int find_function(Elf *elf, const char *symbol, uint64_t *ret)
 
 static int find_in_file(int fd, const char *symbol, uint64_t *ret)
 {
-	Elf *elf;
-	int err;
+	_cleanup_elf_ Elf *elf = elf_open(fd);
 
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	err = elf && elf_kind(elf) == ELF_K_ELF ? find_function(elf, symbol, ret) : -ENOEXEC;
-	elf_end(elf);
-	return err;
+	return elf ? find_function(elf, symbol, ret) : -ENOEXEC;
 }
 
 int uprobe_find(const char *file, const char *symbol, struct uprobe_place *ret)
@@ -161,9 +157,9 @@ int uprobe_find(const char *file, const char *symbol, struct uprobe_place *ret)
 	if (fd < 0) {
 		log_error("cannot read %s: %s", file, strerror(-err));
 		if (!strchr(file, '/'))
-			log_detail("try:  its whole path; only the usual directories are searched");
+			log_detail("try:  its full path; only the usual directories are searched");
 	} else if (err == -ENOEXEC) {
-		log_error("%s is no ELF file", file);
+		log_error("%s is not an ELF file", file);
 	} else if (err == -ENOTUNIQ) {
 		log_error("%s has more than one function %s", file, symbol);
 	} else if (err < 0) {

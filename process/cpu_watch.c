@@ -18,7 +18,7 @@ void cpu_watch_init(struct cpu_watch *ret)
 	ret->is_told = false;
 	ret->fd = uevent_open();
 	if (ret->fd < 0)
-		log_debug("the kernel does not tell of CPUs that come online: %s",
+		log_debug("the kernel does not report CPUs that come online: %s",
 			  strerror(-ret->fd));
 	cpus_read(ret->list);
 	ret->n_cpus = cpus_count_present();
@@ -30,14 +30,14 @@ void cpu_watch_done(struct cpu_watch *w)
 		close(steal_fd(&w->fd));
 }
 
-/* What ran there until now is not known. */
+/* What ran there so far is not known. */
 static int add(const struct cpu_watch *w, unsigned int cpu)
 {
 	int fd = sideband_add_cpu(w->sideband, cpu);
 	int err;
 
 	if (fd == -ENODEV)
-		return 0; /* it has gone again */
+		return 0; /* it is offline again */
 	if (fd < 0)
 		return fd;
 	err = loop_add(w->loop, fd, NULL, NULL);
@@ -59,7 +59,7 @@ static void follow(const struct cpu_watch *w, const struct uevent_cpu *change)
 
 	if (change->cpu >= w->n_cpus) {
 		if (change->is_online && filter_has_cpu(w->session->filter, change->cpu))
-			log_warning("CPU %u was added while sampling: what runs there is missing",
+			log_warning("CPU %u was added while sampling and is not sampled",
 				    change->cpu);
 		return;
 	}
@@ -74,7 +74,7 @@ static void follow(const struct cpu_watch *w, const struct uevent_cpu *change)
 			  change->is_online ? "came online" : "went offline");
 }
 
-/* What is online now may have gone and come again. */
+/* A CPU that is online now may have been offline in between. */
 static void follow_all(const struct cpu_watch *w)
 {
 	char online[CPUS_LIST_SIZE];
@@ -94,7 +94,7 @@ static int on_uevent(void *arg, int fd)
 	bool has_missed = false;
 	int err;
 
-	/* Those that were told before some were not are still to be read, and are older. */
+	/* Changes queued before the loss are still to be read, and are older. */
 	while ((err = uevent_next(fd, &change)) == 0 || err == -ENOBUFS) {
 		has_missed |= err < 0;
 		if (!has_missed)

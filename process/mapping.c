@@ -23,7 +23,7 @@ bool mapping_read_word(pid_t pid, uint64_t address, uint64_t *ret)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(*ret);
 }
 
-/* A process that runs has a file that only its mapping leads to. */
+/* While a process runs, its mapping may be the only way to the file. */
 static void warn_unopened(struct process_table *table, pid_t pid, const char *name)
 {
 	if (table->has_warned_of_file || permission_has(CAP_SYS_ADMIN) ||
@@ -44,7 +44,7 @@ static void explain_unopened(struct process_table *table, pid_t pid, const char 
 	permission_explain_file(pid, name);
 }
 
-/* The jitdump is opened by who reads it, unless it has to be looked up. */
+/* The reader of the jitdump opens it, unless its path must be looked up. */
 static void set_dump(const struct process *p, const struct mapping *m, uint64_t inode,
 		     const char *name)
 {
@@ -56,7 +56,7 @@ static void set_dump(const struct process *p, const struct mapping *m, uint64_t 
 		jitted_set_dump(m->jitted, fd);
 }
 
-/* Whatever is executed and in no binary may be what a just-in-time compiler has made. */
+/* Code that is executed and in no binary may come from a just-in-time compiler. */
 static void resolve_jitted(struct process_table *table, struct process *p, struct mapping *m,
 			   uint64_t inode, const char *name)
 {
@@ -69,7 +69,7 @@ static void resolve_jitted(struct process_table *table, struct process *p, struc
 		set_dump(p, m, inode, name);
 }
 
-/* The file turned out to be the same as another one's: that is held from now on. */
+/* The file is the same as another one, which is used from now on. */
 static void follow_same(struct binary **b)
 {
 	struct binary *old;
@@ -104,7 +104,7 @@ void process_forget_program(struct process *p)
 	p->program = NULL;
 }
 
-/* The first code of the process that is in no binary: it may have unpacked itself. */
+/* The process's first code that is in no binary: it may have unpacked itself. */
 static void ask_packed(struct process_table *table, struct process *p)
 {
 	char path[32], name[PATH_MAX];
@@ -127,7 +127,7 @@ static void ask_packed(struct process_table *table, struct process *p)
 	p->has_pending |= !process_settle_program(table, p);
 }
 
-/* Find the binary that a mapping is of. -ENOENT: it is of none. */
+/* Finds the binary of a mapping. -ENOENT: it has none. */
 static int find_binary(struct process_table *table, const struct process *p,
 		       const struct mapping *m, uint64_t inode, const char *name,
 		       struct binary **ret)
@@ -144,12 +144,12 @@ static int find_binary(struct process_table *table, const struct process *p,
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)
 		return binary_store_find_later(table->binaries, &place, name, ret);
-	/* It is gone, and with it the way to its files. */
+	/* The process is gone, and with it access to its files. */
 	*ret = binary_store_find(table->binaries, inode, name);
 	return *ret ? 0 : fd;
 }
 
-/* What the mapping is of is no binary that could be read, or even opened. */
+/* A mapping without a binary that could be opened and read. */
 static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
 			  uint64_t inode, const char *name, int err)
 {
@@ -164,7 +164,7 @@ static void resolve_cookie(const struct process *p, struct mapping *m)
 	uint64_t word;
 
 	m->has_cookie = mapping_has_cookie(m);
-	/* If it fails, the process may have unmapped the binary meanwhile. */
+	/* On failure the process may have unmapped the binary meanwhile. */
 	if (m->has_cookie)
 		(void)mapping_read_word(p->thread, mapping_cookie_address(m), &word);
 }
@@ -177,7 +177,7 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 
 	if (table->no_binaries)
 		return;
-	/* That is no binary, and its reader should not have to wait until it is known. */
+	/* Not a binary, and its reader should not have to wait until that is known. */
 	err = inode != 0 && jitted_is_dump(p->pid, name) ?
 		      -ENOEXEC :
 		      find_binary(table, p, m, inode, name, &b);
@@ -196,7 +196,7 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 	resolve_cookie(p, m);
 }
 
-/* If it could not be opened as its process was gone, it may be known from another one. */
+/* If the process ended before the file could be opened, another process may have it. */
 static void find_again(const struct binary_store *store, struct mapping *m)
 {
 	struct binary *b = m->binary, *known = NULL;
@@ -229,7 +229,7 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 		return true;
 	}
 	m->binary = NULL;
-	/* What has ended may have been another program's. */
+	/* A mapping that has ended may have been another program's. */
 	if (m->died == TIME_NEVER && b->is_unopened)
 		explain_unopened(table, p->thread, b->module->path, err);
 	if (m->died == TIME_NEVER)

@@ -18,7 +18,7 @@ void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, vo
 	memcpy((uint8_t *)ret + n, ring, size - n);
 }
 
-/* Where the name ends, with its zeros. */
+/* The end of the name and its zeros. */
 static size_t ksymbol_end(const struct perf_event_header *record)
 {
 	const size_t start = offsetof(struct perf_ksymbol, name);
@@ -56,14 +56,17 @@ static int apply_mmap(struct perf_mmap2 *body, uint64_t time, struct process_tab
 		.name = body->name,
 	};
 
-	/* A kernel module's text is reported too, as a mapping of process -1. */
+	/* The text of a kernel module is reported too, as a mapping of process -1. */
 	if (m.pid <= 0)
 		return 0;
 	proc_maps_strip_deleted(body->name);
 	return process_table_on_mmap(table, &m);
 }
 
-/* A BPF program was loaded, or something of the kind. Unloaded ones stay: samples of them may come. */
+/*
+ * A BPF program or the like was loaded. Unloaded ones are kept, because samples may still refer to
+ * them.
+ */
 static int apply_ksymbol(const struct perf_ksymbol *body, struct kallsyms *kallsyms)
 {
 	if (!kallsyms || body->type != PERF_RECORD_KSYMBOL_TYPE_BPF ||

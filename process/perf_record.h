@@ -52,27 +52,27 @@ struct perf_ksymbol {
 };
 
 /*
- * Copy size bytes from a position of a ring, which counts on without end, as data_head and data_tail
- * do: what would be behind the last of its ring_size bytes is at its start.
+ * Copies size bytes from a position of a ring. The position counts on without wrapping, as
+ * data_head and data_tail do; the copy wraps around at ring_size.
  */
 void perf_ring_copy(const uint8_t *ring, size_t ring_size, uint64_t position, void *ret,
 		    size_t size);
 
 /*
- * When a record was written, in ns of CLOCK_MONOTONIC: 0 if it does not say, and not after
- * now, a time when it had been written.
+ * When a record was written, in ns of CLOCK_MONOTONIC; 0 if it has no time. Never later than now,
+ * when it had been written.
  *
- * The size of a KSYMBOL record is right for the one alone who listens since the latest. For the
- * others, the kernel adds what their own times take to the same size, and does not take it back
- * (perf_event_ksymbol_output(), kernel/events/core.c, since 5.1 and still in 6.18). So it does
- * with BPF_EVENT and TEXT_POKE, which nobody asks for here, and not with the other records.
+ * The size of a KSYMBOL record is right only for the newest listener. For each other one, the
+ * kernel adds the size of its own time to the same header and does not subtract it again
+ * (perf_event_ksymbol_output(), kernel/events/core.c, since 5.1 and still in 6.18). BPF_EVENT and
+ * TEXT_POKE have the same defect but are not used here; other records do not.
  */
 uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
 
 /*
- * Pass what a record says on, which was written at a time: to the process table, or of functions
- * that the kernel got to kallsyms (NULL: nobody asks for them). A path in it loses what the kernel
- * has added. Other records say nothing here. 0 or a negative errno.
+ * Passes on a record that was written at this time: to the process table, or, for functions that
+ * the kernel has added, to kallsyms (NULL: not wanted). Removes what the kernel has appended to a
+ * path in it. Ignores other records. 0 or a negative errno.
  */
 int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
 		      struct kallsyms *kallsyms);

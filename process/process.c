@@ -14,10 +14,10 @@
 #include "process/mapping.h"
 #include "process/unrecorded.h"
 
-/* A process whose mappings could not be read is not tried again for so long. */
+/* Time until mappings that could not be read are tried again. */
 #define RETRY_NS UINT64_C(1000000000)
 
-/* Addresses from here on are the kernel's; [vsyscall] is among them. */
+/* Higher addresses are the kernel's; [vsyscall] is among them. */
 #define USER_ADDRESS_END (UINT64_C(1) << DP_METHOD_SHIFT)
 
 void process_table_init(struct process_table *table, struct pool *pool,
@@ -96,7 +96,7 @@ static int mapping_append(struct process *p, const struct mapping *m)
 	return 0;
 }
 
-/* Add a mapping; what it covers of older ones is gone from then on. */
+/* Adds a mapping, and ends the parts of older ones that it covers. */
 static int mapping_add(struct process *p, const struct mapping *m)
 {
 	for (size_t i = p->n_mappings; i-- > 0;) {
@@ -121,7 +121,7 @@ static int mapping_add(struct process *p, const struct mapping *m)
 	return mapping_append(p, m);
 }
 
-/* It is another program from now on. Mappings that have ended, and samples on their way, keep it. */
+/* The program changed. Ended mappings, and samples in flight, keep the old one. */
 static void process_forget_code(struct process *p)
 {
 	jitted_drop(p->jitted);
@@ -146,7 +146,7 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 	size_t n = 0;
 	int err;
 
-	/* The first thread may have exited before the others: /proc then shows nothing through it. */
+	/* The first thread may have exited: /proc then shows nothing through it. */
 	p->thread = proc_stat_live_thread(p->pid);
 	if (p->thread == 0)
 		return -ESRCH;
@@ -196,7 +196,7 @@ int process_table_add_launched(struct process_table *table, pid_t pid)
 	return 0;
 }
 
-/* Read the mappings of a process that may have been known, and left. */
+/* Reads the mappings of a process that may have been known and have left. */
 static int process_enter(struct process_table *table, struct process *p, pid_t pid)
 {
 	uint64_t left;
@@ -245,7 +245,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	int met;
 
 	if (!p && table->all && !table->filter) {
-		/* Records were lost. Its mappings, as they are now, have this one. */
+		/* Records were lost. The process's current mappings include this one. */
 		met = process_table_meet(table, r->pid, r->time);
 		return met < 0 ? met : 0;
 	}
@@ -257,7 +257,7 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	return mapping_add(p, &m);
 }
 
-/* A process that is of no interest has the number now: what was known is of use for samples on their way. */
+/* Another process has the PID. What was known is kept for samples in flight. */
 static int process_replace(struct process_table *table, struct process *p, uint64_t time)
 {
 	int err = table->publish(table->arg, p->pid, 0);
@@ -277,14 +277,14 @@ void process_table_doubt(struct process *p, uint64_t now)
 		p->doubted = now;
 }
 
-/* Its mappings could not be read, for want of descriptors or memory perhaps: they will be again. */
+/* Its mappings could not be read, perhaps for lack of descriptors: they will be again. */
 static void process_doubt_all(struct process *p, int err, uint64_t now)
 {
 	if (err < 0 && err != -ESRCH)
 		process_table_doubt(p, now);
 }
 
-/* The mappings of a process that came from one that is not known. */
+/* Reads the mappings of a process whose parent is not known. */
 static int process_begin_anew(struct process_table *table, struct process *p, uint64_t time)
 {
 	int err;
@@ -298,7 +298,7 @@ static int process_begin_anew(struct process_table *table, struct process *p, ui
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Its number is that of a child of a process that is of no interest, or not known. */
+/* A child of a process that is not profiled, or not known, has the PID. */
 static int process_give_away(struct process_table *table, struct process *p, uint64_t time)
 {
 	if (!table->all)
@@ -322,7 +322,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return 0;
 	if (!followed || !table->inherit)
 		return p && !p->is_replaced ? process_give_away(table, p, time) : 0;
-	if (p) /* the number was used before */
+	if (p) /* the PID was used before */
 		mappings_end(p, time);
 	else
 		p = process_new(table, child);
@@ -361,7 +361,7 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 	mappings_end(p, time);
 	process_forget_code(p);
 	p->left = wanted ? TIME_NEVER : time;
-	/* If another thread than the first executes, it ends the first and takes its number. */
+	/* If a thread other than the first calls exec, it ends the first and takes its number. */
 	p->thread = pid;
 	p->exited = TIME_NEVER;
 	if (p->sampled_from == TIME_NEVER)
@@ -398,10 +398,7 @@ void process_table_check_cookies(struct process_table *table, struct process *p)
 	}
 }
 
-/*
- * Is it the process that it was, or has another one got its number? A start is
- * told in ticks, rounded down.
- */
+/* True if it is the same process. Starts are in ticks, rounded down. */
 static bool process_is_same(const struct process *p)
 {
 	uint64_t at_most = p->exited < p->known_from ? p->exited : p->known_from;
@@ -431,7 +428,7 @@ void process_table_resync(struct process_table *table, uint64_t time)
 	}
 }
 
-/* How long after a first doubt the mappings are read: a file may be in the middle of being written. */
+/* Time from a first doubt to reading the mappings: a file may be half written. */
 #define DOUBT_NS UINT64_C(1000000000)
 
 static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
@@ -441,8 +438,7 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)
 		return;
-	log_debug("process %d: it has other code than was told, reading its mappings again",
-		  p->pid);
+	log_debug("process %d: unexpected code, reading its mappings again", p->pid);
 	mappings_end(p, now);
 	process_doubt_all(p, process_read_maps(table, p, now), now);
 }
@@ -479,7 +475,7 @@ static void process_settle(struct process_table *table, struct process *p)
 		else
 			is_settled = false;
 	}
-	/* What was found out may have led to the question whether the program was packed. */
+	/* The result may have led to the question whether the program is packed. */
 	p->has_pending = !is_settled || p->program;
 }
 
@@ -505,7 +501,7 @@ bool process_is_pending(const struct process *p, uint64_t time)
 	return false;
 }
 
-/* The kernel goes on sampling a process whose snapshot has no room. */
+/* The kernel continues to sample a process whose snapshot has no room. */
 static void log_no_room(struct process_table *table)
 {
 	if (!table->has_warned)
@@ -513,7 +509,7 @@ static void log_no_room(struct process_table *table)
 	table->has_warned = true;
 }
 
-/* Give the kernel the newest state of a process: nothing in its list is born later than now. */
+/* Publishes the state of a process. No mapping in its list begins later than now. */
 static int process_publish(struct process_table *table, struct process *p, uint64_t now)
 {
 	struct snapshot *s = NULL;
@@ -523,7 +519,7 @@ static int process_publish(struct process_table *table, struct process *p, uint6
 		err = snapshot_new(&table->snapshots, p->pid, p->mappings, p->n_mappings,
 				   TIME_NEVER - 1, true, &s);
 	while (err < 0 && table_store_shed(&table->binaries->tables));
-	p->changed = err < 0; /* and so it is tried again */
+	p->changed = err < 0; /* so that it is tried again */
 	if (err < 0)
 		log_no_room(table);
 	err = table->publish(table->arg, p->pid, s ? s->cell : DP_CELL_UNKNOWN);
@@ -557,7 +553,7 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	return 0;
 }
 
-/* Does it run, as the process that it was? Its number may be another one's by now. */
+/* True if it runs, and the PID is still its own. */
 static bool process_runs(struct process *p)
 {
 	p->thread = process_is_same(p) ? proc_stat_live_thread(p->pid) : 0;
@@ -592,7 +588,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 			p->exited = TIME_NEVER;
 			continue;
 		}
-		/* It may be known without a snapshot, too. */
+		/* It may be known without having a snapshot. */
 		table->publish(table->arg, p->pid, 0);
 		snapshot_retire(&table->snapshots, p->snapshot, before);
 		process_free(table, p);

@@ -14,38 +14,41 @@
 #include "process/snapshot.h"
 
 /*
- * The processes that are profiled and what they have mapped, followed through
- * time and kept in step with what the kernel's walker sees.
+ * The profiled processes and their mappings over time, kept in step with what the kernel's walker
+ * sees.
  *
- * Each process has a list of executable mappings, each with the time it came
- * and went. From the list as it is at one moment a snapshot is made, which is what
- * the kernel uses.
+ * Each process has a list of executable mappings, each with the times at which it began and ended.
+ * The mappings of one moment become a snapshot for the kernel.
  */
 
 struct process {
 	pid_t pid;
-	pid_t thread;             /* one that runs, through which /proc shows the process */
-	struct mapping *mappings; /* in the order in which they came */
+	pid_t thread;             /* a running thread, through which /proc shows the process */
+	struct mapping *mappings; /* in order of arrival */
 	size_t n_mappings, mappings_size;
-	size_t max_mappings;       /* with more, they are read again (unrecorded.h) */
-	uint64_t n_ended;          /* how many of them have ended so far */
-	uint64_t doubted;          /* when other code was found than they tell of; 0: it was not */
-	struct jitted *jitted;     /* what it compiled itself; NULL: no such code was seen yet */
-	struct snapshot *snapshot; /* the one that the kernel uses now */
-	bool packed_asked;         /* whether the program was packed */
-	struct binary *program;    /* of which that is not known yet; NULL: none */
+	size_t max_mappings;       /* if there are more, they are read again (unrecorded.h) */
+	uint64_t n_ended;          /* number of mappings that have ended so far */
+	uint64_t doubted;          /* when code was found that the mappings do not explain; 0:
+	                            * never */
+	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
+	struct snapshot *snapshot; /* the one that the kernel uses */
+	bool packed_asked;         /* it was asked if the program is packed */
+	struct binary *program;    /* of which that is still unknown; NULL: none */
 	bool changed;              /* the list is newer than the snapshot */
-	bool has_pending;          /* of some of them the binary is not known yet */
-	size_t n_held;             /* samples that wait for that */
-	uint64_t sampled_from;     /* samples from before are not of the program that is profiled */
-	uint64_t known_from;       /* it had been started by then */
-	uint64_t exited;           /* when its last thread may have; TIME_NEVER: it runs */
-	uint64_t left;    /* when it became one that is filtered out; TIME_NEVER: it is not */
-	bool is_replaced; /* its number is that of another process since then */
+	bool has_pending;          /* some mappings' binaries are not known yet */
+	size_t n_held;             /* number of samples that wait for them */
+	uint64_t sampled_from;     /* earlier samples do not belong to the profiled program */
+	uint64_t known_from;       /* the process had started by then */
+	uint64_t exited;           /* its last thread may have exited then; TIME_NEVER: it runs */
+	uint64_t left;             /* when it no longer passed the filter; TIME_NEVER: it passes */
+	bool is_replaced;          /* another process has had its PID since */
 	UT_hash_handle hh;
 };
 
-/* Processes whose mappings could not be read, and when: the last ones, by the end of their number. */
+/*
+ * Processes whose mappings could not be read, and when: the last ones, indexed by the low digits of
+ * the PID.
+ */
 #define PROCESS_N_REFUSED 1024
 
 struct refused_pid {
@@ -57,20 +60,20 @@ struct process_table {
 	struct binary_store *binaries;
 	struct snapshot_store snapshots;
 	struct jitted_store jitted;
-	/* Tell the kernel where the snapshot of a process is; cell 0: nowhere any more. */
+	/* Tells the kernel the cell of a process's snapshot; 0: none any more. */
 	int (*publish)(void *arg, pid_t pid, uint32_t cell);
 	void *arg;
-	bool all;         /* every process is of interest, not only those taken in */
-	bool no_binaries; /* nobody asks for user stacks: what is mapped does not matter */
-	bool inherit;     /* so are the children of those taken in */
-	const struct filter *filter; /* which of all are of interest; NULL: every one */
-	struct refused_pid *refused; /* PROCESS_N_REFUSED, once there is one */
+	bool all;                    /* follow every process, not only those added */
+	bool no_binaries;            /* no user stacks are wanted: mappings do not matter */
+	bool inherit;                /* also follow the children of added processes */
+	const struct filter *filter; /* which processes to follow; NULL: every one */
+	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
-	uint64_t generation; /* of the tables that the snapshots name */
+	uint64_t generation; /* of the tables that the snapshots refer to */
 	struct packed_told packed;
-	uint64_t looked;         /* when processes were last looked for that are gone */
-	bool has_warned;         /* that there is no room for all snapshots */
-	bool has_warned_of_file; /* that one cannot be opened for want of a capability */
+	uint64_t looked;         /* when it last searched for processes that are gone */
+	bool has_warned;         /* of snapshots without room */
+	bool has_warned_of_file; /* of a file that cannot be opened without a capability */
 };
 
 void process_table_init(struct process_table *table, struct pool *pool,
@@ -79,28 +82,26 @@ void process_table_init(struct process_table *table, struct pool *pool,
 void process_table_done(struct process_table *table);
 
 /*
- * Take in a running process with the mappings that it has now, and make its
- * tables. Returns 0, -ESRCH if there is no such process, -EACCES if its maps
- * may not be read, or another errno.
+ * Adds a running process with its current mappings, and makes its tables. Returns 0, -ESRCH if
+ * there is no such process, -EACCES if its maps may not be read, or another errno.
  */
 int process_table_add(struct process_table *table, pid_t pid);
 
-/* Take in a process that is about to execute a program: samples count from the exec on. */
+/* Adds a process that is about to execute a program: samples count from the exec on. */
 int process_table_add_launched(struct process_table *table, pid_t pid);
 
 struct process *process_table_find(const struct process_table *table, pid_t pid);
 
 /*
- * A sample is of this process: take it in, unless it is known. The kernel has
- * found it wanted, but no record told of it: it has changed its user, name or
- * cgroup, or records were lost. Returns 1 if it is new, 0 if not, or if its
- * mappings cannot be read, which is tried again after a second; or -ENOMEM.
+ * Adds the process of a sample, unless it is known. The kernel accepted it without a record: it has
+ * changed its user, name or cgroup, or records were lost. Returns 1 if it is new; 0 if not, or if
+ * its mappings cannot be read, which is tried again after a second; or -ENOMEM.
  */
 int process_table_meet(struct process_table *table, pid_t pid, uint64_t now);
 
 /*
- * What perf's records tell. Processes that are not in the table are of no
- * interest; a child of one that is, is.
+ * perf's records. Processes that are not in the table are ignored; a child of one that is in it is
+ * added.
  */
 struct mmap_record {
 	pid_t pid;
@@ -112,53 +113,55 @@ struct mmap_record {
 int process_table_on_mmap(struct process_table *table, const struct mmap_record *record);
 int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time);
 void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time);
-/* One of its threads has exited. Whether it was the last one is seen before it is forgotten. */
+/*
+ * A thread of the process has exited. Whether it was the last is checked before the process is
+ * forgotten.
+ */
 void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time);
 
 /*
- * The walker found that a cookie differs, but nothing has changed since: have
- * the cookies read, which makes them resident, and give up those that cannot be.
+ * The walker found a different cookie but nothing has changed: reads the cookies, which makes them
+ * resident, and removes those that cannot be read.
  */
 void process_table_check_cookies(struct process_table *table, struct process *process);
 
 /*
- * The walker found other code in a process than the records tell of: a file
- * that was written to, or code that was moved. Have the mappings read again,
- * after a while, as it may not be finished yet.
+ * The walker found code that the records do not explain: a file was written to, or code was moved.
+ * The mappings are read again after a while, because the change may not be finished.
  */
 void process_table_doubt(struct process *process, uint64_t now);
 
-/* Records were lost: read the mappings of every process again. */
+/* Records were lost: reads the mappings of every process again. */
 void process_table_resync(struct process_table *table, uint64_t time);
 
 /*
- * What workers have found out of binaries (binary_store_collect()) is true of their mappings
- * from when these came: to be published.
+ * Applies what workers have found out about binaries (binary_store_collect()) to the mappings, from
+ * their beginning; to be published.
  */
 void process_table_settle(struct process_table *table);
 
-/* Is a binary pending that a process had mapped at a time? */
+/* True if the process had a mapping of a pending binary at that time. */
 bool process_is_pending(const struct process *process, uint64_t time);
 
-/* Make new snapshots for all processes that changed, and show them to the kernel. */
+/* Makes new snapshots for all processes that changed, and publishes them to the kernel. */
 int process_table_publish(struct process_table *table, uint64_t now);
 
 /*
- * Forget what nobody can ask for any more: snapshots that were replaced, and
- * processes that exited, before `before`.
+ * Frees what cannot be needed any more: snapshots that were replaced, and processes that exited,
+ * before `before`.
  */
 void process_table_forget(struct process_table *table, uint64_t before);
 
-/* Is the binary's cookie another one in memory, where it can be read? */
+/* True if the binary's cookie is readable in memory and different. */
 bool process_cookie_differs(const struct process *process, const struct mapping *mapping);
 
-/* The mapping that an address lay in at a time, or NULL. */
+/* The mapping that contained an address at a time, or NULL. */
 const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);
 
 /*
- * The mappings that a process had at a time, as a snapshot of the pool; for
- * samples that were walked before the kernel had them. It has no cookies: it is
- * true of that time whatever is in memory now. snapshot_free() ends it.
+ * Makes a snapshot in the pool of the mappings that a process had at a time, for samples taken
+ * before the kernel had them. It has no cookies: it is true for that time whatever is in memory
+ * now. snapshot_free() frees it.
  */
 int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
 		     struct snapshot **ret);

@@ -15,31 +15,31 @@
 #include "process/perf_record.h"
 #include "symbols/kallsyms.h"
 
-/* A record with the longest path, rounded up. */
+/* Size of a record with the longest path, rounded up. */
 #define MAX_RECORD_SIZE 8192
 
-/* Rounds of one drain: what comes faster than it is handled waits for the next one. */
+/* The most rounds of one drain: if records arrive faster, the rest waits for the next one. */
 #define MAX_ROUNDS 8
 
-/* What is known so far is shown to the kernel after this time, if there is much to do. */
+/* If there is much to do, results so far are published to the kernel after this time. */
 #define PUBLISH_NS UINT64_C(5000000)
 
-/* What was read, and when it was written. */
+/* A record and its time. */
 struct record {
-	uint64_t time, number;            /* the number: in the order in which they were read */
+	uint64_t time, number;            /* the number is in reading order */
 	struct perf_event_header *header; /* owned */
 };
 
 struct sideband {
-	int *fds; /* by CPU; -1: it is not online */
+	int *fds; /* by CPU; -1: offline */
 	struct perf_event_mmap_page **rings;
 	size_t n_rings;
 	size_t page_size;
-	struct kallsyms *kallsyms; /* NULL: nobody asks for the kernel's names */
-	struct record *records;    /* read, not handled yet */
+	struct kallsyms *kallsyms; /* NULL: the kernel's names are not wanted */
+	struct record *records;    /* read but not handled */
 	size_t n_records, records_size;
 	uint64_t n_read;
-	bool has_lost; /* records, since somebody asked */
+	bool has_lost; /* records were lost since the last question */
 };
 
 static int ring_open(struct sideband *s, unsigned int cpu)
@@ -99,7 +99,7 @@ int sideband_new(unsigned int n_cpus, struct sideband **ret)
 	return 0;
 }
 
-/* Drop the first n. */
+/* Drops the first n. */
 static void records_drop(struct sideband *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -152,11 +152,11 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 	uint64_t tail = ring->data_tail;
 	const uint8_t *data = (const uint8_t *)ring + s->page_size;
 	size_t size = SIDEBAND_PAGES * s->page_size;
-	/* All up to the head had been written by now. */
+	/* Everything up to the head has been written by now. */
 	uint64_t now = clock_now_ns();
 	int err = 0;
 
-	/* The kernel tells of a loss with the next record only, which may be long in coming. */
+	/* The kernel reports a loss only with the next record, which may take long. */
 	s->has_lost |= head - tail > size - MAX_RECORD_SIZE;
 	while (err == 0 && tail < head) {
 		struct perf_event_header header, *copy;
@@ -209,7 +209,7 @@ static int record_apply(struct sideband *s, const struct record *r, struct proce
 	return perf_record_apply(r->header, r->time, table, s->kallsyms);
 }
 
-/* Apply the records from before a time, and show the kernel what changed. */
+/* Applies the records from before a time, and publishes the changes to the kernel. */
 static int records_apply(struct sideband *s, struct process_table *table, uint64_t before)
 {
 	uint64_t shown = clock_now_ns();
@@ -228,10 +228,9 @@ static int records_apply(struct sideband *s, struct process_table *table, uint64
 }
 
 /*
- * A record that follows from another one, as a child's exec from its fork, was
- * written after it. If it is from before the rings were read, the other one was
- * in its ring by then; if not, the other one may have come into a ring that had
- * been read already, and it takes another round to have both in order.
+ * A record caused by another one (a child's exec by its fork) was written after it. If it is older
+ * than the reading of the rings, its cause was in a ring by then and was read. If not, the cause
+ * may have gone to a ring that had been read already, and another round is needed to order the two.
  */
 int sideband_drain(struct sideband *s, struct process_table *table)
 {

@@ -68,7 +68,7 @@ bool snapshot_is_outdated(const struct snapshot *snapshot)
 	return false;
 }
 
-/* Copy the mappings that live at a time into the snapshot, sorted. */
+/* Copies the mappings that exist at a time into the snapshot, sorted. */
 static int snapshot_collect(struct snapshot *s, const struct mapping *mappings, size_t n,
 			    uint64_t time)
 {
@@ -94,7 +94,7 @@ static int snapshot_collect(struct snapshot *s, const struct mapping *mappings, 
 	return 0;
 }
 
-/* The snapshot's mappings in the form that the walker reads; NULL: out of memory. */
+/* The snapshot's mappings in the walker's form; NULL: out of memory. */
 static struct dp_mapping *snapshot_mappings(const struct snapshot *s, bool cookies)
 {
 	struct dp_mapping *mappings = calloc(s->n_mappings ? s->n_mappings : 1, sizeof(*mappings));
@@ -116,7 +116,7 @@ static struct dp_mapping *snapshot_mappings(const struct snapshot *s, bool cooki
 	return mappings;
 }
 
-/* Find the snapshot's memory map among those of the others, or make it. */
+/* Finds the snapshot's memory map among the existing ones, or makes it. */
 static int snapshot_find_memory_map(struct snapshot_store *store, struct snapshot *s, bool cookies)
 {
 	_cleanup_free_ struct dp_mapping *mappings = snapshot_mappings(s, cookies);
@@ -152,7 +152,7 @@ static void memory_map_drop(struct snapshot_store *store, struct memory_map *l)
 	free(l);
 }
 
-/* Which mapping says where labels are: the first one whose image does, and is in the pool. */
+/* Finds the first mapping whose image is in the pool and has labels. */
 static void snapshot_find_labels(struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_mappings && s->labels == 0; i++) {
@@ -166,7 +166,7 @@ static void snapshot_find_labels(struct snapshot *s)
 	}
 }
 
-/* Put the snapshot into the pool; its id comes last. */
+/* Writes the snapshot to the pool, its id last. */
 static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 {
 	struct dp_snapshot head = { .pid = (uint32_t)s->pid,
@@ -224,7 +224,7 @@ struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *s)
 	if (s->n_cells > 0) {
 		struct dp_snapshot gone = { 0 };
 
-		/* A walk that has not ended yet sees that its snapshot is gone. */
+		/* A walk still in progress notices that its snapshot is gone. */
 		pool_write(store->pool, s->cell, &gone, CELLS(gone.id));
 		atomic_thread_fence(memory_order_release);
 		pool_write(store->pool, s->cell, &gone, CELLS(gone));

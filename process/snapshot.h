@@ -13,10 +13,9 @@
 #include "kernel/pool.h"
 
 /*
- * The executable mappings of one process at one time: a sorted copy that is
- * put into the pool and never changes. Samples name the snapshot they were
- * walked in, so that their addresses are told apart by exactly the mappings
- * that the kernel used.
+ * The executable mappings of one process at one time: a sorted copy that is put into the pool and
+ * never changes. A sample refers to its snapshot, so that its addresses are resolved with exactly
+ * the mappings that the kernel used.
  */
 
 #define TIME_NEVER UINT64_MAX
@@ -26,22 +25,23 @@ struct mapping {
 	uint64_t offset;       /* in the file */
 	uint64_t bias;         /* address in the process minus address in the file */
 	struct binary *binary; /* NULL: code that is in no file, such as a JIT's */
-	bool is_pending; /* the binary is, and so the rest is not known: no snapshot has it yet */
-	struct jitted *jitted; /* what reports call that; NULL: it is in a file, or nobody asks */
-	uint32_t image;        /* in a snapshot: what the kernel finds there, see table_image() */
+	bool is_pending;       /* the binary is pending, so the rest is not known: not in a snapshot
+	                  * yet */
+	struct jitted *jitted; /* JIT code for reports; NULL: it is in a file, or not wanted */
+	uint32_t image;        /* in a snapshot: the image for the kernel, see table_image() */
 	bool has_cookie;       /* the walker compares the binary's cookie */
 	uint64_t born, died;   /* CLOCK_MONOTONIC ns; died is TIME_NEVER while it lives */
 };
 
-/* Is there a cookie where the walker can compare it? And where is it, in the process? */
+/* True if a cookie exists where the walker can compare it. And its address in the process. */
 bool mapping_has_cookie(const struct mapping *mapping);
 uint64_t mapping_cookie_address(const struct mapping *mapping);
 
-/* A copy of it is made, or thrown away. */
+/* To be called when a copy of a mapping is made, or discarded. */
 void mapping_hold(const struct mapping *mapping);
 void mapping_drop(const struct mapping *mapping);
 
-/* What snapshots have in common whose mappings are the same for the walker: see struct dp_snapshot. */
+/* Shared by snapshots whose mappings are the same for the walker: see struct dp_snapshot. */
 struct memory_map {
 	uint64_t number;
 	size_t n_snapshots;
@@ -54,10 +54,10 @@ struct snapshot {
 	pid_t pid;
 	struct memory_map *memory_map;
 	uint32_t cell, n_cells; /* of its struct dp_snapshot, */
-	uint32_t labels;        /* and what that says of labels */
-	bool has_labels;        /* the table of some mapping does, be it in the pool or not */
-	uint64_t n_ended;       /* of the process's mappings, when it was made */
-	uint64_t retired;       /* when another one took its place */
+	uint32_t labels;        /* the mapping with labels */
+	bool has_labels;        /* some mapping's table has labels, whether in the pool or not */
+	uint64_t n_ended;       /* of the process's mappings at that time */
+	uint64_t retired;       /* when another one replaced it */
 	struct snapshot *next_retired;
 	size_t n_mappings;
 	struct mapping *mappings; /* sorted by start */
@@ -70,7 +70,7 @@ struct snapshot_store {
 	struct snapshot *snapshots;                    /* by id */
 	struct snapshot *first_retired, *last_retired; /* by time */
 	uint64_t next_id;
-	struct memory_map *memory_maps; /* by what their mappings are */
+	struct memory_map *memory_maps; /* by their mappings */
 	uint64_t next_memory_map;
 };
 
@@ -79,24 +79,24 @@ void snapshot_store_init(struct snapshot_store *store, struct pool *pool,
 void snapshot_store_done(struct snapshot_store *store);
 
 /*
- * A new snapshot of those mappings that live at a time and are not pending, with their cookies or
- * without. Returns 0, -ENOMEM or -ENOSPC.
+ * Makes a snapshot of those mappings that exist at a time and are not pending, with or without
+ * their cookies. Returns 0, -ENOMEM or -ENOSPC.
  */
 int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *mappings, size_t n,
 		 uint64_t time, bool cookies, struct snapshot **ret);
 struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *snapshot);
 
-/* Has a table come or gone since? */
+/* True if a table has been added or evicted since. */
 bool snapshot_is_outdated(const struct snapshot *snapshot);
 
-/* The kernel does not use it any more, but samples on their way may: keep it for them. */
+/* The kernel does not use the snapshot any more, but samples in flight may: keeps it for them. */
 void snapshot_retire(struct snapshot_store *store, struct snapshot *snapshot, uint64_t now);
-/* Free what was retired before a time. */
+/* Frees snapshots that were retired before a time. */
 void snapshot_store_forget(struct snapshot_store *store, uint64_t before);
 
 struct snapshot *snapshot_store_find(const struct snapshot_store *store, uint64_t id);
 
-/* The mapping that an address lies in, or NULL. */
+/* The mapping that contains an address, or NULL. */
 const struct mapping *snapshot_find(const struct snapshot *snapshot, uint64_t address);
 
 #endif

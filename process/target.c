@@ -14,7 +14,7 @@
 #include "kernel/proc_stat.h"
 #include "log/log.h"
 
-/* The process that a thread belongs to, and whether it has memory, as the kernel's threads do not. */
+/* Finds the process of a thread, and whether it has memory; kernel threads have none. */
 static int read_status(pid_t pid, pid_t *ret_process, bool *ret_has_memory)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -81,7 +81,7 @@ static int add_tid(struct process_table *table, pid_t tid)
 	return add_pid(table, process);
 }
 
-/* Take in a process that nobody asked for by its number: it may be gone, or refused. */
+/* Adds a process that was not given by its PID: it may be gone or refused. */
 static int add_found(struct process_table *table, pid_t pid, size_t *n_refused)
 {
 	bool has_memory;
@@ -112,7 +112,7 @@ static void warn_refused(size_t n)
 			    permission_has(CAP_SYS_PTRACE) ? "" : "; CAP_SYS_PTRACE helps");
 }
 
-/* Is it a process in the table, not another one that got its number? */
+/* True if the process is in the table and is the same, not another one with its PID. */
 static bool is_followed(const struct process_table *table, pid_t pid)
 {
 	const struct process *p = process_table_find(table, pid);
@@ -121,10 +121,9 @@ static bool is_followed(const struct process_table *table, pid_t pid)
 }
 
 /*
- * The children that the processes in the table have by now, and theirs. Those
- * to come are told by perf's records, which are being listened to already.
- * The parents are read from all processes, because the kernel's lists of
- * children, /proc/PID/task/TID/children, leave some out while others exit.
+ * Adds the present children of the processes in the table, and theirs. Later ones are reported by
+ * perf's records, which are being read already. Parents are read from all processes, because the
+ * kernel's lists, /proc/PID/task/TID/children, omit some children while others exit.
  */
 static int add_children(struct process_table *table)
 {
@@ -140,7 +139,7 @@ static int add_children(struct process_table *table)
 
 			if (pid == 0 || !is_followed(table, all[i].parent))
 				continue;
-			all[i].pid = 0; /* once */
+			all[i].pid = 0; /* only once */
 			found = true;
 			err = add_found(table, pid, &n_refused);
 		}
@@ -198,7 +197,7 @@ int target_look_again(struct process_table *table)
 	return table->inherit ? add_children(table) : 0;
 }
 
-/* "NAME (PID 17)", or TID of a thread. */
+/* "NAME (PID 17)", or TID for a thread. */
 static void describe_task(pid_t number, const char *kind, char *buffer, size_t size)
 {
 	char path[32], comm[32] = "?";
@@ -209,7 +208,7 @@ static void describe_task(pid_t number, const char *kind, char *buffer, size_t s
 	if (file) {
 		size_t n = fread(comm, 1, sizeof(comm), file);
 
-		/* The last newline is not the name's; others may be. */
+		/* The last newline does not belong to the name; others may. */
 		if (n > 0)
 			comm[n - 1] = '\0';
 		fclose(file);

@@ -10,39 +10,37 @@
 
 struct filter;
 
-/* Whom a run is about: processes, threads, all processes, or a command. */
+/* What to profile: processes, threads, all processes, or a command. */
 struct target {
 	const pid_t *pids;
 	size_t n_pids;
 	const pid_t *tids;
 	size_t n_tids;
 	bool all;
-	char **command; /* argv, NULL: none */
+	char **command; /* argv; NULL: none */
 
-	bool inherit;          /* the children of processes, and of a command, too */
-	struct filter *filter; /* of these, only what passes */
+	bool inherit;          /* also the children of processes, and of a command */
+	struct filter *filter; /* restricts all of these */
 };
 
-/* Records were lost: take in what was started meanwhile. */
+/* Records were lost: adds what was started meanwhile. */
 int target_look_again(struct process_table *table);
 
 /*
- * Take in what is to be profiled, but for a command: processes and, if the table
- * inherits, all their children; the processes of threads; or all that run and
- * pass the filter. Says what is wrong and returns a negative errno: -ESRCH if a
- * process or thread does not exist, -EPERM if it may not be looked into. Those
- * that were not named, and may not, are left out, with a warning.
+ * Adds what is to be profiled except a command: processes and, if the table inherits, all their
+ * children; the processes of threads; or all processes that pass the filter. Logs errors and
+ * returns a negative errno: -ESRCH if a process or thread does not exist, -EPERM if it may not be
+ * read. Processes that were not given by PID and may not be read are skipped with a warning.
  */
 int target_add(struct process_table *table, const struct target *target);
 
 /*
- * "python3 (PID 4711)", "3 processes", "all processes", "processes of user x
- * named y" or the command, into buffer; fit for a terminal, whatever the process
- * calls itself.
+ * Describes the target: "python3 (PID 4711)", "3 processes", "all processes", "processes of user x
+ * named y" or the command, printable on a terminal whatever the process's name is.
  */
 void target_describe(const struct target *target, char *buffer, size_t size);
 
-/* The process or thread that a run is about, the first of them; 0: it is about no certain one. */
+/* The first process or thread given; 0: none was. */
 pid_t target_pid(const struct target *target, pid_t launched);
 
 #endif

@@ -8,23 +8,27 @@
 #include "process/process.h"
 
 /*
- * What no record tells of, and would be kept for ever: perf reports no munmap(), and the exit of a
- * process goes by unnoticed if it is lost, or comes before the process is known.
+ * Finds changes without records, which would otherwise be kept for ever: perf does not report
+ * munmap(), and a process's exit is missed if its record is lost, or comes before the process is
+ * known.
  */
 
-/* A process that begins may have so many mappings. */
+/* The number of mappings that a new process may have. */
 #define UNRECORDED_SPARE 128
 
-/* The mappings of a process have been read: there are so many. */
+/* The process's mappings have been read; there are so many. */
 static inline void unrecorded_note(struct process *process, size_t n_mappings)
 {
 	process->max_mappings = 2 * n_mappings + UNRECORDED_SPARE;
 }
 
-/* Has it so many more by now that some are most likely gone, and it pays to read them again? */
+/*
+ * True if there are so many more mappings now that some are probably gone, and reading them again
+ * pays.
+ */
 bool unrecorded_unmaps(const struct process *process);
 
-/* Every ten seconds, look for processes that are gone: they count as having exited now. */
+/* Every ten seconds, searches for processes that are gone; they count as having exited now. */
 void unrecorded_exits(struct process_table *table);
 
 #endif

@@ -11,14 +11,14 @@
 #include "kernel/proc_stat.h"
 #include "loop/loop.h"
 
-/* How often threads are looked at. */
+/* How often threads are polled. */
 #define LOOK_NS UINT64_C(100000000)
 
 struct watched_thread {
 	pid_t tid; /* 0: it has ended */
 	uint64_t started;
 	uint64_t looked;
-	bool exited; /* when it was last looked at */
+	bool exited; /* at the last poll */
 };
 
 void watch_init(struct watch *w, struct loop *loop)
@@ -77,8 +77,8 @@ int watch_add_thread(struct watch *w, pid_t tid)
 }
 
 /*
- * A first thread whose process executes a program, by another thread, has exited
- * for a moment: the other one takes its number (de_thread(), fs/exec.c).
+ * The first thread exits for a moment when another thread of its process calls exec: that one takes
+ * its number (de_thread(), fs/exec.c).
  */
 static bool has_ended(struct watched_thread *t)
 {

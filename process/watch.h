@@ -10,9 +10,8 @@
 struct loop;
 
 /*
- * Which of the processes and threads that were asked for still run: when none
- * does, sampling ends. Processes wake a loop; threads, for which the kernel has
- * such descriptors only since 6.9, are looked at.
+ * Which of the requested processes and threads still run: sampling ends when none does. Processes
+ * wake the loop. Threads, for which the kernel has pidfds only since 6.9, are polled.
  */
 struct watch {
 	struct loop *loop; /* the caller's */
@@ -20,20 +19,20 @@ struct watch {
 	size_t n_pidfds, pidfds_size;
 	struct watched_thread *threads;
 	size_t n_threads, threads_size;
-	size_t n_running; /* of both */
-	uint64_t looked;  /* when, at the threads */
+	size_t n_running; /* processes and threads */
+	uint64_t looked;  /* when threads were last polled */
 };
 
 void watch_init(struct watch *watch, struct loop *loop);
 void watch_done(struct watch *watch);
 
-/* Those that are gone already are left out. 0 or a negative errno. */
+/* Processes that are already gone are ignored. 0 or a negative errno. */
 int watch_add_process(struct watch *watch, pid_t pid);
 int watch_add_thread(struct watch *watch, pid_t tid);
 
 /*
- * A thread that has ended, once; 0: no other one. Call it as often as you
- * like, until it says 0; it looks some times a second.
+ * Returns a thread that has ended, each only once, or 0. Call it as often as needed until it
+ * returns 0; it polls a few times a second.
  */
 pid_t watch_ended_thread(struct watch *watch, uint64_t now);
 

@@ -254,53 +254,13 @@ static int take_stacks(struct dump *d)
 	return err < 0 ? err : take_running(d);
 }
 
-/* Resolves frames to binaries; a caller's code is before its return address. */
-static size_t resolve_frames(struct dump *d, const struct snapshot *snapshot,
-			     const struct thread_stack *s)
-{
-	for (size_t i = 0; i < s->n_user && i < DP_MAX_FRAMES; i++) {
-		struct frame *f = &d->frames[i];
-		const struct mapping *m;
-
-		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
-				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
-		m = snapshot_find(snapshot, f->address - !frame_is_exact(f));
-		if (m && m->jitted) {
-			jitted_meet(m->jitted);
-			f->module = m->jitted->module;
-			frame_locate(f, clock_now_ns());
-		}
-		if (!m || !m->binary)
-			continue;
-		f->module = m->binary->module;
-		f->offset = f->address - m->bias;
-	}
-	return s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
-}
-
 static int report_stack(struct dump *d, const struct thread_snapshot *t,
 			const struct thread_stack *s)
 {
-	struct sample sample = {
-		.time_ns = clock_now_ns(),
-		.event = s->state == THREAD_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
-		.state = (enum dp_state)s->thread.state,
-		.weight = 1,
-		.cpu = s->thread.cpu,
-		.pid = (pid_t)s->thread.pid,
-		.tid = (pid_t)s->thread.tid,
-		.outcome = s->outcome,
-		.fault_address = s->fault_address,
-		.user = d->frames,
-		.n_user = resolve_frames(d, t->snapshot, s),
-		.kernel = s->kernel,
-		.n_kernel = s->n_kernel,
-		.kernel_error = s->kernel_error,
-	};
+	struct sample sample;
 	int err = 0;
 
-	memcpy(sample.comm, s->thread.comm, sizeof(s->thread.comm));
-	memcpy(sample.thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
+	thread_snapshot_sample(t, s, clock_now_ns(), d->frames, &sample);
 	d->totals.samples++;
 	d->totals.events++;
 	d->totals.outcomes[s->outcome]++;
@@ -335,8 +295,8 @@ static void tell_missing(const struct dump *d, const struct thread_snapshot *t)
 			log_warning("no stack of thread %u (%.16s): it %s", s->thread.tid,
 				    s->thread.thread_name,
 				    d->options->profiler.sides == DP_SIDES_KERNEL ?
-					    "ran, and was not met in the kernel" :
-					    "moved whenever it was looked at");
+					    "ran, but never in the kernel when sampled" :
+					    "moved at each attempt");
 	}
 }
 

@@ -7,10 +7,9 @@
 #include "base/array.h"
 
 static const struct event_source *const sources[] = {
-	&event_cpu,
-	&event_off_cpu,
-	&event_wall,
-	&event_uprobe,
+	&event_cpu,          &event_off_cpu,          &event_wall,
+	&event_uprobe,       &event_page_faults,      &event_minor_faults,
+	&event_major_faults, &event_context_switches, &event_cpu_migrations,
 };
 
 bool event_has_off_cpu(const struct event *event)

@@ -48,6 +48,11 @@ extern const struct event_source event_cpu;
 extern const struct event_source event_off_cpu;
 extern const struct event_source event_wall;
 extern const struct event_source event_uprobe;
+extern const struct event_source event_page_faults;
+extern const struct event_source event_minor_faults;
+extern const struct event_source event_major_faults;
+extern const struct event_source event_context_switches;
+extern const struct event_source event_cpu_migrations;
 
 /* Does it sample blocked threads? Then its samples have a time instead of a count. */
 bool event_has_off_cpu(const struct event *event);

@@ -12,6 +12,6 @@ static int attach(struct session *session, const struct profiler_options *o, str
 const struct event_source event_off_cpu = {
 	.name = "off-cpu",
 	.programs = EVENT_BIT(DP_EVENT_OFF_CPU),
-	.missing = "did not block, or was blocked all the time, which is not seen",
+	.missing = "did not block",
 	.attach = attach,
 };

@@ -39,7 +39,7 @@ void fetch_end(struct names *names)
 		log_info("debuginfod: %u of %u debug files found", totals.n_found, totals.n_asked);
 	if (totals.n_left_out > 0)
 		log_warning(
-			"there was no time for %u debug files: --debuginfod-timeout gives more, "
-			"--no-debuginfod asks for none",
+			"no time was left for %u debug files: raise --debuginfod-timeout, or use "
+			"--no-debuginfod",
 			totals.n_left_out);
 }

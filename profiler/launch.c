@@ -79,6 +79,14 @@ int launch_go(struct launch *l)
 	return -err;
 }
 
+bool launch_runs(const struct launch *l)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)l->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       info.si_pid == 0;
+}
+
 int launch_wait(struct launch *l)
 {
 	int status;

@@ -28,6 +28,9 @@ int launch_start(char **argv, const sigset_t *mask, struct launch *ret);
  */
 int launch_go(struct launch *launch);
 
+/* Has the child not ended yet? */
+bool launch_runs(const struct launch *launch);
+
 /*
  * Waits for the child's end. Returns its exit code, 128 plus the signal that killed it, or a
  * negative errno.

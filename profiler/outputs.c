@@ -127,6 +127,7 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 		struct report_context own = *context;
 
 		own.by = requests[i].by;
+		own.wide = requests[i].wide;
 		err = report_new(requests[i].format, &own, outputs->files[i].file,
 				 &outputs->reports[i]);
 	}
@@ -175,6 +176,28 @@ int outputs_close(struct outputs *outputs, int err)
 		result = -EIO;
 	}
 	return result;
+}
+
+void outputs_tell(const struct outputs *outputs, const struct output_request *requests)
+{
+	struct stat st;
+
+	for (size_t i = 0; i < outputs->n; i++) {
+		const char *path = outputs->paths[i], *use = requests[i].format->use;
+		double size;
+
+		if (!path || stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+			continue;
+		size = (double)st.st_size;
+		log_info("wrote %s (%.*f %s)%s%s", path, size < 1e3 ? 0 : 1,
+			 size < 1e3 ? size :
+			 size < 1e6 ? size / 1e3 :
+				      size / 1e6,
+			 size < 1e3 ? "bytes" :
+			 size < 1e6 ? "kB" :
+				      "MB",
+			 use ? ": " : "", use ? use : "");
+	}
 }
 
 void outputs_done(struct outputs *outputs)

@@ -14,6 +14,7 @@ struct output_request {
 	const char *path; /* NULL or "-": stdout; %p, %t, %h: see outputs_open() */
 	const struct report_format *format;
 	const struct group *by; /* what stacks are told apart by, in place of context.by */
+	bool wide;              /* report_context.wide */
 };
 
 /* The reports of a run with their files. */
@@ -49,6 +50,9 @@ bool outputs_have_failed(const struct outputs *outputs);
  * -EIO; otherwise returns err.
  */
 int outputs_close(struct outputs *outputs, int err);
+
+/* Logs which regular files were written, their sizes, and what to do with them. Close them first. */
+void outputs_tell(const struct outputs *outputs, const struct output_request *requests);
 
 /* Frees the reports. Close the files first. */
 void outputs_done(struct outputs *outputs);

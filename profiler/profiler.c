@@ -18,6 +18,7 @@
 #include "process/cpu_watch.h"
 #include "process/sideband.h"
 #include "process/watch.h"
+#include "profiler/resting.h"
 #include "profiler/stores.h"
 #include "report/report_queue.h"
 #include "report/report.h"
@@ -307,7 +308,9 @@ static int watch_all(struct profiler *p)
 
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
+	struct resting resting;
 	int err = connect_reports(p, reports, n, names);
+	bool rests;
 
 	if (err == 0)
 		err = watch_all(p);
@@ -315,9 +318,17 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
+	/* All processes have too many threads for that, and a launched one has not begun. */
+	rests = event_has_off_cpu(&p->options->event) && !p->options->target.all && !p->launched &&
+		resting_take(&resting, p->options, &p->stores.table, p->unwinder) == 0;
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	err = p->options->event.source->attach(&p->session, p->options, &p->event);
+	if (err == 0 && rests)
+		err = resting_begin(&resting, p->options, &p->session, &p->drain.intervals,
+				    p->started);
+	if (rests)
+		resting_done(&resting, &p->stores.table);
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);

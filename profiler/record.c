@@ -121,6 +121,9 @@ static void show_progress(const struct record *r)
 {
 	const struct totals *t = profiler_totals(r->profiler);
 
+	/* The command writes to the same terminal. */
+	if (r->options->profiler.target.command)
+		return;
 	log_progress("%.0f s, %" PRIu64 " samples, %.1f %% of user stacks complete, %" PRIu64
 		     " lost (Ctrl-C to end)",
 		     (double)(clock_now_ns() - profiler_started(r->profiler)) / 1e9, t->samples,
@@ -273,6 +276,8 @@ int record_run(const struct record_options *options)
 	if (err < 0)
 		r.profiler = profiler_free(r.profiler); /* reports may still be in use by it */
 	err = outputs_close(&r.outputs, err);
+	if (err == 0)
+		outputs_tell(&r.outputs, options->outputs);
 	has_run = options->profiler.target.command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
 	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && !has_run)
@@ -284,8 +289,12 @@ int record_run(const struct record_options *options)
 	 * failed.
 	 */
 	if (has_run) {
-		int own = launch_wait(&r.launch);
+		int own;
 
+		if (launch_runs(&r.launch))
+			log_info("sampling has ended; waiting for %s (PID %d) to end",
+				 options->profiler.target.command[0], r.launch.pid);
+		own = launch_wait(&r.launch);
 		if (err == 0 || err == -ENOEXEC)
 			code = own < 0 ? EXIT_CODE_FAILED : own;
 	}

@@ -14,7 +14,7 @@ static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_
 			 " events (--max-rate %u); counts and times are scaled",
 			 t->events, max_rate);
 	if (t->lost_ns > 0)
-		log_info("of threads whose samples were lost, %.3f ms are missing",
+		log_info("time of blocked threads whose samples were lost: %.3f ms",
 			 (double)t->lost_ns / 1e6);
 	if (t->still_blocked > 0)
 		log_info("threads still blocked at the end: %" PRIu64 "; their time so far counts",
@@ -35,7 +35,8 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_unsee
 			log_detail("%" PRIu64 " %s: %s", t->outcomes[i], outcome_word(i),
 				   outcome_sentence(i));
 	if (t->pages_requested > 0)
-		log_info("%" PRIu64 " pages of stacks were not in memory: they were asked for",
+		log_info("%" PRIu64
+			 " stack pages were not in memory; they were read for later samples",
 			 t->pages_requested);
 	if (t->cut_labels > 0)
 		log_info("samples that lack some of their labels (too many, too long, or not in "

@@ -9,7 +9,7 @@
 
 struct base64_stream {
 	FILE *to;
-	unsigned char rest[3]; /* what is written goes by threes */
+	unsigned char rest[3]; /* bytes are encoded in groups of three */
 	size_t n_rest;
 };
 

@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 /*
- * A file whose contents go into another one in base64 (RFC 4648 §4), in which they can
- * stand in a text. fclose() writes the rest, and says whether all could be written; the
- * other file stays open. NULL: there is no memory.
+ * Opens a file whose contents are written to another one in base64 (RFC 4648 §4). fclose() writes
+ * the rest, and reports whether all was written; the other file stays open. NULL: out of memory.
  */
 FILE *base64_stream_open(FILE *to);
 

@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <errno.h>
 
-/* Without zlib's own header and sum (zlib.h, inflateInit2). */
+/* Without zlib's own header and checksum (zlib.h, inflateInit2). */
 #define WINDOW_BITS (-15)
 #define MEMORY_LEVEL 8
 
@@ -15,7 +15,7 @@ static uint32_t head_crc(const struct block_head *head, const uint8_t *data, siz
 	return (uint32_t)crc32(crc, data, (uInt)size);
 }
 
-/* Make room for so many bytes behind those that are there. */
+/* Makes room for `size` more bytes. */
 static int bytes_make_room(struct bytes *b, size_t size)
 {
 	uint8_t *grown;
@@ -48,7 +48,7 @@ void block_writer_done(struct block_writer *w)
 	bytes_done(&w->packed);
 }
 
-/* Compress what there is up to a byte's border. */
+/* Compresses the pending bytes up to a byte boundary. */
 static int block_pack(struct block_writer *w)
 {
 	z_stream *z = &w->deflate;
@@ -58,7 +58,7 @@ static int block_pack(struct block_writer *w)
 	z->next_in = w->raw.data;
 	z->avail_in = (uInt)w->raw.size;
 	do {
-		/* deflate() has flushed all when it leaves some room. */
+		/* deflate() has flushed everything if it leaves room. */
 		err = bytes_make_room(&w->packed, BLOCK_SIZE / 2);
 		if (err < 0)
 			return err;
@@ -111,7 +111,7 @@ void block_reader_done(struct block_reader *r)
 	bytes_done(&r->packed);
 }
 
-/* What comes next must be all of it, and no more. */
+/* The compressed bytes must give exactly raw_size bytes. */
 static int block_unpack(struct block_reader *r)
 {
 	z_stream *z = &r->inflate;
@@ -125,7 +125,7 @@ static int block_unpack(struct block_reader *r)
 	return 0;
 }
 
-/* 1, 0: the file is at its end, -ENODATA: it ends before so many bytes. */
+/* Returns 1; 0 at the end of the file; -ENODATA if it ends before `size` bytes. */
 static int read_all(FILE *from, void *to, size_t size)
 {
 	size_t n;

@@ -9,13 +9,12 @@
 #include <string.h>
 
 /*
- * Numbers and texts to bytes and back, for the recording. A number is a varint: seven
- * bits in each byte, the lowest first, the highest bit says that more follow. A number
- * with a sign is one whose lowest bit is the sign (zigzag). A text is its length, and
- * its bytes.
+ * Numbers and texts to bytes and back, for the recording. A number is a varint: seven bits per
+ * byte, lowest first; the highest bit means that more follow. A signed number has the sign in its
+ * lowest bit (zigzag). A text is its length and its bytes.
  */
 
-/* Bytes in the making. When memory is out, they `failed`, and the rest is ignored. */
+/* Bytes being written. If memory runs out, `failed` is set and the rest ignored. */
 struct bytes {
 	uint8_t *data;
 	size_t size, room;
@@ -65,7 +64,7 @@ static inline void bytes_put_signed(struct bytes *b, int64_t value)
 	bytes_put_number(b, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
 
-/* So that no record gets too long for its readers; what is behind it is left out. */
+/* Longer texts are cut, so that no record is too long for its readers. */
 #define BYTES_MAX_TEXT (16 << 10)
 
 static inline void bytes_put_text(struct bytes *b, const char *text)
@@ -78,7 +77,7 @@ static inline void bytes_put_text(struct bytes *b, const char *text)
 	bytes_put(b, text, size);
 }
 
-/* Bytes that are read. What is not there reads as 0 or "", and the view `failed`. */
+/* Bytes being read. Missing ones read as 0 or "", and set `failed`. */
 struct view {
 	const uint8_t *pos, *end;
 	bool failed;
@@ -96,7 +95,7 @@ static inline uint64_t view_number(struct view *v)
 	for (unsigned int shift = 0; v->pos < v->end && shift < 64; shift += 7) {
 		uint8_t byte = *v->pos++;
 
-		/* Of the tenth byte, one bit has room. */
+		/* The tenth byte has room for one bit. */
 		if (shift == 63 && byte > 1)
 			break;
 		value |= (uint64_t)(byte & 0x7f) << shift;
@@ -115,7 +114,7 @@ static inline int64_t view_signed(struct view *v)
 	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
 }
 
-/* So many bytes, as a view of their own. */
+/* The next `size` bytes, as a view of their own. */
 static inline struct view view_part(struct view *v, uint64_t size)
 {
 	struct view part = { .pos = v->pos, .end = v->pos };
@@ -130,7 +129,7 @@ static inline struct view view_part(struct view *v, uint64_t size)
 	return part;
 }
 
-/* A number that must be below `limit`. */
+/* A number that must be less than `limit`. */
 static inline uint64_t view_below(struct view *v, uint64_t limit)
 {
 	uint64_t value = view_number(v);
@@ -141,7 +140,7 @@ static inline uint64_t view_below(struct view *v, uint64_t limit)
 	return 0;
 }
 
-/* A text, cut to what fits into `size` bytes with its zero. What is behind a zero in it is not seen. */
+/* Reads a text, cut to `size` bytes with its terminator, and at an embedded zero. */
 static inline void view_text(struct view *v, char *ret, size_t size)
 {
 	struct view text = view_part(v, view_number(v));
@@ -153,7 +152,7 @@ static inline void view_text(struct view *v, char *ret, size_t size)
 	ret[n] = '\0';
 }
 
-/* The same as a new string; NULL if memory is out. */
+/* The same as a new string; NULL: out of memory. */
 static inline char *view_new_text(struct view *v)
 {
 	struct view text = view_part(v, view_number(v));

@@ -8,8 +8,8 @@
 #include "base/hash.h"
 
 /*
- * Structs that a format refers to by number, each once, in the order of their first use. They
- * are told apart by their bytes, so their padding has to be zero.
+ * Structs that a format refers to by number, each once, in the order of first use. They are
+ * compared by their bytes, so padding must be zero.
  */
 struct element {
 	UT_hash_handle hh;
@@ -18,15 +18,18 @@ struct element {
 };
 
 struct element_table {
-	struct element *elements; /* in the order of their numbers */
+	struct element *elements; /* by number */
 };
 
 void element_table_done(struct element_table *table);
 
-/* The number of an element, which is added if it is new. 0 or -ENOMEM. */
+/* Returns the number of an element, and adds it if it is new. 0 or -ENOMEM. */
 int element_table_add(struct element_table *table, const void *bytes, size_t size, uint32_t *ret);
 
-/* Its elements by number, as pointers to their bytes; NULL if memory is out. The caller frees it. */
+/*
+ * Returns pointers to the elements' bytes by number; NULL: out of memory. The caller frees the
+ * array.
+ */
 void *element_table_list(const struct element_table *table);
 
 #endif

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make the C file with the viewer that HTML reports carry (viewer.h).
+"""Makes the C file with the viewer of HTML reports (viewer.h).
 
-Usage: embed_viewer.py PACKAGE OUT.c, where PACKAGE is the directory of npm's speedscope;
-with none, `-`, the file says that there is no viewer.
+Usage: embed_viewer.py PACKAGE OUT.c, where PACKAGE is the directory of npm's speedscope, or `-` for
+a file without a viewer.
 """
 import glob
 import json
@@ -18,7 +18,7 @@ def read(*path):
 
 
 def only(pattern):
-    """Read the one file of that name, so that a release that is made up otherwise is noticed."""
+    """Reads the only file of that name, so that a release with another layout is noticed."""
     files = glob.glob(pattern)
     if len(files) != 1:
         sys.exit(f"embed_viewer.py: {pattern}: {len(files)} files, not 1: "
@@ -33,12 +33,12 @@ def viewer(package):
     script = only(os.path.join(release, "speedscope-*.js"))
     if "localProfilePath" not in script or "loadFileFromBase64" not in script:
         sys.exit(f"embed_viewer.py: {name} cannot be given a profile by a page")
-    # The font is a file of its own; the reader's monospaced one does as well.
+    # The font is a separate file; the reader's own monospaced font is used instead.
     style = re.sub(r"@font-face\{[^}]*\}", "", style)
     style = re.sub(r"/\*# sourceMappingURL=.*?\*/", "", style)
     script = re.sub(r"//# sourceMappingURL=.*", "", script)
-    # What would end the element, or begin a comment in it, says the same in JavaScript
-    # with a backslash in it: both only stand in strings and patterns.
+    # An escape keeps a string from ending the element or starting a comment in it. These occur only
+    # in JavaScript strings and patterns, where it means the same.
     script = re.sub(r"<(?=/script|!--|script)", r"\\x3c", script, flags=re.IGNORECASE)
     licence = f"/*!\n{name}\n\n{read(package, 'LICENSE')}*/\n"
     if re.search(r"url\(|@import", style) or "*/" in licence[:-3]:

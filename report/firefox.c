@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The Firefox Profiler's processed format, version 57: newer profilers bring older versions
- * up to date when they load them (its docs-developer/CHANGELOG-formats.md, and
- * src/types/profile.ts). Each thread has tables of its own, column by column: samples refer
- * to stacks, these to frames, these to functions, these to binaries. It is written thread
- * by thread, in the order of time. Strings are shared by all.
+ * The Firefox Profiler's processed format, version 57: newer profilers convert older versions when
+ * they load them (its docs-developer/CHANGELOG-formats.md, and src/types/profile.ts). Each thread
+ * has its own tables, column by column: samples refer to stacks, these to frames, these to
+ * functions, these to binaries. Written thread by thread, in order of time. All threads share the
+ * strings.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 
 #define NONE UINT32_MAX
 
-/* Things of the whole profile, by number. Strings are numbers of the report's table. */
+/* Objects of the whole profile, by number. Strings are numbers of the report's table. */
 
 struct lib {
 	uint32_t name;
@@ -37,15 +37,16 @@ struct function {
 };
 
 struct frame_spot {
-	uint64_t address; /* UINT64_MAX: of no interest */
+	uint64_t address; /* UINT64_MAX: not needed */
 	uint64_t category;
 	uint32_t function, depth;
 	uint32_t line, column; /* 0: not known */
 };
 
-/* Which number something of the whole profile has in the thread that is being written. */
+/* The number of an object of the profile in the thread that is being written. */
 struct local {
-	uint32_t thread; /* it is of that thread, counted from 1; else it has none yet */
+	uint32_t thread; /* number of that thread, from 1; in another one the object has no
+	                  * number yet */
 	uint32_t number;
 };
 
@@ -55,7 +56,7 @@ struct numbers {
 	struct local *locals; /* by number in the profile */
 };
 
-/* A stack is its innermost frame, and the stack that this was called from. */
+/* A stack is its innermost frame and the stack of its caller. */
 struct node {
 	uint32_t prefix, frame;
 };
@@ -71,16 +72,16 @@ struct firefox {
 	struct timeline timeline;
 	struct symbolized_stack symbolized;
 	struct element_table libs, functions, frames;
-	/* All of them by number. */
+	/* Lists of all of them, by number. */
 	const struct frame_spot **frame_list;
 	const struct function **function_list;
 	const struct lib **lib_list;
-	uint32_t *items; /* frames of all stacks, the root first */
+	uint32_t *items; /* frames of all stacks, root first */
 	size_t n_items, items_size;
 	size_t *starts; /* of each stack; and the end of the last one */
 	size_t n_starts;
 	struct numbers stacks, local_frames, local_functions, local_libs;
-	struct element_table nodes; /* of the thread being written */
+	struct element_table nodes; /* of the current thread */
 	uint32_t thread;
 	FILE *to;
 };
@@ -123,7 +124,7 @@ static enum category symbolized_category(const struct symbolized_frame *symboliz
 	return strncmp(symbolized->name, "[off-cpu", 8) == 0 ? CATEGORY_OFF_CPU : CATEGORY_OTHER;
 }
 
-/* depth: how many functions it was inlined into. */
+/* depth: number of functions that it was inlined into. */
 static int add_frame(struct firefox *f, const struct symbolized_frame *symbolized, uint32_t depth)
 {
 	struct frame_spot spot = {
@@ -185,7 +186,7 @@ static void numbers_done(struct numbers *numbers)
 	free(numbers->locals);
 }
 
-/* What a number of the profile is in this thread; whether it is new there. */
+/* The number of an object in this thread, and whether it is new there. */
 static int localize(struct firefox *f, struct numbers *numbers, uint32_t number, uint32_t *ret)
 {
 	struct local *local = &numbers->locals[number];
@@ -200,7 +201,7 @@ static int localize(struct firefox *f, struct numbers *numbers, uint32_t number,
 	return 0;
 }
 
-/* The functions and binaries of the thread's frames, in their order. */
+/* Numbers the functions and binaries of the thread's frames, in order. */
 static int localize_all(struct firefox *f)
 {
 	uint32_t number;
@@ -218,7 +219,7 @@ static int localize_all(struct firefox *f)
 	return err;
 }
 
-/* Have a stack in the thread's table: the number of its innermost node. */
+/* Adds a stack to the thread's table. Returns the number of its innermost node. */
 static int add_nodes(struct firefox *f, uint32_t stack, uint32_t *ret)
 {
 	struct node node = { .prefix = NONE };
@@ -239,7 +240,7 @@ static int add_nodes(struct firefox *f, uint32_t stack, uint32_t *ret)
 	return err;
 }
 
-/* A column of a table: a list of values, i being the index. */
+/* Writes a column of a table: a list of values, with index i. */
 #define PUT_COLUMN(name, n, format, ...)                                                           \
 	do {                                                                                       \
 		fputs("\"" name "\":[", f->to);                                                    \
@@ -248,12 +249,12 @@ static int add_nodes(struct firefox *f, uint32_t stack, uint32_t *ret)
 		fputs("],", f->to);                                                                \
 	} while (0)
 
-/* A column whose values are all the same. */
+/* Writes a column with equal values. */
 #define PUT_CONSTANT(name, n, value) PUT_COLUMN(name, n, "%s", value)
 
 #define NUMBER_SIZE 24
 
-/* A number, which is null where there is none. */
+/* A number, or null if it is missing. */
 static const char *nullable(uint64_t value, uint64_t none, char buffer[NUMBER_SIZE])
 {
 	if (value == none)
@@ -389,8 +390,8 @@ static int put_thread(struct firefox *f, const struct timeline_thread *t)
 }
 
 /*
- * What Breakpad, and Mozilla's symbol servers, call a build: the first 16 bytes of its id
- * as a GUID, whose first three fields are in the other order, and a zero.
+ * The build id of Breakpad and Mozilla's symbol servers: the first 16 bytes as a GUID, whose first
+ * three fields have the other byte order, and a zero.
  */
 static void put_breakpad_id(const char *build_id, FILE *to)
 {
@@ -442,7 +443,7 @@ static int put_libs(struct firefox *f)
 	return err;
 }
 
-/* When it was over: the profiler leaves out what comes later. */
+/* The end of the profile: the profiler ignores anything later. */
 static uint64_t end_time(const struct firefox *f, const struct totals *totals)
 {
 	uint64_t end = f->report.context.started_ns + totals->duration_ns;
@@ -476,7 +477,7 @@ static int put_all(struct firefox *f, const struct totals *totals)
 	return err;
 }
 
-/* Number all that there is, and make room for what the threads call it. */
+/* Numbers all objects, and allocates their numbers in threads. */
 static int prepare(struct firefox *f)
 {
 	size_t n = profile_n_stacks(f->timeline.profile);

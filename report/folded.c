@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Folded stacks, as flamegraph.pl and most viewers read them: one line per
- * stack, `comm;root;...;leaf COUNT`, the program's labels as `[key=value]` behind the
- * command, kernel frames marked by `_[k]`, inlined functions by `_[i]`.
+ * Folded stacks, as flamegraph.pl and most viewers read them: one line per stack,
+ * `comm;root;...;leaf COUNT`. The program's labels follow the command as `[key=value]`, kernel
+ * functions end with `_[k]`, inlined ones with `_[i]`.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,14 +40,14 @@ static int folded_add(struct report *report, const struct sample *sample,
 	return profile_add(((struct folded *)report)->profile, sample);
 }
 
-/* A frame's name inside a line, where `;` separates frames. */
+/* A name in a line, where `;` separates frames. */
 static void put_name(const char *name, FILE *to)
 {
 	for (; *name; name++)
 		fputc(*name == ';' ? ':' : *name, to);
 }
 
-/* The first frame is the command, without the spaces that end a line's stack. */
+/* The first frame is the command, without spaces, which would end the stack. */
 static void put_comm(const char *comm, FILE *to)
 {
 	if (*comm == '\0')
@@ -56,7 +56,7 @@ static void put_comm(const char *comm, FILE *to)
 		fputc(*comm == ';' ? ':' : (unsigned char)*comm <= ' ' ? '_' : *comm, to);
 }
 
-/* From the root to the leaf; functions that were inlined end with `_[i]`, the kernel's with `_[k]`. */
+/* From root to leaf; inlined functions end with `_[i]`, the kernel's with `_[k]`. */
 static void put_stack(const struct stack *counted, const struct symbolized_stack *stack, FILE *to)
 {
 	put_comm(counted->common.comm, to);
@@ -109,7 +109,7 @@ static int fold_stack(const struct stack *stack, void *arg)
 	put_stack(stack, &folded->symbolized, to);
 	if (fclose(to) != 0)
 		return -ENOMEM;
-	text_make_plain(text); /* a line is a line, and may go to a terminal */
+	text_make_plain(text); /* one line, printable on a terminal */
 	return count_line(folded, text, size, value_of_stack(&folded->value, stack));
 }
 
@@ -118,16 +118,15 @@ static int line_compare(struct line *a, struct line *b)
 	return strcmp(a->text, b->text);
 }
 
-/* Times are in microseconds. */
+/* Times are shown in microseconds. */
 static uint64_t shown_number(const struct folded *folded, uint64_t value)
 {
 	return value_is_time(&folded->value) ? (value + 500) / 1000 : value;
 }
 
 /*
- * How good the stacks are, as a stack that weighs nothing: flamegraph.pl and
- * inferno leave frames without width out, speedscope samples without weight. At
- * a comment the first two would warn, and simple readers would stop.
+ * Totals as a stack without weight: flamegraph.pl and inferno omit frames without width, speedscope
+ * samples without weight. A comment would make the first two warn, and simple readers stop.
  */
 static void put_totals(const struct totals *totals, bool time, FILE *to)
 {

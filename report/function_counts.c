@@ -36,7 +36,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* What is in no known function is one for each binary, and of the kernel REPORT_KERNEL. */
+/* Code in no known function counts as one function per binary, the kernel's as REPORT_KERNEL. */
 static int make_name(const struct symbolized_frame *symbolized, const char *binary, char **ret)
 {
 	int n;

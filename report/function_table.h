@@ -10,16 +10,16 @@
 #include "report/symbolized.h"
 
 /*
- * The functions of a report, each once and by number, in whatever lines they were met: for
- * formats in which a function is one thing. Its line is the one that weighs most.
+ * The functions of a report, each once, by number: for formats in which a function has one line.
+ * That is its heaviest.
  */
 
 struct function_entry {
 	UT_hash_handle hh;
-	/* The key: strings of the report's own table, so that pointers tell them apart. */
+	/* The key: strings of the report's table, which can be compared as pointers. */
 	struct function_key {
 		const char *name;
-		const char *file; /* of the source, else of the binary; NULL: not known */
+		const char *file; /* source file, else the binary; NULL: not known */
 	} key;
 	uint32_t number;
 	unsigned int line, column; /* 0: not known */
@@ -27,19 +27,19 @@ struct function_entry {
 };
 
 struct function_table {
-	struct function_entry *functions; /* in the order of their numbers */
+	struct function_entry *functions; /* by number */
 	struct function_line *lines;
 };
 
 void function_table_done(struct function_table *table);
 
-/* The number of a function, which now weighs so much more. 0 or -ENOMEM. */
+/* Returns the number of a function, and adds to its weight. 0 or -ENOMEM. */
 int function_table_add(struct function_table *table, struct report *report,
 		       const struct symbolized_frame *symbolized, uint64_t weight, uint32_t *ret);
 
 /*
- * The path of a source file, as one string that lives as long as the report; NULL in *ret
- * where it is not known. 0 or -ENOMEM.
+ * The path of a source file, as a string that lives as long as the report; *ret is NULL if it is
+ * not known. 0 or -ENOMEM.
  */
 int symbolized_source(struct report *report, const struct symbolized_frame *symbolized,
 		      const char **ret);

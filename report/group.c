@@ -32,7 +32,7 @@ void group_list(FILE *to)
 	fputs(LABEL "KEY", to);
 }
 
-/* A set may have a key several times: all count. */
+/* A set may have a key several times: all of them count. */
 static int add_labels(const struct group *group, const struct label_set *set,
 		      struct label_list *list)
 {

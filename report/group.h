@@ -8,23 +8,26 @@
 #include "report/sample.h"
 
 /*
- * What stacks are told apart by on request, and counted: one key, of the labels that samples have by
- * themselves (own_label.h), or of those of their label sets.
+ * The key by which stacks are counted separately on request: one of the labels that every sample
+ * has (own_label.h), or of those in label sets.
  */
 struct group {
-	const struct own_label *own; /* NULL: it is in label sets */
+	const struct own_label *own; /* NULL: in label sets */
 	const char *key;
 };
 
-/* "cpu", "label:route". The key leads into the text. 0, or -EINVAL: there is no such label. */
+/*
+ * Parses "cpu" or "label:route". The key points into the text. 0, or -EINVAL: there is no such
+ * label.
+ */
 int group_parse(const char *text, struct group *ret);
 
-/* "cpu, pid, label:KEY": all that may be given. */
+/* Prints all valid keys: "cpu, pid, label:KEY". */
 void group_list(FILE *to);
 
 /*
- * A set of the one label that a sample is grouped by; NULL if it does not have it. 0 or -ENOMEM; the
- * caller frees *ret.
+ * Returns a set with only the label by which the sample is grouped; NULL if it has none. 0 or
+ * -ENOMEM; the caller frees *ret.
  */
 int group_labels_new(const struct group *group, const struct sample *sample,
 		     struct label_set **ret);

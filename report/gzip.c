@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 
-/* Added to the window's size, it asks for gzip's header and checksum (zlib.h, deflateInit2()). */
+/* Added to the window size, this requests gzip's header and checksum (zlib.h, deflateInit2()). */
 #define GZIP_HEADER 16
 
 int gzip_init(struct gzip *gzip, FILE *to)
@@ -22,7 +22,7 @@ void gzip_done(struct gzip *gzip)
 	(void)deflateEnd(&gzip->stream);
 }
 
-/* Compress what is in the stream's input; as much of it as `flush` says is written. */
+/* Compresses the stream's input, and writes as much of it as `flush` requires. */
 static int gzip_run(struct gzip *gzip, int flush)
 {
 	z_stream *stream = &gzip->stream;
@@ -48,7 +48,7 @@ int gzip_write(struct gzip *gzip, const void *data, size_t size)
 	while (err == 0 && size > 0) {
 		size_t n = size < UINT_MAX ? size : UINT_MAX;
 
-		gzip->stream.next_in = (Bytef *)from; /* which zlib only reads */
+		gzip->stream.next_in = (Bytef *)from; /* zlib only reads it */
 		gzip->stream.avail_in = (uInt)n;
 		err = gzip_run(gzip, Z_NO_FLUSH);
 		from += n;

@@ -7,20 +7,20 @@
 #include <stdio.h>
 #include <zlib.h>
 
-/* A file that is compressed while it is written (RFC 1952). */
+/* Compresses a file while it is written (RFC 1952). */
 struct gzip {
 	z_stream stream;
-	FILE *to; /* the caller's */
+	FILE *to; /* owned by the caller */
 	uint8_t out[16384];
 };
 
-/* 0 or -ENOMEM. After success, gzip_done() frees what it took, finished or not. */
+/* 0 or -ENOMEM. After success, gzip_done() frees everything, finished or not. */
 int gzip_init(struct gzip *gzip, FILE *to);
 void gzip_done(struct gzip *gzip);
 
 /* 0 or -errno. */
 int gzip_write(struct gzip *gzip, const void *data, size_t size);
-/* Write what is left: without it the file is cut short. */
+/* Writes the rest, without which the file is truncated. */
 int gzip_finish(struct gzip *gzip);
 
 #endif

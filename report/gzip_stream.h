@@ -5,9 +5,8 @@
 #include <stdio.h>
 
 /*
- * A file whose contents are compressed (gzip.h) and go into another one. fclose() writes
- * the rest, and says whether all could be written; the other file stays open. NULL: there
- * is no memory.
+ * Opens a file whose contents are compressed (gzip.h) into another one. fclose() writes the rest,
+ * and reports whether all was written; the other file stays open. NULL: out of memory.
  */
 FILE *gzip_stream_open(FILE *to);
 

@@ -10,18 +10,18 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-/* Binaries that are named, and the share of all from which they are, in percent. */
+/* The most binaries to name, and the least share of all values, in percent. */
 #define SHOWN_BINARIES 5
 #define MIN_SHARE 1.0
 
 struct hint_binary {
 	UT_hash_handle hh;
 	const struct module *module;
-	uint64_t value;      /* of stacks with a function of it that has no name */
-	uint64_t last_stack; /* the last of these */
+	uint64_t value;      /* of stacks with an unnamed function in it */
+	uint64_t last_stack; /* the last such stack */
 };
 
-/* How binaries of a runtime begin, and what makes it write a perf map, or one like it. */
+/* Names with which a runtime's binaries begin, and what makes it write a perf map. */
 static const struct runtime {
 	const char *binaries[3];
 	const char *hint;
@@ -68,7 +68,7 @@ static int add_nameless(struct hints *hints, const struct module *module, uint64
 	return 0;
 }
 
-/* "python3.11" is one of "python3", but "phpdbg-tool" and "node_exporter" are none. */
+/* "python3.11" belongs to "python3", but "phpdbg-tool" and "node_exporter" belong to no runtime. */
 static bool is_binary_of(const struct runtime *runtime, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(runtime->binaries) && runtime->binaries[i]; i++) {
@@ -81,7 +81,7 @@ static bool is_binary_of(const struct runtime *runtime, const char *name)
 	return false;
 }
 
-/* HINT_RUNTIMES: it is of none. */
+/* HINT_RUNTIMES: none. */
 static size_t find_runtime(const char *name)
 {
 	size_t i = 0;
@@ -144,7 +144,7 @@ static void print_plain(const char *name, FILE *to)
 	fputs(copy, to);
 }
 
-/* What Debian has in libc6-dbg, and not in a package for itself. */
+/* Debian has these in libc6-dbg, not in packages of their own. */
 static bool is_of_libc(const char *name)
 {
 	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libm.so", 7) == 0 ||
@@ -163,7 +163,7 @@ static void print_help(const struct hint_machine *machine, bool of_libc, bool of
 		fputs(", or set DEBUGINFOD_URLS to servers that have them\n", to);
 }
 
-/* Returns whether anything was said. */
+/* Returns whether it printed anything. */
 static bool print_binaries(struct hints *hints, const struct hint_machine *machine, double all,
 			   FILE *to)
 {

@@ -2,12 +2,15 @@
 #include "report/hot_list.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "report/hottest.h"
 #include "report/value.h"
+#include "report/wait_reason.h"
 
 void hot_list_done(struct hot_list *list)
 {
@@ -55,31 +58,76 @@ static struct hot *find_or_add(struct hot_list *list, const char *path, const ch
 	return f;
 }
 
-/* The functions of a stack, those that were inlined, too; the innermost one is what ran. */
+/* The innermost user function: kernel functions above it only carry the wait out. */
+static size_t find_waiting(const struct symbolized_stack *stack)
+{
+	size_t first = stack->n;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		if (stack->items[i].kind == SYMBOLIZED_USER)
+			return i;
+		if (first == stack->n && stack->items[i].kind == SYMBOLIZED_KERNEL)
+			first = i; /* a kernel thread's */
+	}
+	return first;
+}
+
+/* The function that was running, or that waits. */
+static size_t find_leaf(const struct stack *stack, const struct symbolized_stack *symbolized)
+{
+	size_t i = 0;
+
+	if (stack->common.event == DP_EVENT_OFF_CPU)
+		return find_waiting(symbolized);
+	while (i < symbolized->n && symbolized->items[i].kind == SYMBOLIZED_MARK)
+		i++;
+	return i;
+}
+
+static struct hot *find_function(struct hot_list *list, const struct symbolized_frame *symbolized,
+				 const char *reason)
+{
+	const char *binary = symbolized->binary ? symbolized->binary : "?";
+	char buffer[FRAME_LABEL_SIZE];
+	const char *name = hottest_name(symbolized, buffer);
+	_cleanup_free_ char *with_reason = NULL;
+
+	if (!reason)
+		return find_or_add(list, binary, name);
+	if (asprintf(&with_reason, "%s [%s]", name, reason) < 0) {
+		with_reason = NULL;
+		return NULL;
+	}
+	return find_or_add(list, binary, with_reason);
+}
+
+/* Adds the functions of a stack, including inlined ones; the innermost one was running. */
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
 	const struct value measured = value_measured(&list->report->context);
 	uint64_t value = value_of_stack(&measured, stack);
 	int err = symbolized_stack_make(list->report, stack, 0, &list->symbolized);
-	char buffer[FRAME_LABEL_SIZE];
-	bool leaf = true;
+	size_t leaf = err == 0 ? find_leaf(stack, &list->symbolized) : 0;
+	bool waits = stack->common.event == DP_EVENT_OFF_CPU;
+	char buffer[WAIT_REASON_SIZE];
 
 	for (size_t i = 0; err == 0 && i < list->symbolized.n; i++) {
 		const struct symbolized_frame *symbolized = &list->symbolized.items[i];
+		const char *reason = NULL;
 		struct hot *f;
 
 		if (symbolized->kind == SYMBOLIZED_MARK)
 			continue;
-		f = find_or_add(list, symbolized->binary ? symbolized->binary : "?",
-				hottest_name(symbolized, buffer));
+		if (waits && i == leaf)
+			reason = wait_reason(stack->common.state, &list->symbolized, buffer);
+		f = find_function(list, symbolized, reason);
 		if (!f)
 			return -ENOMEM;
-		if (leaf)
+		if (i == leaf)
 			f->self += value;
 		if (f->last_stack != stack->user)
 			f->total += value;
 		f->last_stack = stack->user;
-		leaf = false;
 	}
 	return err;
 }

@@ -15,28 +15,34 @@ struct hot {
 	UT_hash_handle hh;
 	uint64_t self;
 	uint64_t total;
-	const void *last_stack; /* counted in total for this one already: recursion counts once */
+	const void *last_stack; /* last stack counted in total: recursion counts once */
 	const char *name;       /* in the key */
 	size_t key_size;
-	char key[]; /* path of the binary and name, each with its zero; fit for a terminal */
+	char key[]; /* path of the binary and name, each zero-terminated; printable on a terminal */
 };
 
-/* What each function took by itself and with those that it called: events, or nanoseconds. */
+/*
+ * The value of each function by itself and with its callees: events, or nanoseconds. A wait belongs to
+ * its innermost user function, whose name is followed by the reason: `read [futex]`.
+ */
 struct hot_list {
-	struct report *report;              /* whose names and values are shown */
+	struct report *report;              /* for its names and values */
 	struct hot *functions;              /* in a list, by hh.next */
-	struct symbolized_stack symbolized; /* of the stack that was added last */
+	struct symbolized_stack symbolized; /* of the last stack added */
 };
 
 void hot_list_done(struct hot_list *list);
 
-/* Count the functions of a stack. 0 or -ENOMEM. */
+/* Counts the functions of a stack. 0 or -ENOMEM. */
 int hot_list_add(struct hot_list *list, const struct stack *stack);
 
-/* All were added: put those functions first that took most themselves. */
+/* Sorts the functions by their own value, largest first. */
 void hot_list_sort(struct hot_list *list);
 
-/* The last part of the function's binary's path; the whole where a row would look like another one. */
+/*
+ * The last part of the path of the function's binary, or the whole path if rows would look the
+ * same.
+ */
 const char *hot_list_binary(const struct hot_list *list, const struct hot *function);
 
 #endif

@@ -12,7 +12,7 @@ struct hottest_path {
 	UT_hash_handle hh;
 	uint64_t value;
 	size_t n;
-	struct hottest_function functions[]; /* the key, their values being 0 */
+	struct hottest_function functions[]; /* the key; their values are 0 */
 };
 
 void hottest_done(struct hottest *hottest)
@@ -37,7 +37,7 @@ const char *hottest_name(const struct symbolized_frame *symbolized, char buffer[
 	return buffer;
 }
 
-/* The report has each string once, so that equal names are equal pointers. */
+/* The report has each string once, so equal names are equal pointers. */
 static int put_function(struct report *report, const char *name,
 			const struct symbolized_frame *symbolized, struct hottest_function *ret)
 {
@@ -106,7 +106,7 @@ int hottest_add(struct hottest *hottest, struct report *report, const char *comm
 	return 0;
 }
 
-/* How much of `all` begins at the root as this one does, function by function. */
+/* For each function, counts the value of all stacks that are equal from the root down to it. */
 static void count_prefixes(struct hottest *all, const struct hottest_path *path)
 {
 	for (const struct hottest_path *p = all->paths; p; p = p->hh.next)
@@ -127,7 +127,7 @@ size_t hottest_find(struct hottest *hottest, const struct hottest_function **ret
 			best = p;
 	if (!best)
 		return 0;
-	/* There is room: it was made from there. */
+	/* It was counted, so there is room. */
 	memcpy(hottest->functions, best->functions, best->n * sizeof(best->functions[0]));
 	count_prefixes(hottest, best);
 	*ret = hottest->functions;

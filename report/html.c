@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One page that holds all that it shows: a head that says what was profiled and how good
- * the samples are, and speedscope, with the profile that report/speedscope.c writes. It is
- * given that by the function that speedscope's own command line uses, loadFileFromBase64().
+ * A self-contained page: a head with what was profiled and the quality of the samples, and
+ * speedscope with the profile that report/speedscope.c writes. speedscope gets it by the function
+ * that its own command line uses, loadFileFromBase64().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "report/markup.h"
 #include "report/outcome.h"
 #include "report/report.h"
+#include "report/scripts.h"
 #include "report/speedscope.h"
 #include "report/verified.h"
 #include "report/viewer.h"
@@ -25,12 +26,12 @@ struct html {
 };
 
 /*
- * Nothing may be fetched, whatever the viewer tries: all that it needs is in the page.
+ * Nothing may be fetched, whatever the viewer tries: everything is in the page.
  *
- * speedscope makes the page's body its own, and draws behind it, on a canvas as large as
- * the window, at the places where its elements are in the window. So the head stands
- * before the body, and the canvas, the first of what is there, stays where the window begins. Its rules
- * are of classes, and `!important`: `:not(#_)` has more weight than these.
+ * speedscope takes over the page's body, and draws behind it on a canvas of the window's size, at
+ * the positions of its elements in the window. Therefore the head comes before the body, and the
+ * canvas, the body's first element, stays at the window's origin. Its rules use classes and
+ * `!important`: `:not(#_)` has more weight.
  */
 static const char page_begin[] =
 	"<meta charset=\"utf-8\">\n"
@@ -48,6 +49,8 @@ static const char page_style[] =
 	"#dwarfprof { flex: none; position: relative; z-index: 9; box-sizing: border-box;\n"
 	"  padding: 6px 10px; font: 13px/1.5 system-ui, sans-serif; color: #222;\n"
 	"  background: #f4f4f4; border-bottom: 1px solid #ccc }\n"
+	"#dwarfprof { display: flex; gap: 12px } #dwarfprof details { flex: 1 }\n"
+	"#dwarfprof label[hidden] { display: none } #dwarfprof select { max-width: 34ch }\n"
 	"#dwarfprof b { font-weight: 600 }\n"
 	"#dwarfprof summary { cursor: pointer; list-style: revert; display: list-item }\n"
 	"#dwarfprof .bad { color: #b00020; font-weight: 600 }\n"
@@ -61,9 +64,9 @@ static const char page_style[] =
 	"</style>\n";
 
 /*
- * What comes before the viewer's own script. That offers its function only if the fragment
- * of the address names a file, and at once adds an element to the head that loads it: this
- * one is left out. What the reader has put into the fragment, as `#view=sandwich`, is kept.
+ * Comes before the viewer's own script. That offers its function only if the fragment of the
+ * address names a file, and at once adds an element to the head to load the file; this element is
+ * suppressed. What the reader has put into the fragment, such as `#view=sandwich`, is kept.
  */
 static const char page_script[] =
 	"<script>\n"
@@ -122,7 +125,7 @@ static int put_started(const struct report_context *context, FILE *to)
 	return put_row("started", text, to);
 }
 
-/* How each stack ended, and what else is to be known. */
+/* Writes the numbers of outcomes, and further facts. */
 static int put_details(const struct report_context *context, const struct totals *totals, FILE *to)
 {
 	int err;
@@ -180,11 +183,13 @@ static int put_head(const struct report_context *context, const struct totals *t
 	fprintf(to, " with a user stack (%.1f %%)</summary>\n", totals_complete(totals));
 	if (err == 0)
 		err = put_details(context, totals, to);
-	fputs("</details></header>\n<noscript>This page needs JavaScript.</noscript>\n", to);
+	fputs("</details><label id=\"picker\" hidden>Show only "
+	      "<select></select> <output></output></label></header>\n<noscript>This page needs JavaScript.</noscript>\n",
+	      to);
 	return err;
 }
 
-/* err: of what was written before, which counts first. */
+/* err: of earlier writes, which takes precedence. */
 static int close_stream(FILE *stream, int err)
 {
 	if (fclose(stream) != 0 && err == 0)
@@ -224,7 +229,8 @@ static int html_finish(struct report *report, const struct totals *totals)
 		err = put_profile((struct html *)report, totals, to);
 	fputs(page_script, to);
 	fwrite(viewer_html, 1, viewer_size, to);
-	fputs(page_style, to); /* the last one counts */
+	fprintf(to, "<script>\n%s</script>\n", html_filter_script);
+	fputs(page_style, to); /* the last rule applies */
 	fputs("</body>\n</html>\n", to);
 	return err;
 }

@@ -12,8 +12,8 @@
 #include "symbols/module_file.h"
 
 /*
- * A file may be made to fill any memory. What a writer has told at one time is about as
- * large here; modules and functions of the kernel stay.
+ * A file may be made to fill any memory. What a writer keeps at a time takes about as much here;
+ * modules and kernel functions are not freed.
  */
 #define MAX_MEMORY (3 * RECORDING_MEMORY)
 #define MAX_KEPT ((size_t)256 << 20)
@@ -79,7 +79,7 @@ void intern_table_done(struct intern_table *t)
 	free(t->compiled);
 }
 
-/* Find the file of a module, or say that there is none. */
+/* Finds the file of a module, or reports that there is none. */
 static int open_module(struct intern_table *t, struct module *module)
 {
 	struct module_file file = { module->path, module->build_id, module->size, module->written };
@@ -103,7 +103,7 @@ static int open_module(struct intern_table *t, struct module *module)
 	return 0;
 }
 
-/* As struct module has it. */
+/* In the form of struct module. */
 static bool is_build_id(const char *text)
 {
 	size_t size = strspn(text, "0123456789abcdef");
@@ -111,7 +111,7 @@ static bool is_build_id(const char *text)
 	return text[size] == '\0' && size <= 40;
 }
 
-/* As it was told; its file is to be looked for. */
+/* Makes the module; its file is still to be found. */
 static int make_module(struct intern_table *t, struct view *v, struct module **ret)
 {
 	_cleanup_free_ char *path = view_new_text(v), *build_id = view_new_text(v);
@@ -219,7 +219,7 @@ static int read_function(struct intern_table *t, const struct view *record)
 	return 0;
 }
 
-/* The module that all code is in which processes compiled themselves, as profiling has it. */
+/* Makes the module of all JIT code, as profiling does. */
 static int make_compiled_module(struct intern_table *t)
 {
 	if (t->compiled_module)

@@ -7,9 +7,12 @@
 #include "report/recording.h"
 #include "report/recording_reader.h"
 
-/* What a recording has told once, and its samples refer to by number. */
+/* What a recording states once and its samples refer to by number. */
 
-/* A binary, however often it is told, or a function of the kernel. They stay: reports refer to them. */
+/*
+ * A binary, even if stated several times, or a kernel function. They are never freed: reports refer
+ * to them.
+ */
 struct interned_module {
 	UT_hash_handle hh;     /* by its record */
 	struct module *module; /* owned */
@@ -25,7 +28,7 @@ struct interned_function {
 	uint8_t record[];
 };
 
-/* A function that a process compiled itself. It stays, too. */
+/* A JIT function. Never freed either. */
 struct interned_compiled {
 	UT_hash_handle hh; /* by its record */
 	uint64_t located;  /* for jit_find() */
@@ -33,7 +36,7 @@ struct interned_compiled {
 	uint8_t record[];
 };
 
-/* Records of a kind that are read each time a sample refers to them. */
+/* Records of a kind that is read each time a sample refers to one. */
 struct interned_records {
 	struct interned_record **items;
 	size_t n, size;
@@ -45,9 +48,9 @@ struct intern_table {
 	struct interned_function *all_functions;
 	struct interned_compiled *all_compiled;
 	struct module
-		*compiled_module; /* owned; which all of them are in; NULL: there is none yet */
-	size_t kept;              /* the memory of these */
-	/* By number, since the numbers began */
+		*compiled_module; /* owned; the module of all JIT functions; NULL: not made yet */
+	size_t kept;              /* memory of these */
+	/* By number, since the last forget */
 	struct interned_module **modules;
 	size_t n_modules, modules_size;
 	struct interned_function **functions;
@@ -58,20 +61,20 @@ struct intern_table {
 	size_t memory;
 };
 
-/* The options stay the caller's. */
+/* The caller keeps the options. */
 void intern_table_init(struct intern_table *table, const struct recording_options *options);
 void intern_table_done(struct intern_table *table);
 
 /*
- * Take in a record, of a module, whose file is looked for, or another kind that has
- * numbers. 0, -ENOMEM, or -EBADMSG for what no writer makes, also by its number.
+ * Adds a record of a module, whose file is looked for, or of another numbered kind. 0, -ENOMEM, or
+ * -EBADMSG for an invalid record, or an invalid number.
  */
 int intern_table_add(struct intern_table *table, enum recording_tag tag, const struct view *record);
 
-/* All numbers begin again. */
+/* Restarts all numbering. */
 void intern_table_forget(struct intern_table *table);
 
-/* The record that has a number; `v` failed, if there is none. */
+/* Returns the record with a number; sets `failed` in `v` if there is none. */
 struct view intern_table_find(const struct intern_table *table, enum recording_tag tag,
 			      uint64_t number, struct view *v);
 

@@ -14,14 +14,14 @@
 #include "report/value.h"
 #include "report/verified.h"
 
-/* What stacks are counted apart by. */
+/* What distinguishes stacks. */
 #define COUNTED ((unsigned int)(PROFILE_THREAD | PROFILE_LABELS))
 
 struct json_report {
 	struct report report;
 	struct profile *profile;
 	struct symbolized_stack symbolized;
-	bool has_stacks; /* one is written already */
+	bool has_stacks; /* one has been written */
 };
 
 static int json_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -53,14 +53,14 @@ static json_t *json_location(const struct symbolized_frame *symbolized)
 	return json;
 }
 
-/* In a binary, an address is one of the binary: its processes may have it anywhere. */
+/* In a binary, the address is that in the file: processes may have it anywhere. */
 static json_t *json_frame(const struct symbolized_frame *symbolized)
 {
 	bool in_module = symbolized->kind == SYMBOLIZED_USER && symbolized->module;
 	const char *module = symbolized->binary;
 	json_t *json = json_object();
 
-	/* Of the kernel, modules are told apart, as in the stream of samples. */
+	/* Kernel modules are named, as in the stream of samples. */
 	if (module && strcmp(module, REPORT_KERNEL) == 0)
 		module = NULL;
 	json_object_set_new(json, "address",
@@ -77,7 +77,7 @@ static json_t *json_frame(const struct symbolized_frame *symbolized)
 	return json;
 }
 
-/* What stands for missing frames has no address; the errors say why they are. */
+/* Marks for missing frames are left out; the errors say why frames are missing. */
 static json_t *json_frames(const struct symbolized_stack *stack, enum symbolized_kind kind)
 {
 	json_t *json = json_array();
@@ -89,7 +89,7 @@ static json_t *json_frames(const struct symbolized_stack *stack, enum symbolized
 	return json;
 }
 
-/* What the numbers of json_values() are. */
+/* Describes the numbers of json_values(). */
 static json_t *json_value_types(const struct report_context *context)
 {
 	struct value values[VALUES_MAX];
@@ -215,7 +215,7 @@ static json_t *json_totals(const struct report_context *context, const struct to
 	return json;
 }
 
-/* One stack on a line, so that only one is in memory. */
+/* One stack per line, so that only one is in memory. */
 static int write_stack(const struct stack *stack, void *arg)
 {
 	struct json_report *report = arg;

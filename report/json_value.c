@@ -29,7 +29,7 @@ json_t *json_label(const struct label *label)
 	return label->text ? json_text(label->text) : json_integer((json_int_t)label->number);
 }
 
-/* Keys that were cut may be the same: one value is left then. */
+/* Keys that were cut may become equal: only one value remains then. */
 void json_set_labels(json_t *json, const struct label_set *set)
 {
 	json_t *labels = set ? json_object() : json_null(), *units = json_object();

@@ -8,11 +8,11 @@
 
 #include "report/label_set.h"
 
-/* Values as every JSON output of the program writes them. NULL if memory is out. */
+/* Values in the form of every JSON output. NULL: out of memory. */
 
 /*
- * A name of a file or a process, which may be any bytes: what is not UTF-8
- * becomes question marks, byte by byte, so that the output stays valid.
+ * The name of a file or a process, which may be any bytes: each byte that is not UTF-8 becomes a
+ * question mark, so that the output stays valid.
  */
 json_t *json_text(const char *text);
 
@@ -20,21 +20,21 @@ json_t *json_text(const char *text);
 json_t *json_label(const struct label *label);
 
 /*
- * Add what every object of a sample says of its label set, which may be NULL: `labels` and
- * `labels_cut`, and if there are any, `label_units`, of numbers.
+ * Adds a sample's label set, which may be NULL: `labels` and `labels_cut`, and `label_units` of
+ * numbers if there are any.
  */
 void json_set_labels(json_t *json, const struct label_set *set);
 
-/* An address: a string, "0x...", since not every reader keeps all bits of a number. */
+/* An address as a string, "0x...", because some readers do not keep all bits of a number. */
 json_t *json_hex(uint64_t value);
 
 /*
- * Write a value with jansson's flags, and drop it; NULL is one that memory was missing for.
- * 0, -ENOMEM, or -EIO if it could not be written.
+ * Writes a value with jansson's flags, and frees it; NULL means out of memory. 0, -ENOMEM, or -EIO
+ * if it could not be written.
  */
 int json_write(json_t *json, size_t flags, FILE *to);
 
-/* Write a string as json_text() makes it, for what is too large to be held as a tree. As above. */
+/* Writes a string as json_text() does, for output too large for a tree. Errors as above. */
 int json_write_text(const char *text, FILE *to);
 
 #endif

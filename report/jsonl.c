@@ -17,7 +17,7 @@ struct jsonl {
 	struct report report;
 };
 
-/* A frame, or one of the functions that were inlined there; location: NULL if nothing is known. */
+/* A frame, or a function inlined there; location: NULL if nothing is known. */
 static json_t *json_user_frame(const struct report *report, const struct frame *frame,
 			       const struct source_location *location)
 {
@@ -92,7 +92,7 @@ static json_t *json_kernel_stack(const struct report *report, const struct sampl
 	return json;
 }
 
-/* libdwfl's stack is of interest where it is another one. */
+/* libdwfl's stack is written if it is a different one. */
 static void json_set_verified(const struct report *report, const struct verified_stack *stack,
 			      json_t *json)
 {

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What is known of a sample beside its stack: a text by a key, or a number, which may have a unit. */
+/* A fact about a sample besides its stack: a key with a text or a number, which may have a unit. */
 struct label {
 	const char *key;
-	const char *text; /* NULL: it is a number */
+	const char *text; /* NULL: a number */
 	int64_t number;
 	const char *unit; /* of a number: "bytes", "nanoseconds"; "": none */
 };

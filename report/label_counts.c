@@ -10,13 +10,13 @@
 #include "base/text.h"
 #include "report/value.h"
 
-/* Longer ones are cut, and those that begin alike are one. */
+/* Longer ones are cut, and counted together if they then are equal. */
 #define TEXT_MAX 256
 
 struct label_counts_entry {
 	UT_hash_handle hh; /* by the text */
 	uint64_t value;
-	size_t key_size; /* of the text, up to its "=" */
+	size_t key_size; /* of the text up to "=" */
 	char text[];
 };
 
@@ -96,7 +96,7 @@ static bool has_same_key(const struct label_counts_entry *a, const struct label_
 	return a->key_size == b->key_size && memcmp(a->text, b->text, a->key_size) == 0;
 }
 
-/* Is there none of its key before it? */
+/* True if no entry before it has the same key. */
 static bool is_first(const struct label_counts *counts, const struct label_counts_entry *entry)
 {
 	const struct label_counts_entry *e = counts->entries;
@@ -143,7 +143,7 @@ int label_counts_for_each(struct label_counts *counts, size_t max_keys, size_t m
 	return err;
 }
 
-/* Of keys, and of labels of each, on a line. */
+/* Keys, and labels of each, on a line. */
 #define LINE_KEYS 2
 #define LINE_LABELS 4
 

@@ -6,13 +6,13 @@
 
 #include "report/report.h"
 
-/* How much each label of samples' sets stands for: what reports for people show of labels. */
+/* The total value of each label in samples' sets, for reports that people read. */
 
-/* Labels that are counted apart, at most: there may be one for each request. Others are left out. */
+/* The most labels that are counted; there may be one for each request. Others are ignored. */
 #define LABEL_COUNTS_MAX 10000
 
 struct label_count {
-	const char *text; /* "route=/login", fit for a terminal */
+	const char *text; /* "route=/login", printable on a terminal */
 	uint64_t value;   /* value_measured() */
 };
 
@@ -22,22 +22,22 @@ struct label_counts {
 
 void label_counts_done(struct label_counts *counts);
 
-/* Count the labels of a sample. 0 or -ENOMEM. */
+/* Counts the labels of a sample. 0 or -ENOMEM. */
 int label_counts_add(struct label_counts *counts, const struct report_context *context,
 		     const struct sample *sample);
 
 /*
- * Call fn for at most max_values labels of each of max_keys keys, those first that stand for most:
- * keys by their first label. `rest` is, with a key's last one, how many more of it there are. Until fn
- * returns other than 0; that.
+ * Calls fn for at most max_values labels of each of max_keys keys, heaviest first; keys are in the
+ * order of their heaviest label. With a key's last label, `rest` is the number of further ones.
+ * Stops if fn returns a value other than 0, and returns it.
  */
 int label_counts_for_each(struct label_counts *counts, size_t max_keys, size_t max_values,
 			  int (*fn)(void *arg, const struct label_count *count, size_t rest),
 			  void *arg);
 
 /*
- * Those that stand for most on one line, with their shares of `all`, as far as there is room:
- * "route=/login 61.2 %, route=/ 20.1 %". "" if there are none.
+ * Writes the heaviest labels, as many as fit, with their shares of `all`: "route=/login 61.2 %,
+ * route=/ 20.1 %". "" if there are none.
  */
 void label_counts_describe(struct label_counts *counts, uint64_t all, char *buffer, size_t size);
 

@@ -10,8 +10,8 @@
 #include "base/text.h"
 
 /*
- * A label in a set: its key, with its zero; what it is; and that: a text with its zero, or a number,
- * and its unit with its zero.
+ * A label in a set: its zero-terminated key, its kind, and its value: a text, or a number and its
+ * unit; texts are zero-terminated.
  */
 enum label_kind {
 	LABEL_TEXT = 't',
@@ -47,7 +47,7 @@ struct label_set *label_set_free(struct label_set *set)
 	return NULL;
 }
 
-/* Where the label that begins at `from` ends. */
+/* Returns the end of the label that begins at `from`. */
 static size_t label_read(const char *bytes, size_t from, struct label *ret)
 {
 	const char *at = bytes + from;
@@ -132,7 +132,7 @@ int label_list_add(struct label_list *list, const struct label *label)
 	return 0;
 }
 
-/* A text of a record, which has so many bytes left. False: there are not so many. */
+/* Takes a text of `size` bytes from a record. False: the record is too short. */
 static bool take_text(const char **at, size_t *left, size_t size, struct text *ret)
 {
 	if (size > *left)
@@ -140,7 +140,7 @@ static bool take_text(const char **at, size_t *left, size_t size, struct text *r
 	*ret = (struct text){ *at, size, size >= DP_LABEL_CUT };
 	*at += size;
 	*left -= size;
-	/* Of a character that was cut, too, nothing is left. */
+	/* Remove the rest of a character that was cut, too. */
 	while (ret->is_cut && ret->size > 0 && (ret->at[ret->size - 1] & 0xc0) == 0x80)
 		ret->size--;
 	if (ret->is_cut && ret->size > 0 && (ret->at[ret->size - 1] & 0x80))
@@ -150,7 +150,7 @@ static bool take_text(const char **at, size_t *left, size_t size, struct text *r
 
 #define TEXT_ROOM (DP_LABEL_CUT + sizeof(CUT))
 
-/* A zero would end it. */
+/* A zero byte would end it. */
 static void copy_text(char to[TEXT_ROOM], const struct text *text)
 {
 	for (size_t i = 0; i < text->size; i++)
@@ -196,7 +196,7 @@ int label_list_add_raw(struct label_list *list, const struct dp_labels *raw)
 	return 0;
 }
 
-/* By their keys, then texts before numbers, these by their value. */
+/* By key, texts before numbers, then by value. */
 static int compare_labels(const void *a, const void *b, void *bytes)
 {
 	struct label x, y;
@@ -226,7 +226,7 @@ int label_set_new(const struct label_list *list, struct label_set **ret)
 		free(set);
 		return -ENOMEM;
 	}
-	/* Not *set = head: bytes begin in what would be padding. */
+	/* Not *set = head: the bytes begin in what would be padding. */
 	set->size = head.size;
 	set->is_cut = list->is_cut;
 	if (list->n > 0) {

@@ -13,10 +13,10 @@
 struct mapping_binary {
 	UT_hash_handle hh;
 	const struct module *module;
-	uint64_t count;     /* of events in it, each frame of a stack */
-	uint64_t own_count; /* of those in processes that are called as it is */
+	uint64_t count;     /* of events with code in it, once per frame */
+	uint64_t own_count; /* of those in processes with its name */
 	size_t n;
-	/* Its segments; the last one is for addresses that are in none of them. */
+	/* Its segments; the last mapping is for addresses outside of them. */
 	struct mapping mappings[];
 };
 
@@ -41,7 +41,7 @@ static struct mapping_binary *find_binary(const struct mapping_list *list,
 	return b;
 }
 
-/* A file that cannot be read any more has none: its addresses go to the last mapping. */
+/* A file that cannot be read any more has none: its addresses belong to the last mapping. */
 static int read_segments(const struct module *module, struct segment **ret, size_t *ret_n)
 {
 	int err = segments_read(module->fd, module->memory, module->memory_size, ret, ret_n);
@@ -89,7 +89,7 @@ static struct mapping *find_mapping(struct mapping_binary *b, uint64_t address)
 	return &b->mappings[i];
 }
 
-/* As the kernel names processes after their files: by the first 15 bytes. */
+/* The kernel names processes after the first 15 bytes of their files. */
 static bool is_called(const struct module *module, const char *comm)
 {
 	return module && *comm && strncmp(module->name, comm, strlen(comm)) == 0;
@@ -108,7 +108,8 @@ int mapping_list_use(struct mapping_list *list, const struct module *module, uin
 	m = find_mapping(b, address);
 	m->module = module;
 	m->is_used = true;
-	m->has_functions = m->has_files = m->has_lines = true; /* until one is found without */
+	m->has_functions = m->has_files = m->has_lines = true; /* until a location without them
+	                                                        * is found */
 	if (address >= m->range.limit && address < UINT64_MAX)
 		m->range.limit = address + 1;
 	b->count += count;
@@ -117,7 +118,7 @@ int mapping_list_use(struct mapping_list *list, const struct module *module, uin
 	return 0;
 }
 
-/* What most of the time was spent in, where no binary is called as its processes are. */
+/* The binary with most samples, if none has the name of its processes. */
 static struct mapping_binary *find_program(const struct mapping_list *list)
 {
 	struct mapping_binary *program = NULL;

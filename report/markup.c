@@ -10,17 +10,23 @@
 #include "base/text.h"
 #include "report/value.h"
 
+void markup_make_plain(char *text)
+{
+	text_make_plain(text);
+	/* U+FFFE and U+FFFF are not characters in XML (1.0, production 2). */
+	for (char *c = text; *c; c++)
+		if (strncmp(c, "\xef\xbf\xbe", 3) == 0 || strncmp(c, "\xef\xbf\xbf", 3) == 0)
+			memcpy(c, "???", 3);
+}
+
 int markup_put_text(const char *text, FILE *to)
 {
 	_cleanup_free_ char *copy = strdup(text);
 
 	if (!copy)
 		return -ENOMEM;
-	text_make_plain(copy);
+	markup_make_plain(copy);
 	for (char *c = copy; *c; c++) {
-		/* U+FFFE and U+FFFF are no characters of XML (1.0, production 2). */
-		if (strncmp(c, "\xef\xbf\xbe", 3) == 0 || strncmp(c, "\xef\xbf\xbf", 3) == 0)
-			c = memcpy(c, "???", 3);
 		switch (*c) {
 		case '&':
 			fputs("&amp;", to);

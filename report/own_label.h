@@ -5,27 +5,27 @@
 #include "report/sample.h"
 
 /*
- * The labels that every sample has by itself, such as its process: the fields of struct sample
- * that formats write by a key. One row each; formats take them from here.
+ * The labels that every sample has, such as its process: fields of struct sample that formats write
+ * with a key. One row for each.
  */
 struct own_label {
 	const char *key;
-	unsigned int counted; /* enum profile_labels: which profiles know it; 0: all */
-	const char *usual;    /* what it nearly always is, as a text; NULL: nothing is */
-	/* The value, with the key. False: this sample has none. */
+	unsigned int counted; /* enum profile_labels: which profiles have it; 0: all */
+	const char *usual;    /* its usual value as a text; NULL: none */
+	/* Returns the value, with the key. False: this sample has none. */
 	bool (*get)(const struct sample *sample, struct label *ret);
 };
 
-/* Row number i; NULL: there are no more. */
+/* Row number i; NULL: no more rows. */
 const struct own_label *own_label(size_t i);
 
 /* The value of a sample. False: it has none. */
 bool own_label_get(const struct own_label *own, const struct sample *sample, struct label *ret);
 
-/* Is this what it nearly always is? Formats that pay for each label leave it out. */
+/* True if it has its usual value. Formats in which each label takes space leave it out then. */
 bool own_label_is_usual(const struct own_label *own, const struct label *label);
 
-/* Has one of them this key? */
+/* True if one of them has this key. */
 bool own_label_has_key(const char *key);
 
 #endif

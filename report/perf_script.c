@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Samples as `perf script -F +pid` prints them, for what reads that: stackcollapse-perf.pl,
- * speedscope, the Firefox Profiler, hotspot (tools/perf/builtin-script.c, process_event(),
- * and tools/perf/util/evsel_fprintf.c, sample__fprintf_callchain()). Written sample by
- * sample, so memory does not grow with their number.
+ * Samples as `perf script -F +pid` prints them, for its readers: stackcollapse-perf.pl, speedscope,
+ * the Firefox Profiler, hotspot (tools/perf/builtin-script.c, process_event(), and
+ * tools/perf/util/evsel_fprintf.c, sample__fprintf_callchain()). Written sample by sample, so
+ * memory does not grow with their number.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct perf_script {
 	bool begun;
 };
 
-/* A name of others between our own words. */
+/* Writes a name from elsewhere between our own words. */
 static void put_plain(const char *name, FILE *to)
 {
 	_cleanup_free_ char *copy = strdup(name);
@@ -39,7 +39,7 @@ static void put_plain(const char *name, FILE *to)
 	fputs(copy, to);
 }
 
-/* Readers tell perf's text by its first line. */
+/* Readers recognise perf's text by its first line. */
 static void put_head(struct perf_script *script)
 {
 	const struct report_context *context = &script->report.context;
@@ -73,8 +73,8 @@ static void put_head(struct perf_script *script)
 }
 
 /*
- * The name that a sample begins with. Readers take it for what comes before the first
- * number, of two characters at least, and a line that begins with # for a comment.
+ * The name at the start of a sample. For readers it ends before the first number of two or more
+ * characters, and a line that begins with # is a comment.
  */
 static void put_comm(const struct sample *sample, FILE *to)
 {
@@ -91,7 +91,7 @@ static void put_comm(const struct sample *sample, FILE *to)
 		fputc(' ', to);
 }
 
-/* One word, as readers want it. */
+/* One word, as readers require. */
 static void put_event(const struct report_context *context, FILE *to)
 {
 	const char *event = value_other_event(context) ? "wall" : context->event;
@@ -100,7 +100,7 @@ static void put_event(const struct report_context *context, FILE *to)
 		fputc((unsigned char)*event <= ' ' || *event == 0x7f ? '_' : *event, to);
 }
 
-/* Cycles and calls are counted, and what is measured in time is in nanoseconds. */
+/* Cycles and calls are counted; times are in nanoseconds. */
 static uint64_t sample_period(const struct report_context *context, const struct sample *sample)
 {
 	const struct value value = strcmp(context->event, "cpu-clock") == 0 ?
@@ -110,7 +110,7 @@ static uint64_t sample_period(const struct report_context *context, const struct
 	return value_of_sample(&value, sample);
 }
 
-/* How far into its function an address is; readers leave it out again. */
+/* Offset of an address in its function, which readers remove again. */
 static bool symbolized_offset(const struct report *report,
 			      const struct symbolized_frame *symbolized, uint64_t *ret)
 {
@@ -190,7 +190,7 @@ static int perf_script_add(struct report *report, const struct sample *sample,
 	return fputc('\n', to) == EOF ? -errno : 0;
 }
 
-/* As comments, which readers leave out. */
+/* As comments, which readers ignore. */
 static int perf_script_finish(struct report *report, const struct totals *totals)
 {
 	FILE *to = report->to;

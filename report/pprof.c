@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A profile for `go tool pprof` and what else reads its format, compressed by gzip.
- * docs/FORMAT.md says what of it dwarfprof fills in, and with what.
+ * A profile for `go tool pprof` and other readers of its format, compressed by gzip. docs/FORMAT.md
+ * says which fields are written.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #include "report/value.h"
 #include "report/verified.h"
 
-/* The labels of one sample. The memory is used again for the next one. */
+/* The labels of one sample. The memory is reused for the next one. */
 struct labels {
 	Pprof__Label *items, **pointers;
 	size_t n, items_size, pointers_size;
@@ -32,7 +32,7 @@ struct pprof {
 	struct profile *profile;
 	struct mapping_list mappings;
 	struct pprof_writer writer;
-	bool is_writing; /* the writer is to be freed */
+	bool is_writing; /* the writer has to be freed */
 	struct symbolized_stack symbolized;
 	uint64_t *locations; /* of the sample being written */
 	size_t locations_size;
@@ -47,7 +47,7 @@ static int pprof_add(struct report *report, const struct sample *sample,
 	struct pprof *pprof = (struct pprof *)report;
 	int err = 0;
 
-	/* Binaries that nobody maps any more are closed before the end. */
+	/* Binaries that no process maps any more are closed before the end. */
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
 		if (frame_is_in_binary(&sample->user[i]))
 			err = mapping_list_add(&pprof->mappings, sample->user[i].module);
@@ -73,7 +73,7 @@ static int use_mappings(const struct stack *stack, void *arg)
 	return err;
 }
 
-/* NULL: it is in no file, or stands for what is not known. */
+/* NULL: the frame is in no file, or a mark. */
 static struct mapping *find_mapping(const struct pprof *pprof,
 				    const struct symbolized_frame *symbolized)
 {
@@ -113,8 +113,8 @@ static void labels_done(struct labels *labels)
 }
 
 /*
- * Readers would take what is called like one of ours for that, so it has another key. A number
- * without a unit is one of the unit that is called like it, but 0 would be none then.
+ * A label with the key of one of ours would be taken for it, so it gets another key. A number
+ * without a unit has its key as unit, except that readers drop 0.
  */
 static int add_label(struct pprof *pprof, const char *prefix, const struct label *label)
 {
@@ -203,7 +203,7 @@ static int make_type(struct pprof *pprof, const struct value *value, Pprof__Valu
 	return err == 0 ? pprof_writer_string(&pprof->writer, value->unit, &ret->unit) : err;
 }
 
-/* The first value counts, the last one is what readers show first. */
+/* The first value counts events, the last one is the default of readers. */
 static int write_head(struct pprof *pprof, const struct totals *totals)
 {
 	Pprof__Profile profile = PPROF__PROFILE__INIT;
@@ -223,13 +223,13 @@ static int write_head(struct pprof *pprof, const struct totals *totals)
 	profile.default_sample_type = types[pprof->n_values - 1].type;
 	profile.time_nanos = (int64_t)pprof->report.context.started_real_ns;
 	profile.duration_nanos = (int64_t)totals->duration_ns;
-	/* Samples of a CPU are that far apart; else each event is one. */
+	/* Nanoseconds between two samples of a CPU, else one event. */
 	profile.period_type = &types[hz > 0 ? 1 : 0];
 	profile.period = hz > 0 ? 1000000000 / hz : 1;
 	return pprof_writer_put(&pprof->writer, &profile);
 }
 
-/* A line for people, which readers show above their tables. */
+/* A line that readers show above their tables. */
 __attribute__((format(printf, 2, 3))) static int write_comment(struct pprof *pprof,
 							       const char *format, ...)
 {

@@ -10,10 +10,10 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-/* What readers know the kernel by. */
+/* The name by which readers recognise the kernel. */
 #define KERNEL_FILE "[kernel.kallsyms]"
 
-/* A function of a file. The report has each string once, so their places tell them apart. */
+/* A function of a file. The report has each string once, so their addresses are compared. */
 struct pprof_function {
 	UT_hash_handle hh;
 	struct pprof_function_key {
@@ -28,7 +28,7 @@ struct pprof_location {
 	struct pprof_location_key {
 		uint64_t mapping;
 		uint64_t address;
-		const char *mark; /* of what has no address: its name */
+		const char *mark; /* name of a location without an address */
 	} key;
 	uint64_t id;
 };
@@ -65,7 +65,7 @@ void pprof_writer_done(struct pprof_writer *writer)
 	gzip_done(&writer->gzip);
 }
 
-/* What protobuf-c packs a message into. */
+/* The target of protobuf-c's packing. */
 struct sink {
 	ProtobufCBuffer base;
 	struct pprof_writer *writer;
@@ -103,7 +103,7 @@ int pprof_writer_string(struct pprof_writer *writer, const char *text, int64_t *
 	return err;
 }
 
-/* The path of a source file, as far as it is known. */
+/* Adds the path of a source file, as far as it is known. */
 static int add_file(struct pprof_writer *writer, const char *dir, const char *file, int64_t *ret)
 {
 	_cleanup_free_ char *path = NULL;
@@ -116,9 +116,9 @@ static int add_file(struct pprof_writer *writer, const char *dir, const char *fi
 }
 
 /*
- * The system's name is the linker's. It stays empty where it is not known: readers take
- * a name that is in both places for one that they shall demangle, and cut off what is
- * in angle brackets (pprof, internal/symbolizer, demangleSingleFunction()).
+ * system_name is the linker's name. It stays empty if it is not known: readers demangle a name that
+ * is in both fields, and cut off what is in angle brackets (pprof, internal/symbolizer,
+ * demangleSingleFunction()).
  */
 static int write_function(struct pprof_writer *writer, const struct pprof_function *f)
 {
@@ -168,7 +168,7 @@ uint64_t pprof_address(const struct symbolized_frame *symbolized)
 	return symbolized->address - (symbolized->is_call && symbolized->address > 0);
 }
 
-/* The functions of one address: each is inlined into the next one, but for the last. */
+/* Counts the functions of one address: each is inlined into the next. */
 static size_t count_functions(const struct symbolized_frame *symbolized, size_t n)
 {
 	size_t i = 0;
@@ -179,8 +179,8 @@ static size_t count_functions(const struct symbolized_frame *symbolized, size_t 
 }
 
 /*
- * Readers may look up what nobody has looked for. Where somebody has, each address has a function:
- * for one without, readers would replace the names of its whole mapping, also of inlined functions.
+ * Readers may look up names that nobody has looked up. If we have, each address has a function: for
+ * one without, readers would replace the names of its whole mapping, and of inlined functions.
  * Marks have no address.
  */
 static bool has_line(const struct symbolized_frame *symbolized, size_t n)
@@ -188,7 +188,7 @@ static bool has_line(const struct symbolized_frame *symbolized, size_t n)
 	return n > 1 || symbolized->is_named || symbolized->is_sought || symbolized->address == 0;
 }
 
-/* What holds of this location, and so of its mapping as far as it held before. */
+/* Combines the properties of this location with those of its mapping. */
 static void judge(struct mapping *mapping, const struct symbolized_frame *symbolized, size_t n)
 {
 	for (size_t i = 0; mapping && i < n; i++) {
@@ -289,7 +289,7 @@ static int write_mapping(struct pprof_writer *writer, const struct mapping *m)
 	mapping.has_functions = m->has_functions;
 	mapping.has_filenames = m->has_files;
 	mapping.has_line_numbers = m->has_lines;
-	/* What has lines has them by debug information, which has the inlined functions, too. */
+	/* Lines come from debug information, which has the inlined functions too. */
 	mapping.has_inline_frames =
 		m->has_functions && m->has_files && m->has_lines && !writer->options->no_inlines;
 	profile.n_mapping = 1;
@@ -307,7 +307,7 @@ int pprof_writer_finish(struct pprof_writer *writer, const struct mapping_list *
 	if (err < 0)
 		return err;
 	profile.n_string_table = writer->strings.n;
-	profile.string_table = (char **)writer->strings.strings; /* it is only read */
+	profile.string_table = (char **)writer->strings.strings; /* only read */
 	err = pprof_writer_put(writer, &profile);
 	return err == 0 ? gzip_finish(&writer->gzip) : err;
 }

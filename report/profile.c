@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "report/label_table.h"
 
-/* What makes two samples the same stack; the frames follow, the kernel's after the user's. */
+/* What distinguishes stacks; frames follow, the user's first. */
 struct key {
-	struct sample common; /* its labels are the table's: the same ones are the same pointer */
+	struct sample common; /* equal label sets are equal pointers */
 	uint64_t n_user, n_kernel;
 };
 
@@ -25,7 +25,7 @@ struct profile {
 	struct entry *entries;
 	unsigned int counted; /* enum profile_labels */
 	struct label_table labels;
-	struct key *key; /* of the sample being added; grows as needed */
+	struct key *key; /* of the current sample; grows as needed */
 	size_t key_size;
 };
 
@@ -73,7 +73,7 @@ struct profile *profile_free(struct profile *profile)
 	return NULL;
 }
 
-/* Copy what counts. *ret is zero. */
+/* Copies what counts. *ret is zeroed. */
 static int count_apart(struct profile *profile, const struct sample *sample, struct sample *ret)
 {
 	unsigned int counted = profile->counted;
@@ -95,7 +95,7 @@ static int count_apart(struct profile *profile, const struct sample *sample, str
 		       0;
 }
 
-/* Put the sample's key into profile->key, and its size into *ret_size. */
+/* Makes the sample's key in profile->key, and its size in *ret_size. */
 static int profile_make_key(struct profile *profile, const struct sample *sample, size_t *ret_size)
 {
 	size_t size = key_size(sample);
@@ -125,7 +125,7 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 	return count_apart(profile, sample, &key->common);
 }
 
-/* So that the modules know them; what becomes of them is for later. */
+/* The modules keep the names, which are needed later. */
 static void look_names_up(const struct profile *profile, const struct sample *sample)
 {
 	const struct source_location *locations;

@@ -4,34 +4,36 @@
 
 #include "report/sample.h"
 
-/* Samples counted by stack: what the formats that show totals are made from. */
+/* Samples counted by stack, for formats that show totals. */
 
 struct stack_frame {
-	struct module *module; /* NULL: not in a known binary */
-	uint64_t address;      /* in the module, or in the process where there is none */
+	struct module *module; /* NULL: in no known binary */
+	uint64_t address;      /* in the module, else in the process */
 	uint64_t method;       /* enum dp_method */
 };
 
-/* What a stack is counted apart by, beside its process's name, its outcome and its state. */
+/* What stacks are distinguished by, besides the process's name, outcome and state. */
 enum profile_labels {
 	PROFILE_THREAD = 1, /* process and thread, and the thread's name */
 	PROFILE_CPU = 2,
-	PROFILE_LINES = 4,  /* nothing to count by: files and lines will be asked for */
-	PROFILE_LABELS = 8, /* those of its label set */
+	PROFILE_LINES = 4,  /* not counted by, but files and lines will be needed */
+	PROFILE_LABELS = 8, /* the label set */
 };
 
 struct stack {
-	/* What all its samples have in common. What does not count is 0, "", or NULL; so are its frames. */
+	/*
+	 * Common to all its samples. Fields that do not count are 0, "" or NULL, as are its frames.
+	 */
 	struct sample common;
 	const struct stack_frame *user; /* leaf first */
 	size_t n_user;
 	const __u64 *kernel; /* leaf first */
 	size_t n_kernel;
-	uint64_t count;   /* of events */
-	uint64_t time_ns; /* of all these */
+	uint64_t count;   /* number of events */
+	uint64_t time_ns; /* total of these */
 };
 
-/* Is it one of threads that were blocked? */
+/* True for a blocked thread's stack. */
 static inline bool stack_is_off_cpu(const struct stack *stack)
 {
 	return stack->common.event == DP_EVENT_OFF_CPU;
@@ -44,21 +46,23 @@ int profile_new(unsigned int counted, struct profile **ret);
 struct profile *profile_free(struct profile *profile);
 
 /*
- * Count a sample. The names of a new stack are looked up at once, as its binaries may be
- * closed by the end of a long run. 0 or -ENOMEM.
+ * Counts a sample. Names of a new stack are looked up at once, because its binaries may be closed
+ * before the end of a long run. 0 or -ENOMEM.
  */
 int profile_add(struct profile *profile, const struct sample *sample);
 
 /*
- * The same, and which of the distinct stacks it has, counted from 0 in the order in which
- * profile_for_each() has them.
+ * The same, and returns the number of its stack, counted from 0 in the order of profile_for_each().
  */
 int profile_add_numbered(struct profile *profile, const struct sample *sample, uint32_t *ret);
 
-/* How many distinct stacks there are. */
+/* The number of distinct stacks. */
 size_t profile_n_stacks(const struct profile *profile);
 
-/* Call fn for every distinct stack, in the order of first appearance, until it returns other than 0. */
+/*
+ * Calls fn for each distinct stack, in the order of first appearance, until it returns a value
+ * other than 0.
+ */
 int profile_for_each(const struct profile *profile, int (*fn)(const struct stack *, void *),
 		     void *arg);
 

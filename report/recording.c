@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The recording: raw samples, with all that is needed to find names for them later.
- * recording.h says what is in it, recording_reader.c reads it. What is told once is kept,
- * as it is written, to know it again.
+ * Writes a recording: raw samples, with everything needed to find names later. recording.h defines
+ * it, recording_reader.c reads it. Records that are referred to are kept in encoded form, to
+ * recognise them again.
  */
 #include "report/recording.h"
 
@@ -21,10 +21,10 @@
 #include "report/value.h"
 #include "symbols/kallsyms.h"
 
-/* What was recorded so long ago is in the file, should the program be killed. */
+/* If the program is killed, samples of this age are in the file. */
 #define FLUSH_NS UINT64_C(1000000000)
 
-/* A record that others refer to by its number. */
+/* A record to which others refer by its number. */
 struct interned {
 	UT_hash_handle hh; /* by the bytes */
 	uint64_t number;
@@ -32,7 +32,7 @@ struct interned {
 	uint8_t bytes[];
 };
 
-/* The number of a module, by its pointer, which may have become another one's since. */
+/* The number of a module, by its pointer, which may have been reused. */
 struct known_module {
 	UT_hash_handle hh;
 	const struct module *module;
@@ -43,7 +43,7 @@ struct known_module {
 	char texts[]; /* path and build id */
 };
 
-/* A module of a stack, and where it was. */
+/* A module of a stack, and its bias. */
 struct slot {
 	const struct module *module;
 	uint64_t bias; /* address in the process minus address in the module */
@@ -54,14 +54,14 @@ struct recording {
 	struct block_writer blocks;
 	struct interned *interned[RECORDING_N_TAGS];
 	struct known_module *modules;
-	size_t memory; /* of these, about */
+	size_t memory; /* of these, approximately */
 	struct slot *slots;
 	size_t n_slots, slots_size;
-	struct bytes record, part; /* in the making */
+	struct bytes record, part; /* being made */
 	bool begun;
 	uint64_t time_ns; /* of the last sample, and of the last one that was flushed */
 	uint64_t flushed_ns;
-	uint64_t lost, lost_ns; /* as last told */
+	uint64_t lost, lost_ns; /* as last recorded */
 };
 
 /* Two numbers of at most ten bytes. */
@@ -73,7 +73,7 @@ static int put_record(struct recording *r, enum recording_tag tag, const struct 
 
 	if (record->failed)
 		return -ENOMEM;
-	/* A block is not longer than its readers take; records do not go on in the next one. */
+	/* A block is limited by its readers, and records do not continue in the next one. */
 	if (raw->size + record->size + MAX_RECORD_HEAD > BLOCK_MAX) {
 		int err = block_writer_flush(&r->blocks);
 
@@ -86,7 +86,7 @@ static int put_record(struct recording *r, enum recording_tag tag, const struct 
 	return raw->failed ? -ENOMEM : 0;
 }
 
-/* The number of a record, which is written if it is not known yet. */
+/* Returns the number of a record, and writes it if it is new. */
 static int tell(struct recording *r, enum recording_tag tag, const struct bytes *record,
 		uint64_t *ret)
 {
@@ -166,7 +166,7 @@ static int put_context(struct recording *r)
 	put_pair(b, "version", DP_VERSION);
 	put_number_pair(b, "hz", context->hz);
 	put_number_pair(b, "events", context->events);
-	/* What readers go by that do not know of `events`. */
+	/* For readers that do not know `events`. */
 	put_number_pair(b, "time", value_is_time(&measured));
 	put_number_pair(b, "wall", value_other_event(context) != NULL);
 	put_number_pair(b, "started_ns", context->started_ns);
@@ -174,7 +174,7 @@ static int put_context(struct recording *r)
 	return put_record(r, RECORDING_CONTEXT, b);
 }
 
-/* The event has its name only when sampling has begun, and the file may be written then. */
+/* The event's name is known only when sampling begins; then the file may be written. */
 static int begin(struct recording *r)
 {
 	struct recording_head head = { .version = htole32(RECORDING_VERSION) };
@@ -249,7 +249,7 @@ static int tell_module(struct recording *r, const struct module *module, uint64_
 	return err == 0 ? know_module(r, module, *ret) : err;
 }
 
-/* The number of the slot of a frame, from 1 on; 0: it is in no module. */
+/* The number of a frame's slot, from 1; 0: it is in no module. */
 static int slot_of(struct recording *r, const struct frame *frame, uint64_t *ret)
 {
 	struct slot slot = { frame->module, frame->address - frame->offset };
@@ -270,7 +270,7 @@ static int slot_of(struct recording *r, const struct frame *frame, uint64_t *ret
 	return 0;
 }
 
-/* Put the modules of the slots into the record, and where they are into a record of its own. */
+/* Puts the modules of the slots into the record, and their biases into another one. */
 static int put_slots(struct recording *r, struct bytes *record, uint64_t *ret_placement)
 {
 	int err = 0;
@@ -289,8 +289,7 @@ static int put_slots(struct recording *r, struct bytes *record, uint64_t *ret_pl
 }
 
 /*
- * A frame in no binary: its address, and in front of it, what the process said that it has
- * compiled there. That is in no file later.
+ * A frame in no binary: its address, preceded by the JIT function there, which will be in no file.
  */
 static int put_elsewhere(struct recording *r, const struct frame *f, struct bytes *b)
 {
@@ -316,7 +315,7 @@ static int put_elsewhere(struct recording *r, const struct frame *f, struct byte
 	return err;
 }
 
-/* What the stack is, wherever its modules were: one that comes again is the same then. */
+/* Writes the stack independently of where its modules are, so that an equal one is recognised. */
 static int tell_stack(struct recording *r, const struct sample *sample, uint64_t *ret,
 		      uint64_t *ret_placement)
 {
@@ -345,7 +344,7 @@ static int tell_stack(struct recording *r, const struct sample *sample, uint64_t
 	return err < 0 ? err : tell(r, RECORDING_STACK, b, ret);
 }
 
-/* The function of a kernel address, from 1 on, and where in there; 0: it has no name. */
+/* The number of a kernel address's function, from 1, and the offset in it; 0: it has no name. */
 static int tell_function(struct recording *r, uint64_t address, uint64_t *ret, uint64_t *ret_offset)
 {
 	const struct kallsyms *kallsyms = r->report.context.kallsyms;
@@ -368,7 +367,7 @@ static int tell_function(struct recording *r, uint64_t address, uint64_t *ret, u
 	return err;
 }
 
-/* Frames are those of the calls: a return address minus one, as it is looked up. */
+/* Callers are the addresses of calls: the return address minus one, as for lookups. */
 static int tell_kernel(struct recording *r, const struct sample *sample, uint64_t *ret)
 {
 	struct bytes *b = &r->record;
@@ -397,13 +396,13 @@ static int tell_task(struct recording *r, const struct sample *sample, uint64_t 
 	return tell(r, RECORDING_TASK, b, ret);
 }
 
-/* What a sample refers to: numbers of records. */
+/* The numbers of the records to which a sample refers. */
 struct sample_refs {
 	uint64_t task, stack, placement, kernel, labels, numbers;
-	uint64_t fields; /* enum recording_field, or'ed: what else it has */
+	uint64_t fields; /* enum recording_field, or'ed: its optional fields */
 };
 
-/* Labels that are numbers are apart from texts: readers may not know them. */
+/* Numeric labels are in a record of their own, which older readers do not know. */
 static int tell_labels(struct recording *r, const struct label_set *labels,
 		       struct sample_refs *refs)
 {
@@ -446,7 +445,7 @@ static int put_lost(struct recording *r, const struct totals *totals)
 	return put_record(r, RECORDING_LOST, b);
 }
 
-/* Fields that are nearly always the same are there only where they are not. */
+/* Fields with their usual values are left out. */
 static void put_fields(struct bytes *b, const struct sample *s, const struct sample_refs *refs)
 {
 	uint64_t fields = refs->fields;
@@ -535,7 +534,7 @@ static int recording_add(struct report *report, const struct sample *sample,
 		err = put_sample(r, sample);
 	if (err < 0)
 		return err;
-	/* Blocked threads come with the time at which they began to be. */
+	/* A blocked thread's sample has the time at which it began to block. */
 	if (r->blocks.raw.size < BLOCK_SIZE && sample->time_ns < r->flushed_ns + FLUSH_NS)
 		return 0;
 	if (sample->time_ns > r->flushed_ns)

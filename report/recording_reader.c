@@ -14,7 +14,7 @@
 #include "report/intern_table.h"
 #include "symbols/kallsyms.h"
 
-#define MAX_TEXTS 64 /* pairs of them in the context */
+#define MAX_TEXTS 64 /* pairs in the context */
 
 struct slot {
 	struct module *module;
@@ -25,13 +25,13 @@ struct recording_reader {
 	FILE *from;
 	struct recording_options options;
 	struct block_reader blocks;
-	struct view rest; /* of the block that is read */
+	struct view rest; /* of the current block */
 	char *texts[2 * MAX_TEXTS];
 	size_t n_texts;
 	struct report_context context;
 	struct kallsyms *kallsyms;
 	struct intern_table interned;
-	/* The sample that is read */
+	/* The current sample */
 	struct slot *slots;
 	struct frame *user;
 	__u64 *kernel;
@@ -110,7 +110,7 @@ static void read_slots(struct recording_reader *r, struct view *stack, struct vi
 	stack->failed |= placement->failed;
 }
 
-/* It has a name, and is in no file. */
+/* A frame with a name, in no file. */
 static void read_compiled(struct recording_reader *r, struct view *stack, struct frame *f)
 {
 	uint64_t number = view_below(stack, r->interned.n_compiled);
@@ -120,7 +120,7 @@ static void read_compiled(struct recording_reader *r, struct view *stack, struct
 	if (stack->failed || !r->options.symbols)
 		return;
 	f->module = r->interned.compiled_module;
-	/* As frame_locate() has it. */
+	/* As for frame_locate(). */
 	f->offset = r->interned.compiled[number]->located + !frame_is_exact(f);
 }
 
@@ -215,7 +215,7 @@ static void read_fields(struct view *v, struct sample *s, uint64_t fields)
 	v->failed |= s->outcome == DP_WALKING;
 }
 
-/* A key or a value, with its zero; NULL: there is none. */
+/* Takes a zero-terminated key or value; NULL: there is none. */
 static const char *take_text(struct view *v)
 {
 	const char *text = (const char *)v->pos;
@@ -295,7 +295,7 @@ static void count(struct recording_reader *r, const struct sample *s)
 	t->outcomes[s->outcome]++;
 	t->events += s->weight;
 	t->time_ns += s->weight * s->value_ns;
-	/* As far as can be told, until the totals are read. */
+	/* An estimate, until the totals are read. */
 	t->duration_ns = r->last_ns - r->first_ns;
 }
 
@@ -340,7 +340,10 @@ static uint64_t context_number(const struct recording_reader *r, const char *key
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Kinds of events that were sampled. Old recordings say of blocks whether they were, and what else. */
+/*
+ * The sampled kinds of events. Old recordings only say whether blocks were sampled, and anything
+ * else.
+ */
 static unsigned int context_events(const struct recording_reader *r)
 {
 	if (recording_reader_text(r, "events"))
@@ -351,7 +354,7 @@ static unsigned int context_events(const struct recording_reader *r)
 	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
 }
 
-/* What -F takes; 0 is for events that are not of a clock. */
+/* The limit of -F; 0 is for events without a clock. */
 #define MAX_HZ 1000000
 
 static int read_context(struct recording_reader *r, struct view *v)
@@ -415,7 +418,7 @@ static int read_record(struct recording_reader *r, uint64_t tag, struct view *re
 	return err == 0 && record->failed ? -EBADMSG : err;
 }
 
-/* The next record, which may be the first one of the next block. As block_reader_next(). */
+/* Finds the next record, perhaps in the next block. Returns as block_reader_next(). */
 static int next_record(struct recording_reader *r, uint64_t *ret_tag, struct view *ret)
 {
 	uint64_t size;
@@ -463,7 +466,7 @@ int recording_reader_run(struct recording_reader *r,
 	return 0;
 }
 
-/* Read what is in front of the blocks. */
+/* Reads what precedes the blocks. */
 static int read_head(FILE *from, char why[RECORDING_WHY_SIZE])
 {
 	struct recording_head head = { 0 };
@@ -492,12 +495,22 @@ static int read_head(FILE *from, char why[RECORDING_WHY_SIZE])
 	return -EBADMSG;
 }
 
+/* The first record says what was sampled. */
+static int read_first(struct recording_reader *r)
+{
+	struct view record;
+	uint64_t tag;
+	int err = next_record(r, &tag, &record);
+
+	if (err <= 0)
+		return err < 0 ? err : -ENODATA;
+	return tag == RECORDING_CONTEXT ? read_context(r, &record) : -EBADMSG;
+}
+
 int recording_reader_new(FILE *from, const struct recording_options *options,
 			 struct recording_reader **ret, char why[RECORDING_WHY_SIZE])
 {
 	_cleanup_(recording_reader_freep) struct recording_reader *r = NULL;
-	struct view record;
-	uint64_t tag;
 	int err = read_head(from, why);
 
 	if (err < 0)
@@ -516,11 +529,7 @@ int recording_reader_new(FILE *from, const struct recording_options *options,
 		return -ENOMEM;
 	err = block_reader_init(&r->blocks, from, sizeof(struct recording_head));
 	if (err == 0)
-		err = next_record(r, &tag, &record);
-	if (err > 0)
-		err = tag == RECORDING_CONTEXT ? read_context(r, &record) : -EBADMSG;
-	else if (err == 0)
-		err = -ENODATA;
+		err = read_first(r);
 	if (err < 0) {
 		snprintf(why, RECORDING_WHY_SIZE, "%s",
 			 err == -ENODATA ? "it is cut off, before its first sample" :

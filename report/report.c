@@ -13,17 +13,21 @@
 static const struct report_format formats[] = {
 	{ "folded", ".folded .collapsed", report_folded_new, .groups = true },
 	{ "jsonl", ".jsonl", report_jsonl_new, .streams = true },
-	{ "recording", ".dwarfprof", report_recording_new, .is_binary = true, .streams = true },
+	{ "recording", ".dwarfprof", report_recording_new, .is_binary = true, .streams = true,
+	  .use = "`dwarfprof report' shows it" },
 	{ "text", ".txt", report_text_new, .groups = true },
 	{ "pprof", ".pb.gz .pprof", report_pprof_new, .is_binary = true },
 	{ "perf-script", ".perf", report_perf_script_new, .groups = true, .streams = true },
-	{ "speedscope", ".speedscope.json", report_speedscope_new, .groups = true },
-	{ "html", ".html .htm", report_html_new, .groups = true, .missing = report_html_missing },
+	{ "speedscope", ".speedscope.json", report_speedscope_new, .groups = true,
+	  .use = "https://www.speedscope.app shows it" },
+	{ "html", ".html .htm", report_html_new, .groups = true, .missing = report_html_missing,
+	  .use = "open it in a browser" },
 	{ "json", ".json", report_json_new },
-	{ "svg", ".svg", report_svg_new, .groups = true },
-	{ "firefox", ".firefox.json", report_firefox_new, .groups = true },
+	{ "svg", ".svg", report_svg_new, .groups = true, .use = "open it in a browser" },
+	{ "firefox", ".firefox.json", report_firefox_new, .groups = true,
+	  .use = "https://profiler.firefox.com shows it" },
 	{ "firefox-gz", ".firefox.json.gz", report_firefox_gz_new, .groups = true,
-	  .is_binary = true },
+	  .is_binary = true, .use = "https://profiler.firefox.com shows it" },
 };
 
 const struct report_format *report_format_by_name(const char *name)
@@ -41,7 +45,7 @@ static bool ends_with(const char *path, const char *ending, size_t n)
 	return length > n && strncmp(path + length - n, ending, n) == 0;
 }
 
-/* An extension may end with another one: the longest that fits is meant. */
+/* An extension may end with another one: the longest match counts. */
 const struct report_format *report_format_by_path(const char *path)
 {
 	const struct report_format *found = NULL;
@@ -124,17 +128,24 @@ int report_tick(struct report *report, const struct totals *totals)
 	return report->tick ? report->tick(report, totals) : 0;
 }
 
+/* The error of writing `to`, or 0. The errno of an earlier write is lost by now. */
+static int write_error(FILE *to)
+{
+	errno = 0;
+	if (fflush(to) == 0 && !ferror(to))
+		return 0;
+	/* Nothing was left in the buffer to fail again. One more byte does, in a broken report. */
+	if (errno == 0 && fputc('\n', to) != EOF)
+		fflush(to);
+	return errno ? -errno : -EIO;
+}
+
 int report_finish(struct report *report, const struct totals *totals)
 {
 	int err = report->finish(report, totals);
+	int write_err = err == 0 || err == -EIO ? write_error(report->to) : 0;
 
-	if (err < 0 && err != -EIO)
-		return err;
-	/* What could not be written before is tried once more, and fails for the same reason. */
-	errno = 0;
-	if (fflush(report->to) != 0 || ferror(report->to))
-		err = errno ? -errno : -EIO;
-	return err;
+	return write_err < 0 ? write_err : err;
 }
 
 struct report *report_free(struct report *report)

@@ -14,7 +14,7 @@
 
 enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
-/* What the thread has to do. */
+/* A task of the thread. */
 struct item {
 	STAILQ_ENTRY(item) next;
 	enum item_kind kind;
@@ -23,7 +23,7 @@ struct item {
 	/* ITEM_CLOSE */
 	struct module *close;
 	uint64_t now_ns; /* ITEM_TICK, ITEM_TAKE */
-	/* ITEM_TAKE: in the place of that number */
+	/* ITEM_TAKE: number of the report to replace */
 	size_t slot;
 	struct report *report;
 	report_taken_fn taken;
@@ -31,13 +31,13 @@ struct item {
 	/* ITEM_CALL */
 	void (*fn)(void *object);
 	void *object;
-	/* ITEM_SAMPLE: its arrays are the data */
+	/* ITEM_SAMPLE: its arrays are in the data */
 	struct sample sample;
 	struct verified_stack verified;
 	uint64_t data[];
 };
 
-/* A report, what had been counted before its time, and since when it has kept samples. */
+/* A report, the totals before its time, and since when it has kept samples. */
 struct slot {
 	struct report *report;
 	struct totals before;
@@ -45,24 +45,24 @@ struct slot {
 };
 
 struct report_queue {
-	struct slot *slots; /* the thread's, while there is one */
+	struct slot *slots; /* owned by the thread while it runs */
 	size_t n_slots;
 	struct names *names;
 	bool keeps_names;
 	pthread_t thread;
 	bool has_thread;
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* protects all that follows */
 	pthread_cond_t more;
 	STAILQ_HEAD(, item) items;
 	size_t n_samples;
 	uint64_t oldest_ns;
-	size_t size; /* bytes of the items */
+	size_t size; /* of the items, in bytes */
 	bool ends;   /* when all is reported */
 	bool drops;  /* at once */
 	int err;
 };
 
-/* What a process compiles may be gone later. */
+/* JIT code may be replaced later. */
 static void locate_frames(struct item *item)
 {
 	struct frame *frames = (struct frame *)item->data;
@@ -145,7 +145,7 @@ static int do_item(struct report_queue *q, struct item *item)
 	return -EINVAL;
 }
 
-/* The next item, which stays in the list until it is done; NULL: the thread ends. */
+/* Waits for the next item, which stays in the list until it is done; NULL: the thread ends. */
 static struct item *wait_for_item(struct report_queue *q)
 {
 	while (STAILQ_EMPTY(&q->items) && !q->ends)
@@ -238,7 +238,7 @@ static int add_item(struct report_queue *q, struct item *item)
 	return err;
 }
 
-/* Copy an array to where the last one ended. */
+/* Appends a copy of an array. */
 static const void *put_array(char **to, const void *from, size_t size)
 {
 	void *copy = *to;
@@ -270,7 +270,7 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	item->size = size;
 	item->sample = *sample;
 	item->totals = *totals;
-	item->totals.verified = NULL; /* which goes on changing */
+	item->totals.verified = NULL; /* it continues to change */
 	to = (char *)item->data;
 	item->sample.user = put_array(&to, sample->user, user_size);
 	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
@@ -289,7 +289,7 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	return err;
 }
 
-/* Without a sample. */
+/* For an item without a sample. */
 static int add_request(struct report_queue *q, const struct item *request)
 {
 	_cleanup_free_ struct item *item = malloc(sizeof(*item));

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* They are all of one kind, in front of what is none. */
+/* These are all counters, and precede the other members. */
 #define N_COUNTERS (offsetof(struct totals, verified) / sizeof(uint64_t))
 _Static_assert(N_COUNTERS * sizeof(uint64_t) + sizeof(struct verified *) == sizeof(struct totals),
 	       "");
@@ -78,7 +78,7 @@ const char *frame_label(const struct frame *frame, const uint64_t *start,
 		snprintf(buffer, FRAME_LABEL_SIZE, "[%.255s+0x%" PRIx64 "]", frame->module->name,
 			 start ? *start : frame->offset);
 	else if (frame->module && frame->address > INT64_MAX)
-		/* Profiles know the piece of code that it is in, and names are given up. */
+		/* Profiles may have freed the JIT code of the frame by now. */
 		snprintf(buffer, FRAME_LABEL_SIZE, "%s", frame->module->path);
 	else
 		snprintf(buffer, FRAME_LABEL_SIZE, "0x%" PRIx64, frame->address);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * speedscope's own format (its file-format-schema.json): functions, each once, and
- * profiles, which are lists of stacks and what each weighs. One profile has all threads,
- * each stack once; then one for each thread, in the order of time. It is written piece
- * by piece: as a tree in memory it would be many times the size of what it is made from.
+ * speedscope's own format (its file-format-schema.json): functions, each once, and profiles, which
+ * are lists of stacks with weights. One profile has all threads, with each stack once; then one per
+ * thread, in order of time. Written piece by piece: a tree in memory would be many times larger
+ * than the data.
  */
 #include "report/speedscope.h"
 
@@ -17,11 +17,12 @@
 #include "report/json_value.h"
 #include "report/value.h"
 
-/* Stacks as lists of functions' numbers, the root first: the process's name, then functions. */
+/* Stacks as lists of functions' numbers: the process's name, then functions, root first. */
 struct stack_list {
 	uint32_t *items;
 	size_t n, size;
-	size_t *starts; /* by number of the stack; of its name, behind which the functions are */
+	size_t *starts; /* by number of the stack: the index of its name, which the functions
+	                 * follow */
 	size_t n_starts;
 };
 
@@ -29,11 +30,11 @@ struct writer {
 	struct report *report;
 	const struct timeline *timeline;
 	const struct totals *totals;
-	struct value value; /* that weights are of */
+	struct value value; /* of weights */
 	struct function_table functions;
 	struct stack_list stacks;
 	struct symbolized_stack symbolized;
-	uint32_t lost; /* the function that stands for lost samples */
+	uint32_t lost; /* the function for lost samples */
 	FILE *to;
 };
 
@@ -124,7 +125,7 @@ static int put_profile_head(struct writer *w, const char *name, uint64_t end)
 	return err;
 }
 
-/* Go through the distinct stacks twice, once for each list. */
+/* Visits the distinct stacks twice, once for each list. */
 struct all_pass {
 	struct writer *w;
 	bool weights;
@@ -184,7 +185,7 @@ static int put_all_threads(struct writer *w)
 	return err;
 }
 
-/* Where the moments with the same stack as this one end, and what they weigh together. */
+/* Finds the end of consecutive moments with the same stack, and their total value. */
 static size_t run_end(const struct timeline_thread *thread, size_t i, uint64_t *ret_value)
 {
 	uint32_t stack = thread->moments[i].stack;

@@ -6,7 +6,7 @@
 
 #include "report/timeline.h"
 
-/* Write a timeline, which is sorted by this, as speedscope's JSON. 0 or a negative errno. */
+/* Writes a timeline as speedscope's JSON, and sorts it. 0 or a negative errno. */
 int speedscope_write(struct report *report, struct timeline *timeline, const struct totals *totals,
 		     FILE *to);
 

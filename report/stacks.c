@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stacks in full, each thread a paragraph, for a person: what `dwarfprof dump` shows. */
+/* Complete stacks, one paragraph per thread, as `dwarfprof dump` shows them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 struct stacks {
 	struct report report;
 	struct symbolized_stack stack;
-	pid_t pid; /* of the last one: the head of a process comes once */
+	pid_t pid; /* of the last one: a process has one head */
 };
 
 static const char *state_word(const struct sample *sample)
@@ -34,7 +34,7 @@ static const char *state_word(const struct sample *sample)
 	return (unsigned int)sample->state < DP_N_STATES ? words[sample->state] : "unknown";
 }
 
-/* Names that others chose. */
+/* Prints a name from elsewhere. */
 static void print_plain(const char *name, FILE *to)
 {
 	char text[FRAME_LABEL_SIZE * 4];
@@ -65,7 +65,7 @@ static void print_head(struct stacks *stacks, const struct sample *sample, FILE 
 		sample->event == DP_EVENT_OFF_CPU ? state_letter(sample->state) : 'R');
 }
 
-/* address: in the process, of the frame that it belongs to. */
+/* address: of its frame, in the process. */
 static void print_function(const struct symbolized_frame *s, size_t number, uint64_t address,
 			   FILE *to)
 {
@@ -80,7 +80,7 @@ static void print_function(const struct symbolized_frame *s, size_t number, uint
 		print_plain(s->file, to);
 		fprintf(to, ":%u", s->line);
 	}
-	/* What has no name is called by its binary. */
+	/* A function without a name is called by its binary, which then is not repeated. */
 	if (s->binary && s->is_named) {
 		bool bracketed = s->binary[0] == '[';
 
@@ -116,7 +116,7 @@ static int stacks_add(struct report *report, const struct sample *sample,
 			n_kernel++;
 		} else if (n_user < sample->n_user) {
 			address = sample->user[n_user].address;
-			n_user += !s->is_inlined; /* the last one of its frame is not */
+			n_user += !s->is_inlined; /* the last function of a frame is not inlined */
 		}
 		print_function(s, i, address, to);
 	}

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Strings that a format refers to by number, each once, in the order of their first use. */
+/* Strings that a format refers to by number, each once, in the order of first use. */
 struct string_table {
 	struct string_entry *entries;
 	const char **strings; /* by number */
@@ -14,7 +14,7 @@ struct string_table {
 
 void string_table_done(struct string_table *table);
 
-/* The number of a string, which is copied when it is new. 0 or -ENOMEM. */
+/* Returns the number of a string, and copies it if it is new. 0 or -ENOMEM. */
 int string_table_add(struct string_table *table, const char *string, uint32_t *ret);
 
 #endif

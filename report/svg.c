@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A flame graph as a picture without scripts, for documents and chats: the root below,
- * callees above their callers, the heaviest first. What is too narrow to be seen is left out.
+ * A flame graph as a picture, for documents and chats: root at the bottom, callees above their
+ * callers, heaviest first. Boxes too narrow to be seen are left out. Where scripts run, as in a browser,
+ * svg.js lets it be zoomed and searched.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include "report/label_counts.h"
 #include "report/markup.h"
 #include "report/report.h"
+#include "report/scripts.h"
 #include "report/symbolized.h"
 #include "report/value.h"
 
@@ -22,17 +24,18 @@
 #define MARGIN 10.0
 #define HEAD_HEIGHT 74
 #define ROW_HEIGHT 17
-#define LABELS_X 400.0   /* behind the legend */
-#define MIN_WIDTH 0.25   /* of a box that is drawn */
-#define CHARACTER 6.7    /* width, at the size of the text below, of all but a few fonts */
-#define MAX_ROWS 250     /* a picture of more is none that anybody looks at */
-#define MIN_CHARACTERS 3 /* of a name that is worth showing */
+#define LABELS_X 400.0   /* right of the legend */
+#define MIN_WIDTH 0.25   /* of a visible box */
+#define CHARACTER 6.7    /* width at the text size below, in almost all fonts */
+#define MAX_ROWS 250     /* nobody looks at more */
+#define MIN_CHARACTERS 3 /* of a name worth showing */
 
 enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_N_KINDS };
 
 static const struct box_colours {
 	const char *word;
-	unsigned char red, green, blue; /* of the lightest; what differs by name is taken off */
+	unsigned char red, green, blue; /* of the lightest; a function's name determines how much
+	                                 * darker it is */
 } colours[BOX_N_KINDS] = {
 	[BOX_USER] = { "user", 255, 190, 95 },        [BOX_INLINED] = { "inlined", 170, 225, 140 },
 	[BOX_KERNEL] = { "kernel", 140, 190, 250 },   [BOX_MARK] = { "mark", 205, 205, 205 },
@@ -43,26 +46,26 @@ struct box {
 	UT_hash_handle hh;
 	struct box_key {
 		struct box *parent;
-		const char *name; /* in the report's string table: its address stands for it */
+		const char *name; /* in the report's string table, compared by address */
 		uint64_t kind;
 	} key;
 	const char *binary;
 	uint64_t value;
 	struct box *children;
-	struct box *prev, *next; /* among its parent's */
+	struct box *prev, *next; /* siblings */
 };
 
 struct svg {
 	struct report report;
 	struct profile *profile;
-	struct value value; /* that widths are of */
+	struct value value; /* of widths */
 	struct label_counts labels;
 	struct symbolized_stack symbolized;
-	struct box *boxes; /* all but the root */
+	struct box *boxes; /* all except the root */
 	struct box root;
 	size_t rows;
-	size_t too_deep; /* boxes that were left out for that */
-	double scale;    /* pixels for a value of 1 */
+	size_t too_deep; /* number of boxes left out for their depth */
+	double scale;    /* pixels per unit of value */
 };
 
 static int svg_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -72,11 +75,11 @@ static int svg_add(struct report *report, const struct sample *sample, const str
 	int err = label_counts_add(&svg->labels, &report->context, sample);
 
 	if (!report->context.by)
-		alike.labels = NULL; /* the head has them: boxes would be many, and small */
+		alike.labels = NULL; /* the head has them: boxes would be many and small */
 	return err == 0 ? profile_add(svg->profile, &alike) : err;
 }
 
-/* The box of that name on top of another one, which is heavier now. 0 or -ENOMEM. */
+/* Finds or makes the box with this name on another one, and adds to its value. 0 or -ENOMEM. */
 static int add_box(struct svg *svg, struct box *parent, const struct symbolized_frame *symbolized,
 		   enum box_kind kind, uint64_t value, struct box **ret)
 {
@@ -159,7 +162,7 @@ static bool is_drawn(const struct svg *svg, const struct box *box)
 	return (double)box->value * svg->scale >= MIN_WIDTH;
 }
 
-/* Sort what will be seen, and find how many rows that is. */
+/* Sorts visible boxes, and counts their rows. */
 static void arrange(struct svg *svg, struct box *box, size_t depth)
 {
 	struct box *child;
@@ -178,7 +181,7 @@ static void arrange(struct svg *svg, struct box *box, size_t depth)
 	}
 }
 
-/* Neighbours of a kind differ in colour, and a function has the same one everywhere. */
+/* Neighbours of a kind get different colours, and a function always the same. */
 static void put_colour(const struct box *box, FILE *to)
 {
 	const struct box_colours *c = &colours[box->key.kind];
@@ -190,7 +193,7 @@ static void put_colour(const struct box *box, FILE *to)
 	fprintf(to, "#%02x%02x%02x", c->red - less / 3, c->green - less, c->blue - less);
 }
 
-/* As many of a name's characters as there is room for. */
+/* Writes as many of a name's characters as fit. */
 static int put_short(const char *name, size_t room, FILE *to)
 {
 	_cleanup_free_ char *copy = strdup(name);
@@ -207,8 +210,23 @@ static int put_short(const char *name, size_t room, FILE *to)
 		p += text_character(p, &c);
 	}
 	if (length > room)
-		strcpy(copy + cut, ".."); /* for two characters at least */
+		strcpy(copy + cut, ".."); /* replaces at least two characters */
 	return markup_put_text(copy, to);
+}
+
+/* Of a name as it is written, by which the script knows where it ends in the title. */
+static int count_characters(const char *name, size_t *ret)
+{
+	_cleanup_free_ char *copy = strdup(name);
+	uint32_t c;
+
+	if (!copy)
+		return -ENOMEM;
+	markup_make_plain(copy);
+	*ret = 0;
+	for (const char *p = copy; *p; p += text_character(p, &c))
+		++*ret;
+	return 0;
 }
 
 static int put_title(const struct svg *svg, const struct box *box, FILE *to)
@@ -236,9 +254,13 @@ static int put_box(const struct svg *svg, const struct box *box, double x, size_
 	size_t y = HEAD_HEIGHT + (svg->rows - depth) * ROW_HEIGHT;
 	size_t room = width > 6 ? (size_t)((width - 6) / CHARACTER) : 0;
 	FILE *to = svg->report.to;
+	size_t n;
 	int err;
 
-	fputs("<g>", to);
+	err = count_characters(box->key.name, &n);
+	if (err < 0)
+		return err;
+	fprintf(to, "<g data-n=\"%zu\">", n);
 	err = put_title(svg, box, to);
 	fprintf(to, "<rect x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%d\" fill=\"", x, y, width,
 		ROW_HEIGHT - 1);
@@ -263,7 +285,7 @@ static int put_children(const struct svg *svg, const struct box *parent, double 
 	DL_FOREACH(parent->children, box)
 	{
 		if (!is_drawn(svg, box))
-			break; /* so are the others: they are sorted */
+			break; /* the rest is narrower: they are sorted */
 		err = put_box(svg, box, x, depth);
 		if (err == 0)
 			err = put_children(svg, box, x, depth + 1);
@@ -288,7 +310,7 @@ static void put_legend(FILE *to)
 	}
 }
 
-/* The labels that most have, behind the legend. */
+/* Writes the most frequent labels, right of the legend. */
 static int put_labels(struct svg *svg, const struct totals *totals)
 {
 	const struct value measured = value_measured(&svg->report.context);
@@ -362,7 +384,7 @@ static int svg_finish(struct report *report, const struct totals *totals)
 		err = put_labels(svg, totals);
 	if (err == 0)
 		err = put_children(svg, &svg->root, MARGIN, 1);
-	fputs("</svg>\n", report->to);
+	fprintf(report->to, "<script><![CDATA[\n%s]]></script>\n</svg>\n", svg_script);
 	return err;
 }
 

@@ -11,7 +11,7 @@
 #include "report/value.h"
 #include "symbols/kallsyms.h"
 
-/* Where the next one goes, and whose strings it uses. */
+/* Where to add functions, and the report with their strings. */
 struct maker {
 	struct report *report;
 	struct symbolized_stack *to;
@@ -24,7 +24,7 @@ void symbolized_stack_done(struct symbolized_stack *stack)
 	*stack = (struct symbolized_stack){ 0 };
 }
 
-/* The report's own copy of a string. */
+/* Replaces a string by the report's own copy. */
 static int keep(struct maker *m, const char **string)
 {
 	struct string_table *strings = &m->report->strings;
@@ -90,7 +90,7 @@ static int put_kernel(struct maker *m, const __u64 *frames, size_t n, bool missi
 	return err;
 }
 
-/* What stands for the name that there is none of. */
+/* Sets the name of a frame without a function. */
 static void set_label(const struct maker *m, const struct frame *frame,
 		      char buffer[FRAME_LABEL_SIZE], struct symbolized_frame *ret)
 {
@@ -151,7 +151,7 @@ static int put_off_cpu(struct maker *m, enum dp_state state)
 	return put(m, &symbolized);
 }
 
-/* So that what the stack ends with is not taken for where it began. */
+/* Marks an incomplete stack, so that its end is not taken for its root. */
 static int put_truncated(struct maker *m, enum dp_outcome outcome)
 {
 	char text[FRAME_LABEL_SIZE];
@@ -181,7 +181,7 @@ static int put_label(struct maker *m, const struct label *label)
 	return put(m, &symbolized);
 }
 
-/* From the root on they are in their order. */
+/* In order from the root on. */
 static int put_labels(struct maker *m, const struct label_set *labels)
 {
 	size_t first = m->to->n, at = 0;
@@ -199,7 +199,7 @@ static int put_labels(struct maker *m, const struct label_set *labels)
 	return err;
 }
 
-/* What is above the user's frames; of the leaf. */
+/* Adds what is above the user frames, from the leaf. */
 static int put_top(struct maker *m, const struct sample *common, const __u64 *kernel, size_t n)
 {
 	int err = 0;
@@ -210,7 +210,7 @@ static int put_top(struct maker *m, const struct sample *common, const __u64 *ke
 	return err == 0 ? put_kernel(m, kernel, n, common->kernel_error != 0) : err;
 }
 
-/* And below them. */
+/* Adds what is below the user frames. */
 static int put_bottom(struct maker *m, const struct sample *common)
 {
 	int err = put_truncated(m, common->outcome);

@@ -12,28 +12,28 @@
 enum symbolized_kind {
 	SYMBOLIZED_USER,
 	SYMBOLIZED_KERNEL,
-	SYMBOLIZED_MARK, /* no frame, but what is to be known of the stack: `[truncated: ...]` */
+	SYMBOLIZED_MARK, /* not a frame but a fact about the stack: `[truncated: ...]` */
 };
 
-/* A function as reports show it. A frame is one of these, or several where functions were inlined. */
+/* A function as reports show it. A frame has several if functions were inlined. */
 struct symbolized_frame {
 	enum symbolized_kind kind;
-	bool is_named;    /* `name` is that of a function */
-	bool is_sought;   /* a name was looked for, where there could be one */
-	bool is_inlined;  /* into the next one, its caller */
-	bool has_start;   /* it has no name, but it is known where it begins */
+	bool is_named;    /* `name` is a function's */
+	bool is_sought;   /* a name was looked for */
+	bool is_inlined;  /* into the next one */
+	bool has_start;   /* it has no name, but a known start */
 	bool is_call;     /* the address is a return address: the call is before it */
-	const char *name; /* of the function, else what frame_label() makes; never NULL */
-	const char *
-		binary; /* path of the file; of the kernel: REPORT_KERNEL or its module; NULL: not known */
-	struct module *module;     /* of user code; NULL: not in a known binary */
-	uint64_t address;          /* in the module's own address space where there is one */
-	uint64_t start;            /* in that, too */
+	const char *name; /* of the function, else from frame_label(); never NULL */
+	const char
+		*binary; /* path of the file; REPORT_KERNEL or a kernel module; NULL: not known */
+	struct module *module;     /* of user code; NULL: in no known binary */
+	uint64_t address;          /* in the module's own address space if there is one */
+	uint64_t start;            /* likewise */
 	const char *file, *dir;    /* NULL: not known; see struct source_location */
 	unsigned int line, column; /* 0: not known */
 };
 
-/* A whole stack of them, the leaf first. The memory is used again for the next one. */
+/* A whole stack, leaf first. The memory is reused for the next one. */
 struct symbolized_stack {
 	struct symbolized_frame *items;
 	size_t n, size;
@@ -41,21 +41,21 @@ struct symbolized_stack {
 
 void symbolized_stack_done(struct symbolized_stack *stack);
 
-/* What else is wanted of a stack, or'ed. */
+/* Optional parts of a stack, or'ed. */
 enum symbolized_wanted {
-	SYMBOLIZED_LINES = 1,  /* files and lines are looked up */
-	SYMBOLIZED_LABELS = 2, /* each label of its set is a mark, `[key=value]` */
+	SYMBOLIZED_LINES = 1,  /* look up files and lines */
+	SYMBOLIZED_LABELS = 2, /* add a mark `[key=value]` for each label of its set */
 };
 
 /*
- * All that is to be shown of a stack: `[off-cpu S]` with --wall, the kernel's functions,
- * the user's, a mark at the root of a stack that is not whole, and behind that, labels. The names
- * and files live as long as the report, or if it streams, until the next sample. 0 or -ENOMEM.
+ * Makes everything shown of a stack: `[off-cpu S]` with --wall, the kernel's functions, the user's,
+ * a mark at the root of an incomplete stack, and then labels. Names and files live as long as the
+ * report; if it streams, until the next sample. 0 or -ENOMEM.
  */
 int symbolized_stack_make(struct report *report, const struct stack *stack, unsigned int wanted,
 			  struct symbolized_stack *ret);
 
-/* The same, of a sample. */
+/* The same for a sample. */
 int symbolized_stack_make_sample(struct report *report, const struct sample *sample,
 				 unsigned int wanted, struct symbolized_stack *ret);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The short report for a person: what was profiled, how good the stacks are, the top
- * functions, and the stack that took the most.
+ * The short report for a person: what was profiled, the quality of the stacks, the top functions,
+ * and the heaviest stack.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,21 +19,24 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/symbolized.h"
+#include "report/terminal.h"
 #include "report/value.h"
 #include "report/verified.h"
 
 #define TEXT_TOP 20
-/* Of the hottest stack, so many functions at its root and at its leaf are shown. */
+/* Columns of a row of the hottest stack other than the name: the share, and " (inlined)". */
+#define ROW_WIDTH 29
+/* Functions of the hottest stack that are shown at its root, and at its leaf. */
 #define TEXT_ROOT 10
 #define TEXT_LEAF 30
-/* Labels: of so many keys, and so many of each. */
+/* Keys of labels that are shown, and labels of each. */
 #define TEXT_KEYS 8
 #define TEXT_LABELS 5
-/* Shares from which a function is of interest, in percent. */
+/* Shares above which a function is highlighted, in percent. */
 #define TEXT_HOT 10.0
 #define TEXT_WARM 2.0
 
-/* What a terminal is told; nothing, if it is none. */
+/* Escape sequences for a terminal; empty for anything else. */
 struct colours {
 	const char *bold, *dim, *hot, *warm, *good, *normal;
 };
@@ -45,12 +48,13 @@ static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[3
 struct text {
 	struct report report;
 	struct profile *profile;
-	struct value value; /* that shares are of */
+	struct value value; /* of the shares */
 	struct hot_list functions;
 	struct hottest hottest;
 	struct label_counts labels;
 	struct hints hints;
 	const struct colours *colours;
+	struct terminal terminal;
 };
 
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
@@ -101,7 +105,7 @@ static int print_head(const struct text *text, const struct totals *totals)
 	const struct report_context *context = &text->report.context;
 	const char *other = value_other_event(context);
 	const struct colours *c = text->colours;
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 	int err;
 
 	fputs(c->bold, to);
@@ -127,7 +131,7 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 {
 	const struct colours *c = text->colours;
 	bool good = totals->outcomes[DP_COMPLETE] == totals_with_user_stack(totals);
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 
 	fprintf(to,
 		"Samples: %" PRIu64 ", %slost: %" PRIu64 "%s, complete: %" PRIu64 " of %" PRIu64
@@ -142,10 +146,10 @@ static void print_outcomes(const struct text *text, const struct totals *totals)
 				totals->outcomes[i], outcome_sentence(i));
 }
 
-/* What the samples stand for, where they are not simply counted. */
+/* Prints what the samples stand for, if they are not just counted. */
 static void print_scale(const struct text *text, const struct totals *totals)
 {
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 
 	if (totals->events != totals->samples)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
@@ -174,7 +178,7 @@ static int print_verified(const struct report_context *context, const struct ver
 				      to);
 }
 
-/* In its colour, that is, if it is of interest. */
+/* Prints a share, highlighted if it is large. */
 static void print_share(const struct colours *c, double share, FILE *to)
 {
 	const char *colour = share >= TEXT_HOT ? c->hot : share >= TEXT_WARM ? c->warm : "";
@@ -182,28 +186,33 @@ static void print_share(const struct colours *c, double share, FILE *to)
 	fprintf(to, "%s%6.1f %%%s", colour, share, *colour ? c->normal : "");
 }
 
-static void print_functions(const struct text *text, double all)
+static int print_functions(const struct text *text, double all)
 {
 	const struct hot_list *list = &text->functions;
 	const struct colours *c = text->colours;
 	bool time = value_is_time(&text->value);
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
+	size_t taken = time ? 33 : 19; /* columns of the values */
 	size_t n = 0;
+	int err;
 
-	fprintf(to, "\n%s%8s %8s  %s%-50s %s%s\n", c->bold, "self", "total",
-		time ? "  total time  " : "", "function", "binary", c->normal);
-	for (const struct hot *f = list->functions; f && n < TEXT_TOP; f = f->hh.next, n++) {
+	fprintf(to, "\n%s%8s %8s  %s", c->bold, "self", "total", time ? "  total time  " : "");
+	err = terminal_put_names(&text->terminal, taken, 50, "function", "binary", "", c->normal);
+	for (const struct hot *f = list->functions; err == 0 && f && n < TEXT_TOP;
+	     f = f->hh.next, n++) {
 		print_share(c, percent(f->self, all), to);
 		fprintf(to, " %6.1f %%  ", percent(f->total, all));
 		if (time)
 			fprintf(to, "%9.3f ms  ", (double)f->total / 1e6);
-		fprintf(to, "%-50s %s%s%s\n", f->name, c->dim, hot_list_binary(list, f), c->normal);
+		err = terminal_put_names(&text->terminal, taken, 50, f->name,
+					 hot_list_binary(list, f), c->dim, c->normal);
 	}
 	if (HASH_COUNT(list->functions) > TEXT_TOP)
 		fprintf(to, "... and %u more functions\n", HASH_COUNT(list->functions) - TEXT_TOP);
+	return err;
 }
 
-/* How many functions from the first one on are the same: recursion is one line. */
+/* Counts equal functions from the first on: recursion takes one line. */
 static size_t count_same(const struct hottest_function *functions, size_t n)
 {
 	size_t same = 1;
@@ -214,18 +223,22 @@ static size_t count_same(const struct hottest_function *functions, size_t n)
 	return same;
 }
 
-/* A function that is there so often, one inside the other. */
+/* Prints a function that occurs `times` times in a row. */
 static int print_row(const struct text *text, const struct hottest_function *f, size_t times,
 		     double all)
 {
+	_cleanup_free_ char *name = strdup(f->name);
 	const struct colours *c = text->colours;
-	FILE *to = text->report.to;
-	int err;
+	FILE *to = text->terminal.to;
 
+	if (!name)
+		return -ENOMEM;
+	text_make_plain(name);
+	if (text->terminal.columns > 0)
+		terminal_shorten(name, text->terminal.columns - ROW_WIDTH);
 	fprintf(to, "%9s", "");
 	print_share(c, percent(f->value, all), to);
-	fputs("  ", to);
-	err = print_plain(f->name, to);
+	fprintf(to, "  %s", name);
 	if (f->is_inlined)
 		fprintf(to, "%s (inlined)%s", c->dim, c->normal);
 	if (f->kind == SYMBOLIZED_KERNEL && strcmp(f->name, REPORT_KERNEL) != 0)
@@ -234,17 +247,17 @@ static int print_row(const struct text *text, const struct hottest_function *f, 
 		fprintf(to, "%s (%zu times, down to %.1f %%)%s", c->dim, times,
 			percent(f[times - 1].value, all), c->normal);
 	fputc('\n', to);
-	return err;
+	return 0;
 }
 
-/* From the root to the leaf, each with the share of all stacks that begin as this one does. */
+/* From root to leaf, each with the share of stacks with this prefix. */
 static int print_hottest(struct text *text, double all)
 {
 	const struct hottest_function *functions;
 	const struct colours *c = text->colours;
 	uint64_t value;
 	size_t n = hottest_find(&text->hottest, &functions, &value), n_rows = 0, row = 0;
-	FILE *to = text->report.to;
+	FILE *to = text->terminal.to;
 	int err;
 
 	if (n == 0)
@@ -269,7 +282,7 @@ static int print_hottest(struct text *text, double all)
 	return err;
 }
 
-/* A label, and the share of all samples that have it. */
+/* A label, and the share of samples that have it. */
 struct label_rows {
 	const struct text *text;
 	double all;
@@ -280,7 +293,7 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 {
 	struct label_rows *rows = arg;
 	const struct colours *c = rows->text->colours;
-	FILE *to = rows->text->report.to;
+	FILE *to = rows->text->terminal.to;
 
 	if (!rows->has_head)
 		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
@@ -293,7 +306,7 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 	return 0;
 }
 
-/* Only for a terminal, and one that wants them (https://no-color.org). */
+/* Colours only for a terminal, unless they are unwanted (https://no-color.org). */
 static const struct colours *choose_colours(FILE *to)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -302,9 +315,9 @@ static const struct colours *choose_colours(FILE *to)
 	return wanted && isatty(fileno(to)) ? &terminal_colours : &no_colours;
 }
 
-static int text_finish(struct report *report, const struct totals *totals)
+static int write_report(struct text *text, const struct totals *totals)
 {
-	struct text *text = (struct text *)report;
+	struct report *report = &text->report;
 	double all;
 	const char *servers = getenv("DEBUGINFOD_URLS");
 	const struct hint_machine machine = {
@@ -313,30 +326,44 @@ static int text_finish(struct report *report, const struct totals *totals)
 	};
 	int err;
 
-	text->value = value_measured(&report->context);
 	all = (double)value_of_totals(&text->value, totals);
-	text->colours = choose_colours(report->to);
-	err = profile_for_each(text->profile, count_stack, text);
-	if (err < 0)
-		return err;
-	hot_list_sort(&text->functions);
 	err = print_head(text, totals);
 	if (err < 0)
 		return err;
 	print_outcomes(text, totals);
 	print_scale(text, totals);
 	if (totals->verified)
-		err = print_verified(&report->context, totals->verified, report->to);
+		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
 		return err;
-	print_functions(text, all);
+	err = print_functions(text, all);
+	if (err < 0)
+		return err;
 	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
 				    &(struct label_rows){ text, all, false });
 	err = print_hottest(text, all);
-	/* Without names, nothing was looked for. */
+	/* Without names, no lookup has failed. */
 	if (report->context.symbols && !names_disabled(report->context.names))
-		hints_print(&text->hints, &machine, all, report->to);
+		hints_print(&text->hints, &machine, all, text->terminal.to);
 	return err;
+}
+
+static int text_finish(struct report *report, const struct totals *totals)
+{
+	struct text *text = (struct text *)report;
+	int err, ended;
+
+	text->value = value_measured(&report->context);
+	text->colours = choose_colours(report->to);
+	err = profile_for_each(text->profile, count_stack, text);
+	if (err == 0)
+		err = terminal_begin(&text->terminal, report->to, report->context.wide);
+	if (err < 0)
+		return err;
+	hot_list_sort(&text->functions);
+	err = write_report(text, totals);
+	ended = terminal_end(&text->terminal);
+	return err < 0 ? err : ended;
 }
 
 static void text_free(struct report *report)

@@ -87,7 +87,7 @@ void timeline_sort(struct timeline *timeline)
 {
 	struct timeline_thread *t;
 
-	/* They mostly are, but a block is told when it is over. */
+	/* They usually are sorted, but a block is reported when it is over. */
 	for (t = timeline->threads; t; t = t->hh.next)
 		qsort(t->moments, t->n, sizeof(*t->moments), compare_moments);
 	HASH_SORT(timeline->threads, compare_threads);

@@ -10,9 +10,9 @@
 #include "report/report.h"
 
 /*
- * Samples by thread and time: what the formats that have a timeline are made from. Each
- * takes the size of a moment, half as much again while the array grows, and each distinct
- * stack is kept once, so a million samples take some 40 MB and the stacks.
+ * Samples by thread and time, for formats with a timeline. Each takes the size of a moment, half as
+ * much again while the array grows, and each distinct stack is stored once: a million samples take
+ * some 40 MB and the stacks.
  */
 
 struct moment {
@@ -29,7 +29,7 @@ struct thread_id {
 struct timeline_thread {
 	UT_hash_handle hh;
 	struct thread_id id;
-	char comm[DP_COMM_SIZE + 1]; /* the last that it had */
+	char comm[DP_COMM_SIZE + 1]; /* the last one */
 	char name[DP_COMM_SIZE + 1];
 	uint64_t value; /* of all moments */
 	struct moment *moments;
@@ -48,10 +48,10 @@ void timeline_done(struct timeline *timeline);
 int timeline_add(struct timeline *timeline, const struct report_context *context,
 		 const struct sample *sample);
 
-/* Put each thread's moments into the order of their times, and the threads, the busiest first. */
+/* Sorts each thread's moments by time, and the threads, busiest first. */
 void timeline_sort(struct timeline *timeline);
 
-/* "python3 (PID 42)", and of its other threads "worker (PID 42, TID 43)". */
+/* "python3 (PID 42)", for other threads "worker (PID 42, TID 43)". */
 #define TIMELINE_NAME_SIZE 96
 void timeline_thread_name(const struct timeline_thread *thread, char buffer[TIMELINE_NAME_SIZE]);
 

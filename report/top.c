@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The functions that took most in the last interval, again and again: what `dwarfprof top`
- * shows. A terminal is drawn over; elsewhere one table follows the other. Nothing is kept
- * of an interval that is over.
+ * The functions that took most in the last interval, again and again, for `dwarfprof top`. A
+ * terminal is redrawn; elsewhere tables follow each other. Nothing is kept of a past interval.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,14 +15,15 @@
 #include "report/label_counts.h"
 #include "report/profile.h"
 #include "report/report.h"
+#include "report/terminal.h"
 #include "report/value.h"
 
-/* Functions of a table that is not for a terminal, and lines around those of one that is. */
+/* Rows of a table for a file, and lines around the table on a terminal. */
 #define TOP_ROWS 20
 #define TOP_OTHER_ROWS 5
 #define TOP_MIN_COLUMNS 60
 
-/* ECMA-48: to the first line; clear to the end of the line, to the end of the screen. */
+/* ECMA-48: go to the first line; clear to the end of the line, to the end of the screen. */
 #define HOME "\033[H"
 #define CLEAR_LINE "\033[K"
 #define CLEAR_REST "\033[J"
@@ -32,11 +32,11 @@ struct top {
 	struct report report;
 	struct profile *profile; /* of the interval */
 	struct label_counts labels;
-	struct totals last; /* at its start */
+	struct totals last; /* at the start of the interval */
 	size_t n_tables;
 };
 
-/* Where a table goes. */
+/* The target of a table. */
 struct screen {
 	FILE *to;
 	bool is_terminal;
@@ -65,7 +65,7 @@ static void screen_init(struct screen *screen, FILE *to)
 		screen->columns = size.ws_col > TOP_MIN_COLUMNS ? size.ws_col : TOP_MIN_COLUMNS;
 }
 
-/* A line may be no wider than the screen: it would move the others down. */
+/* A line must not be wider than the screen: it would move the others down. */
 static void put_line(const struct screen *screen, char *line)
 {
 	size_t at = 0;
@@ -110,7 +110,7 @@ static double percent(uint64_t value, uint64_t all)
 	return all > 0 ? 100.0 * (double)value / (double)all : 0;
 }
 
-/* What shares of an interval are of. */
+/* The value on which shares of an interval are based. */
 static uint64_t interval_value(const struct top *top, const struct totals *now)
 {
 	const struct value value = value_measured(&top->report.context);
@@ -118,7 +118,7 @@ static uint64_t interval_value(const struct top *top, const struct totals *now)
 	return value_of_totals(&value, now) - value_of_totals(&value, &top->last);
 }
 
-/* The line between the head and the table: the labels that most have. */
+/* The line between head and table: the most frequent labels. */
 static void print_labels(struct top *top, const struct totals *now, const struct screen *screen)
 {
 	char line[1024] = "labels: ";
@@ -130,21 +130,34 @@ static void print_labels(struct top *top, const struct totals *now, const struct
 	put_line(screen, line);
 }
 
+/* Blanks that are missing behind a name. */
+static int pad(const char *name, int width)
+{
+	int n = (int)terminal_width(name, strlen(name));
+
+	return n < width ? width - n : 0;
+}
+
 static void print_functions(struct top *top, const struct hot_list *functions,
 			    const struct totals *now, const struct screen *screen)
 {
 	uint64_t all = interval_value(top, now);
 	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
 	int n = 0;
-	char line[2048];
+	char line[2048], name[1024];
 
 	snprintf(line, sizeof(line), "%8s %8s  %-*s %s", "self", "total", width, "function",
 		 "binary");
 	put_line(screen, line);
 	for (const struct hot *f = functions->functions; f && n < screen->rows;
 	     f = f->hh.next, n++) {
-		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %-*s %s", percent(f->self, all),
-			 percent(f->total, all), width, f->name, hot_list_binary(functions, f));
+		snprintf(name, sizeof(name), "%s", f->name);
+		text_make_plain(name); /* it may have been cut in a character */
+		if (screen->is_terminal)
+			terminal_shorten(name, (size_t)width);
+		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %s%*s %s", percent(f->self, all),
+			 percent(f->total, all), name, pad(name, width), "",
+			 hot_list_binary(functions, f));
 		put_line(screen, line);
 	}
 }
@@ -154,7 +167,7 @@ static int count_stack(const struct stack *stack, void *arg)
 	return hot_list_add(arg, stack);
 }
 
-/* Show what came since the last time, and forget it. */
+/* Shows the interval, and starts the next one. */
 static int top_show(struct top *top, const struct totals *now)
 {
 	struct hot_list functions = { .report = &top->report };
@@ -179,7 +192,7 @@ static int top_show(struct top *top, const struct totals *now)
 	}
 	hot_list_done(&functions);
 	label_counts_done(&top->labels);
-	string_table_done(&top->report.strings); /* the names of the interval */
+	string_table_done(&top->report.strings); /* the interval's names */
 	top->n_tables++;
 	top->last = *now;
 	top->profile = profile_free(top->profile);
@@ -191,7 +204,7 @@ static int top_tick(struct report *report, const struct totals *totals)
 	return top_show((struct top *)report, totals);
 }
 
-/* The last interval may have been a short one, and empty. */
+/* The last interval may have been short, and empty. */
 static int top_finish(struct report *report, const struct totals *totals)
 {
 	struct top *top = (struct top *)report;

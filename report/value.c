@@ -6,17 +6,17 @@
 #define NS_PER_S 1000000000
 #define NANOSECONDS "nanoseconds"
 
-/* What samples of each kind of event have, beside their number. */
+/* The value of samples by kind of event, besides their number. */
 static const struct {
-	const char *event;       /* how it is called; NULL: as the run's event is */
-	const char *name, *unit; /* of the time that it takes; NULL: it takes none */
-	bool is_measured;        /* that time is; else it follows from the rate */
+	const char *event;       /* its name; NULL: the run's event's */
+	const char *name, *unit; /* of its time; NULL: it has none */
+	bool is_measured;        /* the time is measured; else it follows from the rate */
 } rows[DP_N_EVENTS] = {
 	[DP_EVENT_CPU] = { NULL, "cpu", NANOSECONDS, false },
 	[DP_EVENT_OFF_CPU] = { "off-cpu", "off_cpu", NANOSECONDS, true },
 };
 
-/* Is it measured how long samples took? It is of all of them, if of those of one kind. */
+/* True if durations were measured. If those of one kind were, those of all were. */
 static bool is_measured(const struct report_context *context)
 {
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
@@ -25,7 +25,7 @@ static bool is_measured(const struct report_context *context)
 	return false;
 }
 
-/* Of which kinds of events are there times in a report? */
+/* The kinds of events with times in a report. */
 static unsigned int timed_events(const struct report_context *context)
 {
 	unsigned int timed = 0;

@@ -6,44 +6,43 @@
 #include "report/report.h"
 
 /*
- * What samples are worth: how many events they stand for, and for each kind of event that takes
- * time, how long that was. What a kind has is a row in value.c; formats take names and units from
- * here.
+ * Values of samples: the number of events, and for each kind of event with a duration, the time. A
+ * kind is a row in value.c; formats take names and units from here.
  */
 struct value {
 	const char *name, *unit; /* "cpu", "nanoseconds" */
-	unsigned int events;     /* that have it: EVENT_BIT of each kind */
-	uint64_t scale;          /* what each event is worth; 0: that was measured */
+	unsigned int events;     /* EVENT_BIT of each kind that has it */
+	uint64_t scale;          /* value of each event; 0: measured */
 };
 
-/* The number, the time of each kind, and of all together. */
+/* The count, the time of each kind, and the total time. */
 #define VALUES_MAX (DP_N_EVENTS + 2)
 
 /*
- * The values that samples of a report have: their number is the first one, and what is of most
- * interest the last one. Returns how many there are. The strings live as long as the context's.
+ * The values of a report's samples: the first is the count, the last the most important. Returns
+ * their number. The strings live as long as the context's.
  */
 size_t values_of(const struct report_context *context, struct value ret[VALUES_MAX]);
 
-/* The last one of them: how long a sample stands for, or, where events are no time, how many. */
+/* The last of them: a sample's time, or, for events without time, their number. */
 struct value value_main(const struct report_context *context);
 
-/* What was measured of the samples, else their number: what reports for people add up. */
+/* The measured value of samples, else their number: what reports for people add up. */
 struct value value_measured(const struct report_context *context);
 
-/* Is it a time, in nanoseconds? */
+/* True if it is a time, in nanoseconds. */
 bool value_is_time(const struct value *value);
 
-/* What it is of a sample, of a stack, of all samples, and of those that were lost. */
+/* The value of a sample, of a stack, of all samples, and of the lost ones. */
 uint64_t value_of_sample(const struct value *value, const struct sample *sample);
 uint64_t value_of_stack(const struct value *value, const struct stack *stack);
 uint64_t value_of_totals(const struct value *value, const struct totals *totals);
 uint64_t value_of_lost(const struct value *value, const struct totals *totals);
 
-/* How the event of a sample is called: "off-cpu", "cycles". */
+/* The name of a sample's event: "off-cpu", "cycles". */
 const char *value_event_name(const struct report_context *context, enum dp_event event);
 
-/* The event that is sampled beside the one that the run is called by: "off-cpu"; NULL: none is. */
+/* The event that is sampled besides the run's own: "off-cpu"; NULL: none. */
 const char *value_other_event(const struct report_context *context);
 
 #endif

@@ -43,7 +43,10 @@ enum verified_result verified_compare(const struct frame *ours, size_t n_ours,
 	*ret_n = n;
 	if (n == n_ours && n == n_theirs)
 		return VERIFIED_EQUAL;
-	/* Where a null pointer was called, libdwfl takes address 0 for the root, and does not list it. */
+	/*
+	 * After a call of a null pointer, libdwfl takes address 0 for the root, and does not list
+	 * it.
+	 */
 	if (n == n_theirs && n + 1 == n_ours && ours[n].address == 0)
 		return VERIFIED_EQUAL;
 	if (n == n_theirs)
@@ -72,7 +75,7 @@ static void hold_module(const struct frame *frame)
 		module_hold(frame->module);
 }
 
-/* It is shown at the end, when its modules' reports may long be gone. */
+/* It is shown at the end, when its modules may be gone. */
 static void add_kind(struct verified *v, const struct verified_kind *kind)
 {
 	v->kinds[v->n_kinds++] = *kind;
@@ -167,7 +170,7 @@ double verified_share(const struct verified *v)
 	return compared ? 100.0 * (double)v->results[VERIFIED_EQUAL] / (double)compared : 0;
 }
 
-/* A share that is not whole is not rounded to what looks whole. */
+/* A share below 100 % is not rounded up to it. */
 static void print_share(double share, FILE *to)
 {
 	fprintf(to, "%.*f %%", share > 99.9 && share < 100 ? 3 : 1, share);
@@ -198,7 +201,7 @@ static void print_frame(const struct frame *frame, bool symbols, FILE *to)
 {
 	const struct source_location *locations = NULL;
 	size_t n = symbols ? frame_locations(frame, false, &locations) : 0;
-	/* The function whose frame it is, not what was inlined into it */
+	/* The function with the frame, not one inlined into it */
 	const char *name = n > 0 ? locations[n - 1].function : NULL;
 
 	if (!frame_is_in_binary(frame))

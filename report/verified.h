@@ -10,10 +10,10 @@
 #include "report/sample.h"
 
 /*
- * --verify: what became of the samples that were unwound a second time, by
- * elfutils' libdwfl, and how often both agreed, in stacks and in frames.
+ * --verify: results of samples that elfutils' libdwfl unwound a second time, and how often both
+ * agreed, in stacks and frames.
  *
- *   X(enumerator, word, sentence)
+ * X(enumerator, word, sentence)
  */
 #define VERIFIED_RESULTS(X)                                                                        \
 	X(EQUAL, "equal", "the same frames")                                                       \
@@ -27,7 +27,7 @@
 	X(NO_START, "no_start",                                                                    \
 	  "not verified: the mappings were not known, or libdwfl could not begin")
 
-/* VERIFIED_NONE: it was not this sample's turn. */
+/* VERIFIED_NONE: this sample was not chosen. */
 #define X(name, word, sentence) VERIFIED_##name,
 enum verified_result { VERIFIED_NONE, VERIFIED_RESULTS(X) VERIFIED_N_RESULTS };
 #undef X
@@ -35,41 +35,40 @@ enum verified_result { VERIFIED_NONE, VERIFIED_RESULTS(X) VERIFIED_N_RESULTS };
 const char *verified_word(enum verified_result result);
 const char *verified_sentence(enum verified_result result);
 
-/* What libdwfl found of one stack. */
+/* libdwfl's result for one stack. */
 struct verified_stack {
 	enum verified_result result;
-	size_t n_equal;             /* frames that are the same, counted from the leaf */
+	size_t n_equal;             /* equal frames, counted from the leaf */
 	const struct frame *frames; /* leaf first */
 	size_t n_frames;
 	const char *end; /* why it ended, as a phrase */
 };
 
 /*
- * Compare the frames that dwarfprof found with libdwfl's, whose list may end
- * only because the copy of the stack did. *ret_n is how many are the same, the
- * leaf first; where they are not all, that is the index of the first difference.
- * What libdwfl has no unwind information for is the caller's to find out.
+ * Compares dwarfprof's frames with libdwfl's, whose list may end only because the copy of the stack
+ * did. *ret_n is the number of equal frames from the leaf, and the index of the first difference.
+ * The caller finds out whether libdwfl lacks unwind information.
  */
 enum verified_result verified_compare(const struct frame *ours, size_t n_ours,
 				      const struct frame *theirs, size_t n_theirs, bool copy_ended,
 				      size_t *ret_n);
 
-/* A result that says the stacks are not the same, and so is shown with an example. */
+/* True for a result that means different stacks, which is shown with an example. */
 bool verified_is_difference(enum verified_result result);
 
-/* Differences that are alike: of the same result, in the same binary, found the same ways. */
+/* Similar differences: the same result, in the same binary, found by the same methods. */
 struct verified_kind {
 	uint64_t count;
-	/* The first one of them */
+	/* The first one */
 	enum verified_result result;
 	char comm[DP_COMM_SIZE + 1];
 	pid_t pid;
 	enum dp_outcome outcome;
-	size_t index;        /* of the first frame that is not the same */
-	struct frame callee; /* the one before, whose caller differs; both found it */
+	size_t index;        /* of the first different frame */
+	struct frame callee; /* the frame before, which both found */
 	bool has_ours, has_theirs;
-	struct frame ours;   /* its caller, as dwarfprof has it */
-	struct frame theirs; /* and as libdwfl has it; DP_METHOD_FRAME_POINTER: it guessed */
+	struct frame ours;   /* its caller by dwarfprof */
+	struct frame theirs; /* and by libdwfl; DP_METHOD_FRAME_POINTER: it guessed */
 	char end[128];       /* why libdwfl ended */
 };
 
@@ -77,20 +76,20 @@ struct verified_kind {
 
 struct verified {
 	uint64_t results[VERIFIED_N_RESULTS];
-	uint64_t frames;       /* compared */
-	uint64_t equal_frames; /* of these */
-	uint64_t
-		by_frame_pointer; /* of the equal ones: without unwind information, or --unwind fp */
+	uint64_t frames;           /* compared */
+	uint64_t equal_frames;     /* of these */
+	uint64_t by_frame_pointer; /* of the equal ones: found without unwind information, or with
+		                   * --unwind fp */
 	struct verified_kind kinds[VERIFIED_MAX_KINDS];
 	size_t n_kinds;
-	uint64_t other_kinds; /* differences that found no room there */
+	uint64_t other_kinds; /* differences of further kinds */
 };
 
-/* Count a stack that was compared with a sample's. */
+/* Counts a stack that was compared with a sample's. */
 void verified_count(struct verified *verified, const struct sample *sample,
 		    const struct verified_stack *stack);
 
-/* Stacks that could be compared to their end, and how many of them are the same. */
+/* Stacks that were compared to their end, and how many of them are equal. */
 uint64_t verified_compared(const struct verified *verified);
 double verified_share(const struct verified *verified);
 
@@ -98,14 +97,13 @@ double verified_share(const struct verified *verified);
 void verified_print(const struct verified *verified, FILE *to);
 
 /*
- * Have fn called with a line for each kind of difference, the most frequent
- * first, at most so many, and one for how many there are of others; fit for a
- * terminal. 0 or -ENOMEM.
+ * Calls fn with a line for each kind of difference, most frequent first, at most `max`, and one
+ * with the number of others; printable on a terminal. 0 or -ENOMEM.
  */
 int verified_for_each_kind(const struct verified *verified, bool symbols, size_t max,
 			   void (*fn)(void *arg, const char *line), void *arg);
 
-/* Kinds that a person wants to see at once. */
+/* Kinds shown to a person. */
 #define VERIFIED_SHOWN_KINDS 5
 
 #endif

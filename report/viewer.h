@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * The released speedscope, as the build found it, made into one piece of HTML by
- * embed_viewer.py: its licence, its style, its script. The page before it says what to load.
+ * The speedscope release that the build found, made into one piece of HTML by embed_viewer.py:
+ * licence, style, script. The page before it says what to load.
  */
 extern const char viewer_name[]; /* "speedscope 1.25.0" */
 extern const unsigned char viewer_html[];

@@ -14,7 +14,7 @@ void copies_done(struct copies *c)
 	*c = (struct copies){ 0 };
 }
 
-/* Where the copy of a sample is, or c->n. */
+/* Index of a sample's copy, or c->n. */
 static size_t find(const struct copies *c, uint32_t tid, uint64_t time_ns)
 {
 	size_t i = 0;

@@ -8,7 +8,7 @@
 #include "bpf/abi.h"
 #include "samples/unwinder.h"
 
-/* Copies of stacks that were read from the rings, where their chunks come before their samples. */
+/* Copies of stacks read from the rings, where a sample's chunks precede it. */
 struct copies {
 	struct stack_copy **all; /* owned */
 	size_t n, size;
@@ -16,13 +16,13 @@ struct copies {
 
 void copies_done(struct copies *copies);
 
-/* The next chunk of a sample's stack. 0 or -ENOMEM. */
+/* Adds the next chunk of a sample's stack. 0 or -ENOMEM. */
 int copies_add(struct copies *copies, const struct dp_chunk *chunk);
 
-/* The copy of a sample, which is the caller's from here on; NULL: there is none. */
+/* Returns the copy of a sample, which the caller then owns, or NULL. */
 struct stack_copy *copies_take(struct copies *copies, uint32_t tid, uint64_t time_ns);
 
-/* Drop those of samples from before a time, which were lost because the ring was full. */
+/* Drops copies of samples from before a time: those samples were lost because the ring was full. */
 void copies_forget(struct copies *copies, uint64_t before);
 
 #endif

@@ -13,30 +13,27 @@
 #include "log/log.h"
 #include "process/target.h"
 
-/* What was replaced outlives the samples from before by this: walks that had begun are over. */
+/* Replaced tables are kept this much longer: walks in progress have ended by then. */
 #define KEEP_NS UINT64_C(1000000000)
 
 /*
- * How long to report before the rings and the mappings are looked at again:
- * samples wait patiently, code that runs without tables does not.
+ * How long to report before the rings and the mappings are read again: samples can wait, code that
+ * runs without tables cannot.
  */
 #define REPORT_NS UINT64_C(5000000)
 
 /*
- * A sample has the time at which its walk began, and is in its ring when the
- * walk has ended. What is younger than this waits for such samples.
+ * A sample has the time at which its walk began, and is in its ring when the walk has ended.
+ * Younger samples wait for those still being walked.
  */
 #define WALK_NS UINT64_C(10000000)
 
-/* At the end, tables are waited for no longer: who has ended it waits, too. */
+/* At the end, tables are awaited for at most this time: the user waits too. */
 #define LAST_NS UINT64_C(2000000000)
-/* So long at once. */
+/* Interval of that wait. */
 #define WAIT_MS 10
 
-/*
- * Copies of stacks that wait to be verified, at most: when samples come faster
- * than they are unwound, fewer are verified.
- */
+/* The most stack copies that wait to be verified: if samples arrive faster, fewer are verified. */
 #define MAX_VERIFY_WAITING 1024
 
 void drain_done(struct drain *d)
@@ -49,7 +46,7 @@ void drain_done(struct drain *d)
 	free(d->frames);
 }
 
-/* Is a sample of a process that is not known, and has mappings that could be? */
+/* Notes the PID of an unknown process that may have mappings. */
 static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
 {
 	const struct process *p = process_table_find(d->table, (pid_t)sample->pid);
@@ -63,7 +60,7 @@ static int note_unknown_pid(struct drain *d, const struct dp_sample *sample)
 	return 0;
 }
 
-/* When the records have been read that may tell of them. */
+/* Adds these processes, once the records that may report them were read. */
 static int take_in_unknown_pids(struct drain *d, uint64_t now)
 {
 	bool found = false;
@@ -80,8 +77,8 @@ static int take_in_unknown_pids(struct drain *d, uint64_t now)
 }
 
 /*
- * What is as young as this reading ends it for its ring (see ring_fn): what comes
- * behind it is younger still, but for a walk that was interrupted (WALK_NS).
+ * Stops reading a ring at a record as young as this reading (see ring_fn): later ones are younger
+ * still, except for interrupted walks (WALK_NS).
  */
 static int go_on(const struct drain *d, uint64_t time)
 {
@@ -94,7 +91,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 	_cleanup_(stack_copy_freep) struct stack_copy *copy =
 		sample->n_chunks ? copies_take(&d->copies, sample->tid, sample->time_ns) : NULL;
 
-	/* The first one with a name that the kernel has not been told of yet. */
+	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
 	if (copy && !(sample->flags & DP_SAMPLE_LATE) && d->queue.n_copies >= MAX_VERIFY_WAITING)
@@ -105,7 +102,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 	return go_on(d, sample->time_ns);
 }
 
-/* A sample's chunks come before it on its ring. */
+/* A sample's chunks precede it on its ring. */
 static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
 	if (!chunk_bytes(chunk))
@@ -159,7 +156,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 	return session_read_rings(session, take_part, d);
 }
 
-/* Where the code of a frame of a sample is: a caller's address is behind its call. */
+/* The address of a frame's code: a caller's address is behind its call. */
 static uint64_t frame_code(__u64 frame)
 {
 	return DP_FRAME_ADDRESS(frame) - DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame));
@@ -171,11 +168,10 @@ static bool is_same_code(const struct mapping *a, const struct mapping *b)
 }
 
 /*
- * Tell the frames apart by binary, with the mappings they were found in, whose
- * tables have been used at that time. If one of these was over by then, but the
- * kernel had not been told yet, the frame is the last one whose address is right.
- * Nor does the walk go on where nobody can have called. p: the process, of a stack that
- * the kernel walked.
+ * Resolves frames to binaries with the mappings of the walk, and notes that their tables were used.
+ * If a mapping had ended by then but the kernel did not know, the frame in it is the last with a
+ * correct address. The stack also ends where no call can have been made. p: the process, for a
+ * stack that the kernel walked.
  */
 static size_t resolve_frames(struct drain *d, const struct snapshot *s, const struct process *p,
 			     struct unwinder_result *walk, const struct dp_sample *raw)
@@ -222,13 +218,13 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *s, const st
 		last = m->binary->table;
 		table_use(last, raw->time_ns);
 	}
-	/* It was the last frame that could not be left. */
+	/* Only the last frame could not be left. */
 	if (walk->outcome == DP_TABLE_EVICTED && last)
 		table_want(&d->table->binaries->tables, last, raw->time_ns);
 	return n;
 }
 
-/* Count a sample of which everything is known, and report it. */
+/* Counts and reports a complete sample. */
 static int report_known(struct drain *d, const struct sample *sample)
 {
 	if (report_queue_is_full(d->report_queue)) {
@@ -245,7 +241,7 @@ static int report_known(struct drain *d, const struct sample *sample)
 	return report_queue_add(d->report_queue, sample, &d->totals);
 }
 
-/* The end of an interval whose sample is unknown: it began before the profiled program ran. */
+/* Ends an interval. Without a sample, it began before the profiled program ran. */
 static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 {
 	_cleanup_(off_cpu_interval_freep) struct off_cpu_interval *b = NULL;
@@ -306,13 +302,13 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 		sample.verified = verify_sample(d->verify, &sample, snapshot, q->copy);
 	if (!off_cpu)
 		return report_known(d, &sample);
-	sample.verified = NULL; /* it is counted, but not kept for as long as an interval lasts */
+	sample.verified = NULL; /* counted, but not kept until the interval ends */
 	return off_cpu_add(&d->intervals, &sample);
 }
 
 /*
- * The kernel found other code than it knew of, or no cookie, at the frame that
- * comes after those it sent. Has a record told what was there?
+ * The kernel found other code than it knew, or no cookie, at the frame after those it sent. Has a
+ * record explained that?
  */
 static bool is_code_known(const struct drain *d, const struct process *p,
 			  const struct dp_sample *raw, const struct unwinder_result *walk,
@@ -330,12 +326,12 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 		return true;
 	if (raw->outcome != DP_TABLES_CHANGED)
 		return raw->outcome != DP_CODE_CHANGED;
-	/* What is in memory now tells of that time only if it is still the same mapping. */
+	/* Memory now shows the state at that time only if it is still the same mapping. */
 	now = process_find(p, address, TIME_NEVER - 1);
 	return !now || now->born != m->born || !process_cookie_differs(p, now);
 }
 
-/* Finish a sample with the mappings that its process had at its time. */
+/* Finishes a sample with the mappings of its process at its time. */
 static int report_late(struct drain *d, const struct queued *q, struct process *p,
 		       const struct unwinder_result *walked)
 {
@@ -371,7 +367,7 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 	};
 	int err;
 
-	/* A launched command counts from its exec on; and what took over its number is another one. */
+	/* A launched command counts from its exec on. Later owners of its PID do not. */
 	if (p && (q->time < p->sampled_from || (p->is_replaced && q->time >= p->exited)))
 		return 0;
 	if (q->copy && (raw->flags & DP_SAMPLE_LATE))
@@ -391,7 +387,7 @@ static int report_queued(void *arg, const struct queued *q)
 	return q->sample ? report_queued_sample(d, q) : report_off_cpu_end(d, &q->end);
 }
 
-/* The oldest of the queue, unless it has to wait for a table. */
+/* Reports the oldest in the queue, unless it has to wait for a table. */
 static int report_first(struct drain *d)
 {
 	struct queued q = queue_take_first(&d->queue);
@@ -415,14 +411,14 @@ static int release_held(struct drain *d, uint64_t before)
 	return held_release(&d->held, d->table, before, report_queued, d);
 }
 
-/* What workers have found out of binaries: to the mappings, and to the kernel. */
+/* Applies what workers have found out about binaries to the mappings, and publishes it. */
 static int settle(struct drain *d)
 {
 	process_table_settle(d->table);
 	return process_table_publish(d->table, clock_now_ns());
 }
 
-/* Nothing more is sampled, and what is held is all there is to wait for. */
+/* Sampling has ended; the held samples are all there is to wait for. */
 static int wait_for_tables(struct drain *d)
 {
 	uint64_t end = clock_now_ns() + LAST_NS;
@@ -438,7 +434,7 @@ static int wait_for_tables(struct drain *d)
 	return err < 0 ? err : release_held(d, UINT64_MAX);
 }
 
-/* Bring the processes up to date. */
+/* Brings the processes up to date. */
 static int drain_sideband(struct drain *d)
 {
 	int err = sideband_drain(d->sideband, d->table);
@@ -460,18 +456,18 @@ void drain_go_first(void)
 		log_debug("the rings are read at the usual priority: %s", strerror(errno));
 }
 
-/* When all samples from before that time have been read, these are complete, and in order. */
+/* All samples from before this time have been read and are in order. */
 static uint64_t horizon(const struct drain *d)
 {
 	return d->read_ns == UINT64_MAX ? UINT64_MAX : d->read_ns - WALK_NS;
 }
 
-/* Everything from before d->read_ns is in the queue when this returns, or was. */
+/* On return, everything from before d->read_ns has been queued. */
 static int read_rings(struct drain *d, uint64_t now, bool final)
 {
 	const struct queued *q = queue_first(&d->queue);
 
-	/* The rings fill up until some of it is reported. */
+	/* The rings fill up until some of the queue is reported. */
 	if (!final && queue_is_full(&d->queue) && q && q->time < horizon(d))
 		return 0;
 	d->read_ns = final ? UINT64_MAX : now;
@@ -505,7 +501,7 @@ static int pass_boundary(struct drain *d, uint64_t time)
 				 b.arg);
 }
 
-/* Until no sample is certain any more, or it took REPORT_NS. */
+/* Reports until no sample's order is certain, or for REPORT_NS. */
 static int report_all(struct drain *d, bool final)
 {
 	uint64_t began = clock_now_ns();
@@ -531,7 +527,7 @@ int drain_run(struct drain *d, bool final)
 	int err;
 
 	err = read_rings(d, now, final);
-	/* After the rings: every mapping that a sample has met is now recorded. */
+	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
 		err = drain_sideband(d);
 	has_settled = err == 0 && binary_store_collect(d->table->binaries);
@@ -551,7 +547,7 @@ int drain_run(struct drain *d, bool final)
 		err = report_all(d, final);
 	if (err == 0 && final)
 		err = wait_for_tables(d);
-	/* What the rings still hold is younger than the last reading of them. */
+	/* What is still in the rings is younger than their last reading. */
 	oldest = d->read_ns < now ? d->read_ns : now;
 	q = queue_first(&d->queue);
 	if (q && q->time < oldest)
@@ -566,7 +562,7 @@ int drain_run(struct drain *d, bool final)
 	return err;
 }
 
-/* A thread that the kernel knows to be blocked. */
+/* Reports a thread that the kernel knows to be blocked. */
 static int report_still_blocked(void *arg, const struct dp_blocked *blocked, uint64_t time_ns)
 {
 	struct drain *d = arg;

@@ -14,8 +14,8 @@ void held_done(struct held *h)
 	*h = (struct held){ 0 };
 }
 
-/* Is the sample among the first n with which the interval began that ends here? */
-static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
+/* True if one of the first n is the sample with which this interval began. */
+static bool has_interval(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
 	size_t lo = 0, hi = n;
 
@@ -33,13 +33,13 @@ static bool has_block(const struct held *h, size_t n, const struct dp_off_cpu_en
 	return false;
 }
 
-/* Has the end of an off-CPU interval, or of a thread, to come after one of the first n? */
+/* True if the end of an off-CPU interval, or of a thread, has to follow one of the first n. */
 static bool end_waits(const struct held *h, size_t n, const struct dp_off_cpu_end *end)
 {
-	return end->time_ns == 0 ? n > 0 : has_block(h, n, end);
+	return end->time_ns == 0 ? n > 0 : has_interval(h, n, end);
 }
 
-/* Has it to come after one of the first n, or to wait itself? */
+/* True if it has to follow one of the first n, or to wait itself. */
 static bool waits(const struct held *h, size_t n, const struct process *p, const struct queued *q)
 {
 	if (!q->sample)
@@ -81,7 +81,7 @@ static struct process *find_process(const struct process_table *table, const str
 	return q->sample ? process_table_find(table, (pid_t)q->sample->sample.pid) : NULL;
 }
 
-/* Those of a process are counted anew, by what is kept: the first one that waits keeps the others. */
+/* Processes' counts are set again from what is kept: the first one that waits holds the others. */
 static void forget_counts(const struct held *h, const struct process_table *table)
 {
 	for (size_t i = 0; i < h->n; i++) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The labels of Go's runtime/pprof. The kernel reads them where the thread's goroutine keeps them;
- * that they are about the stack, its frames tell: a thread that C has made keeps its goroutine when
- * it is back in C, and a process may have more than one Go runtime, of which the kernel knows one.
+ * The labels of Go's runtime/pprof. The kernel reads those of the thread's goroutine. Whether they
+ * belong to the stack is decided by its frames: a thread created by C keeps its goroutine after it
+ * has returned to C, and of several Go runtimes in a process the kernel knows only one.
  */
 #include "samples/label_source.h"
 
-/* Whose labels the kernel reads; NULL: nobody's. */
+/* The binary whose labels the kernel reads, or NULL. */
 static const struct binary *snapshot_labelled(const struct snapshot *snapshot)
 {
 	return snapshot && snapshot->labels > 0 ? snapshot->mappings[snapshot->labels - 1].binary :
 						  NULL;
 }
 
-/* Is a frame in a Go function of a binary? */
+/* True if a frame is in a Go function of a binary. */
 static bool is_in_go(const struct frame *frame, const struct binary *b)
 {
 	return frame->module == b->module && frame->offset >= b->elf.go_start &&
@@ -28,11 +28,11 @@ static bool has_go_frame(const struct sample *sample, const struct binary *b)
 	return false;
 }
 
-/* Is there a frame in a Go program or library that has labels, but not those the kernel knows? */
+/* True if a frame is in a Go binary that has labels, but not those that the kernel reads. */
 static bool has_other_go_frame(const struct sample *sample, const struct snapshot *snapshot,
 			       const struct binary *known)
 {
-	/* Most processes have no Go at all. */
+	/* Most processes have no Go code. */
 	for (size_t i = 0; snapshot && snapshot->has_labels && i < snapshot->n_mappings; i++) {
 		const struct mapping *m = &snapshot->mappings[i];
 
@@ -56,7 +56,7 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 			return label_list_add_raw(list, labels);
 		return 0;
 	}
-	/* A walk that ended early may not have come to Go's frames. */
+	/* A walk that ended early may not have reached Go's frames. */
 	list->is_cut |= has_other_go_frame(c->sample, c->walked, known) ||
 			((raw->flags & DP_SAMPLE_LABELS) && c->sample->outcome != DP_COMPLETE);
 	return 0;

@@ -4,15 +4,15 @@
 
 #include "samples/label_source.h"
 
-/* Sources of a host, beside those that there always are. They stay the host's. */
+/* A host's sources, in addition to the built-in ones. The host owns them. */
 struct label_sources {
 	const struct label_source *const *items;
 	size_t n;
 };
 
 /*
- * The labels of a sample, of all sources. *ret is NULL without labels, and empty and cut where they
- * are not known. 0, -ENOMEM, or an error of a source; the caller frees *ret.
+ * Collects the labels of a sample from all sources. *ret is NULL without labels, and empty and cut
+ * if they are not known. The caller frees it. 0, -ENOMEM, or an error of a source.
  */
 int labels_new(const struct label_sources *host, const struct label_context *context,
 	       struct label_set **ret);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Is there in this code what __builtin_eh_return() ends with: does it set the stack pointer for the
- * handler of an exception? The architecture knows.
+ * True if this code has the end of __builtin_eh_return(): it sets the stack pointer for an
+ * exception handler. Depends on the architecture.
  */
 bool landing_is_in(const uint8_t *code, size_t size);
 

@@ -8,11 +8,11 @@
 
 #include "log/clock.h"
 
-/* The function that has the tracepoint; what is behind it is an affair of the compiler. */
+/* The function with the tracepoint; the compiler may add a suffix. */
 #define SCHEDULER "__schedule"
 #define MAX_OWN_FRAMES 8
 
-/* How often threads are looked for that are gone. */
+/* How often to search for threads that are gone. */
 #define LOOK_NS (10 * UINT64_C(1000000000))
 
 struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b)
@@ -40,7 +40,7 @@ void off_cpu_done(struct off_cpu_intervals *intervals)
 		interval_drop(intervals, b);
 }
 
-/* No thread has its number, but its end was lost, or is on its way. */
+/* True if no thread has this TID. The record of its end was lost or is not read yet. */
 static bool has_ended(const struct off_cpu_interval *b)
 {
 	return tgkill(b->sample.pid, b->sample.tid, 0) < 0 && errno == ESRCH;

@@ -8,12 +8,12 @@
 #include "symbols/kallsyms.h"
 
 /*
- * Threads that are blocked: their samples, taken when they left the CPU, wait here
- * until it is known for how long. There is at most one for each thread.
+ * Samples of blocked threads, taken when they left the CPU. They wait here until the duration is
+ * known; at most one per thread.
  */
 
 struct off_cpu_interval {
-	struct sample sample; /* with its own frames, which follow; their modules are held */
+	struct sample sample; /* owns its frames, which follow; its modules are held */
 	uint64_t ended_ns;    /* when the thread was found to be gone; 0: it was not */
 	UT_hash_handle hh;    /* by sample.tid */
 	struct frame frames[];
@@ -22,36 +22,39 @@ struct off_cpu_interval {
 struct off_cpu_intervals {
 	struct off_cpu_interval *by_tid;
 	const struct kallsyms *kallsyms; /* NULL: unknown */
-	size_t n_own;                    /* frames of kernel stacks that are ours, once known */
+	size_t n_own;                    /* our own frames in a kernel stack, once known */
 	bool knows_own;
-	uint64_t looked; /* when ended threads were last looked for */
+	uint64_t looked; /* when it last searched for ended threads */
 };
 
-/* NULL is nothing. Returns NULL. */
+/* Accepts NULL. Returns NULL. */
 struct off_cpu_interval *off_cpu_interval_free(struct off_cpu_interval *b);
 DEFINE_CLEANUP(struct off_cpu_interval *, off_cpu_interval_free)
 
 void off_cpu_done(struct off_cpu_intervals *intervals);
 
-/* Keep a copy. What the thread had before was too short or too long, or its end was lost. 0 or -ENOMEM. */
+/*
+ * Stores a copy, which replaces the thread's previous one: that was too short or too long, or its
+ * end was lost. 0 or -ENOMEM.
+ */
 int off_cpu_add(struct off_cpu_intervals *intervals, const struct sample *sample);
 
-/* The interval of a thread that began at that time, which is the caller's to free; or NULL. */
+/* Returns the interval of a thread that began at that time, which the caller frees; or NULL. */
 struct off_cpu_interval *off_cpu_take(struct off_cpu_intervals *intervals, pid_t tid,
 				      uint64_t time_ns);
 
-/* A thread has ended: give up what it had, unless another one has its number since. */
+/* A thread has ended: frees its interval, unless another thread has its TID since. */
 void off_cpu_forget(struct off_cpu_intervals *intervals, pid_t tid, uint64_t time_ns);
 
 /*
- * Give up those of threads that have ended without a record of it, which is lost where a ring is
- * full. The records from before a time have all been handled. Looks every ten seconds.
+ * Frees the intervals of threads that have ended without a record, which may be lost when a ring is
+ * full. All records from before `before` have been handled. Searches every ten seconds.
  */
 void off_cpu_update(struct off_cpu_intervals *intervals, uint64_t before, uint64_t now);
 
 /*
- * How many of a kernel stack's frames, from the leaf, are the tracepoint's and the
- * BPF program's. They are the same in all; 0 as long as no stack has told.
+ * The number of frames at the leaf of a kernel stack that belong to the tracepoint and the BPF
+ * program. It is the same in all stacks; 0 until one has shown it.
  */
 size_t off_cpu_own_frames(struct off_cpu_intervals *intervals, const __u64 *kernel, size_t n);
 

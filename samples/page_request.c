@@ -8,10 +8,10 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* Requests in a second: each can make the kernel read from a disk. */
+/* The most requests per second: each can cause a disk read. */
 #define MAX_REQUESTS 100
 
-/* Pages that are asked for together: few stacks are deeper. */
+/* Pages per request: few stacks are deeper. */
 #define N_PAGES 16
 
 static bool is_due(struct page_requests *requests, pid_t pid, uint64_t page, uint64_t now)
@@ -42,7 +42,7 @@ size_t page_request(struct page_requests *requests, pid_t pid, uint64_t address,
 		return 0;
 	for (size_t i = 0; i < N_PAGES; i++)
 		remote[i] = (struct iovec){ (void *)(page + i * DP_USER_PAGE_SIZE), 1 };
-	/* Ends at the first page that is not to be had. */
+	/* Ends at the first missing page. */
 	n = process_vm_readv(pid, &local, 1, remote, N_PAGES, 0);
 	return n > 0 ? (size_t)n : 0;
 }

@@ -7,7 +7,7 @@
 
 #define PAGE ((uint64_t)sizeof(((struct process_memory_page *)0)->bytes))
 
-/* No page starts there. */
+/* Not the address of a page. */
 #define NO_PAGE 1
 
 void process_memory_init(struct process_memory *m, pid_t pid)

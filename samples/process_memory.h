@@ -8,17 +8,16 @@
 
 #include "bpf/arch.h"
 
-/* Pages that are remembered. */
+/* The number of cached pages. */
 #define PROCESS_MEMORY_PAGES 32
 
 /*
- * The memory of a process that runs, read page by page and remembered until it is asked
- * to forget: a stack is read word by word, and each look into another process is a
- * system call.
+ * The memory of a running process, read by page and cached until process_memory_forget(): a stack
+ * is read word by word, and each read of another process is a system call.
  */
 struct process_memory {
 	pid_t pid; /* the process, or one of its threads */
-	int err;   /* why nothing at all could be read, if it is a permission; else 0 */
+	int err;   /* the error if reading is not permitted at all, else 0 */
 	struct process_memory_page {
 		uint64_t address; /* of the page */
 		int err;
@@ -28,10 +27,10 @@ struct process_memory {
 
 void process_memory_init(struct process_memory *memory, pid_t pid);
 
-/* Read memory as it is, or was a moment ago. A unwinder_read: 0, -EFAULT, -EPERM, -ESRCH. */
+/* Reads memory as it is, or was when cached. An unwinder_read: 0, -EFAULT, -EPERM, -ESRCH. */
 int process_memory_read(void *memory, void *ret, size_t size, uint64_t address);
 
-/* What is read next is read anew. */
+/* Empties the cache. */
 void process_memory_forget(struct process_memory *memory);
 
 #endif

@@ -68,10 +68,7 @@ static int compare(const void *a, const void *b)
 	return !x->sample - !y->sample;
 }
 
-/*
- * Of a long queue, what was added is younger than nearly all: what it comes behind
- * stays where it is.
- */
+/* Additions to a long queue are younger than nearly all of it, so the rest stays in place. */
 void queue_sort(struct queue *q)
 {
 	const struct queued *oldest;
@@ -94,7 +91,7 @@ const struct queued *queue_first(const struct queue *q)
 	return q->first < q->n_sorted ? &q->entries[q->first] : NULL;
 }
 
-/* The others are moved to the start when they are no more than what is gone. */
+/* Moves the rest to the start once it is no larger than the removed part. */
 struct queued queue_take_first(struct queue *q)
 {
 	struct queued entry = q->entries[q->first++];

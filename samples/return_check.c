@@ -9,8 +9,8 @@
 #include "samples/landing.h"
 
 /*
- * Bytes in which a landing ends, from where the handler's address was written: libgcc's are
- * up to 48, by how many registers a function has saved.
+ * A landing ends within this many bytes behind the write of the handler's address: in libgcc up to
+ * 48, depending on how many registers a function has saved.
  */
 #define LANDING_SIZE 64
 
@@ -19,14 +19,14 @@ void return_check_init(struct return_check *c, struct unwinder *unwinder)
 	*c = (struct return_check){ .unwinder = unwinder };
 }
 
-/* Is it a caller that was found by unwind information, and no proven root? */
+/* True for a caller that was found by unwind information and is not a proven root. */
 static bool is_asked(const struct unwinder_result *walk, size_t i)
 {
 	return i > 0 && DP_FRAME_METHOD(walk->frames[i]) == DP_METHOD_TABLE &&
 	       (i + 1 < walk->n_frames || walk->outcome != DP_COMPLETE);
 }
 
-/* Is it what a signal handler returns to? The last frame tells by its rule alone. */
+/* True for code to which a signal handler returns. The rule of the last frame shows that. */
 static bool leads_to_signal(const struct return_check *c, const struct snapshot *snapshot,
 			    const struct unwinder_result *walk, size_t i)
 {
@@ -38,7 +38,7 @@ static bool leads_to_signal(const struct return_check *c, const struct snapshot 
 	return rule.cfa == DP_CFA_SIGNAL;
 }
 
-/* Is the code at an address the end of a function that lands in the handler of an exception? */
+/* True if an address is in the end of a function that lands in an exception handler. */
 static bool is_landing(struct return_check *c, const struct snapshot *snapshot, uint64_t address)
 {
 	const struct mapping *m = snapshot_find(snapshot, address);
@@ -52,14 +52,14 @@ static bool is_landing(struct return_check *c, const struct snapshot *snapshot, 
 	err = rule.lands ? binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
 					      sizeof(code)) :
 			   -ENOENT;
-	/* Of code that would have to be waited for, nothing is said against it. */
+	/* Code that is not in memory counts as a landing. */
 	return err == -EAGAIN || (err == 0 && landing_is_in(code, sizeof(code)));
 }
 
 /*
- * Is the caller where an exception lands? The address of its handler is put in place of the
- * return address of its callee, which may be any frame, and not at once jumped to. The walker
- * took it for what is behind a call, by the rule of the byte before: was it the same rule?
+ * True if the caller is where an exception lands. The handler's address replaces the return address
+ * of its callee, which may be any frame, some time before the jump. The walker took it for a return
+ * address, and used the rule of the byte before: it must be the same rule.
  */
 static bool is_landed_in(struct return_check *c, const struct snapshot *snapshot,
 			 const struct unwinder_result *walk, size_t i)
@@ -99,7 +99,7 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 	if (known->binary == number && known->address == in_file)
 		return true;
 	err = binary_read_before(m->binary, in_file, &bytes, sizeof(bytes));
-	if (err == -EAGAIN) /* nor is there a way to the code in memory that is sooner */
+	if (err == -EAGAIN) /* and the code in memory is not available sooner */
 		return true;
 	has_code = err == 0;
 	if (has_code && call_ends(bytes)) {
@@ -107,10 +107,10 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 		known->address = in_file;
 		return true;
 	}
-	/* Code may be changed when it runs. */
+	/* Code may be changed while it runs. */
 	if (mapping_read_word(thread, address - sizeof(bytes), &bytes))
 		return call_ends(bytes);
-	/* And a file while it is mapped: of the past nothing is known then. */
+	/* So may a file while it is mapped: the past code is then not known. */
 	return !has_code || module_is_written_to(m->binary->module);
 }
 

@@ -11,13 +11,13 @@
 #include "samples/unwinder.h"
 
 /*
- * Whether the return addresses of a stack are behind calls: one that is not was found where
- * the unwind information is wrong, or the stack is damaged. It is asked here, not in each
- * walk, because to read eight bytes of code takes the kernel as long as to leave a frame.
- * The bytes are those of the binary's file, or, where these say no, those in memory.
+ * Checks that return addresses of a stack are behind calls: others are due to wrong unwind
+ * information or a damaged stack. Done here, not in each walk, because reading eight bytes of code
+ * takes the kernel as long as leaving a frame. The bytes are those of the binary's file; if they
+ * have no call, those in memory.
  */
 
-/* Addresses that are remembered; a power of two. */
+/* Number of cached addresses; a power of two. */
 #define RETURN_CHECK_KNOWN 1024
 
 struct return_check {
@@ -28,29 +28,28 @@ struct return_check {
 	} known[RETURN_CHECK_KNOWN];
 };
 
-/* The unwinder, which knows rules, stays the caller's. */
+/* The unwinder, which finds rules, stays the caller's. */
 void return_check_init(struct return_check *check, struct unwinder *unwinder);
 
 enum return_verdict {
 	RETURN_CALLED,
-	RETURN_LANDS, /* the handler of an exception, which is just being landed in */
+	RETURN_LANDS, /* an exception handler, in which a landing is in progress */
 	RETURN_NOT_CALLED,
 };
 
 /*
- * May frame i of a walk in the snapshot be where it says, in the mapping m, or NULL? Not asked
- * are frames that nobody has called: the innermost one, a stack's root, and what a signal
- * handler returns to; those that the walker has asked about itself, as it did not go by unwind
- * information; and code in no file, as just-in-time compilers push return addresses in other
- * ways, too. thread: whose memory may be read. All frames of a walk are asked for, the
- * innermost first.
+ * Checks frame i of a walk in the snapshot; m is its mapping, or NULL. Not checked: frames without
+ * a call (the innermost one, a stack's root, and the code to which a signal handler returns),
+ * frames that the walker has checked itself because it did not use unwind information, and code in
+ * no file (JIT compilers push return addresses in other ways). thread: whose memory may be read. To
+ * be called for all frames of a walk, innermost first.
  */
 enum return_verdict return_check_frame(struct return_check *check, const struct snapshot *snapshot,
 				       const struct mapping *m, pid_t thread,
 				       struct unwinder_result *walk, size_t i);
 
 /*
- * End a walk in a snapshot at the first frame that cannot be: with DP_NO_CALL, without it.
+ * Ends a walk in a snapshot at the first impossible frame, with DP_NO_CALL, and removes that frame.
  * frames: a copy of the walk's, in which handlers are marked.
  */
 void return_check_cut(struct return_check *check, const struct snapshot *snapshot, pid_t thread,

@@ -17,7 +17,7 @@
 #include "log/log.h"
 #include "dump.skel.h"
 
-/* Of the first read; it doubles. The kernel hands out 32 KiB at most at once. */
+/* Of the first read; it doubles. The kernel returns at most 32 KiB at a time. */
 #define FIRST_SIZE (64U << 10)
 
 DEFINE_CLEANUP(struct bpf_link *, bpf_link__destroy)
@@ -65,14 +65,14 @@ void thread_reader_close(struct thread_reader *r)
 	r->bpf = NULL;
 }
 
-/* An iterator over what is asked for, or over all there is. */
+/* Attaches an iterator over what is wanted, or over all threads. */
 static int attach(struct thread_reader *r, pid_t pid, pid_t tid, struct bpf_link **ret)
 {
 	union bpf_iter_link_info info = { 0 };
 	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
 		    .link_info_len = sizeof(info));
 
-	/* One of the two. */
+	/* Only one of the two may be set. */
 	info.task.tid = (uint32_t)tid;
 	info.task.pid = tid ? 0 : (uint32_t)pid;
 	errno = 0;
@@ -86,7 +86,7 @@ static int attach(struct thread_reader *r, pid_t pid, pid_t tid, struct bpf_link
 	return *ret ? 0 : -errno;
 }
 
-/* All that it writes; owned by the caller. */
+/* Reads all output; the caller owns it. */
 static int read_all(int fd, char **ret, size_t *ret_size)
 {
 	_cleanup_free_ char *bytes = NULL;

@@ -10,34 +10,34 @@
 struct dump_bpf;
 
 /*
- * Reads what threads of a process are doing, without stopping them: a BPF program that
- * the kernel runs for each (bpf/dump.bpf.c).
+ * Reads the state of a process's threads without stopping them, by a BPF program that the kernel
+ * runs for each (bpf/dump.bpf.c).
  */
 struct thread_reader {
 	struct dump_bpf *bpf;
-	bool meets_all; /* the kernel cannot be asked for one process only: before 6.1 */
+	bool meets_all; /* the kernel cannot iterate over one process: before 6.1 */
 };
 
 /*
- * kernel: with their kernel stacks; hidden: with DP_KERNEL_HIDDEN instead; btf: a file with the
- * kernel's types (kernel_types.h), or NULL. Says what is wrong, and returns a negative errno: -EPERM if a permission is missing, -EOPNOTSUPP if
- * the kernel cannot do it.
+ * kernel: with kernel stacks; hidden: with DP_KERNEL_HIDDEN instead; btf: a file with the kernel's
+ * types (kernel_types.h), or NULL. Logs errors and returns a negative errno: -EPERM if a permission
+ * is missing, -EOPNOTSUPP if the kernel cannot do it.
  */
 int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf);
 void thread_reader_close(struct thread_reader *reader);
 
 /*
- * Call fn for each thread of a process, or for the one of them that is asked for; until
- * it returns other than 0, which is returned. The addresses of the kernel's stack follow
- * the thread. No thread at all is no error. 0 or negative errno.
+ * Calls fn for each thread of a process, or only for `tid`, until it returns a value other than 0,
+ * which is returned. The addresses of the kernel stack follow the thread. Finding no thread is no
+ * error. 0 or a negative errno.
  */
 int thread_reader_read(struct thread_reader *reader, pid_t pid, pid_t tid,
 		       int (*fn)(void *arg, const struct dp_thread *thread), void *arg);
 
 /*
- * The same of records that have been read: each thread, and behind it the addresses of its
- * kernel stack. They are aligned to 8 bytes. -EBADMSG: the last one is not whole; those
- * before it have been passed on.
+ * The same for records that have been read: each thread, followed by the addresses of its kernel
+ * stack, aligned to 8 bytes. -EBADMSG: the last one is truncated; those before it have been passed
+ * on.
  */
 int thread_records_read(const char *bytes, size_t size,
 			int (*fn)(void *arg, const struct dp_thread *thread), void *arg);

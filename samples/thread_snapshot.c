@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 
-/* How often a thread that moves is tried again, and how long it is left alone between, in ms. */
+/* Attempts for a thread that moves, and the pause between them in ms. */
 #define TRIES 6
 #define PAUSE_MS 1
 
@@ -64,7 +64,7 @@ static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct un
 	return 0;
 }
 
-/* They come in the same order each time. */
+/* The kernel lists them in the same order each time. */
 static struct thread_stack *find_stack(struct thread_snapshot *t, pid_t tid)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -95,7 +95,7 @@ static int on_found(void *arg, const struct dp_thread *thread)
 					  thread->kernel_error);
 }
 
-/* Once more: has it run since? */
+/* Second reading: has it run since? */
 static int on_found_again(void *arg, const struct dp_thread *thread)
 {
 	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
@@ -115,8 +115,8 @@ int thread_snapshot_find(struct thread_snapshot *t, pid_t tid)
 }
 
 /*
- * Is the program counter behind a system call's instruction? It need not be: execve() and
- * the delivery of a signal put a new one there.
+ * True if the program counter is behind a system call instruction. execve() and signal delivery set
+ * another one.
  */
 static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thread)
 {
@@ -128,7 +128,7 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 	       instruction == DP_SYSCALL_CODE;
 }
 
-/* Walk a stack in the memory of its process. */
+/* Walks a stack in the memory of its process. */
 static int walk(struct thread_snapshot *t, struct thread_stack *s)
 {
 	const struct dp_thread *thread = &s->thread;
@@ -151,7 +151,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 	return set_user(t, s, &result);
 }
 
-/* The stack as it was, and the code as it still is: where walks ask for calls, they look there. */
+/* The copied stack, and the code from memory: walks check for calls there. */
 struct copied {
 	struct thread_snapshot *threads;
 	const struct stack_copy *copy;
@@ -189,7 +189,7 @@ static void mark_gone(struct thread_stack *s)
 		s->state = THREAD_GONE;
 }
 
-/* All threads in one go: of most processes, most threads sleep. */
+/* All threads in one pass: in most processes most threads sleep. */
 static int take_all(struct thread_snapshot *t)
 {
 	int err = 0;
@@ -208,7 +208,7 @@ static int take_all(struct thread_snapshot *t)
 	return err;
 }
 
-/* One that moves, by itself: that takes much less time than all of them. */
+/* A thread that moves, alone: that takes much less time. */
 static int take_one(struct thread_snapshot *t, struct thread_stack *s)
 {
 	pid_t tid = (pid_t)s->thread.tid;
@@ -253,4 +253,79 @@ size_t thread_snapshot_count(const struct thread_snapshot *t, enum thread_snapsh
 	for (size_t i = 0; i < t->n; i++)
 		n += t->stacks[i].state == state;
 	return n;
+}
+
+/* They are those that were found, and whoever has run since is not at rest. */
+static int on_checked(void *arg, const struct dp_thread *thread)
+{
+	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
+
+	if (s)
+		s->seen = !(thread->flags & DP_THREAD_ON_CPU) &&
+			  s->thread.switches == thread->switches &&
+			  s->thread.ran_ns == thread->ran_ns;
+	return 0;
+}
+
+int thread_snapshot_check(struct thread_snapshot *t)
+{
+	int err;
+
+	for (size_t i = 0; i < t->n; i++)
+		t->stacks[i].seen = false;
+	err = thread_reader_read(t->reader, t->pid, 0, on_checked, t);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->stacks[i].state == THREAD_STILL && !t->stacks[i].seen)
+			t->stacks[i].state = THREAD_MOVES;
+	return err;
+}
+
+/* Resolves frames to binaries; a caller's code is before its return address. */
+static size_t resolve_frames(const struct snapshot *snapshot, const struct thread_stack *s,
+			     uint64_t time_ns, struct frame *frames)
+{
+	size_t n = s->n_user < DP_MAX_FRAMES ? s->n_user : DP_MAX_FRAMES;
+
+	for (size_t i = 0; i < n; i++) {
+		struct frame *f = &frames[i];
+		const struct mapping *m;
+
+		*f = (struct frame){ .address = DP_FRAME_ADDRESS(s->user[i]),
+				     .method = (enum dp_method)DP_FRAME_METHOD(s->user[i]) };
+		m = snapshot_find(snapshot, f->address - !frame_is_exact(f));
+		if (m && m->jitted) {
+			jitted_meet(m->jitted);
+			f->module = m->jitted->module;
+			frame_locate(f, time_ns);
+		}
+		if (!m || !m->binary)
+			continue;
+		m->binary->is_sampled = true; /* reports refer to its module */
+		f->module = m->binary->module;
+		f->offset = f->address - m->bias;
+	}
+	return n;
+}
+
+void thread_snapshot_sample(const struct thread_snapshot *t, const struct thread_stack *s,
+			    uint64_t time_ns, struct frame *frames, struct sample *ret)
+{
+	*ret = (struct sample){
+		.time_ns = time_ns,
+		.event = s->state == THREAD_ON_CPU ? DP_EVENT_CPU : DP_EVENT_OFF_CPU,
+		.state = (enum dp_state)s->thread.state,
+		.weight = 1,
+		.cpu = s->thread.cpu,
+		.pid = (pid_t)s->thread.pid,
+		.tid = (pid_t)s->thread.tid,
+		.outcome = s->outcome,
+		.fault_address = s->fault_address,
+		.user = frames,
+		.n_user = resolve_frames(t->snapshot, s, time_ns, frames),
+		.kernel = s->kernel,
+		.n_kernel = s->n_kernel,
+		.kernel_error = s->kernel_error,
+	};
+	memcpy(ret->comm, s->thread.comm, sizeof(s->thread.comm));
+	memcpy(ret->thread_name, s->thread.thread_name, sizeof(s->thread.thread_name));
 }

@@ -7,24 +7,25 @@
 #include <stdint.h>
 
 #include "process/snapshot.h"
+#include "report/sample.h"
 #include "samples/return_check.h"
 #include "samples/process_memory.h"
 #include "samples/unwinder.h"
 #include "samples/thread_reader.h"
 
-/* How far it has come with a thread. */
+/* The state of a thread's stack. */
 enum thread_snapshot_state {
-	THREAD_MOVES,  /* whenever it was looked at, it ran, or had run */
+	THREAD_MOVES,  /* at each look it ran or had run */
 	THREAD_STILL,  /* it did not run while its stack was read */
-	THREAD_ON_CPU, /* its stack was taken by an interrupt */
-	THREAD_GONE,   /* it has ended meanwhile */
+	THREAD_ON_CPU, /* an interrupt took its stack */
+	THREAD_GONE,   /* it has ended */
 };
 
 /* The stack of a thread. */
 struct thread_stack {
 	struct dp_thread thread;
 	enum thread_snapshot_state state;
-	bool seen; /* when the threads were last read */
+	bool seen; /* at the last reading of the threads */
 	enum dp_outcome outcome;
 	uint64_t fault_address;
 	__u64 *user; /* owned, as are the kernel's: as in struct named_sample */
@@ -35,10 +36,9 @@ struct thread_stack {
 };
 
 /*
- * Takes the stacks of a process's threads while it runs. A thread that is on no CPU holds
- * still: its registers are where it entered the kernel, and its stack is in its memory.
- * That it held still all the time is known by reading it once more: whoever has run since
- * has left a CPU once more often.
+ * Takes the stacks of a process's threads while it runs. A thread off the CPU does not move: its
+ * registers were saved when it entered the kernel, and its stack is in memory. A second reading
+ * proves that it has not run: otherwise it would have left a CPU once more.
  */
 struct thread_snapshot {
 	struct thread_reader *reader;
@@ -50,34 +50,46 @@ struct thread_snapshot {
 	pid_t pid;
 	struct thread_stack *stacks;
 	size_t n, size;
-	size_t next; /* where the thread is expected that is read next */
+	size_t next; /* index of the thread that is expected next */
 };
 
-/* All parts stay the caller's. */
+/* The caller keeps ownership of all parts. */
 void thread_snapshot_init(struct thread_snapshot *threads, struct thread_reader *reader,
 			  struct unwinder *unwinder, bool kernel_only, pid_t pid);
 void thread_snapshot_done(struct thread_snapshot *threads);
 
-/* Read which threads there are, and what they do; tid: one of them, or 0: all. 0 or negative errno. */
+/* Reads the threads and their states; tid: one of them, or 0: all. 0 or a negative errno. */
 int thread_snapshot_find(struct thread_snapshot *threads, pid_t tid);
 
 /*
- * Take the stacks of all that were found, in the snapshot of their process; of those that move,
- * several times. `thread` is one that runs, through which its memory is read. 0, -EPERM if
- * that may not be read, or another errno.
+ * Takes the stacks of all threads found, in the snapshot of their process; tries again for those
+ * that move. `thread` is a running one, through which memory is read. 0, -EPERM if that is not
+ * permitted, or another errno.
  */
 int thread_snapshot_take(struct thread_snapshot *threads, const struct snapshot *snapshot,
 			 pid_t thread);
 
-/* Have a stack walked that somebody else has copied. 0 or -ENOMEM. */
+/* Walks a stack that was copied elsewhere. 0 or -ENOMEM. */
 int thread_snapshot_walk_copy(struct thread_snapshot *threads, struct thread_stack *stack,
 			      const struct stack_copy *copy);
-/* The kernel's side of it. 0 or -ENOMEM. */
+/* Sets the kernel part of a stack. 0 or -ENOMEM. */
 int thread_snapshot_set_kernel(struct thread_stack *stack, const __u64 *addresses, size_t n,
 			       int error);
 
-/* How many stacks are in a state. */
+/* The number of stacks in a state. */
 size_t thread_snapshot_count(const struct thread_snapshot *threads,
 			     enum thread_snapshot_state state);
+
+/*
+ * Of the threads that were still, those that have run since move. 0 or negative errno.
+ */
+int thread_snapshot_check(struct thread_snapshot *threads);
+
+/*
+ * The sample that a stack makes; the event is the CPU's or off-CPU. `frames` has room for
+ * DP_MAX_FRAMES and is what the sample points to, beside the stack's own memory.
+ */
+void thread_snapshot_sample(const struct thread_snapshot *threads, const struct thread_stack *stack,
+			    uint64_t time_ns, struct frame *frames, struct sample *ret);
 
 #endif

@@ -11,7 +11,7 @@
 #include "kernel/proc_stat.h"
 #include "report/outcome.h"
 
-/* Threads that have been seen, by their numbers. */
+/* TIDs of threads that were seen. */
 struct seen {
 	pid_t *tids;
 	size_t n, size;

@@ -5,9 +5,9 @@
 #include "kernel/session.h"
 
 /*
- * How many threads of these processes have been blocked, in a state out of `states`
- * (bits by enum dp_state), since before sampling began: they have not left a CPU, so
- * nothing is known of them. Call it while sampling goes on. 0 or negative errno.
+ * Counts the threads of these processes that have been blocked, in one of `states` (bits by enum
+ * dp_state), since before sampling began: they have not left a CPU, so nothing is known of them.
+ * Call it during sampling. 0 or a negative errno.
  */
 int unseen_count(const struct session *session, const pid_t *pids, size_t n_pids,
 		 unsigned int states, size_t *ret);

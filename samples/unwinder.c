@@ -8,15 +8,15 @@
 #include "bpf/walk.h"
 #include "kernel/ring_record.h"
 
-/* An address this far above a copied stack may still be on it: the usual limit, ulimit -s. */
+/* An address this far above a copied stack may still belong to it: the usual limit, ulimit -s. */
 #define MAX_STACK_SIZE (8U << 20)
 
 struct unwinder {
 	struct port_user port;
 	const struct pool *pool;
-	unwinder_read *read; /* the memory that is walked, and who reads it */
+	unwinder_read *read; /* reads the memory that is walked */
 	void *memory;
-	bool beyond_copy; /* a read failed only because not all of the stack was copied */
+	bool beyond_copy; /* a read failed only because the copy is too short */
 	struct walk walk;
 };
 
@@ -31,7 +31,7 @@ struct stack_copy *stack_copy_free(struct stack_copy *copy)
 	return NULL;
 }
 
-/* The part that a chunk continues, or a new one. */
+/* Finds the part that a chunk continues, or makes a new one. */
 static struct stack_part *part_of_chunk(struct stack_copy *c, const struct dp_chunk *chunk)
 {
 	struct stack_part *last = c->n_parts ? &c->parts[c->n_parts - 1] : NULL;
@@ -70,7 +70,7 @@ int stack_copy_add(struct stack_copy **copy, const struct dp_chunk *chunk)
 	part->bytes = bytes;
 	part->size += chunk->n_bytes;
 	(*copy)->n_bytes += chunk->n_bytes;
-	/* The last chunk is smaller where the memory ended. */
+	/* The last chunk is smaller if the memory ended. */
 	part->cut = chunk->n_bytes == DP_CHUNK_SIZE || chunk->is_last;
 	return 0;
 }

@@ -3,24 +3,24 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <libelf.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "log/log.h"
 
-/* Processes whose modules libdwfl remembers: to report them anew takes longer than a walk. */
+/* Processes whose modules libdwfl keeps: reporting them again takes longer than a walk. */
 #define N_VIEWS 16
 
-/* What libdwfl knows of one process. */
+/* libdwfl's view of one process. */
 struct view {
 	pid_t pid;
-	uint64_t snapshot; /* id of the one whose mappings it was told last */
-	uint64_t used;     /* by the count of walks; 0: the view is free */
-	Elf *elf;          /* of some binary: tells libdwfl which machine it is */
-	Dwfl *dwfl;        /* its processes' and threads' callbacks are given the struct verify */
+	uint64_t snapshot; /* id of the snapshot whose mappings it has */
+	uint64_t used;     /* number of the last walk that used it; 0: the view is free */
+	Elf *elf;          /* of any binary: tells libdwfl the machine */
+	Dwfl *dwfl;        /* callbacks for processes and threads get the struct verify */
 };
 
 struct verify {
@@ -29,10 +29,10 @@ struct verify {
 	struct view views[N_VIEWS];
 	struct verified results;
 
-	/* The walk that is under way */
+	/* The current walk */
 	const struct snapshot *snapshot;
 	const struct stack_copy *copy;
-	bool beyond_copy; /* a read failed only because not all of the stack was copied */
+	bool beyond_copy; /* a read failed only because the copy is too short */
 	bool read_failed;
 	struct frame *frames;
 	size_t n_frames;
@@ -40,25 +40,46 @@ struct verify {
 	struct verified_stack stack;
 };
 
-/* libdwfl reads the file itself, and ends the handle. */
+/*
+ * Opens a handle that the caller ends. When libdw decompresses a section, libelf (0.188,
+ * elf_compress()) writes the section's new header into memory it was given, but copies what it
+ * maps itself.
+ */
+static Elf *open_elf(const struct binary *b)
+{
+	Elf *elf;
+
+	if (!b->bytes)
+		return NULL;
+	if (b->module->fd < 0)
+		return elf_open_memory(b->bytes, b->n_bytes);
+	elf = elf_open(b->module->fd);
+	/* It may outlive the descriptor. */
+	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
+		elf_end(elf);
+		return NULL;
+	}
+	return elf;
+}
+
+/* libdwfl reads the file itself, and closes the descriptor. */
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		    char **ret_name, Elf **ret)
 {
 	const struct binary *b = *user;
 
-	elf_version(EV_CURRENT);
-	*ret = b->bytes ? elf_memory((char *)b->bytes, b->n_bytes) : NULL;
+	*ret = open_elf(b);
 	return -1;
 }
 
-/* Nothing is looked for elsewhere: where a binary has no unwind information, it is guessed. */
+/* No debug files are searched for: in a binary without unwind information, libdwfl guesses. */
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 			  const char *file, const char *link, GElf_Word crc, char **ret)
 {
 	return -1;
 }
 
-/* Nobody asks for threads: dwfl_getthread_frames() does with get_thread(). */
+/* Never used: dwfl_getthread_frames() finds threads by get_thread(). */
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 {
 	return 0;
@@ -80,7 +101,7 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *a
 	return err == 0;
 }
 
-/* libdwfl counts registers as DWARF does, and so does struct dp_regs. */
+/* libdwfl numbers registers as DWARF does, and so does struct dp_regs. */
 static bool set_initial_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct verify *v = arg;
@@ -113,8 +134,7 @@ static void view_done(struct view *view)
 }
 
 /*
- * Where libdwfl wants the start of a module: at its first segment, rounded down
- * to that segment's alignment.
+ * The start of a module for libdwfl: its first segment, rounded down to that segment's alignment.
  */
 static int module_start(const struct mapping *m, uint64_t *ret)
 {
@@ -126,7 +146,7 @@ static int module_start(const struct mapping *m, uint64_t *ret)
 	return 0;
 }
 
-/* Tell of the binary that mapping number i is of; it lies there up to its last mapping. */
+/* Reports the binary of mapping number i, up to its last mapping. */
 static int report_module(Dwfl *dwfl, const struct snapshot *snapshot, size_t i)
 {
 	const struct mapping *m = &snapshot->mappings[i];
@@ -143,11 +163,11 @@ static int report_module(Dwfl *dwfl, const struct snapshot *snapshot, size_t i)
 		if (other->binary != m->binary || other->bias != m->bias)
 			continue;
 		if (j < i)
-			return 0; /* it was told of then */
+			return 0; /* already reported */
 		if (other->end > end)
 			end = other->end;
 	}
-	/* A module is known again by name and place: the name has to say which file it is. */
+	/* libdwfl identifies a module by name and place: the name has to identify the file. */
 	snprintf(name, sizeof(name), "%" PRIu64, m->binary->number);
 	module = dwfl_report_module(dwfl, name, start, end);
 	if (!module || !dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, NULL, NULL))
@@ -156,7 +176,7 @@ static int report_module(Dwfl *dwfl, const struct snapshot *snapshot, size_t i)
 	return 0;
 }
 
-/* Tell libdwfl which binaries lie where. Those it knows already it keeps. */
+/* Reports to libdwfl which binaries are where. It keeps those that it knows. */
 static int view_report(struct view *view, const struct snapshot *snapshot)
 {
 	int err = 0;
@@ -173,13 +193,12 @@ static int view_report(struct view *view, const struct snapshot *snapshot)
 
 static Elf *any_elf(const struct snapshot *snapshot)
 {
-	for (size_t i = 0; i < snapshot->n_mappings; i++) {
-		const struct binary *b = snapshot->mappings[i].binary;
+	Elf *elf = NULL;
 
-		if (b && b->bytes)
-			return elf_memory((char *)b->bytes, b->n_bytes);
-	}
-	return NULL;
+	for (size_t i = 0; !elf && i < snapshot->n_mappings; i++)
+		if (snapshot->mappings[i].binary)
+			elf = open_elf(snapshot->mappings[i].binary);
+	return elf;
 }
 
 static int view_begin(struct verify *v, struct view *view, const struct snapshot *snapshot)
@@ -187,7 +206,6 @@ static int view_begin(struct verify *v, struct view *view, const struct snapshot
 	int err;
 
 	view_done(view);
-	elf_version(EV_CURRENT);
 	view->elf = any_elf(snapshot);
 	if (!view->elf)
 		return -ENOENT;
@@ -202,7 +220,7 @@ static int view_begin(struct verify *v, struct view *view, const struct snapshot
 	return err;
 }
 
-/* The view of a snapshot's process, in step with the snapshot; a new one takes the place of the oldest. */
+/* Finds the view of a snapshot's process, and updates it; a new one replaces the oldest. */
 static int find_view(struct verify *v, const struct snapshot *snapshot, struct view **ret)
 {
 	struct view *view = &v->views[0];
@@ -234,7 +252,7 @@ static bool is_exact(const struct frame *f)
 	return !DP_METHOD_IS_CALLER(f->method);
 }
 
-/* Has libdwfl a rule for this frame? Without one it goes on by the frame pointer. */
+/* True if libdwfl has a rule for this frame. Without one it uses the frame pointer. */
 static bool has_rule(Dwfl *dwfl, const struct frame *f)
 {
 	uint64_t pc = f->address - !is_exact(f);
@@ -286,7 +304,7 @@ static int add_frame(Dwfl_Frame *state, void *arg)
 	return DWARF_CB_OK;
 }
 
-/* Have libdwfl walk the stack into v->frames. */
+/* Lets libdwfl walk the stack into v->frames. */
 static void walk_stack(struct verify *v, Dwfl *dwfl)
 {
 	const char *why;
@@ -295,7 +313,7 @@ static void walk_stack(struct verify *v, Dwfl *dwfl)
 	v->n_frames = 0;
 	v->beyond_copy = v->read_failed = false;
 	v->end[0] = '\0';
-	dwfl_errno(); /* forget older ones */
+	dwfl_errno(); /* clears earlier errors */
 	result = dwfl_getthread_frames(dwfl, (pid_t)v->copy->tid, add_frame, v);
 	if (v->end[0] != '\0')
 		return;
@@ -322,7 +340,7 @@ static void compare(struct verify *v, Dwfl *dwfl, const struct sample *sample)
 	if (!verified_is_difference(s->result) || s->n_equal == 0 ||
 	    has_rule(dwfl, &v->frames[s->n_equal - 1]))
 		return;
-	/* It went on by the frame pointer: a guess that proves nothing. */
+	/* It used the frame pointer: a guess that proves nothing. */
 	s->result = VERIFIED_NO_INFORMATION;
 	if (s->n_equal < s->n_frames)
 		v->frames[s->n_equal].method = DP_METHOD_FRAME_POINTER;

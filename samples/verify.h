@@ -7,14 +7,12 @@
 #include "samples/unwinder.h"
 
 /*
- * --verify: samples are unwound a second time, in user space, by elfutils'
- * libdwfl, which reads the binaries' unwind information itself: from the
- * registers of the sample and a copy of its stack. Both use the same mappings
- * of the process and the same files; all else is theirs.
+ * --verify: unwinds samples a second time in user space, from their registers and a copy of the
+ * stack, with elfutils' libdwfl, which reads the binaries' unwind information itself. Both use the
+ * same mappings and files; nothing else is shared.
  *
- * libdwfl goes on by the frame pointer where code has no unwind information, and
- * asks nothing of what it finds. An address that lies in no executable mapping
- * is no frame: there, its stack ends.
+ * libdwfl uses the frame pointer in code without unwind information, and checks nothing that it
+ * finds. Its stack ends at the first address in no executable mapping.
  */
 struct verify;
 
@@ -22,9 +20,8 @@ int verify_new(unsigned int max_frames, struct verify **ret);
 struct verify *verify_free(struct verify *verify);
 
 /*
- * Unwind and compare one sample, whose frames are resolved already, with the
- * mappings of its moment. snapshot, copy: NULL if there is none. What is returned
- * is valid until the next call.
+ * Unwinds and compares one sample, whose frames are already resolved, with the mappings of its
+ * time. snapshot, copy: NULL if there is none. The result is valid until the next call.
  */
 const struct verified_stack *verify_sample(struct verify *verify, const struct sample *sample,
 					   const struct snapshot *snapshot,
@@ -33,7 +30,7 @@ const struct verified_stack *verify_sample(struct verify *verify, const struct s
 /* The results so far; valid as long as verify. */
 const struct verified *verify_results(const struct verify *verify);
 
-/* Say them on stderr. */
+/* Prints them on stderr. */
 void verify_log(const struct verify *verify, bool symbols);
 
 #endif

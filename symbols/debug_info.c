@@ -20,8 +20,8 @@ struct debug_info {
 	Dwarf *dwarf;
 	struct debug_unit *units;
 	size_t n_units, units_size;
-	struct range_index index; /* of units */
-	size_t memory;            /* that all this takes, about */
+	struct range_index index; /* of the units */
+	size_t memory;            /* approximate, of everything */
 	bool lacks_files;
 };
 
@@ -47,7 +47,7 @@ static int unit_compare(const void *key, const void *item)
 	return *offset < other ? -1 : *offset > other;
 }
 
-/* What .debug_aranges says of units that do not say themselves what code they have. */
+/* Reads .debug_aranges for units that have no ranges of their own. */
 static int read_aranges(struct debug_info *info)
 {
 	Dwarf_Aranges *aranges;
@@ -74,8 +74,8 @@ static int read_aranges(struct debug_info *info)
 }
 
 /*
- * Bytes that the ranges of units may be in, about: no two sound units have the same ones.
- * libdw has decompressed what was compressed.
+ * Approximate size of the sections that may have the ranges of units; valid units do not share
+ * ranges. libdw has decompressed them.
  */
 static uint64_t ranges_size(Dwarf *dwarf)
 {
@@ -87,7 +87,7 @@ static uint64_t ranges_size(Dwarf *dwarf)
 		GElf_Shdr header;
 		Elf_Data *data = NULL;
 
-		/* The data are as large as they are, their header may lie. */
+		/* Data have their true size; the header may be wrong. */
 		if (gelf_getshdr(section, &header) && !(header.sh_flags & SHF_ALLOC))
 			data = elf_rawdata(section, NULL);
 		if (data && data->d_buf)
@@ -113,7 +113,7 @@ static int read_units(struct debug_info *info)
 			return -ECANCELED;
 		if (dwarf_get_units(info->dwarf, cu, &cu, &version, &type, &die, NULL) != 0)
 			break;
-		/* Partial units and those of types have no code. */
+		/* Partial units and type units have no code. */
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
 		err = add_unit(info, &die, &budget);
@@ -128,7 +128,7 @@ static int read_units(struct debug_info *info)
 	return err;
 }
 
-/* Sections that are larger than their file were compressed in it, and are on the heap now. */
+/* The size of sections that libdw has decompressed to the heap: those larger than the file. */
 static size_t heap_size(Dwarf *dwarf)
 {
 	Elf *elf = dwarf_getelf(dwarf);
@@ -146,7 +146,7 @@ static size_t heap_size(Dwarf *dwarf)
 	return size > file ? size : 0;
 }
 
-/* What dwz has moved to a file that others share. */
+/* Whether the file with the parts that dwz has moved is missing. */
 static bool lacks_shared_file(Dwarf *dwarf)
 {
 	const void *build_id;
@@ -204,7 +204,7 @@ int debug_info_find(struct debug_info *info, uint64_t address, bool lines,
 	const struct range *range = range_index_find(&info->index, address);
 	int n = 0;
 
-	/* Where units overlap, one that knows nothing of the address does not hide the others. */
+	/* Where units overlap, one without the address must not hide the others. */
 	for (; n == 0 && range; range = range_index_outer(&info->index, range, address)) {
 		struct debug_unit *unit = &info->units[range->id];
 		size_t before = unit->memory;

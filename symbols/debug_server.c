@@ -16,10 +16,9 @@
 #include "symbols/names.h"
 
 /*
- * The library is loaded when it is first needed: it brings forty others with it, whose
- * start would take longer than that of a profile. These are its functions as in
- * debuginfod_find_debuginfo(3), of one library, and so the same for all of the process: they
- * are set once, and only read from then on.
+ * The library is loaded when first needed: loading it and its forty dependencies takes longer than
+ * starting a profile. These are its functions, as in debuginfod_find_debuginfo(3). There is one
+ * library per process, so they are set once and are read-only from then on.
  */
 #define LIBRARY "libdebuginfod.so.1"
 
@@ -50,7 +49,7 @@ static void load_library(void)
 			    library.set_user_data && library.get_user_data && library.find;
 }
 
-/* A build id that was asked for: a file's symbols and its lines are looked up apart. */
+/* A build id that was requested; symbols and lines of a file are looked up separately. */
 struct question {
 	UT_hash_handle hh;
 	bool found;
@@ -60,11 +59,11 @@ struct question {
 
 struct debug_server {
 	const struct names *names;
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* protects what follows */
 	bool allowed;
 	uint64_t end_ns;
 	void (*progress)(const char *path, long done);
-	const char *path; /* of what is being asked for */
+	const char *path; /* of the current request */
 	struct question *questions;
 	struct debug_server_totals totals;
 };
@@ -141,7 +140,7 @@ void debug_server_end(struct debug_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
-/* Called once a second or more often; other than 0 ends the question. */
+/* Called at least once a second; a nonzero result ends the request. */
 static int on_progress(void *client, long done, long size)
 {
 	const struct debug_server *server = library.get_user_data(client);
@@ -165,7 +164,7 @@ static int ask(struct debug_server *server, const unsigned char *build_id, size_
 	return fd < 0 ? -1 : fd;
 }
 
-/* What was not found when the time was over was given up, or never begun. */
+/* When time was up, requests without a result were cancelled or never sent. */
 static void note(struct debug_server *server, const unsigned char *build_id, size_t size,
 		 bool found)
 {
@@ -204,7 +203,7 @@ static int fetch(struct debug_server *server, const unsigned char *build_id, siz
 	HASH_FIND(hh, server->questions, build_id, size, question);
 	if (question && !question->found)
 		return -1;
-	/* What was found is on disk by now. */
+	/* Earlier results are on disk and may still be fetched. */
 	if (now_ns() >= server->end_ns && !question) {
 		note(server, build_id, size, false);
 		return -1;

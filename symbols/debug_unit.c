@@ -9,10 +9,10 @@
 #include "symbols/demangle.h"
 #include "symbols/names.h"
 
-/* A function, or an inlined call in one. */
+/* A function, or an inlined call. */
 struct call {
 	Dwarf_Die die;
-	uint32_t caller; /* index of what it was inlined into */
+	uint32_t caller; /* index of the call that it was inlined into */
 };
 
 struct debug_function {
@@ -23,14 +23,14 @@ struct debug_function {
 };
 
 /*
- * Damaged entries may be each other's siblings and children in ways that take
- * exponential time to follow, or all have the same long list of ranges. Sound ones are
- * nested, and so are passed over about as often as they are deep.
+ * Damaged entries may refer to each other as siblings and children so that visiting them takes
+ * exponential time, or share one long list of ranges. Valid ones are nested, and each is visited
+ * about as often as it is deep.
  */
 #define MAX_DEPTH 256
 #define MAX_PASSES 32
 
-/* Memory that libdw takes per line of a line table (struct Dwarf_Line_s and its place). */
+/* Memory that libdw needs per line of a line table (a struct Dwarf_Line_s and a pointer). */
 #define LINE_MEMORY 64
 
 void debug_unit_init(struct debug_unit *unit, const Dwarf_Die *die, const struct names *names)
@@ -54,7 +54,7 @@ void debug_unit_done(struct debug_unit *unit)
 	free(unit->functions);
 }
 
-/* Work was done that sound debug information needs that many bytes to ask for. */
+/* Charges work for which valid debug information has at least that many bytes. */
 static int spend(uint64_t *budget, uint64_t bytes)
 {
 	if (bytes > *budget) {
@@ -71,7 +71,7 @@ int debug_ranges_add(struct range_index *index, Dwarf_Die *die, uint32_t id, uin
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		int err = spend(budget, 2); /* at least, in any form */
+		int err = spend(budget, 2); /* the minimum in any form */
 
 		if (err == 0 && start > 0 && start < end)
 			err = range_index_add(index, start, end, id);
@@ -81,7 +81,7 @@ int debug_ranges_add(struct range_index *index, Dwarf_Die *die, uint32_t id, uin
 	return 0;
 }
 
-/* Step from an entry to its sibling: 0, 1 at the last one, or a negative errno. */
+/* Advances an entry to its sibling. 0, 1 after the last one, or a negative errno. */
 static int step_to_sibling(struct debug_unit *unit, Dwarf_Die *die)
 {
 	uintptr_t from = (uintptr_t)die->addr, end = (uintptr_t)unit->inner.addr + unit->size;
@@ -90,7 +90,7 @@ static int step_to_sibling(struct debug_unit *unit, Dwarf_Die *die)
 
 	if (names_disabled(unit->names))
 		return -ECANCELED;
-	/* Behind the last one libdw leaves where the next would be, if it has got so far. */
+	/* After the last one, libdw returns the position behind it if it has got there. */
 	last = dwarf_siblingof(die, &next);
 	if (next.addr && (uintptr_t)next.addr < end)
 		end = (uintptr_t)next.addr;
@@ -106,14 +106,14 @@ static int add_function(struct debug_unit *unit, Dwarf_Die *die)
 
 	err = debug_ranges_add(&unit->index, die, (uint32_t)unit->n_functions, &unit->budget);
 	if (err < 0 || unit->index.n_ranges == before)
-		return err; /* a declaration, or one that is only there inlined */
+		return err; /* a declaration, or only inlined elsewhere */
 	if (array_reserve(unit->functions, unit->n_functions, unit->functions_size) < 0)
 		return -ENOMEM;
 	unit->functions[unit->n_functions++] = (struct debug_function){ .die = *die };
 	return 0;
 }
 
-/* Whether functions can be below such an entry; they are nearly never below the last ones. */
+/* Whether the entry may contain functions; the last kinds hardly ever do. */
 static bool holds_functions(int tag, bool deep)
 {
 	switch (tag) {
@@ -135,7 +135,7 @@ static bool holds_functions(int tag, bool deep)
 	return false;
 }
 
-/* Put the functions below an entry into the index. */
+/* Adds the functions below an entry to the index. */
 static int read_functions(struct debug_unit *unit, Dwarf_Die *parent, bool deep, int depth)
 {
 	Dwarf_Die die;
@@ -161,7 +161,7 @@ static size_t index_memory(const struct range_index *index)
 	return index->ranges_size * sizeof(*index->ranges);
 }
 
-/* Where the unit's entries are: in a .dwo file, if libdw finds it. */
+/* Finds the unit's entries: in a .dwo file if libdw finds one. */
 static void find_inner(struct debug_unit *unit)
 {
 	Dwarf_Die inner;
@@ -176,7 +176,7 @@ static void find_inner(struct debug_unit *unit)
 		unit->inner = inner;
 }
 
-/* Bytes from the unit's own entry to its end. */
+/* The number of bytes from the unit's own entry to its end. */
 static uint64_t unit_size(Dwarf_Die *inner)
 {
 	Dwarf_Off first = dwarf_dieoffset(inner), next = 0;
@@ -201,7 +201,7 @@ static bool is_c(Dwarf_Die *unit)
 	return false;
 }
 
-/* What takes too much work is a unit without functions. */
+/* A unit that takes too much work is treated as one without functions. */
 static int unit_read(struct debug_unit *unit, bool deep)
 {
 	int err;
@@ -222,7 +222,7 @@ static int unit_read(struct debug_unit *unit, bool deep)
 		index_memory(&unit->index) + unit->functions_size * sizeof(*unit->functions);
 	if (err != -E2BIG)
 		return err;
-	unit->read_deep = true; /* once more would be as much */
+	unit->read_deep = true; /* trying again would cost as much */
 	return 0;
 }
 
@@ -238,7 +238,7 @@ static int add_call(struct debug_unit *unit, struct debug_function *f, const Dwa
 				&unit->budget);
 }
 
-/* Put the calls that were inlined below an entry into the index. */
+/* Adds the calls inlined below an entry to the index. */
 static int read_calls(struct debug_unit *unit, struct debug_function *f, Dwarf_Die *parent,
 		      uint32_t caller, int depth)
 {
@@ -264,7 +264,7 @@ static int read_calls(struct debug_unit *unit, struct debug_function *f, Dwarf_D
 	return err < 0 ? err : 0;
 }
 
-/* All but the function itself: some of them would be taken for the whole. */
+/* Forgets all calls but the function itself: an incomplete list would look like a complete one. */
 static void forget_calls(struct debug_function *f)
 {
 	struct call *calls = f->n_calls > 0 ? realloc(f->calls, sizeof(*calls)) : NULL;
@@ -276,7 +276,7 @@ static void forget_calls(struct debug_function *f)
 	range_index_done(&f->index);
 }
 
-/* What takes too much work is a function without inlined calls, at all its addresses. */
+/* A function that takes too much work is treated as one without inlined calls, at all addresses. */
 static int function_read(struct debug_unit *unit, struct debug_function *f)
 {
 	Dwarf_Die die = f->die;
@@ -306,8 +306,8 @@ static void set_file(struct debug_unit *unit, const char *file, struct source_lo
 }
 
 /*
- * As the linker has it, with all that the function is part of; in C that is another
- * name, if there is any. Else as written.
+ * The linker's name, which includes all scopes; in C it exists only if it differs. Otherwise the
+ * name in the source.
  */
 static const char *function_name(struct debug_unit *unit, Dwarf_Die *die)
 {
@@ -331,7 +331,7 @@ static unsigned int number_attribute(Dwarf_Die *die, unsigned int name)
 	return (unsigned int)value;
 }
 
-/* From where an inlined call was made. */
+/* Sets where an inlined call was made. */
 static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct source_location *ret)
 {
 	unsigned int file = number_attribute(call, DW_AT_call_file);
@@ -344,7 +344,7 @@ static void set_call_site(struct debug_unit *unit, Dwarf_Die *call, struct sourc
 	ret->column = number_attribute(call, DW_AT_call_column);
 }
 
-/* The last line at or before the address; NULL if that is the end of a sequence. */
+/* The last line at or before the address; NULL if it is the end of a sequence. */
 static Dwarf_Line *find_line(Dwarf_Lines *lines, size_t n, uint64_t address)
 {
 	size_t lo = 0, hi = n;
@@ -373,7 +373,7 @@ static void set_line(struct debug_unit *unit, uint64_t address, struct source_lo
 	int number = 0, column = 0;
 	size_t n;
 
-	/* libdw keeps the table, sorted by address. */
+	/* libdw caches the table, sorted by address. */
 	if (dwarf_getsrclines(&unit->die, &lines, &n) != 0)
 		return;
 	if (!unit->has_lines)
@@ -389,7 +389,7 @@ static void set_line(struct debug_unit *unit, uint64_t address, struct source_lo
 	ret->column = column > 0 ? (unsigned int)column : 0;
 }
 
-/* The function that an address is in. */
+/* The function at an address. */
 static int find_function(struct debug_unit *unit, uint64_t address, struct debug_function **ret)
 {
 	const struct range *range;
@@ -408,7 +408,7 @@ static int find_function(struct debug_unit *unit, uint64_t address, struct debug
 	return err;
 }
 
-/* The functions around an address, the innermost first. */
+/* The calls that contain an address, innermost first. */
 static int find_calls(struct debug_unit *unit, struct debug_function *f, uint64_t address,
 		      bool lines, struct source_location *locations)
 {

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 
-/* What the decoder of xz may take for its dictionary: twice that of `xz -9`. */
+/* The memory limit of the xz decoder for its dictionary: twice that of `xz -9`. */
 #define MAX_DICTIONARY (UINT64_C(128) << 20)
 
 static bool take(uint64_t *left, uint64_t size)
@@ -19,7 +20,7 @@ static bool take(uint64_t *left, uint64_t size)
 	return true;
 }
 
-/* What a section has when it is decompressed; 0 if it is not compressed, or cannot be read. */
+/* The decompressed size of a section; 0 if it is not compressed or cannot be read. */
 static uint64_t section_size(Elf_Scn *section)
 {
 	GElf_Shdr header;
@@ -30,7 +31,7 @@ static uint64_t section_size(Elf_Scn *section)
 	return gelf_getchdr(section, &chdr) ? chdr.ch_size : 0;
 }
 
-/* The older way: .zdebug_info begins with "ZLIB" and the size, its highest byte first. */
+/* The older format: .zdebug_info begins with "ZLIB" and the size in big-endian order. */
 static uint64_t zdebug_size(Elf_Scn *section, const char *name)
 {
 	Elf_Data *data;
@@ -44,7 +45,7 @@ static uint64_t zdebug_size(Elf_Scn *section, const char *name)
 	return size;
 }
 
-/* "" if it has none. elf_strptr() decompresses: the names' own section was looked at before. */
+/* "" if it has none. elf_strptr() decompresses the section of names, which was checked before. */
 static const char *section_name(Elf *elf, Elf_Scn *section, size_t names)
 {
 	GElf_Shdr header;
@@ -62,7 +63,7 @@ bool decompressed_symbols_fit(Elf *elf)
 	size_t names;
 
 	if (elf_getshdrstrndx(elf, &names) != 0)
-		return true; /* and there is nothing to decompress */
+		return true; /* nothing to decompress */
 	if (!take(&left, section_size(elf_getscn(elf, names))))
 		return false;
 	while ((section = elf_nextscn(elf, section)) != NULL) {
@@ -101,8 +102,9 @@ bool decompressed_debug_fits(Elf *elf)
 }
 
 /*
- * Decompress, as libdw does, into the buffer again and again: what it all is, and whether
- * that is the whole. The index at the end of the data would say so, too, but it may lie.
+ * Decompresses into the same buffer repeatedly, in the way libdw does. Returns the total size and
+ * whether the data are complete. The index at the end of the data also has the size, but may be
+ * wrong.
  */
 static uint64_t decode(const Elf_Data *data, unsigned char *buffer, size_t size, bool *ret_whole)
 {
@@ -126,19 +128,17 @@ static uint64_t decode(const Elf_Data *data, unsigned char *buffer, size_t size,
 	return n;
 }
 
-/* The file in it may have sections that are compressed once more. */
+/* The file inside may have compressed sections, too. */
 static bool inner_fits(const Elf_Data *data, size_t size)
 {
 	_cleanup_free_ unsigned char *buffer = malloc(size + 1);
-	bool fits, whole;
-	Elf *elf;
+	_cleanup_elf_ Elf *elf = NULL;
+	bool whole;
 
 	if (!buffer || decode(data, buffer, size + 1, &whole) != size)
 		return false;
-	elf = elf_memory((char *)buffer, size);
-	fits = !elf || decompressed_symbols_fit(elf);
-	elf_end(elf);
-	return fits;
+	elf = elf_open_memory(buffer, size);
+	return !elf || decompressed_symbols_fit(elf);
 }
 
 static bool debugdata_fits(const Elf_Data *data)
@@ -147,7 +147,7 @@ static bool debugdata_fits(const Elf_Data *data)
 	bool whole;
 	uint64_t size = decode(data, buffer, sizeof(buffer), &whole);
 
-	/* What libdw cannot decompress to its end it throws away. */
+	/* libdw discards data that it cannot decompress completely. */
 	return size <= DECOMPRESSED_SYMBOLS_MAX &&
 	       (!whole || size == 0 || inner_fits(data, (size_t)size));
 }
@@ -160,12 +160,12 @@ bool decompressed_debugdata_fits(Elf *elf)
 	if (elf_getshdrstrndx(elf, &names) != 0)
 		return true;
 	if (!decompressed_symbols_fit(elf))
-		return false; /* the sections' names, too */
+		return false; /* includes the section of names */
 	while ((section = elf_nextscn(elf, section)) != NULL)
 		if (strcmp(section_name(elf, section, names), ".gnu_debugdata") == 0) {
 			Elf_Data *data = elf_rawdata(section, NULL);
 
-			/* libdw reads the first of them. */
+			/* libdw reads only the first such section. */
 			return !data || !data->d_buf || debugdata_fits(data);
 		}
 	return true;

@@ -7,25 +7,26 @@
 #include <stdint.h>
 
 /*
- * How large the compressed parts of an ELF file become, looked at before libdw and libelf
- * decompress them: a few bytes can stand for ones that fill any memory. A file over a limit
- * is one without symbols, or without debug information.
+ * Checks the decompressed size of parts of an ELF file before libdw and libelf decompress them,
+ * since a few bytes can expand to exhaust the memory. A file over a limit is treated as if it had
+ * no symbols or no debug information.
  */
 
-/* Symbol tables and their strings, and, of each file, .gnu_debugdata. */
+/* For symbol tables with their strings, and separately for .gnu_debugdata. */
 #define DECOMPRESSED_SYMBOLS_MAX (UINT64_C(256) << 20)
-/* Debug sections, all of which libdw decompresses at once. */
+/* For debug sections, all of which libdw decompresses at once. */
 #define DECOMPRESSED_DEBUG_MAX (UINT64_C(2) << 30)
 /*
- * And of a file that is large itself: debug information shrinks to a fifth or so, a byte of
- * zlib's can stand for a thousand. So much of it is let pass unasked.
+ * The limit for debug sections also depends on the size of the file: real debug information
+ * compresses to about a fifth, while zlib can expand a byte to a thousand. Up to
+ * DECOMPRESSED_DEBUG_FREE is allowed in any case.
  */
 #define DECOMPRESSED_DEBUG_RATIO 32
 #define DECOMPRESSED_DEBUG_FREE (UINT64_C(64) << 20)
 
-/* Whether the tables of symbols may be read, other than that in .gnu_debugdata. */
+/* Whether symbol tables may be read, except the one in .gnu_debugdata. */
 bool decompressed_symbols_fit(Elf *elf);
-/* Whether .gnu_debugdata may be read, a compressed ELF file with a table of symbols. */
+/* Whether .gnu_debugdata, a compressed ELF file with a symbol table, may be read. */
 bool decompressed_debugdata_fits(Elf *elf);
 /* Whether debug sections may be read. */
 bool decompressed_debug_fits(Elf *elf);

@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 
-/* Longer names stay as they are: the demangler's time grows faster than they do. */
+/* Longer names are not demangled: the time grows faster than their length. */
 #define MAX_MANGLED 4096
-/* Names of a few bytes can stand for ones that fill any memory. */
+/* A few bytes can expand to a name that exhausts the memory. */
 #define MAX_DEMANGLED (size_t)65536
 
 enum mangling mangling_find(const char *symbol)
@@ -30,7 +30,7 @@ enum mangling mangling_find(const char *symbol)
 	return MANGLING_NONE;
 }
 
-/* Length of the name without a version, and, unless it shall be full, the endings of clones. */
+/* The length of the name without a version and, unless `full`, without the suffixes of clones. */
 static size_t plain_length(const char *symbol, bool full)
 {
 	static const char *const endings[] = { ".constprop.", ".isra.", ".part.", ".cold",
@@ -47,7 +47,7 @@ static size_t plain_length(const char *symbol, bool full)
 	return length;
 }
 
-/* Where a name is put, piece by piece, until it is too long. */
+/* Collects a name piece by piece until it is too long. */
 struct sink {
 	jmp_buf too_long;
 	char *text; /* MAX_DEMANGLED bytes */
@@ -58,14 +58,14 @@ static void sink_add(const char *piece, size_t size, void *arg)
 {
 	struct sink *sink = arg;
 
-	/* The demanglers do not ask whether to go on; for C++ they hold no memory here. */
+	/* The demanglers cannot be stopped; the C++ one allocates no memory here. */
 	if (size >= MAX_DEMANGLED - sink->size)
 		longjmp(sink->too_long, 1);
 	memcpy(sink->text + sink->size, piece, size);
 	sink->size += size;
 }
 
-/* libiberty's demanglers of C++ and Rust; false if it is neither, or too long. */
+/* libiberty's demanglers for C++ and Rust. False if the name is neither, or too long. */
 static bool demangle_into(struct sink *sink, const char *symbol, bool full)
 {
 	const int parameters = full ? DMGL_PARAMS : DMGL_NO_OPTS;
@@ -73,7 +73,7 @@ static bool demangle_into(struct sink *sink, const char *symbol, bool full)
 
 	if (setjmp(sink->too_long) != 0)
 		return false;
-	/* Rust's first: its older scheme is C++'s with a hash at the end. */
+	/* Rust first: its legacy scheme looks like C++ with a hash at the end. */
 	if ((mangling == MANGLING_RUST || mangling == MANGLING_CPLUS) &&
 	    rust_demangle_callback(symbol, DMGL_NO_OPTS, sink_add, sink))
 		return true;
@@ -82,7 +82,7 @@ static bool demangle_into(struct sink *sink, const char *symbol, bool full)
 	       cplus_demangle_v3_callback(symbol, DMGL_ANSI | parameters, sink_add, sink);
 }
 
-/* "std.stdio.writeln!(char).writeln(char)" without the last parentheses and what is behind. */
+/* Removes the last parentheses and the rest: "std.stdio.writeln!(char).writeln(char)". */
 static void cut_parameters(char *name)
 {
 	char *at = strrchr(name, ')');
@@ -98,8 +98,8 @@ static void cut_parameters(char *name)
 }
 
 /*
- * A name of D may repeat pieces of itself, and these others: with n such references, at
- * most 3 to the power of n/3 pieces come out. This many are harmless.
+ * D names may refer back to parts of themselves, which may again: n references expand to at most
+ * 3^(n/3) parts. This many are harmless.
  */
 #define MAX_D_REFERENCES 24
 
@@ -139,7 +139,7 @@ static char *demangle_function(const char *symbol, enum names_demangle style)
 	return name ? name : steal_ptr(plain);
 }
 
-/* Of a function's stub (plt.h), it is no version. */
+/* The suffix of a stub (plt.h), which is not a version. */
 #define STUB "@plt"
 
 char *demangle(const char *symbol, enum names_demangle style)

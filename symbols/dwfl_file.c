@@ -7,24 +7,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "elf/elf_open.h"
 #include "symbols/debug_server.h"
 #include "symbols/decompressed.h"
 #include "symbols/names.h"
 
 /*
- * libdwfl decompresses a whole file that is no ELF file, whatever comes out, and (0.188,
+ * libdwfl decompresses a file that is no ELF file completely, whatever the result, and (0.188,
  * __libdw_open_elf_memory()) writes through the null pointer that libelf returns for memory.
  */
 static bool is_elf(int fd, const void *memory, size_t size)
 {
-	bool is;
-	Elf *elf;
+	_cleanup_elf_ Elf *elf = fd < 0 ? elf_open_memory(memory, size) : elf_open(fd);
 
-	elf_version(EV_CURRENT);
-	elf = fd < 0 ? elf_memory((char *)memory, size) : elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	is = elf_kind(elf) == ELF_K_ELF;
-	elf_end(elf);
-	return is;
+	return elf != NULL;
 }
 
 static Dwfl_Module *report_module(Dwfl *dwfl, const struct dwfl_source *source)
@@ -38,7 +34,7 @@ static Dwfl_Module *report_module(Dwfl *dwfl, const struct dwfl_source *source)
 	if (source->fd < 0)
 		return dwfl_report_offline_memory(dwfl, path, path, (char *)source->memory,
 						  source->size);
-	own = dup(source->fd); /* libdwfl closes what it is given */
+	own = dup(source->fd); /* libdwfl closes the descriptor that it gets */
 	if (own < 0)
 		return NULL;
 	module = dwfl_report_offline(dwfl, path, path, own);
@@ -49,16 +45,14 @@ static Dwfl_Module *report_module(Dwfl *dwfl, const struct dwfl_source *source)
 
 static bool debug_file_is_sound(int fd)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	bool sound = elf_kind(elf) == ELF_K_ELF && decompressed_debug_fits(elf);
+	_cleanup_elf_ Elf *elf = elf_open(fd);
 
-	elf_end(elf);
-	return sound;
+	return elf && decompressed_debug_fits(elf);
 }
 
 /*
- * By its build id, from a server; or what is shared with others, by that which the debug file
- * names, which libdwfl has opened by then.
+ * Fetches the debug file from a server by build id; if `shared`, the file that dwz has moved common
+ * parts to, which the already opened debug file refers to by its own build id.
  */
 static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *source, bool shared)
 {
@@ -81,15 +75,15 @@ static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *sourc
 }
 
 /*
- * libdwfl's own search ends at the servers in DEBUGINFOD_URLS, at any time and for as long
- * as they take. Where these are set, local build-id directories are searched alone, and
- * servers asked when they may be.
+ * libdwfl's own search ends with the servers in DEBUGINFOD_URLS, at any time and without a limit.
+ * If they are set, only the local build-id directories are searched, and servers are asked when
+ * that is allowed.
  */
 static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 			  const char *file, const char *link, GElf_Word crc, char **ret_file)
 {
 	const struct dwfl_source *source = *user;
-	/* A file that dwz has moved common parts to is asked for without a sum. */
+	/* For the file that dwz has moved common parts to, there is no checksum. */
 	bool is_shared = link && crc == 0;
 	int fd;
 
@@ -112,7 +106,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	return fd;
 }
 
-/* The only module gets the source, for as long as it is opened. */
+/* Sets the source of the only module while it is being opened. */
 static void set_source(Dwfl_Module *module, const struct dwfl_source *source)
 {
 	void **user;

@@ -8,8 +8,9 @@
 
 #include "base/cleanup.h"
 #include "cfi/index.h"
+#include "elf/elf_open.h"
 
-/* From the first one's start on. */
+/* Starts are relative to the first one. */
 struct function {
 	uint32_t start, size;
 };
@@ -19,8 +20,6 @@ struct function_starts {
 	struct function *functions; /* by start */
 	size_t n_functions;
 };
-
-DEFINE_CLEANUP(Elf *, elf_end)
 
 static int set_section(const Elf_Data *data, uint64_t address, struct cfi_section *ret)
 {
@@ -32,7 +31,7 @@ static int set_section(const Elf_Data *data, uint64_t address, struct cfi_sectio
 	return 0;
 }
 
-/* In a file of debug information, sections of the program have no bytes. */
+/* In a separate debug file, the program's sections have no bytes. */
 static int find_section(Elf *elf, struct cfi_section *ret)
 {
 	Elf_Scn *scn = NULL;
@@ -54,7 +53,7 @@ static int find_section(Elf *elf, struct cfi_section *ret)
 	return -ENODATA;
 }
 
-/* Where .eh_frame is, by .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
+/* The start of .eh_frame from .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
 static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
 {
 	struct cfi_section section;
@@ -72,7 +71,7 @@ static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
 	return 0;
 }
 
-/* Without section headers, its end is not told: at most that of the segment. */
+/* Without section headers its end is unknown, but it is at most that of the segment. */
 static int find_by_header(Elf *elf, struct cfi_section *ret)
 {
 	size_t n = 0;
@@ -157,12 +156,9 @@ int function_starts_new_elf(Elf *elf, struct function_starts **ret)
 
 int function_starts_new(int fd, const void *memory, size_t size, struct function_starts **ret)
 {
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
 
-	elf_version(EV_CURRENT);
-	/* elf_memory() takes memory that is not const, but reading does not change it. */
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : elf_memory((char *)memory, size);
-	return elf_kind(elf) == ELF_K_ELF ? function_starts_new_elf(elf, ret) : -ENODATA;
+	return elf ? function_starts_new_elf(elf, ret) : -ENODATA;
 }
 
 struct function_starts *function_starts_free(struct function_starts *s)
@@ -174,7 +170,7 @@ struct function_starts *function_starts_free(struct function_starts *s)
 	return NULL;
 }
 
-/* How many functions start at or below the address. */
+/* The number of functions that start at or below the address. */
 static size_t upper_bound(const struct function_starts *s, uint64_t address)
 {
 	size_t lo = 0, hi = s->n_functions;

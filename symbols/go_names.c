@@ -2,22 +2,22 @@
 #include "symbols/go_names.h"
 
 #include <errno.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "go/go_file.h"
 #include "go/go_location.h"
 
-/* What is kept of a function when the file is closed. */
+/* What remains of a function after the file is closed. */
 struct function {
 	uint64_t start, next;
-	uint64_t name; /* where in names */
+	uint64_t name; /* offset in names */
 };
 
 struct go_names {
-	Elf *elf; /* NULL: the file was let go of */
+	Elf *elf; /* NULL: the file was closed */
 	struct go_file file;
 	struct function *functions; /* by start */
 	size_t n_functions;
@@ -31,9 +31,8 @@ int go_names_new(int fd, struct go_names **ret)
 
 	if (!g)
 		return -ENOMEM;
-	elf_version(EV_CURRENT);
-	g->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (elf_kind(g->elf) == ELF_K_ELF)
+	g->elf = elf_open(fd);
+	if (g->elf)
 		err = go_file_init(&g->file, g->elf);
 	if (err < 0) {
 		go_names_free(g);
@@ -55,16 +54,16 @@ struct go_names *go_names_free(struct go_names *g)
 	return NULL;
 }
 
-/* C code that Go's linker has linked itself is in the table, too: where it is, and its name. */
+/* The table also has C code that Go's linker has linked itself: its address and name. */
 static bool is_go(const struct pclntab_function *f)
 {
 	return f->line != 0;
 }
 
-/* Names that are read to copy them, at most, in bytes; functions can share what they have. */
+/* The maximum size of names that are read for the copy; functions may share them. */
 #define NAMES_MAX (UINT64_C(256) << 20)
 
-/* The functions, with names as the table has them, and where these names begin and end. */
+/* Lists the functions with their names in the table, and the range of these names. */
 static size_t list_functions(const struct pclntab *t, struct function *ret, const char **ret_first,
 			     const char **ret_end)
 {
@@ -99,7 +98,7 @@ int go_names_detach(struct go_names *g)
 	if (!g->functions)
 		return -ENOMEM;
 	g->n_functions = list_functions(&g->file.table, g->functions, &first, &end);
-	/* They share what they have in common, so that all of it is copied at once. */
+	/* Names share their common parts, so the whole range is copied at once. */
 	g->names = malloc((size_t)(end - first) + 1);
 	if (!g->names) {
 		free(g->functions);
@@ -126,7 +125,7 @@ static int function_compare(const void *key, const void *element)
 	return *address >= f->next;
 }
 
-/* One of those that were kept. */
+/* Finds a function in the copy. */
 static const struct function *find_kept(const struct go_names *g, uint64_t address)
 {
 	return g->n_functions == 0 ? NULL :

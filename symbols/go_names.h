@@ -9,35 +9,38 @@
 #include "symbols/location.h"
 
 /*
- * The Go code of one ELF file, by the table that Go's own runtime names it with (go/): also
- * stripped files have it, and it says all there is to say.
+ * The names of Go code in one ELF file, from the table that Go's own runtime uses (go/). It remains
+ * in stripped files and is complete.
  */
 struct go_names;
 
 /*
- * Of the file behind fd, which stays open until go_names_detach(). 0, -ENOENT: it has no Go code,
- * or another negative errno.
+ * Reads the file behind fd, which the caller keeps open until go_names_detach(). Returns 0, -ENOENT
+ * if it has no Go code, or another negative errno.
  */
 int go_names_new(int fd, struct go_names **ret);
 struct go_names *go_names_free(struct go_names *g);
 
-/* Copy the functions' names, and let go of the file: lines are not known any more. 0 or -ENOMEM. */
+/*
+ * Copies the functions' names so that the file can be closed. Lines are unknown from then on. 0 or
+ * -ENOMEM.
+ */
 int go_names_detach(struct go_names *g);
 
 /*
- * The locations of an address, the innermost first, with names as the table has them, which live
- * as long as *g, or until go_names_detach(). Returns how many: 0 if it is not in Go's code.
+ * Finds the locations of an address, innermost first, with the names of the table, which live as
+ * long as *g or until go_names_detach(). Returns their number; 0 if the address is not in Go code.
  */
 size_t go_names_find(const struct go_names *g, uint64_t address, bool lines,
 		     struct source_location locations[LOCATION_MAX]);
 
 /*
- * The name of the function that an address is in where it is none of Go's: C code that Go's linker
- * has linked itself, of which nothing else is known here. NULL: there is none.
+ * The name of the function at an address that is not Go code: C code that Go's own linker has
+ * linked, about which the table has only the name. NULL: there is none.
  */
 const char *go_names_find_other(const struct go_names *g, uint64_t address);
 
-/* Where the function of an address begins, if it is one of Go's: 0 or -ENOENT. */
+/* The start of the Go function at an address. 0 or -ENOENT. */
 int go_names_find_start(const struct go_names *g, uint64_t address, uint64_t *ret);
 
 #endif

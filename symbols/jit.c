@@ -20,13 +20,13 @@
 #include "symbols/jit_map.h"
 #include "symbols/names_parts.h"
 
-/* Files are read on at most so often by the clock: when an address is not found, and when it is. */
+/* The minimum time between two reads of the files: if an address is not found, and if it is. */
 #define AGAIN_MISSING_NS UINT64_C(10000000)
 #define AGAIN_FOUND_NS UINT64_C(100000000)
 
 /*
- * An address that was located: the number of the source and of its piece of code, and the distance
- * from its start. Addresses of processes have none of the two highest bits.
+ * A located address: the index of the source, the number of the piece of code in it, and the offset
+ * from its start. Addresses in processes never have the two highest bits set.
  */
 #define LOCATED (UINT64_C(1) << 63)
 #define LOCATED_SOURCE_SHIFT 54
@@ -36,34 +36,34 @@
 #define LOCATED_OFFSET_MASK UINT64_C(0xffffffff)
 _Static_assert(JIT_INDEX_MAX - 1 <= LOCATED_CODE_MASK, "");
 
-/* In the order in which they are asked. What a recording tells is in the index of the first one. */
+/* In the order of look-up. Functions from a recording are in the index of the first one. */
 enum {
 	SOURCE_DUMP,
 	SOURCE_MAP,
 	N_SOURCES,
 };
 
-/* Where files are, told by who cannot wait for one that is being read. */
+/* The files to open, set by callers that must not wait while one is being read. */
 struct places {
-	int root; /* -1: no map is looked for */
+	int root; /* -1: look for no map */
 	pid_t pid;
 	uid_t user;
-	int dump; /* holds a jitdump that is to be opened; -1: there is none */
+	int dump; /* refers to a jitdump to open; -1: none */
 };
 
 struct jit {
 	struct names *names;
-	pthread_mutex_t given_lock; /* of these, which are for a moment only */
+	pthread_mutex_t given_lock; /* protects the next ones; held only briefly */
 	struct places given;
-	bool has_dump;        /* it was given one */
-	pthread_mutex_t lock; /* of all that follows */
+	bool has_dump;        /* a dump has been set */
+	pthread_mutex_t lock; /* protects what follows */
 	struct places at;
 	struct jit_map map;
 	struct jit_dump dump;
 	struct jit_index indexes[N_SOURCES];
-	uint64_t read;          /* when they were read last */
-	unsigned int n_settled; /* as the names had it then */
-	uint64_t timed_read;    /* what was written before then, with times, is in the index */
+	uint64_t read;          /* when the files were last read */
+	unsigned int n_settled; /* value in names at that time */
+	uint64_t timed_read;    /* the index has everything with times from before then */
 	struct source_location location;
 };
 
@@ -113,24 +113,44 @@ static void close_place(int *fd)
 	*fd = -1;
 }
 
-/*
- * Anyone may put files and links into a /tmp. No way out of the root is taken, and no file is
- * opened before it is known to be one, and whose. Without openat2() (Linux 5.6) there is none.
- */
-static int open_map_file(const struct jit *jit)
+static int find_map_file(const struct jit *jit, uint64_t flags, struct stat *ret)
 {
 	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
+		.flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 	_cleanup_close_ int fd = -1;
-	char path[64];
-	struct stat st;
+	char path[32];
 
 	snprintf(path, sizeof(path), "tmp/perf-%d.map", jit->at.pid);
 	fd = (int)syscall(SYS_openat2, jit->at.root, path, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (st.st_uid != jit->at.user && st.st_uid != 0))
+	if (fd < 0 || fstat(fd, ret) < 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+/*
+ * Anyone may place files, links and mounts at this path to redirect it to any file of the machine.
+ * So it is resolved within the root, and only opened if it is a regular file of the process's user;
+ * or one of root, which some agents leave, if it is world-readable and no link leads there. A link
+ * has to be the user's or root's itself. Without openat2() (Linux 5.6) there is no map.
+ */
+static int open_map_file(const struct jit *jit)
+{
+	struct stat st;
+	_cleanup_close_ int fd = find_map_file(jit, O_NOFOLLOW, &st);
+	bool is_link = fd >= 0 && S_ISLNK(st.st_mode);
+	char path[32];
+
+	if (is_link) {
+		if (st.st_uid != jit->at.user && st.st_uid != 0)
+			return -1;
+		close(fd);
+		fd = find_map_file(jit, 0, &st);
+	}
+	if (fd < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	if (st.st_uid != jit->at.user && (st.st_uid != 0 || is_link || !(st.st_mode & S_IROTH)))
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -156,7 +176,7 @@ static void close_map(struct jit *jit)
 	close_place(&jit->at.root);
 }
 
-/* take_given() has opened it, after its process mapped it. */
+/* take_given() has opened it once the process had mapped it. */
 static bool open_dump(struct jit *jit)
 {
 	return jit->dump.fd >= 0;
@@ -172,14 +192,14 @@ static void close_dump(struct jit *jit)
 	jit_dump_done(&jit->dump);
 }
 
-/* What processes write of the code that they make, each with an index of its own. */
+/* The files that processes write about generated code, each with an index of its own. */
 static const struct {
-	/* Find its file, unless that is open. False: there is none. */
+	/* Opens the file if it is not open. False: there is none. */
 	bool (*open)(struct jit *jit);
-	/* Read on what has come. A negative errno: there is nothing more to read. */
+	/* Reads what has been added. A negative errno: no more can be read. */
 	int (*read)(struct jit *jit, struct jit_index *index, size_t max_memory);
 	void (*close)(struct jit *jit);
-	bool has_times; /* of code; without, what is there was always there */
+	bool has_times; /* with times; otherwise code is treated as if it had always been there */
 } sources[N_SOURCES] = {
 	[SOURCE_DUMP] = { open_dump, read_dump, close_dump, true },
 	[SOURCE_MAP] = { open_map, read_map, close_map, false },
@@ -215,7 +235,7 @@ void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
 void jit_set_dump(struct jit *jit, int fd)
 {
 	pthread_mutex_lock(&jit->given_lock);
-	if (jit->has_dump) /* its mapping was seen again */
+	if (jit->has_dump) /* it was mapped again */
 		close(fd);
 	else
 		jit->given.dump = fd;
@@ -223,7 +243,7 @@ void jit_set_dump(struct jit *jit, int fd)
 	pthread_mutex_unlock(&jit->given_lock);
 }
 
-/* To open the dump, and all that is done with it, may take as long as its file system likes. */
+/* Opening and reading the dump may take as long as its file system likes. */
 static void take_given(struct jit *jit)
 {
 	struct places given;
@@ -244,7 +264,7 @@ static void take_given(struct jit *jit)
 	close(given.dump);
 	if (jit->dump.fd >= 0)
 		return;
-	/* It is tried again when its mapping is seen again. */
+	/* Another mapping of it tries again. */
 	pthread_mutex_lock(&jit->given_lock);
 	jit->has_dump = false;
 	pthread_mutex_unlock(&jit->given_lock);
@@ -258,7 +278,7 @@ static size_t memory_left(const struct jit *jit, const struct jit_index *index)
 	return left < JIT_MEMORY ? left : JIT_MEMORY;
 }
 
-/* A file that is broken, or too large, is not read any further. */
+/* A damaged or too large file is read no further. */
 static void read_source(struct jit *jit, size_t i)
 {
 	struct jit_index *index = &jit->indexes[i];
@@ -280,7 +300,7 @@ static void read_timed(struct jit *jit)
 			read_source(jit, i);
 }
 
-/* Read on what has come. */
+/* Reads what has been added to the files. */
 static void read_on(struct jit *jit)
 {
 	unsigned int n_settled = jit->names->n_settled;
@@ -340,7 +360,7 @@ static uint64_t locate(struct jit *jit, uint64_t address, uint64_t time)
 		return address;
 	if (now >= jit->read + AGAIN_FOUND_NS || jit->n_settled != jit->names->n_settled)
 		read_on(jit);
-	/* Since then another piece of code may have taken the place of the one that is known. */
+	/* Another piece of code may have replaced the known one since. */
 	if (time != UINT64_MAX && (time >= jit->timed_read || has_given_dump(jit)))
 		read_timed(jit);
 	located = look_up(jit, address, time);
@@ -405,7 +425,7 @@ static const struct jit_line *find_line(const struct jit_code *code, uint64_t of
 	return lo > 0 ? &code->lines[lo - 1] : NULL;
 }
 
-/* Some compilers write names as linkers have them. */
+/* Some compilers write mangled names. */
 static void demangle_once(struct jit_code *code, enum names_demangle style)
 {
 	char *name;

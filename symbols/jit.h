@@ -9,19 +9,19 @@
 #include "symbols/location.h"
 
 /*
- * The names of the code that one process makes while it runs, from what it writes down for
- * profilers: a jitdump and a perf map. Files are read, and read on as they grow, when
- * a name is asked for, which may be when the process is gone.
+ * The names of the code that a process generates at run time, from the files that it writes for
+ * profilers: a jitdump and a perf map. The files are read when a name is looked up, and read on as
+ * they grow; the process may have ended by then.
  *
- * All functions may be called from any thread, and jit_set_...() wait for no file; what jit_find()
- * returns lives until the next call of it.
+ * All functions may be called from any thread, and jit_set_...() do not wait for a file. The result
+ * of jit_find() lives until its next call.
  */
 struct jit;
 struct names;
 
 /*
- * Memory that the names of one process may take, and those of all of a struct names together, in
- * bytes, about. What comes after that has no names.
+ * The approximate memory in bytes for the names of one process, and of all processes of one struct
+ * names. Code beyond the limit has no names.
  */
 #define JIT_MEMORY (UINT64_C(64) << 20)
 #define JIT_MEMORY_ALL (UINT64_C(256) << 20)
@@ -31,33 +31,33 @@ int jit_new(struct names *names, struct jit **ret);
 struct jit *jit_free(struct jit *jit);
 
 /*
- * Where its perf map will be looked for: /tmp/perf-PID.map below the directory `root`, which
- * is taken over, as the process `pid` of its own PID namespace. The map must be a file
- * of that user or of root's.
+ * Sets where the perf map is: /tmp/perf-PID.map below the directory `root`, which is taken over.
+ * `pid` is the process's number in its own PID namespace. The map must be a regular file of this
+ * user or of root.
  */
 void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user);
 
-/* The process has mapped a jitdump; fd, which need only hold it (O_PATH), is taken over. */
+/* The process has mapped a jitdump. Takes over fd, which may only refer to the file (O_PATH). */
 void jit_set_dump(struct jit *jit, int fd);
 
 /*
- * A function, and a line of it, that were found earlier and are told by a recording: `file`
- * "" and `line` 0 if they are not known. *ret is for jit_find(). 0, -ENOMEM, -E2BIG.
+ * Adds a function and a line of it from a recording; `file` is "" and `line` 0 if unknown. *ret is
+ * for jit_find(). 0, -ENOMEM or -E2BIG.
  */
 int jit_add(struct jit *jit, const char *function, const char *file, unsigned int line,
 	    uint64_t *ret);
 
-/* Nothing is written any more: read what there is, and close the files. */
+/* The process writes no more: reads the files to their end and closes them. */
 void jit_close(struct jit *jit);
 
 /*
- * Find the piece of code that was at an address at a time (CLOCK_MONOTONIC ns), now, as
- * the address may be that of another one soon. Returns what tells it from all others, for
- * jit_find(); the address itself if it is not known yet.
+ * Finds the code that was at an address at a time (CLOCK_MONOTONIC ns). Call it soon, as the
+ * address may be reused. Returns a unique number for jit_find(), or the address itself if its code
+ * is not known yet.
  */
 uint64_t jit_locate(struct jit *jit, uint64_t address, uint64_t time);
 
-/* The place of what jit_locate() has returned; false if it is in no function that is known. */
+/* Finds the location for a result of jit_locate(). False: it is in no known function. */
 bool jit_find(struct jit *jit, uint64_t located, bool lines, const struct source_location **ret);
 
 #endif

@@ -13,11 +13,13 @@
 #include "bpf/arch.h"
 #include "symbols/names.h"
 
-#define MAGIC 0x4a695444u /* "JiTD", in the byte order of who wrote it */
+#define MAGIC 0x4a695444u /* "JiTD" in the writer's byte order */
 #define VERSION 1
 #define FLAG_ARCH_TIMESTAMP 1 /* times are the processor's, not CLOCK_MONOTONIC's */
 
-/* The part of a record that is read. Behind it, a piece of code has its bytes. */
+/*
+ * The maximum size of the part of a record that is read; a piece of code has its bytes behind it.
+ */
 #define MAX_BODY (size_t)(16 << 20)
 #define WINDOW_SIZE (size_t)(256 << 10)
 
@@ -67,14 +69,17 @@ void jit_dump_done(struct jit_dump *dump)
 	*dump = (struct jit_dump){ .fd = -1 };
 }
 
-/* What of the file was read last. */
+/* The part of the file that was read last. */
 struct window {
 	uint8_t *bytes;
 	uint64_t start;
 	size_t size, room;
 };
 
-/* `size` bytes of the file from `at` on; NULL if they are not there. They live until the next call. */
+/*
+ * Returns `size` bytes of the file at `at`, valid until the next call; NULL if it does not have
+ * them.
+ */
 static const uint8_t *window_get(struct window *w, int fd, uint64_t at, size_t size)
 {
 	size_t want = size > WINDOW_SIZE ? size : WINDOW_SIZE;
@@ -103,15 +108,15 @@ static int line_compare(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The same file as before is written as this, or in full again. */
+/* The name of the same file as before is abbreviated to this, or written again. */
 static bool is_same_file(const char *name, size_t length, const char *before)
 {
 	return (length == 1 && name[0] == '\xff') || strcmp(name, before) == 0;
 }
 
 /*
- * V8 adds the size of an ELF header, as older versions of perf wanted it: its first line
- * starts there, where others have that of the function's start.
+ * V8 adds the size of an ELF header to each address, as older versions of perf required. It shows
+ * in the first line, which would otherwise be at the function's start.
  */
 static void remove_header(struct jit_line *lines, size_t n)
 {
@@ -123,7 +128,7 @@ static void remove_header(struct jit_line *lines, size_t n)
 		lines[i].offset -= sizeof(Elf64_Ehdr);
 }
 
-/* Entries of an address, a line and the name of a file, the code's own addresses. */
+/* Entries of an address, a line and a file name, with addresses of the code itself. */
 static int read_lines(struct jit_dump *dump, const uint8_t *body, size_t size)
 {
 	_cleanup_free_ struct jit_line *lines = NULL;
@@ -142,7 +147,7 @@ static int read_lines(struct jit_dump *dump, const uint8_t *body, size_t size)
 		size_t length = strnlen(name, size - at - sizeof(entry));
 
 		if (length == size - at - sizeof(entry))
-			break; /* its end is missing */
+			break; /* it is truncated */
 		memcpy(&entry, body + at, sizeof(entry));
 		at += sizeof(entry) + length + 1;
 		if (files_size == 0 || !is_same_file(name, length, files + file)) {
@@ -230,10 +235,10 @@ static int read_record(struct jit_dump *dump, struct jit_index *index,
 		dump->is_closed = true;
 		break;
 	}
-	return 0; /* others, of which there may be more some day, do not matter */
+	return 0; /* other types, perhaps later ones, do not matter */
 }
 
-/* The header may come late, as it is written through a buffer. Returns 1 if it is there, else 0. */
+/* Reads the header. A buffered writer may write it late. Returns 1 if it is there, otherwise 0. */
 static int read_header(struct jit_dump *dump)
 {
 	struct file_header header;
@@ -250,7 +255,7 @@ static int read_header(struct jit_dump *dump)
 	return 1;
 }
 
-/* Read the next record of a file of that size. Returns 1, or 0 if it is not there, or not yet whole. */
+/* Reads the next record of a file of that size. Returns 1, or 0 if it is not complete yet. */
 static int read_next(struct jit_dump *dump, struct window *window, uint64_t file_size,
 		     struct jit_index *index)
 {
@@ -272,7 +277,7 @@ static int read_next(struct jit_dump *dump, struct window *window, uint64_t file
 		return 0;
 	size = header.size - sizeof(header);
 	size = size < MAX_BODY ? size : MAX_BODY;
-	/* The code itself, most of the record, need not be there. */
+	/* The code itself, most of the record, may be missing. */
 	if (header.id == LOAD && size > WINDOW_SIZE - sizeof(header))
 		size = WINDOW_SIZE - sizeof(header);
 	bytes = window_get(window, dump->fd, dump->position + sizeof(header), size);

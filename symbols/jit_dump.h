@@ -11,16 +11,15 @@
 struct names;
 
 /*
- * A jitdump: a binary file that a process adds records to as it makes, moves and forgets
- * code (Linux, tools/perf/Documentation/jitdump-specification.txt). It tells times, and where
- * in the source the code is from.
+ * A jitdump: a binary file to which a process adds records as it generates, moves and discards code
+ * (Linux, tools/perf/Documentation/jitdump-specification.txt). It has times and source lines.
  */
 struct jit_dump {
 	int fd;            /* owned; -1: there is none */
-	uint64_t position; /* 0: its header was not there yet */
-	bool has_times;    /* by CLOCK_MONOTONIC, as those of samples */
-	bool is_closed;    /* its process has said that there is no more */
-	/* What the next piece of code will take: its record comes before that of the code. */
+	uint64_t position; /* of the next record; 0: the header has not been read */
+	bool has_times;    /* in CLOCK_MONOTONIC, as those of samples */
+	bool is_closed;    /* it has ended with JIT_CODE_CLOSE */
+	/* Lines for the next piece of code: their record precedes its own. */
 	uint64_t lines_address;
 	struct jit_code lines;
 };
@@ -28,10 +27,9 @@ struct jit_dump {
 void jit_dump_done(struct jit_dump *dump);
 
 /*
- * Read whole records on, until the end or until the index takes more memory than that. 0, or
- * a negative errno after which there is nothing more to read: -ENOEXEC for one of another
- * machine, byte order or version, -EBADMSG, -E2BIG, -ENOMEM. Ends early if `names` are not
- * wanted any more (names.h).
+ * Reads further whole records until the end of the file, or until the index takes more than
+ * max_memory. 0, or a negative errno after which no more can be read: -ENOEXEC for another machine,
+ * byte order or version, -EBADMSG, -E2BIG, -ENOMEM. Ends early at names_disable().
  */
 int jit_dump_read(struct jit_dump *dump, const struct names *names, struct jit_index *index,
 		  size_t max_memory);

@@ -9,14 +9,14 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* Past pieces that are looked at for one address: where code is used again it is a few. */
+/* The maximum number of past pieces to check for one address; reused addresses have a few. */
 #define MAX_STEPS 4096
 
-/* A part of a piece of code, for as long as nothing took its place. */
+/* A part of a piece of code during the time in which nothing replaced it. */
 struct jit_piece {
 	uint64_t start, end;
-	uint64_t reach; /* of past ones, sorted: the highest end up to here */
-	uint64_t base;  /* where its code starts; that may be covered */
+	uint64_t reach; /* for sorted past pieces: the highest end so far */
+	uint64_t base;  /* start of its code, which may have been replaced */
 	uint64_t born, died;
 	uint32_t code;
 };
@@ -55,7 +55,7 @@ int jit_index_add_code(struct jit_index *index, struct jit_code *code, uint32_t 
 	return 0;
 }
 
-/* Pieces that overlap are equal: the tree has none that do. */
+/* Overlapping pieces compare as equal; the tree has none. */
 static int piece_compare(const void *a, const void *b)
 {
 	const struct jit_piece *x = a, *y = b;
@@ -91,7 +91,7 @@ static int insert(struct jit_index *index, const struct jit_piece *piece)
 	return 0;
 }
 
-/* The part of an old piece that a new one covers is past; the rest stays. */
+/* Moves the part of an old piece that a new one overlaps to the past; the rest remains. */
 static int cut(struct jit_index *index, struct jit_piece *old, const struct jit_piece *new)
 {
 	struct jit_piece left = *old, right = *old, past = *old;
@@ -165,7 +165,7 @@ static void sort_past(struct jit_index *index)
 	index->n_sorted = index->n_past;
 }
 
-/* A piece that was at an address at a time, or, if that is UINT64_MAX, at any. */
+/* A piece that was at an address at a time; at any time if that is UINT64_MAX. */
 static const struct jit_piece *find_past(struct jit_index *index, uint64_t address, uint64_t time)
 {
 	size_t lo = 0, hi = index->n_past;
@@ -199,10 +199,10 @@ uint32_t jit_index_find(struct jit_index *index, uint64_t address, uint64_t time
 	const struct jit_piece *past = NULL;
 
 	if (!piece)
-		return JIT_CODE_NONE; /* what is past has something in its place */
+		return JIT_CODE_NONE; /* a past piece has been replaced */
 	if (time == UINT64_MAX || piece->born > time)
 		past = find_past(index, address, time);
-	/* One of several, which one cannot be said; or none that was there then. */
+	/* It is one of several, and which is unknown; or none was there at that time. */
 	if (time == UINT64_MAX ? past != NULL : piece->born > time && !past)
 		return JIT_CODE_NONE;
 	if (past)

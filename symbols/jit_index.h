@@ -6,20 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A larger file is not one that is written for profilers, but one that is to keep them busy. */
+/* Profilers' files are not larger than this; a larger one would only keep the profiler busy. */
 #define JIT_FILE_MAX (UINT64_C(1) << 30)
 
 /*
- * Pieces of code that a process made while it ran, and which of them was at an address at
- * a time. A piece that comes later takes the place of what it covers, from its own
- * time on; addresses are used again and again.
+ * The pieces of code that a process generated at run time, to find the one that was at an address
+ * at a time. Addresses are reused: a newer piece replaces the older ones that it overlaps, from its
+ * own time on.
  */
 
-/* Where an address inside a piece of code is in the source. */
+/* The source line of an offset in a piece of code. */
 struct jit_line {
-	uint64_t offset; /* from the start of the code; it holds until the next one's */
+	uint64_t offset; /* from the start of the code, up to the next line's offset */
 	uint32_t line;
-	uint32_t file; /* where its name starts in files */
+	uint32_t file; /* start of its name in files */
 };
 
 struct jit_code {
@@ -27,47 +27,49 @@ struct jit_code {
 	uint64_t size;
 	struct jit_line *lines; /* by offset */
 	size_t n_lines;
-	char *files; /* names, each with its zero */
+	char *files; /* names, each with its terminating zero */
 	size_t files_size;
 	bool is_demangled;
 };
 
 struct jit_index {
-	struct jit_code *codes; /* in the order in which they came */
+	struct jit_code *codes; /* in order of arrival */
 	size_t n_codes, codes_size;
-	void *now; /* the pieces there are, none of which overlap: a tree (tsearch(3)) */
-	struct jit_piece *past; /* those whose place was taken */
+	void *now;              /* current pieces, which do not overlap: a tree (tsearch(3)) */
+	struct jit_piece *past; /* pieces that have been replaced */
 	size_t n_past, past_size;
-	size_t n_sorted; /* of these, by address */
-	size_t memory;   /* in bytes, about */
+	size_t n_sorted; /* of past, the number sorted by address */
+	size_t memory;   /* approximate, in bytes */
 };
 
-/* Pieces of code at most, of a process; more than any is known to make. */
+/* The maximum number of pieces of code per process, more than any real one has. */
 #define JIT_INDEX_MAX (UINT32_C(1) << 22)
-/* Larger ones, in bytes, are none. */
+/* The maximum size of a piece of code in bytes; larger ones are invalid. */
 #define JIT_CODE_MAX (UINT64_C(1) << 31)
 
-/* What jit_index_find() returns besides numbers of pieces. */
+/* The result of jit_index_find() if there is no such piece. */
 #define JIT_CODE_NONE UINT32_MAX
 
 void jit_index_done(struct jit_index *index);
 
-/* A piece that nothing lies at yet; takes over what `code` points at, on failure, too. 0, -ENOMEM, -E2BIG. */
+/*
+ * Adds a piece of code that has no address yet. Takes over what `code` points to, even on failure.
+ * 0, -ENOMEM or -E2BIG.
+ */
 int jit_index_add_code(struct jit_index *index, struct jit_code *code, uint32_t *ret);
 
 /*
- * From `born` on, it lies at `start`. Where times are not known, they are 0: what it
- * covers was never there. 0, -ENOMEM, or -EINVAL for a place that cannot be.
+ * Puts a piece at `start` from the time `born` on. Without times, `born` is 0, and any overlapped
+ * piece was never there. 0, -ENOMEM, or -EINVAL for an impossible address.
  */
 int jit_index_place(struct jit_index *index, uint32_t code, uint64_t start, uint64_t born);
 
-/* The last one that lies at `start`; JIT_CODE_NONE: there is none. */
+/* The last piece that starts at `start`; JIT_CODE_NONE: there is none. */
 uint32_t jit_index_find_start(const struct jit_index *index, uint64_t start);
 
 /*
- * The piece that was at an address at a time (CLOCK_MONOTONIC ns), and how far the address
- * is from its start. UINT64_MAX: at a time that is not known, which has an answer where
- * only one piece ever was.
+ * The piece that was at an address at a time (CLOCK_MONOTONIC ns), and the offset of the address in
+ * it. UINT64_MAX: the time is unknown; there is a result only if a single piece was ever there.
  */
 uint32_t jit_index_find(struct jit_index *index, uint64_t address, uint64_t time,
 			uint64_t *ret_offset);

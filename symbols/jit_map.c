@@ -20,7 +20,7 @@ static bool parse_number(char **at, uint64_t *ret)
 
 	while (**at == ' ' || **at == '\t')
 		(*at)++;
-	/* strtoull() would take a sign, too. */
+	/* strtoull() would also accept a sign. */
 	if (!isxdigit((unsigned char)**at))
 		return false;
 	errno = 0;
@@ -31,7 +31,7 @@ static bool parse_number(char **at, uint64_t *ret)
 	return true;
 }
 
-/* A line that makes no sense is left out. */
+/* Skips an invalid line. */
 static int add_line(struct jit_index *index, char *line)
 {
 	struct jit_code code = { .name = NULL };
@@ -53,7 +53,9 @@ static int add_line(struct jit_index *index, char *line)
 	return err == -EINVAL ? 0 : err;
 }
 
-/* Add the whole lines of a chunk that has room for one more byte. Returns how many bytes they are. */
+/*
+ * Adds the complete lines of a chunk that has room for one more byte. Returns their size in bytes.
+ */
 static int add_lines(struct jit_index *index, char *chunk, size_t size, size_t *ret_done)
 {
 	size_t done = 0;
@@ -65,7 +67,7 @@ static int add_lines(struct jit_index *index, char *chunk, size_t size, size_t *
 		size_t length = end ? (size_t)(end - line) : size - done;
 
 		if (!end && length <= JIT_MAP_LINE_MAX)
-			break; /* it is being written */
+			break; /* it is still being written */
 		done += length + (end != NULL);
 		line[length < JIT_MAP_LINE_MAX ? length : JIT_MAP_LINE_MAX] = '\0';
 		err = add_line(index, line);

@@ -11,25 +11,25 @@
 #include "symbols/kernel_list.h"
 #include "symbols/names.h"
 
-/* One that came later. */
+/* A function that was added later. */
 struct late_function {
 	uint64_t start, end;
 	char *name;
 };
 
-/* Those that have come while others may be looking for one. */
+/* Functions added while other threads may be looking one up. */
 struct late_functions {
 	pthread_mutex_t lock;
-	struct late_function *functions; /* the last one told comes last */
+	struct late_function *functions; /* in order of arrival */
 	size_t n_functions, functions_size;
-	/* Names of those that are gone, of which nobody could be asked to free them. */
+	/* Names of removed functions that could not be released yet. */
 	char **names;
 	size_t n_names, names_size;
 	int (*release)(void *arg, void (*fn)(void *object), void *object);
 	void *arg;
 };
 
-/* What was found at one address. */
+/* What an earlier look-up found at one address. */
 struct found_function {
 	UT_hash_handle hh; /* by address */
 	uint64_t address, offset;
@@ -41,7 +41,7 @@ struct kallsyms {
 	struct kernel_list *list;
 	struct late_functions *late;
 	struct found_function *found;
-	bool has_found_only; /* nothing but that is known */
+	bool has_found_only; /* there is no list, only found functions */
 };
 
 static struct late_functions *late_functions_new(void)
@@ -187,7 +187,7 @@ void kallsyms_set_release(struct kallsyms *k,
 	pthread_mutex_unlock(&k->late->lock);
 }
 
-/* Who looks names up may be using it still. There is room for one more in the list. */
+/* A look-up may still be using the name. The list has room for one more. */
 static void release_name(struct late_functions *late, char *name)
 {
 	if (!late->release || late->release(late->arg, free, name) < 0)
@@ -204,7 +204,7 @@ static int add_late(struct late_functions *late, uint64_t start, uint64_t size, 
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
-	/* What was there before is gone, unless there is no memory for it to go. */
+	/* Removes what was there before, unless memory to keep its name is short. */
 	for (size_t i = 0; i < late->n_functions; i++) {
 		struct late_function f = late->functions[i];
 

@@ -13,37 +13,37 @@
 #include "bpf/arch.h"
 
 /*
- * The list has no sizes: a function ends where the next one starts. Behind the
- * last one of a module the file knows nothing, but another module, loaded since,
- * starts a page of its own. Of BPF programs loaded since we are told.
+ * The list has no sizes: a function ends where the next one starts. The end of a module's last
+ * function is unknown, but a module loaded later starts on a page of its own. BPF programs loaded
+ * later are reported separately.
  */
 #define PAGE_SIZE DP_USER_PAGE_SIZE
 #define MAX_PROGRAM_SIZE (1 << 20)
 
-/* Names lie one behind the other, in blocks of this size; the list is read by as much. */
+/* Names are stored contiguously in blocks of this size, which is also the size of reads. */
 #define BLOCK_SIZE (64 << 10)
 
 struct kernel_list {
 	FILE *file;
-	pthread_mutex_t lock; /* of the next three */
+	pthread_mutex_t lock; /* protects the next three */
 	pthread_t thread;
-	bool has_thread; /* which reads it, or has */
+	bool has_thread; /* the thread that reads it was started */
 	bool is_read;
-	atomic_bool is_unwanted; /* its reader is to give up */
+	atomic_bool is_unwanted; /* the reader should give up */
 	int err;
-	struct kernel_function *functions; /* sorted by start, one for each start */
+	struct kernel_function *functions; /* sorted by start, unique */
 	size_t n_functions, functions_size;
 	char **modules;
 	size_t n_modules, modules_size;
 	char **blocks;
 	size_t n_blocks, blocks_size;
-	char *name; /* where the next one goes, and how much room there is */
+	char *name; /* where the next name goes, and the remaining room */
 	size_t room;
 };
 
 const char kernel_list_bpf[] = "bpf";
 
-/* The name of the module, which lines of the same one share, as they follow each other. */
+/* The module's name, shared by its lines, which are contiguous. */
 static const char *module_name(struct kernel_list *l, const char *name)
 {
 	if (strcmp(name, kernel_list_bpf) == 0)
@@ -56,7 +56,7 @@ static const char *module_name(struct kernel_list *l, const char *name)
 	return l->modules[l->n_modules] ? l->modules[l->n_modules++] : NULL;
 }
 
-/* A copy of a name that lives as long as the list. */
+/* Copies a name; it lives as long as the list. */
 static const char *keep_name(struct kernel_list *l, const char *name)
 {
 	size_t size = strlen(name) + 1, room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
@@ -78,7 +78,7 @@ static const char *keep_name(struct kernel_list *l, const char *name)
 	return copy;
 }
 
-/* Public before private before weak, and `ksys_read` before `__ksys_read`. */
+/* Prefers public to private to weak names, and `ksys_read` to `__ksys_read`. */
 static int function_rank(char type, const char *name)
 {
 	int rank = type == 'T' ? 200 : type == 't' ? 100 : 0;
@@ -86,7 +86,7 @@ static int function_rank(char type, const char *name)
 	return rank - (int)strspn(name, "_");
 }
 
-/* Marks of the linker script where code ends, not functions (vmlinux.lds.S). */
+/* Symbols of the linker script for ends of code, which are not functions (vmlinux.lds.S). */
 static bool is_end(const char *name)
 {
 	return strcmp(name, "_etext") == 0 || strcmp(name, "_einittext") == 0;
@@ -109,7 +109,7 @@ struct line {
 	char *module; /* NULL: none */
 };
 
-/* Cut a line into its parts. False if it is not about code. */
+/* Splits a line into its parts. False if it is not about code. */
 static bool line_read(char *text, struct line *ret)
 {
 	char *end;
@@ -151,7 +151,7 @@ static int list_add(struct kernel_list *l, const struct line *line)
 	return 0;
 }
 
-/* Of functions that start together, keep the first, which ranks highest. */
+/* Of functions with the same start, keeps the first, which has the highest rank. */
 static void remove_aliases(struct kernel_list *l)
 {
 	size_t n = 0;
@@ -282,7 +282,7 @@ bool kernel_list_is_hidden(const char *path)
 	size_t size = 0;
 	struct line line;
 
-	/* Data of each CPU may have the address zero; a function has not. */
+	/* Per-CPU data may have the address zero, functions never do. */
 	while (file && getline(&text, &size, file) > 0)
 		if (line_read(text, &line))
 			return line.start == 0;

@@ -5,20 +5,23 @@
 #include <stdbool.h>
 
 /*
- * Where in the source an address is. One address is in several locations where
- * functions were inlined into each other: the innermost comes first, with the line
- * of the address itself, then what it was inlined into, with the line of the call.
+ * The source location of an address. Where functions were inlined, an address has several: first
+ * the innermost function with the line of the address itself, then each function that it was
+ * inlined into, with the line of the call.
  */
 struct source_location {
-	const char *function; /* demangled; NULL: not known */
-	const char *file;     /* as the compiler was told it; NULL: not known */
-	const char *dir;      /* what a relative file is relative to; NULL: not known, or joined */
-	unsigned int line;    /* 0: not known */
-	unsigned int column;  /* 0: not known */
-	bool inlined;         /* into the place that follows */
+	const char *function; /* demangled; NULL: unknown */
+	const char *file;     /* as passed to the compiler; NULL: unknown */
+	const char *dir;      /* base of a relative file; NULL: unknown, or already joined */
+	unsigned int line;    /* 0: unknown */
+	unsigned int column;  /* 0: unknown */
+	bool inlined;         /* into the location that follows */
 };
 
-/* Inlined calls deeper than this are left out, the outermost function is not. */
+/*
+ * The maximum number of locations; deeper inlined calls are left out, the outermost function is
+ * not.
+ */
 #define LOCATION_MAX 256
 
 #endif

@@ -19,13 +19,13 @@ struct location_cache_entry {
 	struct source_location locations[];
 };
 
-/* What locations that are added have for names. */
+/* The kind of names that added locations have. */
 enum naming { NAMING_SYMBOL, NAMING_SHOWN, NAMING_GO };
 
 struct location_cache_name {
 	UT_hash_handle hh;
-	char *shown; /* what locations have */
-	char key[];  /* what the debug information has */
+	char *shown; /* the name in locations */
+	char key[];  /* the name in the debug information */
 };
 
 static void remove_entry(struct location_cache *cache, struct location_cache_entry *e)
@@ -70,7 +70,7 @@ bool location_cache_find(const struct location_cache *cache, uint64_t address, b
 	return true;
 }
 
-/* The one copy of a name, made by `show` when it is met first; NULL if memory is short. */
+/* The single copy of a name, made by `show` when first needed; NULL if memory is short. */
 static const char *keep_name(struct location_cache_name **names, const char *key,
 			     char *(*show)(const char *, enum names_demangle),
 			     enum names_demangle style)
@@ -101,7 +101,7 @@ static char *show_as_it_is(const char *name, enum names_demangle style)
 	return strdup(name);
 }
 
-/* The path of a file, with the directory that it is relative to. */
+/* The path of a file including its directory. */
 static const char *keep_file(struct location_cache *cache, const struct source_location *location)
 {
 	_cleanup_free_ char *path = NULL;
@@ -115,7 +115,7 @@ static const char *keep_file(struct location_cache *cache, const struct source_l
 	return keep_name(&cache->files, path, show_as_it_is, cache->style);
 }
 
-/* A name as it is shown is not one that debug information has, nor is one of Go's. */
+/* Displayed names, names in debug information and Go's names are separate. */
 static const char *keep_function(struct location_cache *cache, const char *function,
 				 enum naming naming)
 {
@@ -130,7 +130,7 @@ static const char *keep_function(struct location_cache *cache, const char *funct
 	return NULL;
 }
 
-/* Without memory for a name, the place goes without it. */
+/* If memory for a name is short, the location goes without it. */
 static void keep_names(struct location_cache *cache, struct source_location *location,
 		       enum naming naming)
 {

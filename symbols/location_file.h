@@ -6,26 +6,25 @@
 #include "symbols/location_cache.h"
 
 /*
- * The locations of a binary's addresses as they are kept from run to run, for who reads the
- * same recording again, or profiles the same program: its debug information need not be
- * opened then. docs/FORMAT.md draws the file. Whoever reads one believes nothing of it.
+ * The locations of a binary's addresses, kept on disk between runs. Reading the same recording
+ * again, or profiling the same program, then does not need its debug information. cache/kept_file.h
+ * defines the file's format, docs/FORMAT.md shows its sections. A file is untrusted input.
  *
- * `fd` and `build_id` are the binary's. The locations are those of `options`: a file that was
- * written with others is not taken.
+ * `fd` and `build_id` are the binary's. A file written with other `options` is not used.
  */
 
-/* Changes whenever the layout does. */
-#define LOCATION_FILE_VERSION 2
+/* Increment with each change of the layout. */
+#define LOCATION_FILE_VERSION 3
 
 /*
- * Add what was kept to a location cache. Returns 0, -ENOENT: nothing was, -ESTALE: it is of
- * another file, or nothing is kept of it; -EBADMSG: it is damaged, and nothing was added;
+ * Adds the kept locations to a cache. Returns 0, -ENOENT: there are none, -ESTALE: they are of
+ * another file, or none are kept for this one; -EBADMSG: the file is damaged and nothing was added;
  * or another negative errno.
  */
 int location_file_read(const struct disk_cache *disk, const struct names_options *options,
 		       const char *build_id, int fd, struct location_cache *locations);
 
-/* Keep all that a location cache has. */
+/* Writes all locations of a cache. */
 int location_file_write(struct disk_cache *disk, const struct names_options *options,
 			const char *build_id, int fd, const struct location_cache *locations);
 

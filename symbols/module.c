@@ -97,7 +97,7 @@ bool module_is_written_to(const struct module *module)
 				   !is_same_time(&st.st_mtim, &module->written));
 }
 
-/* Of a debug file that was found in the root of a process anyone may be the author. */
+/* A debug file from the root of a process may be forged by anyone. */
 static bool can_keep_locations(const struct module *module)
 {
 	struct stat st;
@@ -108,7 +108,10 @@ static bool can_keep_locations(const struct module *module)
 	       is_same_time(&st.st_ctim, &module->changed);
 }
 
-/* What an earlier run has found. Without it, or if it is damaged, it is found again. */
+/*
+ * Reads the locations from an earlier run. If they are missing or damaged, they are looked up
+ * again.
+ */
 static void read_locations(struct module *module)
 {
 	const struct names *names = module->names;
@@ -123,8 +126,8 @@ static void read_locations(struct module *module)
 }
 
 /*
- * Where there is no debug information, locations are found as fast again, and it may come;
- * so may the part of it that is in other files.
+ * Without debug information, look-ups are fast, and it may become available later, as may its parts
+ * in other files. So nothing is kept.
  */
 void module_keep_locations(struct module *module)
 {
@@ -199,7 +202,7 @@ static void close_binary(struct module *module, bool names)
 	module_close_debug_file(module);
 }
 
-/* The function, with the line that runs, and what was inlined into it, unless that is not wanted. */
+/* If inlined functions are not wanted, keeps only the outermost one, with the innermost line. */
 static size_t limit_inlines(const struct module *module, struct source_location *locations,
 			    size_t n)
 {
@@ -210,7 +213,7 @@ static size_t limit_inlines(const struct module *module, struct source_location 
 	return 1;
 }
 
-/* What was not found while samples were taken, servers may have: look all up again. */
+/* Servers may have what was not found during sampling: looks everything up again. */
 static void try_servers(struct module *module)
 {
 	const struct name_source *source;
@@ -224,11 +227,12 @@ static void try_servers(struct module *module)
 		if (source->retry)
 			source->retry(module);
 	location_cache_done(&module->locations);
-	module->locations_tried = module->keeps_locations = false; /* what was kept is read again */
+	module->locations_tried = module->keeps_locations =
+		false; /* kept locations are read again */
 	module->n_new = 0;
 }
 
-/* As module_find_locations(), of what is not known yet. 0 or a negative errno. */
+/* Like module_find_locations() for an address not in the cache. 0 or a negative errno. */
 static int look_up(struct module *module, uint64_t address, bool lines)
 {
 	struct source_location locations[LOCATION_MAX];
@@ -245,7 +249,7 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 			return location_cache_add_go(&module->locations, address, lines, locations,
 						     n);
 	}
-	/* What was found while names were given up is not the whole. */
+	/* What was found before names_disable() may be incomplete. */
 	err = names_disabled(module->names) ?
 		      -ECANCELED :
 		      location_cache_add(&module->locations, address, lines, locations, n);
@@ -268,7 +272,7 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 	read_locations(module);
 	if (location_cache_find(&module->locations, address, lines, ret, &n))
 		return n;
-	/* A full cache starts anew, and less would be kept than before. */
+	/* A full cache starts again, so less would be kept than before. */
 	module->is_partial |= module->locations.n_entries == LOCATION_CACHE_MAX;
 	if (look_up(module, address, lines) < 0 ||
 	    !location_cache_find(&module->locations, address, lines, ret, &n))
@@ -277,7 +281,7 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 	return n;
 }
 
-/* Places that were kept on disk do not take the symbols. */
+/* With kept locations, symbols may not have been read. */
 static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
 {
 	const struct name_source *source;
@@ -309,7 +313,7 @@ static void close_compiled(struct module *module, bool names)
 	jit_close(module->jit);
 }
 
-/* Code in a binary stays as it is; what processes compile comes and goes. */
+/* Code in a binary does not change; generated code does. */
 static const struct module_kind {
 	uint64_t (*locate)(struct module *module, uint64_t address, uint64_t time);
 	size_t (*find)(struct module *module, uint64_t address, bool lines,

@@ -5,7 +5,6 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +14,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 
-static void elf_endp(Elf **elf)
-{
-	if (*elf)
-		elf_end(*elf);
-}
-
-/* Linkers make build ids of 8 to 20 bytes; of a longer one, so many are recorded. */
+/* Linkers generate build ids of 8 to 20 bytes; longer ones are recorded truncated to this. */
 #define BUILD_ID_MAX 20
 
 static bool has_build_id(Elf *elf, const char *build_id)
@@ -38,18 +32,17 @@ static bool has_build_id(Elf *elf, const char *build_id)
 
 static bool is_right(int fd, const struct module_file *file)
 {
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	struct stat st;
 
 	if (file->build_id[0] == '\0')
 		return fstat(fd, &st) == 0 && st.st_size == file->size &&
 		       st.st_mtim.tv_sec == file->written.tv_sec;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	elf = elf_open(fd);
 	return has_build_id(elf, file->build_id);
 }
 
-/* *ret_err: the most telling of those that there are. */
+/* *ret_err becomes the most specific error. */
 static bool try(const char *dir, const char *path, const struct module_file *file, int *ret_fd,
 		int *ret_err)
 {
@@ -61,7 +54,7 @@ static bool try(const char *dir, const char *path, const struct module_file *fil
 		*ret_err = -ENOMEM;
 		return false;
 	}
-	/* A recording may name anything: to open a device can have effects. */
+	/* A recording may name anything, and opening a device may have effects. */
 	if (stat(whole, &st) == 0 && !S_ISREG(st.st_mode)) {
 		*ret_err = -ESTALE;
 		return false;
@@ -89,7 +82,9 @@ int module_file_open(const struct module_file *file, const char *root, int *ret_
 	if (root && (try(root, file->path, file, ret_fd, &err) ||
 		     try(root, slash ? slash : file->path, file, ret_fd, &err)))
 		return 0;
-	/* What is no path, as [vdso], must not be looked for in the working directory. */
+	/*
+	 * A name that is no path, such as [vdso], must not be looked up in the working directory.
+	 */
 	if (slash == NULL)
 		return err;
 	if (file->path[0] == '/' && try("", file->path, file, ret_fd, &err))
@@ -106,20 +101,19 @@ int module_file_open(const struct module_file *file, const char *root, int *ret_
 int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
 {
 	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	_cleanup_free_ void *copy = NULL;
 	size_t size;
 
 	if (!head)
 		return -ESTALE;
-	/* The section headers are its end (entry/vdso of the kernel, which links it as a library). */
+	/* It ends with the section headers (the kernel links it as a library, entry/vdso). */
 	size = head->e_shoff + (size_t)head->e_shnum * head->e_shentsize;
 	copy = malloc(size);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, head, size);
-	elf_version(EV_CURRENT);
-	elf = elf_memory(copy, size);
+	elf = elf_open_memory(copy, size);
 	if (!has_build_id(elf, build_id))
 		return -ESTALE;
 	*ret = steal_ptr(copy);

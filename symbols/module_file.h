@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The file of a module that was recorded, looked for later, perhaps on another machine. */
+/* Finds the file of a recorded module later, perhaps on another machine. */
 
-/* What is known of it. */
+/* What the recording has about it. */
 struct module_file {
 	const char *path;
 	const char *build_id; /* hex; "": it has none */
@@ -17,17 +17,16 @@ struct module_file {
 };
 
 /*
- * Open the file: below the directory `root` (NULL: none), by its path or its name alone;
- * at its path; or, by its build id, its file of debug information, which has its symbols,
- * below root or /. It is the right one if it has the same build id, or where there is
- * none, the same size and time of last change. Returns 0, -ENOENT: there is none,
- * -ESTALE: only another file is there, or another negative errno.
+ * Opens the file: below the directory `root` (NULL: none) by its path or its name alone; at its
+ * path; or its separate debug file, which has its symbols, by build id below root or /. The build
+ * ID must match; without one, size and modification time must. Returns 0, -ENOENT if there is none,
+ * -ESTALE if only another file is there, or another negative errno.
  */
 int module_file_open(const struct module_file *file, const char *root, int *ret_fd);
 
 /*
- * The vDSO of this process, if it has that build id: a copy, the caller's to free().
- * Returns 0, -ESTALE, or -ENOMEM.
+ * Copies the vDSO of this process if it has that build id. The caller calls free(). Returns 0,
+ * -ESTALE or -ENOMEM.
  */
 int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size);
 

@@ -4,8 +4,8 @@
 #include "base/array.h"
 
 /*
- * Go's tables say all that there is of Go code. Debug information knows lines and what was inlined;
- * symbols have the last word on what functions are called.
+ * Go's tables are complete for Go code. Debug information has lines and inlined calls. Symbols
+ * decide what functions are called.
  */
 static const struct name_source *const sources[] = {
 	&name_source_go,       &name_source_debug, &name_source_symtab,

@@ -12,35 +12,38 @@ struct dwfl_source;
 struct module;
 
 /*
- * What binaries have names in, such as debug information. A source is one object in a file of its
- * own, with a row in name_source.c; what it keeps of a module is in struct module. All are asked for
- * each address, in the order of the table. Functions that are NULL do nothing.
+ * A kind of information that binaries have names in, such as debug information. Each source is an
+ * object in a file of its own with a row in name_source.c. Its data about a module is in struct
+ * module. All sources are asked about each address in the order of the table. NULL functions do
+ * nothing.
  */
 struct name_source {
 	const char *name; /* "symbols" */
 	/*
-	 * Recognise it in the module, and read it, unless that was done. False: there is none, or it
+	 * Finds and reads it in the module, unless already done. False: the module has none, it
 	 * cannot be read, or the file was written to since.
 	 */
 	bool (*open)(struct module *module);
 	/*
-	 * Name an address of the module's own address space. The sources before it have found n
-	 * locations; returns how many there are now.
+	 * Finds the locations of an address in the module's own address space. Earlier sources have
+	 * found n locations; returns how many there are now.
 	 */
 	size_t (*find)(struct module *module, uint64_t address, bool lines,
 		       struct source_location locations[LOCATION_MAX], size_t n);
-	/* Where the function of an address begins: 0 or -ENOENT. */
+	/* Finds the start of the function at an address. 0 or -ENOENT. */
 	int (*find_start)(struct module *module, uint64_t address, uint64_t *ret);
-	/* The file is about to be closed: keep what can be kept without it, if only it is open. */
+	/*
+	 * The file is about to be closed: keeps what works without it. Called only if it is open.
+	 */
 	void (*detach)(struct module *module);
-	/* Servers may have more than this machine: forget that there was nothing. */
+	/* Servers may have more than this machine: forgets that nothing was found. */
 	void (*retry)(struct module *module);
 	void (*free)(struct module *module);
-	bool outlives_file; /* it is of use when the file is closed, so that it is opened before */
-	bool is_final;      /* an address that it knows is not asked of others, nor kept on disk */
+	bool outlives_file; /* it works without the file, so it is opened before closing */
+	bool is_final;      /* its results need no other source and are not kept on disk */
 };
 
-/* Row number i; NULL: there are no more. */
+/* Row i of the table; NULL: there are no more. */
 const struct name_source *name_source(size_t i);
 
 extern const struct name_source name_source_go;
@@ -50,7 +53,7 @@ extern const struct name_source name_source_go_other;
 extern const struct name_source name_source_plt;
 extern const struct name_source name_source_starts;
 
-/* Where libdwfl finds the module's file. */
+/* What libdwfl needs to open the module's file. */
 struct dwfl_source module_dwfl_source(const struct module *module);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Debug information: functions, what was inlined, files and lines. */
+/* Debug information: functions, inlined calls, files and lines. */
 #include <utlist.h>
 
 #include "symbols/debug_info.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Go's own tables: of its code all, and of C code that its linker has linked, the function. */
+/*
+ * Go's own tables: everything for Go code; only the function for C code that Go's linker has
+ * linked.
+ */
 #include <errno.h>
 
 #include "symbols/go_names.h"
@@ -7,7 +10,7 @@
 #include "symbols/name_source.h"
 #include "symbols/names.h"
 
-/* They are mapped: what was written to them since is other code. */
+/* The tables are mapped, so they may have changed if the file was written to. */
 static bool open_go(struct module *module)
 {
 	if (!module->go_tried) {
@@ -29,7 +32,7 @@ static int find_go_start(struct module *module, uint64_t address, uint64_t *ret)
 	return open_go(module) ? go_names_find_start(module->go, address, ret) : -ENOENT;
 }
 
-/* Without memory for a copy of the names there are none. */
+/* If memory for a copy of the names is short, there are none. */
 static void detach_go(struct module *module)
 {
 	module->go_tried = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Stubs of procedure linkage tables, which no symbol names. */
+/* PLT stubs, which no symbol names. */
 #include <errno.h>
 
 #include "symbols/module.h"
@@ -7,7 +7,7 @@
 #include "symbols/names.h"
 #include "symbols/plt.h"
 
-/* What is found is copied: the file is read once. */
+/* Copies everything, so the file is read once. */
 static bool open_plt(struct module *module)
 {
 	if (!module->plt_tried) {

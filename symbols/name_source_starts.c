@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Unwind information: where functions begin, also those that have no name. */
+/* Unwind information: the starts of functions, including those without a name. */
 #include <errno.h>
 
 #include "symbols/function_starts.h"
 #include "symbols/module.h"
 #include "symbols/name_source.h"
 
-/* What is found is copied: the file is read once. */
+/* Copies everything, so the file is read once. */
 static bool open_starts(struct module *module)
 {
 	if (!module->starts_tried) {

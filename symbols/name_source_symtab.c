@@ -14,7 +14,7 @@ static bool open_symtab(struct module *module)
 
 	if (!module->symtab_tried) {
 		module->symtab_tried = true;
-		/* A file whose symbols cannot be read is one without symbols. */
+		/* A file whose symbols cannot be read is treated as one without symbols. */
 		if (!module_is_written_to(module))
 			(void)symtab_new(&source, &module->symtab);
 	}
@@ -22,9 +22,9 @@ static bool open_symtab(struct module *module)
 }
 
 /*
- * Also where debug information knows the function, so that it is called the same with and without.
- * That has `__libc_start_main_impl` and `__GI_exit` where the tables have public names, and of local
- * functions often only the last part.
+ * Also replaces the function's name from debug information, so that it does not depend on that.
+ * Debug information has `__libc_start_main_impl` and `__GI_exit` where symbol tables have public
+ * names, and often only the last part of local functions' names.
  */
 static size_t find_symbol(struct module *module, uint64_t address, bool lines,
 			  struct source_location locations[LOCATION_MAX], size_t n)

@@ -53,7 +53,7 @@ void names_set_cache(struct names *n, const struct disk_cache *where)
 	n->cache = where ? *where : (struct disk_cache){ .fd = -1 };
 }
 
-/* One that is too large by itself is closed, too: it starts anew with what is asked for next. */
+/* Also closes the last one if it is too large by itself; the next look-up opens it again. */
 void names_limit_debug(struct names *n, uint64_t memory)
 {
 	while (n->open && (n->open_memory > memory || n->n_open > MODULE_DEBUG_OPEN))
@@ -65,7 +65,7 @@ void names_settle(struct names *n)
 	atomic_fetch_add(&n->n_settled, 1);
 }
 
-/* What a signal handler may do with an atomic object that is lock-free: C11 §7.14.1.1. */
+/* A signal handler may access a lock-free atomic object: C11 §7.14.1.1. */
 void names_disable(struct names *n)
 {
 	atomic_store(&n->is_disabled, true);

@@ -7,73 +7,73 @@
 #include <stdint.h>
 
 /*
- * Names of code: how they are shown, and all that is kept to find them: the modules that
- * code was met in (module.h), what processes compile (jit.h), what servers were asked for
- * (debug_server.h), where locations are kept on disk. Nothing of that is the process's: there may be
- * several of these at once, with different options, and none knows of another.
+ * Names of code: how they are displayed, and everything kept to find them: the modules that were
+ * sampled (module.h), generated code (jit.h), requests to servers (debug_server.h), and locations
+ * kept on disk. It uses no global state, so there may be several independent ones with different
+ * options.
  *
- * One thread at a time looks up the names of one of these; others may make and free modules
+ * Only one thread at a time may look up names in one of these. Others may create and free modules
  * meanwhile.
  */
 struct names;
 struct debug_server;
 struct disk_cache;
 
-/* What names look like, and what is looked up besides them. */
+/* How names are displayed. */
 enum names_demangle {
-	NAMES_DEMANGLE_SIMPLE, /* demangled, without parameters, and without the endings of clones */
-	NAMES_DEMANGLE_NONE,   /* as the linker has them */
-	NAMES_DEMANGLE_FULL,   /* demangled, with all there is */
+	NAMES_DEMANGLE_SIMPLE, /* demangled, without parameters and suffixes of clones */
+	NAMES_DEMANGLE_NONE,   /* as in the symbol table */
+	NAMES_DEMANGLE_FULL,   /* demangled, with everything */
 };
 
-/* How long servers may take by default. */
+/* The default time limit for servers. */
 #define NAMES_DEBUGINFOD_NS UINT64_C(60000000000)
 
 struct names_options {
 	bool none;       /* addresses only */
-	bool no_inlines; /* functions that were inlined are not looked up */
-	bool no_lines;   /* nor are files and lines */
+	bool no_inlines; /* without inlined functions */
+	bool no_lines;   /* without files and lines */
 	enum names_demangle demangle;
-	bool no_debuginfod;     /* no servers are asked for debug files (debug_server.h) */
-	uint64_t debuginfod_ns; /* else, for so long in all */
+	bool no_debuginfod;     /* no server is asked for debug files (debug_server.h) */
+	uint64_t debuginfod_ns; /* otherwise, time limit for all requests together */
 };
 
-/* The options are copied. 0 or -ENOMEM. */
+/* Copies the options. 0 or -ENOMEM. */
 int names_new(const struct names_options *options, struct names **ret);
-/* Also frees the modules that are left. NULL is nothing. */
+/* Also frees remaining modules. NULL is allowed. */
 struct names *names_free(struct names *names);
 
 const struct names_options *names_options(const struct names *names);
 
 /*
- * Keep locations from now on where the next run will find them: another cache than others
- * put files into, though it may be of the same directory. What was found until now is put into the one
- * before, which is closed. The new one is taken over; NULL: nowhere. While no name is looked up.
+ * From now on keeps locations on disk for later runs. `where` must not be used by others, though
+ * they may have opened the same directory; it is taken over. NULL: keeps none. Locations found so
+ * far are written to the previous cache, which is then closed. Not during a look-up.
  */
 void names_set_cache(struct names *names, const struct disk_cache *where);
 
 /*
- * Close the debug information of modules, the least recently used first, until what is left takes
- * no more memory than that, and is of MODULE_DEBUG_OPEN modules at most. Done after each
- * look-up, with MODULE_DEBUG_MEMORY.
+ * Closes debug information of modules, least recently used first, until the rest takes at most
+ * `memory` bytes and is of at most MODULE_DEBUG_OPEN modules. Each look-up ends with this, with
+ * MODULE_DEBUG_MEMORY.
  */
 void names_limit_debug(struct names *names, uint64_t memory);
 
 /*
- * Sampling is over. Some programs write all they have to say when they exit: files of compiled
- * code are read once more before the next name, however short ago that was done. From any thread.
+ * Sampling has ended. Some programs write their files about generated code only when they exit, so
+ * the next look-up reads these files again even if they were just read. Callable from any thread.
  */
 void names_settle(struct names *names);
 
 /*
- * From now on no name is found, at once, of any binary or of the kernel, and a
- * symbol table that is being read is given up. From any thread, and async-signal-safe: it
- * is what the second Ctrl-C does.
+ * From now on all look-ups, of binaries and of the kernel, end at once without a name, including
+ * the reading of a symbol table. Callable from any thread and async-signal-safe: the second Ctrl-C
+ * calls it.
  */
 void names_disable(struct names *names);
 bool names_disabled(const struct names *names);
 
-/* Who is asked for debug files; it lives as long as the names. */
+/* For requests for debug files; lives as long as the names. */
 struct debug_server *names_debug_server(struct names *names);
 
 #endif

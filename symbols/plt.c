@@ -10,39 +10,38 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/elf_open.h"
 #include "symbols/decompressed.h"
 #include "symbols/stub_code.h"
 
-/* Stubs of a file, at most. */
+/* The maximum number of stubs per file. */
 #define MAX_STUBS ((size_t)1 << 18)
-/* Longer names are cut, as anybody can make many stubs that share one; of all, so many bytes. */
+/* Longer names are truncated, since many stubs may share one; MAX_NAMES limits the total size. */
 #define MAX_NAME 1000
 #define MAX_NAMES ((size_t)16 << 20)
 /*
- * Bytes of sections that are looked at, at most. Sections of a file that a linker has made do not
- * overlap, and what several refer to is looked at as often; but anybody can make a file in which
- * thousands of them are the same bytes, which libelf may copy each time.
+ * The maximum size of sections to read. In a valid file sections do not overlap, and one that
+ * several others refer to is read as often; but in a forged file thousands of them may be the same
+ * bytes, which libelf may copy each time.
  */
 #define MAX_BYTES ((uint64_t)512 << 20)
 #define MAX_LOOKS 8
 
 struct stub {
 	uint64_t start, size;
-	uint64_t slot;     /* where the address is that it jumps to; 0: it is told by its number */
+	uint64_t slot;     /* address that it jumps through; 0: only its number is known */
 	uint64_t number;   /* of the slot's relocation in .rela.plt */
 	char *name;        /* NULL: not found */
-	uint64_t resolver; /* of what has no name of its own: the function that chooses; 0: none */
+	uint64_t resolver; /* for a slot without a name: the IFUNC resolver; 0: none */
 };
 
 struct plt {
-	struct stub *stubs; /* by start, once all were read */
+	struct stub *stubs; /* by start once all are read */
 	size_t n_stubs, stubs_size;
 	size_t names_size;
-	uint64_t left;    /* bytes of sections that may still be looked at */
-	bool has_numbers; /* .rela.plt was met: there is one */
+	uint64_t left;    /* bytes of sections that may still be read */
+	bool has_numbers; /* .rela.plt was found */
 };
-
-DEFINE_CLEANUP(Elf *, elf_end)
 
 struct plt *plt_free(struct plt *plt)
 {
@@ -66,7 +65,7 @@ static const char *section_name(Elf *elf, const GElf_Shdr *header)
 	return name ? name : "";
 }
 
-/* May a section be looked at once more? */
+/* Whether a section may be read once more. */
 static bool take(struct plt *plt, const GElf_Shdr *header)
 {
 	if (header->sh_size > plt->left)
@@ -75,7 +74,10 @@ static bool take(struct plt *plt, const GElf_Shdr *header)
 	return true;
 }
 
-/* Does the section have strings that end? elf_strptr() would search all of it for each, else. */
+/*
+ * Whether a section has terminated strings; otherwise elf_strptr() would search all of it each
+ * time.
+ */
 static bool has_strings(struct plt *plt, Elf *elf, size_t index)
 {
 	Elf_Scn *scn = elf_getscn(elf, index);
@@ -89,7 +91,7 @@ static bool has_strings(struct plt *plt, Elf *elf, size_t index)
 	       ((const char *)data->d_buf)[data->d_size - 1] == '\0';
 }
 
-/* .plt, .plt.sec, .plt.got: each has stubs of one size, which linkers do not always tell. */
+/* .plt, .plt.sec, .plt.got: each has stubs of one size, which linkers do not always record. */
 static int add_stubs(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *header)
 {
 	bool is_short =
@@ -141,7 +143,7 @@ static int set_name(struct plt *plt, struct stub *stub, const char *name)
 	return 0;
 }
 
-/* The first of those with a slot, by which they are sorted; n_stubs: there is none. */
+/* The first stub with this slot, in stubs sorted by slot; n_stubs: there is none. */
 static size_t first_with(const struct plt *plt, uint64_t slot)
 {
 	size_t lo = 0, hi = plt->n_stubs;
@@ -157,7 +159,7 @@ static size_t first_with(const struct plt *plt, uint64_t slot)
 	return lo < plt->n_stubs && plt->stubs[lo].slot == slot ? lo : plt->n_stubs;
 }
 
-/* Several stubs may jump to what is in one slot: they have their name all at once. */
+/* Several stubs may use one slot; all of them get the name. */
 static int name_slot(struct plt *plt, uint64_t slot, const char *name)
 {
 	size_t i = first_with(plt, slot);
@@ -180,7 +182,7 @@ static void set_resolver(struct plt *plt, uint64_t slot, uint64_t resolver)
 		plt->stubs[i].resolver = resolver;
 }
 
-/* A section and what it refers to. */
+/* A relocation section and the sections that it refers to. */
 struct relocations {
 	Elf_Data *data, *symbols;
 	size_t n, strings;
@@ -207,7 +209,7 @@ static bool open_relocations(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf
 	return true;
 }
 
-/* Of a relocation that puts a function's address into its slot: the name, or "". */
+/* The name in a relocation that writes a function's address to its slot, or "". */
 static const char *relocation_name(Elf *elf, const struct relocations *r, const GElf_Rela *rela)
 {
 	const char *name = NULL;
@@ -241,7 +243,7 @@ static int name_slots(struct plt *plt, Elf *elf, const struct relocations *r)
 	return err;
 }
 
-/* Stubs that push a number first, to be resolved when they are called, are told by that. */
+/* Lazily resolved stubs push the number of their relocation, which identifies them. */
 static void find_slots(struct plt *plt, const struct relocations *r)
 {
 	for (size_t i = 0; i < plt->n_stubs; i++) {
@@ -254,7 +256,7 @@ static void find_slots(struct plt *plt, const struct relocations *r)
 	}
 }
 
-/* A symbol of a function that another one chooses has that one's address. */
+/* The symbol of an IFUNC has its resolver's address. */
 static int name_resolved(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shdr *header)
 {
 	bool is_good = take(plt, header) && has_strings(plt, elf, header->sh_link);
@@ -343,7 +345,7 @@ static int plt_read(struct plt *plt, Elf *elf)
 		return err;
 	qsort(plt->stubs, plt->n_stubs, sizeof(*plt->stubs), slot_compare);
 	err = for_each_section(plt, elf, read_relocations);
-	/* What is left are those of functions that others choose: by these now. */
+	/* The remaining stubs are for IFUNCs, found by their resolvers. */
 	for (size_t i = 0; i < plt->n_stubs; i++)
 		plt->stubs[i].slot = plt->stubs[i].resolver;
 	qsort(plt->stubs, plt->n_stubs, sizeof(*plt->stubs), slot_compare);
@@ -356,13 +358,10 @@ static int plt_read(struct plt *plt, Elf *elf)
 int plt_new(int fd, const void *memory, size_t size, struct plt **ret)
 {
 	_cleanup_(plt_freep) struct plt *plt = NULL;
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
 	int err;
 
-	elf_version(EV_CURRENT);
-	/* elf_memory() takes memory that is not const, but reading does not change it. */
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : elf_memory((char *)memory, size);
-	if (elf_kind(elf) != ELF_K_ELF || !decompressed_symbols_fit(elf))
+	if (!elf || !decompressed_symbols_fit(elf))
 		return -ENODATA;
 	plt = calloc(1, sizeof(*plt));
 	if (!plt)

@@ -6,22 +6,22 @@
 #include <stdint.h>
 
 /*
- * The stubs by which code of one ELF file calls functions of others, and its own that are chosen when
- * it starts (IFUNC): no symbol names them. Each jumps to an address that the dynamic linker has put
- * into a slot, and the relocation of that slot has the function's name.
+ * PLT stubs, through which code of an ELF file calls functions of other files, or its own that are
+ * chosen at startup (IFUNC). No symbol names them. A stub jumps to the address in a slot that the
+ * dynamic linker has filled; the slot's relocation has the function's name.
  */
 struct plt;
 
 /*
- * Of the file behind fd, or if fd is negative, of size bytes of memory: only while it is read.
- * Returns 0, -ENODATA: it has no such stubs, or another negative errno.
+ * Reads the file behind fd or, if fd is negative, size bytes of memory; neither is needed
+ * afterwards. Returns 0, -ENODATA if it has no such stubs, or another negative errno.
  */
 int plt_new(int fd, const void *memory, size_t size, struct plt **ret);
 struct plt *plt_free(struct plt *plt);
 
 /*
- * The stub that an address of the file lies in, called as debuggers call it: `sin@plt`. It lives as
- * long as *plt. NULL: none is there. Where it begins is put into *ret_start.
+ * The name of the stub at an address of the file, as in debuggers: `sin@plt`. It lives as long as
+ * *plt. NULL: there is none. *ret_start is the stub's start.
  */
 const char *plt_find(const struct plt *plt, uint64_t address, uint64_t *ret_start);
 

@@ -22,7 +22,7 @@ int range_index_add(struct range_index *index, uint64_t start, uint64_t end, uin
 	return 0;
 }
 
-/* Outer ranges before those that lie in them. */
+/* Sorts enclosing ranges before those inside them. */
 static int range_compare(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
@@ -49,7 +49,10 @@ void range_index_sort(struct range_index *index)
 	}
 }
 
-/* The range with that index + 1, or the first one around it that contains the address. */
+/*
+ * The range with index i - 1 if it contains the address, otherwise the innermost one around it that
+ * does.
+ */
 static const struct range *range_outwards(const struct range_index *index, size_t i,
 					  uint64_t address)
 {

@@ -9,12 +9,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/arch.h"
+#include "elf/elf_open.h"
 
 #define PAGE ((uint64_t)DP_USER_PAGE_SIZE)
 
-DEFINE_CLEANUP(Elf *, elf_end)
-
-/* The pages of one; false if it is none of code, or nonsense. */
+/* The pages of a segment; false if it is not executable or is invalid. */
 static bool segment_make(const GElf_Phdr *p, struct segment *ret)
 {
 	uint64_t limit;
@@ -35,15 +34,13 @@ static bool segment_make(const GElf_Phdr *p, struct segment *ret)
 int segments_read(int fd, const void *memory, size_t size, struct segment **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct segment *segments = NULL;
-	_cleanup_(elf_endp) Elf *elf = NULL;
+	_cleanup_elf_ Elf *elf = NULL;
 	size_t n_headers, n = 0, allocated = 0;
 	struct segment segment;
 	GElf_Phdr p;
 
-	elf_version(EV_CURRENT);
-	/* elf_memory() takes memory that is not const, but reading does not change it. */
-	elf = fd >= 0 ? elf_begin(fd, ELF_C_READ, NULL) : elf_memory((char *)memory, size);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &n_headers) < 0)
+	elf = fd >= 0 ? elf_open_unmapped(fd) : elf_open_memory(memory, size);
+	if (!elf || elf_getphdrnum(elf, &n_headers) < 0)
 		return -ENOEXEC;
 	for (size_t i = 0; i < n_headers; i++) {
 		if (!gelf_getphdr(elf, (int)i, &p) || !segment_make(&p, &segment))

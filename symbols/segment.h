@@ -6,18 +6,18 @@
 #include <stdint.h>
 
 /*
- * Where code of an ELF file is, in whole pages, as the kernel maps it: in its own
- * address space, and in the file.
+ * The pages of an executable segment as the kernel maps them: in the ELF file's own address space,
+ * and in the file.
  */
 struct segment {
 	uint64_t start, limit;
-	uint64_t offset; /* of the start, in the file */
+	uint64_t offset; /* of start, in the file */
 };
 
 /*
- * The executable segments of the file behind fd (which stays the caller's), or, if fd
- * is negative, of size bytes of memory. The caller frees *ret. Returns 0, -ENOEXEC for
- * what is no ELF file or has none, or -ENOMEM.
+ * Reads the executable segments of the file behind fd, which the caller keeps, or, if fd is
+ * negative, of size bytes of memory. The caller frees *ret. Returns 0, -ENOEXEC if it is no ELF
+ * file or has no such segment, or -ENOMEM.
  */
 int segments_read(int fd, const void *memory, size_t size, struct segment **ret, size_t *ret_n);
 

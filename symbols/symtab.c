@@ -19,24 +19,24 @@ DEFINE_CLEANUP(struct function_starts *, function_starts_free)
 
 struct function {
 	uint64_t start, end;
-	const char *symbol; /* in libdwfl's string table, or in that of the symtab */
-	int rank;           /* among those that start here, the highest gives the name */
+	const char *symbol; /* in libdwfl's string table, or in strings */
+	int rank;           /* of several names with this start, the highest rank wins */
 	uint32_t sized : 1;
 	uint32_t section : 31; /* in the program; 0: in another file, which has all symbols */
 };
 
 struct symtab {
 	Dwfl *dwfl;
-	char *strings;              /* NULL: they are libdwfl's */
-	struct function *functions; /* sorted by start, one for each start */
+	char *strings;              /* NULL: names are libdwfl's */
+	struct function *functions; /* sorted by start, unique */
 	size_t n_functions, functions_size;
-	Elf *stripped; /* the program, while its symbols are read, if it has only some of them */
+	Elf *stripped; /* the program while its symbols are read, if it is stripped */
 };
 
-/* How far back to look for a function that encloses a smaller one. */
+/* How many functions to go back for one that encloses a smaller one. */
 #define MAX_NESTED 16
 
-/* The end of the section that a symbol lies in: the bound of one without a size. */
+/* The end of a symbol's section, which limits a symbol without a size. */
 static uint64_t section_end(Elf *elf, GElf_Word index)
 {
 	GElf_Shdr header;
@@ -66,7 +66,7 @@ static bool is_stripped(Elf *elf)
 	return true;
 }
 
-/* Assembly code often leaves the type out; but what is local then is a place to jump to. */
+/* Assembly code often leaves out the type; but local symbols without one are labels. */
 static bool is_function(const GElf_Sym *sym, Elf *elf, GElf_Word section)
 {
 	int type = GELF_ST_TYPE(sym->st_info);
@@ -79,10 +79,10 @@ static bool is_function(const GElf_Sym *sym, Elf *elf, GElf_Word section)
 	       section_is_code(elf, section);
 }
 
-/* What glibc calls its own functions by, so that nobody else's are called: `__GI_` and the name */
+/* The prefix of glibc's internal names for its own functions. */
 #define GLIBC_INTERNAL "__GI_"
 
-/* Typed before untyped, sized before unsized, public before private, `write` before `__write`. */
+/* Prefers typed to untyped, sized to unsized, public to private, and `write` to `__write`. */
 static int symbol_rank(const GElf_Sym *sym, const char *name)
 {
 	int rank = 0;
@@ -95,7 +95,7 @@ static int symbol_rank(const GElf_Sym *sym, const char *name)
 		rank += 200;
 	else if (GELF_ST_BIND(sym->st_info) == STB_WEAK)
 		rank += 100;
-	/* The prefix of a mangled name is not the author's. */
+	/* The prefix of a mangled name has no meaning. */
 	if (mangling_find(name) == MANGLING_NONE)
 		rank -= 10 * (int)strspn(name, "_");
 	if (strncmp(name, GLIBC_INTERNAL, strlen(GLIBC_INTERNAL)) == 0)
@@ -130,7 +130,7 @@ static int function_compare(const void *a, const void *b)
 	return strcmp(x->symbol, y->symbol);
 }
 
-/* Sort, and keep the best name of each address. */
+/* Sorts the functions and keeps the best name for each address. */
 static void symtab_sort(struct symtab *t)
 {
 	size_t kept = 0;
@@ -148,7 +148,7 @@ static void symtab_sort(struct symtab *t)
 			t->functions[i].end = t->functions[i + 1].start;
 }
 
-/* It ends where the unwind information says, or else before what that describes next. */
+/* It ends where unwind information says, or else before the next function that it describes. */
 static bool bound_by_unwind(struct function *f, const struct function_starts *starts)
 {
 	uint64_t start, end;
@@ -161,10 +161,10 @@ static bool bound_by_unwind(struct function *f, const struct function_starts *st
 	return is_described;
 }
 
-/* A function without a size is of assembly code: none is longer. */
+/* The maximum size of a function without a size; these are in assembly code. */
 #define MAX_UNSIZED ((uint64_t)64 << 10)
 
-/* Its code is its own up to where another function could begin. */
+/* It extends up to where another function might begin. */
 static void bound_by_padding(struct function *f, Elf *elf)
 {
 	Elf_Scn *scn = elf_getscn(elf, f->section);
@@ -183,8 +183,8 @@ static void bound_by_padding(struct function *f, Elf *elf)
 }
 
 /*
- * How far functions go whose size nobody has said, as of those in assembly code: no further than is
- * certain. In a stripped file, which symbol would have been the next one is not known either.
+ * Limits functions without a size, such as those in assembly code, to what is certain. In a
+ * stripped file, the symbol of the next function may be missing, too.
  */
 static int symtab_bound(struct symtab *t, Elf *elf)
 {
@@ -242,7 +242,7 @@ int symtab_new(const struct dwfl_source *source, struct symtab **ret)
 	if (!t)
 		return -ENOMEM;
 	err = dwfl_file_open(source, &t->dwfl, &module);
-	/* As the last location for symbols .gnu_debugdata is read. */
+	/* libdwfl falls back to .gnu_debugdata for symbols. */
 	if (err == 0 && !decompressed_debugdata_fits(dwfl_module_getelf(module, &bias)))
 		err = -E2BIG;
 	if (err == 0)
@@ -290,7 +290,7 @@ int symtab_detach(struct symtab *t)
 	return 0;
 }
 
-/* Number of functions that start at or below the address. */
+/* The number of functions that start at or below the address. */
 static size_t symtab_upper_bound(const struct symtab *t, uint64_t address)
 {
 	size_t lo = 0, hi = t->n_functions;

@@ -8,9 +8,9 @@
 #include "bpf/lookup_word.h"
 #include "tables/rule.h"
 
-/* The row being joined, and whom to give it to. */
+/* The row being joined, and its consumer. */
 struct decoder {
-	const uint8_t *bytes; /* of the image */
+	const uint8_t *bytes; /* the image */
 	const struct dp_image *head;
 	int (*fn)(const struct image_row *row, void *arg);
 	void *arg;
@@ -35,7 +35,7 @@ void saves_from_slots(uint32_t slots, struct dp_saves *ret)
 	}
 }
 
-/* Unpack a rule, and where the frame saved the callee-saved registers. */
+/* Unpacks a rule, and where the frame saved the callee-saved registers. */
 static void unpack_rule(const struct decoder *d, uint16_t number, struct dp_rule *ret,
 			struct dp_saves *ret_saves)
 {
@@ -81,7 +81,7 @@ static int decoder_add(struct decoder *d, uint64_t pc, uint16_t state)
 	return err;
 }
 
-/* The distance of a row from the one before; *at is behind its first byte. */
+/* Reads the distance of a row from the previous one; *at is behind its first byte. */
 static uint32_t read_distance(const uint8_t **at, uint8_t delta)
 {
 	uint32_t distance = delta & 15;
@@ -102,7 +102,9 @@ static uint16_t read_state(const uint8_t **at)
 	return state;
 }
 
-/* The rows of a block behind its start, at address; what lookup_in_block() reads part of. */
+/*
+ * Adds the rows of a block behind its start, at `address`. lookup_in_block() reads a part of these.
+ */
 static int decoder_add_rows(struct decoder *d, const uint8_t *at, const uint8_t *end,
 			    uint64_t address)
 {
@@ -130,7 +132,7 @@ static int decoder_add_rows(struct decoder *d, const uint8_t *at, const uint8_t 
 	return err;
 }
 
-/* All rows of the page at address. */
+/* Adds all rows of the page at `address`. */
 static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint64_t address)
 {
 	const uint16_t *starts = at_cell(d, d->head->starts);
@@ -239,7 +241,7 @@ static void print_ops(const uint64_t *program, const char *comma, FILE *to)
 	}
 }
 
-/* `first` and `last` are operators around those of the program, or empty. */
+/* Prints a program; `first` and `last` are operators around its own, or empty. */
 static void print_program(const uint64_t *program, const char *first, const char *last, FILE *to)
 {
 	fprintf(to, "exp(%s", first);
@@ -340,7 +342,7 @@ void image_row_print(const struct image_row *row, int regs, FILE *to)
 	fputc('\n', to);
 }
 
-/* NULL: nothing was made of the file. */
+/* NULL: the file has no image. */
 static const struct dp_image *image_head(const struct image *image)
 {
 	return (const void *)image->cells;

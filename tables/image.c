@@ -14,7 +14,7 @@
 #include "tables/source.h"
 #include "tables/word_machine.h"
 
-/* Bytes of code at a program's entry that are taken for its start-up code: glibc's have 61. */
+/* Size of a program's start-up code at its entry point: glibc's has 61 bytes. */
 #define ENTRY_SIZE 64
 
 enum { SOURCE_FIRST, SOURCE_BESIDE, SOURCE_GO, N_SOURCES };
@@ -23,9 +23,10 @@ enum { SOURCE_FIRST, SOURCE_BESIDE, SOURCE_GO, N_SOURCES };
 struct builder {
 	struct packer packer;
 	struct rule_word word;            /* the current row's */
-	struct source sources[N_SOURCES]; /* where one has no FDE, the next one is asked */
+	struct source sources[N_SOURCES]; /* addresses not covered by one are looked up in the
+	                                   * next */
 	struct go_rules go;
-	size_t range; /* of the code that is looked at: those before are done */
+	size_t range; /* index of the current code range */
 	struct image_stats stats;
 	struct image_refusal *refusals;
 	size_t n_refusals, refusals_size;
@@ -53,7 +54,7 @@ static int builder_refuse(struct builder *b, uint64_t start, uint64_t end, enum 
 	return packer_add(&b->packer, start, RULE_SET_REFUSED);
 }
 
-/* The number of a row's rule that no word can express. */
+/* Returns the number of a row's rule that no word can express. */
 static int builder_number(struct builder *b, const struct cfi_row *row, bool signal,
 			  enum rule_refusal *ret_refusal)
 {
@@ -97,8 +98,8 @@ static int builder_add_row(struct builder *b, const struct cfi_span *span, struc
 }
 
 /*
- * The rows of an FDE as far as word_machine can tell; *ret_done is where that ends,
- * nearly always the FDE's end.
+ * Adds the rows of an FDE as far as word_machine can. *ret_done is where it stopped, nearly always
+ * the FDE's end.
  */
 static int builder_add_words(struct builder *b, const struct source *s, const struct cfi_fde *fde,
 			     uint64_t *ret_done)
@@ -122,11 +123,11 @@ static int builder_add_words(struct builder *b, const struct source *s, const st
 	}
 	b->stats.covered += done - fde->start;
 	*ret_done = done;
-	/* Which rows have no number any more, and why, is said by those who know all of it. */
+	/* The caller reports which rows have no number any more, and why. */
 	return err == -ENOSPC ? 0 : err;
 }
 
-/* The rows of an FDE from an address on. */
+/* Adds the rows of an FDE from an address on. */
 static int builder_add_rows(struct builder *b, const struct source *s, const struct cfi_fde *fde,
 			    uint64_t from)
 {
@@ -159,7 +160,10 @@ static int builder_add_rows(struct builder *b, const struct source *s, const str
 	return err;
 }
 
-/* The rule where sp is so far below the return address; nothing else is known to have moved. */
+/*
+ * The number of the rule for a stack depth: the distance from sp up to the return address. All
+ * other registers are unchanged.
+ */
 static int builder_number_depth(struct builder *b, int64_t depth)
 {
 	struct rule_word word = { 0 };
@@ -176,11 +180,11 @@ static int builder_number_depth(struct builder *b, int64_t depth)
 		number = rule_set_add_word(&b->packer.rules, word.word);
 	else
 		number = builder_number(b, &row, false, &refusal);
-	/* The table is damaged, or rules have no numbers left. */
+	/* The table is damaged, or rule numbers are used up. */
 	return depth < 0 || number == 0 || number == -ENOSPC ? RULE_SET_REFUSED : number;
 }
 
-/* As far as Go's linker knows how deep the stack is. */
+/* Adds rows with the stack depth that Go's linker knows. */
 static int builder_add_go(struct builder *b, const struct source *s, const struct cfi_fde *fde,
 			  uint64_t from)
 {
@@ -204,7 +208,7 @@ static int builder_add_go(struct builder *b, const struct source *s, const struc
 	return err;
 }
 
-/* The rows of an FDE from an address on, by what its source is. */
+/* Adds the rows of an FDE from an address on, by the kind of its source. */
 static int builder_add_from(struct builder *b, const struct source *s, const struct cfi_fde *fde,
 			    uint64_t from)
 {
@@ -219,7 +223,7 @@ static int builder_add_from(struct builder *b, const struct source *s, const str
 	return err;
 }
 
-/* A system call that returns 0 to a new thread, which has no caller. */
+/* The rule of a system call that returns 0 to a new thread, which has no caller. */
 static struct dp_rule clone_rule(int32_t cfa_offset)
 {
 	return (struct dp_rule){
@@ -230,7 +234,7 @@ static struct dp_rule clone_rule(int32_t cfa_offset)
 	};
 }
 
-/* As if an FDE had said so: equal rules have one number. */
+/* Equal rules get one number, as if an FDE had them. */
 static int builder_number_known(struct builder *b, const struct known_row *known)
 {
 	struct dp_rule signal = rule_signal(known->cfa_offset);
@@ -254,14 +258,14 @@ static int builder_number_known(struct builder *b, const struct known_row *known
 	return rule_set_add_word(&b->packer.rules, word.word);
 }
 
-/* The rows of known code, and none between `*done`, which moves on, and its start. */
+/* Adds the rows of known code, and a gap between `*done` and its start. Moves `*done`. */
 static int builder_add_known(struct builder *b, const struct known_code *code, uint64_t *done)
 {
 	for (size_t i = 0; i < code->n_rows; i++) {
 		const struct known_row *row = &code->rows[i];
 		int number = builder_number_known(b, row), err = 0;
 
-		/* The numbers are used up. */
+		/* Rule numbers are used up. */
 		if (number == -ENOSPC)
 			number = DP_RULE_NONE;
 		else
@@ -279,7 +283,7 @@ static int builder_add_known(struct builder *b, const struct known_code *code, u
 	return 0;
 }
 
-/* The first range that reaches behind an address, not below those asked for before. */
+/* The first range that ends behind an address. Addresses must be ascending. */
 static const struct code_range *find_range(struct builder *b, const struct image_extent *extent,
 					   uint64_t address)
 {
@@ -289,7 +293,7 @@ static const struct code_range *find_range(struct builder *b, const struct image
 	return b->range < extent->n_ranges ? &extent->ranges[b->range] : NULL;
 }
 
-/* The rows of an FDE, but where Go's functions have rules of their own. */
+/* Adds the rows of an FDE, except where Go functions have their own rules. */
 static int builder_add_fde(struct builder *b, const struct source *s, const struct cfi_fde *fde)
 {
 	const struct go_rule *known, *end;
@@ -318,7 +322,7 @@ static int builder_add_fde(struct builder *b, const struct source *s, const stru
 	return err == 0 && done < fde->end ? builder_add_from(b, s, fde, done) : err;
 }
 
-/* The first known code between two addresses, at or behind those asked for before. */
+/* The first known code between two addresses, which must be ascending. */
 static bool find_known(struct builder *b, const struct image_extent *extent, uint64_t start,
 		       uint64_t end, struct known_code *ret)
 {
@@ -334,7 +338,7 @@ static bool find_known(struct builder *b, const struct image_extent *extent, uin
 	return false;
 }
 
-/* Padding, or code without unwind information: a neighbour's rule must not answer. */
+/* Padding, or code without unwind information: a neighbour's rule must not apply. */
 static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
 			       const struct image_extent *extent)
 {
@@ -349,7 +353,7 @@ static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
 	return start < end ? packer_add(&b->packer, start, DP_RULE_NONE) : 0;
 }
 
-/* Is it nothing but padding, as nearly all gaps are? */
+/* True if it is only padding, as nearly all gaps are. */
 static bool is_padding(struct builder *b, const struct image_extent *extent, uint64_t start,
 		       uint64_t end)
 {
@@ -360,8 +364,8 @@ static bool is_padding(struct builder *b, const struct image_extent *extent, uin
 }
 
 /*
- * What is executed first has no caller, said or not: the dynamic
- * linker's entry is code without unwind information, and musl's.
+ * The code executed first has no caller, even if no unwind information says so: the dynamic
+ * linker's entry has none, nor has musl's.
  */
 static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end,
 				 const struct image_extent *extent)
@@ -383,7 +387,7 @@ static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end
 	if (err < 0 || !has_entry)
 		return err;
 	number = rule_set_add(&b->packer.rules, &root, NULL, NULL);
-	if (number == -ENOSPC) /* the numbers are used up */
+	if (number == -ENOSPC) /* rule numbers are used up */
 		number = DP_RULE_NONE;
 	if (number < 0)
 		return number;
@@ -396,7 +400,7 @@ static int builder_add_empty_gap(struct builder *b, uint64_t start, uint64_t end
 static int builder_add_beside(struct builder *b, size_t source, uint64_t start, uint64_t end,
 			      const struct image_extent *extent);
 
-/* Where the sources before this one have no FDE. Most files have no other source. */
+/* Fills a gap of the sources before this one. Most files have only one source. */
 static inline int builder_add_gap(struct builder *b, size_t source, uint64_t start, uint64_t end,
 				  const struct image_extent *extent)
 {
@@ -406,7 +410,7 @@ static inline int builder_add_gap(struct builder *b, size_t source, uint64_t sta
 				     builder_add_beside(b, source, start, end, extent);
 }
 
-/* Those FDEs of a source that lie in a gap of the ones before. */
+/* Adds the FDEs of a source in a gap of the sources before it. */
 static int builder_add_beside(struct builder *b, size_t source, uint64_t start, uint64_t end,
 			      const struct image_extent *extent)
 {
@@ -429,8 +433,8 @@ static int builder_add_beside(struct builder *b, size_t source, uint64_t start, 
 }
 
 /*
- * The image starts with the first FDE, or where something is known before it.
- * Without an FDE, first_fde is the extent's end, and known code has to be there.
+ * The image starts with the first FDE, or with known code before it. Without an FDE, first_fde is
+ * the extent's end, and there must be known code.
  */
 static int builder_start(struct builder *b, const struct image_extent *extent, uint64_t first_fde,
 			 uint64_t *ret)
@@ -460,11 +464,11 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 				    extent->n_ranges, &b->packer.rules);
 	b->packer.labels = b->go.labels;
 	b->packer.labels_form = b->go.labels_form;
-	/* Without numbers for rules of their own, such functions have those of others. */
+	/* Without rule numbers of their own, such functions keep their FDEs' rules. */
 	return err == -ENOSPC ? 0 : err;
 }
 
-/* FDEs ahead whose bytes are asked for, so that they are in the cache when it is their turn. */
+/* Number of FDEs to prefetch. */
 #define AHEAD 6
 
 static void fetch_ahead(const struct builder *b, const struct image_extent *extent)
@@ -485,13 +489,13 @@ static void fetch_ahead(const struct builder *b, const struct image_extent *exte
 }
 
 /*
- * Where FDEs overlap, the one that starts last holds, and nothing holds behind
- * its end: what libgcc's search in .eh_frame_hdr finds.
+ * Where FDEs overlap, the one that starts last applies, and nothing applies behind its end: that is
+ * what libgcc's search in .eh_frame_hdr finds.
  */
 static int builder_add_sections(struct builder *b, const struct image_extent *extent)
 {
 	struct source *first = &b->sources[SOURCE_FIRST];
-	uint64_t done = 0; /* behind the last address that has a row */
+	uint64_t done = 0; /* end of the last row */
 	bool started = false;
 	struct cfi_fde fde;
 	int err = 0;
@@ -541,12 +545,12 @@ int image_build(const struct cfi_section *section, const struct image_extent *ex
 	err = builder_init(b, section, extent);
 	if (err == 0)
 		err = builder_add_sections(b, extent);
-	/* The entry's rule may be the last one: it does not hold for what is behind. */
+	/* The entry's rule may be the last one: it ends here. */
 	if (err == 0)
 		err = packer_add(&b->packer, extent->end, DP_RULE_NONE);
 	for (size_t i = 0; i < N_SOURCES; i++)
 		b->stats.n_bad_records += b->sources[i].index.n_refusals;
-	cfi_index_done(&b->sources[SOURCE_FIRST].index); /* its memory is the image's now */
+	cfi_index_done(&b->sources[SOURCE_FIRST].index); /* frees memory that the image needs now */
 	if (err == 0)
 		err = packer_finish(&b->packer, &cells, &n_cells);
 	if (err < 0)

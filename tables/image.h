@@ -12,11 +12,11 @@
 #include "tables/rule.h"
 
 /*
- * The image of one binary: its unwind information in the form that the kernel
- * searches (struct dp_image and what it leads to). Built once, never changed.
+ * The image of one binary: its unwind information in the form that the kernel searches (struct
+ * dp_image). Built once, never changed.
  */
 
-/* What became of the rows that were refused: how many, and how many bytes of code they cover. */
+/* Refused rows: how many, and how many bytes of code they cover. */
 struct image_refused {
 	uint64_t rows;
 	uint64_t bytes;
@@ -24,10 +24,10 @@ struct image_refused {
 
 struct image_stats {
 	uint64_t n_fdes;
-	uint64_t n_rows;  /* in the image, gaps included */
+	uint64_t n_rows;  /* in the image, including gaps */
 	uint64_t covered; /* bytes of code with a rule */
 	uint32_t n_rules;
-	uint64_t n_bad_records; /* records of the section that could not be read */
+	uint64_t n_bad_records; /* records of the section that are unreadable */
 	struct image_refused refused[RULE_N_REFUSALS];
 };
 
@@ -46,27 +46,32 @@ struct image {
 	size_t n_refusals;
 };
 
-/* What is known of a file's code from elsewhere. */
+/* What else is known of a file's code. */
 struct image_extent {
-	uint64_t start, end; /* addresses that may hold code: FDEs outside are left out */
-	uint64_t entry;      /* where execution starts, 0: nowhere */
-	/* The code's bytes, as far as they are there, by address; the caller's. */
+	uint64_t start, end; /* addresses that may have code; FDEs outside are ignored */
+	uint64_t entry;      /* entry point, 0: none */
+	/* The available bytes of the code, by address; owned by the caller */
 	const struct code_range *ranges;
 	size_t n_ranges;
-	/* Another section, for where the first one has no FDE; the caller's. Size 0: none */
+	/*
+	 * Another section, for addresses without an FDE in the first; owned by the caller. Size 0:
+	 * none
+	 */
 	struct cfi_section beside;
-	/* Go's own table: for where no section has an FDE, and what it knows better. Size 0: none */
+	/*
+	 * Go's own table: for addresses without an FDE, and for functions with wrong FDEs. Size 0:
+	 * none
+	 */
 	struct pclntab go;
-	unsigned int go_minor; /* of the Go that made it, 1.minor; 0: not known */
+	unsigned int go_minor; /* of its Go version, 1.minor; 0: not known */
 };
 
 /*
- * Build the image of a section of unwind information. Rows that cannot be
- * expressed, and gaps, become rows of their own that end a walk by name; known
- * code in gaps, and functions whose unwind information is known to be wrong, have the
- * rules that they are known for. Returns 0, -ENOMEM, -EFBIG
- * for a file whose code spans 4 GiB and more, or -ENODATA if the extent has
- * neither an FDE nor known code. image_done() releases *ret.
+ * Builds the image of a section of unwind information. Rows that cannot be expressed, and gaps,
+ * become rows that end a walk with a specific outcome. Known code in gaps, and functions whose
+ * unwind information is known to be wrong, get the known rules. Returns 0, -ENOMEM, -EFBIG for a
+ * file whose code spans 4 GiB or more or whose section is too large for cfi_index_init(), or
+ * -ENODATA if there is neither an FDE nor known code. image_done() frees *ret.
  */
 int image_build(const struct cfi_section *section, const struct image_extent *extent,
 		struct image *ret);

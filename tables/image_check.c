@@ -9,10 +9,10 @@
 #define CELLS(type) ((uint32_t)(sizeof(type) / DP_CELL_SIZE))
 #define STATES_PER_CELL (DP_CELL_SIZE / sizeof(uint16_t))
 
-/* Bytes of a table of states in which every number of 16 bits is one, with its successors. */
+/* Size of a table of states in which every 16-bit number, with its successors, is inside. */
 #define ANY_STATE_SIZE ((UINT16_MAX + 1 + DWARF_DELTA_SUCCESSORS) * sizeof(uint16_t))
 
-/* Bytes of a table of starts in which every number of 8 bits is one. */
+/* Size of a table of starts in which every 8-bit number is inside. */
 #define ANY_START_SIZE (DP_START_APART * sizeof(uint16_t))
 
 /* The parts of an image whose head has been checked. */
@@ -28,11 +28,11 @@ struct check {
 	const uint16_t *states;
 	const uint16_t *starts;
 	uint32_t n_states, n_starts;
-	bool any_state; /* whatever number is taken for a state, it lies in the image */
+	bool any_state; /* any number is a state inside the image */
 	const struct dp_page *pages;
 };
 
-/* Do n records of so many cells, from `start` on, end at `end`? Sets their number. */
+/* True if n records of `cells` cells each fill start to end exactly. Sets *ret_n. */
 static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret_n)
 {
 	if (start > end || (end - start) % cells != 0)
@@ -41,7 +41,7 @@ static bool is_array(uint32_t start, uint32_t end, uint32_t cells, uint32_t *ret
 	return true;
 }
 
-/* Where the parts of the dictionary are: in order, each of whole records. */
+/* Finds the parts of the dictionary: in order, each with whole records. */
 static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *ret)
 {
 	const struct dp_image *h = (const void *)cells;
@@ -56,7 +56,7 @@ static bool check_parts(const uint64_t *cells, uint32_t n_cells, struct check *r
 	    !is_array(h->states, h->starts, 1, &n_state_cells) ||
 	    !is_array(h->starts, h->pages, 1, &n_start_cells))
 		return false;
-	/* An image that is longer than a segment starts with one; the dictionary lies in it. */
+	/* An image longer than a segment begins with one, which contains the dictionary. */
 	if (h->pages > n_cells || h->pages > DP_SEGMENT_CELLS)
 		return false;
 	ret->words = cells + h->rules;
@@ -79,7 +79,7 @@ static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *re
 	if (n_cells < CELLS(struct dp_image) || h->n_cells != n_cells ||
 	    !check_parts(cells, n_cells, ret))
 		return false;
-	/* The last page may be that of the address space. */
+	/* The last page may be the last of the address space. */
 	if (h->n_pages == 0 || h->n_pages > n_cells - h->pages || h->base % DP_PAGE_SIZE != 0 ||
 	    __builtin_add_overflow(h->base, ((uint64_t)h->n_pages << DP_PAGE_BITS) - 1, &last))
 		return false;
@@ -93,7 +93,7 @@ static bool check_head(const uint64_t *cells, uint32_t n_cells, struct check *re
 	return true;
 }
 
-/* How many values an instruction needs on the stack, and how many more there are behind it. */
+/* The number of values that an instruction takes from the stack, and by how many it grows. */
 static bool check_op(const struct dp_op *op, uint32_t *needs, int *grows)
 {
 	*grows = 0;
@@ -126,7 +126,7 @@ static bool check_op(const struct dp_op *op, uint32_t *needs, int *grows)
 	       (op->code != DP_OP_DEREF || (op->arg >= 1 && op->arg <= 8));
 }
 
-/* Is there a program so many cells behind the first one, for a stack of so many values? */
+/* True if a program is `at` cells behind the first one, for a stack of n_values values. */
 static bool check_program(const struct check *c, int32_t at, uint32_t n_values)
 {
 	const struct dp_op *ops;
@@ -170,14 +170,14 @@ static bool check_full(const struct check *c, const struct dp_rule *rule)
 	for (int part = 0; part < RULE_N_PARTS; part++) {
 		const int32_t *at = rule_program_of(&r, (enum rule_part)part);
 
-		/* Those of registers start with the CFA. */
+		/* Programs of registers start with the CFA. */
 		if (at && !check_program(c, *at, part == RULE_PART_CFA ? 0 : 1))
 			return false;
 	}
 	return true;
 }
 
-/* As long as there is no form, there need not be a program. */
+/* Without a form there need not be a program. */
 static bool check_labels(const struct check *c)
 {
 	if (c->head->labels_form == DP_LABELS_NONE)
@@ -191,7 +191,7 @@ static bool check_rules(const struct check *c)
 	for (uint32_t i = 0; i < c->head->n_rules; i++) {
 		uint64_t form = c->words[i] & ((1 << DP_FORM_BITS) - 1);
 
-		/* What is above the slots would say that saves are apart. */
+		/* A bit above the slots would mean DP_SAVES_APART. */
 		if (form > DP_FORM_FP ||
 		    (form != DP_FORM_FULL && c->words[i] >> DP_WORD_RA_SHIFT >= DP_N_RA) ||
 		    (form == DP_FORM_FULL && c->words[i] >> DP_FORM_BITS >= c->n_full))
@@ -208,20 +208,20 @@ static bool check_rules(const struct check *c)
 	return true;
 }
 
-/* Does the state lead to a rule? */
+/* True if the state leads to a rule. */
 static bool check_state(const struct check *c, uint32_t state)
 {
 	return state < c->n_states && c->states[state] < c->head->n_rules;
 }
 
-/* Where the reading of a block is. */
+/* The position in a block. */
 struct place {
 	const uint8_t *at, *end; /* of the block's rows */
 	uint32_t pc, pc_end;     /* in the page */
 	uint32_t state;
 };
 
-/* Read a distance; false: it is not all there. */
+/* Reads a distance; false: it is truncated. */
 static bool check_distance(struct place *p, uint32_t distance)
 {
 	if (distance < DWARF_DELTA_BYTE) {
@@ -239,7 +239,10 @@ static bool check_distance(struct place *p, uint32_t distance)
 	return true;
 }
 
-/* Read a row: its address is in the block and behind the one before, its state leads to a rule. */
+/*
+ * Reads a row: its address must be in the block and above the previous one, and its state must lead
+ * to a rule.
+ */
 static bool check_row(const struct check *c, struct place *p)
 {
 	uint32_t before = p->pc, delta, code;
@@ -266,7 +269,7 @@ static bool check_row(const struct check *c, struct place *p)
 	return p->pc < p->pc_end && check_state(c, p->state);
 }
 
-/* The state that a block starts with; what is read of it moves p->at. */
+/* Reads the state at a block's start, and moves p->at past it. */
 static bool check_start(const struct check *c, uint8_t start, struct place *p)
 {
 	if (start == DP_START_APART) {
@@ -282,7 +285,7 @@ static bool check_start(const struct check *c, uint8_t start, struct place *p)
 	return check_state(c, p->state);
 }
 
-/* Read the rows of a block; where END says so, the rest is filling. */
+/* Reads the rows of a block. Behind END there is only padding. */
 static bool check_block(const struct check *c, uint8_t start, struct place *p)
 {
 	if (!check_start(c, start, p))
@@ -297,8 +300,8 @@ static bool check_block(const struct check *c, uint8_t start, struct place *p)
 }
 
 /*
- * Do all blocks lie in front of `end`? Their rows are read where that is cheap, or
- * the last one may reach behind it.
+ * True if all blocks end before `end`. If their rows are not read, because that is slow, the last
+ * one may end behind it.
  */
 static bool check_blocks(const struct check *c, const struct dp_page *page, const uint8_t *data,
 			 const uint8_t *end)
@@ -334,13 +337,13 @@ static bool check_page(const struct check *c, const struct dp_page *page)
 
 	if (start == 0)
 		return c->any_state || check_state(c, page->state);
-	/* A page's data does not lie across two segments. */
+	/* A page's data must not cross a segment boundary. */
 	if (end > c->size)
 		end = c->size;
 	if (page->block_bits < DP_MIN_BLOCK_BITS || page->block_bits > DP_PAGE_BITS)
 		return false;
 	anchors = (DP_PAGE_SIZE >> page->block_bits) * sizeof(struct dp_anchor) + 1;
-	/* Two anchors are read at once, with a byte behind the last one. */
+	/* Two anchors are read at once, and a byte behind the last one. */
 	return start < end && end - start > anchors &&
 	       check_blocks(c, page, c->bytes + start, c->bytes + end);
 }
@@ -351,7 +354,7 @@ bool image_is_sound(const uint64_t *cells, uint32_t n_cells)
 
 	if (!check_head(cells, n_cells, &c) || !check_rules(&c) || !check_labels(&c))
 		return false;
-	/* From here on, padding, or a gap: the first state is of no rule. */
+	/* Padding or a gap from here on: the first state is that of no rule. */
 	if (!check_state(&c, DP_STATE_NONE) || c.states[DP_STATE_NONE] != DP_RULE_NONE)
 		return false;
 	for (uint32_t i = 0; i < c.head->n_pages; i++)

@@ -6,15 +6,13 @@
 #include <stdint.h>
 
 /*
- * Could these cells be an image? For one that comes from outside: nothing that
- * it says leads the walker out of it, in user space either. Whether the rows
- * are true cannot be seen.
+ * True if these cells are a valid image. For images from outside: nothing in it may lead the walker
+ * out of it, in user space either. Whether the rows are true cannot be checked.
  *
- * Of an image of less than about 128 KiB every row is read: decode.h can read
- * it, too. Of a larger one each block of rows only has to lie in it. To read
- * them would take most of the time in which a table can be had from disk;
- * whatever state they lead to, there is memory of the image, and the walker
- * takes what it finds there for a rule only if it is one's number.
+ * In an image of less than about 128 KiB, every row is read, so that decode.h can read it too. In a
+ * larger one, each block of rows only has to lie inside. Reading the rows would take most of the
+ * time of loading a table from disk. Whatever states they have, the image has memory there, and the
+ * walker ignores values that are not rule numbers.
  */
 bool image_is_sound(const uint64_t *cells, uint32_t n_cells);
 

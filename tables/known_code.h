@@ -9,10 +9,10 @@
 #include "bpf/abi.h"
 
 /*
- * Code that linkers and C libraries put into programs without unwind
- * information, recognised by its bytes: the functions of .init and .fini, those of
- * crtbegin.o, the procedure linkage table, what signal handlers return to, and the system
- * call that starts a thread. Where the bytes are something else, nothing is known.
+ * Code without unwind information that linkers and C libraries put into programs, recognised by its
+ * bytes: the functions of .init and .fini, those of crtbegin.o, the procedure linkage table, the
+ * code to which signal handlers return, and the system call that starts a thread. Other bytes are
+ * not known code.
  */
 
 /* A piece of a file's code. The caller owns the bytes. */
@@ -22,10 +22,10 @@ struct code_range {
 	const uint8_t *bytes;
 };
 
-/* The return address is always where a call puts it, but in a signal frame. */
+/* The return address is where a call puts it, except in a signal frame. */
 struct known_row {
 	uint64_t start, end; /* end exclusive */
-	bool signal;         /* a struct sigcontext lies at sp + cfa_offset */
+	bool signal;         /* a struct sigcontext is at sp + cfa_offset */
 	bool clone;          /* unless DP_REG_RESULT is 0: then there is no caller */
 	bool fp_saved;       /* at CFA - DP_FP_CFA; else it is unchanged */
 	uint8_t cfa_reg;     /* DP_REG_SP or DP_REG_FP */
@@ -40,12 +40,12 @@ struct known_code {
 };
 
 /*
- * Is there none for certain between two addresses inside the range? A quick look
- * at the bytes, which settles it for the padding between functions.
+ * True if there is certainly no known code between two addresses inside the range. A quick look at
+ * the bytes, which is enough for the padding between functions.
  */
 bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t end);
 
-/* The first known code that has a row from start on and before end, both inside the range. */
+/* Finds the first known code with a row from `start` on and before `end`, both inside the range. */
 bool known_code_next(const struct code_range *range, uint64_t start, uint64_t end,
 		     struct known_code *ret);
 

@@ -44,7 +44,7 @@ static int reserve_kept(struct packer *p)
 	return 0;
 }
 
-/* Add what was counted lately to the transition. */
+/* Adds the recent count to the transition. */
 static void count_change(struct packer *p, struct packer_change *change)
 {
 	struct transition *t;
@@ -58,7 +58,7 @@ static void count_change(struct packer *p, struct packer_change *change)
 	change->bytes = 0;
 }
 
-/* Find out what a change leads to that was not looked up lately. */
+/* Finds the target of a change that was not looked up recently. */
 static int find_change(struct packer *p, uint64_t word, struct packer_change *change)
 {
 	int number = rule_set_add_word(&p->rules, word);
@@ -109,22 +109,22 @@ int packer_add_far(struct packer *p, uint64_t pc, uint64_t word)
 	return 0;
 }
 
-/* Where a transition leads to, close together. */
+/* Where a transition leads, in compact form. */
 struct arrow {
 	uint16_t to;
 	uint8_t code;
 };
 
-/* Reads kept rows, page by page. */
+/* Reads stored rows, page by page. */
 struct reader {
-	const uint32_t *at, *end; /* kept rows */
+	const uint32_t *at, *end; /* stored rows */
 	const struct arrow *arrows;
 	uint64_t pc;      /* of the last row, from the first page's start */
 	uint32_t n_pages; /* read so far */
 	struct page page;
 };
 
-/* Read the next page; there is one as long as r->n_pages is below their number. */
+/* Reads the next page. There is one while r->n_pages is less than their number. */
 static void reader_next(struct reader *r)
 {
 	const uint32_t *at = r->at;
@@ -161,7 +161,7 @@ static void reader_next(struct reader *r)
 	r->pc = pc;
 }
 
-/* A rule that holds in fewer bytes of code is hardly ever a block's start. */
+/* A rule that holds in fewer bytes of code hardly ever starts a block. */
 #define START_WORTH 256
 
 /* The image being written. */
@@ -174,8 +174,8 @@ struct writer {
 	size_t used, size;
 	uint8_t *start_of;               /* dp_anchor.start, by rule */
 	uint16_t starts[DP_START_APART]; /* rules */
-	size_t n_chosen;                 /* of them */
-	uint8_t data[PAGE_MAX_DATA];     /* of a page */
+	size_t n_chosen;                 /* of these */
+	uint8_t data[PAGE_MAX_DATA];     /* of one page */
 };
 
 static void writer_free(struct writer *w)
@@ -230,7 +230,7 @@ static int writer_reserve(struct writer *w, size_t n)
 	return 0;
 }
 
-/* The one with most code first; then by number, so that equal input gives equal images. */
+/* Most code first, then by number, so that equal input gives equal images. */
 static int start_compare(const void *a, const void *b, void *arg)
 {
 	uint16_t x = *(const uint16_t *)a, y = *(const uint16_t *)b;
@@ -242,9 +242,8 @@ static int start_compare(const void *a, const void *b, void *arg)
 }
 
 /*
- * Choose what has a number as a block's start: it costs two bytes, and saves
- * them each time. Blocks start all over the code, so that those rules come most
- * often that hold in most of it.
+ * Chooses the rules with a number as a block's start. A number costs two bytes, and saves two each
+ * time. Blocks start all over the code, so the rules that hold in most of it are most frequent.
  */
 static int writer_choose_starts(struct writer *w)
 {
@@ -270,7 +269,7 @@ static int writer_choose_starts(struct writer *w)
 	return 0;
 }
 
-/* Put the page's data behind what there is; no page's data lies across two segments. */
+/* Appends the page's data. No page's data crosses a segment boundary. */
 static int writer_put_page(struct writer *w, struct dp_page *page)
 {
 	const struct page_codes codes = { w->packer->transitions.state_of, w->start_of };
@@ -309,13 +308,13 @@ static int writer_put_pages(struct writer *w)
 	return 0;
 }
 
-/* Bytes in whole cells. */
+/* The number of cells for so many bytes. */
 static uint32_t cells_of(size_t bytes)
 {
 	return (uint32_t)((bytes + DP_CELL_SIZE - 1) / DP_CELL_SIZE);
 }
 
-/* Lay out what is in front of the pages' data, and write all that is known of it. */
+/* Lays out the parts before the pages' data, and writes those that are known. */
 static int writer_put_head(struct writer *w)
 {
 	const struct packer *p = w->packer;

@@ -9,9 +9,8 @@
 #include "tables/transition.h"
 
 /*
- * A change from one rule to another that was looked up lately. How often it came
- * since then, and how much code was before it, is added to its transition when it
- * makes room for another one.
+ * A recently used change of rule. Its count and the code before it are added to its transition when
+ * it makes room for another one.
  */
 struct packer_change {
 	uint64_t word; /* of the rule that it leads to */
@@ -24,33 +23,33 @@ struct packer_change {
 #define PACKER_RECENT_BITS 11
 
 /*
- * A kept row is a word of two halves: the distance from the row before, and
- * the index of its transition. What does not fit has FAR in its place and
- * follows in a word of its own, the distance or the rule.
+ * A stored row is a word of two halves: the distance from the previous row, and the index of its
+ * transition. A value that does not fit is replaced by FAR and follows in a word of its own: the
+ * distance or the rule.
  */
 #define PACKER_FAR UINT16_MAX
 #define PACKER_KEPT_MAX 3
 
 /*
- * Rows in, an image out. Rows are kept as distances and transitions until all
- * are known; then the image is written, page by page.
+ * Rows in, an image out. Rows are stored as distances and transitions until all are known; then the
+ * image is written page by page.
  */
 struct packer {
 	struct rule_set rules;
 	struct transitions transitions;
 	uint64_t base; /* address of the first page */
-	uint64_t last; /* the last address that there can be */
+	uint64_t last; /* highest possible address */
 	uint64_t pc;   /* of the last row */
 	uint16_t rule; /* in force there */
 	uint32_t *kept, *kept_end;
-	uint32_t *kept_limit; /* up to where a row can be kept */
+	uint32_t *kept_limit; /* limit of stored rows */
 	struct packer_change recent[1 << PACKER_RECENT_BITS];
-	/* What the image says of labels (struct dp_image); the program is one of the rules' */
+	/* Labels (struct dp_image); the program is one of the rules' */
 	uint32_t labels, labels_form;
 	uint64_t n_rows; /* after packer_finish() */
 };
 
-/* 0 or -ENOMEM. `start` is the lowest address there will be. packer_done() releases it. */
+/* Returns 0 or -ENOMEM. `start` is the lowest address of a row. packer_done() frees it. */
 int packer_init(struct packer *p, uint64_t start);
 void packer_done(struct packer *p);
 
@@ -61,13 +60,13 @@ static inline struct packer_change *packer_change(struct packer *p, uint64_t wor
 	return &p->recent[hash >> (64 - PACKER_RECENT_BITS)];
 }
 
-/* What packer_add_word() does where the change is new, or the distance far. */
+/* The part of packer_add_word() for a new change or a long distance. */
 int packer_add_far(struct packer *p, uint64_t pc, uint64_t word);
 
 /*
- * From pc on, the rule that a word expresses holds. Rows come in ascending
- * order; one that changes nothing is left out. 0, -ENOMEM, -ENOSPC if there are
- * too many rules, or -EFBIG for code that spans 4 GiB and more.
+ * The rule of this word holds from pc on. Rows come in ascending order; one that changes nothing is
+ * ignored. Returns 0, -ENOMEM, -ENOSPC if there are too many rules, or -EFBIG for code that spans 4
+ * GiB or more.
  */
 static inline int packer_add_word(struct packer *p, uint64_t pc, uint64_t word)
 {
@@ -93,7 +92,10 @@ static inline int packer_add(struct packer *p, uint64_t pc, uint16_t rule)
 	return packer_add_word(p, pc, p->rules.words[rule]);
 }
 
-/* The image: its cells, owned by the caller, and how many. 0, -ENOMEM, or -EFBIG if it had 4 GiB. */
+/*
+ * Returns the image's cells, owned by the caller, and their number. 0, -ENOMEM, or -EFBIG from 4
+ * GiB on.
+ */
 int packer_finish(struct packer *p, uint64_t **ret_cells, uint32_t *ret_n_cells);
 
 #endif

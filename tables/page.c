@@ -5,12 +5,12 @@
 #include <string.h>
 
 /*
- * How long blocks are is a choice between bytes and time: a look-up reads half
- * a block, and each block costs an anchor.
+ * The length of blocks trades size for time: a lookup reads half a block, and each block costs an
+ * anchor.
  */
 #define MEAN_BLOCK_ROWS 16
 
-/* Has no block of that length more rows than one may have? */
+/* True if no block of that length has too many rows. */
 static bool blocks_are_short(const struct page *page, uint8_t bits)
 {
 	uint16_t counts[DP_MAX_BLOCKS];
@@ -44,7 +44,7 @@ struct block {
 	uint8_t *to;
 };
 
-/* Do a function's end and the next one's start make one delta? */
+/* True if a function's end and the next one's start become one delta. */
 static bool is_padding(const struct page_row *row, const struct page_row *end,
 		       const struct block *block)
 {
@@ -54,7 +54,7 @@ static bool is_padding(const struct page_row *row, const struct page_row *end,
 	       aligned < block->end && row[1].code == 0 && row->pc - block->pc < 15 + 256;
 }
 
-/* Write a row, or if it is padding, two; the row behind what is written. */
+/* Writes a row, or two if they are padding. Returns the next row. */
 static const struct page_row *put_row(const struct page_row *row, const struct page_row *end,
 				      const uint16_t *state_of, struct block *block)
 {
@@ -84,9 +84,9 @@ static const struct page_row *put_row(const struct page_row *row, const struct p
 }
 
 /*
- * The smallest stride with which each block can be reached: it starts at its
- * number times the stride or up to 255 bytes behind. One that would start
- * sooner is put off. The longest block as stride always does.
+ * The smallest stride with which each block can be reached: a block starts at its number times the
+ * stride or up to 255 bytes behind. One that would start sooner is moved. The size of the longest
+ * block is always enough.
  */
 static uint32_t choose_stride(const uint8_t *sizes, uint32_t n, size_t size)
 {
@@ -101,12 +101,12 @@ static uint32_t choose_stride(const uint8_t *sizes, uint32_t n, size_t size)
 			at = (at < i * stride ? i * stride : at) + sizes[i];
 		if (at <= i * stride + UINT8_MAX)
 			return stride;
-		/* With a larger one the block is no sooner than here. */
+		/* A larger stride would move the block back. */
 		stride = (at - UINT8_MAX + i - 1) / i;
 	}
 }
 
-/* Put the blocks behind their anchors, whose `start` is known. The size of all. */
+/* Writes the blocks behind their anchors, whose `start` is known. Returns the size of all. */
 static size_t put_blocks(const uint8_t *from, const uint8_t *sizes, uint32_t n, uint32_t stride,
 			 uint8_t *to)
 {
@@ -125,7 +125,7 @@ static size_t put_blocks(const uint8_t *from, const uint8_t *sizes, uint32_t n, 
 		from += sizes[i];
 		at += sizes[i];
 	}
-	/* Two anchors are read at once, with a byte behind the last one. */
+	/* Two anchors are read at once, and a byte behind the last one. */
 	if (at == 0)
 		rows[at++] = DWARF_DELTA_END;
 	return (size_t)(rows - to) + at;

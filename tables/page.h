@@ -12,7 +12,7 @@
 struct page_row {
 	uint16_t pc; /* low DP_PAGE_BITS bits, not 0 */
 	uint16_t rule;
-	uint8_t code; /* how its rule is written after that of the row before */
+	uint8_t code; /* how its rule is encoded, relative to the previous row's */
 };
 
 struct page {
@@ -21,7 +21,7 @@ struct page {
 	struct page_row rows[DP_PAGE_SIZE]; /* ascending */
 };
 
-/* What a page is written with, by rule number. */
+/* How rules are encoded, by rule number. */
 struct page_codes {
 	const uint16_t *state_of; /* the rule's state */
 	const uint8_t *start_of;  /* dp_anchor.start */
@@ -30,10 +30,10 @@ struct page_codes {
 #define PAGE_MAX_DATA                                                                              \
 	(DP_MAX_BLOCKS * (sizeof(struct dp_anchor) + DP_BLOCK_MAX_SIZE) + 1 + UINT8_MAX)
 
-/* The length of the page's blocks, dp_page.block_bits. */
+/* Chooses the length of the page's blocks, dp_page.block_bits. */
 uint8_t page_block_bits(const struct page *page);
 
-/* Write the data of a page that has rows. Returns its size, and the blocks' stride. */
+/* Writes the data of a page with rows. Returns its size, and the blocks' stride. */
 size_t page_write(const struct page *page, uint8_t block_bits, const struct page_codes *codes,
 		  uint8_t ret_data[PAGE_MAX_DATA], uint8_t *ret_stride);
 

@@ -67,7 +67,7 @@ int32_t *rule_program_of(struct dp_rule *rule, enum rule_part part)
 		       NULL;
 }
 
-/* Compile an expression for an image; `depth` as of cfi_expr_compile(). */
+/* Compiles an expression for an image; `depth` as for cfi_expr_compile(). */
 static bool program_from_expr(const uint8_t *expr, uint32_t size, uint32_t depth,
 			      struct rule_program *ret)
 {
@@ -86,7 +86,7 @@ static bool program_from_expr(const uint8_t *expr, uint32_t size, uint32_t depth
 	return true;
 }
 
-/* The rule that only a program can express, if there is room for one. */
+/* The rule as a program, if there is room for one. */
 static struct dp_where where_from_program(const struct cfi_rule *rule, struct rule_program *program)
 {
 	if (!program)
@@ -105,7 +105,7 @@ static struct dp_where where_from_program(const struct cfi_rule *rule, struct ru
 							       DP_WHERE_VALUE);
 }
 
-/* `program` is NULL where the rule cannot have one. */
+/* `program` is NULL if the rule cannot have one. */
 static struct dp_where where_from_rule(const struct cfi_rule *rule, struct rule_program *program)
 {
 	struct cfi_expr e;
@@ -140,9 +140,9 @@ static struct dp_where where_from_rule(const struct cfi_rule *rule, struct rule_
 }
 
 /*
- * OCaml's code calls C's functions on the thread's stack, while its own stack pointer waits in
- * a callee-saved register, and leads above that or below. Other functions that take this for a
- * frame pointer have to save their caller's.
+ * OCaml code calls C functions on the thread's stack. Its own stack pointer is kept in a
+ * callee-saved register meanwhile, and may be above or below. Other functions that use this
+ * register as a frame pointer must save their caller's.
  */
 static bool is_on_another_stack(const struct cfi_row *row)
 {
@@ -163,7 +163,7 @@ static enum rule_refusal switch_by_register(const struct cfi_cfa *cfa, struct dp
 	return RULE_NONE;
 }
 
-/* `switches`: an expression leads to a stack that may be anywhere. */
+/* `switches`: the expression leads to a stack that may be anywhere. */
 static enum rule_refusal cfa_from_row(const struct cfi_cfa *cfa, bool switches,
 				      struct dp_rule *rule, struct rule_program *program)
 {
@@ -229,8 +229,8 @@ struct dp_rule rule_signal(int32_t sigcontext)
 }
 
 /*
- * The trampoline that a signal handler returns to describes all registers by
- * expressions, each where the kernel has put it (glibc's __restore_rt).
+ * The trampoline to which signal handlers return describes each register by an expression for where
+ * the kernel has saved it (glibc's __restore_rt).
  */
 static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_rule *ret)
 {
@@ -257,9 +257,9 @@ static enum rule_refusal signal_from_row(const struct cfi_row *row, struct dp_ru
 }
 
 /*
- * Other frames are marked as a signal's, too: so that unwinders, which want each frame above the
- * one before, let it lie anywhere. OCaml's runtime does so where it goes from one stack to another.
- * Their return address is where a call has put it.
+ * Some normal frames are marked as signal frames, so that unwinders that require ascending frames
+ * accept a stack anywhere. OCaml's runtime does so where it switches stacks. Their return address
+ * is where a call puts it.
  */
 static bool is_called(const struct cfi_row *row)
 {
@@ -283,7 +283,7 @@ static struct dp_where stack_pointer_from_rule(const struct cfi_rule *rule,
 	return where_from_rule(rule, program);
 }
 
-/* Without a caller there is no stack pointer to know. */
+/* A root has no caller's stack pointer. */
 static bool is_stack_pointer(const struct dp_rule *rule)
 {
 	return rule->ra.kind == DP_WHERE_UNDEFINED ||

@@ -10,10 +10,10 @@
 #include "cfi/row.h"
 
 /*
- * Why a row of unwind information cannot be expressed in an image. The walk
- * then ends at such an address with DP_UNSUPPORTED_RULE.
+ * Why a row of unwind information cannot be expressed in an image. A walk ends at such an address
+ * with DP_UNSUPPORTED_RULE.
  *
- *   X(enumerator, word, sentence)
+ * X(enumerator, word, sentence)
  */
 #define RULE_REFUSALS(X)                                                                           \
 	X(NONE, "none", "expressed")                                                               \
@@ -37,54 +37,52 @@ enum rule_refusal { RULE_REFUSALS(X) RULE_N_REFUSALS };
 const char *rule_refusal_word(enum rule_refusal refusal);
 const char *rule_refusal_sentence(enum rule_refusal refusal);
 
-/* A program, its first n_ops + 1 cells as they are in an image. */
+/* A program; its first n_ops + 1 cells are as in an image. */
 struct rule_program {
 	uint64_t n_ops;
 	struct dp_op ops[DP_MAX_OPS];
 };
 
-/* What a rule may need programs for. */
+/* The parts of a rule that may need a program. */
 enum rule_part { RULE_PART_CFA, RULE_PART_RA, RULE_PART_FP, RULE_PART_SP, RULE_N_PARTS };
 
 struct rule_programs {
 	struct rule_program of[RULE_N_PARTS];
 };
 
-/* Where a rule says which program a part of it needs; NULL: it needs none. */
+/* The member of a rule that refers to the program of a part; NULL if the part needs none. */
 int32_t *rule_program_of(struct dp_rule *rule, enum rule_part part);
 
-/* Bytes of a program in an image. */
+/* Size of a program in an image, in bytes. */
 static inline size_t rule_program_size(const struct rule_program *program)
 {
 	return (program->n_ops + 1) * DP_CELL_SIZE;
 }
 
-/* The place of each register in a struct sigcontext, in words. */
+/* The index of each register in a struct sigcontext, in words. */
 extern const uint8_t rule_sigcontext_word[DP_N_REGISTERS];
 
 /*
- * The rule of what signal handlers return to: a struct sigcontext lies at sp + `sigcontext`.
- * In the words of glibc's __restore_rt.
+ * The rule of the code to which signal handlers return: a struct sigcontext is at sp +
+ * `sigcontext`. As that of glibc's __restore_rt.
  */
 struct dp_rule rule_signal(int32_t sigcontext);
 
 /*
- * Is the row of a function that lands in the handler of an exception? It puts the
- * handler's address in place of its return address, and goes there by "returning". That
- * is __builtin_eh_return(), which gcc compiles so that what is to be in the two registers
- * of EH_RETURN_DATA_REGNO then is saved like a caller's.
+ * True if the row belongs to a function that lands in an exception handler: it replaces its return
+ * address by the handler's and returns. That is __builtin_eh_return(), for which gcc saves the two
+ * registers of EH_RETURN_DATA_REGNO like callee-saved ones.
  */
 bool rule_lands(const struct cfi_row *row);
 
 /*
- * Express a row as a rule of an image. `signal` is the 'S' of its CIE. On
- * RULE_NONE *ret and *ret_saves are set, with every padding byte zero, so that
- * equal rules are equal bytes; ret->saves is left 0. *ret_has_saves says
- * whether *ret_saves holds anything but "unchanged". The programs that the
- * rule needs are in *ret_programs; it does not say yet where they will be.
+ * Expresses a row as a rule of an image. `signal` is the 'S' of its CIE. On RULE_NONE *ret and
+ * *ret_saves are set, with zeroed padding, so that equal rules are equal bytes; ret->saves is left
+ * 0. *ret_has_saves is whether *ret_saves has anything but "unchanged". *ret_programs has the
+ * programs that the rule needs; the rule does not refer to them yet.
  *
- * A register other than the return address whose rule has no counterpart
- * becomes DP_WHERE_UNKNOWN: a walk that needs it ends with DP_REGISTER_LOST.
+ * A register other than the return address whose rule has no counterpart becomes DP_WHERE_UNKNOWN:
+ * a walk that needs it ends with DP_REGISTER_LOST.
  */
 enum rule_refusal rule_from_row(const struct cfi_row *row, bool signal, struct dp_rule *ret,
 				struct dp_saves *ret_saves, bool *ret_has_saves,

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* Out of memory is an error of ours, not the end of the program. */
+/* Running out of memory is an error, not the end of the program. */
 #define HASH_NONFATAL_OOM 1
 #define uthash_nonfatal_oom(entry) ((entry)->failed = 1)
 #include <uthash.h>
@@ -34,13 +34,13 @@ struct saves_entry {
 };
 
 struct program_entry {
-	uint32_t at; /* cells from the first one's */
+	uint32_t at; /* in cells, from the first one */
 	int failed;
 	UT_hash_handle hh;
 	struct rule_program program;
 };
 
-/* All of an image that is in front of its pages lies in one segment. */
+/* Everything in front of an image's pages is in one segment. */
 #define MAX_FULL 16384
 #define MAX_SAVES 8192
 #define MAX_PROGRAM_CELLS 32768
@@ -70,7 +70,7 @@ int rule_set_add_word(struct rule_set *set, uint64_t word)
 	return (int)e->number;
 }
 
-/* The number of a rule among those that are kept in full. */
+/* Returns the number of a rule among those stored in full. */
 static int add_full(struct rule_set *set, const struct dp_rule *rule)
 {
 	struct full_entry *e;

@@ -5,14 +5,14 @@
 
 #include "tables/rule.h"
 
-/* Where a register's slot is in the word; 0: it has none. */
+/* The shift of a register's slot in the word; 0: no slot. */
 static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_FP] = DP_WORD_FP_SHIFT,
 #define X(name, word) [CFI_##name] = DP_WORD_SAVES_SHIFT + DP_SAVED_##name * DP_SLOT_BITS,
 						     DP_SAVED_REGISTERS(X)
 #undef X
 };
 
-/* Nobody asks for the other registers, but for what rule_lands() sees in two of them. */
+/* Other registers are not used, except that rule_lands() looks at two of them. */
 #define SAVED_CHANGED(name, word) CFI_CHANGED(CFI_##name) |
 #define OF_INTEREST                                                                                \
 	(DP_SAVED_REGISTERS(SAVED_CHANGED) CFI_CHANGED(CFI_FP) | CFI_CHANGED(CFI_SP) |             \
@@ -23,7 +23,7 @@ static const uint8_t slot_shift[CFI_N_REGISTERS] = { [CFI_FP] = DP_WORD_FP_SHIFT
 #define WORD_N_MASK ((UINT64_C(1) << DP_WORD_N_BITS) - 1)
 #define WORD_CFA_MASK ((UINT64_C(1) << (DP_WORD_N_BITS + DP_FORM_BITS)) - 1)
 
-/* The part of the word that says what the CFA is, 0 if it cannot. */
+/* The part of the word for the CFA; 0 if a word cannot express it. */
 static uint64_t cfa_part(const struct cfi_cfa *cfa)
 {
 	uint64_t form = cfa->reg == CFI_SP ? DP_FORM_SP :
@@ -36,7 +36,7 @@ static uint64_t cfa_part(const struct cfi_cfa *cfa)
 	return (uint64_t)cfa->offset / 8 << DP_FORM_BITS | form;
 }
 
-/* The slot that a rule says, -1 if it says something else. */
+/* The slot of a rule; -1 if a slot cannot express it. */
 static int slot_of(const struct cfi_rule *rule)
 {
 	if (rule->kind == CFI_RULE_UNSPECIFIED || rule->kind == CFI_RULE_SAME)
@@ -47,7 +47,7 @@ static int slot_of(const struct cfi_rule *rule)
 	return (int)(-rule->offset / 8);
 }
 
-/* Is the rule of a register without a slot what a word with DP_RA_CALL takes for granted? */
+/* True if a register without a slot has the rule that a word with DP_RA_CALL implies. */
 static bool is_granted(unsigned int reg, const struct cfi_rule *rule)
 {
 	if (reg == CFI_RA)

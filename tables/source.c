@@ -32,7 +32,7 @@ int source_init_go(struct source *s, const struct pclntab *go)
 
 	s->go = go;
 	for (uint64_t i = 0; i < go->n_functions; i++) {
-		/* They are in ascending order; what is not is damaged. */
+		/* Functions must be in ascending order; others are damaged. */
 		if (pclntab_function(go, i, &f) < 0 ||
 		    (index->n_fdes > 0 && f.start <= index->fdes[index->n_fdes - 1].start))
 			continue;
@@ -60,7 +60,7 @@ bool source_fde(const struct source *s, size_t i, uint64_t start, uint64_t end, 
 	struct pclntab_function f;
 
 	*ret = s->index.fdes[i];
-	/* The bytes up to the next function of Go's are padding. */
+	/* The bytes up to the next Go function are padding. */
 	if (s->go && pclntab_function(s->go, ret->ops, &f) == 0)
 		ret->end = pclntab_function_end(s->go, &f);
 	if (!is_inside(ret, start, end))

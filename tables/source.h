@@ -10,33 +10,36 @@
 #include "go/pclntab.h"
 #include "tables/rule_word.h"
 
-/* Where an image's rows come from, function by function, by address. */
+/* The sources of an image's rows, by function, in order of addresses. */
 
-/* What is found out once about a CIE. */
+/* What is computed once per CIE. */
 struct initial {
 	struct rule_word word; /* of its initial row */
 	uint64_t short_word;
-	bool is_short; /* its FDEs are tried with word_machine, starting from short_word */
+	bool is_short; /* FDEs are tried with word_machine first, from short_word */
 };
 
-/* A section, its records, and how far it is read; or Go's table, whose functions they are. */
+/* A section with its records, and the position in it; or Go's table with its functions. */
 struct source {
 	const struct cfi_section *section;
-	const struct pclntab *go; /* NULL: it is a section */
+	const struct pclntab *go; /* NULL: a section */
 	struct cfi_index index;
 	struct initial *initial; /* by CIE */
-	size_t next;             /* of the FDEs: those before are done */
+	size_t next;             /* index of the next FDE */
 };
 
-/* 0, -ENOMEM, or what cfi_index_init() says. A zeroed one may be passed to source_done(), too. */
+/*
+ * Returns 0, -ENOMEM, or an error of cfi_index_init(). A zeroed source may be passed to
+ * source_done().
+ */
 int source_init(struct source *s, const struct cfi_section *section);
-/* Go's functions as if they were FDEs, whose instructions are their numbers in the table. */
+/* Go's functions as FDEs; the instructions of each are its number in the table. */
 int source_init_go(struct source *s, const struct pclntab *go);
 void source_done(struct source *s);
 
 /*
- * An FDE, cut off where the next one starts: where they overlap, the one that starts last
- * holds. False: nothing of it is left, or it is not between start and end.
+ * Returns an FDE, cut off where the next one starts: where they overlap, the one that starts last
+ * applies. False: nothing is left, or it is not between start and end.
  */
 bool source_fde(const struct source *s, size_t i, uint64_t start, uint64_t end,
 		struct cfi_fde *ret);

@@ -14,7 +14,7 @@
 #define uthash_nonfatal_oom(entry) ((entry)->failed = 1)
 #include <uthash.h>
 
-/* A successor costs two bytes in the table, and saves one or two each time it is used. */
+/* A successor costs two bytes in the table and saves one or two at each use. */
 #define WORTH_A_SUCCESSOR 2
 
 struct transition_entry {
@@ -68,7 +68,9 @@ int64_t transitions_add(struct transitions *t, uint16_t from, uint16_t to)
 	return e ? (int64_t)e->index : -ENOMEM;
 }
 
-/* By rule, the most frequent first; then as they came, so that equal input gives equal images. */
+/*
+ * By rule, most frequent first, then in order of arrival, so that equal input gives equal images.
+ */
 static int transition_compare(const void *a, const void *b)
 {
 	const struct transition *x = *(struct transition *const *)a;
@@ -82,8 +84,8 @@ static int transition_compare(const void *a, const void *b)
 }
 
 /*
- * Is a transition, number `nth` among those of its rule, worth being a
- * successor? Every rule needs a state, so that the last ones are kept for rules.
+ * True if a transition, number `nth` of its rule, is to be a successor. Every rule needs a state,
+ * so the last states are reserved for rules.
  */
 static bool is_successor(const struct transition *x, size_t nth, size_t n_states, size_t n_rules)
 {
@@ -91,7 +93,10 @@ static bool is_successor(const struct transition *x, size_t nth, size_t n_states
 	       n_states + n_rules < UINT16_MAX;
 }
 
-/* Lay out the states: each rule's number, and room for its successors, as rules for now. */
+/*
+ * Lays out the states: each rule's number, and room for its successors, which are rule numbers for
+ * now.
+ */
 static void lay_out(struct transitions *t, struct transition **sorted, size_t n_rules)
 {
 	size_t at = 0;

@@ -12,21 +12,20 @@
 #include "cfi/entry.h"
 
 /*
- * The call frame instructions of an FDE, executed on rule words (enum dp_form)
- * instead of rows: what 99 of 100 FDEs consist of moves a CFA by a few words or
- * saves a register, which is one step on the word. Whatever else comes, odd or
- * wrong, is left to cfi_machine, which starts the FDE anew and knows all.
+ * Executes the call frame instructions of an FDE on rule words (enum dp_form) instead of rows: in
+ * 99 of 100 FDEs, each instruction moves the CFA by a few words or saves a register, which is one
+ * operation on the word. Any other instruction is left to cfi_machine, which starts the FDE again.
  *
- * It is all in this header because it is the loop that building an image spends
- * its time in: its state is to stay in registers.
+ * All in a header, because building an image spends most of its time in this loop, whose state has
+ * to stay in registers.
  */
 
 #define WORD_MACHINE_MAX_REMEMBERED 4
 
 struct word_machine {
-	const uint8_t *pos, *end; /* instructions that are left; bytes of the section */
+	const uint8_t *pos, *end; /* the remaining instructions, in the section */
 	uint64_t pc;
-	uint64_t word;    /* in force up to pc, once a step has been made */
+	uint64_t word;    /* in force up to pc, after the first step */
 	uint64_t initial; /* the CIE's */
 	unsigned int n_remembered;
 	uint64_t remembered[WORD_MACHINE_MAX_REMEMBERED];
@@ -34,22 +33,20 @@ struct word_machine {
 
 enum word_step {
 	WORD_STEP_ROW,   /* m->word holds up to m->pc */
-	WORD_STEP_END,   /* there are no instructions any more: m->word holds up to the end */
-	WORD_STEP_OTHER, /* an instruction that needs cfi_machine; nothing is known from m->pc on */
+	WORD_STEP_END,   /* no more instructions: m->word holds up to the end */
+	WORD_STEP_OTHER, /* an instruction for cfi_machine; nothing is known from m->pc on */
 };
 
 /* Where registers have their slot in a word, by their DWARF number; or one of these: */
-#define WORD_REG_IGNORED 0  /* no rule of it is ever asked for */
-#define WORD_REG_OTHER 0xff /* a rule for it is none that a word takes for granted */
-#define WORD_N_REGS 64      /* those that fit an opcode */
+#define WORD_REG_IGNORED 0  /* its rules are never used */
+#define WORD_REG_OTHER 0xff /* a rule for it cannot be expressed in a word */
+#define WORD_N_REGS 64      /* those that fit into an opcode */
 extern const uint8_t word_reg_shift[WORD_N_REGS];
 
-/*
- * Can the FDEs of a CIE be tried? *ret_initial is then the word of its initial row.
- */
+/* True if the FDEs of a CIE can be tried. *ret_initial is then the word of its initial row. */
 bool word_machine_init_cie(const struct cfi_cie *cie, uint64_t *ret_initial);
 
-/* False if an advance could go round the end of the address space, which is an error to name. */
+/* False if an advance could wrap around the address space, an error that cfi_machine reports. */
 static inline bool word_machine_init(struct word_machine *m, const struct cfi_section *section,
 				     const struct cfi_fde *fde, uint64_t initial)
 {
@@ -77,7 +74,7 @@ static inline bool word_set_cfa_register(struct word_machine *m, unsigned int re
 	return reg == CFI_SP || reg == CFI_FP;
 }
 
-/* Registers are saved one after another: go on while the next instruction is alike. */
+/* Executes consecutive saves of registers in one loop. */
 static inline bool word_offsets(struct word_machine *m)
 {
 	do {
@@ -100,12 +97,12 @@ static inline void word_restore(struct word_machine *m, unsigned int reg)
 {
 	unsigned int shift = word_reg_shift[reg];
 
-	/* The rules of the others are as the CIE has them, or of no interest. */
+	/* The rules of the other registers are as in the CIE, or unused. */
 	if (shift != WORD_REG_IGNORED && shift != WORD_REG_OTHER)
 		m->word ^= (m->word ^ m->initial) & (uint64_t)DP_MAX_SLOT << shift;
 }
 
-/* The unsigned LEB128 at the cursor, if it has one or two bytes; else false. */
+/* Reads an unsigned LEB128 of one or two bytes; false for any other. */
 static inline bool word_operand(struct word_machine *m, unsigned int *ret)
 {
 	if (m->pos == m->end)
@@ -119,7 +116,7 @@ static inline bool word_operand(struct word_machine *m, unsigned int *ret)
 	return *m->pos++ < 0x80;
 }
 
-/* Move the location by a number of so many bytes. */
+/* Advances the location by an operand of `size` bytes. */
 static inline bool word_advance(struct word_machine *m, unsigned int size)
 {
 	uint32_t delta = 0;
@@ -132,7 +129,7 @@ static inline bool word_advance(struct word_machine *m, unsigned int size)
 	return true;
 }
 
-/* The opcodes without an operand in their low bits. */
+/* Executes opcodes that have no operand in their low bits. */
 static inline bool word_execute(struct word_machine *m, uint8_t op)
 {
 	unsigned int n, reg;
@@ -171,9 +168,8 @@ static inline bool word_execute(struct word_machine *m, uint8_t op)
 }
 
 /*
- * Most rows are made by a push or a pop: the CFA's offset, of one byte, perhaps
- * a register's slot (86 02), and a short advance, all in one go. False leaves
- * it to the steps above.
+ * Most rows come from a push or a pop: a one-byte CFA offset, perhaps a register's slot (86 02),
+ * and a short advance. Executes these at once; false leaves them to the steps above.
  */
 static inline bool word_push_pop(struct word_machine *m)
 {
@@ -203,7 +199,7 @@ static inline bool word_push_pop(struct word_machine *m)
 	return true;
 }
 
-/* One or more instructions; false if the next one is not for this machine. */
+/* Executes one or more instructions; false if the next one is for cfi_machine. */
 static inline bool word_step(struct word_machine *m)
 {
 	uint8_t op = *m->pos;
@@ -222,7 +218,7 @@ static inline bool word_step(struct word_machine *m)
 	return true;
 }
 
-/* Go on to the next advance. m->word is the rule from where m->pc was up to where it is. */
+/* Executes up to the next advance. m->word is the rule from the old m->pc to the new one. */
 static inline enum word_step word_machine_next(struct word_machine *m)
 {
 	uint64_t start = m->pc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How long the store keeps binaries that nobody maps any more. */
+/* How long the store keeps unmapped binaries. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ static struct pool pool;
 static struct binary_store store;
 static uint64_t now;
 
-/* What reports have done with modules. */
+/* Calls from the store. */
 static struct {
 	int n_closed, n_freed;
 	uint64_t oldest_ns;
@@ -80,7 +80,7 @@ static struct binary *get(const char *path)
 	return b;
 }
 
-/* Minutes pass, in which idle binaries are seen to be idle still. */
+/* Updates the store over n minutes, in which idle binaries stay idle. */
 static void wait_minutes(int n)
 {
 	for (int i = 0; i <= n; i++)
@@ -102,7 +102,7 @@ Test(binary, goes_when_nobody_has_mapped_it_for_a_minute)
 	cr_assert(!store.closed && used.n_closed == 0, "no report refers to it");
 }
 
-/* The memory of one that was sampled is there until the last report of its time is gone. */
+/* A sampled binary is not freed before the last report that may refer to it. */
 Test(binary, stays_for_reports_that_refer_to_it)
 {
 	struct binary *b = get("/proc/self/exe");
@@ -138,7 +138,9 @@ Test(binary, frees_those_that_were_closed_before)
 	cr_assert(store.closed == last && !last->next_closed && used.n_freed == 1);
 }
 
-/* A sample that is in no report yet, or that a report has got since, keeps it; and none but it. */
+/*
+ * A sample that no report has yet, or a report that has got one since, keeps it, and only this one.
+ */
 Test(binary, stays_while_it_is_held)
 {
 	struct binary *first = get("/proc/self/exe"), *last;

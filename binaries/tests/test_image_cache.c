@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Images kept on disk: found again, and not used if damaged, made up, another user's, another
- * build's or of a file that has changed; limits of size and number.
+ * Images kept on disk are found again. They are not used if damaged, forged, another user's, of
+ * another build or of a changed file. Limits of size and number.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -17,13 +17,13 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "cache/kept_file.h"
 #include "binaries/image_cache.h"
-#include "tables/image_file.h"
 
 #define LIMIT (UINT64_C(16) << 20)
 #define NOBODY 65534
 
-/* The C library as a binary that has an image of some size, and a cache of its own. */
+/* The C library as a binary with an image of sufficient size, and a cache of its own. */
 static char directory[64];
 static int libc_fd;
 static struct elf_file libc_file;
@@ -61,7 +61,7 @@ static void end(void)
 
 TestSuite(image_cache, .init = begin, .fini = end);
 
-/* Get the C library's image, which is always the same; is it from the cache? */
+/* Gets the C library's image, which never changes. Returns whether it is from the cache. */
 static bool is_cached(void)
 {
 	struct image image;
@@ -75,7 +75,7 @@ static bool is_cached(void)
 	return from == 1;
 }
 
-/* What the directory holds; the path of the last one whose name has the suffix. */
+/* The number of files with this suffix in the directory, and the path of one of them. */
 static int count(const char *suffix, char *ret_path, size_t size)
 {
 	_cleanup_closedir_ DIR *d = opendir(directory);
@@ -94,7 +94,7 @@ static int count(const char *suffix, char *ret_path, size_t size)
 	return n;
 }
 
-/* The one file that the cache has. */
+/* The path of the only file in the cache. */
 static const char *kept(void)
 {
 	static char path[512];
@@ -103,7 +103,7 @@ static const char *kept(void)
 	return path;
 }
 
-/* The cache as it is now is of no use, and mended by that. */
+/* The cache cannot be used as it is now; building the image repairs it. */
 static void expect_rebuilt(const char *what)
 {
 	cr_assert(!is_cached(), "%s", what);
@@ -117,9 +117,9 @@ Test(image_cache, has_what_was_made_before)
 	cr_assert(!is_cached());
 	cr_assert(is_cached());
 	cr_assert(stat(kept(), &st) == 0 && (st.st_mode & 07777) == 0600);
-	cr_assert(st.st_size == (off_t)(sizeof(struct image_file) + expected.n_cells * 8UL));
+	cr_assert(st.st_size == (off_t)(sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL));
 	cr_assert(strstr(kept(), libc_file.build_id));
-	/* Another run. */
+	/* As in another run. */
 	disk_cache_close(&cache);
 	cr_assert(disk_cache_open(directory, LIMIT, &cache) == 0);
 	cr_assert(is_cached());
@@ -132,14 +132,14 @@ Test(image_cache, does_without)
 	cr_assert(image_cache_get(NULL, &libc_file, libc_fd, &image) == 0);
 	cr_assert(image.n_cells == expected.n_cells);
 	image_done(&image);
-	cr_assert(remove_all(directory) == 0); /* under its feet */
+	cr_assert(remove_all(directory) == 0); /* while the cache is open */
 	cr_assert(!is_cached());
 	cr_assert(!is_cached());
 }
 
 Test(image_cache, ignores_what_is_truncated)
 {
-	static const off_t sizes[] = { 0, 1, 16, sizeof(struct image_file), 5000 };
+	static const off_t sizes[] = { 0, 1, 16, sizeof(struct kept_head), 5000 };
 	struct stat st;
 
 	is_cached();
@@ -154,7 +154,7 @@ Test(image_cache, ignores_what_is_truncated)
 	expect_rebuilt("longer");
 	cr_assert(truncate(kept(), (off_t)1 << 40) == 0);
 	expect_rebuilt("huge");
-	/* As long as it was, but never written: what a power cut leaves. */
+	/* Truncated and extended again to its size, with zeros, as after a power failure. */
 	cr_assert(truncate(kept(), 4096) == 0 && truncate(kept(), st.st_size) == 0);
 	expect_rebuilt("torn");
 }
@@ -167,7 +167,7 @@ Test(image_cache, ignores_each_flipped_bit)
 	cr_assert(stat(kept(), &st) == 0);
 	srandom(1);
 	for (int i = 0; i < 300; i++) {
-		off_t at = i < (int)sizeof(struct image_file) ? i : random() % st.st_size;
+		off_t at = i < (int)sizeof(struct kept_head) ? i : random() % st.st_size;
 		int fd = open(kept(), O_RDWR | O_CLOEXEC);
 		uint8_t byte;
 
@@ -179,25 +179,30 @@ Test(image_cache, ignores_each_flipped_bit)
 	}
 }
 
-/* Give it a head that fits its bytes. */
-static void write_head(const struct image_file *from, const void *cells, uint32_t n_cells)
+/* Writes a file with a valid header for these sections. */
+static void write_sections(const struct kept_head *from, size_t n_rows_size, const void *cells,
+			   size_t size)
 {
-	struct image image = { (uint64_t *)cells, n_cells, { .n_rows = 1 }, NULL, 0 };
-	int fd = open(kept(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-	struct image_file head;
+	uint64_t n_rows[2] = { expected.stats.n_rows };
+	const struct iovec sections[KEPT_N_SECTIONS] = { { n_rows, n_rows_size },
+							 { (void *)cells, size } };
+	char path[512];
 
-	image_file_init(&head, &from->origin, &image);
-	cr_assert(write(fd, &head, sizeof(head)) == sizeof(head));
-	cr_assert(write(fd, cells, n_cells * 8UL) == (ssize_t)(n_cells * 8UL));
-	close(fd);
+	snprintf(path, sizeof(path), "%s", strrchr(kept(), '/') + 1);
+	cr_assert(kept_file_write(&cache, path, &from->key, sections) == 0);
 }
 
-/* The sum is right, the image leads out of itself. */
+static void write_head(const struct kept_head *from, const void *cells, uint32_t n_cells)
+{
+	write_sections(from, 8, cells, n_cells * 8UL);
+}
+
+/* The checksum is right, but the image refers to something outside of itself. */
 Test(image_cache, ignores_what_was_made_up)
 {
 	const size_t size = expected.n_cells * 8UL;
 	_cleanup_free_ uint64_t *cells = malloc(size);
-	struct image_file head;
+	struct kept_head head;
 	int fd;
 
 	is_cached();
@@ -215,9 +220,17 @@ Test(image_cache, ignores_what_was_made_up)
 	expect_rebuilt("made up");
 	write_head(&head, cells, 0);
 	expect_rebuilt("empty");
+	write_sections(&head, 0, expected.cells, size);
+	expect_rebuilt("no number of rows");
+	write_sections(&head, 16, expected.cells, size);
+	expect_rebuilt("two numbers of rows");
+	write_sections(&head, 8, expected.cells, size - 1);
+	expect_rebuilt("no whole number of cells");
+	write_sections(&head, 8, expected.cells, size);
+	cr_assert(is_cached(), "and so made it is taken");
 }
 
-/* Move a file elsewhere, with a link in its place. */
+/* Moves a file elsewhere and puts a link in its place. */
 static void replace_by_link(const char *path, const char *elsewhere)
 {
 	cr_assert(rename(path, elsewhere) == 0);
@@ -240,13 +253,13 @@ Test(image_cache, believes_nobody_else)
 	}
 	snprintf(path, sizeof(path), "%s", kept());
 	cr_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-	expect_rebuilt("a FIFO"); /* and it was not waited for */
+	expect_rebuilt("a FIFO"); /* without waiting for a writer */
 	snprintf(other, sizeof(other), "%s.elsewhere", path);
 	replace_by_link(path, other);
 	expect_rebuilt("a link");
 	cr_assert(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
 	cr_assert(stat(other, &st) == 0, "what the link led to is untouched");
-	/* It stays as it is: a directory that has the name is no cache, but no harm. */
+	/* A directory with that name cannot be used and remains, which does no harm. */
 	cr_assert(unlink(other) == 0 && unlink(path) == 0 && mkdir(path, 0700) == 0);
 	cr_assert(!is_cached());
 	cr_assert(!is_cached());
@@ -255,11 +268,11 @@ Test(image_cache, believes_nobody_else)
 Test(image_cache, is_of_its_maker_only)
 {
 	is_cached();
-	cache.maker[0] ^= 1; /* this program after a change */
+	cache.maker[0] ^= 1; /* as after a change of this program */
 	expect_rebuilt("another program's");
 }
 
-/* The file is the same for who compares the build ids. */
+/* A file with the same build id. */
 static int copy_of_libc(void)
 {
 	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -298,7 +311,7 @@ Test(image_cache, knows_a_file_that_was_changed)
 	cr_assert(is_copy_cached(fd));
 	cr_assert(count(".image", path, sizeof(path)) == 2);
 	cr_assert(is_cached(), "the original has its own");
-	/* Its time of change is not to be had back. */
+	/* Its ctime cannot be restored. */
 	cr_assert(pwrite(fd, "x", 1, EI_PAD) == 1);
 	cr_assert(futimens(fd, (struct timespec[]){ { 1, 0 }, { 1, 0 } }) == 0);
 	cr_assert(!is_copy_cached(fd));
@@ -325,7 +338,7 @@ static bool has_file(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* Those unused for longest go first; of what is not of the cache, nothing. */
+/* The least recently used files are removed first; other files never are. */
 Test(image_cache, has_a_limit)
 {
 	char path[512];
@@ -357,7 +370,7 @@ Test(image_cache, removes_what_is_left_over)
 	cr_assert(count(".image", path, sizeof(path)) == 2);
 }
 
-/* Of many that are added the limit holds all the time. */
+/* The limit holds at any time while many are added. */
 Test(image_cache, keeps_to_its_limit)
 {
 	struct stat st;
@@ -365,13 +378,13 @@ Test(image_cache, keeps_to_its_limit)
 	cache.limit = 64 << 10;
 	cr_assert(!is_cached());
 	cr_assert(!is_cached(), "larger than its share");
-	cache.limit = 32 * (sizeof(struct image_file) + expected.n_cells * 8UL);
+	cache.limit = 32 * (sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL);
 	cr_assert(!is_cached());
 	cr_assert(stat(kept(), &st) == 0);
 	cr_assert(is_cached());
 }
 
-/* The signal that comes with it would end the program. */
+/* The signal that accompanies the error would end the program. */
 Test(image_cache, does_not_pass_the_limit_of_files)
 {
 	struct rlimit limit = { 4096, RLIM_INFINITY };

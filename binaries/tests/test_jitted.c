@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JIT maps and dumps of processes: found by name, and closed after their last user. */
+/* JIT maps and jitdumps of processes are found by name, and closed after their last user. */
 #include "binaries/jitted.h"
 #include "binaries/module_users.h"
 
@@ -30,7 +30,7 @@ static size_t count(void)
 	return n;
 }
 
-/* Only its own: by the number that the process has for itself. */
+/* Only a process's own, by its number in its own PID namespace. */
 Test(jitted, knows_the_name_of_a_jitdump)
 {
 	pid_t own = getpid();
@@ -67,7 +67,7 @@ Test(jitted, goes_a_minute_after_its_last_user)
 	time += 3 * MINUTE;
 	jitted_store_forget(&store, time, NULL);
 	cr_assert(count() == 1 && store.all == used);
-	/* One that is used again counts from anew. */
+	/* The time starts again after another use. */
 	jitted_drop(used);
 	jitted_store_forget(&store, time += MINUTE, NULL);
 	jitted_hold(used);
@@ -81,7 +81,7 @@ Test(jitted, goes_a_minute_after_its_last_user)
 	jitted_drop(NULL);
 }
 
-/* What reports have done with modules. */
+/* Calls from the store. */
 static struct {
 	int n_closed, n_freed;
 	uint64_t oldest_ns;
@@ -113,7 +113,7 @@ static int release_module(void *arg, void (*fn)(void *object), void *object)
 
 static const struct module_users users = { close_module, oldest_ns, release_module, &used };
 
-/* What a report names stays; who reads its files reads them to their end, once. */
+/* A report's module remains; its files are read to their end once. */
 Test(jitted, is_closed_when_a_sample_has_met_it)
 {
 	struct jitted *j = jitted_new(&store, getpid());
@@ -124,7 +124,7 @@ Test(jitted, is_closed_when_a_sample_has_met_it)
 	for (int i = 0; i < 4; i++)
 		jitted_store_forget(&store, time += 2 * MINUTE, &users);
 	cr_assert(count() == 1 && j->is_closed && used.n_closed == 1 && used.n_freed == 0);
-	/* The reports of then are gone: but for one that began in the same moment. */
+	/* The reports of that time are gone, except for one that began at the same moment. */
 	used.oldest_ns = j->closed_ns;
 	jitted_store_forget(&store, time += 2 * MINUTE, &users);
 	cr_assert_eq(used.n_freed, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Binaries are read and tables made by workers: the same as without, and at a time that is chosen. */
+/* Workers read binaries and build tables, with the same results as without workers. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "log/clock.h"
 #include "symbols/tests/some_names.h"
 
-/* Two stores, each with a pool of its own. */
+/* Two stores, each with its own pool. */
 static struct world {
 	uint8_t *segments[64];
 	int n_segments;
@@ -86,7 +86,7 @@ static void wait_for_all(void)
 		binary_store_wait(&with.store, 1000);
 }
 
-/* A copy of the C library, of which a table is not made at once, with one byte of it changed. */
+/* A copy of the C library, whose table takes a while to build, with one byte changed. */
 static int copy_of_libc(off_t changed)
 {
 	int fd = memfd_create("copy", 0), libc;
@@ -156,7 +156,7 @@ Test(load, workers_make_the_same)
 	cr_assert_eq(with.store.n_rows, without.store.n_rows);
 }
 
-/* All are asked for before one of them is there. */
+/* Requests all before any of them is loaded. */
 Test(load, copies_have_one_table)
 {
 	struct binary *copies[8], *other;
@@ -170,7 +170,7 @@ Test(load, copies_have_one_table)
 	}
 	cr_assert(copies[0]->table->n_binaries == 8 && copies[0]->table->n_mappings == 8);
 	cr_assert_eq(with.store.tables.n_made, 1);
-	/* The same build id, but other code where execution starts. */
+	/* The same build id, but a different entry point. */
 	other = get_fd(&with, copy_of_libc(offsetof(Elf64_Ehdr, e_entry)), "/other");
 	wait_for_all();
 	cr_assert(other->table && other->table != copies[0]->table);
@@ -179,7 +179,7 @@ Test(load, copies_have_one_table)
 	cr_assert_eq(copies[0]->table->n_mappings, 0);
 }
 
-/* A first one that cannot be read leaves the table to the others, and nothing behind. */
+/* If the first one cannot be read, the others get the table, and nothing leaks. */
 Test(load, what_is_no_binary_goes)
 {
 	struct binary *b = get(&with, "/etc/passwd"), *again;
@@ -190,14 +190,14 @@ Test(load, what_is_no_binary_goes)
 	wait_for_all();
 	cr_assert(!binary_is_pending(b) && b->err == -ENOEXEC);
 	cr_assert_eq(HASH_COUNT(with.store.binaries), 0);
-	binary_drop(b); /* and frees it: AddressSanitizer would know */
+	binary_drop(b); /* which frees it; AddressSanitizer would detect a later use */
 	cr_assert_eq(binary_store_get(&without.store, 0, open("/etc/passwd", O_RDONLY),
 				      "/etc/passwd", &again),
 		     -ENOEXEC);
 	cr_assert_eq(HASH_COUNT(without.store.binaries), 0);
 }
 
-/* One that nobody maps, but somebody waits for, is not idle. */
+/* An unmapped binary that somebody waits for is not idle. */
 Test(load, jobs_hold_their_binaries)
 {
 	const uint64_t minute = 60 * UINT64_C(1000000000);
@@ -213,7 +213,7 @@ Test(load, jobs_hold_their_binaries)
 	cr_assert_eq(HASH_COUNT(with.store.binaries), 0);
 }
 
-/* A table that has gone is pending for the process that maps the file, until it is back. */
+/* While its evicted table is being rebuilt, a binary is pending for a new mapping. */
 Test(load, tables_are_made_again)
 {
 	struct binary *b = get(&with, "/proc/self/exe");
@@ -231,7 +231,7 @@ Test(load, tables_are_made_again)
 	cr_assert_eq(with.store.tables.n_made, 2);
 }
 
-/* Where there is little room, the first one gets it, though its table takes longer to make. */
+/* If room is short, the first request gets it, even if its table takes longer to build. */
 Test(load, room_goes_by_who_asked_first)
 {
 	struct binary *first = get_fd(&with, copy_of_libc(EI_PAD), "/large"),
@@ -241,7 +241,10 @@ Test(load, room_goes_by_who_asked_first)
 	cr_assert_lt(first->table->cell, last->table->cell);
 }
 
-/* No result was looked at when the store ends, and more wait than workers may have done. */
+/*
+ * The store ends with results that have not been collected and with more jobs than workers may have
+ * finished.
+ */
 Test(load, ends_while_jobs_wait)
 {
 	for (int i = 0; i < 100; i++)
@@ -251,7 +254,7 @@ Test(load, ends_while_jobs_wait)
 	cr_assert_gt(with.store.n_jobs, 1);
 }
 
-/* A descriptor that only holds the file is enough: it is opened for the module. */
+/* A descriptor that only refers to the file is enough; it is opened for the module. */
 Test(load, opens_what_is_held)
 {
 	struct binary *b;
@@ -276,7 +279,7 @@ static struct binary *find_later(struct world *w, const char *path)
 	return b;
 }
 
-/* What is looked up by a worker may be known by then, or be asked for several times. */
+/* A file that a worker looks up may turn out to be known already, or be requested several times. */
 Test(load, files_turn_out_to_be_the_same)
 {
 	char path[PATH_MAX] = "";
@@ -294,15 +297,15 @@ Test(load, files_turn_out_to_be_the_same)
 	cr_assert(known->table && known->n_users == 2);
 	cr_assert_eq(HASH_COUNT(with.store.binaries), 1);
 	cr_assert_eq(get(&with, path), known);
-	binary_drop(known == first ? second : first); /* and frees it */
+	binary_drop(known == first ? second : first); /* which frees it */
 	cr_assert_eq(known->n_users, 1);
 	binary_drop(known);
-	/* Without workers it is told at once. */
+	/* Without workers the result is available at once. */
 	cr_assert_eq(get(&without, path), find_later(&without, path));
 	cr_assert_eq(HASH_COUNT(without.store.binaries), 1);
 }
 
-/* What cannot be opened any more is no binary, and it is known why. */
+/* A file that cannot be opened any more yields no binary, but the reason. */
 Test(load, files_that_are_gone)
 {
 	char path[] = "/tmp/load-XXXXXX";
@@ -339,10 +342,7 @@ static void drop_hanging(struct job *job)
 	sem_post(&hanging[job != &hanging[0].job].dropped);
 }
 
-/*
- * Of a file system that does not answer, what is asked for then is not opened. Files of others are,
- * and the store ends.
- */
+/* Files of a file system that hangs are not opened. Others are, and the store ends. */
 Test(load, ends_while_files_hang)
 {
 	struct binary *b, *other;

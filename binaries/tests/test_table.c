@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which tables are in the pool: freed when idle, evicted for others, rebuilt, and a random
- * sequence of all of these.
+ * Which tables are in the pool: freed when idle, evicted for others, rebuilt, and a random sequence
+ * of all of these.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "binaries/binary.h"
 #include "log/clock.h"
 
-/* A pool of segments that nobody else sees: one for tables, one for snapshots. */
+/* A pool of private segments: one for tables, one for snapshots. */
 static uint8_t *segments[64];
 static int n_segments;
 static struct pool pool;
@@ -20,7 +20,7 @@ static struct binary binary = { .module = &module };
 static uint64_t start;
 
 #define SECOND UINT64_C(1000000000)
-/* What fits twice, but not three times. */
+/* Fits twice, but not three times. */
 #define LARGE (DP_SEGMENT_CELLS / 2 - 100)
 
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
@@ -47,7 +47,7 @@ static void end(void)
 
 TestSuite(table, .init = begin, .fini = end);
 
-/* Give a table its image: cells that all say `number`. */
+/* Fills a table with cells that all contain `number`. */
 static void fill(struct table *t, uint64_t number)
 {
 	uint64_t *cells = malloc((size_t)t->n_cells * sizeof(*cells));
@@ -68,7 +68,7 @@ static uint64_t cell_at(uint32_t cell)
 	return value;
 }
 
-/* A table that is mapped by one process, and named by its snapshot. */
+/* A table with one mapping, and one snapshot that refers to it. */
 static struct table *mapped(uint32_t n_cells, uint64_t used)
 {
 	struct table *t;
@@ -116,7 +116,7 @@ Test(table, makes_room_when_idle_the_least_recently_used_first)
 	cr_assert(is_there(a) && !is_there(b) && is_there(d) && store.n_freed == 1);
 }
 
-/* Idle tables do not go for one that would not fit in spite of it. */
+/* Idle tables are not evicted for one that would still not fit. */
 Test(table, keeps_what_would_make_no_difference)
 {
 	struct table *a = mapped(LARGE, start), *b = mapped(LARGE, start), *huge;
@@ -144,7 +144,7 @@ Test(table, goes_a_minute_after_its_last_use)
 	cr_assert(!is_there(late) && store.n_freed == 2);
 }
 
-/* An image is given up for a sample's sake, and its cells when nobody can read them any more. */
+/* A wanted table evicts another one, whose cells are freed when nobody can read them any more. */
 Test(table, is_evicted_for_one_that_is_wanted)
 {
 	struct table *old = mapped(LARGE, start), *new = mapped(LARGE, start + 1), *c;
@@ -171,7 +171,7 @@ Test(table, is_evicted_for_one_that_is_wanted)
 	cr_assert(table_store_next(&store) == NULL, "once");
 }
 
-/* A large one needs the room of several at once, and of no more than these. */
+/* A large one evicts several at once, but no more than needed. */
 Test(table, takes_the_room_of_as_many_as_it_needs)
 {
 	struct table *a = mapped(LARGE, start), *b = mapped(LARGE, start + 1),
@@ -201,13 +201,13 @@ Test(table, is_not_evicted_while_samples_meet_it)
 		table_store_update(&store, now);
 		cr_assert(table_store_next(&store) == NULL && is_there(a) && is_there(b));
 	}
-	/* Nobody asks for it any more when there is room. */
+	/* It is no longer wanted when there is room. */
 	unmap(b);
 	table_store_update(&store, start + 20 * SECOND);
 	cr_assert(table_store_next(&store) == NULL && is_there(b));
 }
 
-/* The longer it took to make a table, the longer it is not made again. */
+/* The longer a table takes to build, the longer it is not rebuilt. */
 Test(table, is_not_made_all_the_time)
 {
 	struct table *t = mapped(LARGE, start);
@@ -249,8 +249,8 @@ Test(table, is_shed_for_snapshots)
 }
 
 /*
- * Random lives: what a snapshot names keeps its bytes whatever becomes of the
- * table, no two images overlap, and in the end all is one free run.
+ * Random sequences: cells that a snapshot refers to remain unchanged, no two images overlap, and in
+ * the end the whole pool is one free run.
  */
 #define N_TABLES 40
 #define N_NAMES 60

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Jobs are run by threads: in order, no more than there may be, and each is given back once. Those
- * that hang hold up nobody else, nor the end.
+ * Threads run jobs in order, no more than allowed, and return each once. Hanging jobs delay neither
+ * others nor the end.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -21,9 +21,9 @@ struct counted {
 	struct job job;
 	int number;
 	pthread_t thread;
-	sem_t *begun, *may_end; /* NULL: it does not wait */
+	sem_t *begun, *may_end; /* NULL: does not wait */
 	int n_run, n_dropped;
-	sem_t *dropped; /* NULL: nobody waits for that */
+	sem_t *dropped; /* NULL: not signalled */
 };
 
 static struct counted jobs[N_JOBS];
@@ -78,7 +78,7 @@ static struct counted *take(void)
 	return (struct counted *)job;
 }
 
-/* One that runs until it may end. */
+/* Adds a job that runs until it may end. */
 static void add_waiting(struct counted *c)
 {
 	c->begun = &begun;
@@ -100,7 +100,7 @@ Test(workers, begin_in_the_order_of_adding)
 	cr_assert_null(workers_take(workers));
 }
 
-/* What is done and was not taken takes up memory. */
+/* Finished jobs that have not been taken use memory. */
 Test(workers, begin_no_more_than_may_be_done)
 {
 	cr_assert_eq(workers_new(1, 2, &workers), 0);
@@ -113,7 +113,7 @@ Test(workers, begin_no_more_than_may_be_done)
 	while (workers_wait(workers, 1000), !(taken = (struct counted *)workers_take(workers)))
 		;
 	cr_assert_eq(taken, &jobs[0]);
-	sem_wait(&begun); /* the third one, as there is room now */
+	sem_wait(&begun); /* the third one, which has room now */
 	sem_post(&may_end);
 	sem_post(&may_end);
 	for (int i = 1; i < 4; i++)
@@ -133,7 +133,7 @@ Test(workers, begin_what_is_urgent_first)
 	cr_assert_eq(take(), &jobs[1]);
 }
 
-/* One that waits for a file holds up only itself. */
+/* A job that waits for a file delays only itself. */
 Test(workers, run_several_at_a_time)
 {
 	cr_assert_eq(workers_new(2, N_JOBS, &workers), 0);
@@ -148,7 +148,7 @@ Test(workers, run_several_at_a_time)
 	cr_assert_eq(take(), &jobs[0]);
 }
 
-/* A loop is woken by the descriptor, as long as there is something to take. */
+/* The descriptor wakes a loop while there is a job to take. */
 Test(workers, tell_when_there_is_something_to_take)
 {
 	struct pollfd fd = { .events = POLLIN };
@@ -163,7 +163,7 @@ Test(workers, tell_when_there_is_something_to_take)
 	cr_assert_eq(poll(&fd, 1, 0), 0);
 }
 
-/* What runs is waited for, and nothing is forgotten. */
+/* Running jobs are waited for, and none is lost. */
 Test(workers, drop_what_was_not_taken)
 {
 	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
@@ -179,7 +179,7 @@ Test(workers, drop_what_was_not_taken)
 	cr_assert(jobs[0].n_run == 1 && jobs[1].n_run == 1);
 }
 
-/* Take what is done until so many of those that wait have begun. */
+/* Takes finished jobs until n of those that wait have begun. */
 static void wait_until_begun(int n)
 {
 	while (n > 0) {
@@ -190,7 +190,7 @@ static void wait_until_begun(int n)
 	}
 }
 
-/* More jobs of one file system than there are threads never end: others get their turn. */
+/* Even if one file system has more hanging jobs than there are threads, others get their turn. */
 Test(workers, go_on_where_others_hang)
 {
 	const void *first, *second;
@@ -203,21 +203,21 @@ Test(workers, go_on_where_others_hang)
 	jobs[6].job.source = 2;
 	workers_add(workers, &jobs[6].job, false);
 	workers_add(workers, &jobs[7].job, false);
-	/* By one thread, or by two at once. */
+	/* From one thread, or from two at once. */
 	first = take();
 	second = take();
 	cr_assert((first == &jobs[6] && second == &jobs[7]) ||
 		  (first == &jobs[7] && second == &jobs[6]));
-	/* Of those that hang, no further ones were begun. */
+	/* No further jobs of the hanging source were begun. */
 	cr_assert_eq(n_begun, WORKERS_MAX_HANGING + 2);
-	/* Once they answer, all are done. */
+	/* Once the file system answers, all of them finish. */
 	for (int i = 0; i < 6; i++)
 		sem_post(&may_end);
 	for (int i = 0; i < 6; i++)
 		take();
 }
 
-/* Many file systems that hang take all threads there may be, and no more. */
+/* Many hanging file systems use the maximum number of threads, but no more. */
 Test(workers, are_not_more_than_may_be)
 {
 	cr_assert_eq(workers_new(2, N_JOBS, &workers), 0);
@@ -246,7 +246,7 @@ static void compute(struct job *job)
 	run(job);
 }
 
-/* A large table is no file that does not answer, and needs no further thread. */
+/* A job that computes for long, as for a large table, does not hang and needs no further thread. */
 Test(workers, do_not_hang_where_they_compute)
 {
 	cr_assert_eq(workers_new(1, N_JOBS, &workers), 0);
@@ -258,7 +258,9 @@ Test(workers, do_not_hang_where_they_compute)
 	cr_assert(pthread_equal(jobs[0].thread, jobs[1].thread));
 }
 
-/* The end is not held up. What hangs is dropped by its thread, when nobody else knows of it. */
+/*
+ * A hanging job does not delay the end. Its thread drops it later, when nobody else refers to it.
+ */
 Test(workers, leave_what_hangs)
 {
 	uint64_t start;
@@ -292,7 +294,7 @@ static void read_byte(struct job *job)
 	((struct counted *)job)->number = cut_off[4096];
 }
 
-/* A file that is cut off while a worker reads it is all zeros there, as elsewhere. */
+/* A file that is truncated while a worker reads it reads as zeros, as in other threads. */
 Test(workers, read_what_is_cut_off)
 {
 	int fd = memfd_create("test", 0);

@@ -6,7 +6,7 @@
 
 TestSuite(calls, .init = begin, .fini = end);
 
-/* Put a return address's last bytes of code there. */
+/* Writes the code in front of a return address. */
 static void behind(uint64_t address, const char *hex)
 {
 	uint8_t *to = w->code + DP_PAGE_SIZE + (address - WORLD_CODE);
@@ -18,7 +18,7 @@ static void behind(uint64_t address, const char *hex)
 		i++;
 	for (to -= i; sscanf(hex, " %2x%n", &byte, &n) == 1; hex += n)
 		*to++ = (uint8_t)byte;
-	/* What was seen once is remembered. */
+	/* Addresses once checked are cached. */
 	world_renumber(w, w->walk.in.snapshot + 1);
 }
 
@@ -64,8 +64,8 @@ Test(calls, knows_calls)
 }
 
 /*
- * What lands in a handler "returns" to where nobody has called. The rule is the one for that
- * address: in front of it may be another function.
+ * A landing in a handler "returns" to code that made no call. The rule is that of the address
+ * itself: another function may precede it.
  */
 Test(calls, are_not_asked_for_behind_a_landing)
 {
@@ -81,7 +81,7 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_TABLE);
-	/* Nor is it asked when the one that lands was itself called, and is well known. */
+	/* Nor is it checked if the landing function was itself called. */
 	world_poke(w, sp + 24, code(2));
 	world_poke(w, sp + 32 + 8, handler);
 	world_poke(w, sp + 32 + 16 + 40, code(0));
@@ -89,13 +89,13 @@ Test(calls, are_not_asked_for_behind_a_landing)
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 4);
 		cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_LANDING_PAD);
 	}
-	/* One that was called is like any other. */
+	/* A caller is checked as usual. */
 	world_poke(w, sp + 8, code(3));
 	behind(code(3), "ff d0");
 	world_poke(w, sp + 16 + 40, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
-	/* Of what does not land, user space asks. */
+	/* User space checks frames without a landing. */
 	behind(code(3), "90");
 	landing->lands = DP_LANDS_NOT;
 	world_renumber(w, w->walk.in.snapshot + 1);
@@ -103,7 +103,9 @@ Test(calls, are_not_asked_for_behind_a_landing)
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
 }
 
-/* What a signal handler has put on the stack returns to where that was, behind a call or not. */
+/*
+ * A call that a signal handler has inserted returns to the interrupted code, behind a call or not.
+ */
 Test(calls, are_not_asked_for_where_a_frame_was_put)
 {
 	struct dp_rule *put = world_rule(w, 2, 16);
@@ -117,12 +119,12 @@ Test(calls, are_not_asked_for_where_a_frame_was_put)
 	world_poke(w, sp + 16 + 40, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_LANDING_PAD);
-	/* Where it may have, a call is believed, */
+	/* If it may land, a call is trusted, */
 	put->lands = DP_LANDS_MAYBE;
 	world_renumber(w, w->walk.in.snapshot + 1);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[1]) == DP_METHOD_TABLE);
-	/* but not padding that looks like one, in front of a function's start. */
+	/* but not padding that looks like one before a function's start. */
 	*world_rule(w, 2, 0) = (struct dp_rule){ .cfa = DP_CFA_NONE, .why = DP_NO_RULE };
 	world_rule(w, 4, 16)->lands = DP_LANDS_MAYBE;
 	world_renumber(w, w->walk.in.snapshot + 1);
@@ -136,7 +138,7 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 {
 	int none = WORLD_FUNCTIONS - 1;
 
-	/* A root, and what a signal handler returns to, are not called. */
+	/* A root, and the code to which a signal handler returns, are not called. */
 	behind(code(0), "90");
 	world_poke(w, sp + 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
@@ -148,7 +150,10 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 	w->walk.in.unwind = DP_UNWIND_FP;
 	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_BAD_FRAME_POINTER, 1);
 	w->walk.in.unwind = DP_UNWIND_AUTO;
-	/* Nor is what a signal handler returns to by a frame pointer: the kernel has put it there. */
+	/*
+	 * Nor is the code to which a signal handler returns by a frame pointer: the kernel has put
+	 * it there.
+	 */
 	world_rule(w, 4, 0)->cfa = DP_CFA_SIGNAL;
 	behind(code(4), "90");
 	world_poke(w, sp + 0x48, code(4));
@@ -156,10 +161,10 @@ Test(calls, asks_for_a_call_in_files_that_are_in_memory)
 	world_poke(w, sp + 0x50 + 16 * 8, code(0));    /* rip */
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_COMPLETE, 3);
 	cr_assert(DP_FRAME_METHOD(w->walk.out.frames[2]) == DP_METHOD_SIGNAL);
-	/* A just-in-time compiler's code */
+	/* JIT code */
 	world_poke(w, sp + 0x48, WORLD_JIT + 0x10);
 	expect_outcome(world_walk(w, code(none), sp, sp + 0x40), DP_CHAIN_END, 2);
-	/* What is not in memory cannot be asked. */
+	/* Code that is not in memory cannot be checked. */
 	world_poke(w, sp + 0x48, code(1));
 	world_poke(w, sp + 0x50 + 24, code(0));
 	world_fault(w, code(1));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Walks over addresses that were met before, which are not looked up again. */
+/* Walks over cached addresses, which are not looked up again. */
 #include "bpf/tests/world_fixture.h"
 
 TestSuite(fast_path, .init = begin, .fini = end);
 
 /*
- * A stack of 40 frames of functions 2, which save fp, and 1, which have it as frame
- * pointer, by turns. Returns the last one's CFA.
+ * A stack of 40 frames that alternate between function 2, which saves fp, and function 1, which
+ * uses it as frame pointer. Returns the last one's CFA.
  */
 static uint64_t deep_stack(uint64_t from)
 {
@@ -23,12 +23,15 @@ static uint64_t deep_stack(uint64_t from)
 	return from;
 }
 
-/* What is remembered of a frame's address makes the next walk shorter, but finds the same. */
+/* The cache makes the next walk shorter, with the same result. */
 Test(fast_path, finds_the_same_with_all_addresses_known)
 {
 	static uint64_t frames[41];
 
-	/* Somewhere a frame's return address and saved fp are in different pages, or windows. */
+	/*
+	 * In some of these a frame's return address and saved fp are in different pages, or
+	 * windows.
+	 */
 	for (uint64_t at = 0; at < 2 * DP_USER_PAGE_SIZE; at += 8) {
 		uint64_t fp, first;
 
@@ -57,7 +60,7 @@ Test(fast_path, names_the_same_fault_with_all_addresses_known)
 	}
 }
 
-/* Whoever has the same mappings, has the same rules. */
+/* Processes with the same mappings have the same rules. */
 Test(fast_path, knows_all_addresses_of_another_process_with_the_same_mappings)
 {
 	uint32_t n_looked_up;
@@ -72,7 +75,7 @@ Test(fast_path, knows_all_addresses_of_another_process_with_the_same_mappings)
 	cr_assert_eq(w->walk.mapped.n_looked_up, n_looked_up);
 }
 
-/* The snapshot's memory is given to something else as soon as a walk reads from the process. */
+/* The snapshot's memory is reused as soon as a walk reads from the process. */
 static int read_and_reuse(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
 	struct dp_snapshot *snapshot = world_cell(w, w->walk.in.snapshot_cell);
@@ -99,18 +102,18 @@ static void walk_while_the_snapshot_is_reused(uint64_t pc)
 		expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 }
 
-/* What a walk reads in the memory of a snapshot that was given up is not remembered for others. */
+/* What a walk reads in a freed snapshot's memory is not cached for others. */
 Test(fast_path, remembers_nothing_of_a_snapshot_that_was_given_up)
 {
 	deep_stack(sp);
 	walk_while_the_snapshot_is_reused(code(2));
 	memset(w->walk.mapped.cookies, 0, sizeof(w->walk.mapped.cookies));
 	walk_while_the_snapshot_is_reused(code(2));
-	/* And when all is known but the innermost address */
+	/* The same if only the innermost address is not cached */
 	walk_while_the_snapshot_is_reused(code(2) + 1);
 }
 
-/* A cache that outlived its mappings would go on with the old rule. */
+/* A cache that outlived its mappings would give the old rule. */
 Test(fast_path, uses_no_rule_of_older_mappings)
 {
 	struct dp_mapping *m = world_cell(w, WORLD_SPACE_CELL + DP_CELLS(struct dp_snapshot));
@@ -126,7 +129,7 @@ Test(fast_path, uses_no_rule_of_older_mappings)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 }
 
-/* Nor is a binary trusted, whatever is known of it, before this walk has seen that it is there. */
+/* A walk compares a binary's cookie even if everything is cached. */
 Test(fast_path, compares_marks_with_all_addresses_known)
 {
 	deep_stack(sp);
@@ -138,7 +141,7 @@ Test(fast_path, compares_marks_with_all_addresses_known)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 41);
 }
 
-/* An address that one walk has seen to be behind a call does not vouch for its neighbour. */
+/* A cached call in front of one address does not count for its neighbour. */
 Test(fast_path, keeps_many_addresses_apart)
 {
 	for (int n = 3; n < 60; n++)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Labels in memory as Go lays it out. */
+/* Labels in memory, in Go's layout. */
 #include "bpf/labels.h"
 #include "bpf/tests/world_fixture.h"
 
-/* Where the program finds labels; its data follows, as it is put there. */
+/* Where the program finds labels; the test's data follows. */
 #define PLACE (WORLD_STACK + 0x1000)
 #define DATA (PLACE + 0x1000)
 
@@ -81,7 +81,7 @@ Test(labels, reads_a_list)
 
 	put_list(labels, 2);
 	expect("\1\1a1\4\2path/x", 2, 0, 0);
-	/* Of a goroutine without labels, and where none runs. */
+	/* A goroutine without labels, and no goroutine. */
 	world_poke(w, PLACE, 0);
 	cr_assert(!labels_read(&w->walk));
 	w->port.thread_base = 0x1000;
@@ -100,7 +100,7 @@ Test(labels, cuts_what_is_too_long)
 	expect(NULL, DP_MAX_LABELS, 8, 1);
 	cr_assert_eq(w->walk.labels.bytes[1], DP_LABEL_CUT);
 	cr_assert_eq(w->walk.labels.size, 2 + 1 + 255 + 31 * 4);
-	/* 254 bytes are not cut, and seven such labels and a half have room. */
+	/* 254 bytes are not cut, and there is room for seven and a half such labels. */
 	for (int i = 0; i < 20; i++)
 		labels[i] = (struct go_label){ put_string("k", 1), put_string(text, 254) };
 	put_list(labels, 20);
@@ -117,7 +117,7 @@ Test(labels, says_what_cannot_be_read)
 	expect("\1\1a1\1\1c3", 2, 1, 0);
 	world_poke(w, PLACE, 0x1000);
 	expect("", 0, 1, 0);
-	/* More than it has room for: it is no list. */
+	/* Longer than its capacity: not a valid list. */
 	world_poke(w, PLACE, put(&(struct go_slice){ DATA, 2, 1 }, sizeof(struct go_slice)));
 	expect("", 0, 1, 0);
 }
@@ -131,7 +131,7 @@ struct bucket {
 
 DP_ASSERT(sizeof(struct bucket) == GO_BUCKET_SIZE, "a bucket is laid out like Go's");
 
-/* Returns where the map is. */
+/* Returns the address of the map. */
 static uint64_t put_map(const struct bucket *buckets, unsigned int bits, uint64_t n)
 {
 	uint64_t pointer;
@@ -141,7 +141,7 @@ static uint64_t put_map(const struct bucket *buckets, unsigned int bits, uint64_
 		.buckets = put(buckets, sizeof(*buckets) << bits),
 	};
 
-	/* put() leaves room between what it puts, but buckets follow each other. */
+	/* put() leaves space between objects, but buckets are contiguous. */
 	pointer = put(&map, sizeof(map));
 	set_form(DP_LABELS_GO_MAP);
 	world_poke(w, PLACE, put(&pointer, sizeof(pointer)));
@@ -170,10 +170,12 @@ Test(labels, reads_a_map)
 	set(&buckets[1], 1, "d", "4");
 	put_map(buckets, 1, 4);
 	expect("\1\1a1\1\1b2\1\1c3\1\1d4", 4, 0, 0);
-	/* One that it says it has is nowhere, as while it grows. */
+	/* A bucket is missing, as while it grows. */
 	put_map(buckets, 1, 5);
 	expect("\1\1a1\1\1b2\1\1c3\1\1d4", 4, 1, 0);
-	/* Half of it has not moved yet; of what has, something is left in the old bucket. */
+	/*
+	 * Half of the entries have not moved; of a moved one, something is left in the old bucket.
+	 */
 	memset(buckets, 0, sizeof(buckets));
 	set(&buckets[1], 0, "a", "1");
 	set(&more, 0, "a", "1");
@@ -199,7 +201,7 @@ Test(labels, leaves_a_map_that_is_none)
 	/* 1 << 17 buckets. */
 	world_poke(w, put_map(&bucket, 0, 3) + 8, 17 << 8);
 	expect("", 0, 1, 0);
-	/* A chain that comes back to itself. */
+	/* A circular chain. */
 	bucket.next = data;
 	put_map(&bucket, 0, 3);
 	expect("", 0, 3, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From an address to the mapping that it lies in, and to its rule. */
+/* From an address to its mapping and its rule. */
 #include "bpf/tests/world_fixture.h"
 
 TestSuite(lookup, .init = begin, .fini = end);
@@ -10,13 +10,13 @@ static struct dp_mapping *mapping(uint32_t i)
 	return world_cell(w, dp_mapping_cell(WORLD_SPACE_CELL, i));
 }
 
-/* `last`: where it is looked for first. */
+/* `last`: the mapping to try first. */
 static uint32_t look_up(uint64_t pc, uint32_t last, struct dp_rule *ret)
 {
 	return lookup_snapshot(&w->walk, WORLD_SPACE_CELL, last, pc, ret);
 }
 
-/* What is in no mapping, whichever was the last one, has neither mapping nor rule. */
+/* Outside all mappings there is neither mapping nor rule, whatever the last mapping was. */
 static void expect_none(uint64_t pc)
 {
 	struct dp_rule rule;
@@ -61,7 +61,7 @@ Test(lookup, tells_neighbours_apart)
 	}
 }
 
-/* Of any number of mappings, each one is found. */
+/* Each mapping is found, however many there are. */
 Test(lookup, finds_each_of_many)
 {
 	const uint64_t size = 0x1000, distance = 0x3000;
@@ -114,7 +114,7 @@ Test(lookup, knows_where_functions_begin_and_end)
 	}
 }
 
-/* What a rule says of saved registers and programs is in cells of its image, and then of the pool. */
+/* Saved registers and programs are given as cells of the image, and then of the pool. */
 Test(lookup, finds_what_is_apart)
 {
 	const struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Walks of stacks that are, in part, those of the walk before. */
+/* Walks of stacks that are partly the same as the previous one. */
 #include "bpf/tests/world_fixture.h"
 
 #define DEPTH 24
@@ -29,8 +29,8 @@ static uint64_t size_of(int n)
 }
 
 /*
- * Lay out frames of these functions, the outermost one last, and behind them the root's,
- * which ends at `end`. Returns the stack pointer of the first one, and its fp.
+ * Lays out frames of these functions, the outermost last, followed by the root's, which ends at
+ * `end`. Returns the first frame's stack pointer and fp.
  */
 static uint64_t lay_out(const int *functions, int n, uint64_t end, uint64_t *ret_rbp)
 {
@@ -50,8 +50,8 @@ static uint64_t lay_out(const int *functions, int n, uint64_t end, uint64_t *ret
 }
 
 /*
- * Walk a stack with what is remembered, and once more with nothing: there must not be a
- * difference. Returns how many frames were found to be those of the walk before.
+ * Walks a stack with the memo, and again without: the results must be equal. Returns the number of
+ * frames in common with the previous walk.
  */
 static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t fp)
 {
@@ -63,7 +63,7 @@ static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t fp)
 	w->walk.in.regs.reg[DP_REG_FP] = fp;
 	walk_run(&w->walk);
 	n_same = w->walk.out.n_same;
-	/* What the kernel sends: the others are there already. */
+	/* What the kernel sends: user space has the others. */
 	for (uint32_t i = 0; i < n_same; i++)
 		cr_assert_eq(walk_trail(&w->walk, w->walk.at.n_frames - 1 - i)->frame,
 			     before.out.frames[before.at.n_frames - 1 - i]);
@@ -92,7 +92,7 @@ static uint32_t walk_both(uint64_t pc, uint64_t at, uint64_t fp)
 static const int some[DEPTH] = { 2, 4, 1, 2, 3, 3, 4, 2, 1, 2, 4, 3,
 				 2, 2, 1, 4, 4, 3, 1, 2, 2, 4, 1, 3 };
 
-/* Until all is remembered: the first walk learns the addresses, the second one leaves a trail. */
+/* The first walk fills the cache, the second one leaves a trail. */
 static uint64_t walk_some(uint64_t end, uint64_t *ret_rbp)
 {
 	uint64_t at = lay_out(some, DEPTH, end, ret_rbp);
@@ -118,7 +118,7 @@ Test(memo, finds_it_below_frames_that_come_and_go)
 	for (int n = 1; n < 12; n++) {
 		int other[DEPTH + 12];
 
-		/* n frames in place of two, which are not where others were */
+		/* n frames replace two, and move the others */
 		for (int i = 0; i < n; i++)
 			other[i] = 2 + 2 * (i % 3 == 0);
 		memcpy(other + n, some + 2, (DEPTH - 2) * sizeof(*some));
@@ -136,7 +136,7 @@ static void change_each_return_address(uint64_t end)
 
 		for (int j = 0; j <= i; j++)
 			cfa += size_of(some[j]);
-		/* The same function, at another place, which nobody has met. */
+		/* The same function at another address, not met before. */
 		world_poke(w, cfa - 8, (i == DEPTH - 1 ? code(0) : code(some[i + 1])) + 1);
 		n_same = walk_both(code(some[0]), at, fp);
 		cr_assert_eq(n_same, (uint32_t)(DEPTH - 1 - i), "%d: %u", i, n_same);
@@ -146,12 +146,15 @@ static void change_each_return_address(uint64_t end)
 Test(memo, sees_a_return_address_that_is_another_one)
 {
 	change_each_return_address(sp + 0x800);
-	/* Also where a page ends in the midst of a frame: what is behind it has to be read by itself. */
+	/* Also if a page ends inside a frame: the rest has to be read separately. */
 	for (uint64_t behind = 8; behind <= 256; behind += 8)
 		change_each_return_address(WORLD_STACK + 2 * DP_USER_PAGE_SIZE + behind);
 }
 
-/* A frame pointer may be the last word of a page, and its return address the first one of the next. */
+/*
+ * A frame pointer may be the last word of a page, with its return address the first word of the
+ * next.
+ */
 Test(memo, sees_a_return_address_behind_the_end_of_a_page)
 {
 	const uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE, first = page - 8 - 3 * 16;
@@ -169,7 +172,7 @@ Test(memo, sees_a_return_address_behind_the_end_of_a_page)
 	cr_assert_eq(DP_FRAME_ADDRESS(w->walk.out.frames[4]), library(2) + 20);
 }
 
-/* Where the CFA follows from fp, all the rest is another stack. */
+/* If the CFA depends on fp, the rest is another stack. */
 Test(memo, sees_a_frame_pointer_that_is_another_one)
 {
 	static const int functions[] = { 2, 2, 1, 4, 1, 2, 2, 1, 2 };
@@ -180,8 +183,8 @@ Test(memo, sees_a_frame_pointer_that_is_another_one)
 	expect_outcome(w->walk.out.sample.outcome, DP_COMPLETE, 10);
 	cr_assert_eq(w->walk.memo.same_from, 1);
 	/*
-	 * The third one saves the frame pointer of the fifth one, at its CFA less 16. That
-	 * one's stack is now above, and has two frames less.
+	 * The third one saves the frame pointer of the fifth one, at its CFA less 16. That one's
+	 * stack is now above, with two frames less.
 	 */
 	lay_out(functions + 6, 3, end + 0x200, &other);
 	world_poke(w, other + 0x18, code(2));
@@ -190,7 +193,7 @@ Test(memo, sees_a_frame_pointer_that_is_another_one)
 	cr_assert_eq(w->walk.at.sp, end + 0x200);
 }
 
-/* It is a counter in the outermost function, which is of no importance to the others. */
+/* A counter in the outermost function, on which the others do not depend. */
 Test(memo, does_not_mind_an_rbp_that_is_not_needed)
 {
 	static const int functions[] = { 2, 4, 4, 2, 2, 4, 2, 2, 4 };
@@ -226,7 +229,7 @@ Test(memo, does_not_follow_other_mappings_or_modes)
 	cr_assert_eq(walk_both(code(some[0]), at, fp), 0);
 }
 
-/* As servers fork them: the stacks are at the same place, too. */
+/* As for forked servers: the stacks are at the same address too. */
 Test(memo, follows_the_walk_of_another_process_with_the_same_mappings)
 {
 	uint64_t end = sp + 0x800, fp, at = walk_some(end, &fp);
@@ -287,7 +290,7 @@ Test(memo, knows_a_stack_pointer_that_is_not_the_cfa)
 	}
 }
 
-/* Whoever asks for a register's value above frames that were followed. */
+/* A rule needs a register's value above frames that were followed. */
 Test(memo, finds_registers_that_followed_frames_have_saved)
 {
 	uint64_t fp, at = walk_some(sp + 0x800, &fp), top = sp + 0x800;
@@ -296,7 +299,9 @@ Test(memo, finds_registers_that_followed_frames_have_saved)
 	by_rbx->cfa_reg = DP_RBX;
 	world_rule(w, 4, 48)->saves = 3 << (DP_SAVED_RBX * DP_SLOT_BITS);
 	world_renumber(w, 8);
-	/* Above all is a frame of function 6, whose CFA rbx has; the outermost frame of 4 saved it. */
+	/*
+	 * The last frame is of function 6, whose CFA is in rbx; the outermost frame of 4 saved it.
+	 */
 	world_poke(w, top - 8, code(6));
 	for (uint64_t i = 0; i < 6; i++) {
 		uint64_t cfa = at;
@@ -314,7 +319,7 @@ Test(memo, finds_registers_that_followed_frames_have_saved)
 	}
 }
 
-/* Chains of frame pointers through code without tables are followed, too. */
+/* Chains of frame pointers through code without tables are followed too. */
 Test(memo, follows_frame_pointers)
 {
 	uint64_t at = sp;
@@ -347,7 +352,7 @@ Test(memo, makes_no_difference_to_stacks_that_change_here_and_there)
 		int n = (int)(150 + pick(50)), first = 200 - n;
 		uint64_t fp, at;
 
-		/* Mostly among the innermost frames */
+		/* Usually among the innermost frames */
 		if (pick(2))
 			functions[pick(4) ? first + (int)pick(8) : (int)pick(200)] =
 				(int)(1 + pick(4));

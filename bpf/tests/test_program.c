@@ -26,7 +26,7 @@ Test(program, computes_a_cfa)
 	world_poke(w, sp + 0x100, code(0));
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 	cr_assert(w->walk.at.sp == sp + 0x108);
-	/* In a caller r9 is gone. */
+	/* A caller's r9 is lost. */
 	world_poke(w, sp - 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp - 16, 0), DP_REGISTER_LOST, 2);
 }
@@ -43,18 +43,18 @@ Test(program, goes_to_another_stack)
 	world_poke(w, sp - 0x108, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(w->walk.at.sp == sp - 0x100);
-	/* The way to it is not known, or leads nowhere. */
+	/* The way there is not known, or leads nowhere. */
 	world_poke(w, sp + 0x48, 0);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 	w->walk.in.regs.reg[DP_R14] = 0x1234;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
-	/* The other stack itself is not there. */
+	/* The other stack does not exist. */
 	w->walk.in.regs.reg[DP_R14] = sp + 0x40;
 	world_poke(w, sp + 0x48, 0x5000);
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_READ_FAULT, 2);
 }
 
-/* What leads there, or back, has been left; a function that is called again may find another. */
+/* The way there or back is lost; a function that is called again may find another one. */
 Test(program, says_where_a_goroutine_was_left)
 {
 	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 });
@@ -65,7 +65,7 @@ Test(program, says_where_a_goroutine_was_left)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_GOROUTINE_LEFT, 1);
 }
 
-/* A thread's own data, an address in the file, and where the walk comes from. */
+/* Thread-local storage, an address in the file, and the stack pointer before a switch. */
 Test(program, knows_more_than_registers)
 {
 	struct dp_rule *rule = world_rule(w, 1, WORLD_PROGRAM(0));
@@ -80,11 +80,11 @@ Test(program, knows_more_than_registers)
 	world_poke(w, sp + 0xf8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 	cr_assert(w->walk.at.sp == sp + 0x100);
-	/* Where it is not known, nothing is. */
+	/* Without a known base, nothing is known. */
 	w->port.thread_base = 0;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 
-	/* The address is the process's, of either mapping of the file. */
+	/* The address is the process's, in either mapping of the file. */
 	PROGRAM(0, { DP_OP_REGISTER, DP_BIAS, 0, 0x20 }, { DP_OP_REGISTER, DP_REG_PC, 0, 0 },
 		{ .code = DP_OP_SUB }, { .code = DP_OP_ABS }, { DP_OP_REGISTER, DP_REG_SP, 0, 0 },
 		{ .code = DP_OP_ADD });
@@ -92,7 +92,10 @@ Test(program, knows_more_than_registers)
 	world_poke(w, sp + 16 + WORLD_FUNCTION_SIZE - 0x10 - 8, code(0));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 
-	/* No other stack has been left; then this one has, at sp + 16, so that the CFA is 8 more. */
+	/*
+	 * At first no stack has been switched; then this one has, at sp + 16, so that the CFA is 8
+	 * more.
+	 */
 	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_CONSTANT, 0, 0, 8 },
 		{ DP_OP_REGISTER, DP_LEFT_SP, 0, -16 }, { DP_OP_REGISTER, DP_REG_SP, 0, -32 },
 		{ .code = DP_OP_EQ }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
@@ -140,7 +143,7 @@ Test(program, computes_registers)
 	cr_assert(w->walk.at.sp == sp + 0x50 && w->walk.at.fp == ((sp + 16) ^ 0x11));
 }
 
-/* Run ops on values of their own: what they leave on top becomes fp. */
+/* Runs ops on an empty stack of values; the top becomes fp. */
 static uint64_t run(const struct dp_op *ops, size_t n)
 {
 	world_program(w, 0, ops, n);
@@ -245,4 +248,135 @@ Test(program, names_how_a_program_failed)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_UNSUPPORTED_RULE, 1);
 	expression_cfa(1, 3);
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_UNSUPPORTED_RULE, 1);
+}
+
+/* A stack of n frames of 16 bytes, in function 1, above the root. */
+static void recurse(uint64_t bottom, int n)
+{
+	for (int i = 1; i < n; i++)
+		world_poke(w, bottom + 16 * (uint64_t)i - 8, code(1));
+	world_poke(w, bottom + 16 * (uint64_t)n - 8, code(0));
+}
+
+/* Each frame's CFA needs rbx: no frame is searched for it twice. */
+Test(program, remembers_what_it_has_recovered)
+{
+	const int n = 2000;
+
+	PROGRAM(0, { DP_OP_REGISTER, DP_REG_SP, 0, 16 }, { DP_OP_REGISTER, DP_RBX, 0, 0 },
+		{ DP_OP_CONSTANT, 0, 0, 0 }, { .code = DP_OP_MUL }, { .code = DP_OP_ADD });
+	expression_cfa(1, 0);
+	recurse(sp, n);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, (uint32_t)n + 1);
+	cr_assert_lt(w->walk.at.cost, 7 * n, "%u", w->walk.at.cost);
+}
+
+/* What was recovered is not believed where a frame has saved the register since. */
+Test(program, recovers_what_was_saved_since)
+{
+	/* CFA = rbx + 16 */
+	PROGRAM(0, { DP_OP_REGISTER, DP_RBX, 0, 16 });
+	expression_cfa(1, 0);
+	world_rule(w, 3, 32)->saves = 2U << (DP_SAVED_RBX * DP_SLOT_BITS);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x20;
+	/* leaf (16 bytes), 1 (rbx is the initial one), 3 (saves another), 1 (needs that), root */
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 0x20 + 8, code(3));
+	world_poke(w, sp + 0x30 + 0x10, sp + 0x80);
+	world_poke(w, sp + 0x30 + 0x18, code(1));
+	world_poke(w, sp + 0x80 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 5);
+	cr_assert_eq(w->walk.at.sp, sp + 0x90);
+	/* A frame that needs it may itself have saved its caller's. */
+	world_rule(w, 3, 32);
+	world_rules(w)[2].saves = 2U << (DP_SAVED_RBX * DP_SLOT_BITS);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	world_poke(w, sp + 0x20, sp + 0x80);
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 5);
+	cr_assert_eq(w->walk.at.sp, sp + 0x90);
+	/* In the next walk, the initial value is another one. */
+	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
+	world_poke(w, sp + 0x100 + 8, code(0));
+	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
+	cr_assert_eq(w->walk.at.sp, sp + 0x110);
+}
+
+/* While a sample is taken, its CPU does nothing else. */
+Test(program, ends_a_walk_that_takes_too_long)
+{
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+	const int n = 1500;
+
+	for (int i = 1; i < DP_MAX_OPS; i++)
+		ops[i] = (struct dp_op){ DP_OP_ADD_CONSTANT, 0, 0, 0 };
+	world_program(w, 0, ops, DP_MAX_OPS);
+	expression_cfa(1, 0);
+	recurse(sp, n);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_gt(w->walk.at.n_frames, WALK_MAX_COST / DP_MAX_OPS / 2);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + 2 * DP_MAX_OPS);
+	/* A stack of as many plain frames costs no more than its pages. */
+	world_rule(w, 1, 16);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, (uint32_t)n + 1);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST / 50, "%u", w->walk.at.cost);
+}
+
+/* A deep stack of large frames is no reason to end a walk. */
+Test(program, ends_no_walk_for_its_size)
+{
+	const uint32_t n = 2000, size = DP_USER_PAGE_SIZE;
+	uint64_t bottom = WORLD_STACK + 0x100;
+
+	world_rule(w, 1, (int32_t)size);
+	world_renumber(w, w->walk.in.snapshot + 1);
+	for (uint32_t i = 1; i <= n; i++)
+		world_poke(w, bottom + (uint64_t)size * i - 8, code(i < n ? 1 : 0));
+	for (int again = 0; again < 2; again++)
+		expect_outcome(world_walk(w, code(1), bottom, 0), DP_COMPLETE, n + 1);
+	/* The same by frame pointers. */
+	w->walk.in.unwind = DP_UNWIND_FP;
+	for (uint32_t i = 0; i < n; i++) {
+		world_poke(w, bottom + (uint64_t)size * i,
+			   i + 1 < n ? bottom + (uint64_t)size * (i + 1) : 0);
+		world_poke(w, bottom + (uint64_t)size * i + 8, code(1));
+	}
+	expect_outcome(world_walk(w, code(1), bottom - 8, bottom), DP_CHAIN_END, n + 1);
+}
+
+/* A search that finds nothing ends no walk if only fp is lost, and may be repeated in each frame. */
+Test(program, ends_searches_that_take_too_long)
+{
+	PROGRAM(0, { DP_OP_DROP, 0, 0, 0 }, { DP_OP_REGISTER, DP_RBX, 0, 0 });
+	world_rule(w, 1, 16)->fp = (struct dp_where){ DP_WHERE_VALUE, 0, 0, WORLD_PROGRAM(0) };
+	world_rule(w, 4, 16)->saves = DP_SAVES_APART | 0;
+	world_saves(w)[0].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_UNDEFINED };
+	world_renumber(w, w->walk.in.snapshot + 1);
+	world_poke(w, sp + 8, code(1));
+	recurse(sp + 16, 100);
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 102);
+	recurse(sp + 16, 1500);
+	cr_assert_eq(world_walk(w, code(4), sp, 0), DP_WALK_LIMIT);
+	cr_assert_lt(w->walk.at.cost, WALK_MAX_COST + DP_MAX_FRAMES);
+}
+
+/* Nor does it go on because the last thing that it wanted was refused. */
+Test(program, says_that_the_limit_ended_it)
+{
+	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 16 } };
+
+	/* Ten words, in two pages by turns. */
+	for (int i = 1; i + 3 < DP_MAX_OPS; i += 3) {
+		ops[i] = (struct dp_op){ DP_OP_REGISTER, DP_REG_SP, 0, i % 2 ? 0x2000 : 0x4000 };
+		ops[i + 1] = (struct dp_op){ DP_OP_DEREF, 8, 0, 0 };
+		ops[i + 2] = (struct dp_op){ .code = DP_OP_DROP };
+	}
+	world_program(w, 0, ops, 31);
+	expression_cfa(1, 0);
+	recurse(sp, 1500);
+	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
+	cr_assert_lt(w->n_reads,
+		     WALK_MAX_COST / WALK_COST_READ + w->walk.at.n_frames + WALK_FREE_PAGES);
+	cr_assert_eq(w->walk.out.sample.fault_address, 0);
 }

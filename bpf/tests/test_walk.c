@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Walks over made-up stacks, one rule or outcome at a time; the expected frames are in each test.
+ * Walks over synthetic stacks, one rule or outcome at a time; the expected frames are in each test.
  */
 #include <errno.h>
 
@@ -34,7 +34,9 @@ Test(walk, reaches_the_root_of_a_stack_of_many_pages)
 	const int n = WORLD_STACK_PAGES - 2;
 
 	world_rule(w, 3, DP_USER_PAGE_SIZE);
-	/* What is on the other pages would do, too, if it were taken for what is not there. */
+	/*
+	 * The other pages have plausible contents, in case they are read instead of missing ones.
+	 */
 	for (int i = 0; i < n; i++)
 		world_poke(w, low + (uint64_t)(i + 1) * DP_USER_PAGE_SIZE - 8,
 			   i == n - 1 ? code(0) : library(3) + (uint64_t)(i & 7));
@@ -106,7 +108,7 @@ Test(walk, adds_to_a_cfa_from_memory)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }
 
-/* The second half of a lazy binding stub has pushed one word more. */
+/* The second half of a lazy binding stub has pushed one more word. */
 Test(walk, tells_the_halves_of_a_plt_entry_apart)
 {
 	struct dp_rule *rule = world_rule(w, 1, 8);
@@ -122,7 +124,7 @@ Test(walk, tells_the_halves_of_a_plt_entry_apart)
 	}
 }
 
-/* The parent goes on; the child, which sees 0 as the system call's result, is a thread's root. */
+/* The parent continues; the child, which gets 0 from the system call, is a thread's root. */
 Test(walk, tells_parent_and_child_of_a_clone_apart)
 {
 	struct dp_rule *rule = world_rule(w, 1, 8);
@@ -138,7 +140,7 @@ Test(walk, tells_parent_and_child_of_a_clone_apart)
 		w->walk.in.regs.reg[DP_RAX] = 0;
 		expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 1);
 	}
-	/* What it was is known only to the innermost frame. */
+	/* Only the innermost frame knows the system call's result. */
 	world_poke(w, sp + 8, code(1));
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
@@ -152,7 +154,7 @@ Test(walk, takes_any_register_in_the_innermost_frame)
 	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
 }
 
-/* Further out a caller-saved register is gone. */
+/* In callers a caller-saved register is lost. */
 Test(walk, does_not_guess_a_register)
 {
 	world_rule(w, 1, 0)->cfa_reg = DP_R10;
@@ -162,8 +164,8 @@ Test(walk, does_not_guess_a_register)
 }
 
 /*
- * The lazy binding resolver is found through rbx. Nobody between saved rbx: it
- * is still the innermost frame's.
+ * The lazy binding resolver is found through rbx. No frame in between saved it: it still has the
+ * innermost frame's value.
  */
 Test(walk, finds_a_callee_saved_register_nobody_saved)
 {
@@ -174,7 +176,7 @@ Test(walk, finds_a_callee_saved_register_nobody_saved)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
 }
 
-/* Two frames saved rbx: what counts is the one nearest to the frame that needs it. */
+/* Two frames saved rbx: the one nearest to the frame that needs it counts. */
 Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
 {
 	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
@@ -217,7 +219,7 @@ Test(walk, gives_a_register_up_behind_a_frame_without_rules)
 	expect_outcome(world_walk(w, WORLD_JIT, sp, sp + 0x40), DP_REGISTER_LOST, 2);
 }
 
-/* Set a word of the signal context at an address: struct sigcontext_64. */
+/* Sets a word of the signal context at an address: struct sigcontext_64. */
 static void poke_context(uint64_t context, int word, uint64_t value)
 {
 	world_poke(w, context + 8 * (uint64_t)word, value);
@@ -252,7 +254,7 @@ Test(walk, goes_on_where_a_signal_interrupted)
 	cr_assert(w->walk.at.fp == 0x5555 && !w->walk.at.fp_lost);
 }
 
-/* Other than across a signal frame, the stack only grows. */
+/* Except across a signal frame, the stack pointer only grows. */
 Test(walk, never_goes_down_the_stack)
 {
 	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
@@ -284,7 +286,7 @@ Test(walk, names_a_signal_context_that_cannot_be_read)
 	cr_assert(w->fault_hit[0]);
 }
 
-/* It is as long as it may be that only a part of it can. */
+/* It is long enough that only part of it is readable. */
 Test(walk, names_the_page_of_a_signal_context_that_cannot_be_read)
 {
 	uint64_t page = WORLD_STACK + 2 * DP_USER_PAGE_SIZE;
@@ -367,7 +369,7 @@ Test(walk, invents_no_frames)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_NO_MAPPING, 1);
 }
 
-/* Where a program has jumped to is shown, wherever that is. */
+/* The address that a program has jumped to is shown, wherever it is. */
 Test(walk, shows_the_innermost_address_in_any_case)
 {
 	expect_outcome(world_walk(w, 0, sp, 0), DP_NO_MAPPING, 1);
@@ -396,7 +398,7 @@ Test(walk, falls_back_to_the_frame_pointer_where_there_is_no_rule)
 	expect_outcome(world_walk(w, WORLD_JIT + 5, sp, sp + 0x40), DP_COMPLETE, 3);
 }
 
-/* The code has unwind information, and most likely no frame pointer. */
+/* The code has unwind information, and probably no frame pointer. */
 Test(walk, ends_where_a_table_was_evicted)
 {
 	struct dp_mapping *m =
@@ -469,7 +471,7 @@ Test(walk, notices_that_a_binary_was_replaced)
 	cr_assert(w->fault_hit[0]);
 }
 
-/* What is remembered of some mappings is not used for others. */
+/* What is cached for some mappings is not used for others. */
 Test(walk, forgets_rules_with_their_memory_map)
 {
 	world_poke(w, sp + 8, code(0));
@@ -482,7 +484,7 @@ Test(walk, forgets_rules_with_their_memory_map)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 2);
 }
 
-/* The memory of the snapshot was given to another one before the walk ended. */
+/* The snapshot's memory was reused before the walk ended. */
 Test(walk, sees_that_its_snapshot_is_gone)
 {
 	world_poke(w, sp + 8, code(0));
@@ -517,7 +519,7 @@ Test(walk, goes_on_without_an_rbp_that_cannot_be_read)
 	expect_outcome(world_walk(w, code(2), sp, 1), DP_REGISTER_LOST, 2);
 }
 
-/* longjmp() has the caller's registers in registers of its own. */
+/* longjmp() keeps the caller's registers in other registers. */
 static struct dp_rule *jump_rule(int n)
 {
 	struct dp_rule *rule = world_rule(w, n, 0);
@@ -572,7 +574,7 @@ Test(walk, takes_the_stack_pointer_from_its_rule_in_a_caller)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
 
-/* A jump to a stack further down cannot be told from a walk that runs in a circle. */
+/* A jump to a stack further down cannot be distinguished from a walk in a circle. */
 Test(walk, does_not_follow_a_stack_pointer_down)
 {
 	jump_rule(1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The same walks in the kernel and in user space: random rules, stacks and
- * registers, in memory that both read. Finds what the two compilers, the
- * verifier or the ports make different; not what both get wrong.
+ * The same walks in the kernel and in user space: random rules, stacks and registers, in memory
+ * that both read. Finds differences between the two compilers, the verifier and the ports, but not
+ * errors common to both.
  */
 #include <asm/prctl.h>
 #include <bpf/bpf.h>
@@ -26,7 +26,7 @@ struct fixture {
 	struct walk_test_bpf *bpf;
 	uint8_t *segment;  /* the pool's, shared with the kernel */
 	struct walk state; /* of the kernel's walk */
-	struct walk anew;  /* of one with nothing remembered */
+	struct walk anew;  /* of one without anything kept */
 };
 
 static struct fixture f;
@@ -46,7 +46,7 @@ static void *map_at(uint64_t address, size_t size)
 	return p;
 }
 
-/* Give the made-up process real memory, where both walkers read. */
+/* Gives the synthetic process real memory, which both walkers read. */
 static int read_real(struct port_user *port, void *dst, uint32_t size, uint64_t address)
 {
 	struct world *w = (struct world *)port;
@@ -86,11 +86,13 @@ static void begin(void)
 {
 	f.world = world_new();
 	f.world->port.read = read_real;
-	/* Walks are those of this thread. */
+	/* Walks belong to this thread. */
 	cr_assert(syscall(SYS_arch_prctl, ARCH_GET_FS, &f.world->port.thread_base) == 0);
 	open_kernel();
-	/* Where there are several nodes, the kernel otherwise takes pages away to see who uses them
-	   (task_numa_work(), kernel/sched/fair.c), and the walker in it could not read those. */
+	/*
+	 * With several nodes, the kernel otherwise unmaps pages to see who uses them
+	 * (task_numa_work(), kernel/sched/fair.c), and its walker could not read those.
+	 */
 	cr_assert(syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0) == 0 || errno == ENOSYS);
 	map_at(WORLD_STACK, sizeof(f.world->stack));
 	map_at(WORLD_CODE - DP_PAGE_SIZE, sizeof(f.world->code));
@@ -147,7 +149,7 @@ static struct dp_op random_op(void)
 	op.value = pick(8) ? (int32_t)(8 * pick(32)) - 64 : (int32_t)pick(100);
 	if (op.code == DP_OP_REGISTER)
 		op.arg = (uint8_t)(pick(2) ? DP_REG_SP : pick(DP_N_VALUE_REGISTERS));
-	/* What a thread has of its own is not the same each time: knows_the_thread() asks for it. */
+	/* Thread-local data differs from run to run; knows_the_thread() tests it. */
 	if (op.code == DP_OP_REGISTER && op.arg == DP_THREAD_BASE)
 		op.arg = DP_BIAS;
 	if (op.code == DP_OP_PICK)
@@ -161,7 +163,7 @@ static struct dp_op random_op(void)
 
 static int n_programs;
 
-/* Make a program up that starts with so many values; where it is. */
+/* Makes a random program that starts with `depth` values. Returns its offset. */
 static int32_t random_program(int depth)
 {
 	struct dp_op ops[DP_MAX_OPS] = { { DP_OP_REGISTER, DP_REG_SP, 0, 8 * (int32_t)pick(16) } };
@@ -306,7 +308,7 @@ static void random_request(struct walk_request *request)
 	request->max_frames = (uint32_t)(pick(4) ? DP_MAX_FRAMES : 1 + pick(10));
 }
 
-/* The same stack as before, but for a word or two, mostly from another place of it. */
+/* The previous stack, except for a word or two, usually from elsewhere in it. */
 static void similar_request(struct walk_request *request, const struct walk_request *last)
 {
 	uint64_t at = last->regs.reg[DP_REG_SP];
@@ -352,7 +354,7 @@ static const struct walk *walk_in_user_space(const struct walk_request *request)
 	return w;
 }
 
-/* The same once more, with nothing remembered: that must not make a difference. */
+/* The same walk with nothing kept, which must give the same result. */
 static const struct walk *walk_anew(const struct walk_request *request)
 {
 	static struct walk before;
@@ -420,7 +422,7 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		if (user->program.cell != 0)
 			programs[user->program.outcome == DP_WALKING]++;
 	}
-	/* The walks must have gone everywhere for their agreement to mean something. */
+	/* The walks must have covered every case for their agreement to mean something. */
 	cr_expect(n_landed > 0);
 	for (int i = DP_COMPLETE; i <= DP_CHAIN_END; i++)
 		cr_expect(outcomes[i] > 0 || i == DP_NO_PROCESS || i == DP_NULL_RETURN,
@@ -431,7 +433,7 @@ Test(walk_kernel, agrees_with_user_space, .init = begin, .fini = end, .timeout =
 		  "%u programs failed, %u did not", programs[0], programs[1]);
 }
 
-/* The thread's own data, of which the kernel knows by itself where it is. */
+/* Thread-local storage, whose base the kernel finds itself. */
 Test(walk_kernel, knows_the_thread, .init = begin, .fini = end)
 {
 	static const struct dp_op ops[] = { { DP_OP_REGISTER, DP_THREAD_BASE, 0, -8 } };

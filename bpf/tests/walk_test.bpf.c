@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The walker in the kernel, on request: what test_walk_kernel.c compares with the one in user space. */
+/*
+ * Runs the walker in the kernel on request, for test_walk_kernel.c, which compares it with user
+ * space.
+ */
 #include "bpf/tests/walk_test.h"
 
 #include "bpf/walk.h"

@@ -4,7 +4,7 @@
 
 #include "bpf/abi.h"
 
-/* What walk_test.bpf.c is asked to walk, in the memory of the process that asks. */
+/* A request for walk_test.bpf.c, in the memory of the calling process. */
 struct walk_request {
 	struct dp_regs regs;
 	__u64 snapshot;

@@ -3,9 +3,8 @@
 #define DP_BPF_TESTS_WORLD_H
 
 /*
- * A process made up for the walker: a stack whose words a test sets, and one
- * binary of one page whose rules it sets. The binary is mapped twice, so that
- * walks cross mappings.
+ * A synthetic process for the walker: a stack whose words a test sets, and one binary of one page
+ * whose rules it sets. The binary is mapped twice, so that walks cross mappings.
  */
 
 #include <assert.h>
@@ -16,7 +15,7 @@
 #include "bpf/walk.h"
 
 #define WORLD_STACK 0x200000000000ULL
-#define WORLD_STACK_PAGES 64
+#define WORLD_STACK_PAGES 2040          /* room for deep stacks of large frames */
 #define WORLD_CODE 0x400000ULL          /* first mapping */
 #define WORLD_LIBRARY 0x300000000000ULL /* second mapping of the same binary */
 #define WORLD_COOKIE 0x1122334455667788ULL
@@ -51,10 +50,10 @@ struct world {
 	struct port_user port;
 	uint8_t *segment;
 	uint64_t stack[WORLD_STACK_PAGES * DP_USER_PAGE_SIZE / 8];
-	/* Around each mapping of the binary: all places are behind a call, if not changed */
+	/* Around each mapping of the binary: every address is behind a call, unless changed */
 	uint8_t code[2 * DP_PAGE_SIZE];
-	uint64_t cookie; /* what the process has where the binary's cookie should be */
-	/* Pages that cannot be read, and whether somebody tried */
+	uint64_t cookie; /* the word in memory in place of the binary's cookie */
+	/* Unreadable pages, and whether they were read */
 	uint64_t faults[WORLD_MAX_FAULTS];
 	int fault_hit[WORLD_MAX_FAULTS];
 	int n_faults;
@@ -100,7 +99,7 @@ static inline void *world_cell(struct world *w, uint32_t cell)
 	return w->segment + (size_t)cell * DP_CELL_SIZE;
 }
 
-/* All rules are kept in full, in the order of their numbers. */
+/* All rules are stored in full, by number. */
 static inline struct dp_rule *world_rules(struct world *w)
 {
 	struct dp_image *image = world_cell(w, WORLD_IMAGE_CELL);
@@ -130,9 +129,9 @@ static inline uint64_t *world_programs(struct world *w)
 }
 
 /*
- * A row for each function but those at a block's start, written out in four
- * bytes. Rules have no successors, so that a rule's state is its number. The
- * first block's state is among the frequent ones, the others' are not.
+ * A row for each function, except at a block's start, in four bytes. Rules have no successors, so a
+ * rule's state is its number. The first block's state is among the frequent ones, the others' are
+ * not.
  */
 static inline void world_page(struct dp_anchor *anchors, uint16_t *starts)
 {
@@ -207,7 +206,7 @@ static inline void world_snapshot(struct world *w)
 				    WORLD_IMAGE_CELL, WORLD_COOKIE_BELOW,           WORLD_COOKIE };
 }
 
-/* The mappings get other numbers, as after a change; walks are told of it. */
+/* Gives the mappings other numbers, as after a change, and the next walks the new snapshot. */
 static inline void world_renumber(struct world *w, uint64_t id)
 {
 	struct dp_snapshot *snapshot = world_cell(w, WORLD_SPACE_CELL);
@@ -219,7 +218,7 @@ static inline void world_renumber(struct world *w, uint64_t id)
 	w->walk.in.snapshot_cell = WORLD_SPACE_CELL;
 }
 
-/* From now on, another process is walked that has the same mappings. */
+/* The next walks are of another process with the same mappings. */
 static inline void world_fork(struct world *w, uint64_t id)
 {
 	struct dp_snapshot *other = world_cell(w, WORLD_OTHER_CELL);
@@ -258,7 +257,7 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
-/* Set what function n's rule is: CFA = sp + cfa_offset, return address below it, fp kept. */
+/* Sets function n's rule: CFA = sp + cfa_offset, return address below it, fp unchanged. */
 static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_offset)
 {
 	struct dp_rule *rule = &world_rules(w)[n + 1];
@@ -272,7 +271,7 @@ static inline struct dp_rule *world_rule(struct world *w, int n, int32_t cfa_off
 	return rule;
 }
 
-/* Set program number n, of at most DP_MAX_OPS instructions. */
+/* Sets program number n, of at most DP_MAX_OPS instructions. */
 static inline void world_program(struct world *w, int n, const struct dp_op *ops, size_t n_ops)
 {
 	uint64_t *program = world_programs(w) + WORLD_PROGRAM(n);
@@ -281,13 +280,13 @@ static inline void world_program(struct world *w, int n, const struct dp_op *ops
 	memcpy(program + 1, ops, n_ops * sizeof(*ops));
 }
 
-/* The rule of the root: no caller. */
+/* Sets the rule of a root: no caller. */
 static inline void world_root(struct world *w, int n)
 {
 	world_rule(w, n, 8)->ra.kind = DP_WHERE_UNDEFINED;
 }
 
-/* Set the word at an address of the stack. */
+/* Sets the word at an address of the stack. */
 static inline void world_poke(struct world *w, uint64_t address, uint64_t value)
 {
 	assert(address >= WORLD_STACK && address + 8 <= WORLD_STACK + sizeof(w->stack));

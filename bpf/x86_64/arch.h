@@ -42,7 +42,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 
 #define DP_THREAD_BASE_WORD "fs_base"
 
-/* A call pushes the return address: it is right below the CFA, and nowhere else. */
+/* A call pushes the return address, so it is always right below the CFA. */
 #define DP_CALL_SIZE 8
 #define DP_CALL_RA ((struct dp_where){ .kind = DP_WHERE_CFA, .offset = -DP_CALL_SIZE })
 #define DP_IS_CALL_RA(where) ((where)->kind == DP_WHERE_CFA && (where)->offset == -DP_CALL_SIZE)
@@ -67,7 +67,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 /* struct rt_sigframe: uc_flags, uc_link, uc_stack, uc_mcontext. */
 #define DP_SIGCONTEXT_AT 40
 
-/* UPROBE_XOL_SLOT_BYTES, arch/x86/include/asm/uprobes.h: what is behind is copied instructions. */
+/* UPROBE_XOL_SLOT_BYTES, arch/x86/include/asm/uprobes.h: copied instructions follow it. */
 #define DP_TRAMPOLINE_SIZE 128
 
 #define DP_USER_PAGE_SIZE 4096
@@ -81,7 +81,7 @@ enum dp_register { DP_REGISTERS(X) DP_N_REGISTERS };
 /* <elf.h> */
 #define DP_ELF_MACHINE EM_X86_64
 
-/* `syscall`, as it lies in memory */
+/* the bytes of `syscall` */
 #define DP_SYSCALL_SIZE 2
 #define DP_SYSCALL_CODE 0x050f
 

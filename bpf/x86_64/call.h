@@ -2,16 +2,18 @@
 #ifndef DP_BPF_X86_64_CALL_H
 #define DP_BPF_X86_64_CALL_H
 
-/* Call instructions of x86-64, as they lie in memory. */
+/* Call instructions of x86-64, by their bytes in memory. */
 
 #include "bpf/port.h"
 
-/* Is this a call instruction ff /2 of so many bytes, the first of which is the lowest? */
+/*
+ * True if the last `size` bytes of code are a call instruction ff /2; its first byte is the lowest.
+ */
 PORT_GLOBAL __u32 call_is_indirect(__u64 code, __u32 size)
 {
 	__u32 modrm = code >> 8 & 255, rm = modrm & 7, mod = modrm >> 6;
 	__u32 has_sib = (mod != 3) & (rm == 4);
-	/* A base of 5 without a displacement is none, but 4 bytes of an address. */
+	/* A base of 5 without a displacement means an address of 4 bytes. */
 	__u32 base = has_sib ? code >> 16 & 7 : rm;
 	__u32 length = 2 + has_sib + (mod == 1) + 4 * (mod == 2) + 4 * ((mod == 0) & (base == 5));
 
@@ -28,8 +30,8 @@ PORT_GLOBAL __u32 call_ends_indirect(__u64 bytes)
 }
 
 /*
- * Does a call instruction end where these eight bytes do? Its forms are e8 and ff /2
- * (Intel's manual, volume 2, CALL); a breakpoint may stand in for the first byte.
+ * True if a call instruction ends where these eight bytes do. Its forms are e8 and ff /2 (Intel's
+ * manual, volume 2, CALL); a breakpoint may have replaced the first byte.
  */
 static __always_inline __u32 call_ends(__u64 bytes)
 {

@@ -2,16 +2,15 @@
 #ifndef DP_BPF_X86_64_KERNEL_BPF_H
 #define DP_BPF_X86_64_KERNEL_BPF_H
 
-/* Part of kernel.bpf.h: the types that each architecture has its own of. */
+/* Part of kernel.bpf.h: types that depend on the architecture. */
 
 struct thread_struct {
 	unsigned long fsbase;
 } DP_CORE;
 
 /*
- * The context of perf_event and uprobe programs, arch/x86/include/uapi/asm/ptrace.h:
- * an interface of the kernel, so its layout needs no look-up, and a context may
- * only be read by whole words.
+ * The context of perf_event and uprobe programs, arch/x86/include/uapi/asm/ptrace.h. It is part of
+ * the kernel's interface, so it needs no relocation. A context may only be read by whole words.
  */
 struct pt_regs {
 	unsigned long r15, r14, r13, r12;
@@ -22,7 +21,7 @@ struct pt_regs {
 	unsigned long ip, cs, flags, sp, ss;
 };
 
-/* The same registers reached from a task, where the kernel knows each member's type. */
+/* The same registers in a task, where the kernel's type information has each member. */
 struct pt_regs___task {
 	unsigned long r15, r14, r13, r12;
 	unsigned long bp, bx;

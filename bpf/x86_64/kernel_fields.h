@@ -2,7 +2,9 @@
 #ifndef DP_BPF_X86_64_KERNEL_FIELDS_H
 #define DP_BPF_X86_64_KERNEL_FIELDS_H
 
-/* Part of DP_KERNEL_FIELDS (kernel_fields.h): members of the types in kernel.bpf.h beside this. */
+/*
+ * Part of DP_KERNEL_FIELDS (kernel_fields.h): members of the types in this folder's kernel.bpf.h.
+ */
 #define DP_ARCH_FIELDS(X)                                                                          \
 	X(thread_struct, fsbase, DP_FOR_ALL, NULL)                                                 \
 	X(pt_regs, ax, DP_FOR_TASKS, NULL)                                                         \

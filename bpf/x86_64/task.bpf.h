@@ -7,7 +7,7 @@
 /* arch/x86/include/asm/segment.h */
 #define USER32_CS 0x23
 
-/* A macro, because a context and a task's registers are of different types to the verifier. */
+/* A macro, because the verifier sees a context and a task's registers as different types. */
 #define REGS_COPY(to, from)                                                                        \
 	({                                                                                         \
 		(to)->reg[DP_RAX] = (from)->ax;                                                    \
@@ -32,13 +32,13 @@
 
 #define regs_are_compat(cs) ((cs) == USER32_CS)
 
-/* On entry by anything else orig_ax is -1 (arch/x86/entry/entry_64.S). */
+/* An entry by anything else sets orig_ax to -1 (arch/x86/entry/entry_64.S). */
 static __always_inline bool regs_in_syscall(const struct pt_regs___task *regs)
 {
 	return (long)regs->orig_ax >= 0;
 }
 
-/* Of the current task. */
+/* For the current task. */
 static __always_inline bool regs_behind_syscall(const struct pt_regs___task *regs)
 {
 	__u16 instruction = 0; /* DP_SYSCALL_SIZE */
@@ -50,8 +50,8 @@ static __always_inline bool regs_behind_syscall(const struct pt_regs___task *reg
 }
 
 /*
- * The base of %fs. The kernel notes it when it switches threads and when it is asked to set
- * it (arch/x86/kernel/process_64.c); a thread that has set it itself since has another one.
+ * The base of %fs. The kernel stores it when it switches threads and when asked to set it
+ * (arch/x86/kernel/process_64.c); it is stale if the thread has set it itself since.
  */
 static __always_inline __u64 thread_base(const struct task_struct *task)
 {

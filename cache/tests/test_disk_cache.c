@@ -58,7 +58,7 @@ static int put(const char *name, size_t size)
 	return disk_cache_put(&cache, name, &part, 1);
 }
 
-/* As if it had been used last so many seconds ago. */
+/* Sets the last use of a file to so many seconds ago. */
 static void age(const char *name, time_t seconds)
 {
 	struct timespec times[2] = { { .tv_sec = time(NULL) - seconds } };
@@ -125,7 +125,7 @@ Test(disk_cache, gives_back_what_was_put)
 	cr_assert_eq(total(), PAGE, "nothing else is left behind");
 }
 
-/* Whatever is added, and however old it is: the disk never has more. */
+/* However old the files are, additions never exceed the limit. */
 Test(disk_cache, has_its_limit_at_all_times)
 {
 	static const size_t sizes[] = { SHARE, 1, PAGE, PAGE + 1, SHARE - 1, SHARE / 2 };
@@ -143,9 +143,9 @@ Test(disk_cache, has_its_limit_at_all_times)
 			most = total();
 		cr_assert_leq(total(), LIMIT, "%d files", i + 1);
 	}
-	/* Nor does it give away more than what it looks through the directory for. */
+	/* Nor is more removed than the share after which the directory is scanned. */
 	cr_assert_geq(most, LIMIT - 2 * SHARE);
-	/* Those used last are there. */
+	/* The most recently used files are still there. */
 	for (int i = 195; i < 200; i++) {
 		char name[32];
 
@@ -164,7 +164,7 @@ Test(disk_cache, removes_what_was_not_used_for_longest)
 		cr_assert_eq(put(name, SHARE), 0);
 		age(name, i == 7 ? 5000 : 100 + i);
 	}
-	/* All of the limit is in use; what comes next looks for room for itself and some more. */
+	/* The whole limit is in use; the next file makes room for itself and some more. */
 	cr_assert_eq(put("new" DISK_CACHE_IMAGE, SHARE), 0);
 	cr_assert(!has("07" DISK_CACHE_IMAGE));
 	for (int i = 0; i < 14; i++) {
@@ -192,7 +192,7 @@ static void expect_removed_after(const char *name, time_t seconds)
 	cr_assert(!has(name), "%s", name);
 }
 
-/* What is not used for a month goes, and what a program had no time to finish; nobody else's does. */
+/* Files unused for a month, and files never completed, are removed; other files are not. */
 Test(disk_cache, removes_what_nobody_uses)
 {
 	cr_assert_eq(put("readme", 1), 0);
@@ -214,14 +214,14 @@ Test(disk_cache, keeps_nothing_that_is_too_long)
 	fd = disk_cache_open_file(&cache, "a" DISK_CACHE_IMAGE, &size);
 	cr_assert(fd >= 0 && size == SHARE);
 	close(fd);
-	/* Whoever has put a longer one there. */
+	/* Another process has put a longer one there. */
 	fd = openat(cache.fd, "b" DISK_CACHE_IMAGE, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	cr_assert(ftruncate(fd, SHARE + 1) == 0);
 	close(fd);
 	cr_assert_eq(open_file("b" DISK_CACHE_IMAGE), -EFBIG);
 }
 
-/* A signal that ends the program comes with a file that is longer. */
+/* Writing a longer file would send a signal that ends the program. */
 Test(disk_cache, keeps_to_the_limit_of_files)
 {
 	struct rlimit limit;
@@ -251,7 +251,7 @@ Test(disk_cache, opens_files_of_its_user_alone)
 	}
 }
 
-/* What is in use does not go. */
+/* A used file is not removed. */
 Test(disk_cache, notes_what_is_used)
 {
 	struct stat st;
@@ -274,7 +274,7 @@ static void expect_path(uid_t user, const char *xdg, const char *home, const cha
 	cr_assert(wanted ? path && strcmp(path, wanted) == 0 : !path, "%s", path);
 }
 
-/* Root takes no directory that the environment of somebody else names; others have one of their own. */
+/* Root does not use a directory from another user's environment; other users have their own. */
 Test(disk_cache, is_where_its_user_s_caches_are)
 {
 	expect_path(0, "/home/user/xdg", "/home/user", "/var/cache/dwarfprof");
@@ -302,7 +302,7 @@ Test(disk_cache, is_not_opened_where_others_may_write)
 	disk_cache_close(&other);
 }
 
-/* Does somebody behind the file system say what times files have? Nothing is kept of these. */
+/* True for a foreign file system; nothing of its files is kept. */
 static bool is_told_by_others(int fd)
 {
 	struct statfs fs;
@@ -322,7 +322,7 @@ Test(disk_cache, says_what_a_file_was)
 	cr_assert_eq(put("a" DISK_CACHE_IMAGE, 5), 0);
 	fd = openat(cache.fd, "a" DISK_CACHE_IMAGE, O_RDONLY | O_CLOEXEC);
 	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
-	/* For two seconds it may be changed once more without its times showing that. */
+	/* For two seconds a change may not show in its times. */
 	while (true) {
 		int err = disk_cache_source(fd, &source);
 

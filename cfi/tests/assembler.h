@@ -3,8 +3,8 @@
 #define DP_CFI_TESTS_ASSEMBLER_H
 
 /*
- * Unwind sections put together byte by byte, so that a test shows what it is
- * about, also where the bytes are wrong.
+ * Assembles unwind sections byte by byte, so that a test shows exactly what it tests, including
+ * malformed bytes.
  */
 
 #include <assert.h>
@@ -78,7 +78,7 @@ static inline void put_string(struct assembler *a, const char *s)
 	put_bytes(a, s, strlen(s) + 1);
 }
 
-/* Start a record; its length is filled in by record_end(). Returns its offset. */
+/* Starts a record; record_end() fills in its length. Returns its offset. */
 static inline size_t record_begin(struct assembler *a)
 {
 	size_t at = a->size;

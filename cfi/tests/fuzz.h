@@ -3,9 +3,8 @@
 #define DP_CFI_TESTS_FUZZ_H
 
 /*
- * What the fuzz targets share. Each is one function, called by libFuzzer
- * (ci/fuzz) with what it makes up, and by replay.c with the files of the
- * target's corpus. It must hold for any bytes.
+ * Shared by the fuzz targets. Each is one function, which libFuzzer (ci/fuzz) calls with generated
+ * inputs, and replay.c with the files of the target's corpus. It must hold for any bytes.
  */
 
 #include <stdint.h>
@@ -26,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                                  \
 	} while (0)
 
-/* The input, taken from its start; zeros once it is used up. */
+/* The input, consumed from its start; zeros after its end. */
 struct feed {
 	const uint8_t *pos, *end;
 };
@@ -53,7 +52,7 @@ static inline uint64_t feed_u64(struct feed *f)
 	return feed_number(f, 8);
 }
 
-/* What is left, as a section: none at all if nothing is left, as of a file that has none. */
+/* The rest of the input as a section; an empty one if nothing is left. */
 static inline struct cfi_section feed_section(struct feed *f, uint64_t address, bool debug_frame)
 {
 	struct cfi_section section = {

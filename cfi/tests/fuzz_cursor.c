@@ -8,9 +8,9 @@
 
 #include "cfi/tests/fuzz.h"
 
-/* A number that was read in another way. */
+/* A number from the second implementation. */
 struct number {
-	enum cfi_reason reason; /* CFI_N_REASONS: cannot be told from the value alone */
+	enum cfi_reason reason; /* CFI_N_REASONS: not determined by the value alone */
 	uint64_t value;
 	size_t size;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What an expression is recognised as, and what it is compiled to, has the
- * value that the expression has, whatever is in registers and memory. Input:
- * the expression.
+ * An expression's classification and its compiled program must have the value of the expression,
+ * whatever is in registers and memory. Input: the expression.
  */
 #include <dwarf.h>
 
@@ -11,7 +10,7 @@
 
 #define STACK_SIZE 64
 
-/* A register and a word of memory of a made-up machine, different in each of several rounds. */
+/* A register and a word of memory of a synthetic machine, different in each round. */
 static uint64_t mixed(uint64_t x, int round)
 {
 	x = (x + (uint64_t)round) * 0x9e3779b97f4a7c15;
@@ -292,7 +291,7 @@ static void check_compiled(const uint8_t *data, size_t size, uint32_t depth)
 	}
 }
 
-/* What expr.h says that the kinds mean. */
+/* The value by expr.h's definitions of the kinds. */
 static uint64_t classified(const struct cfi_expr *e, int round)
 {
 	uint64_t base = machine_register(e->reg, round) + (uint64_t)e->offset;

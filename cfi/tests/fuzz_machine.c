@@ -17,7 +17,7 @@ static void check_expression(const struct cfi_section *section, const uint8_t *e
 	EXPECT(expr + size <= section->data + section->size);
 }
 
-/* What is in force can be read by others without a look at its origin. */
+/* A row in force can be used without knowing where it came from. */
 static void check_row(const struct cfi_section *section, const struct cfi_row *row)
 {
 	EXPECT(row->cfa.kind <= CFI_CFA_EXPRESSION);
@@ -36,7 +36,7 @@ static void check_row(const struct cfi_section *section, const struct cfi_row *r
 	}
 }
 
-/* Spans cover the range without a gap, up to its end or to a refusal that has a name. */
+/* Spans cover the range without a gap, up to its end or to a refusal with a reason. */
 static void check_fde(const struct cfi_section *section, const struct cfi_cie *cie,
 		      const struct cfi_fde *fde)
 {
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	address = feed_u64(&feed);
 	fde.start = feed_u64(&feed);
 	if (__builtin_add_overflow(fde.start, feed_u64(&feed), &fde.end))
-		return 0; /* cfi_index_init() lets none such pass */
+		return 0; /* cfi_index_init() accepts none of these */
 	hostile = feed_u8(&feed);
 	read.code_factor = feed_u64(&feed);
 	read.data_factor = (int64_t)feed_u64(&feed);

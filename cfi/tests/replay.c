@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Give every file of a directory to a fuzz target: what was once found, and
- * what it started from.
- */
+/* Runs a fuzz target on every file of a directory: earlier findings, and initial inputs. */
 #include <dirent.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

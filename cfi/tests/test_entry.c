@@ -44,7 +44,7 @@ Test(entry, sorts_fdes_by_address)
 	cfi_index_done(&index);
 }
 
-/* Linkers join files, each with a CIE; sorted by what they say, FDEs are far from theirs. */
+/* Linkers join files, each with a CIE; after sorting by address, FDEs are far from their CIEs. */
 Test(entry, finds_the_cie_of_each_fde)
 {
 	struct assembler a = { .size = 0 };
@@ -62,7 +62,7 @@ Test(entry, finds_the_cie_of_each_fde)
 	cfi_index_done(&index);
 }
 
-/* The linker leaves an FDE without a range behind for a function it dropped. */
+/* The linker leaves an FDE without a range for a function that it dropped. */
 Test(entry, leaves_empty_fdes_out)
 {
 	struct assembler a = { .size = 0 };
@@ -456,6 +456,31 @@ Test(entry, refuses_a_section_that_is_too_large)
 	struct cfi_index index;
 
 	cr_assert_eq(cfi_index_init(&index, &section), -EFBIG);
+}
+
+/* What is kept of a CIE is many times its size in the section. */
+Test(entry, refuses_too_many_cies)
+{
+	struct assembler a = { 0 };
+	struct cfi_section section;
+	struct cfi_index index;
+	uint8_t *bytes;
+	size_t size;
+
+	put_cie(&a);
+	size = a.size;
+	bytes = malloc((CFI_CIES_MAX + 1) * size);
+	for (size_t i = 0; i <= CFI_CIES_MAX; i++)
+		memcpy(bytes + i * size, a.bytes, size);
+	section = assembled(&a);
+	section.data = bytes;
+	section.size = CFI_CIES_MAX * size;
+	cr_assert_eq(cfi_index_init(&index, &section), 0);
+	cr_assert_eq(index.n_cies, CFI_CIES_MAX);
+	cfi_index_done(&index);
+	section.size += size;
+	cr_assert_eq(cfi_index_init(&index, &section), -EFBIG);
+	free(bytes);
 }
 
 Test(entry, reads_a_section_that_is_not_there)

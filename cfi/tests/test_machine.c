@@ -131,7 +131,7 @@ Test(machine, advances_by_every_width)
 	expect_end();
 }
 
-/* Rows of no length do not exist; an advance beyond the range ends it. */
+/* There are no empty rows; an advance beyond the range ends it. */
 Test(machine, keeps_to_the_range)
 {
 	op(DW_CFA_advance_loc | 0);
@@ -205,7 +205,7 @@ Test(machine, knows_every_kind_of_rule)
 	cr_assert(row->regs[13].kind == CFI_RULE_OFFSET && row->regs[13].offset == 32);
 }
 
-/* Rules for registers that are not tracked are read and left out. */
+/* Rules for registers that are not tracked are read and ignored. */
 Test(machine, passes_over_other_registers)
 {
 	op(DW_CFA_offset | 17), put_uleb(&f.a, 2);
@@ -271,7 +271,7 @@ Test(machine, names_too_deep_a_stack)
 	expect_refusal(CFI_STATE_STACK_FULL, 0x1000);
 }
 
-/* A row of no length does not exist. */
+/* There are no empty rows. */
 Test(machine, takes_a_location_that_stays)
 {
 	op(DW_CFA_set_loc), put_u64(&f.a, 0x1000);
@@ -306,7 +306,7 @@ Test(machine, names_an_offset_that_overflows)
 	expect_refusal(CFI_BAD_OFFSET, 0x1000);
 }
 
-/* DWARF leaves open what a restore inside a CIE means; libgcc takes it for "not saved". */
+/* DWARF does not define a restore inside a CIE; libgcc takes it as "not saved". */
 Test(machine, forgets_what_a_cie_restores)
 {
 	struct assembler a = { .size = 0 };

@@ -8,7 +8,7 @@
 
 static const struct cfi_expr other = { .kind = CFI_EXPR_OTHER };
 
-/* One byte: an operator, or a small operand. */
+/* Reads one byte: an operator, or a small operand. */
 static bool read_op(struct cursor *c, uint8_t want)
 {
 	uint8_t op;
@@ -30,9 +30,8 @@ static bool read_literal(struct cursor *c, uint8_t *ret)
 /*
  * rsp + 8 + ((rip & 15) >= threshold ? 8 : 0)
  *
- * After the first push of a PLT entry (16 bytes) the stack is one word deeper.
- * Where in the entry that is depends on the linker: 11 for the classic layout,
- * 10 with -z bndplt, 9 with -z ibtplt.
+ * After the first push of a PLT entry (16 bytes) the stack is one word deeper. The threshold
+ * depends on the linker: 11 for the classic layout, 10 with -z bndplt, 9 with -z ibtplt.
  */
 struct cfi_expr cfi_expr_plt(struct cursor c)
 {

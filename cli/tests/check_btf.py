@@ -27,13 +27,13 @@ PROGRAMS = {"CPU": "dp_sample_cpu", "UPROBE": "dp_sample_uprobe", "OFF_CPU": "dp
 
 def read_fields():
     """Reads the list: the uses that need each member, and what is lost without it."""
-    with open(HEADER, encoding="utf-8") as header:
-        text = header.read().replace("\\\n", " ")
+    of_architecture = os.path.join(os.path.dirname(HEADER), os.uname().machine, os.path.basename(HEADER))
+    text = "".join(harness.read(path) for path in (HEADER, of_architecture)).replace("\\\n", " ")
     sets = {name: {name} for name in re.findall(r"X\((\w+), \"", text)}
     for name, value in re.findall(r"DP_FOR_(\w+) = ([^,}]*)", text):
         if name != "##name":
             sets.setdefault(name, set().union(*(sets[n] for n in re.findall(r"DP_FOR_(\w+)", value))))
-    body = re.search(r"#define DP_KERNEL_FIELDS\(X\)(.*?)\n", text)[1]
+    body = "".join(re.search(rf"#define {name}\(X\)(.*?)\n", text)[1] for name in ("DP_KERNEL_FIELDS", "DP_ARCH_FIELDS"))
     fields = {(t, m): (set().union(*(sets[n] for n in re.findall(r"DP_FOR_(\w+)", uses))), lost.strip() != "NULL")
               for t, m, uses, lost in re.findall(r"X\((\w+), (\w+), ([\w |]+), ([^)]*)\)", body)}
     assert len(fields) == body.count("X(") > 50

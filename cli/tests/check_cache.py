@@ -205,7 +205,7 @@ class Cache(unittest.TestCase):
                         file.write(data)
                 _, said = self.profile(pid)
                 self.assertEqual(cached_files(said), set())
-                self.assertIn("is of no use", said)
+                self.assertIn("cache: cannot use", said)
             _, said = self.profile(pid)
         self.assertIn("libc.so.6", cached_files(said))
 
@@ -281,7 +281,7 @@ class Cache(unittest.TestCase):
                 _, said = self.profile(pid, run=run)
                 self.assertIn("libc.so.6", cached_files(said))
             # No possible directory, and one that belongs to somebody else.
-            for env, said in (({}, "no cache in any place"), ({"XDG_CACHE_HOME": "/var/cache"}, "no cache in /var/cache")):
+            for env, said in (({}, "no cache in any directory"), ({"XDG_CACHE_HOME": "/var/cache"}, "no cache in /var/cache")):
                 self.assertIn(said, self.profile(pid, run=run)[1])
 
 

@@ -98,7 +98,7 @@ class Doctor(unittest.TestCase):
     def test_what_it_says_is_what_a_run_can(self):
         """For each capability, with an own process and one of root, which is not dumpable."""
         code = "import ctypes; ctypes.CDLL(None).prctl(4, 0)\nwhile True: sum(range(1000))"
-        with Target(*AS_NOBODY, program("inefficient"), "60") as own, \
+        with Target(*AS_NOBODY, program("inefficient"), "600") as own, \
                 Target("/usr/bin/python3", "-c", code) as other:
             for caps in ((), ("bpf",), ("perfmon",), ("bpf", "perfmon"), ("bpf", "perfmon", "sys_ptrace"),
                          ("bpf", "perfmon", "syslog"), ("sys_admin",)):

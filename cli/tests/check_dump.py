@@ -279,9 +279,9 @@ class Errors(unittest.TestCase):
         return done.stderr
 
     def test_wrong_usage(self):
-        self.assertIn("Give -p PID or -t TID", self.refuse(2))
+        self.assertIn("give -p PID or -t TID", self.refuse(2))
         self.assertIn("exclude each other", self.refuse(2, "-p", "1", "-t", "1"))
-        self.assertIn("what is 'x'", self.refuse(2, "-p", "1", "x"))
+        self.assertIn("unexpected argument 'x'", self.refuse(2, "-p", "1", "x"))
 
     def test_no_such_process(self):
         self.assertIn("there is no process 999999999", self.refuse(4, "-p", "999999999"))

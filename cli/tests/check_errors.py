@@ -69,7 +69,7 @@ class Errors(unittest.TestCase):
         self.assertIn("no samples", result.stderr)
 
     def test_usage(self):
-        result = dwarfprof()
+        result = dwarfprof("-d", "1")
         self.assertEqual(result.returncode, 2)
         self.assertIn("give -p PID, -a, or -- CMD", result.stderr)
         self.assertEqual(result.stdout, "")
@@ -164,7 +164,7 @@ class Errors(unittest.TestCase):
         with busy() as pid:
             for file, error in (("nosuch.so", "cannot read nosuch.so: No such file"),
                                 ("/nosuch/file", "cannot read /nosuch/file: No such file"),
-                                ("/etc/passwd", "/etc/passwd is no ELF file"),
+                                ("/etc/passwd", "/etc/passwd is not an ELF file"),
                                 ("libc.so.6", "libc.so.6 has no function malloc_")):
                 result = dwarfprof("-p", pid, "-d", "1", "-e", f"uprobe:{file}:malloc_")
                 self.assertEqual(result.returncode, 1)

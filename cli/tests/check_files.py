@@ -65,7 +65,11 @@ class Files(unittest.TestCase):
 
     def expect(self, pid, name, path):
         """Names and stacks must be those of the file that runs."""
-        samples = [s for s in samples_of(pid) if s["outcome"] != "no_user_stack"]
+        samples = []
+        for _ in range(5):  # on a busy machine the worker has a small share of a CPU
+            samples += [s for s in samples_of(pid) if s["outcome"] != "no_user_stack"]
+            if len(samples) > 50:
+                break
         self.assertGreater(len(samples), 50)
         for s in samples:
             self.assertEqual(s["outcome"], "complete", s)

@@ -172,6 +172,81 @@ class Formats(unittest.TestCase):
         self.assertLess(much, little + 200000 * 40 / 1024 + 1024)
 
 
+class Svg(unittest.TestCase):
+    """The picture in a browser, compared with its file and with the stacks of another format."""
+    SOUGHT = "prog+0x1010"
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        feed(self.directory.name, "cpu", "x.svg", "x.speedscope.json")
+        self.path = os.path.join(self.directory.name, "x.svg")
+        self.boxes = [tuple(map(str, box)) for box in readers.svg(self.path)[0]]
+
+    def shown(self, page):
+        """As self.boxes, of those that are visible."""
+        return [(title, *(str(float(n)) for n in numbers)) for title, *numbers in page.evaluate("""
+            [...document.querySelectorAll("g")].filter(g => g.style.display !== "none").map(g =>
+            [g.querySelector("title").textContent,
+             ...["x", "y", "width"].map(name => g.querySelector("rect").getAttribute(name))])""")]
+
+    def zoomed(self, to):
+        """What is to be seen of the boxes of the file."""
+        title, x, y, width = to[0], *map(float, to[1:])
+        for other, *numbers in self.boxes:
+            x1, y1, width1 = map(float, numbers)
+            if y1 > y and x1 <= x + 0.02 and x + width <= x1 + width1 + 0.02:
+                yield other, 10, y1, 1180
+            elif y1 <= y and x <= x1 + 0.02 and x1 + width1 <= x + width + 0.02:
+                yield other, 10 + (x1 - x) * 1180 / width, y1, width1 * 1180 / width
+
+    def test_zoom_search_and_reset(self):
+        stacks = readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1][0]["stacks"]
+        share = sum(weight for stack, weight in stacks.items() if any(self.SOUGHT in name for name in stack))
+        share *= 100 / sum(stacks.values())
+        self.assertTrue(1 < share < 99)
+        with chromium.Page("file://" + self.path) as page:
+            self.assertEqual(self.shown(page), self.boxes)
+            # A narrow one, of those that are wide enough to be met.
+            row = [box for box in self.boxes if self.SOUGHT in box[0] and 3 < float(box[3]) < 200]
+            to = min(row, key=lambda box: float(box[3]))
+            page.click(f"document.querySelectorAll('g')[{self.boxes.index(to)}].querySelector('rect')")
+            page.wait_for(f"document.querySelectorAll('g')[{self.boxes.index(to)}]"
+                          ".querySelector('rect').getAttribute('width') === '1180.00'")
+            found, wanted = self.shown(page), list(self.zoomed(to))
+            self.assertLess(len(found), len(self.boxes))
+            self.assertEqual([box[0] for box in found], [box[0] for box in wanted])
+            for one, other in zip(found, wanted):
+                for a, b in zip(one[1:], other[1:]):
+                    self.assertAlmostEqual(float(a), b, delta=0.02 * 1180 / float(to[3]))
+            # There is room for its name now.
+            self.assertEqual(page.evaluate(f"document.querySelectorAll('g')[{self.boxes.index(to)}]"
+                                           ".querySelector('text').textContent"),
+                             re.match(r"\S+", to[0])[0].rstrip(":"))
+            page.screenshot(os.path.join(ARTEFACTS, "svg-zoom.png"))
+            page.click("document.querySelector('button')")
+            page.wait_for("document.querySelector('button').style.display === 'none'")
+            self.assertEqual(self.shown(page), self.boxes)
+            page.press("f", modifiers=2)
+            page.wait_for("document.activeElement.tagName === 'input'")
+            page.type(self.SOUGHT.replace("+", "[+"))  # not finished
+            self.assertEqual(page.evaluate("document.querySelector('.matched').textContent"), "0.0 %")
+            page.type("]")
+            page.evaluate("document.querySelector('input').value = ''")
+            page.type(self.SOUGHT.replace("+", "[+]"))
+            page.wait_for("parseFloat(document.querySelector('.matched').textContent) > 0")
+            self.assertAlmostEqual(page.evaluate("parseFloat(document.querySelector('.matched').textContent)"),
+                                   share, delta=0.1)
+            purple = page.evaluate("[...document.querySelectorAll('rect[fill=\"#e600e6\"]')]"
+                                   ".map(rect => rect.parentNode.querySelector('title').textContent)")
+            self.assertEqual(purple, [box[0] for box in self.boxes if self.SOUGHT in box[0]])
+            page.screenshot(os.path.join(ARTEFACTS, "svg-search.png"))
+            page.press("Escape")
+            page.wait_for("document.querySelectorAll('rect[fill=\"#e600e6\"]').length === 0")
+            self.assertEqual([m for m in page.messages if "exceptionDetails" in m], [])
+            self.assertEqual(page.requests, ["file://" + self.path])
+
+
 class Html(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
@@ -245,6 +320,47 @@ class Html(unittest.TestCase):
         page.press("Enter", text="\r")
         page.wait_for(f"{found}.includes('1/{len(places)}')")
         self.assertNotEqual(page.screenshot(os.path.join(ARTEFACTS, "html-search.png")), before)
+
+    def test_it_shows_one_process_or_thread(self):
+        profiles = readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1]
+        total = sum(profiles[0]["stacks"].values())
+        weights = {profile["name"]: sum(profile["stacks"].values()) for profile in profiles[1:]}
+        processes = {}
+        for name, weight in weights.items():
+            processes.setdefault(re.search(r"\(PID (\d+)", name)[1], []).append((name, weight))
+        pid, threads = max(processes.items(), key=lambda item: len(item[1]))
+        self.assertGreater(len(threads), 1)
+        self.assertLess(len(threads), len(weights))
+        with chromium.Page("file://" + self.path) as page:
+            page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
+            page.wait_for("!document.getElementById('picker').hidden")
+            self.assertIn("Show only", page.evaluate("document.getElementById('picker').innerText"))
+            options = page.evaluate("[...document.querySelectorAll('#picker option')].map(o => o.textContent)")
+            self.assertEqual(sorted(o[7:] for o in options if o.startswith("thread ")),
+                             sorted(name for own in processes.values() if len(own) > 1 for name, _ in own))
+            self.assertEqual(sum(o.startswith("process ") for o in options), len(processes))
+            process, = (o for o in options if o.startswith("process ") and f"PID {pid}" in o)
+            name, weight = threads[1]
+            for option, shown, n in ((process, sum(weight for _, weight in threads), len(threads) + 1),
+                                     ("thread " + name, weight, 1)):
+                self.choose(page, options.index(option))
+                page.wait_for(f"document.querySelector('#picker output').textContent === "
+                              f"'{100 * shown / total:.1f} % of all'")
+                page.wait_for(f"document.body.innerText.includes({json.dumps(option.removeprefix('thread '))})")
+                page.wait_for("!document.body.innerText.includes('all threads: 600')")
+                self.assertEqual("(1/%d)" % n in page.evaluate("document.body.innerText"), n > 1)
+            page.screenshot(os.path.join(ARTEFACTS, "html-thread.png"))
+            self.choose(page, 0)
+            page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
+            self.assertEqual(page.evaluate("document.querySelector('#picker output').textContent"), "")
+            self.assertEqual([m for m in page.messages if '"error"' in m or "exceptionDetails" in m], [])
+
+    @staticmethod
+    def choose(page, i):
+        """Headless Chromium shows no list that could be clicked in."""
+        page.click("document.querySelector('#picker select')")
+        page.evaluate(f"document.querySelector('#picker select').selectedIndex = {i};"
+                      "document.querySelector('#picker select').dispatchEvent(new Event('change'))")
 
     def test_speedscope_reads_text(self):
         """The page contains its importers too: for perf's text and folded stacks."""

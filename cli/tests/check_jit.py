@@ -147,7 +147,7 @@ class Maps(Case):
     def map(self, path, text):
         with open(path, "w") as file:
             file.write(text)
-        self.addCleanup(lambda: os.path.exists(path) and os.remove(path))
+        self.addCleanup(lambda: os.path.lexists(path) and os.remove(path))
 
     def leaves(self, pid, *args):
         return collections.Counter(s["user_stack"][0]["symbol"] for s in
@@ -199,6 +199,16 @@ class Maps(Case):
         for owner, name in (1, None), (65534, "named"), (0, "named"):
             os.chown(path, owner, owner)
             self.assert_most(self.leaves(pid), name)
+        # A user can make the path lead to a file that only root may read, by a link or a mount.
+        os.chmod(path, 0o600)
+        self.assert_most(self.leaves(pid), None)
+        secret = self.path("secret")
+        self.map(secret, f"{address:x} {size:x} secret\n")
+        os.remove(path)
+        os.symlink(secret, path)
+        self.assert_most(self.leaves(pid), None)
+        os.chown(secret, 65534, 65534)
+        self.assert_most(self.leaves(pid), "secret")
 
     def test_own_pid_namespace_and_root(self):
         root = self.path("root")

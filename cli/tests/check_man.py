@@ -13,7 +13,7 @@ import harness
 
 DWARFPROF, PAGE, HEADER, VERIFIED = sys.argv[1:5]
 
-# The page also has the options that argp adds to --help.
+# The page also has the options that all commands have.
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
 
 
@@ -69,17 +69,22 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("TABLES"), self.helped("tables"))
 
     def test_lists_the_options_of_doctor(self):
-        self.assertEqual(len(self.helped("doctor")), 7)
+        self.assertEqual(len(self.helped("doctor")), 9)
         self.assertEqual(self.described("DOCTOR"), self.helped("doctor"))
 
     def test_lists_the_options_of_report_and_convert(self):
         for command in "report", "convert":
-            self.assertEqual(len(self.helped(command)), 19)
+            self.assertEqual(len(self.helped(command)), 21)
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):
-        self.assertEqual(len(self.helped("diff")), 18)
+        self.assertEqual(len(self.helped("diff")), 20)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
+
+    def test_lists_the_options_of_annotate(self):
+        self.assertEqual(len(self.helped("annotate")), 15)
+        self.assertEqual(self.described("ANNOTATION"), self.helped("annotate"))
+
     def section(self, heading):
         section = re.search(rf"^\.SH {heading}$(.*?)^\.SH", self.source, re.S | re.M).group(1)
         return section.replace("\\-", "-")

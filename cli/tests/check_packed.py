@@ -23,7 +23,7 @@ SOURCES = {
     "c-static": "gcc -O2 -pthread -static -o {out} {src}/busy.c",
     "go": "go build -o {out} {src}/busy.go",
 }
-WARNING = "runs {}, which is packed by UPX: its code is in memory only"
+WARNING = "runs {}, which is packed by UPX: its code is only in memory"
 
 
 class Packed(unittest.TestCase):

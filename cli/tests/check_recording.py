@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -371,18 +372,18 @@ class NotWhole(Recording):
         os.link(recording, self.path("link.dwarfprof"))
         for out in recording, self.path("link.dwarfprof"):
             result = self.run_on("convert", recording, "-o", out, code=1)
-            self.assertIn("cannot be read and replaced at once", result.stderr)
+            self.assertIn("which is being read", result.stderr)
         with open(recording, "rb") as file:
             self.assertEqual(file.read(), before)
 
     def test_wrong_usage(self):
         for command, reason in {
-            ("report",): "which recording",
-            ("report", "a", "b"): "what is 'b'",
+            ("report",): "a recording is missing",
+            ("report", "a", "b"): "unexpected argument 'b'",
             ("convert", "a"): "-o is missing",
             ("convert", "a", "-o", "x.nothing"): "stands for no format",
-            ("diff", "a"): "two recordings are compared",
-            ("diff", "a", "b", "c"): "what is 'c'",
+            ("diff", "a"): "a recording is missing",
+            ("diff", "a", "b", "c"): "unexpected argument 'c'",
             ("diff", "a", "b", "--format", "jsonl"): "text, json or folded",
             ("diff", "a", "b", "-n", "0"): "a whole number from 1 on",
         }.items():
@@ -408,16 +409,43 @@ class Diff(Recording):
         self.assertRegex(lines[0], r"^A: .*a\.dwarfprof: fibonacci \(PID \d+\), .*, \d+ samples, 0 lost, 100\.0 % complete$")
         self.assertRegex(lines[1], r"^B: .*b\.dwarfprof: inefficient \(PID \d+\), ")
         self.assertRegex(lines[4], r"^ +(\d+\.\d) % +0\.0 % +-\1 +(100\.0|9\d\.\d) % +0\.0 % +-\2 +fibonacci +fibonacci$")
-        self.assertRegex("\n".join(lines), r"\n +0\.0 % +(\d+\.\d) % +\+\1 .* msort_with_tmp +libc\.so\.6")
-        changes = [abs(float(line.split()[4])) for line in lines[4:] if not line.startswith("...")]
+        self.assertRegex("\n".join(lines), r"\n +0\.0 % +(\d+\.\d) % +\+\1[~ ] .* msort_with_tmp +libc\.so\.6")
+        changes = [abs(float(line.split()[4].rstrip("~"))) for line in lines[4:] if line.startswith(" ")]
         self.assertEqual(changes, sorted(changes, reverse=True))
-        self.assertEqual(len(self.diff(self.a, self.b, "-n", "3").splitlines()), 4 + 3 + 1)
+        few = self.diff(self.a, self.b, "-n", "3").splitlines()
+        self.assertEqual(len([line for line in few if not line.startswith("~")]), 4 + 3 + 1)
 
     def test_with_itself(self):
-        rows = self.diff(self.a, self.a).splitlines()[4:]
+        *rows, last = self.diff(self.a, self.a).splitlines()[4:]
+        self.assertTrue(last.startswith("~ "), last)
         self.assertTrue(rows)
         for row in rows:
-            self.assertEqual([row.split()[i] for i in (4, 9)], ["+0.0", "+0.0"])
+            if not row.startswith("..."):
+                self.assertEqual([row.split()[i] for i in (4, 9)], ["+0.0~", "+0.0~"])
+
+    def test_noise(self):
+        """The test of two proportions, with the normal distribution: the same as Pearson's."""
+        for other in self.a, self.b:
+            diff = json.loads(self.diff(self.a, other, "--format", "json"))
+            n_a, n_b = diff["a"]["samples"], diff["b"]["samples"]
+            values = [f[kind] for f in diff["functions"] for kind in ("self", "total")]
+            for value in values:
+                share = (value["a"] + value["b"]) / (n_a + n_b)
+                deviation = (share * (1 - share) * (1 / n_a + 1 / n_b)) ** 0.5
+                z = abs(value["a"] / n_a - value["b"] / n_b) / deviation if deviation else 0
+                p = 2 * (1 - statistics.NormalDist().cdf(z))
+                expected = min(share, 1 - share) * min(n_a, n_b)
+                if abs(p - 0.01) > 0.0001:
+                    self.assertEqual(value["noise"], p > 0.01 or expected < 5, (value, p, expected))
+            self.assertEqual(all(value["noise"] for value in values), other == self.a)
+
+    def test_few_samples_are_noise(self):
+        """Of which 5 are expected of no function in B."""
+        with Target(program("inefficient"), "60") as pid:
+            few, _ = self.record("-p", pid, "-d", "400ms", "-F", "20", name="few.dwarfprof")
+        diff = json.loads(self.diff(self.a, few, "--format", "json"))
+        self.assertTrue(0 < diff["b"]["samples"] < 15 < 60 < diff["a"]["samples"], diff["b"])
+        self.assertEqual({f[kind]["noise"] for f in diff["functions"] for kind in ("self", "total")}, {True})
 
     def test_json(self):
         diff = json.loads(self.diff(self.a, self.b, "--format", "json"))
@@ -448,6 +476,9 @@ class Diff(Recording):
             time_of, _ = self.record("--off-cpu", "-p", pid, "-d", "1", name="off.dwarfprof")
         result = self.run_on("diff", self.a, time_of, code=1)
         self.assertIn(f"{time_of} measures time, and {self.a} counts events", result.stderr)
+        functions = json.loads(self.diff(time_of, time_of, "--format", "json"))["functions"]
+        self.assertEqual({f["self"]["noise"] for f in functions}, {None})
+        self.assertNotIn("~", self.diff(time_of, time_of))
 
 
 if __name__ == "__main__":

@@ -6,12 +6,16 @@ usage: check_verify.py DWARFPROF PROGRAM-DIR
 """
 import collections
 import json
+import os
+import subprocess
+import tempfile
 import unittest
 
 import check_programs
 import harness
 from harness import Target, busy, dwarfprof, program
 
+SOURCES = os.path.join(os.path.dirname(__file__), "../../test-programs")
 # Percentage of agreement, of stacks that libdwfl can unwind to the end.
 WANTED = 99.9
 COMPARED = ("equal", "further", "shorter", "differs")
@@ -54,6 +58,16 @@ class Verify(unittest.TestCase):
 
     def test_openssl(self):
         self.expect_program("openssl", "speed", "-seconds", "20", "rsa2048")
+
+    def test_compressed_debug_information(self):
+        """libelf writes to the headers of sections that libdw decompresses."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "without_eh_frame")
+            subprocess.run(["gcc", "-O1", "-g", "-gz", "-fno-asynchronous-unwind-tables", "-o", path,
+                            f"{SOURCES}/fibonacci.c"], check=True)
+            sections = subprocess.run(["readelf", "-SW", path], check=True, capture_output=True, text=True).stdout
+            self.assertRegex(sections, r"\.debug_frame .* C ")
+            self.expect_program(path, "300")
 
     def test_a_hole_in_the_stack(self):
         """Pages that were never touched do not end the copy."""

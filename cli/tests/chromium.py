@@ -147,6 +147,14 @@ class Page:
                       windowsVirtualKeyCode=ord(key.upper()) if len(key) == 1 else 13,
                       **({"text": text} if text and kind == "keyDown" else {}))
 
+    def click(self, element):
+        """A click of the mouse in the middle of what a JavaScript expression gives."""
+        x, y = self.evaluate(f"(element => {{ element.scrollIntoView({{block: 'center'}});"
+                             "const r = element.getBoundingClientRect();"
+                             f"return [r.x + r.width / 2, r.y + r.height / 2]; }})({element})")
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def type(self, text):
         self.call("Input.insertText", text=text)
 

@@ -35,6 +35,13 @@ def code(path):
         return int(at[1], 16), file.read(int(at[3], 16))
 
 
+def stubs(path):
+    """{address: name} of the stubs that call functions of other libraries. nm does not list them."""
+    said = subprocess.run(["objdump", "-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got", path],
+                          capture_output=True, text=True).stdout
+    return {int(at, 16): name for at, name in re.findall(r"^([0-9a-f]+) <(.*)>:$", said, re.M)}
+
+
 def is_same_code(path, other):
     """Are functions at the same addresses? References to data may differ, which are few bytes."""
     (at, one), (other_at, two) = code(path), code(other)
@@ -55,7 +62,10 @@ class Calls:
         for at, kind, name in (line.split(" ", 2) for line in said.stdout.splitlines()):
             if kind in "tTwW":
                 names[int(at, 16)].append(name)
-        self.starts, self.names = list(names), list(names.values())
+        for at, name in stubs(path).items():
+            names[at] = [name]
+        self.starts = sorted(names)
+        self.names = [names[at] for at in self.starts]
 
     def function(self, offset):
         """The index of the function at an address."""

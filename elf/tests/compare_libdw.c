@@ -2,12 +2,11 @@
 /*
  * usage: compare_libdw FILE...
  *
- * Compare the rows of each file's image with what libdw's
- * dwarf_cfi_addrframe() says of the same addresses: CFA, return address, rbp,
- * and the other callee-saved registers; and that both have no row in the same
- * places. Prints some differences and the figures of each file, and those of all.
- * Of a file without unwind information it says so, by its section headers. One that
- * cannot be compared otherwise is an error, like a difference.
+ * Compares the rows of each file's image with the results of libdw's dwarf_cfi_addrframe() for the
+ * same addresses: CFA, return address, rbp and the other callee-saved registers, and where neither
+ * has a row. Prints some differences and the figures of each file and of all together. Reports a
+ * file without unwind information according to its section headers. A file that cannot be compared
+ * for another reason is an error, like a difference.
  */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -22,22 +21,22 @@
 #include "elf/elf_file.h"
 #include "tables/decode.h"
 
-/* Differences of one file that are printed. */
+/* The maximum number of differences to print per file. */
 #define MAX_SHOWN 5
 
-/* Bytes of an .eh_frame without records. */
+/* The size of an .eh_frame without records. */
 #define TERMINATOR 4
 
 struct comparison {
 	const char *path;
 	Dwarf_CFI *cfi;
-	const struct image_row *row; /* the one being compared */
-	uint64_t done;               /* behind the last row */
-	bool had_expression;         /* the last CFA that libdw knew was one */
+	const struct image_row *row; /* currently being compared */
+	uint64_t done;               /* end of the last row */
+	bool had_expression;         /* libdw's last known CFA was an expression */
 	uint64_t compared, refused, given_up, different;
 };
 
-/* Of all files. */
+/* Totals of all files. */
 struct total {
 	int files, nothing;
 	uint64_t compared, refused, different;
@@ -49,7 +48,7 @@ static void differ(struct comparison *c, uint64_t pc, const char *what)
 		printf("%s: at %" PRIx64 " %s differs\n", c->path, pc, what);
 }
 
-/* The expressions that are a sum of a register and a number, as libdw writes them. */
+/* Whether an expression is libdw's form of a register plus an offset. */
 static bool is_sum(const Dwarf_Op *op, unsigned int reg, int64_t offset)
 {
 	if (op->atom == DW_OP_bregx)
@@ -71,7 +70,7 @@ static bool same_cfa(const struct dp_rule *rule, const Dwarf_Op *ops, size_t n)
 	case DP_CFA_PLT:
 		return n == 9 && is_sum(ops, DP_REG_SP, 8) && is_sum(&ops[1], DP_REG_PC, 0) &&
 		       ops[4].atom - DW_OP_lit0 == rule->cfa_add;
-	case DP_CFA_EXPRESSION: /* what it computes is tested elsewhere */
+	case DP_CFA_EXPRESSION: /* its result is tested elsewhere */
 		return n > 2;
 	case DP_CFA_SIGNAL:
 		return n == 2 && ops[1].atom == DW_OP_deref;
@@ -80,8 +79,8 @@ static bool same_cfa(const struct dp_rule *rule, const Dwarf_Op *ops, size_t n)
 }
 
 /*
- * Hand-written code goes back from an expression to a register without naming an offset. It is
- * the one from before (libgcc's unwinder, gas's manual); libdw gives the CFA up, until both are named.
+ * Handwritten code returns from an expression to a register without an offset. The earlier offset
+ * then applies (libgcc's unwinder, gas's manual), but libdw has no CFA until both are given.
  */
 static void compare_cfa(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 {
@@ -90,7 +89,7 @@ static void compare_cfa(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	size_t n;
 
 	if (dwarf_frame_cfa(frame, &ops, &n) < 0) {
-		/* No further than to the end of the function: the next one begins with its CIE's. */
+		/* Ends with the function: the next one starts with the rules of its CIE. */
 		if (c->had_expression && rule->cfa == DP_CFA_REGISTER)
 			c->given_up++;
 		else
@@ -102,7 +101,7 @@ static void compare_cfa(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	c->had_expression = rule->cfa == DP_CFA_EXPRESSION || rule->cfa == DP_CFA_MEMORY;
 }
 
-/* The register that an operation names, -1: it names none. */
+/* The register in an operation; -1: it has none. */
 static int register_of(const Dwarf_Op *op)
 {
 	if (op->atom == DW_OP_regx)
@@ -110,12 +109,12 @@ static int register_of(const Dwarf_Op *op)
 	return op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31 ? op->atom - DW_OP_reg0 : -1;
 }
 
-/* See dwarf_frame_register() in <elfutils/libdw.h> for how rules are told. */
+/* dwarf_frame_register() in <elfutils/libdw.h> describes how rules are returned. */
 static bool same_where(const struct dp_where *w, const Dwarf_Op *ops, size_t n, bool is_return)
 {
 	int64_t offset = 0;
 
-	if (n == 0) /* unchanged and undefined: only of the return address is it told apart */
+	if (n == 0) /* unchanged or undefined, which differ only for the return address */
 		return w->kind == (is_return ? DP_WHERE_UNDEFINED : w->kind) &&
 		       (w->kind == DP_WHERE_SAME || w->kind == DP_WHERE_UNDEFINED);
 	if (register_of(&ops[0]) >= 0)
@@ -162,7 +161,7 @@ static void compare_frame(struct comparison *c, Dwarf_Frame *frame, uint64_t pc)
 	}
 	compare_cfa(c, frame, pc);
 	if (row->rule.cfa == DP_CFA_SIGNAL)
-		return; /* all other registers are by definition where the kernel puts them */
+		return; /* by definition, all other registers are where the kernel puts them */
 	compare_register(c, frame, pc, DP_REG_PC, &row->rule.ra);
 	compare_register(c, frame, pc, DP_REG_FP, &row->rule.fp);
 	for (int i = 0; i < DP_N_SAVED; i++)
@@ -174,7 +173,7 @@ static bool is_start_up_code(const struct dp_rule *rule)
 	return rule->ra.kind == DP_WHERE_UNDEFINED;
 }
 
-/* Each row of libdw's that lies in one of the image's. */
+/* Compares each of libdw's rows that begins in a row of the image. */
 static int compare_row(const struct image_row *row, void *arg)
 {
 	struct comparison *c = arg;
@@ -192,7 +191,7 @@ static int compare_row(const struct image_row *row, void *arg)
 		Dwarf_Addr start, end;
 
 		if (dwarf_cfi_addrframe(c->cfi, pc, &frame) < 0) {
-			/* What a program starts with has a rule though nobody wrote one. */
+			/* Start-up code has a rule although no unwind information covers it. */
 			if (!is_start_up_code(&row->rule))
 				differ(c, pc, "that there is a row");
 			break;
@@ -222,7 +221,7 @@ static bool is_frame(const char *name, const GElf_Shdr *header, const char **ret
 	return false;
 }
 
-/* Why a file has no unwind information, by its section headers; NULL: it may have some. */
+/* Why a file has no unwind information, from its section headers; NULL: it may have some. */
 static const char *why_nothing(const struct elf_file *file)
 {
 	const char *why = "neither .eh_frame nor .debug_frame";
@@ -243,7 +242,7 @@ static const char *why_nothing(const struct elf_file *file)
 	return why;
 }
 
-/* Those of .debug_frame are a Dwarf's. */
+/* For .debug_frame, *ret owns the result. */
 static Dwarf_CFI *cfi_of(const struct elf_file *file, Dwarf **ret)
 {
 	if (file->source != ELF_SOURCE_DEBUG_FRAME && file->source != ELF_SOURCE_DEBUG_FILE)
@@ -253,16 +252,16 @@ static Dwarf_CFI *cfi_of(const struct elf_file *file, Dwarf **ret)
 	return *ret ? dwarf_getcfi(*ret) : NULL;
 }
 
-/* 0, or why it cannot be compared. */
+/* 0, or the reason why it cannot be compared. */
 static int compare_image(struct comparison *c, struct elf_file *file)
 {
 	Dwarf *dwarf = NULL;
 	struct image image;
 	int err;
 
-	/* What is known without unwind information, libdw cannot know. */
+	/* libdw has no rows from anything but unwind information. */
 	file->code.n_ranges = 0;
-	/* Nor what .debug_frame says of the gaps: libdw is asked for one section alone. */
+	/* Nor from .debug_frame for the gaps: libdw reads a single section. */
 	file->code.beside.size = 0;
 	file->code.go.size = 0;
 	err = image_build(&file->cfi, &file->code, &image);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Separate files of debug information, and .debug_frame, in files of a few sections. */
+/* Separate debug files and .debug_frame, in files with a few sections. */
 #include "elf/debug_file.h"
 
 #include <criterion/criterion.h>
@@ -21,7 +21,7 @@ struct section {
 	size_t size;
 };
 
-/* A file with these sections, the last of which has the names of all. */
+/* A file with these sections, the last of which has all names. */
 static void put_file(struct assembler *a, const struct section *sections, size_t n)
 {
 	Elf64_Ehdr header = {
@@ -92,7 +92,7 @@ static void expect_frame(const struct section *sections, size_t n, const char *b
 	elf_end(elf);
 }
 
-/* One that was left out has a header and a size, but no bytes. */
+/* A stripped section has a header and a size, but no bytes. */
 Test(debug_file, has_a_frame_section_only_with_its_bytes)
 {
 	static const struct section sections[] = {
@@ -106,7 +106,7 @@ Test(debug_file, has_a_frame_section_only_with_its_bytes)
 	expect_frame(sections + 2, 1, "right");
 }
 
-/* A program without a build id, and files that could be its debug information. */
+/* A program without a build id, and candidates for its debug file. */
 static char directory[] = "/tmp/dwarfprof-test-XXXXXX";
 
 static const char *path_of(const char *name)
@@ -117,7 +117,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* A file whose only section says that. Returns its checksum. */
+/* Writes a file with a single section of these bytes. Returns its checksum. */
 static uint32_t make_file(const char *path, const char *name, const void *bytes, size_t size)
 {
 	const struct section section = { name, SHT_PROGBITS, bytes, size };
@@ -129,10 +129,10 @@ static uint32_t make_file(const char *path, const char *name, const void *bytes,
 	return (uint32_t)crc32(0, a.bytes, (uInt)a.size);
 }
 
-/* What the debug file that is found says; "" if there is none. */
+/* Expects a debug file with this content to be found; "": none. */
 static void expect_found(uint32_t checksum, const char *says)
 {
-	static const char name[16] = "program.debug"; /* up to a multiple of 4 */
+	static const char name[16] = "program.debug"; /* aligned to 4 bytes */
 	struct assembler link = { .size = 0 };
 	struct cfi_section frame = { 0 };
 	Elf *elf, *debug;
@@ -154,7 +154,7 @@ static void expect_found(uint32_t checksum, const char *says)
 	close(fd);
 }
 
-/* Where GDB's manual says that they are; of another build, they have another checksum. */
+/* In the places listed in GDB's manual; a file of another build has another checksum. */
 Test(debug_file, is_found_by_a_link)
 {
 	uint32_t beside, below;
@@ -169,7 +169,7 @@ Test(debug_file, is_found_by_a_link)
 	expect_found(below, "below");
 	unlink(path_of("program.debug"));
 	expect_found(beside, "");
-	/* Nobody writes into the FIFO: opening it would never return. */
+	/* Opening a FIFO without a writer would never return. */
 	cr_assert(mkfifo(path_of("program.debug"), 0600) == 0);
 	expect_found(below, "below");
 	unlink(path_of("program.debug"));

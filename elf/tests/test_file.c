@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files that are mapped: opened, read although they are damaged or cut off, and made tables of. */
+/* Mapped files are opened, and read even if damaged or truncated; tables are built from them. */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "elf/mapped_file.h"
 #include "tables/decode.h"
 
-/* No writer waits at the other end of the FIFO: opening it would never return. */
+/* Opening a FIFO without a writer would never return. */
 Test(mapped_file, opens_only_the_file_that_is_meant)
 {
 	char directory[] = "/tmp/dwarfprof-test-XXXXXX", path[64];
@@ -55,7 +55,7 @@ Test(mapped_file, opens_only_the_file_that_is_meant)
 	close(fd);
 }
 
-/* Deleted, a file is to be had by its mapping alone, for which a capability is needed. */
+/* A deleted file can only be reached through its mapping, which needs a capability. */
 Test(mapped_file, says_when_a_permission_is_missing)
 {
 	char path[] = "/tmp/dwarfprof-test-XXXXXX";
@@ -75,7 +75,7 @@ Test(mapped_file, says_when_a_permission_is_missing)
 	close(fd);
 }
 
-/* The same without waiting: a file is only held, even when nothing else leads to it any more. */
+/* The same without waiting. The descriptor still refers to the file when nothing else does. */
 Test(mapped_file, finds_the_file_that_is_meant)
 {
 	static const char away[] = "/proc/self/root/etc/passwd";
@@ -106,7 +106,7 @@ Test(mapped_file, finds_the_file_that_is_meant)
 	cr_assert(fstat(fd, &found) == 0 && found.st_ino == st.st_ino && found.st_dev == st.st_dev);
 	close(fd);
 
-	/* A way that the kernel does not know by heart would have to be gone. */
+	/* A path that is not in the kernel's cache would have to be looked up. */
 	cr_assert(stat(away, &st) == 0);
 	cr_assert_eq(mapped_file_find(getpid(), 0, 0, st.st_ino, away), -EAGAIN);
 	fd = mapped_file_open(getpid(), 0, 0, st.st_ino, away);
@@ -114,7 +114,10 @@ Test(mapped_file, finds_the_file_that_is_meant)
 	close(fd);
 }
 
-/* What is mapped and was deleted can be opened long after its process is gone, if it is held. */
+/*
+ * A deleted file can be opened long after its process has ended, through a descriptor that refers
+ * to it.
+ */
 Test(mapped_file, opens_what_is_held)
 {
 	char path[] = "/tmp/dwarfprof-test-XXXXXX", byte;
@@ -174,7 +177,7 @@ Test(elf_file, reads_this_program)
 	close(fd);
 }
 
-/* Where the kernel has put this program tells whether the bias is right. */
+/* The kernel's load address of this program shows whether the bias is right. */
 static int find_self(struct dl_phdr_info *info, size_t size, void *ret)
 {
 	*(uint64_t *)ret = info->dlpi_addr;
@@ -199,7 +202,7 @@ Test(elf_file, computes_the_bias_that_the_dynamic_linker_knows)
 	}
 	cr_assert(bias == expected, "%lx, not %lx", bias, expected);
 	cr_assert(elf_facts_bias(&facts, 0x1000, UINT64_C(1) << 40, &bias) == -ENOENT);
-	/* The cookie is what is in memory now. */
+	/* The cookie is what memory contains. */
 	cr_assert(file.cookie_address != 0);
 	cr_assert(memcmp((void *)(facts.cookie_address + expected), &facts.cookie, 8) == 0);
 	elf_facts_done(&facts);
@@ -250,7 +253,7 @@ Test(elf_file, refuses_what_is_not_for_this_machine)
 	cr_assert(init_bytes(&object, sizeof(object)) == -ENOEXEC);
 }
 
-/* Of a file with one program header, right behind it. */
+/* Of a file with one program header, directly behind it. */
 static const Elf64_Ehdr one_segment = {
 	.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1 },
 	.e_type = ET_DYN,
@@ -262,7 +265,9 @@ static const Elf64_Ehdr one_segment = {
 	.e_phnum = 1,
 };
 
-/* sstrip leaves no sections. The linker puts other notes in front; anyone may have a type of that number. */
+/*
+ * sstrip removes all sections. The linker puts other notes first, and any note may have that type.
+ */
 Test(elf_file, finds_the_build_id_among_other_notes)
 {
 	struct note {
@@ -290,7 +295,7 @@ Test(elf_file, finds_the_build_id_among_other_notes)
 	elf_file_done(&read);
 }
 
-/* What calls is in front of a return address: it may be the last of its section, or in the first bytes. */
+/* A call precedes its return address, which may be at the end of a section or near its start. */
 Test(elf_facts, find_the_code_in_front_of_an_address)
 {
 	static struct elf_code code[] = { { 0x1000, 6, 100 }, { 0x1006, 8, 200 } };
@@ -308,7 +313,7 @@ Test(elf_facts, find_the_code_in_front_of_an_address)
 	cr_assert_eq(elf_facts_code_before(&facts, 0x100f, 4, &offset, &n), -ENOENT);
 }
 
-/* The bytes that they lead to are those that the open file has. */
+/* The offsets refer to the same bytes as in the open file. */
 Test(elf_facts, outlive_the_file)
 {
 	int fd;
@@ -350,7 +355,10 @@ Test(elf_file, refuses_segments_that_wrap_around)
 	cr_assert(init_bytes(&file, sizeof(file)) == -EBADMSG);
 }
 
-/* The section headers come last: a file cut off anywhere, as while it is being written, lacks some. */
+/*
+ * The section headers come last, so they are incomplete in a file truncated anywhere, such as one
+ * that is still being written.
+ */
 Test(elf_file, refuses_what_is_truncated)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -365,7 +373,7 @@ Test(elf_file, refuses_what_is_truncated)
 	close(fd);
 }
 
-/* Cut off while it is mapped: what is gone reads as zeros, and there is no table in zeros. */
+/* If a file is truncated while mapped, the missing part reads as zeros, which give no table. */
 Test(bus_guard, lets_truncated_files_be_read)
 {
 	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("test", 0);
@@ -397,7 +405,10 @@ Test(bus_guard, hides_nothing_else, .signal = SIGBUS)
 	page[0] = 1;
 }
 
-/* Nor what is missing of a library that this program runs: zeros are no code, and not its data. */
+/*
+ * But the missing part of a library that this program runs does not: zeros are neither its code nor
+ * its data.
+ */
 Test(bus_guard, hides_no_loss_of_its_own_libraries, .signal = SIGBUS)
 {
 	int fd = memfd_create("library", 0), libm;

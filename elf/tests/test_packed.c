@@ -10,7 +10,7 @@
 #include "elf/elf_file.h"
 #include "elf/packed.h"
 
-/* A file of one segment, as UPX writes one: byte by byte where it is UPX's. */
+/* A file with one segment as UPX writes it, byte by byte where UPX defines the format. */
 #define HEADERS (sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr))
 #define SIZE 512
 
@@ -55,7 +55,7 @@ static void put_program(void)
 	memcpy(file + HEADERS, info, sizeof(info));
 }
 
-/* A library, whose l_info is elsewhere: where its end says, which names what follows l_info. */
+/* A library has its l_info elsewhere: its end has the offset of what follows l_info. */
 static void put_library(uint32_t at)
 {
 	const uint32_t data = at + 12;
@@ -95,7 +95,7 @@ Test(packed, libraries)
 	cr_assert(packer(SIZE) == NULL);
 }
 
-/* Of a program that came to bear these four letters there, nothing else is right. */
+/* In a program that happens to have these four letters there, all other fields are wrong. */
 Test(packed, each_field_counts)
 {
 	static const size_t fields[] = { 4, 7, 11 };
@@ -105,14 +105,14 @@ Test(packed, each_field_counts)
 		file[HEADERS + fields[i]]++;
 		cr_assert(packer(SIZE) == NULL, "byte %zu", fields[i]);
 	}
-	for (size_t at = 16; at < 24; at += 4) { /* the sizes of what was packed */
+	for (size_t at = 16; at < 24; at += 4) { /* sizes of the packed file and block */
 		put_program();
 		memset(file + HEADERS + at, 0, 4);
 		cr_assert(packer(SIZE) == NULL, "size at %zu", at);
 	}
 }
 
-/* What would be read lies outside of the file. */
+/* Reads beyond the end of the file. */
 Test(packed, ends)
 {
 	static const uint32_t outside[] = { SIZE - 23, SIZE, UINT32_MAX - 12, (uint32_t)-12, -1 };
@@ -134,7 +134,7 @@ Test(packed, ends)
 	cr_assert_str_eq(packer(HEADERS + sizeof(info)), "UPX");
 }
 
-/* Only what was packed is spoken of, once for each program. */
+/* Only packed programs are reported, each once. */
 Test(packed, told_once)
 {
 	struct packed_told told = { 0 };

@@ -6,7 +6,7 @@
 #include "cfi/tests/fuzz.h"
 #include "go/go_location.h"
 
-/* More functions, and values of each, are not looked at: the same ones over and over. */
+/* The most functions, and values of each, to read: large tables repeat them. */
 #define FUNCTIONS 64
 #define VALUES 4096
 

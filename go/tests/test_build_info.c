@@ -22,7 +22,7 @@ static void put(size_t at, const char *version)
 
 static unsigned int minor(size_t size)
 {
-	/* A copy, so that what is read behind it is noticed. */
+	/* A copy, so that reading behind it is detected. */
 	uint8_t *copy = malloc(size ? size : 1);
 	unsigned int ret;
 
@@ -52,7 +52,7 @@ Test(build_info, does_not_guess)
 	put(AT, "go1.26.8");
 	for (size_t size = 0; size < AT + 33 + strlen("go1.26.8"); size++)
 		cr_assert_eq(minor(size), 0, "of %zu bytes", size);
-	/* Not where linkers put it; without text; no version; one that no Go has. */
+	/* At another place; without text; without a version; with an impossible version. */
 	put(AT + 1, "go1.26.8");
 	cr_assert_eq(minor(sizeof(bytes)), 0);
 	put(AT, "go1.26.8");

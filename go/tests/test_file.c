@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ELF files with what is needed of Go's tables, and nothing else: one segment, and the struct that
- * Go's runtime finds its tables by.
+ * ELF files with only what Go's tables need: one segment, and the struct by which Go's runtime
+ * finds its tables.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,12 +14,11 @@
 /* What differs from file to file */
 struct form {
 	enum pclntab_layout layout;
-	const char
-		*section; /* what it is called that the table is in; NULL: there are no sections */
-	bool relocated;   /* addresses are in relocations only */
+	const char *section; /* name of the table's section; NULL: no sections */
+	bool relocated;      /* addresses are in relocations only */
 	bool no_module;
 	bool no_data; /* the struct does not have its address */
-	bool no_text; /* nor the table that of the code */
+	bool no_text; /* the table does not have the code's address */
 };
 
 static struct assembler elf;
@@ -41,7 +40,7 @@ static size_t put_zeros(size_t n)
 static Elf64_Rela relocations[16];
 static size_t n_relocations;
 
-/* A word that is an address: those of what is in the file are offsets in it. */
+/* Writes a word that is an address; parameters are offsets in the file. */
 static void set_address(const struct form *form, size_t at, uint64_t address)
 {
 	if (!form->relocated) {
@@ -181,7 +180,7 @@ static void close_file(void)
 	elf_end(opened);
 }
 
-/* How many locations the innermost address has. */
+/* The number of locations of the innermost address. */
 static size_t n_locations(void)
 {
 	struct pclntab_function f;
@@ -266,7 +265,7 @@ Test(go_file, may_be_cut_off)
 	}
 }
 
-/* Where there are headers of tables all over the file, not all are taken for one. */
+/* If headers of tables are all over the file, the search gives up. */
 Test(go_file, is_not_searched_for_ever, .timeout = 20)
 {
 	static char bytes[1 << 23];

@@ -87,7 +87,7 @@ Test(go_location, leaves_lines_out)
 	}
 }
 
-/* Without the data it is the function alone, with the line that runs. */
+/* Without the data, the result is the function alone, with the current line. */
 Test(go_location, does_without_data)
 {
 	EACH

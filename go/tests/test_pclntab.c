@@ -140,7 +140,7 @@ Test(pclntab, is_none_without_its_header)
 	static const uint8_t other[] = { 0xfb, 0xff, 0xff, 0xff, 0, 0, 1, 8 };
 	struct pclntab t;
 
-	/* Go 1.2's, another kind of machine's, other pointers' */
+	/* Those of Go 1.2, of another byte order, and of other pointer sizes */
 	for (size_t at = 0; at < sizeof(other); at++) {
 		table_make(&made, PCLNTAB_GO_1_20);
 		made.bytes.bytes[at] = (uint8_t)(other[at] ^ (at == 0 ? 0 : 4));
@@ -148,7 +148,7 @@ Test(pclntab, is_none_without_its_header)
 	}
 }
 
-/* In memory of that size, so that a sanitizer sees what is read behind it. */
+/* In memory of exactly that size, so that a sanitizer detects reads behind it. */
 Test(pclntab, is_bounded_by_its_size)
 {
 	EACH(whole)

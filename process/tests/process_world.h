@@ -10,7 +10,7 @@
 #include "process/process.h"
 #include "symbols/tests/some_names.h"
 
-/* A process table without a kernel: what would be published is remembered here. */
+/* A process table without a kernel: publications are recorded here. */
 static uint8_t *segments[64];
 static int n_segments;
 static uint32_t published[8]; /* by pid - PID(0) */
@@ -18,7 +18,7 @@ static struct pool pool;
 static struct binary_store binaries;
 static struct process_table table;
 
-/* Of no process: behind the highest number that one may have (PID_MAX_LIMIT, 64 bits). */
+/* A PID that cannot exist: above PID_MAX_LIMIT (64 bits). */
 #define PID(n) (4 * 1024 * 1024 + 1000 + (n))
 
 static int add_segment(void *arg, uint32_t index, uint8_t **ret)
@@ -61,7 +61,7 @@ static inline void map(int n, uint64_t time, uint64_t start, uint64_t stop)
 		.name = "//anon",
 	};
 
-	/* Of one that no record told of, /proc would be asked. */
+	/* Without a record, /proc would be read. */
 	if (!process_table_find(&table, PID(n)))
 		process_table_on_exec(&table, PID(n), 0);
 	cr_assert(process_table_on_mmap(&table, &r) == 0);

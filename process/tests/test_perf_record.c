@@ -11,7 +11,7 @@
 
 TestSuite(perf_record);
 
-/* The kernel writes on at the start when it comes to the end, within a record, too. */
+/* The kernel wraps around at the ring's end, even within a record. */
 Test(perf_ring, goes_round)
 {
 	static const uint8_t ring[8] = "ABCDEFGH";
@@ -30,7 +30,7 @@ Test(perf_ring, goes_round)
 #define TIME 1000
 #define NOW 5000
 
-/* As the kernel leaves it: full of what was there before. */
+/* As the kernel leaves it: with stale contents. */
 static union {
 	struct perf_event_header header;
 	struct perf_ksymbol ksymbol;
@@ -141,7 +141,7 @@ Test(perf_apply, tells_the_table_what_processes_do)
 	apply(PERF_RECORD_EXIT, 50, NULL);
 	cr_assert_eq(process_table_find(&table, PID(0))->exited, 50);
 	cr_assert_eq(process_table_find(&table, PID(1))->exited, TIME_NEVER);
-	/* The kernel's own modules are told of as if a process -1 had mapped them. */
+	/* The kernel reports its own modules as mappings of a process -1. */
 	apply_mmap(UINT32_MAX, 0xffffffffc0000000, "[module]", 60);
 	cr_assert_null(table.refused, "nor is /proc asked for its mappings");
 	apply(PERF_RECORD_LOST, 70, NULL);
@@ -157,7 +157,7 @@ static void apply_ksymbol(uint64_t address, uint16_t type, uint16_t flags, const
 	apply(PERF_RECORD_KSYMBOL, 10, kallsyms);
 }
 
-/* What the kernel's functions are called is asked for after they have gone. */
+/* Names of kernel functions are wanted after they have gone. */
 Test(perf_apply, names_bpf_programs)
 {
 	const uint64_t here = 0xffffffffc0001000, there = 0xffffffffc0002000;
@@ -174,6 +174,6 @@ Test(perf_apply, names_bpf_programs)
 	apply_ksymbol(there, PERF_RECORD_KSYMBOL_TYPE_OOL, 0, "kprobe_insn_page", kallsyms);
 	cr_assert_null(kallsyms_find(kallsyms, there, &offset));
 	kallsyms_free(kallsyms);
-	/* Where nobody asks for them. */
+	/* Names are not wanted. */
 	apply_ksymbol(here, PERF_RECORD_KSYMBOL_TYPE_BPF, 0, "bpf_prog_1", NULL);
 }

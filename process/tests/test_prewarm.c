@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables that are made before a command starts: of all that its dynamic linker will map. */
+/*
+ * The tables that are made before a command starts: of everything that its dynamic linker will map.
+ */
 #include "binaries/prewarm.h"
 
 #include <dlfcn.h>
@@ -46,7 +48,10 @@ static bool has(const char *path)
 	return false;
 }
 
-/* The truth is what the dynamic linker says that it would map, without what the environment adds. */
+/*
+ * Compared with what the dynamic linker says that it would map, except for what the environment
+ * adds.
+ */
 Test(prewarm, finds_what_the_dynamic_linker_maps)
 {
 	char command[PATH_MAX + 64], line[PATH_MAX], path[PATH_MAX];
@@ -91,7 +96,7 @@ Test(prewarm, goes_from_a_script_to_its_interpreter)
 	unlink(path);
 }
 
-/* What the dynamic linker would map as libc.so.6 is not the system's. */
+/* Finds another libc.so.6 than the system's. */
 static void expect_another_libc(void)
 {
 	Dl_info info;
@@ -105,7 +110,7 @@ Test(prewarm, looks_where_the_environment_says)
 	char path[96];
 
 	snprintf(path, sizeof(path), "%s/libc.so.6", directory);
-	/* Something else, that is a library, and that can be told from it. */
+	/* Another library, which can be distinguished from it. */
 	cr_assert_eq(symlink("/lib64/ld-linux-x86-64.so.2", path), 0);
 	setenv("LD_LIBRARY_PATH", directory, 1);
 	prewarm_command(&binaries, "/bin/sh");
@@ -114,7 +119,9 @@ Test(prewarm, looks_where_the_environment_says)
 	unlink(path);
 }
 
-/* A program that is not installed has its libraries beside it: $ORIGIN is where it is, ld.so(8). */
+/*
+ * A program that is not installed has its libraries beside it: $ORIGIN is its directory, ld.so(8).
+ */
 Test(prewarm, looks_beside_the_program)
 {
 	_cleanup_free_ char *command = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Processes and mappings over time, from made-up side-band records: which mapping was where and
- * when, forks, execs, reused process numbers.
+ * Processes and mappings over time, from synthetic side-band records: mappings by address and time,
+ * forks, execs, reused PIDs.
  */
 #include <criterion/criterion.h>
 #include <elf.h>
@@ -84,7 +84,10 @@ Test(process, starts_anew_at_exec)
 	expect_mappings(0, 21, 1);
 }
 
-/* Other code was found than was mapped: after a second the mappings are read, of who is there. */
+/*
+ * Code was found that was not mapped: after a second the mappings of existing processes are read
+ * again.
+ */
 Test(process, reads_mappings_again_when_there_is_doubt)
 {
 	const uint64_t second = UINT64_C(1000000000);
@@ -99,7 +102,7 @@ Test(process, reads_mappings_again_when_there_is_doubt)
 	cr_assert_eq(process_table_publish(&table, 2 * second - 1), 0);
 	for (int n = 0; n < 3; n++)
 		expect_mappings(n, 2 * second, 1);
-	/* Whoever has the first number, if anyone: nothing can be mapped that low. */
+	/* Whichever process has the first PID: nothing can be mapped that low. */
 	cr_assert_eq(process_table_publish(&table, 2 * second), 0);
 	cr_assert_null(process_find(process_table_find(&table, PID(0)), 0x1000, 2 * second));
 	cr_assert(process_find(process_table_find(&table, PID(0)), 0x1000, 2 * second - 1));
@@ -107,7 +110,7 @@ Test(process, reads_mappings_again_when_there_is_doubt)
 	expect_mappings(2, 2 * second, 1);
 }
 
-/* A number that is used again is another process. */
+/* A reused PID is another process. */
 static const struct mapping *mapping_at(int n, uint64_t address, uint64_t time)
 {
 	const struct mapping *m = process_find(process_table_find(&table, PID(n)), address, time);
@@ -116,7 +119,7 @@ static const struct mapping *mapping_at(int n, uint64_t address, uint64_t time)
 	return m;
 }
 
-/* What was compiled before a fork or an exec stays that of the one who did. */
+/* JIT code from before a fork or an exec stays that of its process and program. */
 Test(process, keeps_apart_what_each_program_has_compiled)
 {
 	const uint64_t minute = UINT64_C(60000000000);
@@ -140,7 +143,7 @@ Test(process, keeps_apart_what_each_program_has_compiled)
 	second = mapping_at(0, 0x1000, 31)->jitted;
 	cr_assert_neq(second, first);
 	cr_assert_eq(mapping_at(0, 0x1000, 29)->jitted, first);
-	/* It goes a minute after the last mapping of it, if no report keeps it. */
+	/* It is freed a minute after its last mapping, if no report keeps it. */
 	process_table_on_exec(&table, PID(1), 40);
 	process_table_forget(&table, minute);
 	cr_assert_eq(first->n_users, 0);
@@ -163,7 +166,7 @@ Test(process, does_not_mix_up_reused_numbers)
 	cr_assert(process_table_find(&table, PID(1))->exited == TIME_NEVER);
 }
 
-/* The number goes to a process that is of no interest. */
+/* The PID goes to a process that is not profiled. */
 Test(process, leaves_a_reused_number_to_a_stranger)
 {
 	struct process *p;
@@ -177,7 +180,7 @@ Test(process, leaves_a_reused_number_to_a_stranger)
 	cr_assert(process_table_on_fork(&table, PID(7), PID(1), 30) == 0);
 	p = process_table_find(&table, PID(1));
 	cr_assert(p->is_replaced && p->exited == 30 && !p->snapshot && published[1] == 0);
-	/* Samples of the old one are on their way; what the new one does is not heard. */
+	/* Samples of the old one are in flight; the new one's records are ignored. */
 	expect_mappings(1, 29, 1);
 	map(1, 31, 0x8000, 0x9000);
 	process_table_on_exit(&table, PID(1), 40);
@@ -185,14 +188,14 @@ Test(process, leaves_a_reused_number_to_a_stranger)
 	expect_mappings(1, 31, 0);
 	process_table_publish(&table, 41);
 	cr_assert(published[1] == 0);
-	/* And on it goes to a child of ours. */
+	/* Then it goes to a child of ours. */
 	cr_assert(process_table_on_fork(&table, PID(0), PID(1), 50) == 0);
 	expect_mappings(1, 50, 1);
 	process_table_publish(&table, 51);
 	cr_assert(!p->is_replaced && published[1] != 0);
 }
 
-/* What the kernel used until it was told can be compared with what was true. */
+/* The kernel's snapshot at a time can be compared with the true mappings. */
 Test(process, tells_what_was_mapped_at_a_time)
 {
 	const struct process *p;
@@ -247,7 +250,7 @@ Test(process, publishes_what_changed_and_nothing_else)
 	cr_assert(published[0] != first && published[1] == 0);
 }
 
-/* A replaced snapshot is kept for the samples that name it, and its cells are used again after. */
+/* A replaced snapshot is kept for samples that refer to it; its cells are reused afterwards. */
 Test(process, forgets_replaced_snapshots_in_time)
 {
 	uint64_t id;
@@ -264,7 +267,7 @@ Test(process, forgets_replaced_snapshots_in_time)
 	cr_assert(snapshot_store_find(&table.snapshots, id) == NULL);
 }
 
-/* Nor does what has ended come back. */
+/* Ended mappings do not come back. */
 Test(process, forgets_mappings_that_ended)
 {
 	const struct process *p;
@@ -295,7 +298,7 @@ Test(process, forgets_processes_that_exited)
 	cr_assert(process_table_find(&table, PID(0)) == NULL && published[0] == 0);
 }
 
-/* The records tell that a thread has exited, not whether it was the last one. */
+/* Records report that a thread has exited, not whether it was the last one. */
 Test(process, keeps_processes_that_run)
 {
 	siginfo_t ended;
@@ -313,7 +316,7 @@ Test(process, keeps_processes_that_run)
 	process_table_on_exit(&table, pid, now);
 	process_table_forget(&table, now + 1);
 	cr_assert(process_table_find(&table, pid)->exited == TIME_NEVER);
-	/* Its number is another process's, which started later. */
+	/* Its PID belongs to another process, which started later. */
 	process_table_on_exit(&table, pid, 1);
 	process_table_forget(&table, 2);
 	cr_assert(process_table_find(&table, pid) == NULL);
@@ -328,7 +331,7 @@ Test(process, keeps_processes_that_run)
 	waitpid(pid, NULL, 0);
 }
 
-/* An exec by another thread than the first ends the first, under the same number. */
+/* An exec by another thread than the first ends the first, with the same PID. */
 Test(process, survives_an_exec_by_any_thread)
 {
 	table.all = true;
@@ -370,7 +373,7 @@ Test(process, takes_in_a_real_process)
 		cr_assert(binaries.vdso && table_image(binaries.vdso->table) >= DP_FIRST_CELL);
 }
 
-/* Without room for its snapshot a process is sampled all the same, and gets one when there is. */
+/* Without room for its snapshot a process is still sampled, and gets one when there is room. */
 Test(process, goes_on_without_room_for_a_snapshot)
 {
 	table.all = true;
@@ -423,7 +426,7 @@ Test(process, one_that_a_sample_meets_is_read_once)
 
 	cr_assert(process_table_meet(&table, pid, 100) == 1);
 	cr_assert(process_table_meet(&table, pid, 101) == 0);
-	/* Samples that were taken before, too. */
+	/* Also for samples taken before. */
 	cr_assert(process_snapshot(&table, process_table_find(&table, pid), 1, &s) == 0);
 	cr_assert(snapshot_find(s, (uint64_t)(uintptr_t)start_sleeper));
 	snapshot_free(&table.snapshots, s);
@@ -480,7 +483,7 @@ Test(process, a_filter_decides_when_a_program_is_executed)
 	cr_assert(process_table_on_fork(&table, pid, PID(2), 35) == 0);
 	cr_assert(!process_table_find(&table, PID(2)));
 
-	/* A sample shows that the kernel takes it in again, from its last program on. */
+	/* A sample shows that the kernel accepts it again, from its last program on. */
 	cr_assert(process_table_meet(&table, pid, 50) == 1);
 	cr_assert(p->left == TIME_NEVER && p->n_mappings > 0 && p->mappings[0].born == 30);
 
@@ -502,7 +505,7 @@ Test(process, children_are_left_out_if_asked)
 	cr_assert(!process_table_find(&table, PID(1)));
 }
 
-/* perf reports no munmap(): of a process that maps ever more, what it has is read again. */
+/* perf does not report munmap(): a process that maps more and more has its mappings read again. */
 Test(process, reads_mappings_again_where_many_may_be_gone)
 {
 	uint64_t now = clock_now_ns();
@@ -514,7 +517,7 @@ Test(process, reads_mappings_again_where_many_may_be_gone)
 	p = process_table_find(&table, getpid());
 	n = p->n_mappings;
 	cr_assert_eq(p->max_mappings, 2 * n + UNRECORDED_SPARE);
-	/* The same ones again and again are not more. */
+	/* The same mappings again and again do not count as more. */
 	for (size_t i = 0; i <= 2 * p->max_mappings; i++) {
 		r.start = 0x10000 * (1 + i % 2);
 		r.end = r.start + 0x1000;
@@ -530,11 +533,13 @@ Test(process, reads_mappings_again_where_many_may_be_gone)
 	now += 2 * UINT64_C(1000000000);
 	cr_assert(process_table_publish(&table, now) == 0);
 	process_table_forget(&table, now + 1);
-	cr_assert_eq(p->n_mappings, n, "%zu of %zu", p->n_mappings, n);
+	/* Meanwhile allocations, and valgrind, may have mapped a few more. */
+	cr_assert(p->n_mappings >= n && p->n_mappings < n + UNRECORDED_SPARE, "%zu of %zu",
+		  p->n_mappings, n);
 	cr_assert_eq(p->doubted, 0);
 }
 
-/* The exit of a process may go by before the process is known. */
+/* A process may exit before it is known. */
 Test(process, forgets_one_whose_exit_nobody_told)
 {
 	table.all = true;

@@ -34,7 +34,7 @@ static struct binary *copy_of_self(off_t changed)
 	return b;
 }
 
-/* Thousands of programs may come and go: only what a report refers to stays, without its file. */
+/* Thousands of programs may come and go: only what a report refers to is kept, without its file. */
 Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 {
 	const uint64_t minute = 61 * UINT64_C(1000000000);
@@ -96,7 +96,7 @@ Test(process_tables, makes_one_table_for_copies_of_a_file)
 	cr_assert(other->table != a->table && binaries.n_cells > n_cells);
 }
 
-/* What the kernel finds where this program is mapped: a cell of its image, or why there is none. */
+/* The image that the kernel finds at this program's mapping: a cell, or why there is none. */
 static uint32_t image_of_self(void)
 {
 	const struct snapshot *s = process_table_find(&table, getpid())->snapshot;
@@ -110,7 +110,7 @@ static uint32_t image_of_self(void)
 	return m->image;
 }
 
-/* A table leaves the pool for another one, and comes back when it is asked for. */
+/* A table is evicted for another one, and rebuilt when it is requested. */
 Test(process_tables, evicts_a_table_and_makes_it_again)
 {
 	struct table_store *tables = &binaries.tables;
@@ -123,7 +123,7 @@ Test(process_tables, evicts_a_table_and_makes_it_again)
 	own = copy_of_self(EI_PAD)->table;
 	cr_assert(own && image_of_self() == own->cell && own->n_snapshots > 0);
 
-	/* One that takes nearly all the room there is. */
+	/* A table that takes nearly all the room. */
 	cr_assert(table_new(tables, own->binary, DP_SEGMENT_CELLS - 100, 0, &large) == 0);
 	table_want(tables, large, now);
 	binary_store_update(&binaries, now);
@@ -142,7 +142,7 @@ Test(process_tables, evicts_a_table_and_makes_it_again)
 	cr_assert(binaries.tables.n_evicted > 0 && n_segments == 2);
 }
 
-/* A table that nobody has mapped goes; a process that maps the file gets it anew. */
+/* A table that no process maps is freed; a process that maps the file gets it again. */
 Test(process_tables, makes_a_table_again_for_a_new_process)
 {
 	struct binary *b = copy_of_self(EI_PAD);
@@ -197,8 +197,8 @@ static void wait_for_workers(void)
 }
 
 /*
- * While its binary is read, a mapping is in no snapshot, so that its samples carry their stacks. Then
- * it has been there from the start, as if no time had passed: also what has ended, or was cut.
+ * While its binary is read, a mapping is in no snapshot, so its samples have copies of their
+ * stacks. Afterwards it counts from its start, even if it has ended or was cut.
  */
 Test(process_tables, mappings_wait_for_workers)
 {
@@ -236,7 +236,7 @@ Test(process_tables, mappings_wait_for_workers)
 		     p->snapshot->mappings[0].binary->table->n_mappings + 3);
 }
 
-/* What turns out to be no binary is code of no file. */
+/* A file that turns out not to be a binary counts as code in no file. */
 Test(process_tables, mappings_of_other_files_have_no_binary)
 {
 	struct mmap_record r = {
@@ -260,7 +260,7 @@ Test(process_tables, mappings_of_other_files_have_no_binary)
 	cr_assert_eq(p->snapshot->n_mappings, 1);
 }
 
-/* What has to be looked up is by workers, and may be known by another way already. */
+/* Workers look up paths; the file may be known by another path already. */
 Test(process_tables, mappings_wait_until_their_file_is_found)
 {
 	char path[PATH_MAX] = "/proc/self/root";

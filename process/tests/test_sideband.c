@@ -14,7 +14,7 @@
 #include "process/tests/process_world.h"
 #include "symbols/kallsyms.h"
 
-/* So many listen at once: all but the last one are told too large a size of some records. */
+/* Listeners at the same time: all but the last get some records with too large a size. */
 #define N_LISTENERS 4
 
 /* More than a ring has room for. */
@@ -54,7 +54,7 @@ static void drain(void)
 		cr_assert(sideband_drain(listeners[i], &table) == 0);
 }
 
-/* Fill the rings with records of mappings, which have paths in them. */
+/* Fills the rings with records of mappings, which contain paths. */
 static void fill_rings(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -72,7 +72,7 @@ static void fill_rings(void)
 	drain();
 }
 
-/* Load a program that does nothing: its descriptor, and its address. */
+/* Loads an empty program. Returns its descriptor and its address. */
 static int load_program(const char *name, uint64_t *ret_address)
 {
 	/* r0 = 0; exit */
@@ -86,7 +86,7 @@ static int load_program(const char *name, uint64_t *ret_address)
 	return fd;
 }
 
-/* Others may have programs loaded meanwhile, too, but not without end. */
+/* Others may load programs meanwhile, but not without end. */
 static bool all_is_applied(void)
 {
 	for (int turn = 0; turn < 1000; turn++) {
@@ -102,7 +102,7 @@ static bool all_is_applied(void)
 	return false;
 }
 
-/* One that comes online again has other rings: what was in the old ones is not forgotten. */
+/* A CPU that comes online again has new rings: records in the old ones are kept. */
 Test(sideband, cpus_come_and_go)
 {
 	for (unsigned int turn = 0; turn < 3; turn++) {
@@ -124,7 +124,7 @@ Test(sideband, cpus_come_and_go)
 			close(fd);
 		}
 	}
-	/* Of one that goes twice, and one that comes although it is there. */
+	/* A CPU that goes offline twice, and one that comes online twice. */
 	sideband_drop_cpu(listeners[0], 0);
 	sideband_drop_cpu(listeners[0], 0);
 	cr_assert(sideband_add_cpu(listeners[0], 0) >= 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Spaces and what they have in common. */
+/* Snapshots, and what they share. */
 #include <criterion/criterion.h>
 
 #include "binaries/binary.h"
@@ -10,7 +10,7 @@ static struct pool pool;
 static struct table_store tables;
 static struct snapshot_store snapshots;
 
-/* Two binaries that differ in all that the walker is told of one. */
+/* Two binaries that differ in everything that the walker gets. */
 static struct table table_a = { .cell = 400 }, table_b = { .cell = 800 };
 static struct binary a = { .table = &table_a, .elf = { .cookie = 1, .cookie_address = 0x100 } };
 static struct binary b = { .table = &table_b, .elf = { .cookie = 2, .cookie_address = 0x200 } };
@@ -91,7 +91,7 @@ Test(snapshot, has_the_memory_map_of_others_with_the_same_mappings)
 
 	cr_assert(s->id != child->id && s->cell != child->cell);
 	cr_assert_eq(written(s)->memory_map, written(child)->memory_map);
-	/* The order in which they were mapped is not seen, nor what is of no use to the walker. */
+	/* The order of mapping, and what the walker does not use, make no difference. */
 	mappings[0] = mappings[2];
 	mappings[2] = first;
 	mappings[1].offset = 0x5000;
@@ -99,7 +99,7 @@ Test(snapshot, has_the_memory_map_of_others_with_the_same_mappings)
 	cr_assert_eq(written(make(7, true))->memory_map, written(s)->memory_map);
 }
 
-/* Two with these mappings have one memory map, which none of those before had. */
+/* Two snapshots with these mappings have one memory map, different from all earlier ones. */
 static void expect_another_memory_map(const char *what)
 {
 	static uint64_t last;
@@ -141,7 +141,7 @@ Test(snapshot, has_another_memory_map_without_cookies)
 	cr_assert_neq(make(5, true)->memory_map, make(5, false)->memory_map);
 }
 
-/* The walker looks for labels by this mapping, and nowhere without one. */
+/* The walker searches for labels through this mapping, and not at all without one. */
 Test(snapshot, tells_which_mapping_leads_to_labels)
 {
 	const struct snapshot *s = make(5, true);

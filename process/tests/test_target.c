@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose processes are taken in when a run begins, and what is said of those that are not. */
+/* Which processes a run begins with, and the messages about others. */
 #include "process/target.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void add(void)
 	result = target_add(&table, &t);
 }
 
-/* What has to be said of the process with that number. */
+/* Expects this message for the process or thread with that number. */
 static void expect_added(pid_t number, int err, const char *what)
 {
 	char *text;
@@ -53,7 +53,7 @@ static void stop(pid_t sleeper)
 	waitpid(sleeper, NULL, 0);
 }
 
-/* None is said to be left out where all are there. */
+/* If all were added, no message says that some are missing. */
 Test(target, takes_in_the_children_that_there_are)
 {
 	pid_t child = start_sleeper();

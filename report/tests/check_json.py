@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The profile in JSON, against the folded stacks of the same made-up samples.
+"""Compares the JSON profile with the folded stacks of the same synthetic samples.
 
 usage: check_json.py WRITE-REPORTS
 """
@@ -31,7 +31,7 @@ def frame_names(frames, kernel):
 
 
 def fold(stack, wall):
-    """With what folded stacks have as functions, and JSON as fields."""
+    """With the facts that folded stacks have as functions, and JSON as fields."""
     names = [f"[off-cpu {stack['state']}]"] if stack["state"] and wall else []
     names += frame_names(stack["kernel_stack"], True)
     if stack["kernel_stack_error"]:

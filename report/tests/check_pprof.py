@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pprof profiles, as Go's and npm's readers and protobuf's own decoder understand them.
+"""Checks pprof profiles with Go's and npm's readers and protobuf's own decoder.
 
 usage: check_pprof.py WRITE-REPORTS VIEWERS-DIR
 
@@ -25,7 +25,7 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 WRITE_REPORTS, VIEWERS = map(os.path.abspath, sys.argv[1:3])
 KERNEL = "[kernel.kallsyms]"
 
-# Which of the values folded stacks have, and what it has to be divided by.
+# The value that folded stacks have, and its divisor.
 KINDS = {"cpu": (0, 1, ["samples/count", "cpu/nanoseconds"]),
          "uprobe": (0, 1, ["events/count"]),
          "off-cpu": (1, 1000, ["events/count", "off_cpu/nanoseconds"]),
@@ -100,7 +100,7 @@ class Readers(unittest.TestCase):
         self.each_kind(check)
 
     def test_protoc(self):
-        """It knows nothing of our messages; strings that are not UTF-8 it would show as messages."""
+        """It does not know our messages, and would show strings that are not UTF-8 as messages."""
         def check(kind, _, pprof, folded, totals):
             with gzip.open(pprof) as file:
                 data = file.read()
@@ -113,7 +113,7 @@ class Readers(unittest.TestCase):
         self.each_kind(check)
 
     def test_go_finds_code_and_sources(self):
-        """By the mappings, and by the lines' files: what is shown has to have got some of the time."""
+        """By mappings, and by the lines' files: some of the time must be in what it shows."""
         with tempfile.TemporaryDirectory() as directory:
             _, pprof = write_reports(WRITE_REPORTS, directory, "cpu", "folded", "pprof")
             assembly = go_pprof(directory, "-symbolize=none", "-disasm=outer", pprof)

@@ -2,9 +2,8 @@
 /*
  * usage: report_feed cpu|wall|calls SAMPLES FILE...
  *
- * Write one set of made-up samples to all of these reports, and to stdout what they are
- * in total. Names are as bad as can be. Then memory at its most, in KiB,
- * 0 under a sanitizer.
+ * Writes one set of synthetic samples to all of these reports, and to stdout their totals. Names
+ * are as difficult as possible. Then prints the peak memory in KiB, 0 under a sanitizer.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "report/tests/labels.h"
 #include "symbols/names.h"
 
-/* What is markup, quotes, escapes, not UTF-8, or separates something somewhere. */
+/* Markup, quotes, escapes, bytes that are not UTF-8, and separators of any format. */
 #define BAD "a;b <i>&amp;\"'\\ ]]>--></script>\xff\x01\n(c) \xc3\xa4"
 
 static struct module modules[] = {
@@ -34,7 +33,7 @@ struct feed {
 	struct sample sample;
 	struct totals totals;
 	uint64_t value;    /* of all samples: events, or nanoseconds with --wall */
-	uint64_t labelled; /* of those that have labels */
+	uint64_t labelled; /* of those with labels */
 	struct label_set *labels;
 	bool wall;
 };
@@ -42,7 +41,7 @@ struct feed {
 static void make_sample(struct feed *feed, unsigned int i)
 {
 	struct sample *s = &feed->sample;
-	unsigned int variant = i * 7 % 60; /* so many different stacks */
+	unsigned int variant = i * 7 % 60; /* number of different stacks */
 
 	*s = (struct sample){
 		.time_ns = 5000000000 + (uint64_t)i * 10101010,
@@ -109,7 +108,7 @@ static int write_reports(struct feed *feed, const struct report_context *context
 	}
 	feed->totals.lost = 7;
 	feed->totals.lost_ns = feed->wall ? 7000 : 0;
-	feed->totals.duration_ns = 3000000000; /* less than the times say */
+	feed->totals.duration_ns = 3000000000; /* less than the times suggest */
 	for (int i = 0; err == 0 && i < n_files; i++) {
 		err = report_finish(reports[i], &feed->totals);
 		report_free(reports[i]);
@@ -170,7 +169,7 @@ int main(int argc, char **argv)
 	label_set_free(feed.labels);
 	getrusage(RUSAGE_SELF, &usage);
 #ifdef __SANITIZE_ADDRESS__
-	usage.ru_maxrss = 0; /* it is the sanitizer's */
+	usage.ru_maxrss = 0; /* that would be the sanitizer's */
 #endif
 	printf("{\"samples\": %" PRIu64 ", \"value\": %" PRIu64 ", \"lost\": %" PRIu64
 	       ", \"labelled\": %" PRIu64 ", \"memory\": %ld}\n",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Recordings of any bytes. Input: what kind (1); 0: a file, as it is; else the records,
- * of which so many bytes are in each block, so that sizes, sums and compression are
- * right and what is in the records is reached.
+ * Recordings of any bytes. Input: the kind (1); 0: a file as it is; else the records, with that
+ * many bytes in each block, so that sizes, checksums and compression are right and the fuzzer
+ * reaches the records' contents.
  */
 #include <errno.h>
 
@@ -22,13 +22,13 @@ static void check_texts(const struct sample *s)
 {
 	EXPECT(memchr(s->comm, '\0', sizeof(s->comm)));
 	EXPECT(memchr(s->thread_name, '\0', sizeof(s->thread_name)));
-	/* Each has a word: what is no outcome would have none, or another one's. */
+	/* Each outcome has its own word; an invalid one would have none, or another one's. */
 	EXPECT(s->outcome > DP_WALKING && s->outcome < DP_N_OUTCOMES);
 	EXPECT(s->event < DP_N_EVENTS && s->state < DP_N_STATES);
 	EXPECT(s->kernel_error == 0 || kernel_error_word(s->kernel_error));
 }
 
-/* All that a report may look at. */
+/* Everything that a report may read. */
 static int check_sample(void *arg, const struct sample *s, const struct totals *totals)
 {
 	struct seen *seen = arg;
@@ -52,13 +52,14 @@ static int check_sample(void *arg, const struct sample *s, const struct totals *
 	return 0;
 }
 
-/* The records as a writer would have put them into a file. */
+/* Puts the records into a file as a writer does. */
 static void make_file(struct feed *feed, size_t block_size, char **ret, size_t *ret_size)
 {
-	struct recording_head head = { .magic = RECORDING_MAGIC, .version = RECORDING_VERSION };
+	struct recording_head head = { .version = RECORDING_VERSION };
 	struct block_writer writer;
 	FILE *file = open_memstream(ret, ret_size);
 
+	memcpy(head.magic, RECORDING_MAGIC, sizeof(head.magic));
 	EXPECT(file && fwrite(&head, sizeof(head), 1, file) == 1);
 	EXPECT(block_writer_init(&writer, file) == 0);
 	while (feed->pos < feed->end) {
@@ -103,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t kind = feed_u8(&feed), file_size = 0;
 	char *file = NULL;
 
-	/* glibc's fmemopen() takes no file of no bytes. */
+	/* glibc's fmemopen() refuses an empty file. */
 	if (feed.pos == feed.end)
 		return 0;
 	if (kind > 0)

@@ -6,7 +6,7 @@
 
 #include "report/label_set.h"
 
-/* A set of so many labels, the caller's to free. */
+/* Makes a set of n labels, which the caller frees. */
 static inline struct label_set *labels_of(const struct label *labels, size_t n, bool is_cut)
 {
 	struct label_list list = { .is_cut = is_cut };

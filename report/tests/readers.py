@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up reports, and readers of them."""
+"""Synthetic reports, and readers of them."""
 import collections
 import os
 import re
@@ -9,7 +9,7 @@ SAMPLES = 5000
 
 
 def write_reports(program, directory, kind, *formats):
-    """The files with the same made-up samples in these formats (write_reports.c)."""
+    """Writes the same synthetic samples in these formats (write_reports.c); returns the files."""
     with open(os.path.join(directory, "kallsyms"), "w") as file:
         file.write("ffffffff81000000 T one\nffffffff81000100 T two\n")
     subprocess.run([program, directory, str(SAMPLES), kind, *formats], check=True)
@@ -17,7 +17,7 @@ def write_reports(program, directory, kind, *formats):
 
 
 def without_offsets(stack):
-    """What has no name is called by its file alone."""
+    """Functions without a name are called by their file alone."""
     return re.sub(r"\[([^];]*)\+0x[0-9a-f]+\]", r"[\1]", stack)
 
 
@@ -42,9 +42,9 @@ def put_stack(comm, names):
 
 
 def go_pprof(directory, *args):
-    # Since Go 1.25 it is compiled when it is needed: once, and kept where Go's other versions are, too.
+    # Since Go 1.25 it is compiled on first use, and kept with Go's other versions.
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    # Else nothing outside of the directory is written or looked for, nor anything in the network.
+    # Otherwise nothing outside the directory, and nothing in the network, is used.
     environment = {**os.environ, "HOME": directory, "GOPATH": directory,
                    "GOCACHE": os.path.join(cache, "dwarfprof-tests", "go-build"),
                    "PPROF_TMPDIR": directory, "GOFLAGS": "-mod=mod", "GOPROXY": "off"}

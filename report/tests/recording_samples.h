@@ -2,7 +2,7 @@
 #ifndef DP_REPORT_TESTS_RECORDING_SAMPLES_H
 #define DP_REPORT_TESTS_RECORDING_SAMPLES_H
 
-/* Random samples, as like real ones as is needed to record them: the same for the same seed. */
+/* Random samples, realistic as far as recording is concerned: equal seeds give equal samples. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +14,8 @@
 #include "symbols/names.h"
 
 #define N_RANDOM_MODULES 40
+/* Those that there were when the corpus was recorded, which has to be made up the same again. */
+#define N_RANDOM_OUTCOMES (DP_GOROUTINE_LEFT + 1)
 
 struct random_samples {
 	struct names *names; /* owned */
@@ -21,7 +23,7 @@ struct random_samples {
 	struct module modules[N_RANDOM_MODULES];
 	char paths[N_RANDOM_MODULES][32];
 	uint64_t time_ns;
-	size_t n_stacks; /* distinct ones, about */
+	size_t n_stacks; /* number of distinct stacks, approximately */
 	bool shallow;    /* they have few frames */
 	bool texts_only; /* no label is a number */
 	struct frame user[DP_MAX_FRAMES];
@@ -55,7 +57,7 @@ static inline void random_init(struct random_samples *r, uint64_t seed, size_t n
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++) {
 		struct module *m = &r->modules[i];
 
-		/* Some have no build id, some only differ in their time. */
+		/* Some have no build id, some differ only in their time. */
 		snprintf(r->paths[i], sizeof(r->paths[i]), "/nowhere/lib%zu.so", i / 2);
 		*m = (struct module){ .names = r->names };
 		if (i % 3)
@@ -71,7 +73,7 @@ static inline void random_init(struct random_samples *r, uint64_t seed, size_t n
 	}
 }
 
-/* And its memory. */
+/* Also frees its memory. */
 static inline void random_free(struct random_samples *r)
 {
 	for (size_t i = 0; i < N_RANDOM_MODULES; i++)
@@ -81,7 +83,7 @@ static inline void random_free(struct random_samples *r)
 	free(r);
 }
 
-/* A stack is made from its number, and from that of the process only its addresses. */
+/* A stack depends on its number; only its addresses depend on the process. */
 static inline void random_stack(struct random_samples *r, uint64_t number, uint64_t process)
 {
 	struct random_samples own = { .state = number * 2 + 1 };
@@ -96,7 +98,7 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 
 		*f = (struct frame){ .method = (enum dp_method)random_below(&own, DP_N_METHODS),
 				     .offset = random_below(&own, 1 << 24) };
-		/* In no module, it has no offset. */
+		/* Without a module it has no offset. */
 		f->address = module < N_RANDOM_MODULES ?
 				     f->offset + ((process << 28 | module) << 12) :
 				     random_below(&own, UINT64_C(1) << 47);
@@ -104,7 +106,7 @@ static inline void random_stack(struct random_samples *r, uint64_t number, uint6
 			f->module = &r->modules[module];
 		else
 			f->offset = 0;
-		/* The same file twice, at two locations. */
+		/* The same file at two addresses. */
 		if (f->module && random_below(&own, 50) == 0)
 			f->address += 0x1000;
 	}
@@ -139,7 +141,7 @@ static inline void random_labels(struct random_samples *r)
 	r->totals.cut_labels += label_set_is_part(r->labels);
 }
 
-/* The next one, in r->sample, counted in r->totals. */
+/* Makes the next one in r->sample, and counts it in r->totals. */
 static inline void random_sample(struct random_samples *r)
 {
 	uint64_t process = random_below(r, 20);
@@ -168,7 +170,7 @@ static inline void random_sample(struct random_samples *r)
 		s->weight = 1 + random_below(r, 100);
 		s->value_ns = random_next(&r->state) >> 30;
 		s->outcome = (enum dp_outcome)(DP_COMPLETE +
-					       random_below(r, DP_N_OUTCOMES - DP_COMPLETE));
+					       random_below(r, N_RANDOM_OUTCOMES - DP_COMPLETE));
 		s->fault_address = s->outcome == DP_READ_FAULT ? random_next(&r->state) : 0;
 		s->kernel_error = -(int)random_below(r, 4097);
 		s->late = random_below(r, 2);

@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "symbols/tests/some_names.h"
 
-/* Samples made up from nothing but addresses: modules without symbols. */
+/* Synthetic samples with nothing but addresses: modules without symbols. */
 static struct module program = {
 	.name = "prog", .path = (char *)"/usr/bin/prog", .fd = -1, .symtab_tried = true
 };
@@ -73,10 +73,10 @@ static inline void finish(void)
 	report_free(report);
 }
 
-/* What runs, and what waits. */
+/* Running and waiting. */
 #define WALL (EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU))
 
-/* A report of times, of both kinds if `wall`. */
+/* Begins a report of times, of both kinds if `wall`. */
 static inline void begin_times(const char *format, bool wall)
 {
 	begin_with(format,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a report says at its end of code without names. */
+/* Hints about code without names at the end of a report. */
 #include <criterion/criterion.h>
 
 #include "report/hints.h"
@@ -15,7 +15,7 @@ static struct hints hints;
 static char *text;
 static size_t size;
 
-/* A frame as those of a file that was looked at, or, without a module, of compiled code. */
+/* A frame of a file that was examined, or, without a module, of JIT code. */
 static struct symbolized_frame frame_of(struct module *module, bool is_named)
 {
 	return (struct symbolized_frame){ .kind = SYMBOLIZED_USER,
@@ -45,7 +45,7 @@ static void expect(const struct hint_machine *machine, const char *expected)
 	memset(&hints, 0, sizeof(hints));
 }
 
-/* Each stack counts once, what is below a hundredth not at all, nor what was not looked for. */
+/* Each stack counts once; less than a hundredth, and names that were not looked up, do not. */
 Test(hints, say_which_binaries_had_no_names)
 {
 	struct symbolized_frame missing = frame_of(&python, false);

@@ -92,7 +92,7 @@ Test(json, counts_stacks_of_threads)
 
 	begin_cpu();
 	add(other);
-	other.cpu = 3; /* which does not make it another stack */
+	other.cpu = 3; /* which does not distinguish stacks */
 	other.weight = 5;
 	add(other);
 	other.tid = 44;
@@ -137,7 +137,7 @@ Test(json, has_addresses_where_there_is_no_name)
 	done();
 }
 
-/* The marks of other formats are no frames here. */
+/* Other formats' marks are not frames here. */
 Test(json, tells_errors_apart)
 {
 	struct sample sample = sample_of(DP_READ_FAULT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Labels of a sample: order, texts of any bytes, numbers, missing ones, records that no kernel sends. */
+/* Labels of a sample: order, texts of any bytes, numbers, missing ones, invalid records. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ static struct {
 	uint8_t bytes[DP_LABELS_MAX_SIZE];
 } raw;
 
-static size_t raw_size; /* of its bytes */
+static size_t raw_size; /* in bytes */
 static struct label_set *set;
 
 static void end(void)
@@ -22,7 +22,7 @@ static void end(void)
 	set = label_set_free(set);
 }
 
-/* Take in a record with so many of the bytes. */
+/* Adds a record of which only `size` bytes are given. */
 static int read_some(size_t size)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
@@ -90,7 +90,7 @@ Test(label_set, has_labels_in_the_order_of_their_keys)
 	cr_assert_eq(label_set_size(set) % 8, 0);
 }
 
-/* The same labels are the same set, in which order ever a program has added them. */
+/* Equal labels are the same set, in whatever order the program has added them. */
 Test(label_set, has_labels_of_one_key_in_the_order_of_their_values)
 {
 	size_t at = 0;
@@ -106,7 +106,10 @@ Test(label_set, has_labels_of_one_key_in_the_order_of_their_values)
 	expect_next(&at, "path", "/logout");
 }
 
-/* A character that was cut goes; a zero would end the text; what is not UTF-8 is replaced. */
+/*
+ * A character that was cut is removed; a zero would end the text; bytes that are not UTF-8 are
+ * replaced.
+ */
 Test(label_set, makes_texts_of_any_bytes)
 {
 	char text[DP_LABEL_CUT], expected[DP_LABEL_CUT + 4];
@@ -153,7 +156,7 @@ Test(label_set, refuses_what_no_kernel_sends)
 	cr_assert_eq(read_raw(), -EBADMSG);
 }
 
-/* Keys and units are texts of others, too. */
+/* Keys and units are foreign texts too. */
 Test(label_set, has_numbers)
 {
 	static const struct label labels[] = {
@@ -203,7 +206,7 @@ Test(label_set, may_be_unknown)
 	cr_assert(!label_set_next(set, &at, &(struct label){ 0 }));
 }
 
-/* Equal sets, and only these, are one. */
+/* Equal sets, and only these, are stored as one. */
 Test(label_set, is_kept_once)
 {
 	const struct label labels[] = { { .key = "a", .text = "1" },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every format that has labels has all of a sample's, and each that the sample has by itself. */
+/* Every format with labels has all of a sample's label set, and those that every sample has. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <jansson.h>
@@ -41,7 +41,7 @@ static void write_labelled(const char *format)
 	finish();
 }
 
-/* As --by KEY has it. */
+/* As with --by KEY. */
 static void write_grouped(const char *format, const char *key)
 {
 	struct sample sample = sample_of(DP_COMPLETE), other = sample;
@@ -143,7 +143,7 @@ Test(labels, have_no_part_in_text_without_them)
 	cr_assert_null(strstr(text, "By label"));
 }
 
-/* Of one key, a few, and how many more there are; of no more keys than are read. */
+/* Of each key, a few labels and the number of others; no more keys than can be read. */
 Test(labels, are_not_endless_in_text)
 {
 	struct sample sample = sample_of(DP_COMPLETE);
@@ -169,7 +169,7 @@ Test(labels, are_not_endless_in_text)
 	cr_assert_null(strstr(text, "key07=x"), "of so many keys");
 }
 
-/* As many labels as there are requests take no more memory from some number on. */
+/* Beyond some number of labels, as with one per request, memory does not grow. */
 Test(labels, are_counted_up_to_a_bound)
 {
 	struct report_context context = { .events = EVENT_BIT(DP_EVENT_CPU) };
@@ -254,7 +254,7 @@ Test(labels, of_a_group_have_their_shares_in_text)
 	cr_assert_null(strstr(text, "warm"));
 }
 
-/* Formats for programs have all labels: who reads them chooses. */
+/* Formats for programs have all labels: their readers choose. */
 Test(labels, are_all_there_for_programs)
 {
 	write_grouped("jsonl", "cpu");
@@ -294,7 +294,7 @@ Test(labels, are_functions_for_speedscope)
 {
 	write_labelled("speedscope");
 	expect_marks();
-	/* Of the process, then of its thread: behind its name, and without it. */
+	/* After the process, then after its thread, with and without the thread's name. */
 	expect_text("\"samples\":[[0,1,2,3,4,5,6],[0,4,5,6]]");
 	expect_text("\"samples\":[[1,2,3,4,5,6],[4,5,6]]");
 }
@@ -316,7 +316,7 @@ Test(labels, are_functions_for_perf)
 		  strstr(truncated, "[phase=warm;up]"));
 }
 
-/* The strings of a profile are in it as they are. */
+/* A profile has the strings unchanged. */
 Test(labels, are_in_pprof)
 {
 	z_stream z = { .next_in = (Bytef *)text };
@@ -364,7 +364,7 @@ Test(labels, are_in_recordings)
 	free(recording);
 }
 
-/* What a sample has by itself: one row, and each format has it. */
+/* Labels that every sample has: one row each, and every format has them. */
 Test(labels, of_each_sample_are_in_one_table)
 {
 	struct sample sample = block_of(DP_STATE_DISK_SLEEP, 5);
@@ -389,7 +389,7 @@ Test(labels, of_each_sample_are_in_one_table)
 	}
 	cr_assert_eq(n, 7);
 	cr_assert(!own_label_has_key("phase"));
-	/* Who runs waits for nothing. */
+	/* A running thread has no state. */
 	sample = sample_of(DP_NO_RULE);
 	for (size_t i = 0; (own = own_label(i)); i++) {
 		cr_assert_eq(own_label_get(own, &sample, &label), strcmp(own->key, "state") != 0);

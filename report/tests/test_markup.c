@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures and pages: what they show of names, whoever chose them, and of numbers. */
+/* Pictures and pages: how they show foreign names, and numbers. */
 #include "report/markup.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "report/tests/samples.h"
+#include "symbols/kallsyms.h"
 
 static const struct report_context hostile = {
 	.target = "<b>\"a\" & 'b'</b>",
@@ -15,7 +19,7 @@ static void expect(const char *wanted)
 	cr_assert(strstr(text, wanted), "no %s", wanted);
 }
 
-/* One of them ends a title, an attribute or an element, else. */
+/* Otherwise one of these would end a title, an attribute or an element. */
 Test(markup, escapes_what_is_markup)
 {
 	FILE *to = open_memstream(&text, &text_size);
@@ -59,7 +63,7 @@ Test(html, says_what_was_profiled)
 	free(text);
 }
 
-/* The colour that is named next: its red, green and blue. */
+/* Reads the next colour: red, green and blue. */
 static void read_colour(const char *from, unsigned int ret[3])
 {
 	int end = 0;
@@ -83,7 +87,7 @@ static void expect_shade_of(const char *name, const unsigned int of[3])
 			  found[i], of[i]);
 }
 
-/* What the legend has a colour for is known by it: user code is orange, the kernel's blue. */
+/* Kinds of functions have the colours of the legend: user code orange, the kernel blue. */
 Test(svg, has_colours_by_what_functions_are)
 {
 	struct sample sample = sample_of(DP_COMPLETE);
@@ -106,4 +110,27 @@ Test(svg, has_colours_by_what_functions_are)
 	expect_shade_of("0xffffffff81000001", of_kernel);
 	expect_shade_of("0xffffffff81000100", of_kernel);
 	free(text);
+}
+
+/* A script cuts so many characters off a title. */
+Test(svg, counts_the_characters_that_it_writes)
+{
+	char path[] = "/tmp/dwarfprof-test-XXXXXX";
+	FILE *names = fdopen(mkstemp(path), "w");
+	struct sample sample = sample_of(DP_COMPLETE);
+	struct kallsyms *kallsyms;
+
+	fputs("ffffffff81000000 T a\xef\xbf\xbf\xc3\xa4\n", names);
+	fclose(names);
+	cr_assert(kallsyms_new(some_names(), path, &kallsyms) == 0);
+	unlink(path);
+	sample.kernel = kernel;
+	sample.n_kernel = 1;
+	begin("svg");
+	report->context.kallsyms = kallsyms;
+	add(sample);
+	finish();
+	expect("<g data-n=\"5\"><title>a???\xc3\xa4");
+	free(text);
+	kallsyms_free(kallsyms);
 }

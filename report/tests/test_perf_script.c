@@ -54,7 +54,7 @@ static struct sample sample_of(const char *comm)
 	return sample;
 }
 
-/* As perf 6.1 prints it: `perf script -F +pid`. */
+/* The output of perf 6.1, `perf script -F +pid`. */
 Test(perf_script, prints_what_perf_prints)
 {
 	struct report_context context = {
@@ -73,7 +73,7 @@ Test(perf_script, prints_what_perf_prints)
 	       "# 1 samples, 2 lost, 0 of 1 with a user stack complete (0.0 %)\n");
 }
 
-/* Calls and cycles are counted; what was measured in time says for how long. */
+/* Calls and cycles are counted; measured times have their duration. */
 Test(perf_script, gives_periods_in_the_event_s_unit)
 {
 	struct report_context calls = { .target = "t", .event = "uprobe:/a b:f" };
@@ -95,7 +95,7 @@ Test(perf_script, gives_periods_in_the_event_s_unit)
 	expect(&wall, &sample, ":       1500 wall: \n");
 }
 
-/* Readers leave out samples without frames. */
+/* Readers skip samples without frames. */
 Test(perf_script, gives_each_sample_a_frame)
 {
 	struct report_context context = {

@@ -81,7 +81,7 @@ static void add(struct sample sample)
 	cr_assert(report_add(report, &sample, &totals) == 0);
 }
 
-/* Decompress and decode what was written. */
+/* Decompresses and decodes the output. */
 static void finish(void)
 {
 	size_t size = 64 << 20;
@@ -182,7 +182,7 @@ Test(pprof, counts_samples_by_time)
 	done();
 }
 
-/* Return addresses are moved into the call; what is not known is left for others to look up. */
+/* Return addresses are moved into the call; names that are not known are left to readers. */
 Test(pprof, places_addresses_in_files)
 {
 	const Pprof__Sample *s;
@@ -198,7 +198,7 @@ Test(pprof, places_addresses_in_files)
 	for (size_t i = 0; i < 3; i++)
 		cr_assert_eq(location(s, i)->n_line, 0);
 	cr_assert_null(mapping(location(s, 2)));
-	/* The program comes first, although the library was met before. */
+	/* The program comes first, although the library was used first. */
 	cr_assert_eq(profile->n_mapping, 2);
 	cr_assert_eq(mapping(location(s, 1)), profile->mapping[0]);
 	cr_assert_str_eq(string(profile->mapping[0]->filename), "/usr/bin/prog");
@@ -216,7 +216,7 @@ Test(pprof, places_addresses_in_files)
 	done();
 }
 
-/* Readers take the first mapping for the program: one that nothing is in would be shown as that. */
+/* Readers take the first mapping for the program: an unused one would be shown as that. */
 Test(pprof, has_no_mapping_that_no_location_is_in)
 {
 	static const struct frame start = { 0x5000, 0, &program, DP_METHOD_LEAF };
@@ -247,7 +247,7 @@ Test(pprof, keeps_threads_and_cpus_apart)
 	cr_assert_eq(label(profile->sample[1], "pid")->num, 42);
 	cr_assert_eq(label(profile->sample[1], "tid")->num, 44);
 	cr_assert_eq(label(profile->sample[1], "cpu")->num, 0);
-	/* Without, readers would take the first CPU for a label without a value. */
+	/* Without a unit, readers would take the first CPU for a label without a value. */
 	cr_assert(label(profile->sample[1], "cpu")->num_unit > 0);
 	cr_assert_str_eq(string(label(profile->sample[1], "comm")->str), "prog");
 	cr_assert_str_eq(string(label(profile->sample[1], "thread_name")->str), "caf?");
@@ -270,7 +270,7 @@ Test(pprof, has_the_labels_of_the_program)
 	struct label_set *set = labels_of(labels, 5, false);
 
 	sample.labels = set;
-	/* With all that a sample may have anyway. */
+	/* With every label that a sample can have. */
 	sample.event = DP_EVENT_OFF_CPU;
 	begin_cpu();
 	add(sample);
@@ -293,7 +293,7 @@ Test(pprof, has_the_labels_of_the_program)
 	done();
 }
 
-/* A program may set as many as it likes. */
+/* A program may set any number of labels. */
 Test(pprof, has_room_for_all_labels)
 {
 	struct sample sample = sample_of(DP_NO_RULE);
@@ -445,7 +445,7 @@ Test(pprof, counts_events)
 	done();
 }
 
-/* A return address of 0, and one at the end of all addresses, as broken stacks have them. */
+/* A return address of 0, and one at the end of the address space, from broken stacks. */
 Test(pprof, survives_addresses_at_the_ends)
 {
 	const struct frame ends[] = {
@@ -489,7 +489,7 @@ __attribute__((noinline)) static void outer(void)
 	totals.samples = 0;
 }
 
-/* Where ld.so has put this program's code, less where the program begins. */
+/* Where ld.so has loaded this program's code, minus the program's load address. */
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Phdr) **ret = arg;
@@ -522,7 +522,7 @@ Test(pprof, has_inlined_functions_as_lines)
 	const Pprof__Mapping *m;
 	struct module *module = add_inner();
 
-	module_close(module, true); /* the file is not asked again for where its code is */
+	module_close(module, true); /* the file is not read again to find its code */
 	module->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	module->no_debug = false;
 	finish();
@@ -544,7 +544,7 @@ Test(pprof, has_inlined_functions_as_lines)
 	module_free(module);
 }
 
-/* Else readers would look up all names of its mapping once more, and find other ones. */
+/* Otherwise readers would look up all names of its mapping again, and find different ones. */
 Test(pprof, has_a_function_where_there_is_no_name)
 {
 	struct module *module = add_inner();
@@ -574,7 +574,7 @@ Test(pprof, claims_no_lines_that_were_not_wanted)
 	module_free(module);
 }
 
-/* Many samples make many pieces; together they are one profile, with ids without gaps. */
+/* Many samples make many pieces, which together are one profile, with ids without gaps. */
 Test(pprof, is_whole_when_large)
 {
 	struct frame many[50];

@@ -29,7 +29,7 @@ static const struct report_context context = {
 	.symbols = true,
 };
 
-/* A recording of so many random samples in memory. */
+/* A recording of random samples in memory. */
 static char *file;
 static size_t file_size;
 
@@ -60,7 +60,7 @@ static void record(uint64_t seed, size_t n_samples, size_t n_stacks)
 	fclose(to);
 }
 
-/* What is read is compared with what is made up anew. */
+/* Compares what is read with samples generated again. */
 struct comparison {
 	struct random_samples *expected;
 	size_t n;
@@ -116,7 +116,7 @@ static struct recording_reader *reader;
 static FILE *from;
 static char why[RECORDING_WHY_SIZE];
 
-/* Begin to read so many bytes of the file. */
+/* Starts reading `size` bytes of the file. */
 static int open_bytes(const char *bytes, size_t size)
 {
 	struct recording_options options = { .names = some_names(), .symbols = true };
@@ -134,7 +134,7 @@ static void close_bytes(void)
 	fclose(from);
 }
 
-/* Read what there is of the file, and return how many samples are those; frees them. */
+/* Reads the file, returns the number of samples as expected, and frees these. */
 static size_t read_expected(const char *bytes, size_t size, struct random_samples *expected)
 {
 	struct comparison c = { .expected = expected };
@@ -155,7 +155,7 @@ static size_t read_expected(const char *bytes, size_t size, struct random_sample
 	return c.n;
 }
 
-/* The same, of the samples as they are made up from a seed. */
+/* The same for samples from a seed. */
 static size_t read_bytes(const char *bytes, size_t size, uint64_t seed, size_t n_stacks)
 {
 	struct random_samples *expected = malloc(sizeof(*expected));
@@ -188,7 +188,7 @@ static void load_old(const char *path)
 	fclose(old);
 }
 
-/* What dwarfprof wrote before labels could be numbers: 60 samples of these. */
+/* A file by a dwarfprof from before numeric labels: 60 samples. */
 Test(recording, of_an_earlier_dwarfprof_is_read)
 {
 	struct random_samples *expected = malloc(sizeof(*expected));
@@ -204,7 +204,7 @@ Test(recording, of_an_earlier_dwarfprof_is_read)
 	free(file);
 }
 
-/* And before they said which kinds of events there are: times, and of what, said it. */
+/* And from before `events`: `time` and `wall` say it. */
 Test(recording, of_an_earlier_dwarfprof_has_wall_time)
 {
 	load_old(OLD_RECORDINGS "/wall.dwarfprof");
@@ -237,7 +237,7 @@ Test(recording, has_the_context)
 	free(file);
 }
 
-/* Stacks that are told once take a few bytes each time they come again. */
+/* A stack that is known takes a few bytes each further time. */
 Test(recording, is_small)
 {
 	record(5, 20000, 100);
@@ -245,7 +245,7 @@ Test(recording, is_small)
 	free(file);
 }
 
-/* Where each block begins, by the sizes in their heads. */
+/* Finds the start of each block by the sizes in the heads. */
 static size_t find_blocks(size_t *blocks, size_t max)
 {
 	size_t position = sizeof(struct recording_head), n = 0;
@@ -262,7 +262,7 @@ static size_t find_blocks(size_t *blocks, size_t max)
 	return n;
 }
 
-/* Cut off anywhere, it is read up to its last whole block. */
+/* Cut off anywhere, it is read up to its last complete block. */
 Test(recording, is_read_up_to_where_it_is_cut_off)
 {
 	size_t blocks[1000], n_blocks, last = 0;
@@ -274,7 +274,7 @@ Test(recording, is_read_up_to_where_it_is_cut_off)
 		size_t n = read_bytes(file, blocks[i], 3, 1000);
 		size_t end = i + 1 < n_blocks ? blocks[i + 1] : file_size;
 
-		/* What is behind all samples may be a block of its own. */
+		/* A last block may have no samples. */
 		cr_assert(n > last && (n < 3000 || i + 1 == n_blocks));
 		cr_assert(strstr(recording_reader_fault(reader), "cut off"));
 		close_bytes();
@@ -290,7 +290,7 @@ Test(recording, is_read_up_to_where_it_is_cut_off)
 	free(file);
 }
 
-/* Before the first block is whole, there is nothing to report. */
+/* Before the first complete block there is nothing to report. */
 Test(recording, is_refused_without_a_whole_block)
 {
 	size_t blocks[1000];
@@ -305,7 +305,10 @@ Test(recording, is_refused_without_a_whole_block)
 	free(file);
 }
 
-/* A byte is changed anywhere: what is before its block is read as it was, nothing is made up. */
+/*
+ * With a byte changed anywhere, everything before its block is read correctly, and nothing is
+ * invented.
+ */
 Test(recording, is_read_up_to_where_it_is_damaged)
 {
 	size_t blocks[1000], n_blocks, n_whole[1000] = { 0 };
@@ -368,7 +371,7 @@ static int report_sample(void *arg, const struct sample *sample, const struct to
 static struct report *begin_report(const char *format, char **ret, size_t *ret_size, FILE **ret_to,
 				   const struct report_context *of)
 {
-	static struct kallsyms *none; /* the kernel's names were looked for, and not found */
+	static struct kallsyms *none; /* the kernel's names were looked up, and not found */
 	struct report_context own = *of;
 	struct report *report;
 
@@ -380,7 +383,7 @@ static struct report *begin_report(const char *format, char **ret, size_t *ret_s
 	return report;
 }
 
-/* Of what was recorded, every format makes what it would have made at once. */
+/* From a recording, every format makes the report that it would have made directly. */
 Test(recording, makes_the_same_reports)
 {
 	static const char *const formats[] = { "folded",  "jsonl",      "text",  "recording",
@@ -427,7 +430,7 @@ Test(recording, is_read_until_the_caller_has_enough)
 	free(file);
 }
 
-/* Names of the kernel are those of the machine that recorded. */
+/* Kernel names are those of the machine that recorded. */
 static int check_names(void *arg, const struct sample *s, const struct totals *totals)
 {
 	const struct report_context *c = recording_reader_context(arg);
@@ -486,7 +489,7 @@ Test(recording, has_the_names_of_the_kernel)
 	free(file);
 }
 
-/* What a process has compiled itself has no file to find its name in later. */
+/* JIT code has no file in which its name could be found later. */
 static int check_compiled(void *arg, const struct sample *s, const struct totals *totals)
 {
 	const struct source_location *locations;
@@ -500,7 +503,7 @@ static int check_compiled(void *arg, const struct sample *s, const struct totals
 		cr_assert_eq(locations[0].line, i ? 0 : 7);
 		cr_assert(i ? !locations[0].file : strcmp(locations[0].file, "busy.js") == 0);
 	}
-	/* Of that, the process has told nothing. */
+	/* The process has named no code there. */
 	cr_assert_eq(s->user[2].address, 0x7f0000005000);
 	cr_assert_eq(frame_locations(&s->user[2], true, &locations), 0);
 	return 0;
@@ -549,7 +552,7 @@ static long peak_memory(void)
 	return usage.ru_maxrss;
 }
 
-/* AddressSanitizer keeps what was freed. */
+/* AddressSanitizer keeps freed memory. */
 static void check_memory(long before)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -563,7 +566,7 @@ static int count_sample(void *arg, const struct sample *sample, const struct tot
 	return 0;
 }
 
-/* Most of a million stacks differ, so that what is known of them must be forgotten, again and again. */
+/* Most of a million stacks differ, so known records must be forgotten again and again. */
 Test(recording, takes_no_more_memory_with_more_samples, .timeout = 300)
 {
 	struct random_samples *r = malloc(sizeof(*r));

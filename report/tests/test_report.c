@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Folded stacks, jsonl and others of a few samples, compared with the expected text. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 
@@ -35,7 +36,7 @@ Test(report, folds_equal_stacks)
 	free(text);
 }
 
-/* A stack that is not complete says so at its root, and why; losses are a line of their own. */
+/* An incomplete stack has its outcome at its root; losses have a line of their own. */
 Test(report, folds_truncated_stacks_apart)
 {
 	begin("folded");
@@ -70,7 +71,10 @@ Test(report, folds_kernel_frames_above_the_user_s)
 	free(text);
 }
 
-/* Time in the kernel shows as such, whatever is known of it; without the user's side it is no loss. */
+/*
+ * Time in the kernel is shown even if nothing is known of the stack; without a user stack it is no
+ * loss.
+ */
 Test(report, folds_kernel_stacks_that_are_missing)
 {
 	struct sample sample = sample_of(DP_COMPLETE);
@@ -155,14 +159,14 @@ static void expect_comm(const char *comm, const char *expected)
 	free(text);
 }
 
-/* The kernel cuts names at 15 bytes, also inside a character; what is one stays. */
+/* The kernel cuts names at 15 bytes, even inside a character; complete ones stay. */
 Test(report, replaces_only_bytes_that_are_not_utf8)
 {
 	expect_comm("grüße", "grüße");
 	expect_comm("größenvergle\xc3", "größenvergle?");
 	expect_comm("größe\xe2\x82", "größe??");
 	expect_comm("\x80ä\xff€", "?ä?€");
-	/* Longer than need be, a surrogate, behind the last character */
+	/* An overlong encoding, a surrogate, beyond the last character */
 	expect_comm("\xc0\xaf\xe0\x80\xaf", "?????");
 	expect_comm("\xed\xa0\x80 \xf0\x9f\x98\x80", "??? \xf0\x9f\x98\x80");
 	expect_comm("\xf4\x90\x80\x80\xf8", "?????");
@@ -182,7 +186,7 @@ Test(report, streams_complete_samples_without_errors)
 	free(text);
 }
 
-/* What a target calls itself and its files is not for the terminal to obey. */
+/* A terminal must not obey names that a target has chosen. */
 Test(report, shows_control_characters_to_nobody)
 {
 	static struct module evil = { .name = "e\x1b[2J\xc2\x9b\n\x7fä\xff",
@@ -227,7 +231,7 @@ static json_t *stream_verified(const struct verified_stack *verified)
 	return json;
 }
 
-/* Whoever looks into a difference wants to see both stacks, and why libdwfl's ends where it does. */
+/* To examine a difference, both stacks and the reason for libdwfl's end are needed. */
 Test(report, streams_what_libdwfl_has_found)
 {
 	struct verified_stack verified = { VERIFIED_DIFFERS, 1, frames, 2, "no matching row" };
@@ -271,7 +275,7 @@ __attribute__((noinline)) static void outer(void)
 	totals.samples = 0;
 }
 
-/* A sample of this program, in a call by inner(), which is inlined into outer(). */
+/* A sample of this program, in a call made by inner(), which is inlined into outer(). */
 static struct sample sample_of_inner(struct frame *frame)
 {
 	struct module *module = module_new(some_names(), "/proc/self/exe", "",
@@ -328,7 +332,7 @@ Test(inlined, is_told_by_each_format)
 	module_free(frame.module);
 }
 
-/* Nanoseconds are summed up before they are rounded. */
+/* Nanoseconds are added before rounding. */
 Test(report, folds_times_in_microseconds)
 {
 	begin_times("folded", false);
@@ -406,6 +410,24 @@ Test(report, streams_blocks)
 	free(text);
 }
 
+static int put_line(struct report *to, const struct totals *of)
+{
+	/*
+	 * Written at once, as if the buffer were full: report_finish() has nothing left to write.
+	 */
+	return fputs(of ? "totals\n" : "none\n", to->to) == EOF ? -EIO : 0;
+}
+
+/* The reason for a write that failed long before. */
+Test(report, says_why_it_could_not_be_written)
+{
+	struct report lines = { .finish = put_line, .to = fopen("/dev/full", "w") };
+
+	setvbuf(lines.to, NULL, _IONBF, 0);
+	cr_assert_eq(report_finish(&lines, &totals), -ENOSPC);
+	fclose(lines.to);
+}
+
 Test(outcome, has_letters_of_states)
 {
 	cr_assert_eq(state_letter(DP_STATE_RUNNABLE), 'R');
@@ -413,7 +435,7 @@ Test(outcome, has_letters_of_states)
 	cr_assert_eq(state_letter(DP_N_STATES), '?');
 }
 
-/* Every outcome and method has a word of its own, fit for scripts, and a sentence. */
+/* Every outcome and method has a unique word for scripts, and a sentence. */
 Test(outcome, has_words_and_sentences)
 {
 	for (int i = DP_COMPLETE; i < DP_N_OUTCOMES; i++) {
@@ -437,7 +459,7 @@ static int add_string(struct report *to, const struct sample *sample, const stru
 	return string_table_add(&to->strings, string, &number);
 }
 
-/* Who streams for months does not keep all the names that there were; others refer to theirs. */
+/* A report that streams for months does not keep all names; others refer to theirs. */
 Test(report, forgets_strings_if_it_streams)
 {
 	struct report streams = { .streams = true, .add = add_string };
@@ -457,7 +479,7 @@ Test(report, forgets_strings_if_it_streams)
 	string_table_done(&keeps.strings);
 }
 
-/* Of which formats that is true. */
+/* The formats that stream. */
 Test(report, knows_which_formats_stream)
 {
 	begin("perf-script");

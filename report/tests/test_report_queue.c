@@ -12,10 +12,10 @@
 #include "report/verified.h"
 #include "symbols/tests/some_names.h"
 
-/* A report that notes what it gets, and can be held up, or fail. */
+/* A report that records what it gets, and can be delayed, or fail. */
 struct noted {
 	struct report report;
-	int gate[2]; /* each sample waits for a byte, if there is a gate */
+	int gate[2]; /* with a gate, each sample waits for a byte */
 	bool has_gate;
 	int err;
 	size_t n;
@@ -60,7 +60,7 @@ static void begin(bool has_gate, int err)
 	cr_assert_eq(report_queue_new(reports, 1, some_names(), false, &report_queue), 0);
 }
 
-/* All that it points at is overwritten as soon as it was added. */
+/* Everything that it points to is overwritten right after it was added. */
 static int add(uint64_t time)
 {
 	struct frame frames[] = { { .address = 1 }, { .address = 10 } };
@@ -137,7 +137,7 @@ Test(report_queue, closes_a_module_after_its_samples)
 	module_free(module);
 }
 
-/* A time, in place of the clock's. */
+/* A time instead of the clock's. */
 #define NOW UINT64_C(1000)
 
 static void note_oldest(void *object)
@@ -181,7 +181,7 @@ static void add_counted(size_t n)
 	}
 }
 
-/* One of two reports is taken, again and again: together its parts have what the other one has. */
+/* One of two reports is taken again and again: its parts together have what the other one has. */
 Test(report_queue, takes_a_report)
 {
 	struct noted whole = { .report.add = counted_add }, parts[3];
@@ -215,7 +215,7 @@ Test(report_queue, takes_a_report)
 	report_queue_free(report_queue);
 }
 
-/* What reports refer to is used until the last of these is gone. */
+/* What reports refer to is in use until the last of them is gone. */
 Test(report_queue, tells_which_reports_are_gone)
 {
 	struct noted parts[4];
@@ -240,7 +240,7 @@ Test(report_queue, tells_which_reports_are_gone)
 	report_queue_free(report_queue);
 }
 
-/* Those that stream keep nothing of what was added, and others nothing of an interval that is over. */
+/* Streaming reports keep nothing of a sample, others nothing of a past interval. */
 Test(report_queue, tells_what_reports_forget)
 {
 	struct noted streams = { .report = { .streams = true, .add = counted_add } };
@@ -263,7 +263,7 @@ Test(report_queue, tells_what_reports_forget)
 	report_queue_free(report_queue);
 }
 
-/* What is to be freed by a call is freed, whatever happens. */
+/* What a call has to free is freed, whatever happens. */
 Test(report_queue, calls_also_when_a_report_has_failed)
 {
 	uint64_t seen[2] = { 7, 7 };
@@ -278,7 +278,7 @@ Test(report_queue, calls_also_when_a_report_has_failed)
 	begin(true, 0);
 	cr_assert_eq(add(0), 0);
 	cr_assert_eq(report_queue_call(report_queue, note_oldest, &seen[1]), 0);
-	close(noted.gate[1]); /* the sample waits no more, and the call is dropped or made */
+	close(noted.gate[1]); /* the sample goes on, and the call is dropped or made */
 	report_queue_free(report_queue);
 	cr_assert_eq(seen[1], 0);
 }
@@ -299,7 +299,7 @@ Test(report_queue, fails_with_what_was_taken)
 
 static atomic_bool freed;
 
-/* Let some of them through, one by one, while somebody waits for the end. */
+/* Lets some of them through, one by one, while the main thread waits for the end. */
 static void *open_gate_slowly(void *arg)
 {
 	char byte = 0;

@@ -21,7 +21,7 @@ static void expect_location(uint64_t address, enum dp_method method, const char 
 	cr_expect_eq(locations[0].line, line, "%u", locations[0].line);
 }
 
-/* What was called comes back to the next line, or to where another function begins. */
+/* A call returns to the next line, or to the start of another function. */
 Test(frame, is_where_its_call_is_in_compiled_code)
 {
 	int dump = memfd_create("dump", MFD_CLOEXEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The reports that commands show at once: the stacks of `dump`, the tables of `top`. */
+/* Reports that commands show at once: the stacks of `dump`, the tables of `top`. */
 #include <criterion/criterion.h>
 
 #include "report/report_queue.h"
@@ -82,7 +82,7 @@ Test(symbolized_now, stacks_in_full)
 	free(text);
 }
 
-/* A table for each tick; what came before one is not in the next. */
+/* A table per tick, with nothing from before the previous tick. */
 Test(symbolized_now, tables_of_intervals)
 {
 	char *second;
@@ -110,7 +110,7 @@ Test(symbolized_now, tables_of_intervals)
 	free(text);
 }
 
-/* What was shown by the last tick is not shown again at the end. */
+/* What the last tick has shown is not shown again at the end. */
 Test(symbolized_now, nothing_new)
 {
 	struct report_queue *report_queue;

@@ -39,7 +39,7 @@ Test(text, tells_a_person_where_it_was_made)
 	free(text);
 }
 
-/* Functions are binaries without symbols here: a stack of n of them, from the root `f0` on. */
+/* Functions are binaries without symbols: a stack of n of them, from the root `f0` on. */
 static struct module binaries[60];
 static char names[60][8];
 static struct frame chain[60];
@@ -62,7 +62,7 @@ static struct sample sample_of_chain(size_t n)
 	return sample;
 }
 
-/* From the root to the leaf, each with what begins in the same way. */
+/* From root to leaf, each with the share of stacks with this prefix. */
 Test(text, tells_a_person_the_hottest_stack)
 {
 	struct sample sample = sample_of_chain(4);
@@ -88,7 +88,7 @@ Test(text, tells_a_person_the_hottest_stack)
 	free(text);
 }
 
-/* Kernel, inlining and what is missing are told; recursion takes one line. */
+/* Kernel and inlined functions and missing names are marked; recursion takes one line. */
 Test(text, tells_a_person_of_what_kind_functions_are)
 {
 	struct sample sample = sample_of(DP_NO_RULE);
@@ -129,7 +129,7 @@ Test(text, tells_no_hottest_stack_without_samples)
 	free(text);
 }
 
-/* What a terminal gets to see. */
+/* Returns what a terminal would show. */
 static void show(char *shown, size_t size)
 {
 	struct report_context context = {
@@ -147,7 +147,7 @@ static void show(char *shown, size_t size)
 		  0);
 	add(sample);
 	finish();
-	/* In pieces, until there is nobody any more who could write. */
+	/* In pieces, until no writer is left. */
 	while ((got = read(terminal, shown + n, size - 1 - n)) > 0)
 		n += (size_t)got;
 	shown[n] = '\0';
@@ -164,7 +164,7 @@ Test(text, has_colours_for_terminals_that_want_them)
 	cr_assert(strstr(shown, "\x1b[1mprog\x1b[0m, cpu-clock at 99 Hz") &&
 			  strstr(shown, "\x1b[31m 100.0 %\x1b[0m  100.0 %  [prog] "),
 		  "%s", shown);
-	setenv("NO_COLOR", "", 1); /* which is as if it were not there */
+	setenv("NO_COLOR", "", 1); /* counts as unset */
 	show(shown, sizeof(shown));
 	cr_assert(strchr(shown, '\x1b'));
 	setenv("NO_COLOR", "1", 1);
@@ -176,7 +176,7 @@ Test(text, has_colours_for_terminals_that_want_them)
 	cr_assert(!strchr(shown, '\x1b'));
 }
 
-/* Binaries without symbols, whose only function is therefore called like themselves. */
+/* Binaries without symbols, whose only function therefore has their name. */
 Test(text, keeps_functions_of_different_binaries_apart)
 {
 	static struct module modules[] = {

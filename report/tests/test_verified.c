@@ -48,7 +48,7 @@ Test(verified, compares_stacks)
 	expect(stack, 4, stack, 2, true, VERIFIED_COPY_END, 2);
 	expect(stack, 2, stack, 4, false, VERIFIED_SHORTER, 2);
 	expect(stack, 4, other, 4, false, VERIFIED_DIFFERS, 2);
-	/* A copy that ends later is no excuse. */
+	/* A copy that ends further out explains nothing. */
 	expect(stack, 4, other, 4, true, VERIFIED_DIFFERS, 2);
 	expect(stack, 2, stack, 4, true, VERIFIED_SHORTER, 2);
 	expect(stack, 0, stack, 4, false, VERIFIED_SHORTER, 0);
@@ -99,7 +99,7 @@ Test(verified, sums_up)
 	expect_summary("1999 samples, 1999 of 1999 stacks equal (100.0 %), 7996 of 7996 frames "
 		       "(1999 by frame pointers)");
 	count(other, 4, VERIFIED_DIFFERS, 2);
-	/* It does not look as if all were equal. */
+	/* It is not rounded to 100 %. */
 	expect_summary("2000 samples, 1999 of 2000 stacks equal (99.950 %), 7998 of 8000 frames "
 		       "(1999 by frame pointers); 1 differs");
 	count(stack, 3, VERIFIED_COPY_END, 3);
@@ -148,6 +148,6 @@ Test(verified, bounds_the_kinds)
 	}
 	cr_expect(results.n_kinds == VERIFIED_MAX_KINDS);
 	cr_expect(results.other_kinds == 10);
-	/* What is shown at the end is there until then. */
+	/* Modules of differences that are shown at the end are kept until then. */
 	cr_expect(modules[0].n_holds == 1 && modules[VERIFIED_MAX_KINDS].n_holds == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Profiles for viewers, which have stacks in tables: these give the stacks that were sampled. */
+/* Profiles for viewers, with stacks in tables: they must give the sampled stacks. */
 #include <jansson.h>
 
 #include "base/cleanup.h"
@@ -9,7 +9,10 @@
 
 static json_t *profile;
 
-/* A thread that calls a function and returns; and the process's first one, where this was called. */
+/*
+ * A thread that calls a function and returns; and the process's first thread, where this was
+ * called.
+ */
 static void write_profile(const char *format)
 {
 	struct sample calls = sample_of(DP_COMPLETE), returns, other;
@@ -58,7 +61,7 @@ static void fold(char **folded, const char *name)
 	*folded = longer;
 }
 
-/* Of an array that an object has under that key. */
+/* An item of the array with that key in an object. */
 static const json_t *item_of(const json_t *object, const char *key, size_t i)
 {
 	const json_t *item = json_array_get(json_object_get(object, key), i);
@@ -102,7 +105,7 @@ static void expect_sample(size_t thread, size_t i, const char *stack, double tim
 	cr_expect_float_eq(json_real_value(item_of(samples, "time", i)), time_ms, 1e-6);
 }
 
-/* Each thread has tables of its own; times count from the start. */
+/* Each thread has its own tables; times count from the start. */
 Test(firefox, has_the_stacks_of_each_thread)
 {
 	write_profile("firefox");
@@ -112,7 +115,7 @@ Test(firefox, has_the_stacks_of_each_thread)
 	expect_sample(1, 1, "0x7777;[prog+0x1120]", 28.456789);
 }
 
-/* Servers of symbols know a build by Breakpad's id, others by its build id. */
+/* Symbol servers know a build by Breakpad's id, others by its build id. */
 Test(firefox, names_builds_as_servers_of_symbols_do)
 {
 	const json_t *lib;
@@ -144,7 +147,7 @@ static void expect_weight(size_t number, size_t i, const char *stack, size_t wei
 	cr_expect_eq(number_of(p, "weights", i), weight);
 }
 
-/* All threads together, below the names of their processes; and each by itself. */
+/* All threads together, below their processes' names; and each alone. */
 Test(speedscope, has_the_stacks_of_all_threads_and_of_each)
 {
 	write_profile("speedscope");

@@ -2,11 +2,10 @@
 /*
  * usage: write_reports DIRECTORY SAMPLES cpu|off-cpu|wall|uprobe FORMAT...
  *
- * The same made-up samples in each of these formats, as DIRECTORY/FORMAT, with the
- * kernel's names of DIRECTORY/kallsyms: of this program,
- * which has functions that were inlined, of code without names, of the kernel; of
- * several processes and threads; complete ones and others. Foreign readers then tell
- * whether they find the same in all of them.
+ * Writes the same synthetic samples in each of these formats as DIRECTORY/FORMAT, with the kernel's
+ * names of DIRECTORY/kallsyms. They have functions of this program, some inlined, code without
+ * names, and kernel functions, of several processes and threads, complete and incomplete. Tests
+ * check that foreign readers find the same in all formats.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@
 #define MAX_FORMATS 16
 #define MAX_FRAMES 40
 
-/* Something that the compiler cannot know. */
+/* A value that the compiler cannot know. */
 static volatile unsigned int value;
 
 static inline __attribute__((always_inline)) unsigned int innermost(unsigned int x)

@@ -10,9 +10,9 @@
 #include "process/sideband.h"
 
 /*
- * A kernel of which a test says what its rings hold, and which threads are blocked: the
- * linker has the program call the functions below (--wrap, samples/meson.build). What
- * happens to processes, its sideband_drain() says, which is the test's own.
+ * A kernel whose rings and blocked threads a test sets: the linker redirects the program's calls to
+ * the functions below (--wrap, samples/meson.build). The test's own sideband_drain() sets what
+ * happens to processes.
  */
 #define MAX_RECORDS 32
 
@@ -49,7 +49,7 @@ int __wrap_session_read_rings(struct session *session, ring_fn fn, void *arg)
 	return 0;
 }
 
-/* As a ring is read: -EAGAIN ends it, for this time. */
+/* Reads a ring: -EAGAIN ends it for this time. */
 int __wrap_session_consume(struct session *session)
 {
 	int err = 0;

@@ -11,7 +11,7 @@
 #define HOUR (3600 * 1000 * MS)
 #define STACK UINT64_C(0x7fc0)
 
-/* A sample that was reported, with what is asked about. */
+/* A reported sample, with what tests check. */
 struct reported {
 	struct sample sample;
 	struct frame user[8];
@@ -23,7 +23,7 @@ static struct filter filter;
 static struct unwinder *unwinder;
 static struct reported reported[MAX_RECORDS];
 static size_t n_reported;
-static size_t n_at_boundary; /* SIZE_MAX: it was not reached yet */
+static size_t n_at_boundary; /* SIZE_MAX: not reached yet */
 static struct totals last_totals;
 static bool is_full;
 static uint64_t now; /* when the test began */
@@ -77,7 +77,7 @@ static void set_up(void)
 	drain.cpu_value_ns = 10;
 	now = clock_now_ns();
 	n_at_boundary = SIZE_MAX;
-	/* Known from the start: nothing is asked of /proc. */
+	/* Known from the start, so /proc is not read. */
 	for (int i = 0; i < 2; i++)
 		map(i, 1, 0x1000, 0x2000);
 	cr_assert_eq(process_table_publish(&table, 2), 0);
@@ -120,7 +120,7 @@ static void add_end(uint32_t tid, uint64_t time, uint64_t end_time)
 	add_record(&block_end, sizeof(block_end));
 }
 
-/* Read what there is by now, and report what is certain. */
+/* Reads what there is, and reports what is certain. */
 static void run(bool final)
 {
 	do
@@ -163,7 +163,7 @@ Test(drain, reports_in_the_order_of_time)
 		cr_assert_lt(reported[i - 1].sample.time_ns, reported[i].sample.time_ns);
 }
 
-/* One that is younger than the reading of the rings may have older ones behind it on other rings. */
+/* After a sample younger than the reading of the rings, older ones may follow on other rings. */
 Test(drain, waits_until_the_order_is_certain)
 {
 	add_sample(0, now - 100 * MS);
@@ -181,7 +181,7 @@ Test(drain, waits_until_the_order_is_certain)
 	cr_assert_eq(reported[2].sample.time_ns, now + HOUR);
 }
 
-/* What a command did before its exec was the profiler's own code. */
+/* Before its exec, a command ran the profiler's own code. */
 Test(drain, leaves_out_what_was_before_the_command)
 {
 	process_table_find(&table, PID(0))->sampled_from = now - 100 * MS;
@@ -195,7 +195,7 @@ Test(drain, leaves_out_what_was_before_the_command)
 	cr_assert_eq(last_totals.samples, 2);
 }
 
-/* The number of a process that has exited is given to another one, of which nothing is known. */
+/* The PID of an exited process is given to another one, of which nothing is known. */
 Test(drain, leaves_out_who_has_taken_over_a_number)
 {
 	struct process *p = process_table_find(&table, PID(0));
@@ -222,7 +222,10 @@ Test(drain, leaves_out_other_names)
 	cr_assert_eq(reported[1].sample.time_ns, now - 80 * MS);
 }
 
-/* The stack of a sample of the first process: what is at its stack pointer, up to the end of a page. */
+/*
+ * Adds the stack of a sample of the first process: the words at its stack pointer, up to the end of
+ * a page.
+ */
 static void add_chunk(uint32_t tid, uint64_t time, const uint64_t words[8])
 {
 	struct {
@@ -272,7 +275,7 @@ Test(drain, finishes_walks)
 	cr_assert(drain.copies.n == 0 && drain.queue.n_copies == 0);
 }
 
-/* Each copy goes with its own sample: of the same thread and time. */
+/* A copy belongs to the sample with the same thread and time. */
 Test(drain, tells_copies_apart)
 {
 	const uint64_t words[8] = { STACK + 0x10, 0x1024, 0, 0x1036 };
@@ -304,7 +307,7 @@ Test(drain, forgets_copies_without_a_sample)
 	cr_assert_eq(drain.copies.all[0]->tid, 4712);
 }
 
-/* The kernel walked in mappings that were over by then: the first frame alone is right. */
+/* The kernel walked with mappings that had ended by then: only the first frame is right. */
 Test(drain, ends_stacks_where_code_had_changed)
 {
 	struct named_sample *before = add_sample(0, now - 200 * MS),
@@ -319,7 +322,7 @@ Test(drain, ends_stacks_where_code_had_changed)
 	cr_assert(reported[1].sample.n_user == 1 && reported[1].user[0].address == 0x1010);
 }
 
-/* Code of this file behind which is no call. */
+/* Code of this file that is not behind a call. */
 extern const char nobody_called[];
 __asm__(".pushsection .text\n\t.skip 8, 0x90\nnobody_called:\n\tnop\n\t.popsection");
 
@@ -328,7 +331,7 @@ static __attribute__((noinline)) uint64_t return_address(void)
 	return (uint64_t)(uintptr_t)__builtin_return_address(0);
 }
 
-/* Behind a call is where a caller goes on: the files that frames are in are asked. */
+/* A caller's address is behind a call: checked in the files that the frames are in. */
 Test(drain, ends_stacks_where_nobody_has_called)
 {
 	const __u64 by_table = (__u64)DP_METHOD_TABLE << DP_METHOD_SHIFT;
@@ -347,7 +350,7 @@ Test(drain, ends_stacks_where_nobody_has_called)
 	cr_assert(user[0].module && user[0].module == user[1].module, "both in this program");
 }
 
-/* A sample of a thread that blocks is kept until it is known for how long. */
+/* A sample of a thread that blocks is kept until the duration is known. */
 Test(drain, gives_blocks_their_time)
 {
 	uint32_t tid = (uint32_t)PID(0) + 100;
@@ -410,7 +413,7 @@ Test(drain, reports_who_is_still_blocked)
 		  drain.totals.lost_ns == 21);
 }
 
-/* Nobody waits for a reader of reports that is slow; what it costs is counted. */
+/* A slow reader of reports holds up nothing; the lost samples are counted. */
 Test(drain, counts_what_reports_have_no_room_for)
 {
 	losses = 5;
@@ -430,7 +433,7 @@ Test(drain, says_where_memory_could_not_be_read)
 {
 	struct named_sample *last;
 
-	/* Whose pages cannot be asked for: there is no such process. */
+	/* Its pages cannot be read: there is no such process. */
 	process_table_find(&table, PID(0))->thread = -1;
 	add_sample(0, now - 100 * MS)->sample.fault_address = 0x1234;
 	last = add_sample(0, now - 90 * MS);
@@ -458,7 +461,7 @@ static struct dp_part *last_part(void)
 	return (void *)records[n_records - 1].bytes;
 }
 
-/* Shorter than what it is to have. */
+/* Parts that are shorter than their structure. */
 Test(drain, refuses_parts_that_are_too_short)
 {
 	const uint64_t words[8] = { 0 };
@@ -475,7 +478,7 @@ Test(drain, refuses_parts_that_are_too_short)
 	cr_assert_eq(n_reported, 0);
 }
 
-/* Of another program's records, with what this one does not know. */
+/* Records of another version, with unknown parts. */
 Test(drain, passes_over_what_it_does_not_know)
 {
 	const struct dp_part unknown = { 4711, 8 };
@@ -485,7 +488,7 @@ Test(drain, passes_over_what_it_does_not_know)
 
 	add_record(&unknown, sizeof(unknown));
 	add_late(now - 100 * MS, words);
-	/* A longer chunk has its bytes behind the new field. */
+	/* The bytes of a longer chunk follow the new field. */
 	chunk = (void *)records[n_records - 2].bytes;
 	memmove((char *)(chunk + 1) + 8, chunk + 1, sizeof(words));
 	chunk->part.size += 8;
@@ -498,7 +501,7 @@ Test(drain, passes_over_what_it_does_not_know)
 	cr_assert_eq(reported[1].sample.value_ns, 10 * MS);
 }
 
-/* Of a profile that is taken: whose samples come late is not a matter of luck. */
+/* When a profile is taken, a late sample's report is decided by its time. */
 Test(drain, parts_samples_by_their_time)
 {
 	const struct drain_boundary boundary = { .time_ns = now - 50 * MS, .duration_ns = 7 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Samples that wait for a table that workers make, and what may not come before them. */
+/* Samples that wait for a table in the making, and what has to wait with them. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -84,7 +84,7 @@ static struct queued block_end(int n, uint64_t began, uint64_t time)
 	};
 }
 
-/* As who reports them does. True: it is held. */
+/* As the caller does. True: it is held. */
 static bool offer(struct queued q)
 {
 	struct process *p =
@@ -120,7 +120,7 @@ Test(held, are_samples_of_code_that_is_not_known_yet)
 	cr_expect(!offer(sample(0, 101, true)));
 }
 
-/* What is reported of a process stays in order, and other processes do not wait. */
+/* A process's samples stay in order, and other processes do not wait. */
 Test(held, keep_later_samples_of_their_process)
 {
 	cr_assert(offer(sample(0, 110, true)));
@@ -155,7 +155,7 @@ Test(held, keep_the_ends_of_their_blocks)
 	cr_assert(reported[1].time == 120 && reported[2].time == 130 && reported[2].is_end);
 }
 
-/* A file may never come. */
+/* A file may never be read. */
 Test(held, wait_no_longer_than_they_may)
 {
 	cr_assert(offer(sample(0, 110, true)));

@@ -46,7 +46,7 @@ Test(intervals, keeps_a_copy_until_it_is_taken)
 	off_cpu_done(&intervals);
 }
 
-/* The end of an off-CPU interval is not taken for that of another one of the same thread. */
+/* The end of one off-CPU interval is not used for another one of the same thread. */
 Test(intervals, tells_blocks_of_a_thread_apart)
 {
 	struct off_cpu_intervals intervals = { 0 };
@@ -74,7 +74,7 @@ Test(intervals, takes_stacks_without_frames)
 	off_cpu_interval_free(b);
 }
 
-/* Without names nothing is known to be ours, and nothing is cut off. */
+/* Without names our own frames are not known, and nothing is removed. */
 Test(intervals, leaves_kernel_stacks_alone_without_names)
 {
 	struct off_cpu_intervals intervals = { 0 };
@@ -86,7 +86,7 @@ Test(intervals, leaves_kernel_stacks_alone_without_names)
 	cr_assert_eq(off_cpu_own_frames(&intervals, kernel, 1), 1);
 }
 
-/* What is behind the scheduler's function, seen from the thread, is ours: in all stacks as in the first. */
+/* Frames inwards of the scheduler's function are ours: in all stacks as in the first. */
 Test(intervals, knows_its_own_frames_by_the_scheduler)
 {
 	static const char names[] = "ffffffff81001000 T bpf_trace_run4\n"
@@ -121,7 +121,7 @@ static void add_held(struct off_cpu_intervals *intervals, pid_t pid, uint64_t ti
 	cr_assert(off_cpu_add(intervals, &sample) == 0);
 }
 
-/* Their modules are there until the sample is in a report: however an off-CPU interval ends, it lets go of them. */
+/* Modules are kept until the sample is in a report, and released however the interval ends. */
 Test(intervals, hold_their_modules)
 {
 	struct off_cpu_intervals intervals = { 0 };
@@ -148,11 +148,11 @@ Test(intervals, hold_their_modules)
 	cr_assert_null(off_cpu_interval_free(NULL));
 }
 
-/* Of no process: behind the highest number that one may have (PID_MAX_LIMIT, 64 bits). */
+/* A PID that cannot exist: above PID_MAX_LIMIT (64 bits). */
 #define NO_PID (4 * 1024 * 1024 + 1)
 #define SECOND UINT64_C(1000000000)
 
-/* The record of a thread's end is lost where a ring is full, and nobody has its number again. */
+/* The record of a thread's end is lost if a ring is full, and no thread has its TID again. */
 Test(intervals, go_with_threads_that_have_ended)
 {
 	struct off_cpu_intervals intervals = { 0 };

@@ -13,7 +13,7 @@
 
 static struct page_requests requests;
 
-/* Pages of this process, of which none is in memory, with nothing behind them. */
+/* Maps pages that are not in memory, with nothing mapped behind them. */
 static uint64_t map_pages(size_t n)
 {
 	uint8_t *pages = mmap(NULL, (n + 1) * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -23,7 +23,7 @@ static uint64_t map_pages(size_t n)
 	return (uint64_t)(uintptr_t)pages;
 }
 
-/* A stack goes on above: from the address on, up to what is not there. */
+/* The stack continues above: from the address up to the first unmapped page. */
 Test(page_request, asks_for_the_pages_above)
 {
 	uint64_t pages = map_pages(20);

@@ -45,7 +45,7 @@ Test(queue, gives_what_was_added_by_time)
 	queue_sort(&q);
 	cr_assert_eq(take(&q), 10);
 	add(&q, 25);
-	add(&q, 5); /* late, and gone before all others */
+	add(&q, 5); /* late, and taken before all others */
 	queue_sort(&q);
 	queue_sort(&q);
 	cr_assert_eq(take(&q), 5);
@@ -76,7 +76,9 @@ static int compare_times(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* As the rings of several CPUs are read in turn, while other records are reported: like one sort of all. */
+/*
+ * Rings are read in turn while other records are reported: the result is that of one sort of all.
+ */
 Test(queue, keeps_order_over_many_rounds)
 {
 	enum { ROUNDS = 200, PER_ROUND = 50, ALL = ROUNDS * PER_ROUND };

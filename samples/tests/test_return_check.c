@@ -8,7 +8,7 @@
 #include "samples/return_check.h"
 #include "symbols/tests/some_names.h"
 
-/* A binary of one section, mapped where the world has code, and a stack of callers. */
+/* A binary of one section, mapped at the world's code, and a stack of callers. */
 #define SECTION 0x1000
 #define BIAS (WORLD_CODE - SECTION)
 
@@ -82,12 +82,12 @@ Test(check, ends_a_walk_where_nobody_has_called)
 			       found(indirect, DP_METHOD_TABLE), found(direct, DP_METHOD_TABLE) };
 	const __u64 bad[] = { good[0], good[1], found(neither, DP_METHOD_TABLE), good[3] };
 
-	for (int i = 0; i < 2; i++) { /* also of what is remembered */
+	for (int i = 0; i < 2; i++) { /* the second time from the cache */
 		expect(good, 4, DP_READ_FAULT, 4);
 		expect(bad, 4, DP_COMPLETE, 2);
 	}
 	expect(good, 0, DP_NO_PROCESS, 0);
-	/* What was seen in one binary says nothing of another one at the same address. */
+	/* Results for one binary do not count for another one at the same address. */
 	binary.number = 2;
 	code[10] = 0x90;
 	expect(good, 4, DP_COMPLETE, 1);
@@ -106,7 +106,7 @@ Test(check, asks_only_for_what_was_found_by_tables)
 	}
 }
 
-/* Nobody calls a stack's root, nor what a signal handler returns to. */
+/* A stack's root, and the code to which a signal handler returns, are not called. */
 Test(check, knows_whom_nobody_calls)
 {
 	const __u64 root[] = { found(neither, DP_METHOD_LEAF), found(neither, DP_METHOD_TABLE) };
@@ -115,7 +115,7 @@ Test(check, knows_whom_nobody_calls)
 	expect(root, 2, DP_COMPLETE, 2);
 	expect(root, 2, DP_READ_FAULT, 1);
 	expect(signal, 3, DP_READ_FAULT, 3);
-	/* What a handler returns to may be the last frame, and is known by its rule then. */
+	/* The code to which a handler returns may be the last frame, known by its rule. */
 	world_rule(w, 0, 16)->cfa = DP_CFA_SIGNAL;
 	expect(root, 2, DP_DEPTH_LIMIT, 2);
 	expect(root, 2, DP_READ_FAULT, 2);
@@ -132,13 +132,13 @@ Test(check, asks_only_in_files_that_have_tables)
 	binary.table = &table;
 	mapping.binary = NULL;
 	expect(frames, 2, DP_READ_FAULT, 2);
-	/* Of a file that was closed nothing is known. */
+	/* Nothing is known about a file that was closed. */
 	mapping.binary = &binary;
 	binary.elf.n_code = 0;
 	expect(frames, 2, DP_READ_FAULT, 2);
 }
 
-/* The handler of an exception is put in place of a return address, a moment before a jump there. */
+/* The address of an exception handler replaces a return address some time before the jump. */
 Test(check, knows_the_landing_of_an_exception)
 {
 	static const uint8_t end_of_landing[] = { 0x48, 0x89, 0xcc, 0xc3 };
@@ -157,7 +157,7 @@ Test(check, knows_the_landing_of_an_exception)
 				 frames[3],
 				 found(BIAS + SECTION + 2 * WORLD_FUNCTION_SIZE, DP_METHOD_TABLE),
 				 frames[5] };
-	/* What a signal has interrupted may be in no file, as code that a program compiles is. */
+	/* A signal may have interrupted code in no file, such as JIT code. */
 	const __u64 in_no_file[] = { frames[0], frames[1],
 				     frames[2], found(WORLD_LIBRARY, DP_METHOD_SIGNAL),
 				     frames[4], frames[5] };
@@ -168,7 +168,7 @@ Test(check, knows_the_landing_of_an_exception)
 	binary.n_bytes = section.size = sizeof(landing_code);
 	mapping.end = mapping.start + sizeof(landing_code);
 	world_rule(w, 0, 16)->lands = 1;
-	expect(frames, 6, DP_COMPLETE, 4); /* it is not about to end */
+	expect(frames, 6, DP_COMPLETE, 4); /* it is not at its end */
 	memcpy(landing_code + 40 + 30, end_of_landing, sizeof(end_of_landing));
 	expect(frames, 6, DP_COMPLETE, 6);
 	expect(elsewhere, 6, DP_COMPLETE, 4);
@@ -177,7 +177,7 @@ Test(check, knows_the_landing_of_an_exception)
 	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, 0, &walk, 4) ==
 		  RETURN_LANDS);
 	cr_expect(walk.n_landed == 5);
-	/* The walker went by another function's rule, or by none. */
+	/* The walker used another function's rule, or none. */
 	world_rule(w, 1, 16);
 	world_rule(w, 2, 32);
 	expect(border, 6, DP_COMPLETE, 4);
@@ -189,7 +189,7 @@ Test(check, knows_the_landing_of_an_exception)
 	expect(frames, 6, DP_COMPLETE, 4);
 }
 
-/* Only what is in the section counts, to its first and last byte. */
+/* The section counts up to its first and last byte. */
 Test(check, asks_at_the_borders_of_sections)
 {
 	const __u64 first[] = { found(neither, DP_METHOD_LEAF),
@@ -226,7 +226,7 @@ Test(check, trusts_no_old_file)
 	cr_assert(ftruncate(fd, 1) == 0);
 	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_NOT_CALLED);
-	/* Only where there is no memory any more, nothing is known. */
+	/* Only after the memory is gone, nothing is known. */
 	munmap(memory, SECTION);
 	cr_expect(return_check_frame(&return_check, &snapshot, &mapping, getpid(), &walk, 1) ==
 		  RETURN_CALLED);

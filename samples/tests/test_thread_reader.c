@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel says of threads, without a kernel: the records. */
+/* Records about threads, without a kernel. */
 #include "samples/thread_reader.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 
-/* Three threads, with so many frames of the kernel each. */
+/* Three threads, with this many kernel frames each. */
 static const __u16 n_kernel[] = { 2, 0, 1 };
 static _Alignas(8) char bytes[3 * sizeof(struct dp_thread) + 3 * sizeof(__u64)];
 static unsigned int n_seen;
@@ -57,7 +57,7 @@ Test(thread_reader, stops_when_it_is_told)
 	cr_assert_eq(n_seen, 2);
 }
 
-/* Whatever was cut off, nobody reads behind the end. */
+/* Wherever a record is truncated, nothing is read behind its end. */
 Test(thread_reader, refuses_a_record_that_is_not_whole)
 {
 	size_t first = sizeof(struct dp_thread) + 2 * sizeof(__u64);

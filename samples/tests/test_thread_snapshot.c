@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose stack is as it was: the linker has thread_snapshot.c call the function below (--wrap). */
+/*
+ * Which stacks count as unchanged: the linker redirects thread_snapshot.c's call to the function
+ * below (--wrap).
+ */
 #include "samples/thread_snapshot.h"
 
 #include <criterion/criterion.h>
@@ -9,7 +12,7 @@
 #define N_THREADS 3
 #define ALWAYS UINT_MAX
 
-/* A thread as the kernel tells of it, each time that it is read. */
+/* A thread as the kernel reports it at each reading. */
 struct told {
 	struct dp_thread thread;
 	__u64 kernel[2];
@@ -74,7 +77,7 @@ static void take(void)
 	cr_assert_eq(thread_snapshot_take(&threads, NULL, getpid()), 0);
 }
 
-/* Most threads sleep. They are read twice, and the stack is as it was between. */
+/* Most threads sleep. They are read twice, with the stack in between. */
 Test(threads, believes_what_did_not_move)
 {
 	take();
@@ -89,7 +92,7 @@ Test(threads, believes_what_did_not_move)
 	}
 }
 
-/* Whoever has run since may have left another stack: what was read is a mixture. */
+/* A thread that has run since may have another stack: what was read is a mixture. */
 Test(threads, tries_again_who_has_run)
 {
 	told[0].leaves_cpu = 3;
@@ -119,4 +122,26 @@ Test(threads, knows_who_has_ended)
 	take();
 	cr_assert(threads.stacks[0].state == THREAD_GONE && threads.stacks[2].state == THREAD_GONE);
 	cr_assert_eq(threads.stacks[1].state, THREAD_STILL);
+}
+
+/* The binaries of its stacks must live as long as reports do: the store asks whether they were sampled. */
+Test(threads, says_whose_names_reports_need)
+{
+	char path[] = "/program";
+	struct module module = { .path = path };
+	struct binary sampled = { .module = &module }, other = { .module = &module };
+	struct mapping mappings[] = {
+		{ .start = 0x1000, .end = 0x2000, .bias = 0x1000, .binary = &other },
+		{ .start = 0x4000, .end = 0x5000, .bias = 0x4000, .binary = &sampled },
+	};
+	const struct snapshot snapshot = { .n_mappings = 2, .mappings = mappings };
+	__u64 user[] = { 0x4010 };
+	const struct thread_stack stack = { .user = user, .n_user = 1 };
+	struct frame frames[1];
+	struct sample sample;
+
+	threads.snapshot = &snapshot;
+	thread_snapshot_sample(&threads, &stack, 1, frames, &sample);
+	cr_assert(frames[0].module == &module && frames[0].offset == 0x10);
+	cr_assert(sampled.is_sampled && !other.is_sampled);
 }

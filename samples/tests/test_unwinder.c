@@ -5,7 +5,7 @@
 #include "bpf/tests/world.h"
 #include "samples/unwinder.h"
 
-/* A made-up process whose tables came late: its stack is in chunks. */
+/* A synthetic process whose tables were late: its stack is in chunks. */
 static struct world *w;
 static struct pool pool;
 static struct unwinder *unwinder;
@@ -59,7 +59,7 @@ static struct unwinder_result walk(void)
 	return unwinder_walk(unwinder, copy, &snapshot);
 }
 
-/* Of what is read at once, a part may be behind the end of the copy. */
+/* Part of a larger read may be behind the end of the copy. */
 Test(unwinder, says_that_a_copy_ends_in_a_signal_context)
 {
 	struct unwinder_result r;
@@ -125,7 +125,7 @@ Test(unwinder, tells_a_cut_copy_from_unreadable_memory)
 	cr_assert(walk().outcome == DP_READ_FAULT);
 }
 
-/* Where what lands goes on depends on the code, which no copy has, but the file. */
+/* Where a landing continues depends on the code, which is not in the copy but in the file. */
 Test(unwinder, asks_the_file_for_calls)
 {
 	static uint8_t code[DP_PAGE_SIZE];

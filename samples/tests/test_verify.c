@@ -98,7 +98,7 @@ static void copy_stack(const ucontext_t *context)
 	chunk->n_bytes = (uint32_t)from.iov_len;
 	for (int i = 0; i < DP_N_REGISTERS; i++)
 		chunk->regs.reg[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
-	/* The kernel's way to read: sanitizers do not want to see it. */
+	/* Reads as the kernel does, which sanitizers do not see. */
 	cr_assert(process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)from.iov_len);
 	cr_assert(stack_copy_add(&copy, chunk) == 0);
 	/* More memory follows wherever the copy ends. */
@@ -148,7 +148,7 @@ Test(verify, finds_the_same_frames)
 	cr_assert(sample.outcome == DP_COMPLETE, "outcome %d after %zu frames", sample.outcome,
 		  sample.n_user);
 	cr_assert(sample.n_user > DEPTH);
-	for (int i = 0; i < 3; i++) { /* the second time, it knows the process */
+	for (int i = 0; i < 3; i++) { /* the second time the process is known */
 		s = verify_sample(verify, &sample, snapshot, copy);
 		cr_assert(s->result == VERIFIED_EQUAL, "%s: %s", verified_word(s->result), s->end);
 		cr_assert(s->n_frames == sample.n_user && s->n_equal == sample.n_user);
@@ -174,7 +174,7 @@ Test(verify, finds_a_frame_that_is_wrong)
 	cr_assert(verify_results(verify)->n_kinds == 2);
 }
 
-/* A return address that was overwritten leads libdwfl elsewhere, too: it reads the copy. */
+/* A changed return address leads libdwfl elsewhere too: it reads the copy. */
 Test(verify, reads_the_copy)
 {
 	struct stack_copy damaged;
@@ -220,7 +220,7 @@ Test(verify, says_what_could_not_be_verified)
 	cr_assert(verify_results(verify)->frames == 0);
 }
 
-/* More processes than are remembered, by turns. */
+/* More processes than views, in turn. */
 Test(verify, forgets_processes)
 {
 	struct sample sample;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The stack pointer is taken from rcx: EH_RETURN_STACKADJ_RTX, gcc's i386.h. */
+/* Takes the stack pointer from rcx: EH_RETURN_STACKADJ_RTX, gcc's i386.h. */
 bool landing_is_in(const uint8_t *code, size_t size)
 {
 	static const uint8_t mov_rcx_rsp[] = { 0x48, 0x89, 0xcc };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Functions, inlined functions and lines, of programs by several compilers and in all forms of
-debug information, compared with what addr2line and others say.
+"""Compares functions, inlined functions and lines of programs by several compilers and in all forms
+of debug information with those of addr2line and others.
 
 usage: check_locations.py SHOW_PLACES
 """
@@ -51,8 +51,8 @@ fn main() {
 }
 """
 
-# Units that ask for much work: entries that are each other's children and siblings, ones that
-# never end, and functions, calls and units that share a long list of ranges.
+# Units that cost much work: entries that are each other's children and siblings, endless ones, and
+# functions, calls and units that share a long list of ranges.
 ABBREVIATIONS = """
 .section .debug_abbrev
 .uleb128 1, 0x11        # a unit with address, size, and an old compiler's line table
@@ -122,14 +122,14 @@ def symbol(path, name):
 
 
 def compress_zeros(compressor, start, size):
-    """`start`, then that many zeros, a MiB at a time."""
+    """Compresses `start` and that many zeros, a MiB at a time."""
     pieces = [compressor.compress(start)]
     pieces += [compressor.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     return b"".join(pieces) + compressor.flush()
 
 
 def elf_of_zeros(size):
-    """An ELF file with a table of symbols, compressed by zlib, of that many bytes."""
+    """An ELF file with a symbol table of that many bytes, compressed by zlib."""
     def section(name, kind, flags, offset, length, link, entry):
         return struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, offset, length, link, 1, 8, entry)
 
@@ -172,9 +172,9 @@ class Case(unittest.TestCase):
 
 
 class Compared(Case):
-    """Each with what other programs say: many addresses in each language, fewer in each other form."""
+    """Compares with other programs: many addresses in each language, fewer in each other form."""
 
-    MANY = 5500  # of which some are drawn twice
+    MANY = 5500  # some are drawn twice
 
     def test_gcc_dwarf_5(self):
         path = self.program("g++", "-O2", "-g", "-gdwarf-5")
@@ -186,7 +186,7 @@ class Compared(Case):
         path = self.program("g++", "-O2", "-g", "-gdwarf-4")
         self.compare(path)
         shutil.copy(path, self.path("other"))
-        # binutils knows where it is only by a relative name.
+        # binutils finds the common file only by a relative name.
         run("dwz", "-m", "common", path, self.path("other"), cwd=self.directory)
         self.compare(path)
 
@@ -225,7 +225,7 @@ class Compared(Case):
         self.compare(SHOW, self.MANY)
 
     def test_split_and_packed(self):
-        """libdw finds .dwp files since 0.191. Without, there are lines, but no inlined functions."""
+        """libdw finds .dwp files since 0.191. Without them, inlined functions are missing."""
         path = self.path("sample.so")
         run("g++", "-O2", "-g", "-gdwarf-4", "-gsplit-dwarf", "-shared", "-fPIC", "-o", path,
             os.path.join(SOURCES, "sample.cc"), cwd=self.directory)
@@ -244,7 +244,7 @@ class Compared(Case):
 
 
 class Found(Case):
-    """Where debug information is, and what is said where there is none."""
+    """Where debug information is found, and the result if there is none."""
 
     def expect(self, path, address, functions, line=True):
         found = locations(path, address)
@@ -260,7 +260,7 @@ class Found(Case):
         run("objcopy", "--only-keep-debug", path, debug)
         run("objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", path)
         self.expect(path, address, ["sample::counter::next"])
-        # One of another build is none: it is known by its sum.
+        # One of another build is not used: its checksum differs.
         shutil.copy(path, self.path("stripped"))
         shutil.move(self.sample("-Wl,--build-id=none", "-O0"), debug)
         self.expect(self.path("stripped"), address, ["sample::counter::next"], line=False)
@@ -276,13 +276,13 @@ class Found(Case):
                 return run(SHOW, *options, path, input=f"{address:x}\n",
                            env=dict(server.environment(self.directory), **variables))
 
-            # Not unless it is allowed, nor without the variable
+            # Not unless allowed, nor without the variable
             ask()
             ask("-u", "10", DEBUGINFOD_URLS="")
             self.assertEqual(server.asked, [])
             self.assertRegex(ask("-u", "10"), r"sample::counter::next\n.*/sample\.cc:\d+:\d+\n")
             self.assertEqual(len(server.asked), 1)
-        # It is kept.
+        # The file is cached.
         self.assertRegex(run(SHOW, "-u", "10", path, input=f"{address:x}\n",
                              env=server.environment(self.directory)), r"/sample\.cc:\d+")
 
@@ -324,7 +324,7 @@ class Found(Case):
                         env=server.environment(self.directory))
             self.assertEqual(found.splitlines()[1:], ["work", "??:0:0"])
             self.assertEqual(len(server.asked), 1)
-        # Half a second more, where the machine is not busy.
+        # On an idle machine, half a second more than the limit.
         self.assertLess(time.monotonic() - start, 10)
 
     def test_stripped(self):
@@ -348,7 +348,7 @@ class Found(Case):
                        for word in line.split()[:2] if line.endswith(" work"))
         chains = {tuple(function for function, _ in locations(path, address))
                   for address in range(start, start + size, 4)}
-        # Local functions have the names that their source gives them.
+        # Local functions have the names in the source.
         self.assertTrue(any(len(chain) > 1 and chain[-1] == "work" for chain in chains), chains)
         names = {style: run(SHOW, "-d", style, path,
                             input=f"{symbol(path, '_ZN6sample7counter4nextEv'):x}").splitlines()[1]
@@ -358,8 +358,8 @@ class Found(Case):
                                  "full": "sample::counter::next()"})
 
 
-# Runs a program and tells its peak. What starts it is small: exec() counts the memory that there
-# was before to what comes after (exec_mmap(), fs/exec.c), and this test has much of its own.
+# Runs a program and prints its peak memory. The caller must be small, unlike this test: the peak
+# includes memory from before exec() (exec_mmap(), fs/exec.c).
 PEAK = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:]).returncode
@@ -370,7 +370,7 @@ sys.exit(code)
 
 class Hostile(Case):
     def functions_and_memory(self, path, *addresses):
-        """The functions of addresses, and the most memory that it took at once, in MiB."""
+        """The functions at the addresses, and the peak memory of the look-up in MiB."""
         result = subprocess.run([sys.executable, "-c", PEAK, SHOW, path], text=True, check=True,
                                 input="".join(f"{address:x}\n" for address in addresses),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -388,7 +388,7 @@ class Hostile(Case):
                 found, memory = self.functions_and_memory(self.path("hostile.so"),
                                                           address, address + 4)
                 took = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-                # And the same of an address that is asked for later.
+                # A later look-up gives the same result.
                 self.assertEqual(found, ["function"] * 2)
                 self.assertLess(took, 30)
                 self.assertLess(memory, 128)
@@ -412,7 +412,7 @@ class Hostile(Case):
         self.assertEqual(locations(path, address), [("work", "??:0:0")])
 
     def minidebuginfo(self, data):
-        """A library without symbols other than those in .gnu_debugdata."""
+        """A library whose only symbols are in .gnu_debugdata."""
         path = self.sample()
         with open(self.path("debugdata"), "wb") as file:
             file.write(data)
@@ -429,7 +429,7 @@ class Hostile(Case):
             symbols = file.read()
         path = self.minidebuginfo(lzma.compress(symbols))
         self.assertEqual(run(SHOW, "-d", "none", path, input=f"{address:x}").splitlines()[1], name)
-        # Zeros behind it
+        # The same, followed by zeros
         bomb = compress_zeros(lzma.LZMACompressor(preset=0), symbols, 512 << 20)
         found, memory = self.functions_and_memory(self.minidebuginfo(bomb), address)
         self.assertEqual(found, ["??"])

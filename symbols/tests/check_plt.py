@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names of stubs in all forms of a PLT that linkers make, compared with those of objdump.
+"""Compares the names of stubs in all forms of a PLT that linkers produce with objdump's.
 
 usage: check_plt.py SHOW_LOCATIONS
 """
@@ -71,7 +71,7 @@ class Stubs(unittest.TestCase):
         return {int(lines[i], 16): lines[i + 1] for i in range(len(lines) - 1) if lines[i].startswith("0x00")}
 
     def compare(self, path, chosen):
-        """What objdump finds; it has no name for what IFUNC chooses, nor has a stripped program."""
+        """Compares with objdump, which has no names for IFUNCs; nor has a stripped program."""
         text = run("objdump", "-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got", path)
         stubs = {int(a, 16): re.sub(r"@+[\w.]+(?=@plt)", "", name)
                  for a, name in re.findall(r"(?m)^([0-9a-f]+) <(.*@plt)>:$", text)}

@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: compare_addr2line.py [-a] [-n COUNT] [-s SEED] SHOW_PLACES FILE...
 
-Compare the places of COUNT random addresses of the code of each FILE with what
-binutils' addr2line, elfutils' eu-addr2line and llvm-addr2line say of them: names as
-the linker has them, files, lines, inlined calls. None of the three is always right:
-binutils 2.40 gives innermost functions without a linker's name that of the symbol
-around them and finds no inlined calls by clang in DWARF 5, elfutils 0.188 needs
-.debug_aranges and sees no inlined calls in split DWARF, LLVM 14 reads no files that
-dwz has shared. An address differs if what is found is none of their answers.
-eu-addr2line, which takes long, is only asked where the others do not agree; with -a
-it is asked for all.
+Compares the locations of COUNT random code addresses in each FILE with the results of binutils'
+addr2line, elfutils' eu-addr2line and llvm-addr2line: linker names, files, lines, inlined calls.
+None of the three is always right. binutils 2.40 gives an innermost function without a linker name
+that of the enclosing symbol, and finds no inlined calls from clang in DWARF 5. elfutils 0.188 needs
+.debug_aranges and finds no inlined calls in split DWARF. LLVM 14 does not read files shared by dwz.
+An address differs if it has none of the three results. eu-addr2line is slow, so it is only run
+where the others disagree; -a runs it for all addresses.
 """
 
 import argparse
@@ -27,7 +25,7 @@ TOOLS = ["addr2line", "llvm-addr2line", "eu-addr2line"]
 
 
 def functions(path):
-    """The functions that symbol tables give a size: (start, size, names)."""
+    """The functions with a size in symbol tables: (start, size, names)."""
     found = collections.defaultdict(list)
     for table in [], ["-D"]:
         out = subprocess.run(["nm", "-S", "--defined-only"] + table + [path], capture_output=True,
@@ -59,8 +57,8 @@ def run(command, addresses, check=True):
 
 
 def set_limits():
-    """binutils 2.40 takes any memory for some files with units of types in DWARF 5: all that a
-    small machine has. With this limit it answers as many as with four times as much."""
+    """binutils 2.40 exhausts the memory of a small machine for some files with type units in
+    DWARF 5. With this limit it has as many results as with four times as much."""
     resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
     resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
@@ -80,7 +78,7 @@ def parse(text):
         where = re.sub(r" \(discriminator \d+\)$", "", lines[i + 1])
         match = re.fullmatch(r"(.*?):(\d+|\?)(?::(\d+))?", where)
         if not match:
-            break  # it was ended in the middle of a line
+            break  # it was killed in the middle of a line
         number = 0 if match[2] == "?" else int(match[2])
         file = match[1]
         places.append((function, os.path.normpath(file) if file != "??" else file, number))
@@ -88,15 +86,21 @@ def parse(text):
     return result
 
 
+# glibc's inlined wrappers of these have another name for the linker. addr2line shows that one; gdb,
+# as we, the source's.
+LARGE_FILE = {"open64": "open", "openat64": "openat", "pread64": "pread"}
+
+
 def without_endings(name):
     return re.sub(r"(\.(constprop|isra|part|llvm)\.\d+|\.cold(\.\d+)?)+$", "", name)
 
 
 def plain(places, names):
-    """Without numbers of unknown lines and endings of clones, and with one of the linker's names
-    of the function where it has several, or the debug information only its last part."""
+    """Removes numbers of unknown lines and suffixes of clones. Replaces a function's name with one
+    of its linker names if it has several, or if debug information has only the last part."""
     result = [(without_endings(re.sub(" inlined at .*", "", function)), file if line else "??", line)
               for function, file, line in places]
+    result = [(LARGE_FILE.get(function, function), file, line) for function, file, line in result]
     names = sorted(without_endings(n) for n in names)
     mangled = [n for n in names if n.startswith(("_Z", "_R"))]
     if result[-1][0] in names:
@@ -111,7 +115,7 @@ def ask(tool, path, addresses):
 
 
 def compare(show, path, n, seed=1, ask_all=False):
-    """How many addresses differ; what they differ in is printed."""
+    """Prints the differences and returns the number of addresses that differ."""
     code = functions(path)
     starts = [start for start, _, _ in code]
     addresses = some_addresses(code or text_sections(path), n, seed)
@@ -128,7 +132,7 @@ def compare(show, path, n, seed=1, ask_all=False):
     for tool in TOOLS:
         asked = addresses if ask_all or tool != TOOLS[-1] else list(differing)
         answers = ask(tool, path, asked)
-        # One that was ended says nothing of the others, not that it knows nothing of them.
+        # For a tool that was killed, missing results are not differences.
         for address in filter(answers.get, asked):
             answer = plain(answers[address], names(address))
             if answer == plain(ours[address], names(address)):

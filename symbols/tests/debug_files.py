@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of debug files on this machine, as debuginfod is one, for tests."""
+"""A local server of debug files like debuginfod, for tests."""
 import http.server
 import os
 import re
@@ -14,7 +14,7 @@ def build_id(path):
 
 
 class Server:
-    """What it has is {build id: path}; what it was asked for is in `asked`."""
+    """Serves {build id: path}; `asked` has the requests."""
 
     def __init__(self, files, silent=False):
         server = self
@@ -44,7 +44,7 @@ class Server:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def environment(self, directory):
-        """To ask it, and to keep what it sends there."""
+        """The environment for using it, with a cache in that directory."""
         return dict(os.environ, DEBUGINFOD_URLS=f"http://127.0.0.1:{self.server.server_port}",
                     DEBUGINFOD_CACHE_PATH=os.path.join(directory, "fetched"))
 

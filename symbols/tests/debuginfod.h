@@ -3,12 +3,12 @@
 #define DP_SYMBOLS_TESTS_DEBUGINFOD_H
 
 /*
- * A library in the place of libdebuginfod: its server has the debug files of all builds whose
- * id begins with DEBUGINFOD_KNOWN.
+ * Replaces libdebuginfod. Its server has the debug files of all build ids that begin with
+ * DEBUGINFOD_KNOWN.
  */
 #define DEBUGINFOD_KNOWN 0xaa
 
-/* How often it was asked, and how often somebody who asked did not wait for the answer. */
+/* The number of requests, and of those that the caller gave up. */
 extern int debuginfod_n_asked, debuginfod_n_given_up;
 
 /* debuginfod_begin(3), debuginfod_find_debuginfo(3) */

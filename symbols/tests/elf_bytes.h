@@ -4,7 +4,7 @@
 
 #include <elf.h>
 
-/* The header of an ELF file whose other headers are right behind it: of segments, or of sections. */
+/* The header of an ELF file that is directly followed by its program headers or section headers. */
 static inline Elf64_Ehdr elf_header(size_t n_segments, size_t n_sections)
 {
 	return (Elf64_Ehdr){

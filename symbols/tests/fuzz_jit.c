@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a perf map (from the second one on, if the first is even) or as a jitdump:
- * reading ends with one of the errors that are named, and what is found is a piece of code
- * that the address is in. A file that comes in two parts is read as one that is whole.
+ * Reads any bytes as a perf map (from the second byte on, if the first is even) or as a jitdump.
+ * Reading ends with one of the documented errors, and each piece of code that is found contains the
+ * address. A file that arrives in two parts gives the same result as a complete one.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int file_of(const uint8_t *bytes, size_t size)
 	return fd;
 }
 
-/* Read a part of it first, then the rest. */
+/* Reads a first part, then the rest. */
 static int read_in_two(const struct names *names, const uint8_t *bytes, size_t size, size_t first,
 		       struct jit_index *index)
 {
@@ -42,7 +42,7 @@ static int read_in_two(const struct names *names, const uint8_t *bytes, size_t s
 	if (err == 0)
 		err = is_map ? jit_map_read(&map, names, index, MAX_MEMORY) :
 			       jit_dump_read(&dump, names, index, MAX_MEMORY);
-	jit_dump_done(&dump); /* which closes it */
+	jit_dump_done(&dump); /* takes over the descriptor and closes it */
 	return err;
 }
 

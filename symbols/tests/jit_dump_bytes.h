@@ -2,7 +2,7 @@
 #ifndef DP_SYMBOLS_TESTS_JIT_DUMP_BYTES_H
 #define DP_SYMBOLS_TESTS_JIT_DUMP_BYTES_H
 
-/* Jitdumps, record by record, as perf's jitdump-specification.txt has them. */
+/* Writes jitdumps record by record, as in perf's jitdump-specification.txt. */
 
 #include <criterion/criterion.h>
 #include <elf.h>
@@ -32,7 +32,9 @@ static inline void put_load(int fd, uint64_t time, uint64_t at, uint64_t size, c
 	put(fd, name, strlen(name) + 1);
 }
 
-/* Lines 7 and 8 of a file, and where in memory they begin, of the code at an address. */
+/*
+ * Writes lines 7 and 8 of a file, and the addresses where they begin, for the code at an address.
+ */
 static inline void put_lines(int fd, uint64_t code, uint64_t seven, uint64_t eight)
 {
 	static const char file[] = "a.js", same[] = "\xff";

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: make_program.py [-n UNITS] [-j JOBS] [-d DIRECTORY] OUTPUT [COMPILER [FLAG...]]
 
-Make a C++ program (default: of 60 units, by g++ -O2 -g) whose units each use much of
-the standard library's templates, so that it is large, and most of its code is inlined.
-`OUTPUT SECONDS` then works for that long. Sources and objects are kept in DIRECTORY.
+Builds a C++ program (default: of 60 units, by g++ -O2 -g). Each unit uses many templates of the
+standard library, so the program is large and most of its code is inlined. `OUTPUT SECONDS` then
+works for that long. Sources and objects are kept in DIRECTORY.
 """
 
 import argparse

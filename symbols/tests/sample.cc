@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A small library with most of what debug information has of functions: namespaces,
- * templates, classes in functions, blocks, calls inlined into each other, cold parts.
+ * A small library with most of what debug information describes of functions: namespaces,
+ * templates, local classes, blocks, nested inlined calls, cold parts.
  */
 
 namespace

@@ -3,13 +3,12 @@
  * usage: show_locations [-t TIMES] [-d simple|none|full] [-u SECONDS] [-c DIR] [-i] [-l] [-x] FILE
  *        <ADDRESSES
  *
- * What the symbols library says of addresses of a file (hexadecimal, one per line),
- * as addr2line -a -i -f does: the address, then a function and its file and line,
- * for each location. With -t only how long it took, in CPU time: at first, and, with what
- * is known then, TIMES more times, on average. With -u, servers may take so long to send debug
- * information. With -c, what was found is kept in a directory, and found there the next time.
- * With -i and -l, without inlined functions, and without lines. With -x, what is said of a file
- * that was closed.
+ * Prints what the symbols library finds for addresses of a file (hexadecimal, one per line), in the
+ * format of addr2line -a -i -f: the address, then a function and its file and line for each
+ * location. -t prints only the CPU time: of the first look-up, and on average of TIMES more, for
+ * which everything is cached. -u lets servers send debug information, with a time limit. -c keeps
+ * locations in a directory and uses those from earlier runs. -i and -l leave out inlined functions
+ * and lines. -x closes the file before the look-up.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +91,7 @@ struct request {
 	struct names_options options;
 	int times;
 	bool keeps, closed;
-	uint64_t server_ns; /* 0: none is asked */
+	uint64_t server_ns; /* 0: no server is asked */
 	struct disk_cache cache;
 };
 

@@ -6,7 +6,7 @@
 
 #include "symbols/names.h"
 
-/* For a test to free. */
+/* For a test, which frees them. */
 static inline struct names *names_with(struct names_options options)
 {
 	struct names *names;
@@ -15,7 +15,7 @@ static inline struct names *names_with(struct names_options options)
 	return names;
 }
 
-/* Those of a test to which it does not matter what they are; its process ends with it. */
+/* For a test to which the options do not matter. Freed when its process exits. */
 static inline struct names *some_names(void)
 {
 	static struct names *names;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Functions of a library whose local symbols are stripped, as libx264's assembly has them: global
-# ones without type and size. Between them is code of others. test_symtab.c has how far they go.
+# Functions of a library with stripped local symbols, like libx264's assembly: global symbols
+# without type and size, with code of other functions in between. test_symtab.c has their extent.
 
 	.macro nops n
 	.rept \n
@@ -26,7 +26,7 @@ before_described:
 
 	.balign 16
 returns:
-	mov %rax, %rbx	# has the byte of a return
+	mov %rax, %rbx	# contains the byte of a return
 	inc %eax
 	inc %eax
 	ret

@@ -41,7 +41,7 @@ static bool fetch(const unsigned char *build_id)
 	return fd >= 0;
 }
 
-/* That a name is looked up is nothing that anybody else is to know unless it was allowed. */
+/* Nobody else may learn of look-ups unless that was allowed. */
 Test(debug_server, asks_nobody_without_being_allowed)
 {
 	cr_assert(!fetch(known));
@@ -56,7 +56,7 @@ Test(debug_server, asks_nobody_without_being_allowed)
 	cr_assert_eq(debug_server_totals(server).n_asked, 0);
 }
 
-/* Each build counts once, and one that no server has is not asked for again. */
+/* Each build id counts once and is not requested again if no server has it. */
 Test(debug_server, counts_what_it_asks_for)
 {
 	struct debug_server_totals totals;
@@ -92,7 +92,7 @@ Test(debug_server, tells_what_it_waits_for)
 	cr_assert_eq(told_done, 1000);
 }
 
-/* What was found stays there, as it is on disk. */
+/* Debug files that were found remain available, as they are on disk. */
 Test(debug_server, has_no_more_time_than_it_was_given)
 {
 	struct debug_server_totals totals;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The locations of each address of unit.s, whose debug information is written by hand. */
+/* The locations of each address in unit.s, whose debug information is written by hand. */
 #include "symbols/debug_unit.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +11,7 @@
 
 #include "symbols/tests/some_names.h"
 
-/* The units, in their order: C++, and C. */
+/* The units in order: C++ and C. */
 enum { UNIT_CC, UNIT_C, N_UNITS };
 
 static int fd;
@@ -49,7 +49,7 @@ static void end(void)
 
 TestSuite(debug_unit, .init = begin, .fini = end);
 
-/* Where a function begins. */
+/* The start of a function. */
 static uint64_t address_of(const char *name)
 {
 	Elf *elf = dwarf_getelf(dwarf);
@@ -120,7 +120,7 @@ Test(debug_unit, knows_lines_and_inlined_calls)
 	}
 }
 
-/* Between two sections is code of nobody: the last line before it is none of its. */
+/* Code between two sections is in no unit; the last line before it does not extend to it. */
 Test(debug_unit, ends_lines_with_their_sequence)
 {
 	uint64_t outer = address_of("outer"), second = address_of("second");
@@ -143,7 +143,7 @@ Test(debug_unit, ends_lines_with_their_sequence)
 	}
 }
 
-/* In C a linkage name is another name that the function has; unless it was mangled. */
+/* In C, a linkage name is an alternative name of the function unless it is mangled. */
 Test(debug_unit, names_functions_as_their_language_does)
 {
 	find(UNIT_C, address_of("plain"));
@@ -175,7 +175,9 @@ Test(debug_unit, leaves_lines_out)
 	cr_assert(!units[UNIT_CC].has_lines);
 }
 
-/* It decides whose debug information is closed: the lines of a unit are read, and count, once. */
+/*
+ * Memory decides whose debug information is closed: lines count once they are read, and once only.
+ */
 Test(debug_unit, knows_what_memory_its_lines_take)
 {
 	struct debug_unit *unit = &units[UNIT_CC];

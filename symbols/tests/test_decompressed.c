@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ELF files with compressed parts that say to be of any size. */
+/* ELF files with compressed parts that claim any size. */
 #include "symbols/decompressed.h"
 
 #include <criterion/criterion.h>
@@ -31,7 +31,7 @@ static uint64_t append(struct file *file, const void *bytes, size_t size)
 	return at;
 }
 
-/* A file with one section, and one that has the names of both. */
+/* A file with one section, and a section with the names of both. */
 static void make_file(const struct section *section, struct file *ret)
 {
 	const Elf64_Ehdr header = elf_header(0, 3);
@@ -69,7 +69,7 @@ static bool fits(const struct section *section, bool (*asked)(Elf *))
 	return fits;
 }
 
-/* The older way to compress sections goes by their names. */
+/* The older compression format is recognised by section names. */
 static bool zdebug_fits(const char *name, uint64_t size)
 {
 	unsigned char bytes[16] = "ZLIB";
@@ -87,7 +87,7 @@ Test(decompressed, bounds_debug_information)
 	cr_assert(zdebug_fits(".zdebug_info", free));
 	cr_assert(!zdebug_fits(".zdebug_info", free + DECOMPRESSED_DEBUG_RATIO * 4096));
 	cr_assert(!zdebug_fits(".zdebug_info", UINT64_MAX));
-	/* What nobody decompresses may say what it likes. */
+	/* Sections that are not decompressed may claim any size. */
 	cr_assert(zdebug_fits(".data", UINT64_MAX));
 }
 
@@ -109,7 +109,7 @@ Test(decompressed, bounds_symbols)
 	cr_assert(!fits(&symbols, decompressed_debug_fits));
 }
 
-/* A file in a file: its symbols, too, may be compressed. */
+/* A file inside a file may also have compressed symbols. */
 Test(decompressed, bounds_symbols_in_the_file_in_debugdata)
 {
 	Elf64_Chdr header = { .ch_type = ELFCOMPRESS_ZLIB, .ch_size = 1000, .ch_addralign = 8 };

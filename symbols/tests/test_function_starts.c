@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where functions begin, compared with what readelf says of the same .eh_frame. */
+/* The starts of functions compared with readelf's output for the same .eh_frame. */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 static struct function_starts *starts;
 
-/* Ask for both ends of each function that readelf shows. *ret_n: how many there are. */
+/* Looks up both ends of each function that readelf prints. *ret_n is their number. */
 static void compare_with_readelf(size_t *ret_n)
 {
 	char command[100], line[300];
@@ -73,7 +73,7 @@ static void *read_program(size_t *ret_size)
 	return bytes;
 }
 
-/* As sstrip leaves files. */
+/* As after sstrip. */
 Test(function_starts, are_found_without_section_headers)
 {
 	size_t size, n;

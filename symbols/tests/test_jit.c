@@ -37,7 +37,7 @@ static void add(struct jit_index *index, const char *name, uint64_t start, uint6
 	cr_assert_eq(jit_index_place(index, number, start, born), 0);
 }
 
-/* The name at an address, "?" if there is none. */
+/* The name at an address; "?" if there is none. */
 static const char *name_at(struct jit_index *index, uint64_t address, uint64_t time)
 {
 	uint64_t offset;
@@ -61,7 +61,7 @@ Test(jit_index, knows_what_was_where_and_when)
 	add(&index, "old", 0x1000, 0x100, 10);
 	add(&index, "new", 0x1040, 0x40, 20);
 	add(&index, "last", 0x1000, 0x50, 30);
-	/* Before all, at each time, and at the ends */
+	/* Before all pieces, at each time, and at the boundaries */
 	expect(&index, 0x1040, 9, "?");
 	expect(&index, 0x1040, 10, "old");
 	expect(&index, 0x1040, 19, "old");
@@ -73,16 +73,16 @@ Test(jit_index, knows_what_was_where_and_when)
 	expect(&index, 0x10ff, 30, "old");
 	expect(&index, 0x1100, 30, "?");
 	expect(&index, 0xfff, 30, "?");
-	/* Of the same code, behind what covers its middle */
+	/* In the same code, behind the piece that replaced its middle */
 	cr_assert_neq(jit_index_find(&index, 0x1080, 30, &offset), JIT_CODE_NONE);
 	cr_assert_eq(offset, 0x80);
-	/* Where the time is not known, only what was never anything else */
+	/* If the time is unknown, only addresses that never had other code */
 	expect(&index, 0x1040, ANY_TIME, "?");
 	expect(&index, 0x1080, ANY_TIME, "old");
 	jit_index_done(&index);
 }
 
-/* Against the plain way: the last piece in the order of coming whose time has come. */
+/* Compared with a simple search: the last added piece that was born by then. */
 Test(jit_index, agrees_with_a_search_of_all)
 {
 	enum { N = 400, SPAN = 256 };
@@ -144,13 +144,13 @@ Test(jit_map, reads_on_from_where_it_was)
 	expect(&index, 0x3007, ANY_TIME, "three");
 	expect(&index, 0x1007, ANY_TIME, "other");
 	expect(&index, 0x1008, ANY_TIME, "one");
-	/* Lines without an end, and what comes behind them */
+	/* Lines without an end, and what follows them */
 	memset(line, 'x', sizeof(line) - 1);
 	dprintf(map.fd, "4000 8 %s\n5000 8 five\n", line);
 	cr_assert_eq(jit_map_read(&map, some_names(), &index, MEMORY), 0);
 	expect(&index, 0x5000, ANY_TIME, "five");
 	cr_assert_leq(strlen(name_at(&index, 0x4000, ANY_TIME)), JIT_MAP_LINE_MAX);
-	/* It is written anew. */
+	/* The map is written again from the start. */
 	cr_assert_eq(ftruncate(map.fd, 0), 0);
 	lseek(map.fd, 0, SEEK_SET);
 	dprintf(map.fd, "1000 10 again\n");
@@ -187,7 +187,7 @@ Test(jit_dump, waits_for_what_is_not_there_yet)
 	jit_dump_done(&dump);
 }
 
-/* Line 0: there is none. */
+/* Line 0: unknown. */
 static void expect_line(struct jit *jit, uint64_t address, unsigned int line)
 {
 	const struct source_location *location = NULL;
@@ -197,7 +197,7 @@ static void expect_line(struct jit *jit, uint64_t address, unsigned int line)
 	cr_expect(line ? location->file && strcmp(location->file, "a.js") == 0 : !location->file);
 }
 
-/* Lines come before the code that they are of; V8's as if it were behind the header of an ELF file. */
+/* Lines precede their code. V8's addresses are offset by the size of an ELF header. */
 Test(jit, has_the_lines_of_each_piece)
 {
 	int writer = memfd_create("dump", MFD_CLOEXEC);
@@ -240,7 +240,7 @@ static void expect_name(struct jit *jit, uint64_t located, const char *name)
 	cr_assert(!name || strcmp(location->function, name) == 0, "%s", location->function);
 }
 
-/* However short ago its files were read: what a sample met was written down before it. */
+/* Even if its files have just been read: what a sample hits was written before the sample. */
 Test(jit, knows_what_took_the_place_of_other_code)
 {
 	int writer = memfd_create("dump", MFD_CLOEXEC);
@@ -260,7 +260,7 @@ Test(jit, knows_what_took_the_place_of_other_code)
 	jit_free(jit);
 }
 
-/* It may have been looked for a moment ago. */
+/* Even if it was looked up just before. */
 Test(jit, finds_what_programs_write_when_they_exit)
 {
 	char directory[] = "/tmp/jit.XXXXXX";
@@ -312,7 +312,7 @@ Test(jit_dump, refuses_what_it_cannot_read)
 	jit_dump_done(&dump);
 }
 
-/* Damage of all kinds ends with what is there, or with one of the errors that are named. */
+/* Any damage gives partial results or one of the documented errors. */
 Test(jit_dump, survives_any_bytes)
 {
 	unsigned int seed = 3;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Names kept on disk: read as written, and refused if of another binary or other options, or
- * damaged with a matching checksum.
+ * Names kept on disk are read as written. They are refused if they belong to another binary or
+ * other options, or are damaged with a matching checksum.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ static const struct source_location inlined[] = {
 };
 static const struct source_location nothing[] = { { .function = NULL } };
 
-/* Four addresses, of which nothing is known of one. */
+/* Four addresses, one of them without a location. */
 static void fill(struct location_cache *locations)
 {
 	cr_assert(location_cache_add(locations, 0x1000, true, inlined, 3) == 0);
@@ -106,7 +106,7 @@ Test(location_file, has_what_was_written)
 	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
 	cr_assert(read.n_entries == written.n_entries);
 	location_cache_for_each(&written, expect_same, &read);
-	/* Once more, of what was read. */
+	/* Writes what was read. */
 	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &read) == 0);
 	location_cache_done(&read);
 	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
@@ -138,7 +138,7 @@ Test(location_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 	location_cache_done(&read);
 }
 
-/* What may come from a file is a location; its names end. */
+/* Any file gives only valid locations, with terminated names. */
 static int look_at(void *arg, uint64_t address, bool lines, const struct source_location *locations,
 		   size_t n)
 {
@@ -152,7 +152,7 @@ static int look_at(void *arg, uint64_t address, bool lines, const struct source_
 	return 0;
 }
 
-/* The only one of the cache. */
+/* The only file of the cache. */
 static char *find_file(void)
 {
 	_cleanup_free_ char *pattern = NULL;
@@ -166,7 +166,7 @@ static char *find_file(void)
 	return path;
 }
 
-/* Not emptied first: what is written then, ext4 takes to the disk when the file is closed. */
+/* Does not truncate the file first: ext4 would then flush it to disk on close. */
 static void file_rewrite(const char *path, const char *bytes, size_t size)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -175,7 +175,7 @@ static void file_rewrite(const char *path, const char *bytes, size_t size)
 	cr_assert(ftruncate(fd, (off_t)size) == 0);
 }
 
-/* The sum is of all that is behind it. */
+/* The checksum covers everything behind it. */
 #define SUM_AT 12
 
 static void set_sum(char *bytes, size_t size)
@@ -188,7 +188,7 @@ static void set_sum(char *bytes, size_t size)
 
 #define MAX_SIZE 4096
 
-/* Write a file, and have its bytes: how many there are. */
+/* Writes a file and reads its bytes. Returns their number. */
 static size_t file_bytes(char **ret_path, char bytes[MAX_SIZE])
 {
 	FILE *file;
@@ -203,7 +203,7 @@ static size_t file_bytes(char **ret_path, char bytes[MAX_SIZE])
 	return size;
 }
 
-/* The names are the last of it. */
+/* Names are at the end of the file. */
 Test(location_file, takes_no_name_that_does_not_end)
 {
 	_cleanup_free_ char *path = NULL;
@@ -241,7 +241,7 @@ Test(location_file, believes_nothing_of_it)
 		err = location_file_read(&disk, &options, BUILD_ID, binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);
 		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
-		/* Without the sum, only what does not change anything is taken. */
+		/* Without a matching checksum, only changes without effect are accepted. */
 		cr_assert(err < 0 || sums || memcmp(changed, bytes, size) == 0);
 		location_cache_for_each(&read, look_at, &looked_at);
 		location_cache_done(&read);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Names and lines of this program, which it looks up as those of any binary. */
+/* Names and lines of this program, which it looks up like those of any binary. */
 #include "symbols/module.h"
 
 #include <elf.h>
@@ -95,7 +95,7 @@ Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
 	cr_assert(!locations[0].inlined && module->debug);
 	module_free(module);
 
-	/* The least recently used goes, that of the last one stays, if there is room for it. */
+	/* The least recently used is closed; the last one stays open if it fits. */
 	module = this_program(names);
 	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
 	names_limit_debug(names, 0);
@@ -103,7 +103,7 @@ Test(module, finds_places_and_knows_them_when_its_debug_information_is_closed)
 	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
 	cr_assert_str_eq(locations[0].function, "landmark");
 	cr_assert(!module->debug);
-	/* An address that is new opens it again. */
+	/* A new address opens it again. */
 	cr_assert_eq(module_find_locations(module, landmark_address() + 1, true, &locations), 1);
 	cr_assert(module->debug && locations[0].line > 0);
 	module_free(module);
@@ -155,7 +155,7 @@ static int copy_program(void)
 	return fd;
 }
 
-/* What is known of functions is what debug information says, then. */
+/* Function names then come from debug information. */
 static void remove_symbols(int fd)
 {
 	Elf64_Ehdr header;
@@ -173,7 +173,7 @@ static void remove_symbols(int fd)
 	}
 }
 
-/* Where inlined functions are not shown, the one around them is, with the line that runs. */
+/* If inlined functions are left out, the enclosing one gets the line of the address. */
 static void expect_call(bool has_symbols)
 {
 	const uint64_t address = address_in_file(call_address - 1);
@@ -209,7 +209,7 @@ Test(module, shows_functions_without_what_was_inlined)
 	expect_call(false);
 }
 
-/* A copy of this program, which nobody changes any more, and of which locations can be kept. */
+/* A copy of this program that is no longer being changed, so its locations can be kept. */
 static int open_settled_copy(void)
 {
 	struct disk_cache_source source;
@@ -220,7 +220,10 @@ static int open_settled_copy(void)
 	return fd;
 }
 
-/* What the next run finds on disk spares it the debug information, also of addresses without any. */
+/*
+ * With locations on disk, the next run does not open debug information, not even for addresses
+ * without any.
+ */
 Test(module, keeps_places_for_the_next_run, .timeout = 60)
 {
 	extern const char _start[];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Several struct names in one process: none has anything of another. */
+/* Several struct names in one process are independent of each other. */
 #include "symbols/names.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "symbols/module.h"
 #include "symbols/tests/some_names.h"
 
-/* A function whose location in the file this test knows, with a name that there are ways to show. */
+/* A function whose location in the file this test knows, with a name that depends on the style. */
 static int landmark(int n) __asm__("_ZN1a1bEi");
 
 __attribute__((noinline, used)) static int landmark(int n)
@@ -64,7 +64,7 @@ Test(names, look_as_each_of_them_wants)
 	struct module *a = this_program(simple), *b = this_program(raw);
 	struct module *c = this_program(none), *d = this_program(full);
 
-	for (int i = 0; i < 2; i++) { /* from the binary, and from what is known */
+	for (int i = 0; i < 2; i++) { /* from the binary, and from the cache */
 		expect_location(a, "a::b", true);
 		expect_location(b, "_ZN1a1bEi", false);
 		expect_no_location(c);
@@ -128,7 +128,7 @@ Test(names, close_debug_information_of_their_own)
 	names_free(first);
 }
 
-/* Also code that was compiled, and what is in memory. */
+/* Including generated code, and modules in memory. */
 Test(names, free_what_is_theirs)
 {
 	struct names *names = names_with((struct names_options){ 0 });
@@ -162,7 +162,7 @@ Test(names, ask_servers_when_they_may_themselves)
 	names_free(other);
 }
 
-/* Modules come and go, and names are looked up, of the same file. */
+/* Creates and frees modules of the same file and looks up names. */
 static void *look_up(void *arg)
 {
 	struct names *names = arg;

@@ -28,7 +28,7 @@ static const Elf64_Phdr code = { .p_type = PT_LOAD,
 				 .p_vaddr = 0x401234,
 				 .p_memsz = 0x1000 };
 
-/* What else is in a file is mapped, too: an address in it has no function. */
+/* Other parts of a file are mapped, too; an address in them has no function. */
 Test(segment, is_of_code_alone)
 {
 	Elf64_Phdr headers[] = { code, code, code, code };
@@ -45,7 +45,7 @@ Test(segment, is_of_code_alone)
 	cr_assert_eq(read_segments(headers, 3), -ENOEXEC);
 }
 
-/* What no kernel would map. */
+/* Segments that no kernel would map. */
 Test(segment, makes_sense)
 {
 	Elf64_Phdr headers[] = { code, code, code };

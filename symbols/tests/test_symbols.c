@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Demangling, the index of ranges, the cache of locations, symbol tables, and modules that use them.
- */
+/* Demangling, the range index, the location cache, symbol tables, and modules that use them. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +40,7 @@ Test(demangle, gives_names_as_written)
 	expect_name("_ZN9wikipedia7article6formatEv", "wikipedia::article::format");
 	expect_name("_ZNSt6vectorIiSaIiEE9push_backERKi",
 		    "std::vector<int, std::allocator<int> >::push_back");
-	/* Rust, the older scheme and the newer one, each with its hash left out */
+	/* Rust's legacy and v0 schemes; the hash is removed */
 	expect_name("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
 		    "core::fmt::Write::write_fmt");
 	expect_name("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
@@ -102,7 +100,7 @@ Test(demangle, has_three_styles)
 	expect_styles("reduce.constprop.0", "reduce", "reduce.constprop.0");
 }
 
-/* Names of a few bytes that stand for very long ones, each type being the last one twice. */
+/* A few bytes that expand to a very long name: each type doubles the last one. */
 Test(demangle, gives_up_when_a_name_becomes_too_long)
 {
 	static const char numbers[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -113,7 +111,7 @@ Test(demangle, gives_up_when_a_name_becomes_too_long)
 		n += (size_t)sprintf(symbol + n, "S0_IS%c_S%c_E", numbers[i], numbers[i]);
 	strcpy(symbol + n, "Evv");
 	expect_name(symbol, symbol);
-	/* A few of them are no harm. */
+	/* A few levels are harmless. */
 	expect_name(
 		"_Z1fISt4pairIiiES0_IS1_S1_EEvv",
 		"f<std::pair<int, int>, std::pair<std::pair<int, int>, std::pair<int, int> > >");
@@ -124,7 +122,7 @@ static double cpu_seconds(void)
 	return (double)clock() / CLOCKS_PER_SEC;
 }
 
-/* What is not bounded takes minutes, or all memory. Sanitizers make it thirty times as long. */
+/* Without limits, demangling takes minutes or all memory. Sanitizers slow it down thirtyfold. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MOST_SECONDS 10.0
 #elif defined(__has_feature)
@@ -136,7 +134,7 @@ static double cpu_seconds(void)
 #define MOST_SECONDS 0.5
 #endif
 
-/* Whatever a name says, it takes little time, and what comes out is not long. */
+/* Whatever the name, demangling is fast and the result is not long. */
 static void expect_bounded(const char *symbol)
 {
 	double before = cpu_seconds();
@@ -148,7 +146,7 @@ static void expect_bounded(const char *symbol)
 	free(name);
 }
 
-/* Names of a megabyte, and ones whose parts stand for the parts before them. */
+/* Names of a megabyte, and names whose parts refer to earlier parts. */
 Test(demangle, is_bounded_for_hostile_names)
 {
 	static const char *const pieces[] = { "S_",
@@ -184,7 +182,7 @@ Test(demangle, is_bounded_for_hostile_names)
 			}
 }
 
-/* Each template has the one before it twice, as a name of D says by how far it is back. */
+/* Each template contains the previous one twice, by D's back references. */
 Test(demangle, bounds_names_of_d)
 {
 	char symbol[4096] = "_D3foo__T1aTiZ1b";
@@ -194,14 +192,16 @@ Test(demangle, bounds_names_of_d)
 	for (int i = 0; i < 40; i++)
 		strcat(strcat(symbol, "TQcTQd"), i % 2 ? "Z" : "");
 	expect_bounded(symbol);
-	/* Arrays of pairs of delegates, and the like: deep, without references */
+	/* Deep nesting without references, such as arrays of pairs of delegates */
 	strcpy(again, "_D3foo");
 	for (int i = 0; i < 1000; i++)
 		strcat(again, "PFAHi");
 	expect_bounded(again);
 }
 
-/* Each type is an associative array whose keys and values are of the one before: it is twice as long. */
+/*
+ * Each type is an associative array with keys and values of the previous type, so its name doubles.
+ */
 Test(demangle, bounds_how_often_names_of_d_repeat_themselves)
 {
 	enum { LEVELS = 12 /* two references each */ };
@@ -230,7 +230,7 @@ static void expect_go(enum names_demangle style, const char *name, const char *w
 	free(got);
 }
 
-/* As Go's own traces have them. */
+/* As in Go's own traces. */
 Test(demangle, leaves_the_types_of_go_s_generic_functions_out)
 {
 	expect_go(NAMES_DEMANGLE_SIMPLE, "main.main", "main.main");
@@ -250,7 +250,10 @@ static void expect_range(const struct range_index *index, uint64_t address, int 
 		     range ? (int)range->id : -1);
 }
 
-/* A call that is inlined at the very start of a function is in it, whichever was added first. */
+/*
+ * A call inlined at the start of a function is inside the function, in whichever order they were
+ * added.
+ */
 Test(range_index, has_the_shorter_one_inside_where_two_begin_together)
 {
 	static const struct range ranges[] = { { 10, 50, 0 }, { 10, 100, 1 }, { 10, 20, 2 } };
@@ -287,7 +290,7 @@ Test(range_index, finds_the_innermost_range)
 	expect_range(&index, 40, 1);
 	expect_range(&index, 59, 4);
 	expect_range(&index, 60, 1);
-	/* Where they only overlap: one that contains the address */
+	/* Overlapping ranges: the result contains the address */
 	expect_range(&index, 95, 5);
 	expect_range(&index, 110, 5);
 	expect_range(&index, 150, -1);
@@ -379,7 +382,7 @@ Test(kallsyms, finds_functions_of_kernel_and_modules)
 	kallsyms_free(k);
 }
 
-/* Where code ends that the list knows, no name is better than a wrong one. */
+/* Behind the last code in the list, no name is better than a wrong one. */
 Test(kallsyms, leaves_out_what_is_in_no_function)
 {
 	struct kallsyms *k;
@@ -438,14 +441,14 @@ Test(kallsyms, takes_functions_that_come_later)
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0001100, &offset), "bpf_prog_3");
 	cr_assert_str_eq(kallsyms_find_module(k, 0xffffffffc0001100), "bpf");
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0000100, &offset), "bpf_prog_1");
-	/* One in the place of both */
+	/* One that replaces both */
 	cr_assert(kallsyms_add_late(k, 0xffffffffc00010f0, 0x80, "bpf_prog_4") == 0);
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc00010ff, &offset), "bpf_prog_4");
 	cr_assert_str_eq(kallsyms_find(k, 0xffffffffc0001010, &offset), "bpf_prog_1");
 	kallsyms_free(k);
 }
 
-/* By a thread, by who asks, or never */
+/* By a thread, by the first look-up, or never */
 Test(kallsyms, is_read_later)
 {
 	static const char text[] = "ffffffff81000000 T first\n";
@@ -471,7 +474,7 @@ Test(kallsyms, is_read_later)
 	kallsyms_free(k);
 }
 
-/* The kernel takes its time to write the list: nobody waits for it who does not ask yet. */
+/* The kernel takes its time to write the list; only a look-up waits for it. */
 Test(kernel_list, is_read_while_nobody_asks, .timeout = 60)
 {
 	char directory[] = "/tmp/kernel_list.XXXXXX", path[sizeof(directory) + 8];
@@ -508,7 +511,7 @@ Test(kallsyms, says_that_the_addresses_are_hidden)
 	cr_assert(!kallsyms_are_hidden("/nonexistent"));
 }
 
-/* What is being read when names are not wanted any more is given up; the kernel's stay out, too. */
+/* A symbol table that is being read is given up, and the kernel's names end, too. */
 Test(names, end_everywhere_at_once)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -540,7 +543,7 @@ static int release(void *arg, void (*fn)(void *object), void *object)
 	return release_err;
 }
 
-/* Programs come and go for months: their names do not stay, nor go while they are in use. */
+/* Programs come and go for months: their names are freed, but not while in use. */
 Test(kallsyms, frees_names_of_what_is_gone)
 {
 	struct kallsyms *k;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which of the symbols at an address names it, and how far a function goes. */
+/* Which of the symbols at an address names it, and the extent of functions. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "symbols/tests/some_names.h"
 
 /*
- * The symbols of this program that are asked for. Of each location, the last one is its name, and
- * the first one would be in the order of the alphabet, which is the last resort.
+ * Symbols of this program. The last symbol at each address is its name; the first one would win
+ * alphabetically, the last criterion.
  */
 __asm__(".text\n"
 	".macro function name\n"
@@ -88,7 +88,7 @@ __asm__(".text\n"
 	".size an_object, 8\n"
 	"an_object:\n"
 	".fill 8, 1, 0x90\n"
-	/* Behind all others, and the last one of its section. */
+	/* The last code in its section, behind all other sections. */
 	".section last_code, \"ax\", @progbits\n"
 	"place_last:\n"
 	".globl zz_last\n"
@@ -140,7 +140,7 @@ static void expect(uint64_t location, const char *name)
 	cr_assert_str_eq(found, name);
 }
 
-/* What a program exports is what people call it by; what it marks as a function is one. */
+/* Exported symbols and those marked as functions win. */
 Test(symtab, prefers_what_is_public)
 {
 	expect(PLACE(place_global), "zz_global");
@@ -172,7 +172,7 @@ Test(symtab, ends_functions_where_they_end)
 	cr_assert(!symtab_find_symbol(symtab, PLACE(place_global) + 8));
 }
 
-/* Assembly has functions in functions: behind the inner one the outer one goes on. */
+/* Functions in assembly may be nested: the outer one continues behind the inner one. */
 Test(symtab, has_functions_in_functions)
 {
 	uint64_t start = PLACE(place_nested), found;
@@ -198,7 +198,7 @@ Test(symtab, ends_functions_with_their_section)
 	cr_assert(!symtab_find_symbol(symtab, start + 24));
 }
 
-/* By the unwind information, where its author has given no size. */
+/* From unwind information, if the symbol has no size. */
 Test(symtab, ends_functions_with_their_fde)
 {
 	uint64_t start = PLACE(place_undescribed);
@@ -212,7 +212,7 @@ Test(symtab, ends_functions_with_their_fde)
 	cr_assert(!symtab_find_symbol(symtab, start + 8));
 }
 
-/* How many addresses have a name in stripped.s, one after the other. */
+/* Expects the next `size` addresses in stripped.s to have this name. */
 static void expect_extent(uint64_t *at, const char *name, uint64_t size)
 {
 	const char *found;
@@ -225,7 +225,7 @@ static void expect_extent(uint64_t *at, const char *name, uint64_t size)
 	cr_assert(!found || strcmp(found, name) != 0, "%s goes on", name);
 }
 
-/* Others than the global ones are gone: what is behind these need not be theirs. */
+/* Only global symbols remain; the code behind them may belong to other functions. */
 Test(symtab, names_no_more_than_is_certain_in_stripped_files)
 {
 	const char *path = getenv("STRIPPED");
@@ -268,7 +268,7 @@ Test(symtab, finds_the_functions_of_this_program)
 	expect(address + 1, "landmark");
 	cr_assert(symtab_find_symbol(symtab, 1) == NULL);
 	cr_assert(symtab_find_symbol(symtab, UINT64_MAX) == NULL);
-	/* And without the file. */
+	/* The same without the file. */
 	cr_assert(symtab_detach(symtab) == 0);
 	expect(address, "landmark");
 }

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two compilation units, a C++ and a C one, of which each address's places are known: the
-# C++ one's code is in two sections with nothing between them, and so its lines in two
-# sequences.
+# A C++ and a C compilation unit with known locations for each address. The C++ code is in two
+# adjacent sections, so its lines are in two sequences.
 
 	.macro nops n
 	.rept \n
@@ -36,7 +35,7 @@ second:
 	.loc 2 40 0
 	nops 8
 .Lsecond_end:
-	# Of no function.
+	# In no function.
 	.loc 2 50 0
 	nops 8
 

@@ -21,10 +21,10 @@ enum code_slot code_slot_of(uint64_t relocation)
 	}
 }
 
-/* What assemblers align functions to, at least (Intel's optimization manual, 3.4.1.4). */
+/* The minimum alignment of functions by assemblers (Intel's optimization manual, 3.4.1.4). */
 #define ALIGNMENT 16
 
-/* int3, or a nop of any length: 90, or 0f 1f, behind prefixes (Intel SDM 2B, NOP). */
+/* int3, or a nop of any length: 90, or 0f 1f after prefixes (Intel SDM 2B, NOP). */
 static bool is_padding(const uint8_t *code, size_t size)
 {
 	size_t i = 0;
@@ -61,7 +61,7 @@ static bool begins_with(const uint8_t *code, size_t size, const char *bytes, siz
 
 #define BEGINS_WITH(bytes) begins_with(code, size, bytes, sizeof(bytes) - 1, &at)
 
-/* A number of four bytes behind an instruction's first ones. */
+/* Reads a 4-byte number at an offset in an instruction. */
 static bool read_number(const uint8_t *code, size_t size, size_t at, int32_t *ret)
 {
 	if (size - at < sizeof(*ret))
@@ -77,11 +77,11 @@ bool code_find_slot(const uint8_t *code, size_t size, uint64_t address, uint64_t
 	int32_t number;
 
 	(void)BEGINS_WITH("\xf3\x0f\x1e\xfa"); /* endbr64 */
-	if (BEGINS_WITH("\x41\xbb"))           /* mov $number, %r11d, of mold */
+	if (BEGINS_WITH("\x41\xbb"))           /* mov $number, %r11d, by mold */
 		at += sizeof(number);
 	if (at > size)
 		return false;
-	if (BEGINS_WITH("\x68")) { /* push $number; what jumps to the slot is in .plt.sec */
+	if (BEGINS_WITH("\x68")) { /* push $number; the jump to the slot is in .plt.sec */
 		*ret_slot = 0;
 		if (!read_number(code, size, at, &number) || number < 0)
 			return false;

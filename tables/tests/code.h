@@ -2,7 +2,7 @@
 #ifndef DP_TABLES_TESTS_CODE_H
 #define DP_TABLES_TESTS_CODE_H
 
-/* Code that is written down as hex digits, and rules as `dwarfprof tables --rows` prints them. */
+/* Code written as hex digits, and rules as `dwarfprof tables --rows` prints them. */
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "tables/decode.h"
 #include "tables/rule_set.h"
 
-/* The bytes of hex digits, with spaces wherever they help to read. Returns how many. */
+/* Converts hex digits, with spaces anywhere. Returns the number of bytes. */
 static inline size_t assemble(const char *hex, uint8_t *ret, size_t size)
 {
 	unsigned int byte;
@@ -27,7 +27,7 @@ static inline size_t assemble(const char *hex, uint8_t *ret, size_t size)
 	return n;
 }
 
-/* The rule with a number, without the addresses in front; it lives until the next call. */
+/* Prints the rule with a number, without addresses; valid until the next call. */
 static inline const char *print_rule(const struct rule_set *set, uint16_t number)
 {
 	static char *text;

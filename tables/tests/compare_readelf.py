@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the rows of an image with what readelf makes of the same section.
+"""Compares the rows of an image with readelf's rows of the same section.
 
 usage: compare_readelf.py DWARFPROF FILE...
 
-For every row that `readelf --debug-dump=frames-interp` prints, the image must
-give the same CFA, return address, rsp, rbp and callee-saved registers; and where
-readelf has no row, the image must have none. There are three exceptions: the code
-that the file is entered at, which has no caller, whether the unwind information
-says so or not; and known code, whose rows must be what objdump's instructions do
-to the stack, in clone() of the parent; or Go's own table. The third one: functions of Go's runtime
-whose rows are known to be wrong: what the image says there is counted apart. readelf prints
-expressions only as `exp` or `vexp`: there the image's rule must be one made from an
-expression. A row that the image refuses (`none`) is counted apart, and is one too many.
+For every row that `readelf --debug-dump=frames-interp` prints, the image must give the same CFA,
+return address, rsp, rbp and callee-saved registers; where readelf has no row, the image must have
+none. Exceptions:
 
-A file without rows must have no section that they could be in; one that has, and one
-that cannot be read, is not compared, which is an error like a difference.
+* the code at the file's entry point, which has no caller, whatever the unwind information says;
+* known code, whose rows must be what objdump's instructions do to the stack (in clone(), for the
+  parent), or those of Go's own table;
+* functions of Go's runtime whose rows are known to be wrong: the image's rows are counted separately.
+
+readelf prints expressions only as `exp` or `vexp`; the image's rule must then be made from an
+expression. A row that the image refuses (`none`) is counted separately, and is an error.
+
+A file without rows must have no section for them. A file that has one, or cannot be read, is not
+compared, which counts as an error.
 """
 import bisect
 import functools
@@ -44,13 +46,13 @@ def sections_of(path):
                          capture_output=True, text=True, check=True).stdout
     found = SECTION.findall(out)
     n = re.search(r"^There (?:are|is) (\d+) section header", out, re.M)
-    if n and len(found) != int(n.group(1)) - 1:  # the first one is none
+    if n and len(found) != int(n.group(1)) - 1:  # the first is empty
         raise ValueError(f"{n.group(1)} section headers, of which {len(found)} can be read")
     return {name: (kind, int(size, 16), flags) for name, kind, size, flags in found}
 
 
 def why_nothing(path):
-    """Why a file has no unwind information, by its section headers; None: it may have some."""
+    """The reason for a lack of unwind information, by the section headers; None: there may be some."""
     sections = sections_of(path)
     eh_frame, size, _ = sections.get(".eh_frame", (None, 0, ""))
     if not sections:
@@ -80,7 +82,7 @@ def image_rows(dwarfprof, path):
 
 
 def section_of(dwarfprof, path):
-    """The section that the image is made of."""
+    """The section that the image is made from."""
     out = subprocess.run([dwarfprof, "tables", "--json", path],
                          capture_output=True, text=True, check=True).stdout
     return ".debug_frame" if "debug" in json.loads(out)[0]["source"] else ".eh_frame"
@@ -129,7 +131,7 @@ def readelf_rows(path, section):
 
 
 def rows_of_file(path, section, first):
-    """The same, and where .eh_frame has none, those of .debug_frame, from the first address on."""
+    """The same; where .eh_frame has none, those of .debug_frame, from the first address on."""
     rows = []
     for row in readelf_rows(path, section):
         rows.append(row)
@@ -148,7 +150,7 @@ def entry_of(path):
 
 
 def without(start, end, ranges):
-    """What is left of start..end outside of the ranges, which ascend."""
+    """The parts of start..end outside the ranges, which ascend."""
     for i in range(max(bisect.bisect_right(ranges, (start,)) - 1, 0), len(ranges)):
         if ranges[i][0] >= end:
             break
@@ -160,7 +162,7 @@ def without(start, end, ranges):
 
 
 def joined(ranges):
-    """The same addresses in ranges that ascend and do not touch."""
+    """The same addresses as ascending ranges that do not touch."""
     result = []
     for start, end in sorted(ranges):
         if result and start <= result[-1][1]:
@@ -171,9 +173,9 @@ def joined(ranges):
 
 
 def simulated(path, start, end):
-    """{address: CFAs} as instructions that push, pop, jump and return make it, by objdump."""
+    """{address: CFAs} from the instructions that push, pop, jump and return, by objdump."""
     code = [f"--section={name}" for name, (_, _, flags) in sections_of(path).items() if "X" in flags]
-    # All: Go's linker calls functions of other files data, and so objdump takes their PLT for it.
+    # All: Go's linker marks functions of other files as data, so objdump takes their PLT for data.
     out = subprocess.run(
         ["objdump", "--disassemble-all", *code, "--no-show-raw-insn", "--wide",
          f"--start-address={start:#x}", f"--stop-address={end:#x}", path],
@@ -206,7 +208,7 @@ def simulated(path, start, end):
 
 
 def rows_in_gaps(ours, known, entry):
-    """(start, end, row) of what the image says about addresses without a row, in ascending order."""
+    """(start, end, row) of the image for addresses without a row, in ascending order."""
     for start, end, row in ours:
         for gap_start, gap_end in without(start, end, known):
             if row["ra"] != "u" or gap_start != entry or gap_end > entry + ENTRY_SIZE:
@@ -214,7 +216,7 @@ def rows_in_gaps(ours, known, entry):
 
 
 def differences_from_objdump(path, gaps):
-    """(start, None, row) of the rows of known code that are wrong."""
+    """(start, None, row) of wrong rows of known code."""
     pieces = []
     for start, end, row in gaps:
         if pieces and pieces[-1][1] == start:
@@ -228,8 +230,8 @@ def differences_from_objdump(path, gaps):
             said = row["cfa"][6:-1] if row["cfa"].startswith("clone(") else row["cfa"]
             inside = [cfa[a] for a in range(start, end) if a in cfa]
             if row["cfa"] == "*(rsp+a0)+0" and row["ra"] == "*(rsp+a8)":
-                # It starts with the byte in front of the trampoline, where callers are looked up;
-                # the trampoline, a mov and a syscall, has nine.
+                # It starts one byte before the trampoline, because callers are looked up there;
+                # the trampoline, a mov and a syscall, has nine bytes.
                 equal = {"signal"} in simulated(path, start + 1, max(end, start + 10)).values()
             else:
                 equal = inside and all(said in any_of for any_of in inside) and row["ra"] == "c-8"
@@ -238,7 +240,7 @@ def differences_from_objdump(path, gaps):
 
 
 def differences_from_go(functions, rows):
-    """(start, None, row) of rows that are not those of Go's own table."""
+    """(start, None, row) of rows that differ from Go's own table."""
     depths = [depth for f in functions for depth in f.depths]
     starts = [first for first, _, _ in depths]
     for start, end, row in rows:
@@ -249,7 +251,7 @@ def differences_from_go(functions, rows):
 
 
 def by_origin(gaps, functions):
-    """The rows that the image has from Go's own table, those of functions with rules of their own, the rest."""
+    """The image's rows from Go's own table, those of functions with rules of their own, and the others."""
     starts = [f.start for f in functions]
     go, own, known = [], [], []
     for gap in gaps:
@@ -266,7 +268,7 @@ def by_origin(gaps, functions):
 
 
 def is_own_rule(functions, starts, start, rows):
-    """Are rows of ours those that a function of Go's has of its own?"""
+    """True if these rows of ours are a Go function's own rules."""
     i = bisect.bisect_right(starts, start) - 1
     return i >= 0 and start < functions[i].end and functions[i].has_own_rules() and all(
         row["ra"] == "u" or row["cfa"].startswith(("switch:", "clone(", "*(rsp+a0)", "none", "rsp+"))
@@ -278,7 +280,7 @@ def decimal_to_hex(text):
 
 
 def same(register, theirs, ours):
-    """Do readelf's and the image's words for one rule mean the same?"""
+    """True if readelf's and the image's texts mean the same rule."""
     if register == "rsp" and (ours == "v+0" or theirs == "s"):
         return theirs in (None, "u", "v+0") or ours == "rsp"
     if theirs in (None, "s") or (theirs == "u" and register not in ("ra",)):
@@ -294,7 +296,7 @@ def same(register, theirs, ours):
 
 
 class Comparison:
-    """What came out for one file. In the image's gaps, and of Go's runtime: numbers of rows."""
+    """The result for one file. For gaps of the image and for Go's runtime: numbers of rows."""
     def __init__(self):
         self.compared, self.refused, self.go, self.gaps = 0, 0, 0, 0
         self.differences = []  # (start, readelf's row, the image's)
@@ -314,7 +316,7 @@ def compare_row(row, theirs):
     """Are two rows the same?"""
     cfa = decimal_to_hex(theirs["CFA"])
     if cfa == "exp":
-        # OCaml's runtime has those that lead to another stack in frames that it calls a signal's.
+        # OCaml's runtime marks frames that lead to another stack as signal frames.
         equal = row["cfa"].startswith(("*(", "plt(", "exp(", "switch:exp("))
     elif cfa.startswith("rbx+") and theirs.get("rbx", "u") == "u":
         equal = row["cfa"] == f"switch:exp({cfa})"

@@ -11,10 +11,10 @@ enum {
 	FEED_WIDE = 2, /* the extent as given, however long */
 };
 
-/* An image of 4 GiB takes its time: most inputs shall have a short one. */
+/* An image of 4 GiB takes long, so most inputs get a short one. */
 #define FEED_SHORT (UINT64_C(1) << 24)
 
-/* Bytes of code at an entry without an FDE that are taken for the root. */
+/* Bytes of code at an entry without an FDE that count as the root. */
 #define ENTRY_SIZE 64
 
 static inline struct image_extent feed_extent(struct feed *f, uint8_t flags)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any Go table, of any code: what has rules of its own does not overlap, and the image is sound.
+ * Any Go table and any code: ranges with rules of their own do not overlap, and the image is sound.
  * Input: the code's size (2), the code, the table.
  */
 #include <errno.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An image of any section, with any extent of the code: what it says of itself
- * is what can be read back. Input: flags (1), the section's
- * address (8), start (8), end (8) and entry (8) of the extent, the section.
+ * An image of any section, with any extent of the code: its statistics are those of the rows read
+ * back. Input: flags (1), the section's address (8), start (8), end (8) and entry (8) of the
+ * extent, the section.
  */
 #include <errno.h>
 
 #include "tables/decode.h"
 #include "tables/tests/fuzz_extent.h"
 
-/* What there was, row by row. */
+/* Totals over all rows. */
 struct sum {
 	const struct image_extent *extent;
 	uint64_t done, covered, refused, gaps;
@@ -74,7 +74,7 @@ static void check_image(const struct image *image, const struct image_extent *ex
 	for (int i = 0; i < RULE_N_REFUSALS; i++)
 		refused += image->stats.refused[i].bytes;
 	EXPECT(sum.refused == refused);
-	/* What there is for an entry without an FDE is not in the figures. */
+	/* The rule for an entry without an FDE is not in the statistics. */
 	EXPECT(sum.covered >= image->stats.covered);
 	EXPECT(sum.covered - image->stats.covered <= (extent->entry ? ENTRY_SIZE : 0));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Any bytes as a function's code. What is found ends, soon, and is a program that an image
+ * Any bytes as a function's code. The search ends, soon, and its result is a program that an image
  * may have.
  */
 #include <stdlib.h>

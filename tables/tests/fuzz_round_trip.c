@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the walker finds in an image is what the FDE says: the look-up of
- * bpf/lookup.h compared with the FDE's own instructions, at each end of each
- * row, and at every address of the first and last page. Input: as of image.
+ * The walker finds in an image what the FDEs say: the lookup of bpf/lookup.h is compared with the
+ * FDEs' own instructions, at both ends of each row, and at every address of the first and last
+ * page. Input: as for image.
  */
 #include <errno.h>
 
@@ -70,11 +70,11 @@ static void pool_init(const struct image *image)
 	memset(behind, 0xff, sizeof(behind));
 	pool_fill(SPACE_CELL, &process, sizeof(process) / DP_CELL_SIZE);
 	pool_fill(DP_SEGMENT_CELLS, image->cells, image->n_cells);
-	/* What follows belongs to other images: nothing that a look-up may use. */
+	/* Other images follow, which a lookup must not use. */
 	pool_fill(DP_SEGMENT_CELLS + image->n_cells, behind, DP_PAGE_SIZE / DP_CELL_SIZE);
 }
 
-/* What holds from start to end, said by the FDE or by the image. */
+/* What holds from start to end, according to the FDE or to the image. */
 struct answer {
 	uint64_t start, end;
 	struct dp_rule
@@ -83,7 +83,7 @@ struct answer {
 	struct rule_programs programs;
 };
 
-/* Take the programs of a rule, which are at so many cells from `cells`, or of the pool (NULL). */
+/* Reads the programs of a rule, at an offset from `cells`, or in the pool (NULL). */
 static void answer_take_programs(struct answer *answer, const uint64_t *cells)
 {
 	for (int part = 0; part < RULE_N_PARTS; part++) {
@@ -168,7 +168,7 @@ static bool is_inside(const struct cfi_fde *fde, const struct image_extent *exte
 	return fde->start >= extent->start && fde->end <= extent->end;
 }
 
-/* Whether an FDE of the section has a say at pc: the one that starts last, if pc is in it. */
+/* The FDE that applies at pc, or NULL: the one that starts last, if pc is in it. */
 static const struct cfi_fde *oracle_fde(const struct oracle *o, uint64_t pc)
 {
 	size_t lo = 0, hi = o->index.n_fdes;
@@ -187,7 +187,7 @@ static const struct cfi_fde *oracle_fde(const struct oracle *o, uint64_t pc)
 	return &o->index.fdes[lo - 1];
 }
 
-/* Where no FDE speaks: up to ENTRY_SIZE bytes from the entry on are the root, if none begins. */
+/* Without an FDE, up to ENTRY_SIZE bytes from the entry on are the root. */
 static bool oracle_is_root(const struct oracle *o, uint64_t pc)
 {
 	uint64_t entry = o->extent.entry;
@@ -337,7 +337,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (err == -EFBIG || err == -ENODATA)
 		return 0;
 	EXPECT(err == 0);
-	/* So many rules that they cannot be numbered do not fit into an input. */
+	/* No input is long enough for too many rules. */
 	EXPECT(image.stats.refused[RULE_TOO_MANY].rows == 0);
 	oracle_init(&o, &section, &extent);
 	pool_init(&image);

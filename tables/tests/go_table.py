@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Go's linker says of a program's functions: another reader of .gopclntab than go/pclntab.c.
+"""The functions of a program by Go's linker: a second reader of .gopclntab besides go/pclntab.c.
 
 Of Go 1.18 and later (runtime/symtab.go), where the linker has left the section its name.
 """
@@ -8,11 +8,11 @@ import struct
 import subprocess
 
 TOP_FRAME, SP_WRITE = 1, 2
-# Since Go 1.18, since Go 1.20: bytes of a function's record in front of its id.
+# Offset of the id in a function's record, since Go 1.18 and since Go 1.20.
 RECORDS = {0xfffffff0: 36, 0xfffffff1: 40}
 
 # Functions that are called in other ways than their unwind information says, or give the thread
-# away: tables/go_rules.h. Those that load rsp, or are a stack's root, have flags.
+# away: tables/go_rules.h. Functions that load rsp, or are a stack's root, have flags.
 OTHERS = {"crosscall2", "runtime.sigtramp", "runtime.sigprofNonGoWrapper", "runtime.racecallbackthunk",
           "_rt0_amd64_lib", "runtime.asyncPreempt", "runtime.sigpanic", "runtime.sigpanic0",
           "runtime.debugCallV2", "syscall.rawVforkSyscall", "runtime.newstack", "runtime.sigreturn__sigaction", "runtime.sigreturn"}
@@ -21,7 +21,7 @@ OTHERS = {"crosscall2", "runtime.sigtramp", "runtime.sigprofNonGoWrapper", "runt
 class Function:
     def __init__(self, start, name, flags, depths):
         self.start, self.name, self.flags = start, name, flags
-        self.depths = depths  # [(start, end, how far rsp is below the return address)]
+        self.depths = depths  # [(start, end, distance from rsp up to the return address)]
         self.end = depths[-1][1] if depths else start
 
     def has_own_rules(self):
@@ -37,7 +37,7 @@ def sections(path):
 
 
 def text_start(path, header, text):
-    """Where Go's code starts: since Go 1.26 the table does not say."""
+    """The start of Go's code, which is not in the table since Go 1.26."""
     said = struct.unpack_from("<Q", header, 24)[0]
     if said:
         return said
@@ -47,7 +47,7 @@ def text_start(path, header, text):
 
 
 def find_table(path, known):
-    """The bytes from its header on. Other linkers than Go's join it with other constants."""
+    """The bytes from its header on. Linkers other than Go's put it among other constants."""
     for name in ".gopclntab", ".data.rel.ro.gopclntab", ".data.rel.ro":
         if name not in known or ".go.buildinfo" not in known:
             continue
@@ -71,7 +71,7 @@ def number(table, at):
 
 
 def depths_at(table, at, start):
-    """The pairs of a change, in zigzag form, and for how many bytes of code it holds."""
+    """Pairs of a change, in zigzag encoding, and the bytes of code for which the value holds."""
     found, depth = [], -1
     while True:
         change, at = number(table, at)
@@ -84,7 +84,7 @@ def depths_at(table, at, start):
 
 
 def functions(path):
-    """Of a Go program, in ascending order; else, or if it is older, none."""
+    """Those of a Go program, in ascending order; empty for others, and for older versions."""
     known = sections(path)
     table = find_table(path, known)
     if not table:

@@ -15,7 +15,7 @@
 
 static uint8_t bytes[1024];
 
-/* What is assembled from hex digits; the rest is int3. */
+/* Code from hex digits; the rest is int3. */
 static struct code_range assemble(const char *hex)
 {
 	struct code_range range = { .address = BASE, .bytes = bytes };
@@ -29,8 +29,7 @@ static struct code_range assemble(const char *hex)
 }
 
 /*
- * For how many bytes from `start` on the return address alone (c) is on the stack, and rbp
- * too (p).
+ * For how many bytes from `start` on only the return address (c) is on the stack, or rbp too (p).
  */
 static void expect_at(const struct code_range *range, uint64_t start, const char *rules)
 {
@@ -81,7 +80,7 @@ Test(crt_function, knows_what_gcc_12_makes)
 	expect(dtors, "c14 p38 c5");
 }
 
-/* They set up frames in functions that have no use for them. */
+/* Older compilers set up frames that these functions do not need. */
 Test(crt_function, knows_what_older_ones_made)
 {
 	/* gcc 7: deregister_tm_clones() */
@@ -244,7 +243,7 @@ struct machine {
 	uint8_t been[sizeof(bytes)];
 };
 
-/* Does the rule say what is on the stack, and whether rbp is what it was? */
+/* True if the rule matches the stack, and rbp is unchanged. */
 static bool rule_is_true(const struct known_row *row, int depth, bool has_rbp)
 {
 	return row->cfa_offset == 8 + 8 * depth && row->fp_saved == (depth > 0) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rules for functions of Go's runtime, made from made-up code, and none where nothing is proven. */
+/* Rules for functions of Go's runtime, from synthetic code, and none without a proof. */
 #include <criterion/criterion.h>
 
 #include "base/array.h"
@@ -10,8 +10,8 @@
 #define ALIGNMENT 64
 
 /*
- * A program of functions that are written down in the order in which they lie, each at a
- * multiple of ALIGNMENT; and its table, of Go 1.20 (go/pclntab.h).
+ * A program of functions in the order of their addresses, each at a multiple of ALIGNMENT, and its
+ * table, of Go 1.20 (go/pclntab.h).
  */
 struct function {
 	const char *name;
@@ -76,7 +76,7 @@ static void done(void)
 	rule_set_done(&set);
 }
 
-/* What holds at a distance from a function's start; "" if it has no rule of its own there. */
+/* The rule at a distance from a function's start; "" if it has none of its own there. */
 static const char *rule_at(size_t function, uint64_t distance)
 {
 	uint64_t address = TEXT + function * ALIGNMENT + distance;
@@ -107,7 +107,7 @@ Test(go_rules, knows_the_roots)
 		{ "runtime.goexit", TOP, 8, "90 e800000000 90", "02 07" },
 		{ "runtime.mstart", TOP, 14, "e800000000 c3", "02 06" },
 		{ "runtime.rt0_go", TOP, 16, "90 90", "02 02" },
-		/* What C calls returns to it, although Go's own traces end there. */
+		/* A function called by C returns to it, although Go's own traces end there. */
 		{ "runtime.sigtramp", TOP, 0, "55 90 5d c3", "02 01 10 02 0f 01" },
 		{ "main.main", 0, 0, "c3", "02 01" },
 	};
@@ -153,7 +153,7 @@ Test(go_rules, follows_what_a_function_does_itself)
 	done();
 }
 
-/* Put a call there: e8, and the distance from behind it, to another function. */
+/* Writes a call there: e8, and the distance to another function. */
 static void call(size_t from, uint64_t at, size_t to)
 {
 	uint8_t *bytes = code + from * ALIGNMENT + at;
@@ -213,7 +213,7 @@ Test(go_rules, finds_what_the_scheduler_leaves_behind)
 	expect(MCALL, 3, "");
 	expect(MCALL, 4, THREAD("0"));
 	expect(MCALL, 5, THREAD("8"));
-	/* morestack() goes on with the goroutine, unless newstack() gives the thread away. */
+	/* morestack() continues with the goroutine, unless newstack() gives the thread away. */
 	expect(MORESTACK, 26, "");
 	expect(MORESTACK, 30,
 	       "switch:exp(" G "+38,deref) ra=exp(cfa," G "+40,deref) fp=unknown" REST);
@@ -223,7 +223,7 @@ Test(go_rules, finds_what_the_scheduler_leaves_behind)
 	done();
 }
 
-/* With the functions as they are in `code` now. */
+/* Rebuilds the rules from the current contents of `code`. */
 static void make_again(unsigned int minor)
 {
 	done();
@@ -257,7 +257,7 @@ Test(go_rules, finds_where_labels_are)
 	cr_assert_str_eq(labels_text(), "exp(" G "+160,deref) ra=u fp=s" REST);
 	make_again(23);
 	cr_assert_eq(rules.labels_form, DP_LABELS_GO_MAP);
-	/* Nobody says which Go it was. */
+	/* The Go version is not known. */
 	make_again(0);
 	cr_assert_eq(rules.labels_form, DP_LABELS_NONE);
 	/* mov %rax,0x160(%rsi); mov %rbx,0x160(%r14): not of a goroutine; not the labels. */
@@ -270,7 +270,7 @@ Test(go_rules, finds_where_labels_are)
 	done();
 }
 
-/* If functions do not agree on where things are, nothing is guessed. */
+/* If functions disagree on where things are, there are no rules. */
 Test(go_rules, guesses_nothing)
 {
 	static const char none[] = "none ra=s fp=s" REST;
@@ -311,7 +311,7 @@ Test(go_rules, knows_what_is_on_the_stack_without_a_call)
 	done();
 }
 
-/* Rules are where the table says that code is, however damaged it is. */
+/* However damaged the table is, rules are inside the code that it gives. */
 Test(go_rules, survives_damage)
 {
 	make_scheduler();

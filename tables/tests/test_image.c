@@ -210,7 +210,7 @@ Test(image, lets_the_later_of_overlapping_fdes_hold)
 	image_done(&image);
 }
 
-/* A refused row is one of its own; what is known before it stays. */
+/* Refused instructions become a row; the rows before them stay. */
 Test(image, gives_refused_instructions_a_row)
 {
 	size_t cie = put_cie(&a), fde = fde_begin(&a, cie, 0x1000, 0x20);
@@ -355,7 +355,7 @@ Test(image, refuses_code_that_spans_too_much)
 	cr_assert(image_build(&section, &everywhere, &image) == -EFBIG);
 }
 
-/* Nor may an entry lead far away from the code: every page up to it takes memory. */
+/* An entry must not be far away from the code: every page up to it takes memory. */
 Test(image, refuses_an_entry_that_is_too_far_away)
 {
 	const struct image_extent extent = { 0, UINT64_MAX, UINT64_C(1) << 40 };
@@ -400,9 +400,9 @@ static void put_function(size_t cie, uint64_t at, uint32_t size, unsigned int *s
 }
 
 /*
- * The property that everything rests on: at every address the packed image
- * gives the rule that the instructions give when evaluated directly. The image
- * is larger than a segment of the pool, so that its rows span several.
+ * The main property: at every address the packed image gives the rule that the instructions give
+ * when evaluated directly. The image is larger than a segment of the pool, so that its rows span
+ * several.
  */
 Test(image, says_what_the_instructions_say)
 {
@@ -524,7 +524,7 @@ Test(rule_set, numbers_equal_rules_alike)
 	rule_set_done(&set);
 }
 
-/* Programs are kept once, whichever part of which rule they are for. */
+/* Programs are stored once, whatever part of whatever rule uses them. */
 Test(rule_set, keeps_programs_once)
 {
 	struct dp_rule rule = { .cfa = DP_CFA_EXPRESSION, .ra.kind = DP_WHERE_CFA };

@@ -15,7 +15,7 @@
 
 static uint8_t bytes[4096];
 
-/* What is assembled from hex digits; the rest is int3. */
+/* Code from hex digits; the rest is int3. */
 static struct code_range assemble(const char *hex)
 {
 	struct code_range range = { .address = BASE, .bytes = bytes };
@@ -29,8 +29,8 @@ static struct code_range assemble(const char *hex)
 }
 
 /*
- * The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a
- * signal, c a clone.
+ * The rule at each byte as a letter: . none, 8 and so on the CFA from rsp, b from rbp, s a signal
+ * frame, c a clone.
  */
 static void expect(const struct code_range *range, const char *rules)
 {
@@ -201,7 +201,7 @@ Test(known_code, knows_what_handlers_return_to)
 	expect(&range, ".........");
 }
 
-/* Behind a range nothing can be read; and rows stay where they were asked for. */
+/* Nothing behind a range is read, and rows stay inside the requested part. */
 Test(known_code, survives_every_truncation)
 {
 	struct code_range all =
@@ -258,7 +258,7 @@ Test(known_code, knows_the_system_call_of_clone)
 	expect(&range, ".........");
 }
 
-/* A quick look is not to settle what a longer one would find. */
+/* The quick look must not exclude what the full search would find. */
 Test(known_code, looks_twice_where_there_may_be_some)
 {
 	static const struct {
@@ -284,7 +284,7 @@ Test(known_code, looks_twice_where_there_may_be_some)
 	}
 }
 
-/* The row of what handlers return to begins a byte before it, which may be a gap's last one. */
+/* The trampoline's row starts a byte before it, which may be the last of a gap. */
 Test(known_code, looks_at_what_is_behind_a_gap)
 {
 	struct code_range range = assemble("90 48c7c00f000000 0f05");
@@ -306,7 +306,7 @@ Test(known_code, knows_functions_of_crtbegin_where_they_may_be)
 	expect(&range, "..................");
 }
 
-/* Whatever they start with. */
+/* Whatever instruction they start with. */
 Test(known_code, knows_each_of_crtbegins_functions)
 {
 	static const char *const functions[] = {

@@ -29,7 +29,7 @@ static void tear_down(void)
 	rule_set_done(&set);
 }
 
-/* What is found in front of the instruction at a distance from the start. */
+/* The result before the instruction at a distance from the start. */
 static enum return_found find(uint64_t at, const char **ret)
 {
 	struct rule_programs programs;
@@ -119,7 +119,7 @@ Test(return_path, goes_where_the_function_goes)
 	}
 }
 
-/* Where a function leaves what it was given. */
+/* Where a function stores an argument. */
 Test(return_path, says_where_a_value_is_left)
 {
 	static const struct {
@@ -168,7 +168,7 @@ Test(return_path, says_where_a_value_is_left)
 	}
 }
 
-/* What cannot be told must not be guessed. */
+/* What cannot be determined must not be guessed. */
 Test(return_path, finds_none_where_none_is_certain)
 {
 	static const struct {
@@ -210,7 +210,7 @@ Test(return_path, finds_none_where_none_is_certain)
 	}
 }
 
-/* So many words are written to the stack, and the last one of them is the next stack pointer. */
+/* Writes n words to the stack, of which the last one is the next stack pointer. */
 static enum return_found find_after_writing(unsigned int n)
 {
 	char hex[64 * 20] = "";
@@ -229,7 +229,7 @@ static enum return_found find_after_writing(unsigned int n)
 	return found;
 }
 
-/* What was written and is not remembered is not taken for what was there before. */
+/* A written word that is not stored must not be taken for its earlier contents. */
 Test(return_path, finds_none_where_too_much_is_written)
 {
 	cr_assert_eq(find_after_writing(1), RETURN_FOUND);
@@ -237,7 +237,7 @@ Test(return_path, finds_none_where_too_much_is_written)
 	cr_assert_eq(find_after_writing(60), RETURN_UNCLEAR);
 }
 
-/* One that reads many words leaves room for what the next one reads. */
+/* A search that reads many words leaves room for the next one. */
 Test(return_path, searches_as_often_as_asked)
 {
 	const char *rule = "";
@@ -252,7 +252,7 @@ Test(return_path, searches_as_often_as_asked)
 	tear_down();
 }
 
-/* Both ways of a branch lead on; only behind the load of rsp it is another stack. */
+/* Both ways of a branch continue; only after rsp is loaded it is another stack. */
 Test(return_path, tells_where_the_stack_is_another_one)
 {
 	/* push %rbp; test; je 1f; mov (%rsi),%rsp; push %rax; 1: nop; mov %rbp,%rsp */

@@ -52,7 +52,7 @@ Test(rule, keeps_the_places_of_callee_saved_registers)
 	cr_assert(rule.fp.kind == DP_WHERE_CFA && rule.fp.offset == -16);
 }
 
-/* Caller-saved registers say nothing about how to go on. */
+/* Caller-saved registers do not matter for unwinding. */
 Test(rule, ignores_caller_saved_registers)
 {
 	struct cfi_row row = plain_row();
@@ -62,7 +62,7 @@ Test(rule, ignores_caller_saved_registers)
 	cr_assert(!has_saves);
 }
 
-/* Unless both that __builtin_eh_return() sets are saved. */
+/* Unless both registers that __builtin_eh_return() sets are saved. */
 Test(rule, knows_what_lands_in_a_handler)
 {
 	struct cfi_row row = plain_row();
@@ -164,12 +164,12 @@ Test(rule, refuses_by_name)
 	row.regs[CFI_RSP] = (struct cfi_rule){ .kind = CFI_RULE_EXPRESSION, .expr = expr };
 	row.regs[CFI_RSP].expr_size = sizeof(expr);
 	expect(&row, RULE_STACK_POINTER);
-	/* Nobody asks for the stack pointer of a caller that there is not. */
+	/* The stack pointer of a missing caller does not matter. */
 	row.regs[CFI_RIP].kind = CFI_RULE_UNDEFINED;
 	expect(&row, RULE_NONE);
 }
 
-/* longjmp() describes the stack pointer that it is about to set, setcontext() where it is. */
+/* longjmp() describes the stack pointer that it will set, setcontext() where it is stored. */
 Test(rule, expresses_a_stack_pointer)
 {
 	struct cfi_row row = plain_row();
@@ -292,7 +292,7 @@ static void check_switch(uint8_t reg, int32_t offset, uint64_t n_ops)
 	cr_assert(rule.ra.kind == DP_WHERE_CFA && rule.ra.offset == -8);
 }
 
-/* OCaml's caml_c_call: a signal's frame by its mark, so that the next one may be anywhere. */
+/* OCaml's caml_c_call: marked as a signal frame, so that the next frame may be anywhere. */
 Test(rule, knows_where_ocaml_leaves_a_stack)
 {
 	static const uint8_t cfa[] = { DW_OP_breg7, 8, DW_OP_deref, DW_OP_plus_uconst, 8 };
@@ -304,7 +304,7 @@ Test(rule, knows_where_ocaml_leaves_a_stack)
 	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
 	check_switch(DP_REG_SP, 8, 3);
 
-	/* Before it leaves the stack, it is a frame as any other. */
+	/* Before it leaves the stack, it is a frame like any other. */
 	row.cfa = (struct cfi_cfa){ .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 16 };
 	cr_assert(rule_from_row(&row, true, &rule, &saves, &has_saves, &programs) == RULE_NONE);
 	cr_assert(rule.cfa == DP_CFA_REGISTER && rule.cfa_reg == DP_REG_SP &&

@@ -26,8 +26,8 @@ static void begin(void)
 }
 
 /*
- * Run both: as long as the word machine answers, it says what the rows do, over
- * the same spans. Returns how far it came.
+ * Runs both: while the word machine answers, it agrees with the rows, over the same spans. Returns
+ * how far it came.
  */
 static uint64_t compare(void)
 {
@@ -94,7 +94,7 @@ Test(word_machine, follows_a_frame_pointer)
 	cr_assert(compare() == 0x3000);
 }
 
-/* More than fits, or less than makes an instruction, is for the machine that knows why. */
+/* What does not fit, or is not a whole instruction, is left to cfi_machine. */
 Test(word_machine, leaves_what_it_does_not_know)
 {
 	static const struct {
@@ -125,7 +125,7 @@ Test(word_machine, leaves_what_it_does_not_know)
 	}
 }
 
-/* What the CIE says makes all of its functions' instructions mean something else. */
+/* An unusual CIE changes the meaning of all its functions' instructions. */
 Test(word_machine, leaves_the_functions_of_an_unusual_cie)
 {
 	struct cfi_cie cie;
@@ -151,7 +151,7 @@ Test(word_machine, leaves_the_functions_of_an_unusual_cie)
 	cfi_index_done(&f.index);
 }
 
-/* Instructions that end with the record, wherever it cuts them. */
+/* Instructions that the record's end truncates anywhere. */
 Test(word_machine, leaves_what_is_cut_short)
 {
 	static const uint8_t cut[] = { 0x0c, 0x0d, 0x0e, 0x86, 0x02, 0x03, 0x04, 0x2e };
@@ -174,7 +174,7 @@ static uint32_t random_below(uint32_t n)
 	return (random_state >> 8) % n;
 }
 
-/* An instruction of those that most functions consist of. */
+/* One of the instructions that most functions consist of. */
 static void put_random(unsigned int *depth)
 {
 	static const uint8_t registers[] = { 2, 3, 6, 8, 12, 13, 14, 15, 17, 40 };
@@ -227,7 +227,7 @@ Test(word_machine, says_what_rows_say)
 	}
 }
 
-/* Rows of functions that land in handlers are no words; what is restored is as before. */
+/* Rows of functions that land in handlers are not words; a restored row is one again. */
 Test(rule_word, takes_no_row_that_lands)
 {
 	struct cfi_row row = { .cfa = { .kind = CFI_CFA_REGISTER, .reg = CFI_RSP, .offset = 8 } };

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "tables/x86_64/pattern.h"
 
-/* What is on the stack. */
+/* The contents of the stack. */
 enum state {
 	STATE_NONE,   /* no instruction starts here, or none that is ever executed */
 	STATE_CALLED, /* the return address */
@@ -15,12 +15,12 @@ enum state {
 
 enum effect {
 	EFFECT_NONE,
-	EFFECT_NOP,    /* none, and it need not be executed: it aligns what follows */
-	EFFECT_PUSHED, /* none, where rbp is on the stack */
+	EFFECT_NOP,    /* none, and it need not be executed: it is alignment */
+	EFFECT_PUSHED, /* none, if rbp is on the stack */
 	EFFECT_PUSH,
 	EFFECT_POP,
-	EFFECT_BRANCH, /* to where the last byte says, or to what is behind it */
-	EFFECT_JUMP, /* to where the last byte says, or the last four, here or in another function */
+	EFFECT_BRANCH, /* to the target in the last byte, or to the next instruction */
+	EFFECT_JUMP,  /* to the target in the last byte or last four, here or in another function */
 	EFFECT_LEAVE, /* to another function */
 	EFFECT_RETURN,
 };
@@ -92,21 +92,21 @@ static const struct instruction instructions[] = {
 #define MAX_LEAF 128
 #define NO_TAIL UINT64_MAX
 
-/* A function that is read, from its first byte on. */
+/* A function that is being read, from its first byte on. */
 struct leaf {
 	const struct code_range *range;
 	uint64_t start;
 	const uint8_t *bytes;
-	size_t size; /* of what is in sight */
+	size_t size; /* available bytes */
 
-	/* enum state, of instructions: of those that were read, and of those that are jumped to */
+	/* enum state at each instruction: of those read, and of jump targets */
 	uint8_t states[MAX_LEAF];
-	size_t jumped_to; /* the last of these */
-	bool returns;     /* a `ret` has been met */
-	uint64_t tail;    /* where one of its tail calls leads, or NO_TAIL */
+	size_t jumped_to; /* the last jump target */
+	bool returns;     /* a `ret` was found */
+	uint64_t tail;    /* target of one of its tail calls, or NO_TAIL */
 };
 
-/* What compilers align code by, from an alignment's prefixes on; 0: not that. */
+/* Size of the alignment that compilers emit here, prefixes included; 0: it is none. */
 static size_t nop_size(const uint8_t *bytes, size_t size)
 {
 	static const char *const nops[] = {
@@ -126,8 +126,8 @@ static size_t nop_size(const uint8_t *bytes, size_t size)
 }
 
 /*
- * What the instruction before `end` jumps to must be one that has that state. One that was
- * read has it already; one that will be read is behind.
+ * Requires the state at a jump target of the instruction before `end`. An instruction that was read
+ * must already have it; the others are read later.
  */
 static bool leaf_reach(struct leaf *f, size_t end, size_t to, enum state state)
 {
@@ -141,7 +141,7 @@ static bool leaf_reach(struct leaf *f, size_t end, size_t to, enum state state)
 	return true;
 }
 
-/* Leave for another function, as if its caller had called that. */
+/* Leaves for another function, as if its caller had called that one. */
 static bool leaf_leave(struct leaf *f, uint64_t to, enum state *state)
 {
 	bool is_called = *state == STATE_CALLED;
@@ -151,7 +151,7 @@ static bool leaf_leave(struct leaf *f, uint64_t to, enum state *state)
 	return is_called;
 }
 
-/* The instruction before `end` says at its own end how far from there it leads. */
+/* Jumps by the displacement that ends the instruction before `end`. */
 static bool leaf_jump(struct leaf *f, size_t end, size_t size, bool always, enum state *state)
 {
 	int64_t to = (int64_t)end;
@@ -172,7 +172,7 @@ static bool leaf_jump(struct leaf *f, size_t end, size_t size, bool always, enum
 	return is_fine;
 }
 
-/* What an instruction of `size` bytes before `end` does. */
+/* Applies an instruction of `size` bytes before `end`. */
 static bool leaf_do(struct leaf *f, size_t end, size_t size, enum effect effect, enum state *state)
 {
 	switch (effect) {
@@ -211,7 +211,7 @@ static size_t find_instruction(const uint8_t *bytes, size_t size, enum effect *r
 	return n;
 }
 
-/* Is none of the bytes jumped to? */
+/* True if no byte in between is a jump target. */
 static bool is_not_jumped_to(const struct leaf *f, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
@@ -220,7 +220,7 @@ static bool is_not_jumped_to(const struct leaf *f, size_t from, size_t to)
 	return true;
 }
 
-/* Read the function up to its end; 0: it is not one of these. */
+/* Reads the function up to its end. Returns its size; 0: it is not one of these. */
 static size_t leaf_read(struct leaf *f)
 {
 	size_t at = pattern_match(f->bytes, f->size, PATTERN_ENDBR64);
@@ -250,7 +250,7 @@ static size_t leaf_read(struct leaf *f)
 	return state == STATE_NONE && at > f->jumped_to ? at : 0;
 }
 
-/* A quick look: it begins with endbr64, loads or compares something, sets up a frame, or leaves. */
+/* A quick look: it begins with endbr64, a load, a comparison, a frame, or a jump. */
 static bool may_be_leaf(const uint8_t *bytes, size_t size)
 {
 	uint32_t first = 0;
@@ -288,7 +288,7 @@ static bool leaf_begin(struct leaf *f, const struct code_range *range, uint64_t 
 	return true;
 }
 
-/* A function that only leaves for another one of them is as good as that one. */
+/* A function that only jumps to one of them counts as one too. */
 static bool leads_to_leaf(const struct leaf *f)
 {
 	uint64_t range_end = f->range->address + f->range->size;

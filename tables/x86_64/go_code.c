@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions that switch stacks are short; longer ones are read as far as this. */
+/* Functions that switch stacks are short; longer ones are read up to this size. */
 #define MAX_CODE (64 << 10)
 
 static const uint8_t *code_at(const struct go_code *code, uint64_t start, uint64_t end)
@@ -20,7 +20,7 @@ static const uint8_t *code_at(const struct go_code *code, uint64_t start, uint64
 	return NULL;
 }
 
-/* Instructions on the paths of one function, and of all of a file's. */
+/* Limits of the instructions on the paths of one function, and of all functions of a file. */
 #define MAX_STEPS 400000
 #define MAX_FILE_STEPS 3000000
 
@@ -66,7 +66,7 @@ void go_code_function_done(struct go_code_function *f)
 	return_path_done(&f->path);
 }
 
-/* Where an instruction calls or jumps to directly; 0: it does not. */
+/* Target of a direct call or jump; 0: it is neither. */
 static uint64_t target_of(const struct instruction *in)
 {
 	if ((in->kind != INSTRUCTION_CALL && in->kind != INSTRUCTION_JUMP) ||

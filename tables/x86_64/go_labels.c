@@ -5,12 +5,12 @@
 
 #include "base/cleanup.h"
 
-/* The first Go whose labels are a list (runtime/pprof/label.go). */
+/* The first Go version whose labels are a list (runtime/pprof/label.go). */
 #define GO_LIST_MINOR 24
 
 static enum dp_labels_form form_of(const struct pclntab *t, unsigned int minor)
 {
-	/* Up to Go 1.19, the table says it. */
+	/* Up to Go 1.19, the table's layout gives the version. */
 	if (t->layout != PCLNTAB_GO_1_20)
 		return DP_LABELS_GO_MAP;
 	if (minor == 0)
@@ -18,7 +18,9 @@ static enum dp_labels_form form_of(const struct pclntab *t, unsigned int minor)
 	return minor < GO_LIST_MINOR ? DP_LABELS_GO_MAP : DP_LABELS_GO_LIST;
 }
 
-/* Is it a goroutine's struct g: what the ABI has in r14, or, up to Go 1.16, the thread's word? */
+/*
+ * True for the goroutine's struct g: in r14 by the ABI, or, up to Go 1.16, in a word of the thread.
+ */
 static bool is_goroutine(const struct sum_parts *parts, const struct sum *s)
 {
 	struct sum r14 = sum_register(DP_R14), address;
@@ -34,8 +36,8 @@ static bool is_goroutine(const struct sum_parts *parts, const struct sum *s)
 }
 
 /*
- * Where in a struct g the labels are: where runtime_setProfLabel() puts its argument, which
- * is in rax, or, up to Go 1.16, on the stack.
+ * Offset of the labels in a struct g: where runtime_setProfLabel() puts its argument, which is in
+ * rax, or, up to Go 1.16, on the stack.
  */
 static int find_place(struct go_code *code, const struct pclntab_function *f, int64_t *ret)
 {
@@ -54,7 +56,9 @@ static int find_place(struct go_code *code, const struct pclntab_function *f, in
 	return is_goroutine(&function.path.parts, &place) ? 0 : -ENOENT;
 }
 
-/* It is run for a thread, not for a frame, whose registers would be those of some callee or caller. */
+/*
+ * The program runs for a thread, not for a frame, whose registers would be a callee's or caller's.
+ */
 static bool is_of_thread(const struct rule_program *program)
 {
 	for (uint64_t i = 0; i < program->n_ops; i++) {

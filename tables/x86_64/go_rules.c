@@ -10,16 +10,16 @@
 #include "tables/x86_64/go_labels.h"
 #include "tables/x86_64/go_switch.h"
 
-/* What has a rule of its own. */
+/* The kinds of functions with rules of their own. */
 enum go_kind {
 	GO_NONE,
 	GO_ROOT,
-	GO_RETURN, /* where it has loaded rsp: what it does itself */
-	GO_WHOLE,  /* the same, everywhere */
+	GO_RETURN, /* where it has loaded rsp: its own way back */
+	GO_WHOLE,  /* the same, in the whole function */
 	GO_MCALL,
 	GO_MORESTACK,
 	GO_CLONE,
-	GO_INJECTED, /* a signal handler has put its call where no call was */
+	GO_INJECTED, /* called by a signal handler, not by the code that it returns to */
 	GO_SIGRETURN,
 };
 
@@ -47,21 +47,24 @@ static const struct {
 	{ "syscall.rawVforkSyscall", GO_WHOLE },
 };
 
-/* Rules at most: programs have some hundred. */
+/* The most rules; programs have a few hundred. */
 #define MAX_RULES 65536
 
-/* While they are made. */
+/* State while the rules are made. */
 struct maker {
 	struct go_rules *to;
 	struct rule_set *set;
 	struct go_code code;
-	uint64_t done, end;     /* rules so far end, and those of the function at hand may end */
-	struct go_switch found; /* what several functions tell together */
+	uint64_t done, end;     /* end of the rules so far, and of the current function */
+	struct go_switch found; /* what several functions show together */
 };
 
 static enum go_kind kind_of(const struct pclntab *t, const struct pclntab_function *f)
 {
-	/* Since Go 1.18, all in assembly have a flag, and those that it injects an id. */
+	/*
+	 * Since Go 1.18, every assembly function has a flag, and functions that are injected have
+	 * an id.
+	 */
 	if (t->layout != PCLNTAB_GO_1_16 && f->flags == 0 && f->id == 0)
 		return GO_NONE;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -80,7 +83,7 @@ static int add(struct maker *m, uint64_t start, uint64_t end, int number)
 
 	if (number < 0)
 		return number;
-	/* A damaged table may say anything of a function's instructions. */
+	/* A damaged table may have any range for a function. */
 	start = start > m->done ? start : m->done;
 	end = end < m->end ? end : m->end;
 	if (start >= end)
@@ -110,7 +113,7 @@ static int root_number(struct maker *m)
 	return rule_set_add(m->set, &root, NULL, NULL);
 }
 
-/* There is no way back, and nothing below is known. */
+/* The walk has no way back and knows nothing below. */
 static int left_number(struct maker *m)
 {
 	static const struct dp_rule left = { .cfa = DP_CFA_NONE, .why = DP_GOROUTINE_LEFT };
@@ -118,7 +121,7 @@ static int left_number(struct maker *m)
 	return rule_set_add(m->set, &left, NULL, NULL);
 }
 
-/* What an instruction does itself to get back. */
+/* The rule by which the function itself gets back from an instruction. */
 static int return_number(struct maker *m, struct return_path *path, size_t i)
 {
 	struct rule_programs programs;
@@ -140,7 +143,7 @@ static int goroutine_number(struct maker *m)
 	return rule_set_add(m->set, &rule, NULL, &programs);
 }
 
-/* What is below rsp + depth on the thread's own stack: mcall(), newstack(). */
+/* The rule for what is below rsp + depth on the thread's own stack: mcall(), newstack(). */
 static int thread_number(struct maker *m, int64_t depth)
 {
 	struct rule_programs programs;
@@ -161,7 +164,7 @@ static int callback_number(struct maker *m)
 	return rule_set_add(m->set, &rule, NULL, &programs);
 }
 
-/* How far rsp is below what it was loaded with first. */
+/* The same by the distance from rsp to the value that it was first loaded with. */
 static int thread_number_at(struct maker *m, const struct return_path *path,
 			    const struct return_point *point)
 {
@@ -172,7 +175,7 @@ static int thread_number_at(struct maker *m, const struct return_path *path,
 	return thread_number(m, distance);
 }
 
-/* From the system call on: of the new thread if rax is 0; behind the return, of it alone. */
+/* From the system call on: for the new thread only if rax is 0; behind the return, always. */
 static int add_clone(struct maker *m, struct go_code_function *f)
 {
 	struct dp_rule rule = { .cfa = DP_CFA_CLONE,
@@ -196,8 +199,7 @@ static int add_clone(struct maker *m, struct go_code_function *f)
 }
 
 /*
- * Where it returns to is no call's end: the address is exact, whatever stands in front of it. As
- * deep as the linker says.
+ * No call ends at its return address, which is therefore exact. The frame's depth is the linker's.
  */
 static int add_injected(struct maker *m, const struct pclntab_function *f)
 {
@@ -220,7 +222,10 @@ static int add_injected(struct maker *m, const struct pclntab_function *f)
 	return err;
 }
 
-/* It is returned to, not called: at the byte before, which is a gap's (known_code.h). */
+/*
+ * It is returned to, not called: the byte before it is looked up, which belongs to a gap
+ * (known_code.h).
+ */
 static int add_sigreturn(struct maker *m, const struct pclntab_function *f)
 {
 	struct dp_rule rule = rule_signal(DP_SIGCONTEXT_AT);
@@ -244,7 +249,7 @@ static int number_of(struct maker *m, enum go_kind kind, struct go_code_function
 	}
 }
 
-/* Instruction by instruction, those that are switched, or all. */
+/* Adds rules for each instruction: those after a switch, or all. */
 static int add_instructions(struct maker *m, enum go_kind kind, struct go_code_function *f)
 {
 	const struct return_point *points = f->points;
@@ -260,7 +265,7 @@ static int add_instructions(struct maker *m, enum go_kind kind, struct go_code_f
 			err = add(m, in->start, in->end, RULE_SET_REFUSED);
 		end = in->end;
 	}
-	/* Of what is no instruction nothing is known, nor of what is too far behind. */
+	/* Unreadable instructions, and those beyond the limit, get no rule. */
 	return err == 0 ? add(m, end, f->end, RULE_SET_REFUSED) : err;
 }
 
@@ -283,7 +288,7 @@ static int add_function(struct maker *m, enum go_kind kind, const struct pclntab
 	return kind == GO_CLONE ? add_clone(m, &function) : add_instructions(m, kind, &function);
 }
 
-/* newstack() has given the thread away where it does not come back from a call. */
+/* newstack() has given the thread away at the calls that do not return. */
 static int add_given(struct maker *m, const struct pclntab_function *f)
 {
 	int err = 0;
@@ -306,7 +311,7 @@ static int make(struct maker *m)
 	for (uint64_t i = 0; i < t->n_functions && err == 0; i++) {
 		enum go_kind kind;
 
-		/* They are in ascending order; what is not is damaged. */
+		/* Functions must be in ascending order; others are damaged. */
 		if (pclntab_function(t, i, &f) < 0 || f.start < m->end)
 			continue;
 		m->end = f.next;
@@ -316,7 +321,7 @@ static int make(struct maker *m)
 	return err;
 }
 
-/* Where a goroutine's labels are. Without room for it, nobody asks. */
+/* Adds the program for a goroutine's labels. Without room for it, they are not read. */
 static int add_labels(struct maker *m, unsigned int minor)
 {
 	struct go_labels labels;

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* The functions that are looked at, found in one pass. */
+/* The functions that are read, all found in one pass. */
 enum looked_at {
 	LOOK_MSTART,
 	LOOK_CROSSCALL,
@@ -22,7 +22,7 @@ enum looked_at {
 
 static const struct {
 	const char *name;
-	uint8_t flags; /* tells it from a wrapper of the same name */
+	uint8_t flags; /* distinguishes it from a wrapper of the same name */
 } looked_at[N_LOOKED_AT] = {
 	[LOOK_MSTART] = { "runtime.mstart", PCLNTAB_TOP_FRAME },
 	[LOOK_CROSSCALL] = { "crosscall2", 0 },
@@ -33,14 +33,14 @@ static const struct {
 	[LOOK_SET_LABELS] = { "runtime/pprof.runtime_setProfLabel", 0 },
 };
 
-/* What newstack() calls when it does not come back. */
+/* Functions that newstack() calls when it does not return. */
 static const char *const giving[] = {
 	"runtime.gopreempt_m",
 	"runtime.goschedImpl",
 	"runtime.preemptPark",
 };
 
-/* Go 1.16 says of no function that it loads rsp. */
+/* Go 1.16 has no flag for functions that load rsp. */
 static const char *const switching[] = {
 	"runtime.systemstack",
 	"runtime.asmcgocall",
@@ -74,7 +74,7 @@ static void look(struct go_code *code, struct pclntab_function found[N_LOOKED_AT
 
 		if (pclntab_function(t, i, &f) < 0)
 			continue;
-		/* Functions in Go have no flags, those in assembly do. */
+		/* Functions written in Go have no flags, those in assembly do. */
 		if (has_flags && f.flags == 0)
 			first = LOOK_SET_LABELS;
 		for (size_t k = first; k < N_LOOKED_AT; k++) {
@@ -88,10 +88,10 @@ static void look(struct go_code *code, struct pclntab_function found[N_LOOKED_AT
 }
 
 /*
- * A call of a function, or of the wrapper of the same name that calls it (Go's functions in
- * assembly have another ABI than the others). *ret is the function itself, *ret_call the
- * instruction that calls it, and *ret_depth how much deeper its frame is by the wrapper.
- * The instructions are those of *caller or *wrapper, both the caller's.
+ * Finds a call of a function, or of the wrapper of the same name that calls it (assembly functions
+ * have another ABI than Go functions). *ret is the function itself, *ret_call the instruction that
+ * calls it, and *ret_depth the size of the wrapper's frame. The instructions are those of *caller
+ * or *wrapper, both owned by the caller.
  */
 static int find_callee(struct go_code *code, const struct go_code_function *caller,
 		       const char *name, struct go_code_function *wrapper,
@@ -111,7 +111,7 @@ static int find_callee(struct go_code *code, const struct go_code_function *call
 	if (go_code_find_call(code, wrapper, name, &inner, &f) < 0 || f.start == ret->start)
 		return 0;
 	*ret = f;
-	/* A wrapper that jumps leaves no frame. */
+	/* A wrapper that jumps has no frame. */
 	if (inner->kind == INSTRUCTION_JUMP)
 		return 0;
 	*ret_call = inner;
@@ -121,8 +121,8 @@ static int find_callee(struct go_code *code, const struct go_code_function *call
 }
 
 /*
- * mstart1() notes where it was called as what the thread's stack begins with: in mstart0(),
- * which mstart() has called, the root.
+ * mstart1() stores the place of its call as the start of the thread's stack: in mstart0(), which
+ * was called by mstart(), the root.
  */
 static int find_mstart(struct go_switch *found, struct go_code *code,
 		       const struct pclntab_function *mstart)
@@ -158,8 +158,8 @@ static const struct instruction *switched_call(const struct go_code_function *f)
 }
 
 /*
- * How far asmcgocall() leaves the thread's stack below what it begins with. It aligns rsp, so that
- * this is so for what it begins with when C has called back: C's calls are aligned, too.
+ * Distance from asmcgocall()'s last rsp on the thread's stack up to the stack's start. It aligns
+ * rsp, so this holds for the start that a callback from C sets: C's calls are aligned too.
  */
 static int find_outer(struct go_code *code, const struct pclntab_function *asmcgocall,
 		      int32_t depth, int32_t *ret)
@@ -173,7 +173,7 @@ static int find_outer(struct go_code *code, const struct pclntab_function *asmcg
 		struct sum begin, of;
 		int64_t mask, below;
 
-		/* There is another call, for who is on the thread's stack already. */
+		/* Another call is for callers that are on the thread's stack already. */
 		if (f.path.instructions[i].kind != INSTRUCTION_CALL || !f.points[i].is_switched ||
 		    !sum_is_masked(&f.path.parts, &f.points[i].sp, &of, &mask) || mask != -16 ||
 		    f.points[i].sp.number != 0)
@@ -183,7 +183,7 @@ static int find_outer(struct go_code *code, const struct pclntab_function *asmcg
 		begin.number = 0;
 		if (!sum_is_word(&f.path.parts, &begin, &of) || below < 0 || below > INT16_MAX)
 			continue;
-		/* rsp + 8 is a multiple of 16 where crosscall2() starts. */
+		/* rsp + 8 is a multiple of 16 at the start of crosscall2(). */
 		*ret = (int32_t)(below + ((-depth - below) & 15));
 		return 0;
 	}
@@ -191,7 +191,7 @@ static int find_outer(struct go_code *code, const struct pclntab_function *asmcg
 }
 
 /*
- * While C has called Go, the thread's stack begins with cgocallback()'s frame, which
+ * While C has called Go, the thread's stack starts with the frame of cgocallback(), which
  * crosscall2() has called.
  */
 static int find_callback(struct go_switch *found, struct go_code *code,
@@ -230,7 +230,7 @@ static int find_callback(struct go_switch *found, struct go_code *code,
 	to->sp = values.sp;
 	to->sp.number = 0;
 	to->parts = callback.path.parts;
-	/* The frame is as large on both stacks. */
+	/* The frame has the same size on both stacks. */
 	if (to->size != depth + 8)
 		return -ENOENT;
 	to->return_address = call->end;
@@ -239,7 +239,7 @@ static int find_callback(struct go_switch *found, struct go_code *code,
 	return 0;
 }
 
-/* Where systemstack() finds the goroutine's rsp again, on which it has called. */
+/* Where systemstack() finds the goroutine's rsp at the time of the call. */
 static int find_goroutine_sp(struct go_code *code, const struct pclntab_function *systemstack,
 			     struct sum_parts *ret_parts, struct sum *ret)
 {
@@ -254,7 +254,7 @@ static int find_goroutine_sp(struct go_code *code, const struct pclntab_function
 	if (!call || return_path_find(&f.path, (size_t)(call - f.path.instructions), &values) !=
 			     RETURN_FOUND)
 		return -ENOENT;
-	/* It is a word, and behind that what the function pops. */
+	/* It is a word, plus what the function pops. */
 	values.sp.number = 0;
 	if (!sum_is_word(&f.path.parts, &values.sp, ret))
 		return -ENOENT;
@@ -263,8 +263,8 @@ static int find_goroutine_sp(struct go_code *code, const struct pclntab_function
 }
 
 /*
- * morestack() notes in the goroutine's struct g who has called it: the return address, and rsp
- * behind it. How far these are apart there is so wherever the struct is.
+ * morestack() stores its caller in the goroutine's struct g: the return address, and rsp behind it.
+ * The distance between the two is the same wherever the struct is.
  */
 static int find_goroutine(struct go_switch *found, struct go_code *code,
 			  const struct pclntab_function *systemstack,
@@ -281,7 +281,7 @@ static int find_goroutine(struct go_switch *found, struct go_code *code,
 		return err;
 	word = sum_word(&f.path.parts, &at);
 	behind = sum_add(&at, &eight, 1);
-	/* Both functions must find rsp at the same place of a struct g. */
+	/* Both functions must find rsp at the same offset of struct g. */
 	if (!return_path_written(&f.path, &behind, &sp) ||
 	    !return_path_written(&f.path, &word, &pc) || !sum_distance(&pc, &sp, &apart) ||
 	    sp.number != found->sp.number)
@@ -303,7 +303,7 @@ static int compare_given(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* newstack() was called by morestack() right where the thread's stack begins. */
+/* morestack() calls newstack() right at the start of the thread's stack. */
 static int find_given(struct go_switch *found, struct go_code *code,
 		      const struct pclntab_function *morestack)
 {
@@ -372,7 +372,7 @@ static bool is_in_reach(uint64_t address)
 	return address <= INT32_MAX;
 }
 
-/* The pc is that of the frame whose return address is where it should be; 0 if none is. */
+/* The pc of the first frame whose return address is in place; 0 if there is none. */
 bool go_switch_thread_rule(const struct go_switch *found, int64_t depth, struct dp_rule *ret,
 			   struct rule_programs *ret_programs)
 {
@@ -405,7 +405,9 @@ bool go_switch_thread_rule(const struct go_switch *found, int64_t depth, struct 
 	return true;
 }
 
-/* With the thread's rsp on the stack: that of the outer callback, if the walk was above it. */
+/*
+ * With the thread's rsp on the stack: that of the outer callback, if the walk came from above it.
+ */
 static void add_choice(const struct go_callback *c, struct rule_program *to)
 {
 	add_op(to, DP_OP_PICK, 0, 0);
@@ -418,7 +420,7 @@ static void add_choice(const struct go_callback *c, struct rule_program *to)
 	add_op(to, DP_OP_ADD, 0, 0);
 }
 
-/* If crosscall2()'s return address is above it, the CFA is on that stack; else on this one. */
+/* If crosscall2()'s return address is above it, the CFA is on that stack, else on this one. */
 static void add_proof(const struct go_callback *c, struct rule_program *to)
 {
 	add_op(to, DP_OP_PICK, 0, 0);
@@ -447,7 +449,7 @@ bool go_switch_callback_rule(const struct go_switch *found, struct dp_rule *ret,
 	    !sum_compile(&c->parts, &c->sp, 0, cfa) ||
 	    cfa->n_ops + N_CHOICE_OPS + N_PROOF_OPS > DP_MAX_OPS)
 		return false;
-	/* Up to Go 1.20, the goroutine goes on at the start of systemstack_switch(). */
+	/* Up to Go 1.20, the goroutine continues at the start of systemstack_switch(). */
 	*ret = (struct dp_rule){ .cfa = DP_CFA_SWITCH,
 				 .lands = DP_LANDS_MAYBE,
 				 .ra = { .kind = DP_WHERE_CFA, .offset = -8 },

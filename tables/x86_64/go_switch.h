@@ -9,39 +9,40 @@
 #include "tables/x86_64/go_code.h"
 
 /*
- * Where Go's runtime goes on when a function does not return to who has called it: what its
- * functions tell of each other. Members of its structures are where these functions
- * themselves find them.
+ * Where the Go runtime continues when a function does not return to its caller, derived from what
+ * its functions show about each other. Offsets in its structures are those that these functions
+ * use.
  */
 
 /*
- * What the thread's own stack may have at its start, where mcall() and newstack() begin anew:
- * a frame is there if the word at `at` is the return address of its function.
+ * A frame that may be at the start of the thread's own stack, where mcall() and newstack() begin
+ * again: it is there if the word at `at` is the return address of its function.
  */
 struct go_frame {
-	int32_t at;              /* from what the thread's stack begins with */
+	int32_t at;              /* relative to the start of the thread's stack */
 	uint64_t return_address; /* in the file */
 	uint64_t pc;             /* the frame's, in the file */
 };
 
-/* A call that does not come back, as another goroutine is run. */
+/* A call that does not return because another goroutine runs. */
 struct go_given {
 	uint64_t start, end; /* the instruction */
-	int64_t depth;       /* how far rsp is below what the thread's stack begins with */
+	int64_t depth;       /* distance from rsp up to the start of the thread's stack */
 };
 
 /*
- * The call that cgocallback() makes on the goroutine's stack. It was called on the thread's, by
- * crosscall2(), and has noted rsp there as what the thread's stack begins with. If the walk comes
- * from further up on the thread's stack, it is an outer one, that began where asmcgocall() was
- * left: C has been called again, and has called back again.
+ * The call that cgocallback() makes on the goroutine's stack. crosscall2() has called it on the
+ * thread's stack, and it has stored rsp there as the start of that stack. If the walk comes from
+ * further up on the thread's stack, this is an outer callback, which began where asmcgocall() left
+ * that stack: C was called again, and has called back again.
  */
 struct go_callback {
-	uint64_t start, end; /* the instruction; end 0: it is not known */
+	uint64_t start, end; /* the instruction; end 0: not known */
 	struct sum_parts parts;
-	struct sum sp;           /* what the thread's stack begins with */
-	int32_t outer;           /* from where asmcgocall() was left to that of the outer one */
-	int32_t size;            /* of the frame on either stack, with the return address */
+	struct sum sp;           /* the start of the thread's stack */
+	int32_t outer;           /* distance from where asmcgocall() left it to that of the outer
+	                          * one */
+	int32_t size;            /* of the frame on either stack, including the return address */
 	uint64_t return_address; /* in crosscall2() */
 };
 
@@ -59,23 +60,23 @@ struct go_switch {
 	struct sum_parts parts;
 	struct sum goroutine, sp, pc;
 	struct pclntab_function
-		set_labels; /* the function that does; without a name: there is none */
+		set_labels; /* the function that does; without a name if there is none */
 };
 
-/* Read what is known in a program; what is not found has no rule. 0 or -ENOMEM. */
+/* Reads what the program shows. What is not found gets no rule. 0 or -ENOMEM. */
 int go_switch_init(struct go_switch *ret, struct go_code *code);
 
-/* Does a function of that name switch stacks, in versions that do not say so? */
+/* True if a function of that name switches stacks, for versions without flags. */
 bool go_switch_is_named(const char *name);
 
-/* On with the goroutine; or with the thread's stack, which begins at rsp + depth. */
+/* Continues with the goroutine, or with the thread's stack, which starts at rsp + depth. */
 bool go_switch_goroutine_rule(const struct go_switch *found, struct dp_rule *ret,
 			      struct rule_programs *ret_programs);
 bool go_switch_thread_rule(const struct go_switch *found, int64_t depth, struct dp_rule *ret,
 			   struct rule_programs *ret_programs);
 /*
- * From cgocallback() to crosscall2(); or, where a panic has left C's frames behind, to where the
- * goroutine called C, as in Go's own traces.
+ * Continues from cgocallback() with crosscall2(); or, if a panic has dropped C's frames, where the
+ * goroutine called C, as Go's own traces do.
  */
 bool go_switch_callback_rule(const struct go_switch *found, struct dp_rule *ret,
 			     struct rule_programs *ret_programs);

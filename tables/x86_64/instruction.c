@@ -3,7 +3,7 @@
 
 #include <Zydis/Zydis.h>
 
-/* A register's DWARF number, DP_N_REGISTERS for what is none of the sixteen. */
+/* A register's DWARF number, or DP_N_REGISTERS if it is not one of the sixteen. */
 static uint8_t register_number(ZydisRegister reg)
 {
 	static const uint8_t numbers[] = {
@@ -38,8 +38,8 @@ static struct operand memory_operand(const ZydisDecodedOperand *o, uint64_t end)
 }
 
 /*
- * An operand, if it is one of 64 bits, or a number. OPERAND_ADDRESS with a size is memory
- * at an address of the file, without one it is that address.
+ * An operand of 64 bits, or a number. OPERAND_ADDRESS with a size is memory at an address of the
+ * file, without a size the address itself.
  */
 static struct operand operand_of(const ZydisDecodedOperand *o, uint64_t end)
 {
@@ -104,7 +104,7 @@ static enum instruction_kind kind_of(const ZydisDecodedInstruction *i)
 	}
 }
 
-/* Which registers it writes, said or not. */
+/* The registers that it writes, including implicit ones. */
 static uint32_t registers_written(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
 	uint32_t written = 0;
@@ -122,7 +122,7 @@ static uint32_t registers_written(const ZydisDecodedInstruction *i, const ZydisD
 	return written;
 }
 
-/* Memory that it writes, as what it moves to. */
+/* The memory that it writes, as the target of a move. */
 static struct operand memory_written(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o,
 				     uint64_t end)
 {
@@ -133,7 +133,7 @@ static struct operand memory_written(const ZydisDecodedInstruction *i, const Zyd
 	return (struct operand){ 0 };
 }
 
-/* Is it one whose result is followed? Those of 64 bits are. */
+/* True if its result is followed: operations of 64 bits are. */
 static bool is_followed(const struct instruction *in, const ZydisDecodedInstruction *i)
 {
 	bool is_data = in->kind >= INSTRUCTION_MOVE && in->kind <= INSTRUCTION_POP;

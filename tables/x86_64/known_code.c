@@ -8,19 +8,19 @@
 #include "tables/x86_64/pattern.h"
 #include "tables/rule.h"
 
-/* What is in sight from one address on. */
+/* The bytes that can be seen from one address on. */
 struct view {
 	const struct code_range *range;
 	uint64_t address;
 	const uint8_t *bytes;
-	uint64_t size; /* to the end of what may get rows */
+	uint64_t size; /* to the end of the part that may get rows */
 };
 
 #define JUMP_GOT "ff 25 ?? ?? ?? ??"
 #define PUSH_NUMBER "68 ?? ?? ?? ??"
 #define JUMP "e9 ?? ?? ?? ??"
 
-/* A row that goes on where the one before ends. Without bytes it is none. */
+/* Adds a row that starts where the previous one ends; none for a size of 0. */
 static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint8_t reg,
 		    int32_t offset)
 {
@@ -35,14 +35,14 @@ static void add_row(struct known_code *code, uint64_t start, uint64_t size, uint
 		};
 }
 
-/* How a function of .init or .fini begins, and how it ends. */
+/* The first and last instructions of a function of .init or .fini. */
 struct frame_shape {
 	const char *prologue, *epilogue;
-	unsigned int align; /* shorter patterns need a likelier address */
+	unsigned int align; /* shorter patterns require an aligned address */
 	bool has_rbp;
 };
 
-/* glibc's crti.S and crtn.S; older ones' and uClibc's; musl's. */
+/* glibc's crti.S and crtn.S; those of older versions and uClibc; musl's. */
 static const struct frame_shape shapes[] = {
 	{ "48 83 ec 08", "48 83 c4 08 c3", 4, false },
 	{ "55 48 89 e5", "5d c3", 4, true },
@@ -51,13 +51,13 @@ static const struct frame_shape shapes[] = {
 	{ "50", "59 c3", 16, false },
 };
 
-/* What such functions are made of; none of it changes rsp or rbp for what follows. */
+/* The instructions of such functions; none of them changes rsp or rbp. */
 static const char *const body[] = {
 	"e8 ?? ?? ?? ??",       /* call */
 	"ff 15 ?? ?? ?? ??",    /* call *GOT */
 	"ff d0",                /* call *%rax */
 	"48 8b 05 ?? ?? ?? ??", /* mov GOT, %rax */
-	"48 c7 c0 ?? ?? ?? ??", /* the same, where the linker knows what the GOT would hold */
+	"48 c7 c0 ?? ?? ?? ??", /* the same, if the linker knows the contents of the GOT */
 	"48 85 c0",             /* test %rax, %rax */
 	"31 c0",                /* xor %eax, %eax */
 	"90",
@@ -71,9 +71,9 @@ static const char *const body[] = {
 #define MAX_FUNCTION 128
 
 /*
- * The function's bytes from `at`, behind the prologue, up to the epilogue; its
- * one kind of jump skips a call. What comes from the prologue to a `ret` in a
- * straight line needs no more proof: the return address is where `ret` finds it.
+ * Matches the function's bytes from `at`, behind the prologue, up to the epilogue; its only kind of
+ * jump skips a call. A straight line from the prologue to a `ret` is proof enough: the return
+ * address is where `ret` finds it.
  */
 static bool match_body(const struct view *v, size_t at, const char *epilogue, size_t *ret)
 {
@@ -129,7 +129,7 @@ static bool find_function(const struct view *v, struct known_code *code)
 			code->rows[code->n_rows - 1].fp_saved = true;
 		} else {
 			add_row(code, v->address, start + prologue, DP_RSP, 8);
-			/* Behind the epilogue's first instruction only `ret` is left. */
+			/* Behind the epilogue's first instruction only `ret` remains. */
 			add_row(code, 0, end - start - prologue + epilogue - 1, DP_RSP, 16);
 		}
 		add_row(code, 0, 1, DP_RSP, 8);
@@ -151,11 +151,11 @@ static bool is_plt0(const uint8_t *bytes, uint64_t size)
 		return false;
 	memcpy(&first, bytes + 2, sizeof(first));
 	memcpy(&second, bytes + jump + 2, sizeof(second));
-	/* Relative to the ends of both instructions: neighbours in the GOT. */
+	/* Relative to the ends of the two instructions: neighbours in the GOT. */
 	return (int64_t)second + (int64_t)jump + 6 == (int64_t)first + 6 + 8;
 }
 
-/* Does the jump whose operand is at `at` lead to the first entry of a PLT? */
+/* True if the jump with its operand at `at` leads to the first entry of a PLT. */
 static bool leads_to_plt0(const struct view *v, size_t at)
 {
 	uint64_t target;
@@ -169,9 +169,9 @@ static bool leads_to_plt0(const struct view *v, size_t at)
 }
 
 /*
- * An entry of a PLT, 16 bytes: how many of them are before the number has been
- * pushed, 0 if it is none. The first one says enough: hardly anything else would push
- * behind a jump. (In static programs it may lead nowhere: it is never taken.)
+ * For a PLT entry of 16 bytes: how many of them precede the end of the push; 0: not a PLT entry.
+ * The first instructions are sufficient: hardly anything else pushes after a jump. (In static
+ * programs the second jump may lead nowhere: it is never taken.)
  */
 static size_t plt_entry_push(const struct view *v)
 {
@@ -189,7 +189,7 @@ static size_t plt_entry_push(const struct view *v)
 	return 0;
 }
 
-/* Entries that only jump: those of .plt.got and .plt.sec. How many bytes, or 0. */
+/* Size of an entry that only jumps, as in .plt.got and .plt.sec; 0: it is none. */
 static size_t plt_stub_size(const uint8_t *bytes, uint64_t size)
 {
 	static const char *const stubs[] = {
@@ -202,7 +202,7 @@ static size_t plt_stub_size(const uint8_t *bytes, uint64_t size)
 	return pattern_match_any(bytes, size, stubs, ARRAY_SIZE(stubs));
 }
 
-/* Alone, a jump could be in the middle of a function. In a table it has neighbours. */
+/* A single jump could be in the middle of a function; in a table it has neighbours. */
 static bool is_in_table(const struct view *v)
 {
 	uint64_t before = v->address - v->range->address;
@@ -249,10 +249,7 @@ static bool find_plt(const struct view *v, struct known_code *code)
 /* mov $15, %rax; syscall */
 static const uint8_t trampoline[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
-/*
- * Handlers are not called from there, but return to its
- * start: the byte before is the one that is looked up.
- */
+/* Handlers are not called from it but return to its start: the byte before is looked up. */
 static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_t start,
 			    uint64_t end, struct known_code *code)
 {
@@ -269,10 +266,9 @@ static bool find_trampoline(const struct code_range *range, uint64_t at, uint64_
 }
 
 /*
- * glibc's clone() and clone3() end their unwind information in front of the system call,
- * since it would be wrong in the child, and begin again where the child is by itself:
- * syscall; test; jl; je; ret. How many bytes are in between, 0 if it is not this. It is
- * looked for only where nothing was known until then.
+ * The unwind information of glibc's clone() and clone3() ends before the system call, because it
+ * would be wrong in the child, and starts again where only the child runs: syscall; test; jl; je;
+ * ret. Returns the size in between, or 0. Searched for only where no rule is known.
  */
 static size_t clone_call_size(const uint8_t *bytes, uint64_t size)
 {
@@ -286,13 +282,13 @@ static size_t clone_call_size(const uint8_t *bytes, uint64_t size)
 	return pattern_match_any(bytes, size, calls, ARRAY_SIZE(calls));
 }
 
-/* Functions and PLTs start at such addresses only, or where a range starts. */
+/* Functions and PLTs start at a multiple of this, or at a range's start. */
 #define ALIGNMENT 4
 
-/* And functions of crtbegin.o at such. */
+/* Functions of crtbegin.o start at a multiple of this. */
 #define LEAF_ALIGNMENT 16
 
-/* First bytes of known code, by where it may be. */
+/* Possible places of known code, by its first byte. */
 enum start { START_NONE, START_LEAF, START_ALIGNED, START_ANY };
 
 static const uint8_t starts[256] = {
@@ -303,7 +299,7 @@ static const uint8_t starts[256] = {
 	[0xff] = START_ALIGNED,
 };
 
-/* Code without unwind information can be long: most of its bytes get no further than this. */
+/* Code without unwind information can be long: most bytes are rejected here. */
 static const uint8_t *find_start(const uint8_t *from, const uint8_t *end)
 {
 	while (from < end && starts[*from] == START_NONE)
@@ -316,7 +312,7 @@ static bool is_aligned(const struct code_range *range, uint64_t at, uint64_t ali
 	return at % alignment == 0 || at == range->address;
 }
 
-/* May known code that starts like this be there? */
+/* True if known code with such a start may be at this address. */
 static bool can_start(const struct code_range *range, uint64_t at, enum start start)
 {
 	switch (start) {
@@ -342,13 +338,13 @@ bool known_code_is_none(const struct code_range *range, uint64_t start, uint64_t
 		if (can_start(range, start + (uint64_t)(at - from), (enum start)starts[*at]))
 			return false;
 	}
-	/* A trampoline has a row from the byte before it on. */
+	/* A trampoline's row starts one byte before it. */
 	return !(is_behind && *to == trampoline[0]);
 }
 
 /*
- * What starts at aligned addresses only. 0x48 alone says nothing: half of all instructions
- * start so.
+ * Finds code that starts at aligned addresses only. 0x48 alone says nothing: half of all
+ * instructions start with it.
  */
 static bool find_aligned(const struct view *v, uint64_t end, struct known_code *ret)
 {

@@ -5,12 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What functions and entries of a PLT begin with, if indirect branches may lead there only. */
+/* The first instruction of functions and PLT entries if indirect branches are restricted (IBT). */
 #define PATTERN_ENDBR64 "f3 0f 1e fa"
 
 /*
- * Instructions as they lie in memory, written as hex digits: "ff 25 ?? ?? ?? ??",
- * with ?? for any byte. How many of `size` bytes match a pattern: all of it or 0.
+ * Matches machine code with a pattern of hex digits: "ff 25 ?? ?? ?? ??", with ?? for any byte.
+ * Returns the length of the match: the whole pattern or 0.
  */
 size_t pattern_match(const uint8_t *bytes, uint64_t size, const char *pattern);
 

@@ -7,40 +7,40 @@
 
 #include "base/array.h"
 
-/* A function's instructions at most. */
+/* The most instructions of a function. */
 #define MAX_INSTRUCTIONS 16384
-/* Branches on one path, each of which keeps a state. */
+/* The most branches on one path; each stores a state. */
 #define MAX_BRANCHES 64
-/* Words that a path has written. */
+/* The most words that a path writes. */
 #define MAX_WRITTEN 48
-/* Loops change registers each time; what they leave alone is seen after so many. */
+/* Loops change registers at each turn; the unchanged ones are known after so many. */
 #define MAX_MEETINGS 8
 
-/* A word of memory, as the path has left it. */
+/* A word of memory that the path has written. */
 struct written {
 	struct sum address, value;
 };
 
-/* What is known in front of an instruction. */
+/* What is known before an instruction. */
 struct return_state {
 	struct sum regs[DP_RIP];
 	struct written words[MAX_WRITTEN];
 	size_t n_words;
 };
 
-/* With what it was met first. */
+/* The state with which an instruction was first reached. */
 struct return_met {
 	struct sum regs[DP_RIP];
-	uint64_t words; /* all of them, mixed */
-	size_t search;  /* the number of the last search that has met it, and how often */
+	uint64_t words; /* a hash of all words */
+	size_t search;  /* number of the last search that has reached it, and how often */
 	size_t n;
 };
 
 /* One search. */
 struct search {
 	struct return_path *path;
-	struct return_point *points; /* NULL: not asked for */
-	const struct sum *given;     /* where this is left is asked for; NULL: that is not */
+	struct return_point *points; /* NULL: not requested */
+	const struct sum *given;     /* find where this value is stored; NULL: not requested */
 	struct sum wanted;           /* the same, or the word there */
 	struct return_values values;
 	bool is_word;
@@ -70,7 +70,7 @@ void return_path_done(struct return_path *path)
 	*path = (struct return_path){ 0 };
 }
 
-/* The instruction at an address; path->n if there is none. */
+/* Index of the instruction at an address, or path->n. */
 static size_t instruction_at(const struct return_path *path, uint64_t address)
 {
 	size_t low = 0, high = path->n;
@@ -91,7 +91,7 @@ static bool is_direct(const struct instruction *in)
 	return in->from.kind == OPERAND_ADDRESS && in->from.size == 0;
 }
 
-/* Where a jump or branch leads inside of the function; path->n: out of it. */
+/* Index of a jump's target inside the function; path->n: outside. */
 static size_t target_of(const struct return_path *path, const struct instruction *in)
 {
 	return is_direct(in) ? instruction_at(path, (uint64_t)in->from.number) : path->n;
@@ -116,8 +116,8 @@ static struct sum address_of(const struct return_state *s, const struct operand 
 }
 
 /*
- * The word at an address, as the path has left it. Words of other parts are taken to lie
- * elsewhere: stacks, and what registers lead to, do not overlap.
+ * The word at an address as the path has left it. Words relative to other parts are assumed to be
+ * elsewhere: stacks and the memory that registers point to do not overlap.
  */
 static struct sum read_word(struct return_path *path, const struct return_state *s,
 			    const struct sum *address)
@@ -150,8 +150,8 @@ static bool put_word(struct return_state *s, const struct sum *address, const st
 }
 
 /*
- * So many bytes at an address are written: as a word they are known again, else no word is that
- * has some of them. False: there is no room to remember it.
+ * Writes bytes at an address. A word's value is stored; words that overlap the bytes are forgotten.
+ * False: no room.
  */
 static bool write_bytes(struct return_state *s, const struct sum *address, unsigned int size,
 			const struct sum *value)
@@ -208,7 +208,7 @@ static bool set_operand(struct return_state *s, const struct operand *o, struct 
 	return write_bytes(s, &address, o->size, &value);
 }
 
-/* Two operands: the result of a calculation. */
+/* Computes the result of an instruction with two operands. */
 static struct sum calculated(struct return_path *path, const struct return_state *s,
 			     const struct instruction *in)
 {
@@ -244,7 +244,7 @@ static struct sum pop(struct return_path *path, struct return_state *s)
 	return value;
 }
 
-/* Execute what goes on to the next instruction. False: too much was written. */
+/* Executes an instruction that continues to the next one. False: too many words were written. */
 static bool execute(struct return_path *path, struct return_state *s, const struct instruction *in)
 {
 	switch (in->kind) {
@@ -264,8 +264,8 @@ static bool execute(struct return_path *path, struct return_state *s, const stru
 		return true;
 	case INSTRUCTION_CALL:
 		/*
-		 * What a function goes on with behind a call, it knows to be kept. What comes back
-		 * is in rax, and of Go's gcWriteBarrier() in r11.
+		 * The function relies on what a call preserves. Results are in rax, and in r11 for
+		 * Go's gcWriteBarrier().
 		 */
 		s->regs[DP_RAX] = s->regs[DP_R11] = sum_unknown();
 		return true;
@@ -279,7 +279,7 @@ static bool execute(struct return_path *path, struct return_state *s, const stru
 	return true;
 }
 
-/* A path has ended: what the caller gets, which must be the same on all paths. */
+/* Ends a path: what the caller gets must be the same on all paths. */
 static void end_path(struct search *search, const struct return_values *values)
 {
 	const struct return_values *known = &search->values;
@@ -299,7 +299,7 @@ static void end_path(struct search *search, const struct return_values *values)
 		search->found = RETURN_UNCLEAR;
 		return;
 	}
-	/* Registers are known where all agree. */
+	/* A register is known if all paths agree. */
 	if (!sum_is_equal(&known->fp, &values->fp))
 		search->values.fp = sum_unknown();
 	for (int i = 0; i < DP_N_SAVED; i++)
@@ -321,7 +321,7 @@ static bool is_on_stack(const struct sum *address)
 	return false;
 }
 
-/* A path has ended: where the value is that is looked for. */
+/* Ends a path: where is the value that is searched for? */
 static void note_left(struct search *search, const struct return_state *s)
 {
 	for (size_t i = 0; i < s->n_words; i++) {
@@ -338,7 +338,7 @@ static void note_left(struct search *search, const struct return_state *s)
 	}
 }
 
-/* By a return, or by a jump to code that returns in its place, or that is gone on with. */
+/* Leaves by a return, or by a jump to code that returns instead or continues. */
 static void leave(struct search *search, struct return_state *s, const struct instruction *in)
 {
 	struct return_values values = { .fp = s->regs[DP_RBP] };
@@ -355,7 +355,7 @@ static void leave(struct search *search, struct return_state *s, const struct in
 	end_path(search, &values);
 }
 
-/* Sums have no bytes that mean nothing, so that equal ones are equal bytes. */
+/* Sums have no padding, so equal ones are equal bytes. */
 static uint64_t words_mixed(const struct return_state *s)
 {
 	uint64_t mixed = s->n_words;
@@ -379,7 +379,9 @@ static bool has_same_saved(const struct sum *a, const struct sum *b)
 	return is_same;
 }
 
-/* Is what comes behind an instruction known already, as it was met with the same before? */
+/*
+ * True if the continuation of an instruction is known: it was reached with the same state before.
+ */
 static bool was_met(struct search *search, size_t number, const struct return_state *s)
 {
 	struct return_met *met = &search->path->met[number];
@@ -392,7 +394,7 @@ static bool was_met(struct search *search, size_t number, const struct return_st
 		met->n = 1;
 		return false;
 	}
-	/* A function begins anew, with the same arguments, when it has got a larger stack. */
+	/* A function starts again, with the same arguments, after it got a larger stack. */
 	if (memcmp(met->regs, s->regs, sizeof(met->regs)) == 0 &&
 	    (met->words == words || (search->given && number == 0)))
 		return true;
@@ -420,13 +422,13 @@ static void note_point(struct search *search, size_t number, const struct return
 	search->points[number].is_switched = true;
 	if (search->path->switched)
 		return;
-	/* Without memory for it nothing was written. */
+	/* Without memory, the written words are not known. */
 	search->path->switched = malloc(sizeof(*s));
 	if (search->path->switched)
 		*search->path->switched = *s;
 }
 
-/* Go along both ways. */
+/* Follows both ways. */
 static void branch(struct search *search, size_t number, const struct return_state *s, int branches)
 {
 	size_t target = target_of(search->path, &search->path->instructions[number]);
@@ -438,11 +440,11 @@ static void branch(struct search *search, size_t number, const struct return_sta
 	if (target < search->path->n)
 		follow(search, target, s, branches + 1);
 	else if (!search->points &&
-		 !search->given) /* it returns elsewhere, perhaps with another stack */
+		 !search->given) /* it returns elsewhere, perhaps on another stack */
 		search->found = RETURN_UNCLEAR;
 }
 
-/* From an instruction on, to the end of all paths. */
+/* Follows all paths from an instruction to their ends. */
 static void follow(struct search *search, size_t number, const struct return_state *from,
 		   int branches)
 {

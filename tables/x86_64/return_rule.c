@@ -3,7 +3,7 @@
 
 #include "tables/x86_64/return_path.h"
 
-/* Is it a register and a number? */
+/* True if it is a register plus a number. */
 static bool is_register(const struct sum *s, unsigned int reg, int64_t *ret)
 {
 	struct sum alone = sum_register(reg);
@@ -11,7 +11,7 @@ static bool is_register(const struct sum *s, unsigned int reg, int64_t *ret)
 	return sum_distance(s, &alone, ret) && *ret >= INT32_MIN && *ret <= INT32_MAX;
 }
 
-/* Is it the word at a distance from the CFA? */
+/* True if it is the word at a distance from the CFA. */
 static bool is_saved(const struct sum_parts *parts, const struct sum *s, const struct sum *cfa,
 		     int64_t *ret)
 {
@@ -59,7 +59,7 @@ static bool set_return_address(const struct sum_parts *parts, const struct retur
 		return true;
 	}
 	rule->ra = (struct dp_where){ .kind = DP_WHERE_VALUE };
-	/* The CFA is there already. */
+	/* The CFA is on the stack already. */
 	return sum_compile(parts, &values->pc, 1, program);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tables/x86_64/sum.h"
 
-/* Numbers of parts that are made, behind those of registers. */
+/* Numbers of computed parts, after those of registers. */
 #define FIRST_MADE DP_N_VALUE_REGISTERS
 
 static_assert(FIRST_MADE + SUM_MAX_PARTS <= UINT8_MAX, "a part's number fits");
@@ -40,7 +40,7 @@ struct sum sum_masked(struct sum_parts *parts, const struct sum *of, int64_t mas
 	return made(parts, &(struct sum_part){ .of = *of, .mask = mask });
 }
 
-/* Add a term, or take it away with its opposite. False: there is no room, or it comes twice. */
+/* Adds a term, or cancels it with its opposite. False: no room, or the term is there already. */
 static bool add_term(struct sum *s, struct sum_term term)
 {
 	size_t i = 0;
@@ -104,7 +104,7 @@ bool sum_distance(const struct sum *a, const struct sum *b, int64_t *ret)
 	return true;
 }
 
-/* The only part that it has, if that was made; NULL if it is something else. */
+/* Its only part, if that is a computed one; else NULL. */
 static const struct sum_part *only_part(const struct sum_parts *parts, const struct sum *s)
 {
 	if (!s->is_known || s->n_terms != 1 || s->terms[0].factor != 1 ||
@@ -147,7 +147,7 @@ static bool add_op(struct rule_program *program, enum dp_opcode code, uint8_t ar
 static bool compile(const struct sum_parts *parts, const struct sum *s, unsigned int depth,
 		    struct rule_program *program);
 
-/* A part and a number. */
+/* Compiles a part plus a number. */
 static bool compile_part(const struct sum_parts *parts, uint8_t number, int64_t more,
 			 unsigned int depth, struct rule_program *program)
 {
@@ -169,7 +169,7 @@ static bool compile_part(const struct sum_parts *parts, uint8_t number, int64_t 
 	return more == 0 || add_op(program, DP_OP_ADD_CONSTANT, 0, more);
 }
 
-/* Parts were made of parts that were there before, so this ends. */
+/* Parts consist of earlier parts, so this ends. */
 static bool compile(const struct sum_parts *parts, const struct sum *s, unsigned int depth,
 		    struct rule_program *program)
 {

@@ -9,11 +9,11 @@
 #include "tables/rule.h"
 
 /*
- * What a register or a word of memory holds, as a sum of what is known when the thread is
+ * The contents of a register or a word of memory, as a sum of values known when the thread is
  * interrupted: registers, words of memory, and numbers.
  */
 
-/* The parts of a sum. Those that are no registers are numbered as they come. */
+/* The parts of a sum. Those that are not registers are numbered in order of creation. */
 #define SUM_MAX_PARTS 64
 #define SUM_MAX_TERMS 3
 
@@ -24,14 +24,14 @@ struct sum_term {
 
 struct sum {
 	bool is_known;
-	uint8_t n_terms; /* in ascending order of parts, each part once */
+	uint8_t n_terms; /* in ascending order of parts, each part at most once */
 	struct sum_term terms[SUM_MAX_TERMS];
 	int64_t number;
 };
 
-/* DP_RAX to DP_R15, DP_THREAD_BASE and DP_BIAS are parts by themselves; the others are made. */
+/* DP_RAX to DP_R15, DP_THREAD_BASE and DP_BIAS are predefined parts; these are the others. */
 struct sum_part {
-	bool is_word; /* the word at an address, else an address whose low bits are cleared */
+	bool is_word; /* the word at an address; else an address with its low bits cleared */
 	struct sum of;
 	int64_t mask;
 };
@@ -54,28 +54,28 @@ static inline struct sum sum_number(int64_t number)
 /* The value of a register: DP_RAX to DP_R15, DP_THREAD_BASE or DP_BIAS. */
 struct sum sum_register(unsigned int reg);
 
-/* The word at an address; an address with only the bits of a mask. Unknown without room. */
+/* The word at an address; an address masked by a constant. Unknown if there is no room. */
 struct sum sum_word(struct sum_parts *parts, const struct sum *address);
 struct sum sum_masked(struct sum_parts *parts, const struct sum *of, int64_t mask);
 
-/* a + factor * b, where the factor is 1 or -1. Unknown if either is, or there is no room. */
+/* a + factor * b, with a factor of 1 or -1. Unknown if either is, or there is no room. */
 struct sum sum_add(const struct sum *a, const struct sum *b, int factor);
 
 bool sum_is_equal(const struct sum *a, const struct sum *b);
 
-/* Do both have the same parts? Then *ret is by how much a is more than b. */
+/* True if both have the same parts. *ret is then a - b. */
 bool sum_distance(const struct sum *a, const struct sum *b, int64_t *ret);
 
-/* Is it the word at an address, whose sum is *ret_address then? */
+/* True if it is the word at an address, *ret_address. */
 bool sum_is_word(const struct sum_parts *parts, const struct sum *s, struct sum *ret_address);
 
-/* Is it an address of which only a mask's bits are left, and a number? */
+/* True if it is a masked address plus a number. */
 bool sum_is_masked(const struct sum_parts *parts, const struct sum *s, struct sum *ret_of,
 		   int64_t *ret_mask);
 
 /*
- * The program that makes it, with `depth` values below that are not its own. False if
- * it has no room, or a number does not fit.
+ * Compiles it to a program that runs with `depth` other values below. False if the program is too
+ * long, or a number does not fit.
  */
 bool sum_compile(const struct sum_parts *parts, const struct sum *s, unsigned int depth,
 		 struct rule_program *ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// With C code, another linker makes the program. It is left out where cgo is.
+// With C code, another linker links the program. Left out without cgo.
 package main
 
 /*

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A program that says what Go's own runtime knows of addresses of it, as its tables have them:
-// one per line, hexadecimal; the argument is the address that its file has for its first byte.
-// It has some of what compilers make of Go.
+// Prints what Go's own runtime knows about addresses in this program, given one per line in hex, as
+// in the file. The argument is the file's first address. The program has examples of what compilers
+// generate.
 package main
 
 import (
@@ -22,7 +22,7 @@ type square struct{ side int }
 
 func (s square) area() int { return s.side * s.side }
 
-// It has a method that the compiler makes, as has what points to a square.
+// The compiler generates its method area(), as for a pointer to a square.
 type framed struct {
 	square
 	frame int
@@ -41,7 +41,7 @@ func work(names []string, shapes []shape) (sum int) {
 	return sum + generic(sum)
 }
 
-// Where the file is mapped: what it has for addresses is that far behind them.
+// The bias: address in the process minus address in the file.
 func slide(first uintptr) uintptr {
 	var start uintptr
 
@@ -76,8 +76,8 @@ func main() {
 
 		fmt.Sscanf(in.Text(), "%x", &address)
 		fmt.Fprintf(out, "0x%016x\n", address)
-		// Addresses are those of callers, that calls return to. Functions that were inlined are
-		// only told where another caller follows.
+		// CallersFrames() expects return addresses. It returns inlined functions only if another
+		// caller follows.
 		frames := runtime.CallersFrames([]uintptr{address + moved + 1, 1})
 		for {
 			frame, more := frames.Next()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "elf/tests/mutation.h"
+#include "symbols/tests/mutation.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -35,11 +35,11 @@ static void find_regions(struct original *o)
 		if (at > o->size || sizeof(s) > o->size - at)
 			break;
 		memcpy(&s, o->data + at, sizeof(s));
-		/* Of what is PROGBITS and only read, the unwind information is nearly all. */
+		/* Nearly all of the read-only PROGBITS sections are unwind information. */
 		if (s.sh_type == SHT_NOTE || s.sh_type == SHT_DYNSYM || s.sh_type == SHT_STRTAB ||
 		    s.sh_type == SHT_X86_64_UNWIND ||
 		    (s.sh_type == SHT_PROGBITS && s.sh_flags == SHF_ALLOC) ||
-		    /* What is not loaded is debug information. */
+		    /* Sections that are not loaded have debug information. */
 		    (s.sh_type == SHT_PROGBITS && !(s.sh_flags & SHF_ALLOC)))
 			add_region(o, s.sh_offset, s.sh_size);
 	}
@@ -78,7 +78,7 @@ static uint64_t next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* A number below n; 0 if there is none. */
+/* A random number below n; 0 if n is 0. */
 static size_t below(uint64_t *state, size_t n)
 {
 	return n ? next(state) % n : 0;
@@ -89,7 +89,7 @@ static struct region some_region(const struct original *o, uint64_t *state)
 	return o->regions[below(state, o->n_regions)];
 }
 
-/* Where in the mutant, which may have been cut. */
+/* A random offset in the mutant, which may be truncated. */
 static size_t some_place(const struct mutant *m, const struct original *o, uint64_t *state,
 			 size_t align)
 {
@@ -113,7 +113,7 @@ static void overwrite_bytes(struct mutant *m, const struct original *o, uint64_t
 		m->data[at] = (uint8_t)next(state);
 }
 
-/* A field of 2, 4, or 8 bytes: all of the ELF format's are aligned. */
+/* A field of 2, 4 or 8 bytes; all those of the ELF format are aligned. */
 static void set_extreme(struct mutant *m, const struct original *o, uint64_t *state)
 {
 	size_t width = 2UL << below(state, 3), at = some_place(m, o, state, width);
@@ -151,7 +151,7 @@ static void truncate_file(struct mutant *m, const struct original *o, uint64_t *
 		m->size = size;
 }
 
-/* A piece of this file or another, where something else was. */
+/* Copies a piece of this or another file over something else. */
 static void copy_piece(struct mutant *m, const struct original *o, const struct original *from,
 		       uint64_t *state)
 {
@@ -197,7 +197,7 @@ void mutant_init(struct mutant *ret, const struct original *originals, size_t n,
 			copy_piece(&m, o, &originals[below(&state, n)], &state);
 		}
 	}
-	/* Just as large as it is, so that a sanitizer sees a read behind its end. */
+	/* Allocates exactly the size, so that a sanitizer detects reads beyond the end. */
 	cut = realloc(m.data, m.size ? m.size : 1);
 	if (!cut)
 		abort();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_ELF_TESTS_MUTATION_H
-#define DP_ELF_TESTS_MUTATION_H
+#ifndef DP_SYMBOLS_TESTS_MUTATION_H
+#define DP_SYMBOLS_TESTS_MUTATION_H
 
 /*
- * ELF files with damage done to them: mostly where it hurts, in headers and in
- * what is read of the file. The same seed and number make the same damage.
+ * Damages ELF files, mostly in headers and in sections that are read. The same seed and number give
+ * the same damage.
  */
 
 #include <stddef.h>
@@ -14,7 +14,9 @@ struct region {
 	size_t start, size;
 };
 
-/* Headers, tables of headers, unwind and debug information, notes, symbols; the last is all of it. */
+/*
+ * Headers, header tables, unwind and debug information, notes, symbols; the last is the whole file.
+ */
 #define MAX_REGIONS 32
 
 struct original {
@@ -29,11 +31,11 @@ struct mutant {
 	size_t size;
 };
 
-/* 0, or -1 for what is not an ELF file or cannot be read. */
+/* 0, or -1 if it is no ELF file or cannot be read. */
 int original_init(struct original *ret, const char *path);
 void original_done(struct original *original);
 
-/* Ends the program where there is no memory. */
+/* Exits if memory is short. */
 void mutant_init(struct mutant *ret, const struct original *originals, size_t n, uint64_t seed,
 		 uint64_t number);
 void mutant_done(struct mutant *mutant);

@@ -2,10 +2,9 @@
 /*
  * usage: mutate_elf [-s SEED] [-n COUNT] [-m NUMBER] [FILE...]
  *
- * Damage ELF files (default: some of this machine's) in COUNT ways, and read
- * each as a profile would: its tables, its symbols, its lines. Each must end with what is
- * there or with a refusal that the interfaces name, within a second and 256 MiB.
- * A mutation follows from seed and number alone: -m repeats that one.
+ * Damages ELF files (default: some of this machine's) in COUNT ways and reads each as a profile
+ * would: its tables, its symbols, its lines. Each must succeed or fail with a documented error,
+ * within a second and 256 MiB. Seed and number determine a mutation: -m repeats a single one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 #include "base/cleanup.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
-#include "elf/tests/mutation.h"
+#include "symbols/tests/mutation.h"
 #include "symbols/debug_info.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
@@ -38,16 +37,16 @@
 #define CPU_LIMIT_S 1
 #define MAX_FAILURES 10
 
-/* What came of it: written by the child that does the work, read when it is gone. */
+/* Written by the child that does the work, read after it has ended. */
 struct progress {
-	uint64_t number; /* of the mutation that it is at */
+	uint64_t number; /* of the current mutation */
 	const char *stage;
-	int error; /* one that no interface names */
+	int error; /* an undocumented one */
 	uint64_t n_tables, n_no_table, n_refused, n_symbols, n_locations;
 	uint64_t slowest, slowest_ns;
 };
 
-static struct progress *progress; /* shared memory */
+static struct progress *progress; /* in shared memory */
 static struct names *names;
 
 static void fail(int error)
@@ -89,7 +88,7 @@ static void read_tables(const struct mutant *mutant)
 		return;
 	}
 	if (err < 0)
-		fail(err); /* -ENOMEM, too: that is the limit */
+		fail(err); /* including -ENOMEM: that is the limit */
 	if (elf_facts_init(&facts, &file) < 0)
 		fail(-ENOMEM);
 	elf_facts_bias(&facts, 0x10000, 0, &bias);
@@ -129,7 +128,7 @@ static void read_symbols(int fd, const void *memory, size_t size)
 	symtab_free(symbols);
 }
 
-/* Whatever is damaged, a segment has a beginning before its end. */
+/* However damaged a file is, a segment starts before its end. */
 static void read_segments(int fd, const void *memory, size_t size)
 {
 	struct segment *segments;
@@ -187,7 +186,7 @@ static void read_locations(const struct mutant *mutant)
 	debug_info_free(info);
 }
 
-/* As reports ask for them: by both, with names demangled. */
+/* As reports do: with both functions, and demangled names. */
 static void read_module(int fd)
 {
 	struct module *module = module_new(names, "mutant", "", dup(fd));
@@ -207,7 +206,7 @@ static void read_module(int fd)
 	module_free(module);
 }
 
-/* From a file, as nearly always, and from memory, as those of the vDSO. */
+/* From a file, the usual case, and from memory, as for the vDSO. */
 static void read_all_symbols(const struct mutant *mutant)
 {
 	_cleanup_close_ int fd = memfd_create("mutant", MFD_CLOEXEC);
@@ -221,7 +220,7 @@ static void read_all_symbols(const struct mutant *mutant)
 	read_segments(-1, mutant->data, mutant->size);
 }
 
-/* More than a process has when it starts to work. AddressSanitizer itself needs terabytes. */
+/* More than a process has at its start. AddressSanitizer itself needs terabytes. */
 static void limit_memory(void)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -236,7 +235,7 @@ static void limit_memory(void)
 #endif
 }
 
-/* One mutation. What hangs or takes too long is ended by a signal. */
+/* Runs one mutation. A signal ends one that hangs or takes too long. */
 static void try_mutation(const struct original *originals, size_t n, uint64_t seed)
 {
 	const struct itimerval limit = { .it_value.tv_sec = CPU_LIMIT_S };
@@ -258,7 +257,7 @@ static void try_mutation(const struct original *originals, size_t n, uint64_t se
 	mutant_done(&mutant);
 }
 
-/* Mutations from progress->number to `end`, in a child: its wait status. */
+/* Runs mutations from progress->number to `end` in a child. Returns its wait status. */
 static int run(const struct original *originals, size_t n, uint64_t seed, uint64_t end)
 {
 	const struct itimerval none = { 0 };
@@ -273,7 +272,7 @@ static int run(const struct original *originals, size_t n, uint64_t seed, uint64
 			try_mutation(originals, n, seed);
 		setitimer(ITIMER_PROF, &none, NULL);
 		alarm(0);
-		progress->stage = "exit"; /* where a sanitizer looks for leaks */
+		progress->stage = "exit"; /* the sanitizer then looks for leaks */
 		exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid) {
@@ -296,7 +295,7 @@ static void report(uint64_t seed, int status)
 		printf("exit status %d\n", WEXITSTATUS(status));
 }
 
-/* Number of mutations that failed. */
+/* Returns the number of failed mutations. */
 static int run_all(const struct original *originals, size_t n, uint64_t seed, uint64_t first,
 		   uint64_t end)
 {
@@ -327,7 +326,7 @@ static size_t add_file(struct original *originals, size_t n, const char *path)
 	return n < MAX_FILES && original_init(&originals[n], path) == 0 ? n + 1 : n;
 }
 
-/* Small ELF files of a directory, from its start to its end. */
+/* Adds small ELF files of a directory, from all parts of the listing. */
 static size_t add_directory(struct original *originals, size_t n, const char *path, size_t max)
 {
 	struct dirent **entries = NULL;
@@ -338,7 +337,7 @@ static size_t add_directory(struct original *originals, size_t n, const char *pa
 		_cleanup_free_ char *file = NULL;
 		struct stat st;
 
-		/* Evenly: as many of them as of the entries are behind. */
+		/* Evenly: as large a part of the files as of the entries so far. */
 		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) >= 0 && n < end &&
 		    (end - n) * (size_t)n_entries >= (size_t)(n_entries - i) * max &&
 		    lstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= MIN_FILE_SIZE &&

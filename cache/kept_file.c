@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/kept_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/cleanup.h"
+
+static_assert(sizeof(struct kept_key) == 2 * DISK_CACHE_ID_SIZE + 12 * 8, "no padding");
+static_assert(sizeof(struct kept_head) == 16 + sizeof(struct kept_key) + 8 * KEPT_N_SECTIONS,
+	      "no padding");
+
+int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
+		  uint64_t layout, const char *build_id, int fd)
+{
+	*ret = (struct kept_key){ .layout = layout };
+	strncpy(ret->kind, kind, sizeof(ret->kind) - 1);
+	snprintf(ret->maker, sizeof(ret->maker), "%s", cache->maker);
+	snprintf(ret->build_id, sizeof(ret->build_id), "%s", build_id);
+	return disk_cache_source(fd, &ret->source);
+}
+
+static uint32_t checksum(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])
+{
+	const size_t from = offsetof(struct kept_head, crc) + sizeof(head->crc);
+	uLong crc = crc32_z(0, (const Bytef *)head + from, sizeof(*head) - from);
+
+	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+		if (sections[i].iov_len > 0) /* with NULL, crc32_z() starts anew */
+			crc = crc32_z(crc, sections[i].iov_base, sections[i].iov_len);
+	return (uint32_t)crc;
+}
+
+void kept_head_init(struct kept_head *ret, const struct kept_key *key,
+		    const struct iovec sections[KEPT_N_SECTIONS])
+{
+	*ret = (struct kept_head){
+		.magic = KEPT_FILE_MAGIC,
+		.version = KEPT_FILE_VERSION,
+		.key = *key,
+	};
+	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+		ret->sizes[i] = sections[i].iov_len;
+	ret->crc = checksum(ret, sections);
+}
+
+bool kept_head_is_of(const struct kept_head *head, const struct kept_key *key, uint64_t file_size)
+{
+	uint64_t size = sizeof(*head);
+
+	if (head->magic != KEPT_FILE_MAGIC || head->version != KEPT_FILE_VERSION ||
+	    memcmp(&head->key, key, sizeof(*key)) != 0)
+		return false;
+	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+		if (__builtin_add_overflow(size, head->sizes[i], &size))
+			return false;
+	return size == file_size;
+}
+
+bool kept_head_matches(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])
+{
+	return head->crc == checksum(head, sections);
+}
+
+static int read_sections(int fd, const struct kept_head *head, struct kept_file *file)
+{
+	uint64_t at = sizeof(*head);
+
+	for (size_t i = 0; i < KEPT_N_SECTIONS; i++) {
+		struct iovec *s = &file->sections[i];
+		int err;
+
+		if (head->sizes[i] == 0)
+			continue;
+		s->iov_len = head->sizes[i];
+		s->iov_base = malloc(s->iov_len);
+		if (!s->iov_base)
+			return -ENOMEM;
+		err = disk_cache_read(fd, s->iov_base, s->iov_len, at);
+		if (err < 0)
+			return err;
+		at += s->iov_len;
+	}
+	return kept_head_matches(head, file->sections) ? 0 : -EBADMSG;
+}
+
+int kept_file_read(const struct disk_cache *cache, const char *name, const struct kept_key *key,
+		   struct kept_file *ret)
+{
+	uint64_t size;
+	_cleanup_close_ int fd = disk_cache_open_file(cache, name, &size);
+	struct kept_file file = { 0 };
+	struct kept_head head;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = disk_cache_read(fd, &head, sizeof(head), 0);
+	if (err < 0)
+		return err;
+	if (!kept_head_is_of(&head, key, size))
+		return -ESTALE;
+	err = read_sections(fd, &head, &file);
+	if (err < 0) {
+		kept_file_done(&file);
+		return err;
+	}
+	disk_cache_used(fd);
+	*ret = file;
+	return 0;
+}
+
+void kept_file_done(struct kept_file *file)
+{
+	for (size_t i = 0; i < KEPT_N_SECTIONS; i++)
+		free(file->sections[i].iov_base);
+	*file = (struct kept_file){ 0 };
+}
+
+int kept_file_write(struct disk_cache *cache, const char *name, const struct kept_key *key,
+		    const struct iovec sections[KEPT_N_SECTIONS])
+{
+	struct kept_head head;
+	struct iovec parts[1 + KEPT_N_SECTIONS] = { { &head, sizeof(head) } };
+
+	kept_head_init(&head, key, sections);
+	memcpy(parts + 1, sections, KEPT_N_SECTIONS * sizeof(*sections));
+	return disk_cache_put(cache, name, parts, 1 + KEPT_N_SECTIONS);
+}

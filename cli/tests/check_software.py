@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Events that the kernel counts: as many samples as getrusage() and the program itself count.
+
+usage: check_software.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+from harness import dwarfprof, start
+
+N_PAGES, N_SLEEPS, N_MOVES = 5000, 500, 200
+TARGET = f"""
+import mmap, os, resource, sys, time
+def usage():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_minflt, used.ru_nvcsw + used.ru_nivcsw
+cpus = sorted(os.sched_getaffinity(0))
+pages = mmap.mmap(-1, {N_PAGES} * 4096)
+pages.madvise(mmap.MADV_NOHUGEPAGE)
+sys.stdin.readline()
+before = usage()
+for i in range({N_PAGES}):
+    pages[i * 4096] = 1
+for i in range({N_SLEEPS}):
+    time.sleep(0.001)
+for i in range({N_MOVES}):
+    os.sched_setaffinity(0, {{cpus[i % 2]}})
+print(*(b - a for a, b in zip(before, usage())), flush=True)
+sys.stdin.readline()
+"""
+
+
+class Software(unittest.TestCase):
+    def count(self, event, *args):
+        """The samples of a target, and what it has counted: faults and switches."""
+        with tempfile.TemporaryDirectory() as directory, \
+                subprocess.Popen([sys.executable, "-c", TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 text=True) as target:
+            out = os.path.join(directory, "out.jsonl")
+            profiler = start("-p", str(target.pid), "-e", event, "-o", out, *args, stderr=subprocess.PIPE, text=True)
+            said = profiler.stderr.readline()
+            self.assertIn("at each", said)
+            target.stdin.write("\n")
+            target.stdin.flush()
+            counted = tuple(map(int, target.stdout.readline().split()))
+            profiler.send_signal(signal.SIGINT)
+            said = profiler.communicate(timeout=60)[1]
+            self.assertEqual(profiler.returncode, 0, said)
+            self.assertIn(" 0 lost", said)
+            target.stdin.write("\n")
+            target.stdin.close()
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        self.assertEqual({s["event"] for s in samples}, {event})
+        outcomes = collections.Counter(s["outcome"] for s in samples)
+        print(f"{event}: {len(samples)} samples, {dict(outcomes)}; counted: {counted}")
+        self.assertGreater(outcomes["complete"], 0.99 * len(samples), outcomes)
+        return samples, counted
+
+    def assert_about(self, n, counted):
+        """The target also does a little before and after it counts."""
+        self.assertLessEqual(counted, n)
+        self.assertLess(n, counted + 50)
+
+    def test_page_faults(self):
+        for event in "page-faults", "minor-faults":
+            samples, (faults, _) = self.count(event)
+            self.assertGreaterEqual(faults, N_PAGES)
+            self.assert_about(len(samples), faults)
+
+    def test_context_switches(self):
+        samples, (_, switches) = self.count("context-switches")
+        self.assertGreaterEqual(switches, N_SLEEPS)
+        self.assert_about(len(samples), switches)
+
+    def test_cpu_migrations(self):
+        samples, _ = self.count("cpu-migrations")
+        # Before its CPUs are fixed, the scheduler may have moved it, too.
+        self.assertGreaterEqual(len(samples), N_MOVES - 1)
+        self.assertLess(len(samples), N_MOVES + 50)
+
+    def test_each_report_says_what_it_counts(self):
+        script = "import mmap\nm = mmap.mmap(-1, 400 * 4096)\nfor i in range(400):\n    m[i * 4096] = 1\n"
+        for form, said in (("text", "page-faults"), ("json", '"page_faults"'), ("perf-script", " page-faults:")):
+            result = dwarfprof("-e", "page-faults", "--format", form, "-o", "-", "--", sys.executable, "-c", script)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(said, result.stdout)
+
+    def test_events_that_are_not_there(self):
+        result = dwarfprof("-e", "page-fault", "--", "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("page-faults", result.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    harness.main()

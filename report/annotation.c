@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/annotation.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void annotation_done(struct annotation *annotation)
+{
+	struct annotation_site *site, *next;
+
+	HASH_ITER(hh, annotation->sites, site, next) {
+		HASH_DEL(annotation->sites, site);
+		free(site);
+	}
+}
+
+static bool is_function(const struct annotation *annotation, const struct source_location *location)
+{
+	return location->function && strcmp(location->function, annotation->function) == 0;
+}
+
+static int add_site(struct annotation *annotation, const struct sample *sample, uint64_t value)
+{
+	const struct frame *frame = &sample->user[0];
+	struct annotation_key key = { .module = frame->module, .address = frame->offset };
+	struct annotation_site *site;
+
+	HASH_FIND(hh, annotation->sites, &key, sizeof(key), site);
+	if (!site) {
+		site = calloc(1, sizeof(*site));
+		if (!site)
+			return -ENOMEM;
+		site->key = key;
+		site->code = frame->offset - !frame_is_exact(frame);
+		HASH_ADD(hh, annotation->sites, key, sizeof(key), site);
+		if (!HASH_IS_ADDED(hh, site)) {
+			free(site);
+			return -ENOMEM;
+		}
+	}
+	site->value += value;
+	if (sample->event == DP_EVENT_OFF_CPU)
+		site->blocked += value;
+	return 0;
+}
+
+int annotation_add(struct annotation *annotation, const struct sample *sample)
+{
+	uint64_t value = value_of_sample(&annotation->value, sample);
+	const struct source_location *locations;
+	size_t n;
+
+	annotation->all += value;
+	/* What the kernel does for it is not its own. */
+	if (sample->n_user == 0 || (sample->n_kernel > 0 && sample->event != DP_EVENT_OFF_CPU))
+		return 0;
+	n = frame_locations(&sample->user[0], false, &locations);
+	for (size_t i = 0; i + 1 < n; i++) {
+		if (is_function(annotation, &locations[i])) {
+			annotation->inlined += value;
+			break;
+		}
+	}
+	if (n == 0 || !is_function(annotation, &locations[n - 1]))
+		return 0;
+	if (!frame_is_in_binary(&sample->user[0])) {
+		annotation->compiled += value;
+		return 0;
+	}
+	annotation->self += value;
+	return add_site(annotation, sample, value);
+}

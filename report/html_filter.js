@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives speedscope a profile of one process or thread only. What there is to choose is known by the
+// names of the threads' profiles (timeline_thread_name()).
+(function () {
+"use strict";
+const packed = document.getElementById("profile").textContent.trim();
+const picker = document.getElementById("picker"), select = picker.querySelector("select");
+const output = picker.querySelector("output");
+
+function load(text) {
+	window.speedscope.loadFileFromBase64("dwarfprof.speedscope.json", text);
+}
+
+async function unpack() {
+	const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0));
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return JSON.parse(await new Response(stream).text());
+}
+
+function encode(profile) {
+	let text = "";
+	for (const byte of new TextEncoder().encode(JSON.stringify(profile)))
+		text += String.fromCharCode(byte);
+	return btoa(text);
+}
+
+// One thread after the other: their order in time is in none of them.
+function join(threads, name) {
+	const joined = Object.assign({}, threads[0], { name, startValue: 0, samples: [], weights: [] });
+	for (const thread of threads) {
+		for (const sample of thread.samples)
+			joined.samples.push(sample);
+		for (const weight of thread.weights)
+			joined.weights.push(weight);
+	}
+	joined.endValue = joined.weights.reduce((sum, weight) => sum + weight, 0);
+	return joined;
+}
+
+function add(parent, text, threads) {
+	const option = document.createElement("option");
+	option.textContent = text;
+	option.threads = threads;
+	parent.append(option);
+}
+
+function offer(file) {
+	const [all, ...threads] = file.profiles, processes = new Map();
+	for (const thread of threads) {
+		const found = / \(PID (\d+)(?:, TID \d+)?\)$/.exec(thread.name);
+		if (!found)
+			continue;
+		if (!processes.has(found[1]))
+			processes.set(found[1], []);
+		processes.get(found[1]).push(thread);
+	}
+	add(select, "all threads of all processes", null);
+	for (const [pid, own] of processes) {
+		const group = document.createElement("optgroup");
+		const main = own.find(thread => thread.name.endsWith(` (PID ${pid})`));
+		group.label = main ? main.name : `PID ${pid}`;
+		if (own.length > 1 || processes.size > 1)
+			add(group, `process ${group.label}: ${own.length} ${own.length > 1 ? "threads" : "thread"}`, own);
+		if (own.length > 1)
+			for (const thread of own)
+				add(group, "thread " + thread.name, [thread]);
+		select.append(group);
+	}
+	select.onchange = () => {
+		const option = select.selectedOptions[0], own = option.threads;
+		if (!own) {
+			output.textContent = "";
+			return load(packed);
+		}
+		const shown = own.length > 1 ? [join(own, option.textContent), ...own] : own;
+		const share = shown[0].endValue / all.endValue;
+		output.textContent = `${(100 * share).toFixed(1)} % of all`;
+		load(encode(Object.assign({}, file, { profiles: shown, activeProfileIndex: 0 })));
+	};
+	picker.hidden = select.options.length < 3;
+}
+
+unpack().then(offer);
+})();
