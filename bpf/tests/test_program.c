@@ -376,7 +376,7 @@ Test(program, says_that_the_limit_ended_it)
 	expression_cfa(1, 0);
 	recurse(sp, 1500);
 	cr_assert_eq(world_walk(w, code(1), sp, 0), DP_WALK_LIMIT);
-	cr_assert_lt(w->n_reads,
+	cr_assert_lt((__u32)w->n_reads,
 		     WALK_MAX_COST / WALK_COST_READ + w->walk.at.n_frames + WALK_FREE_PAGES);
 	cr_assert_eq(w->walk.out.sample.fault_address, 0);
 }
