@@ -225,17 +225,6 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 
 #include "bpf/stack_copy.bpf.h"
 
-/*
- * True if the task is in an execve(): if its registers then lead nowhere, they belong to the old
- * program, and the memory to the new one.
- */
-static __always_inline bool is_executing(void)
-{
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-
-	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
-}
-
 /* True if this sample is to be verified. */
 static __always_inline bool is_verified(struct scratch *s)
 {
@@ -302,7 +291,8 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 			send_stack(s, DP_VERIFY_CHUNKS);
 		return;
 	}
-	if (is_late(w->out.sample.outcome) && is_executing()) {
+	if (is_late(w->out.sample.outcome) &&
+	    is_executing((const void *)bpf_get_current_task_btf())) {
 		w->out.sample.outcome = DP_NO_USER_STACK;
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;

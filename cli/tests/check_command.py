@@ -4,6 +4,7 @@
 
 usage: check_command.py DWARFPROF PROGRAM-DIR
 """
+import collections
 import ctypes
 import errno
 import fcntl
@@ -144,6 +145,20 @@ class Command(unittest.TestCase):
         self.assertGreater(len(user), 50)
         self.assertEqual({s["outcome"] for s in user}, {"complete"})
         self.assertEqual(samples[-1]["lost"], 0)
+
+    def test_a_stack_that_vfork_has_given_back_is_not_walked(self):
+        """A parent goes on a little before its child has left its memory."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("-F", "9999", "-o", path, "--", program("vforks"), "3")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path) as file:
+                samples = [json.loads(line) for line in file]
+        outcomes = collections.Counter(s["outcome"] for s in samples)
+        in_child = [s for s in samples if "descend" in (f["symbol"] for f in s["user_stack"])]
+        print(f"{dict(outcomes)}, {len(in_child)} on a stack that the parent has lent")
+        self.assertGreater(len(in_child), 100)
+        self.assertLessEqual(set(outcomes), {"complete", "no_user_stack"})
 
     def test_an_exec_by_any_thread_is_followed(self):
         code = ("import os,sys,threading,time\n"
