@@ -3,31 +3,130 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
+#define MODE 0600
+
+/* A number in a variable that sudo sets for root. False: there is none. */
+static bool read_sudo(const char *name, unsigned int *ret)
+{
+	const char *text = geteuid() == 0 ? getenv(name) : NULL;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = (unsigned int)strtoul(text, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+/* Is the file of someone who may choose where this process writes? */
+static bool is_trusted(const struct stat *st)
+{
+	uid_t caller;
+
+	return st->st_uid == 0 || st->st_uid == geteuid() ||
+	       (read_sudo("SUDO_UID", &caller) && st->st_uid == caller);
+}
+
+/* Gives a new file to the user who has called sudo. Root can write to it in any case. */
+static void give_to_caller(int fd)
+{
+	uid_t user;
+	gid_t group;
+
+	if (read_sudo("SUDO_UID", &user) && read_sudo("SUDO_GID", &group) &&
+	    fchown(fd, user, group) < 0)
+		return;
+}
+
+static int make(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
+
+	if (fd < 0)
+		return -errno;
+	give_to_caller(fd);
+	return fd;
+}
+
+static int make_beside(const char *path, char **ret_name)
+{
+	int fd;
+
+	if (asprintf(ret_name, "%s.XXXXXX", path) < 0) {
+		*ret_name = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(*ret_name, O_CLOEXEC); /* with mode 0600 */
+	if (fd < 0) {
+		fd = -errno;
+		free(*ret_name);
+		*ret_name = NULL;
+		return fd;
+	}
+	give_to_caller(fd);
+	return fd;
+}
+
+/* Opens the file at `place`, which cannot be exchanged for another one meanwhile. */
+static int open_place(int place)
+{
+	char link[32];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens what is there. *ret_beside: the name of a new file that is to take its place. */
+static int open_existing(const char *path, char **ret_beside)
+{
+	_cleanup_close_ int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	int fd;
+
+	if (place < 0 || fstat(place, &st) < 0)
+		return -errno;
+	if (S_ISREG(st.st_mode) && (!is_trusted(&st) || st.st_nlink > 1))
+		return make_beside(path, ret_beside);
+	if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && !is_trusted(&st))
+		return -EOWNERDEAD;
+	if (!S_ISLNK(st.st_mode))
+		return open_place(place);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, MODE);
+	return fd < 0 ? -errno : fd;
+}
+
 int output_open(const char *path, struct output *ret)
 {
-	_cleanup_close_ int fd = -1;
-	bool made = true;
+	struct output o = { .path = path, .made = true };
+	int fd;
 
 	if (!path) {
 		*ret = (struct output){ .file = stdout };
 		return 0;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST) {
-		made = false;
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	fd = make(path);
+	if (fd == -EEXIST) {
+		o.made = false;
+		fd = open_existing(path, &o.beside);
 	}
 	if (fd < 0)
-		return -errno;
-	*ret = (struct output){ .path = path, .file = fdopen(fd, "w"), .made = made };
-	if (!ret->file)
-		return -errno;
-	steal_fd(&fd);
+		return fd;
+	o.file = fdopen(fd, "w");
+	if (!o.file) {
+		close(fd);
+		free(o.beside);
+		return -ENOMEM;
+	}
+	*ret = o;
 	return 0;
 }
 
@@ -38,6 +137,12 @@ int output_begin(struct output *o)
 	o->begun = true;
 	if (!o->path)
 		return 0;
+	if (o->beside) {
+		if (rename(o->beside, o->path) < 0)
+			return -errno;
+		free(steal_ptr(o->beside));
+		return 0;
+	}
 	if (fstat(fileno(o->file), &st) < 0)
 		return -errno;
 	/* Pipes and devices have no size. */
@@ -52,6 +157,9 @@ int output_close(struct output *o)
 		return fflush(o->file) != 0 ? -errno : 0;
 	if (fclose(o->file) != 0)
 		err = -errno;
+	if (o->beside)
+		unlink(o->beside);
+	free(o->beside);
 	if (o->made && !o->begun)
 		unlink(o->path);
 	*o = (struct output){ 0 };

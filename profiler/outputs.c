@@ -76,7 +76,11 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	}
 	err = output_open(*expanded, &outputs->files[outputs->n]);
 	if (err < 0) {
-		log_error("cannot write %s: %s", *expanded, strerror(-err));
+		log_error("cannot write %s: %s", *expanded,
+			  err == -EOWNERDEAD ? "another user's link or pipe is there" :
+					       strerror(-err));
+		if (err == -EOWNERDEAD)
+			log_detail("try:  a directory that is yours");
 		free(*expanded);
 		return err == -EACCES || err == -EPERM ? -EIO : err;
 	}

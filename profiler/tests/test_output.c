@@ -89,6 +89,116 @@ Test(output, writes_the_file_that_is_there)
 	unlink(target);
 }
 
+static void need_root(void)
+{
+	if (geteuid() != 0)
+		cr_skip_test("only root can make files of other users");
+}
+
+static struct stat stat_path(void)
+{
+	struct stat st;
+
+	cr_assert(lstat(path, &st) == 0);
+	return st;
+}
+
+Test(output, is_for_its_owner_alone)
+{
+	umask(0);
+	write_to("text");
+	cr_assert_eq(stat_path().st_mode, S_IFREG | 0600);
+	cr_assert(chmod(path, 0644) == 0);
+	/* What its owner has decided since is left alone. */
+	write_to("text");
+	cr_assert_eq(stat_path().st_mode, S_IFREG | 0644);
+}
+
+Test(output, belongs_to_the_caller_of_sudo)
+{
+	need_root();
+	setenv("SUDO_UID", "12345", 1);
+	setenv("SUDO_GID", "12346", 1);
+	write_to("text");
+	cr_assert(stat_path().st_uid == 12345 && stat_path().st_gid == 12346);
+	/* It is also the caller's to say where to write. */
+	write_to("again");
+	expect_content("again");
+	setenv("SUDO_UID", "nobody", 1);
+	unlink(path);
+	write_to("text");
+	cr_assert_eq(stat_path().st_uid, 0);
+}
+
+/* An open of the FIFO would wait for a reader, and the link may lead to a file of root's. */
+Test(output, refuses_links_and_pipes_of_other_users)
+{
+	char target[112];
+	struct output o;
+
+	need_root();
+	snprintf(target, sizeof(target), "%s.real", path);
+	alarm(10);
+	for (int exists = 0; exists < 2; exists++) {
+		cr_assert(symlink(target, path) == 0 && lchown(path, 12345, 12345) == 0);
+		cr_assert_eq(output_open(path, &o), -EOWNERDEAD);
+		cr_assert_eq(access(target, F_OK), exists - 1);
+		close(creat(target, 0600));
+		unlink(path);
+	}
+	unlink(target);
+	cr_assert(mkfifo(path, 0666) == 0 && chown(path, 12345, 12345) == 0);
+	cr_assert_eq(output_open(path, &o), -EOWNERDEAD);
+}
+
+static void expect_another_file(const struct stat *before)
+{
+	struct output o;
+
+	cr_assert_eq(output_open(path, &o), 0);
+	/* Not yet */
+	cr_assert_eq(stat_path().st_ino, before->st_ino);
+	cr_assert_eq(output_begin(&o), 0);
+	fputs("text", o.file);
+	cr_assert_eq(output_close(&o), 0);
+	expect_content("text");
+	cr_assert_neq(stat_path().st_ino, before->st_ino);
+	cr_assert(stat_path().st_mode == (S_IFREG | 0600) && stat_path().st_uid == geteuid());
+}
+
+/* They may have it open, to read it or to change it. */
+Test(output, takes_the_place_of_files_of_other_users)
+{
+	struct stat before;
+	struct output o;
+
+	need_root();
+	close(creat(path, 0666));
+	cr_assert(chown(path, 12345, 12345) == 0);
+	before = stat_path();
+	expect_another_file(&before);
+	/* Nothing to write: it stays, and nothing beside it. */
+	cr_assert(chown(path, 12345, 12345) == 0);
+	cr_assert_eq(output_open(path, &o), 0);
+	cr_assert_eq(output_close(&o), 0);
+	expect_content("text");
+}
+
+/* Anybody may have given a file of this user's another name, link(2). */
+Test(output, does_not_write_to_a_file_with_other_names)
+{
+	char target[112];
+	struct stat before;
+
+	snprintf(target, sizeof(target), "%s.real", path);
+	close(creat(target, 0644));
+	cr_assert(link(target, path) == 0);
+	before = stat_path();
+	expect_another_file(&before);
+	cr_assert(stat(target, &before) == 0 && before.st_size == 0);
+	unlink(target);
+}
+
 /* A bare chroot may lack the device, and a regular file would be created. */
 static bool is_device(const char *file)
 {
