@@ -474,6 +474,14 @@ void session_drop_blocked(struct session *s, uint32_t kernel_tid)
 	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid);
 }
 
+bool session_has_seen(const struct session *s, uint32_t kernel_tid)
+{
+	struct dp_blocked blocked;
+
+	return bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, &blocked) ==
+	       0;
+}
+
 int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),
 		      void *arg)
 {

@@ -133,6 +133,8 @@ uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
 int session_add_blocked(struct session *session, uint32_t kernel_tid,
 			const struct dp_blocked *blocked);
 void session_drop_blocked(struct session *session, uint32_t kernel_tid);
+/* Has the kernel seen the thread block, or was it added? */
+bool session_has_seen(const struct session *session, uint32_t kernel_tid);
 
 /* Calls fn for each thread that has blocked since sampling began, until fn returns nonzero. */
 int session_each_seen(const struct session *session,

@@ -318,17 +318,21 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
-	/* All processes have too many threads for that, and a launched one has not begun. */
-	rests = event_has_off_cpu(&p->options->event) && !p->options->target.all && !p->launched &&
-		resting_take(&resting, p->options, &p->stores.table, p->unwinder) == 0;
+	/* A launched process has not begun. */
+	rests = event_has_off_cpu(&p->options->event) && !p->launched;
+	if (rests) {
+		err = drain_run(&p->drain, false); /* processes that were started meanwhile */
+		rests = err == 0 &&
+			resting_take(&resting, p->options, &p->stores.table, p->unwinder) == 0;
+	}
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
-	err = p->options->event.source->attach(&p->session, p->options, &p->event);
+	if (err == 0)
+		err = p->options->event.source->attach(&p->session, p->options, &p->event);
 	if (err == 0 && rests)
-		err = resting_begin(&resting, p->options, &p->session, &p->drain.intervals,
-				    p->started);
+		err = resting_begin(&resting, &p->session, &p->drain.intervals, p->started);
 	if (rests)
-		resting_done(&resting, &p->stores.table);
+		resting_done(&resting);
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);

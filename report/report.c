@@ -45,6 +45,21 @@ static bool ends_with(const char *path, const char *ending, size_t n)
 	return length > n && strncmp(path + length - n, ending, n) == 0;
 }
 
+size_t report_match_extension(const char *extensions, const char *path)
+{
+	size_t longest = 0;
+
+	while (*extensions) {
+		size_t n = strcspn(extensions, " ");
+
+		if (n > longest && ends_with(path, extensions, n))
+			longest = n;
+		extensions += n;
+		extensions += strspn(extensions, " ");
+	}
+	return longest;
+}
+
 /* An extension may end with another one: the longest match counts. */
 const struct report_format *report_format_by_path(const char *path)
 {
@@ -52,17 +67,11 @@ const struct report_format *report_format_by_path(const char *path)
 	size_t longest = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const char *ending = formats[i].extensions;
+		size_t n = report_match_extension(formats[i].extensions, path);
 
-		while (*ending) {
-			size_t n = strcspn(ending, " ");
-
-			if (n > longest && ends_with(path, ending, n)) {
-				found = &formats[i];
-				longest = n;
-			}
-			ending += n;
-			ending += strspn(ending, " ");
+		if (n > longest) {
+			found = &formats[i];
+			longest = n;
 		}
 	}
 	return found;

@@ -83,8 +83,13 @@ extern const struct report_format report_top;
 const struct report_format *report_format_by_name(const char *name);
 /* The format with a file's extension, or NULL. */
 const struct report_format *report_format_by_path(const char *path);
+/* The length of the longest of these extensions with which a path ends; 0: with none. */
+size_t report_match_extension(const char *extensions, const char *path);
 /* "folded (.folded .collapsed), jsonl (.jsonl)" */
 void report_format_list(FILE *to);
+
+/* Profiles that are compared with each other. */
+#define REPORT_SIDES 2
 
 /* The most strings of a streaming report; about as many are in use at a time. */
 #define REPORT_MAX_STRINGS 16384

@@ -78,7 +78,7 @@ class Page(unittest.TestCase):
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):
-        self.assertEqual(len(self.helped("diff")), 20)
+        self.assertEqual(len(self.helped("diff")), 22)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
 
     def test_lists_the_options_of_annotate(self):

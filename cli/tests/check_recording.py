@@ -384,7 +384,9 @@ class NotWhole(Recording):
             ("convert", "a", "-o", "x.nothing"): "stands for no format",
             ("diff", "a"): "a recording is missing",
             ("diff", "a", "b", "c"): "unexpected argument 'c'",
-            ("diff", "a", "b", "--format", "jsonl"): "text, json or folded",
+            ("diff", "a", "b", "--format", "jsonl"): "known are text (.txt), json (.json), folded",
+            ("diff", "a", "b", "-o", "x.pb.gz"): "the extension of 'x.pb.gz' stands for no format of differences",
+            ("diff", "a", "b", "-o", "x.svg", "-o", "y.svg"): "-o is given twice",
             ("diff", "a", "b", "-n", "0"): "a whole number from 1 on",
         }.items():
             result = self.run_on(*command, code=2)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: report_feed cpu|wall|calls SAMPLES FILE...
+ * usage: report_feed cpu|wall|calls|before|after SAMPLES FILE...
+ *
+ * `before' and `after' are to be compared: some stacks are more frequent in the latter.
  *
  * Writes one set of synthetic samples to all of these reports, and to stdout their totals. Names
  * are as difficult as possible. Then prints the peak memory in KiB, 0 under a sanitizer.
@@ -35,17 +37,18 @@ struct feed {
 	uint64_t value;    /* of all samples: events, or nanoseconds with --wall */
 	uint64_t labelled; /* of those with labels */
 	struct label_set *labels;
-	bool wall;
+	bool wall, compared, after;
 };
 
 static void make_sample(struct feed *feed, unsigned int i)
 {
 	struct sample *s = &feed->sample;
-	unsigned int variant = i * 7 % 60; /* number of different stacks */
+	/* Number of different stacks. */
+	unsigned int variant = i * 7 % (feed->after && i / 60 % 3 == 0 ? 4 : 60);
 
 	*s = (struct sample){
 		.time_ns = 5000000000 + (uint64_t)i * 10101010,
-		.weight = 1 + i % 3,
+		.weight = feed->compared ? 1 : 1 + i % 3,
 		.cpu = i % 2,
 		.pid = 100 + (pid_t)(i % 2),
 		.tid = 100 + (pid_t)(i % 3),
@@ -158,6 +161,8 @@ int main(int argc, char **argv)
 	context.names = names = prepare_modules();
 	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
 	feed.wall = strcmp(argv[1], "wall") == 0;
+	feed.after = strcmp(argv[1], "after") == 0;
+	feed.compared = feed.after || strcmp(argv[1], "before") == 0;
 	context.events = EVENT_BIT(DP_EVENT_CPU) | (feed.wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
 	if (strcmp(argv[1], "calls") == 0) {
 		context.hz = 0;
