@@ -12,7 +12,6 @@
 #include "loop/loop.h"
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
-#include "profiler/keyboard.h"
 #include "profiler/launch.h"
 #include "profiler/outputs.h"
 #include "profiler/summary.h"
@@ -26,7 +25,6 @@ struct record {
 	struct launch launch;
 	struct outputs outputs;
 	struct profiler *profiler;
-	struct keyboard keyboard;
 	bool is_interrupted;
 	uint64_t n_intervals; /* that have ended */
 };
@@ -85,10 +83,8 @@ static int open_profiler(struct record *r)
 	loop = profiler_loop(r->profiler);
 	if (o->end)
 		err = loop_add(loop, o->end->fd, on_interrupt, r);
-	if (err == 0 && o->keys)
-		err = keyboard_listen(&r->keyboard, loop);
 	if (err < 0)
-		log_error("cannot wait for keys: %s", strerror(-err));
+		log_error("cannot wait for the end: %s", strerror(-err));
 	return err;
 }
 
@@ -166,8 +162,8 @@ static int sample(struct record *r)
 
 	drain_go_first();
 	/* All targets may have ended while their tables were built. */
-	while (err == 0 && !r->is_interrupted && !r->keyboard.has_quit &&
-	       clock_now_ns() < end_time(r) && profiler_has_targets(r->profiler)) {
+	while (err == 0 && !r->is_interrupted && clock_now_ns() < end_time(r) &&
+	       profiler_has_targets(r->profiler)) {
 		err = profiler_run(r->profiler, next_time(r));
 		if (err == 0)
 			err = tick(r);
