@@ -32,6 +32,7 @@ struct record_options {
 	struct profiler_options profiler;
 
 	uint64_t duration_ns; /* 0: until interrupted, or all targets have ended */
+	bool kill;            /* end a launched command when sampling ends; false: wait for it */
 	uint64_t interval_ns; /* how often reports are told that an interval ended; 0: never */
 	const struct record_end *end; /* NULL: it cannot be ended early */
 
