@@ -333,6 +333,49 @@ Test(top_view, processes_and_threads)
 	end();
 }
 
+/* What is equally long is in the order of names and numbers; a thread has all its stacks. */
+Test(top_view, order_of_threads)
+{
+	begin();
+	add_of("ab", 21, 21, 10);
+	add_of("ac", 11, 11, 4);
+	add_of("ad", 11, 11, 6);
+	add_of("ac", 12, 12, 10);
+	tick();
+	top_view_choose_list(&view, TOP_THREADS);
+	expect(">thr?ead1 11 11 10/10 of 30\nthr?ead1 21 21 10/10 of 30\n"
+	       "thr?ead2 12 12 10/10 of 30\n");
+	top_view_choose_list(&view, TOP_PROCESSES);
+	top_view_sort(&view, -1);
+	cr_assert_eq(view.columns[TOP_PROCESSES], TOP_NAME);
+	top_view_sort(&view, 1);
+	cr_assert_eq(view.columns[TOP_PROCESSES], TOP_SELF);
+	end();
+}
+
+Test(top_view, several_expanded)
+{
+	begin();
+	add("ab", 20);
+	add("cd", 10);
+	tick();
+	top_view_expand(&view);
+	top_view_move(&view, 3);
+	top_view_expand(&view);
+	expect("[b] 20/20 of 30\n  by [a] 20/20 of 20\n  itself [b] 20/20 of 20\n"
+	       ">[d] 10/10 of 30\n  by [c] 10/10 of 10\n  itself [d] 10/10 of 10\n"
+	       "[a] 0/20 of 30\n[c] 0/10 of 30\n");
+	top_view_move(&view, -LONG_MAX);
+	top_view_expand(&view);
+	expect(">[b] 20/20 of 30\n[d] 10/10 of 30\n  by [c] 10/10 of 10\n  itself [d] 10/10 of 10\n"
+	       "[a] 0/20 of 30\n[c] 0/10 of 30\n");
+	/* The row of the detail that was selected. */
+	top_view_move(&view, 3);
+	top_view_collapse(&view);
+	expect("[b] 20/20 of 30\n>[d] 10/10 of 30\n[a] 0/20 of 30\n[c] 0/10 of 30\n");
+	end();
+}
+
 Test(top_view, selection_follows_its_row)
 {
 	begin();
@@ -354,6 +397,13 @@ Test(top_view, selection_follows_its_row)
 	add("d", 10);
 	tick();
 	expect(">[d] 10/10 of 10\n");
+	/* Fewer rows than before: the last one. */
+	add("abc", 10);
+	tick();
+	top_view_move(&view, 2);
+	add("xy", 10);
+	tick();
+	expect("[y] 10/10 of 10\n>[x] 0/10 of 10\n");
 	end();
 }
 
