@@ -150,8 +150,8 @@ static int top_command(int argc, char **argv)
 	output.by = o->output.by;
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
-	/* On a terminal, messages would be written over the table. */
-	if (isatty(STDOUT_FILENO))
+	/* On a terminal, a table says it all, and messages may be written over it. */
+	if (isatty(STDOUT_FILENO) && !log_enabled(LOG_DEBUG))
 		log_set_level(LOG_WARNING);
 	/* A profiled command reads the keyboard itself, and writes to the screen. */
 	if (!o->record.profiler.target.command && top_console_is_possible() &&

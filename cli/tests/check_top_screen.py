@@ -35,10 +35,10 @@ class Interactive(unittest.TestCase):
         self.addCleanup(terminal.__exit__)
         return terminal.__enter__()
 
-    def start(self, *options, target=None, before="", prefix=(), terminal=None):
+    def start(self, *options, target=None, before="", after="", prefix=(), terminal=None):
         """top, on the terminal. The shell compares the terminal's settings around it."""
         command = shlex.join([*prefix, harness.DWARFPROF, "top", *(target or ("-p", self.pid)), *options])
-        (terminal or self.terminal).run(f"clear; {before}a=$(stty -g); {command}; code=$?; "
+        (terminal or self.terminal).run(f"clear; {before}a=$(stty -g); {command} {after}; code=$?; "
                                         "[ \"$a\" = \"$(stty -g)\" ] && echo same, code $code")
 
     def start_and_wait(self, *options, **kwargs):
@@ -102,6 +102,21 @@ class Interactive(unittest.TestCase):
         self.assertIn("dwarfprof: ", self.expect_end(4))
         self.start(prefix=("setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set=-all"))
         self.assertIn("dwarfprof: ", self.expect_end(3))
+
+    def test_messages_come_at_the_end(self):
+        """The last of many lines, and not while the screen is up."""
+        self.start_and_wait("-v")
+        time.sleep(0.5)
+        self.assertNotIn("dwarfprof: ", self.terminal.text())
+        self.terminal.press("q")
+        shown = self.expect_end()
+        self.assertRegex(shown, r"(?m)^dwarfprof: .*\n(.*\n)*same, code 0$")
+        # Where they go elsewhere, they go there at once.
+        with tempfile.NamedTemporaryFile("r") as file:
+            self.start_and_wait("-v", after=f"2>{file.name}")
+            harness.wait_for(lambda: "dwarfprof: tables: " in harness.read(file.name))
+            self.terminal.press("q")
+            self.assertNotIn("dwarfprof: ", self.expect_end())
 
     def test_stops_and_goes_on(self):
         self.start_and_wait()
