@@ -22,6 +22,7 @@ enum {
 	OPTION_BY,
 	OPTION_COMM,
 	OPTION_FORMAT,
+	OPTION_KILL,
 	OPTION_MAX_BLOCK,
 	OPTION_MAX_RATE,
 	OPTION_MAX_STACK,
@@ -113,6 +114,8 @@ static const struct argp_option argp_options[] = {
 		 "and --comm narrow it down, and imply -a on their own)",
 	  .group = 1 },
 	{ "duration", 'd', "TIME", 0, "how long to sample: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
+	{ "kill", OPTION_KILL, NULL, 0,
+	  "end the command when sampling ends, instead of waiting for it", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ "verify", OPTION_VERIFY, "N", OPTION_ARG_OPTIONAL,
 	  "also unwind every Nth sample with elfutils' libdwfl, and report how often both "
@@ -293,6 +296,8 @@ void options_complete(struct options *o, struct argp_state *state)
 	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
 		argp_error(state,
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
+	if (o->record.kill && !r->target.command)
+		argp_error(state, "--kill goes with -- CMD: other programs are left alone");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
 	wrong = off_cpu_options_complete(r, o->hz_given);
@@ -379,6 +384,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (quantity_parse_duration(arg, &o->record.duration_ns) < 0)
 			argp_error(state, "-d takes a time such as 30, 30s, 500ms or 5m, not '%s'",
 				   arg);
+		return 0;
+	case OPTION_KILL:
+		o->record.kill = true;
 		return 0;
 	case 'F':
 		o->hz_given = true;

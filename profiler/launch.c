@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "log/clock.h"
 
 static _Noreturn void child_run(char **argv, const sigset_t *mask, const struct sigaction *on_child,
 				int go, int failed)
@@ -55,7 +58,7 @@ int launch_start(char **argv, const sigset_t *mask, struct launch *ret)
 	}
 	close(go[0]);
 	close(failed[1]);
-	*ret = (struct launch){ pid, go[1], failed[0] };
+	*ret = (struct launch){ .pid = pid, .go = go[1], .failed = failed[0] };
 	if (pid < 0) {
 		int err = -errno;
 
@@ -87,17 +90,42 @@ bool launch_runs(const struct launch *l)
 	       info.si_pid == 0;
 }
 
+void launch_end(struct launch *l)
+{
+	if (l->told_ns || !launch_runs(l))
+		return;
+	kill(l->pid, SIGTERM);
+	l->told_ns = clock_now_ns();
+}
+
+/* Kills a child that takes too long to end. */
+static void wait_or_kill(struct launch *l)
+{
+	_cleanup_close_ int fd = pidfd_open(l->pid, 0);
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	uint64_t end = l->told_ns + LAUNCH_GRACE_NS, now;
+
+	while ((now = clock_now_ns()) < end)
+		if (poll(&poll_fd, 1, (int)((end - now) / 1000000) + 1) > 0)
+			return;
+	l->is_killed = launch_runs(l) && kill(l->pid, SIGKILL) == 0;
+}
+
 int launch_wait(struct launch *l)
 {
 	int status;
 	pid_t pid;
 
+	if (l->told_ns)
+		wait_or_kill(l);
 	do
 		pid = waitpid(l->pid, &status, 0);
 	while (pid < 0 && errno == EINTR);
 	if (pid < 0)
 		return -errno;
 	l->pid = 0;
+	l->has_died = l->told_ns && WIFSIGNALED(status) &&
+		      WTERMSIG(status) == (l->is_killed ? SIGKILL : SIGTERM);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

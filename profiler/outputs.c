@@ -132,6 +132,7 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 
 		own.by = requests[i].by;
 		own.wide = requests[i].wide;
+		own.viewer = requests[i].viewer;
 		err = report_new(requests[i].format, &own, outputs->files[i].file,
 				 &outputs->reports[i]);
 	}

@@ -13,8 +13,9 @@
 struct output_request {
 	const char *path; /* NULL or "-": stdout; %p, %t, %h: see outputs_open() */
 	const struct report_format *format;
-	const struct group *by; /* what stacks are told apart by, in place of context.by */
-	bool wide;              /* report_context.wide */
+	const struct group *by;          /* what stacks are told apart by, in place of context.by */
+	bool wide;                       /* report_context.wide */
+	const struct top_viewer *viewer; /* report_context.viewer */
 };
 
 /* The reports of a run with their files. */

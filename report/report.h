@@ -11,6 +11,7 @@
 struct group;
 struct kallsyms;
 struct names;
+struct top_viewer;
 
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {
@@ -20,8 +21,9 @@ struct report_context {
 	unsigned int events;    /* sampled kinds, as EVENT_BIT */
 	const struct group *by; /* key to group stacks by; NULL: the format's default */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
-	bool wide;          /* lines may be wider than a terminal */
-	bool symbols;       /* look names up */
+	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
+	bool wide;                       /* lines may be wider than a terminal */
+	bool symbols;                    /* look names up */
 	const struct names *names;       /* for modules and kallsyms: how names are shown */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
 	const char *command;             /* the profiler's command line */

@@ -189,6 +189,53 @@ class Command(unittest.TestCase):
                 self.assertIn(";main;", file.read())
 
 
+class Kill(unittest.TestCase):
+    """--kill."""
+    QUIET = "--kill", "-o", "/dev/null", "--format", "text"
+
+    def test_ends_the_command_when_the_time_is_over(self):
+        result = dwarfprof("-d", "300ms", "-F", "999", *self.QUIET, "--", program("fibonacci"), "300")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("waiting", result.stderr)
+
+    def test_and_also_on_a_signal(self):
+        process = start(*self.QUIET, "--", program("fibonacci"), "300", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                        text=True)
+        wait_until_it_samples(process)
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_command_may_end_in_its_own_way(self):
+        """It prints while the report is written, and its exit code counts."""
+        result = dwarfprof("-d", "1", *self.QUIET, "--", "sh", "-c", "trap 'echo told; exit 3' TERM; while :; do sleep 0.1; done")
+        self.assertEqual((result.returncode, result.stdout), (3, "told\n"), result.stderr)
+
+    def test_one_that_does_not_end_is_killed(self):
+        begin = time.monotonic()
+        result = dwarfprof("-d", "1", *self.QUIET, "--", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
+        self.assertGreater(time.monotonic() - begin, 6)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"(?m)^dwarfprof: warning: sh \(PID \d+\) did not end when told to, and was killed$")
+
+    def test_one_that_ends_first_is_left_alone(self):
+        result = dwarfprof("-d", "60", *self.QUIET, "--", "sh", "-c", "exit 7")
+        self.assertEqual(result.returncode, 7, result.stderr)
+        result = dwarfprof("-d", "60", *self.QUIET, "--", "sh", "-c", "kill -9 $$")
+        self.assertEqual(result.returncode, 137, result.stderr)
+        self.assertEqual(dwarfprof(*self.QUIET, "--", "/nonexistent/command").returncode, 127)
+
+    def test_one_that_does_nothing(self):
+        result = dwarfprof("-U", "-d", "1", *self.QUIET, "--", "sleep", "60")
+        self.assertIn(result.returncode, (0, 5))  # its start may be sampled
+        self.assertEqual("no samples" in result.stderr, result.returncode == 5, result.stderr)
+
+    def test_wrong_usage(self):
+        result = dwarfprof("--kill", "-a", "-d", "1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--kill goes with -- CMD", result.stderr)
+
+
 class Interrupt(unittest.TestCase):
     def start(self, pid, path):
         process = start("-p", pid, "-o", path, stderr=subprocess.PIPE, text=True)
