@@ -14,7 +14,7 @@
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
-#include "cli/suggestion.h"
+#include "log/suggestion.h"
 #include "report/report.h"
 
 enum {
@@ -75,8 +75,9 @@ static const struct argp_option sampling_options[] = {
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0, "samples per second and CPU (99)", 2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function; "
-	  "page-faults, minor-faults, major-faults, context-switches or cpu-migrations, each one",
+	  "what to sample instead of CPU time: uprobe:PATH:NAME, each call of the functions with "
+	  "that name or glob; page-faults, minor-faults, major-faults, context-switches or "
+	  "cpu-migrations, each one",
 	  2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },

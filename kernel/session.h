@@ -3,6 +3,7 @@
 #define DP_KERNEL_SESSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -109,8 +110,12 @@ int session_sample_cpus(struct session *session, unsigned int hz, const char **r
 			const char **ret_why);
 /* Takes a sample of each event that the kernel counts, PERF_COUNT_SW_* (cpu_events_start_each()). */
 int session_sample_each(struct session *session, uint64_t counter);
-/* Starts sampling each entry to a function of a file, in all processes that pass the filter. */
-int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
+/*
+ * Starts sampling each entry to the functions of a file that have a name (uprobe_places.h), in all
+ * processes that pass the filter. Returns 0, with their number, or a negative errno.
+ */
+int session_sample_uprobe(struct session *session, const char *path, const char *function,
+			  size_t *ret_n);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /*

@@ -23,7 +23,7 @@ struct event_text {
  */
 struct event_source {
 	const char *name;      /* "uprobe" */
-	const char *argument;  /* its argument in messages: "PATH:SYMBOL"; NULL: it has none */
+	const char *argument;  /* its argument in messages: "PATH:NAME"; NULL: it has none */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	bool at_rate;          /* sampled at the rate profiler_options.hz */
 	const char *counts;    /* the unit of its counts: "page_faults"; NULL: samples or events */
@@ -69,7 +69,7 @@ unsigned int event_states(const struct event *event);
  */
 int event_parse(const char *text, struct event *ret);
 
-/* Writes "cpu, off-cpu, wall, uprobe:PATH:SYMBOL". */
+/* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME". */
 void event_list(FILE *to);
 
 #endif
