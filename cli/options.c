@@ -77,8 +77,10 @@ static const struct argp_option sampling_options[] = {
 	{ "event", 'e', "EVENT", 0,
 	  "what to sample instead of CPU time: uprobe:PATH:NAME, each call of the functions with "
 	  "that name or glob; page-faults, minor-faults, major-faults, context-switches or "
-	  "cpu-migrations, each one",
+	  "cpu-migrations, each one; cycles, instructions, cache-references, cache-misses, "
+	  "branches, branch-misses or perf's rHEX, -F times a second",
 	  2 },
+	{ "count", 'c', "N", 0, "every Nth of these events, rather than each or at a rate", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
@@ -125,6 +127,8 @@ static const struct argp_option argp_options[] = {
 
 /* For --verify without a number: enough for a result, but too few to affect the sampling rate. */
 #define DEFAULT_VERIFY 10
+
+#define MIN_PERIOD_HZ 2
 
 static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
 {
@@ -211,7 +215,7 @@ static void parse_event(struct options *o, struct argp_state *state, const char 
 		argp_error(state, "-e takes one of %s, not '%s'", list, text);
 	if (err < 0)
 		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read %.*s",
-			     (int)(strrchr(event.argument, ':') - event.argument), event.argument);
+			     (int)strcspn(event.argument, ":"), event.argument);
 	set_event(o, state, &event);
 }
 
@@ -269,6 +273,25 @@ void options_complete_output(struct options *o, struct argp_state *state)
 	o->record.n_outputs = o->output.n;
 }
 
+static void check_period(const struct options *o, struct argp_state *state)
+{
+	const struct profiler_options *r = &o->record.profiler;
+	const struct event_source *s = r->event.source;
+
+	if (r->period > 0 && !s->has_period)
+		argp_error(state, "-c is for events that are counted, such as page-faults, not %s",
+			   s->name);
+	if (r->period > 0 && o->hz_given)
+		argp_error(state, "-c and -F exclude each other");
+	if (event_has_periods(&r->event, r->period) && r->max_rate > 0)
+		argp_error(state,
+			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
+			   s->name);
+	/* A sample of a slower rate might stand for more events than its 32 bits can tell. */
+	if (event_has_periods(&r->event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
+		argp_error(state, "-e %s takes an -F of at least %d", s->name, MIN_PERIOD_HZ);
+}
+
 void options_complete(struct options *o, struct argp_state *state)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -296,6 +319,7 @@ void options_complete(struct options *o, struct argp_state *state)
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
+	check_period(o, state);
 	wrong = off_cpu_options_complete(r, o->hz_given);
 	if (wrong)
 		argp_error(state, "%s", wrong);
@@ -384,6 +408,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'F':
 		o->hz_given = true;
 		o->record.profiler.hz = (unsigned int)parse_number(state, "-F", arg, 1, 1000000);
+		return 0;
+	case 'c':
+		o->record.profiler.period =
+			(unsigned int)parse_number(state, "-c", arg, 1, UINT32_MAX);
 		return 0;
 	case 'e':
 		parse_event(o, state, arg);

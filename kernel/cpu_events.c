@@ -3,21 +3,21 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kernel/event.h"
 #include "kernel/filter.h"
 #include "kernel/permission.h"
+#include "log/log.h"
 
 /* -ENODEV: the CPU is not online, or the filter excludes it. */
 static int open_event(const struct cpu_events *e, unsigned int cpu)
 {
 	if (!filter_has_cpu(e->filter, cpu))
 		return -ENODEV;
-	return e->hz > 0 ? event_open_sampling(cpu, e->hz, e->hardware) :
-			   event_open_each(cpu, e->counter);
+	return event_open(cpu, &e->kind);
 }
 
 /* Attaching enables the event and gives it to the link. */
@@ -60,26 +60,30 @@ static int start(struct cpu_events *e)
 	return err;
 }
 
-int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
-		     const struct filter *filter, unsigned int n_cpus, unsigned int hz,
-		     const char **ret_event, const char **ret_why)
+static int init(struct cpu_events *ret, const struct bpf_program *program,
+		const struct filter *filter, unsigned int n_cpus, struct event_kind kind)
 {
-	int err;
-
 	*ret = (struct cpu_events){
 		.program = program,
 		.filter = filter,
-		.hz = hz,
-		.hardware = true,
+		.kind = kind,
 		.n_cpus = n_cpus,
 		.links = calloc(n_cpus, sizeof(*ret->links)),
 	};
-	err = ret->links ? start(ret) : -ENOMEM;
+	return ret->links ? start(ret) : -ENOMEM;
+}
+
+int cpu_events_start_time(struct cpu_events *ret, const struct bpf_program *program,
+			  const struct filter *filter, unsigned int n_cpus, unsigned int hz,
+			  const char **ret_event, char ret_why[EVENT_WHY_SIZE])
+{
+	int err = init(ret, program, filter, n_cpus, event_of_cpu_time(hz, true));
+
 	*ret_event = "cycles";
-	*ret_why = err < 0 ? event_why_no_cycles(err) : NULL;
-	if (*ret_why) {
+	ret_why[0] = '\0';
+	if (err < 0 && event_why_not("cycles", err, ret_why)) {
 		*ret_event = "cpu-clock";
-		ret->hardware = false;
+		ret->kind = event_of_cpu_time(hz, false);
 		err = start(ret);
 	}
 	if (err < 0) {
@@ -89,23 +93,22 @@ int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 	return err;
 }
 
-int cpu_events_start_each(struct cpu_events *ret, const struct bpf_program *program,
-			  const struct filter *filter, unsigned int n_cpus, uint64_t counter)
+int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
+		     const struct filter *filter, unsigned int n_cpus,
+		     const struct event_kind *kind, const char *name)
 {
-	int err;
+	char why[EVENT_WHY_SIZE];
+	int err = init(ret, program, filter, n_cpus, *kind);
 
-	*ret = (struct cpu_events){
-		.program = program,
-		.filter = filter,
-		.counter = counter,
-		.n_cpus = n_cpus,
-		.links = calloc(n_cpus, sizeof(*ret->links)),
-	};
-	err = ret->links ? start(ret) : -ENOMEM;
-	if (err < 0) {
-		permission_explain_perf("the event", err, 0);
-		cpu_events_stop(ret);
+	if (err == 0)
+		return 0;
+	if (kind->type != PERF_TYPE_SOFTWARE && event_why_not(name, err, why)) {
+		log_error("cannot sample %s: %s", name, why);
+		log_detail("need: counters of the CPU; most virtual machines have none");
+	} else {
+		permission_explain_perf("the event", err, kind->hz);
 	}
+	cpu_events_stop(ret);
 	return err;
 }
 

@@ -2,8 +2,7 @@
 #ifndef DP_KERNEL_CPU_EVENTS_H
 #define DP_KERNEL_CPU_EVENTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "kernel/event.h"
 
 struct bpf_link;
 struct bpf_program;
@@ -13,9 +12,7 @@ struct filter;
 struct cpu_events {
 	const struct bpf_program *program; /* both owned by the caller */
 	const struct filter *filter;
-	unsigned int hz;  /* 0: a sample for each event that the kernel counts: */
-	uint64_t counter; /* PERF_COUNT_SW_* */
-	bool hardware;
+	struct event_kind kind;
 	unsigned int n_cpus;     /* CPUs from this number on are not sampled */
 	struct bpf_link **links; /* by CPU; NULL if it is not sampled */
 };
@@ -26,12 +23,13 @@ struct cpu_events {
  * says why the clock is used. On failure, logs the reason, returns a negative errno and leaves no
  * events.
  */
+int cpu_events_start_time(struct cpu_events *ret, const struct bpf_program *program,
+			  const struct filter *filter, unsigned int n_cpus, unsigned int hz,
+			  const char **ret_event, char ret_why[EVENT_WHY_SIZE]);
+/* The same for any event, and without another in its place. name: for messages. */
 int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
-		     const struct filter *filter, unsigned int n_cpus, unsigned int hz,
-		     const char **ret_event, const char **ret_why);
-/* The same for each event that the kernel counts (event_open_each()). */
-int cpu_events_start_each(struct cpu_events *ret, const struct bpf_program *program,
-			  const struct filter *filter, unsigned int n_cpus, uint64_t counter);
+		     const struct filter *filter, unsigned int n_cpus,
+		     const struct event_kind *kind, const char *name);
 /* Stops and frees the events. May be called twice, and for a zeroed structure. */
 void cpu_events_stop(struct cpu_events *events);
 

@@ -193,6 +193,7 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_max_frames = options->max_frames;
 	bpf->rodata->dp_levels = levels;
 	bpf->rodata->dp_verify = options->verify;
+	bpf->rodata->dp_by_period = options->by_period;
 	bpf->rodata->dp_sides = options->sides;
 	/* Uprobes are in user code. */
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER &&
@@ -388,16 +389,16 @@ static int link_add(struct session *s, struct bpf_link *link)
 }
 
 int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event,
-			const char **ret_why)
+			char ret_why[EVENT_WHY_SIZE])
 {
-	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, hz,
-				ret_event, ret_why);
+	return cpu_events_start_time(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus,
+				     hz, ret_event, ret_why);
 }
 
-int session_sample_each(struct session *s, uint64_t counter)
+int session_sample_event(struct session *s, const struct event_kind *kind, const char *name)
 {
-	return cpu_events_start_each(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus,
-				     counter);
+	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, kind,
+				name);
 }
 
 /* Without links for many functions, each has its own. */

@@ -65,6 +65,7 @@ struct session_options {
 	enum dp_unwind unwind;
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */
 	enum dp_sides sides;     /* warns if the kernel hides its addresses */
+	bool by_period;          /* samples stand for as many events as the kernel has counted */
 	unsigned int verify;     /* copy the stack of every Nth sample; 0: of none */
 	unsigned int programs;   /* to load, bits by enum dp_event: only uprobes, or others */
 	unsigned int states;     /* bits by enum dp_state */
@@ -105,11 +106,11 @@ int session_read_rings(struct session *session, ring_fn fn, void *arg);
 int session_rings_fd(const struct session *session);
 int session_consume(struct session *session);
 
-/* Starts sampling each CPU that the filter accepts (cpu_events_start()). */
+/* Starts sampling each CPU that the filter accepts (cpu_events_start_time()). */
 int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
-			const char **ret_why);
-/* Takes a sample of each event that the kernel counts, PERF_COUNT_SW_* (cpu_events_start_each()). */
-int session_sample_each(struct session *session, uint64_t counter);
+			char ret_why[EVENT_WHY_SIZE]);
+/* Starts sampling by an event of the kernel or the CPUs' counters (cpu_events_start()). */
+int session_sample_event(struct session *session, const struct event_kind *kind, const char *name);
 /*
  * Starts sampling each entry to the functions of a file that have a name (uprobe_places.h), in all
  * processes that pass the filter. Returns 0, with their number, or a negative errno.

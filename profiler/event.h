@@ -23,15 +23,16 @@ struct event_text {
  */
 struct event_source {
 	const char *name;      /* "uprobe" */
-	const char *argument;  /* its argument in messages: "PATH:NAME"; NULL: it has none */
+	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	bool at_rate;          /* sampled at the rate profiler_options.hz */
+	bool has_period;       /* counts events; profiler_options.period of them may be a sample */
 	const char *counts;    /* the unit of its counts: "page_faults"; NULL: samples or events */
 	bool user_only;        /* never happens in the kernel */
 	const char *missing;   /* why a target may have no samples, after "which" */
 	/*
-	 * May be NULL. Validates an argument: 0, -EINVAL, or the error of reading the file in front
-	 * of the last colon.
+	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
+	 * colon. May be NULL if there is a colon before the argument.
 	 */
 	int (*check)(const char *argument);
 	/* Starts the event. Logs errors. 0 or a negative errno. */
@@ -53,12 +54,22 @@ extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;
 extern const struct event_source event_context_switches;
 extern const struct event_source event_cpu_migrations;
+extern const struct event_source event_cycles;
+extern const struct event_source event_instructions;
+extern const struct event_source event_cache_references;
+extern const struct event_source event_cache_misses;
+extern const struct event_source event_branches;
+extern const struct event_source event_branch_misses;
+extern const struct event_source event_raw;
 
 /* Does it sample blocked threads? Then its samples have a time instead of a count. */
 bool event_has_off_cpu(const struct event *event);
 
 /* Does it sample both blocked and running threads? */
 bool event_is_mixed(const struct event *event);
+
+/* Do its samples stand for as many events as the kernel has counted for each? */
+bool event_has_periods(const struct event *event, unsigned int period);
 
 /* The default states of blocked threads: bits by enum dp_state. */
 unsigned int event_states(const struct event *event);
@@ -69,7 +80,7 @@ unsigned int event_states(const struct event *event);
  */
 int event_parse(const char *text, struct event *ret);
 
-/* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME". */
+/* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME, page-faults". */
 void event_list(FILE *to);
 
 #endif

@@ -72,7 +72,7 @@ static int attach(struct session *session, const struct profiler_options *o, str
 
 const struct event_source event_uprobe = {
 	.name = "uprobe",
-	.argument = "PATH:NAME",
+	.argument = ":PATH:NAME",
 	.programs = EVENT_BIT(DP_EVENT_UPROBE),
 	.user_only = true,
 	.missing = "did not run, or not long enough",

@@ -46,6 +46,8 @@ struct profiler_options {
 
 	struct event event;
 	unsigned int hz; /* for sources that are sampled at a rate */
+	unsigned int
+		period; /* instead, events per sample, for sources that take one; 0: not given */
 	enum dp_sides sides;
 	unsigned int states;   /* of blocked threads: bits by enum dp_state */
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */

@@ -41,7 +41,7 @@ sys.stdin.readline()
 
 
 class Software(unittest.TestCase):
-    def count(self, event, *args):
+    def count(self, event, *args, how="at each"):
         """The samples of a target, and what it has counted: faults and switches."""
         with tempfile.TemporaryDirectory() as directory, \
                 subprocess.Popen([sys.executable, "-c", TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -49,7 +49,7 @@ class Software(unittest.TestCase):
             out = os.path.join(directory, "out.jsonl")
             profiler = start("-p", str(target.pid), "-e", event, "-o", out, *args, stderr=subprocess.PIPE, text=True)
             said = profiler.stderr.readline()
-            self.assertIn("at each", said)
+            self.assertIn(how, said)
             target.stdin.write("\n")
             target.stdin.flush()
             counted = tuple(map(int, target.stdout.readline().split()))
@@ -94,6 +94,16 @@ class Software(unittest.TestCase):
             result = dwarfprof("-e", "page-faults", "--format", form, "-o", "-", "--", sys.executable, "-c", script)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(said, result.stdout)
+
+    def test_every_nth(self):
+        """A sample stands for N events; those after the last one of each CPU are missing."""
+        for event, kind, at_least in (("page-faults", 0, N_PAGES), ("context-switches", 1, N_SLEEPS)):
+            samples, counted = self.count(event, "-c", "10", how="every 10")
+            self.assertEqual({s["weight"] for s in samples}, {10})
+            self.assertGreaterEqual(counted[kind], at_least)
+            self.assertLess(counted[kind] - 10 * os.cpu_count(), 10 * len(samples))
+            # All events of a CPU count, whosever they are, but only those of the target are samples.
+            self.assertLess(10 * len(samples), 3 * counted[kind])
 
     def test_events_that_are_not_there(self):
         result = dwarfprof("-e", "page-fault", "--", "true")

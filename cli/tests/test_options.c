@@ -162,6 +162,31 @@ Test(options, takes_what_names_shall_look_like)
 	end();
 }
 
+Test(options, takes_events_of_counters)
+{
+	PARSE("-a", "-e", "cache-misses", "-F", "1000");
+	cr_assert_eq(options.record.profiler.event.source, &event_cache_misses);
+	cr_assert(!event_has_off_cpu(&options.record.profiler.event));
+	PARSE("-a", "-e", "r01C2", "-c", "4294967295");
+	cr_assert_eq(options.record.profiler.event.source, &event_raw);
+	cr_assert_str_eq(options.record.profiler.event.argument, "01C2");
+	cr_assert_eq(options.record.profiler.period, UINT32_MAX);
+	PARSE("-a", "-e", "page-faults", "-c", "10");
+	cr_assert_eq(options.record.profiler.period, 10);
+}
+
+Test(options, knows_what_samples_stand_for)
+{
+	struct event faults = { .source = &event_page_faults },
+		     cycles = { .source = &event_cycles };
+	struct event cpu = { .source = &event_cpu };
+
+	cr_assert(event_has_periods(&cycles, 0) && event_has_periods(&cycles, 1));
+	cr_assert(event_has_periods(&faults, 2));
+	cr_assert(!event_has_periods(&faults, 1) && !event_has_periods(&faults, 0));
+	cr_assert(!event_has_periods(&cpu, 0));
+}
+
 Test(options, takes_uprobes)
 {
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
@@ -290,6 +315,17 @@ REFUSES(an_unknown_format, "-a", "--format", "png")
 REFUSES(a_bad_event, "-a", "-e", "kprobe:x")
 REFUSES(to_leave_out_both_sides, "-a", "-U", "-K")
 REFUSES(the_kernel_s_side_of_a_uprobe, "-a", "-K", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(a_raw_event_without_digits, "-a", "-e", "r")
+REFUSES(a_raw_event_that_is_not_hex, "-a", "-e", "r1g")
+REFUSES(a_raw_event_that_is_too_long, "-a", "-e", "r12345678123456781")
+REFUSES(more_than_an_event, "-a", "-e", "cyclesx")
+REFUSES(a_count_of_time, "-a", "-c", "10")
+REFUSES(a_count_of_calls, "-a", "-c", "10", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(a_count_and_a_rate, "-a", "-c", "10", "-F", "10", "-e", "cycles")
+REFUSES(a_count_that_is_none, "-a", "-c", "0", "-e", "cycles")
+REFUSES(a_rate_whose_counts_are_too_large, "-a", "-F", "1", "-e", "cycles")
+REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
+REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
 REFUSES(an_unknown_option, "-a", "--frobnicate")
 
