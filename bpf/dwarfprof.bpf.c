@@ -36,6 +36,9 @@ const volatile bool dp_kernel_hidden;
 /* A sample stands for the events that the kernel has counted for it. */
 const volatile bool dp_by_period;
 
+/* Several perf events are sampled: each has its number as a cookie. */
+const volatile bool dp_has_several;
+
 /* Verify every dp_verify-th sample; 0: none. */
 const volatile __u32 dp_verify;
 
@@ -500,6 +503,8 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 	if (!s)
 		return 0;
 	sample_begin(s, pid_tgid, DP_EVENT_CPU, weight, cpu);
+	if (dp_has_several)
+		s->walk.out.sample.state = (__u8)bpf_get_attach_cookie(ctx);
 	task = (const void *)bpf_get_current_task_btf();
 	if (dp_sides == DP_SIDES_KERNEL) {
 		s->walk.out.sample.outcome = DP_KERNEL_ONLY;

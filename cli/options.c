@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "cli/command.h"
+#include "cli/event_options.h"
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
@@ -78,7 +79,8 @@ static const struct argp_option sampling_options[] = {
 	  "what to sample instead of CPU time: uprobe:PATH:NAME, each call of the functions with "
 	  "that name or glob; page-faults, minor-faults, major-faults, context-switches or "
 	  "cpu-migrations, each one; cycles, instructions, cache-references, cache-misses, "
-	  "branches, branch-misses or perf's rHEX, -F times a second",
+	  "branches, branch-misses or perf's rHEX, -F times a second; several of these may be given, "
+	  "separated by commas",
 	  2 },
 	{ "count", 'c', "N", 0, "every Nth of these events, rather than each or at a rate", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
@@ -127,8 +129,6 @@ static const struct argp_option argp_options[] = {
 
 /* For --verify without a number: enough for a result, but too few to affect the sampling rate. */
 #define DEFAULT_VERIFY 10
-
-#define MIN_PERIOD_HZ 2
 
 static void parse_table_memory(struct options *o, struct argp_state *state, const char *text)
 {
@@ -188,37 +188,6 @@ static void parse_filter(struct argp_state *state,
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
 }
 
-/* Only one event is allowed, but it may be given repeatedly. */
-static void set_event(struct options *o, struct argp_state *state, const struct event *event)
-{
-	if (o->event_given && o->record.profiler.event.source != event->source)
-		argp_error(state,
-			   "--off-cpu, --wall and -e exclude each other; --wall has both kinds of "
-			   "time");
-	o->event_given = true;
-	o->record.profiler.event = *event;
-}
-
-static void parse_event(struct options *o, struct argp_state *state, const char *text)
-{
-	_cleanup_free_ char *list = NULL;
-	size_t size;
-	FILE *to = open_memstream(&list, &size);
-	struct event event;
-	int err = event_parse(text, &event);
-
-	if (to) {
-		event_list(to);
-		fclose(to);
-	}
-	if (err == -EINVAL)
-		argp_error(state, "-e takes one of %s, not '%s'", list, text);
-	if (err < 0)
-		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read %.*s",
-			     (int)strcspn(event.argument, ":"), event.argument);
-	set_event(o, state, &event);
-}
-
 static const char *const modes[] = {
 	[DP_UNWIND_AUTO] = "auto",
 	[DP_UNWIND_DWARF] = "dwarf",
@@ -273,25 +242,6 @@ void options_complete_output(struct options *o, struct argp_state *state)
 	o->record.n_outputs = o->output.n;
 }
 
-static void check_period(const struct options *o, struct argp_state *state)
-{
-	const struct profiler_options *r = &o->record.profiler;
-	const struct event_source *s = r->event.source;
-
-	if (r->period > 0 && !s->has_period)
-		argp_error(state, "-c is for events that are counted, such as page-faults, not %s",
-			   s->name);
-	if (r->period > 0 && o->hz_given)
-		argp_error(state, "-c and -F exclude each other");
-	if (event_has_periods(&r->event, r->period) && r->max_rate > 0)
-		argp_error(state,
-			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
-			   s->name);
-	/* A sample of a slower rate might stand for more events than its 32 bits can tell. */
-	if (event_has_periods(&r->event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
-		argp_error(state, "-e %s takes an -F of at least %d", s->name, MIN_PERIOD_HZ);
-}
-
 void options_complete(struct options *o, struct argp_state *state)
 {
 	struct profiler_options *r = &o->record.profiler;
@@ -319,8 +269,8 @@ void options_complete(struct options *o, struct argp_state *state)
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
-	check_period(o, state);
-	wrong = off_cpu_options_complete(r, o->hz_given);
+	event_options_complete(o, state);
+	wrong = off_cpu_options_complete(r);
 	if (wrong)
 		argp_error(state, "%s", wrong);
 }
@@ -331,10 +281,10 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_OFF_CPU:
-		set_event(o, state, &(struct event){ .source = &event_off_cpu });
+		event_options_set(o, state, &(struct event){ .source = &event_off_cpu });
 		return 0;
 	case OPTION_WALL:
-		set_event(o, state, &(struct event){ .source = &event_wall });
+		event_options_set(o, state, &(struct event){ .source = &event_wall });
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
@@ -414,7 +364,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			(unsigned int)parse_number(state, "-c", arg, 1, UINT32_MAX);
 		return 0;
 	case 'e':
-		parse_event(o, state, arg);
+		event_options_parse(o, state, arg);
 		return 0;
 	case 'o':
 		output_options_add(&o->output, state, arg);

@@ -20,6 +20,9 @@ struct event_kind {
 	unsigned int hz; /* so often that there are this many samples per second */
 };
 
+/* As many may be sampled at once. */
+#define EVENT_MAX 8
+
 /* What CPU time is sampled by: cycles, or the CPU clock. */
 struct event_kind event_of_cpu_time(unsigned int hz, bool hardware);
 

@@ -194,6 +194,7 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_levels = levels;
 	bpf->rodata->dp_verify = options->verify;
 	bpf->rodata->dp_by_period = options->by_period;
+	bpf->rodata->dp_has_several = options->has_several;
 	bpf->rodata->dp_sides = options->sides;
 	/* Uprobes are in user code. */
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER &&
@@ -395,10 +396,11 @@ int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_eve
 				     hz, ret_event, ret_why);
 }
 
-int session_sample_event(struct session *s, const struct event_kind *kind, const char *name)
+int session_sample_events(struct session *s, const struct event_kind *kinds,
+			  const char *const *names, size_t n)
 {
-	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, kind,
-				name);
+	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, kinds,
+				names, n);
 }
 
 /* Without links for many functions, each has its own. */

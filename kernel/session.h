@@ -65,6 +65,7 @@ struct session_options {
 	enum dp_unwind unwind;
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */
 	enum dp_sides sides;     /* warns if the kernel hides its addresses */
+	bool has_several;        /* samples have the number of their event */
 	bool by_period;          /* samples stand for as many events as the kernel has counted */
 	unsigned int verify;     /* copy the stack of every Nth sample; 0: of none */
 	unsigned int programs;   /* to load, bits by enum dp_event: only uprobes, or others */
@@ -109,8 +110,9 @@ int session_consume(struct session *session);
 /* Starts sampling each CPU that the filter accepts (cpu_events_start_time()). */
 int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
 			char ret_why[EVENT_WHY_SIZE]);
-/* Starts sampling by an event of the kernel or the CPUs' counters (cpu_events_start()). */
-int session_sample_event(struct session *session, const struct event_kind *kind, const char *name);
+/* Starts sampling by events of the kernel or the CPUs' counters (cpu_events_start()). */
+int session_sample_events(struct session *session, const struct event_kind *kinds,
+			  const char *const *names, size_t n);
 /*
  * Starts sampling each entry to the functions of a file that have a name (uprobe_places.h), in all
  * processes that pass the filter. Returns 0, with their number, or a negative errno.

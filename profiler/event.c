@@ -37,6 +37,12 @@ bool event_has_periods(const struct event *event, unsigned int period)
 	return event->source->has_period && (event->source->at_rate || period > 1);
 }
 
+void event_name(const struct event *event, char ret[EVENT_NAME_SIZE])
+{
+	snprintf(ret, EVENT_NAME_SIZE, "%s%s", event->source->name,
+		 event->argument ? event->argument : "");
+}
+
 /* The argument in an event that is this source's, or "" if it has none; NULL: it is another's. */
 static const char *find_argument(const struct event_source *s, const char *text)
 {

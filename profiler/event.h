@@ -26,10 +26,14 @@ struct event_source {
 	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	bool at_rate;          /* sampled at the rate profiler_options.hz */
-	bool has_period;       /* counts events; profiler_options.period of them may be a sample */
-	const char *counts;    /* the unit of its counts: "page_faults"; NULL: samples or events */
-	bool user_only;        /* never happens in the kernel */
-	const char *missing;   /* why a target may have no samples, after "which" */
+	/*
+	 * It counts events: profiler_options.period of them may be a sample, and several such
+	 * events may be sampled at once.
+	 */
+	bool has_period;
+	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
+	bool user_only;      /* never happens in the kernel */
+	const char *missing; /* why a target may have no samples, after "which" */
 	/*
 	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
 	 * colon. May be NULL if there is a colon before the argument.
@@ -44,6 +48,10 @@ struct event {
 	const struct event_source *source;
 	const char *argument; /* NULL: the source has none */
 };
+
+/* Enough for the name of an event that is counted: "page-faults", "r1c2". */
+#define EVENT_NAME_SIZE 32
+void event_name(const struct event *event, char ret[EVENT_NAME_SIZE]);
 
 extern const struct event_source event_cpu;
 extern const struct event_source event_off_cpu;

@@ -12,17 +12,13 @@
 #include "profiler/event.h"
 #include "profiler/profiler.h"
 
-static int attach_software(struct session *session, const struct profiler_options *o,
-			   struct event_text *ret);
-static int attach_hardware(struct session *session, const struct profiler_options *o,
-			   struct event_text *ret);
-static int attach_raw(struct session *session, const struct profiler_options *o,
-		      struct event_text *ret);
+static int attach(struct session *session, const struct profiler_options *o,
+		  struct event_text *ret);
 
 #define SOFTWARE(_name, _counts, _missing)                                                         \
 	{                                                                                          \
 		.name = _name, .programs = EVENT_BIT(DP_EVENT_CPU), .has_period = true,            \
-		.counts = _counts, .missing = _missing, .attach = attach_software                  \
+		.counts = _counts, .missing = _missing, .attach = attach                           \
 	}
 
 const struct event_source event_page_faults =
@@ -40,7 +36,7 @@ const struct event_source event_cpu_migrations =
 	{                                                                                          \
 		.name = _name, .programs = EVENT_BIT(DP_EVENT_CPU), .at_rate = true,               \
 		.has_period = true, .counts = _counts,                                             \
-		.missing = "did not run, or had too few of them", .attach = attach_hardware        \
+		.missing = "did not run, or had too few of them", .attach = attach                 \
 	}
 
 const struct event_source event_cycles = HARDWARE("cycles", "cycles");
@@ -52,8 +48,8 @@ const struct event_source event_branch_misses = HARDWARE("branch-misses", "branc
 
 static const struct {
 	const struct event_source *source;
-	uint64_t config; /* PERF_COUNT_* */
-	const char *what;
+	uint64_t config;  /* PERF_COUNT_* */
+	const char *what; /* NULL: of a CPU's counter */
 } events[] = {
 	{ &event_page_faults, PERF_COUNT_SW_PAGE_FAULTS, "page fault" },
 	{ &event_minor_faults, PERF_COUNT_SW_PAGE_FAULTS_MIN, "page fault without I/O" },
@@ -68,66 +64,12 @@ static const struct {
 	{ &event_branch_misses, PERF_COUNT_HW_BRANCH_MISSES, NULL },
 };
 
-static size_t find(const struct event_source *source)
-{
-	size_t i = 0;
-
-	while (events[i].source != source)
-		i++;
-	return i;
-}
-
-static int attach(struct session *session, const struct profiler_options *o, uint32_t type,
-		  uint64_t config, struct event_text *ret)
-{
-	const struct event_kind kind = {
-		.type = type, .config = config, .period = o->period, .hz = o->hz
-	};
-
-	if (o->period > 0)
-		snprintf(ret->how, sizeof(ret->how), "every %u %s", o->period, ret->name);
-	else
-		snprintf(ret->how, sizeof(ret->how), "at %u Hz by %s", o->hz, ret->name);
-	return session_sample_event(session, &kind, ret->name);
-}
-
-static int attach_software(struct session *session, const struct profiler_options *o,
-			   struct event_text *ret)
-{
-	size_t i = find(o->event.source);
-	const struct event_kind each = { .type = PERF_TYPE_SOFTWARE,
-					 .config = events[i].config,
-					 .period = 1 };
-
-	snprintf(ret->name, sizeof(ret->name), "%s", events[i].source->name);
-	if (o->period > 1)
-		return attach(session, o, each.type, each.config, ret);
-	snprintf(ret->how, sizeof(ret->how), "at each %s", events[i].what);
-	return session_sample_event(session, &each, ret->name);
-}
-
-static int attach_hardware(struct session *session, const struct profiler_options *o,
-			   struct event_text *ret)
-{
-	size_t i = find(o->event.source);
-
-	snprintf(ret->name, sizeof(ret->name), "%s", events[i].source->name);
-	return attach(session, o, PERF_TYPE_HARDWARE, events[i].config, ret);
-}
-
 /* As in perf: the digits of the configuration follow the letter. */
 static int check_raw(const char *digits)
 {
 	size_t n = strspn(digits, "0123456789abcdefABCDEF");
 
 	return n >= 1 && n <= 16 && digits[n] == '\0' ? 0 : -EINVAL;
-}
-
-static int attach_raw(struct session *session, const struct profiler_options *o,
-		      struct event_text *ret)
-{
-	snprintf(ret->name, sizeof(ret->name), "r%s", o->event.argument);
-	return attach(session, o, PERF_TYPE_RAW, strtoull(o->event.argument, NULL, 16), ret);
 }
 
 const struct event_source event_raw = {
@@ -138,5 +80,66 @@ const struct event_source event_raw = {
 	.has_period = true,
 	.missing = "did not run, or had too few of them",
 	.check = check_raw,
-	.attach = attach_raw,
+	.attach = attach,
 };
+
+static size_t find(const struct event_source *source)
+{
+	size_t i = 0;
+
+	while (events[i].source != source)
+		i++;
+	return i;
+}
+
+/* Describes an event, and adds how it is sampled to the text. */
+static struct event_kind describe(const struct profiler_options *o, const struct event *event,
+				  char how[], size_t size)
+{
+	struct event_kind kind = { .type = PERF_TYPE_RAW, .period = o->period, .hz = o->hz };
+	const char *what = NULL;
+	size_t length = strlen(how);
+	char name[EVENT_NAME_SIZE];
+
+	event_name(event, name);
+	if (event->source == &event_raw) {
+		kind.config = strtoull(event->argument, NULL, 16);
+	} else {
+		size_t i = find(event->source);
+
+		what = events[i].what;
+		kind.type = what ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE;
+		kind.config = events[i].config;
+	}
+	if (what && kind.period == 0)
+		kind.period = 1;
+	if (what && kind.period == 1)
+		snprintf(how + length, size - length, "at each %s", what);
+	else if (kind.period > 0)
+		snprintf(how + length, size - length, "every %u %s", o->period, name);
+	else
+		snprintf(how + length, size - length, "at %u Hz by %s", o->hz, name);
+	return kind;
+}
+
+static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
+{
+	struct event_kind kinds[EVENT_MAX];
+	char texts[EVENT_MAX][EVENT_NAME_SIZE];
+	const char *names[EVENT_MAX];
+
+	*ret = (struct event_text){ 0 };
+	for (size_t i = 0; i < profiler_n_events(o); i++) {
+		const struct event *event = profiler_event(o, i);
+
+		event_name(event, texts[i]);
+		names[i] = texts[i];
+		if (i > 0) {
+			strncat(ret->name, ",", sizeof(ret->name) - strlen(ret->name) - 1);
+			strncat(ret->how, ", ", sizeof(ret->how) - strlen(ret->how) - 1);
+		}
+		strncat(ret->name, names[i], sizeof(ret->name) - strlen(ret->name) - 1);
+		kinds[i] = describe(o, event, ret->how, sizeof(ret->how));
+	}
+	return session_sample_events(session, kinds, names, profiler_n_events(o));
+}

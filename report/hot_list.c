@@ -105,7 +105,7 @@ static struct hot *find_function(struct hot_list *list, const struct symbolized_
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
 	const struct value measured = value_measured(&list->report->context);
-	uint64_t value = value_of_stack(&measured, stack);
+	uint64_t value = value_of_stack(list->value ? list->value : &measured, stack);
 	int err = symbolized_stack_make(list->report, stack, 0, &list->symbolized);
 	size_t leaf = err == 0 ? find_leaf(stack, &list->symbolized) : 0;
 	bool waits = stack->common.event == DP_EVENT_OFF_CPU;

@@ -140,6 +140,19 @@ class Events(unittest.TestCase):
                     self.assertIn(f"cannot sample {event}: {why.replace('cycles', event)}\n", said)
         self.assertIn("cannot open the event", self.sample(3, "-e", "cycles", **on_machine(cycles=errno.EPERM))[0])
 
+    def test_several_counters(self):
+        """Events of the kernel and of counters have their own periods."""
+        result = dwarfprof("-d", "1", "-o", "-", "--format", "jsonl", "-e", "page-faults,r1c2", "-e", "cycles", "-F", "200",
+                           "--", program("fibonacci"), "1", **on_machine())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(" at each page fault, at 200 Hz by r1c2, at 200 Hz by cycles\n", result.stderr)
+        samples = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual({(s["event"], s["weight"]) for s in samples},
+                         {("page-faults", 1), ("r1c2", 5_000_000), ("cycles", 5_000_000)})
+        said, events = self.sample(1, "-e", "page-faults,cache-misses", **on_machine(cycles=errno.ENOENT))
+        self.assertEqual(events, set())
+        self.assertIn("cannot sample cache-misses: ", said)
+
     def test_cycles_on_this_machine(self):
         state, _ = self.cycles_of_doctor()
         said, _ = self.sample(0 if state == "ok" else 1, "-e", "cycles")

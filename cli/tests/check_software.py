@@ -41,13 +41,14 @@ sys.stdin.readline()
 
 
 class Software(unittest.TestCase):
-    def count(self, event, *args, how="at each"):
-        """The samples of a target, and what it has counted: faults and switches."""
+    def count(self, event, *args, how="at each", reports=()):
+        """The samples of a target, and what it has counted: faults and switches. reports: also to these."""
         with tempfile.TemporaryDirectory() as directory, \
                 subprocess.Popen([sys.executable, "-c", TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  text=True) as target:
             out = os.path.join(directory, "out.jsonl")
-            profiler = start("-p", str(target.pid), "-e", event, "-o", out, *args, stderr=subprocess.PIPE, text=True)
+            more = [word for path in reports for word in ("-o", path)]
+            profiler = start("-p", str(target.pid), "-e", event, "-o", out, *more, *args, stderr=subprocess.PIPE, text=True)
             said = profiler.stderr.readline()
             self.assertIn(how, said)
             target.stdin.write("\n")
@@ -61,7 +62,7 @@ class Software(unittest.TestCase):
             target.stdin.close()
             with open(out) as file:
                 samples = [json.loads(line) for line in file]
-        self.assertEqual({s["event"] for s in samples}, {event})
+        self.assertEqual({s["event"] for s in samples}, set(event.split(",")))
         outcomes = collections.Counter(s["outcome"] for s in samples)
         print(f"{event}: {len(samples)} samples, {dict(outcomes)}; counted: {counted}")
         self.assertGreater(outcomes["complete"], 0.99 * len(samples), outcomes)
@@ -87,6 +88,35 @@ class Software(unittest.TestCase):
         samples, _ = self.count("cpu-migrations")
         # It starts on the CPU to which the first move goes.
         self.assertEqual(len(samples), N_MOVES - 1)
+
+    def test_several_at_once(self):
+        """Each is counted as if it were alone, also in reports, and those from a recording."""
+        events = "page-faults,context-switches"
+        with tempfile.TemporaryDirectory() as directory:
+            paths = [os.path.join(directory, name) for name in ("x.json", "x.dwarfprof", "x.pb.gz", "again.json", "again.pb.gz")]
+            samples, counted = self.count(events, reports=paths[:3])
+            for path in paths[3:]:
+                result = dwarfprof("report", paths[1], "-o", path)
+                self.assertEqual(result.returncode, 0, result.stderr)
+            for i, event in enumerate(events.split(",")):
+                n = sum(s["event"] == event for s in samples)
+                self.assert_about(n, counted[i])
+                for path in paths[0], paths[3]:
+                    with open(path) as file:
+                        profile = json.load(file)
+                    self.assertEqual(profile["metadata"]["values"][i], {"name": event.replace("-", "_"), "unit": "count"})
+                    self.assertEqual(sum(stack["values"][i] for stack in profile["stacks"]), n)
+                for path in paths[2], paths[4]:
+                    said = subprocess.run(["go", "tool", "pprof", "-symbolize=none", "-top", f"-sample_index={event.replace('-', '_')}", path],
+                                          capture_output=True, text=True, check=True).stdout
+                    self.assertIn(f" {n} total\n", said)
+            for command in (["diff", paths[1], paths[1]], ["annotate", "main", paths[1]]):
+                result = dwarfprof(*command)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn("has several events", result.stderr)
+        result = dwarfprof("top", "-e", events, "--", "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("top shows one event", result.stderr)
 
     def test_each_report_says_what_it_counts(self):
         script = "import mmap\nm = mmap.mmap(-1, 400 * 4096)\nfor i in range(400):\n    m[i * 4096] = 1\n"
