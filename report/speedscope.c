@@ -163,7 +163,9 @@ static int sum_item(const struct stack *stack, void *arg)
 
 static int put_all_threads(struct writer *w)
 {
-	uint64_t lost = value_of_lost(&w->value, w->totals);
+	/* Which of several events was lost is not known. */
+	bool has_lost = w->totals->lost > 0 && !w->value.event;
+	uint64_t lost = has_lost ? value_of_lost(&w->value, w->totals) : 0;
 	struct all_pass sum = { .w = w }, stacks = { .w = w },
 			weights = { .w = w, .weights = true };
 	char name[160];
@@ -179,12 +181,12 @@ static int put_all_threads(struct writer *w)
 	err = put_profile_head(w, name, sum.sum + lost);
 	if (err == 0)
 		err = profile_for_each(w->timeline->profile, put_all_item, &stacks);
-	if (w->totals->lost > 0)
+	if (has_lost)
 		fprintf(w->to, "%s[%" PRIu32 "]", stacks.has_any ? "," : "", w->lost);
 	fputs("],\"weights\":[", w->to);
 	if (err == 0)
 		err = profile_for_each(w->timeline->profile, put_all_item, &weights);
-	if (w->totals->lost > 0)
+	if (has_lost)
 		fprintf(w->to, "%s%" PRIu64, weights.has_any ? "," : "", lost);
 	fputs("]}", w->to);
 	return err;

@@ -158,6 +158,7 @@ Test(several, are_profiles_of_speedscope)
 	static const int ends[] = { 3, 1000, 1003 }, n_stacks[] = { 2, 1, 3 };
 	json_t *json, *profiles;
 
+	totals.lost = 5;
 	write_all("speedscope", &context);
 	json = json_loads(text, 0, NULL);
 	profiles = json_object_get(json, "profiles");
