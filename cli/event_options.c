@@ -22,19 +22,16 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
 		if (is_same(profiler_event(r, i), event))
 			return;
-	if (!o->event_given) {
-		r->event = *event;
-	} else if (adds && r->n_others < EVENT_MAX - 1) {
-		r->others[r->n_others++] = *event;
-	} else if (adds) {
-		argp_error(state, "-e takes up to %d events", EVENT_MAX);
-	} else if (!r->event.source->argument || event->source != r->event.source) {
+	if (o->event_given && !adds && (!event->argument || event->source != r->event.source))
 		argp_error(state,
 			   "--off-cpu, --wall and -e exclude each other, as do events of -e that "
 			   "are not counted; --wall has both kinds of time");
-	} else {
+	if (adds && r->n_others == EVENT_MAX - 1)
+		argp_error(state, "-e takes up to %d events", EVENT_MAX);
+	if (o->event_given && adds)
+		r->others[r->n_others++] = *event;
+	else
 		r->event = *event;
-	}
 	o->event_given = true;
 }
 
