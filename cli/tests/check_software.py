@@ -31,11 +31,12 @@ sys.stdin.readline()
 before = usage()
 for i in range({N_PAGES}):
     pages[i * 4096] = 1
+left = usage()[1] - before[1]
 for i in range({N_SLEEPS}):
     time.sleep(0.001)
 for i in range({N_MOVES}):
     os.sched_setaffinity(0, {{cpus[i % 2]}})
-print(*(b - a for a, b in zip(before, usage())), flush=True)
+print(*(b - a for a, b in zip(before, usage())), left, flush=True)
 sys.stdin.readline()
 """
 
@@ -53,7 +54,7 @@ class Software(unittest.TestCase):
             self.assertIn(how, said)
             target.stdin.write("\n")
             target.stdin.flush()
-            counted = tuple(map(int, target.stdout.readline().split()))
+            *counted, self.left = map(int, target.stdout.readline().split())
             profiler.send_signal(signal.SIGINT)
             said = profiler.communicate(timeout=60)[1]
             self.assertEqual(profiler.returncode, 0, said)
@@ -126,14 +127,14 @@ class Software(unittest.TestCase):
             self.assertIn(said, result.stdout)
 
     def test_every_nth(self):
-        """A sample stands for N events; those after the last one of each CPU are missing."""
-        for event, kind, at_least in (("page-faults", 0, N_PAGES), ("context-switches", 1, N_SLEEPS)):
-            samples, counted = self.count(event, "-c", "10", how="every 10")
-            self.assertEqual({s["weight"] for s in samples}, {10})
-            self.assertGreaterEqual(counted[kind], at_least)
-            self.assertLess(counted[kind] - 10 * os.cpu_count(), 10 * len(samples))
-            # All events of a CPU count, whosever they are, but only those of the target are samples.
-            self.assertLess(10 * len(samples), 3 * counted[kind])
+        """A sample stands for ten events. A CPU counts those of all processes, so whenever the target leaves it
+        among its faults, up to ten of them are too many or too few."""
+        samples, (faults, _) = self.count("page-faults", "-c", "10", how="every 10")
+        self.assertEqual({s["weight"] for s in samples}, {10})
+        self.assertGreaterEqual(faults, N_PAGES)
+        self.assertLess(self.left, 100, "the machine is too busy to tell")
+        # It also faults a little before and after it counts.
+        self.assertLess(abs(10 * len(samples) - faults), 10 * (self.left + 1) + 500)
 
     def test_events_that_are_not_there(self):
         result = dwarfprof("-e", "page-fault", "--", "true")
