@@ -205,6 +205,11 @@ static int read_side(const struct diff_options *o, struct names *names,
 		log_error("cannot compare %s: %s", o->files[i], strerror(-err));
 		return err;
 	}
+	if (diff->sides[i].context->n_several > 0) {
+		log_error("%s has several events, which diff does not add up", o->files[i]);
+		log_detail("try:  recordings with one -e each");
+		return -EINVAL;
+	}
 	if (diff->sides[i].totals->samples == 0) {
 		log_error("%s has no samples", o->files[i]);
 		return -ENODATA;

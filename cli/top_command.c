@@ -62,6 +62,8 @@ static void complete(struct top_options *top, struct argp_state *state)
 
 	target->all |= target->n_pids + target->n_tids == 0 && !target->command;
 	options_complete(&top->options, state);
+	if (r->profiler.n_others > 0)
+		argp_error(state, "top shows one event: give one -e");
 	r->interval_ns = top->interval_ns;
 	if (__builtin_mul_overflow(top->n, top->interval_ns, &r->duration_ns))
 		argp_error(state, "-n times -i is too long");

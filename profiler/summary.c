@@ -9,7 +9,9 @@
 /* About times, and samples that stand for several events. */
 static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_unseen)
 {
-	if (t->events != t->samples)
+	if (t->events != t->samples && max_rate == 0)
+		log_info("the samples stand for %" PRIu64 " events", t->events);
+	else if (t->events != t->samples)
 		log_info("the samples stand for %" PRIu64
 			 " events (--max-rate %u); counts and times are scaled",
 			 t->events, max_rate);

@@ -22,6 +22,8 @@ void hot_list_done(struct hot_list *list)
 		free(f);
 	}
 	free(list->path);
+	list->path = NULL;
+	list->n_path = list->path_size = 0;
 	symbolized_stack_done(&list->symbolized);
 }
 
@@ -135,7 +137,7 @@ static int find_path(struct hot_list *list, const struct stack *stack)
 int hot_list_add(struct hot_list *list, const struct stack *stack)
 {
 	const struct value measured = value_measured(&list->report->context);
-	uint64_t value = value_of_stack(&measured, stack);
+	uint64_t value = value_of_stack(list->value ? list->value : &measured, stack);
 	int err = find_path(list, stack);
 
 	for (size_t i = 0; err == 0 && i < list->n_path; i++) {

@@ -9,6 +9,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/symbolized.h"
+#include "report/value.h"
 
 /* A function of a binary. Equal names in different binaries are different functions. */
 struct hot {
@@ -27,6 +28,7 @@ struct hot {
  */
 struct hot_list {
 	struct report *report;              /* for its names and values */
+	const struct value *value;          /* what to add up; NULL: value_measured() */
 	struct hot *functions;              /* in a list, by hh.next */
 	struct symbolized_stack symbolized; /* of the last stack added */
 	/* The functions of that stack, leaf first, without marks. */
@@ -37,6 +39,7 @@ struct hot_list {
 
 #define HOT_NO_LEAF SIZE_MAX
 
+/* Leaves it empty, to be used again. */
 void hot_list_done(struct hot_list *list);
 
 /* Counts the functions of a stack. 0 or -ENOMEM. */

@@ -45,11 +45,14 @@ function add(parent, text, threads) {
 }
 
 function offer(file) {
-	const [all, ...threads] = file.profiles, processes = new Map();
-	for (const thread of threads) {
+	const processes = new Map();
+	let all = 0;
+	for (const thread of file.profiles) {
 		const found = / \(PID (\d+)(?:, TID \d+)?\)$/.exec(thread.name);
-		if (!found)
+		if (!found) {
+			all += thread.endValue; // of all threads; of several events, one each
 			continue;
+		}
 		if (!processes.has(found[1]))
 			processes.set(found[1], []);
 		processes.get(found[1]).push(thread);
@@ -73,7 +76,7 @@ function offer(file) {
 			return load(packed);
 		}
 		const shown = own.length > 1 ? [join(own, option.textContent), ...own] : own;
-		const share = shown[0].endValue / all.endValue;
+		const share = shown[0].endValue / all;
 		output.textContent = `${(100 * share).toFixed(1)} % of all`;
 		load(encode(Object.assign({}, file, { profiles: shown, activeProfileIndex: 0 })));
 	};

@@ -122,7 +122,9 @@ int report_add(struct report *report, const struct sample *sample, const struct 
 	int err = 0;
 
 	if (report->context.by) {
-		err = group_labels_new(report->context.by, sample, &labels);
+		err = group_labels_new(report->context.by,
+				       report->context.n_several ? REPORT_EVENT : NULL, sample,
+				       &labels);
 		grouped.labels = labels;
 	}
 	if (err == 0)

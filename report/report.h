@@ -13,6 +13,15 @@ struct kallsyms;
 struct names;
 struct top_viewer;
 
+/* One of several events that were sampled at once. */
+struct report_event {
+	const char *name;   /* "page-faults" */
+	const char *counts; /* what is counted: "page_faults" */
+};
+
+/* The label of each sample with the name of its event, if there are several. */
+#define REPORT_EVENT "event"
+
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {
 	const char *target;     /* "python3 (PID 4711)" */
@@ -20,6 +29,8 @@ struct report_context {
 	unsigned int hz;        /* 0: at each event */
 	unsigned int events;    /* sampled kinds, as EVENT_BIT */
 	const struct group *by; /* key to group stacks by; NULL: the format's default */
+	const struct report_event *several; /* if several events were sampled, each of them */
+	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
 	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
 	bool wide;                       /* lines may be wider than a terminal */

@@ -273,7 +273,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	struct sample sample = {
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
-		.state = (enum dp_state)raw->state,
+		.state = off_cpu ? (enum dp_state)raw->state : 0,
 		.weight = raw->weight,
 		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
 		.cpu = raw->cpu,

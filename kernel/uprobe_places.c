@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/uprobe_places.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "elf/elf_open.h"
+#include "log/log.h"
+#include "log/suggestion.h"
+#include "symbols/function_pattern.h"
+
+/* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
+static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
+{
+	int fd = -1;
+
+	while (fd < 0 && list && *list) {
+		size_t n = strcspn(list, ":");
+
+		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+		list += n + (list[n] == ':');
+	}
+	return fd;
+}
+
+static int open_file(const char *file, char path[PATH_MAX])
+{
+	bool library = strstr(file, ".so");
+	int fd;
+
+	if (strchr(file, '/')) {
+		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		return open(path, O_RDONLY | O_CLOEXEC);
+	}
+	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
+	if (fd >= 0)
+		return fd;
+	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
+					"/usr/bin:/usr/sbin",
+			      file, path);
+}
+
+/* Called with each function of a file, several times for some, until it returns nonzero. */
+typedef int (*function_fn)(void *arg, Elf *elf, const char *symbol, uint64_t address);
+
+static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, function_fn fn,
+			 void *arg)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && data && i < n && i < INT_MAX; i++) {
+		GElf_Sym sym;
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
+		    sym.st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(elf, header->sh_link, sym.st_name);
+		if (name && *name)
+			err = fn(arg, elf, name, sym.st_value);
+	}
+	return err;
+}
+
+/* A stripped file still has the functions that it exports. */
+static int each_function(Elf *elf, function_fn fn, void *arg)
+{
+	Elf_Scn *section = NULL;
+	int err = 0;
+
+	while (err == 0 && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (gelf_getshdr(section, &header) &&
+		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
+			err = each_of_table(elf, section, &header, fn, arg);
+	}
+	return err;
+}
+
+static int file_offset(Elf *elf, uint64_t address, uint64_t *ret)
+{
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n) < 0)
+		return -ENOEXEC;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || address < p.p_vaddr ||
+		    address - p.p_vaddr >= p.p_filesz)
+			continue;
+		*ret = address - p.p_vaddr + p.p_offset;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+struct search {
+	struct function_pattern pattern;
+	int best; /* enum function_match of what was found */
+	struct uprobe_places *found;
+};
+
+static int add_function(void *arg, Elf *elf, const char *symbol, uint64_t address)
+{
+	struct search *s = arg;
+	struct uprobe_places *found = s->found;
+	int match = function_pattern_match(&s->pattern, symbol);
+	uint64_t offset;
+
+	if (match < 0)
+		return match;
+	if (match == FUNCTION_OTHER || match < s->best || file_offset(elf, address, &offset) < 0)
+		return 0;
+	if (match > s->best)
+		found->n = 0;
+	s->best = match;
+	if (array_reserve(found->offsets, found->n, found->size) < 0)
+		return -ENOMEM;
+	found->offsets[found->n++] = offset;
+	return 0;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Functions may have several names, and be in both tables. */
+static void sort(struct uprobe_places *p)
+{
+	size_t n = 0;
+
+	qsort(p->offsets, p->n, sizeof(*p->offsets), compare_offsets);
+	for (size_t i = 0; i < p->n; i++)
+		if (i == 0 || p->offsets[i] != p->offsets[i - 1])
+			p->offsets[n++] = p->offsets[i];
+	p->n = n;
+}
+
+static int find_functions(Elf *elf, const char *function, struct uprobe_places *ret)
+{
+	struct search s = { .found = ret };
+	int err = function_pattern_init(&s.pattern, function);
+
+	if (err == 0)
+		err = each_function(elf, add_function, &s);
+	function_pattern_done(&s.pattern);
+	if (err < 0)
+		return err;
+	if (ret->n == 0)
+		return -ENOENT;
+	sort(ret);
+	return ret->n > UPROBE_MAX_PLACES ? -E2BIG : 0;
+}
+
+struct guess {
+	struct suggestion suggestion;
+	char *name; /* the suggested one */
+};
+
+/* Is it the name, but for a namespace or class in front, or for a template's types behind it? */
+static bool is_within(const char *name, const char *given)
+{
+	size_t n = strlen(name), wanted = strlen(given);
+
+	if (n < wanted + 1)
+		return false;
+	return (strcmp(name + n - wanted, given) == 0 && name[n - wanted - 1] == ':') ||
+	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
+}
+
+static int guess_function(void *arg, Elf *elf, const char *symbol, uint64_t address)
+{
+	struct guess *g = arg;
+	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
+
+	(void)elf;
+	(void)address;
+	if (!name)
+		return -ENOMEM;
+	suggestion_consider(&g->suggestion, name);
+	if (g->suggestion.word != name && is_within(name, g->suggestion.given)) {
+		g->suggestion.word = name;
+		g->suggestion.distance = 0;
+	}
+	if (g->suggestion.word == name) {
+		free(g->name);
+		g->name = steal_ptr(name);
+	}
+	return 0;
+}
+
+static void say_none(Elf *elf, const char *file, const char *path, const char *function)
+{
+	struct guess g = { .suggestion = { .given = function } };
+
+	if (each_function(elf, guess_function, &g) == 0 && g.name)
+		log_error("%s has no function %s; did you mean %s?", file, function, g.name);
+	else
+		log_error("%s has no function %s", file, function);
+	log_detail("try:  nm -C %s, nm -CD %s", path, path);
+	free(g.name);
+}
+
+static int find_in_file(int fd, const char *file, const char *function, struct uprobe_places *ret)
+{
+	_cleanup_elf_ Elf *elf = elf_open(fd);
+	int err = elf ? find_functions(elf, function, ret) : -ENOEXEC;
+
+	if (err == -ENOEXEC)
+		log_error("%s is not an ELF file", file);
+	else if (err == -ENOENT)
+		say_none(elf, file, ret->path, function);
+	else if (err == -E2BIG)
+		log_error("%s has %zu functions %s; at most %d can be sampled at once", file,
+			  ret->n, function, UPROBE_MAX_PLACES);
+	else if (err < 0)
+		log_error("cannot search %s: %s", file, strerror(-err));
+	return err;
+}
+
+int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret)
+{
+	_cleanup_close_ int fd = -1;
+	int err;
+
+	*ret = (struct uprobe_places){ 0 };
+	fd = open_file(file, ret->path);
+	err = fd < 0 ? -errno : find_in_file(fd, file, function, ret);
+	if (fd < 0) {
+		log_error("cannot read %s: %s", file, strerror(-err));
+		if (!strchr(file, '/'))
+			log_detail("try:  its full path; only the usual directories are searched");
+	}
+	if (err < 0)
+		uprobe_places_done(ret);
+	return err;
+}
+
+void uprobe_places_done(struct uprobe_places *p)
+{
+	free(p->offsets);
+	p->offsets = NULL;
+	p->n = p->size = 0;
+}
