@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "elf/elf_open.h"
+#include "elf/elf_functions.h"
 #include "log/log.h"
 #include "log/suggestion.h"
 #include "symbols/function_pattern.h"
@@ -51,80 +50,21 @@ static int open_file(const char *file, char path[PATH_MAX])
 			      file, path);
 }
 
-/* Called with each function of a file, several times for some, until it returns nonzero. */
-typedef int (*function_fn)(void *arg, Elf *elf, const char *symbol, uint64_t address);
-
-static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, function_fn fn,
-			 void *arg)
-{
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-	int err = 0;
-
-	for (size_t i = 0; err == 0 && data && i < n && i < INT_MAX; i++) {
-		GElf_Sym sym;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
-		    sym.st_shndx == SHN_UNDEF)
-			continue;
-		name = elf_strptr(elf, header->sh_link, sym.st_name);
-		if (name && *name)
-			err = fn(arg, elf, name, sym.st_value);
-	}
-	return err;
-}
-
-/* A stripped file still has the functions that it exports. */
-static int each_function(Elf *elf, function_fn fn, void *arg)
-{
-	Elf_Scn *section = NULL;
-	int err = 0;
-
-	while (err == 0 && (section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
-			err = each_of_table(elf, section, &header, fn, arg);
-	}
-	return err;
-}
-
-static int file_offset(Elf *elf, uint64_t address, uint64_t *ret)
-{
-	size_t n;
-
-	if (elf_getphdrnum(elf, &n) < 0)
-		return -ENOEXEC;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr p;
-
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || address < p.p_vaddr ||
-		    address - p.p_vaddr >= p.p_filesz)
-			continue;
-		*ret = address - p.p_vaddr + p.p_offset;
-		return 0;
-	}
-	return -ENOENT;
-}
-
 struct search {
 	struct function_pattern pattern;
 	int best; /* enum function_match of what was found */
 	struct uprobe_places *found;
 };
 
-static int add_function(void *arg, Elf *elf, const char *symbol, uint64_t address)
+static int add_function(void *arg, const char *symbol, uint64_t offset)
 {
 	struct search *s = arg;
 	struct uprobe_places *found = s->found;
 	int match = function_pattern_match(&s->pattern, symbol);
-	uint64_t offset;
 
 	if (match < 0)
 		return match;
-	if (match == FUNCTION_OTHER || match < s->best || file_offset(elf, address, &offset) < 0)
+	if (match == FUNCTION_OTHER || match < s->best)
 		return 0;
 	if (match > s->best)
 		found->n = 0;
@@ -154,13 +94,13 @@ static void sort(struct uprobe_places *p)
 	p->n = n;
 }
 
-static int find_functions(Elf *elf, const char *function, struct uprobe_places *ret)
+static int find_functions(int fd, const char *function, struct uprobe_places *ret)
 {
 	struct search s = { .found = ret };
 	int err = function_pattern_init(&s.pattern, function);
 
 	if (err == 0)
-		err = each_function(elf, add_function, &s);
+		err = elf_functions_each(fd, add_function, &s);
 	function_pattern_done(&s.pattern);
 	if (err < 0)
 		return err;
@@ -186,13 +126,12 @@ static bool is_within(const char *name, const char *given)
 	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
 }
 
-static int guess_function(void *arg, Elf *elf, const char *symbol, uint64_t address)
+static int guess_function(void *arg, const char *symbol, uint64_t offset)
 {
 	struct guess *g = arg;
 	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
-	(void)elf;
-	(void)address;
+	(void)offset;
 	if (!name)
 		return -ENOMEM;
 	suggestion_consider(&g->suggestion, name);
@@ -207,11 +146,11 @@ static int guess_function(void *arg, Elf *elf, const char *symbol, uint64_t addr
 	return 0;
 }
 
-static void say_none(Elf *elf, const char *file, const char *path, const char *function)
+static void say_none(int fd, const char *file, const char *path, const char *function)
 {
 	struct guess g = { .suggestion = { .given = function } };
 
-	if (each_function(elf, guess_function, &g) == 0 && g.name)
+	if (elf_functions_each(fd, guess_function, &g) == 0 && g.name)
 		log_error("%s has no function %s; did you mean %s?", file, function, g.name);
 	else
 		log_error("%s has no function %s", file, function);
@@ -221,13 +160,12 @@ static void say_none(Elf *elf, const char *file, const char *path, const char *f
 
 static int find_in_file(int fd, const char *file, const char *function, struct uprobe_places *ret)
 {
-	_cleanup_elf_ Elf *elf = elf_open(fd);
-	int err = elf ? find_functions(elf, function, ret) : -ENOEXEC;
+	int err = find_functions(fd, function, ret);
 
 	if (err == -ENOEXEC)
 		log_error("%s is not an ELF file", file);
 	else if (err == -ENOENT)
-		say_none(elf, file, ret->path, function);
+		say_none(fd, file, ret->path, function);
 	else if (err == -E2BIG)
 		log_error("%s has %zu functions %s; at most %d can be sampled at once", file,
 			  ret->n, function, UPROBE_MAX_PLACES);
