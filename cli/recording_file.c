@@ -122,13 +122,12 @@ int recording_file_run(struct recording_file *r,
 
 int recording_file_check_outputs(const struct recording_file *r, const struct outputs *outputs)
 {
-	struct stat in, out;
+	struct stat in;
 
 	if (fstat(fileno(r->file), &in) < 0 || !S_ISREG(in.st_mode))
 		return 0;
 	for (size_t i = 0; i < outputs->n; i++) {
-		if (fstat(fileno(outputs->files[i].file), &out) < 0 || in.st_dev != out.st_dev ||
-		    in.st_ino != out.st_ino)
+		if (in.st_dev != outputs->files[i].device || in.st_ino != outputs->files[i].inode)
 			continue;
 		log_error("cannot overwrite %s, which is being read: give another file to -o",
 			  r->path);

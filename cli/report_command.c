@@ -119,11 +119,11 @@ static int write_reports(struct recording_file *recording, const struct output_o
 
 	if (err == 0) {
 		err = recording_file_check_outputs(recording, outputs);
+		if (err == 0)
+			err = outputs_begin(outputs);
 		if (err < 0)
 			return err;
 	}
-	if (err == 0)
-		err = outputs_begin(outputs);
 	if (err == 0)
 		err = recording_file_run(recording, add_sample, outputs);
 	if (err == 0)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,9 +41,11 @@ static void give_to_caller(int fd)
 	uid_t user;
 	gid_t group;
 
-	if (read_sudo("SUDO_UID", &user) && read_sudo("SUDO_GID", &group) &&
-	    fchown(fd, user, group) < 0)
-		return;
+	struct stat st;
+
+	if (read_sudo("SUDO_UID", &user) && read_sudo("SUDO_GID", &group) && fstat(fd, &st) == 0 &&
+	    st.st_uid == geteuid())
+		(void)!fchown(fd, user, group);
 }
 
 static int make(const char *path)
@@ -74,6 +77,41 @@ static int make_beside(const char *path, char **ret_name)
 	return fd;
 }
 
+/* Does the directory let this user replace another's file? Sticky ones do not, rename(2). */
+static bool may_replace(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	struct stat st;
+
+	if (!copy || stat(dirname(copy), &st) < 0)
+		return false;
+	return !(st.st_mode & S_ISVTX) || geteuid() == 0 || st.st_uid == geteuid();
+}
+
+/* Makes a file that is to take the place of the one at path. */
+static int replace(const char *path, const struct stat *old, char **ret_beside)
+{
+	int fd;
+
+	if (is_trusted(old))
+		return make_beside(path, ret_beside);
+	fd = may_replace(path) ? make_beside(path, ret_beside) : -EACCES;
+	return fd == -EACCES ? -EOWNERDEAD : fd;
+}
+
+/* Follows a link, which may lead nowhere yet. */
+static int open_link(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT) {
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, MODE);
+		if (fd >= 0)
+			give_to_caller(fd);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 /* Opens the file at `place`, which cannot be exchanged for another one meanwhile. */
 static int open_place(int place)
 {
@@ -90,27 +128,25 @@ static int open_existing(const char *path, char **ret_beside)
 {
 	_cleanup_close_ int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
-	int fd;
 
 	if (place < 0 || fstat(place, &st) < 0)
 		return -errno;
 	if (S_ISREG(st.st_mode) && (!is_trusted(&st) || st.st_nlink > 1))
-		return make_beside(path, ret_beside);
+		return replace(path, &st, ret_beside);
 	if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && !is_trusted(&st))
 		return -EOWNERDEAD;
-	if (!S_ISLNK(st.st_mode))
-		return open_place(place);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, MODE);
-	return fd < 0 ? -errno : fd;
+	return S_ISLNK(st.st_mode) ? open_link(path) : open_place(place);
 }
 
 int output_open(const char *path, struct output *ret)
 {
 	struct output o = { .path = path, .made = true };
+	struct stat st = { 0 };
 	int fd;
 
 	if (!path) {
-		*ret = (struct output){ .file = stdout };
+		(void)!fstat(STDOUT_FILENO, &st);
+		*ret = (struct output){ .file = stdout, .device = st.st_dev, .inode = st.st_ino };
 		return 0;
 	}
 	fd = make(path);
@@ -125,6 +161,10 @@ int output_open(const char *path, struct output *ret)
 		close(fd);
 		free(o.beside);
 		return -ENOMEM;
+	}
+	if (o.beside ? stat(path, &st) == 0 : fstat(fd, &st) == 0) {
+		o.device = st.st_dev;
+		o.inode = st.st_ino;
 	}
 	*ret = o;
 	return 0;

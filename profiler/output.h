@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /*
  * The file of a report. It is opened before sampling, to report early if it cannot be written; its
@@ -15,11 +16,15 @@
  * A file that is there is written, instead of renaming a temporary one: it may be a pipe, a device
  * or a link, may have readers, or its directory may not be writable. This is so only if the file is
  * this user's or root's and has no other name. In a directory like /tmp, others choose what is
- * there: their links and pipes are refused, and another regular file is made in place of theirs.
+ * there: their links and pipes are refused, and another regular file is made in place of theirs, if
+ * the directory allows that.
  */
 struct output {
 	const char *path;
 	FILE *file;
+	/* Which file is, or was, at path; the same for all paths to it. */
+	dev_t device;
+	ino_t inode;
 	char *beside; /* until it takes the place of the file at path; NULL: path was opened */
 	bool made;    /* the file at path was created here */
 	bool begun;
@@ -27,7 +32,7 @@ struct output {
 
 /*
  * Opens the file, or stdout if path is NULL. `path` must outlive the output. 0, -EOWNERDEAD for
- * another user's link or pipe, or -errno.
+ * another user's file that stays, or -errno.
  */
 int output_open(const char *path, struct output *ret);
 /* Truncates or replaces the file before the first write. 0 or -errno. */

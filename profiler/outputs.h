@@ -37,7 +37,7 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context);
 
-/* Truncates the files before the first write. 0 or negative errno. */
+/* Truncates or replaces the files before the first write. Logs which cannot be. 0 or -EIO. */
 int outputs_begin(struct outputs *outputs);
 
 /* Finishes the reports. 0, or a report's negative errno. */

@@ -230,8 +230,9 @@ static int run(struct record *r)
 		}
 	}
 	err = outputs_begin(&r->outputs);
-	if (err == 0)
-		err = sample(r);
+	if (err < 0)
+		return err;
+	err = sample(r);
 	if (r->options->kill)
 		launch_end(&r->launch);
 	if (err == 0)

@@ -192,6 +192,7 @@ class Recorded(Recording):
         self.assertRegex(folded, r"do_syscall_64_\[k\]")
         # A user who may not see the kernel's addresses here gets the same names.
         os.chmod(self.directory, 0o755)
+        os.chmod(recording, 0o644)
         self.assertEqual(self.run_on("report", recording, "--format", "folded", user=NOBODY).stdout, folded)
 
     def test_vdso(self):
