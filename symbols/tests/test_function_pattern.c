@@ -13,7 +13,7 @@ static void expect(const char *text, const char *symbol, enum function_match mat
 
 	cr_assert_eq(function_pattern_init(&pattern, text), 0);
 	got = function_pattern_match(&pattern, symbol);
-	cr_expect_eq(got, match, "%s, %s: %d", text, symbol, got);
+	cr_expect_eq(got, (int)match, "%s, %s: %d", text, symbol, got);
 }
 
 Test(function_pattern, takes_names_as_in_the_source)
