@@ -95,8 +95,10 @@ static int put_side(struct diff_picture *p, size_t side, double y)
 	err = diff_put_side(p->diff, side, line);
 	if (fclose(line) != 0)
 		return -ENOMEM;
+	if (err < 0)
+		return err;
 	text[size - 1] = '\0'; /* the newline */
-	return err < 0 ? err : picture_put_line(&p->picture, PICTURE_MARGIN, y, text);
+	return picture_put_line(&p->picture, PICTURE_MARGIN, y, text);
 }
 
 static int put_notes(struct diff_picture *p, double y)
