@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: report_feed cpu|wall|calls|before|after SAMPLES FILE...
+ * usage: report_feed cpu|wall|calls|before|after|rare SAMPLES FILE...
  *
- * `before' and `after' are to be compared: some stacks are more frequent in the latter.
+ * `before' and `after' are to be compared: some stacks are more frequent in the latter. In `rare',
+ * all stacks but one occur once.
  *
  * Writes one set of synthetic samples to all of these reports, and to stdout their totals. Names
  * are as difficult as possible. Then prints the peak memory in KiB, 0 under a sanitizer.
@@ -37,7 +38,7 @@ struct feed {
 	uint64_t value;    /* of all samples: events, or nanoseconds with --wall */
 	uint64_t labelled; /* of those with labels */
 	struct label_set *labels;
-	bool wall, compared, after;
+	bool wall, compared, after, rare;
 };
 
 static void make_sample(struct feed *feed, unsigned int i)
@@ -46,6 +47,8 @@ static void make_sample(struct feed *feed, unsigned int i)
 	/* Number of different stacks. */
 	unsigned int variant = i * 7 % (feed->after && i / 60 % 3 == 0 ? 4 : 60);
 
+	if (feed->rare)
+		variant = i < 60 ? i : 0;
 	*s = (struct sample){
 		.time_ns = 5000000000 + (uint64_t)i * 10101010,
 		.weight = feed->compared ? 1 : 1 + i % 3,
@@ -162,7 +165,8 @@ int main(int argc, char **argv)
 	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
 	feed.wall = strcmp(argv[1], "wall") == 0;
 	feed.after = strcmp(argv[1], "after") == 0;
-	feed.compared = feed.after || strcmp(argv[1], "before") == 0;
+	feed.rare = strcmp(argv[1], "rare") == 0;
+	feed.compared = feed.after || feed.rare || strcmp(argv[1], "before") == 0;
 	context.events = EVENT_BIT(DP_EVENT_CPU) | (feed.wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
 	if (strcmp(argv[1], "calls") == 0) {
 		context.hz = 0;
