@@ -25,8 +25,8 @@ struct diff_picture {
 	const struct diff *diff;
 	struct picture picture;
 	bool knows_noise;
-	double largest;   /* the largest difference that is drawn in colour, in percentage points */
-	double left_out;  /* share of A, in percent, of boxes that are too narrow in B, or not there */
+	double largest;  /* the largest difference that is drawn in colour, in percentage points */
+	double left_out; /* share of A, in percent, of boxes too narrow in B, or not there */
 };
 
 static bool is_grey(const struct diff_picture *p, const struct box *box)
