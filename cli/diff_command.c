@@ -260,13 +260,6 @@ static int sort_rows(struct diff *diff)
 	return 0;
 }
 
-/* The errno of an earlier write is lost by now. */
-static int write_error(FILE *to)
-{
-	errno = 0;
-	return fflush(to) == 0 && !ferror(to) ? 0 : errno ? -errno : -EIO;
-}
-
 static int write_differences(const struct diff_options *o, struct diff *diff,
 			     struct outputs *outputs)
 {
@@ -278,7 +271,7 @@ static int write_differences(const struct diff_options *o, struct diff *diff,
 	if (err == 0)
 		err = o->form->print(diff, to);
 	if (err == 0)
-		err = write_error(to);
+		err = report_write_error(to);
 	if (err < 0 && !outputs_have_failed(outputs))
 		log_error("cannot write the differences: %s", strerror(-err));
 	return err;

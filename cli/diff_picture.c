@@ -25,8 +25,8 @@ struct diff_picture {
 	const struct diff *diff;
 	struct picture picture;
 	bool knows_noise;
-	double largest;   /* the largest difference that is drawn in colour, in percentage points */
-	double only_in_a; /* share of A, in percent, of stacks that B does not have */
+	double largest;  /* the largest difference that is drawn in colour, in percentage points */
+	double left_out; /* share of A, in percent, of boxes too narrow in B, or not there */
 };
 
 static bool is_grey(const struct diff_picture *p, const struct box *box)
@@ -36,21 +36,23 @@ static bool is_grey(const struct diff_picture *p, const struct box *box)
 	return diff_change(p->diff, box->values) == 0;
 }
 
-static void measure(struct diff_picture *p, const struct box *parent)
+static void measure(struct diff_picture *p, const struct box *parent, size_t depth)
 {
 	const struct box *box;
 
+	if (depth > PICTURE_MAX_ROWS)
+		return;
 	DL_FOREACH(parent->children, box)
 	{
 		double change = fabs(diff_change(p->diff, box->values));
 
-		if (box->values[1] == 0) {
-			p->only_in_a += diff_percent(p->diff, 0, box->values[0]);
+		if (!picture_draws(&p->picture, box)) {
+			p->left_out += diff_percent(p->diff, 0, box->values[0]);
 			continue;
 		}
-		if (picture_draws(&p->picture, box) && !is_grey(p, box) && change > p->largest)
+		if (!is_grey(p, box) && change > p->largest)
 			p->largest = change;
-		measure(p, box);
+		measure(p, box, depth + 1);
 	}
 }
 
@@ -95,19 +97,23 @@ static int put_side(struct diff_picture *p, size_t side, double y)
 	err = diff_put_side(p->diff, side, line);
 	if (fclose(line) != 0)
 		return -ENOMEM;
+	if (err < 0)
+		return err;
 	text[size - 1] = '\0'; /* the newline */
-	return err < 0 ? err : picture_put_line(&p->picture, PICTURE_MARGIN, y, text);
+	return picture_put_line(&p->picture, PICTURE_MARGIN, y, text);
 }
 
 static int put_notes(struct diff_picture *p, double y)
 {
-	char text[256];
+	char text[256], deep[80] = "";
 
-	snprintf(
-		text, sizeof(text),
-		"Widths: B. Colours: B's share less A's, the darkest %+.1f or %+.1f points. In A alone, "
-		"and not shown: %.1f %% of A.",
-		p->largest, -p->largest, p->only_in_a);
+	if (p->picture.n_too_deep > 0)
+		snprintf(deep, sizeof(deep), " Deeper than %d and not shown: %zu functions.",
+			 PICTURE_MAX_ROWS, p->picture.n_too_deep);
+	snprintf(text, sizeof(text),
+		 "Widths: B. Darkest: %+.1f or %+.1f points. In A, too narrow or absent in B, and "
+		 "not shown: %.1f %% of A.%s",
+		 p->largest, -p->largest, p->left_out, deep);
 	return picture_put_line(&p->picture, PICTURE_MARGIN, y, text);
 }
 
@@ -146,7 +152,7 @@ static int draw(struct diff *d, FILE *to)
 
 	p.picture.arg = &p;
 	picture_arrange(&p.picture);
-	measure(&p, &d->graph.root);
+	measure(&p, &d->graph.root, 1);
 	return put_picture(&p);
 }
 

@@ -343,6 +343,29 @@ static int watch_all(struct profiler *p)
 	return err;
 }
 
+/* Before sampling: the threads of all processes up to now, with their tables. */
+static int take_resting(struct profiler *p, struct resting *ret)
+{
+	static const struct resting_limits limits = { RESTING_TAKE_NS, RESTING_BEGIN_NS,
+						      RESTING_MAX_THREADS };
+	struct binary_store *binaries = &p->stores.binaries;
+	bool is_slow = binaries->n_jobs > 0; /* some have been waited for */
+	int err = resting_take(ret, p->options, &p->stores.table, p->unwinder, &limits);
+
+	if (err < 0)
+		return err;
+	err = drain_run(&p->drain, false);
+	if (err == 0 && !is_slow) {
+		wait_for_tables(binaries);
+		process_table_settle(&p->stores.table);
+	}
+	if (err == 0)
+		err = resting_take_started(ret);
+	if (err < 0)
+		resting_done(ret);
+	return err;
+}
+
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	struct resting resting;
@@ -359,13 +382,14 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 	rests = event_has_off_cpu(&p->options->event) && !p->launched;
 	if (rests) {
 		err = drain_run(&p->drain, false); /* processes that were started meanwhile */
-		rests = err == 0 &&
-			resting_take(&resting, p->options, &p->stores.table, p->unwinder) == 0;
+		rests = err == 0 && take_resting(p, &resting) == 0;
 	}
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
 	if (err == 0)
 		err = p->options->event.source->attach(&p->session, p->options, &p->event);
+	if (err == 0 && rests)
+		err = drain_processes(&p->drain);
 	if (err == 0 && rests)
 		err = resting_begin(&resting, &p->session, &p->drain.intervals, p->started);
 	if (rests)

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/filter.h"
+#include "kernel/proc_stat.h"
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -44,10 +45,13 @@ static int take_threads(struct resting *r, const struct process *p)
 	thread_snapshot_init(t, &r->reader, r->unwinder, &r->memory, o->sides == DP_SIDES_KERNEL,
 			     p ? p->pid : 0);
 	t->snapshot = snapshot;
+	t->max_threads = r->limits->max_threads - r->n_threads;
+	t->until_ns = r->until_ns;
 	err = find_threads(t, &o->target);
 	/* Who moves now will be seen to block, or is looked at again by then. */
 	if (err == 0)
 		err = thread_snapshot_take(t, snapshot, p ? p->thread : 0, 0);
+	t->until_ns = TIME_NEVER;
 	r->n_threads += t->n;
 	return err;
 }
@@ -67,49 +71,78 @@ static int try_process(struct resting *r, const struct process *p)
 	size_t n = r->n;
 	int err;
 
-	if (r->n_threads >= RESTING_MAX_THREADS || clock_now_ns() >= r->until_ns) {
-		r->n_left_out++;
-		return 0;
-	}
-	err = take_threads(r, p);
+	err = clock_now_ns() < r->until_ns ? take_threads(r, p) : -ETIME;
 	if (err == 0 || err == -ENOMEM)
 		return err;
 	if (r->n > n)
 		drop_last(r);
-	if (err == -ESRCH || err == -ENOENT)
+	if (err == -E2BIG)
+		r->n_too_many++;
+	else if (err == -ETIME)
+		r->n_late++;
+	else if (err == -ESRCH || err == -ENOENT)
 		log_debug("PID %d has ended before its blocked threads were found", p ? p->pid : 0);
+	else if (p)
+		log_warning("threads of PID %d that are blocked already are left out: %s", p->pid,
+			    strerror(-err));
 	else
-		log_warning("threads of PID %d that are blocked already are left out: %s",
-			    p ? p->pid : 0, strerror(-err));
+		log_warning("the kernel's threads that are blocked already are left out: %s",
+			    strerror(-err));
 	return 0;
 }
 
-static int take_all(struct resting *r)
+static void warn_of_limits(struct resting *r)
+{
+	if (r->n_too_many > 0)
+		log_warning("threads of %zu processes that are blocked already are left out: there "
+			    "are more than %zu",
+			    r->n_too_many, r->limits->max_threads);
+	if (r->n_late > 0)
+		log_warning("threads of %zu processes that are blocked already are left out: it "
+			    "took too long",
+			    r->n_late);
+	r->n_too_many = r->n_late = 0;
+}
+
+/* Processes that were not looked at yet. */
+static int take_new(struct resting *r)
 {
 	const struct profiler_options *o = r->options;
 	struct process *p, *next;
 	int err = 0;
 
-	if (o->target.all && o->sides != DP_SIDES_USER)
-		err = try_process(r, NULL);
-	HASH_ITER(hh, r->table->processes, p, next)
-		if (err == 0 && p->pid != getpid() &&
-		    filter_matches_process(o->target.filter, p->pid))
-			err = try_process(r, p);
+	HASH_ITER(hh, r->table->processes, p, next) {
+		if (err < 0 || p->blocked_asked || p->is_replaced || p->pid == getpid() ||
+		    !filter_matches_process(o->target.filter, p->pid))
+			continue;
+		p->blocked_asked = true;
+		err = try_process(r, p);
+	}
 	return err;
 }
 
+static int take_all(struct resting *r)
+{
+	const struct profiler_options *o = r->options;
+	int err = 0;
+
+	if (o->target.all && o->sides != DP_SIDES_USER)
+		err = try_process(r, NULL);
+	return err < 0 ? err : take_new(r);
+}
+
 int resting_take(struct resting *ret, const struct profiler_options *o, struct process_table *table,
-		 struct unwinder *unwinder)
+		 struct unwinder *unwinder, const struct resting_limits *limits)
 {
 	uint64_t now = clock_now_ns();
 	bool kernel = o->sides != DP_SIDES_USER;
 	int err;
 
 	*ret = (struct resting){ .options = o,
+				 .limits = limits,
 				 .table = table,
 				 .unwinder = unwinder,
-				 .until_ns = now + RESTING_TAKE_NS };
+				 .until_ns = now + limits->take_ns };
 	err = thread_reader_open(&ret->reader, kernel,
 				 kernel && kallsyms_are_hidden("/proc/kallsyms"), o->btf);
 	if (err == 0)
@@ -119,13 +152,18 @@ int resting_take(struct resting *ret, const struct profiler_options *o, struct p
 		resting_done(ret);
 		return err;
 	}
-	if (ret->n_left_out > 0)
-		log_warning("threads of %zu processes that are blocked already are left out, "
-			    "because there are too many",
-			    ret->n_left_out);
+	warn_of_limits(ret);
 	log_debug("looked at %zu threads of %zu processes in %.1f ms", ret->n_threads, ret->n,
 		  (double)(clock_now_ns() - now) / 1e6);
 	return 0;
+}
+
+int resting_take_started(struct resting *r)
+{
+	int err = take_new(r);
+
+	warn_of_limits(r);
+	return err;
 }
 
 static bool is_wanted(const struct profiler_options *o, const struct thread_snapshot *t,
@@ -156,6 +194,16 @@ struct beginning {
 	int refusal;
 };
 
+/* A process's first thread remains as a zombie until its parent has asked for it. */
+static bool has_ended(const struct dp_thread *thread)
+{
+	struct proc_stat stat;
+
+	if (thread->tid == thread->pid)
+		return proc_stat_read((pid_t)thread->tid, &stat) < 0 || stat.exited;
+	return tgkill((pid_t)thread->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
+}
+
 static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 			const struct thread_stack *s)
 {
@@ -175,7 +223,7 @@ static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 		return 0;
 	}
 	/* It may have ended before it was added, and then nobody takes it out. */
-	if (tgkill((pid_t)s->thread.pid, (pid_t)s->thread.tid, 0) < 0 && errno == ESRCH) {
+	if (has_ended(&s->thread)) {
 		session_drop_blocked(b->session, s->thread.kernel_tid);
 		return 0;
 	}
@@ -184,32 +232,89 @@ static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
 	return off_cpu_add(b->intervals, &sample);
 }
 
-/* It has run since its stack was taken, or is new. Has it blocked again before sampling began? */
-static int look_again(const struct beginning *b, struct thread_snapshot *t, struct thread_stack *s)
+/*
+ * Its stack contains code that was mapped after the mappings were read, or it has run since it was
+ * taken, or is new. Has it blocked again before sampling began? With a rate limit, nothing tells: it
+ * may have blocked since, and not have been chosen.
+ */
+static bool is_worth_a_look(const struct beginning *b, const struct thread_stack *s)
 {
-	int err;
-
-	if (s->state != THREAD_MOVES || (s->thread.flags & DP_THREAD_ON_CPU) ||
-	    session_has_seen(b->session, s->thread.kernel_tid) ||
-	    clock_now_ns() >= b->resting->until_ns)
-		return 0;
-	err = thread_snapshot_take_one(t, s);
-	return err == -ENOMEM ? err : 0;
+	if (b->resting->options->max_rate > 0 || clock_now_ns() >= b->resting->until_ns)
+		return false;
+	if (s->state == THREAD_STILL)
+		return s->outcome == DP_NO_MAPPING;
+	return s->state == THREAD_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU) &&
+	       !session_has_seen(b->session, s->thread.kernel_tid);
 }
 
-static int begin_threads(struct beginning *b, struct thread_snapshot *t)
+/* The present mappings: since then, it may have executed another program. */
+static int renew_snapshot(struct resting *r, struct thread_snapshot *t)
 {
-	const struct profiler_options *o = b->resting->options;
-	int err = thread_snapshot_check(t, o->target.n_tids == 0);
+	const struct process *p = t->pid == 0 ? NULL : process_table_find(r->table, t->pid);
+	struct snapshot *snapshot;
+	int err;
 
+	if (!p)
+		return 0;
+	err = process_snapshot(r->table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
-		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; err == 0 && i < t->n; i++) {
-		err = look_again(b, t, &t->stacks[i]);
-		if (err == 0 && is_wanted(o, t, &t->stacks[i]))
+		return err;
+	snapshot_free(&r->table->snapshots, (struct snapshot *)t->snapshot);
+	t->snapshot = snapshot;
+	t->thread = p->thread;
+	return 0;
+}
+
+static bool is_settled(const struct thread_stack *s)
+{
+	return s->state == THREAD_STILL && s->outcome != DP_NO_MAPPING;
+}
+
+static int begin_settled(struct beginning *b, const struct thread_snapshot *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < t->n; i++)
+		if (is_settled(&t->stacks[i]) && is_wanted(b->resting->options, t, &t->stacks[i]))
 			err = begin_thread(b, t, &t->stacks[i]);
+	return err;
+}
+
+/* The others; they come last, because the stacks of the settled belong to the first snapshot. */
+static int begin_unsettled(struct beginning *b, struct thread_snapshot *t)
+{
+	bool is_renewed = false;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < t->n; i++) {
+		struct thread_stack *s = &t->stacks[i];
+
+		if (is_settled(s))
+			continue;
+		if (is_worth_a_look(b, s)) {
+			s->state = THREAD_MOVES;
+			if (!is_renewed)
+				err = renew_snapshot(b->resting, t);
+			if (err == 0)
+				err = thread_snapshot_take_one(t, s);
+			is_renewed = true;
+		}
+		if (err == 0 && is_wanted(b->resting->options, t, s))
+			err = begin_thread(b, t, s);
 	}
 	return err;
+}
+
+/* What cannot be read, or has ended, keeps nothing from the others. */
+static int begin_threads(struct beginning *b, struct thread_snapshot *t)
+{
+	int err = thread_snapshot_check(t, b->resting->options->target.n_tids == 0);
+
+	if (err == 0)
+		err = begin_settled(b, t);
+	if (err == 0)
+		err = begin_unsettled(b, t);
+	return err == -ENOMEM ? err : 0;
 }
 
 int resting_begin(struct resting *r, struct session *session, struct off_cpu_intervals *intervals,
@@ -224,7 +329,10 @@ int resting_begin(struct resting *r, struct session *session, struct off_cpu_int
 	uint64_t now = clock_now_ns();
 	int err = frames ? 0 : -ENOMEM;
 
-	r->until_ns = now + RESTING_BEGIN_NS;
+	r->until_ns = now + r->limits->begin_ns;
+	/* With a rate limit, as above. */
+	if (err == 0 && r->options->max_rate == 0)
+		err = resting_take_started(r);
 	for (size_t i = 0; err == 0 && i < r->n; i++)
 		err = begin_threads(&b, &r->snapshots[i]);
 	if (b.n_refused > 0)

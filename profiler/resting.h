@@ -14,32 +14,39 @@
 
 struct session;
 
+/* Bounds for machines with very many threads. */
+struct resting_limits {
+	uint64_t take_ns;   /* time to find and take stacks, before sampling */
+	uint64_t begin_ns;  /* time to take those of new and moved threads, while rings fill up */
+	size_t max_threads; /* of which the kernel's map has room for more */
+};
+
 /*
  * Threads that are blocked when sampling begins, and may be until it ends: no switch tells of them,
  * so their stacks are taken as for `dump`. From then on they are as those that were seen to block.
  *
- *   resting_take()   before sampling begins, because it may take longer than rings can hold
- *   resting_begin()  after, for those that have not run meanwhile; who has run, or is new, and was
- *                    not seen to block since, is looked at once more
+ *   resting_take()          before sampling begins, because it may take longer than rings can hold
+ *   resting_take_started()  then, for processes that were started meanwhile
+ *   resting_begin()         after, for those that have not run meanwhile; who has run, or is new, and
+ *                           was not seen to block since, is looked at once more
  *   resting_done()
+ *
+ * Before each, the records of processes are read into the table.
  */
 struct resting {
 	const struct profiler_options *options;
+	const struct resting_limits *limits;
 	struct process_table *table;
 	struct unwinder *unwinder;
 	struct thread_reader reader;
 	struct process_memory memory;
 	struct thread_snapshot *snapshots; /* one per process, and one of the kernel's threads */
 	size_t n, size;
-	size_t n_threads;  /* in these */
-	size_t n_left_out; /* processes, for the limits below */
-	uint64_t until_ns; /* when to be done with a step */
+	size_t n_threads;          /* in these */
+	size_t n_too_many, n_late; /* processes left out for the limits */
+	uint64_t until_ns;         /* when to be done with a step */
 };
 
-/*
- * Bounds for machines with very many threads: the time before sampling and after it has begun, in
- * which the rings are not read, and the number, of which the kernel's map has room for more.
- */
 #define RESTING_TAKE_NS UINT64_C(5000000000)
 #define RESTING_BEGIN_NS UINT64_C(50000000)
 #define RESTING_MAX_THREADS (DP_MAX_BLOCKED / 2)
@@ -50,7 +57,11 @@ struct resting {
  * negative errno; then there are none, and a run goes on without them.
  */
 int resting_take(struct resting *ret, const struct profiler_options *options,
-		 struct process_table *table, struct unwinder *unwinder);
+		 struct process_table *table, struct unwinder *unwinder,
+		 const struct resting_limits *limits);
+
+/* The same for processes that the table has got since, within the rest of the time. 0 or -ENOMEM. */
+int resting_take_started(struct resting *resting);
 
 /* Their intervals begin at `started`. 0 or -ENOMEM. */
 int resting_begin(struct resting *resting, struct session *session,

@@ -139,8 +139,8 @@ int report_tick(struct report *report, const struct totals *totals)
 	return report->tick ? report->tick(report, totals) : 0;
 }
 
-/* The error of writing `to`, or 0. The errno of an earlier write is lost by now. */
-static int write_error(FILE *to)
+/* The errno of an earlier write is lost by now. */
+int report_write_error(FILE *to)
 {
 	errno = 0;
 	if (fflush(to) == 0 && !ferror(to))
@@ -154,7 +154,7 @@ static int write_error(FILE *to)
 int report_finish(struct report *report, const struct totals *totals)
 {
 	int err = report->finish(report, totals);
-	int write_err = err == 0 || err == -EIO ? write_error(report->to) : 0;
+	int write_err = err == 0 || err == -EIO ? report_write_error(report->to) : 0;
 
 	return write_err < 0 ? write_err : err;
 }

@@ -113,6 +113,8 @@ int report_new(const struct report_format *format, const struct report_context *
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);
 /* Ends an interval. */
 int report_tick(struct report *report, const struct totals *totals);
+/* The error of writing a file so far, which it flushes: a negative errno, or 0. */
+int report_write_error(FILE *to);
 /* Finishes, and flushes the file: a negative errno if not everything could be written. */
 int report_finish(struct report *report, const struct totals *totals);
 struct report *report_free(struct report *report);

@@ -434,8 +434,7 @@ static int wait_for_tables(struct drain *d)
 	return err < 0 ? err : release_held(d, UINT64_MAX);
 }
 
-/* Brings the processes up to date. */
-static int drain_sideband(struct drain *d)
+int drain_processes(struct drain *d)
 {
 	int err = sideband_drain(d->sideband, d->table);
 
@@ -529,7 +528,7 @@ int drain_run(struct drain *d, bool final)
 	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
-		err = drain_sideband(d);
+		err = drain_processes(d);
 	has_settled = err == 0 && binary_store_collect(d->table->binaries);
 	if (has_settled)
 		err = settle(d);

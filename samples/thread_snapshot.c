@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "log/clock.h"
 
 /* Between attempts for a thread that moves. */
 #define PAUSE_MS 1
@@ -19,7 +20,9 @@ void thread_snapshot_init(struct thread_snapshot *t, struct thread_reader *reade
 				       .unwinder = unwinder,
 				       .memory = memory,
 				       .kernel_only = kernel_only,
-				       .pid = pid };
+				       .pid = pid,
+				       .max_threads = SIZE_MAX,
+				       .until_ns = TIME_NEVER };
 	return_check_init(&t->return_check, unwinder);
 }
 
@@ -80,12 +83,21 @@ static struct thread_stack *find_stack(struct thread_snapshot *t, pid_t tid)
 	return NULL;
 }
 
+static bool is_late(const struct thread_snapshot *t)
+{
+	return t->until_ns != TIME_NEVER && clock_now_ns() >= t->until_ns;
+}
+
 static int on_found(void *arg, const struct dp_thread *thread)
 {
 	struct thread_snapshot *t = arg;
 	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
 
+	if (is_late(t))
+		return -ETIME;
 	if (!s) {
+		if (t->n >= t->max_threads)
+			return -E2BIG;
 		if (array_reserve(t->stacks, t->n, t->size) < 0)
 			return -ENOMEM;
 		s = &t->stacks[t->n++];
@@ -197,9 +209,12 @@ static int take_all(struct thread_snapshot *t)
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < t->n; i++)
-		if (may_be_walked(&t->stacks[i]))
+	for (size_t i = 0; err == 0 && i < t->n; i++) {
+		if (is_late(t))
+			err = -ETIME;
+		else if (may_be_walked(&t->stacks[i]))
 			err = walk(t, &t->stacks[i]);
+	}
 	for (size_t i = 0; i < t->n; i++)
 		t->stacks[i].seen = false;
 	if (err == 0)
@@ -277,7 +292,7 @@ static int on_checked(void *arg, const struct dp_thread *thread)
 	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
 
 	if (!s)
-		return check->others ? on_found(t, thread) : 0;
+		return check->others && t->n < t->max_threads ? on_found(t, thread) : 0;
 	s->seen = true;
 	if (s->state == THREAD_STILL && has_run(s, thread))
 		s->state = THREAD_MOVES;

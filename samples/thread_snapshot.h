@@ -52,6 +52,9 @@ struct thread_snapshot {
 	struct thread_stack *stacks;
 	size_t n, size;
 	size_t next; /* index of the thread that is expected next */
+	/* Both may be set after the initialization, which sets no limit. */
+	size_t max_threads;
+	uint64_t until_ns; /* when to give up finding and taking */
 };
 
 /* How often to look at a thread that moves, for who needs it now. */
@@ -63,13 +66,16 @@ void thread_snapshot_init(struct thread_snapshot *threads, struct thread_reader 
 			  bool kernel_only, pid_t pid);
 void thread_snapshot_done(struct thread_snapshot *threads);
 
-/* Reads the threads and their states; tid: one of them, or 0: all. 0 or a negative errno. */
+/*
+ * Reads the threads and their states; tid: one of them, or 0: all. 0, -E2BIG if there are too many,
+ * -ETIME if it took too long, or another errno.
+ */
 int thread_snapshot_find(struct thread_snapshot *threads, pid_t tid);
 
 /*
  * Takes the stacks of all threads found, in the snapshot of their process; tries again, so often,
  * for those that move. `thread` is a running one, through which memory is read; the kernel's threads
- * need neither. 0, -EPERM if that is not permitted, or another errno.
+ * need neither. 0, -EPERM if that is not permitted, -ETIME as above, or another errno.
  */
 int thread_snapshot_take(struct thread_snapshot *threads, const struct snapshot *snapshot,
 			 pid_t thread, unsigned int tries);

@@ -138,11 +138,20 @@ class Differences(unittest.TestCase):
 
     def test_what_only_a_has_is_counted(self):
         self.feed("before", 30, "few")  # of 60 stacks
-        path = self.diff("few.svg", files=("a.dwarfprof", "few.dwarfprof"))
-        nodes = self.nodes("a", "few")
-        missing = sum(a for stack, (a, b) in nodes.items() if b == 0 and (len(stack) == 1 or nodes[stack[:-1]][1]))
-        self.assertGreater(missing, 100)
-        self.assertIn(f"not shown: {100 * missing / self.SAMPLES['before']:.1f} % of A.", readers.svg(path)[1][3])
+        self.feed("rare", 60000, "rare")  # most are too narrow
+        for name in "few", "rare":
+            path = self.diff(name + ".svg", files=("a.dwarfprof", name + ".dwarfprof"))
+            nodes = self.nodes("a", name)
+            least = 0.25 * sum(b for stack, (_, b) in nodes.items() if len(stack) == 1) / WIDTH
+            missing = sum(a for stack, (a, b) in nodes.items()
+                          if b < least and (len(stack) == 1 or nodes[stack[:-1]][1] >= least))
+            self.assertGreater(missing, 100)
+            self.assertIn(f"In A, too narrow or absent in B, and not shown: {100 * missing / self.SAMPLES['before']:.1f} % of A.",
+                          readers.svg(path)[1][3])
+
+    def test_a_full_disk(self):
+        result = self.run_diff("a.dwarfprof", "b.dwarfprof", "-o", "/dev/full", "--format", "svg", code=1)
+        self.assertIn("No space left on device", result.stderr)
 
     def test_times_are_not_tested(self):
         for name, samples in ("wall-a", 600), ("wall-b", 417):
