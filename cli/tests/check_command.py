@@ -193,6 +193,18 @@ class Kill(unittest.TestCase):
     """--kill."""
     QUIET = "--kill", "-o", "/dev/null", "--format", "text"
 
+    def start_shell(self, trap):
+        """Returns when the shell has set the trap."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, "pid")
+        process = start(*self.QUIET, "-F", "999", "--", "sh", "-c",
+                        f"{trap}; echo $$ >{path}; while :; do sleep 0.1; done",
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        harness.wait_for(lambda: os.path.exists(path) and harness.read(path).endswith("\n"))
+        self.command_pid = int(harness.read(path))
+        return process
+
     def test_ends_the_command_when_the_time_is_over(self):
         result = dwarfprof("-d", "300ms", "-F", "999", *self.QUIET, "--", program("fibonacci"), "300")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -208,15 +220,40 @@ class Kill(unittest.TestCase):
 
     def test_a_command_may_end_in_its_own_way(self):
         """It prints while the report is written, and its exit code counts."""
-        result = dwarfprof("-d", "1", *self.QUIET, "--", "sh", "-c", "trap 'echo told; exit 3' TERM; while :; do sleep 0.1; done")
-        self.assertEqual((result.returncode, result.stdout), (3, "told\n"), result.stderr)
+        process = self.start_shell("trap 'echo told; exit 3' TERM")
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (3, "told\n"), err)
+
+    def test_ctrl_c_kills_it_at_once(self):
+        process = self.start_shell("trap '' TERM INT")
+        process.terminate()
+        err = ""
+        while "has not ended yet" not in err:
+            line = process.stderr.readline()
+            self.assertTrue(line, err)
+            err += line
+        process.send_signal(signal.SIGINT)
+        err += process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 0, err)
+        self.assertFalse(os.path.exists(f"/proc/{self.command_pid}"))
+        self.assertIn("did not end when told to, and was killed", err)
+
+    def test_a_stopped_one_goes_on_to_end(self):
+        process = self.start_shell("trap 'exit 3' TERM")
+        os.kill(self.command_pid, signal.SIGSTOP)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, err)
 
     def test_one_that_does_not_end_is_killed(self):
         begin = time.monotonic()
-        result = dwarfprof("-d", "1", *self.QUIET, "--", "sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
-        self.assertGreater(time.monotonic() - begin, 6)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stderr, r"(?m)^dwarfprof: warning: sh \(PID \d+\) did not end when told to, and was killed$")
+        process = self.start_shell("trap '' TERM")
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertGreater(time.monotonic() - begin, 5)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(err, r"(?m)^dwarfprof: warning: sh \(PID \d+\) did not end when told to, and was killed$")
 
     def test_one_that_ends_first_is_left_alone(self):
         result = dwarfprof("-d", "60", *self.QUIET, "--", "sh", "-c", "exit 7")
