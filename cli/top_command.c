@@ -126,9 +126,10 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "\n-p PID[,PID...]\n-- CMD [ARG...]",
-	.doc = "Show the functions that take most of the time, updated continuously. A terminal is a "
-	       "screen with keys; for a command, which reads the keyboard itself, each table only "
-	       "replaces the one before. Elsewhere tables follow one another.\v"
+	.doc = "Show the functions that take most of the time, updated continuously. On a "
+	       "terminal, keys sort, filter and expand them. With -n, or with a command, which has "
+	       "the keyboard to itself, each table replaces the one before. Elsewhere tables follow "
+	       "one another.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
 	       "no samples. The exit code of a profiled command takes precedence.",
 	.help_filter = add_keys,
@@ -155,8 +156,11 @@ static int top_command(int argc, char **argv)
 	/* On a terminal, a table says it all, and messages may be written over it. */
 	if (isatty(STDOUT_FILENO) && !log_enabled(LOG_DEBUG))
 		log_set_level(LOG_WARNING);
-	/* A profiled command reads the keyboard itself, and writes to the screen. */
-	if (!o->record.profiler.target.command && top_console_is_possible() &&
+	/*
+	 * A profiled command reads the keyboard itself, and writes to the screen. And who wants N
+	 * tables wants to have them afterwards.
+	 */
+	if (!o->record.profiler.target.command && top.n == 0 && top_console_is_possible() &&
 	    top_console_open(&console) == 0) {
 		output.viewer = &console.viewer;
 		code = sampling_run(o, begin, &console);

@@ -43,9 +43,25 @@ static void catch_signal(int number)
 	sigaction(number, &action, NULL);
 }
 
-/* What was ignored when the program began stays so. */
+static sigset_t caught_set(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
+		sigaddset(&set, caught[i]);
+	return set;
+}
+
+/*
+ * What was ignored when the program began stays so. Only the console's thread gets them: a signal
+ * interrupts the kernel's verifier, and libbpf tries only a few times (EAGAIN).
+ */
 static void catch_signals(struct top_console *c)
 {
+	const sigset_t set = caught_set();
+
+	pthread_sigmask(SIG_BLOCK, &set, &c->mask);
 	signals_to = c->signals[1];
 	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
 		if (sigaction(caught[i], NULL, &c->before[i]) == 0 &&
@@ -57,6 +73,11 @@ static void release_signals(struct top_console *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
 		sigaction(caught[i], &c->before[i], NULL);
+}
+
+static void restore_mask(const struct top_console *c)
+{
+	pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
 }
 
 static void keep_stderr(struct top_console *c)
@@ -263,15 +284,15 @@ static int obey_keys(struct top_console *c, short events)
 /* Does what the signal does by default: it stops the program, until SIGCONT, or ends it. */
 static void suffer(int number)
 {
-	sigset_t only;
+	sigset_t only, before;
 
 	top_screen_leave();
 	signal(number, SIG_DFL);
 	sigemptyset(&only);
 	sigaddset(&only, number);
-	pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+	pthread_sigmask(SIG_UNBLOCK, &only, &before);
 	raise(number);
-	pthread_sigmask(SIG_BLOCK, &only, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	catch_signal(number);
 }
 
@@ -329,11 +350,10 @@ static int serve(struct top_console *c, int timeout_ms)
 static void *run(void *arg)
 {
 	struct top_console *c = arg;
-	sigset_t of_jobs;
+	sigset_t of_jobs = caught_set();
 	int err;
 
 	/* If the terminal is another program's, the process has to stop. */
-	sigemptyset(&of_jobs);
 	sigaddset(&of_jobs, SIGTTOU);
 	sigaddset(&of_jobs, SIGTTIN);
 	pthread_sigmask(SIG_UNBLOCK, &of_jobs, NULL);
@@ -357,6 +377,7 @@ bool top_console_is_possible(void)
 static void close_all(struct top_console *c)
 {
 	leave(c);
+	restore_mask(c);
 	for (size_t i = 0; i < 2; i++)
 		if (c->signals[i] >= 0)
 			close(c->signals[i]);
@@ -382,6 +403,7 @@ int top_console_open(struct top_console *ret)
 		.stderr_fd = -1,
 		.kept_fd = -1,
 	};
+	pthread_sigmask(SIG_SETMASK, NULL, &ret->mask);
 	pthread_mutex_init(&ret->lock, NULL);
 	top_view_init(&ret->view);
 	err = ret->wake_fd < 0 || pipe2(ret->signals, O_CLOEXEC | O_NONBLOCK) < 0 ? -errno : 0;

@@ -25,6 +25,7 @@ struct top_console {
 	int wake_fd;    /* an eventfd: there is news under the lock */
 	int signals[2]; /* a pipe with the numbers of those that came */
 	struct sigaction before[TOP_CONSOLE_SIGNALS];
+	sigset_t mask;          /* of the thread that opens it, before */
 	int stderr_fd, kept_fd; /* the terminal and what is kept for it; -1: not kept */
 
 	pthread_mutex_t lock; /* protects these */

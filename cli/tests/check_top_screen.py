@@ -95,7 +95,23 @@ class Interactive(unittest.TestCase):
         self.expect_end()
         with busy() as pid:
             self.start("-n", "2", "-i", "200ms", target=("-p", pid))
-            self.expect_end()
+            self.assertRegex(self.expect_end(), SELF)
+
+    def test_signals_do_not_disturb_the_start(self):
+        """One that is pending ends the kernel's verification of a program."""
+        self.start()
+        shell = self.terminal.tmux("display-message", "-p", "#{pane_pid}").strip()
+
+        def is_shown():
+            # Before it catches this signal, it ignores it.
+            found = subprocess.run(["pgrep", "-P", shell, "-x", "dwarfprof"], capture_output=True, text=True).stdout
+            for pid in 20 * found.split():
+                os.kill(int(pid), signal.SIGWINCH)
+                time.sleep(0.01)
+            return SELF.search(self.terminal.text())
+        self.wait_until(is_shown)
+        self.terminal.press("q")
+        self.expect_end()
 
     def test_errors_are_left_on_the_terminal(self):
         self.start(target=("-p", "999999999"))
