@@ -143,6 +143,20 @@ Test(several, are_sections_of_text)
 	free(text);
 }
 
+Test(several, are_plain_and_not_added_up_in_text)
+{
+	static const struct report_event hostile[] = { { "a\x1b[31mb", "a" }, { "r1c2", "r1c2" } };
+	struct report_context from_file = context;
+
+	from_file.several = hostile;
+	totals.events = 1003;
+	write_all("text", &from_file);
+	cr_expect_null(strchr(text, '\x1b'), "%s", text);
+	cr_expect_null(strstr(text, "Scaled:"), "%s", text);
+	expect_text("\na");
+	free(text);
+}
+
 Test(several, have_a_section_even_without_samples)
 {
 	begin_with("text", &context);
