@@ -179,7 +179,7 @@ Test(options, takes_several_events)
 {
 	const struct profiler_options *profiler = &options.record.profiler;
 
-	PARSE("-a", "-e", "page-faults,r1c2", "-e", "r1C3", "-e", "page-faults");
+	PARSE("-a", "-e", "page-faults,r1c2,r01C2", "-e", "r1C3", "-e", "page-faults");
 	cr_assert_eq(profiler_n_events(profiler), 3);
 	cr_assert_eq(profiler_event(profiler, 0)->source, &event_page_faults);
 	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "1c2");
@@ -343,6 +343,7 @@ REFUSES(an_empty_event, "-a", "-e", "page-faults,")
 REFUSES(events_of_two_kinds, "-a", "-e", "page-faults", "-e", "cpu")
 REFUSES(an_event_after_time, "-a", "-e", "cpu,page-faults")
 REFUSES(two_functions, "-a", "-e", "cycles", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(two_uprobes, "-a", "-e", "uprobe:libc.so.6:malloc", "-e", "uprobe:libc.so.6:free")
 REFUSES(too_many_events, "-a", "-e", "r1,r2,r3,r4,r5,r6,r7,r8,r9")
 REFUSES(a_rate_of_several_that_have_none, "-a", "-F", "10", "-e", "page-faults,cpu-migrations")
 REFUSES(a_count_of_time, "-a", "-c", "10")
