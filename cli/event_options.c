@@ -7,7 +7,8 @@
 
 #include "base/cleanup.h"
 
-#define MIN_PERIOD_HZ 2
+/* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
+#define MIN_PERIOD_HZ 10
 
 static bool is_same(const struct event *a, const struct event *b)
 {
@@ -90,9 +91,11 @@ static void check_periods(const struct options *o, struct argp_state *state,
 		argp_error(state,
 			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
 			   s->name);
-	/* A sample of a slower rate might stand for more events than its 32 bits can tell. */
 	if (event_has_periods(event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
-		argp_error(state, "-e %s takes an -F of at least %d", s->name, MIN_PERIOD_HZ);
+		argp_error(
+			state,
+			"-e %s takes an -F of at least %d: a sample of a slower rate might stand for more events than its 32 bits can tell",
+			s->name, MIN_PERIOD_HZ);
 }
 
 void event_options_complete(const struct options *o, struct argp_state *state)
