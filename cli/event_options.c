@@ -2,16 +2,21 @@
 #include "cli/event_options.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
-#define MIN_PERIOD_HZ 2
+/* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
+#define MIN_PERIOD_HZ 10
 
 static bool is_same(const struct event *a, const struct event *b)
 {
-	return a->source == b->source &&
-	       (!a->argument || !b->argument || strcmp(a->argument, b->argument) == 0);
+	if (a->source != b->source)
+		return false;
+	if (a->source == &event_raw) /* r1c2 is r01C2 */
+		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
+	return !a->argument || strcmp(a->argument, b->argument) == 0;
 }
 
 void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
@@ -22,7 +27,12 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
 		if (is_same(profiler_event(r, i), event))
 			return;
-	if (o->event_given && !adds && (!event->argument || event->source != r->event.source))
+	if (o->event_given && event->source == &event_uprobe && r->event.source == event->source)
+		argp_error(state,
+			   "-e takes one uprobe; a pattern such as 'uprobe:%s*' may select "
+			   "several functions of a file",
+			   event->argument);
+	if (o->event_given && !adds)
 		argp_error(state,
 			   "--off-cpu, --wall and -e exclude each other, as do events of -e that "
 			   "are not counted; --wall has both kinds of time");
@@ -81,9 +91,11 @@ static void check_periods(const struct options *o, struct argp_state *state,
 		argp_error(state,
 			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
 			   s->name);
-	/* A sample of a slower rate might stand for more events than its 32 bits can tell. */
 	if (event_has_periods(event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
-		argp_error(state, "-e %s takes an -F of at least %d", s->name, MIN_PERIOD_HZ);
+		argp_error(
+			state,
+			"-e %s takes an -F of at least %d: a sample of a slower rate might stand for more events than its 32 bits can tell",
+			s->name, MIN_PERIOD_HZ);
 }
 
 void event_options_complete(const struct options *o, struct argp_state *state)

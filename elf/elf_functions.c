@@ -4,15 +4,26 @@
 #include <errno.h>
 #include <gelf.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
+
+/*
+ * Symbols may share a long name, so a small file could have names without end. Real ones share few:
+ * their names together are hardly longer than the string table. This many times its size, and some
+ * bytes for small files, bound the time.
+ */
+#define MAX_SHARING 16
+#define FREE_NAME_BYTES (UINT64_C(1) << 20)
+#define MAX_SEGMENTS 256
 
 static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 {
 	size_t n;
 
-	if (elf_getphdrnum(elf, &n) < 0)
+	if (elf_getphdrnum(elf, &n) < 0 || n > MAX_SEGMENTS)
 		return -ENOENT;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;
@@ -26,10 +37,20 @@ static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
 	return -ENOENT;
 }
 
+static uint64_t max_name_bytes(Elf *elf, size_t string_table)
+{
+	GElf_Shdr header;
+
+	if (!gelf_getshdr(elf_getscn(elf, string_table), &header))
+		return 0;
+	return header.sh_size * MAX_SHARING + FREE_NAME_BYTES;
+}
+
 static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, elf_function_fn fn,
 			 void *arg)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
+	uint64_t bytes = 0, max_bytes = max_name_bytes(elf, header->sh_link);
 	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
 	int result = 0;
 
@@ -42,6 +63,9 @@ static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, el
 		    sym.st_shndx == SHN_UNDEF)
 			continue;
 		name = elf_strptr(elf, header->sh_link, sym.st_name);
+		bytes += name ? strlen(name) : 0;
+		if (bytes > max_bytes)
+			return -EFBIG;
 		if (name && *name && find_offset(elf, sym.st_value, &offset) == 0)
 			result = fn(arg, name, offset);
 	}
@@ -51,6 +75,7 @@ static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, el
 int elf_functions_each(int fd, elf_function_fn fn, void *arg)
 {
 	_cleanup_elf_ Elf *elf = elf_open(fd);
+	bool has_dynsym = false, has_symtab = false;
 	Elf_Scn *section = NULL;
 	int result = 0;
 
@@ -58,10 +83,15 @@ int elf_functions_each(int fd, elf_function_fn fn, void *arg)
 		return -ENOEXEC;
 	while (result == 0 && (section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
+		bool *has;
 
-		if (gelf_getshdr(section, &header) &&
-		    (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB))
+		if (!gelf_getshdr(section, &header) ||
+		    (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_SYMTAB))
+			continue;
+		has = header.sh_type == SHT_DYNSYM ? &has_dynsym : &has_symtab;
+		if (!*has)
 			result = each_of_table(elf, section, &header, fn, arg);
+		*has = true;
 	}
 	return result;
 }

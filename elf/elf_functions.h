@@ -13,8 +13,8 @@ typedef int (*elf_function_fn)(void *arg, const char *symbol, uint64_t offset);
 
 /*
  * Functions of the file behind fd, which the caller keeps: those of .symtab, and those that a
- * stripped file exports too. Returns 0, the first nonzero result of fn, or -ENOEXEC if it is no ELF
- * file.
+ * stripped file exports too; only the first table of each kind counts. Returns 0, the first nonzero
+ * result of fn, -ENOEXEC if it is no ELF file, or -EFBIG if its names are too long altogether.
  */
 int elf_functions_each(int fd, elf_function_fn fn, void *arg);
 

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -114,13 +115,17 @@ int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 {
 	char why[EVENT_WHY_SIZE];
 	size_t failed;
+	bool bad_rate;
 	int err = init(ret, program, filter, n_cpus, kinds, n, &failed);
 
 	if (err == 0)
 		return 0;
-	if (kinds[failed].type != PERF_TYPE_SOFTWARE && event_why_not(names[failed], err, why)) {
+	bad_rate = err == -EINVAL && permission_rate_is_too_high(kinds[failed].hz);
+	if (kinds[failed].type != PERF_TYPE_SOFTWARE && !bad_rate &&
+	    event_why_not(names[failed], err, why)) {
 		log_error("cannot sample %s: %s", names[failed], why);
-		log_detail("need: counters of the CPU; most virtual machines have none");
+		if (err != -EBUSY && err != -ENOSPC) /* in use */
+			log_detail("need: counters of the CPU; most virtual machines have none");
 	} else {
 		permission_explain_perf("the event", err, kinds[failed].hz);
 	}

@@ -50,30 +50,17 @@ static int open_file(const char *file, char path[PATH_MAX])
 			      file, path);
 }
 
+/* Places that are kept, with repetitions. */
+#define MAX_UNSORTED (4 * UPROBE_MAX_PLACES)
+/* Names are compared for a suggestion only up to this many bytes: that takes a second. */
+#define MAX_GUESS_BYTES ((size_t)16 << 20)
+
 struct search {
 	struct function_pattern pattern;
 	int best; /* enum function_match of what was found */
+	bool too_many;
 	struct uprobe_places *found;
 };
-
-static int add_function(void *arg, const char *symbol, uint64_t offset)
-{
-	struct search *s = arg;
-	struct uprobe_places *found = s->found;
-	int match = function_pattern_match(&s->pattern, symbol);
-
-	if (match < 0)
-		return match;
-	if (match == FUNCTION_OTHER || match < s->best)
-		return 0;
-	if (match > s->best)
-		found->n = 0;
-	s->best = match;
-	if (array_reserve(found->offsets, found->n, found->size) < 0)
-		return -ENOMEM;
-	found->offsets[found->n++] = offset;
-	return 0;
-}
 
 static int compare_offsets(const void *a, const void *b)
 {
@@ -94,6 +81,34 @@ static void sort(struct uprobe_places *p)
 	p->n = n;
 }
 
+static int add_function(void *arg, const char *symbol, uint64_t offset)
+{
+	struct search *s = arg;
+	struct uprobe_places *found = s->found;
+	int match = function_pattern_match(&s->pattern, symbol);
+
+	if (match < 0)
+		return match;
+	if (match == FUNCTION_OTHER || match < s->best)
+		return 0;
+	if (match > s->best) {
+		found->n = 0;
+		s->too_many = false;
+	}
+	s->best = match;
+	if (found->n == MAX_UNSORTED && !s->too_many) {
+		sort(found);
+		s->too_many = found->n > UPROBE_MAX_PLACES;
+	}
+	/* Too many for a glob; but a function may still have just this name. */
+	if (s->too_many)
+		return match == FUNCTION_BY_NAME ? -E2BIG : 0;
+	if (array_reserve(found->offsets, found->n, found->size) < 0)
+		return -ENOMEM;
+	found->offsets[found->n++] = offset;
+	return 0;
+}
+
 static int find_functions(int fd, const char *function, struct uprobe_places *ret)
 {
 	struct search s = { .found = ret };
@@ -112,7 +127,8 @@ static int find_functions(int fd, const char *function, struct uprobe_places *re
 
 struct guess {
 	struct suggestion suggestion;
-	char *name; /* the suggested one */
+	char *name;   /* the suggested one */
+	size_t bytes; /* of the names so far */
 };
 
 /* Is it the name, but for a namespace or class in front, or for a template's types behind it? */
@@ -132,6 +148,9 @@ static int guess_function(void *arg, const char *symbol, uint64_t offset)
 	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
 
 	(void)offset;
+	g->bytes += strlen(symbol);
+	if (g->bytes > MAX_GUESS_BYTES)
+		return -EFBIG;
 	if (!name)
 		return -ENOMEM;
 	suggestion_consider(&g->suggestion, name);
@@ -167,8 +186,8 @@ static int find_in_file(int fd, const char *file, const char *function, struct u
 	else if (err == -ENOENT)
 		say_none(fd, file, ret->path, function);
 	else if (err == -E2BIG)
-		log_error("%s has %zu functions %s; at most %d can be sampled at once", file,
-			  ret->n, function, UPROBE_MAX_PLACES);
+		log_error("%s has too many functions %s; at most %d can be sampled at once", file,
+			  function, UPROBE_MAX_PLACES);
 	else if (err < 0)
 		log_error("cannot search %s: %s", file, strerror(-err));
 	return err;

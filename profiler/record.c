@@ -185,7 +185,9 @@ static int finish(struct record *r)
 		err = outputs_finish(&r->outputs, t);
 	fetch_end(r->options->profiler.names);
 	if (err == 0) {
-		summary_print(t, r->options->profiler.max_rate, profiler_n_unseen(r->profiler));
+		summary_print(t, r->options->profiler.max_rate,
+			      profiler_n_events(&r->options->profiler),
+			      profiler_n_unseen(r->profiler));
 		profiler_log(r->profiler);
 	}
 	return err;

@@ -19,8 +19,11 @@ struct report_event {
 	const char *counts; /* what is counted: "page_faults" */
 };
 
-/* The label of each sample with the name of its event, if there are several. */
-#define REPORT_EVENT "event"
+/*
+ * The label of each sample with the name of its event, if there are several. Programs have their own
+ * labels `event`; this key comes before theirs, as labels are sorted.
+ */
+#define REPORT_EVENT "-e"
 
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {

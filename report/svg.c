@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "report/group.h"
 #include "report/label_counts.h"
+#include "report/label_set.h"
 #include "report/markup.h"
 #include "report/picture.h"
 #include "report/report.h"
@@ -38,11 +40,16 @@ struct svg {
 static int svg_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct svg *svg = (struct svg *)report;
+	const struct group by_event = { .key = REPORT_EVENT };
+	_cleanup_(label_set_freep) struct label_set *event = NULL;
 	struct sample alike = *sample;
 	int err = label_counts_add(&svg->labels, &report->context, sample);
 
+	/* The head has the others: boxes would be many and small. */
+	if (err == 0 && report->context.n_several > 0 && !report->context.by)
+		err = group_labels_new(&by_event, NULL, sample, &event);
 	if (!report->context.by)
-		alike.labels = NULL; /* the head has them: boxes would be many and small */
+		alike.labels = event;
 	return err == 0 ? profile_add(svg->profile, &alike) : err;
 }
 
@@ -58,7 +65,10 @@ static int add_lost(struct svg *svg, const struct totals *totals)
 {
 	uint64_t value = value_of_lost(&svg->value, totals);
 
-	return value ? flame_graph_add_mark(&svg->graph, 0, "[lost samples]", value) : 0;
+	/* Which of several events was lost is not known. */
+	return value && svg->report.context.n_several == 0 ?
+		       flame_graph_add_mark(&svg->graph, 0, "[lost samples]", value) :
+		       0;
 }
 
 /* Neighbours of a kind get different colours, and a function always the same. */

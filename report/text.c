@@ -166,7 +166,8 @@ static void print_scale(const struct text *text, const struct totals *totals)
 {
 	FILE *to = text->terminal.to;
 
-	if (totals->events != totals->samples)
+	/* Of several events, each has its own section and sum. */
+	if (totals->events != totals->samples && text->report.context.n_several == 0)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
 	if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
@@ -364,6 +365,7 @@ static int print_events(struct text *text)
 	const struct colours *c = text->colours;
 	struct value values[VALUES_MAX];
 	size_t n = values_of(context, values);
+	FILE *to = text->terminal.to;
 	int err = 0;
 
 	text->functions.value = &text->value;
@@ -373,9 +375,10 @@ static int print_events(struct text *text)
 		hot_list_done(&text->functions);
 		hottest_done(&text->hottest);
 		(void)profile_for_each(text->profile, sum_stack, text);
-		fprintf(text->terminal.to, "\n%s%s%s: %" PRIu64 "\n", c->bold, values[i].event,
-			c->normal, text->sum);
-		if (text->sum > 0)
+		fprintf(to, "\n%s", c->bold);
+		err = print_plain(values[i].event, to);
+		fprintf(to, "%s: %" PRIu64 "\n", c->normal, text->sum);
+		if (err == 0 && text->sum > 0)
 			err = print_profile(text, i, (double)text->sum);
 	}
 	return err;

@@ -138,7 +138,14 @@ class Events(unittest.TestCase):
                     said, events = self.sample(1, "-e", event, **on_machine(cycles=error))
                     self.assertEqual(events, set())
                     self.assertIn(f"cannot sample {event}: {why.replace('cycles', event)}\n", said)
+                    self.assertEqual("most virtual machines have none" in said, why != IN_USE)
         self.assertIn("cannot open the event", self.sample(3, "-e", "cycles", **on_machine(cycles=errno.EPERM))[0])
+
+    def test_a_rate_that_the_kernel_refuses(self):
+        with open("/proc/sys/kernel/perf_event_max_sample_rate") as file:
+            rate = int(file.read())
+        said, _ = self.sample(1, "-e", "cycles", "-F", str(rate + 1), **on_machine(cycles=errno.EINVAL))
+        self.assertIn(f"the highest rate is {rate} Hz", said)
 
     def test_several_counters(self):
         """Events of the kernel and of counters have their own periods."""
@@ -146,6 +153,7 @@ class Events(unittest.TestCase):
                            "--", program("fibonacci"), "1", **on_machine())
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(" at each page fault, at 200 Hz by r1c2, at 200 Hz by cycles\n", result.stderr)
+        self.assertNotIn("the samples stand for", result.stderr)
         samples = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
         self.assertEqual({(s["event"], s["weight"]) for s in samples},
                          {("page-faults", 1), ("r1c2", 5_000_000), ("cycles", 5_000_000)})

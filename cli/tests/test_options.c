@@ -179,7 +179,7 @@ Test(options, takes_several_events)
 {
 	const struct profiler_options *profiler = &options.record.profiler;
 
-	PARSE("-a", "-e", "page-faults,r1c2", "-e", "r1C3", "-e", "page-faults");
+	PARSE("-a", "-e", "page-faults,r1c2,r01C2", "-e", "r1C3", "-e", "page-faults");
 	cr_assert_eq(profiler_n_events(profiler), 3);
 	cr_assert_eq(profiler_event(profiler, 0)->source, &event_page_faults);
 	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "1c2");
@@ -343,13 +343,14 @@ REFUSES(an_empty_event, "-a", "-e", "page-faults,")
 REFUSES(events_of_two_kinds, "-a", "-e", "page-faults", "-e", "cpu")
 REFUSES(an_event_after_time, "-a", "-e", "cpu,page-faults")
 REFUSES(two_functions, "-a", "-e", "cycles", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(two_uprobes, "-a", "-e", "uprobe:libc.so.6:malloc", "-e", "uprobe:libc.so.6:free")
 REFUSES(too_many_events, "-a", "-e", "r1,r2,r3,r4,r5,r6,r7,r8,r9")
 REFUSES(a_rate_of_several_that_have_none, "-a", "-F", "10", "-e", "page-faults,cpu-migrations")
 REFUSES(a_count_of_time, "-a", "-c", "10")
 REFUSES(a_count_of_calls, "-a", "-c", "10", "-e", "uprobe:libc.so.6:malloc")
 REFUSES(a_count_and_a_rate, "-a", "-c", "10", "-F", "10", "-e", "cycles")
 REFUSES(a_count_that_is_none, "-a", "-c", "0", "-e", "cycles")
-REFUSES(a_rate_whose_counts_are_too_large, "-a", "-F", "1", "-e", "cycles")
+REFUSES(a_rate_whose_counts_are_too_large, "-a", "-F", "9", "-e", "cycles")
 REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
 REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")

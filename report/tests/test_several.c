@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Several events in one report: each format tells them apart, and adds up none with another. */
+/* Several events in one report: each format tells them apart. */
 #include <criterion/criterion.h>
 #include <jansson.h>
 
@@ -109,19 +109,19 @@ Test(several, are_separate_frames)
 	struct group group;
 
 	write_all("folded", &context);
-	expect_text("my_prog;[event=page-faults];[phase=page-faults];0x7777;");
-	expect_text("my_prog;[event=r1c2];[phase=r1c2];0x7777;");
+	expect_text("my_prog;[-e=page-faults];[phase=page-faults];0x7777;");
+	expect_text("my_prog;[-e=r1c2];[phase=r1c2];0x7777;");
 	free(text);
 	/* Also if stacks are grouped by something else. */
 	cr_assert_eq(group_parse("cpu", &group), 0);
 	by_cpu.by = &group;
 	write_all("folded", &by_cpu);
-	expect_text("my_prog;[cpu=1];[event=page-faults];0x7777;");
+	expect_text("my_prog;[-e=page-faults];[cpu=1];0x7777;");
 	free(text);
 	/* And only once, if by that. */
-	cr_assert_eq(group_parse("label:event", &group), 0);
+	cr_assert_eq(group_parse("label:-e", &group), 0);
 	write_all("folded", &by_cpu);
-	expect_text("my_prog;[event=page-faults];0x7777;");
+	expect_text("my_prog;[-e=page-faults];0x7777;");
 	free(text);
 }
 
@@ -139,7 +139,40 @@ Test(several, are_sections_of_text)
 	expect_text("\nHottest stack, 1000 of 1000 (100.0 %)");
 	expect_text("\nBy label\n          100.0 %  phase=page-faults\n\n");
 	expect_text("\nBy label\n          100.0 %  phase=r1c2\n\n");
-	cr_expect_null(strstr(text, "event="));
+	cr_expect_null(strstr(text, "-e="));
+	free(text);
+}
+
+Test(several, are_plain_and_not_added_up_in_text)
+{
+	static const struct report_event hostile[] = { { "a\x1b[31mb", "a" }, { "r1c2", "r1c2" } };
+	struct report_context from_file = context;
+
+	from_file.several = hostile;
+	totals.events = 1003;
+	write_all("text", &from_file);
+	cr_expect_null(strchr(text, '\x1b'), "%s", text);
+	cr_expect_null(strstr(text, "Scaled:"), "%s", text);
+	expect_text("\na");
+	free(text);
+}
+
+/* A program's own label `event` is shown, and none of ours. */
+Test(several, leave_a_program_its_labels)
+{
+	const struct label labels[] = { { .key = REPORT_EVENT, .text = "r1c2" },
+					{ .key = "event", .text = "page-faults" } };
+	struct label_set *set = labels_of(labels, 2, false);
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	sample.labels = set;
+	sample.weight = 5;
+	begin_with("text", &context);
+	add(sample);
+	label_set_free(set);
+	finish();
+	expect_text("\npage-faults: 0\n\nr1c2: 5\n");
+	expect_text("100.0 %  event=page-faults\n");
 	free(text);
 }
 
@@ -152,18 +185,47 @@ Test(several, have_a_section_even_without_samples)
 	free(text);
 }
 
+Test(several, are_threads_of_firefox)
+{
+	json_t *json, *threads;
+
+	write_all("firefox", &context);
+	json = json_loads(text, 0, NULL);
+	threads = json_object_get(json, "threads");
+	cr_assert_eq(json_array_size(threads), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *thread = json_array_get(threads, i);
+
+		cr_expect(
+			strstr(json_string_value(json_object_get(thread, "name")), events[i].name));
+		cr_expect_eq(json_integer_value(
+				     json_object_get(json_object_get(thread, "samples"), "length")),
+			     i ? 1 : 3);
+	}
+	json_decref(json);
+	free(text);
+}
+
+Test(several, are_boxes_of_svg)
+{
+	write_all("svg", &context);
+	expect_text("[-e=page-faults]");
+	expect_text("[-e=r1c2]");
+	free(text);
+}
+
 /* A viewer picks one of them. */
 Test(several, are_profiles_of_speedscope)
 {
-	static const int ends[] = { 3, 1000, 1003 }, n_stacks[] = { 2, 1, 3 };
+	static const int ends[] = { 3, 1000, 3, 1000 }, n_stacks[] = { 2, 1, 2, 1 };
 	json_t *json, *profiles;
 
 	totals.lost = 5;
 	write_all("speedscope", &context);
 	json = json_loads(text, 0, NULL);
 	profiles = json_object_get(json, "profiles");
-	cr_assert_eq(json_array_size(profiles), 3, "the last one is the thread's");
-	for (size_t i = 0; i < 3; i++) {
+	cr_assert_eq(json_array_size(profiles), 4, "the last two are the thread's");
+	for (size_t i = 0; i < 4; i++) {
 		const json_t *profile = json_array_get(profiles, i);
 		const char *name = json_string_value(json_object_get(profile, "name"));
 
@@ -172,6 +234,8 @@ Test(several, are_profiles_of_speedscope)
 		cr_expect_eq(json_array_size(json_object_get(profile, "weights")), n_stacks[i]);
 		if (i < 2)
 			cr_expect_eq(strncmp(name, events[i].name, strlen(events[i].name)), 0);
+		else
+			cr_expect(strstr(name, events[i - 2].name), "%s", name);
 	}
 	json_decref(json);
 	free(text);
