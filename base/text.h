@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /*
  * Returns the size of the UTF-8 character at the start of text, and its code point; 0 if the bytes
@@ -52,18 +55,40 @@ static inline void text_make_utf8(char *text)
 	}
 }
 
-/* Also replaces control characters, ASCII's and Latin-1's, which a terminal would interpret. */
+/*
+ * Control characters, ASCII's and Latin-1's, which a terminal interprets; ends of lines; and those
+ * that change the order in which the rest of a line is shown (Unicode, UAX #9).
+ */
+static inline bool text_is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* Also replaces control characters. */
 static inline void text_make_plain(char *text)
 {
 	while (*text) {
 		uint32_t c;
 		size_t size = text_character(text, &c);
-		bool plain = size > 0 && c >= 0x20 && (c < 0x7f || c > 0x9f);
+		bool plain = size > 0 && !text_is_control(c);
 
 		for (size_t i = 0; !plain && i < (size ? size : 1); i++)
 			text[i] = '?';
 		text += size ? size : 1;
 	}
+}
+
+/* Prints a plain copy. */
+static inline void text_print_plain(FILE *to, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return;
+	text_make_plain(copy);
+	fputs(copy, to);
+	free(copy);
 }
 
 #endif

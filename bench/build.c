@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "bench/measure.h"
 #include "elf/elf_file.h"
+#include "elf/elf_open.h"
 #include "tables/decode.h"
 
 /* Fewer runs for libdw: it takes longer, and varies less. */
@@ -77,14 +78,14 @@ static int time_libdw(Elf *elf, const struct addresses *starts, uint64_t *ret)
 	return 0;
 }
 
-static int print_libdw(const struct elf_file *file, const struct measurement *m)
+static int print_libdw(const struct elf_file *file, Elf *elf, const struct measurement *m)
 {
 	struct addresses starts = { 0 };
 	uint64_t ns, fastest = UINT64_MAX;
 	int err = file->source == ELF_SOURCE_EH_FRAME ? list_starts(file, &starts) : -ENOTSUP;
 
 	for (int i = 0; err == 0 && i < TIMES_LIBDW; i++) {
-		err = time_libdw(file->elf, &starts, &ns);
+		err = time_libdw(elf, &starts, &ns);
 		if (err == 0 && ns < fastest)
 			fastest = ns;
 	}
@@ -101,6 +102,7 @@ static int bench_file(const char *path, int times, bool libdw)
 	struct elf_file file;
 	struct measurement m;
 	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
+	_cleanup_elf_ Elf *elf = err == 0 ? elf_open(fd) : NULL;
 
 	if (err < 0)
 		return err;
@@ -113,7 +115,7 @@ static int bench_file(const char *path, int times, bool libdw)
 		       (double)m.fastest_ns / rows, file.cfi.size, m.peak_bytes,
 		       (double)m.peak_bytes / (2 * bytes + (double)file.cfi.size));
 		if (libdw)
-			err = print_libdw(&file, &m);
+			err = print_libdw(&file, elf, &m);
 		printf("\n");
 	}
 	elf_file_done(&file);

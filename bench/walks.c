@@ -120,7 +120,8 @@ static int sample(struct walks_bpf *bpf, unsigned int cpu, unsigned int hz, unsi
 	struct bpf_link *link;
 	uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
 	uint64_t n = 0;
-	int fd = event_open_sampling(cpu, hz, false);
+	const struct event_kind kind = event_of_cpu_time(hz, false);
+	int fd = event_open(cpu, &kind);
 
 	if (fd < 0)
 		return fd;

@@ -37,7 +37,7 @@ static void submit(struct binary_store *store, struct table_job *j)
 		finish(store, j);
 		return;
 	}
-	workers_add(store->workers, &j->job, j->elf.elf != NULL);
+	workers_add(store->workers, &j->job, j->elf.bytes != NULL);
 }
 
 static struct table_job *new_job(struct binary_store *store, struct binary *b,

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "binaries/prewarm.h"
 
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "elf/elf_open.h"
+#include "elf/elf_needed.h"
 #include "elf/mapped_file.h"
 #include "log/log.h"
 
@@ -86,13 +85,14 @@ static bool add_from_list(struct prewarm *p, const char *list, const char *origi
 	return false;
 }
 
-static void add_library(struct prewarm *p, const char *origin, const char *rpath, const char *name)
+static void add_library(struct prewarm *p, const char *origin, const char *run_path,
+			const char *name)
 {
 	if (strchr(name, '/')) {
 		add_path(p, name);
 		return;
 	}
-	if (add_from_list(p, rpath, origin, name) ||
+	if (add_from_list(p, run_path, origin, name) ||
 	    add_from_list(p, getenv("LD_LIBRARY_PATH"), origin, name))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(default_dirs); i++)
@@ -100,68 +100,22 @@ static void add_library(struct prewarm *p, const char *origin, const char *rpath
 			return;
 }
 
-/* Adds the libraries listed in a file's dynamic section. */
-static void add_needed(struct prewarm *p, const char *path, Elf *elf, Elf_Scn *scn,
-		       const GElf_Shdr *header)
+static void add_needed(struct prewarm *p, const char *path, const struct elf_needed *needed)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
-	const char *rpath = NULL;
-	GElf_Dyn dyn;
-
-	for (size_t i = 0; i < n && gelf_getdyn(data, (int)i, &dyn); i++)
-		if (dyn.d_tag == DT_RUNPATH || (dyn.d_tag == DT_RPATH && !rpath))
-			rpath = elf_strptr(elf, header->sh_link, dyn.d_un.d_val);
-	for (size_t i = 0; i < n && gelf_getdyn(data, (int)i, &dyn); i++) {
-		const char *name;
-
-		if (dyn.d_tag != DT_NEEDED)
-			continue;
-		name = elf_strptr(elf, header->sh_link, dyn.d_un.d_val);
-		if (name)
-			add_library(p, path, rpath, name);
-	}
-}
-
-static void add_interpreter(struct prewarm *p, Elf *elf, const GElf_Shdr *header)
-{
-	size_t size;
-	const char *file = elf_rawfile(elf, &size);
-
-	if (file && header->sh_offset < size &&
-	    memchr(file + header->sh_offset, '\0', size - header->sh_offset))
-		add_path(p, file + header->sh_offset);
-}
-
-static void add_dependencies(struct prewarm *p, const char *path, Elf *elf)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name;
-		GElf_Shdr header;
-
-		if (!gelf_getshdr(scn, &header))
-			return;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (header.sh_type == SHT_DYNAMIC)
-			add_needed(p, path, elf, scn, &header);
-		else if (name && strcmp(name, ".interp") == 0)
-			add_interpreter(p, elf, &header);
-	}
+	if (needed->interpreter)
+		add_path(p, needed->interpreter);
+	for (size_t i = 0; i < needed->n_libraries; i++)
+		add_library(p, path, needed->run_path, needed->libraries[i]);
 }
 
 /* Loads a file; for a script, its interpreter. */
 static void load(struct prewarm *p, const char *path)
 {
 	_cleanup_close_ int fd = regular_file_open(path, 0);
+	_cleanup_(elf_needed_done) struct elf_needed needed = { 0 };
 	char line[PATH_MAX] = "";
 	struct binary *b;
 	ssize_t n;
-	Elf *elf;
 
 	if (fd < 0)
 		return;
@@ -173,15 +127,10 @@ static void load(struct prewarm *p, const char *path)
 		add_path(p, word);
 		return;
 	}
-	elf = elf_open(fd);
-	/* The store may close the descriptor. */
-	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
-		elf_end(elf);
-		elf = NULL;
-	}
+	if (elf_needed_init(&needed, fd) < 0)
+		return;
 	if (binary_store_get(p->store, getpid(), steal_fd(&fd), path, &b) == 0)
-		add_dependencies(p, path, elf);
-	elf_end(elf);
+		add_needed(p, path, &needed);
 }
 
 void prewarm_command(struct binary_store *store, const char *command)

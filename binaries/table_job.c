@@ -243,7 +243,7 @@ static int get_image(struct table_job *j, bool is_changed)
 static int make_table(struct table_job *j)
 {
 	uint64_t start = clock_now_ns(), changed_ns = j->changed_ns;
-	int err = j->elf.elf ? 0 : open_elf(j);
+	int err = j->elf.bytes ? 0 : open_elf(j);
 
 	if (err == 0 && j->fd >= 0)
 		err = file_identify(j->fd, true, &j->id, &changed_ns);

@@ -467,12 +467,14 @@ struct dp_sample {
 	__u8 event;         /* enum dp_event */
 	__u8 n_chunks;      /* number of DP_RECORD_CHUNK parts of this sample, sent before it on the
 	                * same ring */
-	__u8 state;         /* enum dp_state, of DP_EVENT_OFF_CPU */
+	__u8 state;         /* enum dp_state, of DP_EVENT_OFF_CPU; else the number of the event
+			     * among several of its kind */
 	__s16 kernel_error; /* why the kernel stack is missing: negative errno or
 	                     * DP_KERNEL_HIDDEN */
 	__u8 flags;         /* enum dp_sample_flags */
 	__u8 level;         /* see DP_CPU_LEVELS */
-	__u32 weight; /* number of events that it stands for: 1 / the probability of taking it */
+	__u32 weight; /* number of events that it stands for: 1 / the probability of taking it, or
+		       * the period of the perf event */
 	__u64 fault_address; /* of DP_READ_FAULT: the unreadable address */
 };
 

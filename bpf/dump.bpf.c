@@ -18,9 +18,9 @@ const volatile bool dp_kernel_stacks;
 /* Leave out kernel stacks: the user may not see kernel addresses. */
 const volatile bool dp_kernel_hidden;
 
-/* The wanted process; since 6.1 the iterator visits only its threads. 0: all threads. */
+/* The wanted process; since 6.1 the iterator visits only its threads. 0: the kernel's threads. */
 __u32 dp_wanted_process;
-__u32 dp_wanted_thread;
+__u32 dp_wanted_thread; /* 0: all of these */
 
 /* A thread and its kernel stack before they are written; there is only one reader. */
 struct dump_scratch {
@@ -115,7 +115,9 @@ int dp_dump(struct bpf_iter__task *ctx)
 		pid = process_in_namespace(task);
 		tid = number_in_namespace(BPF_CORE_READ(task, thread_pid));
 	}
-	if (pid != dp_wanted_process || (dp_wanted_thread && tid != dp_wanted_thread))
+	if (pid == 0 || (dp_wanted_thread && tid != dp_wanted_thread))
+		return 0;
+	if (dp_wanted_process ? pid != dp_wanted_process : !(task->flags & PF_KTHREAD))
 		return 0;
 	s = bpf_map_lookup_elem(&dump_scratch, &key);
 	if (!s)

@@ -33,6 +33,12 @@ const volatile __u32 dp_sides; /* enum dp_sides */
 /* Leave out kernel stacks: the user may not see kernel addresses. */
 const volatile bool dp_kernel_hidden;
 
+/* A sample stands for the events that the kernel has counted for it. */
+const volatile bool dp_by_period;
+
+/* Several perf events are sampled: each has its number as a cookie. */
+const volatile bool dp_has_several;
+
 /* Verify every dp_verify-th sample; 0: none. */
 const volatile __u32 dp_verify;
 
@@ -225,17 +231,6 @@ static __always_inline void *sample_ring(const struct dp_sample *sample)
 
 #include "bpf/stack_copy.bpf.h"
 
-/*
- * True if the task is in an execve(): if its registers then lead nowhere, they belong to the old
- * program, and the memory to the new one.
- */
-static __always_inline bool is_executing(void)
-{
-	const struct task_struct *task = (const void *)bpf_get_current_task_btf();
-
-	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
-}
-
 /* True if this sample is to be verified. */
 static __always_inline bool is_verified(struct scratch *s)
 {
@@ -302,7 +297,8 @@ static __always_inline void sample_user_stack(struct scratch *s, const __u32 *ce
 			send_stack(s, DP_VERIFY_CHUNKS);
 		return;
 	}
-	if (is_late(w->out.sample.outcome) && is_executing()) {
+	if (is_late(w->out.sample.outcome) &&
+	    is_executing((const void *)bpf_get_current_task_btf())) {
 		w->out.sample.outcome = DP_NO_USER_STACK;
 		w->at.n_frames = 0;
 		w->out.sample.n_user = 0;
@@ -478,6 +474,13 @@ static __always_inline bool is_user_mode(const struct bpf_perf_event_data *ctx)
 	return ctx->regs.cs & 3; /* the privilege level */
 }
 
+static __always_inline __u32 period_weight(const struct bpf_perf_event_data *ctx)
+{
+	__u64 period = ctx->sample_period;
+
+	return period < 0xffffffff ? (__u32)period : 0xffffffff;
+}
+
 SEC("perf_event")
 int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 {
@@ -493,13 +496,15 @@ int dp_sample_cpu(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (!is_wanted(pid_tgid, &cell))
 		return 0;
-	weight = rate_weight(pid_tgid >> 32, DP_EVENT_CPU);
+	weight = dp_by_period ? period_weight(ctx) : rate_weight(pid_tgid >> 32, DP_EVENT_CPU);
 	if (weight == 0)
 		return 0;
 	s = scratch_claim(cpu);
 	if (!s)
 		return 0;
 	sample_begin(s, pid_tgid, DP_EVENT_CPU, weight, cpu);
+	if (dp_has_several)
+		s->walk.out.sample.state = (__u8)bpf_get_attach_cookie(ctx);
 	task = (const void *)bpf_get_current_task_btf();
 	if (dp_sides == DP_SIDES_KERNEL) {
 		s->walk.out.sample.outcome = DP_KERNEL_ONLY;

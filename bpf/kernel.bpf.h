@@ -104,6 +104,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct thread_struct thread;
 	unsigned int in_execve : 1;
+	struct completion *vfork_done;
 	struct uprobe_task *utask;
 	char comm[16];
 } DP_CORE;

@@ -52,7 +52,7 @@ enum dp_field_for {
 	X(task_struct, on_cpu, DP_FOR_NOTHING, "dump: kernel stacks, threads that wait for a CPU") \
 	X(task_struct, pid, DP_FOR_ALL, NULL)                                                      \
 	X(task_struct, real_cred, DP_FOR_USER, NULL)                                               \
-	X(task_struct, real_parent, DP_FOR_SAMPLES, NULL)                                          \
+	X(task_struct, real_parent, DP_FOR_ALL, NULL)                                              \
 	X(task_struct, sas_ss_size, DP_FOR_SAMPLES, NULL)                                          \
 	X(task_struct, sas_ss_sp, DP_FOR_SAMPLES, NULL)                                            \
 	X(task_struct, se, DP_FOR_SWITCHES, NULL)                                                  \
@@ -61,6 +61,7 @@ enum dp_field_for {
 	X(task_struct, thread, DP_FOR_ALL, NULL)                                                   \
 	X(task_struct, thread_info, DP_FOR_DUMP, NULL)                                             \
 	X(task_struct, thread_pid, DP_FOR_CONTAINER, NULL)                                         \
+	X(task_struct, vfork_done, DP_FOR_NOTHING, "whose stack a child of vfork() is leaving")    \
 	X(task_struct, utask, DP_FOR_NOTHING, DP_LOST_URETPROBES)                                  \
 	X(thread_info, cpu, DP_FOR_DUMP, NULL)                                                     \
 	X(sched_entity, sum_exec_runtime, DP_FOR_SWITCHES, NULL)                                   \

@@ -25,6 +25,7 @@
 #include DP_ARCH_TASK
 
 /* include/linux/sched.h (PF_USER_WORKER since 6.4) */
+#define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
@@ -48,6 +49,28 @@
 const volatile __u32 dp_pid_namespace;
 
 /*
+ * True if the task is in an execve(): if its registers then lead nowhere, they belong to the old
+ * program, and the memory to the new one.
+ */
+static __always_inline bool is_executing(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
+/*
+ * True if the stack is the parent's again: a child of vfork() wakes its parent a little before it
+ * leaves the memory that both use (mm_release(), kernel/fork.c), in execve() or when it exits.
+ */
+static __always_inline bool has_returned_stack(const struct task_struct *task)
+{
+	if (!(task->flags & PF_EXITING) && !is_executing(task))
+		return false;
+	if (!bpf_core_field_exists(task->vfork_done) || BPF_CORE_READ(task, vfork_done))
+		return false;
+	return BPF_CORE_READ(task, real_parent, mm) == BPF_CORE_READ(task, mm);
+}
+
+/*
  * True if no user stack is behind the kernel's. A kernel thread or an exiting thread has no user
  * memory. A thread in the middle of an execve() has new memory, but the old program's registers:
  * start_code is set at the end, right before the registers (load_elf_binary(), fs/binfmt_elf.c). A
@@ -61,7 +84,7 @@ static __always_inline bool has_no_user_stack(const struct task_struct *task)
 {
 	/* 0 also without memory. */
 	return (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)) ||
-	       BPF_CORE_READ(task, mm, start_code) == 0;
+	       BPF_CORE_READ(task, mm, start_code) == 0 || has_returned_stack(task);
 }
 
 /*

@@ -245,6 +245,11 @@ static int count(const struct annotate_options *options, struct names *names, co
 	err = recording_file_open(options->file, &options->names, names, recording);
 	if (err < 0)
 		return err;
+	if (recording_reader_context(recording->reader)->n_several > 0) {
+		log_error("%s has several events, which annotate does not add up", options->file);
+		log_detail("try:  a recording with one -e");
+		return -EINVAL;
+	}
 	annotation->value = value_measured(recording_reader_context(recording->reader));
 	return recording_file_run(recording, add_sample, annotation);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/suggestion.h"
+#include "log/suggestion.h"
 #include "profiler/record.h"
 
 const char *argp_program_version = "dwarfprof " DP_VERSION;

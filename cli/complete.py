@@ -23,8 +23,9 @@ SPDX = "# SPDX-License-Identifier: Apache-2.0\n"
 
 
 def words(option):
-    """Those that an argument may be: "html (.html .htm), uprobe:PATH" is html and uprobe:."""
-    return [re.match(r"[\w-]+:?", word)[0] for word in option["words"].split(", ")] if option["words"] else []
+    """Those that an argument may be: "html (.html .htm), uprobe:PATH, rHEX" is html and uprobe:."""
+    found = [re.match(r"[\w-]+:?", word)[0] for word in option["words"].split(", ")] if option["words"] else []
+    return [word for word in found if word == word.lower()]
 
 
 def spellings(option):

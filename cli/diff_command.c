@@ -20,47 +20,58 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
+	{ "output", 'o', "FILE", 0, "where to write (the standard output)" },
 	{ "format", OPTION_FORMAT, "FORMAT", 0,
-	  "text; json, all functions for machines; folded, lines of `stack COUNT-A COUNT-B' for "
-	  "differential flame graphs (text)" },
-	{ "top", 'n', "N", 0, "number of functions in text (20)" },
+	  "text; json, all functions for machines; folded, lines of `stack COUNT-A COUNT-B'; svg, a "
+	  "differential flame graph; html, a page with it and the functions (by the extension of "
+	  "FILE, else text)" },
+	{ "top", 'n', "N", 0, "number of functions in text and html (20)" },
 	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
 };
 
 struct diff_options {
-	const char *files[FUNCTION_COUNTS_SIDES];
+	const char *files[REPORT_SIDES];
 	size_t n_files;
 	size_t top;
 	bool wide;
-	bool folds; /* compares stacks instead of functions */
-	int (*print)(const struct diff *diff);
+	struct output_request output;
+	const struct diff_form *form; /* NULL: not given */
 	struct recording_names names;
 };
 
-static const struct {
-	const char *name;
-	int (*print)(const struct diff *diff);
-} forms[] = { { "text", diff_print_text },
-	      { "json", diff_print_json },
-	      { "folded", diff_print_folded } };
-
-void diff_form_list(FILE *to)
+static void fail_with_forms(const struct argp_state *state, const char *what, const char *name,
+			    const char *advice)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		fprintf(to, "%s%s", i ? ", " : "", forms[i].name);
+	fprintf(stderr, "%s: %s '%s' %s", state->name, what, name, advice);
+	diff_form_list(stderr);
+	fputc('\n', stderr);
+	exit(EXIT_CODE_USAGE);
 }
 
-static void choose_form(struct diff_options *o, struct argp_state *state, const char *name)
+static void choose_form(struct diff_options *o, const struct argp_state *state, const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		if (strcmp(forms[i].name, name) == 0) {
-			o->print = forms[i].print;
-			o->folds = o->print == diff_print_folded;
-			return;
-		}
+	o->form = diff_form_by_name(name);
+	if (!o->form)
+		fail_with_forms(state, "there is no format", name, "for differences; known are ");
+}
+
+static void complete(struct diff_options *o, struct argp_state *state)
+{
+	const char *path = o->output.path;
+
+	if (o->n_files < REPORT_SIDES)
+		argp_error(state, "a recording is missing: give two, A and B");
+	if (!o->form && path && strcmp(path, "-") != 0) {
+		o->form = diff_form_by_path(path);
+		if (!o->form)
+			fail_with_forms(state, "the extension of", path,
+					"stands for no format of differences: name one with "
+					"--format; known are ");
 	}
-	argp_error(state, "--format takes text, json or folded, not '%s'", name);
+	if (!o->form)
+		o->form = &diff_form_text;
+	o->output.format = &o->form->format;
 }
 
 static void parse_top(struct diff_options *o, struct argp_state *state, const char *text)
@@ -78,6 +89,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct diff_options *o = state->input;
 
 	switch (key) {
+	case 'o':
+		if (o->output.path)
+			argp_error(state, "-o is given twice: one file has the differences");
+		o->output.path = arg;
+		return 0;
 	case OPTION_FORMAT:
 		choose_form(o, state, arg);
 		return 0;
@@ -91,13 +107,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &o->names;
 		return 0;
 	case ARGP_KEY_ARG:
-		if (o->n_files == FUNCTION_COUNTS_SIDES)
+		if (o->n_files == REPORT_SIDES)
 			argp_error(state, "unexpected argument '%s': give two recordings", arg);
 		o->files[o->n_files++] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (o->n_files < FUNCTION_COUNTS_SIDES)
-			argp_error(state, "a recording is missing: give two, A and B");
+		complete(o, state);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -116,50 +131,63 @@ static const struct argp argp = {
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 5 a recording has no samples.",
 };
 
+/* What reads a recording, and what is read into: a report for each thing that a form may need. */
+struct reading {
+	struct report *reports[3];
+	size_t n;
+	FILE *folded; /* in memory */
+	size_t folded_size;
+};
+
 static int add_sample(void *arg, const struct sample *sample, const struct totals *totals)
 {
-	return report_add(arg, sample, totals);
-}
+	struct reading *reading = arg;
+	int err = 0;
 
-/* Reads a recording's stacks as folded lines into memory. */
-static int fold(struct recording_file *recording, char **ret)
-{
-	const struct report_context *context = recording_reader_context(recording->reader);
-	struct report *report = NULL;
-	size_t size;
-	FILE *to = open_memstream(ret, &size);
-	int err;
-
-	if (!to)
-		return -errno;
-	err = report_new(report_format_by_name("folded"), context, to, &report);
-	if (err == 0)
-		err = recording_file_run(recording, add_sample, report);
-	if (err == 0)
-		err = report_finish(report, recording_reader_totals(recording->reader));
-	report_free(report);
-	if (fclose(to) != 0 && err == 0)
-		err = -ENOMEM;
+	for (size_t i = 0; err == 0 && i < reading->n; i++)
+		err = report_add(reading->reports[i], sample, totals);
 	return err;
 }
 
-static int count(struct recording_file *recording, struct function_counts *functions, size_t side)
+static int begin_reading(struct reading *r, unsigned int needs, struct diff *diff, size_t side)
 {
-	const struct report_context *context = recording_reader_context(recording->reader);
-	struct report *report = NULL;
-	int err = report_functions_new(functions, side, context, &report);
+	const struct report_context *context = diff->sides[side].context;
+	int err = 0;
 
-	if (err == 0)
-		err = recording_file_run(recording, add_sample, report);
-	if (err == 0)
-		err = report->finish(report, recording_reader_totals(recording->reader));
-	report_free(report);
+	if (needs & DIFF_FUNCTIONS)
+		err = report_functions_new(&diff->functions, side, context, &r->reports[r->n]);
+	if (err == 0 && needs & DIFF_FUNCTIONS)
+		r->n++;
+	if (err == 0 && needs & DIFF_GRAPH)
+		err = report_flame_graph_new(&diff->graph, side, context, &r->reports[r->n]);
+	if (err == 0 && needs & DIFF_GRAPH)
+		r->n++;
+	if (err < 0 || !(needs & DIFF_FOLDED))
+		return err;
+	r->folded = open_memstream(&diff->folded[side], &r->folded_size);
+	if (!r->folded)
+		return -errno;
+	err = report_new(report_format_by_name("folded"), context, r->folded, &r->reports[r->n]);
+	r->n += err == 0;
+	return err;
+}
+
+static int end_reading(struct reading *r, const struct totals *totals, int err)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (err == 0)
+			err = r->reports[i]->finish(r->reports[i], totals);
+		report_free(r->reports[i]);
+	}
+	if (r->folded && fclose(r->folded) != 0 && err == 0)
+		err = -ENOMEM;
 	return err;
 }
 
 static int read_side(const struct diff_options *o, struct names *names,
 		     struct recording_file *recording, size_t i, struct diff *diff)
 {
+	struct reading reading = { 0 };
 	int err = recording_file_open(o->files[i], &o->names, names, recording);
 
 	if (err < 0)
@@ -169,10 +197,18 @@ static int read_side(const struct diff_options *o, struct names *names,
 		.context = recording_reader_context(recording->reader),
 		.totals = recording_reader_totals(recording->reader),
 	};
-	err = o->folds ? fold(recording, &diff->folded[i]) : count(recording, &diff->functions, i);
+	err = begin_reading(&reading, o->form->needs, diff, i);
+	if (err == 0)
+		err = recording_file_run(recording, add_sample, &reading);
+	err = end_reading(&reading, diff->sides[i].totals, err);
 	if (err < 0) {
 		log_error("cannot compare %s: %s", o->files[i], strerror(-err));
 		return err;
+	}
+	if (diff->sides[i].context->n_several > 0) {
+		log_error("%s has several events, which diff does not add up", o->files[i]);
+		log_detail("try:  recordings with one -e each");
+		return -EINVAL;
 	}
 	if (diff->sides[i].totals->samples == 0) {
 		log_error("%s has no samples", o->files[i]);
@@ -224,39 +260,59 @@ static int sort_rows(struct diff *diff)
 	return 0;
 }
 
-static int print(const struct diff_options *o, struct diff *diff)
+static int write_differences(const struct diff_options *o, struct diff *diff,
+			     struct outputs *outputs)
 {
+	FILE *to = outputs->files[0].file;
 	int err = sort_rows(diff);
 
 	if (err == 0)
-		err = o->print(diff);
-	errno = 0;
-	if (err == 0 && (fflush(stdout) == EOF || ferror(stdout)))
-		err = errno ? -errno : -EIO;
-	if (err < 0)
+		err = outputs_begin(outputs);
+	if (err == 0)
+		err = o->form->print(diff, to);
+	if (err == 0)
+		err = report_write_error(to);
+	if (err < 0 && !outputs_have_failed(outputs))
 		log_error("cannot write the differences: %s", strerror(-err));
 	return err;
+}
+
+static int compare(const struct diff_options *o, struct names *names,
+		   struct recording_file *recordings, struct diff *diff, struct outputs *outputs)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
+		err = read_side(o, names, &recordings[i], i, diff);
+	if (err == 0)
+		err = check_sides(diff);
+	for (size_t i = 0; err == 0 && i < REPORT_SIDES; i++)
+		err = recording_file_check_outputs(&recordings[i], outputs);
+	return err < 0 ? err : write_differences(o, diff, outputs);
 }
 
 static int run(const struct diff_options *o)
 {
 	struct names *names = recording_names_apply(&o->names);
-	struct recording_file recordings[FUNCTION_COUNTS_SIDES] = { 0 };
+	struct recording_file recordings[REPORT_SIDES] = { 0 };
 	struct diff diff = { .top = o->top, .wide = o->wide };
-	int err = 0;
+	struct outputs outputs = { 0 };
+	int err;
 
 	if (!names)
 		return -ENOMEM;
-	for (size_t i = 0; err == 0 && i < FUNCTION_COUNTS_SIDES; i++)
-		err = read_side(o, names, &recordings[i], i, &diff);
+	err = outputs_open(&outputs, &o->output, 1, 0);
 	if (err == 0)
-		err = check_sides(&diff);
-	if (err == 0)
-		err = print(o, &diff);
+		err = compare(o, names, recordings, &diff, &outputs);
 	fetch_end(names);
+	err = outputs_close(&outputs, err);
+	if (err == 0)
+		outputs_tell(&outputs, &o->output);
+	outputs_done(&outputs);
 	free(diff.rows);
 	function_counts_done(&diff.functions);
-	for (size_t i = 0; i < FUNCTION_COUNTS_SIDES; i++) {
+	flame_graph_done(&diff.graph);
+	for (size_t i = 0; i < REPORT_SIDES; i++) {
 		free(diff.folded[i]);
 		recording_file_close(&recordings[i]);
 	}
@@ -266,7 +322,7 @@ static int run(const struct diff_options *o)
 
 static int diff_command(int argc, char **argv)
 {
-	struct diff_options options = { .top = 20, .print = diff_print_text };
+	struct diff_options options = { .top = 20 };
 	int err;
 
 	command_parse(&command_diff, argc, argv, &options);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/json_value.h"
@@ -22,6 +23,33 @@
 /* Of a row of text, what precedes the names. */
 #define VALUES_WIDTH 58
 
+static const struct diff_form *const forms[] = { &diff_form_text, &diff_form_json,
+						 &diff_form_folded, &diff_form_svg,
+						 &diff_form_html };
+
+const struct diff_form *diff_form_by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (strcmp(forms[i]->format.name, name) == 0)
+			return forms[i];
+	return NULL;
+}
+
+const struct diff_form *diff_form_by_path(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (report_match_extension(forms[i]->format.extensions, path) > 0)
+			return forms[i];
+	return NULL;
+}
+
+void diff_form_list(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		fprintf(to, "%s%s (%s)", i ? ", " : "", forms[i]->format.name,
+			forms[i]->format.extensions);
+}
+
 double diff_percent(const struct diff *d, size_t side, uint64_t value)
 {
 	const struct diff_side *s = &d->sides[side];
@@ -31,14 +59,14 @@ double diff_percent(const struct diff *d, size_t side, uint64_t value)
 	return all ? 100 * (double)value / (double)all : 0;
 }
 
-double diff_change(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_SIDES])
+double diff_change(const struct diff *d, const uint64_t values[REPORT_SIDES])
 {
 	return diff_percent(d, 1, values[1]) - diff_percent(d, 0, values[0]);
 }
 
 bool diff_knows_noise(const struct diff *d)
 {
-	for (size_t i = 0; i < FUNCTION_COUNTS_SIDES; i++) {
+	for (size_t i = 0; i < REPORT_SIDES; i++) {
 		const struct value measured = value_measured(d->sides[i].context);
 
 		if (value_is_time(&measured) ||
@@ -48,7 +76,7 @@ bool diff_knows_noise(const struct diff *d)
 	return true;
 }
 
-bool diff_is_noise(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_SIDES])
+bool diff_is_noise(const struct diff *d, const uint64_t values[REPORT_SIDES])
 {
 	double a = (double)values[0], n_a = (double)d->sides[0].totals->events;
 	double b = (double)values[1], n_b = (double)d->sides[1].totals->events;
@@ -64,23 +92,24 @@ bool diff_is_noise(const struct diff *d, const uint64_t values[FUNCTION_COUNTS_S
 	return apart * apart * (n_a + n_b) / (n_a * n_b * all * others) < CHI_SQUARE_1_PERCENT;
 }
 
-static int print_side(const struct diff_side *side, char letter, FILE *to)
+int diff_put_side(const struct diff *d, size_t side, FILE *to)
 {
-	_cleanup_free_ char *path = strdup(side->path), *target = strdup(side->context->target),
-			    *event = strdup(side->context->event);
-	const struct value measured = value_measured(side->context);
+	const struct diff_side *s = &d->sides[side];
+	_cleanup_free_ char *path = strdup(s->path), *target = strdup(s->context->target),
+			    *event = strdup(s->context->event);
+	const struct value measured = value_measured(s->context);
 
 	if (!path || !target || !event)
 		return -ENOMEM;
 	text_make_plain(path);
 	text_make_plain(target);
 	text_make_plain(event);
-	fprintf(to, "%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", letter, path, target, event,
-		(double)side->totals->duration_ns / 1e9, side->totals->samples);
+	fprintf(to, "%c: %s: %s, %s, %.1f s, %" PRIu64 " samples", (char)('A' + side), path, target,
+		event, (double)s->totals->duration_ns / 1e9, s->totals->samples);
 	if (value_is_time(&measured))
-		fprintf(to, ", %.3f ms", (double)side->totals->time_ns / 1e6);
-	fprintf(to, ", %" PRIu64 " lost, %.1f %% complete\n", side->totals->lost,
-		totals_complete(side->totals));
+		fprintf(to, ", %.3f ms", (double)s->totals->time_ns / 1e6);
+	fprintf(to, ", %" PRIu64 " lost, %.1f %% complete\n", s->totals->lost,
+		totals_complete(s->totals));
 	return 0;
 }
 
@@ -89,10 +118,10 @@ static int print_text(const struct diff *d, const struct terminal *terminal)
 	size_t n = d->n_rows < d->top ? d->n_rows : d->top;
 	bool knows = diff_knows_noise(d), marked = false;
 	FILE *to = terminal->to;
-	int err = print_side(&d->sides[0], 'A', to);
+	int err = diff_put_side(d, 0, to);
 
 	if (err == 0)
-		err = print_side(&d->sides[1], 'B', to);
+		err = diff_put_side(d, 1, to);
 	if (err < 0)
 		return err;
 	fprintf(to, "\n%8s %8s %8s   %8s %8s %8s   ", "self A", "B", "change", "total A", "B",
@@ -125,10 +154,10 @@ static int print_text(const struct diff *d, const struct terminal *terminal)
 	return 0;
 }
 
-int diff_print_text(const struct diff *d)
+static int put_text(struct diff *d, FILE *to)
 {
 	struct terminal terminal;
-	int err = terminal_begin(&terminal, stdout, d->wide), ended;
+	int err = terminal_begin(&terminal, to, d->wide), ended;
 
 	if (err < 0)
 		return err;
@@ -136,6 +165,12 @@ int diff_print_text(const struct diff *d)
 	ended = terminal_end(&terminal);
 	return err < 0 ? err : ended;
 }
+
+const struct diff_form diff_form_text = {
+	.format = { .name = "text", .extensions = ".txt" },
+	.needs = DIFF_FUNCTIONS,
+	.print = put_text,
+};
 
 static json_t *json_side(const struct diff_side *side)
 {
@@ -157,7 +192,7 @@ static json_t *json_side(const struct diff_side *side)
 }
 
 static void json_set_values(const struct diff *d, json_t *json, const char *name,
-			    const uint64_t values[FUNCTION_COUNTS_SIDES])
+			    const uint64_t values[REPORT_SIDES])
 {
 	json_t *json_values = json_object();
 
@@ -172,7 +207,7 @@ static void json_set_values(const struct diff *d, json_t *json, const char *name
 	json_object_set_new(json, name, json_values);
 }
 
-int diff_print_json(const struct diff *d)
+static int put_json(struct diff *d, FILE *to)
 {
 	json_t *json = json_object(), *functions = json_array();
 	int err;
@@ -190,11 +225,17 @@ int diff_print_json(const struct diff *d)
 		json_array_append_new(functions, function);
 	}
 	json_object_set_new(json, "functions", functions);
-	err = json ? json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
+	err = json ? json_dumpf(json, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
 	json_decref(json);
-	putchar('\n');
+	fputc('\n', to);
 	return err < 0 ? -ENOMEM : 0;
 }
+
+const struct diff_form diff_form_json = {
+	.format = { .name = "json", .extensions = ".json" },
+	.needs = DIFF_FUNCTIONS,
+	.print = put_json,
+};
 
 /* Parses the next line of folded stacks and advances. False at the end. */
 struct folded_line {
@@ -227,7 +268,7 @@ static int line_compare(const struct folded_line *a, const struct folded_line *b
 	return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-int diff_print_folded(const struct diff *d)
+static int put_folded(struct diff *d, FILE *to)
 {
 	const char *pos[] = { d->folded[0], d->folded[1] };
 	struct folded_line lines[2];
@@ -237,10 +278,11 @@ int diff_print_folded(const struct diff *d)
 		int order = !has[0] ? 1 : !has[1] ? -1 : line_compare(&lines[0], &lines[1]);
 		const struct folded_line *line = &lines[order > 0];
 
-		printf("%.*s %.*s %.*s\n", (int)line->size, line->stack,
-		       order <= 0 ? (int)lines[0].value_size : 1, order <= 0 ? lines[0].value : "0",
-		       order >= 0 ? (int)lines[1].value_size : 1,
-		       order >= 0 ? lines[1].value : "0");
+		fprintf(to, "%.*s %.*s %.*s\n", (int)line->size, line->stack,
+			order <= 0 ? (int)lines[0].value_size : 1,
+			order <= 0 ? lines[0].value : "0",
+			order >= 0 ? (int)lines[1].value_size : 1,
+			order >= 0 ? lines[1].value : "0");
 		if (order <= 0)
 			has[0] = read_line(&pos[0], &lines[0]);
 		if (order >= 0)
@@ -248,3 +290,11 @@ int diff_print_folded(const struct diff *d)
 	}
 	return 0;
 }
+
+const struct diff_form diff_form_folded = {
+	.format = { .name = "folded",
+		    .extensions = ".folded .collapsed",
+		    .use = "flamegraph.pl draws it" },
+	.needs = DIFF_FOLDED,
+	.print = put_folded,
+};

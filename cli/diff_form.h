@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/flame_graph.h"
 #include "report/function_counts.h"
 
 /* The formats in which `dwarfprof diff' shows two profiles. Side 0 is A, side 1 is B. */
@@ -16,23 +17,41 @@ struct diff_side {
 };
 
 struct diff {
-	struct diff_side sides[FUNCTION_COUNTS_SIDES];
-	size_t top; /* number of rows in the text format */
+	struct diff_side sides[REPORT_SIDES];
+	size_t top; /* number of functions in text and html */
 	bool wide;  /* report_context.wide */
+	/* What the form needs of these; the others are empty. */
 	struct function_counts functions;
-	const struct function_row **rows; /* `top` of them, the largest changes first */
+	const struct function_row **rows; /* all of them, the largest changes first */
 	size_t n_rows;
-	char *folded[FUNCTION_COUNTS_SIDES];
+	char *folded[REPORT_SIDES];
+	struct flame_graph graph;
 };
 
-/* Prints to stdout. 0, or -ENOMEM or another negative errno. */
-int diff_print_text(const struct diff *diff);
-int diff_print_json(const struct diff *diff);
-/* Prints lines `stack COUNT-A COUNT-B', as flamegraph.pl's difffolded.pl does. */
-int diff_print_folded(const struct diff *diff);
+enum diff_needs { DIFF_FUNCTIONS = 1, DIFF_FOLDED = 2, DIFF_GRAPH = 4 };
 
-/* Writes the names of the formats: "text, json". */
+struct diff_form {
+	/* For the option, for paths, and to tell what was written; it makes no report. */
+	struct report_format format;
+	unsigned int needs; /* enum diff_needs, or'ed */
+	/* 0, -ENOMEM or another negative errno. May sort the graph. */
+	int (*print)(struct diff *diff, FILE *to);
+};
+
+extern const struct diff_form diff_form_text, diff_form_json;
+/* Lines `stack COUNT-A COUNT-B', as flamegraph.pl's difffolded.pl writes them. */
+extern const struct diff_form diff_form_folded;
+/* A differential flame graph, and a page with it and with the functions. */
+extern const struct diff_form diff_form_svg, diff_form_html;
+
+/* The form with that name, or for files with that extension; NULL: there is none. */
+const struct diff_form *diff_form_by_name(const char *name);
+const struct diff_form *diff_form_by_path(const char *path);
+/* Writes the names of the forms: "text (.txt), json (.json)". */
 void diff_form_list(FILE *to);
+
+/* Writes a line about a side: "A: a.dwarfprof: prog (PID 1), cpu-clock, 1.0 s, 99 samples, ...". */
+int diff_put_side(const struct diff *diff, size_t side, FILE *to);
 
 /* Returns a value as a percentage of the side's total. */
 double diff_percent(const struct diff *diff, size_t side, uint64_t value);
@@ -42,8 +61,8 @@ bool diff_knows_noise(const struct diff *diff);
  * Could a share be the same in A and B, and differ by chance: is the p-value of Pearson's chi-squared
  * test above 1 %, or an expected count below 5?
  */
-bool diff_is_noise(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);
+bool diff_is_noise(const struct diff *diff, const uint64_t values[REPORT_SIDES]);
 /* B minus A, in percentage points. */
-double diff_change(const struct diff *diff, const uint64_t values[FUNCTION_COUNTS_SIDES]);
+double diff_change(const struct diff *diff, const uint64_t values[REPORT_SIDES]);
 
 #endif

@@ -90,7 +90,7 @@ int file_table_init(struct file_table *ret, const char *path)
 void file_table_done(struct file_table *table)
 {
 	image_done(&table->image);
-	if (table->elf.elf)
+	if (table->elf.bytes)
 		elf_file_done(&table->elf);
 	free(table->covered);
 	if (table->fd >= 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `dwarfprof help' and `dwarfprof version'. */
 #include "cli/command.h"
-#include "cli/suggestion.h"
+#include "log/suggestion.h"
 #include "profiler/record.h"
 
 static error_t parse_help(int key, char *arg, struct argp_state *state)

@@ -46,13 +46,11 @@ int off_cpu_options_parse_states(const char *text, unsigned int *ret)
 	}
 }
 
-const char *off_cpu_options_complete(struct profiler_options *r, bool hz_given)
+const char *off_cpu_options_complete(struct profiler_options *r)
 {
 	bool has_limits = r->min_block_ns != BLOCK_TIME_NONE || r->max_block_ns != BLOCK_TIME_NONE;
 	bool has_off_cpu = event_has_off_cpu(&r->event);
 
-	if (!r->event.source->at_rate && hz_given)
-		return "-F is for CPU samples: --off-cpu and -e take none, --wall does";
 	if (!has_off_cpu && (has_limits || r->states))
 		return "--min-block, --max-block and --state are for --off-cpu and --wall";
 	if (r->min_block_ns == BLOCK_TIME_NONE)

@@ -20,8 +20,8 @@ int off_cpu_options_parse_states(const char *text, unsigned int *ret);
 
 /*
  * Fills in the defaults of options that were not given. Returns NULL, or a sentence if the options
- * contradict each other. hz_given: -F was given.
+ * contradict each other.
  */
-const char *off_cpu_options_complete(struct profiler_options *r, bool hz_given);
+const char *off_cpu_options_complete(struct profiler_options *r);
 
 #endif

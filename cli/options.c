@@ -11,10 +11,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "cli/command.h"
+#include "cli/event_options.h"
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
-#include "cli/suggestion.h"
+#include "log/suggestion.h"
 #include "report/report.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
 	OPTION_BY,
 	OPTION_COMM,
 	OPTION_FORMAT,
+	OPTION_KILL,
 	OPTION_MAX_BLOCK,
 	OPTION_MAX_RATE,
 	OPTION_MAX_STACK,
@@ -75,9 +77,13 @@ static const struct argp_option sampling_options[] = {
 	{ .doc = "When to take a sample", .group = 2 },
 	{ "freq", 'F', "HZ", 0, "samples per second and CPU (99)", 2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: uprobe:PATH:SYMBOL, each call of that function; "
-	  "page-faults, minor-faults, major-faults, context-switches or cpu-migrations, each one",
+	  "what to sample instead of CPU time: uprobe:PATH:NAME, each call of the functions with "
+	  "that name or glob; page-faults, minor-faults, major-faults, context-switches or "
+	  "cpu-migrations, each one; cycles, instructions, cache-references, cache-misses, "
+	  "branches, branch-misses or perf's rHEX, -F times a second; several of these may be given, "
+	  "separated by commas",
 	  2 },
+	{ "count", 'c', "N", 0, "every Nth of these events, rather than each or at a rate", 2 },
 	{ "off-cpu", OPTION_OFF_CPU, NULL, 0,
 	  "sample where threads are blocked, and for how long, instead of CPU time", 2 },
 	{ "wall", OPTION_WALL, NULL, 0,
@@ -113,6 +119,8 @@ static const struct argp_option argp_options[] = {
 		 "and --comm narrow it down, and imply -a on their own)",
 	  .group = 1 },
 	{ "duration", 'd', "TIME", 0, "how long to sample: 30, 30s, 500ms, 5m (until Ctrl-C)", 2 },
+	{ "kill", OPTION_KILL, NULL, 0,
+	  "end the command when sampling ends, instead of waiting for it", 2 },
 	{ .doc = "How to walk stacks", .group = 3 },
 	{ "verify", OPTION_VERIFY, "N", OPTION_ARG_OPTIONAL,
 	  "also unwind every Nth sample with elfutils' libdwfl, and report how often both "
@@ -181,37 +189,6 @@ static void parse_filter(struct argp_state *state,
 
 	if (set(filter, text, why) < 0)
 		argp_failure(state, EXIT_CODE_USAGE, 0, "%s", why);
-}
-
-/* Only one event is allowed, but it may be given repeatedly. */
-static void set_event(struct options *o, struct argp_state *state, const struct event *event)
-{
-	if (o->event_given && o->record.profiler.event.source != event->source)
-		argp_error(state,
-			   "--off-cpu, --wall and -e exclude each other; --wall has both kinds of "
-			   "time");
-	o->event_given = true;
-	o->record.profiler.event = *event;
-}
-
-static void parse_event(struct options *o, struct argp_state *state, const char *text)
-{
-	_cleanup_free_ char *list = NULL;
-	size_t size;
-	FILE *to = open_memstream(&list, &size);
-	struct event event;
-	int err = event_parse(text, &event);
-
-	if (to) {
-		event_list(to);
-		fclose(to);
-	}
-	if (err == -EINVAL)
-		argp_error(state, "-e takes one of %s, not '%s'", list, text);
-	if (err < 0)
-		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read %.*s",
-			     (int)(strrchr(event.argument, ':') - event.argument), event.argument);
-	set_event(o, state, &event);
 }
 
 static const char *const modes[] = {
@@ -293,9 +270,12 @@ void options_complete(struct options *o, struct argp_state *state)
 	if ((r->target.all || r->target.n_tids > 0) && !r->target.inherit)
 		argp_error(state,
 			   "--no-inherit goes with -p PID or -- CMD; others have no children");
+	if (o->record.kill && !r->target.command)
+		argp_error(state, "--kill goes with -- CMD: other programs are left alone");
 	if (state->quoted && !r->target.command)
 		argp_error(state, "a command is missing after --");
-	wrong = off_cpu_options_complete(r, o->hz_given);
+	event_options_complete(o, state);
+	wrong = off_cpu_options_complete(r);
 	if (wrong)
 		argp_error(state, "%s", wrong);
 }
@@ -306,10 +286,10 @@ static error_t parse_block_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_OFF_CPU:
-		set_event(o, state, &(struct event){ .source = &event_off_cpu });
+		event_options_set(o, state, &(struct event){ .source = &event_off_cpu });
 		return 0;
 	case OPTION_WALL:
-		set_event(o, state, &(struct event){ .source = &event_wall });
+		event_options_set(o, state, &(struct event){ .source = &event_wall });
 		return 0;
 	case OPTION_MIN_BLOCK:
 	case OPTION_MAX_BLOCK:
@@ -380,12 +360,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "-d takes a time such as 30, 30s, 500ms or 5m, not '%s'",
 				   arg);
 		return 0;
+	case OPTION_KILL:
+		o->record.kill = true;
+		return 0;
 	case 'F':
 		o->hz_given = true;
 		o->record.profiler.hz = (unsigned int)parse_number(state, "-F", arg, 1, 1000000);
 		return 0;
+	case 'c':
+		o->record.profiler.period =
+			(unsigned int)parse_number(state, "-c", arg, 1, UINT32_MAX);
+		return 0;
 	case 'e':
-		parse_event(o, state, arg);
+		event_options_parse(o, state, arg);
 		return 0;
 	case 'o':
 		output_options_add(&o->output, state, arg);

@@ -9,7 +9,7 @@ static int record_command(int argc, char **argv)
 	int code;
 
 	options_parse(&options, argc, argv);
-	code = sampling_run(&options);
+	code = sampling_run(&options, NULL, NULL);
 	options_done(&options);
 	return code;
 }

@@ -119,3 +119,19 @@ int recording_file_run(struct recording_file *r,
 			    (unsigned long long)recording_reader_totals(r->reader)->samples);
 	return err;
 }
+
+int recording_file_check_outputs(const struct recording_file *r, const struct outputs *outputs)
+{
+	struct stat in;
+
+	if (fstat(fileno(r->file), &in) < 0 || !S_ISREG(in.st_mode))
+		return 0;
+	for (size_t i = 0; i < outputs->n; i++) {
+		if (in.st_dev != outputs->files[i].device || in.st_ino != outputs->files[i].inode)
+			continue;
+		log_error("cannot overwrite %s, which is being read: give another file to -o",
+			  r->path);
+		return -EINVAL;
+	}
+	return 0;
+}

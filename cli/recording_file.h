@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/name_options.h"
+#include "profiler/outputs.h"
 #include "report/recording_reader.h"
 
 /* A recording given to a command, with the messages about it. */
@@ -29,5 +30,9 @@ int recording_file_run(struct recording_file *recording,
 		       int (*fn)(void *arg, const struct sample *sample,
 				 const struct totals *totals),
 		       void *arg);
+
+/* Logs and returns -EINVAL if an output is the recording itself, before it is overwritten. Else 0. */
+int recording_file_check_outputs(const struct recording_file *recording,
+				 const struct outputs *outputs);
 
 #endif

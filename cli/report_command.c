@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/command.h"
 #include "cli/name_options.h"
@@ -112,33 +111,19 @@ static int add_sample(void *arg, const struct sample *sample, const struct total
 	return err;
 }
 
-/* Would this overwrite the recording while it is read? */
-static bool is_own_input(const struct outputs *outputs, const struct recording_file *recording)
-{
-	struct stat in, out;
-
-	if (fstat(fileno(recording->file), &in) < 0 || !S_ISREG(in.st_mode))
-		return false;
-	for (size_t i = 0; i < outputs->n; i++)
-		if (fstat(fileno(outputs->files[i].file), &out) == 0 && in.st_dev == out.st_dev &&
-		    in.st_ino == out.st_ino)
-			return true;
-	return false;
-}
-
 static int write_reports(struct recording_file *recording, const struct output_options *options,
 			 struct outputs *outputs)
 {
 	int err = outputs_make_reports(outputs, options->requests,
 				       recording_reader_context(recording->reader));
 
-	if (err == 0 && is_own_input(outputs, recording)) {
-		log_error("cannot overwrite %s, which is being read: give another file to -o",
-			  recording->path);
-		return -EINVAL;
+	if (err == 0) {
+		err = recording_file_check_outputs(recording, outputs);
+		if (err == 0)
+			err = outputs_begin(outputs);
+		if (err < 0)
+			return err;
 	}
-	if (err == 0)
-		err = outputs_begin(outputs);
 	if (err == 0)
 		err = recording_file_run(recording, add_sample, outputs);
 	if (err == 0)

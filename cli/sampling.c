@@ -8,7 +8,7 @@
 #include "elf/bus_guard.h"
 #include "log/log.h"
 
-int sampling_run(struct options *options)
+int sampling_run(struct options *options, int (*begin)(void *arg, int end_fd), void *arg)
 {
 	struct record_options *record = &options->record;
 	struct names *names = name_options_apply(&options->names);
@@ -21,6 +21,8 @@ int sampling_run(struct options *options)
 	err = interrupt_init(&interrupt, names);
 	if (err == 0)
 		err = bus_guard_install();
+	if (err == 0 && begin)
+		err = begin(arg, interrupt.end.fd);
 	if (err == 0) {
 		record->profiler.names = names;
 		record->end = &interrupt.end;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
 #include "cli/tables_form.h"
 #include "tables/decode.h"
 
@@ -12,8 +13,11 @@ static int print_row(const struct image_row *row, void *arg)
 
 static int rows_add(struct tables_output *out, const struct file_table *table)
 {
-	if (out->several)
-		fprintf(out->to, "# %s\n", table->path);
+	if (out->several) {
+		fputs("# ", out->to);
+		text_print_plain(out->to, table->path);
+		fputc('\n', out->to);
+	}
 	if (table->image.n_cells > 0)
 		image_for_each_row(&table->image, print_row, out);
 	return 0;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/tables_form.h"
 #include "tables/decode.h"
 
@@ -19,7 +20,11 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void print_section(const char *name, uint64_t size, uint64_t covered, FILE *to)
 {
-	fprintf(to, "  %-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f %%\n", name, size,
+	char plain[64];
+
+	snprintf(plain, sizeof(plain), "%s", name);
+	text_make_plain(plain);
+	fprintf(to, "  %-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8.2f %%\n", plain, size,
 		covered, size - covered, percent(covered, size));
 }
 
@@ -80,8 +85,8 @@ static void print_report(const struct file_table *table, FILE *to)
 	const char *build_id = table->elf.build_id;
 	uint64_t size = file_table_size(table);
 
-	fprintf(to, "%s\n", table->path);
-	fprintf(to, "  arch            %s\n", ELF_ARCH);
+	text_print_plain(to, table->path);
+	fprintf(to, "\n  arch            %s\n", ELF_ARCH);
 	fprintf(to, "  build id        %s\n", build_id[0] ? build_id : "none");
 	fprintf(to, "  source          %s, %" PRIu64 " bytes",
 		elf_source_section(table->elf.source), table->elf.cfi.size);
@@ -121,11 +126,11 @@ static int text_add(struct tables_output *out, const struct file_table *table)
 		print_report(table, out->to);
 		return 0;
 	}
-	fprintf(out->to, "%9" PRIu64 " %12" PRIu64 " %9.2f %7.0f %7.2f %% %13zu  %s\n",
-		table->n_rows, size, ratio(size, table->n_rows),
-		ratio(table->build_ns, table->n_rows),
-		percent(table->covered_bytes, table->code_bytes), table->image.n_refusals,
-		table->path);
+	fprintf(out->to, "%9" PRIu64 " %12" PRIu64 " %9.2f %7.0f %7.2f %% %13zu  ", table->n_rows,
+		size, ratio(size, table->n_rows), ratio(table->build_ns, table->n_rows),
+		percent(table->covered_bytes, table->code_bytes), table->image.n_refusals);
+	text_print_plain(out->to, table->path);
+	fputc('\n', out->to);
 	return 0;
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <stdlib.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/quantity.h"
 #include "cli/sampling.h"
+#include "cli/top_console.h"
+#include "cli/top_keys.h"
 #include "log/log.h"
 #include "report/report.h"
 
@@ -61,6 +62,8 @@ static void complete(struct top_options *top, struct argp_state *state)
 
 	target->all |= target->n_pids + target->n_tids == 0 && !target->command;
 	options_complete(&top->options, state);
+	if (r->profiler.n_others > 0)
+		argp_error(state, "top shows one event: give one -e");
 	r->interval_ns = top->interval_ns;
 	if (__builtin_mul_overflow(top->n, top->interval_ns, &r->duration_ns))
 		argp_error(state, "-n times -i is too long");
@@ -100,29 +103,41 @@ static const struct argp_child parts[] = {
 	{ 0 },
 };
 
+/* argp's own width. */
+#define HELP_COLUMNS 79
+
+/* Puts the keys before what follows the options. */
+static char *add_keys(int key, const char *text, void *input)
+{
+	char *with_keys = NULL;
+	size_t size;
+	FILE *to;
+
+	if (key != ARGP_KEY_HELP_POST_DOC || !(to = open_memstream(&with_keys, &size)))
+		return (char *)text;
+	fputs("Keys:\n", to);
+	(void)top_keys_list(HELP_COLUMNS, to);
+	fprintf(to, "\n%s", text);
+	return fclose(to) == 0 ? with_keys : (char *)text;
+}
+
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse_option,
 	.children = parts,
 	.args_doc = "\n-p PID[,PID...]\n-- CMD [ARG...]",
-	.doc = "Show the functions that take most of the time, updated continuously. On a terminal, "
-	       "each table replaces the one before, until q or Ctrl-C; elsewhere tables follow one "
-	       "another.\v"
+	.doc = "Show the functions that take most of the time, updated continuously. On a "
+	       "terminal, keys sort, filter and expand them. With -n, or with a command, which has "
+	       "the keyboard to itself, each table replaces the one before. Elsewhere tables follow "
+	       "one another.\v"
 	       "Exit codes: 0 done; 1 failed; 2 wrong usage; 3 not permitted; 4 no such process; 5 "
 	       "no samples. The exit code of a profiled command takes precedence.",
+	.help_filter = add_keys,
 };
 
-/* Reads keys as they are typed, without echo. Returns whether there is a keyboard. */
-static bool listen_to_keys(struct termios *ret_before)
+static int begin(void *arg, int end_fd)
 {
-	struct termios silent;
-
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
-	    tcgetattr(STDIN_FILENO, ret_before) < 0)
-		return false;
-	silent = *ret_before;
-	silent.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	return tcsetattr(STDIN_FILENO, TCSANOW, &silent) == 0;
+	return top_console_start(arg, end_fd);
 }
 
 static int top_command(int argc, char **argv)
@@ -130,7 +145,7 @@ static int top_command(int argc, char **argv)
 	struct output_request output = { .format = &report_top };
 	struct top_options top = { .interval_ns = 1000000000 };
 	struct options *o = &top.options;
-	struct termios before;
+	struct top_console console;
 	int code;
 
 	options_init(o, argv - 1);
@@ -138,14 +153,21 @@ static int top_command(int argc, char **argv)
 	output.by = o->output.by;
 	o->record.outputs = &output;
 	o->record.n_outputs = 1;
-	/* On a terminal, messages would be written over the table. */
-	if (isatty(STDOUT_FILENO))
+	/* On a terminal, a table says it all, and messages may be written over it. */
+	if (isatty(STDOUT_FILENO) && !log_enabled(LOG_DEBUG))
 		log_set_level(LOG_WARNING);
-	/* A profiled command reads the keyboard itself. */
-	o->record.keys = !o->record.profiler.target.command && listen_to_keys(&before);
-	code = sampling_run(o);
-	if (o->record.keys)
-		tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	/*
+	 * A profiled command reads the keyboard itself, and writes to the screen. And who wants N
+	 * tables wants to have them afterwards.
+	 */
+	if (!o->record.profiler.target.command && top.n == 0 && top_console_is_possible() &&
+	    top_console_open(&console) == 0) {
+		output.viewer = &console.viewer;
+		code = sampling_run(o, begin, &console);
+		top_console_close(&console);
+	} else {
+		code = sampling_run(o, NULL, NULL);
+	}
 	options_done(o);
 	return code;
 }

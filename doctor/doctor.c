@@ -343,11 +343,11 @@ static void examine_bpf(struct examination *e)
 static void examine_events(struct examination *e)
 {
 	int cycles = probe_sampling(true), clock = probe_sampling(false);
-	const char *why = event_why_no_cycles(cycles);
+	char why[EVENT_WHY_SIZE];
 	struct finding *f;
 
 	e->group = "perf events";
-	if (why) {
+	if (event_why_not("cycles", cycles, why)) {
 		f = examination_add(e, "cycles", FINDING_LIMITED,
 				    "samples by cycles, else by cpu-clock");
 		examination_set(e, &f->value, "(%s)", why);

@@ -206,12 +206,13 @@ int probe_map_of_maps_batch(void)
 /* On the first online CPU. */
 static int open_sampling(bool hardware)
 {
+	const struct event_kind kind = event_of_cpu_time(99, hardware);
 	char list[CPUS_LIST_SIZE];
 	unsigned int n = cpus_read(list);
 	int fd = -ENODEV;
 
 	for (unsigned int cpu = 0; fd == -ENODEV && cpu < n; cpu++)
-		fd = event_open_sampling(cpu, 99, hardware);
+		fd = event_open(cpu, &kind);
 	return fd;
 }
 

@@ -2,7 +2,6 @@
 #include "elf/elf_facts.h"
 
 #include <errno.h>
-#include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,6 @@ static int copy_segments(struct elf_facts *facts, const struct elf_file *file)
 
 static int copy_code(struct elf_facts *facts, const struct elf_file *file)
 {
-	const uint8_t *start = (const uint8_t *)elf_rawfile(file->elf, NULL);
 	size_t n = file->n_code_sections;
 
 	facts->code = calloc(n ? n : 1, sizeof(*facts->code));
@@ -34,7 +32,7 @@ static int copy_code(struct elf_facts *facts, const struct elf_file *file)
 		facts->code[i] = (struct elf_code){
 			.address = s->address,
 			.size = s->size,
-			.offset = (uint64_t)(s->bytes - start),
+			.offset = (uint64_t)(s->bytes - file->bytes),
 		};
 	}
 	facts->n_code = n;

@@ -12,6 +12,10 @@
 #include "elf/elf_open.h"
 #include "elf/packed.h"
 
+struct elf_handles {
+	Elf *elf, *debug; /* debug: the separate debug file, or NULL */
+};
+
 const char *elf_source_word(enum elf_source source)
 {
 	static const char *const words[] = {
@@ -51,13 +55,11 @@ static int read_header(Elf *elf)
 /* Bytes of the file; NULL if it does not have all of them. */
 static const uint8_t *bytes_at(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
-	size_t file_size;
 	uint64_t end;
-	const char *bytes = elf_rawfile(file->elf, &file_size);
 
-	if (!bytes || __builtin_add_overflow(offset, size, &end) || end > file_size)
+	if (__builtin_add_overflow(offset, size, &end) || end > file->size)
 		return NULL;
-	return (const uint8_t *)bytes + offset;
+	return file->bytes + offset;
 }
 
 static int read_segments(struct elf_file *file)
@@ -65,7 +67,8 @@ static int read_segments(struct elf_file *file)
 	GElf_Ehdr header;
 	size_t n;
 
-	if (!gelf_getehdr(file->elf, &header) || elf_getphdrnum(file->elf, &n) < 0)
+	if (!gelf_getehdr(file->handles->elf, &header) ||
+	    elf_getphdrnum(file->handles->elf, &n) < 0)
 		return -EBADMSG;
 	file->segments = calloc(n ? n : 1, sizeof(*file->segments));
 	if (!file->segments)
@@ -76,7 +79,7 @@ static int read_segments(struct elf_file *file)
 		GElf_Phdr p;
 		struct elf_segment *s = &file->segments[file->n_segments];
 
-		if (!gelf_getphdr(file->elf, (int)i, &p))
+		if (!gelf_getphdr(file->handles->elf, (int)i, &p))
 			return -EBADMSG;
 		if (p.p_type != PT_LOAD)
 			continue;
@@ -128,7 +131,8 @@ static void read_header_cookie(struct elf_file *file)
 {
 	GElf_Ehdr header;
 
-	if (file->cookie_address != 0 || !gelf_getehdr(file->elf, &header) || header.e_shoff == 0)
+	if (file->cookie_address != 0 || !gelf_getehdr(file->handles->elf, &header) ||
+	    header.e_shoff == 0)
 		return;
 	for (size_t i = 0; i < file->n_segments; i++) {
 		if (file->segments[i].offset != 0)
@@ -189,7 +193,8 @@ static bool section_headers_are_whole(const struct elf_file *file)
 	GElf_Ehdr header;
 	size_t n;
 
-	if (!gelf_getehdr(file->elf, &header) || elf_getshdrnum(file->elf, &n) < 0)
+	if (!gelf_getehdr(file->handles->elf, &header) ||
+	    elf_getshdrnum(file->handles->elf, &n) < 0)
 		return false;
 	if (n < header.e_shnum)
 		n = header.e_shnum;
@@ -223,16 +228,16 @@ static int read_sections(struct elf_file *file)
 	Elf_Scn *scn = NULL;
 	size_t names;
 
-	if (!section_headers_are_whole(file) || elf_getshdrstrndx(file->elf, &names) < 0)
+	if (!section_headers_are_whole(file) || elf_getshdrstrndx(file->handles->elf, &names) < 0)
 		return -EBADMSG;
-	while ((scn = elf_nextscn(file->elf, scn))) {
+	while ((scn = elf_nextscn(file->handles->elf, scn))) {
 		GElf_Shdr header;
 		const char *name;
 		int err;
 
 		if (!gelf_getshdr(scn, &header))
 			return -EBADMSG;
-		name = elf_strptr(file->elf, names, header.sh_name);
+		name = elf_strptr(file->handles->elf, names, header.sh_name);
 		err = read_section(file, scn, &header, name ? name : "");
 		if (err < 0)
 			return err;
@@ -283,18 +288,18 @@ static int read_program_headers(struct elf_file *file)
 {
 	size_t n;
 
-	if (elf_getphdrnum(file->elf, &n) < 0)
+	if (elf_getphdrnum(file->handles->elf, &n) < 0)
 		return -EBADMSG;
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr p;
 		int err = 0;
 
-		if (!gelf_getphdr(file->elf, (int)i, &p))
+		if (!gelf_getphdr(file->handles->elf, (int)i, &p))
 			return -EBADMSG;
 		if (p.p_type == PT_NOTE && file->build_id[0] == '\0' &&
 		    bytes_at(file, p.p_offset, p.p_filesz)) {
-			Elf_Data *notes = elf_getdata_rawchunk(file->elf, (int64_t)p.p_offset,
-							       p.p_filesz, ELF_T_NHDR);
+			Elf_Data *notes = elf_getdata_rawchunk(
+				file->handles->elf, (int64_t)p.p_offset, p.p_filesz, ELF_T_NHDR);
 
 			if (notes)
 				read_build_id(file, notes, p.p_vaddr);
@@ -337,7 +342,7 @@ static void read_debug_frame(struct elf_file *file, int fd)
 {
 	struct cfi_section cfi;
 
-	debug_frame_read(file->elf, &cfi);
+	debug_frame_read(file->handles->elf, &cfi);
 	if (cfi_section_has_fdes(&file->cfi)) {
 		file->code.beside = cfi;
 		return;
@@ -347,10 +352,10 @@ static void read_debug_frame(struct elf_file *file, int fd)
 		return;
 	}
 	if (fd >= 0)
-		file->debug = debug_file_open(file->elf, fd, file->build_id);
-	if (!file->debug)
+		file->handles->debug = debug_file_open(file->handles->elf, fd, file->build_id);
+	if (!file->handles->debug)
 		return;
-	debug_frame_read(file->debug, &cfi);
+	debug_frame_read(file->handles->debug, &cfi);
 	if (cfi_section_has_fdes(&cfi))
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FILE);
 }
@@ -370,7 +375,7 @@ static void find_go_functions(struct elf_file *file)
 /* Go's tables have less information than the other sections, but remain in stripped files. */
 static int read_go(struct elf_file *file)
 {
-	int err = go_file_init(&file->go, file->elf);
+	int err = go_file_init(&file->go, file->handles->elf);
 
 	if (err < 0)
 		return err == -ENOMEM ? err : 0;
@@ -382,35 +387,49 @@ static int read_go(struct elf_file *file)
 	return 0;
 }
 
-static const char *find_packer(Elf *elf)
+/* Takes over elf, even on failure. */
+static int set_handles(struct elf_file *file, Elf *elf)
 {
-	size_t size;
-	const char *bytes = elf_rawfile(elf, &size);
+	file->handles = malloc(sizeof(*file->handles));
+	if (!file->handles) {
+		elf_end(elf);
+		return -ENOMEM;
+	}
+	*file->handles = (struct elf_handles){ .elf = elf };
+	file->bytes = (const uint8_t *)elf_rawfile(elf, &file->size);
+	return file->bytes ? 0 : -EBADMSG;
+}
 
-	return bytes ? packed_by(bytes, size) : NULL;
+static int read_file(struct elf_file *file, int fd)
+{
+	Elf *elf = file->handles->elf;
+	int err = read_header(elf);
+
+	if (err == 0)
+		err = read_segments(file);
+	if (err == 0)
+		err = read_sections(file);
+	if (err == 0 && !elf_nextscn(elf, NULL))
+		err = read_program_headers(file);
+	if (err == 0)
+		err = list_ranges(file);
+	if (err < 0)
+		return err;
+	read_debug_frame(file, fd);
+	read_header_cookie(file);
+	file->debug_link = debug_link_read(elf, &file->debug_link_checksum);
+	file->packer = packed_by((const char *)file->bytes, file->size);
+	return read_go(file);
 }
 
 /* Takes over elf, even on failure. fd: -1 for a file in memory. */
 static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 {
-	struct elf_file file = { .elf = elf };
-	int err;
+	struct elf_file file = { 0 };
+	int err = set_handles(&file, elf);
 
-	err = read_header(elf);
 	if (err == 0)
-		err = read_segments(&file);
-	if (err == 0)
-		err = read_sections(&file);
-	if (err == 0 && !elf_nextscn(elf, NULL))
-		err = read_program_headers(&file);
-	if (err == 0)
-		err = list_ranges(&file);
-	if (err == 0) {
-		read_debug_frame(&file, fd);
-		read_header_cookie(&file);
-		file.packer = find_packer(elf);
-		err = read_go(&file);
-	}
+		err = read_file(&file, fd);
 	if (err < 0) {
 		elf_file_done(&file);
 		return err;
@@ -439,7 +458,10 @@ void elf_file_done(struct elf_file *file)
 	free(file->code_sections);
 	free(file->ranges);
 	go_file_done(&file->go);
-	elf_end(file->debug);
-	elf_end(file->elf);
+	if (file->handles) {
+		elf_end(file->handles->debug);
+		elf_end(file->handles->elf);
+		free(file->handles);
+	}
 	*file = (struct elf_file){ 0 };
 }

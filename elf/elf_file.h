@@ -59,7 +59,9 @@ const char *elf_source_section(enum elf_source source);
 #define ELF_BUILD_ID_SIZE (2 * 20 + 1)
 
 struct elf_file {
-	struct Elf *elf, *debug; /* debug: the separate debug file, or NULL */
+	const uint8_t *bytes; /* the whole file */
+	size_t size;
+	struct elf_handles *handles; /* of libelf, which keep the bytes; private */
 	struct elf_segment *segments;
 	size_t n_segments;
 	struct elf_section *code_sections; /* by address */
@@ -74,6 +76,9 @@ struct elf_file {
 	struct go_file go;      /* Go's own tables; empty if there are none */
 	/* The range of Go's functions; empty if it has none */
 	uint64_t go_start, go_end;
+	/* In .gnu_debuglink, a name and a checksum; NULL: there is none */
+	const char *debug_link;
+	uint32_t debug_link_checksum;
 	const char *packer; /* the packer's name (packed.h); NULL if it is not packed */
 };
 

@@ -66,8 +66,7 @@ static int open_link_below(int root, const char *path, const struct elf_file *fi
 	static const char *const places[][2] = { { "", "" },
 						 { "", "/.debug" },
 						 { DEBUG_ROOT, "" } };
-	uint32_t wanted;
-	const char *name = debug_link_read(file->elf, &wanted);
+	const char *name = file->debug_link;
 	const char *slash = strrchr(path, '/');
 
 	for (size_t i = 0; name && slash && i < sizeof(places) / sizeof(*places); i++) {
@@ -77,7 +76,7 @@ static int open_link_below(int root, const char *path, const struct elf_file *fi
 		snprintf(place, sizeof(place), "%s%.*s%s/%s", places[i][0], (int)(slash - path),
 			 path, places[i][1], name);
 		fd = open_below(root, place);
-		if (fd >= 0 && belongs(fd, file->build_id, wanted))
+		if (fd >= 0 && belongs(fd, file->build_id, file->debug_link_checksum))
 			return fd;
 		if (fd >= 0)
 			close(fd);

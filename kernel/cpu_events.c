@@ -3,28 +3,34 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kernel/event.h"
 #include "kernel/filter.h"
 #include "kernel/permission.h"
+#include "log/log.h"
 
 /* -ENODEV: the CPU is not online, or the filter excludes it. */
-static int open_event(const struct cpu_events *e, unsigned int cpu)
+static int open_event(const struct cpu_events *e, size_t i)
 {
+	unsigned int cpu = (unsigned int)(i / e->n_kinds);
+
 	if (!filter_has_cpu(e->filter, cpu))
 		return -ENODEV;
-	return e->hz > 0 ? event_open_sampling(cpu, e->hz, e->hardware) :
-			   event_open_each(cpu, e->counter);
+	return event_open(cpu, &e->kinds[i % e->n_kinds]);
 }
 
 /* Attaching enables the event and gives it to the link. */
-static int attach(struct cpu_events *e, unsigned int cpu, int fd)
+static int attach(struct cpu_events *e, size_t i, int fd)
 {
-	e->links[cpu] = bpf_program__attach_perf_event(e->program, fd);
-	if (!e->links[cpu]) {
+	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = i % e->n_kinds);
+
+	e->links[i] = bpf_program__attach_perf_event_opts(e->program, fd, &options);
+	if (!e->links[i]) {
 		int err = -errno;
 
 		close(fd);
@@ -34,53 +40,67 @@ static int attach(struct cpu_events *e, unsigned int cpu, int fd)
 }
 
 /* Opens the events of all CPUs before it enables the first one. */
-static int start(struct cpu_events *e)
+static int start(struct cpu_events *e, size_t *ret_failed)
 {
-	_cleanup_free_ int *fds = calloc(e->n_cpus, sizeof(*fds));
-	unsigned int n = 0;
+	size_t n_links = e->n_cpus * e->n_kinds, n = 0;
+	_cleanup_free_ int *fds = calloc(n_links, sizeof(*fds));
 	int err = fds ? 0 : -ENOMEM;
 
-	for (unsigned int cpu = 0; fds && cpu < e->n_cpus; cpu++) {
-		fds[cpu] = err == 0 ? open_event(e, cpu) : -ENODEV;
-		if (fds[cpu] >= 0)
+	*ret_failed = 0;
+	for (size_t i = 0; fds && i < n_links; i++) {
+		fds[i] = err == 0 ? open_event(e, i) : -ENODEV;
+		if (fds[i] >= 0) {
 			n++;
-		else if (fds[cpu] != -ENODEV)
-			err = fds[cpu];
+		} else if (fds[i] != -ENODEV) {
+			err = fds[i];
+			*ret_failed = i % e->n_kinds;
+		}
 	}
 	if (err == 0 && n == 0)
 		err = -ENODEV;
-	for (unsigned int cpu = 0; fds && cpu < e->n_cpus; cpu++) {
-		if (err < 0 && fds[cpu] >= 0)
-			close(fds[cpu]);
-		else if (fds[cpu] >= 0)
-			err = attach(e, cpu, fds[cpu]);
+	for (size_t i = 0; fds && i < n_links; i++) {
+		if (err < 0 && fds[i] >= 0) {
+			close(fds[i]);
+		} else if (fds[i] >= 0) {
+			err = attach(e, i, fds[i]);
+			*ret_failed = i % e->n_kinds;
+		}
 	}
 	for (unsigned int cpu = 0; err < 0 && cpu < e->n_cpus; cpu++)
 		cpu_events_drop(e, cpu);
 	return err;
 }
 
-int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
-		     const struct filter *filter, unsigned int n_cpus, unsigned int hz,
-		     const char **ret_event, const char **ret_why)
+static int init(struct cpu_events *ret, const struct bpf_program *program,
+		const struct filter *filter, unsigned int n_cpus, const struct event_kind *kinds,
+		size_t n_kinds, size_t *ret_failed)
 {
-	int err;
-
 	*ret = (struct cpu_events){
 		.program = program,
 		.filter = filter,
-		.hz = hz,
-		.hardware = true,
+		.n_kinds = n_kinds,
 		.n_cpus = n_cpus,
-		.links = calloc(n_cpus, sizeof(*ret->links)),
+		.links = calloc(n_cpus * n_kinds, sizeof(struct bpf_link *)),
 	};
-	err = ret->links ? start(ret) : -ENOMEM;
+	memcpy(ret->kinds, kinds, n_kinds * sizeof(*kinds));
+	*ret_failed = 0;
+	return ret->links ? start(ret, ret_failed) : -ENOMEM;
+}
+
+int cpu_events_start_time(struct cpu_events *ret, const struct bpf_program *program,
+			  const struct filter *filter, unsigned int n_cpus, unsigned int hz,
+			  const char **ret_event, char ret_why[EVENT_WHY_SIZE])
+{
+	const struct event_kind cycles = event_of_cpu_time(hz, true);
+	size_t failed;
+	int err = init(ret, program, filter, n_cpus, &cycles, 1, &failed);
+
 	*ret_event = "cycles";
-	*ret_why = err < 0 ? event_why_no_cycles(err) : NULL;
-	if (*ret_why) {
+	ret_why[0] = '\0';
+	if (err < 0 && event_why_not("cycles", err, ret_why)) {
 		*ret_event = "cpu-clock";
-		ret->hardware = false;
-		err = start(ret);
+		ret->kinds[0] = event_of_cpu_time(hz, false);
+		err = start(ret, &failed);
 	}
 	if (err < 0) {
 		permission_explain_perf("the sampling event", err, hz);
@@ -89,23 +109,27 @@ int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
 	return err;
 }
 
-int cpu_events_start_each(struct cpu_events *ret, const struct bpf_program *program,
-			  const struct filter *filter, unsigned int n_cpus, uint64_t counter)
+int cpu_events_start(struct cpu_events *ret, const struct bpf_program *program,
+		     const struct filter *filter, unsigned int n_cpus,
+		     const struct event_kind *kinds, const char *const *names, size_t n)
 {
-	int err;
+	char why[EVENT_WHY_SIZE];
+	size_t failed;
+	bool bad_rate;
+	int err = init(ret, program, filter, n_cpus, kinds, n, &failed);
 
-	*ret = (struct cpu_events){
-		.program = program,
-		.filter = filter,
-		.counter = counter,
-		.n_cpus = n_cpus,
-		.links = calloc(n_cpus, sizeof(*ret->links)),
-	};
-	err = ret->links ? start(ret) : -ENOMEM;
-	if (err < 0) {
-		permission_explain_perf("the event", err, 0);
-		cpu_events_stop(ret);
+	if (err == 0)
+		return 0;
+	bad_rate = err == -EINVAL && permission_rate_is_too_high(kinds[failed].hz);
+	if (kinds[failed].type != PERF_TYPE_SOFTWARE && !bad_rate &&
+	    event_why_not(names[failed], err, why)) {
+		log_error("cannot sample %s: %s", names[failed], why);
+		if (err != -EBUSY && err != -ENOSPC) /* in use */
+			log_detail("need: counters of the CPU; most virtual machines have none");
+	} else {
+		permission_explain_perf("the event", err, kinds[failed].hz);
 	}
+	cpu_events_stop(ret);
 	return err;
 }
 
@@ -119,21 +143,25 @@ void cpu_events_stop(struct cpu_events *e)
 
 int cpu_events_add(struct cpu_events *e, unsigned int cpu)
 {
-	int fd;
+	int err = 0;
 
 	if (cpu >= e->n_cpus)
 		return 0;
 	cpu_events_drop(e, cpu);
-	fd = open_event(e, cpu);
-	if (fd == -ENODEV)
-		return 0;
-	return fd < 0 ? fd : attach(e, cpu, fd);
+	for (size_t i = cpu * e->n_kinds; err == 0 && i < (cpu + 1) * e->n_kinds; i++) {
+		int fd = open_event(e, i);
+
+		err = fd < 0 ? fd : attach(e, i, fd);
+	}
+	return err == -ENODEV ? 0 : err;
 }
 
 void cpu_events_drop(struct cpu_events *e, unsigned int cpu)
 {
 	if (cpu >= e->n_cpus)
 		return;
-	bpf_link__destroy(e->links[cpu]);
-	e->links[cpu] = NULL;
+	for (size_t i = cpu * e->n_kinds; i < (cpu + 1) * e->n_kinds; i++) {
+		bpf_link__destroy(e->links[i]);
+		e->links[i] = NULL;
+	}
 }

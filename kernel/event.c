@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,54 +18,58 @@ static int perf_event_open(struct perf_event_attr *attr, unsigned int cpu)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-void event_sampling_attr(unsigned int hz, bool hardware, struct perf_event_attr *ret)
+struct event_kind event_of_cpu_time(unsigned int hz, bool hardware)
 {
-	*ret = (struct perf_event_attr){
+	return (struct event_kind){
 		.type = hardware ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = hardware ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = hz,
-		.freq = 1,
-		.disabled = 1,
-		.exclude_idle = 1,
+		.hz = hz,
 	};
 }
 
-int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware)
+void event_attr(const struct event_kind *kind, struct perf_event_attr *ret)
+{
+	*ret = (struct perf_event_attr){
+		.type = kind->type,
+		.config = kind->config,
+		.disabled = 1,
+	};
+	if (kind->period > 0) {
+		ret->sample_period = kind->period;
+	} else {
+		ret->sample_freq = kind->hz;
+		ret->freq = 1;
+		ret->exclude_idle = 1;
+	}
+}
+
+int event_open(unsigned int cpu, const struct event_kind *kind)
 {
 	struct perf_event_attr attr;
 
-	event_sampling_attr(hz, hardware, &attr);
+	event_attr(kind, &attr);
 	return perf_event_open(&attr, cpu);
 }
 
-int event_open_each(unsigned int cpu, uint64_t counter)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = counter,
-		.sample_period = 1,
-		.disabled = 1,
-	};
-
-	return perf_event_open(&attr, cpu);
-}
-
-const char *event_why_no_cycles(int err)
+bool event_why_not(const char *name, int err, char ret[EVENT_WHY_SIZE])
 {
 	switch (-err) {
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		return "this machine counts no cycles";
+		snprintf(ret, EVENT_WHY_SIZE, "this machine counts no %s", name);
+		return true;
 	case EBUSY:
 	case ENOSPC:
-		return "the counters of cycles are in use";
+		snprintf(ret, EVENT_WHY_SIZE, "the counters of %s are in use", name);
+		return true;
 	case EINVAL:
 	case E2BIG:
 	case EOVERFLOW:
-		return "this machine's counters do not take the event";
+		snprintf(ret, EVENT_WHY_SIZE, "this machine's counters do not take the event");
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 int event_open_sideband(unsigned int cpu)

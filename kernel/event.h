@@ -12,24 +12,34 @@ struct perf_event_attr;
  * a negative errno; -ENODEV means that the CPU is not online.
  */
 
-/*
- * Opens a sampling event on one CPU, by cycles or by the CPU clock. It is not enabled yet.
- * event_sampling_attr() fills in the attributes for it, without their size.
- */
-int event_open_sampling(unsigned int cpu, unsigned int hz, bool hardware);
-void event_sampling_attr(unsigned int hz, bool hardware, struct perf_event_attr *ret);
+/* What is counted (PERF_TYPE_*, PERF_COUNT_*), and when a sample is taken. */
+struct event_kind {
+	uint32_t type;
+	uint64_t config;
+	uint64_t period; /* a sample each time that so many events were counted; 0: */
+	unsigned int hz; /* so often that there are this many samples per second */
+};
+
+/* As many may be sampled at once. */
+#define EVENT_MAX 8
+
+/* What CPU time is sampled by: cycles, or the CPU clock. */
+struct event_kind event_of_cpu_time(unsigned int hz, bool hardware);
 
 /*
- * Opens an event on one CPU that takes a sample each time the kernel counts an event of its own, by
- * PERF_COUNT_SW_*. It is not enabled yet.
+ * Opens an event on one CPU. It is not enabled yet. event_attr() fills in the attributes for it,
+ * without their size.
  */
-int event_open_each(unsigned int cpu, uint64_t counter);
+int event_open(unsigned int cpu, const struct event_kind *kind);
+void event_attr(const struct event_kind *kind, struct perf_event_attr *ret);
+
+#define EVENT_WHY_SIZE 96
 
 /*
- * Explains why the CPU clock is used when opening the cycles event failed with this error. Returns
- * NULL if the clock would fail too: missing permission, descriptors or memory.
+ * Explains the error of opening an event that a CPU's counters count: they do not have it, or are in
+ * use. False if any event would fail: missing permission, descriptors or memory.
  */
-const char *event_why_no_cycles(int err);
+bool event_why_not(const char *name, int err, char ret[EVENT_WHY_SIZE]);
 
 /*
  * Opens an enabled event that reports mapped code, forks, execs and exits of all processes on one

@@ -104,6 +104,11 @@ static void explain_refused_event(void)
 	}
 }
 
+bool permission_rate_is_too_high(unsigned int hz)
+{
+	return hz > (unsigned int)read_sysctl("/proc/sys/kernel/perf_event_max_sample_rate");
+}
+
 /* perf_event_open(2), "ERRORS" */
 void permission_explain_perf(const char *what, int err, unsigned int hz)
 {

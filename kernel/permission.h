@@ -21,6 +21,9 @@ bool permission_has(int capability);
  */
 int permission_explain_bpf(int err, const struct refusal *refusal, const char *btf);
 
+/* Is the rate above kernel.perf_event_max_sample_rate? */
+bool permission_rate_is_too_high(unsigned int hz);
+
 /*
  * Explain why a perf event or a uprobe could not be opened. hz: its sampling rate, or 0 if it was
  * not a sampling event.

@@ -18,6 +18,7 @@
 #include "kernel/permission.h"
 #include "kernel/refusal.h"
 #include "kernel/uprobe.h"
+#include "kernel/uprobe_places.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
 #include "dwarfprof.skel.h"
@@ -192,6 +193,8 @@ static void set_options(struct session *s, const struct session_options *options
 	bpf->rodata->dp_max_frames = options->max_frames;
 	bpf->rodata->dp_levels = levels;
 	bpf->rodata->dp_verify = options->verify;
+	bpf->rodata->dp_by_period = options->by_period;
+	bpf->rodata->dp_has_several = options->has_several;
 	bpf->rodata->dp_sides = options->sides;
 	/* Uprobes are in user code. */
 	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER &&
@@ -387,32 +390,44 @@ static int link_add(struct session *s, struct bpf_link *link)
 }
 
 int session_sample_cpus(struct session *s, unsigned int hz, const char **ret_event,
-			const char **ret_why)
+			char ret_why[EVENT_WHY_SIZE])
 {
-	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, hz,
-				ret_event, ret_why);
+	return cpu_events_start_time(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus,
+				     hz, ret_event, ret_why);
 }
 
-int session_sample_each(struct session *s, uint64_t counter)
+int session_sample_events(struct session *s, const struct event_kind *kinds,
+			  const char *const *names, size_t n)
 {
-	return cpu_events_start_each(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus,
-				     counter);
+	return cpu_events_start(&s->cpus, s->bpf->progs.dp_sample_cpu, s->filter, s->n_cpus, kinds,
+				names, n);
 }
 
-int session_sample_uprobe(struct session *s, const char *path, const char *symbol)
+/* Without links for many functions, each has its own. */
+static int attach_each(struct session *s, const struct uprobe_places *places)
 {
-	const struct bpf_program *program = s->bpf->progs.dp_sample_uprobe;
-	struct uprobe_place place;
-	int err = uprobe_find(path, symbol, &place);
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < places->n; i++)
+		err = link_add(s, bpf_program__attach_uprobe(s->bpf->progs.dp_sample_uprobe, false,
+							     -1, places->path, places->offsets[i]));
+	return err;
+}
+
+int session_sample_uprobe(struct session *s, const char *path, const char *function, size_t *ret_n)
+{
+	_cleanup_uprobe_places_ struct uprobe_places places;
+	int err = uprobe_places_find(path, function, &places);
 
 	if (err < 0)
 		return err;
+	*ret_n = places.n;
 	if (s->uprobe_multi) {
-		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(program), &place);
+		s->uprobe_fd = uprobe_attach_multi(bpf_program__fd(s->bpf->progs.dp_sample_uprobe),
+						   &places);
 		err = s->uprobe_fd < 0 ? s->uprobe_fd : 0;
 	} else {
-		err = link_add(s, bpf_program__attach_uprobe(program, false, -1, place.path,
-							     place.offset));
+		err = attach_each(s, &places);
 	}
 	if (err < 0)
 		permission_explain_uprobe(err);
@@ -472,6 +487,14 @@ int session_add_blocked(struct session *s, uint32_t kernel_tid, const struct dp_
 void session_drop_blocked(struct session *s, uint32_t kernel_tid)
 {
 	bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid);
+}
+
+bool session_has_seen(const struct session *s, uint32_t kernel_tid)
+{
+	struct dp_blocked blocked;
+
+	return bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.dp_blocked), &kernel_tid, &blocked) ==
+	       0;
 }
 
 int session_each_seen(const struct session *s, int (*fn)(void *, const struct dp_blocked *),

@@ -3,6 +3,7 @@
 #define DP_KERNEL_SESSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -64,6 +65,8 @@ struct session_options {
 	enum dp_unwind unwind;
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */
 	enum dp_sides sides;     /* warns if the kernel hides its addresses */
+	bool has_several;        /* samples have the number of their event */
+	bool by_period;          /* samples stand for as many events as the kernel has counted */
 	unsigned int verify;     /* copy the stack of every Nth sample; 0: of none */
 	unsigned int programs;   /* to load, bits by enum dp_event: only uprobes, or others */
 	unsigned int states;     /* bits by enum dp_state */
@@ -104,13 +107,18 @@ int session_read_rings(struct session *session, ring_fn fn, void *arg);
 int session_rings_fd(const struct session *session);
 int session_consume(struct session *session);
 
-/* Starts sampling each CPU that the filter accepts (cpu_events_start()). */
+/* Starts sampling each CPU that the filter accepts (cpu_events_start_time()). */
 int session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
-			const char **ret_why);
-/* Takes a sample of each event that the kernel counts, PERF_COUNT_SW_* (cpu_events_start_each()). */
-int session_sample_each(struct session *session, uint64_t counter);
-/* Starts sampling each entry to a function of a file, in all processes that pass the filter. */
-int session_sample_uprobe(struct session *session, const char *path, const char *symbol);
+			char ret_why[EVENT_WHY_SIZE]);
+/* Starts sampling by events of the kernel or the CPUs' counters (cpu_events_start()). */
+int session_sample_events(struct session *session, const struct event_kind *kinds,
+			  const char *const *names, size_t n);
+/*
+ * Starts sampling each entry to the functions of a file that have a name (uprobe_places.h), in all
+ * processes that pass the filter. Returns 0, with their number, or a negative errno.
+ */
+int session_sample_uprobe(struct session *session, const char *path, const char *function,
+			  size_t *ret_n);
 /* Start sampling threads that block. */
 int session_sample_off_cpu(struct session *session);
 /*
@@ -133,6 +141,8 @@ uint64_t session_losses(const struct session *session, uint64_t *ret_time_ns);
 int session_add_blocked(struct session *session, uint32_t kernel_tid,
 			const struct dp_blocked *blocked);
 void session_drop_blocked(struct session *session, uint32_t kernel_tid);
+/* Has the kernel seen the thread block, or was it added? */
+bool session_has_seen(const struct session *session, uint32_t kernel_tid);
 
 /* Calls fn for each thread that has blocked since sampling began, until fn returns nonzero. */
 int session_each_seen(const struct session *session,

@@ -33,6 +33,7 @@ struct process {
 	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
 	struct snapshot *snapshot; /* the one that the kernel uses */
 	bool packed_asked;         /* it was asked if the program is packed */
+	bool blocked_asked;        /* its threads were looked at, if they are blocked already */
 	struct binary *program;    /* of which that is still unknown; NULL: none */
 	bool changed;              /* the list is newer than the snapshot */
 	bool has_pending;          /* some mappings' binaries are not known yet */

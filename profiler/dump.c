@@ -46,6 +46,7 @@ struct dump {
 	size_t n_snapshots, snapshots_size;
 	struct totals totals;
 	struct frame *frames; /* of the current stack */
+	struct process_memory memory;
 };
 
 /* The tables are only for this process: the kernel does not walk. */
@@ -151,7 +152,7 @@ static int take_unmapped_again(struct dump *d, const struct process *p, struct t
 	if (err < 0)
 		return err;
 	snapshot_free(&d->stores.table.snapshots, before);
-	return thread_snapshot_take(t, snapshot, p->thread);
+	return thread_snapshot_take(t, snapshot, p->thread, THREAD_SNAPSHOT_TRIES);
 }
 
 static int take_process(struct dump *d, const struct process *p)
@@ -166,12 +167,12 @@ static int take_process(struct dump *d, const struct process *p)
 	if (err < 0)
 		return err;
 	t = &d->snapshots[d->n_snapshots++];
-	thread_snapshot_init(t, &d->reader, d->unwinder,
+	thread_snapshot_init(t, &d->reader, d->unwinder, &d->memory,
 			     d->options->profiler.sides == DP_SIDES_KERNEL, p->pid);
 	t->snapshot = snapshot;
 	err = find_threads(d, t);
 	if (err == 0)
-		err = thread_snapshot_take(t, snapshot, p->thread);
+		err = thread_snapshot_take(t, snapshot, p->thread, THREAD_SNAPSHOT_TRIES);
 	if (err == 0)
 		err = take_unmapped_again(d, p, t);
 	if (err == -EPERM || err == -ENOSYS)

@@ -10,6 +10,9 @@ static const struct event_source *const sources[] = {
 	&event_cpu,          &event_off_cpu,          &event_wall,
 	&event_uprobe,       &event_page_faults,      &event_minor_faults,
 	&event_major_faults, &event_context_switches, &event_cpu_migrations,
+	&event_cycles,       &event_instructions,     &event_cache_references,
+	&event_cache_misses, &event_branches,         &event_branch_misses,
+	&event_raw,
 };
 
 bool event_has_off_cpu(const struct event *event)
@@ -29,18 +32,41 @@ unsigned int event_states(const struct event *event)
 	return 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
 }
 
+bool event_has_periods(const struct event *event, unsigned int period)
+{
+	return event->source->has_period && (event->source->at_rate || period > 1);
+}
+
+void event_name(const struct event *event, char ret[EVENT_NAME_SIZE])
+{
+	snprintf(ret, EVENT_NAME_SIZE, "%s%s", event->source->name,
+		 event->argument ? event->argument : "");
+}
+
+/* The argument in an event that is this source's, or "" if it has none; NULL: it is another's. */
+static const char *find_argument(const struct event_source *s, const char *text)
+{
+	size_t length = strlen(s->name);
+
+	if (strncmp(s->name, text, length) != 0)
+		return NULL;
+	text += length;
+	if (!s->argument)
+		return *text == '\0' ? text : NULL;
+	if (*s->argument != ':')
+		return s->check(text) == 0 ? text : NULL;
+	return *text == ':' ? text + 1 : NULL;
+}
+
 int event_parse(const char *text, struct event *ret)
 {
-	size_t length = strcspn(text, ":");
-	const char *argument = text[length] ? text + length + 1 : NULL;
-
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
 		const struct event_source *s = sources[i];
+		const char *argument = find_argument(s, text);
 
-		if (strlen(s->name) != length || strncmp(s->name, text, length) != 0 ||
-		    !s->argument != !argument)
+		if (!argument)
 			continue;
-		*ret = (struct event){ .source = s, .argument = argument };
+		*ret = (struct event){ .source = s, .argument = s->argument ? argument : NULL };
 		return s->check ? s->check(argument) : 0;
 	}
 	return -EINVAL;
@@ -49,7 +75,6 @@ int event_parse(const char *text, struct event *ret)
 void event_list(FILE *to)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
-		fprintf(to, "%s%s%s%s", i ? ", " : "", sources[i]->name,
-			sources[i]->argument ? ":" : "",
+		fprintf(to, "%s%s%s", i ? ", " : "", sources[i]->name,
 			sources[i]->argument ? sources[i]->argument : "");
 }

@@ -23,15 +23,20 @@ struct event_text {
  */
 struct event_source {
 	const char *name;      /* "uprobe" */
-	const char *argument;  /* its argument in messages: "PATH:SYMBOL"; NULL: it has none */
+	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	bool at_rate;          /* sampled at the rate profiler_options.hz */
-	const char *counts;    /* the unit of its counts: "page_faults"; NULL: samples or events */
-	bool user_only;        /* never happens in the kernel */
-	const char *missing;   /* why a target may have no samples, after "which" */
 	/*
-	 * May be NULL. Validates an argument: 0, -EINVAL, or the error of reading the file in front
-	 * of the last colon.
+	 * It counts events: profiler_options.period of them may be a sample, and several such
+	 * events may be sampled at once.
+	 */
+	bool has_period;
+	const char *counts;  /* the unit of its counts: "page_faults"; NULL: samples or events */
+	bool user_only;      /* never happens in the kernel */
+	const char *missing; /* why a target may have no samples, after "which" */
+	/*
+	 * Validates an argument: 0, -EINVAL, or the error of reading the file in front of the first
+	 * colon. May be NULL if there is a colon before the argument.
 	 */
 	int (*check)(const char *argument);
 	/* Starts the event. Logs errors. 0 or a negative errno. */
@@ -44,6 +49,10 @@ struct event {
 	const char *argument; /* NULL: the source has none */
 };
 
+/* Enough for the name of an event that is counted: "page-faults", "r1c2". */
+#define EVENT_NAME_SIZE 32
+void event_name(const struct event *event, char ret[EVENT_NAME_SIZE]);
+
 extern const struct event_source event_cpu;
 extern const struct event_source event_off_cpu;
 extern const struct event_source event_wall;
@@ -53,12 +62,22 @@ extern const struct event_source event_minor_faults;
 extern const struct event_source event_major_faults;
 extern const struct event_source event_context_switches;
 extern const struct event_source event_cpu_migrations;
+extern const struct event_source event_cycles;
+extern const struct event_source event_instructions;
+extern const struct event_source event_cache_references;
+extern const struct event_source event_cache_misses;
+extern const struct event_source event_branches;
+extern const struct event_source event_branch_misses;
+extern const struct event_source event_raw;
 
 /* Does it sample blocked threads? Then its samples have a time instead of a count. */
 bool event_has_off_cpu(const struct event *event);
 
 /* Does it sample both blocked and running threads? */
 bool event_is_mixed(const struct event *event);
+
+/* Do its samples stand for as many events as the kernel has counted for each? */
+bool event_has_periods(const struct event *event, unsigned int period);
 
 /* The default states of blocked threads: bits by enum dp_state. */
 unsigned int event_states(const struct event *event);
@@ -69,7 +88,7 @@ unsigned int event_states(const struct event *event);
  */
 int event_parse(const char *text, struct event *ret);
 
-/* Writes "cpu, off-cpu, wall, uprobe:PATH:SYMBOL". */
+/* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME, page-faults". */
 void event_list(FILE *to);
 
 #endif

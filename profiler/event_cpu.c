@@ -8,14 +8,15 @@
 
 static int attach(struct session *session, const struct profiler_options *o, struct event_text *ret)
 {
-	const char *event, *why;
-	int err = session_sample_cpus(session, o->hz, &event, &why);
+	char why[EVENT_WHY_SIZE];
+	const char *event;
+	int err = session_sample_cpus(session, o->hz, &event, why);
 
 	if (err < 0)
 		return err;
 	snprintf(ret->name, sizeof(ret->name), "%s", event);
-	snprintf(ret->how, sizeof(ret->how), "at %u Hz by %s%s%s%s", o->hz, event, why ? " (" : "",
-		 why ? why : "", why ? ")" : "");
+	snprintf(ret->how, sizeof(ret->how), "at %u Hz by %s%s%s%s", o->hz, event, *why ? " (" : "",
+		 why, *why ? ")" : "");
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -11,9 +12,14 @@
  * profiler dies before that, the child exits.
  */
 struct launch {
+	const char *name; /* argv[0] */
 	pid_t pid;
-	int go;     /* a byte written here makes the child exec */
-	int failed; /* the child writes the errno of a failed exec here */
+	int go;           /* a byte written here makes the child exec */
+	int failed;       /* the child writes the errno of a failed exec here */
+	uint64_t told_ns; /* when launch_end() told it to end; 0: it was not */
+	bool is_refused;  /* it may not be sent signals */
+	bool is_killed;   /* it did not, and got SIGKILL */
+	bool has_died;    /* of one of these signals */
 };
 
 /*
@@ -31,8 +37,18 @@ int launch_go(struct launch *launch);
 /* Has the child not ended yet? */
 bool launch_runs(const struct launch *launch);
 
+/* How long a child that was told to end may take, before it is killed. */
+#define LAUNCH_GRACE_NS UINT64_C(5000000000)
+
 /*
- * Waits for the child's end. Returns its exit code, 128 plus the signal that killed it, or a
+ * Tells the child to end, but not its children: SIGTERM, once, and only if it runs. If it may not be
+ * sent signals, that is logged.
+ */
+void launch_end(struct launch *launch);
+
+/*
+ * Waits for the child's end. One that was told to end gets SIGKILL here when its time is over, or at
+ * once when SIGINT or SIGTERM comes. Returns its exit code, 128 plus the signal that killed it, or a
  * negative errno.
  */
 int launch_wait(struct launch *launch);

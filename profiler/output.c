@@ -3,31 +3,170 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
-int output_open(const char *path, struct output *ret)
-{
-	_cleanup_close_ int fd = -1;
-	bool made = true;
+#define MODE 0600
 
-	if (!path) {
-		*ret = (struct output){ .file = stdout };
-		return 0;
-	}
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST) {
-		made = false;
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	}
+/* A number in a variable that sudo sets for root. False: there is none. */
+static bool read_sudo(const char *name, unsigned int *ret)
+{
+	const char *text = geteuid() == 0 ? getenv(name) : NULL;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = (unsigned int)strtoul(text, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+/* Is the file of someone who may choose where this process writes? */
+static bool is_trusted(const struct stat *st)
+{
+	uid_t caller;
+
+	return st->st_uid == 0 || st->st_uid == geteuid() ||
+	       (read_sudo("SUDO_UID", &caller) && st->st_uid == caller);
+}
+
+/* Gives a new file to the user who has called sudo. Root can write to it in any case. */
+static void give_to_caller(int fd)
+{
+	uid_t user;
+	gid_t group;
+
+	struct stat st;
+
+	if (read_sudo("SUDO_UID", &user) && read_sudo("SUDO_GID", &group) && fstat(fd, &st) == 0 &&
+	    st.st_uid == geteuid())
+		(void)!fchown(fd, user, group);
+}
+
+static int make(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
+
 	if (fd < 0)
 		return -errno;
-	*ret = (struct output){ .path = path, .file = fdopen(fd, "w"), .made = made };
-	if (!ret->file)
+	give_to_caller(fd);
+	return fd;
+}
+
+static int make_beside(const char *path, char **ret_name)
+{
+	int fd;
+
+	if (asprintf(ret_name, "%s.XXXXXX", path) < 0) {
+		*ret_name = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(*ret_name, O_CLOEXEC); /* with mode 0600 */
+	if (fd < 0) {
+		fd = -errno;
+		free(*ret_name);
+		*ret_name = NULL;
+		return fd;
+	}
+	give_to_caller(fd);
+	return fd;
+}
+
+/* Does the directory let this user replace another's file? Sticky ones do not, rename(2). */
+static bool may_replace(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	struct stat st;
+
+	if (!copy || stat(dirname(copy), &st) < 0)
+		return false;
+	return !(st.st_mode & S_ISVTX) || geteuid() == 0 || st.st_uid == geteuid();
+}
+
+/* Makes a file that is to take the place of the one at path. */
+static int replace(const char *path, const struct stat *old, char **ret_beside)
+{
+	int fd;
+
+	if (is_trusted(old))
+		return make_beside(path, ret_beside);
+	fd = may_replace(path) ? make_beside(path, ret_beside) : -EACCES;
+	return fd == -EACCES ? -EOWNERDEAD : fd;
+}
+
+/* Follows a link, which may lead nowhere yet. */
+static int open_link(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT) {
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, MODE);
+		if (fd >= 0)
+			give_to_caller(fd);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens the file at `place`, which cannot be exchanged for another one meanwhile. */
+static int open_place(int place)
+{
+	char link[32];
+	int fd;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens what is there. *ret_beside: the name of a new file that is to take its place. */
+static int open_existing(const char *path, char **ret_beside)
+{
+	_cleanup_close_ int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (place < 0 || fstat(place, &st) < 0)
 		return -errno;
-	steal_fd(&fd);
+	if (S_ISREG(st.st_mode) && (!is_trusted(&st) || st.st_nlink > 1))
+		return replace(path, &st, ret_beside);
+	if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && !is_trusted(&st))
+		return -EOWNERDEAD;
+	return S_ISLNK(st.st_mode) ? open_link(path) : open_place(place);
+}
+
+int output_open(const char *path, struct output *ret)
+{
+	struct output o = { .path = path, .made = true };
+	struct stat st = { 0 };
+	int fd;
+
+	if (!path) {
+		(void)!fstat(STDOUT_FILENO, &st);
+		*ret = (struct output){ .file = stdout, .device = st.st_dev, .inode = st.st_ino };
+		return 0;
+	}
+	fd = make(path);
+	if (fd == -EEXIST) {
+		o.made = false;
+		fd = open_existing(path, &o.beside);
+	}
+	if (fd < 0)
+		return fd;
+	o.file = fdopen(fd, "w");
+	if (!o.file) {
+		close(fd);
+		free(o.beside);
+		return -ENOMEM;
+	}
+	if (o.beside ? stat(path, &st) == 0 : fstat(fd, &st) == 0) {
+		o.device = st.st_dev;
+		o.inode = st.st_ino;
+	}
+	*ret = o;
 	return 0;
 }
 
@@ -38,6 +177,12 @@ int output_begin(struct output *o)
 	o->begun = true;
 	if (!o->path)
 		return 0;
+	if (o->beside) {
+		if (rename(o->beside, o->path) < 0)
+			return -errno;
+		free(steal_ptr(o->beside));
+		return 0;
+	}
 	if (fstat(fileno(o->file), &st) < 0)
 		return -errno;
 	/* Pipes and devices have no size. */
@@ -52,6 +197,9 @@ int output_close(struct output *o)
 		return fflush(o->file) != 0 ? -errno : 0;
 	if (fclose(o->file) != 0)
 		err = -errno;
+	if (o->beside)
+		unlink(o->beside);
+	free(o->beside);
 	if (o->made && !o->begun)
 		unlink(o->path);
 	*o = (struct output){ 0 };

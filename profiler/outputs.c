@@ -76,7 +76,11 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	}
 	err = output_open(*expanded, &outputs->files[outputs->n]);
 	if (err < 0) {
-		log_error("cannot write %s: %s", *expanded, strerror(-err));
+		log_error("cannot write %s: %s", *expanded,
+			  err == -EOWNERDEAD ? "a file, link or pipe of another user is there" :
+					       strerror(-err));
+		if (err == -EOWNERDEAD)
+			log_detail("try:  a directory that is yours");
 		free(*expanded);
 		return err == -EACCES || err == -EPERM ? -EIO : err;
 	}
@@ -84,16 +88,21 @@ static int open_one(struct outputs *outputs, const char *path, pid_t pid)
 	return 0;
 }
 
+static bool is_regular(const struct output *output)
+{
+	struct stat st;
+
+	return fstat(fileno(output->file), &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Two paths may lead to the same file, and the reports would overwrite each other. */
 static int check_distinct(const struct outputs *outputs)
 {
-	struct stat a, b;
-
 	for (size_t i = 0; i < outputs->n; i++)
 		for (size_t j = 0; j < i; j++)
-			if (fstat(fileno(outputs->files[i].file), &a) == 0 &&
-			    fstat(fileno(outputs->files[j].file), &b) == 0 && S_ISREG(a.st_mode) &&
-			    a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+			if (is_regular(&outputs->files[i]) &&
+			    outputs->files[i].device == outputs->files[j].device &&
+			    outputs->files[i].inode == outputs->files[j].inode) {
 				log_error("two reports cannot go to one file: %s and %s",
 					  outputs->paths[j] ? outputs->paths[j] : "stdout",
 					  outputs->paths[i] ? outputs->paths[i] : "stdout");
@@ -128,6 +137,7 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 
 		own.by = requests[i].by;
 		own.wide = requests[i].wide;
+		own.viewer = requests[i].viewer;
 		err = report_new(requests[i].format, &own, outputs->files[i].file,
 				 &outputs->reports[i]);
 	}
@@ -136,11 +146,15 @@ int outputs_make_reports(struct outputs *outputs, const struct output_request *r
 
 int outputs_begin(struct outputs *outputs)
 {
-	int err = 0;
+	for (size_t i = 0; i < outputs->n; i++) {
+		int err = output_begin(&outputs->files[i]);
 
-	for (size_t i = 0; err == 0 && i < outputs->n; i++)
-		err = output_begin(&outputs->files[i]);
-	return err;
+		if (err < 0) {
+			log_error("cannot write %s: %s", outputs->paths[i], strerror(-err));
+			return -EIO;
+		}
+	}
+	return 0;
 }
 
 int outputs_finish(struct outputs *outputs, const struct totals *totals)

@@ -13,8 +13,9 @@
 struct output_request {
 	const char *path; /* NULL or "-": stdout; %p, %t, %h: see outputs_open() */
 	const struct report_format *format;
-	const struct group *by; /* what stacks are told apart by, in place of context.by */
-	bool wide;              /* report_context.wide */
+	const struct group *by;          /* what stacks are told apart by, in place of context.by */
+	bool wide;                       /* report_context.wide */
+	const struct top_viewer *viewer; /* report_context.viewer */
 };
 
 /* The reports of a run with their files. */
@@ -36,7 +37,7 @@ int outputs_open(struct outputs *ret, const struct output_request *requests, siz
 int outputs_make_reports(struct outputs *outputs, const struct output_request *requests,
 			 const struct report_context *context);
 
-/* Truncates the files before the first write. 0 or negative errno. */
+/* Truncates or replaces the files before the first write. Logs which cannot be. 0 or -EIO. */
 int outputs_begin(struct outputs *outputs);
 
 /* Finishes the reports. 0, or a report's negative errno. */

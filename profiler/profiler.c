@@ -23,6 +23,7 @@
 #include "report/report_queue.h"
 #include "report/report.h"
 #include "samples/drain.h"
+#include "samples/event_label.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify.h"
@@ -42,6 +43,10 @@ struct profiler {
 	pid_t launched;
 	char target[256];
 	struct event_text event;
+	/* If several events are sampled: their names, and samples' labels. */
+	char names[EVENT_MAX][EVENT_NAME_SIZE];
+	struct report_event several[EVENT_MAX];
+	struct event_labels event_labels;
 	struct utsname machine;
 	char kernel[256];
 	struct cpu_watch cpus;
@@ -60,6 +65,31 @@ struct profiler {
 	uint64_t stopped;
 	size_t n_unseen;
 };
+
+bool profiler_has_periods(const struct profiler_options *o)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < profiler_n_events(o); i++)
+		has |= event_has_periods(profiler_event(o, i), o->period);
+	return has;
+}
+
+static void name_events(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+
+	for (size_t i = 0; o->n_others > 0 && i < profiler_n_events(o); i++) {
+		const struct event *event = profiler_event(o, i);
+
+		event_name(event, p->names[i]);
+		p->several[i] = (struct report_event){
+			.name = p->names[i],
+			.counts = event->source->counts ? event->source->counts : p->names[i],
+		};
+	}
+	event_labels_init(&p->event_labels, p->several, profiler_n_events(o));
+}
 
 static int publish(void *arg, pid_t pid, uint32_t cell)
 {
@@ -85,6 +115,8 @@ static int open_session(struct profiler *p)
 		.unwind = o->unwind,
 		.max_frames = o->max_frames,
 		.verify = o->verify,
+		.by_period = profiler_has_periods(o),
+		.has_several = o->n_others > 0,
 		.programs = o->event.source->programs,
 		.states = o->states,
 		.min_block_ns = o->min_block_ns,
@@ -107,6 +139,7 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	if (!p)
 		return -ENOMEM;
 	p->options = o;
+	name_events(p);
 	target_describe(&o->target, p->target, sizeof(p->target));
 	uname(&p->machine);
 	snprintf(p->kernel, sizeof(p->kernel), "%s %s %s", p->machine.sysname, p->machine.release,
@@ -223,8 +256,10 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
 		.event = p->event.name,
-		.hz = o->event.source->at_rate ? o->hz : 0,
-		.counts = o->event.source->counts,
+		.hz = o->event.source->at_rate && !o->event.source->has_period ? o->hz : 0,
+		.counts = o->n_others > 0 ? NULL : o->event.source->counts,
+		.several = p->several,
+		.n_several = o->n_others > 0 ? profiler_n_events(o) : 0,
 		.events = o->event.source->programs,
 		.symbols = o->symbols,
 		.names = o->names,
@@ -277,6 +312,8 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
+	if (o->n_others > 0)
+		p->drain.label_sources.event = &p->event_labels.source;
 	if (event_is_mixed(&o->event))
 		p->drain.cpu_value_ns = 1000000000 / o->hz;
 	return err;
@@ -306,6 +343,29 @@ static int watch_all(struct profiler *p)
 	return err;
 }
 
+/* Before sampling: the threads of all processes up to now, with their tables. */
+static int take_resting(struct profiler *p, struct resting *ret)
+{
+	static const struct resting_limits limits = { RESTING_TAKE_NS, RESTING_BEGIN_NS,
+						      RESTING_MAX_THREADS };
+	struct binary_store *binaries = &p->stores.binaries;
+	bool is_slow = binaries->n_jobs > 0; /* some have been waited for */
+	int err = resting_take(ret, p->options, &p->stores.table, p->unwinder, &limits);
+
+	if (err < 0)
+		return err;
+	err = drain_run(&p->drain, false);
+	if (err == 0 && !is_slow) {
+		wait_for_tables(binaries);
+		process_table_settle(&p->stores.table);
+	}
+	if (err == 0)
+		err = resting_take_started(ret);
+	if (err < 0)
+		resting_done(ret);
+	return err;
+}
+
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	struct resting resting;
@@ -318,17 +378,22 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		log_error("cannot prepare sampling: %s", strerror(-err));
 		return err;
 	}
-	/* All processes have too many threads for that, and a launched one has not begun. */
-	rests = event_has_off_cpu(&p->options->event) && !p->options->target.all && !p->launched &&
-		resting_take(&resting, p->options, &p->stores.table, p->unwinder) == 0;
+	/* A launched process has not begun. */
+	rests = event_has_off_cpu(&p->options->event) && !p->launched;
+	if (rests) {
+		err = drain_run(&p->drain, false); /* processes that were started meanwhile */
+		rests = err == 0 && take_resting(p, &resting) == 0;
+	}
 	/* Before the first event: one CPU's event takes samples while the next one is opened. */
 	p->started = clock_now_ns();
-	err = p->options->event.source->attach(&p->session, p->options, &p->event);
+	if (err == 0)
+		err = p->options->event.source->attach(&p->session, p->options, &p->event);
 	if (err == 0 && rests)
-		err = resting_begin(&resting, p->options, &p->session, &p->drain.intervals,
-				    p->started);
+		err = drain_processes(&p->drain);
+	if (err == 0 && rests)
+		err = resting_begin(&resting, &p->session, &p->drain.intervals, p->started);
 	if (rests)
-		resting_done(&resting, &p->stores.table);
+		resting_done(&resting);
 	if (err < 0)
 		return err;
 	log_info("sampling %s %s", p->target, p->event.how);

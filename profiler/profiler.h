@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "bpf/abi.h"
+#include "kernel/event.h"
 #include "kernel/pool.h"
 #include "process/target.h"
 #include "profiler/event.h"
@@ -45,7 +46,11 @@ struct profiler_options {
 	struct target target;
 
 	struct event event;
+	struct event others[EVENT_MAX - 1]; /* sampled, too: if all has_period */
+	size_t n_others;
 	unsigned int hz; /* for sources that are sampled at a rate */
+	unsigned int
+		period; /* instead, events per sample, for sources that take one; 0: not given */
 	enum dp_sides sides;
 	unsigned int states;   /* of blocked threads: bits by enum dp_state */
 	uint64_t min_block_ns; /* shorter and longer blocks are left out */
@@ -67,6 +72,20 @@ struct profiler_options {
 	bool (*is_interrupted)(const void *arg);
 	const void *interrupt_arg;
 };
+
+/* All events that are sampled. */
+static inline size_t profiler_n_events(const struct profiler_options *o)
+{
+	return 1 + o->n_others;
+}
+
+static inline const struct event *profiler_event(const struct profiler_options *o, size_t i)
+{
+	return i == 0 ? &o->event : &o->others[i - 1];
+}
+
+/* Do samples stand for as many events as the kernel has counted for each? */
+bool profiler_has_periods(const struct profiler_options *options);
 
 /*
  * Loads the programs and creates the maps. The options and all they point to must outlive the

@@ -12,7 +12,6 @@
 #include "loop/loop.h"
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
-#include "profiler/keyboard.h"
 #include "profiler/launch.h"
 #include "profiler/outputs.h"
 #include "profiler/summary.h"
@@ -26,7 +25,6 @@ struct record {
 	struct launch launch;
 	struct outputs outputs;
 	struct profiler *profiler;
-	struct keyboard keyboard;
 	bool is_interrupted;
 	uint64_t n_intervals; /* that have ended */
 };
@@ -85,10 +83,8 @@ static int open_profiler(struct record *r)
 	loop = profiler_loop(r->profiler);
 	if (o->end)
 		err = loop_add(loop, o->end->fd, on_interrupt, r);
-	if (err == 0 && o->keys)
-		err = keyboard_listen(&r->keyboard, loop);
 	if (err < 0)
-		log_error("cannot wait for keys: %s", strerror(-err));
+		log_error("cannot wait for the end: %s", strerror(-err));
 	return err;
 }
 
@@ -166,8 +162,8 @@ static int sample(struct record *r)
 
 	drain_go_first();
 	/* All targets may have ended while their tables were built. */
-	while (err == 0 && !r->is_interrupted && !r->keyboard.has_quit &&
-	       clock_now_ns() < end_time(r) && profiler_has_targets(r->profiler)) {
+	while (err == 0 && !r->is_interrupted && clock_now_ns() < end_time(r) &&
+	       profiler_has_targets(r->profiler)) {
 		err = profiler_run(r->profiler, next_time(r));
 		if (err == 0)
 			err = tick(r);
@@ -189,7 +185,9 @@ static int finish(struct record *r)
 		err = outputs_finish(&r->outputs, t);
 	fetch_end(r->options->profiler.names);
 	if (err == 0) {
-		summary_print(t, r->options->profiler.max_rate, profiler_n_unseen(r->profiler));
+		summary_print(t, r->options->profiler.max_rate,
+			      profiler_n_events(&r->options->profiler),
+			      profiler_n_unseen(r->profiler));
 		profiler_log(r->profiler);
 	}
 	return err;
@@ -234,8 +232,11 @@ static int run(struct record *r)
 		}
 	}
 	err = outputs_begin(&r->outputs);
-	if (err == 0)
-		err = sample(r);
+	if (err < 0)
+		return err;
+	err = sample(r);
+	if (r->options->kill)
+		launch_end(&r->launch);
 	if (err == 0)
 		err = finish(r);
 	if (err < 0 && !outputs_have_failed(&r->outputs))
@@ -266,6 +267,26 @@ static void tell_no_samples(const struct profiler_options *o)
 		  o->sides == DP_SIDES_KERNEL ? ", in the kernel" : "");
 }
 
+/* Returns the exit code of the run, which so far was `code`. */
+static int wait_for_command(struct record *r, int err, int code)
+{
+	const char *name = r->options->profiler.target.command[0];
+	pid_t pid = r->launch.pid;
+	int own;
+
+	if (r->options->kill && err != -ENOEXEC)
+		launch_end(&r->launch);
+	else if (launch_runs(&r->launch))
+		log_info("sampling has ended; waiting for %s (PID %d) to end", name, pid);
+	own = launch_wait(&r->launch);
+	if (r->launch.is_killed)
+		log_warning("%s (PID %d) did not end when told to, and was killed", name, pid);
+	/* Its own takes precedence, even over "no samples"; 126 or 127 if exec failed. */
+	if ((err < 0 && err != -ENOEXEC) || r->launch.has_died)
+		return code;
+	return own < 0 ? EXIT_CODE_FAILED : own;
+}
+
 int record_run(const struct record_options *options)
 {
 	struct record r = { .options = options, .launch = { .go = -1, .failed = -1 } };
@@ -280,24 +301,12 @@ int record_run(const struct record_options *options)
 		outputs_tell(&r.outputs, options->outputs);
 	has_run = options->profiler.target.command && r.launch.pid > 0 && r.launch.go < 0;
 	code = exit_code(&r, err);
-	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && !has_run)
-		tell_no_samples(&options->profiler);
 	profiler_free(r.profiler);
 	outputs_done(&r.outputs);
-	/*
-	 * The command's own exit code takes precedence, even over "no samples"; 126 or 127 if exec
-	 * failed.
-	 */
-	if (has_run) {
-		int own;
-
-		if (launch_runs(&r.launch))
-			log_info("sampling has ended; waiting for %s (PID %d) to end",
-				 options->profiler.target.command[0], r.launch.pid);
-		own = launch_wait(&r.launch);
-		if (err == 0 || err == -ENOEXEC)
-			code = own < 0 ? EXIT_CODE_FAILED : own;
-	}
+	if (has_run)
+		code = wait_for_command(&r, err, code);
+	if (err == 0 && code == EXIT_CODE_NO_SAMPLES && (!has_run || r.launch.has_died))
+		tell_no_samples(&options->profiler);
 	launch_done(&r.launch);
 	return code;
 }

@@ -32,8 +32,8 @@ struct record_options {
 	struct profiler_options profiler;
 
 	uint64_t duration_ns; /* 0: until interrupted, or all targets have ended */
+	bool kill;            /* end a launched command when sampling ends; false: wait for it */
 	uint64_t interval_ns; /* how often reports are told that an interval ended; 0: never */
-	bool keys;            /* `q` on stdin ends the run */
 	const struct record_end *end; /* NULL: it cannot be ended early */
 
 	const char *command_line; /* as typed */

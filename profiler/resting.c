@@ -10,7 +10,9 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/filter.h"
+#include "kernel/proc_stat.h"
 #include "kernel/session.h"
+#include "log/clock.h"
 #include "log/log.h"
 #include "symbols/kallsyms.h"
 
@@ -25,144 +27,326 @@ static int find_threads(struct thread_snapshot *t, const struct target *target)
 	return err;
 }
 
-static int take_process(struct resting *r, const struct profiler_options *o,
-			struct process_table *table, struct unwinder *unwinder,
-			const struct process *p)
+/* p: NULL: the kernel's threads, which have no mappings. */
+static int take_threads(struct resting *r, const struct process *p)
 {
+	const struct profiler_options *o = r->options;
+	struct snapshot *snapshot = NULL;
 	struct thread_snapshot *t;
-	struct snapshot *snapshot;
-	int err;
+	int err = 0;
 
 	if (array_reserve(r->snapshots, r->n, r->size) < 0)
 		return -ENOMEM;
-	err = process_snapshot(table, p, TIME_NEVER - 1, &snapshot);
+	if (p)
+		err = process_snapshot(r->table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
 		return err;
 	t = &r->snapshots[r->n++];
-	thread_snapshot_init(t, &r->reader, unwinder, o->sides == DP_SIDES_KERNEL, p->pid);
+	thread_snapshot_init(t, &r->reader, r->unwinder, &r->memory, o->sides == DP_SIDES_KERNEL,
+			     p ? p->pid : 0);
 	t->snapshot = snapshot;
+	t->max_threads = r->limits->max_threads - r->n_threads;
+	t->until_ns = r->until_ns;
 	err = find_threads(t, &o->target);
-	return err < 0 ? err : thread_snapshot_take(t, snapshot, p->thread);
+	/* Who moves now will be seen to block, or is looked at again by then. */
+	if (err == 0)
+		err = thread_snapshot_take(t, snapshot, p ? p->thread : 0, 0);
+	t->until_ns = TIME_NEVER;
+	r->n_threads += t->n;
+	return err;
 }
 
-static void drop_last(struct resting *r, struct process_table *table)
+static void drop_last(struct resting *r)
 {
 	struct thread_snapshot *t = &r->snapshots[--r->n];
 
-	snapshot_free(&table->snapshots, (struct snapshot *)t->snapshot);
+	snapshot_free(&r->table->snapshots, (struct snapshot *)t->snapshot);
+	r->n_threads -= t->n;
 	thread_snapshot_done(t);
 }
 
 /* One that cannot be read, which may have ended, keeps nothing from the others. */
-static int try_process(struct resting *r, const struct profiler_options *o,
-		       struct process_table *table, struct unwinder *unwinder,
-		       const struct process *p)
+static int try_process(struct resting *r, const struct process *p)
 {
 	size_t n = r->n;
-	int err = take_process(r, o, table, unwinder, p);
+	int err;
 
+	err = clock_now_ns() < r->until_ns ? take_threads(r, p) : -ETIME;
 	if (err == 0 || err == -ENOMEM)
 		return err;
 	if (r->n > n)
-		drop_last(r, table);
-	if (err == -ESRCH || err == -ENOENT)
-		log_debug("PID %d has ended before its blocked threads were found", p->pid);
-	else
+		drop_last(r);
+	if (err == -E2BIG)
+		r->n_too_many++;
+	else if (err == -ETIME)
+		r->n_late++;
+	else if (err == -ESRCH || err == -ENOENT)
+		log_debug("PID %d has ended before its blocked threads were found", p ? p->pid : 0);
+	else if (p)
 		log_warning("threads of PID %d that are blocked already are left out: %s", p->pid,
+			    strerror(-err));
+	else
+		log_warning("the kernel's threads that are blocked already are left out: %s",
 			    strerror(-err));
 	return 0;
 }
 
-int resting_take(struct resting *ret, const struct profiler_options *o, struct process_table *table,
-		 struct unwinder *unwinder)
+static void warn_of_limits(struct resting *r)
 {
-	bool kernel = o->sides != DP_SIDES_USER;
-	struct process *p, *next;
-	int err;
+	if (r->n_too_many > 0)
+		log_warning("threads of %zu processes that are blocked already are left out: there "
+			    "are more than %zu",
+			    r->n_too_many, r->limits->max_threads);
+	if (r->n_late > 0)
+		log_warning("threads of %zu processes that are blocked already are left out: it "
+			    "took too long",
+			    r->n_late);
+	r->n_too_many = r->n_late = 0;
+}
 
-	*ret = (struct resting){ 0 };
-	err = thread_reader_open(&ret->reader, kernel,
-				 kernel && kallsyms_are_hidden("/proc/kallsyms"), o->btf);
-	HASH_ITER(hh, table->processes, p, next)
-		if (err == 0 && p->pid != getpid() &&
-		    filter_matches_process(o->target.filter, p->pid))
-			err = try_process(ret, o, table, unwinder, p);
-	if (err < 0) {
-		log_debug("threads that are blocked already are left out: %s", strerror(-err));
-		resting_done(ret, table);
+/* Processes that were not looked at yet. */
+static int take_new(struct resting *r)
+{
+	const struct profiler_options *o = r->options;
+	struct process *p, *next;
+	int err = 0;
+
+	HASH_ITER(hh, r->table->processes, p, next) {
+		if (err < 0 || p->blocked_asked || p->is_replaced || p->pid == getpid() ||
+		    !filter_matches_process(o->target.filter, p->pid))
+			continue;
+		p->blocked_asked = true;
+		err = try_process(r, p);
 	}
 	return err;
 }
 
-static bool is_wanted(const struct profiler_options *o, const struct thread_stack *s)
+static int take_all(struct resting *r)
 {
+	const struct profiler_options *o = r->options;
+	int err = 0;
+
+	if (o->target.all && o->sides != DP_SIDES_USER)
+		err = try_process(r, NULL);
+	return err < 0 ? err : take_new(r);
+}
+
+int resting_take(struct resting *ret, const struct profiler_options *o, struct process_table *table,
+		 struct unwinder *unwinder, const struct resting_limits *limits)
+{
+	uint64_t now = clock_now_ns();
+	bool kernel = o->sides != DP_SIDES_USER;
+	int err;
+
+	*ret = (struct resting){ .options = o,
+				 .limits = limits,
+				 .table = table,
+				 .unwinder = unwinder,
+				 .until_ns = now + limits->take_ns };
+	err = thread_reader_open(&ret->reader, kernel,
+				 kernel && kallsyms_are_hidden("/proc/kallsyms"), o->btf);
+	if (err == 0)
+		err = take_all(ret);
+	if (err < 0) {
+		log_debug("threads that are blocked already are left out: %s", strerror(-err));
+		resting_done(ret);
+		return err;
+	}
+	warn_of_limits(ret);
+	log_debug("looked at %zu threads of %zu processes in %.1f ms", ret->n_threads, ret->n,
+		  (double)(clock_now_ns() - now) / 1e6);
+	return 0;
+}
+
+int resting_take_started(struct resting *r)
+{
+	int err = take_new(r);
+
+	warn_of_limits(r);
+	return err;
+}
+
+static bool is_wanted(const struct profiler_options *o, const struct thread_snapshot *t,
+		      const struct thread_stack *s)
+{
+	const struct filter *filter = o->target.filter;
+
 	if (s->state != THREAD_STILL || !(o->states >> s->thread.state & 1))
 		return false;
 	if (o->sides == DP_SIDES_USER && (s->thread.flags & DP_THREAD_NO_USER))
 		return false;
-	return filter_has_cpu(o->target.filter, s->thread.cpu);
+	if (!filter_has_cpu(filter, s->thread.cpu))
+		return false;
+	/* Each of the kernel's threads is a process; others' has been asked. */
+	return t->pid != 0 || !filter_by_process(filter) ||
+	       filter_matches_process(filter, (pid_t)s->thread.pid);
 }
 
-/* Threads that the kernel does not take, and the last reason. */
-struct refusals {
-	size_t n;
-	int err;
+/* The beginning of all intervals. */
+struct beginning {
+	struct resting *resting;
+	struct session *session;
+	struct off_cpu_intervals *intervals;
+	uint64_t started;
+	struct frame *frames; /* room for one stack */
+	size_t n;             /* threads that begin */
+	size_t n_refused;     /* that the kernel does not take, and the last reason */
+	int refusal;
 };
 
-static int begin_thread(const struct thread_snapshot *t, const struct thread_stack *s,
-			struct session *session, struct off_cpu_intervals *intervals,
-			uint64_t started, struct frame *frames, struct refusals *refusals)
+/* A process's first thread remains as a zombie until its parent has asked for it. */
+static bool has_ended(const struct dp_thread *thread)
 {
-	const struct dp_blocked blocked = {
-		.since_ns = started, .ran_ns = s->thread.ran_ns, .tid = s->thread.tid, .weight = 1
-	};
+	struct proc_stat stat;
+
+	if (thread->tid == thread->pid)
+		return proc_stat_read((pid_t)thread->tid, &stat) < 0 || stat.exited;
+	return tgkill((pid_t)thread->pid, (pid_t)thread->tid, 0) < 0 && errno == ESRCH;
+}
+
+static int begin_thread(struct beginning *b, const struct thread_snapshot *t,
+			const struct thread_stack *s)
+{
+	const struct dp_blocked blocked = { .since_ns = b->started,
+					    .ran_ns = s->thread.ran_ns,
+					    .tid = s->thread.tid,
+					    .weight = 1 };
 	struct sample sample;
 	int err;
 
-	err = session_add_blocked(session, s->thread.kernel_tid, &blocked);
+	err = session_add_blocked(b->session, s->thread.kernel_tid, &blocked);
 	if (err == -EEXIST)
 		return 0;
 	if (err < 0) {
-		refusals->n++;
-		refusals->err = err;
+		b->n_refused++;
+		b->refusal = err;
 		return 0;
 	}
 	/* It may have ended before it was added, and then nobody takes it out. */
-	if (tgkill((pid_t)s->thread.pid, (pid_t)s->thread.tid, 0) < 0 && errno == ESRCH) {
-		session_drop_blocked(session, s->thread.kernel_tid);
+	if (has_ended(&s->thread)) {
+		session_drop_blocked(b->session, s->thread.kernel_tid);
 		return 0;
 	}
-	thread_snapshot_sample(t, s, started, frames, &sample);
-	return off_cpu_add(intervals, &sample);
+	b->n++;
+	thread_snapshot_sample(t, s, b->started, b->frames, &sample);
+	return off_cpu_add(b->intervals, &sample);
 }
 
-int resting_begin(struct resting *r, const struct profiler_options *o, struct session *session,
-		  struct off_cpu_intervals *intervals, uint64_t started)
+/*
+ * Its stack contains code that was mapped after the mappings were read, or it has run since it was
+ * taken, or is new. Has it blocked again before sampling began? With a rate limit, nothing tells: it
+ * may have blocked since, and not have been chosen.
+ */
+static bool is_worth_a_look(const struct beginning *b, const struct thread_stack *s)
 {
-	_cleanup_free_ struct frame *frames = calloc(DP_MAX_FRAMES, sizeof(*frames));
-	int err = frames ? 0 : -ENOMEM;
-	struct refusals refusals = { 0 };
+	if (b->resting->options->max_rate > 0 || clock_now_ns() >= b->resting->until_ns)
+		return false;
+	if (s->state == THREAD_STILL)
+		return s->outcome == DP_NO_MAPPING;
+	return s->state == THREAD_MOVES && !(s->thread.flags & DP_THREAD_ON_CPU) &&
+	       !session_has_seen(b->session, s->thread.kernel_tid);
+}
 
-	for (size_t i = 0; err == 0 && i < r->n; i++) {
-		struct thread_snapshot *t = &r->snapshots[i];
+/* The present mappings: since then, it may have executed another program. */
+static int renew_snapshot(struct resting *r, struct thread_snapshot *t)
+{
+	const struct process *p = t->pid == 0 ? NULL : process_table_find(r->table, t->pid);
+	struct snapshot *snapshot;
+	int err;
 
-		if (thread_snapshot_check(t) < 0)
-			continue;
-		for (size_t j = 0; err == 0 && j < t->n; j++)
-			if (is_wanted(o, &t->stacks[j]))
-				err = begin_thread(t, &t->stacks[j], session, intervals, started,
-						   frames, &refusals);
-	}
-	if (refusals.n > 0)
-		log_warning("%zu threads that are blocked already are left out: %s", refusals.n,
-			    strerror(-refusals.err));
+	if (!p)
+		return 0;
+	err = process_snapshot(r->table, p, TIME_NEVER - 1, &snapshot);
+	if (err < 0)
+		return err;
+	snapshot_free(&r->table->snapshots, (struct snapshot *)t->snapshot);
+	t->snapshot = snapshot;
+	t->thread = p->thread;
+	return 0;
+}
+
+static bool is_settled(const struct thread_stack *s)
+{
+	return s->state == THREAD_STILL && s->outcome != DP_NO_MAPPING;
+}
+
+static int begin_settled(struct beginning *b, const struct thread_snapshot *t)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < t->n; i++)
+		if (is_settled(&t->stacks[i]) && is_wanted(b->resting->options, t, &t->stacks[i]))
+			err = begin_thread(b, t, &t->stacks[i]);
 	return err;
 }
 
-void resting_done(struct resting *r, struct process_table *table)
+/* The others; they come last, because the stacks of the settled belong to the first snapshot. */
+static int begin_unsettled(struct beginning *b, struct thread_snapshot *t)
+{
+	bool is_renewed = false;
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < t->n; i++) {
+		struct thread_stack *s = &t->stacks[i];
+
+		if (is_settled(s))
+			continue;
+		if (is_worth_a_look(b, s)) {
+			s->state = THREAD_MOVES;
+			if (!is_renewed)
+				err = renew_snapshot(b->resting, t);
+			if (err == 0)
+				err = thread_snapshot_take_one(t, s);
+			is_renewed = true;
+		}
+		if (err == 0 && is_wanted(b->resting->options, t, s))
+			err = begin_thread(b, t, s);
+	}
+	return err;
+}
+
+/* What cannot be read, or has ended, keeps nothing from the others. */
+static int begin_threads(struct beginning *b, struct thread_snapshot *t)
+{
+	int err = thread_snapshot_check(t, b->resting->options->target.n_tids == 0);
+
+	if (err == 0)
+		err = begin_settled(b, t);
+	if (err == 0)
+		err = begin_unsettled(b, t);
+	return err == -ENOMEM ? err : 0;
+}
+
+int resting_begin(struct resting *r, struct session *session, struct off_cpu_intervals *intervals,
+		  uint64_t started)
+{
+	_cleanup_free_ struct frame *frames = calloc(DP_MAX_FRAMES, sizeof(*frames));
+	struct beginning b = { .resting = r,
+			       .session = session,
+			       .intervals = intervals,
+			       .started = started,
+			       .frames = frames };
+	uint64_t now = clock_now_ns();
+	int err = frames ? 0 : -ENOMEM;
+
+	r->until_ns = now + r->limits->begin_ns;
+	/* With a rate limit, as above. */
+	if (err == 0 && r->options->max_rate == 0)
+		err = resting_take_started(r);
+	for (size_t i = 0; err == 0 && i < r->n; i++)
+		err = begin_threads(&b, &r->snapshots[i]);
+	if (b.n_refused > 0)
+		log_warning("%zu threads that are blocked already are left out: %s", b.n_refused,
+			    strerror(-b.refusal));
+	log_debug("%zu threads are blocked already, found in %.1f ms", b.n,
+		  (double)(clock_now_ns() - now) / 1e6);
+	return err;
+}
+
+void resting_done(struct resting *r)
 {
 	while (r->n > 0)
-		drop_last(r, table);
+		drop_last(r);
 	free(r->snapshots);
 	thread_reader_close(&r->reader);
 	*r = (struct resting){ 0 };

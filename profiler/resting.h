@@ -8,36 +8,65 @@
 #include "process/process.h"
 #include "profiler/profiler.h"
 #include "samples/off_cpu.h"
+#include "samples/process_memory.h"
 #include "samples/thread_reader.h"
 #include "samples/thread_snapshot.h"
 
 struct session;
 
+/* Bounds for machines with very many threads. */
+struct resting_limits {
+	uint64_t take_ns;   /* time to find and take stacks, before sampling */
+	uint64_t begin_ns;  /* time to take those of new and moved threads, while rings fill up */
+	size_t max_threads; /* of which the kernel's map has room for more */
+};
+
 /*
  * Threads that are blocked when sampling begins, and may be until it ends: no switch tells of them,
  * so their stacks are taken as for `dump`. From then on they are as those that were seen to block.
  *
- *   resting_take()   before sampling begins, because it may take longer than rings can hold
- *   resting_begin()  after, for those that have not run meanwhile
+ *   resting_take()          before sampling begins, because it may take longer than rings can hold
+ *   resting_take_started()  then, for processes that were started meanwhile
+ *   resting_begin()         after, for those that have not run meanwhile; who has run, or is new, and
+ *                           was not seen to block since, is looked at once more
  *   resting_done()
+ *
+ * Before each, the records of processes are read into the table.
  */
 struct resting {
+	const struct profiler_options *options;
+	const struct resting_limits *limits;
+	struct process_table *table;
+	struct unwinder *unwinder;
 	struct thread_reader reader;
-	struct thread_snapshot *snapshots; /* one per process */
+	struct process_memory memory;
+	struct thread_snapshot *snapshots; /* one per process, and one of the kernel's threads */
 	size_t n, size;
+	size_t n_threads;          /* in these */
+	size_t n_too_many, n_late; /* processes left out for the limits */
+	uint64_t until_ns;         /* when to be done with a step */
 };
 
+#define RESTING_TAKE_NS UINT64_C(5000000000)
+#define RESTING_BEGIN_NS UINT64_C(50000000)
+#define RESTING_MAX_THREADS (DP_MAX_BLOCKED / 2)
+
 /*
- * Takes the stacks of the target's threads in processes of the table. Logs what is missing for
- * that. 0 or negative errno; then there are none, and a run goes on without them.
+ * Takes the stacks of the target's threads in processes of the table, and of the kernel's if all
+ * threads are profiled. The arguments must outlive `ret`. Logs what is missing for that. 0 or
+ * negative errno; then there are none, and a run goes on without them.
  */
 int resting_take(struct resting *ret, const struct profiler_options *options,
-		 struct process_table *table, struct unwinder *unwinder);
+		 struct process_table *table, struct unwinder *unwinder,
+		 const struct resting_limits *limits);
+
+/* The same for processes that the table has got since, within the rest of the time. 0 or -ENOMEM. */
+int resting_take_started(struct resting *resting);
 
 /* Their intervals begin at `started`. 0 or -ENOMEM. */
-int resting_begin(struct resting *resting, const struct profiler_options *options,
-		  struct session *session, struct off_cpu_intervals *intervals, uint64_t started);
+int resting_begin(struct resting *resting, struct session *session,
+		  struct off_cpu_intervals *intervals, uint64_t started);
 
-void resting_done(struct resting *resting, struct process_table *table);
+void resting_done(struct resting *resting);
 
 #endif

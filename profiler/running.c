@@ -63,13 +63,14 @@ static int on_part(void *arg, unsigned int cpu, const void *part, size_t size)
 static int sample(struct running *r, const struct running_options *o)
 {
 	uint64_t end;
-	const char *event, *why;
+	char why[EVENT_WHY_SIZE];
+	const char *event;
 	int err = session_read_rings(&r->session, on_part, r);
 
 	for (size_t i = 0; err == 0 && i < o->n_tids; i++)
 		err = session_add_thread(&r->session, o->tids[i]);
 	if (err == 0)
-		err = session_sample_cpus(&r->session, RATE_HZ, &event, &why);
+		err = session_sample_cpus(&r->session, RATE_HZ, &event, why);
 	end = clock_now_ns() + o->duration_ns;
 	while (err == 0 && r->result == 0 && clock_now_ns() < end) {
 		poll(NULL, 0, 2);

@@ -7,9 +7,14 @@
 #include "report/outcome.h"
 
 /* About times, and samples that stand for several events. */
-static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_unseen)
+static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_events,
+			size_t n_unseen)
 {
-	if (t->events != t->samples)
+	bool is_scaled = t->events != t->samples && n_events == 1;
+
+	if (is_scaled && max_rate == 0)
+		log_info("the samples stand for %" PRIu64 " events", t->events);
+	else if (is_scaled)
 		log_info("the samples stand for %" PRIu64
 			 " events (--max-rate %u); counts and times are scaled",
 			 t->events, max_rate);
@@ -24,7 +29,7 @@ static void print_scale(const struct totals *t, unsigned int max_rate, size_t n_
 			 n_unseen);
 }
 
-void summary_print(const struct totals *t, unsigned int max_rate, size_t n_unseen)
+void summary_print(const struct totals *t, unsigned int max_rate, size_t n_events, size_t n_unseen)
 {
 	log_info("%" PRIu64 " samples in %.1f s, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
 		 " with a user stack complete (%.1f %%)",
@@ -42,7 +47,7 @@ void summary_print(const struct totals *t, unsigned int max_rate, size_t n_unsee
 		log_info("samples that lack some of their labels (too many, too long, or not in "
 			 "memory): %" PRIu64,
 			 t->cut_labels);
-	print_scale(t, max_rate, n_unseen);
+	print_scale(t, max_rate, n_events, n_unseen);
 	if (t->finished_late > 0)
 		log_debug("%" PRIu64 " samples were walked in user space", t->finished_late);
 }

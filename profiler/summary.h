@@ -8,8 +8,10 @@
 
 /*
  * Logs the result of a run: numbers of samples and of complete ones, and why others are not.
- * max_rate: --max-rate, or 0; n_unseen: threads that were blocked all the time.
+ * max_rate: --max-rate, or 0; n_events: different events, which are not added up; n_unseen: threads
+ * that were blocked all the time.
  */
-void summary_print(const struct totals *totals, unsigned int max_rate, size_t n_unseen);
+void summary_print(const struct totals *totals, unsigned int max_rate, size_t n_events,
+		   size_t n_unseen);
 
 #endif

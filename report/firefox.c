@@ -355,12 +355,15 @@ static int put_samples(struct firefox *f, const struct timeline_thread *t)
 
 static int put_thread(struct firefox *f, const struct timeline_thread *t)
 {
+	char name[TIMELINE_NAME_SIZE];
 	int err;
 
+	snprintf(name, sizeof(name), "%s%s%.31s", t->name, t->event ? ", " : "",
+		 t->event ? t->event : "");
 	f->thread++;
 	f->local_frames.n = f->local_functions.n = f->local_libs.n = 0;
 	fputs("{\"name\":", f->to);
-	err = json_write_text(t->name, f->to);
+	err = json_write_text(name, f->to);
 	fputs(",\"processName\":", f->to);
 	if (err == 0)
 		err = json_write_text(t->comm, f->to);

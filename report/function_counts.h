@@ -7,13 +7,11 @@
 
 /* The functions of several profiles, and the share of each profile in them. */
 
-#define FUNCTION_COUNTS_SIDES 2
-
 /* A function is identified by its name and the name of its binary, in any directory. */
 struct function_row {
 	UT_hash_handle hh;
-	uint64_t self[FUNCTION_COUNTS_SIDES];  /* events, or nanoseconds */
-	uint64_t total[FUNCTION_COUNTS_SIDES]; /* recursion counts once */
+	uint64_t self[REPORT_SIDES];  /* events, or nanoseconds */
+	uint64_t total[REPORT_SIDES]; /* recursion counts once */
 	uint64_t last_stack;
 	const char *binary; /* part of the key; "?": not known */
 	size_t key_size;

@@ -33,20 +33,20 @@ void group_list(FILE *to)
 }
 
 /* A set may have a key several times: all of them count. */
-static int add_labels(const struct group *group, const struct label_set *set,
-		      struct label_list *list)
+static int add_labels(const char *key, const struct label_set *set, struct label_list *list)
 {
 	struct label label;
 	size_t at = 0;
 	int err = 0;
 
 	while (err == 0 && label_set_next(set, &at, &label))
-		if (strcmp(label.key, group->key) == 0)
+		if (strcmp(label.key, key) == 0)
 			err = label_list_add(list, &label);
 	return err;
 }
 
-int group_labels_new(const struct group *group, const struct sample *sample, struct label_set **ret)
+int group_labels_new(const struct group *group, const char *other, const struct sample *sample,
+		     struct label_set **ret)
 {
 	_cleanup_(label_list_done) struct label_list list = { 0 };
 	struct label label;
@@ -54,8 +54,10 @@ int group_labels_new(const struct group *group, const struct sample *sample, str
 
 	*ret = NULL;
 	if (!group->own)
-		err = add_labels(group, sample->labels, &list);
+		err = add_labels(group->key, sample->labels, &list);
 	else if (own_label_get(group->own, sample, &label))
 		err = label_list_add(&list, &label);
+	if (err == 0 && other && (group->own || strcmp(group->key, other) != 0))
+		err = add_labels(other, sample->labels, &list);
 	return err < 0 || list.n == 0 ? err : label_set_new(&list, ret);
 }

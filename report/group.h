@@ -26,10 +26,10 @@ int group_parse(const char *text, struct group *ret);
 void group_list(FILE *to);
 
 /*
- * Returns a set with only the label by which the sample is grouped; NULL if it has none. 0 or
- * -ENOMEM; the caller frees *ret.
+ * Returns a set with only the label by which the sample is grouped, and those with the other key,
+ * unless it is NULL; NULL if it has none. 0 or -ENOMEM; the caller frees *ret.
  */
-int group_labels_new(const struct group *group, const struct sample *sample,
+int group_labels_new(const struct group *group, const char *other, const struct sample *sample,
 		     struct label_set **ret);
 
 #endif

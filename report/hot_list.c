@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "report/hottest.h"
@@ -20,6 +21,9 @@ void hot_list_done(struct hot_list *list)
 		HASH_DEL(list->functions, f);
 		free(f);
 	}
+	free(list->path);
+	list->path = NULL;
+	list->n_path = list->path_size = 0;
 	symbolized_stack_done(&list->symbolized);
 }
 
@@ -101,16 +105,16 @@ static struct hot *find_function(struct hot_list *list, const struct symbolized_
 	return find_or_add(list, binary, with_reason);
 }
 
-/* Adds the functions of a stack, including inlined ones; the innermost one was running. */
-int hot_list_add(struct hot_list *list, const struct stack *stack)
+/* Finds the functions of a stack, including inlined ones. */
+static int find_path(struct hot_list *list, const struct stack *stack)
 {
-	const struct value measured = value_measured(&list->report->context);
-	uint64_t value = value_of_stack(&measured, stack);
 	int err = symbolized_stack_make(list->report, stack, 0, &list->symbolized);
 	size_t leaf = err == 0 ? find_leaf(stack, &list->symbolized) : 0;
 	bool waits = stack->common.event == DP_EVENT_OFF_CPU;
 	char buffer[WAIT_REASON_SIZE];
 
+	list->n_path = 0;
+	list->leaf = HOT_NO_LEAF;
 	for (size_t i = 0; err == 0 && i < list->symbolized.n; i++) {
 		const struct symbolized_frame *symbolized = &list->symbolized.items[i];
 		const char *reason = NULL;
@@ -121,9 +125,25 @@ int hot_list_add(struct hot_list *list, const struct stack *stack)
 		if (waits && i == leaf)
 			reason = wait_reason(stack->common.state, &list->symbolized, buffer);
 		f = find_function(list, symbolized, reason);
-		if (!f)
+		if (!f || array_reserve(list->path, list->n_path, list->path_size) < 0)
 			return -ENOMEM;
 		if (i == leaf)
+			list->leaf = list->n_path;
+		list->path[list->n_path++] = f;
+	}
+	return err;
+}
+
+int hot_list_add(struct hot_list *list, const struct stack *stack)
+{
+	const struct value measured = value_measured(&list->report->context);
+	uint64_t value = value_of_stack(list->value ? list->value : &measured, stack);
+	int err = find_path(list, stack);
+
+	for (size_t i = 0; err == 0 && i < list->n_path; i++) {
+		struct hot *f = list->path[i];
+
+		if (i == list->leaf)
 			f->self += value;
 		if (f->last_stack != stack->user)
 			f->total += value;
@@ -151,6 +171,11 @@ static const char *base_name(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+const char *hot_binary(const struct hot *f)
+{
+	return base_name(f->key);
 }
 
 const char *hot_list_binary(const struct hot_list *list, const struct hot *f)

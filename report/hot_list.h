@@ -9,6 +9,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/symbolized.h"
+#include "report/value.h"
 
 /* A function of a binary. Equal names in different binaries are different functions. */
 struct hot {
@@ -27,10 +28,18 @@ struct hot {
  */
 struct hot_list {
 	struct report *report;              /* for its names and values */
+	const struct value *value;          /* what to add up; NULL: value_measured() */
 	struct hot *functions;              /* in a list, by hh.next */
 	struct symbolized_stack symbolized; /* of the last stack added */
+	/* The functions of that stack, leaf first, without marks. */
+	struct hot **path;
+	size_t n_path, path_size;
+	size_t leaf; /* the one that was running, or that waits; HOT_NO_LEAF: none */
 };
 
+#define HOT_NO_LEAF SIZE_MAX
+
+/* Leaves it empty, to be used again. */
 void hot_list_done(struct hot_list *list);
 
 /* Counts the functions of a stack. 0 or -ENOMEM. */
@@ -38,6 +47,9 @@ int hot_list_add(struct hot_list *list, const struct stack *stack);
 
 /* Sorts the functions by their own value, largest first. */
 void hot_list_sort(struct hot_list *list);
+
+/* The last part of the path of the function's binary. */
+const char *hot_binary(const struct hot *function);
 
 /*
  * The last part of the path of the function's binary, or the whole path if rows would look the

@@ -45,25 +45,32 @@ function add(parent, text, threads) {
 }
 
 function offer(file) {
-	const [all, ...threads] = file.profiles, processes = new Map();
-	for (const thread of threads) {
+	const processes = new Map(), totals = new Map(); // totals: by event, of which "" is the only one
+	for (const thread of file.profiles) {
 		const found = / \(PID (\d+)(?:, TID \d+)?\)$/.exec(thread.name);
-		if (!found)
+		if (!found) {
+			const event = /^(.*), all threads: /.exec(thread.name);
+			totals.set(event ? event[1] : "", thread.endValue);
 			continue;
-		if (!processes.has(found[1]))
-			processes.set(found[1], []);
-		processes.get(found[1]).push(thread);
+		}
+		const event = [...totals.keys()].find(name => name && thread.name.includes(`, ${name} (PID `)) || "";
+		const key = `${found[1]} ${event}`;
+		if (!processes.has(key))
+			processes.set(key, { pid: found[1], event, own: [] });
+		processes.get(key).own.push(thread);
 	}
 	add(select, "all threads of all processes", null);
-	for (const [pid, own] of processes) {
+	for (const { pid, event, own } of processes.values()) {
 		const group = document.createElement("optgroup");
 		const main = own.find(thread => thread.name.endsWith(` (PID ${pid})`));
-		group.label = main ? main.name : `PID ${pid}`;
+		group.label = main ? main.name : event ? `${event} (PID ${pid})` : `PID ${pid}`;
 		if (own.length > 1 || processes.size > 1)
 			add(group, `process ${group.label}: ${own.length} ${own.length > 1 ? "threads" : "thread"}`, own);
 		if (own.length > 1)
 			for (const thread of own)
 				add(group, "thread " + thread.name, [thread]);
+		for (const option of group.children)
+			option.total = totals.get(event);
 		select.append(group);
 	}
 	select.onchange = () => {
@@ -73,7 +80,7 @@ function offer(file) {
 			return load(packed);
 		}
 		const shown = own.length > 1 ? [join(own, option.textContent), ...own] : own;
-		const share = shown[0].endValue / all.endValue;
+		const share = shown[0].endValue / option.total;
 		output.textContent = `${(100 * share).toFixed(1)} % of all`;
 		load(encode(Object.assign({}, file, { profiles: shown, activeProfileIndex: 0 })));
 	};

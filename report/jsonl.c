@@ -128,8 +128,7 @@ static json_t *json_sample(const struct report *report, const struct sample *sam
 
 	json_object_set_new(json, "time_ns", json_integer((json_int_t)sample->time_ns));
 	json_set_own_labels(json, sample);
-	json_object_set_new(json, "event",
-			    json_text(value_event_name(&report->context, sample->event)));
+	json_object_set_new(json, "event", json_text(value_event_name(&report->context, sample)));
 	json_object_set_new(json, "user_stack", json_user_stack(report, sample));
 	json_object_set_new(json, "kernel_stack", json_kernel_stack(report, sample));
 	json_object_set_new(json, "user_stack_error",

@@ -74,6 +74,17 @@ bool label_set_next(const struct label_set *set, size_t *at, struct label *ret)
 	return true;
 }
 
+bool label_set_has(const struct label_set *set, const char *key, const char *text)
+{
+	struct label label;
+	size_t at = 0;
+
+	while (label_set_next(set, &at, &label))
+		if (label.text && strcmp(label.key, key) == 0 && strcmp(label.text, text) == 0)
+			return true;
+	return false;
+}
+
 void label_list_done(struct label_list *list)
 {
 	free(list->bytes);

@@ -34,6 +34,9 @@ size_t label_set_size(const struct label_set *set);
 /* Returns the next label in the order of keys, starting from *at = 0. False: there is none. */
 bool label_set_next(const struct label_set *set, size_t *at, struct label *ret);
 
+/* Is there a label with this key and text? */
+bool label_set_has(const struct label_set *set, const char *key, const char *text);
+
 /* A set being built; all zero is an empty one. */
 struct label_list {
 	char *bytes; /* labels, in the form of a set */

@@ -92,9 +92,9 @@ static void put_comm(const struct sample *sample, FILE *to)
 }
 
 /* One word, as readers require. */
-static void put_event(const struct report_context *context, FILE *to)
+static void put_event(const struct report_context *context, const struct sample *sample, FILE *to)
 {
-	const char *event = value_other_event(context) ? "wall" : context->event;
+	const char *event = value_other_event(context) ? "wall" : value_event_name(context, sample);
 
 	for (; *event; event++)
 		fputc((unsigned char)*event <= ' ' || *event == 0x7f ? '_' : *event, to);
@@ -181,7 +181,7 @@ static int perf_script_add(struct report *report, const struct sample *sample,
 	fprintf(to, " %5d/%-5d [%03u] %5" PRIu64 ".%06" PRIu64 ": %10" PRIu64 " ", sample->pid,
 		sample->tid, sample->cpu, sample->time_ns / 1000000000,
 		sample->time_ns % 1000000000 / 1000, sample_period(&report->context, sample));
-	put_event(&report->context, to);
+	put_event(&report->context, sample, to);
 	fputs(": \n", to);
 	for (size_t i = 0; i < script->symbolized.n; i++)
 		put_frame(report, &script->symbolized.items[i]);

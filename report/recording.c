@@ -160,6 +160,14 @@ static int put_context(struct recording *r)
 	put_pair(b, "target", context->target);
 	put_pair(b, "event", context->event);
 	put_pair(b, "counts", context->counts);
+	for (size_t i = 0; i < context->n_several; i++) {
+		char key[RECORDING_KEY_SIZE];
+
+		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, i);
+		put_pair(b, key, context->several[i].name);
+		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, i);
+		put_pair(b, key, context->several[i].counts);
+	}
 	put_pair(b, "command", context->command);
 	put_pair(b, "host", context->host);
 	put_pair(b, "kernel", context->kernel);

@@ -60,6 +60,11 @@ enum recording_field {
 /* The first number of a frame is its slot times this plus its method. */
 #define RECORDING_METHODS 16
 
+/* Keys of the context for each of several events, numbered from 0. */
+#define RECORDING_KEY_EVENT "event.%zu"
+#define RECORDING_KEY_COUNTS "counts.%zu"
+#define RECORDING_KEY_SIZE 32
+
 /* Larger records are invalid. */
 #define RECORDING_MAX_RECORD (256 << 10)
 

@@ -13,6 +13,7 @@
 #include "report/recording.h"
 #include "report/intern_table.h"
 #include "symbols/kallsyms.h"
+#include "report/value.h"
 
 #define MAX_TEXTS 64 /* pairs in the context */
 
@@ -29,6 +30,7 @@ struct recording_reader {
 	char *texts[2 * MAX_TEXTS];
 	size_t n_texts;
 	struct report_context context;
+	struct report_event several[VALUES_MAX];
 	struct kallsyms *kallsyms;
 	struct intern_table interned;
 	/* The current sample */
@@ -354,6 +356,26 @@ static unsigned int context_events(const struct recording_reader *r)
 	       (context_number(r, "wall") ? EVENT_BIT(DP_EVENT_CPU) : 0);
 }
 
+static void read_several(struct recording_reader *r)
+{
+	size_t n = 0;
+
+	for (; n < VALUES_MAX; n++) {
+		const char *name, *counts;
+		char key[RECORDING_KEY_SIZE];
+
+		snprintf(key, sizeof(key), RECORDING_KEY_EVENT, n);
+		name = recording_reader_text(r, key);
+		snprintf(key, sizeof(key), RECORDING_KEY_COUNTS, n);
+		counts = recording_reader_text(r, key);
+		if (!name || !counts)
+			break;
+		r->several[n] = (struct report_event){ name, counts };
+	}
+	r->context.several = r->several;
+	r->context.n_several = n;
+}
+
 /* The limit of -F; 0 is for events without a clock. */
 #define MAX_HZ 1000000
 
@@ -380,6 +402,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 		.names = r->options.names,
 		.kallsyms = r->options.symbols ? r->kallsyms : NULL,
 	};
+	read_several(r);
 	return v->failed || !r->context.target || !r->context.event ||
 			       context_number(r, "hz") > MAX_HZ ?
 		       -EBADMSG :

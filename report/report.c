@@ -45,6 +45,21 @@ static bool ends_with(const char *path, const char *ending, size_t n)
 	return length > n && strncmp(path + length - n, ending, n) == 0;
 }
 
+size_t report_match_extension(const char *extensions, const char *path)
+{
+	size_t longest = 0;
+
+	while (*extensions) {
+		size_t n = strcspn(extensions, " ");
+
+		if (n > longest && ends_with(path, extensions, n))
+			longest = n;
+		extensions += n;
+		extensions += strspn(extensions, " ");
+	}
+	return longest;
+}
+
 /* An extension may end with another one: the longest match counts. */
 const struct report_format *report_format_by_path(const char *path)
 {
@@ -52,17 +67,11 @@ const struct report_format *report_format_by_path(const char *path)
 	size_t longest = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		const char *ending = formats[i].extensions;
+		size_t n = report_match_extension(formats[i].extensions, path);
 
-		while (*ending) {
-			size_t n = strcspn(ending, " ");
-
-			if (n > longest && ends_with(path, ending, n)) {
-				found = &formats[i];
-				longest = n;
-			}
-			ending += n;
-			ending += strspn(ending, " ");
+		if (n > longest) {
+			found = &formats[i];
+			longest = n;
 		}
 	}
 	return found;
@@ -113,7 +122,9 @@ int report_add(struct report *report, const struct sample *sample, const struct 
 	int err = 0;
 
 	if (report->context.by) {
-		err = group_labels_new(report->context.by, sample, &labels);
+		err = group_labels_new(report->context.by,
+				       report->context.n_several ? REPORT_EVENT : NULL, sample,
+				       &labels);
 		grouped.labels = labels;
 	}
 	if (err == 0)
@@ -128,8 +139,8 @@ int report_tick(struct report *report, const struct totals *totals)
 	return report->tick ? report->tick(report, totals) : 0;
 }
 
-/* The error of writing `to`, or 0. The errno of an earlier write is lost by now. */
-static int write_error(FILE *to)
+/* The errno of an earlier write is lost by now. */
+int report_write_error(FILE *to)
 {
 	errno = 0;
 	if (fflush(to) == 0 && !ferror(to))
@@ -143,7 +154,7 @@ static int write_error(FILE *to)
 int report_finish(struct report *report, const struct totals *totals)
 {
 	int err = report->finish(report, totals);
-	int write_err = err == 0 || err == -EIO ? write_error(report->to) : 0;
+	int write_err = err == 0 || err == -EIO ? report_write_error(report->to) : 0;
 
 	return write_err < 0 ? write_err : err;
 }

@@ -11,6 +11,19 @@
 struct group;
 struct kallsyms;
 struct names;
+struct top_viewer;
+
+/* One of several events that were sampled at once. */
+struct report_event {
+	const char *name;   /* "page-faults" */
+	const char *counts; /* what is counted: "page_faults" */
+};
+
+/*
+ * The label of each sample with the name of its event, if there are several. Programs have their own
+ * labels `event`; this key comes before theirs, as labels are sorted.
+ */
+#define REPORT_EVENT "-e"
 
 /* What was profiled, for the head of a report. The caller keeps the strings. */
 struct report_context {
@@ -19,9 +32,12 @@ struct report_context {
 	unsigned int hz;        /* 0: at each event */
 	unsigned int events;    /* sampled kinds, as EVENT_BIT */
 	const struct group *by; /* key to group stacks by; NULL: the format's default */
+	const struct report_event *several; /* if several events were sampled, each of them */
+	size_t n_several;                   /* 0: there is one */
 	const char *counts; /* what is counted, such as "page_faults"; NULL: events or samples */
-	bool wide;          /* lines may be wider than a terminal */
-	bool symbols;       /* look names up */
+	const struct top_viewer *viewer; /* takes what `top` would write; NULL: nobody */
+	bool wide;                       /* lines may be wider than a terminal */
+	bool symbols;                    /* look names up */
 	const struct names *names;       /* for modules and kallsyms: how names are shown */
 	const struct kallsyms *kallsyms; /* NULL: kernel addresses stay numbers */
 	const char *command;             /* the profiler's command line */
@@ -83,8 +99,13 @@ extern const struct report_format report_top;
 const struct report_format *report_format_by_name(const char *name);
 /* The format with a file's extension, or NULL. */
 const struct report_format *report_format_by_path(const char *path);
+/* The length of the longest of these extensions with which a path ends; 0: with none. */
+size_t report_match_extension(const char *extensions, const char *path);
 /* "folded (.folded .collapsed), jsonl (.jsonl)" */
 void report_format_list(FILE *to);
+
+/* Profiles that are compared with each other. */
+#define REPORT_SIDES 2
 
 /* The most strings of a streaming report; about as many are in use at a time. */
 #define REPORT_MAX_STRINGS 16384
@@ -95,6 +116,8 @@ int report_new(const struct report_format *format, const struct report_context *
 int report_add(struct report *report, const struct sample *sample, const struct totals *totals);
 /* Ends an interval. */
 int report_tick(struct report *report, const struct totals *totals);
+/* The error of writing a file so far, which it flushes: a negative errno, or 0. */
+int report_write_error(FILE *to);
 /* Finishes, and flushes the file: a negative errno if not everything could be written. */
 int report_finish(struct report *report, const struct totals *totals);
 struct report *report_free(struct report *report);

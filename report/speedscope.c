@@ -129,6 +129,7 @@ static int put_profile_head(struct writer *w, const char *name, uint64_t end)
 struct all_pass {
 	struct writer *w;
 	bool weights;
+	bool has_any; /* of the stacks before was written */
 	uint32_t number;
 	uint64_t sum;
 };
@@ -138,12 +139,15 @@ static int put_all_item(const struct stack *stack, void *arg)
 	struct all_pass *pass = arg;
 	uint64_t value = value_of_stack(&pass->w->value, stack);
 
-	if (pass->number > 0)
-		fputc(',', pass->w->to);
-	if (pass->weights)
-		fprintf(pass->w->to, "%" PRIu64, value);
-	else
-		put_stack(pass->w, pass->number, 0);
+	if (value > 0 || !pass->w->value.event) {
+		if (pass->has_any)
+			fputc(',', pass->w->to);
+		pass->has_any = true;
+		if (pass->weights)
+			fprintf(pass->w->to, "%" PRIu64, value);
+		else
+			put_stack(pass->w, pass->number, 0);
+	}
 	pass->number++;
 	pass->sum += value;
 	return ferror(pass->w->to) ? -EIO : 0;
@@ -159,29 +163,52 @@ static int sum_item(const struct stack *stack, void *arg)
 
 static int put_all_threads(struct writer *w)
 {
-	uint64_t lost = value_of_lost(&w->value, w->totals);
-	struct all_pass sum = { w, false, 0, 0 }, stacks = { w, false, 0, 0 },
-			weights = { w, true, 0, 0 };
+	/* Which of several events was lost is not known. */
+	bool has_lost = w->totals->lost > 0 && !w->value.event;
+	uint64_t lost = has_lost ? value_of_lost(&w->value, w->totals) : 0;
+	struct all_pass sum = { .w = w }, stacks = { .w = w },
+			weights = { .w = w, .weights = true };
 	char name[160];
 	int err;
 
 	(void)profile_for_each(w->timeline->profile, sum_item, &sum);
 	snprintf(name, sizeof(name),
-		 "all threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
+		 "%s%sall threads: %" PRIu64 " samples, %" PRIu64 " lost, %" PRIu64 " of %" PRIu64
 		 " complete",
+		 w->value.event ? w->value.event : "", w->value.event ? ", " : "",
 		 w->totals->samples, w->totals->lost, w->totals->outcomes[DP_COMPLETE],
 		 totals_with_user_stack(w->totals));
 	err = put_profile_head(w, name, sum.sum + lost);
 	if (err == 0)
 		err = profile_for_each(w->timeline->profile, put_all_item, &stacks);
-	if (w->totals->lost > 0)
-		fprintf(w->to, "%s[%" PRIu32 "]", stacks.number ? "," : "", w->lost);
+	if (has_lost)
+		fprintf(w->to, "%s[%" PRIu32 "]", stacks.has_any ? "," : "", w->lost);
 	fputs("],\"weights\":[", w->to);
 	if (err == 0)
 		err = profile_for_each(w->timeline->profile, put_all_item, &weights);
-	if (w->totals->lost > 0)
-		fprintf(w->to, "%s%" PRIu64, weights.number ? "," : "", lost);
+	if (has_lost)
+		fprintf(w->to, "%s%" PRIu64, weights.has_any ? "," : "", lost);
 	fputs("]}", w->to);
+	return err;
+}
+
+/* One profile of all threads, or of several events one each. */
+static int put_each_event(struct writer *w)
+{
+	const struct report_context *context = &w->report->context;
+	const struct value main = w->value;
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	int err = 0;
+
+	if (context->n_several == 0)
+		return put_all_threads(w);
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		fputs(i ? ",\n" : "", w->to);
+		w->value = values[i];
+		err = put_all_threads(w);
+	}
+	w->value = main;
 	return err;
 }
 
@@ -235,7 +262,7 @@ static int put_all(struct writer *w)
 		err = put_functions(w);
 	fputs(",\n\"profiles\":[\n", w->to);
 	if (err == 0)
-		err = put_all_threads(w);
+		err = put_each_event(w);
 	for (const struct timeline_thread *t = w->timeline->threads; err == 0 && t;
 	     t = t->hh.next) {
 		fputs(",\n", w->to);

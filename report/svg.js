@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a flame graph does in a browser: zoom, search and reset, as flamegraph.pl's. Without scripts
-// the picture is whole. WIDTH, MARGIN and CHARACTER are those of svg.c.
+// the picture is whole. Sizes are PICTURE_MARGIN and _CHARACTER of picture.h.
 (() => {
 "use strict";
 const svg = document.currentScript.closest("svg"), html = "http://www.w3.org/1999/xhtml";

@@ -48,20 +48,32 @@ static const struct colours terminal_colours = { "\x1b[1m",  "\x1b[2m",  "\x1b[3
 struct text {
 	struct report report;
 	struct profile *profile;
-	struct value value; /* of the shares */
+	struct value value; /* of the shares; with several events, of one after the other */
 	struct hot_list functions;
 	struct hottest hottest;
-	struct label_counts labels;
+	uint64_t sum;                           /* of the values of all stacks */
+	struct label_counts labels[VALUES_MAX]; /* by event */
 	struct hints hints;
 	const struct colours *colours;
 	struct terminal terminal;
 };
 
+/* Events are told apart by their label. */
+static int make_profile(struct text *text)
+{
+	if (text->profile)
+		return 0;
+	return profile_new(text->report.context.n_several > 0 ? PROFILE_LABELS : 0, &text->profile);
+}
+
 static int text_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct text *text = (struct text *)report;
-	int err = label_counts_add(&text->labels, &report->context, sample);
+	size_t i = value_event_number(&report->context, sample);
+	int err = label_counts_add(&text->labels[i], &report->context, sample);
 
+	if (err == 0)
+		err = make_profile(text);
 	return err == 0 ? profile_add(text->profile, sample) : err;
 }
 
@@ -69,8 +81,11 @@ static int count_stack(const struct stack *stack, void *arg)
 {
 	struct text *text = arg;
 	uint64_t value = value_of_stack(&text->value, stack);
-	int err = hot_list_add(&text->functions, stack);
+	int err;
 
+	if (value == 0 && text->value.event)
+		return 0;
+	err = hot_list_add(&text->functions, stack);
 	if (err == 0)
 		err = hints_add(&text->hints, &text->functions.symbolized, value);
 	if (err < 0)
@@ -151,7 +166,8 @@ static void print_scale(const struct text *text, const struct totals *totals)
 {
 	FILE *to = text->terminal.to;
 
-	if (totals->events != totals->samples)
+	/* Of several events, each has its own section and sum. */
+	if (totals->events != totals->samples && text->report.context.n_several == 0)
 		fprintf(to, "Scaled: the samples stand for %" PRIu64 " events\n", totals->events);
 	if (value_is_time(&text->value))
 		fprintf(to, "Time: %.3f ms, lost: %.3f ms\n", (double)totals->time_ns / 1e6,
@@ -295,6 +311,10 @@ static int print_label(void *arg, const struct label_count *count, size_t rest)
 	const struct colours *c = rows->text->colours;
 	FILE *to = rows->text->terminal.to;
 
+	/* Each event has a section. */
+	if (rows->text->value.event &&
+	    strncmp(count->text, REPORT_EVENT "=", strlen(REPORT_EVENT "=")) == 0)
+		return 0;
 	if (!rows->has_head)
 		fprintf(to, "\n%sBy label%s\n", c->bold, c->normal);
 	rows->has_head = true;
@@ -313,6 +333,55 @@ static const struct colours *choose_colours(FILE *to)
 	bool wanted = !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
 
 	return wanted && isatty(fileno(to)) ? &terminal_colours : &no_colours;
+}
+
+/* The functions, labels and stacks of an event. */
+static int print_profile(struct text *text, size_t event, double all)
+{
+	int err = profile_for_each(text->profile, count_stack, text);
+
+	hot_list_sort(&text->functions);
+	if (err == 0)
+		err = print_functions(text, all);
+	if (err < 0)
+		return err;
+	(void)label_counts_for_each(&text->labels[event], TEXT_KEYS, TEXT_LABELS, print_label,
+				    &(struct label_rows){ text, all, false });
+	return print_hottest(text, all);
+}
+
+static int sum_stack(const struct stack *stack, void *arg)
+{
+	struct text *text = arg;
+
+	text->sum += value_of_stack(&text->value, stack);
+	return 0;
+}
+
+/* A section for each of several events. */
+static int print_events(struct text *text)
+{
+	const struct report_context *context = &text->report.context;
+	const struct colours *c = text->colours;
+	struct value values[VALUES_MAX];
+	size_t n = values_of(context, values);
+	FILE *to = text->terminal.to;
+	int err = 0;
+
+	text->functions.value = &text->value;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		text->value = values[i];
+		text->sum = 0;
+		hot_list_done(&text->functions);
+		hottest_done(&text->hottest);
+		(void)profile_for_each(text->profile, sum_stack, text);
+		fprintf(to, "\n%s", c->bold);
+		err = print_plain(values[i].event, to);
+		fprintf(to, "%s: %" PRIu64 "\n", c->normal, text->sum);
+		if (err == 0 && text->sum > 0)
+			err = print_profile(text, i, (double)text->sum);
+	}
+	return err;
 }
 
 static int write_report(struct text *text, const struct totals *totals)
@@ -336,12 +405,10 @@ static int write_report(struct text *text, const struct totals *totals)
 		err = print_verified(&report->context, totals->verified, text->terminal.to);
 	if (err < 0)
 		return err;
-	err = print_functions(text, all);
-	if (err < 0)
-		return err;
-	(void)label_counts_for_each(&text->labels, TEXT_KEYS, TEXT_LABELS, print_label,
-				    &(struct label_rows){ text, all, false });
-	err = print_hottest(text, all);
+	if (report->context.n_several > 0)
+		err = print_events(text);
+	else
+		err = print_profile(text, 0, all);
 	/* Without names, no lookup has failed. */
 	if (report->context.symbols && !names_disabled(report->context.names))
 		hints_print(&text->hints, &machine, all, text->terminal.to);
@@ -355,12 +422,11 @@ static int text_finish(struct report *report, const struct totals *totals)
 
 	text->value = value_measured(&report->context);
 	text->colours = choose_colours(report->to);
-	err = profile_for_each(text->profile, count_stack, text);
+	err = make_profile(text);
 	if (err == 0)
 		err = terminal_begin(&text->terminal, report->to, report->context.wide);
 	if (err < 0)
 		return err;
-	hot_list_sort(&text->functions);
 	err = write_report(text, totals);
 	ended = terminal_end(&text->terminal);
 	return err < 0 ? err : ended;
@@ -372,7 +438,8 @@ static void text_free(struct report *report)
 
 	hot_list_done(&text->functions);
 	hottest_done(&text->hottest);
-	label_counts_done(&text->labels);
+	for (size_t i = 0; i < VALUES_MAX; i++)
+		label_counts_done(&text->labels[i]);
 	hints_done(&text->hints);
 	profile_free(text->profile);
 	free(text);
@@ -384,10 +451,6 @@ int report_text_new(struct report **ret)
 
 	if (!text)
 		return -ENOMEM;
-	if (profile_new(0, &text->profile) < 0) {
-		free(text);
-		return -ENOMEM;
-	}
 	text->report.add = text_add;
 	text->report.finish = text_finish;
 	text->report.free = text_free;

@@ -27,9 +27,12 @@ void timeline_done(struct timeline *timeline)
 	timeline->profile = profile_free(timeline->profile);
 }
 
-static struct timeline_thread *find_thread(struct timeline *timeline, const struct sample *sample)
+static struct timeline_thread *find_thread(struct timeline *timeline,
+					   const struct report_context *context,
+					   const struct sample *sample)
 {
-	struct thread_id id = { sample->pid, sample->tid };
+	struct thread_id id = { sample->pid, sample->tid,
+				(uint32_t)value_event_number(context, sample) };
 	struct timeline_thread *t;
 
 	HASH_FIND(hh, timeline->threads, &id, sizeof(id), t);
@@ -39,6 +42,7 @@ static struct timeline_thread *find_thread(struct timeline *timeline, const stru
 	if (!t)
 		return NULL;
 	t->id = id;
+	t->event = context->n_several > 0 ? context->several[id.event].name : NULL;
 	HASH_ADD(hh, timeline->threads, id, sizeof(id), t);
 	if (!HASH_IS_ADDED(hh, t)) {
 		free(t);
@@ -50,7 +54,7 @@ static struct timeline_thread *find_thread(struct timeline *timeline, const stru
 int timeline_add(struct timeline *timeline, const struct report_context *context,
 		 const struct sample *sample)
 {
-	struct timeline_thread *t = find_thread(timeline, sample);
+	struct timeline_thread *t = find_thread(timeline, context, sample);
 	const struct value value = value_main(context);
 	struct moment moment = {
 		.time_ns = sample->time_ns,
@@ -78,6 +82,8 @@ static int compare_moments(const void *a, const void *b)
 
 static int compare_threads(const struct timeline_thread *a, const struct timeline_thread *b)
 {
+	if (a->id.event != b->id.event)
+		return a->id.event < b->id.event ? -1 : 1;
 	if (a->value != b->value)
 		return a->value > b->value ? -1 : 1;
 	return a->id.tid < b->id.tid ? -1 : a->id.tid > b->id.tid;
@@ -95,9 +101,12 @@ void timeline_sort(struct timeline *timeline)
 
 void timeline_thread_name(const struct timeline_thread *thread, char buffer[TIMELINE_NAME_SIZE])
 {
+	const char *event = thread->event ? thread->event : "", *comma = thread->event ? ", " : "";
+
 	if (thread->id.pid == thread->id.tid)
-		snprintf(buffer, TIMELINE_NAME_SIZE, "%s (PID %d)", thread->name, thread->id.pid);
+		snprintf(buffer, TIMELINE_NAME_SIZE, "%s%s%.31s (PID %d)", thread->name, comma,
+			 event, thread->id.pid);
 	else
-		snprintf(buffer, TIMELINE_NAME_SIZE, "%s (PID %d, TID %d)", thread->name,
-			 thread->id.pid, thread->id.tid);
+		snprintf(buffer, TIMELINE_NAME_SIZE, "%s%s%.31s (PID %d, TID %d)", thread->name,
+			 comma, event, thread->id.pid, thread->id.tid);
 }

@@ -22,8 +22,10 @@ struct moment {
 	uint32_t cpu;
 };
 
+/* Each of several events has its own timeline: their values have no sum. */
 struct thread_id {
 	pid_t pid, tid;
+	uint32_t event; /* its number; 0 if there is one */
 };
 
 struct timeline_thread {
@@ -31,7 +33,8 @@ struct timeline_thread {
 	struct thread_id id;
 	char comm[DP_COMM_SIZE + 1]; /* the last one */
 	char name[DP_COMM_SIZE + 1];
-	uint64_t value; /* of all moments */
+	const char *event; /* one of several, the context's; NULL: there is one */
+	uint64_t value;    /* of all moments */
 	struct moment *moments;
 	size_t n, size;
 };
@@ -51,7 +54,10 @@ int timeline_add(struct timeline *timeline, const struct report_context *context
 /* Sorts each thread's moments by time, and the threads, busiest first. */
 void timeline_sort(struct timeline *timeline);
 
-/* "python3 (PID 42)", for other threads "worker (PID 42, TID 43)". */
+/*
+ * "python3 (PID 42)", for other threads "worker (PID 42, TID 43)"; of several events "python3,
+ * page-faults (PID 42)".
+ */
 #define TIMELINE_NAME_SIZE 96
 void timeline_thread_name(const struct timeline_thread *thread, char buffer[TIMELINE_NAME_SIZE]);
 

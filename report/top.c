@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The functions that took most in the last interval, again and again, for `dwarfprof top`. A
- * terminal is redrawn; elsewhere tables follow each other. Nothing is kept of a past interval.
+ * The functions that took most in the last interval, again and again, for `dwarfprof top`. A viewer
+ * gets the intervals. Without one, a terminal is redrawn; elsewhere tables follow each other. Nothing
+ * is kept of a past interval.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include "report/profile.h"
 #include "report/report.h"
 #include "report/terminal.h"
+#include "report/top_interval.h"
 #include "report/value.h"
 
 /* Rows of a table for a file, and lines around the table on a terminal. */
@@ -30,7 +32,7 @@
 
 struct top {
 	struct report report;
-	struct profile *profile; /* of the interval */
+	struct profile *profile; /* of the interval; NULL: no samples yet */
 	struct label_counts labels;
 	struct totals last; /* at the start of the interval */
 	size_t n_tables;
@@ -43,11 +45,20 @@ struct screen {
 	int rows, columns;
 };
 
+static int top_begin(struct top *top)
+{
+	if (top->profile)
+		return 0;
+	return profile_new(top->report.context.viewer ? PROFILE_THREAD : 0, &top->profile);
+}
+
 static int top_add(struct report *report, const struct sample *sample, const struct totals *totals)
 {
 	struct top *top = (struct top *)report;
-	int err = label_counts_add(&top->labels, &report->context, sample);
+	int err = top_begin(top);
 
+	if (err == 0)
+		err = label_counts_add(&top->labels, &report->context, sample);
 	return err == 0 ? profile_add(top->profile, sample) : err;
 }
 
@@ -81,28 +92,31 @@ static void put_line(const struct screen *screen, char *line)
 	fprintf(screen->to, "%s%s\n", line, screen->is_terminal ? CLEAR_LINE : "");
 }
 
-static void print_head(struct top *top, const struct totals *now, const struct screen *screen)
+#define LINE_SIZE 1024
+
+static void describe_target(const struct top *top, const struct totals *now, char line[LINE_SIZE])
 {
 	const struct report_context *context = &top->report.context;
-	const struct totals *last = &top->last;
-	struct totals part = { .samples = now->samples - last->samples };
 	const char *other = value_other_event(context);
-	char line[1024], rate[32] = "";
+	char rate[32] = "";
 
-	for (int i = 0; i < DP_N_OUTCOMES; i++)
-		part.outcomes[i] = now->outcomes[i] - last->outcomes[i];
 	if (context->hz)
 		snprintf(rate, sizeof(rate), " at %u Hz", context->hz);
-	snprintf(line, sizeof(line), "%s, %s%s%s%s, %.1f s", context->target, context->event, rate,
+	snprintf(line, LINE_SIZE, "%s, %s%s%s%s, %.1f s", context->target, context->event, rate,
 		 other ? " and " : "", other ? other : "", (double)now->duration_ns / 1e9);
-	put_line(screen, line);
-	snprintf(line, sizeof(line),
+}
+
+static void describe_samples(const struct top *top, const struct totals *now, char line[LINE_SIZE])
+{
+	const struct totals *last = &top->last;
+	const struct totals part = totals_since(now, last);
+
+	snprintf(line, LINE_SIZE,
 		 "last %.1f s: %" PRIu64 " samples, %.1f %% complete, %" PRIu64
 		 " lost; in all: %" PRIu64 ", %.1f %%, %" PRIu64,
 		 (double)(now->duration_ns - last->duration_ns) / 1e9, part.samples,
 		 totals_complete(&part), now->lost - last->lost, now->samples, totals_complete(now),
 		 now->lost);
-	put_line(screen, line);
 }
 
 static double percent(uint64_t value, uint64_t all)
@@ -118,16 +132,14 @@ static uint64_t interval_value(const struct top *top, const struct totals *now)
 	return value_of_totals(&value, now) - value_of_totals(&value, &top->last);
 }
 
-/* The line between head and table: the most frequent labels. */
-static void print_labels(struct top *top, const struct totals *now, const struct screen *screen)
+/* The most frequent labels; "" if there are none. */
+static void describe_labels(struct top *top, const struct totals *now, char line[LINE_SIZE])
 {
-	char line[1024] = "labels: ";
-	size_t n = strlen(line);
+	size_t n = (size_t)snprintf(line, LINE_SIZE, "labels: ");
 
-	label_counts_describe(&top->labels, interval_value(top, now), line + n, sizeof(line) - n);
+	label_counts_describe(&top->labels, interval_value(top, now), line + n, LINE_SIZE - n);
 	if (line[n] == '\0')
 		line[0] = '\0';
-	put_line(screen, line);
 }
 
 /* Blanks that are missing behind a name. */
@@ -167,8 +179,7 @@ static int count_stack(const struct stack *stack, void *arg)
 	return hot_list_add(arg, stack);
 }
 
-/* Shows the interval, and starts the next one. */
-static int top_show(struct top *top, const struct totals *now)
+static int print_interval(struct top *top, const struct totals *now, char lines[3][LINE_SIZE])
 {
 	struct hot_list functions = { .report = &top->report };
 	struct screen screen;
@@ -181,8 +192,8 @@ static int top_show(struct top *top, const struct totals *now)
 			fputs(top->n_tables ? HOME : HOME CLEAR_REST, screen.to);
 		else if (top->n_tables)
 			fputc('\n', screen.to);
-		print_head(top, now, &screen);
-		print_labels(top, now, &screen);
+		for (size_t i = 0; i < 3; i++)
+			put_line(&screen, lines[i]);
 		print_functions(top, &functions, now, &screen);
 		if (screen.is_terminal)
 			fputs(CLEAR_REST, screen.to);
@@ -191,12 +202,43 @@ static int top_show(struct top *top, const struct totals *now)
 			err = errno ? -errno : -EIO;
 	}
 	hot_list_done(&functions);
+	return err;
+}
+
+static int view_interval(struct top *top, const struct totals *now, char lines[3][LINE_SIZE])
+{
+	const struct top_viewer *viewer = top->report.context.viewer;
+	struct top_interval *interval;
+	int err;
+
+	for (size_t i = 0; i < 3; i++)
+		text_make_plain(lines[i]);
+	err = top_interval_new(&top->report, top->profile, interval_value(top, now),
+			       (const char *const[]){ lines[0], lines[1], lines[2] }, &interval);
+	if (err == 0)
+		viewer->show(viewer->arg, interval);
+	return err;
+}
+
+/* Shows the interval, and starts the next one. */
+static int top_show(struct top *top, const struct totals *now)
+{
+	char lines[3][LINE_SIZE];
+	int err = top_begin(top);
+
+	if (err < 0)
+		return err;
+	describe_target(top, now, lines[0]);
+	describe_samples(top, now, lines[1]);
+	describe_labels(top, now, lines[2]);
+	err = top->report.context.viewer ? view_interval(top, now, lines) :
+					   print_interval(top, now, lines);
 	label_counts_done(&top->labels);
 	string_table_done(&top->report.strings); /* the interval's names */
 	top->n_tables++;
 	top->last = *now;
 	top->profile = profile_free(top->profile);
-	return err < 0 ? err : profile_new(0, &top->profile);
+	return err;
 }
 
 static int top_tick(struct report *report, const struct totals *totals)
@@ -228,10 +270,6 @@ static int top_new(struct report **ret)
 
 	if (!top)
 		return -ENOMEM;
-	if (profile_new(0, &top->profile) < 0) {
-		free(top);
-		return -ENOMEM;
-	}
 	top->report.forgets = true;
 	top->report.add = top_add;
 	top->report.tick = top_tick;

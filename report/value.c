@@ -55,6 +55,12 @@ size_t values_of(const struct report_context *context, struct value ret[VALUES_M
 	uint64_t scale = is_measured(context) || context->hz == 0 ? 0 : NS_PER_S / context->hz;
 	size_t n = 0;
 
+	_Static_assert(DP_N_EVENTS + 2 <= VALUES_MAX, "all kinds");
+	for (; n < context->n_several && n < VALUES_MAX; n++)
+		ret[n] = (struct value){ context->several[n].counts, "count", ~0U, 1,
+					 context->several[n].name };
+	if (n > 0)
+		return n;
 	ret[n++] = count_of(context);
 	for (unsigned int i = 0; i < DP_N_EVENTS; i++)
 		if (timed & EVENT_BIT(i))
@@ -70,7 +76,7 @@ struct value value_main(const struct report_context *context)
 	struct value values[VALUES_MAX];
 	size_t n = values_of(context, values);
 
-	return values[n - 1];
+	return context->n_several > 0 ? count_of(context) : values[n - 1];
 }
 
 struct value value_measured(const struct report_context *context)
@@ -88,16 +94,22 @@ static uint64_t value_of(const struct value *value, uint64_t events, uint64_t me
 	return value->scale > 0 ? events * value->scale : measured;
 }
 
+static bool is_counted(const struct value *value, const struct label_set *labels)
+{
+	return !value->event || label_set_has(labels, REPORT_EVENT, value->event);
+}
+
 uint64_t value_of_sample(const struct value *value, const struct sample *sample)
 {
-	if (!(value->events & EVENT_BIT(sample->event)))
+	if (!(value->events & EVENT_BIT(sample->event)) || !is_counted(value, sample->labels))
 		return 0;
 	return value_of(value, sample->weight, sample->weight * sample->value_ns);
 }
 
 uint64_t value_of_stack(const struct value *value, const struct stack *stack)
 {
-	if (!(value->events & EVENT_BIT(stack->common.event)))
+	if (!(value->events & EVENT_BIT(stack->common.event)) ||
+	    !is_counted(value, stack->common.labels))
 		return 0;
 	return value_of(value, stack->count, stack->time_ns);
 }
@@ -112,9 +124,21 @@ uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 	return value_of(value, totals->lost, totals->lost_ns);
 }
 
-const char *value_event_name(const struct report_context *context, enum dp_event event)
+size_t value_event_number(const struct report_context *context, const struct sample *sample)
 {
-	return rows[event].event ? rows[event].event : context->event;
+	size_t i = 0;
+
+	while (i + 1 < context->n_several &&
+	       !label_set_has(sample->labels, REPORT_EVENT, context->several[i].name))
+		i++;
+	return i;
+}
+
+const char *value_event_name(const struct report_context *context, const struct sample *sample)
+{
+	if (context->n_several > 0)
+		return context->several[value_event_number(context, sample)].name;
+	return rows[sample->event].event ? rows[sample->event].event : context->event;
 }
 
 const char *value_other_event(const struct report_context *context)

@@ -13,10 +13,11 @@ struct value {
 	const char *name, *unit; /* "cpu", "nanoseconds" */
 	unsigned int events;     /* EVENT_BIT of each kind that has it */
 	uint64_t scale;          /* value of each event; 0: measured */
+	const char *event;       /* counts only samples with this label REPORT_EVENT; NULL: all */
 };
 
-/* The count, the time of each kind, and the total time. */
-#define VALUES_MAX (DP_N_EVENTS + 2)
+/* The count, the time of each kind, and the total time; or the counts of several events. */
+#define VALUES_MAX 8
 
 /*
  * The values of a report's samples: the first is the count, the last the most important. Returns
@@ -40,7 +41,10 @@ uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 uint64_t value_of_lost(const struct value *value, const struct totals *totals);
 
 /* The name of a sample's event: "off-cpu", "cycles". */
-const char *value_event_name(const struct report_context *context, enum dp_event event);
+const char *value_event_name(const struct report_context *context, const struct sample *sample);
+
+/* The number of a sample's event among several; 0 if there is one. */
+size_t value_event_number(const struct report_context *context, const struct sample *sample);
 
 /* The event that is sampled besides the run's own: "off-cpu"; NULL: none. */
 const char *value_other_event(const struct report_context *context);

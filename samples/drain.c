@@ -273,7 +273,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	struct sample sample = {
 		.time_ns = raw->time_ns,
 		.event = (enum dp_event)raw->event,
-		.state = (enum dp_state)raw->state,
+		.state = off_cpu ? (enum dp_state)raw->state : 0,
 		.weight = raw->weight,
 		.value_ns = raw->event == DP_EVENT_CPU ? d->cpu_value_ns : 0,
 		.cpu = raw->cpu,
@@ -434,8 +434,7 @@ static int wait_for_tables(struct drain *d)
 	return err < 0 ? err : release_held(d, UINT64_MAX);
 }
 
-/* Brings the processes up to date. */
-static int drain_sideband(struct drain *d)
+int drain_processes(struct drain *d)
 {
 	int err = sideband_drain(d->sideband, d->table);
 
@@ -529,7 +528,7 @@ int drain_run(struct drain *d, bool final)
 	err = read_rings(d, now, final);
 	/* After the rings: every mapping that a sample has met is recorded by now. */
 	if (err == 0)
-		err = drain_sideband(d);
+		err = drain_processes(d);
 	has_settled = err == 0 && binary_store_collect(d->table->binaries);
 	if (has_settled)
 		err = settle(d);

@@ -85,6 +85,9 @@ void drain_go_first(void);
  */
 int drain_run(struct drain *drain, bool final);
 
+/* Brings the processes up to date, and leaves the samples where they are. 0 or a negative errno. */
+int drain_processes(struct drain *drain);
+
 /*
  * From a time on, which must not be in the future, samples go to another report: see
  * report_queue_take(). -EBUSY: the previous boundary is not reached yet.

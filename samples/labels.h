@@ -8,6 +8,7 @@
 struct label_sources {
 	const struct label_source *const *items;
 	size_t n;
+	const struct label_source *event; /* the profiler's (event_label.h); NULL: none */
 };
 
 /*

@@ -27,7 +27,7 @@ int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, cons
 void thread_reader_close(struct thread_reader *reader);
 
 /*
- * Calls fn for each thread of a process, or only for `tid`, until it returns a value other than 0,
+ * Calls fn for each thread of a process (0: of the kernel), or only for `tid`, until it returns a value other than 0,
  * which is returned. The addresses of the kernel stack follow the thread. Finding no thread is no
  * error. 0 or a negative errno.
  */

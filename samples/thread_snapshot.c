@@ -7,17 +7,22 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "log/clock.h"
 
-/* Attempts for a thread that moves, and the pause between them in ms. */
-#define TRIES 6
+/* Between attempts for a thread that moves. */
 #define PAUSE_MS 1
 
 void thread_snapshot_init(struct thread_snapshot *t, struct thread_reader *reader,
-			  struct unwinder *unwinder, bool kernel_only, pid_t pid)
+			  struct unwinder *unwinder, struct process_memory *memory,
+			  bool kernel_only, pid_t pid)
 {
-	*t = (struct thread_snapshot){
-		.reader = reader, .unwinder = unwinder, .kernel_only = kernel_only, .pid = pid
-	};
+	*t = (struct thread_snapshot){ .reader = reader,
+				       .unwinder = unwinder,
+				       .memory = memory,
+				       .kernel_only = kernel_only,
+				       .pid = pid,
+				       .max_threads = SIZE_MAX,
+				       .until_ns = TIME_NEVER };
 	return_check_init(&t->return_check, unwinder);
 }
 
@@ -57,7 +62,7 @@ static int set_user(struct thread_snapshot *t, struct thread_stack *s, struct un
 
 	if (err < 0)
 		return err;
-	return_check_cut(&t->return_check, t->snapshot, t->memory.pid, walk, s->user);
+	return_check_cut(&t->return_check, t->snapshot, t->thread, walk, s->user);
 	s->n_user = walk->n_frames;
 	s->outcome = walk->outcome;
 	s->fault_address = walk->outcome == DP_READ_FAULT ? walk->fault_address : 0;
@@ -78,12 +83,21 @@ static struct thread_stack *find_stack(struct thread_snapshot *t, pid_t tid)
 	return NULL;
 }
 
+static bool is_late(const struct thread_snapshot *t)
+{
+	return t->until_ns != TIME_NEVER && clock_now_ns() >= t->until_ns;
+}
+
 static int on_found(void *arg, const struct dp_thread *thread)
 {
 	struct thread_snapshot *t = arg;
 	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
 
+	if (is_late(t))
+		return -ETIME;
 	if (!s) {
+		if (t->n >= t->max_threads)
+			return -E2BIG;
 		if (array_reserve(t->stacks, t->n, t->size) < 0)
 			return -ENOMEM;
 		s = &t->stacks[t->n++];
@@ -123,7 +137,7 @@ static bool is_in_syscall(struct thread_snapshot *t, const struct dp_thread *thr
 	uint64_t instruction = 0;
 
 	return (thread->flags & DP_THREAD_IN_SYSCALL) &&
-	       process_memory_read(&t->memory, &instruction, DP_SYSCALL_SIZE,
+	       process_memory_read(t->memory, &instruction, DP_SYSCALL_SIZE,
 				   thread->regs.reg[DP_REG_PC] - DP_SYSCALL_SIZE) == 0 &&
 	       instruction == DP_SYSCALL_CODE;
 }
@@ -141,12 +155,12 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 	else if (thread->flags & DP_THREAD_COMPAT)
 		result.outcome = DP_COMPAT_MODE;
 	else {
-		process_memory_forget(&t->memory);
+		process_memory_init(t->memory, t->thread);
 		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->thread_base,
 					      is_in_syscall(t, thread), process_memory_read,
-					      &t->memory, t->snapshot->id, t->snapshot->cell);
-		if (t->memory.err < 0)
-			return t->memory.err;
+					      t->memory, t->snapshot->id, t->snapshot->cell);
+		if (t->memory->err < 0)
+			return t->memory->err;
 	}
 	return set_user(t, s, &result);
 }
@@ -163,7 +177,7 @@ static int read_copied(void *memory, void *ret, size_t size, uint64_t address)
 	int err = stack_copy_read(c->copy, ret, size, address);
 
 	if (err < 0 && snapshot_find(c->threads->snapshot, address))
-		return process_memory_read(&c->threads->memory, ret, size, address);
+		return process_memory_read(c->threads->memory, ret, size, address);
 	return err;
 }
 
@@ -171,10 +185,11 @@ int thread_snapshot_walk_copy(struct thread_snapshot *t, struct thread_stack *s,
 			      const struct stack_copy *copy)
 {
 	struct copied copied = { t, copy };
-	struct unwinder_result result =
-		unwinder_walk_memory(t->unwinder, &copy->regs, 0, copy->in_syscall, read_copied,
-				     &copied, t->snapshot->id, t->snapshot->cell);
+	struct unwinder_result result;
 
+	process_memory_init(t->memory, t->thread);
+	result = unwinder_walk_memory(t->unwinder, &copy->regs, 0, copy->in_syscall, read_copied,
+				      &copied, t->snapshot->id, t->snapshot->cell);
 	return set_user(t, s, &result);
 }
 
@@ -194,9 +209,12 @@ static int take_all(struct thread_snapshot *t)
 {
 	int err = 0;
 
-	for (size_t i = 0; err == 0 && i < t->n; i++)
-		if (may_be_walked(&t->stacks[i]))
+	for (size_t i = 0; err == 0 && i < t->n; i++) {
+		if (is_late(t))
+			err = -ETIME;
+		else if (may_be_walked(&t->stacks[i]))
 			err = walk(t, &t->stacks[i]);
+	}
 	for (size_t i = 0; i < t->n; i++)
 		t->stacks[i].seen = false;
 	if (err == 0)
@@ -209,7 +227,7 @@ static int take_all(struct thread_snapshot *t)
 }
 
 /* A thread that moves, alone: that takes much less time. */
-static int take_one(struct thread_snapshot *t, struct thread_stack *s)
+int thread_snapshot_take_one(struct thread_snapshot *t, struct thread_stack *s)
 {
 	pid_t tid = (pid_t)s->thread.tid;
 	int err;
@@ -228,20 +246,21 @@ static int take_one(struct thread_snapshot *t, struct thread_stack *s)
 	return err;
 }
 
-int thread_snapshot_take(struct thread_snapshot *t, const struct snapshot *snapshot, pid_t thread)
+int thread_snapshot_take(struct thread_snapshot *t, const struct snapshot *snapshot, pid_t thread,
+			 unsigned int tries)
 {
 	int err;
 
 	t->snapshot = snapshot;
-	process_memory_init(&t->memory, thread);
+	t->thread = thread;
 	err = take_all(t);
-	for (int try = 0; err == 0 && try < TRIES && thread_snapshot_count(t, THREAD_MOVES) > 0;
-	     try++) {
+	for (unsigned int try = 0;
+	     err == 0 && try < tries && thread_snapshot_count(t, THREAD_MOVES) > 0; try++) {
 		if (try > 0)
 			poll(NULL, 0, PAUSE_MS);
 		for (size_t i = 0; err == 0 && i < t->n; i++)
 			if (t->stacks[i].state == THREAD_MOVES)
-				err = take_one(t, &t->stacks[i]);
+				err = thread_snapshot_take_one(t, &t->stacks[i]);
 	}
 	return err;
 }
@@ -255,28 +274,44 @@ size_t thread_snapshot_count(const struct thread_snapshot *t, enum thread_snapsh
 	return n;
 }
 
-/* They are those that were found, and whoever has run since is not at rest. */
+static bool has_run(const struct thread_stack *s, const struct dp_thread *now)
+{
+	return (now->flags & DP_THREAD_ON_CPU) || s->thread.switches != now->switches ||
+	       s->thread.ran_ns != now->ran_ns;
+}
+
+struct check {
+	struct thread_snapshot *threads;
+	bool others;
+};
+
 static int on_checked(void *arg, const struct dp_thread *thread)
 {
-	struct thread_stack *s = find_stack(arg, (pid_t)thread->tid);
+	const struct check *check = arg;
+	struct thread_snapshot *t = check->threads;
+	struct thread_stack *s = find_stack(t, (pid_t)thread->tid);
 
-	if (s)
-		s->seen = !(thread->flags & DP_THREAD_ON_CPU) &&
-			  s->thread.switches == thread->switches &&
-			  s->thread.ran_ns == thread->ran_ns;
+	if (!s)
+		return check->others && t->n < t->max_threads ? on_found(t, thread) : 0;
+	s->seen = true;
+	if (s->state == THREAD_STILL && has_run(s, thread))
+		s->state = THREAD_MOVES;
+	if (s->state == THREAD_MOVES)
+		s->thread = *thread;
 	return 0;
 }
 
-int thread_snapshot_check(struct thread_snapshot *t)
+int thread_snapshot_check(struct thread_snapshot *t, bool others)
 {
+	struct check check = { t, others };
 	int err;
 
 	for (size_t i = 0; i < t->n; i++)
 		t->stacks[i].seen = false;
-	err = thread_reader_read(t->reader, t->pid, 0, on_checked, t);
-	for (size_t i = 0; i < t->n; i++)
-		if (t->stacks[i].state == THREAD_STILL && !t->stacks[i].seen)
-			t->stacks[i].state = THREAD_MOVES;
+	err = thread_reader_read(t->reader, t->pid, 0, on_checked, &check);
+	for (size_t i = 0; err == 0 && i < t->n; i++)
+		if (!t->stacks[i].seen)
+			t->stacks[i].state = THREAD_GONE;
 	return err;
 }
 

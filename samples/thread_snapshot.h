@@ -45,29 +45,43 @@ struct thread_snapshot {
 	struct unwinder *unwinder;
 	const struct snapshot *snapshot;
 	bool kernel_only;
-	struct process_memory memory;
+	struct process_memory *memory;
+	pid_t thread; /* a running one, through which memory is read */
 	struct return_check return_check;
 	pid_t pid;
 	struct thread_stack *stacks;
 	size_t n, size;
 	size_t next; /* index of the thread that is expected next */
+	/* Both may be set after the initialization, which sets no limit. */
+	size_t max_threads;
+	uint64_t until_ns; /* when to give up finding and taking */
 };
 
-/* The caller keeps ownership of all parts. */
+/* How often to look at a thread that moves, for who needs it now. */
+#define THREAD_SNAPSHOT_TRIES 6
+
+/* The caller keeps ownership of all parts; several may share `memory`. pid: 0: the kernel's threads. */
 void thread_snapshot_init(struct thread_snapshot *threads, struct thread_reader *reader,
-			  struct unwinder *unwinder, bool kernel_only, pid_t pid);
+			  struct unwinder *unwinder, struct process_memory *memory,
+			  bool kernel_only, pid_t pid);
 void thread_snapshot_done(struct thread_snapshot *threads);
 
-/* Reads the threads and their states; tid: one of them, or 0: all. 0 or a negative errno. */
+/*
+ * Reads the threads and their states; tid: one of them, or 0: all. 0, -E2BIG if there are too many,
+ * -ETIME if it took too long, or another errno.
+ */
 int thread_snapshot_find(struct thread_snapshot *threads, pid_t tid);
 
 /*
- * Takes the stacks of all threads found, in the snapshot of their process; tries again for those
- * that move. `thread` is a running one, through which memory is read. 0, -EPERM if that is not
- * permitted, or another errno.
+ * Takes the stacks of all threads found, in the snapshot of their process; tries again, so often,
+ * for those that move. `thread` is a running one, through which memory is read; the kernel's threads
+ * need neither. 0, -EPERM if that is not permitted, -ETIME as above, or another errno.
  */
 int thread_snapshot_take(struct thread_snapshot *threads, const struct snapshot *snapshot,
-			 pid_t thread);
+			 pid_t thread, unsigned int tries);
+
+/* The same again for one of them, which moves. */
+int thread_snapshot_take_one(struct thread_snapshot *threads, struct thread_stack *stack);
 
 /* Walks a stack that was copied elsewhere. 0 or -ENOMEM. */
 int thread_snapshot_walk_copy(struct thread_snapshot *threads, struct thread_stack *stack,
@@ -81,9 +95,10 @@ size_t thread_snapshot_count(const struct thread_snapshot *threads,
 			     enum thread_snapshot_state state);
 
 /*
- * Of the threads that were still, those that have run since move. 0 or negative errno.
+ * Looks at all threads again: who was still and has run since moves; who is no more is gone; and
+ * with `others`, who was not found before moves. 0 or negative errno.
  */
-int thread_snapshot_check(struct thread_snapshot *threads);
+int thread_snapshot_check(struct thread_snapshot *threads, bool others);
 
 /*
  * The sample that a stack makes; the event is the CPU's or off-CPU. `frames` has room for

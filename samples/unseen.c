@@ -55,8 +55,11 @@ static size_t count_process(const struct seen *seen, pid_t pid, unsigned int sta
 	while (dir && (entry = readdir(dir))) {
 		pid_t tid = atoi(entry->d_name);
 
-		if (tid > 0 && proc_stat_read(tid, &stat) == 0 && is_among(stat.state, states) &&
-		    (seen->n == 0 || !bsearch(&tid, seen->tids, seen->n, sizeof(tid), tid_compare)))
+		if (tid <= 0 ||
+		    (seen->n > 0 && bsearch(&tid, seen->tids, seen->n, sizeof(tid), tid_compare)))
+			continue;
+		/* Last, because the kernel adds up all threads for that. */
+		if (proc_stat_read(tid, &stat) == 0 && is_among(stat.state, states))
 			n++;
 	}
 	return n;

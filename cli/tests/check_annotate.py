@@ -176,6 +176,7 @@ class Annotate(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             os.chmod(directory, 0o755)
             os.chmod(self.directory, 0o755)
+            os.chmod(self.recording, 0o644)
             copy = shutil.copy(harness.DWARFPROF, directory)
             subprocess.run(["setcap", "cap_bpf,cap_perfmon+ep", copy], check=True)
             result = subprocess.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", copy,

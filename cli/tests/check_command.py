@@ -4,6 +4,7 @@
 
 usage: check_command.py DWARFPROF PROGRAM-DIR
 """
+import collections
 import ctypes
 import errno
 import fcntl
@@ -145,6 +146,20 @@ class Command(unittest.TestCase):
         self.assertEqual({s["outcome"] for s in user}, {"complete"})
         self.assertEqual(samples[-1]["lost"], 0)
 
+    def test_a_stack_that_vfork_has_given_back_is_not_walked(self):
+        """A parent goes on a little before its child has left its memory."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("-F", "9999", "-o", path, "--", program("vforks"), "3")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path) as file:
+                samples = [json.loads(line) for line in file]
+        outcomes = collections.Counter(s["outcome"] for s in samples)
+        in_child = [s for s in samples if "descend" in (f["symbol"] for f in s["user_stack"])]
+        print(f"{dict(outcomes)}, {len(in_child)} on a stack that the parent has lent")
+        self.assertGreater(len(in_child), 100)
+        self.assertLessEqual(set(outcomes), {"complete", "no_user_stack"})
+
     def test_an_exec_by_any_thread_is_followed(self):
         code = ("import os,sys,threading,time\n"
                 "t = threading.Thread(target=os.execv, args=(sys.argv[1], sys.argv[1:]))\n"
@@ -172,6 +187,90 @@ class Command(unittest.TestCase):
             self.assertEqual(process.returncode, 0)
             with open(path) as file:
                 self.assertIn(";main;", file.read())
+
+
+class Kill(unittest.TestCase):
+    """--kill."""
+    QUIET = "--kill", "-o", "/dev/null", "--format", "text"
+
+    def start_shell(self, trap):
+        """Returns when the shell has set the trap."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        path = os.path.join(directory.name, "pid")
+        process = start(*self.QUIET, "-F", "999", "--", "sh", "-c",
+                        f"{trap}; echo $$ >{path}; while :; do sleep 0.1; done",
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        harness.wait_for(lambda: os.path.exists(path) and harness.read(path).endswith("\n"))
+        self.command_pid = int(harness.read(path))
+        return process
+
+    def test_ends_the_command_when_the_time_is_over(self):
+        result = dwarfprof("-d", "300ms", "-F", "999", *self.QUIET, "--", program("fibonacci"), "300")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("waiting", result.stderr)
+
+    def test_and_also_on_a_signal(self):
+        process = start(*self.QUIET, "--", program("fibonacci"), "300", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                        text=True)
+        wait_until_it_samples(process)
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_command_may_end_in_its_own_way(self):
+        """It prints while the report is written, and its exit code counts."""
+        process = self.start_shell("trap 'echo told; exit 3' TERM")
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (3, "told\n"), err)
+
+    def test_ctrl_c_kills_it_at_once(self):
+        process = self.start_shell("trap '' TERM INT")
+        process.terminate()
+        err = ""
+        while "has not ended yet" not in err:
+            line = process.stderr.readline()
+            self.assertTrue(line, err)
+            err += line
+        process.send_signal(signal.SIGINT)
+        err += process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 0, err)
+        self.assertFalse(os.path.exists(f"/proc/{self.command_pid}"))
+        self.assertIn("did not end when told to, and was killed", err)
+
+    def test_a_stopped_one_goes_on_to_end(self):
+        process = self.start_shell("trap 'exit 3' TERM")
+        os.kill(self.command_pid, signal.SIGSTOP)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, err)
+
+    def test_one_that_does_not_end_is_killed(self):
+        begin = time.monotonic()
+        process = self.start_shell("trap '' TERM")
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertGreater(time.monotonic() - begin, 5)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertRegex(err, r"(?m)^dwarfprof: warning: sh \(PID \d+\) did not end when told to, and was killed$")
+
+    def test_one_that_ends_first_is_left_alone(self):
+        result = dwarfprof("-d", "60", *self.QUIET, "--", "sh", "-c", "exit 7")
+        self.assertEqual(result.returncode, 7, result.stderr)
+        result = dwarfprof("-d", "60", *self.QUIET, "--", "sh", "-c", "kill -9 $$")
+        self.assertEqual(result.returncode, 137, result.stderr)
+        self.assertEqual(dwarfprof(*self.QUIET, "--", "/nonexistent/command").returncode, 127)
+
+    def test_one_that_does_nothing(self):
+        result = dwarfprof("-U", "-d", "1", *self.QUIET, "--", "sleep", "60")
+        self.assertIn(result.returncode, (0, 5))  # its start may be sampled
+        self.assertEqual("no samples" in result.stderr, result.returncode == 5, result.stderr)
+
+    def test_wrong_usage(self):
+        result = dwarfprof("--kill", "-a", "-d", "1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--kill goes with -- CMD", result.stderr)
 
 
 class Interrupt(unittest.TestCase):

@@ -196,7 +196,9 @@ class Stacks(unittest.TestCase):
     def test_of_a_stopped_process_are_taken_too(self):
         with Crowd(2, 0) as pid:
             os.kill(int(pid), signal.SIGSTOP)
-            harness.wait_for(lambda: "State:\tT" in read(f"/proc/{pid}/status"))
+            # Each thread stops by itself.
+            harness.wait_for(lambda: all("State:\tT" in read(f"/proc/{pid}/task/{tid}/status")
+                                         for tid in os.listdir(f"/proc/{pid}/task")))
             text = dump("-p", pid, "-U")
         self.assertEqual({head[2:] for head in THREAD.findall(text)}, {("stopped", "T")})
         self.assertEqual(sum("descend at " in line for line in text.splitlines()), 3)

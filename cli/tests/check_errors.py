@@ -115,6 +115,9 @@ class Errors(unittest.TestCase):
         """A network file system may report a write error only at close()."""
         with tempfile.TemporaryDirectory() as directory, busy() as pid:
             path = os.path.join(directory, "out.folded")
+            # Both runs find a file, so that both give it the same descriptor.
+            with open(path, "w"):
+                pass
             process = start("-p", pid, "-o", path, stderr=subprocess.PIPE, text=True)
             self.assertIn("sampling", process.stderr.readline())
             number = next(int(fd) for fd in os.listdir(f"/proc/{process.pid}/fd")

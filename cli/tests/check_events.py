@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -32,6 +33,11 @@ RECORDS_END = CLOCK_ENDS | {errno.ENOSYS: "CONFIG_PERF_EVENTS"}
 def on_machine(cycles=0, clock=0, records=0, **more):
     """The environment of a program on a machine with these results for its events."""
     return {"env": {**os.environ, "LD_PRELOAD": OTHER_EVENTS, "EVENTS": f"{cycles} {clock} {records}", **more}}
+
+
+# What linux/perf_event.h defines: type and configuration.
+COUNTERS = {"cycles": "0 0x0", "instructions": "0 0x1", "cache-references": "0 0x2", "cache-misses": "0 0x3",
+            "branches": "0 0x4", "branch-misses": "0 0x5", "r1c2": "4 0x1c2", "rFFFFFFFF00000001": "4 0xffffffff00000001"}
 
 
 class Events(unittest.TestCase):
@@ -99,6 +105,66 @@ class Events(unittest.TestCase):
 
     def test_errors_of_cycles_that_the_clock_would_have_too(self):
         self.check_ends(ENDS, "cycles", "the sampling event")
+
+    def test_events_of_counters(self):
+        """Each sample stands for as many events as were counted: here they are the CPU clock's ns."""
+        for event, attributes in COUNTERS.items():
+            for options, how, period in ((["-F", "200"], f"at 200 Hz by {event}", 5_000_000),
+                                         (["-c", "3000000"], f"every 3000000 {event}", 3_000_000)):
+                with self.subTest(event=event, options=options), tempfile.NamedTemporaryFile("r") as told:
+                    result = dwarfprof("-p", self.pid, "-d", "300ms", "-o", "-", "--format", "jsonl", "-e", event, *options,
+                                       **on_machine(EVENTS_TOLD=told.name))
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertIn(f" {how}\n", result.stderr)
+                    self.assertEqual(told.read().strip(), attributes)
+                    samples = [json.loads(line) for line in result.stdout.splitlines()]
+                    self.assertEqual({(s["event"], s["weight"]) for s in samples}, {(event, period)})
+                    self.assertIn(f"the samples stand for {period * len(samples)} events\n", result.stderr)
+
+    def test_counters_in_reports(self):
+        """They are counts, not times."""
+        for event, unit in (("cache-misses", "cache_misses"), ("r1c2", "events")):
+            with self.subTest(event=event):
+                result = dwarfprof("-p", self.pid, "-d", "300ms", "-o", "-", "--format", "json", "-e", event, **on_machine())
+                profile = json.loads(result.stdout)["metadata"]
+                self.assertIsNone(profile["hz"])
+                self.assertEqual([value["name"] for value in profile["values"]], [unit])
+
+    def test_errors_of_counters(self):
+        """Nothing takes their place."""
+        for event in COUNTERS:
+            for error, why in FALLS_BACK.items() if event == "cache-misses" else [(errno.ENOENT, NONE)]:
+                with self.subTest(event=event, error=errno.errorcode[error]):
+                    said, events = self.sample(1, "-e", event, **on_machine(cycles=error))
+                    self.assertEqual(events, set())
+                    self.assertIn(f"cannot sample {event}: {why.replace('cycles', event)}\n", said)
+                    self.assertEqual("most virtual machines have none" in said, why != IN_USE)
+        self.assertIn("cannot open the event", self.sample(3, "-e", "cycles", **on_machine(cycles=errno.EPERM))[0])
+
+    def test_a_rate_that_the_kernel_refuses(self):
+        with open("/proc/sys/kernel/perf_event_max_sample_rate") as file:
+            rate = int(file.read())
+        said, _ = self.sample(1, "-e", "cycles", "-F", str(rate + 1), **on_machine(cycles=errno.EINVAL))
+        self.assertIn(f"the highest rate is {rate} Hz", said)
+
+    def test_several_counters(self):
+        """Events of the kernel and of counters have their own periods."""
+        result = dwarfprof("-d", "1", "-o", "-", "--format", "jsonl", "-e", "page-faults,r1c2", "-e", "cycles", "-F", "200",
+                           "--", program("fibonacci"), "1", **on_machine())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(" at each page fault, at 200 Hz by r1c2, at 200 Hz by cycles\n", result.stderr)
+        self.assertNotIn("the samples stand for", result.stderr)
+        samples = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual({(s["event"], s["weight"]) for s in samples},
+                         {("page-faults", 1), ("r1c2", 5_000_000), ("cycles", 5_000_000)})
+        said, events = self.sample(1, "-e", "page-faults,cache-misses", **on_machine(cycles=errno.ENOENT))
+        self.assertEqual(events, set())
+        self.assertIn("cannot sample cache-misses: ", said)
+
+    def test_cycles_on_this_machine(self):
+        state, _ = self.cycles_of_doctor()
+        said, _ = self.sample(0 if state == "ok" else 1, "-e", "cycles")
+        self.assertEqual("cannot sample cycles: " in said, state != "ok")
 
     def test_errors_of_records(self):
         self.check_ends(RECORDS_END, "records", "the records of mappings and forks")

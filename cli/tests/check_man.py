@@ -78,7 +78,7 @@ class Page(unittest.TestCase):
             self.assertEqual(self.described("RECORDINGS"), self.helped(command))
 
     def test_lists_the_options_of_diff(self):
-        self.assertEqual(len(self.helped("diff")), 20)
+        self.assertEqual(len(self.helped("diff")), 22)
         self.assertEqual(self.described("DIFFERENCES"), self.helped("diff"))
 
     def test_lists_the_options_of_annotate(self):
@@ -99,6 +99,12 @@ class Page(unittest.TestCase):
         self.assertEqual(self.described("TOP"), own)
         left_out = re.search(r"options above but(.*?)^and$", self.section("TOP"), re.S | re.M).group(1)
         self.assertEqual(set(OPTION.findall(left_out)), self.helped() - self.helped("top"))
+
+    def test_lists_the_keys_of_top(self):
+        listed = run(DWARFPROF, "top", "--help").stdout.partition("\nKeys:\n")[2].partition("\n\n")[0]
+        keys = re.findall(r"(?m)^  (\S.*?) {2,}(\S.*(?:\n {10,}\S.*)*)$", listed)
+        self.assertGreater(len(keys), 15)
+        self.assertIn("".join(f" {names} {does[0].upper()}{' '.join(does[1:].split())}." for names, does in keys), self.text)
 
     def test_explains_every_outcome(self):
         outcomes = list_of(self.header, "DP_OUTCOMES")

@@ -223,6 +223,80 @@ class Limits(unittest.TestCase):
         self.assertAlmostEqual(sample["value_ns"] / 1e9, seconds_sampled(result.stderr), delta=0.051)
         self.assertEqual(functions(sample), functions(streamed(dump)[0]))
 
+    def still(self, name, pids, *options):
+        """Profiles sleeping processes: each is in the profile, and blocked for all of its time."""
+        result = dwarfprof(*options, "--off-cpu", "-d", "500ms", "--format", "jsonl")
+        samples = streamed(result)
+        for pid in pids:
+            mine = [s for s in samples if s["pid"] == int(pid)]
+            self.assertEqual([s["outcome"] for s in mine], ["complete"] * len(mine))
+            self.assertAlmostEqual(value(mine) / 1e9, seconds_sampled(result.stderr), delta=0.051, msg=name)
+        return samples
+
+    def test_all_processes_and_those_that_pass_a_filter(self):
+        groups = [line.split()[1] for line in read("/proc/self/mounts").splitlines() if line.split()[2] == "cgroup2"]
+        group = os.path.join(groups[0], f"dwarfprof-offcpu-{os.getpid()}")
+        os.mkdir(group)
+        try:
+            with Target("/bin/sleep", "60") as ours, \
+                    Target("/bin/sleep", "60", user="nobody") as theirs, \
+                    Target("/bin/sleep", "60", preexec_fn=lambda: self.enter(group)) as inside:
+                for pid in ours, theirs, inside:
+                    wait_for(lambda: "nanosleep" in read(f"/proc/{pid}/stack"))
+                every = {int(ours), int(theirs), int(inside)}
+                for options, wanted in ((["-a"], every), (["-u", "nobody"], {int(theirs)}),
+                                        (["-G", group], {int(inside)}), (["--comm", "^sleep$"], every)):
+                    samples = self.still(options, wanted, *options)
+                    self.assertEqual({s["pid"] for s in samples} & every, wanted)
+        finally:
+            wait_for(lambda: not read(os.path.join(group, "cgroup.procs")))
+            os.rmdir(group)
+
+    @staticmethod
+    def enter(group):
+        with open(os.path.join(group, "cgroup.procs"), "w") as file:
+            file.write(str(os.getpid()))
+
+    def test_threads_of_the_kernel(self):
+        """Those that do not run meanwhile, as their counts of switches tell."""
+        def sleeping():
+            found = {}
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                status = read(f"/proc/{pid}/status")
+                if "\nState:\tS" in status and "VmSize" not in status and os.stat(f"/proc/{pid}").st_uid == 0:
+                    found[int(pid)] = re.findall(r"ctxt_switches:\s*(\d+)", status)
+            return {pid: switches for pid, switches in found.items()
+                    if switches and not os.path.exists(f"/proc/{pid}/exe")}
+        before = sleeping()
+        if not before:
+            self.skipTest("no kernel threads are visible here")
+        result = dwarfprof("-a", "--off-cpu", "-d", "500ms", "--format", "jsonl")
+        samples, after = streamed(result), sleeping()
+        still = [pid for pid in before if after.get(pid) == before[pid]]
+        self.assertTrue(still)
+        for pid in still:
+            sample, = (s for s in samples if s["pid"] == pid)
+            self.assertEqual((sample["outcome"], sample["tid"]), ("no_user_stack", pid))
+            self.assertAlmostEqual(sample["value_ns"] / 1e9, seconds_sampled(result.stderr), delta=0.051)
+        users = dwarfprof("-a", "-U", "--off-cpu", "-d", "100ms", "--format", "jsonl")
+        self.assertFalse({s["pid"] for s in streamed(users)} & set(before))
+
+    def test_thousands(self):
+        """In one process; it takes 50 us for each."""
+        n = 2000
+        code = ("import threading,time\n"
+                "threading.stack_size(65536)\n"
+                f"for i in range({n}): threading.Thread(target=time.sleep, args=(600,)).start()")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == n + 1)
+            wait_for(lambda: sum("nanosleep" in read(f"/proc/{pid}/task/{tid}/stack")
+                                 for tid in os.listdir(f"/proc/{pid}/task")) == n)
+            for options in (["-p", pid], ["-a"]):
+                result = dwarfprof(*options, "--off-cpu", "-d", "500ms", "--format", "jsonl")
+                mine = [s for s in streamed(result) if s["pid"] == int(pid)]
+                self.assertEqual(len({s["tid"] for s in mine}), n + 1)
+                self.assertAlmostEqual(value(mine) / 1e9 / (n + 1), seconds_sampled(result.stderr), delta=0.051)
+
     def test_those_that_wake_up_have_their_time_until_then(self):
         code = "import time\ntime.sleep(1.5)\nwhile True: pass"
         with Target("/usr/bin/python3", "-c", code) as pid:
@@ -322,6 +396,46 @@ class Wall(unittest.TestCase):
         for (sample,) in still:
             self.assertAlmostEqual(sample["value_ns"] / 1e9, seconds, delta=0.051)
         self.assertAlmostEqual(value(samples) / 1e9 / seconds, 7, delta=0.2 + stolen)
+
+    def test_a_command_with_its_children_and_threads(self):
+        """From their beginning, of which they tell, to the end of each, in the clock of the samples."""
+        code = ("import subprocess,threading,time\n"
+                "def sleep(seconds):\n"
+                "  began = time.monotonic_ns(); time.sleep(seconds); ended = time.monotonic_ns()\n"
+                "  print(threading.get_native_id(), began, ended)\n"
+                "child = subprocess.Popen(['/bin/sleep', '1.4'])\n"
+                "threads = [threading.Thread(target=sleep, args=(s,)) for s in (1.2, 0.9, 0.6)]\n"
+                "for thread in threads: thread.start()\n"
+                "time.sleep(0.3)\n"
+                "late = threading.Thread(target=sleep, args=(0.8,)); late.start()\n"
+                "for thread in (*threads, late): thread.join()\n"
+                "child.wait(); print(child.pid)")
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.jsonl")
+            result = dwarfprof("--wall", "-F", "99", "-o", out, "--", "/usr/bin/python3", "-c", code)
+            samples = [json.loads(line) for line in read(out).splitlines()]
+        *lines, child = result.stdout.splitlines()
+        self.assertEqual(len(lines), 4)
+        for tid, began, ended in (map(int, line.split()) for line in lines):
+            slept = [s for s in samples if s["tid"] == tid and s["event"] == "off-cpu" and began <= s["time_ns"] < ended]
+            self.assertAlmostEqual(value(slept) / 1e9, (ended - began) / 1e9, delta=0.051)
+        slept = [s for s in samples if s["pid"] == int(child) and s["state"] == "S"]
+        self.assertAlmostEqual(value(slept) / 1e9, 1.4, delta=0.051)
+
+    def test_a_thread_that_comes_during_the_profile_and_stays(self):
+        code = ("import threading,time\n"
+                "time.sleep(2)\n"
+                "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+                "time.sleep(600)")
+        with Target("/usr/bin/python3", "-c", code) as pid:
+            wait_for(lambda: "nanosleep" in read(f"/proc/{pid}/stack"))
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "3500ms", "--format", "jsonl")
+        samples = streamed(result)
+        end = min(s["time_ns"] for s in samples) / 1e9 + seconds_sampled(result.stderr)
+        late = [s for s in samples if s["tid"] != int(pid)]
+        self.assertAlmostEqual(value(late) / 1e9, end - min(s["time_ns"] for s in late) / 1e9, delta=0.051)
+        self.assertAlmostEqual(value(s for s in samples if s["tid"] == int(pid)) / 1e9, seconds_sampled(result.stderr),
+                               delta=0.1)
 
     def test_folded_stacks_tell_them_apart(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True:\n time.sleep(0.01)\n sum(range(100000))") as pid:

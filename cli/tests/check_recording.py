@@ -192,6 +192,7 @@ class Recorded(Recording):
         self.assertRegex(folded, r"do_syscall_64_\[k\]")
         # A user who may not see the kernel's addresses here gets the same names.
         os.chmod(self.directory, 0o755)
+        os.chmod(recording, 0o644)
         self.assertEqual(self.run_on("report", recording, "--format", "folded", user=NOBODY).stdout, folded)
 
     def test_vdso(self):
@@ -384,7 +385,9 @@ class NotWhole(Recording):
             ("convert", "a", "-o", "x.nothing"): "stands for no format",
             ("diff", "a"): "a recording is missing",
             ("diff", "a", "b", "c"): "unexpected argument 'c'",
-            ("diff", "a", "b", "--format", "jsonl"): "text, json or folded",
+            ("diff", "a", "b", "--format", "jsonl"): "known are text (.txt), json (.json), folded",
+            ("diff", "a", "b", "-o", "x.pb.gz"): "the extension of 'x.pb.gz' stands for no format of differences",
+            ("diff", "a", "b", "-o", "x.svg", "-o", "y.svg"): "-o is given twice",
             ("diff", "a", "b", "-n", "0"): "a whole number from 1 on",
         }.items():
             result = self.run_on(*command, code=2)

@@ -241,6 +241,20 @@ class Text(Case):
                                 rf"{size / rows:.2f} bytes per row, \d+ ns per row, "
                                 rf"\d+\.\d\d % covered, {refused} inexpressible rows$")
 
+    def test_names_do_not_reach_the_terminal_as_they_are(self):
+        """Who has named a file or a section must not have a say in what is shown."""
+        os.mkdir(self.path("names"))
+        evil = "e\x1b[31m\n\x9b\u202e\u2066x"
+        shutil.copy(self.made, self.path("names/" + evil))
+        with open(self.made, "rb") as file:
+            content = file.read()
+        self.assertEqual(content.count(b"\0other\0"), 1)
+        section = self.file("section", content.replace(b"\0other\0", b"\0o\x1b[1m\0"))
+        for args in ((self.path("names"),), ("--rows", self.path("names")), (self.path("names/" + evil),), (section,)):
+            said = tables(*args).stdout
+            self.assertRegex(said, r"e\?\[31m\?{9}x\n" if args[-1] != section else r" o\?\[1m ")
+            self.assertEqual(said.replace("\n", "").isprintable(), True)
+
 
 class Broken(Case):
     def broken(self):

@@ -117,6 +117,18 @@ class Viewers(unittest.TestCase):
             self.assertIn(f"{samples} samples, 0 lost",
                           page.evaluate("document.querySelector('header').innerText"))
 
+    def test_events_in_html(self):
+        """Each is one of speedscope's profiles, which are a key apart."""
+        path = os.path.join(self.directory.name, "x.html")
+        result = dwarfprof("-e", "page-faults,context-switches", "-o", path, "--", program("fibonacci"), "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with chromium.Page("file://" + path) as page:
+            page.wait_for("document.body.innerText.includes('page-faults, all threads: ')")
+            page.press("n", text="n")
+            page.wait_for("document.body.innerText.includes('context-switches, all threads: ')")
+            page.press("p", text="p")
+            page.wait_for("document.body.innerText.includes('page-faults, all threads: ')")
+
 
 class Nameless(unittest.TestCase):
     """A program without symbols: the linker's, of the same program, say where its functions begin."""

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Preloaded (LD_PRELOAD), it simulates a machine with other perf events. EVENTS in the environment
- * has the results of perf_event_open() for cycles, the CPU clock and records: errno numbers, or 0.
+ * has the results of perf_event_open() for cycles (and other counters), the CPU clock and records: errno numbers, or 0.
  * Cycles that work are the CPU clock in disguise, on CPUs below EVENTS_CPUS; other CPUs differ and
- * report ENOENT. Programs can be attached to cycles only EVENTS_LINKS times.
+ * report ENOENT. Programs can be attached to cycles only EVENTS_LINKS times. With EVENTS_TOLD, a
+ * file, the type and configuration of counters are written to it. They count the clock's ns.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +23,12 @@ static bool is_cycles[MAX_FDS];
 
 typedef long (*syscall_fn)(long number, ...);
 
+/* Cycles, or anything else that CPUs count. */
+static bool is_counter(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_RAW;
+}
+
 static int error_of(const struct perf_event_attr *attr, int cpu)
 {
 	const char *events = getenv("EVENTS"), *cpus = getenv("EVENTS_CPUS");
@@ -29,17 +36,29 @@ static int error_of(const struct perf_event_attr *attr, int cpu)
 
 	if (!events || sscanf(events, "%d %d %d", &cycles, &clock, &records) != 3)
 		abort();
-	if (attr->type == PERF_TYPE_HARDWARE)
+	if (is_counter(attr))
 		return cycles == 0 && cpus && cpu >= atoi(cpus) ? ENOENT : cycles;
 	return attr->config == PERF_COUNT_SW_CPU_CLOCK ? clock : records;
+}
+
+static void tell(const struct perf_event_attr *attr)
+{
+	const char *path = getenv("EVENTS_TOLD");
+	FILE *file = path && is_counter(attr) ? fopen(path, "w") : NULL;
+
+	if (file) {
+		fprintf(file, "%u 0x%llx\n", attr->type, attr->config);
+		fclose(file);
+	}
 }
 
 static long open_event(syscall_fn next, const long args[5])
 {
 	struct perf_event_attr attr = *(const struct perf_event_attr *)args[0];
-	bool hardware = attr.type == PERF_TYPE_HARDWARE;
+	bool hardware = is_counter(&attr);
 	long fd;
 
+	tell(&attr);
 	errno = error_of(&attr, (int)args[2]);
 	if (errno != 0)
 		return -1;

@@ -162,6 +162,51 @@ Test(options, takes_what_names_shall_look_like)
 	end();
 }
 
+Test(options, takes_events_of_counters)
+{
+	PARSE("-a", "-e", "cache-misses", "-F", "1000");
+	cr_assert_eq(options.record.profiler.event.source, &event_cache_misses);
+	cr_assert(!event_has_off_cpu(&options.record.profiler.event));
+	PARSE("-a", "-e", "r01C2", "-c", "4294967295");
+	cr_assert_eq(options.record.profiler.event.source, &event_raw);
+	cr_assert_str_eq(options.record.profiler.event.argument, "01C2");
+	cr_assert_eq(options.record.profiler.period, UINT32_MAX);
+	PARSE("-a", "-e", "page-faults", "-c", "10");
+	cr_assert_eq(options.record.profiler.period, 10);
+}
+
+Test(options, takes_several_events)
+{
+	const struct profiler_options *profiler = &options.record.profiler;
+
+	PARSE("-a", "-e", "page-faults,r1c2,r01C2", "-e", "r1C3", "-e", "page-faults");
+	cr_assert_eq(profiler_n_events(profiler), 3);
+	cr_assert_eq(profiler_event(profiler, 0)->source, &event_page_faults);
+	cr_assert_str_eq(profiler_event(profiler, 1)->argument, "1c2");
+	cr_assert_str_eq(profiler_event(profiler, 2)->argument, "1C3");
+	cr_assert(profiler_has_periods(profiler), "of one of them");
+	PARSE("-a", "-e", "page-faults,context-switches", "-e", "page-faults");
+	cr_assert_eq(profiler_n_events(profiler), 2);
+	cr_assert(!profiler_has_periods(profiler));
+	/* A rate is that of those that have one. */
+	PARSE("-a", "-e", "page-faults,cycles", "-F", "10");
+	PARSE("-a", "-e", "uprobe:libc.so.6:f(int,long)");
+	cr_assert_eq(profiler_n_events(profiler), 1);
+	cr_assert_str_eq(profiler->event.argument, "libc.so.6:f(int,long)");
+}
+
+Test(options, knows_what_samples_stand_for)
+{
+	struct event faults = { .source = &event_page_faults },
+		     cycles = { .source = &event_cycles };
+	struct event cpu = { .source = &event_cpu };
+
+	cr_assert(event_has_periods(&cycles, 0) && event_has_periods(&cycles, 1));
+	cr_assert(event_has_periods(&faults, 2));
+	cr_assert(!event_has_periods(&faults, 1) && !event_has_periods(&faults, 0));
+	cr_assert(!event_has_periods(&cpu, 0));
+}
+
 Test(options, takes_uprobes)
 {
 	PARSE("-a", "-e", "uprobe:libc.so.6:malloc");
@@ -290,6 +335,24 @@ REFUSES(an_unknown_format, "-a", "--format", "png")
 REFUSES(a_bad_event, "-a", "-e", "kprobe:x")
 REFUSES(to_leave_out_both_sides, "-a", "-U", "-K")
 REFUSES(the_kernel_s_side_of_a_uprobe, "-a", "-K", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(a_raw_event_without_digits, "-a", "-e", "r")
+REFUSES(a_raw_event_that_is_not_hex, "-a", "-e", "r1g")
+REFUSES(a_raw_event_that_is_too_long, "-a", "-e", "r12345678123456781")
+REFUSES(more_than_an_event, "-a", "-e", "cyclesx")
+REFUSES(an_empty_event, "-a", "-e", "page-faults,")
+REFUSES(events_of_two_kinds, "-a", "-e", "page-faults", "-e", "cpu")
+REFUSES(an_event_after_time, "-a", "-e", "cpu,page-faults")
+REFUSES(two_functions, "-a", "-e", "cycles", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(two_uprobes, "-a", "-e", "uprobe:libc.so.6:malloc", "-e", "uprobe:libc.so.6:free")
+REFUSES(too_many_events, "-a", "-e", "r1,r2,r3,r4,r5,r6,r7,r8,r9")
+REFUSES(a_rate_of_several_that_have_none, "-a", "-F", "10", "-e", "page-faults,cpu-migrations")
+REFUSES(a_count_of_time, "-a", "-c", "10")
+REFUSES(a_count_of_calls, "-a", "-c", "10", "-e", "uprobe:libc.so.6:malloc")
+REFUSES(a_count_and_a_rate, "-a", "-c", "10", "-F", "10", "-e", "cycles")
+REFUSES(a_count_that_is_none, "-a", "-c", "0", "-e", "cycles")
+REFUSES(a_rate_whose_counts_are_too_large, "-a", "-F", "9", "-e", "cycles")
+REFUSES(a_rate_of_page_faults, "-a", "-F", "10", "-e", "page-faults")
+REFUSES(two_limits_of_counters, "-a", "--max-rate", "10", "-e", "cycles")
 REFUSES(half_an_event, "-a", "-e", "uprobe:/bin/ls")
 REFUSES(an_unknown_option, "-a", "--frobnicate")
 

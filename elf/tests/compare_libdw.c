@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/debug_file.h"
 #include "elf/elf_file.h"
+#include "elf/elf_open.h"
 #include "tables/decode.h"
 
 /* The maximum number of differences to print per file. */
@@ -222,19 +224,18 @@ static bool is_frame(const char *name, const GElf_Shdr *header, const char **ret
 }
 
 /* Why a file has no unwind information, from its section headers; NULL: it may have some. */
-static const char *why_nothing(const struct elf_file *file)
+static const char *why_nothing(Elf *elf)
 {
 	const char *why = "neither .eh_frame nor .debug_frame";
 	Elf_Scn *scn = NULL;
 	size_t names, n;
 
-	if (elf_getshdrnum(file->elf, &n) < 0 || n == 0 || elf_getshdrstrndx(file->elf, &names) < 0)
+	if (elf_getshdrnum(elf, &n) < 0 || n == 0 || elf_getshdrstrndx(elf, &names) < 0)
 		return NULL;
-	while ((scn = elf_nextscn(file->elf, scn))) {
+	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr header;
-		const char *name = gelf_getshdr(scn, &header) ?
-					   elf_strptr(file->elf, names, header.sh_name) :
-					   NULL;
+		const char *name =
+			gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
 
 		if (!name || is_frame(name, &header, &why))
 			return NULL;
@@ -242,18 +243,17 @@ static const char *why_nothing(const struct elf_file *file)
 	return why;
 }
 
-/* For .debug_frame, *ret owns the result. */
-static Dwarf_CFI *cfi_of(const struct elf_file *file, Dwarf **ret)
+/* For .debug_frame, *ret owns the result. elf has it. */
+static Dwarf_CFI *cfi_of(const struct elf_file *file, Elf *elf, Dwarf **ret)
 {
 	if (file->source != ELF_SOURCE_DEBUG_FRAME && file->source != ELF_SOURCE_DEBUG_FILE)
-		return dwarf_getcfi_elf(file->elf);
-	*ret = dwarf_begin_elf(file->source == ELF_SOURCE_DEBUG_FILE ? file->debug : file->elf,
-			       DWARF_C_READ, NULL);
+		return dwarf_getcfi_elf(elf);
+	*ret = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	return *ret ? dwarf_getcfi(*ret) : NULL;
 }
 
 /* 0, or the reason why it cannot be compared. */
-static int compare_image(struct comparison *c, struct elf_file *file)
+static int compare_image(struct comparison *c, struct elf_file *file, Elf *elf)
 {
 	Dwarf *dwarf = NULL;
 	struct image image;
@@ -267,7 +267,7 @@ static int compare_image(struct comparison *c, struct elf_file *file)
 	err = image_build(&file->cfi, &file->code, &image);
 	if (err < 0)
 		return err;
-	c->cfi = cfi_of(file, &dwarf);
+	c->cfi = cfi_of(file, elf, &dwarf);
 	if (c->cfi)
 		image_for_each_row(&image, compare_row, c);
 	else if (image.stats.n_fdes > 0)
@@ -279,6 +279,19 @@ static int compare_image(struct comparison *c, struct elf_file *file)
 	return err;
 }
 
+/* *ret_why: the reason if there is nothing to compare */
+static int compare_opened(struct comparison *c, struct elf_file *file, int fd, const char **ret_why)
+{
+	_cleanup_elf_ Elf *elf = elf_open(fd), *debug = NULL;
+
+	if (!elf)
+		return -ENOEXEC;
+	if (file->source == ELF_SOURCE_DEBUG_FILE)
+		debug = debug_file_open(elf, fd, file->build_id);
+	*ret_why = why_nothing(elf);
+	return compare_image(c, file, debug ? debug : elf);
+}
+
 static int compare_file(struct total *total, const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -288,8 +301,7 @@ static int compare_file(struct total *total, const char *path)
 	int err = fd < 0 ? -errno : elf_file_init_fd(&file, fd);
 
 	if (err == 0) {
-		why = why_nothing(&file);
-		err = compare_image(&c, &file);
+		err = compare_opened(&c, &file, fd, &why);
 		elf_file_done(&file);
 	}
 	if (err == 0 && c.compared == 0)

@@ -286,12 +286,12 @@ Test(elf_file, finds_the_build_id_among_other_notes)
 			     .p_filesz = sizeof(file.notes) },
 		.notes = { { { 4, 16, NT_GNU_PROPERTY_TYPE_0 }, "GNU", "property" },
 			   { { 4, 16, NT_GNU_BUILD_ID }, "Xyz", "another's" },
-			   { { 4, 16, NT_GNU_BUILD_ID }, "GNU", "0123456789abcdef" } },
+			   { { 4, 16, NT_GNU_BUILD_ID }, "GNU", "0123456789abcde" } },
 	};
 	struct elf_file read;
 
 	cr_assert(elf_file_init_memory(&read, &file, sizeof(file)) == 0);
-	cr_assert_str_eq(read.build_id, "30313233343536373839616263646566");
+	cr_assert_str_eq(read.build_id, "30313233343536373839616263646500");
 	elf_file_done(&read);
 }
 

@@ -14,7 +14,7 @@ TestSuite(perf_record);
 /* The kernel wraps around at the ring's end, even within a record. */
 Test(perf_ring, goes_round)
 {
-	static const uint8_t ring[8] = "ABCDEFGH";
+	static const uint8_t ring[] = { 'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H' };
 	char copy[5] = "";
 
 	perf_ring_copy(ring, sizeof(ring), 2, copy, 4);

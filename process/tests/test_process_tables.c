@@ -75,7 +75,7 @@ static off_t eh_frame_offset(const struct binary *b)
 	off_t offset;
 
 	cr_assert(elf_file_init_fd(&file, b->module->fd) == 0);
-	offset = (const char *)file.cfi.data - elf_rawfile(file.elf, NULL);
+	offset = file.cfi.data - file.bytes;
 	elf_file_done(&file);
 	return offset;
 }

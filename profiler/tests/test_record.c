@@ -37,7 +37,7 @@ void __wrap_session_close(struct session *session);
 int __wrap_session_publish(struct session *session, pid_t pid, uint32_t cell);
 int __wrap_session_rings_fd(const struct session *session);
 int __wrap_session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
-			       const char **ret_why);
+			       char ret_why[EVENT_WHY_SIZE]);
 void __wrap_session_stop(struct session *session);
 int __wrap_sideband_new(unsigned int n_cpus, struct sideband **ret);
 struct sideband *__wrap_sideband_free(struct sideband *sideband);
@@ -87,11 +87,11 @@ int __wrap_session_rings_fd(const struct session *session)
 }
 
 int __wrap_session_sample_cpus(struct session *session, unsigned int hz, const char **ret_event,
-			       const char **ret_why)
+			       char ret_why[EVENT_WHY_SIZE])
 {
 	is_sampling = true;
 	*ret_event = "made-up";
-	*ret_why = NULL;
+	ret_why[0] = '\0';
 	return 0;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: report_feed cpu|wall|calls SAMPLES FILE...
+ * usage: report_feed cpu|wall|calls|before|after|rare SAMPLES FILE...
+ *
+ * `before' and `after' are to be compared: some stacks are more frequent in the latter. In `rare',
+ * all stacks but one occur once.
  *
  * Writes one set of synthetic samples to all of these reports, and to stdout their totals. Names
  * are as difficult as possible. Then prints the peak memory in KiB, 0 under a sanitizer.
@@ -35,17 +38,25 @@ struct feed {
 	uint64_t value;    /* of all samples: events, or nanoseconds with --wall */
 	uint64_t labelled; /* of those with labels */
 	struct label_set *labels;
-	bool wall;
+	bool wall, compared, after, rare;
 };
+
+/* Of 60 different stacks. */
+static unsigned int choose_variant(const struct feed *feed, unsigned int i)
+{
+	if (feed->rare)
+		return i < 60 ? i : 0;
+	return i * 7 % (feed->after && i / 60 % 3 == 0 ? 4 : 60);
+}
 
 static void make_sample(struct feed *feed, unsigned int i)
 {
 	struct sample *s = &feed->sample;
-	unsigned int variant = i * 7 % 60; /* number of different stacks */
+	unsigned int variant = choose_variant(feed, i);
 
 	*s = (struct sample){
 		.time_ns = 5000000000 + (uint64_t)i * 10101010,
-		.weight = 1 + i % 3,
+		.weight = feed->compared ? 1 : 1 + i % 3,
 		.cpu = i % 2,
 		.pid = 100 + (pid_t)(i % 2),
 		.tid = 100 + (pid_t)(i % 3),
@@ -138,6 +149,14 @@ static const struct label labels[] = {
 	{ .key = "size", .number = 4096, .unit = "bytes" },
 };
 
+static void set_mode(struct feed *feed, const char *mode)
+{
+	feed->wall = strcmp(mode, "wall") == 0;
+	feed->after = strcmp(mode, "after") == 0;
+	feed->rare = strcmp(mode, "rare") == 0;
+	feed->compared = feed->after || feed->rare || strcmp(mode, "before") == 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct feed feed;
@@ -150,14 +169,14 @@ int main(int argc, char **argv)
 					  .kernel = "Linux 6.1 x86_64",
 					  .started_ns = 5000000000,
 					  .started_real_ns = 1700000000000000000 };
-	struct names *names;
 	struct rusage usage;
+	struct names *names;
 
 	if (argc < 4 || argc > 3 + 32)
 		return 2;
 	context.names = names = prepare_modules();
 	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
-	feed.wall = strcmp(argv[1], "wall") == 0;
+	set_mode(&feed, argv[1]);
 	context.events = EVENT_BIT(DP_EVENT_CPU) | (feed.wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
 	if (strcmp(argv[1], "calls") == 0) {
 		context.hz = 0;

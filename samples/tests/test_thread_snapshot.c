@@ -60,7 +60,7 @@ static void begin(void)
 		told[i].kernel[0] = 0xffffffff81000000 + (__u64)i;
 		told[i].kernel[1] = 0xffffffff82000000;
 	}
-	thread_snapshot_init(&threads, NULL, NULL, true, getpid());
+	thread_snapshot_init(&threads, NULL, NULL, NULL, true, getpid());
 }
 
 static void end(void)
@@ -74,7 +74,7 @@ static void take(void)
 {
 	cr_assert_eq(thread_snapshot_find(&threads, 0), 0);
 	cr_assert_eq(threads.n, N_THREADS);
-	cr_assert_eq(thread_snapshot_take(&threads, NULL, getpid()), 0);
+	cr_assert_eq(thread_snapshot_take(&threads, NULL, getpid(), THREAD_SNAPSHOT_TRIES), 0);
 }
 
 /* Most threads sleep. They are read twice, with the stack in between. */
@@ -122,6 +122,38 @@ Test(threads, knows_who_has_ended)
 	take();
 	cr_assert(threads.stacks[0].state == THREAD_GONE && threads.stacks[2].state == THREAD_GONE);
 	cr_assert_eq(threads.stacks[1].state, THREAD_STILL);
+}
+
+/* Whoever has run since has another stack by now. */
+Test(threads, knows_who_has_run_since)
+{
+	take();
+	told[0].thread.switches++;
+	told[1].ends_before = 3;
+	cr_assert_eq(thread_snapshot_check(&threads, false), 0);
+	cr_assert_eq(threads.stacks[0].state, THREAD_MOVES);
+	cr_assert_eq(threads.stacks[1].state, THREAD_GONE);
+	cr_assert_eq(threads.stacks[2].state, THREAD_STILL);
+	told[0].kernel[0] = 0xffffffff83000000;
+	cr_assert_eq(thread_snapshot_take_one(&threads, &threads.stacks[0]), 0);
+	cr_assert_eq(threads.stacks[0].state, THREAD_STILL);
+	cr_assert_eq(threads.stacks[0].kernel[0], told[0].kernel[0]);
+}
+
+Test(threads, finds_new_ones_if_it_is_to)
+{
+	__u32 last = told[2].thread.tid;
+
+	take();
+	told[2].thread.tid = 2000;
+	cr_assert_eq(thread_snapshot_check(&threads, false), 0);
+	cr_assert_eq(threads.n, N_THREADS);
+	cr_assert_eq(thread_snapshot_check(&threads, true), 0);
+	cr_assert_eq(threads.n, N_THREADS + 1);
+	cr_assert(threads.stacks[2].thread.tid == last && threads.stacks[2].state == THREAD_GONE);
+	cr_assert(threads.stacks[3].thread.tid == 2000 && threads.stacks[3].state == THREAD_MOVES);
+	cr_assert_eq(thread_snapshot_take_one(&threads, &threads.stacks[3]), 0);
+	cr_assert_eq(threads.stacks[3].state, THREAD_STILL);
 }
 
 /* The binaries of its stacks must live as long as reports do: the store asks whether they were sampled. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_CLI_SUGGESTION_H
-#define DP_CLI_SUGGESTION_H
+#ifndef DP_LOG_SUGGESTION_H
+#define DP_LOG_SUGGESTION_H
 
 #include <stddef.h>
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/event_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
+#define MIN_PERIOD_HZ 10
+
+static bool is_same(const struct event *a, const struct event *b)
+{
+	if (a->source != b->source)
+		return false;
+	if (a->source == &event_raw) /* r1c2 is r01C2 */
+		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
+	return !a->argument || strcmp(a->argument, b->argument) == 0;
+}
+
+void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
+{
+	struct profiler_options *r = &o->record.profiler;
+	bool adds = r->event.source->has_period && event->source->has_period;
+
+	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
+		if (is_same(profiler_event(r, i), event))
+			return;
+	if (o->event_given && event->source == &event_uprobe && r->event.source == event->source)
+		argp_error(state,
+			   "-e takes one uprobe; a pattern such as 'uprobe:%s*' may select "
+			   "several functions of a file",
+			   event->argument);
+	if (o->event_given && !adds)
+		argp_error(state,
+			   "--off-cpu, --wall and -e exclude each other, as do events of -e that "
+			   "are not counted; --wall has both kinds of time");
+	if (adds && r->n_others == EVENT_MAX - 1)
+		argp_error(state, "-e takes up to %d events", EVENT_MAX);
+	if (o->event_given && adds)
+		r->others[r->n_others++] = *event;
+	else
+		r->event = *event;
+	o->event_given = true;
+}
+
+static void parse_one(struct options *o, struct argp_state *state, const char *text)
+{
+	_cleanup_free_ char *list = NULL;
+	size_t size;
+	FILE *to = open_memstream(&list, &size);
+	struct event event;
+	int err = event_parse(text, &event);
+
+	if (to) {
+		event_list(to);
+		fclose(to);
+	}
+	if (err == -EINVAL)
+		argp_error(state, "-e takes one of %s, not '%s'", list, text);
+	if (err < 0)
+		argp_failure(state, EXIT_CODE_FAILED, -err, "cannot read %.*s",
+			     (int)strcspn(event.argument, ":"), event.argument);
+	event_options_set(o, state, &event);
+}
+
+void event_options_parse(struct options *o, struct argp_state *state, char *text)
+{
+	/* A function's name may have commas, those of other events have none. */
+	char *end = strncmp(text, "uprobe:", strlen("uprobe:")) == 0 ? NULL : strchr(text, ',');
+
+	for (; end; end = strchr(text, ',')) {
+		*end = '\0';
+		parse_one(o, state, text);
+		text = end + 1;
+	}
+	parse_one(o, state, text);
+}
+
+static void check_periods(const struct options *o, struct argp_state *state,
+			  const struct event *event)
+{
+	const struct profiler_options *r = &o->record.profiler;
+	const struct event_source *s = event->source;
+
+	if (r->period > 0 && !s->has_period)
+		argp_error(state, "-c is for events that are counted, such as page-faults, not %s",
+			   s->name);
+	if (event_has_periods(event, r->period) && r->max_rate > 0)
+		argp_error(state,
+			   "--max-rate does not go with -c and -e %s: -c or -F sets the rate",
+			   s->name);
+	if (event_has_periods(event, r->period) && r->period == 0 && r->hz < MIN_PERIOD_HZ)
+		argp_error(
+			state,
+			"-e %s takes an -F of at least %d: a sample of a slower rate might stand for more events than its 32 bits can tell",
+			s->name, MIN_PERIOD_HZ);
+}
+
+void event_options_complete(const struct options *o, struct argp_state *state)
+{
+	const struct profiler_options *r = &o->record.profiler;
+	bool at_rate = false;
+
+	for (size_t i = 0; i < profiler_n_events(r); i++) {
+		check_periods(o, state, profiler_event(r, i));
+		at_rate |= profiler_event(r, i)->source->at_rate;
+	}
+	if (r->period > 0 && o->hz_given)
+		argp_error(state, "-c and -F exclude each other");
+	if (!at_rate && o->hz_given)
+		argp_error(
+			state,
+			"-F is for CPU time, --wall and the events of CPUs' counters; the others "
+			"take none");
+}

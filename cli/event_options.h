@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_CLI_EVENT_OPTIONS_H
+#define DP_CLI_EVENT_OPTIONS_H
+
+#include "cli/options.h"
+
+/*
+ * The events of -e, --off-cpu and --wall. For wrong usage, these functions print a message and end
+ * the program.
+ */
+
+/* Sets the event, or adds it to others if several may be sampled at once. */
+void event_options_set(struct options *options, struct argp_state *state,
+		       const struct event *event);
+
+/* Adds the events of an -e: "page-faults,context-switches", or one "uprobe:". */
+void event_options_parse(struct options *options, struct argp_state *state, char *text);
+
+/* Checks the rates of the events, after parsing. */
+void event_options_complete(const struct options *options, struct argp_state *state);
+
+#endif

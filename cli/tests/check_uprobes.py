@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of functions whose names C++ and Rust mangle: as many as the program has made.
+
+usage: check_uprobes.py DWARFPROF PROGRAM-DIR
+"""
+import collections
+import errno
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from harness import dwarfprof, program, refuse, start
+
+BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
+N = 20
+# Calls by function, in calls.cc.
+CPLUSPLUS = {"shapes::Circle::grow(int)": N, "shapes::Circle::grow(double, char const*)": 2 * N,
+             "shapes::Circle::shrink() const": 3 * N, "shapes::Circle::operator[](int) const": 4 * N,
+             "int shapes::twice<int>(int)": 5 * N, "long shapes::twice<long>(long)": 6 * N,
+             "shapes::detail::draw()": 7 * N}
+GROW = {name: n for name, n in CPLUSPLUS.items() if "grow" in name}
+TWICE = {name: n for name, n in CPLUSPLUS.items() if "twice" in name}
+CIRCLE = {name: n for name, n in CPLUSPLUS.items() if "Circle" in name}
+# In calls.rs.
+CIRCLE_GROW, SQUARE_GROW = (f"<calls_rs::shapes::{shape} as calls_rs::shapes::Shape>::grow" for shape in ("Circle", "Square"))
+RUST = {CIRCLE_GROW: N, SQUARE_GROW: 2 * N, "calls_rs::shapes::draw": 4 * N}
+
+
+class Uprobes(unittest.TestCase):
+    def check(self, path, name, calls, **kwargs):
+        """Each sample's innermost function is one that was called, as often as it was."""
+        with tempfile.TemporaryDirectory() as directory, \
+                subprocess.Popen([path, str(N)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+            out = os.path.join(directory, "out.jsonl")
+            profiler = start("-p", str(target.pid), "-e", f"uprobe:{path}:{name}", "-o", out, "--demangle=full",
+                             stderr=subprocess.PIPE, text=True, **kwargs)
+            how = name if len(calls) == 1 else f"{len(calls)} functions {name}"
+            self.assertIn(f"at each call of {how} in {path}", profiler.stderr.readline())
+            target.stdin.write("\n")
+            target.stdin.flush()
+            self.assertEqual(target.stdout.readline(), "done\n")
+            profiler.send_signal(signal.SIGINT)
+            said = profiler.communicate(timeout=60)[1]
+            self.assertEqual(profiler.returncode, 0, said)
+            self.assertIn(" 0 lost", said)
+            target.stdin.close()
+            with open(out) as file:
+                samples = [json.loads(line) for line in file]
+        self.assertEqual({s["event"] for s in samples}, {f"uprobe:{path}:{name}"})
+        self.assertEqual({s["outcome"] for s in samples}, {"complete"})
+        self.assertEqual(collections.Counter(s["user_stack"][0]["symbol"] for s in samples), calls)
+
+    def test_functions_of_cplusplus(self):
+        for name, calls in (("shapes::Circle::grow", GROW), ("shapes::Circle::grow(int)", {"shapes::Circle::grow(int)": N}),
+                            ("shapes::Circle::*", CIRCLE), ("shapes::*", CPLUSPLUS), ("shapes::twice<*>", TWICE),
+                            ("_ZN6shapes6Circle4growEi", {"shapes::Circle::grow(int)": N}),
+                            ("shapes::Circle::operator[]", {"shapes::Circle::operator[](int) const": 4 * N})):
+            with self.subTest(name=name):
+                self.check(program("calls"), name, calls)
+
+    def test_functions_of_rust(self):
+        for mangling, shrink in (("legacy", "calls_rs::shapes::Circle::shrink"), ("v0", "<calls_rs::shapes::Circle>::shrink")):
+            path = program(f"calls_rs_{mangling}")
+            if not os.path.exists(path):
+                self.skipTest("rustc is missing")
+            for name, calls in (("calls_rs::shapes::draw", {"calls_rs::shapes::draw": 4 * N}), (shrink, {shrink: 3 * N}),
+                                (CIRCLE_GROW, {CIRCLE_GROW: N}), ("*Shape>::grow", {CIRCLE_GROW: N, SQUARE_GROW: 2 * N}),
+                                ("*calls_rs::shapes::*", {**RUST, shrink: 3 * N})):
+                with self.subTest(mangling=mangling, name=name):
+                    self.check(path, name, calls)
+
+    def test_a_stripped_file_in_a_path_with_colons(self):
+        with tempfile.TemporaryDirectory(prefix="a::b:") as directory:
+            path = os.path.join(directory, "calls")
+            subprocess.run(["strip", "-o", path, program("calls")], check=True)
+            self.check(path, "shapes::Circle::grow", GROW)
+
+    def test_without_links_for_many_functions(self):
+        self.check(program("calls"), "shapes::*", CPLUSPLUS,
+                   preexec_fn=lambda: refuse(errno.EINVAL, BPF, BPF_LINK_CREATE))
+
+    def test_functions_that_are_not_there(self):
+        for name, said in (("shapes::Circel::grow", "did you mean shapes::Circle::grow?"),
+                           ("Circle::grow", "did you mean shapes::Circle::grow?"),
+                           ("shapes::twice", "did you mean shapes::twice<"),
+                           ("shapes::Square::*", "has no function shapes::Square::*"),
+                           ("shapes::Circle::grow(long)", "has no function shapes::Circle::grow(long)")):
+            result = dwarfprof("-e", f"uprobe:{program('calls')}:{name}", "--", "true")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn(said, result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

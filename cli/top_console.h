@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_CLI_TOP_CONSOLE_H
+#define DP_CLI_TOP_CONSOLE_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "cli/top_screen.h"
+#include "report/top_view.h"
+
+/*
+ * The person at the terminal of `dwarfprof top`: shows intervals and obeys keys, in a thread of its
+ * own, so that neither waits for the other, nor sampling for a terminal. While it is open, what goes
+ * to stderr is kept, if that is a terminal too, and SIGTSTP, SIGCONT, SIGWINCH and SIGQUIT are its:
+ * there is only one console at a time.
+ */
+#define TOP_CONSOLE_SIGNALS 4
+
+struct top_console {
+	struct top_viewer viewer; /* takes intervals from any thread */
+	pthread_t thread;
+	bool has_thread;
+	int end_fd;     /* becomes readable, and stays so, when sampling ends */
+	int wake_fd;    /* an eventfd: there is news under the lock */
+	int signals[2]; /* a pipe with the numbers of those that came */
+	struct sigaction before[TOP_CONSOLE_SIGNALS];
+	sigset_t mask;          /* of the thread that opens it, before */
+	int stderr_fd, kept_fd; /* the terminal and what is kept for it; -1: not kept */
+
+	pthread_mutex_t lock; /* protects these */
+	struct top_interval *next;
+	bool is_over;
+
+	/* The thread's own. */
+	struct top_screen screen;
+	struct top_view view;
+	struct top_interval *latest; /* while it is paused; NULL: the one that is shown */
+	bool is_paused, types, helps;
+};
+
+/*
+ * True if stdin and stdout are terminals. If curses does not know the terminal, top_console_open()
+ * still fails.
+ */
+bool top_console_is_possible(void);
+
+/*
+ * Opens the screen, before sampling begins. A key may send SIGINT to the process, as Ctrl-C does. 0
+ * or a negative errno.
+ */
+int top_console_open(struct top_console *ret);
+/*
+ * Begins to show and to listen. The screen is closed when end_fd becomes readable, which the caller
+ * may close any time. 0 or a negative errno.
+ */
+int top_console_start(struct top_console *console, int end_fd);
+/* Leaves the terminal as it was, and writes what was kept for stderr. */
+void top_console_close(struct top_console *console);
+
+#endif

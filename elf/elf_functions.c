@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elf/elf_functions.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_open.h"
+
+/*
+ * Symbols may share a long name, so a small file could have names without end. Real ones share few:
+ * their names together are hardly longer than the string table. This many times its size, and some
+ * bytes for small files, bound the time.
+ */
+#define MAX_SHARING 16
+#define FREE_NAME_BYTES (UINT64_C(1) << 20)
+#define MAX_SEGMENTS 256
+
+static int find_offset(Elf *elf, uint64_t address, uint64_t *ret)
+{
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n) < 0 || n > MAX_SEGMENTS)
+		return -ENOENT;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || address < p.p_vaddr ||
+		    address - p.p_vaddr >= p.p_filesz)
+			continue;
+		*ret = address - p.p_vaddr + p.p_offset;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+static uint64_t max_name_bytes(Elf *elf, size_t string_table)
+{
+	GElf_Shdr header;
+
+	if (!gelf_getshdr(elf_getscn(elf, string_table), &header))
+		return 0;
+	return header.sh_size * MAX_SHARING + FREE_NAME_BYTES;
+}
+
+static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, elf_function_fn fn,
+			 void *arg)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	uint64_t bytes = 0, max_bytes = max_name_bytes(elf, header->sh_link);
+	size_t n = header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && data && i < n && i < INT_MAX; i++) {
+		uint64_t offset;
+		GElf_Sym sym;
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
+		    sym.st_shndx == SHN_UNDEF)
+			continue;
+		name = elf_strptr(elf, header->sh_link, sym.st_name);
+		bytes += name ? strlen(name) : 0;
+		if (bytes > max_bytes)
+			return -EFBIG;
+		if (name && *name && find_offset(elf, sym.st_value, &offset) == 0)
+			result = fn(arg, name, offset);
+	}
+	return result;
+}
+
+int elf_functions_each(int fd, elf_function_fn fn, void *arg)
+{
+	_cleanup_elf_ Elf *elf = elf_open(fd);
+	bool has_dynsym = false, has_symtab = false;
+	Elf_Scn *section = NULL;
+	int result = 0;
+
+	if (!elf)
+		return -ENOEXEC;
+	while (result == 0 && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		bool *has;
+
+		if (!gelf_getshdr(section, &header) ||
+		    (header.sh_type != SHT_DYNSYM && header.sh_type != SHT_SYMTAB))
+			continue;
+		has = header.sh_type == SHT_DYNSYM ? &has_dynsym : &has_symtab;
+		if (!*has)
+			result = each_of_table(elf, section, &header, fn, arg);
+		*has = true;
+	}
+	return result;
+}

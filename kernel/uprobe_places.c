@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel/uprobe_places.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "elf/elf_functions.h"
+#include "log/log.h"
+#include "log/suggestion.h"
+#include "symbols/function_pattern.h"
+
+/* Opens a file in the first directory of a colon-separated list that has it; else returns -1. */
+static int open_from_list(const char *list, const char *name, char path[PATH_MAX])
+{
+	int fd = -1;
+
+	while (fd < 0 && list && *list) {
+		size_t n = strcspn(list, ":");
+
+		if (snprintf(path, PATH_MAX, "%.*s/%s", (int)n, list, name) < PATH_MAX)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+		list += n + (list[n] == ':');
+	}
+	return fd;
+}
+
+static int open_file(const char *file, char path[PATH_MAX])
+{
+	bool library = strstr(file, ".so");
+	int fd;
+
+	if (strchr(file, '/')) {
+		if (snprintf(path, PATH_MAX, "%s", file) >= PATH_MAX) {
+			errno = ENAMETOOLONG;
+			return -1;
+		}
+		return open(path, O_RDONLY | O_CLOEXEC);
+	}
+	fd = open_from_list(getenv(library ? "LD_LIBRARY_PATH" : "PATH"), file, path);
+	if (fd >= 0)
+		return fd;
+	return open_from_list(library ? "/usr/lib64:/usr/lib:/usr/lib/" DP_ARCH "-linux-gnu" :
+					"/usr/bin:/usr/sbin",
+			      file, path);
+}
+
+/* Places that are kept, with repetitions. */
+#define MAX_UNSORTED (4 * UPROBE_MAX_PLACES)
+/* Names are compared for a suggestion only up to this many bytes: that takes a second. */
+#define MAX_GUESS_BYTES ((size_t)16 << 20)
+
+struct search {
+	struct function_pattern pattern;
+	int best; /* enum function_match of what was found */
+	bool too_many;
+	struct uprobe_places *found;
+};
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Functions may have several names, and be in both tables. */
+static void sort(struct uprobe_places *p)
+{
+	size_t n = 0;
+
+	qsort(p->offsets, p->n, sizeof(*p->offsets), compare_offsets);
+	for (size_t i = 0; i < p->n; i++)
+		if (i == 0 || p->offsets[i] != p->offsets[i - 1])
+			p->offsets[n++] = p->offsets[i];
+	p->n = n;
+}
+
+static int add_function(void *arg, const char *symbol, uint64_t offset)
+{
+	struct search *s = arg;
+	struct uprobe_places *found = s->found;
+	int match = function_pattern_match(&s->pattern, symbol);
+
+	if (match < 0)
+		return match;
+	if (match == FUNCTION_OTHER || match < s->best)
+		return 0;
+	if (match > s->best) {
+		found->n = 0;
+		s->too_many = false;
+	}
+	s->best = match;
+	if (found->n == MAX_UNSORTED && !s->too_many) {
+		sort(found);
+		s->too_many = found->n > UPROBE_MAX_PLACES;
+	}
+	/* Too many for a glob; but a function may still have just this name. */
+	if (s->too_many)
+		return match == FUNCTION_BY_NAME ? -E2BIG : 0;
+	if (array_reserve(found->offsets, found->n, found->size) < 0)
+		return -ENOMEM;
+	found->offsets[found->n++] = offset;
+	return 0;
+}
+
+static int find_functions(int fd, const char *function, struct uprobe_places *ret)
+{
+	struct search s = { .found = ret };
+	int err = function_pattern_init(&s.pattern, function);
+
+	if (err == 0)
+		err = elf_functions_each(fd, add_function, &s);
+	function_pattern_done(&s.pattern);
+	if (err < 0)
+		return err;
+	if (ret->n == 0)
+		return -ENOENT;
+	sort(ret);
+	return ret->n > UPROBE_MAX_PLACES ? -E2BIG : 0;
+}
+
+struct guess {
+	struct suggestion suggestion;
+	char *name;   /* the suggested one */
+	size_t bytes; /* of the names so far */
+};
+
+/* Is it the name, but for a namespace or class in front, or for a template's types behind it? */
+static bool is_within(const char *name, const char *given)
+{
+	size_t n = strlen(name), wanted = strlen(given);
+
+	if (n < wanted + 1)
+		return false;
+	return (strcmp(name + n - wanted, given) == 0 && name[n - wanted - 1] == ':') ||
+	       (strncmp(name, given, wanted) == 0 && name[wanted] == '<');
+}
+
+static int guess_function(void *arg, const char *symbol, uint64_t offset)
+{
+	struct guess *g = arg;
+	_cleanup_free_ char *name = demangle(symbol, NAMES_DEMANGLE_SIMPLE);
+
+	(void)offset;
+	g->bytes += strlen(symbol);
+	if (g->bytes > MAX_GUESS_BYTES)
+		return -EFBIG;
+	if (!name)
+		return -ENOMEM;
+	suggestion_consider(&g->suggestion, name);
+	if (g->suggestion.word != name && is_within(name, g->suggestion.given)) {
+		g->suggestion.word = name;
+		g->suggestion.distance = 0;
+	}
+	if (g->suggestion.word == name) {
+		free(g->name);
+		g->name = steal_ptr(name);
+	}
+	return 0;
+}
+
+static void say_none(int fd, const char *file, const char *path, const char *function)
+{
+	struct guess g = { .suggestion = { .given = function } };
+
+	if (elf_functions_each(fd, guess_function, &g) == 0 && g.name)
+		log_error("%s has no function %s; did you mean %s?", file, function, g.name);
+	else
+		log_error("%s has no function %s", file, function);
+	log_detail("try:  nm -C %s, nm -CD %s", path, path);
+	free(g.name);
+}
+
+static int find_in_file(int fd, const char *file, const char *function, struct uprobe_places *ret)
+{
+	int err = find_functions(fd, function, ret);
+
+	if (err == -ENOEXEC)
+		log_error("%s is not an ELF file", file);
+	else if (err == -ENOENT)
+		say_none(fd, file, ret->path, function);
+	else if (err == -E2BIG)
+		log_error("%s has too many functions %s; at most %d can be sampled at once", file,
+			  function, UPROBE_MAX_PLACES);
+	else if (err < 0)
+		log_error("cannot search %s: %s", file, strerror(-err));
+	return err;
+}
+
+int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret)
+{
+	_cleanup_close_ int fd = -1;
+	int err;
+
+	*ret = (struct uprobe_places){ 0 };
+	fd = open_file(file, ret->path);
+	err = fd < 0 ? -errno : find_in_file(fd, file, function, ret);
+	if (fd < 0) {
+		log_error("cannot read %s: %s", file, strerror(-err));
+		if (!strchr(file, '/'))
+			log_detail("try:  its full path; only the usual directories are searched");
+	}
+	if (err < 0)
+		uprobe_places_done(ret);
+	return err;
+}
+
+void uprobe_places_done(struct uprobe_places *p)
+{
+	free(p->offsets);
+	p->offsets = NULL;
+	p->n = p->size = 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_KERNEL_UPROBE_PLACES_H
+#define DP_KERNEL_UPROBE_PLACES_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+/* Functions at which one event may be set: before Linux 6.6, each takes a descriptor. */
+#define UPROBE_MAX_PLACES 1024
+
+/* Where functions of a file begin. */
+struct uprobe_places {
+	char path[PATH_MAX];
+	uint64_t *offsets; /* in the file, ascending */
+	size_t n, size;
+};
+
+/*
+ * Finds all functions of a file that a name stands for (function_pattern.h) in its symbol tables. A
+ * file name without a slash is searched like a program, or like a library if it contains ".so". On
+ * failure, logs the reason and returns a negative errno: the error of opening the file, -ENOEXEC if
+ * it is not an ELF file, -ENOENT if it has no such function, -E2BIG if it has too many.
+ */
+int uprobe_places_find(const char *file, const char *function, struct uprobe_places *ret);
+void uprobe_places_done(struct uprobe_places *places);
+#define _cleanup_uprobe_places_ _cleanup_(uprobe_places_done)
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_FLAME_GRAPH_H
+#define DP_REPORT_FLAME_GRAPH_H
+
+#include "base/hash.h"
+#include "report/profile.h"
+#include "report/report.h"
+#include "report/string_table.h"
+#include "report/symbolized.h"
+
+/*
+ * The boxes of a flame graph, of one profile or of two that are compared: a box is a function in the
+ * place where it was called, and stands on its caller's. Boxes at the root are processes.
+ */
+
+enum box_kind { BOX_USER, BOX_INLINED, BOX_KERNEL, BOX_MARK, BOX_PROCESS, BOX_N_KINDS };
+
+struct box {
+	UT_hash_handle hh;
+	struct box_key {
+		struct box *parent;
+		const char *name; /* in the graph's string table, compared by address */
+		uint64_t kind;    /* enum box_kind */
+	} key;
+	const char *binary; /* likewise; NULL: not known */
+	uint64_t values[REPORT_SIDES];
+	struct box *children;
+	struct box *prev, *next; /* siblings */
+};
+
+/* All zeros: empty. */
+struct flame_graph {
+	struct string_table strings;
+	struct box *boxes; /* all except the root */
+	struct box root;
+};
+
+void flame_graph_done(struct flame_graph *graph);
+
+/*
+ * Adds a value to all boxes of a stack, and to the root. `report` is the one that the stack is of;
+ * `symbolized` is memory to be used again. 0 or -ENOMEM.
+ */
+int flame_graph_add_stack(struct flame_graph *graph, size_t side, struct report *report,
+			  const struct stack *stack, uint64_t value,
+			  struct symbolized_stack *symbolized);
+
+/* The same with a single box that is no function. */
+int flame_graph_add_mark(struct flame_graph *graph, size_t side, const char *name, uint64_t value);
+
+/*
+ * Makes a report that adds its samples to one side of a graph, with the value that people add up
+ * (value_measured()). 0 or -ENOMEM.
+ */
+int report_flame_graph_new(struct flame_graph *graph, size_t side,
+			   const struct report_context *context, struct report **ret);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_TOP_VIEW_H
+#define DP_REPORT_TOP_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/top_rows.h"
+
+/*
+ * What a user of `dwarfprof top` has chosen to see of an interval: a list, its order, the rows that
+ * match a filter, which of them are expanded, and one that is selected. Choices outlast intervals.
+ */
+
+#define TOP_FILTER_SIZE 128
+
+/* A row that is expanded, and is so again when it comes back. */
+struct top_mark {
+	enum top_row_kind kind;
+	pid_t pid, tid;
+	size_t key_size;
+	char *key; /* of a function; NULL: of a process or thread */
+};
+
+struct top_view {
+	struct top_interval *interval; /* NULL: none yet */
+	enum top_list list;
+	enum top_column columns[TOP_N_LISTS]; /* what each list is sorted by */
+	char filter[TOP_FILTER_SIZE];         /* "": none */
+	struct top_mark *marks;
+	size_t n_marks, marks_size;
+	struct top_rows rows;
+	size_t n_all, n_found; /* of the list, without details; of these, those of the filter */
+	size_t selected;
+	/*
+	 * The selection stays with its row; unless it is at the first one and was never moved, or was
+	 * brought there: then it stays there, whatever row that is.
+	 */
+	bool follows;
+};
+
+void top_view_init(struct top_view *ret);
+void top_view_done(struct top_view *view);
+
+/* These return 0 or -ENOMEM, and then show as much as there was memory for. */
+
+/* Shows another interval, which is the view's from now on. */
+int top_view_show(struct top_view *view, struct top_interval *interval);
+int top_view_choose_list(struct top_view *view, enum top_list list);
+/* Sorts by a neighbour of the present column; the first follows the last. */
+int top_view_sort(struct top_view *view, int step);
+/* At most TOP_FILTER_SIZE - 1 bytes of the text count. */
+int top_view_filter(struct top_view *view, const char *text);
+/*
+ * Shows or hides the details of the selected row. On a caller, callee or function of a process it
+ * goes to that function and expands it; where the filter hides it, that is cleared.
+ */
+int top_view_expand(struct top_view *view);
+/* Hides all details. */
+int top_view_collapse(struct top_view *view);
+
+/* Moves the selection by so many rows, up to the first or last one. */
+void top_view_move(struct top_view *view, long rows);
+
+/* The columns of the present list, in the order of the screen; their number. */
+size_t top_view_columns(const struct top_view *view, const enum top_column **ret);
+
+#endif
