@@ -24,7 +24,7 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 	Elf64_Shdr *header = (void *)(bytes + headers);
 	int fd = memfd_create("functions", MFD_CLOEXEC);
 
-	*(Elf64_Ehdr *)bytes = (Elf64_Ehdr){
+	const Elf64_Ehdr file = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			     EV_CURRENT },
 		.e_type = ET_DYN,
@@ -38,8 +38,10 @@ static int write_file(size_t n_tables, size_t n, size_t name_size)
 		.e_shentsize = sizeof(Elf64_Shdr),
 		.e_shnum = (Elf64_Half)(n_tables + 2),
 	};
-	*(Elf64_Phdr *)(bytes + sizeof(Elf64_Ehdr)) =
-		(Elf64_Phdr){ .p_type = PT_LOAD, .p_filesz = size, .p_memsz = size };
+	const Elf64_Phdr segment = { .p_type = PT_LOAD, .p_filesz = size, .p_memsz = size };
+
+	memcpy(bytes, &file, sizeof(file));
+	memcpy(bytes + sizeof(file), &segment, sizeof(segment));
 	for (size_t i = 0; i < n; i++)
 		symbol[i] = (Elf64_Sym){ .st_name = 1,
 					 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
