@@ -217,7 +217,8 @@ Test(several, are_boxes_of_svg)
 /* A viewer picks one of them. */
 Test(several, are_profiles_of_speedscope)
 {
-	static const int ends[] = { 3, 1000, 3, 1000 }, n_stacks[] = { 2, 1, 2, 1 };
+	static const int ends[] = { 3, 1000, 3, 1000 };
+	static const size_t n_stacks[] = { 2, 1, 2, 1 };
 	json_t *json, *profiles;
 
 	totals.lost = 5;
