@@ -40,7 +40,6 @@ static void give_to_caller(int fd)
 {
 	uid_t user;
 	gid_t group;
-
 	struct stat st;
 
 	if (read_sudo("SUDO_UID", &user) && read_sudo("SUDO_GID", &group) && fstat(fd, &st) == 0 &&
