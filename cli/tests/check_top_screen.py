@@ -29,6 +29,7 @@ class Interactive(unittest.TestCase):
         self.pid = self.target.__enter__()
         self.addCleanup(self.target.__exit__)
         self.terminal = self.open_terminal()
+        self.n_started = 0
 
     def open_terminal(self, **kwargs):
         terminal = tmux.Terminal(**kwargs)
@@ -37,9 +38,11 @@ class Interactive(unittest.TestCase):
 
     def start(self, *options, target=None, before="", after="", prefix=(), terminal=None):
         """top, on the terminal. The shell compares the terminal's settings around it."""
+        # What the run before has left may still be on the terminal.
+        self.n_started += 1
         command = shlex.join([*prefix, harness.DWARFPROF, "top", *(target or ("-p", self.pid)), *options])
         (terminal or self.terminal).run(f"clear; {before}a=$(stty -g); {command} {after}; code=$?; "
-                                        "[ \"$a\" = \"$(stty -g)\" ] && echo same, code $code")
+                                        f"[ \"$a\" = \"$(stty -g)\" ] && echo same, run {self.n_started}, code $code")
 
     def start_and_wait(self, *options, **kwargs):
         self.start("-i", "200ms", "-F", "499", "-U", *options, **kwargs)
@@ -54,7 +57,7 @@ class Interactive(unittest.TestCase):
 
     def expect_end(self, code=0):
         """It has ended, and the terminal is as it was before."""
-        shown = self.terminal.wait_for(f"same, code {code}")
+        shown = self.terminal.wait_for(f"same, run {self.n_started}, code {code}")
         self.terminal.wait(self.terminal.is_ready)
         self.assertEqual(self.terminal.state(), "1 0")
         return shown
@@ -126,7 +129,7 @@ class Interactive(unittest.TestCase):
         self.assertNotIn("dwarfprof: ", self.terminal.text())
         self.terminal.press("q")
         shown = self.expect_end()
-        self.assertRegex(shown, r"(?m)^dwarfprof: .*\n(.*\n)*same, code 0$")
+        self.assertRegex(shown, r"(?m)^dwarfprof: .*\n(.*\n)*same, run \d+, code 0$")
         # Where they go elsewhere, they go there at once.
         with tempfile.NamedTemporaryFile("r") as file:
             self.start_and_wait("-v", after=f"2>{file.name}")
