@@ -177,7 +177,7 @@ class Command(unittest.TestCase):
     def test_ctrl_c_ends_sampling_and_writes(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.folded")
-            process = start("-o", path, "--", program("fibonacci"), "300",
+            process = start("-o", path, "--", program("fibonacci"), "60",
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             wait_until_it_samples(process)
             process.send_signal(signal.SIGINT)
@@ -318,10 +318,10 @@ class Interrupt(unittest.TestCase):
             while b"sampling" not in process.stderr.readline():
                 self.assertIsNone(process.poll())
             wait_until_it_writes(process, 32768)
-            wait_until_it_runs(pid, 0.5)
+            wait_until_it_runs(pid)
             interrupt(process)
             interrupt(process)
-            output, err = process.communicate(timeout=60)
+            output, err = process.communicate(timeout=180)
         self.assertEqual(process.returncode, 0, err)
         samples = [json.loads(line) for line in output.splitlines()]
         self.assertTrue(any(frame["symbol"] for frame in samples[0]["user_stack"]))
@@ -337,11 +337,11 @@ class Interrupt(unittest.TestCase):
             while b"sampling" not in process.stderr.readline():
                 self.assertIsNone(process.poll())
             wait_until_it_writes(process, 32768)
-            wait_until_it_runs(pid, 0.5)
+            wait_until_it_runs(pid)
             for _ in range(3):
                 self.assertIsNone(process.poll())
                 interrupt(process)
-            process.communicate(timeout=60)
+            process.communicate(timeout=180)
         self.assertEqual(process.returncode, -signal.SIGINT)
 
     def test_signals_that_come_together_are_one(self):
