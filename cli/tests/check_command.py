@@ -315,6 +315,7 @@ class Interrupt(unittest.TestCase):
         with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1k") as pid:
             process = start("-p", pid, "-F", "4999", "--format", "jsonl",
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
             while b"sampling" not in process.stderr.readline():
                 self.assertIsNone(process.poll())
             wait_until_it_writes(process, 32768)
@@ -334,6 +335,7 @@ class Interrupt(unittest.TestCase):
         with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1k") as pid:
             process = start("-p", pid, "-F", "4999", "--format", "jsonl",
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
             while b"sampling" not in process.stderr.readline():
                 self.assertIsNone(process.poll())
             wait_until_it_writes(process, 32768)
@@ -415,9 +417,9 @@ class Cpus(unittest.TestCase):
 
 class Namespace(unittest.TestCase):
     def test_numbers_are_those_of_the_own_pid_namespace(self):
-        script = (f"{program('fibonacci')} 60 & "
+        script = (f"nice -n -5 {program('fibonacci')} 60 & "
                   f"until grep -q fibonacci /proc/$!/comm; do sleep 0.02; done; "
-                  f"{harness.DWARFPROF} -p $! -d 1 -F 999 --format jsonl; code=$?; kill $!; exit $code")
+                  f"{harness.DWARFPROF} -p $! -d 3 -F 999 --format jsonl; code=$?; kill $!; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c", script],
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -426,7 +428,7 @@ class Namespace(unittest.TestCase):
         self.assertTrue(all(s["pid"] < 100 and s["outcome"] == "complete" for s in samples))
 
     def test_a_namespace_inside_the_own_one_is_looked_into(self):
-        script = (f"(exec unshare --pid --fork {program('fibonacci')} 60) & "
+        script = (f"(exec nice -n -5 unshare --pid --fork {program('fibonacci')} 60) & "
                   f"until grep -q fibonacci /proc/$(tr -d ' ' </proc/$!/task/$!/children)/comm; do sleep 0.02; done 2>/dev/null; "
                   f"{harness.DWARFPROF} -p $! -d 500ms -F 999 --format jsonl; code=$?; kill %1; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
