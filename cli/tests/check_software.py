@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import dwarfprof, start
+from harness import dwarfprof, start, wait_until_it_says
 
 N_PAGES, N_SLEEPS, N_MOVES = 5000, 500, 200
 TARGET = f"""
@@ -53,8 +53,7 @@ class Software(unittest.TestCase):
             out = os.path.join(directory, "out.jsonl")
             more = [word for path in reports for word in ("-o", path)]
             profiler = start("-p", str(target.pid), "-e", event, "-o", out, *more, *args, stderr=subprocess.PIPE, text=True)
-            said = profiler.stderr.readline()
-            self.assertIn(how, said)
+            self.assertIn(how, wait_until_it_says(profiler, "sampling"))
             target.stdin.write("\n")
             target.stdin.flush()
             *counted, self.left = map(int, target.stdout.readline().split())
