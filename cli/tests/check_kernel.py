@@ -123,7 +123,7 @@ class KernelStacks(unittest.TestCase):
 
     def check_hidden(self, *prefix):
         """No kernel address is shown, but the time spent there is."""
-        command = [*prefix, harness.DWARFPROF, "-d", "1"]
+        command = [*prefix, harness.DWARFPROF, "-F", "499", "-d", "500ms"]
         with copy_zeros() as pid:
             stream, folded, text = (run(*command, "-p", pid, *more) for more in
                                     (["--format", "jsonl"], [], ["--format", "text"]))

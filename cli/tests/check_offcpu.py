@@ -396,7 +396,7 @@ class Wall(unittest.TestCase):
             wait_for(lambda: sum("nanosleep" in read(f"/proc/{pid}/task/{tid}/stack")
                                  for tid in os.listdir(f"/proc/{pid}/task")) == 6)
             stolen = stolen_time()
-            result = dwarfprof("-p", pid, "--wall", "-F", "999", "-d", "3", "--format", "jsonl")
+            result = dwarfprof("-p", pid, "--wall", "-F", "999", "-d", "2", "--format", "jsonl")
             stolen = stolen_time() - stolen
         seconds = seconds_sampled(result.stderr)
         samples = streamed(result)
@@ -439,18 +439,25 @@ class Wall(unittest.TestCase):
         self.assertAlmostEqual(value(slept) / 1e9, 1.4, delta=0.051)
 
     def test_a_thread_that_comes_during_the_profile_and_stays(self):
-        code = ("import threading,time\n"
-                "time.sleep(2)\n"
+        code = ("import sys,threading,time\n"
+                "sys.stdin.readline()\n"
                 "threading.Thread(target=time.sleep, args=(600,)).start()\n"
                 "time.sleep(600)")
-        with Target("/usr/bin/python3", "-c", code) as pid:
-            wait_for(lambda: "nanosleep" in read(f"/proc/{pid}/stack"))
-            result = dwarfprof("-p", pid, "--off-cpu", "-d", "3500ms", "--format", "jsonl")
-        samples = streamed(result)
-        end = min(s["time_ns"] for s in samples) / 1e9 + seconds_sampled(result.stderr)
+        with (target := Target("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE)) as pid:
+            wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
+            process = start("-p", pid, "--off-cpu", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
+            wait_until_sampling(process)
+            time.sleep(0.3)
+            target.process.stdin.close()
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == 2)
+            time.sleep(0.7)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        samples = [json.loads(line) for line in out.splitlines()]
+        end = min(s["time_ns"] for s in samples) / 1e9 + seconds_sampled(err)
         late = [s for s in samples if s["tid"] != int(pid)]
         self.assertAlmostEqual(value(late) / 1e9, end - min(s["time_ns"] for s in late) / 1e9, delta=0.051)
-        self.assertAlmostEqual(value(s for s in samples if s["tid"] == int(pid)) / 1e9, seconds_sampled(result.stderr),
+        self.assertAlmostEqual(value(s for s in samples if s["tid"] == int(pid)) / 1e9, seconds_sampled(err),
                                delta=0.1)
 
     def test_folded_stacks_tell_them_apart(self):
@@ -471,7 +478,7 @@ class Wall(unittest.TestCase):
 
     def test_text_has_times(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.01)") as pid:
-            result = dwarfprof("-p", pid, "--off-cpu", "-d", "2", "--format", "text")
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "1", "--format", "text")
         time_ms = float(re.search(r"^Time: (\d+\.\d+) ms, lost: 0\.000 ms$", result.stdout, re.M)[1])
         self.assertAlmostEqual(time_ms / 1000, seconds_sampled(result.stderr), delta=0.2)
         row = re.search(r"^ *(\d+\.\d) % +100\.0 % +(\d+\.\d+) ms  \S*nanosleep\S* \[sleep\] +libc", result.stdout, re.M)
@@ -481,7 +488,7 @@ class Wall(unittest.TestCase):
 class MaxRate(unittest.TestCase):
     """--max-rate: few samples, correct sums."""
 
-    def storm(self, *options, seconds=6):
+    def storm(self, *options, seconds=4):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "calls")
             out = os.path.join(directory, "out.jsonl")
