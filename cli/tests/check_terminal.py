@@ -112,7 +112,8 @@ class Terminal(unittest.TestCase):
     def test_waits_for_the_command_and_says_so(self):
         result = harness.dwarfprof("-d", "300ms", "-o", "/dev/null", "--format", "text", "--", "sh", "-c", "sleep 1; exit 7")
         self.assertEqual(result.returncode, 7)
-        self.assertRegex(result.stderr, r"(?m)^dwarfprof: sampling has ended; waiting for sh \(PID \d+\) to end$")
+        self.assertRegex(result.stderr, r"(?m)^dwarfprof: sampling has ended; waiting for sh \(PID \d+\) to end "
+                                        r"\(--kill ends it\)$")
         result = harness.dwarfprof("-o", "/dev/null", "--format", "text", "--", self.program)
         self.assertNotIn("waiting", result.stderr)
 
