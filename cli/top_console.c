@@ -172,7 +172,7 @@ static int pause_or_resume(struct top_console *c)
 	return show(c, latest);
 }
 
-static int type_filter(struct top_console *c, int code)
+static int edit_filter(struct top_console *c, int code)
 {
 	char text[TOP_FILTER_SIZE];
 	size_t n = strlen(c->view.filter), size;
@@ -182,10 +182,10 @@ static int type_filter(struct top_console *c, int code)
 	switch (code) {
 	case '\r':
 	case '\n':
-		c->types = false;
+		c->edits_filter = false;
 		return 0;
 	case 0x1b:
-		c->types = false;
+		c->edits_filter = false;
 		text[0] = '\0';
 		break;
 	case 0x15: /* Ctrl-U */
@@ -217,7 +217,7 @@ static int act(struct top_console *c, enum top_action action)
 		kill(getpid(), SIGINT);
 		return 0;
 	case TOP_HELP:
-		c->helps = true;
+		c->shows_help = true;
 		return 0;
 	case TOP_UP:
 	case TOP_DOWN:
@@ -234,7 +234,7 @@ static int act(struct top_console *c, enum top_action action)
 	case TOP_EXPAND:
 		return top_view_expand(view);
 	case TOP_FILTER:
-		c->types = true;
+		c->edits_filter = true;
 		return 0;
 	case TOP_CLEAR:
 		return view->filter[0] ? top_view_filter(view, "") : top_view_collapse(view);
@@ -260,12 +260,12 @@ static int act(struct top_console *c, enum top_action action)
 
 static int obey(struct top_console *c, int code)
 {
-	if (c->helps) {
-		c->helps = false;
+	if (c->shows_help) {
+		c->shows_help = false;
 		return 0;
 	}
-	if (c->types && code > 0)
-		return type_filter(c, code);
+	if (c->edits_filter && code > 0)
+		return edit_filter(c, code);
 	return act(c, top_keys_find(code));
 }
 
@@ -282,7 +282,7 @@ static int obey_keys(struct top_console *c, short events)
 }
 
 /* Does what the signal does by default: it stops the program, until SIGCONT, or ends it. */
-static void suffer(int number)
+static void take_default_action(int number)
 {
 	sigset_t only, before;
 
@@ -303,7 +303,7 @@ static void obey_signals(struct top_console *c)
 
 	for (ssize_t i = 0; i < n; i++) {
 		if (numbers[i] == SIGTSTP || numbers[i] == SIGQUIT)
-			suffer(numbers[i]);
+			take_default_action(numbers[i]);
 		/* A shell may have used the terminal meanwhile, in a state of its own. */
 		if (numbers[i] == SIGCONT)
 			top_screen_leave();
@@ -313,10 +313,10 @@ static void obey_signals(struct top_console *c)
 
 static void draw(struct top_console *c)
 {
-	if (c->helps)
+	if (c->shows_help)
 		top_screen_draw_help();
 	else
-		top_screen_draw(&c->screen, &c->view, c->is_paused, c->types);
+		top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
 }
 
 /* Waits for something to do, and does it. */

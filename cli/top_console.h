@@ -36,7 +36,7 @@ struct top_console {
 	struct top_screen screen;
 	struct top_view view;
 	struct top_interval *latest; /* while it is paused; NULL: the one that is shown */
-	bool is_paused, types, helps;
+	bool is_paused, edits_filter, shows_help;
 };
 
 /*

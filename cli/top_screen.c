@@ -276,14 +276,14 @@ static void draw_status(const struct top_view *view, bool is_paused, int y)
 	attroff(A_BOLD);
 }
 
-static void draw_bottom(const struct top_view *view, bool types)
+static void draw_bottom(const struct top_view *view, bool edits_filter)
 {
 	_cleanup_free_ char *keys = NULL;
 	char text[TOP_FILTER_SIZE + 64];
 	size_t size;
 	FILE *to;
 
-	if (types) {
+	if (edits_filter) {
 		snprintf(text, sizeof(text), "/%s_  Enter keep  Esc clear", view->filter);
 		put(LINES - 1, 0, COLS, text);
 		return;
@@ -323,7 +323,7 @@ static void scroll_to_selected(struct top_screen *screen, const struct top_view 
 }
 
 void top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
-		     bool types)
+		     bool edits_filter)
 {
 	int y = head_height(view);
 
@@ -340,7 +340,7 @@ void top_screen_draw(struct top_screen *screen, const struct top_view *view, boo
 		for (size_t i = screen->first; i < view->rows.n && y < LINES - 1; i++, y++)
 			draw_row(view, i, y);
 	}
-	draw_bottom(view, types);
+	draw_bottom(view, edits_filter);
 	refresh();
 }
 

@@ -33,9 +33,9 @@ void top_screen_renew(void);
  */
 int top_screen_read(void);
 
-/* Draws the view. is_paused: it is not of the present; types: the filter is being typed. */
+/* Draws the view. is_paused: it is not of the present; edits_filter: keys change the filter. */
 void top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
-		     bool types);
+		     bool edits_filter);
 /* Draws the list of keys. */
 void top_screen_draw_help(void);
 
