@@ -355,6 +355,33 @@ class Html(unittest.TestCase):
             self.assertEqual(page.evaluate("document.querySelector('#picker output').textContent"), "")
             self.assertEqual([m for m in page.messages if '"error"' in m or "exceptionDetails" in m], [])
 
+    def test_it_shows_one_event_of_a_process_or_thread(self):
+        feed(self.directory.name, "events", "x.html", "x.speedscope.json")
+        path = os.path.join(self.directory.name, "profile")
+        with open(path, "w") as file:
+            file.write(re.search(r'id="profile">\s*(\S+)\s*</script>', readers.text(self.path))[1])
+        script = os.path.join(os.path.dirname(__file__), "../../report/html_filter.js")
+        result = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "filter_html.js"), script, path],
+                                check=True, capture_output=True, text=True, timeout=120)
+        everything, *chosen = json.loads(result.stdout)
+        self.assertEqual(everything, {"option": "all threads of all processes", "output": "", "profiles": []})
+        profiles = [(profile["name"], sum(profile["stacks"].values()))
+                    for profile in readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1]]
+        totals = {event: next(weight for name, weight in profiles if name.startswith(f"{event}, all threads: "))
+                  for event in ("page-faults", "r1c2")}
+        self.assertNotEqual(*totals.values())
+        shown = dict.fromkeys(totals, 0)
+        for choice in chosen:
+            kind, event, pid = re.match(r"(process|thread) (?:.*, )?(\S+)( \(PID \d+)", choice["option"], re.DOTALL).groups()
+            total, threads = choice["profiles"][0][1], choice["profiles"][1:] or choice["profiles"]
+            self.assertEqual(choice["output"], f"{100 * total / totals[event]:.1f} % of all")
+            self.assertEqual(sum(weight for _, weight in threads), total)
+            for name, weight in threads:
+                self.assertIn(event + pid, name)
+                self.assertIn((name, weight), profiles)
+            shown[event] += total if kind == "process" else 0
+        self.assertEqual(shown, totals)
+
     @staticmethod
     def choose(page, i):
         """Headless Chromium shows no list that could be clicked in."""
