@@ -206,10 +206,30 @@ static int edit_filter(struct top_console *c, int code)
 	return top_view_filter(&c->view, text);
 }
 
+/* By how many rows does an action move? 0: by none. */
+static long rows_moved(enum top_action action, size_t page)
+{
+	switch (action) {
+	case TOP_UP:
+		return -1;
+	case TOP_DOWN:
+		return 1;
+	case TOP_PAGE_UP:
+		return -(long)page;
+	case TOP_PAGE_DOWN:
+		return (long)page;
+	case TOP_FIRST:
+		return -LONG_MAX;
+	case TOP_LAST:
+		return LONG_MAX;
+	default:
+		return 0;
+	}
+}
+
 static int act(struct top_console *c, enum top_action action)
 {
 	struct top_view *view = &c->view;
-	long page = (long)top_screen_page(view);
 
 	switch (action) {
 	case TOP_QUIT:
@@ -218,18 +238,15 @@ static int act(struct top_console *c, enum top_action action)
 		return 0;
 	case TOP_HELP:
 		c->shows_help = true;
+		c->screen.first_of_help = 0;
 		return 0;
 	case TOP_UP:
 	case TOP_DOWN:
-		top_view_move(view, action == TOP_UP ? -1 : 1);
-		return 0;
 	case TOP_PAGE_UP:
 	case TOP_PAGE_DOWN:
-		top_view_move(view, action == TOP_PAGE_UP ? -page : page);
-		return 0;
 	case TOP_FIRST:
 	case TOP_LAST:
-		top_view_move(view, action == TOP_FIRST ? -LONG_MAX : LONG_MAX);
+		top_view_move(view, rows_moved(action, top_screen_page(view)));
 		return 0;
 	case TOP_EXPAND:
 		return top_view_expand(view);
@@ -261,7 +278,10 @@ static int act(struct top_console *c, enum top_action action)
 static int obey(struct top_console *c, int code)
 {
 	if (c->shows_help) {
-		c->shows_help = false;
+		long lines = rows_moved(top_keys_find(code), top_screen_help_page());
+
+		c->shows_help = lines != 0;
+		top_screen_scroll_help(&c->screen, lines);
 		return 0;
 	}
 	if (c->edits_filter && code > 0)
@@ -314,7 +334,7 @@ static void obey_signals(struct top_console *c)
 static void draw(struct top_console *c)
 {
 	if (c->shows_help)
-		top_screen_draw_help();
+		top_screen_draw_help(&c->screen);
 	else
 		top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
 }

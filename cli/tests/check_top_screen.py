@@ -193,6 +193,12 @@ class Interactive(unittest.TestCase):
             shown = self.terminal.lines()
             self.assertTrue(all(len(line) <= columns for line in shown), shown)
             self.assertEqual(sum(line.startswith("q quit") for line in shown), 1)
+        keys = self.terminal.lines()[-1]
+        for lines in 2, 1:
+            self.terminal.resize(80, lines)
+            self.terminal.wait(lambda: len(self.terminal.lines()) == lines and self.terminal.lines()[-1] == keys)
+            self.assertEqual([line[:len("fibonacci")] for line in self.terminal.lines()[:-1]], (lines - 1) * ["fibonacci"])
+        self.terminal.resize(80, 24)
         self.terminal.press("q")
         self.expect_end()
 
@@ -236,6 +242,13 @@ class Interactive(unittest.TestCase):
         self.terminal.wait_for("/ma\N{LATIN SMALL LETTER I WITH DIAERESIS}_", ": 0 of")
         self.terminal.press("BSpace")
         self.terminal.wait_for("/ma_", "main")
+        # What is no key is nothing, rather than its characters: here Ctrl-Up and a function key.
+        self.terminal.type("\033[1;5A\033[27;6;9~\033Oxin")
+        self.terminal.wait_for("/main_")
+        # Of a long one the end is seen, where more is typed.
+        self.terminal.type(50 * "ab" + "c")
+        self.terminal.wait(lambda: re.fullmatch("(ab)+c_", self.terminal.lines()[-1]) and
+                           len(self.terminal.lines()[-1]) == 80)
         self.terminal.press("Escape")
         self.terminal.wait(lambda: "filter \"" not in self.terminal.text())
         self.terminal.press("q")
@@ -298,6 +311,7 @@ class Interactive(unittest.TestCase):
 
     def test_help(self):
         self.start_and_wait()
+        self.terminal.resize(80, 40)
         listed = dwarfprof("top", "--help").stdout.partition("\nKeys:\n")[2].partition("\n\n")[0]
         words = " ".join(listed.split())
         for key in "?", "h", "F1":
@@ -306,6 +320,19 @@ class Interactive(unittest.TestCase):
             self.assertEqual(" ".join(shown.split()), words + " Any key goes back.")
             self.terminal.press("q")
             self.terminal.wait_for("q quit", "functions by self")
+        # Where it has not enough room, it is scrolled.
+        self.terminal.resize(80, 12)
+        self.terminal.wait(lambda: len(self.terminal.lines()) == 12)
+        self.terminal.press("?")
+        first = self.terminal.wait_for("1 to 11 of ", "Down goes on.").split("\n")[:-1]
+        self.terminal.press("Down")
+        self.terminal.wait(lambda: self.terminal.lines()[:10] == first[1:])
+        self.terminal.press("G")
+        self.terminal.wait_for("draw the screen anew")
+        self.terminal.press("g")
+        self.terminal.wait(lambda: self.terminal.lines()[:-1] == first)
+        self.terminal.press("q")
+        self.terminal.wait_for("q quit", "functions by self")
 
     def test_keys_for_moving(self):
         """The selected row is where the list is expanded."""
