@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include "base/array.h"
 #include "base/signals.h"
 #include "cli/top_keys.h"
+#include "cli/top_rescue.h"
 #include "log/log.h"
 
 /* A program that ends at once, as without permission, should not make the screen flash. */
@@ -41,6 +41,41 @@ static void catch_signal(int number)
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 
 	sigaction(number, &action, NULL);
+}
+
+/* Of crashes. SIGBUS is elf/bus_guard.h's. */
+static const int crashes[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV };
+
+/* Of their handler. */
+static const struct kept_stderr *messages; /* NULL: none are kept */
+static struct sigaction crashes_before[ARRAY_SIZE(crashes)];
+
+static void release_crashes(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+		sigaction(crashes[i], &crashes_before[i], NULL);
+}
+
+/* Gives the terminal back, with what was said meanwhile, before the program ends as it would have. */
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+	top_rescue();
+	if (messages)
+		kept_stderr_rescue(messages);
+	release_crashes();
+	/* An instruction that failed fails again. What was sent would not come again. */
+	if (info->si_code <= 0)
+		raise(number);
+}
+
+static void catch_crashes(const struct kept_stderr *kept)
+{
+	struct sigaction action = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO };
+
+	messages = kept;
+	sigfillset(&action.sa_mask); /* a program in the background may not set a terminal */
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+		sigaction(crashes[i], &action, &crashes_before[i]);
 }
 
 static sigset_t caught_set(void)
@@ -80,42 +115,16 @@ static void restore_mask(const struct top_console *c)
 	pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
 }
 
-static void keep_stderr(struct top_console *c)
-{
-	if (!isatty(STDERR_FILENO))
-		return;
-	c->kept_fd = memfd_create("stderr", MFD_CLOEXEC);
-	c->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (c->kept_fd >= 0 && c->stderr_fd >= 0)
-		dup2(c->kept_fd, STDERR_FILENO);
-}
-
-static void release_stderr(struct top_console *c)
-{
-	char text[4096];
-	ssize_t n;
-
-	if (c->stderr_fd >= 0 && c->kept_fd >= 0) {
-		dup2(c->stderr_fd, STDERR_FILENO);
-		lseek(c->kept_fd, 0, SEEK_SET);
-		while ((n = read(c->kept_fd, text, sizeof(text))) > 0)
-			(void)!write(STDERR_FILENO, text, (size_t)n);
-	}
-	if (c->stderr_fd >= 0)
-		close(c->stderr_fd);
-	if (c->kept_fd >= 0)
-		close(c->kept_fd);
-	c->stderr_fd = c->kept_fd = -1;
-}
-
 /* Gives the terminal back. */
 static void leave(struct top_console *c)
 {
 	if (!c->screen.to)
 		return;
 	release_signals(c);
+	release_crashes();
 	top_screen_close(&c->screen);
-	release_stderr(c);
+	if (c->keeps_messages)
+		kept_stderr_end(&c->messages);
 }
 
 static void wake(struct top_console *c)
@@ -134,6 +143,8 @@ static void on_interval(void *arg, struct top_interval *interval)
 	c->next = interval;
 	pthread_mutex_unlock(&c->lock);
 	top_interval_free(old);
+	if (c->keeps_messages)
+		kept_stderr_trim(&c->messages);
 	wake(c);
 }
 
@@ -301,19 +312,13 @@ static int obey_keys(struct top_console *c, short events)
 	return err;
 }
 
-/* Does what the signal does by default: it stops the program, until SIGCONT, or ends it. */
-static void take_default_action(int number)
+/* Does what SIGTSTP does by default: it stops the program, until SIGCONT. */
+static void stop(void)
 {
-	sigset_t only, before;
-
 	top_screen_leave();
-	signal(number, SIG_DFL);
-	sigemptyset(&only);
-	sigaddset(&only, number);
-	pthread_sigmask(SIG_UNBLOCK, &only, &before);
-	raise(number);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	catch_signal(number);
+	signal(SIGTSTP, SIG_DFL);
+	raise(SIGTSTP);
+	catch_signal(SIGTSTP);
 }
 
 static void obey_signals(struct top_console *c)
@@ -322,8 +327,13 @@ static void obey_signals(struct top_console *c)
 	ssize_t n = read(c->signals[0], numbers, sizeof(numbers));
 
 	for (ssize_t i = 0; i < n; i++) {
-		if (numbers[i] == SIGTSTP || numbers[i] == SIGQUIT)
-			take_default_action(numbers[i]);
+		if (numbers[i] == SIGTSTP)
+			stop();
+		if (numbers[i] == SIGQUIT) {
+			leave(c);
+			raise(SIGQUIT); /* ends the program */
+			return;
+		}
 		/* A shell may have used the terminal meanwhile, in a state of its own. */
 		if (numbers[i] == SIGCONT)
 			top_screen_leave();
@@ -420,8 +430,6 @@ int top_console_open(struct top_console *ret)
 		.end_fd = -1,
 		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.signals = { -1, -1 },
-		.stderr_fd = -1,
-		.kept_fd = -1,
 	};
 	pthread_sigmask(SIG_SETMASK, NULL, &ret->mask);
 	pthread_mutex_init(&ret->lock, NULL);
@@ -436,8 +444,11 @@ int top_console_open(struct top_console *ret)
 	}
 	if (err < 0)
 		close_all(ret);
-	else
-		keep_stderr(ret);
+	ret->keeps_messages = err == 0 && isatty(STDERR_FILENO);
+	if (ret->keeps_messages)
+		kept_stderr_begin(&ret->messages);
+	if (err == 0)
+		catch_crashes(ret->keeps_messages ? &ret->messages : NULL);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "cli/kept_stderr.h"
 #include "cli/top_screen.h"
 #include "report/top_view.h"
 
@@ -25,8 +26,9 @@ struct top_console {
 	int wake_fd;    /* an eventfd: there is news under the lock */
 	int signals[2]; /* a pipe with the numbers of those that came */
 	struct sigaction before[TOP_CONSOLE_SIGNALS];
-	sigset_t mask;          /* of the thread that opens it, before */
-	int stderr_fd, kept_fd; /* the terminal and what is kept for it; -1: not kept */
+	sigset_t mask; /* of the thread that opens it, before */
+	struct kept_stderr messages;
+	bool keeps_messages;
 
 	pthread_mutex_t lock; /* protects these */
 	struct top_interval *next;

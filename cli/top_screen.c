@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/top_keys.h"
+#include "cli/top_rescue.h"
 #include "report/terminal.h"
 
 #define NAME_SIZE 1024
@@ -43,7 +44,7 @@ int top_screen_open(struct top_screen *ret)
 	}
 	/* For names: without it, curses writes ASCII only. */
 	setlocale(LC_CTYPE, "");
-	if (!newterm(NULL, ret->to, stdin)) {
+	if (top_rescue_keep_settings() < 0 || !newterm(NULL, ret->to, stdin)) {
 		fclose(ret->to);
 		ret->to = NULL;
 		return -ENOTTY;
@@ -59,6 +60,7 @@ int top_screen_open(struct top_screen *ret)
 	nodelay(stdscr, TRUE);
 	set_escdelay(REST_OF_KEY_MS);
 	curs_set(0);
+	top_rescue_prepare();
 	return 0;
 }
 
@@ -67,6 +69,13 @@ void top_screen_leave(void)
 {
 	if (!isendwin())
 		endwin();
+	top_rescue_set_drawn(false);
+}
+
+static void show(void)
+{
+	top_rescue_set_drawn(true);
+	refresh();
 }
 
 void top_screen_renew(void)
@@ -407,7 +416,7 @@ void top_screen_draw(struct top_screen *screen, const struct top_view *view, boo
 	move(LINES - 1, 0);
 	clrtoeol();
 	draw_bottom(view, edits_filter);
-	refresh();
+	show();
 }
 
 /* The keys, in lines that fit. NULL: out of memory. */
@@ -448,7 +457,7 @@ void top_screen_draw_help(struct top_screen *screen)
 			 screen->first_of_help + 1, screen->first_of_help + page, n,
 			 "Other keys go back.");
 	put(LINES - 1, 0, COLS, bottom);
-	refresh();
+	show();
 }
 
 void top_screen_scroll_help(struct top_screen *screen, long lines)

@@ -83,10 +83,12 @@ class Interactive(unittest.TestCase):
         self.assertNotIn("q quit", self.expect_end())
 
     def test_ends_with_signals(self):
-        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGQUIT, 128 + signal.SIGQUIT)):
-            self.start_and_wait(before="ulimit -c 0; ")
+        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGQUIT, 128 + signal.SIGQUIT),
+                             (signal.SIGABRT, 128 + signal.SIGABRT)):
+            self.start_and_wait("-v", before="ulimit -c 0; ")
             os.kill(self.find(), number)
-            self.expect_end(code)
+            # However it ends, what was said is not lost.
+            self.assertIn("dwarfprof: ", self.expect_end(code))
         for key, code in (("C-c", 0), ("C-\\", 128 + signal.SIGQUIT)):
             self.start_and_wait(before="ulimit -c 0; ")
             self.terminal.press(key)
