@@ -17,6 +17,7 @@
 #include "cli/top_keys.h"
 #include "cli/top_rescue.h"
 #include "log/log.h"
+#include "report/top_table.h"
 
 /* A program that ends at once, as without permission, should not make the screen flash. */
 #define FIRST_DRAWING_MS 200
@@ -306,7 +307,7 @@ static int obey_keys(struct top_console *c, short events)
 	int code = top_screen_read(), err = 0;
 
 	if (code == 0 && events & (POLLHUP | POLLERR))
-		return act(c, TOP_QUIT);
+		return -EIO;
 	for (; err == 0 && code != 0; code = c->screen.to ? top_screen_read() : 0)
 		err = obey(c, code);
 	return err;
@@ -341,12 +342,11 @@ static void obey_signals(struct top_console *c)
 	top_screen_renew();
 }
 
-static void draw(struct top_console *c)
+static int draw(struct top_console *c)
 {
 	if (c->shows_help)
-		top_screen_draw_help(&c->screen);
-	else
-		top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
+		return top_screen_draw_help(&c->screen);
+	return top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
 }
 
 /* Waits for something to do, and does it. */
@@ -364,11 +364,10 @@ static int serve(struct top_console *c, int timeout_ms)
 	if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents) {
-		if (take_news(c, &interval))
-			leave(c);
+		c->has_lasted = take_news(c, &interval) && !fds[0].revents;
 		err = show(c, interval);
 	}
-	if (fds[0].revents)
+	if (fds[0].revents || c->has_lasted)
 		leave(c);
 	if (c->screen.to && fds[2].revents)
 		obey_signals(c);
@@ -388,13 +387,12 @@ static void *run(void *arg)
 	sigaddset(&of_jobs, SIGTTIN);
 	pthread_sigmask(SIG_UNBLOCK, &of_jobs, NULL);
 	err = serve(c, FIRST_DRAWING_MS);
-	while (c->screen.to && err == 0) {
-		draw(c);
-		err = serve(c, -1);
-	}
+	while (c->screen.to && err == 0)
+		err = draw(c) ?: serve(c, -1);
 	if (c->screen.to) {
 		act(c, TOP_QUIT);
 		log_error("cannot show more: %s", strerror(-err));
+		c->err = err;
 	}
 	return NULL;
 }
@@ -470,8 +468,23 @@ int top_console_start(struct top_console *c, int end_fd)
 	return 0;
 }
 
-void top_console_close(struct top_console *c)
+/* What the screen showed last is gone with it. */
+static int print_last(struct top_console *c)
 {
+	struct top_interval *last = c->latest ? c->latest : c->view.interval;
+
+	return last ? top_table_print(&(struct top_table){ .head = { last->target, last->last,
+								     last->labels },
+							   .functions = &last->functions,
+							   .value = last->value },
+				      false, stdout) :
+		      0;
+}
+
+int top_console_close(struct top_console *c)
+{
+	int err;
+
 	if (c->has_thread) {
 		pthread_mutex_lock(&c->lock);
 		c->is_over = true;
@@ -479,5 +492,8 @@ void top_console_close(struct top_console *c)
 		wake(c);
 		pthread_join(c->thread, NULL);
 	}
+	leave(c);
+	err = c->has_lasted && c->err == 0 ? print_last(c) : c->err;
 	close_all(c);
+	return err;
 }

@@ -39,6 +39,8 @@ struct top_console {
 	struct top_view view;
 	struct top_interval *latest; /* while it is paused; NULL: the one that is shown */
 	bool is_paused, edits_filter, shows_help;
+	bool has_lasted; /* until sampling ended by itself */
+	int err;         /* why it ended itself, or 0 */
 };
 
 /*
@@ -57,7 +59,10 @@ int top_console_open(struct top_console *ret);
  * may close any time. 0 or a negative errno.
  */
 int top_console_start(struct top_console *console, int end_fd);
-/* Leaves the terminal as it was, and writes what was kept for stderr. */
-void top_console_close(struct top_console *console);
+/*
+ * Leaves the terminal as it was, and writes what was kept for stderr, and the last table, if nobody
+ * ended it sooner. 0, or a negative errno: it could not show all.
+ */
+int top_console_close(struct top_console *console);
 
 #endif

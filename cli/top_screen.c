@@ -72,10 +72,10 @@ void top_screen_leave(void)
 	top_rescue_set_drawn(false);
 }
 
-static void show(void)
+static int show(void)
 {
 	top_rescue_set_drawn(true);
-	refresh();
+	return refresh() == ERR ? -EIO : 0;
 }
 
 void top_screen_renew(void)
@@ -394,8 +394,8 @@ static void scroll_to_selected(struct top_screen *screen, const struct top_view 
 		screen->first = view->selected - page + 1;
 }
 
-void top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
-		     bool edits_filter)
+int top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
+		    bool edits_filter)
 {
 	int y = head_height(view);
 
@@ -416,7 +416,7 @@ void top_screen_draw(struct top_screen *screen, const struct top_view *view, boo
 	move(LINES - 1, 0);
 	clrtoeol();
 	draw_bottom(view, edits_filter);
-	show();
+	return show();
 }
 
 /* The keys, in lines that fit. NULL: out of memory. */
@@ -437,14 +437,14 @@ static char *make_help(size_t *ret_n)
 	return steal_ptr(list);
 }
 
-void top_screen_draw_help(struct top_screen *screen)
+int top_screen_draw_help(struct top_screen *screen)
 {
 	size_t n, page = top_screen_help_page();
 	_cleanup_free_ char *list = make_help(&n);
 	char *rest = list, *line, bottom[80] = "Any key goes back.";
 
 	if (!list)
-		return;
+		return -ENOMEM;
 	if (screen->first_of_help + page > n)
 		screen->first_of_help = n > page ? n - page : 0;
 	for (size_t i = 0; i < screen->first_of_help; i++)
@@ -457,7 +457,7 @@ void top_screen_draw_help(struct top_screen *screen)
 			 screen->first_of_help + 1, screen->first_of_help + page, n,
 			 "Other keys go back.");
 	put(LINES - 1, 0, COLS, bottom);
-	show();
+	return show();
 }
 
 void top_screen_scroll_help(struct top_screen *screen, long lines)

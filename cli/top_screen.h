@@ -34,11 +34,13 @@ void top_screen_renew(void);
  */
 int top_screen_read(void);
 
-/* Draws the view. is_paused: it is not of the present; edits_filter: keys change the filter. */
-void top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
-		     bool edits_filter);
-/* Draws the list of keys, or as much of it as there is room for. */
-void top_screen_draw_help(struct top_screen *screen);
+/* These draw; 0 or a negative errno. */
+
+/* The view. is_paused: it is not of the present; edits_filter: keys change the filter. */
+int top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
+		    bool edits_filter);
+/* The list of keys, or as much of it as there is room for. */
+int top_screen_draw_help(struct top_screen *screen);
 
 /* Moves it by so many lines, up to its first or last one. */
 void top_screen_scroll_help(struct top_screen *screen, long lines);
