@@ -166,12 +166,19 @@ static void set_events(struct feed *feed, struct report_context *context)
 	context->n_several = ARRAY_SIZE(events);
 }
 
-static void set_mode(struct feed *feed, const char *mode)
+static void set_mode(struct feed *feed, const char *mode, struct report_context *context)
 {
 	feed->wall = strcmp(mode, "wall") == 0;
 	feed->after = strcmp(mode, "after") == 0;
 	feed->rare = strcmp(mode, "rare") == 0;
 	feed->compared = feed->after || feed->rare || strcmp(mode, "before") == 0;
+	context->events = EVENT_BIT(DP_EVENT_CPU) | (feed->wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
+	if (strcmp(mode, "calls") == 0) {
+		context->hz = 0;
+		context->event = "uprobe:/usr/bin/prog:f";
+	}
+	if (strcmp(mode, "events") == 0)
+		set_events(feed, context);
 }
 
 int main(int argc, char **argv)
@@ -193,14 +200,7 @@ int main(int argc, char **argv)
 		return 2;
 	context.names = names = prepare_modules();
 	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
-	set_mode(&feed, argv[1]);
-	context.events = EVENT_BIT(DP_EVENT_CPU) | (feed.wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
-	if (strcmp(argv[1], "calls") == 0) {
-		context.hz = 0;
-		context.event = "uprobe:/usr/bin/prog:f";
-	}
-	if (strcmp(argv[1], "events") == 0)
-		set_events(&feed, &context);
+	set_mode(&feed, argv[1], &context);
 	if (write_reports(&feed, &context, (unsigned int)atoi(argv[2]), argv + 3, argc - 3) != 0)
 		return 1;
 	names_free(names);
