@@ -396,7 +396,8 @@ class NotWhole(Recording):
             ("diff", "a"): "a recording is missing",
             ("diff", "a", "b", "c"): "unexpected argument 'c'",
             ("diff", "a", "b", "--format", "jsonl"): "known are text (.txt), json (.json), folded",
-            ("diff", "a", "b", "-o", "x.pb.gz"): "the extension of 'x.pb.gz' stands for no format of differences",
+            ("diff", "a", "b", "-o", "x.pb.gz"): "the extension of 'x.pb.gz' stands for no format: name one with "
+                                              "--format; known are text",
             ("diff", "a", "b", "-o", "x.svg", "-o", "y.svg"): "-o is given twice",
             ("diff", "a", "b", "-n", "0"): "a whole number from 1 on",
         }.items():

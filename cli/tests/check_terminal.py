@@ -117,7 +117,7 @@ class Terminal(unittest.TestCase):
             said = harness.wait_until_it_says(process, "waiting for")
             process.stdin.write("\n")
         self.assertEqual(process.returncode, 7)
-        self.assertRegex(said, r"(?m)^dwarfprof: sampling has ended; waiting for sh \(PID \d+\) to end$")
+        self.assertRegex(said, r"(?m)^dwarfprof: sampling has ended; waiting for sh \(PID \d+\) to end \(--kill ends it\)$")
         result = harness.dwarfprof("-o", "/dev/null", "--format", "text", "--", self.program)
         self.assertNotIn("waiting", result.stderr)
 
