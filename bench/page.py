@@ -113,6 +113,11 @@ frames. In brackets: user frames found, stacks that reach their root.
 median of *first* walks, with nothing kept, and of the *next* ones.
 """
     yield from touched(rate["touched"])
+    yield """What that may cost: a chase of pointers through as many lines and pages as a next walk's (`bench_chase`), ns, after
+other memory of so many MiB was used. A walk need not wait for each line before it asks for the next one.
+"""
+    yield from table(["stacks", "0", "4", "64"], [
+        [name, *(f"{ns:,}" for ns in by_mib.values())] for name, by_mib in rate["missed"].items()])
 
 
 def touched(rows):

@@ -198,6 +198,19 @@ def touched(build):
     return [dict(zip(head, row[:3] + list(map(float, row[3:])))) for row in rows]
 
 
+def missed(build, rows):
+    """Nanoseconds of a chase through as many lines and pages, by recording: {MiB of other memory: ns}."""
+    result = {}
+    for row in rows:
+        if row["touched"] == "all" and row["state"] == "next":
+            result[row["recording"].removesuffix(".txt")] = {
+                mib: int(subprocess.run(["taskset", "-c", str(workloads.TARGET_CPU), f"{build}/bench/bench_chase",
+                                         f"{row['lines']:.0f}", f"{row['pages']:.0f}", str(mib)],
+                                        capture_output=True, text=True, check=True).stdout.split()[0])
+                for mib in (0, 4, 64)}
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
     parser.add_argument("build")
@@ -230,7 +243,9 @@ def main():
                                                          if f["ns"]), flush=True)
     finally:
         programs.set_stats(before.strip())
-    machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=touched(build))
+    rows = touched(build)
+    machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=rows,
+                  missed=missed(build, rows))
 
 
 if __name__ == "__main__":
