@@ -102,7 +102,7 @@ class Rates(unittest.TestCase):
         results = rate_results()
         del results["workloads"]["postgres"]["99"]["ours"]
         self.assertEqual(self.verdicts(results), ["not measured", "met", "not measured", "met"])
-        del results["workloads"]["gcc"]["99"]["ours fp -U"]
+        del results["workloads"]["g++"]["99"]["ours fp -U"]
         self.assertEqual(self.verdicts(results)[3], "not measured")
 
 

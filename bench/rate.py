@@ -29,6 +29,8 @@ import profilers
 import programs
 import workloads
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+
 MAIN = 99
 RATES = (19, 49, MAIN, 999)
 KERNEL = ("empty", "send", "user", "both")
@@ -36,7 +38,7 @@ OURS = {"ours": (), "ours -U": ("-U",), "ours fp": ("--unwind", "fp"), "ours fp 
 PEERS = ("bpftrace",)
 # What is measured at each rate; at 99 Hz everything is.
 ALWAYS = ("empty", "both", "ours")
-QUICK = ("gcc", "words, nofp")
+QUICK = ("g++", "words, nofp")
 # Libraries are loaded elsewhere each time, but their pages are not moved.
 PAGE = 4096
 
@@ -186,13 +188,16 @@ def measure(build, hz, turns, seconds):
 def starts(build, directory):
     nginx = workloads.verify.all_programs(build, directory)["nginx, gzip"]
     made = workloads.made(build, directory)
-    return {**workloads.real(build, directory), "nginx": lambda: workloads.Program(nginx),
+    again = workloads.verify.again_and_again
+    return {"g++": lambda: workloads.Program(lambda: again("g++", "-O2", f"-I{HERE}/..", "-c", f"{HERE}/target_words.cc",
+                                                           "-o", "/dev/null")),
+            **workloads.real(build, directory), "nginx": lambda: workloads.Program(nginx),
             **{f"words, {kind}": made[f"words, {kind}"] for kind in ("fp", "nofp")}}
 
 
 def touched(build):
     """Lines and pages by what was touched, as bench_touches writes them."""
-    stacks = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "stacks/*.txt")))
+    stacks = sorted(glob.glob(os.path.join(HERE, "stacks/*.txt")))
     out = subprocess.run([f"{build}/bench/bench_touches", *stacks], capture_output=True, text=True, check=True).stdout
     head, *rows = (line.split("\t") for line in out.splitlines())
     return [dict(zip(head, row[:3] + list(map(float, row[3:])))) for row in rows]
