@@ -5,17 +5,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file_stat.h"
 #include "elf/elf_open.h"
 #include "symbols/debug_info.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/location_file.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
-
-static bool is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
 
 /* A debug file from the root of a process may be forged by anyone. */
 static bool can_keep_locations(const struct module *module)
@@ -24,8 +20,8 @@ static bool can_keep_locations(const struct module *module)
 
 	return module->names->cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
 	       module->debug_fd <= 0 && fstat(module->fd, &st) == 0 &&
-	       is_same_time(&st.st_mtim, &module->written) &&
-	       is_same_time(&st.st_ctim, &module->changed);
+	       file_is_same_time(&st.st_mtim, &module->written) &&
+	       file_is_same_time(&st.st_ctim, &module->changed);
 }
 
 static struct location_place place_of(const struct module *module)
