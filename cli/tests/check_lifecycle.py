@@ -87,7 +87,7 @@ class Swap(unittest.TestCase):
             for s in samples:
                 self.assertNotIn("decoy", names(s), s)
                 under = [name for name in names(s) if name in ("under_a", "under_b")]
-                if not under:
+                if not under or harness.is_being_copied(s):
                     continue
                 stack = names(s)[names(s).index(under[0]):]
                 right = [under[0], under[0].replace("under", "through"), "call", "turn", "swap"]

@@ -67,7 +67,8 @@ class Profiles(unittest.TestCase):
     def test_names_are_ours(self):
         """Go's pprof keeps the names, also where code has none, as in some binaries a stub in the PLT."""
         with Target(program("stubs"), "60") as pid:
-            path, _ = self.record("-p", pid, "-d", "1", "-F", "499")
+            # A stub is one jump: about one sample in a hundred.
+            path, _ = self.record("-p", pid, "-d", "1", "-F", "4999")
         shown = {how: [re.sub(r"(?m)^File: .*", "", go_pprof(self.directory, *how, "-nodefraction=0", *form, path))
                        for form in (["-top"], ["-list=^mix$"], ["-top", "-lines"])]
                  for how in ((), ("-symbolize=none",), ("-symbolize=local",))}
