@@ -74,12 +74,14 @@ def by_ours(build, options, hz, seconds, directory):
         process = profilers.start_logged(
             [f"{build}/cli/dwarfprof", "-a", "-C", str(workloads.TARGET_CPU), "-F", str(hz), *options,
              "--no-symbols", "--format", "jsonl", "-o", output], log)
-    profilers.wait_for_sampling(process, log)
-    before = profilers.program_ns(process.pid)
-    time.sleep(seconds)
-    after = profilers.program_ns(process.pid)
-    process.send_signal(signal.SIGINT)
-    process.wait()
+    try:
+        profilers.wait_for_sampling(process, log)
+        before = profilers.program_ns(process.pid)
+        time.sleep(seconds)
+        after = profilers.program_ns(process.pid)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
     ns, runs = after[0] - before[0], after[1] - before[1]
     return ns / runs if runs else None, *read_ours(output)
 
@@ -230,6 +232,8 @@ def main():
     if args.quick:
         turns, seconds, rates = 1, 0.5, RATES[-2:]
         args.workloads = args.workloads or QUICK
+    # As by Ctrl-C: what was started ends, and the setting is as before.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     before, results = programs.set_stats("1"), {}
     try:
         with tempfile.TemporaryDirectory() as directory:

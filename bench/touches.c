@@ -265,8 +265,10 @@ static int compare_numbers(const void *a, const void *b)
 
 static double median(unsigned int *numbers, size_t n)
 {
+	const size_t lower = (n - 1) / 2, upper = n / 2;
+
 	qsort(numbers, n, sizeof(*numbers), compare_numbers);
-	return (numbers[n / 2] + numbers[(n - 1) / 2]) / 2.0;
+	return (double)(numbers[upper] + numbers[lower]) / 2;
 }
 
 static double mean(const unsigned int *numbers, size_t n)

@@ -4,8 +4,8 @@
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <locale.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -445,7 +445,7 @@ int top_screen_draw_help(struct top_screen *screen)
 
 	if (!list)
 		return -ENOMEM;
-	if (screen->first_of_help + page > n)
+	if (n <= page || screen->first_of_help > n - page)
 		screen->first_of_help = n > page ? n - page : 0;
 	for (size_t i = 0; i < screen->first_of_help; i++)
 		strsep(&rest, "\n");
@@ -467,5 +467,5 @@ void top_screen_scroll_help(struct top_screen *screen, long lines)
 	if (lines < 0)
 		*first = *first > (size_t)-lines ? *first - (size_t)-lines : 0;
 	else
-		*first = *first < LONG_MAX ? *first + (size_t)lines : LONG_MAX;
+		*first = (size_t)lines < SIZE_MAX - *first ? *first + (size_t)lines : SIZE_MAX;
 }

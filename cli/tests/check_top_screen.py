@@ -281,8 +281,12 @@ class Interactive(unittest.TestCase):
         self.terminal.press("F", "Enter")
         self.terminal.wait_for("called by main")
         self.terminal.press("Space")
-        is_newer = lambda shown: "PAUSED" not in shown and float(HEAD.search(shown)[1]) > float(HEAD.search(frozen)[1])
-        self.terminal.wait(lambda: is_newer(self.terminal.text()))
+        since = lambda shown: float(found[1]) if (found := HEAD.search(shown)) else 0
+
+        def is_newer():
+            shown = self.terminal.text()
+            return "PAUSED" not in shown and since(shown) > since(frozen)
+        self.terminal.wait(is_newer)
 
     def test_order(self):
         self.start_and_wait()
@@ -341,10 +345,11 @@ class Interactive(unittest.TestCase):
         first = self.terminal.wait_for("1 to 11 of ", "Down goes on.").split("\n")[:-1]
         self.terminal.press("Down")
         self.terminal.wait(lambda: self.terminal.lines()[:10] == first[1:])
-        self.terminal.press("G")
-        self.terminal.wait_for("draw the screen anew")
-        self.terminal.press("g")
-        self.terminal.wait(lambda: self.terminal.lines()[:-1] == first)
+        for keys in "G", "GkGGjj":  # the latter at once, before it draws
+            self.terminal.type(keys)
+            self.terminal.wait_for("draw the screen anew")
+            self.terminal.press("g")
+            self.terminal.wait(lambda: self.terminal.lines()[:-1] == first)
         self.terminal.press("q")
         self.terminal.wait_for("q quit", "functions by self")
 
