@@ -7,9 +7,9 @@
 
 /*
  * Blocks signals, for threads that are started next: the thread that samples handles the process's
- * signals. SIGBUS stays unblocked. It is raised in the thread that reads a truncated file, and if
- * it were blocked it would kill the process (elf/bus_guard.h). *ret is the old mask, for
- * pthread_sigmask().
+ * signals. Those of faults stay unblocked. They are raised in the thread that has the fault, such as
+ * SIGBUS where a truncated file is read (elf/bus_guard.h), and would kill the process without a
+ * handler if they were blocked. *ret is the old mask, for pthread_sigmask().
  */
 static inline void signals_block(sigset_t *ret)
 {
@@ -17,6 +17,9 @@ static inline void signals_block(sigset_t *ret)
 
 	sigfillset(&all);
 	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_SETMASK, &all, ret);
 }
 

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A target that was not measured is neither met nor missed.
+"""A target that was not measured is neither met nor missed; how bench/rate.py makes its figures.
 
 usage: check_verdicts.py
 """
 import copy
 import os
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [HERE, os.path.join(HERE, "../cli/tests")]
 import harness  # noqa: E402
+import rate  # noqa: E402
 import verdicts  # noqa: E402
 
 FIGURES = {
@@ -67,6 +69,82 @@ class Verdicts(unittest.TestCase):
         for run in self.results["workloads"]["a"]["99"][verdicts.OURS]:
             run["ring_bytes_per_sample"] = 0
         self.assertEqual(self.verdict(self.results, FIGURES["ring_bytes_per_sample"]), "not measured")
+
+
+def rate_results():
+    """At 99 Hz all programs cost as much as the kernel's walk, but one."""
+    spread = {"median": 0.9, "low": 0.8, "high": 0.95, "runs": 5}
+    ours = {"ours": {"ns": spread, "to_kernel": spread}, "ours fp -U": {"ns": spread, "to_kernel": spread}}
+    return {"workloads": {name: {"99": copy.deepcopy(ours)} for name in verdicts.RATED}}
+
+
+class Rates(unittest.TestCase):
+    def verdicts(self, results):
+        return [t.verdict() for t in verdicts.of_rates(results)]
+
+    def test_all_is_good(self):
+        self.assertEqual(self.verdicts(rate_results()), ["met"] * 4)
+
+    def test_nothing_was_measured(self):
+        self.assertEqual(self.verdicts(None), ["not measured"] * 4)
+
+    def test_the_worst_program_counts(self):
+        results = rate_results()
+        results["workloads"]["nginx"]["99"]["ours"]["to_kernel"] = {"median": 3, "low": 2, "high": 4, "runs": 5}
+        self.assertEqual(self.verdicts(results)[2], "missed")
+
+    def test_one_program_is_missing(self):
+        results = rate_results()
+        del results["workloads"]["nginx"]
+        self.assertEqual(self.verdicts(results), ["met", "met", "not measured", "met"])
+
+    def test_one_method_is_missing(self):
+        results = rate_results()
+        del results["workloads"]["postgres"]["99"]["ours"]
+        self.assertEqual(self.verdicts(results), ["not measured", "met", "not measured", "met"])
+        del results["workloads"]["g++"]["99"]["ours fp -U"]
+        self.assertEqual(self.verdicts(results)[3], "not measured")
+
+
+class Mix(unittest.TestCase):
+    def setUp(self):
+        ways = {"auto": {"ns": {"median": 100}}, "dwarf": {"ns": {"median": 1}}, "kernel": {"ns": {"median": 50}}}
+        self.results = {"workloads": {name: {"ways": ways} for name in verdicts.REAL}}
+
+    def test_frames_of_jit_code_count(self):
+        self.assertEqual(verdicts.mix_ratio(self.results), [2])
+
+    def test_one_program_is_missing(self):
+        del self.results["workloads"]["node"]
+        self.assertEqual(verdicts.mix_ratio(self.results), [])
+
+
+class Summary(unittest.TestCase):
+    """bench/rate.py: times without the empty program's, and stacks that reach a root."""
+
+    def turns(self):
+        def one(ns, samples, roots=frozenset()):
+            return {"ns": ns, "samples": samples, "roots": roots}
+
+        deep, cut = (10, 2, 0x7f0000001abc, 1), (2, 2, 0x1234, 1)
+        return {"empty": [one(1000, []), one(None, [])], "both": [one(3000, [cut, (10, 2, 0x7e0000005abc, 1)]), one(3000, [cut])],
+                "ours": [one(5000, [deep, deep], {0xabc}), one(9000, [deep])]}
+
+    def test_figures(self):
+        found = rate.summarize(self.turns())
+        self.assertEqual(found["ours"]["to_kernel"], {"median": 2, "low": 2, "high": 2, "runs": 1})
+        self.assertEqual(found["ours"]["complete"], 1)
+        self.assertAlmostEqual(found["both"]["complete"], 1 / 3)
+        self.assertAlmostEqual(found["ours"]["ns_per_frame"]["median"], 4000 / 12)
+        self.assertAlmostEqual(found["both"]["ns_per_complete"]["median"], 2000 * 3)
+        self.assertIsNone(found["empty"]["user_frames"])
+
+    def test_output_of_bpftrace(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("Attaching 1 probe...\n@[\n\t7f12 f+1 (/a)\n\t55aa main+1 (/b)\n, ]: 3\n"
+                       "@[\n\t7f12 f+1 (/a)\n, \n\tffffffff81000000 sys+1 ([kernel.kallsyms])\n]: 1\n")
+            file.flush()
+            self.assertEqual(rate.read_bpftrace(file.name), [(2, 0, 0x55aa, 3), (1, 1, 0x7f12, 1)])
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@
 
 #define ASSEMBLER_SIZE (1 << 20)
 
+#include "bench/made_functions.h"
 #include "bpf/walk.h"
-#include "cfi/tests/assembler.h"
 #include "tables/image.h"
 
 /* callgrind counts these functions by name. */
@@ -37,66 +37,12 @@
 
 enum { SPACE_CELL = 8, IMAGE_CELL = 64 };
 
-struct function {
-	uint64_t start, size;
-	unsigned int frame; /* bytes from the stack pointer in its body up to the CFA */
-};
-
 static struct function functions[N_FUNCTIONS];
 static struct assembler assembler;
 static uint64_t stack[STACK_WORDS];
 static struct walk walk;
 static struct port_user port;
 static unsigned int seed = 1;
-
-static unsigned int pick(unsigned int n)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % n;
-}
-
-static void advance(unsigned int n)
-{
-	if (n < 64) {
-		put_u8(&assembler, (uint8_t)(0x40 | n));
-	} else {
-		put_u8(&assembler, 0x03); /* advance_loc2 */
-		put_u16(&assembler, (uint16_t)n);
-	}
-}
-
-static void put_cfa_offset(unsigned int bytes)
-{
-	put_u8(&assembler, 0x0e);
-	put_uleb(&assembler, bytes);
-}
-
-/* Pushes registers, makes room, and undoes it at the end, as gcc -O2 does. */
-static void put_function(struct function *f, size_t cie)
-{
-	static const uint8_t registers[] = { DP_R15, DP_R14, DP_R13, DP_R12, DP_REG_FP, DP_RBX };
-	unsigned int n = pick(7), room = 8 * pick(32), first = n < 6 ? 6 - n : 0;
-	size_t fde = fde_begin(&assembler, cie, f->start, f->size);
-
-	for (unsigned int i = first; i < 6; i++) {
-		advance(registers[i] >= DP_R8 ? 2 : 1);
-		put_cfa_offset(16 + 8 * (i - first));
-		put_u8(&assembler, 0x80 | registers[i]);
-		put_uleb(&assembler, 2 + i - first);
-	}
-	f->frame = 8 * (1 + 6 - first) + room;
-	if (room > 0) {
-		advance(4);
-		put_cfa_offset(f->frame);
-	}
-	advance((unsigned int)f->size - 40);
-	for (unsigned int i = 0; i < 6 - first; i++) {
-		put_cfa_offset(8 * (1 + 6 - first - i));
-		advance(registers[5 - i] >= DP_R8 ? 2 : 1);
-	}
-	put_cfa_offset(8);
-	record_end(&assembler, fde);
-}
 
 /* The first function is the root. */
 static struct cfi_section put_functions(void)
@@ -105,10 +51,10 @@ static struct cfi_section put_functions(void)
 	uint64_t at = CODE;
 
 	for (int i = 0; i < N_FUNCTIONS; i++) {
-		functions[i] = (struct function){ .start = at, .size = 64 + pick(1000) };
+		functions[i] = (struct function){ .start = at, .size = 64 + pick(&seed, 1000) };
 		at += (functions[i].size + 15) / 16 * 16;
 		if (i > 0) {
-			put_function(&functions[i], cie);
+			put_function(&assembler, &seed, &functions[i], cie);
 			continue;
 		}
 		fde = fde_begin(&assembler, cie, functions[0].start, functions[0].size);
@@ -160,14 +106,15 @@ static uint64_t body_of(const struct function *f)
 /* Makes a stack of random functions, and the registers of the innermost one. */
 static void make_stack(struct dp_regs *ret)
 {
-	const struct function *f = &functions[1 + pick(N_FUNCTIONS - 1)];
+	const struct function *f = &functions[1 + pick(&seed, N_FUNCTIONS - 1)];
 	uint64_t at = 0;
 
 	ret->reg[DP_REG_PC] = body_of(f);
 	ret->reg[DP_REG_SP] = STACK;
 	for (int i = 1; i < N_FRAMES; i++) {
 		at += f->frame / 8;
-		f = i == N_FRAMES - 1 ? &functions[0] : &functions[1 + pick(N_FUNCTIONS - 1)];
+		f = i == N_FRAMES - 1 ? &functions[0] :
+					&functions[1 + pick(&seed, N_FUNCTIONS - 1)];
 		stack[at - 1] = body_of(f);
 	}
 }

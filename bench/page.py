@@ -4,7 +4,7 @@
 
 usage: bench/page.py RESULTS DOCS
 
-RESULTS has walks.json, programs.json and growing.json, written by bench/walks.py and so on. A part
+RESULTS has rate.json, walks.json, programs.json and growing.json, written by bench/walks.py and so on. A part
 without results is left out, and the page says so. No figure or verdict is written by hand.
 """
 import math
@@ -63,9 +63,9 @@ medians, with quartiles in brackets; ratios are taken within a run.
     yield textwrap.fill("; ".join(facts), 105) + "\n"
 
 
-def wanted(walks, programs):
+def wanted(walks, programs, rate):
     yield "## Targets\n"
-    targets = verdicts.all_targets(walks, programs)
+    targets = verdicts.all_targets(walks, programs, rate)
     yield from table(["figure", "wanted", "measured", "verdict"], [
         [t.what, ("≥ " if t.at_least else "≤ ") + t.show(t.limit),
          show(t.spread, t.form) if t.spread else "", f"**{t.verdict()}**"] for t in targets])
@@ -79,6 +79,54 @@ def wanted(walks, programs):
 compares {len(programs["slowdown"]["99"])} runs with the ones before and after without dwarfprof. It includes the timer interrupt, perf,
 `kernel.bpf_stats_enabled` and noise.
 """
+
+
+def rated(rate):
+    yield f"""## At the rates that people use
+
+    sudo bench/rate.py build bench/results
+
+At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns per run of
+the whole BPF program. *kernel*: `bpf_get_stack()` of the user's stack, and of both. The last but bpftrace are
+dwarfprof: whole, without the kernel's stack, with the frame pointer, and both; *send*: only a record of 20
+frames. In brackets: user frames found, stacks that reach their root.
+"""
+    at_99 = {name: rates["99"] for name, rates in rate["workloads"].items()}
+    names = list(dict.fromkeys(method for of in at_99.values() for method in of))
+
+    def shown(figures):
+        if not figures or not figures["ns"]:
+            return ""
+        found = f" ({figures['user_frames']:.0f}, {figures['complete']:.0%})" if figures["user_frames"] else ""
+        return f"{figures['ns']['median']:,.0f}{found}"
+
+    words = {"user": "kernel, user", "both": "kernel, both"}
+    yield from table(["workload", *(words.get(name, name) for name in names)], [
+        [name, *(shown(of.get(method)) for method in names)] for name, of in at_99.items()])
+    yield "Without the empty program: times the kernel's walk of both; ns per frame, per complete stack, at 99 Hz.\n"
+    rates = list(dict.fromkeys(hz for of in rate["workloads"].values() for hz in of))
+    yield from table(["workload", *(f"{hz} Hz" for hz in rates), "per frame", "kernel's", "per complete stack", "kernel's"], [
+        [name, *(show(of.get(hz, {}).get("ours", {}).get("to_kernel"), "{:.2f}") for hz in rates),
+         *(show(of["99"].get(who, {}).get(figure)) for figure in ("ns_per_frame", "ns_per_complete")
+           for who in ("ours", "both"))] for name, of in rate["workloads"].items()])
+    yield """Distinct cache lines and pages that a walk touches, counted in user space for recorded stacks (`bench_touches`):
+median of *first* walks, with nothing kept, and of the *next* ones.
+"""
+    yield from touched(rate["touched"])
+    yield """What that may cost: a chase of pointers through as many lines and pages as a next walk's (`bench_chase`), ns, after
+other memory of so many MiB was used. A walk need not wait for each line before it asks for the next one.
+"""
+    yield from table(["stacks", "0", "4", "64"], [
+        [name, *(f"{ns:,}" for ns in by_mib.values())] for name, by_mib in rate["missed"].items()])
+
+
+def touched(rows):
+    parts = ["all", "walk.stack", "walk.trail", "walk.cache", "walk.rules", "tables", "user's stack", "user's other memory"]
+    by_stack = {}
+    for row in rows:
+        by_stack.setdefault((row["recording"].removesuffix(".txt"), row["state"], f"{row['frames']:g}"), {})[row["touched"]] = row
+    yield from table(["stacks", "walk", "frames", *parts], [
+        [*key, *(f"{of[part]['lines']:g} on {of[part]['pages']:g}" for part in parts)] for key, of in by_stack.items()])
 
 
 def walked(walks, docs):
@@ -190,10 +238,11 @@ With the executable mappings of a process: only a new address takes a binary sea
 
 def main():
     directory, docs = sys.argv[1:]
-    walks, programs, growing = (machine.read(directory, name) for name in ("walks", "programs", "growing"))
-    if not (walks or programs or growing):
+    walks, programs, growing, rate = (machine.read(directory, name) for name in ("walks", "programs", "growing", "rate"))
+    if not (walks or programs or growing or rate):
         sys.exit(f"{directory}: no results; `sudo ci/bench` makes them")
-    lines = [*intro((walks, programs, growing)), *wanted(walks, programs)]
+    lines = [*intro((rate, walks, programs, growing)), *wanted(walks, programs, rate)]
+    lines += rated(rate) if rate else ["The rates that people use were not measured.\n"]
     lines += walked(walks, docs) if walks else ["The walks were not measured.\n"]
     lines += [*profiled(programs), *priced(programs)] if programs else ["The profilers were not measured.\n"]
     lines += grown(growing, docs) if growing else ["The growth was not measured.\n"]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: walks DWARFPROF-PID CPU HZ SECONDS
+ * usage: walks DWARFPROF-PID CPU HZ SECONDS [stacks]
  *
  * The kernel's cost of walking a stack in all ways (walks_sample.h). At each sample of a CPU in a
  * process whose tables the running dwarfprof has, the ways run one after the other, in another
  * order each time. Writes a tab-separated line per sample and way: number of the sample, way, its
  * turn, nanoseconds, frames, the walker's outcome, address of the outermost frame. Only one CPU,
- * because the walks share their memory.
+ * because the walks share their memory. With `stacks`, writes the frames instead (walks_stacks.h).
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,6 +24,7 @@
 #include "report/outcome.h"
 
 #include "bench/walks_sample.h"
+#include "bench/walks_stacks.h"
 
 #include "walks.skel.h"
 
@@ -72,23 +73,32 @@ static int share_map(struct bpf_map *map, const char *pid)
 	return -ENOENT;
 }
 
+struct output {
+	uint64_t n;                  /* samples so far */
+	struct walks_stacks *stacks; /* NULL: times are wanted */
+};
+
 static int print_sample(void *arg, void *data, size_t size)
 {
 	const struct walks_sample *s = data;
-	uint64_t *n = arg;
+	struct output *output = arg;
 
 	if (size < sizeof(*s))
 		return 0;
+	if (output->stacks) {
+		walks_stacks_print(output->stacks);
+		return 0;
+	}
 	for (int way = 0; way < WALKS_N; way++) {
 		const struct walks_result *r = &s->results[way];
 		bool is_ours = way != WALKS_EMPTY && way != WALKS_KERNEL;
 
-		printf("%" PRIu64 "\t%s\t%u\t%u\t%u\t%s\t%#" PRIx64 "\n", *n, ways[way], r->turn,
-		       r->ns, r->n_frames,
+		printf("%" PRIu64 "\t%s\t%u\t%u\t%u\t%s\t%#" PRIx64 "\n", output->n, ways[way],
+		       r->turn, r->ns, r->n_frames,
 		       is_ours ? outcome_word((enum dp_outcome)r->outcome) : "-",
 		       (uint64_t)r->root);
 	}
-	++*n;
+	output->n++;
 	return 0;
 }
 
@@ -114,25 +124,26 @@ static int load(const char *pid, struct walks_bpf **ret)
 	return walks_bpf__load(bpf);
 }
 
-static int sample(struct walks_bpf *bpf, unsigned int cpu, unsigned int hz, unsigned int seconds)
+static int sample(struct walks_bpf *bpf, unsigned int cpu, unsigned int hz, unsigned int seconds,
+		  struct output *output)
 {
 	struct ring_buffer *ring;
 	struct bpf_link *link;
 	uint64_t end = clock_now_ns() + seconds * UINT64_C(1000000000);
-	uint64_t n = 0;
 	const struct event_kind kind = event_of_cpu_time(hz, false);
 	int fd = event_open(cpu, &kind);
 
 	if (fd < 0)
 		return fd;
-	ring = ring_buffer__new(bpf_map__fd(bpf->maps.walks_ring), print_sample, &n, NULL);
+	ring = ring_buffer__new(bpf_map__fd(bpf->maps.walks_ring), print_sample, output, NULL);
 	link = ring ? bpf_program__attach_perf_event(bpf->progs.dp_walks, fd) : NULL;
 	if (!link) {
 		ring_buffer__free(ring);
 		close(fd);
 		return -errno;
 	}
-	printf("sample\tway\tturn\tns\tframes\toutcome\troot\n");
+	if (!output->stacks)
+		printf("sample\tway\tturn\tns\tframes\toutcome\troot\n");
 	while (clock_now_ns() < end)
 		ring_buffer__poll(ring, 100);
 	bpf_link__destroy(link); /* also closes its event */
@@ -143,17 +154,25 @@ static int sample(struct walks_bpf *bpf, unsigned int cpu, unsigned int hz, unsi
 
 int main(int argc, char **argv)
 {
+	bool is_stacks = argc == 6 && strcmp(argv[5], "stacks") == 0;
+	struct output output = { 0 };
 	struct walks_bpf *bpf = NULL;
 	int err;
 
-	if (argc != 5) {
-		fprintf(stderr, "usage: walks DWARFPROF-PID CPU HZ SECONDS\n");
+	if (argc != 5 && !is_stacks) {
+		fprintf(stderr, "usage: walks DWARFPROF-PID CPU HZ SECONDS [stacks]\n");
 		return 2;
 	}
 	err = load(argv[1], &bpf);
+	if (err == 0 && is_stacks) {
+		output.stacks = walks_stacks_new(bpf_map__fd(bpf->maps.walks_state),
+						 bpf_map__fd(bpf->maps.dp_pool));
+		err = output.stacks ? 0 : -ENOMEM;
+	}
 	if (err == 0)
 		err = sample(bpf, (unsigned int)atoi(argv[2]), (unsigned int)atoi(argv[3]),
-			     (unsigned int)atoi(argv[4]));
+			     (unsigned int)atoi(argv[4]), &output);
+	walks_stacks_free(output.stacks);
 	walks_bpf__destroy(bpf);
 	if (err < 0)
 		fprintf(stderr, "walks: %s\n", strerror(-err));

@@ -60,8 +60,8 @@ def summarize(samples):
     return result
 
 
-def measure(build, workload, seconds):
-    """None if nothing was sampled."""
+def of_samples(build, workload, hz, seconds, *options):
+    """What bench_walks writes of a workload."""
     with workloads.on_cpu(workloads.PROFILER_CPU):
         profiler = subprocess.Popen([f"{build}/cli/dwarfprof", "-p", str(workload.pid), "-F", "49",
                                      "-o", "/dev/null", "--format", "folded", "--no-symbols"],
@@ -72,14 +72,19 @@ def measure(build, workload, seconds):
                     break
             time.sleep(0.5)  # for the tables of new processes
             out = subprocess.run([f"{build}/bench/bench_walks", str(profiler.pid),
-                                  str(workloads.TARGET_CPU), HZ, str(seconds)],
+                                  str(workloads.TARGET_CPU), hz, str(seconds), *options],
                                  capture_output=True, text=True)
         finally:
             profiler.send_signal(signal.SIGINT)
             profiler.communicate()
     if out.returncode:
         sys.exit(out.stderr[-2000:])
-    samples = read_samples(out.stdout)
+    return out.stdout
+
+
+def measure(build, workload, seconds):
+    """None if nothing was sampled."""
+    samples = read_samples(of_samples(build, workload, HZ, seconds))
     return summarize(samples) if samples else None
 
 

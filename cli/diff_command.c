@@ -40,20 +40,11 @@ struct diff_options {
 	struct recording_names names;
 };
 
-static void fail_with_forms(const struct argp_state *state, const char *what, const char *name,
-			    const char *advice)
-{
-	fprintf(stderr, "%s: %s '%s' %s", state->name, what, name, advice);
-	diff_form_list(stderr);
-	fputc('\n', stderr);
-	exit(EXIT_CODE_USAGE);
-}
-
 static void choose_form(struct diff_options *o, const struct argp_state *state, const char *name)
 {
 	o->form = diff_form_by_name(name);
 	if (!o->form)
-		fail_with_forms(state, "there is no format", name, "for differences; known are ");
+		output_options_fail_format(state, name, false, diff_form_list);
 }
 
 static void complete(struct diff_options *o, struct argp_state *state)
@@ -65,9 +56,7 @@ static void complete(struct diff_options *o, struct argp_state *state)
 	if (!o->form && path && strcmp(path, "-") != 0) {
 		o->form = diff_form_by_path(path);
 		if (!o->form)
-			fail_with_forms(state, "the extension of", path,
-					"stands for no format of differences: name one with "
-					"--format; known are ");
+			output_options_fail_format(state, path, true, diff_form_list);
 	}
 	if (!o->form)
 		o->form = &diff_form_text;

@@ -75,7 +75,10 @@ static const struct argp_option sampling_options[] = {
 	  "only processes whose name matches this extended regular expression", 1 },
 
 	{ .doc = "When to take a sample", .group = 2 },
-	{ "freq", 'F', "HZ", 0, "samples per second and CPU (99)", 2 },
+	{ "freq", 'F', "HZ", 0,
+	  "samples per second and CPU (99), of CPU time or of what the CPU counts; other events are not "
+	  "sampled at a rate",
+	  2 },
 	{ "event", 'e', "EVENT", 0,
 	  "what to sample instead of CPU time: uprobe:PATH:NAME, each call of the functions with "
 	  "that name or glob; page-faults, minor-faults, major-faults, context-switches or "

@@ -38,13 +38,16 @@ static bool is_stdout(const char *path)
 	return !path || strcmp(path, "-") == 0;
 }
 
-static void fail_with_formats(const struct argp_state *state, const char *what, const char *name,
-			      const char *advice)
+void output_options_fail_format(const struct argp_state *state, const char *name, bool is_path,
+				void (*list)(FILE *to))
 {
-	fprintf(stderr, "%s: %s '%s'%s", state->name, what, name,
-		advice ? " stands for no format; known are " : "; known are ");
-	report_format_list(stderr);
-	fprintf(stderr, "\n%s", advice ? advice : "");
+	fprintf(stderr,
+		is_path ? "%s: the extension of '%s' stands for no format: name one with --format" :
+			  "%s: there is no format '%s'",
+		state->name, name);
+	fputs("; known are ", stderr);
+	list(stderr);
+	fputc('\n', stderr);
 	exit(EXIT_CODE_USAGE);
 }
 
@@ -70,15 +73,14 @@ static const struct report_format *choose_listed(const struct output_options *o,
 	if (!name && !is_stdout(path)) {
 		format = report_format_by_path(path);
 		if (!format)
-			fail_with_formats(state, "the extension of", path,
-					  "or name one with --format\n");
+			output_options_fail_format(state, path, true, report_format_list);
 		return require(format, state);
 	}
 	if (!name)
 		name = is_stdout(path) && (o->own || isatty(STDOUT_FILENO)) ? "text" : "folded";
 	format = report_format_by_name(name);
 	if (!format)
-		fail_with_formats(state, "there is no format", name, NULL);
+		output_options_fail_format(state, name, false, report_format_list);
 	return require(format, state);
 }
 

@@ -5,6 +5,7 @@
 #include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "profiler/outputs.h"
 #include "report/group.h"
@@ -40,6 +41,13 @@ void output_options_add(struct output_options *options, struct argp_state *state
 /* --by. What is no label ends the program. */
 void output_options_set_by(struct output_options *options, struct argp_state *state,
 			   const char *text);
+
+/*
+ * Ends the program, because there is no format with that name, or for that path. The known ones are
+ * written by `list`.
+ */
+void output_options_fail_format(const struct argp_state *state, const char *name, bool is_path,
+				void (*list)(FILE *to));
 
 /*
  * Chooses the format of each output after parsing: by --format, else by the file's extension, else

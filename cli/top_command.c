@@ -164,7 +164,8 @@ static int top_command(int argc, char **argv)
 	    top_console_open(&console) == 0) {
 		output.viewer = &console.viewer;
 		code = sampling_run(o, begin, &console);
-		top_console_close(&console);
+		if (top_console_close(&console) < 0 && code == EXIT_CODE_OK)
+			code = EXIT_CODE_FAILED;
 	} else {
 		code = sampling_run(o, NULL, NULL);
 	}

@@ -9,14 +9,15 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include "base/array.h"
 #include "base/signals.h"
 #include "cli/top_keys.h"
+#include "cli/top_rescue.h"
 #include "log/log.h"
+#include "report/top_table.h"
 
 /* A program that ends at once, as without permission, should not make the screen flash. */
 #define FIRST_DRAWING_MS 200
@@ -41,6 +42,41 @@ static void catch_signal(int number)
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 
 	sigaction(number, &action, NULL);
+}
+
+/* Of crashes. SIGBUS is elf/bus_guard.h's. */
+static const int crashes[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV };
+
+/* Of their handler. */
+static const struct kept_stderr *messages; /* NULL: none are kept */
+static struct sigaction crashes_before[ARRAY_SIZE(crashes)];
+
+static void release_crashes(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+		sigaction(crashes[i], &crashes_before[i], NULL);
+}
+
+/* Gives the terminal back, with what was said meanwhile, before the program ends as it would have. */
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+	top_rescue();
+	if (messages)
+		kept_stderr_rescue(messages);
+	release_crashes();
+	/* An instruction that failed fails again. What was sent would not come again. */
+	if (info->si_code <= 0)
+		raise(number);
+}
+
+static void catch_crashes(const struct kept_stderr *kept)
+{
+	struct sigaction action = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO };
+
+	messages = kept;
+	sigfillset(&action.sa_mask); /* a program in the background may not set a terminal */
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+		sigaction(crashes[i], &action, &crashes_before[i]);
 }
 
 static sigset_t caught_set(void)
@@ -80,42 +116,16 @@ static void restore_mask(const struct top_console *c)
 	pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
 }
 
-static void keep_stderr(struct top_console *c)
-{
-	if (!isatty(STDERR_FILENO))
-		return;
-	c->kept_fd = memfd_create("stderr", MFD_CLOEXEC);
-	c->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (c->kept_fd >= 0 && c->stderr_fd >= 0)
-		dup2(c->kept_fd, STDERR_FILENO);
-}
-
-static void release_stderr(struct top_console *c)
-{
-	char text[4096];
-	ssize_t n;
-
-	if (c->stderr_fd >= 0 && c->kept_fd >= 0) {
-		dup2(c->stderr_fd, STDERR_FILENO);
-		lseek(c->kept_fd, 0, SEEK_SET);
-		while ((n = read(c->kept_fd, text, sizeof(text))) > 0)
-			(void)!write(STDERR_FILENO, text, (size_t)n);
-	}
-	if (c->stderr_fd >= 0)
-		close(c->stderr_fd);
-	if (c->kept_fd >= 0)
-		close(c->kept_fd);
-	c->stderr_fd = c->kept_fd = -1;
-}
-
 /* Gives the terminal back. */
 static void leave(struct top_console *c)
 {
 	if (!c->screen.to)
 		return;
 	release_signals(c);
+	release_crashes();
 	top_screen_close(&c->screen);
-	release_stderr(c);
+	if (c->keeps_messages)
+		kept_stderr_end(&c->messages);
 }
 
 static void wake(struct top_console *c)
@@ -134,6 +144,8 @@ static void on_interval(void *arg, struct top_interval *interval)
 	c->next = interval;
 	pthread_mutex_unlock(&c->lock);
 	top_interval_free(old);
+	if (c->keeps_messages)
+		kept_stderr_trim(&c->messages);
 	wake(c);
 }
 
@@ -172,7 +184,7 @@ static int pause_or_resume(struct top_console *c)
 	return show(c, latest);
 }
 
-static int type_filter(struct top_console *c, int code)
+static int edit_filter(struct top_console *c, int code)
 {
 	char text[TOP_FILTER_SIZE];
 	size_t n = strlen(c->view.filter), size;
@@ -182,10 +194,10 @@ static int type_filter(struct top_console *c, int code)
 	switch (code) {
 	case '\r':
 	case '\n':
-		c->types = false;
+		c->edits_filter = false;
 		return 0;
 	case 0x1b:
-		c->types = false;
+		c->edits_filter = false;
 		text[0] = '\0';
 		break;
 	case 0x15: /* Ctrl-U */
@@ -206,10 +218,30 @@ static int type_filter(struct top_console *c, int code)
 	return top_view_filter(&c->view, text);
 }
 
+/* By how many rows does an action move? 0: by none. */
+static long rows_moved(enum top_action action, size_t page)
+{
+	switch (action) {
+	case TOP_UP:
+		return -1;
+	case TOP_DOWN:
+		return 1;
+	case TOP_PAGE_UP:
+		return -(long)page;
+	case TOP_PAGE_DOWN:
+		return (long)page;
+	case TOP_FIRST:
+		return -LONG_MAX;
+	case TOP_LAST:
+		return LONG_MAX;
+	default:
+		return 0;
+	}
+}
+
 static int act(struct top_console *c, enum top_action action)
 {
 	struct top_view *view = &c->view;
-	long page = (long)top_screen_page(view);
 
 	switch (action) {
 	case TOP_QUIT:
@@ -217,24 +249,21 @@ static int act(struct top_console *c, enum top_action action)
 		kill(getpid(), SIGINT);
 		return 0;
 	case TOP_HELP:
-		c->helps = true;
+		c->shows_help = true;
+		c->screen.first_of_help = 0;
 		return 0;
 	case TOP_UP:
 	case TOP_DOWN:
-		top_view_move(view, action == TOP_UP ? -1 : 1);
-		return 0;
 	case TOP_PAGE_UP:
 	case TOP_PAGE_DOWN:
-		top_view_move(view, action == TOP_PAGE_UP ? -page : page);
-		return 0;
 	case TOP_FIRST:
 	case TOP_LAST:
-		top_view_move(view, action == TOP_FIRST ? -LONG_MAX : LONG_MAX);
+		top_view_move(view, rows_moved(action, top_screen_page(view)));
 		return 0;
 	case TOP_EXPAND:
 		return top_view_expand(view);
 	case TOP_FILTER:
-		c->types = true;
+		c->edits_filter = true;
 		return 0;
 	case TOP_CLEAR:
 		return view->filter[0] ? top_view_filter(view, "") : top_view_collapse(view);
@@ -260,12 +289,15 @@ static int act(struct top_console *c, enum top_action action)
 
 static int obey(struct top_console *c, int code)
 {
-	if (c->helps) {
-		c->helps = false;
+	if (c->shows_help) {
+		long lines = rows_moved(top_keys_find(code), top_screen_help_page());
+
+		c->shows_help = lines != 0;
+		top_screen_scroll_help(&c->screen, lines);
 		return 0;
 	}
-	if (c->types && code > 0)
-		return type_filter(c, code);
+	if (c->edits_filter && code > 0)
+		return edit_filter(c, code);
 	return act(c, top_keys_find(code));
 }
 
@@ -275,25 +307,19 @@ static int obey_keys(struct top_console *c, short events)
 	int code = top_screen_read(), err = 0;
 
 	if (code == 0 && events & (POLLHUP | POLLERR))
-		return act(c, TOP_QUIT);
+		return -EIO;
 	for (; err == 0 && code != 0; code = c->screen.to ? top_screen_read() : 0)
 		err = obey(c, code);
 	return err;
 }
 
-/* Does what the signal does by default: it stops the program, until SIGCONT, or ends it. */
-static void suffer(int number)
+/* Does what SIGTSTP does by default: it stops the program, until SIGCONT. */
+static void stop(void)
 {
-	sigset_t only, before;
-
 	top_screen_leave();
-	signal(number, SIG_DFL);
-	sigemptyset(&only);
-	sigaddset(&only, number);
-	pthread_sigmask(SIG_UNBLOCK, &only, &before);
-	raise(number);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	catch_signal(number);
+	signal(SIGTSTP, SIG_DFL);
+	raise(SIGTSTP);
+	catch_signal(SIGTSTP);
 }
 
 static void obey_signals(struct top_console *c)
@@ -302,8 +328,13 @@ static void obey_signals(struct top_console *c)
 	ssize_t n = read(c->signals[0], numbers, sizeof(numbers));
 
 	for (ssize_t i = 0; i < n; i++) {
-		if (numbers[i] == SIGTSTP || numbers[i] == SIGQUIT)
-			suffer(numbers[i]);
+		if (numbers[i] == SIGTSTP)
+			stop();
+		if (numbers[i] == SIGQUIT) {
+			leave(c);
+			raise(SIGQUIT); /* ends the program */
+			return;
+		}
 		/* A shell may have used the terminal meanwhile, in a state of its own. */
 		if (numbers[i] == SIGCONT)
 			top_screen_leave();
@@ -311,12 +342,11 @@ static void obey_signals(struct top_console *c)
 	top_screen_renew();
 }
 
-static void draw(struct top_console *c)
+static int draw(struct top_console *c)
 {
-	if (c->helps)
-		top_screen_draw_help();
-	else
-		top_screen_draw(&c->screen, &c->view, c->is_paused, c->types);
+	if (c->shows_help)
+		return top_screen_draw_help(&c->screen);
+	return top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
 }
 
 /* Waits for something to do, and does it. */
@@ -334,11 +364,10 @@ static int serve(struct top_console *c, int timeout_ms)
 	if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents) {
-		if (take_news(c, &interval))
-			leave(c);
+		c->has_lasted = take_news(c, &interval) && !fds[0].revents;
 		err = show(c, interval);
 	}
-	if (fds[0].revents)
+	if (fds[0].revents || c->has_lasted)
 		leave(c);
 	if (c->screen.to && fds[2].revents)
 		obey_signals(c);
@@ -358,13 +387,12 @@ static void *run(void *arg)
 	sigaddset(&of_jobs, SIGTTIN);
 	pthread_sigmask(SIG_UNBLOCK, &of_jobs, NULL);
 	err = serve(c, FIRST_DRAWING_MS);
-	while (c->screen.to && err == 0) {
-		draw(c);
-		err = serve(c, -1);
-	}
+	while (c->screen.to && err == 0)
+		err = draw(c) ?: serve(c, -1);
 	if (c->screen.to) {
 		act(c, TOP_QUIT);
 		log_error("cannot show more: %s", strerror(-err));
+		c->err = err;
 	}
 	return NULL;
 }
@@ -400,8 +428,6 @@ int top_console_open(struct top_console *ret)
 		.end_fd = -1,
 		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.signals = { -1, -1 },
-		.stderr_fd = -1,
-		.kept_fd = -1,
 	};
 	pthread_sigmask(SIG_SETMASK, NULL, &ret->mask);
 	pthread_mutex_init(&ret->lock, NULL);
@@ -416,8 +442,11 @@ int top_console_open(struct top_console *ret)
 	}
 	if (err < 0)
 		close_all(ret);
-	else
-		keep_stderr(ret);
+	ret->keeps_messages = err == 0 && isatty(STDERR_FILENO);
+	if (ret->keeps_messages)
+		kept_stderr_begin(&ret->messages);
+	if (err == 0)
+		catch_crashes(ret->keeps_messages ? &ret->messages : NULL);
 	return err;
 }
 
@@ -439,8 +468,23 @@ int top_console_start(struct top_console *c, int end_fd)
 	return 0;
 }
 
-void top_console_close(struct top_console *c)
+/* What the screen showed last is gone with it. */
+static int print_last(struct top_console *c)
 {
+	struct top_interval *last = c->latest ? c->latest : c->view.interval;
+
+	return last ? top_table_print(&(struct top_table){ .head = { last->target, last->last,
+								     last->labels },
+							   .functions = &last->functions,
+							   .value = last->value },
+				      false, stdout) :
+		      0;
+}
+
+int top_console_close(struct top_console *c)
+{
+	int err;
+
 	if (c->has_thread) {
 		pthread_mutex_lock(&c->lock);
 		c->is_over = true;
@@ -448,5 +492,8 @@ void top_console_close(struct top_console *c)
 		wake(c);
 		pthread_join(c->thread, NULL);
 	}
+	leave(c);
+	err = c->has_lasted && c->err == 0 ? print_last(c) : c->err;
 	close_all(c);
+	return err;
 }

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
+#include "cli/kept_stderr.h"
 #include "cli/top_screen.h"
 #include "report/top_view.h"
 
@@ -25,8 +26,9 @@ struct top_console {
 	int wake_fd;    /* an eventfd: there is news under the lock */
 	int signals[2]; /* a pipe with the numbers of those that came */
 	struct sigaction before[TOP_CONSOLE_SIGNALS];
-	sigset_t mask;          /* of the thread that opens it, before */
-	int stderr_fd, kept_fd; /* the terminal and what is kept for it; -1: not kept */
+	sigset_t mask; /* of the thread that opens it, before */
+	struct kept_stderr messages;
+	bool keeps_messages;
 
 	pthread_mutex_t lock; /* protects these */
 	struct top_interval *next;
@@ -36,7 +38,9 @@ struct top_console {
 	struct top_screen screen;
 	struct top_view view;
 	struct top_interval *latest; /* while it is paused; NULL: the one that is shown */
-	bool is_paused, types, helps;
+	bool is_paused, edits_filter, shows_help;
+	bool has_lasted; /* until sampling ended by itself */
+	int err;         /* why it ended itself, or 0 */
 };
 
 /*
@@ -55,7 +59,10 @@ int top_console_open(struct top_console *ret);
  * may close any time. 0 or a negative errno.
  */
 int top_console_start(struct top_console *console, int end_fd);
-/* Leaves the terminal as it was, and writes what was kept for stderr. */
-void top_console_close(struct top_console *console);
+/*
+ * Leaves the terminal as it was, and writes what was kept for stderr, and the last table, if nobody
+ * ended it sooner. 0, or a negative errno: it could not show all.
+ */
+int top_console_close(struct top_console *console);
 
 #endif

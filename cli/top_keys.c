@@ -34,7 +34,8 @@ static const struct {
 	{ TOP_FILTER,
 	  { '/' },
 	  "/",
-	  "show only rows with a text in a name, or with a process or thread number",
+	  "show only rows with a text in a name, or with a process or thread number; Ctrl-U empties "
+	  "it, Enter ends typing, Esc clears it",
 	  "/ filter" },
 	{ TOP_CLEAR,
 	  { CTRL('[') },

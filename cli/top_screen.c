@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,12 +15,14 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "cli/top_keys.h"
+#include "cli/top_rescue.h"
 #include "report/terminal.h"
 
 #define NAME_SIZE 1024
 #define MAX_BINARY 20
 /* How long, in milliseconds, the rest of a key's sequence may take after its Esc. */
 #define REST_OF_KEY_MS 25
+#define ESC 0x1b
 
 /* Can it put text anywhere? A "dumb" one cannot. */
 static bool has_places(void)
@@ -41,7 +44,7 @@ int top_screen_open(struct top_screen *ret)
 	}
 	/* For names: without it, curses writes ASCII only. */
 	setlocale(LC_CTYPE, "");
-	if (!newterm(NULL, ret->to, stdin)) {
+	if (top_rescue_keep_settings() < 0 || !newterm(NULL, ret->to, stdin)) {
 		fclose(ret->to);
 		ret->to = NULL;
 		return -ENOTTY;
@@ -57,6 +60,7 @@ int top_screen_open(struct top_screen *ret)
 	nodelay(stdscr, TRUE);
 	set_escdelay(REST_OF_KEY_MS);
 	curs_set(0);
+	top_rescue_prepare();
 	return 0;
 }
 
@@ -65,6 +69,13 @@ void top_screen_leave(void)
 {
 	if (!isendwin())
 		endwin();
+	top_rescue_set_drawn(false);
+}
+
+static int show(void)
+{
+	top_rescue_set_drawn(true);
+	return refresh() == ERR ? -EIO : 0;
 }
 
 void top_screen_renew(void)
@@ -85,7 +96,7 @@ void top_screen_close(struct top_screen *screen)
 	screen->to = NULL;
 }
 
-int top_screen_read(void)
+static int read_key(void)
 {
 	wint_t c;
 
@@ -99,27 +110,69 @@ int top_screen_read(void)
 }
 
 /*
- * Writes a text from a column on, cut at `width`. curses would go on in the next line. What takes no
- * column of its own is not written: it may turn the order of the others around.
+ * Reads the rest of a key that terminfo does not have, such as Ctrl-Up, behind its Esc: `[`,
+ * parameters, and a character from `@' on (ECMA-48), or `O` and a character. False: it was Esc.
  */
+static bool skip_unknown_key(void)
+{
+	int code = read_key();
+
+	if (code != '[' && code != 'O') {
+		if (code > 0)
+			unget_wch((wchar_t)code);
+		else if (code < 0)
+			ungetch(-code);
+		return false;
+	}
+	timeout(REST_OF_KEY_MS);
+	do
+		code = read_key();
+	while (code >= ' ' && code < '@');
+	nodelay(stdscr, TRUE);
+	return true;
+}
+
+int top_screen_read(void)
+{
+	int code;
+
+	do
+		code = read_key();
+	while (code == ESC && skip_unknown_key());
+	return code;
+}
+
+/*
+ * A text's first character, as it is written, and its columns. Returns its size. What takes no column
+ * of its own is not written: it may turn the order of the others around.
+ */
+static size_t next_character(const char *text, wchar_t *ret, int *ret_columns)
+{
+	uint32_t c;
+	size_t size = text_character(text, &c);
+	int columns = size > 0 ? wcwidth((wchar_t)c) : 0;
+
+	*ret = columns > 0 ? (wchar_t)c : L'?';
+	*ret_columns = columns > 0 ? columns : 1;
+	return size > 0 ? size : 1;
+}
+
+/* Writes a text from a column on, cut at `width`. curses would go on in the next line. */
 static void put(int y, int x, int width, const char *text)
 {
 	wchar_t wide[2] = { 0 };
-	uint32_t c;
+	int columns;
 
+	if (move(y, x) == ERR)
+		return;
 	if (width > COLS - x)
 		width = COLS - x;
-	move(y, x);
 	while (*text) {
-		size_t size = text_character(text, &c);
-		int columns = size > 0 ? wcwidth((wchar_t)c) : 0;
-
-		wide[0] = columns > 0 ? (wchar_t)c : L'?';
-		width -= columns > 0 ? columns : 1;
+		text += next_character(text, &wide[0], &columns);
+		width -= columns;
 		if (width < 0)
 			break;
 		addnwstr(wide, 1);
-		text += size > 0 ? size : 1;
 	}
 }
 
@@ -133,6 +186,20 @@ static void put_name(int y, int x, int width, const char *name)
 	snprintf(text, sizeof(text), "%s", name);
 	terminal_shorten(text, (size_t)width);
 	put(y, x, width, text);
+}
+
+/* Writes a line's last columns, where it is too long for all, and otherwise a hint behind it. */
+static void put_end(int y, const char *text, const char *hint)
+{
+	int width = 0, columns;
+	wchar_t c;
+
+	for (const char *at = text; *at; width += columns)
+		at += next_character(at, &c, &columns);
+	for (; width > COLS; width -= columns)
+		text += next_character(text, &c, &columns);
+	put(y, 0, COLS, text);
+	put(y, width, COLS, hint);
 }
 
 static void put_share(int y, int x, uint64_t value, uint64_t whole)
@@ -276,16 +343,16 @@ static void draw_status(const struct top_view *view, bool is_paused, int y)
 	attroff(A_BOLD);
 }
 
-static void draw_bottom(const struct top_view *view, bool types)
+static void draw_bottom(const struct top_view *view, bool edits_filter)
 {
 	_cleanup_free_ char *keys = NULL;
 	char text[TOP_FILTER_SIZE + 64];
 	size_t size;
 	FILE *to;
 
-	if (types) {
-		snprintf(text, sizeof(text), "/%s_  Enter keep  Esc clear", view->filter);
-		put(LINES - 1, 0, COLS, text);
+	if (edits_filter) {
+		snprintf(text, sizeof(text), "/%s_", view->filter);
+		put_end(LINES - 1, text, "  Enter keep  Esc clear");
 		return;
 	}
 	to = open_memstream(&keys, &size);
@@ -300,6 +367,11 @@ static void draw_bottom(const struct top_view *view, bool types)
 static int head_height(const struct top_view *view)
 {
 	return view->interval && view->interval->labels[0] ? 5 : 4;
+}
+
+size_t top_screen_help_page(void)
+{
+	return LINES > 2 ? (size_t)LINES - 1 : 1;
 }
 
 size_t top_screen_page(const struct top_view *view)
@@ -322,8 +394,8 @@ static void scroll_to_selected(struct top_screen *screen, const struct top_view 
 		screen->first = view->selected - page + 1;
 }
 
-void top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
-		     bool types)
+int top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
+		    bool edits_filter)
 {
 	int y = head_height(view);
 
@@ -340,26 +412,60 @@ void top_screen_draw(struct top_screen *screen, const struct top_view *view, boo
 		for (size_t i = screen->first; i < view->rows.n && y < LINES - 1; i++, y++)
 			draw_row(view, i, y);
 	}
-	draw_bottom(view, types);
-	refresh();
+	/* On a low screen, in place of what does not fit above it. */
+	move(LINES - 1, 0);
+	clrtoeol();
+	draw_bottom(view, edits_filter);
+	return show();
 }
 
-void top_screen_draw_help(void)
+/* The keys, in lines that fit. NULL: out of memory. */
+static char *make_help(size_t *ret_n)
 {
 	_cleanup_free_ char *list = NULL;
 	size_t size;
 	FILE *to = open_memstream(&list, &size);
-	char *line, *rest;
 
 	if (!to)
-		return;
+		return NULL;
 	(void)top_keys_list((size_t)COLS, to);
 	if (fclose(to) != 0)
-		return;
+		return NULL;
+	*ret_n = 0;
+	for (const char *end = list; (end = strchr(end, '\n')); end++)
+		(*ret_n)++;
+	return steal_ptr(list);
+}
+
+int top_screen_draw_help(struct top_screen *screen)
+{
+	size_t n, page = top_screen_help_page();
+	_cleanup_free_ char *list = make_help(&n);
+	char *rest = list, *line, bottom[80] = "Any key goes back.";
+
+	if (!list)
+		return -ENOMEM;
+	if (n <= page || screen->first_of_help > n - page)
+		screen->first_of_help = n > page ? n - page : 0;
+	for (size_t i = 0; i < screen->first_of_help; i++)
+		strsep(&rest, "\n");
 	erase();
-	rest = list;
 	for (int y = 0; y < LINES - 1 && (line = strsep(&rest, "\n")); y++)
 		put(y, 0, COLS, line);
-	put(LINES - 1, 0, COLS, "Any key goes back.");
-	refresh();
+	if (n > page)
+		snprintf(bottom, sizeof(bottom), "%zu to %zu of %zu lines; Down goes on. %s",
+			 screen->first_of_help + 1, screen->first_of_help + page, n,
+			 "Other keys go back.");
+	put(LINES - 1, 0, COLS, bottom);
+	return show();
+}
+
+void top_screen_scroll_help(struct top_screen *screen, long lines)
+{
+	size_t *first = &screen->first_of_help;
+
+	if (lines < 0)
+		*first = *first > (size_t)-lines ? *first - (size_t)-lines : 0;
+	else
+		*first = (size_t)lines < SIZE_MAX - *first ? *first + (size_t)lines : SIZE_MAX;
 }

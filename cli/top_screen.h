@@ -15,6 +15,7 @@
 struct top_screen {
 	FILE *to;     /* stdout's terminal; closed with the screen */
 	size_t first; /* the row of the view at the top of the list */
+	size_t first_of_help;
 };
 
 /* 0, or a negative errno: -ENOTTY if curses does not know the terminal. */
@@ -33,13 +34,19 @@ void top_screen_renew(void);
  */
 int top_screen_read(void);
 
-/* Draws the view. is_paused: it is not of the present; types: the filter is being typed. */
-void top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
-		     bool types);
-/* Draws the list of keys. */
-void top_screen_draw_help(void);
+/* These draw; 0 or a negative errno. */
 
-/* The number of rows of a page. */
+/* The view. is_paused: it is not of the present; edits_filter: keys change the filter. */
+int top_screen_draw(struct top_screen *screen, const struct top_view *view, bool is_paused,
+		    bool edits_filter);
+/* The list of keys, or as much of it as there is room for. */
+int top_screen_draw_help(struct top_screen *screen);
+
+/* Moves it by so many lines, up to its first or last one. */
+void top_screen_scroll_help(struct top_screen *screen, long lines);
+
+/* The number of rows of a page, and of lines of one of the help. */
 size_t top_screen_page(const struct top_view *view);
+size_t top_screen_help_page(void);
 
 #endif

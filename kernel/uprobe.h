@@ -5,9 +5,9 @@
 struct uprobe_places;
 
 /*
- * A BPF program at the entries of functions, in every process that maps their file. Since Linux 6.6 there
- * is a link type for it (uprobe_multi), which needs CAP_BPF and CAP_PERFMON. Before that it is a
- * perf event, which needs CAP_SYS_ADMIN (perf_uprobe_event_init(), kernel/events/core.c).
+ * A BPF program at the entries of functions, in every process that maps their file: since Linux 6.6
+ * by a link (uprobe_multi) with CAP_BPF and CAP_PERFMON, before by a perf event with CAP_SYS_ADMIN
+ * (perf_uprobe_event_init(), kernel/events/core.c).
  */
 
 /* The expected attach type of a program for uprobe_attach_multi(); set it before loading. */

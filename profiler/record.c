@@ -277,7 +277,8 @@ static int wait_for_command(struct record *r, int err, int code)
 	if (r->options->kill && err != -ENOEXEC)
 		launch_end(&r->launch);
 	else if (launch_runs(&r->launch))
-		log_info("sampling has ended; waiting for %s (PID %d) to end", name, pid);
+		log_info("sampling has ended; waiting for %s (PID %d) to end (--kill ends it)",
+			 name, pid);
 	own = launch_wait(&r->launch);
 	if (r->launch.is_killed)
 		log_warning("%s (PID %d) did not end when told to, and was killed", name, pid);

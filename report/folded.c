@@ -164,7 +164,8 @@ static int folded_finish(struct report *report, const struct totals *totals)
 	for (const struct line *line = folded->lines; line; line = line->hh.next)
 		fprintf(report->to, "%s %" PRIu64 "\n", line->text,
 			shown_number(folded, line->value));
-	if (totals->lost > 0)
+	/* Which of several events was lost is not known. */
+	if (totals->lost > 0 && report->context.n_several == 0)
 		fprintf(report->to, "[lost samples] %" PRIu64 "\n",
 			shown_number(folded, value_of_lost(&folded->value, totals)));
 	put_totals(totals, time, report->to);

@@ -121,7 +121,13 @@ uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 
 uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 {
-	return value_of(value, totals->lost, totals->lost_ns);
+	uint64_t samples = totals->samples > 0 ? totals->samples : 1;
+	uint64_t events = totals->samples > 0 ? totals->events : 1;
+
+	return value_of(value,
+			totals->lost * (events / samples) +
+				totals->lost * (events % samples) / samples,
+			totals->lost_ns);
 }
 
 size_t value_event_number(const struct report_context *context, const struct sample *sample)

@@ -34,7 +34,10 @@ struct value value_measured(const struct report_context *context);
 /* True if it is a time, in nanoseconds. */
 bool value_is_time(const struct value *value);
 
-/* The value of a sample, of a stack, of all samples, and of the lost ones. */
+/*
+ * The value of a sample, of a stack, of all samples, and of the lost ones. How many events these
+ * stood for is not known: as many as the others on average, which is right for every Nth event.
+ */
 uint64_t value_of_sample(const struct value *value, const struct sample *sample);
 uint64_t value_of_stack(const struct value *value, const struct stack *stack);
 uint64_t value_of_totals(const struct value *value, const struct totals *totals);

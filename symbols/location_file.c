@@ -166,7 +166,7 @@ struct writer {
 	struct address *addresses;
 	struct kept_location *locations;
 	char *names;
-	size_t n_addresses, addresses_size, n_locations, places_size, n_names, names_size;
+	size_t n_addresses, addresses_size, n_locations, locations_size, n_names, names_size;
 	struct met *met;
 };
 
@@ -241,7 +241,7 @@ static int write_address(void *arg, uint64_t address, bool lines,
 		err = add_name(w, locations[i].function, &kept.function);
 		if (err == 0)
 			err = add_name(w, locations[i].file, &kept.file);
-		if (err == 0 && array_reserve(w->locations, w->n_locations, w->places_size) < 0)
+		if (err == 0 && array_reserve(w->locations, w->n_locations, w->locations_size) < 0)
 			err = -ENOMEM;
 		if (err == 0)
 			w->locations[w->n_locations++] = kept;

@@ -4,6 +4,7 @@
 apt has separate sources and lists in a directory that is kept, with the kernels: the next time only
 the lists are fetched, if they have changed. This machine's own apt is not touched.
 """
+import fcntl
 import os
 import re
 import subprocess
@@ -52,17 +53,31 @@ def is_of(version, series):
 
 
 class Debian:
+    """Used by one process at a time: others wait until the end of its `with` block."""
+
     def __init__(self, directory):
         self.directory = directory
+        os.makedirs(directory, exist_ok=True)
+
+    def __enter__(self):
+        self.lock = open(os.path.join(self.directory, "lock"), "w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.prepare()
+        return self
+
+    def __exit__(self, *_):
+        self.lock.close()
+
+    def prepare(self):
         for name in ("state", "lists/partial", "cache/archives/partial", "kernels"):
-            os.makedirs(os.path.join(directory, name), exist_ok=True)
+            os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         self.write("status", "")
         self.write("sources.list", self.sources())
         # This machine's settings tell how to reach its mirrors.
         acquire = [line for line in output("apt-config", "dump").splitlines()
                    if re.match(r"Acquire::(https?|Retries|Check-)", line)]
-        self.write("apt.conf", CONFIG.format(directory=directory) + "\n".join(acquire) + "\n")
-        self.environment = {**os.environ, "APT_CONFIG": os.path.join(directory, "apt.conf"), "LC_ALL": "C"}
+        self.write("apt.conf", CONFIG.format(directory=self.directory) + "\n".join(acquire) + "\n")
+        self.environment = {**os.environ, "APT_CONFIG": os.path.join(self.directory, "apt.conf"), "LC_ALL": "C"}
 
     def write(self, name, text):
         with open(os.path.join(self.directory, name), "w") as file:

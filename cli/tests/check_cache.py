@@ -51,16 +51,22 @@ def shape(folded):
 class Names(unittest.TestCase):
     """A program whose debug information disappears after the first report."""
 
+    @classmethod
+    def setUpClass(cls):
+        """A program for each test, as nothing is kept for a file that has just changed."""
+        cls.directories = [tempfile.mkdtemp() for _ in unittest.defaultTestLoader.getTestCaseNames(cls)]
+        for directory in cls.directories:
+            cls.addClassCleanup(shutil.rmtree, directory)
+            shutil.copy(program("inlined"), directory)
+            for options in (["--only-keep-debug", "inlined", "inlined.debug"],
+                            ["--strip-debug", "--add-gnu-debuglink=inlined.debug", "inlined"]):
+                subprocess.run(["objcopy", *options], cwd=directory, check=True)
+        time.sleep(3.1)
+
     def setUp(self):
         use_new_cache()
-        directory = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, directory)
+        directory = self.directories.pop()
         self.path = lambda name: os.path.join(directory, name)
-        shutil.copy(program("inlined"), self.path("inlined"))
-        for options in (["--only-keep-debug", "inlined", "inlined.debug"],
-                        ["--strip-debug", "--add-gnu-debuglink=inlined.debug", "inlined"]):
-            subprocess.run(["objcopy", *options], cwd=directory, check=True)
-        time.sleep(3.1)  # nothing is kept for a file that has just changed
         result = dwarfprof("-F", "499", "-o", self.path("x.dwarfprof"), "--", self.path("inlined"), "1")
         self.assertEqual(result.returncode, 0, result.stderr)
 
@@ -144,7 +150,7 @@ class Cache(unittest.TestCase):
 
     def profile(self, pid, *options, run=dwarfprof):
         """A run that must be as good as any: returns its folded stacks and its messages."""
-        result = run("-v", "-p", pid, "-d", "700ms", *options)
+        result = run("-v", "-p", pid, "-F", "499", "-d", "300ms", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stderr, r"(\d+) of \1 with a user stack complete \(100\.0 %\)")
         self.assertIn(";main;", result.stdout)
@@ -249,17 +255,18 @@ class Cache(unittest.TestCase):
             library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", directory)
 
             def profile():
-                time.sleep(3)  # nothing is kept for a file that has just changed
                 with Target(program("fibonacci"), "60", env={"LD_LIBRARY_PATH": directory}) as pid:
                     return [f"{library}: " in line and line.endswith(", from the cache")
                             for line in self.profile(pid)[1].splitlines()]
 
+            time.sleep(3)  # nothing is kept for a file that has just changed
             self.assertNotIn(True, profile())
             self.assertIn(True, profile())
             subprocess.run(["objcopy", "--remove-section=.comment", library, f"{directory}/other"], check=True)
             inode = os.stat(library).st_ino
             shutil.copyfile(f"{directory}/other", library)
             self.assertEqual(os.stat(library).st_ino, inode)
+            time.sleep(3)
             self.assertNotIn(True, profile())
             self.assertIn(True, profile())
 

@@ -22,7 +22,8 @@ import time
 import unittest
 
 import harness
-from harness import Target, busy, children, cpu_time, dwarfprof, program, read, refuse, start, wait_for
+from harness import (Target, busy, children, dwarfprof, is_being_copied, program, read, refuse, start, unless_still,
+                     wait_for, wait_until_it_runs, wait_until_it_says)
 
 SOCKET = 41  # socket(2), asm/unistd_64.h
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -31,15 +32,9 @@ PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 def wait_until_it_samples(process, target=None):
     """Waits until a dwarfprof with its stderr in a pipe says that it samples, and its target has
     run for some samples."""
-    said = ""
-    while "sampling" not in said:
-        line = process.stderr.readline()
-        assert line, said
-        said += line
+    wait_until_it_says(process, "sampling")
     wait_for(lambda: target or children(process.pid))
-    target = target or children(process.pid)[0]
-    before = cpu_time(target)
-    wait_for(lambda: cpu_time(target) >= before + 0.2)
+    wait_until_it_runs(target or children(process.pid)[0], 0.2)
 
 
 def interrupt(process):
@@ -72,9 +67,8 @@ def kernel_objects():
 
 def wait_for_no_objects():
     """The kernel frees them some grace periods after the last reference."""
-    for _ in range(100):
-        if not kernel_objects():
-            return []
+    end = time.monotonic() + 60
+    while kernel_objects() and time.monotonic() < end:
         time.sleep(0.1)
     return kernel_objects()
 
@@ -138,13 +132,17 @@ class Command(unittest.TestCase):
         script = f"for i in 1 2 3 4 5 6 7 8 9 10; do {program('inefficient')} 0; /bin/ls /usr/bin >/dev/null; done"
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
-            dwarfprof("-F", "4999", "-o", path, "--", "/bin/sh", "-c", script)
-            with open(path) as file:
-                samples = [json.loads(line) for line in file]
-        user = [s for s in samples if s["outcome"] != "no_user_stack"]
-        self.assertGreater(len(user), 50)
-        self.assertEqual({s["outcome"] for s in user}, {"complete"})
-        self.assertEqual(samples[-1]["lost"], 0)
+
+            def attempt():
+                dwarfprof("-F", "4999", "-o", path, "--", "/bin/sh", "-c", script)
+                with open(path) as file:
+                    samples = [json.loads(line) for line in file]
+                user = [s for s in samples if s["outcome"] != "no_user_stack" and not is_being_copied(s)]
+                self.assertGreater(len(user), 50)
+                others = [s for s in user if s["outcome"] != "complete"]
+                print(f"{len(user)} samples, {samples[-1]['lost']} lost", *others, sep="\n")
+                return not others and samples[-1]["lost"] == 0
+            self.assertTrue(unless_still(attempt))
 
     def test_a_stack_that_vfork_has_given_back_is_not_walked(self):
         """A parent goes on a little before its child has left its memory."""
@@ -156,7 +154,8 @@ class Command(unittest.TestCase):
                 samples = [json.loads(line) for line in file]
         leaving = [s for s in samples if s["user_stack"] and s["user_stack"][0]["symbol"] in ("execve", "_exit")]
         outcomes = collections.Counter(s["outcome"] for s in leaving)
-        print(f"{len(samples)} samples; leaving a stack that the parent has lent: {dict(outcomes)}")
+        print(f"{len(samples)} samples; leaving a stack that the parent has lent: {dict(outcomes)}",
+              *(s for s in samples if s["outcome"] not in ("complete", "no_user_stack")), sep="\n")
         self.assertGreater(len(leaving), 100)
         self.assertEqual(set(outcomes), {"complete"})
 
@@ -178,13 +177,15 @@ class Command(unittest.TestCase):
     def test_ctrl_c_ends_sampling_and_writes(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.folded")
-            process = start("-o", path, "--", program("fibonacci"), "3",
+            process = start("-o", path, "--", program("fibonacci"), "60",
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             wait_until_it_samples(process)
             process.send_signal(signal.SIGINT)
             # The command was not interrupted: dwarfprof waits for it and returns its code.
-            process.communicate(timeout=20)
-            self.assertEqual(process.returncode, 0)
+            wait_until_it_says(process, "waiting for")
+            os.kill(int(children(process.pid)[0]), signal.SIGKILL)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 137)
             with open(path) as file:
                 self.assertIn(";main;", file.read())
 
@@ -194,19 +195,19 @@ class Kill(unittest.TestCase):
     QUIET = "--kill", "-o", "/dev/null", "--format", "text"
 
     def start_shell(self, trap):
-        """Returns when the shell has set the trap."""
+        """Returns when the shell has set the trap, and worked for some samples."""
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         path = os.path.join(directory.name, "pid")
         process = start(*self.QUIET, "-F", "999", "--", "sh", "-c",
-                        f"{trap}; echo $$ >{path}; while :; do sleep 0.1; done",
+                        f"{trap}; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo $$ >{path}; while :; do sleep 0.1; done",
                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         harness.wait_for(lambda: os.path.exists(path) and harness.read(path).endswith("\n"))
         self.command_pid = int(harness.read(path))
         return process
 
     def test_ends_the_command_when_the_time_is_over(self):
-        result = dwarfprof("-d", "300ms", "-F", "999", *self.QUIET, "--", program("fibonacci"), "300")
+        result = dwarfprof("-d", "1", "-F", "999", *self.QUIET, "--", program("fibonacci"), "300")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("waiting", result.stderr)
 
@@ -262,10 +263,11 @@ class Kill(unittest.TestCase):
         self.assertEqual(result.returncode, 137, result.stderr)
         self.assertEqual(dwarfprof(*self.QUIET, "--", "/nonexistent/command").returncode, 127)
 
-    def test_one_that_does_nothing(self):
-        result = dwarfprof("-U", "-d", "1", *self.QUIET, "--", "sleep", "60")
-        self.assertIn(result.returncode, (0, 5))  # its start may be sampled
-        self.assertEqual("no samples" in result.stderr, result.returncode == 5, result.stderr)
+    def test_one_that_is_not_sampled(self):
+        """Its start might be, so it has another name."""
+        result = dwarfprof("--comm", "^nobody$", "-d", "100ms", *self.QUIET, "--", "sleep", "60")
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("no samples", result.stderr)
 
     def test_wrong_usage(self):
         result = dwarfprof("--kill", "-a", "-d", "1")
@@ -284,7 +286,7 @@ class Interrupt(unittest.TestCase):
             path = os.path.join(directory, "out.folded")
             process = self.start(pid, path)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0, err)
             with open(path) as file:
                 self.assertIn(";main;", file.read())
@@ -304,7 +306,7 @@ class Interrupt(unittest.TestCase):
             path = os.path.join(directory, "out.folded")
             process = self.start(pid, path)
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0)
             self.assertGreater(os.path.getsize(path), 0)
 
@@ -314,13 +316,14 @@ class Interrupt(unittest.TestCase):
         with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1k") as pid:
             process = start("-p", pid, "-F", "4999", "--format", "jsonl",
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
             while b"sampling" not in process.stderr.readline():
-                pass
+                self.assertIsNone(process.poll())
             wait_until_it_writes(process, 32768)
-            time.sleep(1)
+            wait_until_it_runs(pid)
             interrupt(process)
             interrupt(process)
-            output, err = process.communicate(timeout=20)
+            output, err = process.communicate(timeout=180)
         self.assertEqual(process.returncode, 0, err)
         samples = [json.loads(line) for line in output.splitlines()]
         self.assertTrue(any(frame["symbol"] for frame in samples[0]["user_stack"]))
@@ -333,23 +336,27 @@ class Interrupt(unittest.TestCase):
         with Target("/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1k") as pid:
             process = start("-p", pid, "-F", "4999", "--format", "jsonl",
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
             while b"sampling" not in process.stderr.readline():
-                pass
+                self.assertIsNone(process.poll())
             wait_until_it_writes(process, 32768)
-            time.sleep(1)
+            wait_until_it_runs(pid)
             for _ in range(3):
                 self.assertIsNone(process.poll())
                 interrupt(process)
-            process.communicate(timeout=20)
+            process.communicate(timeout=180)
         self.assertEqual(process.returncode, -signal.SIGINT)
 
     def test_signals_that_come_together_are_one(self):
         """timeout sends its signal to the program and to the process group."""
         with busy() as pid:
-            result = subprocess.run(["timeout", "6", harness.DWARFPROF, "-p", pid],
-                                    capture_output=True, text=True, timeout=60)
-        self.assertEqual(result.returncode, 124, result.stderr)
-        self.assertIn(";main;", result.stdout)
+            process = start("-p", pid, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            wait_until_it_samples(process, pid)
+            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)
+            out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn(";main;", out)
 
     def test_kill_leaves_nothing_in_the_kernel(self):
         self.assertEqual(wait_for_no_objects(), [])
@@ -374,12 +381,11 @@ class Interrupt(unittest.TestCase):
             process.kill()
             process.wait()
         done, status = 0, 0
-        for _ in range(100):
-            done, status = os.waitpid(int(child), os.WNOHANG)
-            if done:
-                break
+        end = time.monotonic() + 60
+        while not done and time.monotonic() < end:
             time.sleep(0.1)
-        else:
+            done, status = os.waitpid(int(child), os.WNOHANG)
+        if not done:
             os.kill(int(child), signal.SIGKILL)
         self.assertTrue(done)
         self.assertEqual(os.waitstatus_to_exitcode(status), 126, "it was not executed")
@@ -403,7 +409,7 @@ class Cpus(unittest.TestCase):
             cpus.write(after)
             cpus.flush()
             process.send_signal(signal.SIGINT)
-            return process.communicate(timeout=20)[1]
+            return process.communicate(timeout=60)[1]
 
     def test_one_that_comes_online_is_told(self):
         self.assertIn("CPU 1 came online", self.run_with("0\n", "0-1\n"))
@@ -412,9 +418,9 @@ class Cpus(unittest.TestCase):
 
 class Namespace(unittest.TestCase):
     def test_numbers_are_those_of_the_own_pid_namespace(self):
-        script = (f"{program('fibonacci')} 60 & "
+        script = (f"nice -n -5 {program('fibonacci')} 60 & "
                   f"until grep -q fibonacci /proc/$!/comm; do sleep 0.02; done; "
-                  f"{harness.DWARFPROF} -p $! -d 1 --format jsonl; code=$?; kill $!; exit $code")
+                  f"{harness.DWARFPROF} -p $! -d 3 -F 999 --format jsonl; code=$?; kill $!; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "/bin/sh", "-c", script],
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -423,9 +429,9 @@ class Namespace(unittest.TestCase):
         self.assertTrue(all(s["pid"] < 100 and s["outcome"] == "complete" for s in samples))
 
     def test_a_namespace_inside_the_own_one_is_looked_into(self):
-        script = (f"(exec unshare --pid --fork {program('fibonacci')} 60) & "
+        script = (f"(exec nice -n -5 unshare --pid --fork {program('fibonacci')} 60) & "
                   f"until grep -q fibonacci /proc/$(tr -d ' ' </proc/$!/task/$!/children)/comm; do sleep 0.02; done 2>/dev/null; "
-                  f"{harness.DWARFPROF} -p $! -d 500ms --format jsonl; code=$?; kill %1; exit $code")
+                  f"{harness.DWARFPROF} -p $! -d 500ms -F 999 --format jsonl; code=$?; kill %1; exit $code")
         result = subprocess.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
                                  "/bin/bash", "-c", script], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -43,7 +43,7 @@ class Run:
         self.directory = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.directory.name, "samples.jsonl")
         self.pid = self.target.__enter__()
-        self.profiler = start("-v", "-d", "100", "-F", str(HZ), "-p", self.pid, "-o", self.path, stderr=subprocess.PIPE, text=True)
+        self.profiler = start("-v", "-d", "900", "-F", str(HZ), "-p", self.pid, "-o", self.path, stderr=subprocess.PIPE, text=True)
         self.until("dwarfprof: sampling")
         return self
 

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import Target, dwarfprof, program
+from harness import Target, dwarfprof, program, wait_until_it_runs
 
 
 def profile(pid, *options):
@@ -33,6 +33,7 @@ class Damaged(unittest.TestCase):
         """Expects every stack of a scenario to have this outcome and exactly these frames,
         innermost first."""
         with Target(program(build), scenario) as pid:
+            wait_until_it_runs(pid)
             samples = profile(pid, *options)
         self.assertGreater(len(samples), 20)
         found = collections.Counter((s["outcome"], *names(s)) for s in samples)
@@ -87,6 +88,7 @@ class Damaged(unittest.TestCase):
     def test_walks_that_end_where_a_handler_returns_to(self):
         """That address was not called, but the frame is right, whatever comes after it."""
         with Target(program("damaged"), "handler") as pid:
+            wait_until_it_runs(pid)
             whole, cut = profile(pid), profile(pid, "--max-stack", "2")
         self.assertEqual({s["outcome"] for s in whole}, {"complete"})
         self.assertEqual({s["outcome"] for s in cut}, {"depth_limit"})

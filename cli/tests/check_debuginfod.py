@@ -19,6 +19,8 @@ import debug_files  # noqa: E402
 
 # Functions that are inlined into work() of test-programs/inlined.c.
 MIXERS = {"mix_[i]", "mix_many_[i]"}
+# Seconds. Without a limit, or an interrupt, a minute is waited for a server.
+BOUND = 40
 
 
 class Debuginfod(unittest.TestCase):
@@ -78,7 +80,7 @@ class Debuginfod(unittest.TestCase):
         with debug_files.Server({}, silent=True) as server:
             start = time.monotonic()
             text, stderr = self.profile(server, "--debuginfod-timeout", "2s")
-            self.assertLess(time.monotonic() - start, 12)
+            self.assertLess(time.monotonic() - start, BOUND)
             self.assertGreater(len(server.asked), 0)
         self.assertIn("no time", stderr)
         self.assertIn("[inlined+0x", text)
@@ -91,8 +93,8 @@ class Debuginfod(unittest.TestCase):
                 harness.wait_for(lambda: server.asked)
                 profiler.send_signal(2)
                 start = time.monotonic()
-                profiler.wait(timeout=30)
-            self.assertLess(time.monotonic() - start, 6)
+                profiler.wait(timeout=60)
+            self.assertLess(time.monotonic() - start, BOUND)
         self.assertIn("0x", harness.read(os.path.join(self.directory, "out.folded")))
 
     def test_wrong_time(self):

@@ -203,7 +203,7 @@ class Grant(unittest.TestCase):
     def test_the_smallest_set(self):
         self.assertEqual(self.grant(), {"cap_bpf", "cap_perfmon"})
         with Target(*AS_NOBODY, program("inefficient"), "60") as pid:
-            result = run(*self.nobody, "-v", "-p", pid, "-d", "500ms")
+            result = run(*self.nobody, "-v", "-p", pid, "-F", "499", "-d", "1")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(";main;", result.stdout)
             self.assertIn("(100.0 %)", result.stderr)
@@ -221,7 +221,7 @@ class Grant(unittest.TestCase):
         two = {"cap_bpf", "cap_perfmon"}
         self.assertEqual(self.grant("--kernel-names"), two | {"cap_syslog"})
         with Target(*AS_NOBODY, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M") as pid:
-            result = run(*self.nobody, "-p", pid, "-d", "500ms")
+            result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
             self.assertIn("ksys_read_[k];", result.stdout)
             self.assertNotIn("warning", result.stderr)
         self.assertEqual(self.grant("--other-users"), two | {"cap_sys_ptrace"})
@@ -231,7 +231,7 @@ class Grant(unittest.TestCase):
                      f"exec {directory}/other 60"
             with Target("unshare", "--mount", "sh", "-c", f"umask 022; {hidden}") as pid:
                 harness.wait_for(lambda: harness.read(f"/proc/{pid}/comm") == "other\n")
-                result = run(*self.nobody, "-p", pid, "-d", "500ms")
+                result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
         self.assertIn(";main;fibonacci", result.stdout, result.stderr)
         self.assertEqual(self.grant("--files"), two | {"cap_checkpoint_restore", "cap_dac_read_search"})
         self.assertEqual(self.grant("--other-users", "--old-uprobes"), two | {"cap_sys_ptrace", "cap_sys_admin"})
@@ -246,12 +246,12 @@ class Grant(unittest.TestCase):
                 harness.wait_for(lambda: harness.cpu_time(pid) > 0.1)
                 os.unlink(library)
                 self.grant()
-                result = run(*self.nobody, "-p", pid, "-d", "500ms")
+                result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
                 self.assertNotIn(";main;", result.stdout)
                 self.assertIn(f"{library} may not be read", result.stderr)
                 self.assertIn("missing: CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE\n", result.stderr)
                 self.grant("--files")
-                result = run(*self.nobody, "-p", pid, "-d", "500ms")
+                result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
                 self.assertIn(";main;work;descend;", result.stdout)
                 self.assertIn("(100.0 %)", result.stderr)
 

@@ -74,7 +74,7 @@ def dump(*args, code=0):
 def dump_all(*args):
     """A thread that never sleeps is sampled. If it was not on a CPU for that long, a message says
     so."""
-    for _ in range(3):
+    for _ in range(50):
         done = dwarfprof("dump", *args)
         if "no stack of thread" not in done.stderr:
             break
@@ -129,16 +129,20 @@ class Stacks(unittest.TestCase):
                         ["perl", "-e", "sub f { sleep 100 } f()"]):
             with self.subTest(command=command[0]), harness.Target(*command) as pid:
                 # The program needs some time to start.
-                harness.wait_for(lambda: self.is_idle(pid))
+                harness.wait_for(lambda: self.is_idle(pid), 300)
                 ours, theirs = dump("-p", pid, "-U", "--no-inline"), eu_stack(pid)
                 self.assertGreater(len(addresses(theirs)), 0)
                 self.assertEqual(addresses(ours), addresses(theirs))
 
     @staticmethod
     def is_idle(pid):
-        before = cpu_time(pid)
+        """Does no thread run, or wait for a CPU, for a second?"""
+        def threads():
+            paths = glob.glob(f"/proc/{pid}/task/*/status")
+            return {path: re.findall(r"^State:\t(\w)|ctxt_switches:\t(\d+)", read(path), re.M) for path in paths}
+        before = threads()
         time.sleep(1)
-        return cpu_time(pid) == before
+        return threads() == before and {state for facts in before.values() for state, _ in facts} == {"S", ""}
 
     def test_have_the_functions_that_the_threads_are_in(self):
         with Crowd(3, 1, "vfork") as pid:
@@ -207,6 +211,7 @@ class Stacks(unittest.TestCase):
         for scenario, outcome in (("code", "no_call"), ("heap", "no_mapping"), ("null", "null_return")):
             # It never sleeps: its stack is taken on the CPU, or while it waits for the CPU.
             with self.subTest(scenario), harness.Target(program("damaged"), scenario) as pid:
+                harness.wait_until_it_runs(pid)
                 record = json.loads(dump_all("-p", pid, "-U", "--format", "jsonl"))
                 self.assertEqual((record["outcome"], [frame["symbol"] for frame in record["user_stack"]]),
                                  (outcome, ["victim_return"]))

@@ -36,7 +36,7 @@ def compile_worker(path, name, *flags):
 def samples_of(pid, *args):
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "out.jsonl")
-        result = harness.dwarfprof("-p", str(pid), "-F", "499", "-d", "1", "-o", path, *args)
+        result = harness.dwarfprof("-p", str(pid), "-F", "999", "-d", "500ms", "-o", path, *args)
         assert result.returncode == 0, result.stderr
         with open(path) as file:
             return [json.loads(line) for line in file]
@@ -64,9 +64,9 @@ class Files(unittest.TestCase):
         return process.pid
 
     def expect(self, pid, name, path):
-        """Names and stacks must be those of the file that runs."""
+        """Names and stacks must be those of the file that runs. Returns the samples."""
         samples = []
-        for _ in range(5):  # on a busy machine the worker has a small share of a CPU
+        for _ in range(10):  # on a busy machine the worker has a small share of a CPU
             samples += [s for s in samples_of(pid) if s["outcome"] != "no_user_stack"]
             if len(samples) > 50:
                 break
@@ -76,6 +76,7 @@ class Files(unittest.TestCase):
             self.assertIn(names(s)[names(s).index("main") - 1], (name,), s)
         self.assertEqual({frame["module"] for s in samples for frame in s["user_stack"]
                           if frame["symbol"] == name}, {path})
+        return samples
 
     def test_debug_files_in_another_root(self):
         root = os.path.join(self.directory, "root")
@@ -103,9 +104,8 @@ class Files(unittest.TestCase):
                 os.symlink("/kept.debug", place)
                 shutil.copy(debug, root + "/kept.debug")
                 pid = self.run_worker("chroot", root, "/elsewhere/one")
-                self.expect(pid, "work_one", root + "/elsewhere/one")
-                lines = {f["line"] for s in samples_of(pid) for f in s["user_stack"]
-                         if f["symbol"] == "work_one"}
+                samples = self.expect(pid, "work_one", root + "/elsewhere/one")
+                lines = {f["line"] for s in samples for f in s["user_stack"] if f["symbol"] == "work_one"}
                 self.assertEqual(lines, {SOURCE.splitlines().index(next(
                     line for line in SOURCE.splitlines() if "WORK(void)" in line)) + 1})
                 os.kill(pid, signal.SIGKILL)

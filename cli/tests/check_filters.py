@@ -4,19 +4,20 @@
 
 usage: check_filters.py DWARFPROF PROGRAM-DIR
 """
+import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import harness
 from harness import Target, busy, children, cpu_time, dwarfprof, program, read, start, wait_for
 
 NOBODY = 65534
+CLONE_NEWCGROUP = 0x02000000  # linux/sched.h
 CPUS = sorted(os.sched_getaffinity(0))
 
 # A process that waits for its stdin to end before it continues; the rest of the script follows.
@@ -54,13 +55,13 @@ def thread_named(pid, name):
 class Run:
     """A dwarfprof that samples during the `with` block; samples are read at its end."""
 
-    def __init__(self, *args):
-        self.args = args
+    def __init__(self, *args, **kwargs):
+        self.args, self.kwargs = args, kwargs
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.directory.name, "out.jsonl")
-        self.process = start("-o", self.path, *self.args, stderr=subprocess.PIPE, text=True)
+        self.process = start("-o", self.path, *self.args, stderr=subprocess.PIPE, text=True, **self.kwargs)
         self.said = ""
         while "sampling" not in self.said:
             line = self.process.stderr.readline()
@@ -92,22 +93,25 @@ class Run:
 
 
 def while_it_works(pid, seconds=0.6):
-    """Waits until a process has used that much CPU time."""
+    """Waits until a process, or PID/task/TID, has used that much CPU time."""
     before = cpu_time(pid)
     wait_for(lambda: cpu_time(pid) >= before + seconds)
 
 
 class Filters(unittest.TestCase):
-    def samples(self, *args, duration="1"):
-        # Enough samples even of a process that seldom runs; calls have no rate.
-        rate = [] if "-e" in args else ["-F", "499"]
-        result = dwarfprof("--format", "jsonl", "-d", duration, *rate, *args)
-        self.assertIn(result.returncode, (0, 5), result.stderr)
-        self.said = result.stderr
-        return [json.loads(line) for line in result.stdout.splitlines()]
+    def samples(self, *args, of, **kwargs):
+        """Samples until each of these processes and threads has worked for a while."""
+        # Calls have no rate.
+        rate = [] if "-e" in args else ["-F", "999"]
+        with Run(*rate, *args, **kwargs) as run:
+            for one in of:
+                while_it_works(one, 0.1)
+        self.assertIn(run.process.returncode, (0, 5), run.said)
+        self.said = run.said
+        return run.samples
 
-    def pids(self, *args, duration="1"):
-        return {str(sample["pid"]) for sample in self.samples(*args, duration=duration)}
+    def pids(self, *args, of):
+        return {str(sample["pid"]) for sample in self.samples(*args, of=of)}
 
     def assert_complete(self, samples):
         self.assertGreater(len(samples), 10)
@@ -155,8 +159,8 @@ class Inherit(Filters):
                 os.kill(int(pid), signal.SIGUSR1)
                 wait_for(lambda: len(children(pid)) == 2)
                 while_it_works(children(pid)[1])
-            with_children = self.pids("-p", pid)
             found = set(children(pid))
+            with_children = self.pids("-p", pid, of=found)
             os.killpg(int(pid), signal.SIGKILL)
         self.assertEqual({str(s["pid"]) for s in run.samples}, {pid})
         self.assert_complete(run.samples)
@@ -200,7 +204,7 @@ class Threads(Filters):
             go(target)
             one, two, _ = [thread_named(pid, name) for name in ("one", "two", "three")]
             for asked in ([one], [one, two], [pid]):
-                samples = self.samples("-t", ",".join(asked), duration="2")
+                samples = self.samples("-t", ",".join(asked), of=[f"{pid}/task/{tid}" for tid in asked])
                 self.assertEqual({str(s["tid"]) for s in samples}, set(asked))
                 self.assertEqual({s["pid"] for s in samples}, {int(pid)})
                 self.assert_complete(samples)
@@ -212,25 +216,32 @@ class Threads(Filters):
         with (target := python(code, start_new_session=True)) as pid:
             go(target)
             wait_for(lambda: read(f"/proc/{(children(pid) or [0])[0]}/comm") == "fibonacci\n")
-            self.assertEqual(self.pids("-t", pid), {pid})
+            self.assertEqual(self.pids("-t", pid, of=[pid, *children(pid)]), {pid})
             os.kill(int(children(pid)[0]), signal.SIGKILL)
 
     def test_it_ends_with_the_last_of_them(self):
-        code = ("def work(name, seconds):\n"
+        code = ("import signal\n"
+                "over = set()\n"
+                "signal.signal(signal.SIGUSR1, lambda *_: over.add(b'short'))\n"
+                "signal.signal(signal.SIGUSR2, lambda *_: over.add(b'long'))\n"
+                "def work(name):\n"
                 "  libc.prctl(15, name, 0, 0, 0)\n"
-                "  end = time.monotonic() + seconds\n"
-                "  while time.monotonic() < end: sum(range(1000))\n"
-                "for name, seconds in (b'short', 4), (b'long', 7):\n"
-                "  threading.Thread(target=work, args=(name, seconds), daemon=True).start()\n") + WORKS
+                "  while name not in over: sum(range(1000))\n"
+                "for name in (b'short', b'long'):\n"
+                "  threading.Thread(target=work, args=(name,), daemon=True).start()\n") + WORKS
         with (target := python(code)) as pid:
             go(target)
             short, long = thread_named(pid, "short"), thread_named(pid, "long")
-            begin = time.monotonic()
-            samples = self.samples("-t", f"{short},{long}", duration="30")
-            took = time.monotonic() - begin
-            self.assertEqual({str(s["tid"]) for s in samples}, {short, long})
-            self.assertFalse(os.path.exists(f"/proc/{pid}/task/{long}"))
-        self.assertLess(took, 20)
+            with Run("-F", "999", "-t", f"{short},{long}") as run:
+                while_it_works(f"{pid}/task/{short}", 0.1)
+                os.kill(int(pid), signal.SIGUSR1)
+                wait_for(lambda: not os.path.exists(f"/proc/{pid}/task/{short}"))
+                while_it_works(f"{pid}/task/{long}", 0.1)
+                self.assertIsNone(run.process.poll())
+                os.kill(int(pid), signal.SIGUSR2)
+                wait_for(lambda: run.process.poll() is not None)
+        self.assertEqual(run.process.returncode, 0, run.said)
+        self.assertEqual({str(s["tid"]) for s in run.samples}, {short, long})
 
     def test_a_first_thread_lives_on_when_another_one_executes(self):
         code = (f"t = threading.Thread(target=os.execv, args=('{program('fibonacci')}', ['fibonacci', '60']))\n"
@@ -265,21 +276,21 @@ class Cpus(Filters):
              Target(program("inefficient"), "300", **on_cpu(CPUS[1])) as two:
             for args, here, there in ((["-C", str(CPUS[0])], one, two), (["-C", str(CPUS[1])], two, one),
                                       (["-C", f"{CPUS[0]}", "-p", f"{one},{two}"], one, two)):
-                samples = self.samples(*args)
+                samples = self.samples(*args, of=(one, two))
                 self.assertEqual({s["cpu"] for s in samples}, {int(args[1])})
                 pids = {str(s["pid"]) for s in samples}
                 self.assertIn(here, pids)
                 self.assertNotIn(there, pids)
             self.assertIn(f"sampling 2 processes on CPUs {CPUS[0]} at", self.said)
-            both = self.samples("-C", f"{CPUS[0]}-{CPUS[1]},{CPUS[0]}")
+            both = self.samples("-C", f"{CPUS[0]}-{CPUS[1]},{CPUS[0]}", of=(one, two))
             self.assertEqual({s["cpu"] for s in both}, set(CPUS[:2]))
 
     def test_calls_on_these(self):
         event = ["-e", f"uprobe:{program('inefficient')}:report"]
         with Target(program("inefficient"), "300", **on_cpu(CPUS[0])) as one, \
              Target(program("inefficient"), "300", **on_cpu(CPUS[1])) as two:
-            self.assertEqual(self.pids("-a", *event), {one, two})
-            self.assertEqual(self.pids("-C", str(CPUS[1]), *event), {two})
+            self.assertEqual(self.pids("-a", *event, of=(one, two)), {one, two})
+            self.assertEqual(self.pids("-C", str(CPUS[1]), *event, of=(one, two)), {two})
 
     def test_what_is_no_cpu(self):
         with open("/sys/devices/system/cpu/online") as file:
@@ -294,14 +305,14 @@ class Users(Filters):
     def test_only_theirs(self):
         with Target(program("fibonacci"), "300", user=NOBODY) as theirs, inefficient() as ours:
             for name in ("nobody", str(NOBODY)):
-                self.assertEqual(self.pids("-u", name), {theirs})
+                self.assertEqual(self.pids("-u", name, of=(theirs, ours)), {theirs})
                 self.assertIn(f"sampling processes of user {name} at", self.said)
-            samples = self.samples("-u", "nobody")
+            samples = self.samples("-u", "nobody", of=(theirs, ours))
             self.assert_complete(samples)
-            pids = self.pids("-u", "root")
+            pids = self.pids("-u", "root", of=(theirs, ours))
             self.assertIn(ours, pids)
             self.assertNotIn(theirs, pids)
-            self.assertEqual(self.pids("-p", f"{theirs},{ours}", "-u", "nobody"), {theirs})
+            self.assertEqual(self.pids("-p", f"{theirs},{ours}", "-u", "nobody", of=(theirs, ours)), {theirs})
 
     def test_tables_are_made_for_theirs_alone(self):
         with Target(program("fibonacci"), "300", user=NOBODY):
@@ -324,16 +335,16 @@ class Users(Filters):
         with (target := python("os.seteuid(65534)\n" + WORKS)) as pid:
             go(target)
             wait_for(lambda: "Uid:\t0\t65534\t" in read(f"/proc/{pid}/status"))
-            self.assertEqual(self.pids("-u", "nobody"), {pid})
-            self.assertNotIn(pid, self.pids("-u", "root"))
+            self.assertEqual(self.pids("-u", "nobody", of=[pid]), {pid})
+            self.assertNotIn(pid, self.pids("-u", "root", of=[pid]))
 
     def test_in_a_user_namespace_it_is_the_number_outside(self):
         command = ["unshare", "--user", "--map-root-user", program("fibonacci"), "300"]
         with Target(*command, user=NOBODY) as pid:
             wait_for(lambda: read(f"/proc/{pid}/comm") == "fibonacci\n")
             self.assertEqual(read(f"/proc/{pid}/uid_map").split(), ["0", str(NOBODY), "1"])
-            self.assertEqual(self.pids("-u", "nobody"), {pid})
-            self.assertNotIn(pid, self.pids("-u", "root"))
+            self.assertEqual(self.pids("-u", "nobody", of=[pid]), {pid})
+            self.assertNotIn(pid, self.pids("-u", "root", of=[pid]))
 
     def test_no_such_user(self):
         self.assert_refused(2, ["there is no user 'nosuchuser'"], "-u", "nosuchuser")
@@ -372,25 +383,26 @@ class Cgroups(Filters):
     def test_only_what_is_inside(self):
         fibonacci = [program("fibonacci"), "300"]
         with self.inside(self.outer, *fibonacci) as outer, self.inside(self.inner, *fibonacci) as inner, \
-             self.inside(self.outer + "x", *fibonacci), busy() as other:
+             self.inside(self.outer + "x", *fibonacci) as beside, busy() as other:
+            all_of_them = outer, inner, beside, other
             for path in (self.outer, self.name, "/" + self.name):
-                samples = self.samples("-G", path, duration="2")
+                samples = self.samples("-G", path, of=all_of_them)
                 self.assertEqual({str(s["pid"]) for s in samples}, {outer, inner})
                 self.assert_complete(samples)
                 self.assertIn(f"sampling processes in cgroup {path} at", self.said)
-            self.assertEqual(self.pids("-G", self.name + "/inner"), {inner})
-            self.assertEqual(self.pids("-G", self.name, "-p", f"{inner},{other}"), {inner})
+            self.assertEqual(self.pids("-G", self.name + "/inner", of=all_of_them), {inner})
+            self.assertEqual(self.pids("-G", self.name, "-p", f"{inner},{other}", of=all_of_them), {inner})
             # The program, libc, the dynamic linker, the vDSO.
-            self.samples("-v", "-G", self.outer)
+            self.samples("-v", "-G", self.outer, of=all_of_them)
             self.assertLessEqual(int(re.search(r"tables: (\d+) files", self.said).group(1)), 4)
 
     def test_in_a_cgroup_namespace(self):
-        with self.inside(self.inner, program("fibonacci"), "300") as pid, busy():
-            command = ["unshare", "--cgroup", harness.DWARFPROF, "-G", self.inner, "-d", "1", "--format", "jsonl"]
-            result = subprocess.run(command, capture_output=True, text=True, timeout=60,
-                                    preexec_fn=lambda: self.move(os.getpid(), self.outer))
-        self.assertEqual(result.returncode, 0, result.stderr)
-        samples = [json.loads(line) for line in result.stdout.splitlines()]
+        def enter():
+            self.move(os.getpid(), self.outer)
+            assert ctypes.CDLL(None).unshare(CLONE_NEWCGROUP) == 0
+
+        with self.inside(self.inner, program("fibonacci"), "300") as pid, busy() as other:
+            samples = self.samples("-G", self.inner, of=(pid, other), preexec_fn=enter)
         self.assertEqual({str(s["pid"]) for s in samples}, {pid})
         self.assert_complete(samples)
 
@@ -433,12 +445,12 @@ class Names(Filters):
         with busy() as pid, inefficient() as other:
             # The name of a kernel thread may contain any letter.
             for regex in ("^fibo", "ac{2}i$", "^x$|bonac"):
-                samples = self.samples("--comm", regex)
+                samples = self.samples("--comm", regex, of=(pid, other))
                 self.assertEqual({str(s["pid"]) for s in samples}, {pid})
                 self.assert_complete(samples)
                 self.assertIn(f"sampling processes named {regex} at", self.said)
-            self.assertEqual(self.pids("-p", f"{pid},{other}", "--comm", "^ineff"), {other})
-            self.assertEqual(self.samples("-p", other, "--comm", "^fib"), [])
+            self.assertEqual(self.pids("-p", f"{pid},{other}", "--comm", "^ineff", of=(pid, other)), {other})
+            self.assertEqual(self.samples("-p", other, "--comm", "^fib", of=[other]), [])
 
     def test_names_are_told_to_the_kernel(self):
         with busy(), inefficient() as other:
@@ -481,9 +493,9 @@ class Names(Filters):
     def test_the_process_counts_not_its_threads(self):
         with (target := python(Threads.CODE + WORKS)) as pid:
             go(target)
-            thread_named(pid, "three")
-            self.assertEqual(self.samples("-p", pid, "--comm", "one"), [])
-            samples = self.samples("-p", pid, "--comm", "python3", duration="2")
+            threads = [f"{pid}/task/{thread_named(pid, name)}" for name in ("one", "two", "three")]
+            self.assertEqual(self.samples("-p", pid, "--comm", "one", of=threads), [])
+            samples = self.samples("-p", pid, "--comm", "python3", of=threads)
         self.assertLess({"one", "two", "three"}, {s["thread_name"] for s in samples})
 
     def test_a_bad_expression(self):
@@ -499,12 +511,12 @@ class Combinations(Filters):
                 os.sched_setaffinity(int(one), [CPUS[-1]])
             for args in (["-u", "nobody", "--comm", "^fib"], ["-a", "-C", last, "-u", "nobody", "--comm", "^fib"],
                          ["-p", f"{pid},{ours},{other}", "-u", "nobody", "--comm", "^fib", "-C", last]):
-                samples = self.samples(*args, duration="3")
+                samples = self.samples(*args, of=(pid, ours, other))
                 self.assertEqual({str(s["pid"]) for s in samples}, {pid})
                 self.assert_complete(samples)
             self.assertIn(f"sampling 3 processes of user nobody named ^fib on CPUs {last} at", self.said)
             if len(CPUS) > 1:
-                self.assertEqual(self.samples("-C", str(CPUS[0]), "-u", "nobody", "--comm", "^fib"), [])
+                self.assertEqual(self.samples("-C", str(CPUS[0]), "-u", "nobody", "--comm", "^fib", of=[pid]), [])
 
     def test_a_command(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -65,13 +65,15 @@ class Formats(unittest.TestCase):
         # Each line is rounded to microseconds.
         self.assertAlmostEqual(weigh(stacks) * in_us, total["value"],
                                delta=in_us / 2 * len(stacks))
-        self.assertEqual(stacks[("[lost samples]",)], 7)
+        # Those that were lost weigh as much as the others, which are two events each.
+        lost = 7000 if mode == "wall" else 14
+        self.assertEqual(stacks[("[lost samples]",)] * in_us, lost)
         perf_stacks = readers.perf_script(perf)
         self.assertEqual(sum(perf_stacks.values()), total["value"] * scale)
         _, profiles = readers.speedscope(speedscope)
         self.assertEqual({p["unit"] for p in profiles}, {unit})
         everything, *threads = (p["stacks"] for p in profiles)
-        self.assertEqual(everything.pop(("[lost samples]",)), 7000 if mode == "wall" else 7 * scale)
+        self.assertEqual(everything.pop(("[lost samples]",)), lost * scale)
         self.assertEqual(sum(everything.values()), total["value"] * scale)
         self.assertEqual(sum(sum(t.values()) for t in threads), total["value"] * scale)
         self.assertGreater(total["labelled"], 0)
@@ -134,7 +136,7 @@ class Formats(unittest.TestCase):
         total, path, speedscope = self.feed("cpu", "x.svg", "x.speedscope.json")
         boxes, head = readers.svg(path)
         everything = readers.speedscope(speedscope)[1][0]["stacks"]
-        seconds = (total["value"] + 7) * PERIOD / 1e9
+        seconds = (total["value"] + 14) * PERIOD / 1e9
         self.assertIn(f"600 samples, {seconds:.2f} s; 7 lost; complete: 540 of 590", head[1])
         self.assertTrue(head[0].startswith("prog <a;b <i>&amp;\"'\\ ]]>--></script>"), head[0])
         scale = 1180 / sum(everything.values())
@@ -354,6 +356,33 @@ class Html(unittest.TestCase):
             page.wait_for("document.body.innerText.includes('all threads: 600 samples')")
             self.assertEqual(page.evaluate("document.querySelector('#picker output').textContent"), "")
             self.assertEqual([m for m in page.messages if '"error"' in m or "exceptionDetails" in m], [])
+
+    def test_it_shows_one_event_of_a_process_or_thread(self):
+        feed(self.directory.name, "events", "x.html", "x.speedscope.json")
+        path = os.path.join(self.directory.name, "profile")
+        with open(path, "w") as file:
+            file.write(re.search(r'id="profile">\s*(\S+)\s*</script>', readers.text(self.path))[1])
+        script = os.path.join(os.path.dirname(__file__), "../../report/html_filter.js")
+        result = subprocess.run(["node", os.path.join(os.path.dirname(__file__), "filter_html.js"), script, path],
+                                check=True, capture_output=True, text=True, timeout=120)
+        everything, *chosen = json.loads(result.stdout)
+        self.assertEqual(everything, {"option": "all threads of all processes", "output": "", "profiles": []})
+        profiles = [(profile["name"], sum(profile["stacks"].values()))
+                    for profile in readers.speedscope(os.path.join(self.directory.name, "x.speedscope.json"))[1]]
+        totals = {event: next(weight for name, weight in profiles if name.startswith(f"{event}, all threads: "))
+                  for event in ("page-faults", "r1c2")}
+        self.assertNotEqual(*totals.values())
+        shown = dict.fromkeys(totals, 0)
+        for choice in chosen:
+            kind, event, pid = re.match(r"(process|thread) (?:.*, )?(\S+)( \(PID \d+)", choice["option"], re.DOTALL).groups()
+            total, threads = choice["profiles"][0][1], choice["profiles"][1:] or choice["profiles"]
+            self.assertEqual(choice["output"], f"{100 * total / totals[event]:.1f} % of all")
+            self.assertEqual(sum(weight for _, weight in threads), total)
+            for name, weight in threads:
+                self.assertIn(event + pid, name)
+                self.assertIn((name, weight), profiles)
+            shown[event] += total if kind == "process" else 0
+        self.assertEqual(shown, totals)
 
     @staticmethod
     def choose(page, i):

@@ -16,7 +16,7 @@ import unittest
 
 import chance
 import harness
-from harness import Target, busy, dwarfprof, program, read
+from harness import Target, busy, dwarfprof, program, read, wait_until_it_runs
 
 NR_PERF_EVENT_OPEN = 298
 ROOT = ["__libc_start_call_main", "__libc_start_main", "_start"]
@@ -104,7 +104,7 @@ class Pages(unittest.TestCase):
 
     def test_are_asked_for(self):
         with Target(program("paged")) as pid:
-            samples, said = profile(pid, seconds="3")
+            samples, said = profile(pid, hz="1999", seconds="3")
         user = [s for s in samples if "spin" in names(s)]
         self.assertEqual(set(outcomes(user)), {"read_fault", "complete"})
         # The stack has 200 KiB, and 64 KiB are requested at a time: it takes some rounds.
@@ -168,7 +168,7 @@ class Compat(unittest.TestCase):
     def profile_all(self, *options):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "samples.jsonl")
-            result = dwarfprof("-F", "499", "-o", path, *options)
+            result = dwarfprof("-F", "1999", "-o", path, *options)
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(path) as file:
                 return [json.loads(line) for line in file]
@@ -184,6 +184,8 @@ class Compat(unittest.TestCase):
         """Both run on one CPU, which switches between them."""
         with Target("taskset", "-c", "0", program("compat")) as first, \
                 Target("taskset", "-c", "0", program("fibonacci"), "300") as second:
+            for pid in first, second:
+                wait_until_it_runs(pid)
             samples = self.profile_all("-p", f"{first},{second}", "-d", "2")
             samples += self.profile_all("-a", "-d", "1")
             dumped = dwarfprof("dump", "-p", first)

@@ -23,15 +23,38 @@ from check_command import wait_for_no_objects
 from harness import program, unless_still
 
 
-def record(*args, command=None, wanted=0, **kwargs):
-    """The samples of a run, with function names only, as lines take time; and the messages."""
+NAMES_ONLY = "--no-inline", "--no-lines"  # which take time
+
+
+def record(*args, command):
+    """The samples of a run, and the messages."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "out.jsonl")
-        result = subprocess.run([harness.DWARFPROF, "--no-inline", "--no-lines", *args, "-o", path, *(["--", *command] if command else [])],
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=200, **kwargs)
-        assert result.returncode == wanted, result.stderr
-        with open(path) as file:
-            return [json.loads(line) for line in file], result.stderr
+        result = subprocess.run([harness.DWARFPROF, *NAMES_ONLY, *args, "-o", path, "--", *command],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=200)
+        assert result.returncode == 0, result.stderr
+        return read_samples(path), result.stderr
+
+
+def start_on_all(rate, path):
+    """A profiler that samples all processes until it is interrupted."""
+    process = harness.start(*NAMES_ONLY, "-a", "-F", rate, "-o", path, stderr=subprocess.PIPE, text=True)
+    while "sampling" not in process.stderr.readline():
+        assert process.poll() is None
+    return process
+
+
+def end(process):
+    """Returns its messages."""
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    return said
+
+
+def read_samples(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
 
 
 def outcomes(samples):
@@ -56,15 +79,15 @@ class Swap(unittest.TestCase):
         """The relevant samples; each is right, or says that it is incomplete."""
         told, n_lost = [], 0
         for _ in range(10):
-            samples, err = record("-F", "1999", command=[
-                program("swap"), how, program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "4"])
+            samples, err = record("-F", "3999", command=[
+                program("swap"), how, program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "2"])
             # A machine that stalls loses some samples, and says so.
             n_lost += samples[-1]["lost"] > 0
             self.assertLessEqual(n_lost, 2, err)
             for s in samples:
                 self.assertNotIn("decoy", names(s), s)
                 under = [name for name in names(s) if name in ("under_a", "under_b")]
-                if not under:
+                if not under or harness.is_being_copied(s):
                     continue
                 stack = names(s)[names(s).index(under[0]):]
                 right = [under[0], under[0].replace("under", "through"), "call", "turn", "swap"]
@@ -150,9 +173,11 @@ class Build(unittest.TestCase):
             "-- make", record("-F", "999", command=["make", "-B", "-C", directory, "-j2"])[0]))
 
     def of_all_processes(self, directory):
-        build = subprocess.Popen(["make", "-B", "-C", directory, "-j2"], stdout=subprocess.DEVNULL)
-        samples, _ = record("-F", "999", "-a", "-d", "20")
-        build.wait()
+        path = os.path.join(directory, "out.jsonl")
+        profiler = start_on_all("999", path)
+        subprocess.run(["make", "-B", "-C", directory, "-j2"], stdout=subprocess.DEVNULL, check=True)
+        end(profiler)
+        samples = read_samples(path)
         compilers = [s for s in samples if s["comm"] in ("make", "sh", "gcc", "cc1", "as", "collect2")]
         # Other processes are unknown: JIT code, and code without unwind information.
         return self.check("-a", compilers) and self.check("-a, all of the machine", samples, 50)
@@ -218,9 +243,9 @@ class Siblings(unittest.TestCase):
 
     def test_each_has_its_own_stack(self):
         found = []
-        for _ in range(5):  # enough on a CPU that others use too
+        for _ in range(10):  # enough on a CPU that others use too
             samples, err = record("-F", "4999",
-                                  command=["taskset", "-c", "0", program("siblings"), "4"])
+                                  command=["taskset", "-c", "0", program("siblings"), "2"])
             found += [s for s in user(samples)
                       if s["comm"].startswith("way ") and "spin" in names(s)]
             if len(found) > 5000:
@@ -293,33 +318,33 @@ class Numbers(unittest.TestCase):
 
 class Trouble(unittest.TestCase):
     """The profiler itself is stopped, killed, or out of memory."""
+    STOPPED = 10  # seconds
 
     def test_stopped_for_a_while(self):
         """Losses are counted, and processes started meanwhile are known afterwards."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
             target = subprocess.Popen(shell(
-                f"sleep 3; for i in {{1..400}}; do /bin/true; done; exec {program('inefficient')} 30"))
-            process = harness.start("-a", "-F", "4999", "-o", path, stderr=subprocess.PIPE, text=True)
-            while "sampling" not in process.stderr.readline():
-                pass
+                f"read; for i in {{1..400}}; do /bin/true; done; exec {program('inefficient')} 300"), stdin=subprocess.PIPE)
+            process = start_on_all("4999", path)
             busy = [subprocess.Popen([program("fibonacci"), "300"]) for _ in range(2)]
             time.sleep(0.5)
             process.send_signal(signal.SIGSTOP)
-            time.sleep(10)
+            stopped = time.monotonic()
+            target.stdin.close()
+            harness.wait_for(lambda: harness.read(f"/proc/{target.pid}/comm") == "inefficient\n")
+            time.sleep(max(0, stopped + self.STOPPED - time.monotonic()))
             process.send_signal(signal.SIGCONT)
             continued = time.monotonic_ns()
-            time.sleep(4)
-            process.send_signal(signal.SIGINT)
-            err = process.communicate(timeout=60)[1]
+            time.sleep(3)
+            err = end(process)
             for one in (target, *busy):
                 one.kill()
                 one.wait()
-            with open(path) as file:
-                samples = [json.loads(line) for line in file]
+            samples = read_samples(path)
         lost = samples[-1]["lost"]
         taken = len(samples) + lost
-        print(f"stopped for 10 s: {len(samples)} samples, {lost} lost", flush=True)
+        print(f"stopped for {self.STOPPED} s: {len(samples)} samples, {lost} lost", flush=True)
         self.assertGreater(lost, 0)
         # Two or more CPUs are always busy.
         seconds = (samples[-1]["time_ns"] - samples[0]["time_ns"]) / 1e9
@@ -335,7 +360,7 @@ class Trouble(unittest.TestCase):
         self.assertEqual(wait_for_no_objects(), [])
         with harness.busy() as pid, tempfile.TemporaryDirectory() as cache:
             environment = dict(os.environ, XDG_CACHE_HOME=cache, HOME=cache)
-            for i in range(30):
+            for i in range(18):
                 process = harness.start("-a" if i % 2 else "-p", *([] if i % 2 else [pid]), "-o", "/dev/null",
                                         "--format", "folded", stderr=subprocess.DEVNULL, env=environment)
                 time.sleep(random.random() * (0.1 if i % 3 else 1))

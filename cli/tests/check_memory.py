@@ -23,6 +23,7 @@ PROGRAMS = None
 
 LIBRARY = "libphase.so"
 DEPTH = 11  # frames of descend()
+RARE = "[vdso]", "ld-linux-x86-64.so.2"
 # Possible outcomes of samples in these runs: nothing is guessed.
 OUTCOMES = {"complete", "table_evicted", "no_user_stack"}
 
@@ -126,22 +127,24 @@ class Memory(unittest.TestCase):
         self.assertNotIn("table_evicted", {s["outcome"] for s in samples})
         self.assertNotIn("--table-memory", said)
 
-        samples, said = self.record("4M", *program, "0:2", "1:9", "0:9")
+        for seconds in (4, 20):  # a machine that is busy makes tables slowly, and again only later
+            samples, said = self.record("4M", *program, "0:2", f"1:{seconds}", f"0:{seconds}")
+            # The clock is read now and then, and the dynamic linker runs at the end of the program:
+            # their tables are the least recently used.
+            last = {s["outcome"] for s in samples[-50:] if not s["user_stack"] or
+                    os.path.basename(s["user_stack"][-1]["module"]) not in RARE} - {"no_user_stack"}
+            if last == {"complete"} and self.stacks(samples) == wanted:
+                break
         self.assertEqual(self.stacks(samples), wanted, "all of them, and no others")
         evicted = [s for s in samples if s["outcome"] == "table_evicted"]
         self.assertRegex(said, rf"\n  {len(evicted)} table_evicted: .*--table-memory")
         memory, _, _, n_evicted = self.used(said)
         self.assertLessEqual(memory, 4)
         self.assertGreaterEqual(n_evicted, 2)
-        # In time: complete, evicted, complete, evicted, complete. The clock is read now and then,
-        # and the dynamic linker runs at the end of the program: their tables are the least recently
-        # used.
-        rare = "[vdso]", "ld-linux-x86-64.so.2"
+        # In time: complete, evicted, complete, evicted, complete.
         for s in evicted:
-            self.assertIn(os.path.basename(s["user_stack"][-1]["module"]), ("lib0.so", "lib1.so", *rare))
-        last = [s for s in samples[-50:] if not s["user_stack"] or
-                os.path.basename(s["user_stack"][-1]["module"]) not in rare]
-        self.assertEqual({s["outcome"] for s in last} - {"no_user_stack"}, {"complete"})
+            self.assertIn(os.path.basename(s["user_stack"][-1]["module"]), ("lib0.so", "lib1.so", *RARE))
+        self.assertEqual(last, {"complete"})
 
     def test_what_is_used_all_the_time_stays(self):
         libraries = self.copies(2)
@@ -165,7 +168,7 @@ class Memory(unittest.TestCase):
     def test_programs_that_come_and_go_leave_no_tables(self):
         libraries = self.copies(12)
         phases = os.path.join(PROGRAMS, "phases")
-        script = "; ".join(f"{phases} {library} -- 0:1.5" for library in libraries)
+        script = "; ".join(f"{phases} {library} -- 0:1" for library in libraries)
         samples, said = self.record("12M", "sh", "-ec", script)
         memory, n_made, n_freed, _ = self.used(said)
         self.assertLessEqual(memory, 12)

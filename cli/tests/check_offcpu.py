@@ -179,7 +179,7 @@ class Limits(unittest.TestCase):
             wait_for(lambda: cpu_time(pid) > cpu)
             ran = time.monotonic_ns()
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=60)
         samples = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([s["state"] for s in samples], ["T"], err)
         # Where it was stopped: not in a call that waits, as it was running.
@@ -189,14 +189,19 @@ class Limits(unittest.TestCase):
         self.assertLess(samples[0]["value_ns"], ran - before)
 
     def test_one_process_that_may_not_be_read(self):
-        """The threads of the other one that sleep all the time are there."""
+        """The threads of the other one that sleep all the time are there. Older kernels do not even let
+        CAP_PERFMON read mappings."""
         caps = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon"]
         as_nobody = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
         with Target(*as_nobody, "--inh-caps=-all", "sleep", "600") as own, Target("sleep", "600") as other:
             wait_for(lambda: all(" (sleep) S " in read(f"/proc/{pid}/stat") for pid in (own, other)))
+            readable = subprocess.run([*as_nobody, *caps, "cat", f"/proc/{other}/maps"], capture_output=True).returncode == 0
             for pids in (own, other), (other, own):
                 result = subprocess.run([*as_nobody, *caps, harness.DWARFPROF, "--off-cpu", "-p", ",".join(pids), "-d",
                                          "300ms", "--format", "jsonl"], capture_output=True, text=True, timeout=60)
+                if not readable:
+                    self.assertIn(f"cannot read the mappings of process {other}: Permission denied", result.stderr)
+                    continue
                 self.assertEqual({str(sample["pid"]) for sample in streamed(result)}, {own})
                 self.assertIn(f"threads of PID {other} that are blocked already are left out", result.stderr)
 
@@ -298,14 +303,25 @@ class Limits(unittest.TestCase):
                 self.assertAlmostEqual(value(mine) / 1e9 / (n + 1), seconds_sampled(result.stderr), delta=0.051)
 
     def test_those_that_wake_up_have_their_time_until_then(self):
-        code = "import time\ntime.sleep(1.5)\nwhile True: pass"
-        with Target("/usr/bin/python3", "-c", code) as pid:
-            wait_for(lambda: "nanosleep" in read(f"/proc/{pid}/stack"))
-            result = dwarfprof("-p", pid, "--wall", "-d", "2500ms", "--format", "jsonl")
-        first = min(streamed(result), key=lambda sample: sample["time_ns"])
+        code = "import sys\nsys.stdin.readline()\nwhile True: pass"
+        with (target := Target("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE)) as pid:
+            wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
+            process = start("-p", pid, "--wall", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
+            wait_until_sampling(process)
+            time.sleep(1)
+            woken, cpu = time.monotonic_ns(), cpu_time(pid)
+            target.process.stdin.write(b"\n")
+            target.process.stdin.close()
+            wait_for(lambda: cpu_time(pid) > cpu + 0.5)
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+        samples = [json.loads(line) for line in out.splitlines()]
+        first = min(samples, key=lambda sample: sample["time_ns"])
         self.assertEqual((first["event"], first["state"]), ("off-cpu", "S"))
-        self.assertLess(first["value_ns"], 1.6e9)
-        self.assertTrue(any(s["event"] != "off-cpu" for s in streamed(result)))
+        self.assertGreater(first["value_ns"], 1e9)
+        self.assertGreater(first["time_ns"] + first["value_ns"], woken)
+        ran = min(s["time_ns"] for s in samples if s["event"] != "off-cpu")
+        self.assertLess(first["time_ns"] + first["value_ns"], ran)
 
     def test_lost_samples_are_counted_with_their_time(self):
         with tempfile.TemporaryFile("w+") as out, Target(program("pingpong"), "1000000000") as pid:
@@ -378,9 +394,9 @@ class Wall(unittest.TestCase):
         with Target("/usr/bin/python3", "-c", code) as pid:
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == 7)
             wait_for(lambda: sum("nanosleep" in read(f"/proc/{pid}/task/{tid}/stack")
-                                 for tid in os.listdir(f"/proc/{pid}/task")) >= 5)
+                                 for tid in os.listdir(f"/proc/{pid}/task")) == 6)
             stolen = stolen_time()
-            result = dwarfprof("-p", pid, "--wall", "-F", "999", "-d", "3", "--format", "jsonl")
+            result = dwarfprof("-p", pid, "--wall", "-F", "999", "-d", "2", "--format", "jsonl")
             stolen = stolen_time() - stolen
         seconds = seconds_sampled(result.stderr)
         samples = streamed(result)
@@ -423,18 +439,25 @@ class Wall(unittest.TestCase):
         self.assertAlmostEqual(value(slept) / 1e9, 1.4, delta=0.051)
 
     def test_a_thread_that_comes_during_the_profile_and_stays(self):
-        code = ("import threading,time\n"
-                "time.sleep(2)\n"
+        code = ("import sys,threading,time\n"
+                "sys.stdin.readline()\n"
                 "threading.Thread(target=time.sleep, args=(600,)).start()\n"
                 "time.sleep(600)")
-        with Target("/usr/bin/python3", "-c", code) as pid:
-            wait_for(lambda: "nanosleep" in read(f"/proc/{pid}/stack"))
-            result = dwarfprof("-p", pid, "--off-cpu", "-d", "3500ms", "--format", "jsonl")
-        samples = streamed(result)
-        end = min(s["time_ns"] for s in samples) / 1e9 + seconds_sampled(result.stderr)
+        with (target := Target("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE)) as pid:
+            wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
+            process = start("-p", pid, "--off-cpu", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
+            wait_until_sampling(process)
+            time.sleep(0.3)
+            target.process.stdin.close()
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == 2)
+            time.sleep(0.7)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        samples = [json.loads(line) for line in out.splitlines()]
+        end = min(s["time_ns"] for s in samples) / 1e9 + seconds_sampled(err)
         late = [s for s in samples if s["tid"] != int(pid)]
         self.assertAlmostEqual(value(late) / 1e9, end - min(s["time_ns"] for s in late) / 1e9, delta=0.051)
-        self.assertAlmostEqual(value(s for s in samples if s["tid"] == int(pid)) / 1e9, seconds_sampled(result.stderr),
+        self.assertAlmostEqual(value(s for s in samples if s["tid"] == int(pid)) / 1e9, seconds_sampled(err),
                                delta=0.1)
 
     def test_folded_stacks_tell_them_apart(self):
@@ -455,7 +478,7 @@ class Wall(unittest.TestCase):
 
     def test_text_has_times(self):
         with Target("/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.01)") as pid:
-            result = dwarfprof("-p", pid, "--off-cpu", "-d", "2", "--format", "text")
+            result = dwarfprof("-p", pid, "--off-cpu", "-d", "1", "--format", "text")
         time_ms = float(re.search(r"^Time: (\d+\.\d+) ms, lost: 0\.000 ms$", result.stdout, re.M)[1])
         self.assertAlmostEqual(time_ms / 1000, seconds_sampled(result.stderr), delta=0.2)
         row = re.search(r"^ *(\d+\.\d) % +100\.0 % +(\d+\.\d+) ms  \S*nanosleep\S* \[sleep\] +libc", result.stdout, re.M)
@@ -465,7 +488,7 @@ class Wall(unittest.TestCase):
 class MaxRate(unittest.TestCase):
     """--max-rate: few samples, correct sums."""
 
-    def storm(self, *options, seconds=6):
+    def storm(self, *options, seconds=4):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "calls")
             out = os.path.join(directory, "out.jsonl")
@@ -549,7 +572,7 @@ class MaxRate(unittest.TestCase):
             cpu = cpu_time(pid)
             time.sleep(4)
             cpu = cpu_time(pid) - cpu
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=60)
         samples = [json.loads(line) for line in out.splitlines()]
         self.assertLess(len(samples), 600)
         estimate = sum(s["weight"] for s in samples)

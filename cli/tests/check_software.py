@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import dwarfprof, start
+from harness import dwarfprof, start, wait_until_it_says
 
 N_PAGES, N_SLEEPS, N_MOVES = 5000, 500, 200
 TARGET = f"""
@@ -27,6 +27,7 @@ cpus = sorted(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {{cpus[0]}})
 pages = mmap.mmap(-1, {N_PAGES} * 4096)
 pages.madvise(mmap.MADV_NOHUGEPAGE)
+print("ready", flush=True)
 sys.stdin.readline()
 before = usage()
 for i in range({N_PAGES}):
@@ -47,11 +48,12 @@ class Software(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory, \
                 subprocess.Popen([sys.executable, "-c", TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  text=True) as target:
+            # Its start also faults.
+            self.assertEqual(target.stdout.readline(), "ready\n")
             out = os.path.join(directory, "out.jsonl")
             more = [word for path in reports for word in ("-o", path)]
             profiler = start("-p", str(target.pid), "-e", event, "-o", out, *more, *args, stderr=subprocess.PIPE, text=True)
-            said = profiler.stderr.readline()
-            self.assertIn(how, said)
+            self.assertIn(how, wait_until_it_says(profiler, "sampling"))
             target.stdin.write("\n")
             target.stdin.flush()
             *counted, self.left = map(int, target.stdout.readline().split())

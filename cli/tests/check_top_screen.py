@@ -29,6 +29,7 @@ class Interactive(unittest.TestCase):
         self.pid = self.target.__enter__()
         self.addCleanup(self.target.__exit__)
         self.terminal = self.open_terminal()
+        self.n_started = 0
 
     def open_terminal(self, **kwargs):
         terminal = tmux.Terminal(**kwargs)
@@ -37,13 +38,15 @@ class Interactive(unittest.TestCase):
 
     def start(self, *options, target=None, before="", after="", prefix=(), terminal=None):
         """top, on the terminal. The shell compares the terminal's settings around it."""
+        # What the run before has left may still be on the terminal.
+        self.n_started += 1
         command = shlex.join([*prefix, harness.DWARFPROF, "top", *(target or ("-p", self.pid)), *options])
         (terminal or self.terminal).run(f"clear; {before}a=$(stty -g); {command} {after}; code=$?; "
-                                        "[ \"$a\" = \"$(stty -g)\" ] && echo same, code $code")
+                                        f"[ \"$a\" = \"$(stty -g)\" ] && echo same, run {self.n_started}, code $code")
 
     def start_and_wait(self, *options, **kwargs):
         self.start("-i", "200ms", "-F", "499", "-U", *options, **kwargs)
-        self.terminal.wait_for("fibonacci (PID", "q quit", "main")
+        return self.terminal.wait_for("fibonacci (PID", "q quit", "main")
 
     def find(self):
         """The number of the process on the terminal."""
@@ -54,7 +57,7 @@ class Interactive(unittest.TestCase):
 
     def expect_end(self, code=0):
         """It has ended, and the terminal is as it was before."""
-        shown = self.terminal.wait_for(f"same, code {code}")
+        shown = self.terminal.wait_for(f"same, run {self.n_started}, code {code}")
         self.terminal.wait(self.terminal.is_ready)
         self.assertEqual(self.terminal.state(), "1 0")
         return shown
@@ -66,24 +69,27 @@ class Interactive(unittest.TestCase):
         self.terminal.wait(condition)
 
     def test_shows_functions_and_ends_with_q(self):
-        self.start_and_wait()
+        # The next interval may be empty.
+        shown = self.start_and_wait()
         self.assertEqual(self.terminal.state(), "0 1")
-        lines = self.terminal.lines()
+        lines = shown.split("\n")
         self.assertRegex(lines[0], HEAD)
         self.assertRegex(lines[1], r"^last \d\.\d s: \d+ samples, ")
         self.assertEqual(lines[2], "functions by self")
         self.assertEqual(lines[3].split(), ["self", "total", "name", "binary"])
-        self.assertEqual(SELF.findall(self.terminal.text())[0][2:], ("fibonacci", "fibonacci"))
+        self.assertEqual(SELF.findall(shown)[0][2:], ("fibonacci", "fibonacci"))
         self.assertTrue(all(len(line) <= 80 for line in lines))
         self.terminal.press("q")
         # What was on the screen before is there again, and nothing of the table.
         self.assertNotIn("q quit", self.expect_end())
 
     def test_ends_with_signals(self):
-        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGQUIT, 128 + signal.SIGQUIT)):
-            self.start_and_wait(before="ulimit -c 0; ")
+        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGQUIT, 128 + signal.SIGQUIT),
+                             (signal.SIGABRT, 128 + signal.SIGABRT)):
+            self.start_and_wait("-v", before="ulimit -c 0; ")
             os.kill(self.find(), number)
-            self.expect_end(code)
+            # However it ends, what was said is not lost.
+            self.assertIn("dwarfprof: ", self.expect_end(code))
         for key, code in (("C-c", 0), ("C-\\", 128 + signal.SIGQUIT)):
             self.start_and_wait(before="ulimit -c 0; ")
             self.terminal.press(key)
@@ -92,9 +98,11 @@ class Interactive(unittest.TestCase):
     def test_ends_with_its_target_and_after_its_tables(self):
         self.start_and_wait()
         self.target.process.kill()
-        self.expect_end()
+        shown = self.expect_end()
+        self.assertRegex(shown, HEAD)
+        self.assertRegex(shown, r"(?m)^ +self +total  function +binary$")
         with busy() as pid:
-            self.start("-n", "2", "-i", "200ms", target=("-p", pid))
+            self.start("-n", "2", "-F", "499", target=("-p", pid))
             self.assertRegex(self.expect_end(), SELF)
 
     def test_signals_do_not_disturb_the_start(self):
@@ -126,7 +134,7 @@ class Interactive(unittest.TestCase):
         self.assertNotIn("dwarfprof: ", self.terminal.text())
         self.terminal.press("q")
         shown = self.expect_end()
-        self.assertRegex(shown, r"(?m)^dwarfprof: .*\n(.*\n)*same, code 0$")
+        self.assertRegex(shown, r"(?m)^dwarfprof: .*\n(.*\n)*same, run \d+, code 0$")
         # Where they go elsewhere, they go there at once.
         with tempfile.NamedTemporaryFile("r") as file:
             self.start_and_wait("-v", after=f"2>{file.name}")
@@ -190,6 +198,12 @@ class Interactive(unittest.TestCase):
             shown = self.terminal.lines()
             self.assertTrue(all(len(line) <= columns for line in shown), shown)
             self.assertEqual(sum(line.startswith("q quit") for line in shown), 1)
+        keys = self.terminal.lines()[-1]
+        for lines in 2, 1:
+            self.terminal.resize(80, lines)
+            self.terminal.wait(lambda: [line.partition(" (PID")[0] for line in self.terminal.lines()] ==
+                               [*["fibonacci"] * (lines - 1), keys])
+        self.terminal.resize(80, 24)
         self.terminal.press("q")
         self.expect_end()
 
@@ -233,16 +247,33 @@ class Interactive(unittest.TestCase):
         self.terminal.wait_for("/ma\N{LATIN SMALL LETTER I WITH DIAERESIS}_", ": 0 of")
         self.terminal.press("BSpace")
         self.terminal.wait_for("/ma_", "main")
+        # What is no key is nothing, rather than its characters: here Ctrl-Up and a function key.
+        self.terminal.type("\033[1;5A\033[27;6;9~\033Oxin")
+        self.terminal.wait_for("/main_")
+        # Of a long one the end is seen, where more is typed.
+        self.terminal.type(50 * "ab" + "c")
+        self.terminal.wait(lambda: re.fullmatch("(ab)+c_", self.terminal.lines()[-1]) and
+                           len(self.terminal.lines()[-1]) == 80)
         self.terminal.press("Escape")
         self.terminal.wait(lambda: "filter \"" not in self.terminal.text())
         self.terminal.press("q")
         self.expect_end()
 
+    def waits_of_console(self):
+        """How often the thread that draws has waited for something to do."""
+        process = self.find()
+        threads = subprocess.run(["ps", "-L", "-o", "comm=,tid=", "-p", str(process)], check=True, capture_output=True,
+                                 text=True).stdout
+        thread = re.search(r"(?m)^console +(\d+)$", threads)[1]
+        status = harness.read(f"/proc/{process}/task/{thread}/status")
+        return int(re.search(r"(?m)^voluntary_ctxt_switches:\s+(\d+)$", status)[1])
+
     def test_pause(self):
         self.start_and_wait()
         self.terminal.press("Space")
         frozen = self.terminal.wait_for("PAUSED, sampling goes on; Space resumes: functions by self")
-        time.sleep(1)
+        before = self.waits_of_console()
+        harness.wait_for(lambda: self.waits_of_console() > before + 5)  # it gets new tables
         self.assertEqual(self.terminal.text(), frozen)
         # It can be looked at from all sides.
         self.terminal.press("P")
@@ -250,15 +281,18 @@ class Interactive(unittest.TestCase):
         self.terminal.press("F", "Enter")
         self.terminal.wait_for("called by main")
         self.terminal.press("Space")
-        self.terminal.wait(lambda: "PAUSED" not in self.terminal.text())
-        # The newest table is there at once; none of those in between was kept.
-        self.assertGreater(float(HEAD.search(self.terminal.text())[1]), float(HEAD.search(frozen)[1]) + 0.7)
+        since = lambda shown: float(found[1]) if (found := HEAD.search(shown)) else 0
+
+        def is_newer():
+            shown = self.terminal.text()
+            return "PAUSED" not in shown and since(shown) > since(frozen)
+        self.terminal.wait(is_newer)
 
     def test_order(self):
         self.start_and_wait()
         for column in "total", "name", "binary", "self":
             self.terminal.press("s")
-            shown = self.terminal.wait_for(f"functions by {column}")
+            shown = self.terminal.wait_for(f"functions by {column}", "main")
             rows = SELF.findall(shown)
             self.assertGreater(len(rows), 3)
             if column == "name":
@@ -282,8 +316,8 @@ class Interactive(unittest.TestCase):
             row = r"(?m)^ *[\d.]+ % +{} +(?:\d+ +)?fibonacci"
             self.terminal.wait(lambda: all(re.search(row.format(pid), self.terminal.text()) for pid in (self.pid, other)))
             self.terminal.press("s")
-            self.terminal.wait_for("processes by PID")
-            numbers = re.findall(r"(?m)^ *[\d.]+ % +(\d+) +fibonacci", self.terminal.text())
+            shown = self.terminal.wait_for("processes by PID", self.pid, other)
+            numbers = re.findall(r"(?m)^ *[\d.]+ % +(\d+) +fibonacci", shown)
             self.assertEqual(numbers, sorted((self.pid, other), key=int))
             self.terminal.press("Enter")
             self.terminal.wait(lambda: re.search(r"(?m)^ +[\d.]+ %    fibonacci +fibonacci$", self.terminal.text()))
@@ -295,6 +329,7 @@ class Interactive(unittest.TestCase):
 
     def test_help(self):
         self.start_and_wait()
+        self.terminal.resize(80, 40)
         listed = dwarfprof("top", "--help").stdout.partition("\nKeys:\n")[2].partition("\n\n")[0]
         words = " ".join(listed.split())
         for key in "?", "h", "F1":
@@ -303,6 +338,20 @@ class Interactive(unittest.TestCase):
             self.assertEqual(" ".join(shown.split()), words + " Any key goes back.")
             self.terminal.press("q")
             self.terminal.wait_for("q quit", "functions by self")
+        # Where it has not enough room, it is scrolled.
+        self.terminal.resize(80, 12)
+        self.terminal.wait(lambda: len(self.terminal.lines()) == 12)
+        self.terminal.press("?")
+        first = self.terminal.wait_for("1 to 11 of ", "Down goes on.").split("\n")[:-1]
+        self.terminal.press("Down")
+        self.terminal.wait(lambda: self.terminal.lines()[:10] == first[1:])
+        for keys in "G", "GkGGjj":  # the latter at once, before it draws
+            self.terminal.type(keys)
+            self.terminal.wait_for("draw the screen anew")
+            self.terminal.press("g")
+            self.terminal.wait(lambda: self.terminal.lines()[:-1] == first)
+        self.terminal.press("q")
+        self.terminal.wait_for("q quit", "functions by self")
 
     def test_keys_for_moving(self):
         """The selected row is where the list is expanded."""
@@ -311,15 +360,18 @@ class Interactive(unittest.TestCase):
         self.terminal.wait(lambda: len(self.terminal.lines()) == 8)
         self.terminal.press("s", "s")
         self.terminal.wait_for("functions by name")
-        last = lambda: SELF.findall(self.terminal.text())[-1][2]
-        first = lambda: SELF.findall(self.terminal.text())[0][2]
+        # An interval may be empty.
+        last = lambda: (self.names() or [None])[-1]
+        first = lambda: (self.names() or [None])[0]
+        self.terminal.wait(first)
         top = first()
+        has_moved = lambda: first() not in (None, top)
         self.terminal.press("G")
         self.terminal.wait(lambda: last() == "main")
         for keys, condition in ((("Home",), lambda: first() == top), (("End",), lambda: last() == "main"),
-                                (("g",), lambda: first() == top), (("NPage", "NPage"), lambda: first() != top),
-                                (("PPage", "PPage"), lambda: first() == top), (("j", "j", "j"), lambda: first() != top),
-                                (("k", "k", "k"), lambda: first() == top), (("C-f", "C-f"), lambda: first() != top),
+                                (("g",), lambda: first() == top), (("NPage", "NPage"), has_moved),
+                                (("PPage", "PPage"), lambda: first() == top), (("j", "j", "j"), has_moved),
+                                (("k", "k", "k"), lambda: first() == top), (("C-f", "C-f"), has_moved),
                                 (("C-b", "C-b"), lambda: first() == top)):
             self.terminal.press(*keys)
             self.terminal.wait(condition)
@@ -351,10 +403,14 @@ class Interactive(unittest.TestCase):
                 terminal.wait_for("q quit", "f?nf", "main")
 
     def test_a_terminal_that_is_gone(self):
-        self.start_and_wait(before="trap '' HUP; ")
-        process = self.find()
-        self.terminal.tmux("kill-server")
-        harness.wait_for(lambda: not os.path.exists(f"/proc/{process}"))
+        """It ends, and not as if it had shown all."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "code")
+            self.start_and_wait(before="trap '' HUP; ", after=f"; echo $? >{path}")
+            process = self.find()
+            self.terminal.tmux("kill-server")
+            harness.wait_for(lambda: not os.path.exists(f"/proc/{process}"))
+            harness.wait_for(lambda: os.path.exists(path) and harness.read(path) == "1\n")
 
 
 if __name__ == "__main__":

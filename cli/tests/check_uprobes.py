@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 import harness
-from harness import dwarfprof, program, refuse, start
+from harness import dwarfprof, program, refuse, start, wait_until_it_says
 
 BPF, BPF_LINK_CREATE = 321, 28  # x86-64's asm/unistd_64.h, linux/bpf.h
 N = 20
@@ -40,7 +40,7 @@ class Uprobes(unittest.TestCase):
             profiler = start("-p", str(target.pid), "-e", f"uprobe:{path}:{name}", "-o", out, "--demangle=full",
                              stderr=subprocess.PIPE, text=True, **kwargs)
             how = name if len(calls) == 1 else f"{len(calls)} functions {name}"
-            self.assertIn(f"at each call of {how} in {path}", profiler.stderr.readline())
+            self.assertIn(f"at each call of {how} in {path}", wait_until_it_says(profiler, "sampling"))
             target.stdin.write("\n")
             target.stdin.flush()
             self.assertEqual(target.stdout.readline(), "done\n")

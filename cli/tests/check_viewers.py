@@ -31,7 +31,7 @@ class Viewers(unittest.TestCase):
     def profile(self, name, *options):
         """Profiles a program: returns the report's path and its number of samples."""
         path = os.path.join(self.directory.name, name)
-        result = dwarfprof("-F", "499", *options, "-o", path, "--", program("inlined"), "1")
+        result = dwarfprof("-F", "499", *options, "-o", path, "--", program("inlined"), "2")
         self.assertEqual(result.returncode, 0, result.stderr)
         samples, lost = map(int, re.search(r"(\d+) samples in [\d.]+ s, (\d+) lost",
                                            result.stderr).groups())
@@ -80,7 +80,7 @@ class Viewers(unittest.TestCase):
         profile, (thread,) = readers.firefox(path)
         self.check_stacks(thread["stacks"], samples)
         self.assertEqual(readers.profiler_total(path), samples)
-        # About a second, from the program's start.
+        # From the program's start.
         self.assertGreaterEqual(thread["times"][0], 0)
         self.assertLess(thread["times"][-1], profile["meta"]["profilingEndTime"])
         libs = {lib["name"]: lib for lib in profile["libs"]}
@@ -139,8 +139,9 @@ class Nameless(unittest.TestCase):
         subprocess.run(["strip", "-o", self.binary, program("inefficient")], check=True)
         self.recording = self.path("x.dwarfprof")
         with harness.Target(self.binary, "60") as pid:
-            result = dwarfprof("-F", "499", "-p", pid, "-d", "1", "-o", self.recording)
-            top = dwarfprof("top", "-p", pid, "-n", "1", "-F", "499")
+            # The kernel's functions would push those without time of their own out of the first rows.
+            result = dwarfprof("-F", "499", "-U", "-p", pid, "-d", "1", "-o", self.recording)
+            top = dwarfprof("top", "-p", pid, "-n", "1", "-F", "499", "-U")
         self.assertEqual(top.returncode, 0, top.stderr)
         self.top = top.stdout
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -7,6 +7,7 @@ usage: go_toolchains.py
 Fetches those that are missing from Go's module cache and the user's cache. Any installed Go can
 fetch them, and verifies their checksums.
 """
+import concurrent.futures
 import json
 import os
 import shutil
@@ -76,6 +77,6 @@ def fetch_delve():
 
 
 if __name__ == "__main__":
-    for each in VERSIONS:
-        fetch(each)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(fetch, VERSIONS))
     fetch_delve()

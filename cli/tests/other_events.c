@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Preloaded (LD_PRELOAD), it simulates a machine with other perf events. EVENTS in the environment
- * has the results of perf_event_open() for cycles (and other counters), the CPU clock and records: errno numbers, or 0.
- * Cycles that work are the CPU clock in disguise, on CPUs below EVENTS_CPUS; other CPUs differ and
- * report ENOENT. Programs can be attached to cycles only EVENTS_LINKS times. With EVENTS_TOLD, a
- * file, the type and configuration of counters are written to it. They count the clock's ns.
+ * Preloaded (LD_PRELOAD), it simulates a machine with other perf events, by the environment:
+ * EVENTS: the results of perf_event_open() for counters, the CPU clock and records: errno or 0
+ * EVENTS_CPUS: CPUs below have counters, which count the clock's ns; others report ENOENT
+ * EVENTS_LINKS: how often programs can be attached to counters
+ * EVENTS_TOLD: a file to which the type and configuration of counters are written
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -93,7 +93,7 @@ static size_t take(struct dwarfprof *profiler)
 	return n;
 }
 
-Test(lib, takes_profiles_of_its_own_program, .timeout = 60)
+Test(lib, takes_profiles_of_its_own_program, .timeout = 120)
 {
 	struct dwarfprof_options o = options();
 	struct dwarfprof *profiler;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * usage: report_feed cpu|wall|calls|before|after|rare SAMPLES FILE...
+ * usage: report_feed cpu|wall|calls|events|before|after|rare SAMPLES FILE...
  *
  * `before' and `after' are to be compared: some stacks are more frequent in the latter. In `rare',
- * all stacks but one occur once.
+ * all stacks but one occur once. `events' are two, and every third sample is of the first.
  *
  * Writes one set of synthetic samples to all of these reports, and to stdout their totals. Names
  * are as difficult as possible. Then prints the peak memory in KiB, 0 under a sanitizer.
@@ -38,6 +38,7 @@ struct feed {
 	uint64_t value;    /* of all samples: events, or nanoseconds with --wall */
 	uint64_t labelled; /* of those with labels */
 	struct label_set *labels;
+	struct label_set *of_event[2]; /* NULL: there is one event */
 	bool wall, compared, after, rare;
 };
 
@@ -67,7 +68,9 @@ static void make_sample(struct feed *feed, unsigned int i)
 		.n_kernel = variant == 5 ? 0 : variant % 4,
 		.kernel_error = variant == 5 ? DP_KERNEL_HIDDEN : 0,
 	};
-	if (variant % 6 == 1)
+	if (feed->of_event[0])
+		s->labels = feed->of_event[i % 3 > 0];
+	else if (variant % 6 == 1)
 		s->labels = feed->labels;
 	if (variant == 19) {
 		s->outcome = DP_NO_USER_STACK;
@@ -149,12 +152,33 @@ static const struct label labels[] = {
 	{ .key = "size", .number = 4096, .unit = "bytes" },
 };
 
-static void set_mode(struct feed *feed, const char *mode)
+static const struct report_event events[] = { { "page-faults", "page_faults" },
+					      { "r1c2", "r1c2" } };
+
+static void set_events(struct feed *feed, struct report_context *context)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		feed->of_event[i] = labels_of(
+			&(struct label){ .key = REPORT_EVENT, .text = events[i].name }, 1, false);
+	context->hz = 0;
+	context->event = "page-faults,r1c2";
+	context->several = events;
+	context->n_several = ARRAY_SIZE(events);
+}
+
+static void set_mode(struct feed *feed, const char *mode, struct report_context *context)
 {
 	feed->wall = strcmp(mode, "wall") == 0;
 	feed->after = strcmp(mode, "after") == 0;
 	feed->rare = strcmp(mode, "rare") == 0;
 	feed->compared = feed->after || feed->rare || strcmp(mode, "before") == 0;
+	context->events = EVENT_BIT(DP_EVENT_CPU) | (feed->wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
+	if (strcmp(mode, "calls") == 0) {
+		context->hz = 0;
+		context->event = "uprobe:/usr/bin/prog:f";
+	}
+	if (strcmp(mode, "events") == 0)
+		set_events(feed, context);
 }
 
 int main(int argc, char **argv)
@@ -176,16 +200,13 @@ int main(int argc, char **argv)
 		return 2;
 	context.names = names = prepare_modules();
 	feed.labels = labels_of(labels, ARRAY_SIZE(labels), false);
-	set_mode(&feed, argv[1]);
-	context.events = EVENT_BIT(DP_EVENT_CPU) | (feed.wall ? EVENT_BIT(DP_EVENT_OFF_CPU) : 0);
-	if (strcmp(argv[1], "calls") == 0) {
-		context.hz = 0;
-		context.event = "uprobe:/usr/bin/prog:f";
-	}
+	set_mode(&feed, argv[1], &context);
 	if (write_reports(&feed, &context, (unsigned int)atoi(argv[2]), argv + 3, argc - 3) != 0)
 		return 1;
 	names_free(names);
 	label_set_free(feed.labels);
+	for (size_t i = 0; i < ARRAY_SIZE(feed.of_event); i++)
+		label_set_free(feed.of_event[i]);
 	getrusage(RUSAGE_SELF, &usage);
 #ifdef __SANITIZE_ADDRESS__
 	usage.ru_maxrss = 0; /* that would be the sanitizer's */

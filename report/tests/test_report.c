@@ -332,6 +332,25 @@ Test(inlined, is_told_by_each_format)
 	module_free(frame.module);
 }
 
+/* As much as other samples, of which each stands for several events, on average. */
+Test(report, folds_losses_by_the_others_weight)
+{
+	struct sample sample = sample_of(DP_COMPLETE);
+
+	begin("folded");
+	sample.weight = 1000;
+	add(sample);
+	sample.weight = 1001;
+	add(sample);
+	totals.lost = 7;
+	finish();
+	cr_assert_str_eq(text, "my_prog;0x7777;[prog+0x1120];[prog+0x1010] 2001\n"
+			       "[lost samples] 7003\n"
+			       "[totals: 2 samples, 7 lost, 2 of 2 with a user stack complete "
+			       "(100.0 %), scaled to 2001 events] 0\n");
+	free(text);
+}
+
 /* Nanoseconds are added before rounding. */
 Test(report, folds_times_in_microseconds)
 {

@@ -108,7 +108,10 @@ Test(several, are_separate_frames)
 	struct report_context by_cpu = context;
 	struct group group;
 
+	totals.lost = 5;
 	write_all("folded", &context);
+	cr_expect_null(strstr(text, "[lost samples]"), "which event's?");
+	expect_text(", 5 lost, ");
 	expect_text("my_prog;[-e=page-faults];[phase=page-faults];0x7777;");
 	expect_text("my_prog;[-e=r1c2];[phase=r1c2];0x7777;");
 	free(text);

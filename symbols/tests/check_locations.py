@@ -324,8 +324,8 @@ class Found(Case):
                         env=server.environment(self.directory))
             self.assertEqual(found.splitlines()[1:], ["work", "??:0:0"])
             self.assertEqual(len(server.asked), 1)
-        # On an idle machine, half a second more than the limit.
-        self.assertLess(time.monotonic() - start, 10)
+        # On an idle machine, half a second more than the limit; the usual limit is a minute.
+        self.assertLess(time.monotonic() - start, 40)
 
     def test_stripped(self):
         path = self.sample()

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a sample costs at the rates that people use, when nothing is in the caches.
+
+usage: bench/rate.py BUILD RESULTS [-s SECONDS] [-n TURNS] [--quick] [WORKLOAD...]
+
+Samples each workload's CPU by turns: by an empty program, one that only sends, the kernel's own
+walks of the user's stack and of both, dwarfprof as a whole and by its parts, and bpftrace if it is
+installed. Each turn takes SECONDS (1) at 99 Hz, longer below, and there are TURNS (5); at other
+rates half as many. --quick: one short turn for few workloads. The time is that of a run of the
+whole BPF program (kernel.bpf_stats_enabled); only ratios are without the empty program's.
+RESULTS/rate.json gets medians and quartiles, frames found, and the lines and pages that a walk
+touches (bench_touches). Needs root.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import machine
+import profilers
+import programs
+import workloads
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+MAIN = 99
+RATES = (19, 49, MAIN, 999)
+KERNEL = ("empty", "send", "user", "both")
+OURS = {"ours": (), "ours -U": ("-U",), "ours fp": ("--unwind", "fp"), "ours fp -U": ("--unwind", "fp", "-U")}
+PEERS = ("bpftrace",)
+# What is measured at each rate; at 99 Hz everything is.
+ALWAYS = ("empty", "both", "ours")
+QUICK = ("g++", "words, nofp")
+# Libraries are loaded elsewhere each time, but their pages are not moved.
+PAGE = 4096
+
+
+def by_kernel(build, method, hz, seconds):
+    """(ns per run, [(user frames, kernel frames, root, times)])"""
+    with workloads.on_cpu(workloads.PROFILER_CPU):
+        out = subprocess.run([f"{build}/bench/bench_rate", method, str(workloads.TARGET_CPU), str(hz), str(seconds)],
+                             capture_output=True, text=True)
+    if out.returncode:
+        sys.exit(out.stderr[-2000:])
+    (ns, runs), *samples = ([int(n, 0) for n in line.split("\t")] for line in out.stdout.splitlines())
+    return ns / runs if runs else None, [(*sample, 1) for sample in samples]
+
+
+def read_ours(path):
+    """Samples, and roots of the complete ones."""
+    samples, roots = [], set()
+    with open(path) as file:
+        for line in file:
+            sample = json.loads(line)
+            user = [int(f["address"], 0) for f in sample["user_stack"]]
+            samples.append((len(user), len(sample.get("kernel_stack") or ()), user[-1] if user else 0, 1))
+            if sample["outcome"] == "complete":
+                roots.add(user[-1] % PAGE)
+    return samples, roots
+
+
+def by_ours(build, options, hz, seconds, directory):
+    """The same, and the roots."""
+    log, output = os.path.join(directory, "log"), os.path.join(directory, "ours.jsonl")
+    with workloads.on_cpu(workloads.PROFILER_CPU):
+        process = profilers.start_logged(
+            [f"{build}/cli/dwarfprof", "-a", "-C", str(workloads.TARGET_CPU), "-F", str(hz), *options,
+             "--no-symbols", "--format", "jsonl", "-o", output], log)
+    try:
+        profilers.wait_for_sampling(process, log)
+        before = profilers.program_ns(process.pid)
+        time.sleep(seconds)
+        after = profilers.program_ns(process.pid)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    ns, runs = after[0] - before[0], after[1] - before[1]
+    return ns / runs if runs else None, *read_ours(output)
+
+
+def read_bpftrace(path):
+    samples, addresses = [], []
+    for line in profilers.read(path).splitlines():
+        if end := re.match(r"(?:, )?\]: (\d+)", line):
+            user = [a for a in addresses if not a.startswith(profilers.KERNEL)]
+            samples.append((len(user), len(addresses) - len(user), int(user[-1], 16) if user else 0, int(end[1])))
+            addresses = []
+        elif address := re.match(r"\s+([0-9a-f]+) ", line):
+            addresses.append(address[1])
+    return samples
+
+
+class BothStacks(profilers.Bpftrace):
+    """Without names of the user's functions, for which it would read each binary at the end."""
+
+    def command(self):
+        return ["env", "BPFTRACE_NO_USER_SYMBOLS=1", "bpftrace", "-o", self.output, "-e",
+                f"profile:hz:{self.hz} /cpu == {workloads.TARGET_CPU} && pid != 0/ "
+                "{ @[ustack(perf), kstack(perf)] = count(); }"]
+
+
+def by_bpftrace(hz, seconds, directory):
+    """The program also runs on other CPUs, where it ends at once: its time is of those it counted."""
+    profiler = BothStacks(directory, hz)
+    profiler.start(os.getpid())
+    time.sleep(seconds)
+    ns, _ = profilers.program_ns(profiler.process.pid)
+    profiler.stop()
+    samples = read_bpftrace(profiler.output)
+    n = sum(times for *_, times in samples)
+    return ns / n if n else None, samples
+
+
+def is_there(method):
+    return method not in PEERS or shutil.which(method)
+
+
+def turn(build, method, hz, seconds, directory):
+    """{ns, samples} of a turn, also roots if the method proves them."""
+    roots = set()
+    if method in KERNEL:
+        ns, samples = by_kernel(build, method, hz, seconds)
+    elif method in OURS:
+        ns, samples, roots = by_ours(build, OURS[method], hz, seconds, directory)
+    else:
+        ns, samples = by_bpftrace(hz, seconds, directory)
+    return {"ns": ns, "samples": samples, "roots": roots}
+
+
+def mean(turns, index):
+    """Of samples with a user stack; None if there are none."""
+    found = [(s[index], s[3]) for t in turns for s in t["samples"] if s[0] > 0]
+    return sum(value * times for value, times in found) / sum(times for _, times in found) if found else None
+
+
+def net(turns, method, i):
+    """Time of a turn without that of an empty program; None if it is not known."""
+    ns, empty = turns[method][i]["ns"], turns["empty"][i]["ns"]
+    return ns - empty if ns is not None and empty is not None else None
+
+
+def ratio(turns, method, to, i):
+    """None as well if the difference is only noise."""
+    ours, theirs = net(turns, method, i), net(turns, to, i)
+    return ours / theirs if ours is not None and theirs is not None and theirs > 0 else None
+
+
+def summarize(turns):
+    """{method: figures} of {method: [turn, ...]}, which has `empty`."""
+    roots = set().union(*(t["roots"] for of in turns.values() for t in of))
+    result = {}
+    for method, of in turns.items():
+        stacks = [s for t in of for s in t["samples"] if s[0] > 0]
+        user, kernel = mean(of, 0), mean(of, 1)
+        complete = sum(s[3] for s in stacks if s[2] % PAGE in roots) / max(1, sum(s[3] for s in stacks)) if stacks else None
+        all_net = [net(turns, method, i) for i in range(len(of))]
+        result[method] = {
+            "ns": machine.spread(t["ns"] for t in of),
+            "user_frames": user,
+            "kernel_frames": kernel,
+            "complete": complete,
+            "ns_per_frame": machine.spread(n / (user + kernel) for n in all_net if n is not None) if user else None,
+            "ns_per_complete": machine.spread(n / complete for n in all_net if n is not None) if complete else None,
+            "to_kernel": machine.spread(ratio(turns, method, "both", i) for i in range(len(of))),
+        }
+    return result
+
+
+def measure(build, hz, turns, seconds):
+    methods = [m for m in (*KERNEL, *OURS, *PEERS) if (hz == MAIN or m in ALWAYS) and is_there(m)]
+    if hz != MAIN:
+        turns, seconds = (turns + 1) // 2, seconds * max(0.5, min(3, MAIN / hz))
+    found = {method: [] for method in methods}
+    with tempfile.TemporaryDirectory() as directory:
+        for number in range(turns):
+            # The other way round each second time, so that no method always follows the same one.
+            for method in methods[::-1 if number % 2 else 1]:
+                found[method].append(turn(build, method, hz, seconds, directory))
+    return summarize(found)
+
+
+def starts(build, directory):
+    nginx = workloads.verify.all_programs(build, directory)["nginx, gzip"]
+    made = workloads.made(build, directory)
+    again = workloads.verify.again_and_again
+    return {"g++": lambda: workloads.Program(lambda: again("g++", "-O2", f"-I{HERE}/..", "-c", f"{HERE}/target_words.cc",
+                                                           "-o", "/dev/null")),
+            **workloads.real(build, directory), "nginx": lambda: workloads.Program(nginx),
+            **{f"words, {kind}": made[f"words, {kind}"] for kind in ("fp", "nofp")}}
+
+
+def touched(build):
+    """Lines and pages by what was touched, as bench_touches writes them."""
+    stacks = sorted(glob.glob(os.path.join(HERE, "stacks/*.txt")))
+    out = subprocess.run([f"{build}/bench/bench_touches", *stacks], capture_output=True, text=True, check=True).stdout
+    head, *rows = (line.split("\t") for line in out.splitlines())
+    return [dict(zip(head, row[:3] + list(map(float, row[3:])))) for row in rows]
+
+
+def missed(build, rows):
+    """Nanoseconds of a chase through as many lines and pages, by recording: {MiB of other memory: ns}."""
+    result = {}
+    for row in rows:
+        if row["touched"] == "all" and row["state"] == "next":
+            result[row["recording"].removesuffix(".txt")] = {
+                mib: int(subprocess.run(["taskset", "-c", str(workloads.TARGET_CPU), f"{build}/bench/bench_chase",
+                                         f"{row['lines']:.0f}", f"{row['pages']:.0f}", str(mib)],
+                                        capture_output=True, text=True, check=True).stdout.split()[0])
+                for mib in (0, 4, 64)}
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
+    parser.add_argument("build")
+    parser.add_argument("results")
+    parser.add_argument("-s", dest="seconds", type=float, default=1)
+    parser.add_argument("-n", dest="turns", type=int, default=5)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("workloads", nargs="*")
+    args = parser.parse_intermixed_args()
+    build, turns, seconds = os.path.abspath(args.build), args.turns, args.seconds
+    rates = RATES
+    if args.quick:
+        turns, seconds, rates = 1, 0.5, RATES[-2:]
+        args.workloads = args.workloads or QUICK
+    # As by Ctrl-C: what was started ends, and the setting is as before.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    before, results = programs.set_stats("1"), {}
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o755)
+            for name, start in starts(build, directory).items():
+                if args.workloads and name not in args.workloads:
+                    continue
+                try:
+                    with start():
+                        results[name] = {str(hz): measure(build, hz, turns, seconds) for hz in rates}
+                except workloads.Missing as missing:
+                    print(f"{name}: {missing} is not installed", file=sys.stderr)
+                    continue
+                for hz, of in results[name].items():
+                    print(f"{name}, {hz} Hz:", ", ".join(f"{m} {f['ns']['median']:,.0f} ns" for m, f in of.items()
+                                                         if f["ns"]), flush=True)
+    finally:
+        programs.set_stats(before.strip())
+    rows = touched(build)
+    machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=rows,
+                  missed=missed(build, rows))
+
+
+if __name__ == "__main__":
+    main()

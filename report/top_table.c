@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/top_table.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "report/terminal.h"
+
+/* Rows of a table for a file, and lines around the table on a terminal. */
+#define ROWS 20
+#define OTHER_ROWS 5
+#define MIN_COLUMNS 60
+
+/* ECMA-48: clear to the end of the line, of the screen. */
+#define CLEAR_LINE "\033[K"
+#define CLEAR_REST "\033[J"
+
+/* Where it goes. */
+struct screen {
+	FILE *to;
+	bool is_terminal, replaces;
+	int rows, columns;
+};
+
+static void screen_init(struct screen *screen, bool replaces, FILE *to)
+{
+	struct winsize size = { 0 };
+
+	*screen = (struct screen){ .to = to, .replaces = replaces, .rows = ROWS, .columns = 200 };
+	screen->is_terminal = isatty(fileno(to));
+	if (!screen->is_terminal || ioctl(fileno(to), TIOCGWINSZ, &size) < 0)
+		return;
+	if (size.ws_row > OTHER_ROWS)
+		screen->rows = size.ws_row - OTHER_ROWS;
+	if (size.ws_row > 0)
+		screen->columns = size.ws_col > MIN_COLUMNS ? size.ws_col : MIN_COLUMNS;
+}
+
+/* A line must not be wider than the screen: it would move the others down. */
+static void put_line(const struct screen *screen, const char *text)
+{
+	char line[2048];
+	size_t at = 0;
+	int columns = 0;
+
+	snprintf(line, sizeof(line), "%s", text);
+	text_make_plain(line);
+	while (line[at] && columns++ < screen->columns - 1) {
+		uint32_t c;
+
+		at += text_character(line + at, &c);
+	}
+	line[at] = '\0';
+	fprintf(screen->to, "%s%s\n", line, screen->replaces ? CLEAR_LINE : "");
+}
+
+static double percent(uint64_t value, uint64_t all)
+{
+	return all > 0 ? 100.0 * (double)value / (double)all : 0;
+}
+
+/* Blanks that are missing behind a name. */
+static int pad(const char *name, int width)
+{
+	int n = (int)terminal_width(name, strlen(name));
+
+	return n < width ? width - n : 0;
+}
+
+static void put_functions(const struct top_table *table, const struct screen *screen)
+{
+	int width = screen->columns - 40 < 50 ? screen->columns - 40 : 50;
+	int n = 0;
+	char line[2048], name[1024];
+
+	snprintf(line, sizeof(line), "%8s %8s  %-*s %s", "self", "total", width, "function",
+		 "binary");
+	put_line(screen, line);
+	for (const struct hot *f = table->functions->functions; f && n < screen->rows;
+	     f = f->hh.next, n++) {
+		snprintf(name, sizeof(name), "%s", f->name);
+		text_make_plain(name); /* it may have been cut in a character */
+		if (screen->is_terminal)
+			terminal_shorten(name, (size_t)width);
+		snprintf(line, sizeof(line), "%6.1f %% %6.1f %%  %s%*s %s",
+			 percent(f->self, table->value), percent(f->total, table->value), name,
+			 pad(name, width), "", hot_list_binary(table->functions, f));
+		put_line(screen, line);
+	}
+}
+
+int top_table_print(const struct top_table *table, bool replaces, FILE *to)
+{
+	struct screen screen;
+
+	hot_list_sort(table->functions);
+	screen_init(&screen, replaces, to);
+	for (size_t i = 0; i < TOP_HEAD_LINES; i++)
+		put_line(&screen, table->head[i]);
+	put_functions(table, &screen);
+	if (replaces)
+		fputs(CLEAR_REST, to);
+	errno = 0;
+	return fflush(to) == 0 ? 0 : errno ? -errno : -EIO;
+}

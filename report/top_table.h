@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_REPORT_TOP_TABLE_H
+#define DP_REPORT_TOP_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "report/hot_list.h"
+
+/* An interval of `dwarfprof top` in lines, of which a terminal gets as many as it has, and no wider. */
+
+#define TOP_HEAD_LINES 3
+
+struct top_table {
+	const char *head[TOP_HEAD_LINES];
+	struct hot_list *functions; /* will be sorted */
+	uint64_t value;             /* what shares are of */
+};
+
+/* replaces: on a terminal, in place of all below the cursor. 0 or a negative errno. */
+int top_table_print(const struct top_table *table, bool replaces, FILE *to);
+
+#endif
