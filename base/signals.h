@@ -8,8 +8,8 @@
 /*
  * Blocks signals, for threads that are started next: the thread that samples handles the process's
  * signals. Those of faults stay unblocked. They are raised in the thread that has the fault, such as
- * SIGBUS where a truncated file is read (elf/bus_guard.h), and would kill the process without a
- * handler if they were blocked. *ret is the old mask, for pthread_sigmask().
+ * SIGBUS where a truncated file is read (elf/bus_guard.h); while they are blocked, they kill the
+ * process, whatever its handler. *ret is the old mask, for pthread_sigmask().
  */
 static inline void signals_block(sigset_t *ret)
 {

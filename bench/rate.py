@@ -108,7 +108,8 @@ class BothStacks(profilers.Bpftrace):
 
 
 def by_bpftrace(hz, seconds, directory):
-    """The program also runs on other CPUs, where it ends at once: its time is of those it counted."""
+    """Per counted sample: the program also runs on other CPUs and for idle tasks, where it ends at once, and this time
+    is not taken off."""
     profiler = BothStacks(directory, hz)
     profiler.start(os.getpid())
     time.sleep(seconds)
@@ -148,7 +149,7 @@ def net(turns, method, i):
 
 
 def ratio(turns, method, to, i):
-    """None as well if the difference is only noise."""
+    """None as well if the other one is not slower than an empty program."""
     ours, theirs = net(turns, method, i), net(turns, to, i)
     return ours / theirs if ours is not None and theirs is not None and theirs > 0 else None
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counting what a walk touches: distinct lines and pages, and that no access is missed. */
+/* Counting what a walk touches: distinct lines and pages, for each kind of access. */
 #include "bench/touched.h"
 
 #include "bpf/tests/world_fixture.h"

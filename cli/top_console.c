@@ -44,10 +44,10 @@ static void catch_signal(int number)
 	sigaction(number, &action, NULL);
 }
 
-/* Of crashes. SIGBUS is elf/bus_guard.h's. */
+/* Signals of crashes. SIGBUS is elf/bus_guard.h's. */
 static const int crashes[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV };
 
-/* Of their handler. */
+/* State of their handler. */
 static const struct kept_stderr *messages; /* NULL: none are kept */
 static struct sigaction crashes_before[ARRAY_SIZE(crashes)];
 
@@ -364,10 +364,10 @@ static int serve(struct top_console *c, int timeout_ms)
 	if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents) {
-		c->has_lasted = take_news(c, &interval) && !fds[0].revents;
+		c->ended_by_itself = take_news(c, &interval) && !fds[0].revents;
 		err = show(c, interval);
 	}
-	if (fds[0].revents || c->has_lasted)
+	if (fds[0].revents || c->ended_by_itself)
 		leave(c);
 	if (c->screen.to && fds[2].revents)
 		obey_signals(c);
@@ -468,7 +468,7 @@ int top_console_start(struct top_console *c, int end_fd)
 	return 0;
 }
 
-/* What the screen showed last is gone with it. */
+/* The last table, as the screen that showed it is gone: all functions, by self. */
 static int print_last(struct top_console *c)
 {
 	struct top_interval *last = c->latest ? c->latest : c->view.interval;
@@ -493,7 +493,7 @@ int top_console_close(struct top_console *c)
 		pthread_join(c->thread, NULL);
 	}
 	leave(c);
-	err = c->has_lasted && c->err == 0 ? print_last(c) : c->err;
+	err = c->ended_by_itself && c->err == 0 ? print_last(c) : c->err;
 	close_all(c);
 	return err;
 }

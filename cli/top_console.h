@@ -39,8 +39,8 @@ struct top_console {
 	struct top_view view;
 	struct top_interval *latest; /* while it is paused; NULL: the one that is shown */
 	bool is_paused, edits_filter, shows_help;
-	bool has_lasted; /* until sampling ended by itself */
-	int err;         /* why it ended itself, or 0 */
+	bool ended_by_itself; /* sampling, without a key or a signal */
+	int err;              /* why it ended itself, or 0 */
 };
 
 /*
