@@ -233,7 +233,8 @@ def tell(rows, samples, hz, left):
         ["samples", f"{samples.all:,}"],
         ["lost", f"{samples.lost:,}"],
         [f"complete, of what was started here: {samples.own:,} stacks",
-         f"{100 * samples.own_complete / max(samples.own, 1):.2f} %"],
+         # Rounded down: 100 % is all of them.
+         f"{10000 * samples.own_complete // max(samples.own, 1) / 100:.2f} %"],
         ["CPU time of dwarfprof itself, with `jsonl`", f"{min(shares):.0f} to {max(shares):.0f} % of one CPU"],
         [f"memory (PSS) after {times} s", ", ".join(f"{pss / 1024:.0f}" for pss in columns[1]) + " MiB"],
         [f"descriptors after {times} s", ", ".join(map(str, columns[2]))],
