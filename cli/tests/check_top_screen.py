@@ -158,7 +158,7 @@ class Interactive(unittest.TestCase):
         self.terminal.wait(self.terminal.is_ready)
         self.assertEqual(self.terminal.state(), "1 0")
         # The cursor is where it was.
-        self.assertRegex(self.terminal.text().rstrip(), r"(?m)^\S*dwarfprof top .*\nready>\Z")
+        self.assertRegex(self.terminal.text(join=True).rstrip(), r"(?m)^\S*dwarfprof top .*\nready>\Z")
 
     def test_stopped_by_others(self):
         """The shell changes the terminal while it is stopped."""
