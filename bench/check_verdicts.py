@@ -5,6 +5,7 @@
 usage: check_verdicts.py
 """
 import copy
+import json
 import os
 import sys
 import tempfile
@@ -123,12 +124,13 @@ class Summary(unittest.TestCase):
     """bench/rate.py: times without the empty program's, and stacks that reach a root."""
 
     def turns(self):
-        def one(ns, samples, roots=frozenset()):
-            return {"ns": ns, "samples": samples, "roots": roots}
+        def one(ns, runs, n, stacks=(), roots=frozenset()):
+            return {"ns": ns, "runs": runs, "samples": n, "stacks": stacks, "roots": roots}
 
         deep, cut = (10, 2, 0x7f0000001abc, 1), (2, 2, 0x1234, 1)
-        return {"empty": [one(1000, []), one(None, [])], "both": [one(3000, [cut, (10, 2, 0x7e0000005abc, 1)]), one(3000, [cut])],
-                "ours": [one(5000, [deep, deep], {0xabc}), one(9000, [deep])]}
+        return {"empty": [one(4000, 4, 4), one(0, 0, 0)],
+                "both": [one(6000, 2, 2, [cut, (10, 2, 0x7e0000005abc, 1)]), one(3000, 1, 1, [cut])],
+                "ours": [one(10000, 2, 2, [deep, deep], {0xabc}), one(9000, 1, 1, [deep])]}
 
     def test_figures(self):
         found = rate.summarize(self.turns())
@@ -138,6 +140,25 @@ class Summary(unittest.TestCase):
         self.assertAlmostEqual(found["ours"]["ns_per_frame"]["median"], 4000 / 12)
         self.assertAlmostEqual(found["both"]["ns_per_complete"]["median"], 2000 * 3)
         self.assertIsNone(found["empty"]["user_frames"])
+        self.assertEqual((found["ours"]["runs"], found["ours"]["samples"]), (3, 3))
+
+    def test_runs_without_a_sample(self):
+        turns = self.turns()
+        turns["ours"][0].update(ns=13000, runs=5)
+        self.assertEqual(rate.summarize(turns)["ours"]["ns"]["median"], 5000)
+        turns["ours"][0]["samples"] = 0
+        self.assertIsNone(rate.summarize(turns)["ours"]["ns"])
+
+    def test_only_samples_of_the_measured_time(self):
+        def line(time, outcome, *addresses):
+            return json.dumps({"time_ns": time, "outcome": outcome, "kernel_stack": [],
+                               "user_stack": [{"address": hex(a)} for a in addresses]}) + "\n"
+
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(line(9, "complete", 0x1111) + line(10, "complete", 0x2222, 0x3333) +
+                       line(19, "read_fault", 0x4444) + line(20, "complete", 0x5555))
+            file.flush()
+            self.assertEqual(rate.read_ours(file.name, 10, 20), ([(2, 0, 0x3333, 1), (1, 0, 0x4444, 1)], {0x333}))
 
     def test_output_of_bpftrace(self):
         with tempfile.NamedTemporaryFile("w") as file:

@@ -86,8 +86,8 @@ def rated(rate):
 
     sudo bench/rate.py build bench/results
 
-At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns per run of
-the whole BPF program. *kernel*: `bpf_get_stack()` of the user's stack, and of both. The last but bpftrace are
+At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns of the
+whole BPF programs per sample that was counted meanwhile. *kernel*: `bpf_get_stack()` of the user's stack, and of both. The last but bpftrace are
 dwarfprof: whole, without the kernel's stack, with the frame pointer, and both; *send*: only a record of 20
 frames. In brackets: user frames found, stacks that reach their root.
 """

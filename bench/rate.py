@@ -6,13 +6,16 @@ usage: bench/rate.py BUILD RESULTS [-s SECONDS] [-n TURNS] [--quick] [WORKLOAD..
 
 Samples each workload's CPU by turns: by an empty program, one that only sends, the kernel's own
 walks of the user's stack and of both, dwarfprof as a whole and by its parts, and bpftrace if it is
-installed. Each turn takes SECONDS (1) at 99 Hz, longer below, and there are TURNS (5); at other
-rates half as many. --quick: one short turn for few workloads. The time is that of a run of the
-whole BPF program (kernel.bpf_stats_enabled); only ratios are without the empty program's.
+installed. Each turn measures SECONDS (1) at 99 Hz, longer below, a second after sampling has
+begun, and there are TURNS (5); at other rates half as many. --quick: one short turn for few
+workloads. The time is that in the whole BPF programs (kernel.bpf_stats_enabled), divided by the
+samples that were counted meanwhile; only ratios are without the empty program's. A run that took no
+sample, on an idle CPU or another one, is taken to have cost as much as the empty program.
 RESULTS/rate.json gets medians and quartiles, frames found, and the lines and pages that a walk
 touches (bench_touches). Needs root.
 """
 import argparse
+import collections
 import glob
 import json
 import os
@@ -39,36 +42,53 @@ PEERS = ("bpftrace",)
 # What is measured at each rate; at 99 Hz everything is.
 ALWAYS = ("empty", "both", "ours")
 QUICK = ("g++", "words, nofp")
+# Seconds after which tables and maps are in place, and in which a profiler must begin to sample.
+SETTLE, PATIENCE = 1, 20
 # Libraries are loaded elsewhere each time, but their pages are not moved.
 PAGE = 4096
 
+# Time and runs of programs, runs before, and the beginning and end by CLOCK_MONOTONIC.
+Watched = collections.namedtuple("Watched", "ns runs runs_before start end")
+
+
+def watch(process, seconds):
+    """Lets a profiler settle, and sees what its programs do from then on."""
+    end = time.monotonic() + PATIENCE
+    while profilers.program_ns(process.pid)[1] == 0 and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(SETTLE)
+    start, before = time.monotonic_ns(), profilers.program_ns(process.pid)
+    time.sleep(seconds)
+    end, after = time.monotonic_ns(), profilers.program_ns(process.pid)
+    return Watched(after[0] - before[0], after[1] - before[1], before[1], start, end)
+
 
 def by_kernel(build, method, hz, seconds):
-    """(ns per run, [(user frames, kernel frames, root, times)])"""
     with workloads.on_cpu(workloads.PROFILER_CPU):
-        out = subprocess.run([f"{build}/bench/bench_rate", method, str(workloads.TARGET_CPU), str(hz), str(seconds)],
+        out = subprocess.run([f"{build}/bench/bench_rate", method, str(workloads.TARGET_CPU), str(hz), str(SETTLE), str(seconds)],
                              capture_output=True, text=True)
     if out.returncode:
         sys.exit(out.stderr[-2000:])
-    (ns, runs), *samples = ([int(n, 0) for n in line.split("\t")] for line in out.stdout.splitlines())
-    return ns / runs if runs else None, [(*sample, 1) for sample in samples]
+    (ns, runs, n), *stacks = ([int(n, 0) for n in line.split("\t")] for line in out.stdout.splitlines())
+    return {"ns": ns, "runs": runs, "samples": runs if method == "empty" else n, "stacks": [(*stack, 1) for stack in stacks]}
 
 
-def read_ours(path):
-    """Samples, and roots of the complete ones."""
-    samples, roots = [], set()
+def read_ours(path, start, end):
+    """The samples' stacks of a time, and the roots of the complete ones."""
+    stacks, roots = [], set()
     with open(path) as file:
         for line in file:
             sample = json.loads(line)
+            if not start <= sample["time_ns"] < end:
+                continue
             user = [int(f["address"], 0) for f in sample["user_stack"]]
-            samples.append((len(user), len(sample.get("kernel_stack") or ()), user[-1] if user else 0, 1))
+            stacks.append((len(user), len(sample.get("kernel_stack") or ()), user[-1] if user else 0, 1))
             if sample["outcome"] == "complete":
                 roots.add(user[-1] % PAGE)
-    return samples, roots
+    return stacks, roots
 
 
 def by_ours(build, options, hz, seconds, directory):
-    """The same, and the roots."""
     log, output = os.path.join(directory, "log"), os.path.join(directory, "ours.jsonl")
     with workloads.on_cpu(workloads.PROFILER_CPU):
         process = profilers.start_logged(
@@ -76,14 +96,12 @@ def by_ours(build, options, hz, seconds, directory):
              "--no-symbols", "--format", "jsonl", "-o", output], log)
     try:
         profilers.wait_for_sampling(process, log)
-        before = profilers.program_ns(process.pid)
-        time.sleep(seconds)
-        after = profilers.program_ns(process.pid)
+        watched = watch(process, seconds)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
-    ns, runs = after[0] - before[0], after[1] - before[1]
-    return ns / runs if runs else None, *read_ours(output)
+    stacks, roots = read_ours(output, watched.start, watched.end)
+    return {"ns": watched.ns, "runs": watched.runs, "samples": len(stacks), "stacks": stacks, "roots": roots}
 
 
 def read_bpftrace(path):
@@ -108,16 +126,14 @@ class BothStacks(profilers.Bpftrace):
 
 
 def by_bpftrace(hz, seconds, directory):
-    """Per counted sample: the program also runs on other CPUs and for idle tasks, where it ends at once, and this time
-    is not taken off."""
+    """It does not say when it took a sample: as many runs were samples before as in the measured time."""
     profiler = BothStacks(directory, hz)
     profiler.start(os.getpid())
-    time.sleep(seconds)
-    ns, _ = profilers.program_ns(profiler.process.pid)
+    watched = watch(profiler.process, seconds)
     profiler.stop()
-    samples = read_bpftrace(profiler.output)
-    n = sum(times for *_, times in samples)
-    return ns / n if n else None, samples
+    stacks = read_bpftrace(profiler.output)
+    share = watched.runs / max(1, watched.runs_before + watched.runs)
+    return {"ns": watched.ns, "runs": watched.runs, "samples": share * sum(times for *_, times in stacks), "stacks": stacks}
 
 
 def is_there(method):
@@ -125,27 +141,33 @@ def is_there(method):
 
 
 def turn(build, method, hz, seconds, directory):
-    """{ns, samples} of a turn, also roots if the method proves them."""
-    roots = set()
+    """Time and runs of the programs, samples counted, [(user frames, kernel frames, root, times)] of them, and the
+    roots if the method proves them."""
     if method in KERNEL:
-        ns, samples = by_kernel(build, method, hz, seconds)
-    elif method in OURS:
-        ns, samples, roots = by_ours(build, OURS[method], hz, seconds, directory)
-    else:
-        ns, samples = by_bpftrace(hz, seconds, directory)
-    return {"ns": ns, "samples": samples, "roots": roots}
+        return by_kernel(build, method, hz, seconds)
+    if method in OURS:
+        return by_ours(build, OURS[method], hz, seconds, directory)
+    return by_bpftrace(hz, seconds, directory)
 
 
 def mean(turns, index):
     """Of samples with a user stack; None if there are none."""
-    found = [(s[index], s[3]) for t in turns for s in t["samples"] if s[0] > 0]
+    found = [(s[index], s[3]) for t in turns for s in t["stacks"] if s[0] > 0]
     return sum(value * times for value, times in found) / sum(times for _, times in found) if found else None
 
 
+def cost(turns, method, i):
+    """Of a sample, in a turn; None if there was none."""
+    of, empty = turns[method][i], turns["empty"][i]
+    if not of["samples"] or not empty["runs"]:
+        return None
+    return (of["ns"] - (of["runs"] - of["samples"]) * empty["ns"] / empty["runs"]) / of["samples"]
+
+
 def net(turns, method, i):
-    """Time of a turn without that of an empty program; None if it is not known."""
-    ns, empty = turns[method][i]["ns"], turns["empty"][i]["ns"]
-    return ns - empty if ns is not None and empty is not None else None
+    """The same without the empty program's."""
+    ns = cost(turns, method, i)
+    return ns - cost(turns, "empty", i) if ns is not None else None
 
 
 def ratio(turns, method, to, i):
@@ -156,15 +178,17 @@ def ratio(turns, method, to, i):
 
 def summarize(turns):
     """{method: figures} of {method: [turn, ...]}, which has `empty`."""
-    roots = set().union(*(t["roots"] for of in turns.values() for t in of))
+    roots = set().union(*(t.get("roots", ()) for of in turns.values() for t in of))
     result = {}
     for method, of in turns.items():
-        stacks = [s for t in of for s in t["samples"] if s[0] > 0]
+        stacks = [s for t in of for s in t["stacks"] if s[0] > 0]
         user, kernel = mean(of, 0), mean(of, 1)
-        complete = sum(s[3] for s in stacks if s[2] % PAGE in roots) / max(1, sum(s[3] for s in stacks)) if stacks else None
+        complete = sum(s[3] for s in stacks if s[2] % PAGE in roots) / sum(s[3] for s in stacks) if stacks else None
         all_net = [net(turns, method, i) for i in range(len(of))]
         result[method] = {
-            "ns": machine.spread(t["ns"] for t in of),
+            "ns": machine.spread(cost(turns, method, i) for i in range(len(of))),
+            "runs": sum(t["runs"] for t in of),
+            "samples": round(sum(t["samples"] for t in of)),
             "user_frames": user,
             "kernel_frames": kernel,
             "complete": complete,
@@ -233,6 +257,7 @@ def main():
     if args.quick:
         turns, seconds, rates = 1, 0.5, RATES[-2:]
         args.workloads = args.workloads or QUICK
+    os.sched_setaffinity(0, {workloads.PROFILER_CPU})
     # As by Ctrl-C: what was started ends, and the setting is as before.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     before, results = programs.set_stats("1"), {}
