@@ -243,6 +243,19 @@ def missed(build, rows):
     return result
 
 
+def measure_workload(build, name, start, rates, turns, seconds, results):
+    """Adds {rate: {method: figures}} to the results, unless the program is not installed."""
+    try:
+        with start():
+            found = {str(hz): measure(build, hz, turns, seconds) for hz in rates}
+    except workloads.Missing as missing:
+        print(f"{name}: {missing} is not installed", file=sys.stderr)
+        return
+    results[name] = found
+    for hz, of in found.items():
+        print(f"{name}, {hz} Hz:", ", ".join(f"{m} {f['ns']['median']:,.0f} ns" for m, f in of.items() if f["ns"]), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2])
     parser.add_argument("build")
@@ -256,31 +269,28 @@ def main():
     rates = RATES
     if args.quick:
         turns, seconds, rates = 1, 0.5, RATES[-2:]
-        args.workloads = args.workloads or QUICK
+        args.workloads = args.workloads or list(QUICK)
     os.sched_setaffinity(0, {workloads.PROFILER_CPU})
     # As by Ctrl-C: what was started ends, and the setting is as before.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    before, results = programs.set_stats("1"), {}
-    try:
-        with tempfile.TemporaryDirectory() as directory:
-            os.chmod(directory, 0o755)
-            for name, start in starts(build, directory).items():
-                if args.workloads and name not in args.workloads:
-                    continue
-                try:
-                    with start():
-                        results[name] = {str(hz): measure(build, hz, turns, seconds) for hz in rates}
-                except workloads.Missing as missing:
-                    print(f"{name}: {missing} is not installed", file=sys.stderr)
-                    continue
-                for hz, of in results[name].items():
-                    print(f"{name}, {hz} Hz:", ", ".join(f"{m} {f['ns']['median']:,.0f} ns" for m, f in of.items()
-                                                         if f["ns"]), flush=True)
-    finally:
-        programs.set_stats(before.strip())
-    rows = touched(build)
-    machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=rows,
-                  missed=missed(build, rows))
+    results = {}
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o755)
+        all_starts = starts(build, directory)
+        if unknown := set(args.workloads) - set(all_starts):
+            parser.error(f"no workload is called {'; '.join(sorted(unknown))}; there are: {'; '.join(all_starts)}")
+        rows = touched(build)
+        chases = missed(build, rows)
+        before = programs.set_stats("1")
+        try:
+            for name in args.workloads or all_starts:
+                measure_workload(build, name, all_starts[name], rates, turns, seconds, results)
+        finally:
+            programs.set_stats(before.strip())
+            if results:
+                machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=rows, missed=chases)
+    if not results:
+        sys.exit("bench/rate.py: nothing was measured")
 
 
 if __name__ == "__main__":
