@@ -75,8 +75,13 @@ class Verdicts(unittest.TestCase):
 def rate_results():
     """At 99 Hz all programs cost as much as the kernel's walk, but one."""
     spread = {"median": 0.9, "low": 0.8, "high": 0.95, "runs": 5}
-    ours = {"ours": {"ns": spread, "to_kernel": spread}, "ours fp -U": {"ns": spread, "to_kernel": spread}}
-    return {"workloads": {name: {"99": copy.deepcopy(ours)} for name in verdicts.RATED}}
+    figures = {"ns": spread, "user_frames": 12.0, "kernel_frames": 3.0, "complete": 0.99, "runs": 500, "samples": 499}
+    for per in rate.PER:
+        figures.update({f"net_ns{per}": spread, f"to_kernel{per}": spread})
+    methods = {method: figures for method in ("both", "ours", "ours fp -U")}
+    methods["empty"] = {name: None for name in figures} | {"ns": spread, "runs": 500, "samples": 500}
+    return {"turns": 5, "seconds": 1, "touched": [], "missed": {},
+            "workloads": {name: {"99": copy.deepcopy(methods)} for name in verdicts.RATED}}
 
 
 class Rates(unittest.TestCase):
@@ -137,10 +142,21 @@ class Summary(unittest.TestCase):
         self.assertEqual(found["ours"]["to_kernel"], {"median": 2, "low": 2, "high": 2, "runs": 1})
         self.assertEqual(found["ours"]["complete"], 1)
         self.assertAlmostEqual(found["both"]["complete"], 1 / 3)
-        self.assertAlmostEqual(found["ours"]["ns_per_frame"]["median"], 4000 / 12)
-        self.assertAlmostEqual(found["both"]["ns_per_complete"]["median"], 2000 * 3)
+        self.assertAlmostEqual(found["ours"]["net_ns_per_frame"]["median"], 4000 / 12)
+        self.assertAlmostEqual(found["both"]["net_ns_per_complete"]["median"], 2000 * 3)
+        # Frames of the kernel: 4, 12 and 4; of its three stacks one is complete.
+        self.assertAlmostEqual(found["ours"]["to_kernel_per_frame"]["median"], 2 * (20 / 3) / 12)
+        self.assertAlmostEqual(found["ours"]["to_kernel_per_complete"]["median"], 2 / 3)
         self.assertIsNone(found["empty"]["user_frames"])
         self.assertEqual((found["ours"]["runs"], found["ours"]["samples"]), (3, 3))
+
+    def test_the_kernel_completes_no_stack(self):
+        turns = self.turns()
+        turns["both"][0]["stacks"].pop()
+        found = rate.summarize(turns)
+        self.assertIsNone(found["both"]["net_ns_per_complete"])
+        self.assertIsNone(found["ours"]["to_kernel_per_complete"])
+        self.assertEqual(found["ours"]["to_kernel"]["median"], 2)
 
     def test_runs_without_a_sample(self):
         turns = self.turns()

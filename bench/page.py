@@ -63,13 +63,21 @@ medians, with quartiles in brackets; ratios are taken within a run.
     yield textwrap.fill("; ".join(facts), 105) + "\n"
 
 
+def cells(target):
+    return [("≥ " if target.at_least else "≤ ") + target.show(target.limit),
+            show(target.spread, target.form) if target.spread else "", f"**{target.verdict()}**"]
+
+
 def wanted(walks, programs, rate):
     yield "## Targets\n"
-    targets = verdicts.all_targets(walks, programs, rate)
-    yield from table(["figure", "wanted", "measured", "verdict"], [
-        [t.what, ("≥ " if t.at_least else "≤ ") + t.show(t.limit),
-         show(t.spread, t.form) if t.spread else "", f"**{t.verdict()}**"] for t in targets])
-    missed = [t for t in targets if t.verdict().startswith("missed")]
+    at_99, others = verdicts.of_rates(rate), verdicts.of_others(walks, programs)
+    yield from table(["99 samples a second", "wanted", "measured", "verdict", "found", "the kernel's", "per frame", "per complete stack"],
+                     [[t.what, *cells(t), *t.beside] for t in at_99])
+    yield """*Found*: frames of the user + the kernel, and stacks that reach their root. *Per frame*, *per complete stack*: the
+same multiple, each time divided by what was found for it; none where the kernel completes no stack.
+"""
+    yield from table(["figure", "wanted", "measured", "verdict"], [[t.what, *cells(t)] for t in others])
+    missed = [t for t in at_99 + others if t.verdict().startswith("missed")]
     for t in missed:
         yield f"* Missed: {t.what}. Next idea: {t.idea}."
     if missed:
@@ -107,7 +115,7 @@ frames. In brackets: user frames found, stacks that reach their root.
     rates = list(dict.fromkeys(hz for of in rate["workloads"].values() for hz in of))
     yield from table(["workload", *(f"{hz} Hz" for hz in rates), "per frame", "kernel's", "per complete stack", "kernel's"], [
         [name, *(show(of.get(hz, {}).get("ours", {}).get("to_kernel"), "{:.2f}") for hz in rates),
-         *(show(of["99"].get(who, {}).get(figure)) for figure in ("ns_per_frame", "ns_per_complete")
+         *(show(of["99"].get(who, {}).get(figure)) for figure in ("net_ns_per_frame", "net_ns_per_complete")
            for who in ("ours", "both"))] for name, of in rate["workloads"].items()])
     yield """Distinct cache lines and pages that a walk touches, counted in user space for recorded stacks (`bench_touches`):
 median of *first* walks, with nothing kept, and of the *next* ones.

@@ -150,10 +150,16 @@ def turn(build, method, hz, seconds, directory):
     return by_bpftrace(hz, seconds, directory)
 
 
-def mean(turns, index):
-    """Of samples with a user stack; None if there are none."""
-    found = [(s[index], s[3]) for t in turns for s in t["stacks"] if s[0] > 0]
-    return sum(value * times for value, times in found) / sum(times for _, times in found) if found else None
+def find(turns, roots):
+    """What a method finds: mean frames of the samples with a user stack, and the share of these that reach a root; None
+    if there are none."""
+    stacks = [s for t in turns for s in t["stacks"] if s[0] > 0]
+    n = sum(times for *_, times in stacks)
+    return {
+        "user_frames": sum(user * times for user, _, _, times in stacks) / n if n else None,
+        "kernel_frames": sum(kernel * times for _, kernel, _, times in stacks) / n if n else None,
+        "complete": sum(times for _, _, root, times in stacks if root % PAGE in roots) / n if n else None,
+    }
 
 
 def cost(turns, method, i):
@@ -176,26 +182,27 @@ def ratio(turns, method, to, i):
     return ours / theirs if ours is not None and theirs is not None and theirs > 0 else None
 
 
+# What a sample of a method has, by its figures: for what is comparable although they do not find the same.
+PER = {"": lambda figures: 1,
+       "_per_frame": lambda figures: (figures["user_frames"] or 0) + (figures["kernel_frames"] or 0),
+       "_per_complete": lambda figures: figures["complete"] or 0}
+
+
 def summarize(turns):
-    """{method: figures} of {method: [turn, ...]}, which has `empty`."""
+    """{method: figures} of {method: [turn, ...]}, which has `empty` and `both`."""
     roots = set().union(*(t.get("roots", ()) for of in turns.values() for t in of))
-    result = {}
-    for method, of in turns.items():
-        stacks = [s for t in of for s in t["stacks"] if s[0] > 0]
-        user, kernel = mean(of, 0), mean(of, 1)
-        complete = sum(s[3] for s in stacks if s[2] % PAGE in roots) / sum(s[3] for s in stacks) if stacks else None
-        all_net = [net(turns, method, i) for i in range(len(of))]
-        result[method] = {
-            "ns": machine.spread(cost(turns, method, i) for i in range(len(of))),
-            "runs": sum(t["runs"] for t in of),
-            "samples": round(sum(t["samples"] for t in of)),
-            "user_frames": user,
-            "kernel_frames": kernel,
-            "complete": complete,
-            "ns_per_frame": machine.spread(n / (user + kernel) for n in all_net if n is not None) if user else None,
-            "ns_per_complete": machine.spread(n / complete for n in all_net if n is not None) if complete else None,
-            "to_kernel": machine.spread(ratio(turns, method, "both", i) for i in range(len(of))),
-        }
+    result = {method: find(of, roots) for method, of in turns.items()}
+    for method, figures in result.items():
+        of = range(len(turns[method]))
+        figures.update(
+            ns=machine.spread(cost(turns, method, i) for i in of),
+            runs=sum(turn["runs"] for turn in turns[method]),
+            samples=round(sum(turn["samples"] for turn in turns[method])))
+        for per, count in PER.items():
+            n, theirs = count(figures), count(result["both"])
+            figures[f"net_ns{per}"] = machine.spread(ns / n for i in of if n and (ns := net(turns, method, i)) is not None)
+            figures[f"to_kernel{per}"] = machine.spread(
+                r * theirs / n for i in of if n and theirs and (r := ratio(turns, method, "both", i)) is not None)
     return result
 
 

@@ -14,10 +14,10 @@ PERF_DWARF = "perf record --call-graph dwarf"
 
 
 class Target:
-    """A figure and its limit; `values` are those of all runs, or their spread."""
+    """A figure and its limit; `values` are those of all runs, or their spread. `beside` is shown with it."""
 
-    def __init__(self, what, limit, values, form, at_least=False, idea=""):
-        self.what, self.limit, self.form = what, limit, form
+    def __init__(self, what, limit, values, form, at_least=False, idea="", beside=()):
+        self.what, self.limit, self.form, self.beside = what, limit, form, beside
         self.at_least, self.idea = at_least, idea
         self.spread = values if isinstance(values, dict) else machine.spread(values)
 
@@ -47,22 +47,39 @@ def of_rate(rate, workload, method, figure, hz=99):
     return methods.get(method, {}).get(figure)
 
 
-def worst(rate, figure):
-    """The spread with the highest median of all programs; [] unless all were measured."""
-    spreads = [of_rate(rate, name, "ours", figure) for name in RATED]
-    return max(spreads, key=lambda s: s["median"]) if all(spreads) else []
+def worst(rate):
+    """The program with the highest multiple of the kernel's walk; None unless all were measured."""
+    spreads = {name: of_rate(rate, name, "ours", "to_kernel") for name in RATED}
+    return max(RATED, key=lambda name: spreads[name]["median"]) if all(spreads.values()) else None
+
+
+def found(rate, workload, method):
+    """What a method has found, in words."""
+    user, kernel, complete = (of_rate(rate, workload, method, figure) for figure in ("user_frames", "kernel_frames", "complete"))
+    return f"{user:.0f} + {kernel:.0f}, {complete:.0%}" if user else ""
+
+
+def times_kernel(rate, workload, limit, what):
+    """A sample at 99 Hz as a multiple of the kernel's walk, and what both have found for it."""
+    def shown(per):
+        spread = of_rate(rate, workload, "ours", f"to_kernel_per_{per}")
+        return f"{spread['median']:.2f}" if spread else ""
+
+    return Target(f"times the kernel's walk of both stacks by frame pointers: {what}", limit,
+                  of_rate(rate, workload, "ours", "to_kernel") or [], "{:.2f}", idea="fewer lines and pages touched",
+                  beside=(found(rate, workload, "ours"), found(rate, workload, "both"), shown("frame"), shown("complete")))
 
 
 def of_rates(rate):
     """At 99 Hz, without the empty program's time if not stated otherwise."""
-    kernel = "a sample at 99 Hz, as a multiple of the kernel's walk of both stacks by frame pointers: "
-    idea = "fewer lines and pages touched"
+    name = worst(rate)
     return [
-        Target(kernel + "postgres", 1.0, of_rate(rate, "postgres", "ours", "to_kernel") or [], "{:.2f}", idea=idea),
-        Target(kernel + "g++", 1.5, of_rate(rate, "g++", "ours", "to_kernel") or [], "{:.2f}", idea=idea),
-        Target(kernel + "the worst program", 1.5, worst(rate, "to_kernel"), "{:.2f}", idea=idea),
-        Target("one frame and no kernel stack, g++ at 99 Hz, with the empty program", 6000,
-               of_rate(rate, "g++", "ours fp -U", "ns") or [], "{:,.0f} ns", idea="fewer maps, one read of the stack"),
+        times_kernel(rate, "postgres", 1.0, "postgres"),
+        times_kernel(rate, "g++", 1.5, "g++"),
+        times_kernel(rate, name, 1.5, f"the worst program{f', {name}' if name else ''}"),
+        Target("one frame and no kernel stack, g++, with the empty program", 6000,
+               of_rate(rate, "g++", "ours fp -U", "ns") or [], "{:,.0f} ns", idea="fewer maps, one read of the stack",
+               beside=(found(rate, "g++", "ours fp -U"), "", "", "")),
     ]
 
 
@@ -149,6 +166,5 @@ def of_programs(programs):
     ]
 
 
-def all_targets(walks, programs, rate):
-    targets = of_rates(rate) + (of_walks(walks) if walks else [])
-    return targets + (of_programs(programs) if programs else [])
+def of_others(walks, programs):
+    return (of_walks(walks) if walks else []) + (of_programs(programs) if programs else [])
