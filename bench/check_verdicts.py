@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A target that was not measured is neither met nor missed; how bench/rate.py makes its figures.
+"""A target that was not measured is neither met nor missed; how bench/rate.py makes its figures, and what
+bench/page.py says of them.
 
 usage: check_verdicts.py
 """
@@ -14,6 +15,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [HERE, os.path.join(HERE, "../cli/tests")]
 import harness  # noqa: E402
+import page  # noqa: E402
 import rate  # noqa: E402
 import verdicts  # noqa: E402
 
@@ -28,10 +30,10 @@ RUN = {"recorded_bytes_per_sample": 10, "ring_bytes_per_sample": 200, "rooted": 
 
 
 def results():
-    """Three workloads with three runs each, all good: perf takes a hundred times as many bytes."""
+    """Each workload with three runs, all good: perf takes a hundred times as many bytes."""
     theirs = {name: value * (100 if "bytes" in name else 0.5) for name, value in RUN.items()}
     rates = {"99": {verdicts.OURS: [dict(RUN) for _ in range(3)], verdicts.PERF_DWARF: [dict(theirs) for _ in range(3)]}}
-    return {"known": "a", "workloads": {name: copy.deepcopy(rates) for name in "abc"},
+    return {"known": "a", "workloads": {name: copy.deepcopy(rates) for name in ("a", *verdicts.REAL)},
             "slowdown": {"99": [0.001], "999": [0.01]}, "cold_start_ms": [50]}
 
 
@@ -45,7 +47,7 @@ class Verdicts(unittest.TestCase):
     def without(self, who, figure):
         """The results without a figure of one run of one profiler."""
         found = copy.deepcopy(self.results)
-        found["workloads"]["b"]["99"][who][1][figure] = None
+        found["workloads"]["gcc"]["99"][who][1][figure] = None
         return found
 
     def test_one_run_without_a_figure(self):
@@ -62,9 +64,22 @@ class Verdicts(unittest.TestCase):
 
     def test_one_workload_without_perf(self):
         found = copy.deepcopy(self.results)
-        del found["workloads"]["c"]["99"][verdicts.PERF_DWARF]
+        del found["workloads"]["node"]["99"][verdicts.PERF_DWARF]
         for start in FIGURES.values():
             self.assertEqual(self.verdict(found, start), "not measured")
+
+    def test_one_workload_is_missing(self):
+        for name in ("a", "postgres"):
+            found = copy.deepcopy(self.results)
+            del found["workloads"][name]
+            for start in (*FIGURES.values(), "CPU of the profiler"):
+                with self.subTest(start, without=name):
+                    self.assertEqual(self.verdict(found, start), "not measured")
+
+    def test_nothing_was_measured(self):
+        targets = verdicts.of_others(None, None)
+        self.assertEqual({t.verdict() for t in targets}, {"not measured"})
+        self.assertEqual([t.what for t in targets], [t.what for t in verdicts.of_others({"workloads": {}}, self.results)])
 
     def test_bytes_of_which_there_are_none(self):
         for run in self.results["workloads"]["a"]["99"][verdicts.OURS]:
@@ -78,7 +93,7 @@ def rate_results():
     figures = {"ns": spread, "user_frames": 12.0, "kernel_frames": 3.0, "complete": 0.99, "runs": 500, "samples": 499}
     for per in rate.PER:
         figures.update({f"net_ns{per}": spread, f"to_kernel{per}": spread})
-    methods = {method: figures for method in ("both", "ours", "ours fp -U")}
+    methods = {method: dict(figures) for method in ("both", "ours", "ours fp -U")}
     methods["empty"] = {name: None for name in figures} | {"ns": spread, "runs": 500, "samples": 500}
     return {"turns": 5, "seconds": 1, "touched": [], "missed": {},
             "workloads": {name: {"99": copy.deepcopy(methods)} for name in verdicts.RATED}}
@@ -110,6 +125,59 @@ class Rates(unittest.TestCase):
         self.assertEqual(self.verdicts(results), ["not measured", "met", "not measured", "met"])
         del results["workloads"]["g++"]["99"]["ours fp -U"]
         self.assertEqual(self.verdicts(results)[3], "not measured")
+
+
+class Page(unittest.TestCase):
+    """The part of docs/UNWINDING.md about these rates."""
+
+    def setUp(self):
+        self.rate = rate_results()
+
+    def rows(self, lines, first):
+        """Cells of the table whose first head is this, by the first cell of each row."""
+        tables = "\n".join(lines).split("\n\n")
+        table = next(t for t in tables if t.startswith(f"| {first} |"))
+        head, _, *rows = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines())
+        return {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+
+    def rated(self, first="workload"):
+        return self.rows(page.rated(self.rate), first)
+
+    def test_time_frames_and_complete_stacks(self):
+        self.rate["workloads"]["g++"]["99"]["ours"]["ns"] = {"median": 21345.6, "low": 1, "high": 2, "runs": 5}
+        self.assertEqual(self.rated()["g++"]["ours"], "21,346 (12 + 3, 99%)")
+        self.assertEqual(self.rated()["g++"]["empty"], "1")
+
+    def test_a_method_that_one_program_lacks(self):
+        del self.rate["workloads"]["nginx"]["99"]["both"]
+        self.rate["workloads"]["g++"]["99"]["ours"]["ns"] = None
+        self.assertEqual(self.rated()["nginx"]["kernel, both"], "")
+        self.assertEqual(self.rated()["g++"]["ours"], "")
+        self.assertNotEqual(self.rated()["g++"]["kernel, both"], "")
+
+    def test_a_rate_that_one_program_lacks(self):
+        self.rate["workloads"]["node"]["19"] = self.rate["workloads"]["node"]["99"]
+        table = next(t for t in "\n".join(page.rated(self.rate)).split("\n\n") if "| 19 Hz |" in t)
+        rows = self.rows([table], "workload")
+        self.assertEqual((rows["node"]["19 Hz"], rows["g++"]["19 Hz"]), ("0.90 (0.80–0.95)", ""))
+
+    def test_targets(self):
+        found = self.rows(page.wanted(None, None, self.rate), "99 samples a second")
+        worst = found[f"times the kernel's walk of both stacks by frame pointers: the worst program, {verdicts.RATED[0]}"]
+        self.assertEqual((worst["verdict"], worst["found"], worst["per frame"]), ("**met**", "12 + 3, 99%", "0.90"))
+
+    def test_targets_of_what_was_not_measured(self):
+        for rated in None, self.rate:
+            lines = list(page.wanted(None, None, rated))
+            self.assertEqual({row["verdict"] for row in self.rows(lines, "figure").values()}, {"**not measured**"})
+        for row in self.rows(page.wanted(None, None, None), "99 samples a second").values():
+            self.assertEqual((row["verdict"], row["measured"], row["found"]), ("**not measured**", "", ""))
+
+    def test_a_worse_program_that_was_not_measured(self):
+        del self.rate["workloads"]["nginx"]
+        found = self.rows(page.wanted(None, None, self.rate), "99 samples a second")
+        self.assertEqual(found["times the kernel's walk of both stacks by frame pointers: the worst program"]["verdict"],
+                         "**not measured**")
 
 
 class Mix(unittest.TestCase):

@@ -97,7 +97,7 @@ def rated(rate):
 At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns of the
 whole BPF programs per sample that was counted meanwhile. *kernel*: `bpf_get_stack()` of the user's stack, and of both. The last but bpftrace are
 dwarfprof: whole, without the kernel's stack, with the frame pointer, and both; *send*: only a record of 20
-frames. In brackets: user frames found, stacks that reach their root.
+frames. In brackets: frames found, of the user + the kernel, and stacks that reach their root.
 """
     at_99 = {name: rates["99"] for name, rates in rate["workloads"].items()}
     names = list(dict.fromkeys(method for of in at_99.values() for method in of))
@@ -105,8 +105,8 @@ frames. In brackets: user frames found, stacks that reach their root.
     def shown(figures):
         if not figures or not figures["ns"]:
             return ""
-        found = f" ({figures['user_frames']:.0f}, {figures['complete']:.0%})" if figures["user_frames"] else ""
-        return f"{figures['ns']['median']:,.0f}{found}"
+        found = verdicts.words_of(figures)
+        return f"{figures['ns']['median']:,.0f}" + (f" ({found})" if found else "")
 
     words = {"user": "kernel, user", "both": "kernel, both"}
     yield from table(["workload", *(words.get(name, name) for name in names)], [

@@ -53,10 +53,14 @@ def worst(rate):
     return max(RATED, key=lambda name: spreads[name]["median"]) if all(spreads.values()) else None
 
 
-def found(rate, workload, method):
-    """What a method has found, in words."""
-    user, kernel, complete = (of_rate(rate, workload, method, figure) for figure in ("user_frames", "kernel_frames", "complete"))
+def words_of(figures):
+    """What a method has found: frames of the user + the kernel, share of complete stacks."""
+    user, kernel, complete = (figures.get(name) for name in ("user_frames", "kernel_frames", "complete"))
     return f"{user:.0f} + {kernel:.0f}, {complete:.0%}" if user else ""
+
+
+def found(rate, workload, method):
+    return words_of(rate["workloads"].get(workload, {}).get("99", {}).get(method, {})) if rate else ""
 
 
 def times_kernel(rate, workload, limit, what):
@@ -105,9 +109,14 @@ def of_walks(walks):
     ]
 
 
+def profiled(programs):
+    """Workloads that a verdict about all of them needs."""
+    return (programs["known"], *REAL)
+
+
 def whole(programs, workload, profiler, figure):
     """A figure of all runs at 99 Hz; [] if a run lacks it."""
-    runs = programs["workloads"][workload].get("99", {}).get(profiler, [])
+    runs = programs["workloads"].get(workload, {}).get("99", {}).get(profiler, [])
     found = column(programs, workload, 99, profiler, figure)
     return found if len(found) == len(runs) else []
 
@@ -115,7 +124,7 @@ def whole(programs, workload, profiler, figure):
 def both(programs, figure):
     """Medians of a figure for dwarfprof and perf, by workload; None: a run lacks it, or there is no
     run."""
-    for name in programs["workloads"]:
+    for name in profiled(programs):
         runs = [whole(programs, name, who, figure) for who in (OURS, PERF_DWARF)]
         yield tuple(map(statistics.median, runs)) if all(runs) else None
 
@@ -134,7 +143,7 @@ def more_complete(programs):
 
 def most_cpu(programs):
     """The maximum of each workload's runs; [] likewise."""
-    runs = [whole(programs, name, OURS, "cpu_share") for name in programs["workloads"]]
+    runs = [whole(programs, name, OURS, "cpu_share") for name in profiled(programs)]
     return list(map(max, runs)) if all(runs) else []
 
 
@@ -167,4 +176,6 @@ def of_programs(programs):
 
 
 def of_others(walks, programs):
-    return (of_walks(walks) if walks else []) + (of_programs(programs) if programs else [])
+    """None: nothing of it was measured."""
+    return (of_walks(walks or {"workloads": {}}) +
+            of_programs(programs or {"known": None, "workloads": {}, "slowdown": {"99": [], "999": []}, "cold_start_ms": []}))
