@@ -41,7 +41,7 @@ OURS = {"ours": (), "ours -U": ("-U",), "ours fp": ("--unwind", "fp"), "ours fp 
 PEERS = ("bpftrace",)
 # What is measured at each rate; at 99 Hz everything is.
 ALWAYS = ("empty", "both", "ours")
-QUICK = ("g++", "words, nofp")
+QUICK = ("g++", "C++ server, nofp")
 # Seconds after which tables and maps are in place, and in which a profiler must begin to sample.
 SETTLE, PATIENCE = 1, 20
 # Libraries are loaded elsewhere each time, but their pages are not moved.
@@ -221,12 +221,12 @@ def measure(build, hz, turns, seconds):
 
 def starts(build, directory):
     nginx = workloads.verify.all_programs(build, directory)["nginx, gzip"]
-    made = workloads.made(build, directory)
-    again = workloads.verify.again_and_again
+    again, plain = workloads.verify.again_and_again, workloads.verify.plain
     return {"g++": lambda: workloads.Program(lambda: again("g++", "-O2", f"-I{HERE}/..", "-c", f"{HERE}/target_words.cc",
                                                            "-o", "/dev/null")),
             **workloads.real(build, directory), "nginx": lambda: workloads.Program(nginx),
-            **{f"words, {kind}": made[f"words, {kind}"] for kind in ("fp", "nofp")}}
+            **{f"C++ server, {kind}": lambda kind=kind: workloads.Program(lambda: plain(f"{build}/bench/server-{kind}"))
+               for kind in ("fp", "nofp")}}
 
 
 def touched(build):

@@ -8,7 +8,7 @@ import statistics
 import machine
 
 REAL = ("python3", "gcc", "openssl", "postgres", "node")
-RATED = ("g++", *REAL, "nginx", "words, fp", "words, nofp")
+RATED = ("g++", *REAL, "nginx", "C++ server, fp", "C++ server, nofp")
 OURS = "dwarfprof --unwind auto"
 PERF_DWARF = "perf record --call-graph dwarf"
 
