@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [HERE, os.path.join(HERE, "../cli/tests")]
 import harness  # noqa: E402
 import page  # noqa: E402
+import peers  # noqa: E402
 import rate  # noqa: E402
 import verdicts  # noqa: E402
 
@@ -95,7 +96,7 @@ def rate_results():
         figures.update({f"net_ns{per}": spread, f"to_kernel{per}": spread})
     methods = {method: dict(figures) for method in ("both", "ours", "ours fp -U")}
     methods["empty"] = {name: None for name in figures} | {"ns": spread, "runs": 500, "samples": 500}
-    return {"turns": 5, "seconds": 1, "touched": [], "missed": {},
+    return {"turns": 5, "seconds": 1, "touched": [], "missed": {}, "peers": {"one": "one v1.2", "another": None},
             "workloads": {name: {"99": copy.deepcopy(methods)} for name in verdicts.RATED}}
 
 
@@ -154,6 +155,11 @@ class Page(unittest.TestCase):
         self.assertEqual(self.rated()["nginx"]["kernel, both"], "")
         self.assertEqual(self.rated()["g++"]["ours"], "")
         self.assertNotEqual(self.rated()["g++"]["kernel, both"], "")
+
+    def test_other_profilers(self):
+        text = "\n".join(page.rated(self.rate))
+        self.assertIn("*one*: one v1.2", text)
+        self.assertIn("*another*: not measured", text)
 
     def test_a_rate_that_one_program_lacks(self):
         self.rate["workloads"]["node"]["19"] = self.rate["workloads"]["node"]["99"]
@@ -245,11 +251,9 @@ class Summary(unittest.TestCase):
             self.assertEqual(rate.read_ours(file.name, 10, 20), ([(2, 0, 0x3333, 1), (1, 0, 0x4444, 1)], {0x333}))
 
     def test_output_of_bpftrace(self):
-        with tempfile.NamedTemporaryFile("w") as file:
-            file.write("Attaching 1 probe...\n@[\n\t7f12 f+1 (/a)\n\t55aa main+1 (/b)\n, ]: 3\n"
-                       "@[\n\t7f12 f+1 (/a)\n, \n\tffffffff81000000 sys+1 ([kernel.kallsyms])\n]: 1\n")
-            file.flush()
-            self.assertEqual(rate.read_bpftrace(file.name), [(2, 0, 0x55aa, 3), (1, 1, 0x7f12, 1)])
+        old = ("Attaching 1 probe...\n@[\n\t7f12 f+1 (/a)\n\t55aa main+1 (/b)\n, ]: 3\n"
+               "@[\n\t7f12 f+1 (/a)\n, \n\tffffffff81000000 sys+1 ([kernel.kallsyms])\n]: 1\n")
+        self.assertEqual(peers.read_bpftrace(old), [(2, 0, 0x55aa, 3), (1, 1, 0x7f12, 1)])
 
 
 if __name__ == "__main__":

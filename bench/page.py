@@ -89,15 +89,21 @@ compares {len(programs["slowdown"]["99"])} runs with the ones before and after w
 """
 
 
+def others(peers):
+    """The other profilers, by the versions that were there."""
+    return "; ".join(f"*{name}*: {version or 'not measured'}" for name, version in peers.items()) + "."
+
+
 def rated(rate):
     yield f"""## At the rates that people use
 
     sudo bench/rate.py build bench/results
 
 At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns of the
-whole BPF programs per sample that was counted meanwhile. *kernel*: `bpf_get_stack()` of the user's stack, and of both. The last but bpftrace are
-dwarfprof: whole, without the kernel's stack, with the frame pointer, and both; *send*: only a record of 20
-frames. In brackets: frames found, of the user + the kernel, and stacks that reach their root.
+whole BPF programs per sample that was counted meanwhile. *kernel*: `bpf_get_stack()` of the user's stack, and
+of both; *send*: only a record of 20 frames. *ours*: dwarfprof as a whole, without the kernel's stack, with the
+frame pointer, and both. In brackets: frames found, of the user + the kernel, and stacks that reach their root.
+{others(rate["peers"])}
 """
     at_99 = {name: rates["99"] for name, rates in rate["workloads"].items()}
     names = list(dict.fromkeys(method for of in at_99.values() for method in of))

@@ -5,22 +5,20 @@
 usage: bench/rate.py BUILD RESULTS [-s SECONDS] [-n TURNS] [--quick] [WORKLOAD...]
 
 Samples each workload's CPU by turns: by an empty program, one that only sends, the kernel's own
-walks of the user's stack and of both, dwarfprof as a whole and by its parts, and bpftrace if it is
-installed. Each turn measures SECONDS (1) at 99 Hz, longer below, a second after sampling has
-begun, and there are TURNS (5); at other rates half as many. --quick: one short turn for few
-workloads. The time is that in the whole BPF programs (kernel.bpf_stats_enabled), divided by the
-samples that were counted meanwhile; only ratios are without the empty program's. A run that took no
-sample, on an idle CPU or another one, is taken to have cost as much as the empty program.
-RESULTS/rate.json gets medians and quartiles, frames found, and the lines and pages that a walk
-touches (bench_touches). Needs root.
+walks of the user's stack and of both, dwarfprof as a whole and by its parts, and other profilers
+that are there (bench/peers.py). Each turn measures SECONDS (1) at 99 Hz, longer below, a second
+after sampling has begun, and there are TURNS (5); at other rates half as many. --quick: one short
+turn for few workloads. The time is that in the whole BPF programs (kernel.bpf_stats_enabled),
+divided by the samples that were counted meanwhile; only ratios are without the empty program's. A
+run that took no sample, on an idle CPU or another one, is taken to have cost as much as the empty
+program. RESULTS/rate.json gets medians and quartiles, frames found, and the lines and pages that a
+walk touches (bench_touches). Needs root.
 """
 import argparse
 import collections
 import glob
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +26,7 @@ import tempfile
 import time
 
 import machine
+import peers
 import profilers
 import programs
 import workloads
@@ -38,9 +37,10 @@ MAIN = 99
 RATES = (19, 49, MAIN, 999)
 KERNEL = ("empty", "send", "user", "both")
 OURS = {"ours": (), "ours -U": ("-U",), "ours fp": ("--unwind", "fp"), "ours fp -U": ("--unwind", "fp", "-U")}
-PEERS = ("bpftrace",)
 # What is measured at each rate; at 99 Hz everything is.
 ALWAYS = ("empty", "both", "ours")
+# Programs whose processes run on; others start new ones all the time.
+LASTING = ("postgres", "node", "nginx", "C++ server, fp", "C++ server, nofp")
 QUICK = ("g++", "C++ server, nofp")
 # Seconds after which tables and maps are in place, and in which a profiler must begin to sample.
 SETTLE, PATIENCE = 1, 20
@@ -104,50 +104,27 @@ def by_ours(build, options, hz, seconds, directory):
     return {"ns": watched.ns, "runs": watched.runs, "samples": len(stacks), "stacks": stacks, "roots": roots}
 
 
-def read_bpftrace(path):
-    samples, addresses = [], []
-    for line in profilers.read(path).splitlines():
-        if end := re.match(r"(?:, )?\]: (\d+)", line):
-            user = [a for a in addresses if not a.startswith(profilers.KERNEL)]
-            samples.append((len(user), len(addresses) - len(user), int(user[-1], 16) if user else 0, int(end[1])))
-            addresses = []
-        elif address := re.match(r"\s+([0-9a-f]+) ", line):
-            addresses.append(address[1])
-    return samples
-
-
-class BothStacks(profilers.Bpftrace):
-    """Without names of the user's functions, for which it would read each binary at the end."""
-
-    def command(self):
-        return ["env", "BPFTRACE_NO_USER_SYMBOLS=1", "bpftrace", "-o", self.output, "-e",
-                f"profile:hz:{self.hz} /cpu == {workloads.TARGET_CPU} && pid != 0/ "
-                "{ @[ustack(perf), kstack(perf)] = count(); }"]
-
-
-def by_bpftrace(hz, seconds, directory):
+def by_peer(make, pid, hz, seconds, directory):
     """It does not say when it took a sample: as many runs were samples before as in the measured time."""
-    profiler = BothStacks(directory, hz)
-    profiler.start(os.getpid())
+    profiler = make(directory, hz)
+    profiler.start(pid)
     watched = watch(profiler.process, seconds)
+    if profiler.process.poll() is not None:
+        print(f"{' '.join(profiler.command())}: {profilers.read(profiler.log)[-2000:]}", file=sys.stderr)
     profiler.stop()
-    stacks = read_bpftrace(profiler.output)
+    stacks = profiler.samples()
     share = watched.runs / max(1, watched.runs_before + watched.runs)
     return {"ns": watched.ns, "runs": watched.runs, "samples": share * sum(times for *_, times in stacks), "stacks": stacks}
 
 
-def is_there(method):
-    return method not in PEERS or shutil.which(method)
-
-
-def turn(build, method, hz, seconds, directory):
+def turn(build, method, pid, hz, seconds, directory):
     """Time and runs of the programs, samples counted, [(user frames, kernel frames, root, times)] of them, and the
     roots if the method proves them."""
     if method in KERNEL:
         return by_kernel(build, method, hz, seconds)
     if method in OURS:
         return by_ours(build, OURS[method], hz, seconds, directory)
-    return by_bpftrace(hz, seconds, directory)
+    return by_peer(peers.ALL[method], pid, hz, seconds, directory)
 
 
 def find(turns, roots):
@@ -206,8 +183,13 @@ def summarize(turns):
     return result
 
 
-def measure(build, hz, turns, seconds):
-    methods = [m for m in (*KERNEL, *OURS, *PEERS) if (hz == MAIN or m in ALWAYS) and is_there(m)]
+def all_methods(lasts):
+    """Those that can be measured, of a program whose processes run on or do not."""
+    return [*KERNEL, *OURS, *(name for name, peer in peers.ALL.items() if (peer.follows_processes or lasts) and peer.is_there())]
+
+
+def measure(build, pid, hz, turns, seconds, lasts):
+    methods = [m for m in all_methods(lasts) if hz == MAIN or m in ALWAYS]
     if hz != MAIN:
         turns, seconds = (turns + 1) // 2, seconds * max(0.5, min(3, MAIN / hz))
     found = {method: [] for method in methods}
@@ -215,7 +197,7 @@ def measure(build, hz, turns, seconds):
         for number in range(turns):
             # The other way round each second time, so that no method always follows the same one.
             for method in methods[::-1 if number % 2 else 1]:
-                found[method].append(turn(build, method, hz, seconds, directory))
+                found[method].append(turn(build, method, pid, hz, seconds, directory))
     return summarize(found)
 
 
@@ -253,8 +235,8 @@ def missed(build, rows):
 def measure_workload(build, name, start, rates, turns, seconds, results):
     """Adds {rate: {method: figures}} to the results, unless the program is not installed."""
     try:
-        with start():
-            found = {str(hz): measure(build, hz, turns, seconds) for hz in rates}
+        with start() as workload:
+            found = {str(hz): measure(build, workload.pid, hz, turns, seconds, name in LASTING) for hz in rates}
     except workloads.Missing as missing:
         print(f"{name}: {missing} is not installed", file=sys.stderr)
         return
@@ -295,7 +277,8 @@ def main():
         finally:
             programs.set_stats(before.strip())
             if results:
-                machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=rows, missed=chases)
+                machine.write(args.results, "rate", turns=turns, seconds=seconds, workloads=results, touched=rows, missed=chases,
+                              peers={name: peer.version() if peer.is_there() else None for name, peer in peers.ALL.items()})
     if not results:
         sys.exit("bench/rate.py: nothing was measured")
 
