@@ -124,7 +124,8 @@ frame pointer, and both. In brackets: frames found, of the user + the kernel, an
          *(show(of["99"].get(who, {}).get(figure)) for figure in ("net_ns_per_frame", "net_ns_per_complete")
            for who in ("ours", "both"))] for name, of in rate["workloads"].items()])
     yield """Distinct cache lines and pages that a walk touches, counted in user space for recorded stacks (`bench_touches`):
-median of *first* walks, with nothing kept, and of the *next* ones.
+median of *first* walks, with nothing kept, and of the *next* ones. Lines of code are not counted, since the
+compiled BPF program has others, and neither is what a sample touches before and after its walk.
 """
     yield from touched(rate["touched"])
     yield """What that may cost: a chase of pointers through as many lines and pages as a next walk's (`bench_chase`), ns, after
