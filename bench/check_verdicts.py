@@ -255,6 +255,28 @@ class Summary(unittest.TestCase):
                "@[\n\t7f12 f+1 (/a)\n, \n\tffffffff81000000 sys+1 ([kernel.kallsyms])\n]: 1\n")
         self.assertEqual(peers.read_bpftrace(old), [(2, 0, 0x55aa, 3), (1, 1, 0x7f12, 1)])
 
+    def test_output_of_profile_bee(self):
+        text = (b"# profile-bee raw v1\n# mappings:7\n#   1000-2000 0 /a\n# end_mappings:7\n#\n"
+                b"a b[pid:7];0xffffffff81000000_k;0x7f0000001abc;0x1234 3\nswapper[pid:0];0xffffffff81000000_k 1\n")
+        self.assertEqual(peers.read_raw(text), [(2, 1, 0x7f0000001abc, 3), (0, 1, 0, 1)])
+
+    def test_output_of_lightswitch(self):
+        def number(n):
+            return bytes([n & 0x7f | 0x80]) + number(n >> 7) if n > 0x7f else bytes([n])
+
+        def message(*found):
+            return b"".join(number(key << 3) + number(value) if isinstance(value, int)
+                            else number(key << 3 | 2) + number(len(value)) + value for key, value in found)
+
+        profile = message((3, message((1, 1), (2, 0xffffffff80000000))), (3, message((1, 2), (2, 0x550000000000), (5, 3))),
+                          (4, message((1, 1), (2, 1), (3, 0xffffffff81000000))), (4, message((1, 2), (2, 2), (3, 0x1234))),
+                          (4, message((1, 300), (2, 2), (3, 0x5abc))),
+                          (2, message((1, number(1) + number(2) + number(300)), (2, number(200)))), (2, message((1, 1), (2, 1))))
+        self.assertEqual(peers.read_pprof(profile), [(2, 1, 0x5abc, 200), (0, 1, 0, 1)])
+
+    def test_prime_rates(self):
+        self.assertEqual([peers.prime(n) for n in (19, 49, 99, 999, 2)], [19, 47, 97, 997, 2])
+
 
 if __name__ == "__main__":
     harness.run_tests()

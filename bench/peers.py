@@ -11,8 +11,9 @@ import machine
 import profilers
 import workloads
 
-# `ci/chroot --kept sid apt-get install -y bpftrace` makes it.
-SID = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dwarfprof-ci/chroots/sid")
+# `ci/setup peers` makes both.
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dwarfprof-ci")
+SID, CARGO = os.path.join(CACHE, "chroots/sid"), os.path.join(CACHE, "peers/bin")
 
 # Runs a command in there, as ci/chroot does: what is mounted disappears with it.
 INSIDE = ("unshare", "--mount", "--propagation", "slave", "sh", "-c",
@@ -33,7 +34,7 @@ def read_bpftrace(text):
 
 
 class Bpftrace(profilers.Profiler):
-    """Without names of the user's functions, for which it would read each binary at the end."""
+    """The installed one, without names of the user's functions, for which it would read each binary at the end."""
     follows_processes = True
     prefix, stacks = ("env", "BPFTRACE_NO_USER_SYMBOLS=1"), "ustack(perf), kstack(perf)"
 
@@ -84,4 +85,117 @@ class DwarfBpftrace(Bpftrace):
         return [f"--dwarf-pid={pid}" for pid in on_target()]
 
 
-ALL = {"bpftrace": Bpftrace, "bpftrace, dw_ustack": DwarfBpftrace}
+def read_raw(text):
+    """What profile-bee writes: COMMAND;ADDRESS;... TIMES, outermost frames first, those of the kernel before the user's."""
+    samples = []
+    for line in text.decode(errors="replace").splitlines():
+        if line and not line.startswith("#"):
+            stack, _, times = line.rpartition(" ")
+            addresses = stack.split(";")[1:]
+            user = [int(a, 16) for a in addresses if not a.endswith("_k")]
+            samples.append((len(user), len(addresses) - len(user), user[0] if user else 0, int(times)))
+    return samples
+
+
+class OfCargo(profilers.Profiler):
+    """Built by cargo."""
+    follows_processes = True
+
+    @classmethod
+    def path(cls):
+        return os.path.join(CARGO, cls.name)
+
+    @classmethod
+    def is_there(cls):
+        return os.access(cls.path(), os.X_OK)
+
+    @classmethod
+    def version(cls):
+        return machine.first_line(cls.path(), "--version")
+
+    def wait_until_ready(self):
+        pass
+
+    def samples(self):
+        if not os.path.exists(self.output):
+            return []
+        with open(self.output, "rb") as file:
+            return self.reader(file.read())
+
+
+class ProfileBee(OfCargo):
+    """Its tracepoints need a tracefs."""
+    name, reader = "probee", staticmethod(read_raw)
+
+    def __init__(self, directory, hz):
+        super().__init__(directory, hz)
+        self.output += ".raw"
+
+    def command(self):
+        return ["unshare", "--mount", "sh", "-c", 'mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"', "sh", self.path(),
+                "--dwarf", "true", "--skip-idle", "--cpu", str(workloads.TARGET_CPU), "-f", self.hz, "-t", "0", "-o", self.output]
+
+
+def varint(data, at):
+    """A number of the protobuf encoding, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(data):
+    """Number and value of each field of a protobuf message: an integer, or bytes."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)  # pprof's messages have no fixed-size fields
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+def numbers(value):
+    """Of a repeated field, which may be packed."""
+    if isinstance(value, int):
+        yield value
+        return
+    at = 0
+    while at < len(value):
+        number, at = varint(value, at)
+        yield number
+
+
+def read_pprof(data):
+    """The format is github.com/google/pprof, proto/profile.proto. Frames are innermost first."""
+    messages = list(fields(data))
+    mappings = [dict(fields(message)) for number, message in messages if number == 3]
+    kernel = {mapping[1] for mapping in mappings if mapping.get(2, 0) >= 1 << 63}
+    locations = {of[1]: of for of in (dict(fields(message)) for number, message in messages if number == 4)}
+    samples = []
+    for of in (list(fields(message)) for number, message in messages if number == 2):
+        frames = [locations[i] for number, value in of if number == 1 for i in numbers(value)]
+        times = next(i for number, value in of if number == 2 for i in numbers(value))
+        user = [f for f in frames if f.get(2) not in kernel]
+        samples.append((len(user), len(frames) - len(user), user[-1].get(3, 0) if user else 0, times))
+    return samples
+
+
+def prime(limit):
+    """The largest one up to a limit."""
+    return next(n for n in range(limit, 1, -1) if all(n % i for i in range(2, int(n ** 0.5) + 1)))
+
+
+class Lightswitch(OfCargo):
+    """It samples all CPUs, at prime rates only."""
+    name, reader = "lightswitch", staticmethod(read_pprof)
+
+    def command(self):
+        directory, name = os.path.split(self.output)
+        return [self.path(), "--sample-freq", str(prime(int(self.hz))), "--exclude-self", "--symbolizer", "none",
+                "--profile-format", "pprof", "--profile-path", directory, "--profile-name", name, "--cache-dir-base", directory]
+
+
+ALL = {"bpftrace": Bpftrace, "bpftrace, dw_ustack": DwarfBpftrace, "profile-bee": ProfileBee, "lightswitch": Lightswitch}
