@@ -94,7 +94,8 @@ def rate_results():
     figures = {"ns": spread, "user_frames": 12.0, "kernel_frames": 3.0, "complete": 0.99, "runs": 500, "samples": 499}
     for per in rate.PER:
         figures.update({f"net_ns{per}": spread, f"to_kernel{per}": spread})
-    methods = {method: dict(figures) for method in ("both", "ours", "ours fp -U")}
+    figures["to_peers"] = {"bpftrace": spread, **{name: {"median": 0.2, "low": 0.2, "high": 0.2, "runs": 5} for name in verdicts.UNWINDERS}}
+    methods = {method: dict(figures) for method in ("both", "ours", "ours fp -U", *verdicts.UNWINDERS)}
     methods["empty"] = {name: None for name in figures} | {"ns": spread, "runs": 500, "samples": 500}
     return {"turns": 5, "seconds": 1, "touched": [], "missed": {}, "peers": {"one": "one v1.2", "another": None},
             "workloads": {name: {"99": copy.deepcopy(methods)} for name in verdicts.RATED}}
@@ -105,10 +106,10 @@ class Rates(unittest.TestCase):
         return [t.verdict() for t in verdicts.of_rates(results)]
 
     def test_all_is_good(self):
-        self.assertEqual(self.verdicts(rate_results()), ["met"] * 4)
+        self.assertEqual(self.verdicts(rate_results()), ["met"] * 7)
 
     def test_nothing_was_measured(self):
-        self.assertEqual(self.verdicts(None), ["not measured"] * 4)
+        self.assertEqual(self.verdicts(None), ["not measured"] * 7)
 
     def test_the_worst_program_counts(self):
         results = rate_results()
@@ -118,12 +119,12 @@ class Rates(unittest.TestCase):
     def test_one_program_is_missing(self):
         results = rate_results()
         del results["workloads"]["nginx"]
-        self.assertEqual(self.verdicts(results), ["met", "met", "not measured", "met"])
+        self.assertEqual(self.verdicts(results)[:4], ["met", "met", "not measured", "met"])
 
     def test_one_method_is_missing(self):
         results = rate_results()
         del results["workloads"]["postgres"]["99"]["ours"]
-        self.assertEqual(self.verdicts(results), ["not measured", "met", "not measured", "met"])
+        self.assertEqual(self.verdicts(results)[:4], ["not measured", "met", "not measured", "met"])
         del results["workloads"]["g++"]["99"]["ours fp -U"]
         self.assertEqual(self.verdicts(results)[3], "not measured")
 
@@ -186,6 +187,30 @@ class Page(unittest.TestCase):
                          "**not measured**")
 
 
+class Peers(unittest.TestCase):
+    """Comparisons with the fastest other unwinder, of g++, python3 and node."""
+
+    def setUp(self):
+        self.results = rate_results()
+        self.to_peers = self.results["workloads"]["python3"]["99"]["ours"]["to_peers"]
+
+    def peers(self):
+        return [t.verdict() for t in verdicts.of_rates(self.results)[4:]]
+
+    def test_the_fastest_counts(self):
+        self.to_peers["profile-bee"] = {"median": 0.5, "low": 0.5, "high": 0.5, "runs": 5}
+        self.assertEqual(self.peers(), ["met", "missed", "met"])
+        self.assertIn("(profile-bee)", verdicts.of_rates(self.results)[5].what)
+
+    def test_one_was_not_measured(self):
+        self.to_peers["lightswitch"] = None
+        self.assertEqual(self.peers(), ["met", "not measured", "met"])
+
+    def test_one_that_knows_no_new_process(self):
+        del self.to_peers[verdicts.SID]
+        self.assertEqual(self.peers(), ["met", "met", "met"])
+
+
 class Mix(unittest.TestCase):
     def setUp(self):
         ways = {"auto": {"ns": {"median": 100}}, "dwarf": {"ns": {"median": 1}}, "kernel": {"ns": {"median": 50}}}
@@ -209,7 +234,8 @@ class Summary(unittest.TestCase):
         deep, cut = (10, 2, 0x7f0000001abc, 1), (2, 2, 0x1234, 1)
         return {"empty": [one(4000, 4, 4), one(0, 0, 0)],
                 "both": [one(6000, 2, 2, [cut, (10, 2, 0x7e0000005abc, 1)]), one(3000, 1, 1, [cut])],
-                "ours": [one(10000, 2, 2, [deep, deep], {0xabc}), one(9000, 1, 1, [deep])]}
+                "ours": [one(10000, 2, 2, [deep, deep], {0xabc}), one(9000, 1, 1, [deep])],
+                "lightswitch": [one(10000, 1, 1, [deep]), one(0, 0, 0)]}
 
     def test_figures(self):
         found = rate.summarize(self.turns())
@@ -222,6 +248,7 @@ class Summary(unittest.TestCase):
         self.assertAlmostEqual(found["ours"]["to_kernel_per_frame"]["median"], 2 * (20 / 3) / 12)
         self.assertAlmostEqual(found["ours"]["to_kernel_per_complete"]["median"], 2 / 3)
         self.assertIsNone(found["empty"]["user_frames"])
+        self.assertEqual(found["ours"]["to_peers"], {"lightswitch": {"median": 0.5, "low": 0.5, "high": 0.5, "runs": 1}})
         self.assertEqual((found["ours"]["runs"], found["ours"]["samples"]), (3, 3))
 
     def test_the_kernel_completes_no_stack(self):

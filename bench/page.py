@@ -71,7 +71,7 @@ def cells(target):
 def wanted(walks, programs, rate):
     yield "## Targets\n"
     at_99, others = verdicts.of_rates(rate), verdicts.of_others(walks, programs)
-    yield from table(["99 samples a second", "wanted", "measured", "verdict", "found", "the kernel's", "per frame", "per complete stack"],
+    yield from table(["99 samples a second", "wanted", "measured", "verdict", "found", "by the other", "per frame", "per complete stack"],
                      [[t.what, *cells(t), *t.beside] for t in at_99])
     yield """*Found*: frames of the user + the kernel, and stacks that reach their root. *Per frame*, *per complete stack*: the
 same multiple, each time divided by what was found for it; none where the kernel completes no stack.

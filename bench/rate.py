@@ -180,6 +180,10 @@ def summarize(turns):
             figures[f"net_ns{per}"] = machine.spread(ns / n for i in of if n and (ns := net(turns, method, i)) is not None)
             figures[f"to_kernel{per}"] = machine.spread(
                 r * theirs / n for i in of if n and theirs and (r := ratio(turns, method, "both", i)) is not None)
+        # With the empty program's time, which cannot be avoided.
+        figures["to_peers"] = {
+            peer: machine.spread(ns / theirs for i in of if (ns := cost(turns, method, i)) and (theirs := cost(turns, peer, i)))
+            for peer in peers.ALL if peer in turns}
     return result
 
 
