@@ -281,6 +281,8 @@ class Summary(unittest.TestCase):
         old = ("Attaching 1 probe...\n@[\n\t7f12 f+1 (/a)\n\t55aa main+1 (/b)\n, ]: 3\n"
                "@[\n\t7f12 f+1 (/a)\n, \n\tffffffff81000000 sys+1 ([kernel.kallsyms])\n]: 1\n")
         self.assertEqual(peers.read_bpftrace(old), [(2, 0, 0x55aa, 3), (1, 1, 0x7f12, 1)])
+        new = "a warning\n\n@[\n5587\n7fa6\n, \nffffffff8209a001\n]: 2\n@[\n55ab\n, \n]: 1\n"
+        self.assertEqual(peers.read_bpftrace(new), [(2, 1, 0x7fa6, 2), (1, 0, 0x55ab, 1)])
 
     def test_output_of_profile_bee(self):
         text = (b"# profile-bee raw v1\n# mappings:7\n#   1000-2000 0 /a\n# end_mappings:7\n#\n"

@@ -15,20 +15,23 @@ import workloads
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dwarfprof-ci")
 SID, CARGO = os.path.join(CACHE, "chroots/sid"), os.path.join(CACHE, "peers/bin")
 
-# Runs a command in there, as ci/chroot does: what is mounted disappears with it.
-INSIDE = ("unshare", "--mount", "--propagation", "slave", "sh", "-c",
-          'for name in proc sys; do mount --rbind "/$name" "$0/$name"; done; exec chroot "$0" "$@"', SID)
+# Run a command with a tracefs, here, and in sid, as ci/chroot does: what is mounted disappears with it.
+UNSHARE = ("unshare", "--mount", "--propagation", "slave", "sh", "-c")
+HERE = (*UNSHARE, 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"', "sh")
+INSIDE = (*UNSHARE, 'mount --rbind /proc "$0/proc" && mount --rbind /sys "$0/sys" && '
+          'mount -t tracefs tracefs "$0/sys/kernel/tracing" && exec chroot "$0" "$@"', SID)
 
 
 def read_bpftrace(text):
     """Counted stacks, innermost frame first: of the user, then of the kernel."""
     samples, addresses = [], []
     for line in text.splitlines():
-        if end := re.match(r"(?:, )?\]: (\d+)", line):
+        if line == "@[":
+            addresses = []
+        elif end := re.match(r"(?:, )?\]: (\d+)", line):
             user = [a for a in addresses if not a.startswith(profilers.KERNEL)]
             samples.append((len(user), len(addresses) - len(user), int(user[-1], 16) if user else 0, int(end[1])))
-            addresses = []
-        elif address := re.match(r"\s+(?:0x)?([0-9a-f]+)(?: |$)", line):
+        elif address := re.match(r"\s*([0-9a-f]+)(?: |$)", line):
             addresses.append(address[1])
     return samples
 
@@ -132,8 +135,7 @@ class ProfileBee(OfCargo):
         self.output += ".raw"
 
     def command(self):
-        return ["unshare", "--mount", "sh", "-c", 'mount -t tracefs tracefs /sys/kernel/tracing; exec "$@"', "sh", self.path(),
-                "--dwarf", "true", "--skip-idle", "--cpu", str(workloads.TARGET_CPU), "-f", self.hz, "-t", "0", "-o", self.output]
+        return [*HERE, self.path(), "--dwarf", "true", "--skip-idle", "--cpu", str(workloads.TARGET_CPU), "-f", self.hz, "-t", "0", "-o", self.output]
 
 
 def varint(data, at):

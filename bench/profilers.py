@@ -21,7 +21,7 @@ BEGIN = re.compile(r"^\S.*\s\d+/\d+\s+([0-9.]+):")
 # The prefix of kernel addresses, which come first in perf's stacks.
 KERNEL = "ffffffff"
 
-# Seconds that a profiler may take to write its result.
+# Seconds that a profiler may take to begin, and to write its result.
 PATIENCE = 60
 
 NS_PER_S = 1_000_000_000

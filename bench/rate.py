@@ -42,8 +42,8 @@ ALWAYS = ("empty", "both", "ours")
 # Programs whose processes run on; others start new ones all the time.
 LASTING = ("postgres", "node", "nginx", "C++ server, fp", "C++ server, nofp")
 QUICK = ("g++", "C++ server, nofp")
-# Seconds after which tables and maps are in place, and in which a profiler must begin to sample.
-SETTLE, PATIENCE = 1, 20
+# Seconds after which tables and maps are in place.
+SETTLE = 1
 # Libraries are loaded elsewhere each time, but their pages are not moved.
 PAGE = 4096
 
@@ -52,8 +52,8 @@ Watched = collections.namedtuple("Watched", "ns runs runs_before start end")
 
 
 def watch(process, seconds):
-    """Lets a profiler settle, and sees what its programs do from then on."""
-    end = time.monotonic() + PATIENCE
+    """Waits until a profiler samples, lets it settle, and sees what its programs do from then on."""
+    end = time.monotonic() + profilers.PATIENCE
     while profilers.program_ns(process.pid)[1] == 0 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
     time.sleep(SETTLE)
