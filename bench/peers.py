@@ -87,6 +87,10 @@ class DwarfBpftrace(Bpftrace):
     def options(self):
         return [f"--dwarf-pid={pid}" for pid in on_target()]
 
+    def samples(self):
+        """It takes one off the addresses of callers."""
+        return [(user, kernel, root + (user > 1), times) for user, kernel, root, times in super().samples()]
+
 
 def read_raw(text):
     """What profile-bee writes: COMMAND;ADDRESS;... TIMES, outermost frames first, those of the kernel before the user's."""

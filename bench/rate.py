@@ -51,16 +51,25 @@ PAGE = 4096
 Watched = collections.namedtuple("Watched", "ns runs runs_before start end")
 
 
+def look(pid):
+    """When it is, by CLOCK_MONOTONIC, and what a profiler's programs have done up to now."""
+    for _ in range(100):
+        start, done = time.monotonic_ns(), profilers.program_ns(pid)
+        if time.monotonic_ns() - start < 5_000_000:  # else it has waited for the CPU: no sample should come in between
+            break
+    return start, *done
+
+
 def watch(process, seconds):
     """Waits until a profiler samples, lets it settle, and sees what its programs do from then on."""
     end = time.monotonic() + profilers.PATIENCE
     while profilers.program_ns(process.pid)[1] == 0 and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
     time.sleep(SETTLE)
-    start, before = time.monotonic_ns(), profilers.program_ns(process.pid)
+    start, ns_before, runs_before = look(process.pid)
     time.sleep(seconds)
-    end, after = time.monotonic_ns(), profilers.program_ns(process.pid)
-    return Watched(after[0] - before[0], after[1] - before[1], before[1], start, end)
+    end, ns, runs = look(process.pid)
+    return Watched(ns - ns_before, runs - runs_before, runs_before, start, end)
 
 
 def by_kernel(build, method, hz, seconds):
