@@ -104,6 +104,7 @@ whole BPF programs per sample that was counted meanwhile. *kernel*: `bpf_get_sta
 of both; *send*: only a record of 20 frames. *ours*: dwarfprof as a whole, without the kernel's stack, with the
 frame pointer, and both. In brackets: frames found, of the user + the kernel, and stacks that reach their root.
 {others(rate["peers"])}
+dw_ustack() is told processes when bpftrace starts, and has no figure for programs that start new ones.
 """
     at_99 = {name: rates["99"] for name, rates in rate["workloads"].items()}
     names = list(dict.fromkeys(method for of in at_99.values() for method in of))
