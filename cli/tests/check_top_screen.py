@@ -247,9 +247,11 @@ class Interactive(unittest.TestCase):
         self.terminal.wait_for("/ma\N{LATIN SMALL LETTER I WITH DIAERESIS}_", ": 0 of")
         self.terminal.press("BSpace")
         self.terminal.wait_for("/ma_", "main")
-        # What is no key is nothing, rather than its characters: here Ctrl-Up and a function key.
-        self.terminal.type("\033[1;5A\033[27;6;9~\033Oxin")
-        self.terminal.wait_for("/main_")
+        # What is no key is nothing, rather than its characters: here Ctrl-Up, a function key, and Alt with
+        # a letter, with Up and with Ctrl-Up.
+        for keys, text in (("\033[1;5A\033[27;6;9~\033Oxi", "/mai_"), ("\033q\033\033[A\033\033[1;5An", "/main_")):
+            self.terminal.type(keys)
+            self.terminal.wait_for(text)
         # Of a long one the end is seen, where more is typed.
         self.terminal.type(50 * "ab" + "c")
         self.terminal.wait(lambda: re.fullmatch("(ab)+c_", self.terminal.lines()[-1]) and
