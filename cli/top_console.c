@@ -22,6 +22,9 @@
 /* A program that ends at once, as without permission, should not make the screen flash. */
 #define FIRST_DRAWING_MS 200
 
+/* Many messages may come in an interval, which may take hours. */
+#define TRIM_MS 1000
+
 /* Of the handler, which has no access to the console. */
 static volatile sig_atomic_t signals_to = -1;
 
@@ -349,6 +352,19 @@ static int draw(struct top_console *c)
 	return top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
 }
 
+/* As poll(); a negative time-out is none. */
+static int wait_for_any(struct top_console *c, struct pollfd *fds, nfds_t n_fds, int timeout_ms)
+{
+	int n;
+
+	do {
+		n = poll(fds, n_fds, timeout_ms < 0 ? TRIM_MS : timeout_ms);
+		if (c->keeps_messages)
+			kept_stderr_trim(&c->messages);
+	} while (n == 0 && timeout_ms < 0);
+	return n;
+}
+
 /* Waits for something to do, and does it. */
 static int serve(struct top_console *c, int timeout_ms)
 {
@@ -361,7 +377,7 @@ static int serve(struct top_console *c, int timeout_ms)
 	};
 	int err = 0;
 
-	if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0)
+	if (wait_for_any(c, fds, ARRAY_SIZE(fds), timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents) {
 		c->ended_by_itself = take_news(c, &interval) && !fds[0].revents;

@@ -142,6 +142,21 @@ class Interactive(unittest.TestCase):
             self.terminal.press("q")
             self.assertNotIn("dwarfprof: ", self.expect_end())
 
+    def test_messages_are_bounded(self):
+        """The last ones are kept, however long an interval is."""
+        self.start("-i", "1h")
+        self.terminal.wait_for("Sampling; ")
+        messages = f"/proc/{self.find()}/fd/2"
+        with open(messages, "r+b", buffering=0) as file:
+            file.seek(0, os.SEEK_END)
+            for _ in range(2):
+                file.write(b"".join(b"message %07d\n" % i for i in range(100000)))
+                harness.wait_for(lambda: os.stat(messages).st_blocks * 512 < 256 * 1024)
+        self.terminal.press("q")
+        shown = self.expect_end()
+        self.assertIn("message 0099999", shown)
+        self.assertNotIn("message 0000001", shown)
+
     def test_stops_and_goes_on(self):
         self.start_and_wait()
         process = self.find()
