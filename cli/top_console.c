@@ -47,41 +47,6 @@ static void catch_signal(int number)
 	sigaction(number, &action, NULL);
 }
 
-/* Signals of crashes. SIGBUS is elf/bus_guard.h's. */
-static const int crashes[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV };
-
-/* State of their handler. */
-static const struct kept_stderr *messages; /* NULL: none are kept */
-static struct sigaction crashes_before[ARRAY_SIZE(crashes)];
-
-static void release_crashes(void)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
-		sigaction(crashes[i], &crashes_before[i], NULL);
-}
-
-/* Gives the terminal back, with what was said meanwhile, before the program ends as it would have. */
-static void on_crash(int number, siginfo_t *info, void *context)
-{
-	top_rescue();
-	if (messages)
-		kept_stderr_rescue(messages);
-	release_crashes();
-	/* An instruction that failed fails again. What was sent would not come again. */
-	if (info->si_code <= 0)
-		raise(number);
-}
-
-static void catch_crashes(const struct kept_stderr *kept)
-{
-	struct sigaction action = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO };
-
-	messages = kept;
-	sigfillset(&action.sa_mask); /* a program in the background may not set a terminal */
-	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
-		sigaction(crashes[i], &action, &crashes_before[i]);
-}
-
 static sigset_t caught_set(void)
 {
 	sigset_t set;
@@ -125,7 +90,7 @@ static void leave(struct top_console *c)
 	if (!c->screen.to)
 		return;
 	release_signals(c);
-	release_crashes();
+	top_rescue_end();
 	top_screen_close(&c->screen);
 	if (c->keeps_messages)
 		kept_stderr_end(&c->messages);
@@ -461,8 +426,6 @@ int top_console_open(struct top_console *ret)
 	ret->keeps_messages = err == 0 && isatty(STDERR_FILENO);
 	if (ret->keeps_messages)
 		kept_stderr_begin(&ret->messages);
-	if (err == 0)
-		catch_crashes(ret->keeps_messages ? &ret->messages : NULL);
 	return err;
 }
 
@@ -474,6 +437,7 @@ int top_console_start(struct top_console *c, int end_fd)
 	c->end_fd = fcntl(end_fd, F_DUPFD_CLOEXEC, 0);
 	if (c->end_fd < 0)
 		return -errno;
+	top_rescue_begin(c->keeps_messages ? &c->messages : NULL);
 	signals_block(&old);
 	err = pthread_create(&c->thread, NULL, run, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

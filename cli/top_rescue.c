@@ -11,9 +11,15 @@
 #include <term.h>
 
 #include "base/array.h"
+#include "elf/bus_guard.h"
 
 static struct termios settings;
 static volatile sig_atomic_t drawn;
+static const struct kept_stderr *messages; /* NULL: none are kept */
+
+static const int caught[] = { SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV };
+static struct sigaction before[ARRAY_SIZE(caught)];
+static bool has_begun;
 
 /* What is written. */
 static char bytes[256];
@@ -50,9 +56,50 @@ void top_rescue_set_drawn(bool is_drawn)
 	drawn = is_drawn;
 }
 
-void top_rescue(void)
+static void give_back(void)
 {
 	if (drawn)
 		(void)!write(STDOUT_FILENO, bytes, n_bytes);
 	tcsetattr(STDIN_FILENO, TCSANOW, &settings);
+}
+
+static void release(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
+		sigaction(caught[i], &before[i], NULL);
+}
+
+/* Calls only async-signal-safe functions, before the program ends as it would have. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	if (number == SIGBUS && bus_guard_repair(info, context))
+		return;
+	give_back();
+	if (messages)
+		kept_stderr_rescue(messages);
+	release();
+	/* An instruction that failed fails again. What was sent would not come again. */
+	if (info->si_code <= 0 || number == SIGHUP)
+		raise(number);
+}
+
+void top_rescue_begin(const struct kept_stderr *kept)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	messages = kept;
+	sigfillset(&action.sa_mask); /* such as SIGTTOU, which stops a program in the background */
+	for (size_t i = 0; i < ARRAY_SIZE(caught); i++) {
+		sigaction(caught[i], NULL, &before[i]);
+		if (caught[i] != SIGHUP || before[i].sa_handler != SIG_IGN)
+			sigaction(caught[i], &action, NULL);
+	}
+	has_begun = true;
+}
+
+void top_rescue_end(void)
+{
+	if (has_begun)
+		release();
+	has_begun = false;
 }

@@ -84,8 +84,9 @@ class Interactive(unittest.TestCase):
         self.assertNotIn("q quit", self.expect_end())
 
     def test_ends_with_signals(self):
-        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGQUIT, 128 + signal.SIGQUIT),
-                             (signal.SIGABRT, 128 + signal.SIGABRT)):
+        for number, code in ((signal.SIGINT, 0), (signal.SIGTERM, 0),
+                             *((number, 128 + number) for number in (signal.SIGQUIT, signal.SIGABRT, signal.SIGBUS,
+                                                                     signal.SIGHUP))):
             self.start_and_wait("-v", before="ulimit -c 0; ")
             os.kill(self.find(), number)
             # However it ends, what was said is not lost.
