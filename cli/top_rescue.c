@@ -14,8 +14,8 @@
 #include "elf/bus_guard.h"
 
 static struct termios settings;
-static volatile sig_atomic_t drawn;
-static const struct kept_stderr *messages; /* NULL: none are kept */
+static volatile sig_atomic_t changed, drawn; /* the settings, the screen */
+static const struct kept_stderr *messages;   /* NULL: none are kept */
 
 static const int caught[] = { SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV };
 static struct sigaction before[ARRAY_SIZE(caught)];
@@ -27,7 +27,10 @@ static size_t n_bytes;
 
 int top_rescue_keep_settings(void)
 {
-	return tcgetattr(STDIN_FILENO, &settings) < 0 ? -errno : 0;
+	if (tcgetattr(STDIN_FILENO, &settings) < 0)
+		return -errno;
+	changed = true;
+	return 0;
 }
 
 static int add_byte(int c)
@@ -53,14 +56,25 @@ void top_rescue_prepare(void)
 
 void top_rescue_set_drawn(bool is_drawn)
 {
-	drawn = is_drawn;
+	changed = drawn = is_drawn;
+}
+
+/* A terminal that does not control this process is nobody else's. */
+static bool is_of_others(void)
+{
+	pid_t owner = tcgetpgrp(STDIN_FILENO);
+
+	return owner > 0 && owner != getpgrp();
 }
 
 static void give_back(void)
 {
+	if (is_of_others())
+		return;
 	if (drawn)
 		(void)!write(STDOUT_FILENO, bytes, n_bytes);
-	tcsetattr(STDIN_FILENO, TCSANOW, &settings);
+	if (changed)
+		tcsetattr(STDIN_FILENO, TCSANOW, &settings);
 }
 
 static void release(void)

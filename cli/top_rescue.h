@@ -8,14 +8,14 @@
 
 /*
  * Gives the terminal back in a signal handler, before the signal ends the program: curses cannot be
- * asked there.
+ * asked there. While it is another program's, such as the shell's after Ctrl-Z, it is left alone.
  */
 
 /* Keeps the settings of stdin's terminal: before curses changes them. 0 or a negative errno. */
 int top_rescue_keep_settings(void);
 /* Once curses knows the terminal. */
 void top_rescue_prepare(void);
-/* Is the screen curses', or the shell's? */
+/* Is the terminal curses', or the shell's? */
 void top_rescue_set_drawn(bool is_drawn);
 
 /*

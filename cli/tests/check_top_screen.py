@@ -176,6 +176,24 @@ class Interactive(unittest.TestCase):
         # The cursor is where it was.
         self.assertRegex(self.terminal.text().rstrip(), r"(?m)^\S*dwarfprof top .*\nready>\Z")
 
+    def test_a_crash_while_it_is_stopped(self):
+        """Then the terminal's settings are the shell's."""
+        self.start_and_wait(before="ulimit -c 0; ")
+        process = self.find()
+        self.terminal.press("C-z")
+        self.terminal.wait_for("Stopped")
+        self.terminal.run("clear; stty noflsh -echoctl")
+        self.terminal.wait(self.terminal.is_ready)
+        os.kill(process, signal.SIGABRT)
+
+        def is_gone():
+            # It stops again when it draws, perhaps before the signal has come to its thread.
+            subprocess.run(["kill", "-CONT", str(process)], stderr=subprocess.DEVNULL)
+            return not os.path.exists(f"/proc/{process}")
+        harness.wait_for(is_gone)
+        self.terminal.run("clear; stty -a")
+        self.terminal.wait_for(" noflsh ", "-echoctl ")
+
     def test_stopped_by_others(self):
         """The shell changes the terminal while it is stopped."""
         self.start_and_wait()

@@ -152,6 +152,46 @@ Test(top_rescue, leaves_an_ignored_hangup_ignored)
 	cr_expect(is_changed());
 }
 
+/* As a shell's job in the background. */
+static void begin_and_raise_in_the_background(int number)
+{
+	pid_t pid;
+
+	begin();
+	pid = fork();
+	if (pid == 0) {
+		setpgid(0, 0);
+		kill(getpid(), number);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status))
+		_exit(106);
+}
+
+/* Its settings are those of the program that has it now. */
+Test(top_rescue, leaves_a_terminal_of_others_alone)
+{
+	run(begin_and_raise_in_the_background, SIGABRT);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	cr_expect(is_changed());
+}
+
+static void leave_and_raise(int number)
+{
+	begin();
+	top_rescue_set_drawn(true);
+	top_rescue_set_drawn(false);
+	kill(getpid(), number);
+}
+
+/* So are those of a terminal that it has given back. */
+Test(top_rescue, gives_nothing_back_twice)
+{
+	run(leave_and_raise, SIGABRT);
+	expect_signal(SIGABRT);
+	cr_expect(is_changed());
+}
+
 /* Reads behind the end of a file, which is no reason to end, and then perhaps writes there. */
 static void truncate_file(int is_written)
 {
