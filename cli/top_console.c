@@ -107,6 +107,7 @@ static void on_interval(void *arg, struct top_interval *interval)
 	struct top_console *c = arg;
 	struct top_interval *old;
 
+	top_rescue_cover_thread();
 	pthread_mutex_lock(&c->lock);
 	old = c->next;
 	c->next = interval;
@@ -363,6 +364,7 @@ static void *run(void *arg)
 	sigset_t of_jobs = caught_set();
 	int err;
 
+	top_rescue_cover_thread();
 	/* If the terminal is another program's, the process has to stop. */
 	sigaddset(&of_jobs, SIGTTOU);
 	sigaddset(&of_jobs, SIGTTIN);
@@ -386,6 +388,7 @@ bool top_console_is_possible(void)
 static void close_all(struct top_console *c)
 {
 	leave(c);
+	top_rescue_uncover_thread();
 	restore_mask(c);
 	for (size_t i = 0; i < 2; i++)
 		if (c->signals[i] >= 0)
@@ -437,6 +440,7 @@ int top_console_start(struct top_console *c, int end_fd)
 	c->end_fd = fcntl(end_fd, F_DUPFD_CLOEXEC, 0);
 	if (c->end_fd < 0)
 		return -errno;
+	top_rescue_cover_thread();
 	top_rescue_begin(c->keeps_messages ? &c->messages : NULL);
 	signals_block(&old);
 	err = pthread_create(&c->thread, NULL, run, c);

@@ -3,7 +3,9 @@
 
 #include <curses.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -20,6 +22,15 @@ static const struct kept_stderr *messages;   /* NULL: none are kept */
 static const int caught[] = { SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV };
 static struct sigaction before[ARRAY_SIZE(caught)];
 static bool has_begun;
+
+/* For the handler, in a thread whose own stack has overflowed. */
+struct handler_stack {
+	stack_t before;
+	char bytes[64 * 1024];
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t handler_stacks;
 
 /* What is written. */
 static char bytes[256];
@@ -99,7 +110,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 void top_rescue_begin(const struct kept_stderr *kept)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	messages = kept;
 	sigfillset(&action.sa_mask); /* such as SIGTTOU, which stops a program in the background */
@@ -116,4 +128,45 @@ void top_rescue_end(void)
 	if (has_begun)
 		release();
 	has_begun = false;
+}
+
+static void free_stack(void *stack)
+{
+	struct handler_stack *s = stack;
+
+	sigaltstack(&s->before, NULL);
+	free(s);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&handler_stacks, free_stack);
+}
+
+void top_rescue_cover_thread(void)
+{
+	struct handler_stack *s;
+
+	pthread_once(&once, make_key);
+	if (pthread_getspecific(handler_stacks))
+		return;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return;
+	if (sigaltstack(&(stack_t){ .ss_sp = s->bytes, .ss_size = sizeof(s->bytes) }, &s->before) <
+		    0 ||
+	    pthread_setspecific(handler_stacks, s) != 0)
+		free_stack(s);
+}
+
+void top_rescue_uncover_thread(void)
+{
+	struct handler_stack *s;
+
+	pthread_once(&once, make_key);
+	s = pthread_getspecific(handler_stacks);
+	if (!s)
+		return;
+	pthread_setspecific(handler_stacks, NULL);
+	free_stack(s);
 }

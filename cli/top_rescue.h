@@ -27,4 +27,11 @@ void top_rescue_begin(const struct kept_stderr *messages);
 /* Signals do again what they did. Any thread may call it, again and again. */
 void top_rescue_end(void);
 
+/*
+ * Gives the calling thread another stack for the handler, as its own may overflow, if there is memory
+ * for it; until the thread ends, or uncovers itself. Both may be called again and again.
+ */
+void top_rescue_cover_thread(void);
+void top_rescue_uncover_thread(void);
+
 #endif

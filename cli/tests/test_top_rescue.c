@@ -152,6 +152,62 @@ Test(top_rescue, leaves_an_ignored_hangup_ignored)
 	cr_expect(is_changed());
 }
 
+static __attribute__((noinline)) int overflow(volatile int *depth)
+{
+	volatile char frame[1024] = { 0 };
+
+	if (++*depth == 0) /* never, but what does a compiler know */
+		return 0;
+	return overflow(depth) + frame[0];
+}
+
+static void *overflow_in_a_thread(void *unused)
+{
+	int depth = 0;
+
+	top_rescue_cover_thread();
+	(void)unused;
+	return (void *)(intptr_t)overflow(&depth);
+}
+
+static void begin_and_overflow(int in_a_thread)
+{
+	pthread_t thread;
+
+	begin();
+	if (!in_a_thread)
+		overflow_in_a_thread(NULL);
+	if (pthread_create(&thread, NULL, overflow_in_a_thread, NULL) == 0)
+		pthread_join(thread, NULL);
+}
+
+Test(top_rescue, needs_nothing_of_a_stack_that_has_overflowed)
+{
+	for (int in_a_thread = 0; in_a_thread < 2; in_a_thread++) {
+		run(begin_and_overflow, in_a_thread);
+		expect_signal(SIGSEGV);
+		cr_expect(!is_changed(), "%d", in_a_thread);
+	}
+}
+
+/* Whoever had a stack for handlers, such as a sanitizer, has it again. */
+Test(top_rescue, uncovers_a_thread)
+{
+	static char bytes[64 * 1024];
+	stack_t own = { .ss_sp = bytes, .ss_size = sizeof(bytes) }, before, now;
+
+	cr_assert(sigaltstack(&own, &before) == 0);
+	top_rescue_cover_thread();
+	top_rescue_cover_thread();
+	cr_assert(sigaltstack(NULL, &now) == 0);
+	cr_expect(now.ss_sp != bytes && now.ss_flags == 0);
+	top_rescue_uncover_thread();
+	top_rescue_uncover_thread();
+	cr_assert(sigaltstack(NULL, &now) == 0);
+	cr_expect(now.ss_sp == bytes && now.ss_flags == 0);
+	cr_assert(sigaltstack(&before, NULL) == 0);
+}
+
 /* As a shell's job in the background. */
 static void begin_and_raise_in_the_background(int number)
 {
