@@ -456,13 +456,18 @@ int top_console_start(struct top_console *c, int end_fd)
 static int print_last(struct top_console *c)
 {
 	struct top_interval *last = c->latest ? c->latest : c->view.interval;
+	int err;
 
-	return last ? top_table_print(&(struct top_table){ .head = { last->target, last->last,
-								     last->labels },
-							   .functions = &last->functions,
-							   .value = last->value },
-				      false, stdout) :
-		      0;
+	if (!last)
+		return 0;
+	err = top_table_print(
+		&(struct top_table){ .head = { last->target, last->last, last->labels },
+				     .functions = &last->functions,
+				     .value = last->value },
+		false, stdout);
+	if (err < 0)
+		log_error("cannot print the last table: %s", strerror(-err));
+	return err;
 }
 
 int top_console_close(struct top_console *c)

@@ -4,12 +4,14 @@
 
 usage: check_top_screen.py DWARFPROF PROGRAM-DIR
 """
+import errno
 import os
 import re
 import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -21,6 +23,7 @@ from harness import busy, dwarfprof
 HEAD = re.compile(r"^fibonacci \(PID \d+\), cpu-clock at \d+ Hz, (\d+\.\d) s$", re.M)
 SELF = re.compile(r"^ *([\d.]+) % +([\d.]+) %  (\S+) +(\S+)$", re.M)
 DETAIL = re.compile(r"^ +([\d.]+) %    (called by \S+|itself|calls \S+)", re.M)
+WRITE = 1  # asm/unistd_64.h
 
 
 class Interactive(unittest.TestCase):
@@ -105,6 +108,14 @@ class Interactive(unittest.TestCase):
         with busy() as pid:
             self.start("-n", "2", "-F", "499", target=("-p", pid))
             self.assertRegex(self.expect_end(), SELF)
+
+    def test_a_last_table_that_cannot_be_printed(self):
+        """The screen has a descriptor of its own."""
+        code = (f"import os,sys; sys.path.insert(0, {os.path.dirname(harness.__file__)!r}); import harness; "
+                f"harness.refuse({errno.EIO}, {WRITE}, 1); os.execv(sys.argv[1], sys.argv[1:])")
+        self.start_and_wait(prefix=(sys.executable, "-c", code))
+        self.target.process.kill()
+        self.assertIn("dwarfprof: cannot print the last table: Input/output error", self.expect_end(1))
 
     def test_signals_do_not_disturb_the_start(self):
         """One that is pending ends the kernel's verification of a program."""
