@@ -102,6 +102,61 @@ class Resting(unittest.TestCase):
         users = dwarfprof("-a", "-U", "--off-cpu", "-d", "100ms", "--format", "jsonl")
         self.assertFalse({s["pid"] for s in streamed(users)} & set(before))
 
+    def test_those_that_fork_and_execute(self):
+        """One of a process's threads, which all rest, wakes up and does it: for the others that is the end, and
+        it gets the first one's number."""
+        code = ("import os,sys,threading,time\n"
+                "def act():\n"
+                "  sys.stdin.readline()\n"
+                "  if os.fork() == 0: time.sleep(600)\n"
+                "  sys.stdin.readline()\n"
+                "  os.execv('/bin/sleep', ['sleep', '600'])\n"
+                "for i in range(3): threading.Thread(target=time.sleep, args=(600,)).start()\n"
+                "threading.Thread(target=act).start()")
+        with (target := Target("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE, text=True, bufsize=1)) as pid:
+            stacks = lambda: {tid: read(f"/proc/{pid}/task/{tid}/stack") for tid in os.listdir(f"/proc/{pid}/task")}
+            threads = lambda what: {int(tid) for tid, stack in stacks().items() if what in stack}
+            wait_for(lambda: (len(threads("pipe_read")), len(threads("nanosleep")), len(threads("futex"))) == (1, 3, 1))
+            (actor,), resting = threads("pipe_read"), threads("nanosleep") | threads("futex")
+            self.assertEqual(threads("futex"), {int(pid)})
+            process = start("-p", pid, "--off-cpu", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
+            wait_until_sampling(process)
+            forked = time.monotonic_ns()
+            target.process.stdin.write("\n")
+            wait_for(lambda: harness.children(actor) and threads("pipe_read") == {actor})
+            child, = map(int, harness.children(actor))
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+            wait_for(lambda: "nanosleep" in read(f"/proc/{child}/stack"))
+            executed = time.monotonic_ns()
+            target.process.stdin.write("\n")
+            wait_for(lambda: " (sleep) S " in read(f"/proc/{pid}/stat") and "nanosleep" in read(f"/proc/{pid}/stack"))
+            ended = time.monotonic_ns()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        samples = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual({s["outcome"] for s in samples}, {"complete"}, err)
+        self.assertNotIn("left out", err)
+        self.assertIn("threads still blocked at the end: 2;", err)
+        end = lambda sample: sample["time_ns"] + sample["value_ns"]
+        begin = min(s["time_ns"] for s in samples)
+        first, last = ({tid: choose((s for s in samples if s["tid"] == tid), key=lambda s: s["time_ns"])
+                        for tid in {actor, child, *resting}} for choose in (min, max))
+        for tid in (actor, *resting):
+            self.assertEqual(first[tid]["time_ns"], begin)
+            self.assertEqual(functions(first[tid])[-1], "_start" if tid == int(pid) else "clone3")
+        for tid in resting:
+            self.assertGreater(end(first[tid]), executed)
+            self.assertLess(end(first[tid]), ended)
+        self.assertGreater(end(first[actor]), forked)
+        self.assertLess(end(first[actor]), executed)
+        for tid in child, int(pid):
+            self.assertAlmostEqual((end(last[tid]) - begin) / 1e9, seconds_sampled(err), delta=0.051)
+        self.assertEqual(last[int(pid)]["comm"], "sleep")
+        self.assertEqual(os.path.basename(last[int(pid)]["user_stack"][-1]["module"]), "sleep")
+        self.assertGreater(last[int(pid)]["time_ns"], executed)
+        self.assertLess(last[int(pid)]["time_ns"], ended)
+        self.assertLess(forked, first[child]["time_ns"])
+
     def test_thousands(self):
         """In one process; it takes 50 us for each."""
         n = 2000
