@@ -54,6 +54,29 @@ Test(registers, finds_a_callee_saved_register_where_it_was_saved_last)
 	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 5);
 }
 
+/* It was saved in a page that is not in memory. */
+Test(registers, names_the_page_of_a_saved_register)
+{
+	const uint64_t slot = sp + 0x5000;
+
+	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
+	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
+	world_saves(w)[0].where[DP_SAVED_RBX] =
+		(struct dp_where){ DP_WHERE_CFA, 0, 0, (int32_t)(slot - (sp + 32)) };
+	world_poke(w, sp + 24, code(3));
+	world_fault(w, slot);
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_READ_FAULT, 2);
+	cr_assert_eq(w->walk.out.sample.fault_address, slot);
+	/* What is not read does no harm, and once it can be read, it is. */
+	world_poke(w, sp + 24, code(0));
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 2);
+	world_poke(w, sp + 24, code(3));
+	world_poke(w, slot, sp + 0x200);
+	world_poke(w, sp + 0x200 + 8, code(0));
+	w->n_faults = 0;
+	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 3);
+}
+
 /* In a realigned frame registers are saved relative to fp. */
 Test(registers, finds_a_callee_saved_register_relative_to_rbp)
 {
@@ -102,5 +125,25 @@ Test(registers, goes_on_without_an_rbp_that_cannot_be_read)
 	expect_outcome(world_walk(w, code(2), sp, 1), DP_COMPLETE, 4);
 	/* The next one needs it. */
 	world_poke(w, sp + 8, code(4));
-	expect_outcome(world_walk(w, code(2), sp, 1), DP_REGISTER_LOST, 2);
+	expect_outcome(world_walk(w, code(2), sp, 1), DP_READ_FAULT, 2);
+	cr_assert_eq(w->walk.out.sample.fault_address, 1);
+}
+
+/* A frame in between reads what it has, and then the next one needs what is behind it. */
+Test(registers, names_the_page_of_a_saved_rbp)
+{
+	const uint64_t slot = sp + 0x5000;
+
+	world_rule(w, 2, 16)->fp =
+		(struct dp_where){ .kind = DP_WHERE_CFA, .offset = (int32_t)(slot - (sp + 16)) };
+	world_rule(w, 4, 16)->cfa_reg = DP_REG_FP;
+	world_poke(w, sp + 8, code(1));
+	world_poke(w, sp + 16 + 24, code(4));
+	world_fault(w, slot);
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_READ_FAULT, 3);
+	cr_assert_eq(w->walk.out.sample.fault_address, slot);
+	/* The root needs none. */
+	world_poke(w, sp + 16 + 24, code(0));
+	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_COMPLETE, 3);
+	cr_assert_eq(w->walk.out.sample.fault_address, 0);
 }
