@@ -105,19 +105,18 @@ static int read_key(void)
 
 /*
  * Reads the rest of a key that terminfo does not have, such as Ctrl-Up, behind its Esc: `[`,
- * parameters, and a character from `@' on (ECMA-48), or `O` and a character. False: it was Esc.
+ * parameters, and a character from `@' on (ECMA-48), or `O` and a character. Before any other key, it
+ * is Alt. False: it was Esc, however often.
  */
 static bool skip_unknown_key(void)
 {
-	int code = read_key();
+	int code;
 
-	if (code != '[' && code != 'O') {
-		if (code > 0)
-			unget_wch((wchar_t)code);
-		else if (code < 0)
-			ungetch(-code);
-		return false;
-	}
+	do
+		code = read_key();
+	while (code == ESC);
+	if (code != '[' && code != 'O')
+		return code != 0;
 	timeout(REST_OF_KEY_MS);
 	do
 		code = read_key();

@@ -152,7 +152,7 @@ class Build(unittest.TestCase):
     """Hundreds of short-lived compilers."""
     FILES = 100
 
-    def check(self, what, samples, wanted=99):
+    def check(self, what, samples):
         """Are enough samples complete, and not too many lost?"""
         samples = user(samples)
         share = 100 * outcomes(samples)["complete"] / len(samples)
@@ -160,7 +160,7 @@ class Build(unittest.TestCase):
         print(f"make -j2, {what}: {len(samples)} samples, {share:.2f} % complete, {lost:.2f} % lost, "
               f"{dict(outcomes(samples))}, {sum(s['late'] for s in samples)} walked in user space", flush=True)
         self.assertGreater(len(samples), 1000)
-        return lost < 0.1 and share >= wanted
+        return lost < 0.1 and share >= 99
 
     def check_some(self, attempt):
         """On a machine that stalls, samples are lost or late, and say so."""
@@ -179,8 +179,8 @@ class Build(unittest.TestCase):
         end(profiler)
         samples = read_samples(path)
         compilers = [s for s in samples if s["comm"] in ("make", "sh", "gcc", "cc1", "as", "collect2")]
-        # Other processes are unknown: JIT code, and code without unwind information.
-        return self.check("-a", compilers) and self.check("-a, all of the machine", samples, 50)
+        # What else runs is not known: JIT code, and code without unwind information.
+        return self.check("-a", compilers)
 
     def test_of_all_processes(self):
         self.check_some(self.of_all_processes)
