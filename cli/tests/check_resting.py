@@ -133,7 +133,8 @@ class Resting(unittest.TestCase):
             ended = time.monotonic_ns()
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
-        samples = [json.loads(line) for line in out.splitlines()]
+        # Who exits or executes may block on the way.
+        samples = [s for s in map(json.loads, out.splitlines()) if s["outcome"] != "no_user_stack"]
         self.assertEqual({s["outcome"] for s in samples}, {"complete"}, err)
         self.assertNotIn("left out", err)
         self.assertIn("threads still blocked at the end: 2;", err)
