@@ -3,13 +3,16 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "elf/elf_open.h"
 #include "symbols/debug_server.h"
 #include "symbols/decompressed.h"
+#include "symbols/name_files.h"
 #include "symbols/names.h"
 
 /*
@@ -74,6 +77,29 @@ static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *sourc
 	return size > 0 ? debug_server_fetch(server, shared_id, (size_t)size, source->path) : -1;
 }
 
+/* Notes a file that libdwfl is about to parse. Takes over fd, and returns the one to parse. */
+static int note_file(struct name_files *files, int fd, bool is_shared)
+{
+	char self[64], path[PATH_MAX];
+	ssize_t n;
+	int parsed;
+
+	if (!files || files->mode == NAME_FILES_IGNORED)
+		return fd;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, path, sizeof(path) - 1);
+	if (n <= 0) {
+		files->is_incomplete = true;
+		return fd;
+	}
+	path[n] = '\0';
+	parsed = name_files_add(files, fd, path);
+	files->has_shared |= is_shared;
+	if (parsed != fd)
+		close(fd);
+	return parsed;
+}
+
 /*
  * libdwfl's own search ends with the servers in DEBUGINFOD_URLS, at any time and without a limit.
  * If they are set, only the local build-id directories are searched, and servers are asked when
@@ -103,7 +129,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 		close(fd);
 		return -1;
 	}
-	return fd;
+	return fd < 0 ? fd : note_file(source->files, fd, is_shared);
 }
 
 /* Sets the source of the only module while it is being opened. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "symbols/debug_server.h"
-#include "symbols/module.h"
+#include "symbols/module_keep.h"
 #include "symbols/names_parts.h"
 
 int names_new(const struct names_options *options, struct names **ret)

@@ -20,6 +20,7 @@ struct names {
 	size_t n_open;
 	uint64_t open_memory;    /* memory that their debug information takes */
 	struct disk_cache cache; /* for locations; counts only what is added through it */
+	_Atomic uint64_t copied; /* bytes of files that are not steady (name_files.h) */
 	/* jit.c */
 	_Atomic uint64_t jit_memory;    /* for generated code of all processes */
 	_Atomic unsigned int n_settled; /* number of calls of names_settle() */

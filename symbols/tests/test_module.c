@@ -209,17 +209,6 @@ Test(module, shows_functions_without_what_was_inlined)
 	expect_call(false);
 }
 
-/* A copy of this program that is no longer being changed, so its locations can be kept. */
-static int open_settled_copy(void)
-{
-	struct disk_cache_source source;
-	int fd = copy_program();
-
-	while (disk_cache_source(fd, &source) == -ESTALE)
-		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
-	return fd;
-}
-
 /*
  * With locations on disk, the next run does not open debug information, not even for addresses
  * without any.
@@ -230,7 +219,7 @@ Test(module, keeps_places_for_the_next_run, .timeout = 60)
 	const uint64_t addresses[] = { landmark_address(), address_in_file(_start), 1 };
 	struct names *names = names_with((struct names_options){ 0 });
 	char directory[] = "/tmp/module.XXXXXX", command[64];
-	_cleanup_close_ int copy = open_settled_copy();
+	_cleanup_close_ int copy = copy_program();
 	const struct source_location *locations;
 	struct disk_cache disk;
 

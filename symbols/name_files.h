@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_NAME_FILES_H
+#define DP_SYMBOLS_NAME_FILES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache/digest.h"
+#include "cache/steady_file.h"
+
+/*
+ * The files that a binary's names are made of: itself, and separate files with debug information.
+ * Kept names belong to their bytes. Steady files (cache/steady_file.h) are read as they are and
+ * hashed when names are kept; copies of others are read, so that nobody can show one thing to
+ * libdw, and something else to be hashed.
+ */
+
+enum name_files_mode {
+	NAME_FILES_IGNORED, /* names will not be kept */
+	NAME_FILES_NOTED,   /* all must be steady */
+	NAME_FILES_COPIED,  /* those that are not are copied */
+};
+
+struct name_file {
+	char *path; /* "": the binary itself */
+	int fd;     /* of a steady file; -1: of a copy, and this is its digest: */
+	struct digest digest;
+	struct file_identity identity; /* if it is steady; else zeros */
+};
+
+struct name_files {
+	enum name_files_mode mode;
+	_Atomic uint64_t *copied; /* bytes of copies, of all binaries together */
+	struct name_file *list;
+	size_t n, size;
+	uint64_t n_copied;
+	bool is_incomplete; /* names must not be kept: a file is not steady, or cannot be copied */
+	bool has_shared;    /* one is what dwz has moved common parts to */
+};
+
+/* Forgets all files. The sum of copied bytes is decreased. */
+void name_files_reset(struct name_files *files, enum name_files_mode mode);
+
+/*
+ * Adds a file that is about to be parsed. Returns the descriptor to parse, which is fd, or that of
+ * a copy; fd is then left to the caller. `path`: "" for the binary.
+ */
+int name_files_add(struct name_files *files, int fd, const char *path);
+
+/* Adds a file that kept names were made of, of which only this is known. */
+void name_files_add_kept(struct name_files *files, const char *path, const struct digest *digest,
+			 const struct file_identity *identity);
+
+/* Hashes steady files. -ESTALE: one has changed since, or some names are of other files. */
+int name_files_hash(struct name_files *files);
+
+/*
+ * Whether a file has these bytes: a steady one with this identity does; others are hashed. If it is
+ * now steady with another identity, that is stored.
+ */
+bool name_file_is_same(int fd, const struct digest *digest, struct file_identity *identity);
+
+#endif
