@@ -3,6 +3,7 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -81,8 +82,8 @@ static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *sourc
 static int note_file(struct name_files *files, int fd, bool is_shared)
 {
 	char self[64], path[PATH_MAX];
+	int parsed, own;
 	ssize_t n;
-	int parsed;
 
 	if (!files || files->mode == NAME_FILES_IGNORED)
 		return fd;
@@ -95,9 +96,16 @@ static int note_file(struct name_files *files, int fd, bool is_shared)
 	path[n] = '\0';
 	parsed = name_files_add(files, fd, path);
 	files->has_shared |= is_shared;
-	if (parsed != fd)
-		close(fd);
-	return parsed;
+	if (parsed == fd)
+		return fd;
+	/* libdwfl closes the descriptor that it gets. */
+	own = fcntl(parsed, F_DUPFD_CLOEXEC, 0);
+	if (own < 0) {
+		files->is_incomplete = true;
+		return fd;
+	}
+	close(fd);
+	return own;
 }
 
 /*

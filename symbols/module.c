@@ -92,17 +92,11 @@ bool module_is_written_to(const struct module *module)
 				   !file_is_same_time(&st.st_mtim, &module->written));
 }
 
-static void close_fd(int *fd)
-{
-	if (*fd > 0)
-		close(*fd);
-	*fd = 0;
-}
-
 static void close_other_files(struct module *module)
 {
-	close_fd(&module->debug_fd);
-	close_fd(&module->copy_fd);
+	if (module->debug_fd > 0)
+		close(module->debug_fd);
+	module->debug_fd = 0;
 	name_files_reset(&module->files, NAME_FILES_IGNORED);
 }
 

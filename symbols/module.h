@@ -54,7 +54,6 @@ struct module {
 	bool servers_tried;       /* servers were asked, or need not be */
 	struct location_cache locations;
 	struct name_files files; /* that kept locations are made of */
-	int copy_fd;             /* a copy of the file, to be read in its place; 0: none */
 	bool is_pinned;          /* module_pin_files() */
 	bool locations_tried;    /* kept locations were searched for */
 	bool keeps_locations;    /* locations are from debug information, which is slow to open */
@@ -83,7 +82,9 @@ static inline bool module_is_compiled(const struct module *module)
 /* The file that names are read from. */
 static inline int module_read_fd(const struct module *module)
 {
-	return module->copy_fd > 0 ? module->copy_fd : module->fd;
+	int copy = name_files_copy(&module->files);
+
+	return copy >= 0 ? copy : module->fd;
 }
 
 /*

@@ -91,15 +91,6 @@ static bool has_debug_sections(int fd)
 	return false;
 }
 
-/* Adds the module's own file, and copies it if it is not steady and copies are made. */
-static void add_own_file(struct module *module)
-{
-	int fd = name_files_add(&module->files, module->fd, "");
-
-	if (fd != module->fd)
-		module->copy_fd = fd;
-}
-
 void module_pin_files(struct module *module)
 {
 	struct name_files *files = &module->files;
@@ -110,13 +101,13 @@ void module_pin_files(struct module *module)
 	if (!can_keep_locations(module))
 		return;
 	files->mode = has_copies(files) ? NAME_FILES_COPIED : NAME_FILES_NOTED;
-	add_own_file(module);
+	(void)name_files_add(files, module->fd, "");
 	if (files->mode == NAME_FILES_COPIED || !files->is_incomplete ||
 	    !has_debug_sections(module->fd))
 		return;
 	files->mode = NAME_FILES_COPIED;
 	files->is_incomplete = false;
-	add_own_file(module);
+	(void)name_files_add(files, module->fd, "");
 }
 
 static int open_debug(struct module *module)
@@ -135,11 +126,17 @@ static bool has_other_names(const struct module *module)
 	       module->starts;
 }
 
-/* Opens it again, from the files themselves, whose directories matter. */
+/*
+ * Opens it again, from the files themselves, whose directories matter. Copies are closed, and then
+ * are memory no more, unless other names are read from them.
+ */
 static int open_in_place(struct module *module)
 {
 	module->debug = debug_info_free(module->debug);
-	name_files_reset(&module->files, NAME_FILES_IGNORED);
+	if (module->go || module->symtab)
+		module->files.mode = NAME_FILES_IGNORED;
+	else
+		name_files_reset(&module->files, NAME_FILES_IGNORED);
 	return open_debug(module);
 }
 
@@ -150,7 +147,7 @@ static int open_copies(struct module *module)
 
 	module->debug = debug_info_free(module->debug);
 	name_files_reset(&module->files, NAME_FILES_COPIED);
-	add_own_file(module);
+	(void)name_files_add(&module->files, module->fd, "");
 	err = open_debug(module);
 	return err < 0 ? open_in_place(module) : err;
 }

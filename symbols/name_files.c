@@ -12,27 +12,21 @@
 #include "base/cleanup.h"
 #include "cache/disk_cache.h"
 
-/* In bytes: copies of one file, and of all files of all binaries together. */
-#define COPY_MAX (UINT64_C(128) << 20)
-#define COPIES_MAX (UINT64_C(256) << 20)
-
-static void name_file_done(struct name_file *file)
+static void name_file_done(struct name_files *files, struct name_file *file)
 {
 	free(file->path);
 	if (file->fd >= 0)
 		close(file->fd);
+	if (file->copied > 0)
+		atomic_fetch_sub(files->copied, file->copied);
 }
 
 void name_files_reset(struct name_files *files, enum name_files_mode mode)
 {
-	_Atomic uint64_t *copied = files->copied;
-
 	for (size_t i = 0; i < files->n; i++)
-		name_file_done(&files->list[i]);
+		name_file_done(files, &files->list[i]);
 	free(files->list);
-	if (copied)
-		atomic_fetch_sub(copied, files->n_copied);
-	*files = (struct name_files){ .mode = mode, .copied = copied };
+	*files = (struct name_files){ .mode = mode, .copied = files->copied };
 }
 
 static bool is_same_identity(const struct file_identity *a, const struct file_identity *b)
@@ -41,76 +35,126 @@ static bool is_same_identity(const struct file_identity *a, const struct file_id
 }
 
 /* Debug information that was closed is opened again, perhaps with the same files. */
-static bool is_known(const struct name_files *files, const struct name_file *file)
+static struct name_file *find_known(const struct name_files *files, const struct name_file *file)
 {
+	bool is_steady = file->identity.inode != 0;
+
 	for (size_t i = 0; i < files->n; i++) {
-		const struct name_file *other = &files->list[i];
+		struct name_file *other = &files->list[i];
 
 		if (strcmp(other->path, file->path) == 0 &&
 		    is_same_identity(&other->identity, &file->identity) &&
-		    (file->fd >= 0 ||
+		    (is_steady ||
 		     memcmp(&other->digest, &file->digest, sizeof(file->digest)) == 0))
-			return true;
+			return other;
 	}
+	return NULL;
+}
+
+/* Takes over what the file owns, even on failure. Returns the one in the list, or NULL. */
+static struct name_file *add(struct name_files *files, struct name_file *file)
+{
+	struct name_file *known = file->path ? find_known(files, file) : NULL;
+
+	if (known && known->copied == 0 && file->copied > 0) {
+		known->fd = steal_fd(&file->fd);
+		known->copied = file->copied;
+		file->copied = 0;
+	}
+	if (!known && file->path && array_reserve(files->list, files->n, files->size) == 0) {
+		known = &files->list[files->n++];
+		*known = *file;
+		return known;
+	}
+	name_file_done(files, file);
+	files->is_incomplete |= !known;
+	return known;
+}
+
+/* Reserves the bytes of a copy: several threads may do so at a time. */
+static bool reserve(struct name_files *files, uint64_t size)
+{
+	if (atomic_fetch_add(files->copied, size) + size <= NAME_COPIES_MAX)
+		return true;
+	atomic_fetch_sub(files->copied, size);
 	return false;
 }
 
-/* Takes over what the file owns, even on failure. */
-static void add(struct name_files *files, struct name_file *file)
+/* Copies a file of so many bytes, and hashes the copy. */
+static int make_copy(int fd, uint64_t size, struct name_file *ret)
 {
-	bool is_kept = file->path && !is_known(files, file);
-
-	if (!file->path || (is_kept && array_reserve(files->list, files->n, files->size) < 0))
-		files->is_incomplete = true;
-	if (is_kept && !files->is_incomplete)
-		files->list[files->n++] = *file;
-	else
-		name_file_done(file);
-}
-
-/* Copies a file, and hashes the copy. Returns its descriptor, or a negative errno. */
-static int copy_file(struct name_files *files, int fd, struct digest *ret)
-{
-	_cleanup_close_ int copy = -1;
+	_cleanup_close_ int copy = steady_file_copy(fd, size);
 	struct stat st;
 	int err;
 
-	/* The sum is approximate while several threads add to it. */
-	if (atomic_load(files->copied) >= COPIES_MAX)
-		return -EDQUOT;
-	copy = steady_file_copy(fd, COPY_MAX);
 	if (copy < 0)
 		return copy;
 	if (fstat(copy, &st) < 0)
 		return -errno;
-	err = digest_of_file(copy, (uint64_t)st.st_size, ret);
+	/* It may have become shorter meanwhile. */
+	if ((uint64_t)st.st_size != size)
+		return -ESTALE;
+	err = digest_of_file(copy, size, &ret->digest);
 	if (err < 0)
 		return err;
-	files->n_copied += (uint64_t)st.st_size;
-	atomic_fetch_add(files->copied, (uint64_t)st.st_size);
-	return steal_fd(&copy);
+	ret->fd = steal_fd(&copy);
+	ret->copied = size;
+	return 0;
+}
+
+static int copy_file(struct name_files *files, int fd, struct name_file *ret)
+{
+	struct stat st;
+	uint64_t size;
+	int err;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	size = (uint64_t)st.st_size;
+	if (size == 0 || size > NAME_COPY_MAX)
+		return -EFBIG;
+	if (!reserve(files, size))
+		return -EDQUOT;
+	err = make_copy(fd, size, ret);
+	if (err < 0)
+		atomic_fetch_sub(files->copied, size);
+	return err;
+}
+
+static int add_copy(struct name_files *files, int fd, const char *path)
+{
+	struct name_file file = { .fd = -1 }, *added;
+
+	if (files->mode != NAME_FILES_COPIED || disk_cache_is_foreign(fd) ||
+	    copy_file(files, fd, &file) < 0) {
+		files->is_incomplete = true;
+		return fd;
+	}
+	file.path = strdup(path);
+	added = add(files, &file);
+	return added ? added->fd : fd;
 }
 
 int name_files_add(struct name_files *files, int fd, const char *path)
 {
 	struct name_file file = { .fd = -1 };
-	int copy = -1;
 
 	if (files->mode == NAME_FILES_IGNORED || files->is_incomplete)
 		return fd;
-	if (steady_file_identify(fd, &file.identity) == 0) {
-		file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		files->is_incomplete = file.fd < 0;
-	} else {
-		if (files->mode == NAME_FILES_COPIED && !disk_cache_is_foreign(fd))
-			copy = copy_file(files, fd, &file.digest);
-		files->is_incomplete = copy < 0;
-	}
-	if (files->is_incomplete)
-		return fd;
-	file.path = strdup(path);
+	if (steady_file_identify(fd, &file.identity) < 0)
+		return add_copy(files, fd, path);
+	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file.path = file.fd < 0 ? NULL : strdup(path);
 	add(files, &file);
-	return copy >= 0 ? copy : fd;
+	return fd;
+}
+
+int name_files_copy(const struct name_files *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		if (files->list[i].copied > 0 && files->list[i].path[0] == '\0')
+			return files->list[i].fd;
+	return -1;
 }
 
 void name_files_add_kept(struct name_files *files, const char *path, const struct digest *digest,
@@ -126,7 +170,7 @@ static int hash(struct name_file *file)
 	struct file_identity now;
 	int err;
 
-	if (file->fd < 0)
+	if (file->fd < 0 || file->copied > 0)
 		return 0;
 	err = digest_of_file(file->fd, file->identity.size, &file->digest);
 	if (err == 0)

@@ -17,6 +17,10 @@
  * libdw, and something else to be hashed.
  */
 
+/* In bytes: copies of one file, and of all files of all binaries together. */
+#define NAME_COPY_MAX (UINT64_C(128) << 20)
+#define NAME_COPIES_MAX (UINT64_C(256) << 20)
+
 enum name_files_mode {
 	NAME_FILES_IGNORED, /* names will not be kept */
 	NAME_FILES_NOTED,   /* all must be steady */
@@ -25,9 +29,10 @@ enum name_files_mode {
 
 struct name_file {
 	char *path; /* "": the binary itself */
-	int fd;     /* of a steady file; -1: of a copy, and this is its digest: */
+	int fd;     /* of a steady file, or of the copy; -1: only this is known of it: */
 	struct digest digest;
 	struct file_identity identity; /* if it is steady; else zeros */
+	uint64_t copied;               /* bytes of the copy; 0: it is none */
 };
 
 struct name_files {
@@ -35,19 +40,21 @@ struct name_files {
 	_Atomic uint64_t *copied; /* bytes of copies, of all binaries together */
 	struct name_file *list;
 	size_t n, size;
-	uint64_t n_copied;
 	bool is_incomplete; /* names must not be kept: a file is not steady, or cannot be copied */
 	bool has_shared;    /* one is what dwz has moved common parts to */
 };
 
-/* Forgets all files. The sum of copied bytes is decreased. */
+/* Forgets all files, and closes copies, which nobody may read any more. */
 void name_files_reset(struct name_files *files, enum name_files_mode mode);
 
 /*
  * Adds a file that is about to be parsed. Returns the descriptor to parse, which is fd, or that of
- * a copy; fd is then left to the caller. `path`: "" for the binary.
+ * a copy, which `files` keeps until name_files_reset(). `path`: "" for the binary.
  */
 int name_files_add(struct name_files *files, int fd, const char *path);
+
+/* The copy of the binary, to be read in its place; -1: there is none. */
+int name_files_copy(const struct name_files *files);
 
 /* Adds a file that kept names were made of, of which only this is known. */
 void name_files_add_kept(struct name_files *files, const char *path, const struct digest *digest,

@@ -324,8 +324,7 @@ Test(location_file, is_of_the_bytes_of_separate_files)
 	cr_assert(asprintf(&path, "%s/debug", directory) > 0);
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
 	cr_assert_eq(write(fd, "names", 5), 5);
-	close(name_files_add(&files, fd, path));
-	fd = -1;
+	cr_assert_neq(name_files_add(&files, fd, path), fd);
 	cr_assert_eq(name_files_hash(&files), 0);
 	cr_assert_eq(files.n, 2);
 	write_locations();
@@ -354,11 +353,32 @@ Test(location_file, is_of_copies_of_what_others_may_change)
 	cr_assert_eq(copied, (uint64_t)lseek(fd, 0, SEEK_END));
 	cr_assert_eq(pwrite(binary, "x", 1, 0), 1);
 	cr_assert(pread(fd, &byte, 1, 0) == 1 && byte == 0x7f);
-	close(fd);
+	cr_assert_eq(name_files_copy(&files), fd);
 	/* Nothing is kept if copies are not made. */
 	name_files_reset(&files, NAME_FILES_NOTED);
 	cr_assert_eq(name_files_add(&files, binary, ""), binary);
 	cr_assert_eq(name_files_hash(&files), -ESTALE);
+}
+
+/* A copy counts before it is made, and until it is closed. */
+Test(location_file, is_of_copies_of_limited_size_together)
+{
+	uint64_t size, full;
+
+	keep_for_copy();
+	size = (uint64_t)lseek(binary, 0, SEEK_END);
+	name_files_reset(&files, NAME_FILES_COPIED);
+	full = NAME_COPIES_MAX - size;
+	copied = full + 1;
+	cr_expect_eq(name_files_add(&files, binary, ""), binary);
+	cr_expect_eq(copied, full + 1);
+	cr_expect_eq(name_files_hash(&files), -ESTALE);
+	copied = full;
+	name_files_reset(&files, NAME_FILES_COPIED);
+	cr_expect_neq(name_files_add(&files, binary, ""), binary);
+	cr_expect_eq(copied, NAME_COPIES_MAX);
+	name_files_reset(&files, NAME_FILES_COPIED);
+	cr_expect_eq(copied, full);
 }
 
 /* The checksum covers everything behind it. */

@@ -2,6 +2,7 @@
 /* Names and lines of this program, which it looks up like those of any binary. */
 #include "symbols/module.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,9 @@
 
 #include "base/cleanup.h"
 #include "cache/disk_cache.h"
+#include "symbols/debug_info.h"
 #include "symbols/names.h"
+#include "symbols/names_parts.h"
 #include "symbols/symtab.h"
 #include "symbols/tests/some_names.h"
 
@@ -144,15 +147,21 @@ Test(module, leaves_out_what_is_not_wanted)
 	names_free(names);
 }
 
-static int copy_program(void)
+/* Nobody can tell that of a file in memory nothing changes. */
+static int copy_file(const char *path)
 {
-	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC);
 	int fd = memfd_create("exe", MFD_CLOEXEC);
 
 	cr_assert(from >= 0 && fd >= 0);
 	while (sendfile(fd, from, NULL, 1 << 20) > 0)
 		;
 	return fd;
+}
+
+static int copy_program(void)
+{
+	return copy_file("/proc/self/exe");
 }
 
 /* Function names then come from debug information. */
@@ -207,6 +216,47 @@ Test(module, shows_functions_without_what_was_inlined)
 	outer();
 	expect_call(true);
 	expect_call(false);
+}
+
+/* The number of open copies of files that are not steady. */
+static size_t n_copies(void)
+{
+	_cleanup_closedir_ DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+	size_t n = 0;
+
+	while ((entry = readdir(directory))) {
+		char path[64] = "";
+
+		if (readlinkat(dirfd(directory), entry->d_name, path, sizeof(path) - 1) > 0)
+			n += strncmp(path, "/memfd:copy ", 12) == 0;
+	}
+	return n;
+}
+
+/* Names of its parts in .dwo files, which libdw opens by itself, are not kept. */
+Test(module, has_no_copy_of_a_file_that_is_read_in_place)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	char directory[] = "/tmp/module.XXXXXX", command[64];
+	const struct source_location *locations;
+	struct module *module;
+	struct disk_cache disk;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert_eq(disk_cache_open(directory, 16 << 20, &disk), 0);
+	names_set_cache(names, &disk);
+	module = module_new(names, "/tmp/split", "0123456789abcdef", copy_file(getenv("SPLIT")));
+	cr_assert(module);
+	module_find_locations(module, 0, true, &locations);
+	cr_assert(module->debug && debug_info_opens_files(module->debug));
+	cr_expect_eq(n_copies(), 0);
+	cr_expect_eq(names->copied, 0);
+	module_free(module);
+	names_set_cache(names, NULL);
+	names_free(names);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory);
+	cr_assert_eq(system(command), 0);
 }
 
 /*
