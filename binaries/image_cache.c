@@ -274,7 +274,7 @@ static bool open_copy(int copy, struct elf_file *ret)
 static int get_or_build_copy(struct disk_cache *cache, const struct elf_file *file, int fd,
 			     struct image *ret)
 {
-	_cleanup_close_ int copy_fd = steady_file_copy(fd, MAX_COPY_SIZE);
+	_cleanup_close_ int copy_fd = steady_file_copy(fd, MAX_COPY_SIZE, NULL);
 	struct elf_file copy;
 	int err;
 

@@ -32,7 +32,7 @@ struct digest digest_of(const void *bytes, size_t size)
 	return digest_finish(&ctx);
 }
 
-int digest_of_file(int fd, uint64_t size, struct digest *ret)
+int digest_of_file(int fd, uint64_t size, const atomic_bool *stop, struct digest *ret)
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK_SIZE);
 	struct sha256_ctx ctx;
@@ -43,8 +43,11 @@ int digest_of_file(int fd, uint64_t size, struct digest *ret)
 	sha256_init(&ctx);
 	while (from < size) {
 		size_t wanted = size - from < CHUNK_SIZE ? size - from : CHUNK_SIZE;
-		ssize_t n = pread(fd, chunk, wanted, (off_t)from);
+		ssize_t n;
 
+		if (stop && atomic_load_explicit(stop, memory_order_relaxed))
+			return -ECANCELED;
+		n = pread(fd, chunk, wanted, (off_t)from);
 		if (n <= 0)
 			return n < 0 ? -errno : -EBADMSG;
 		digest_add(&ctx, chunk, (size_t)n);

@@ -3,6 +3,8 @@
 #define DP_CACHE_DIGEST_H
 
 #include <nettle/sha2.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +24,10 @@ struct digest digest_finish(struct sha256_ctx *ctx);
 /* The digest of a block of memory. */
 struct digest digest_of(const void *bytes, size_t size);
 
-/* The digest of a file's first `size` bytes. 0, -EBADMSG if it is shorter, or a negative errno. */
-int digest_of_file(int fd, uint64_t size, struct digest *ret);
+/*
+ * The digest of a file's first `size` bytes. Returns 0, -EBADMSG if it is shorter, -ECANCELED once
+ * *stop is true (NULL: it goes on), or another negative errno.
+ */
+int digest_of_file(int fd, uint64_t size, const atomic_bool *stop, struct digest *ret);
 
 #endif

@@ -31,6 +31,9 @@
 /* In seconds: a change within a file system's clock tick may not show in the ctime. */
 #define SETTLE_TIME 2
 
+/* Bytes to copy at a time, before looking whether to stop. */
+#define COPY_STEP (4 << 20)
+
 bool steady_file_is_stored(uint64_t fs_type)
 {
 	switch ((uint32_t)fs_type) {
@@ -123,7 +126,7 @@ int steady_file_identify(int fd, struct file_identity *ret)
 	return 0;
 }
 
-int steady_file_copy(int fd, uint64_t max)
+int steady_file_copy(int fd, uint64_t max, const atomic_bool *stop)
 {
 	_cleanup_close_ int copy = -1;
 	struct rlimit limit;
@@ -144,8 +147,12 @@ int steady_file_copy(int fd, uint64_t max)
 	if (copy < 0)
 		return -errno;
 	while (from < st.st_size) {
-		ssize_t n = sendfile(copy, fd, &from, (size_t)(st.st_size - from));
+		off_t left = st.st_size - from;
+		ssize_t n;
 
+		if (stop && atomic_load_explicit(stop, memory_order_relaxed))
+			return -ECANCELED;
+		n = sendfile(copy, fd, &from, left < COPY_STEP ? (size_t)left : COPY_STEP);
 		if (n <= 0)
 			return n < 0 ? -errno : -EBADMSG;
 	}

@@ -2,6 +2,7 @@
 #ifndef DP_CACHE_STEADY_FILE_H
 #define DP_CACHE_STEADY_FILE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -38,8 +39,9 @@ bool steady_file_is_stored(uint64_t fs_type);
 
 /*
  * Copies a file to memory (memfd_create()), where only this process can change it. Returns its
- * descriptor, -EFBIG if it has more than `max` bytes, or another negative errno.
+ * descriptor, -EFBIG if it has more than `max` bytes, -ECANCELED once *stop is true (NULL: it goes
+ * on), or another negative errno.
  */
-int steady_file_copy(int fd, uint64_t max);
+int steady_file_copy(int fd, uint64_t max, const atomic_bool *stop);
 
 #endif

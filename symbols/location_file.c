@@ -29,9 +29,8 @@ enum { ADDRESSES, LOCATIONS, NAMES, SOURCES };
 
 /* A file that the names were made of. */
 struct kept_source {
-	struct digest digest;
-	struct file_identity identity; /* zeros: it was not steady */
-	uint64_t path;                 /* offset in names; 0: the binary */
+	struct file_version version;
+	uint64_t path; /* offset in names; 0: the binary */
 };
 
 struct address {
@@ -49,6 +48,7 @@ struct kept_location {
 
 #define INLINED (UINT32_C(1) << 31)
 
+static_assert(sizeof(struct kept_source) == sizeof(struct digest) + 8 * 8, "no padding");
 static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
 static_assert(KEPT_N_SECTIONS == SOURCES + 1, "all are used");
 
@@ -148,8 +148,7 @@ static int add_all(const struct body *b, struct name_files *files, struct locati
 	int err = 0;
 
 	for (uint64_t i = 0; i < b->n_sources; i++)
-		name_files_add_kept(files, b->names + b->sources[i].path, &b->sources[i].digest,
-				    &b->sources[i].identity);
+		name_files_add_kept(files, b->names + b->sources[i].path, &b->sources[i].version);
 	for (uint64_t i = 0; err == 0 && i < b->n_addresses; i++) {
 		err = add_address(b, &b->addresses[i], kept, locations);
 		kept += b->addresses[i].n_locations;
@@ -158,29 +157,31 @@ static int add_all(const struct body *b, struct name_files *files, struct locati
 }
 
 /* Whether a file has the bytes that the names were made of. */
-static bool is_unchanged(struct kept_source *source, const char *path, int binary)
+static bool is_unchanged(struct kept_source *source, const char *path, int binary,
+			 const atomic_bool *stop)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
 	if (source->path == 0)
-		return name_file_is_same(binary, &source->digest, &source->identity);
+		return name_file_is_same(binary, &source->version, stop);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       name_file_is_same(fd, &source->digest, &source->identity);
+	       name_file_is_same(fd, &source->version, stop);
 }
 
 /* Whether all files are; *ret_moved: one has another identity now. */
-static bool are_unchanged(const struct body *b, int binary, bool *ret_moved)
+static bool are_unchanged(const struct body *b, int binary, const atomic_bool *stop,
+			  bool *ret_moved)
 {
 	*ret_moved = false;
 	for (uint64_t i = 0; i < b->n_sources; i++) {
 		struct kept_source *source = &b->sources[i];
-		struct file_identity before = source->identity;
+		struct file_identity *now = &source->version.identity, before = *now;
 
-		if (!is_unchanged(source, b->names + source->path, binary))
+		if (!is_unchanged(source, b->names + source->path, binary, stop))
 			return false;
-		*ret_moved |= memcmp(&before, &source->identity, sizeof(before)) != 0;
+		*ret_moved |= memcmp(&before, now, sizeof(before)) != 0;
 	}
 	return true;
 }
@@ -202,7 +203,7 @@ int location_file_read(struct disk_cache *disk, const struct names_options *opti
 		return err;
 	if (!body_init(&b, file.sections) || !is_sound(&b))
 		return -EBADMSG;
-	if (!are_unchanged(&b, place->fd, &moved))
+	if (!are_unchanged(&b, place->fd, files->stop, &moved))
 		return -ESTALE;
 	/* The next run need not hash them. */
 	if (moved)
@@ -321,8 +322,7 @@ static int write_sources(struct writer *w, const struct name_files *files)
 
 		if (file->path[0])
 			err = add_name(w, file->path, &path);
-		w->sources[w->n_sources++] =
-			(struct kept_source){ file->digest, file->identity, path };
+		w->sources[w->n_sources++] = (struct kept_source){ file->version, path };
 	}
 	return err;
 }

@@ -17,7 +17,7 @@
  */
 
 /* Increment with each change of the layout. */
-#define LOCATION_FILE_VERSION 4
+#define LOCATION_FILE_VERSION 5
 
 /* The binary. */
 struct location_place {
@@ -26,9 +26,10 @@ struct location_place {
 };
 
 /*
- * Adds the kept locations to a cache, and the files that they are made of to `files`. Returns 0, -ENOENT: there are none, -ESTALE: they are of
- * another file, or none are kept for this one; -EBADMSG: the file is damaged and nothing was added;
- * or another negative errno.
+ * Adds the kept locations to a cache, and the files that they are made of to `files`. Returns 0,
+ * -ENOENT: there are none, -ESTALE: they are of another file, or none are kept for this one, or
+ * *files->stop is true; -EBADMSG: the file is damaged and nothing was added; or another negative
+ * errno.
  */
 int location_file_read(struct disk_cache *disk, const struct names_options *options,
 		       const struct location_place *place, struct name_files *files,

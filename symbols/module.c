@@ -51,6 +51,7 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->name = slash ? slash + 1 : copy;
 	module->locations.style = names->options.demangle;
 	module->files.copied = &names->copied;
+	module->files.stop = &names->is_disabled;
 	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);

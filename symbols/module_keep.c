@@ -66,7 +66,7 @@ void module_keep_locations(struct module *module)
 static bool has_copies(const struct name_files *files)
 {
 	for (size_t i = 0; i < files->n; i++)
-		if (files->list[i].identity.inode == 0)
+		if (files->list[i].version.identity.inode == 0)
 			return true;
 	return false;
 }

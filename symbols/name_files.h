@@ -17,6 +17,8 @@
  * libdw, and something else to be hashed.
  */
 
+/* In bytes: a larger steady file is told by its identity alone, since hashing it takes long. */
+#define NAME_HASH_MAX (UINT64_C(32) << 20)
 /* In bytes: copies of one file, and of all files of all binaries together. */
 #define NAME_COPY_MAX (UINT64_C(128) << 20)
 #define NAME_COPIES_MAX (UINT64_C(256) << 20)
@@ -27,17 +29,24 @@ enum name_files_mode {
 	NAME_FILES_COPIED,  /* those that are not are copied */
 };
 
+/* What tells a file's bytes from others. Kept on disk. */
+struct file_version {
+	struct digest digest;          /* zeros: it is steady, and too large */
+	struct file_identity identity; /* if it is steady; else zeros */
+	uint64_t size;
+};
+
 struct name_file {
 	char *path; /* "": the binary itself */
-	int fd;     /* of a steady file, or of the copy; -1: only this is known of it: */
-	struct digest digest;
-	struct file_identity identity; /* if it is steady; else zeros */
-	uint64_t copied;               /* bytes of the copy; 0: it is none */
+	int fd;     /* of a steady file, or of the copy; -1: nobody reads it */
+	bool is_copy;
+	struct file_version version; /* of a steady file with an fd, the digest is still to come */
 };
 
 struct name_files {
 	enum name_files_mode mode;
 	_Atomic uint64_t *copied; /* bytes of copies, of all binaries together */
+	const atomic_bool *stop;  /* nothing is copied or hashed once this is true */
 	struct name_file *list;
 	size_t n, size;
 	bool is_incomplete; /* names must not be kept: a file is not steady, or cannot be copied */
@@ -56,17 +65,21 @@ int name_files_add(struct name_files *files, int fd, const char *path);
 /* The copy of the binary, to be read in its place; -1: there is none. */
 int name_files_copy(const struct name_files *files);
 
-/* Adds a file that kept names were made of, of which only this is known. */
-void name_files_add_kept(struct name_files *files, const char *path, const struct digest *digest,
-			 const struct file_identity *identity);
+/* Adds a file that kept names were made of. */
+void name_files_add_kept(struct name_files *files, const char *path,
+			 const struct file_version *version);
 
-/* Hashes steady files. -ESTALE: one has changed since, or some names are of other files. */
+/*
+ * Hashes steady files. Returns 0, -ESTALE if one has changed since, or some names are of other
+ * files, -ECANCELED, or another negative errno.
+ */
 int name_files_hash(struct name_files *files);
 
 /*
- * Whether a file has these bytes: a steady one with this identity does; others are hashed. If it is
- * now steady with another identity, that is stored.
+ * Whether a file has these bytes: a steady one with this identity does; others are hashed if they
+ * have the same size, until *stop is true. If it is now steady with another identity, that is
+ * stored.
  */
-bool name_file_is_same(int fd, const struct digest *digest, struct file_identity *identity);
+bool name_file_is_same(int fd, struct file_version *version, const atomic_bool *stop);
 
 #endif

@@ -46,7 +46,7 @@ static void begin(void)
 {
 	_cleanup_close_ int fd = open_libc();
 
-	libc_fd = steady_file_copy(fd, UINT64_MAX);
+	libc_fd = steady_file_copy(fd, UINT64_MAX, NULL);
 	cr_assert(elf_file_init_fd(&libc_file, libc_fd) == 0);
 	cr_assert(image_build(&libc_file.cfi, &libc_file.code, &expected) == 0);
 	snprintf(directory, sizeof(directory), "/tmp/image_cache.XXXXXX");
@@ -305,7 +305,7 @@ static uint8_t *map_copy_of_libc(int *ret_fd)
 	off_t size = lseek(libc_fd, 0, SEEK_END);
 	uint8_t *bytes;
 
-	*ret_fd = steady_file_copy(libc_fd, UINT64_MAX);
+	*ret_fd = steady_file_copy(libc_fd, UINT64_MAX, NULL);
 	cr_assert(*ret_fd >= 0);
 	bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
 	cr_assert(bytes != MAP_FAILED);

@@ -40,12 +40,15 @@ Test(digest, is_that_of_a_file)
 {
 	_cleanup_close_ int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	_cleanup_free_ char *bytes = malloc(1000000);
+	atomic_bool stop = false;
 	struct digest digest;
 
 	memset(bytes, 'a', 1000000);
 	cr_assert(write(fd, bytes, 1000000) == 1000000);
-	cr_assert_eq(digest_of_file(fd, 1000000, &digest), 0);
+	cr_assert_eq(digest_of_file(fd, 1000000, &stop, &digest), 0);
 	expect(digest, OF_A_MILLION);
-	cr_assert_eq(digest_of_file(fd, 1000001, &digest), -EBADMSG);
-	cr_assert_eq(digest_of_file(-1, 1, &digest), -EBADF);
+	cr_assert_eq(digest_of_file(fd, 1000001, NULL, &digest), -EBADMSG);
+	cr_assert_eq(digest_of_file(-1, 1, NULL, &digest), -EBADF);
+	stop = true;
+	cr_assert_eq(digest_of_file(fd, 1000000, &stop, &digest), -ECANCELED);
 }

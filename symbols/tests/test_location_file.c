@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +211,7 @@ static uint8_t *keep_for_copy(void)
 	off_t size = lseek(binary, 0, SEEK_END);
 	uint8_t *bytes;
 
-	place.fd = steady_file_copy(binary, UINT64_MAX);
+	place.fd = steady_file_copy(binary, UINT64_MAX, NULL);
 	cr_assert(place.fd >= 0);
 	close(binary);
 	binary = place.fd;
@@ -249,7 +250,7 @@ Test(location_file, believes_no_identity_of_a_file_that_is_not_steady)
 	struct stat st;
 
 	cr_assert_eq(fstat(binary, &st), 0);
-	files.list[0].identity = (struct file_identity){
+	files.list[0].version.identity = (struct file_identity){
 		.device = st.st_dev,
 		.inode = st.st_ino,
 		.size = (uint64_t)st.st_size,
@@ -266,24 +267,105 @@ Test(location_file, believes_no_identity_of_a_file_that_is_not_steady)
 /* For a steady file, its identity stands for its bytes; any other identity does not. */
 Test(location_file, hashes_nothing_that_is_known_to_be_the_same)
 {
-	const struct digest none = { { 0 } };
-	struct file_identity identity, other;
-	struct digest digest;
+	struct file_version none = { .size = 1 }, whole, other;
 	struct stat st;
+
+	if (steady_file_identify(binary, &none.identity) < 0)
+		cr_skip("no file is steady here");
+	cr_assert_eq(fstat(binary, &st), 0);
+	whole = (struct file_version){ .size = (uint64_t)st.st_size, .identity = none.identity };
+	cr_assert_eq(digest_of_file(binary, whole.size, NULL, &whole.digest), 0);
+	cr_expect(name_file_is_same(binary, &none, NULL));
+	for (size_t i = 0; i < sizeof(whole.identity) / sizeof(uint64_t); i++) {
+		other = none;
+		((uint64_t *)&other.identity)[i] ^= 1;
+		cr_expect(!name_file_is_same(binary, &other, NULL), "%zu", i);
+		/* As in a container that was started again: it is hashed once. */
+		other = whole;
+		((uint64_t *)&other.identity)[i] ^= 1;
+		cr_expect(name_file_is_same(binary, &other, NULL), "%zu", i);
+		cr_expect(memcmp(&other, &whole, sizeof(other)) == 0, "%zu", i);
+	}
+}
+
+/* A file without an identity, with zeros behind it up to a size. */
+static int hole(uint64_t size, struct file_version *ret)
+{
+	int fd = memfd_create("hole", MFD_CLOEXEC);
+
+	cr_assert(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
+	*ret = (struct file_version){ .size = size };
+	if (size <= NAME_COPY_MAX)
+		cr_assert_eq(digest_of_file(fd, size, NULL, &ret->digest), 0);
+	else
+		memset(&ret->digest, 1, sizeof(ret->digest));
+	return fd;
+}
+
+/* Bytes that this process has read, in all of its threads. */
+static uint64_t n_read(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/io", "re");
+	uint64_t n;
+
+	cr_assert(file && fscanf(file, "rchar: %" SCNu64, &n) == 1);
+	return n;
+}
+
+/* Anyone may put a file of holes in the place of another one. */
+Test(location_file, hashes_nothing_of_another_size)
+{
+	struct file_version of_small, of_huge;
+	_cleanup_close_ int small = hole(1 << 20, &of_small), huge = hole(1ULL << 40, &of_huge);
+	uint64_t before = n_read();
+
+	cr_expect(!name_file_is_same(huge, &of_small, NULL));
+	cr_expect(!name_file_is_same(huge, &of_huge, NULL), "it is too large");
+	cr_expect_lt(n_read() - before, 1 << 20);
+	cr_expect(name_file_is_same(small, &of_small, NULL));
+}
+
+/* Ctrl-C does not wait for what would be the same. */
+Test(location_file, hashes_and_copies_nothing_when_told)
+{
+	atomic_bool stop = true;
+	struct file_version of_small;
+	_cleanup_close_ int small = hole(1 << 20, &of_small);
+	uint64_t before = n_read();
+
+	cr_expect(!name_file_is_same(small, &of_small, &stop));
+	files.stop = &stop;
+	name_files_reset(&files, NAME_FILES_COPIED);
+	cr_expect_eq(name_files_add(&files, small, ""), small);
+	cr_expect(files.is_incomplete);
+	cr_expect_eq(copied, 0);
+	if (steady_file_identify(binary, &of_small.identity) == 0) {
+		name_files_reset(&files, NAME_FILES_NOTED);
+		cr_expect_eq(name_files_add(&files, binary, ""), binary);
+		cr_expect_eq(name_files_hash(&files), -ECANCELED);
+	}
+	cr_expect_lt(n_read() - before, 1 << 20);
+}
+
+/* Hashing a large one may take longer than reading its names; its identity is enough. */
+Test(location_file, hashes_no_large_file_that_is_steady)
+{
+	struct file_identity identity;
+	uint64_t before;
 
 	if (steady_file_identify(binary, &identity) < 0)
 		cr_skip("no file is steady here");
-	cr_assert_eq(fstat(binary, &st), 0);
-	cr_assert_eq(digest_of_file(binary, (uint64_t)st.st_size, &digest), 0);
-	cr_expect(name_file_is_same(binary, &none, &identity));
-	for (size_t i = 0; i < sizeof(identity) / sizeof(uint64_t); i++) {
-		other = identity;
-		((uint64_t *)&other)[i] ^= 1;
-		cr_expect(!name_file_is_same(binary, &none, &other), "%zu", i);
-		/* As in a container that was started again: it is hashed once. */
-		cr_expect(name_file_is_same(binary, &digest, &other), "%zu", i);
-		cr_expect(memcmp(&other, &identity, sizeof(other)) == 0, "%zu", i);
-	}
+	name_files_reset(&files, NAME_FILES_NOTED);
+	name_files_add(&files, binary, "");
+	files.list[0].version.size = NAME_HASH_MAX + 1;
+	before = n_read();
+	cr_expect_eq(name_files_hash(&files), 0);
+	cr_expect_lt(n_read() - before, 1 << 20);
+	write_locations();
+	cr_expect_eq(read_locations(), 0);
+	files.list[0].version.identity.ctime_ns ^= 1;
+	write_locations();
+	cr_expect_eq(read_locations(), -ESTALE);
 }
 
 /* The inode of the only file of the cache: another one if it was written. */
@@ -304,8 +386,8 @@ Test(location_file, stores_where_the_file_is_now)
 
 	if (steady_file_identify(binary, &identity) < 0)
 		cr_skip("no file is steady here");
-	cr_assert(memcmp(&files.list[0].identity, &identity, sizeof(identity)) == 0);
-	files.list[0].identity.device ^= 1;
+	cr_assert(memcmp(&files.list[0].version.identity, &identity, sizeof(identity)) == 0);
+	files.list[0].version.identity.device ^= 1;
 	write_locations();
 	first = written();
 	cr_expect_eq(read_locations(), 0);
