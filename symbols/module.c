@@ -145,6 +145,7 @@ static void close_binary(struct module *module, bool names)
 	const struct name_source *source;
 
 	module_keep_locations(module);
+	module_stop_keeping(module);
 	for (size_t i = 0; (source = name_source(i)); i++) {
 		if (names && source->outlives_file)
 			(void)source->open(module);
@@ -195,7 +196,6 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 	size_t n = 0;
 	int err;
 
-	module_pin_files(module);
 	for (size_t i = 0; (source = name_source(i)); i++) {
 		if (!source->find)
 			continue;

@@ -54,7 +54,7 @@ struct module {
 	bool servers_tried;       /* servers were asked, or need not be */
 	struct location_cache locations;
 	struct name_files files; /* that kept locations are made of */
-	bool is_pinned;          /* module_pin_files() */
+	bool is_pinned;          /* what to copy is decided (module_read_fd()) */
 	bool locations_tried;    /* kept locations were searched for */
 	bool keeps_locations;    /* locations are from debug information, which is slow to open */
 	bool is_partial;         /* some locations are incomplete */
@@ -77,14 +77,6 @@ struct module {
 static inline bool module_is_compiled(const struct module *module)
 {
 	return module->jit != NULL;
-}
-
-/* The file that names are read from. */
-static inline int module_read_fd(const struct module *module)
-{
-	int copy = name_files_copy(&module->files);
-
-	return copy >= 0 ? copy : module->fd;
 }
 
 /*

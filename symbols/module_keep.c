@@ -91,7 +91,7 @@ static bool has_debug_sections(int fd)
 	return false;
 }
 
-void module_pin_files(struct module *module)
+static void pin_files(struct module *module)
 {
 	struct name_files *files = &module->files;
 
@@ -108,6 +108,20 @@ void module_pin_files(struct module *module)
 	files->mode = NAME_FILES_COPIED;
 	files->is_incomplete = false;
 	(void)name_files_add(files, module->fd, "");
+}
+
+int module_read_fd(struct module *module)
+{
+	int copy;
+
+	pin_files(module);
+	copy = name_files_copy(&module->files);
+	return copy >= 0 ? copy : module->fd;
+}
+
+void module_stop_keeping(struct module *module)
+{
+	module->is_pinned = true;
 }
 
 static int open_debug(struct module *module)
@@ -157,7 +171,6 @@ int module_open_debug(struct module *module)
 	struct name_files *files = &module->files;
 	int err;
 
-	module_pin_files(module);
 	err = open_debug(module);
 	if (err == 0 && files->mode == NAME_FILES_NOTED && files->is_incomplete &&
 	    !debug_info_opens_files(module->debug) && !has_other_names(module))

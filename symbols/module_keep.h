@@ -16,12 +16,15 @@ void module_read_locations(struct module *module);
 void module_keep_locations(struct module *module);
 
 /*
- * Prepares for reading names from the module's files: if they may be kept, files that are not
- * steady are copied first.
+ * The file that names are read from; -1: there is none. If names may be kept, files that are not
+ * steady are copied first. Whoever reads names asks here, so that none are of other bytes.
  */
-void module_pin_files(struct module *module);
+int module_read_fd(struct module *module);
 
-/* Opens the debug information, from the same files. Returns as debug_info_new(). */
+/* Names that are read from now on are not kept. */
+void module_stop_keeping(struct module *module);
+
+/* Opens the debug information, from the same files as other names. Returns as debug_info_new(). */
 int module_open_debug(struct module *module);
 
 #endif

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "symbols/go_names.h"
-#include "symbols/module.h"
+#include "symbols/module_keep.h"
 #include "symbols/name_source.h"
 #include "symbols/names.h"
 

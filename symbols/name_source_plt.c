@@ -2,7 +2,7 @@
 /* PLT stubs, which no symbol names. */
 #include <errno.h>
 
-#include "symbols/module.h"
+#include "symbols/module_keep.h"
 #include "symbols/name_source.h"
 #include "symbols/names.h"
 #include "symbols/plt.h"

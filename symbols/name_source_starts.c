@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "symbols/function_starts.h"
-#include "symbols/module.h"
+#include "symbols/module_keep.h"
 #include "symbols/name_source.h"
 
 /* Copies everything, so the file is read once. */

@@ -259,6 +259,72 @@ Test(module, has_no_copy_of_a_file_that_is_read_in_place)
 	cr_assert_eq(system(command), 0);
 }
 
+/* A symbol in a file. */
+static Elf64_Sym *find_symbol(uint8_t *bytes, const char *name)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
+	const Elf64_Shdr *sections = (const Elf64_Shdr *)(bytes + header->e_shoff);
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		const Elf64_Shdr *s = &sections[i];
+		Elf64_Sym *symbols = (Elf64_Sym *)(bytes + s->sh_offset);
+
+		for (size_t k = 0; s->sh_type == SHT_SYMTAB && k < s->sh_size / sizeof(*symbols);
+		     k++)
+			if (strcmp((const char *)bytes + sections[s->sh_link].sh_offset +
+					   symbols[k].st_name,
+				   name) == 0)
+				return &symbols[k];
+	}
+	cr_assert_fail("no symbol %s", name);
+	return NULL;
+}
+
+static void swap_symbols(uint8_t *bytes)
+{
+	Elf64_Sym *a = find_symbol(bytes, "landmark"), *b = find_symbol(bytes, "outer");
+	uint32_t name = a->st_name;
+
+	a->st_name = b->st_name;
+	b->st_name = name;
+}
+
+/* Someone shows forged names to whoever reads them first, and the real ones to whoever hashes. */
+Test(module, keeps_no_names_of_other_bytes)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	char directory[] = "/tmp/module.XXXXXX", command[64];
+	_cleanup_close_ int copy = copy_program();
+	off_t size = lseek(copy, 0, SEEK_END);
+	uint8_t *bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, copy, 0);
+	const struct source_location *locations;
+	struct disk_cache disk;
+	uint64_t start;
+
+	cr_assert(bytes != MAP_FAILED && mkdtemp(directory));
+	cr_assert_eq(disk_cache_open(directory, 16 << 20, &disk), 0);
+	names_set_cache(names, &disk);
+	for (int run = 0; run < 2; run++) {
+		struct module *module =
+			module_new(names, "/tmp/exe", "0123456789abcdef", dup(copy));
+
+		if (run == 0)
+			swap_symbols(bytes);
+		cr_assert_eq(module_find_start(module, landmark_address(), &start), 0);
+		if (run == 0)
+			swap_symbols(bytes);
+		cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations),
+			     1);
+		cr_expect_str_eq(locations[0].function, run == 0 ? "outer" : "landmark");
+		module_free(module);
+	}
+	munmap(bytes, (size_t)size);
+	names_set_cache(names, NULL);
+	names_free(names);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory);
+	cr_assert_eq(system(command), 0);
+}
+
 /*
  * With locations on disk, the next run does not open debug information, not even for addresses
  * without any.
