@@ -13,14 +13,10 @@
 #include "cache/kept_file.h"
 #include "cache/steady_file.h"
 #include "log/log.h"
-#include "tables/code_reads.h"
 #include "tables/image_check.h"
 
 /* From less unwind information than this, building an image is as fast as reading one. */
 #define MIN_SOURCE_SIZE 4096
-
-/* A larger file that is not steady has its image built anew: a copy takes as long. */
-#define MAX_COPY_SIZE (UINT64_C(32) << 20)
 
 /* The file's sections: struct figures, struct code_read of each read, and the image's cells. */
 enum { FIGURES, READS, CELLS };
@@ -56,75 +52,10 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 		names_set_cache(names, &own);
 }
 
-static void add_section(struct sha256_ctx *ctx, const struct cfi_section *section)
-{
-	const uint64_t facts[] = { section->address, section->size, section->debug_frame };
-
-	digest_add(ctx, facts, sizeof(facts));
-	digest_add(ctx, section->data, section->size);
-}
-
-static void add_go(struct sha256_ctx *ctx, const struct image_extent *code)
-{
-	const uint64_t facts[] = { code->go.size, code->go.layout, code->go.text, code->go_minor };
-
-	digest_add(ctx, facts, sizeof(facts));
-	digest_add(ctx, code->go.data, code->go.size);
-}
-
-/* What the image depends on, except for the code's bytes: which of them, the image tells. */
-static struct digest describe(const struct elf_file *file)
-{
-	const struct image_extent *code = &file->code;
-	const uint64_t facts[] = { code->start, code->end, code->entry, code->n_ranges };
-	struct sha256_ctx ctx;
-
-	sha256_init(&ctx);
-	digest_add(&ctx, facts, sizeof(facts));
-	for (size_t i = 0; i < code->n_ranges; i++) {
-		const struct code_range *r = &code->ranges[i];
-
-		digest_add(&ctx, (uint64_t[]){ r->address, r->size }, 2 * sizeof(uint64_t));
-	}
-	add_section(&ctx, &file->cfi);
-	add_section(&ctx, &code->beside);
-	add_go(&ctx, code);
-	return digest_finish(&ctx);
-}
-
-/* Number of reads to prefetch: nearly each one is in a cache line of its own. */
-#define AHEAD 16
-
-static void fetch_ahead(const struct image_extent *code, const struct code_read *reads, size_t n)
-{
-	if (n > AHEAD && reads[AHEAD].range < code->n_ranges)
-		__builtin_prefetch(code->ranges[reads[AHEAD].range].bytes + reads[AHEAD].offset);
-}
-
-/* The digest of the code's bytes. False: the file does not have them all. */
-static bool describe_reads(const struct image_extent *code, const struct code_read *reads, size_t n,
-			   struct digest *ret)
-{
-	struct sha256_ctx ctx;
-
-	sha256_init(&ctx);
-	for (size_t i = 0; i < n; i++) {
-		const struct code_read *r = &reads[i];
-
-		fetch_ahead(code, r, n - i);
-		if (r->range >= code->n_ranges ||
-		    (uint64_t)r->offset + r->size > code->ranges[r->range].size)
-			return false;
-		digest_add(&ctx, code->ranges[r->range].bytes + r->offset, r->size);
-	}
-	*ret = digest_finish(&ctx);
-	return true;
-}
-
 /* An entry of the cache: what has to be in it, and the name of its file. */
 struct entry {
 	struct disk_cache *cache;
-	const struct elf_file *file;
+	const struct image_inputs *inputs;
 	const struct file_identity *identity; /* of a steady file, to tell its bytes; or NULL */
 	struct kept_key key;
 	char name[DISK_CACHE_NAME_SIZE];
@@ -142,37 +73,43 @@ static struct digest describe_steady(const struct file_identity *identity)
 	return digest_finish(&ctx);
 }
 
-static void entry_init(struct entry *ret, struct disk_cache *cache, const struct elf_file *file,
+static void entry_init(struct entry *ret, struct disk_cache *cache, const char *build_id,
+		       const struct image_inputs *inputs, const struct digest *source,
 		       const struct file_identity *identity)
 {
-	const struct digest source = identity ? describe_steady(identity) : describe(file);
-	const char *kind = identity ? "steady" : "image";
 	uint64_t number;
 
-	*ret = (struct entry){ .cache = cache, .file = file, .identity = identity };
-	kept_key_init(&ret->key, cache, kind, DP_IMAGE_VERSION, &source);
-	memcpy(&number, source.bytes, sizeof(number));
-	snprintf(ret->name, sizeof(ret->name), "%s-%016" PRIx64 "-v%d" DISK_CACHE_IMAGE,
-		 file->build_id, number, DP_IMAGE_VERSION);
+	*ret = (struct entry){ .cache = cache, .inputs = inputs, .identity = identity };
+	kept_key_init(&ret->key, cache, identity ? "steady" : "image", DP_IMAGE_VERSION, source);
+	memcpy(&number, source->bytes, sizeof(number));
+	snprintf(ret->name, sizeof(ret->name), "%s-%016" PRIx64 "-v%d" DISK_CACHE_IMAGE, build_id,
+		 number, DP_IMAGE_VERSION);
 }
 
-static bool has_same_code(const struct entry *e, const struct iovec *reads,
-			  const struct digest *wanted)
+/* What a file of the cache says of the code that its image was made of. */
+struct code_source {
+	struct code_reads reads;
+	struct digest digest;
+};
+
+static bool has_same_code(const struct entry *e, const struct code_source *code)
 {
-	struct digest code;
+	struct digest digest;
 
-	return e->identity || (describe_reads(&e->file->code, reads->iov_base,
-					      reads->iov_len / sizeof(struct code_read), &code) &&
-			       memcmp(&code, wanted, sizeof(code)) == 0);
+	return e->identity ||
+	       (image_inputs_describe_code(e->inputs, code->reads.list, code->reads.n, &digest) &&
+		memcmp(&digest, &code->digest, sizeof(digest)) == 0);
 }
 
-static int get(const struct entry *e, struct image *ret)
+/* On success, the caller frees ret_code->reads. */
+static int get(const struct entry *e, struct image *ret, struct code_source *ret_code)
 {
 	_cleanup_(kept_file_done) struct kept_file file = { 0 };
 	struct iovec *figures = &file.sections[FIGURES], *reads = &file.sections[READS];
 	struct iovec *cells = &file.sections[CELLS];
-	const struct figures *kept;
 	struct image image = { 0 };
+	struct code_source code;
+	const struct figures *kept;
 	int err = kept_file_read(e->cache, e->name, &e->key, &file);
 
 	if (err < 0)
@@ -181,7 +118,12 @@ static int get(const struct entry *e, struct image *ret)
 	    cells->iov_len % DP_CELL_SIZE != 0 || cells->iov_len / DP_CELL_SIZE > UINT32_MAX)
 		return -EBADMSG;
 	kept = figures->iov_base;
-	if (!has_same_code(e, reads, &kept->code))
+	code = (struct code_source){
+		.reads = { .list = reads->iov_base,
+			   .n = reads->iov_len / sizeof(struct code_read) },
+		.digest = kept->code,
+	};
+	if (!has_same_code(e, &code))
 		return -ESTALE;
 	image.n_cells = (uint32_t)(cells->iov_len / DP_CELL_SIZE);
 	/* The checksum proves nothing: the author of a forged image can compute it, too. */
@@ -189,38 +131,42 @@ static int get(const struct entry *e, struct image *ret)
 		return -EBADMSG;
 	image.stats.n_rows = kept->n_rows;
 	image.cells = steal_ptr(cells->iov_base);
+	reads->iov_base = NULL;
 	*ret = image;
+	*ret_code = code;
 	return 0;
 }
 
-static int put(const struct entry *e, const struct code_reads *reads, const struct image *image)
+static void put(const struct entry *e, const struct code_source *code, const struct image *image)
 {
-	struct figures figures = { .n_rows = image->stats.n_rows };
-
-	if (reads->is_incomplete ||
-	    !describe_reads(&e->file->code, reads->list, reads->n, &figures.code))
-		return -EFBIG;
-	return kept_file_write(
+	struct figures figures = { .n_rows = image->stats.n_rows, .code = code->digest };
+	const struct code_reads *reads = &code->reads;
+	int err = kept_file_write(
 		e->cache, e->name, &e->key,
 		(struct iovec[KEPT_N_SECTIONS]){
 			[FIGURES] = { &figures, sizeof(figures) },
 			[READS] = { reads->list, reads->n * sizeof(*reads->list) },
 			[CELLS] = { image->cells, (size_t)image->n_cells * DP_CELL_SIZE },
 		});
+
+	if (err < 0)
+		log_debug("cache: cannot keep %s: %s", e->name, strerror(-err));
 }
 
-/* Builds an image, and notes what code it reads. */
-static int build(const struct elf_file *file, struct code_reads *reads, struct image *ret)
+/* Like get(). True: *ret is from the cache. */
+static bool is_kept(const struct entry *e, struct image *ret, struct code_source *ret_code)
 {
-	int err;
+	int err = get(e, ret, ret_code);
 
-	reads->ranges = file->ranges;
-	for (size_t i = 0; i < file->code.n_ranges; i++)
-		file->ranges[i].reads = reads;
-	err = image_build(&file->cfi, &file->code, ret);
-	for (size_t i = 0; i < file->code.n_ranges; i++)
-		file->ranges[i].reads = NULL;
-	return err;
+	if (err < 0 && err != -ENOENT)
+		log_debug("cache: cannot use %s: %s", e->name, strerror(-err));
+	return err == 0;
+}
+
+static bool is_worth_keeping(const struct elf_file *file)
+{
+	return file->build_id[0] != '\0' && file->source != ELF_SOURCE_DEBUG_FILE &&
+	       file->cfi.size + file->go.table.size >= MIN_SOURCE_SIZE;
 }
 
 static bool has_changed(int fd, const struct file_identity *before)
@@ -230,69 +176,84 @@ static bool has_changed(int fd, const struct file_identity *before)
 	return steady_file_identify(fd, &now) < 0 || memcmp(&now, before, sizeof(now)) != 0;
 }
 
-/* A steady file has an identity; the others' bytes are a copy. */
-static int get_or_build(struct disk_cache *cache, const struct elf_file *file, int fd,
-			const struct file_identity *identity, struct image *ret)
+/* Of a steady file; without `cache`, it is built. */
+static int get_steady(struct disk_cache *cache, const struct elf_file *file, int fd,
+		      const struct file_identity *identity, struct image *ret,
+		      struct image_source **ret_source)
 {
-	_cleanup_(code_reads_done) struct code_reads reads = { 0 };
+	const struct image_inputs inputs = image_inputs_of(file);
+	const struct digest source = describe_steady(identity);
+	struct code_source code = { 0 };
 	struct entry e;
 	int err;
 
-	entry_init(&e, cache, file, identity);
-	err = get(&e, ret);
-	if (err == 0)
+	if (cache)
+		entry_init(&e, cache, file->build_id, &inputs, &source, identity);
+	if (cache && is_kept(&e, ret, &code)) {
+		code_reads_done(&code.reads);
+		*ret_source = image_source_new_steady(identity);
 		return 1;
-	if (err != -ENOENT)
-		log_debug("cache: cannot use %s: %s", e.name, strerror(-err));
-	err = identity ? image_build(&file->cfi, &file->code, ret) : build(file, &reads, ret);
+	}
+	err = image_build(&inputs.cfi, &inputs.code, ret);
 	if (err < 0)
 		return err;
-	err = identity && has_changed(fd, identity) ? -ESTALE : put(&e, &reads, ret);
-	if (err < 0)
-		log_debug("cache: cannot keep %s: %s", e.name, strerror(-err));
+	/* While it was read: nobody knows what the image is of. */
+	if (has_changed(fd, identity))
+		return 0;
+	*ret_source = image_source_new_steady(identity);
+	if (cache)
+		put(&e, &code, ret);
 	return 0;
 }
 
-static bool is_worth_keeping(const struct elf_file *file)
+/* Of copied inputs; without `cache`, it is built. */
+static int get_copied(struct disk_cache *cache, const char *build_id,
+		      const struct image_inputs *inputs, struct image *ret,
+		      struct image_source **ret_source)
 {
-	return file->build_id[0] != '\0' && file->source != ELF_SOURCE_DEBUG_FILE &&
-	       file->cfi.size + file->go.table.size >= MIN_SOURCE_SIZE;
-}
+	const struct digest facts = image_inputs_describe(inputs);
+	struct code_source code = { 0 };
+	bool is_from_cache = false;
+	struct entry e;
 
-/* False: there is nothing to keep of it. */
-static bool open_copy(int copy, struct elf_file *ret)
-{
-	if (copy < 0 || elf_file_init_fd(ret, copy) < 0)
-		return false;
-	if (is_worth_keeping(ret))
-		return true;
-	elf_file_done(ret);
-	return false;
-}
+	if (cache) {
+		entry_init(&e, cache, build_id, inputs, &facts, NULL);
+		is_from_cache = is_kept(&e, ret, &code);
+	}
+	if (!is_from_cache) {
+		int err = image_inputs_build(inputs, &code.reads, ret);
 
-/* The same for a file that is not steady: all is done with a copy. */
-static int get_or_build_copy(struct disk_cache *cache, const struct elf_file *file, int fd,
-			     struct image *ret)
-{
-	_cleanup_close_ int copy_fd = steady_file_copy(fd, MAX_COPY_SIZE, NULL);
-	struct elf_file copy;
-	int err;
-
-	if (!open_copy(copy_fd, &copy))
-		return image_build(&file->cfi, &file->code, ret);
-	err = get_or_build(cache, &copy, -1, NULL, ret);
-	elf_file_done(&copy);
-	return err;
+		if (err < 0 || code.reads.is_incomplete ||
+		    !image_inputs_describe_code(inputs, code.reads.list, code.reads.n,
+						&code.digest)) {
+			code_reads_done(&code.reads);
+			return err;
+		}
+		if (cache)
+			put(&e, &code, ret);
+	}
+	*ret_source = image_source_new(inputs, &facts, &code.digest, &code.reads);
+	return is_from_cache;
 }
 
 int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
-		    struct image *ret)
+		    struct image *ret, struct image_source **ret_source)
 {
+	struct disk_cache *used = is_worth_keeping(file) ? cache : NULL;
 	struct file_identity identity;
+	struct image_inputs inputs;
+	int err;
 
-	if (!cache || fd < 0 || !is_worth_keeping(file) || disk_cache_is_foreign(fd))
+	*ret_source = NULL;
+	if (fd < 0 || file->build_id[0] == '\0' || disk_cache_is_foreign(fd))
 		return image_build(&file->cfi, &file->code, ret);
-	if (steady_file_identify(fd, &identity) == 0)
-		return get_or_build(cache, file, fd, &identity, ret);
-	return get_or_build_copy(cache, file, fd, ret);
+	/* Without a cache, others may have changed it since it was opened. */
+	if (cache && file->source != ELF_SOURCE_DEBUG_FILE &&
+	    steady_file_identify(fd, &identity) == 0)
+		return get_steady(used, file, fd, &identity, ret, ret_source);
+	if (image_inputs_copy(file, &inputs) < 0)
+		return image_build(&file->cfi, &file->code, ret);
+	err = get_copied(used, file->build_id, &inputs, ret, ret_source);
+	image_inputs_done(&inputs);
+	return err;
 }

@@ -72,11 +72,20 @@ static void end(void)
 
 TestSuite(image_cache, .init = begin, .fini = end);
 
+static int get(struct disk_cache *disk, const struct elf_file *file, int fd, struct image *ret)
+{
+	struct image_source *source;
+	int from = image_cache_get(disk, file, fd, ret, &source);
+
+	image_source_drop(source);
+	return from;
+}
+
 /* Gets the C library's image, which never changes. Returns whether it is from the cache. */
 static bool is_cached(void)
 {
 	struct image image;
-	int from = image_cache_get(&cache, &libc_file, libc_fd, &image);
+	int from = get(&cache, &libc_file, libc_fd, &image);
 
 	cr_assert(from == 0 || from == 1, "%d", from);
 	cr_assert(image.n_cells == expected.n_cells);
@@ -140,7 +149,7 @@ Test(image_cache, does_without)
 {
 	struct image image;
 
-	cr_assert(image_cache_get(NULL, &libc_file, libc_fd, &image) == 0);
+	cr_assert(get(NULL, &libc_file, libc_fd, &image) == 0);
 	cr_assert(image.n_cells == expected.n_cells);
 	image_done(&image);
 	cr_assert(remove_all(directory) == 0); /* while the cache is open */
@@ -321,7 +330,7 @@ static bool is_copy_cached(int fd)
 	int from;
 
 	cr_assert(elf_file_init_fd(&file, fd) == 0);
-	from = image_cache_get(&cache, &file, fd, &image);
+	from = get(&cache, &file, fd, &image);
 	cr_assert(from >= 0);
 	image_done(&image);
 	elf_file_done(&file);
@@ -410,6 +419,45 @@ Test(image_cache, is_not_that_of_other_bytes)
 	cr_assert_eq(fstat(fd, &after), 0);
 	cr_assert(memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)) == 0);
 	code_reads_done(&reads);
+}
+
+/* What fits is told by what an image was made of, not by what its file has now. */
+Test(image_cache, tells_what_images_were_made_of)
+{
+	struct code_reads reads = reads_of_libc();
+	const uint8_t *places[] = { libc_file.cfi.data + 100, place_of(&reads.list[0]),
+				    place_of(&reads.list[reads.n - 1]) };
+	struct image_source *source, *again;
+	struct elf_file file;
+	struct image image;
+	uint8_t *bytes;
+	int fd;
+
+	cr_assert_eq(image_cache_get(NULL, &libc_file, libc_fd, &image, &source), 0);
+	image_done(&image);
+	cr_assert(source && !source->is_steady && image_source_fits(source, &libc_file));
+	for (int from_cache = 0; from_cache < 2; from_cache++) {
+		cr_assert_eq(image_cache_get(&cache, &libc_file, libc_fd, &image, &again),
+			     from_cache);
+		image_done(&image);
+		cr_expect(image_source_is_same(source, again) && again->reads.n == reads.n);
+		image_source_drop(again);
+	}
+	bytes = map_copy_of_libc(&fd);
+	cr_assert_eq(elf_file_init_fd(&file, fd), 0);
+	cr_expect(image_source_fits(source, &file));
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		uint8_t *byte = bytes + (places[i] - libc_file.bytes);
+
+		*byte ^= 1;
+		cr_expect(!image_source_fits(source, &file), "%zu", i);
+		*byte ^= 1;
+	}
+	file.code.entry ^= 1;
+	cr_expect(!image_source_fits(source, &file));
+	elf_file_done(&file);
+	code_reads_done(&reads);
+	image_source_drop(source);
 }
 
 static void put_file(const char *name, off_t size, time_t age)
@@ -501,7 +549,7 @@ Test(image_cache, is_used_by_many_at_once)
 
 			if (k % 5 == i % 5)
 				unlink(count(".image", path, sizeof(path)) ? path : "");
-			if (image_cache_get(&cache, &libc_file, libc_fd, &image) < 0 ||
+			if (get(&cache, &libc_file, libc_fd, &image) < 0 ||
 			    memcmp(image.cells, expected.cells, expected.n_cells * 8UL) != 0)
 				_exit(1);
 			image_done(&image);
