@@ -4,12 +4,10 @@
 #include <assert.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -161,13 +159,11 @@ static bool is_unchanged(struct kept_source *source, const char *path, int binar
 			 const atomic_bool *stop)
 {
 	_cleanup_close_ int fd = -1;
-	struct stat st;
 
 	if (source->path == 0)
 		return name_file_is_same(binary, &source->version, stop);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       name_file_is_same(fd, &source->version, stop);
+	fd = name_file_open(path);
+	return fd >= 0 && name_file_is_same(fd, &source->version, stop);
 }
 
 /* Whether all files are; *ret_moved: one has another identity now. */

@@ -10,7 +10,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/file_stat.h"
 #include "cache/disk_cache.h"
+#include "elf/mapped_file.h"
 
 static void name_file_done(struct name_files *files, struct name_file *file)
 {
@@ -194,6 +196,22 @@ int name_files_hash(struct name_files *files)
 	for (size_t i = 0; err == 0 && i < files->n; i++)
 		err = hash(&files->list[i], files->stop);
 	return err;
+}
+
+int name_file_open(const char *path)
+{
+	_cleanup_close_ int place = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	int err;
+
+	if (place < 0)
+		return -errno;
+	err = file_stat(place, &st);
+	if (err < 0)
+		return err;
+	if (!S_ISREG(st.st_mode) || disk_cache_is_foreign(place))
+		return -EPERM;
+	return file_reopen(place);
 }
 
 static bool has_digest(int fd, const struct file_version *version, const atomic_bool *stop)

@@ -76,6 +76,12 @@ void name_files_add_kept(struct name_files *files, const char *path,
 int name_files_hash(struct name_files *files);
 
 /*
+ * Opens a file by the name that it had. What is no regular file, or is a server's, is not opened,
+ * which may have effects, or take long. Returns a descriptor or a negative errno.
+ */
+int name_file_open(const char *path);
+
+/*
  * Whether a file has these bytes: a steady one with this identity does; others are hashed if they
  * have the same size, until *stop is true. If it is now steady with another identity, that is
  * stored.

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -401,7 +402,8 @@ Test(location_file, stores_where_the_file_is_now)
 Test(location_file, is_of_the_bytes_of_separate_files)
 {
 	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = -1, watch = -1;
+	char event[256];
 
 	cr_assert(asprintf(&path, "%s/debug", directory) > 0);
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
@@ -416,7 +418,10 @@ Test(location_file, is_of_the_bytes_of_separate_files)
 	file_rewrite(path, "names", 5);
 	cr_expect_eq(read_locations(), 0);
 	cr_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+	watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	cr_assert(inotify_add_watch(watch, path, IN_OPEN) >= 0);
 	cr_expect_eq(read_locations(), -ESTALE);
+	cr_expect(read(watch, event, sizeof(event)) < 0 && errno == EAGAIN, "it was opened");
 	cr_assert_eq(unlink(path), 0);
 	cr_expect_eq(read_locations(), -ESTALE);
 }
