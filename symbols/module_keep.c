@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/elf_string.h"
 #include "base/file_stat.h"
 #include "elf/elf_open.h"
 #include "symbols/debug_info.h"
@@ -83,7 +84,7 @@ static bool has_debug_sections(int fd)
 		const char *name;
 		GElf_Shdr header;
 
-		name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) :
+		name = gelf_getshdr(section, &header) ? elf_string(elf, names, header.sh_name) :
 							NULL;
 		if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
 			return true;
