@@ -134,11 +134,17 @@ bool image_inputs_describe_code(const struct image_inputs *inputs, const struct 
 {
 	const struct image_extent *code = &inputs->code;
 	struct sha256_ctx ctx;
+	uint64_t bytes = 0;
 
+	if (n > CODE_READS_MAX)
+		return false;
 	sha256_init(&ctx);
 	for (size_t i = 0; i < n; i++) {
 		const struct code_read *r = &reads[i];
 
+		bytes += r->size;
+		if (bytes > CODE_READS_BYTES_MAX)
+			return false;
 		fetch_ahead(code, r, n - i);
 		if (r->range >= code->n_ranges ||
 		    (uint64_t)r->offset + r->size > code->ranges[r->range].size)

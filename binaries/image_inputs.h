@@ -36,7 +36,10 @@ uint64_t image_inputs_size(const struct image_inputs *inputs);
 /* The digest of all but the code's bytes: which of them matter, the image tells. */
 struct digest image_inputs_describe(const struct image_inputs *inputs);
 
-/* The digest of n reads of the code, in this order. False: the code does not have them all. */
+/*
+ * The digest of n reads of the code, in this order. False: the code does not have them all, or they
+ * are more than CODE_READS_MAX or CODE_READS_BYTES_MAX.
+ */
 bool image_inputs_describe_code(const struct image_inputs *inputs, const struct code_read *reads,
 				size_t n, struct digest *ret);
 

@@ -6,9 +6,6 @@
 #include "base/array.h"
 #include "tables/known_code.h"
 
-/* Far more than real programs have. */
-#define READS_MAX (4 << 20)
-
 /* Code is read again, from one place or a few in turn. */
 #define N_RECENT 4
 
@@ -24,6 +21,7 @@ static bool is_known(struct code_reads *reads, uint64_t range, uint64_t from, ui
 		if (to <= end)
 			return true;
 		if (i == reads->n && to - r->offset <= UINT16_MAX) {
+			reads->bytes += to - end;
 			r->size = (uint16_t)(to - r->offset);
 			return true;
 		}
@@ -43,7 +41,8 @@ void code_reads_add(struct code_reads *reads, const struct code_range *range, ui
 	while (from < to && !is_known(reads, number, from, to)) {
 		uint64_t n = to - from < UINT16_MAX ? to - from : UINT16_MAX;
 
-		if (number > UINT16_MAX || from > UINT32_MAX || reads->n == READS_MAX ||
+		if (number > UINT16_MAX || from > UINT32_MAX || reads->n == CODE_READS_MAX ||
+		    reads->bytes + n > CODE_READS_BYTES_MAX ||
 		    array_reserve(reads->list, reads->n, reads->size) < 0) {
 			reads->is_incomplete = true;
 			return;
@@ -51,6 +50,7 @@ void code_reads_add(struct code_reads *reads, const struct code_range *range, ui
 		reads->list[reads->n++] = (struct code_read){ .offset = (uint32_t)from,
 							      .size = (uint16_t)n,
 							      .range = (uint16_t)number };
+		reads->bytes += n;
 		from += n;
 	}
 }

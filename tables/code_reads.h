@@ -13,6 +13,13 @@
 
 struct code_range;
 
+/*
+ * Far more than real programs have, of which most bytes are read once. All of them are hashed, and
+ * a forged file could have the same ones read without end.
+ */
+#define CODE_READS_MAX (1 << 20)
+#define CODE_READS_BYTES_MAX (UINT64_C(128) << 20)
+
 /* A piece of a range; longer ones are several. */
 struct code_read {
 	uint32_t offset;
@@ -24,6 +31,7 @@ struct code_reads {
 	const struct code_range *ranges; /* those that count, for their indices */
 	struct code_read *list;
 	size_t n, size;
+	uint64_t bytes;     /* of all of them */
 	bool is_incomplete; /* memory is short, or there are too many */
 };
 

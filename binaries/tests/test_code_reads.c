@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "binaries/image_inputs.h"
 #include "elf/elf_file.h"
 
 /* Writes other bytes wherever none were read. */
@@ -56,6 +57,52 @@ static void expect_all_reads(const char *path)
 	image_done(&image);
 	image_done(&other);
 	elf_file_done(&file);
+}
+
+/* The same code in turn, as a forged file could have it read for ever. */
+Test(code_reads, have_a_limit)
+{
+	struct code_range range = { .address = 0x1000, .size = 16 << 20 };
+	struct code_reads reads = { .ranges = &range };
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < 100000 && !reads.is_incomplete; i++) {
+		code_reads_add(&reads, &range, 0x1000 + (i % 8) * (1 << 20), 60000);
+		cr_assert_leq(reads.bytes, CODE_READS_BYTES_MAX);
+	}
+	cr_assert(reads.is_incomplete);
+	for (size_t i = 0; i < reads.n; i++)
+		bytes += reads.list[i].size;
+	cr_expect_eq(bytes, reads.bytes);
+	cr_expect_gt(bytes, CODE_READS_BYTES_MAX - 60000);
+	code_reads_done(&reads);
+	/* Of one byte each. */
+	reads.ranges = &range;
+	for (uint64_t i = 0; !reads.is_incomplete; i++) {
+		code_reads_add(&reads, &range, 0x1000 + (i % 8) * (1 << 20), 1);
+		cr_assert_leq(reads.n, CODE_READS_MAX);
+	}
+	cr_expect_eq(reads.n, CODE_READS_MAX);
+	code_reads_done(&reads);
+}
+
+/* Nor is a list from the cache believed, which may be anyone's. */
+Test(code_reads, are_hashed_up_to_a_limit)
+{
+	static const uint8_t bytes[UINT16_MAX];
+	struct code_range range = { .address = 0x1000, .size = sizeof(bytes), .bytes = bytes };
+	const struct image_inputs inputs = { .code = { .ranges = &range, .n_ranges = 1 } };
+	size_t n = CODE_READS_BYTES_MAX / UINT16_MAX;
+	struct code_read *reads = calloc(CODE_READS_MAX + 1, sizeof(*reads));
+	struct digest digest;
+
+	cr_expect(image_inputs_describe_code(&inputs, reads, CODE_READS_MAX, &digest));
+	cr_expect(!image_inputs_describe_code(&inputs, reads, CODE_READS_MAX + 1, &digest));
+	for (size_t i = 0; i <= n; i++)
+		reads[i].size = UINT16_MAX;
+	cr_expect(image_inputs_describe_code(&inputs, reads, n, &digest));
+	cr_expect(!image_inputs_describe_code(&inputs, reads, n + 1, &digest));
+	free(reads);
 }
 
 Test(code_reads, are_all_that_images_depend_on)
