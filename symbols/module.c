@@ -50,7 +50,7 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->path = copy;
 	module->name = slash ? slash + 1 : copy;
 	module->locations.style = names->options.demangle;
-	module->files.copied = &names->copied;
+	module->files.copies = &names->copies;
 	module->files.stop = &names->is_disabled;
 	module_set_build_id(module, build_id);
 	module_set_file(module, fd);

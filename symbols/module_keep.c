@@ -57,7 +57,7 @@ void module_keep_locations(struct module *module)
 
 	if (module->n_new > 0 && module->keeps_locations && !module->is_partial &&
 	    !module->no_debug && can_keep_locations(module) &&
-	    name_files_hash(&module->files) == 0 &&
+	    name_files_hash(&module->files, module->fd) == 0 &&
 	    location_file_write(&names->cache, &names->options, &place, &module->files,
 				&module->locations) == 0)
 		module->n_new = 0;

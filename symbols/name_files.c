@@ -17,10 +17,10 @@
 static void name_file_done(struct name_files *files, struct name_file *file)
 {
 	free(file->path);
-	if (file->fd >= 0)
-		close(file->fd);
-	if (file->is_copy)
-		atomic_fetch_sub(files->copied, file->version.size);
+	if (file->copy < 0)
+		return;
+	close(file->copy);
+	name_copies_give_back(files->copies, file->user, file->version.size);
 }
 
 void name_files_reset(struct name_files *files, enum name_files_mode mode)
@@ -28,7 +28,7 @@ void name_files_reset(struct name_files *files, enum name_files_mode mode)
 	for (size_t i = 0; i < files->n; i++)
 		name_file_done(files, &files->list[i]);
 	free(files->list);
-	*files = (struct name_files){ .mode = mode, .copied = files->copied, .stop = files->stop };
+	*files = (struct name_files){ .mode = mode, .copies = files->copies, .stop = files->stop };
 }
 
 static bool is_same_identity(const struct file_identity *a, const struct file_identity *b)
@@ -39,6 +39,13 @@ static bool is_same_identity(const struct file_identity *a, const struct file_id
 static bool is_same_digest(const struct digest *a, const struct digest *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static bool has_digest(const struct file_version *version)
+{
+	static const struct digest none = { { 0 } };
+
+	return !is_same_digest(&version->digest, &none);
 }
 
 /* Debug information that was closed is opened again, perhaps with the same files. */
@@ -63,11 +70,13 @@ static struct name_file *add(struct name_files *files, struct name_file *file)
 {
 	struct name_file *known = file->path ? find_known(files, file) : NULL;
 
-	if (known && !known->is_copy && file->is_copy) {
-		known->fd = steal_fd(&file->fd);
-		known->is_copy = true;
-		file->is_copy = false;
+	if (known && known->copy < 0 && file->copy >= 0) {
+		known->copy = steal_fd(&file->copy);
+		known->user = file->user;
+		known->origin = file->origin;
 	}
+	if (known)
+		known->is_read |= file->is_read;
 	if (!known && file->path && array_reserve(files->list, files->n, files->size) == 0) {
 		known = &files->list[files->n++];
 		*known = *file;
@@ -78,18 +87,15 @@ static struct name_file *add(struct name_files *files, struct name_file *file)
 	return known;
 }
 
-/* Reserves the bytes of a copy: several threads may do so at a time. */
-static bool reserve(struct name_files *files, uint64_t size)
+static uint64_t nanoseconds(const struct timespec *t)
 {
-	if (atomic_fetch_add(files->copied, size) + size <= NAME_COPIES_MAX)
-		return true;
-	atomic_fetch_sub(files->copied, size);
-	return false;
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* Copies a file of so many bytes, and hashes the copy. */
-static int make_copy(int fd, uint64_t size, const atomic_bool *stop, struct name_file *ret)
+/* Copies a file whose bytes were reserved, and hashes the copy. */
+static int make_copy(int fd, const atomic_bool *stop, struct name_file *ret)
 {
+	const uint64_t size = ret->version.size;
 	_cleanup_close_ int copy = steady_file_copy(fd, size, stop);
 	struct stat st;
 	int err;
@@ -102,100 +108,86 @@ static int make_copy(int fd, uint64_t size, const atomic_bool *stop, struct name
 	if ((uint64_t)st.st_size != size)
 		return -ESTALE;
 	err = digest_of_file(copy, size, stop, &ret->version.digest);
-	if (err < 0)
-		return err;
-	ret->fd = steal_fd(&copy);
-	ret->is_copy = true;
-	ret->version.size = size;
-	return 0;
+	if (err == 0)
+		ret->copy = steal_fd(&copy);
+	return err;
 }
 
-static int copy_file(struct name_files *files, int fd, struct name_file *ret)
+/* Whether a file says that it is the one that was copied. */
+static bool is_of(const struct name_file *file, const char *path,
+		  const struct file_identity *origin)
 {
+	return file->copy >= 0 && strcmp(file->path, path) == 0 &&
+	       is_same_identity(&file->origin, origin);
+}
+
+/* Returns the descriptor of a copy, a new one or the one from before; or a negative errno. */
+static int copy_file(struct name_files *files, int fd, const char *path)
+{
+	struct name_file file = { .copy = -1 }, *added;
 	struct stat st;
-	uint64_t size;
 	int err;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	size = (uint64_t)st.st_size;
-	if (size == 0 || size > NAME_COPY_MAX)
+	file.user = st.st_uid;
+	file.version.size = (uint64_t)st.st_size;
+	file.origin = (struct file_identity){
+		.device = st.st_dev,
+		.inode = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = nanoseconds(&st.st_mtim),
+		.ctime_ns = nanoseconds(&st.st_ctim),
+	};
+	for (size_t i = 0; i < files->n; i++)
+		if (is_of(&files->list[i], path, &file.origin))
+			return files->list[i].copy;
+	if (st.st_size == 0 || file.version.size > NAME_COPY_MAX)
 		return -EFBIG;
-	if (!reserve(files, size))
-		return -EDQUOT;
-	err = make_copy(fd, size, files->stop, ret);
+	err = name_copies_take(files->copies, file.user, file.version.size);
 	if (err < 0)
-		atomic_fetch_sub(files->copied, size);
-	return err;
-}
-
-static int add_copy(struct name_files *files, int fd, const char *path)
-{
-	struct name_file file = { .fd = -1 }, *added;
-
-	if (files->mode != NAME_FILES_COPIED || disk_cache_is_foreign(fd) ||
-	    copy_file(files, fd, &file) < 0) {
-		files->is_incomplete = true;
-		return fd;
+		return err;
+	err = make_copy(fd, files->stop, &file);
+	if (err < 0) {
+		name_copies_give_back(files->copies, file.user, file.version.size);
+		return err;
 	}
 	file.path = strdup(path);
 	added = add(files, &file);
-	return added ? added->fd : fd;
+	return added ? added->copy : -ENOMEM;
 }
 
 int name_files_add(struct name_files *files, int fd, const char *path)
 {
-	struct name_file file = { .fd = -1 };
+	struct name_file file = { .copy = -1, .is_read = true };
+	int copy = -EPERM;
 
 	if (files->mode == NAME_FILES_IGNORED || files->is_incomplete)
 		return fd;
-	if (steady_file_identify(fd, &file.version.identity) < 0)
-		return add_copy(files, fd, path);
-	file.version.size = file.version.identity.size;
-	file.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	file.path = file.fd < 0 ? NULL : strdup(path);
-	add(files, &file);
-	return fd;
+	if (steady_file_identify(fd, &file.version.identity) == 0) {
+		file.version.size = file.version.identity.size;
+		file.path = strdup(path);
+		add(files, &file);
+		return fd;
+	}
+	if (files->mode == NAME_FILES_COPIED && !disk_cache_is_foreign(fd))
+		copy = copy_file(files, fd, path);
+	files->is_incomplete |= copy < 0;
+	return copy >= 0 ? copy : fd;
 }
 
 int name_files_copy(const struct name_files *files)
 {
 	for (size_t i = 0; i < files->n; i++)
-		if (files->list[i].is_copy && files->list[i].path[0] == '\0')
-			return files->list[i].fd;
+		if (files->list[i].copy >= 0 && files->list[i].path[0] == '\0')
+			return files->list[i].copy;
 	return -1;
 }
 
 void name_files_add_kept(struct name_files *files, const char *path,
 			 const struct file_version *version)
 {
-	add(files, &(struct name_file){ .path = strdup(path), .fd = -1, .version = *version });
-}
-
-static int hash(struct name_file *file, const atomic_bool *stop)
-{
-	struct file_version *version = &file->version;
-	struct file_identity now;
-	int err = 0;
-
-	if (file->fd < 0 || file->is_copy)
-		return 0;
-	if (version->size <= NAME_HASH_MAX)
-		err = digest_of_file(file->fd, version->size, stop, &version->digest);
-	if (err == 0)
-		err = steady_file_identify(file->fd, &now);
-	if (err == 0 && !is_same_identity(&now, &version->identity))
-		err = -ESTALE;
-	return err;
-}
-
-int name_files_hash(struct name_files *files)
-{
-	int err = files->mode == NAME_FILES_IGNORED || files->is_incomplete ? -ESTALE : 0;
-
-	for (size_t i = 0; err == 0 && i < files->n; i++)
-		err = hash(&files->list[i], files->stop);
-	return err;
+	add(files, &(struct name_file){ .path = strdup(path), .copy = -1, .version = *version });
 }
 
 int name_file_open(const char *path)
@@ -214,15 +206,46 @@ int name_file_open(const char *path)
 	return file_reopen(place);
 }
 
-static bool has_digest(int fd, const struct file_version *version, const atomic_bool *stop)
+/* Checks that a file which was read in place is the same still, and hashes it. */
+static int hash(struct name_file *file, int binary, const atomic_bool *stop)
 {
-	static const struct digest none = { { 0 } };
+	struct file_version *version = &file->version;
+	_cleanup_close_ int own = -1;
+	struct file_identity now;
+	int fd = binary, err = 0;
+
+	if (!file->is_read)
+		return 0;
+	if (file->path[0] != '\0')
+		fd = own = name_file_open(file->path);
+	if (fd < 0)
+		return -ESTALE;
+	if (!has_digest(version) && version->size <= NAME_HASH_MAX)
+		err = digest_of_file(fd, version->size, stop, &version->digest);
+	if (err == 0)
+		err = steady_file_identify(fd, &now);
+	if (err == 0 && !is_same_identity(&now, &version->identity))
+		err = -ESTALE;
+	return err;
+}
+
+int name_files_hash(struct name_files *files, int binary)
+{
+	int err = files->mode == NAME_FILES_IGNORED || files->is_incomplete ? -ESTALE : 0;
+
+	for (size_t i = 0; err == 0 && i < files->n; i++)
+		err = hash(&files->list[i], binary, files->stop);
+	return err;
+}
+
+/* Whether a file has the digest; sizes first, as a file may be a hole of any size. */
+static bool has_same_digest(int fd, const struct file_version *version, const atomic_bool *stop)
+{
 	struct digest digest;
 	struct stat st;
 
-	/* Sizes first: a file may be a hole of any size. */
-	return !is_same_digest(&version->digest, &none) && version->size <= NAME_COPY_MAX &&
-	       fstat(fd, &st) == 0 && (uint64_t)st.st_size == version->size &&
+	return has_digest(version) && version->size <= NAME_COPY_MAX && fstat(fd, &st) == 0 &&
+	       (uint64_t)st.st_size == version->size &&
 	       digest_of_file(fd, version->size, stop, &digest) == 0 &&
 	       is_same_digest(&digest, &version->digest);
 }
@@ -237,7 +260,7 @@ bool name_file_is_same(int fd, struct file_version *version, const atomic_bool *
 	is_steady = steady_file_identify(fd, &now) == 0;
 	if (is_steady && is_same_identity(&now, &version->identity))
 		return true;
-	if (!has_digest(fd, version, stop))
+	if (!has_same_digest(fd, version, stop))
 		return false;
 	if (is_steady && steady_file_identify(fd, &after) == 0 && is_same_identity(&now, &after))
 		version->identity = now;

@@ -9,6 +9,7 @@
 
 #include "cache/digest.h"
 #include "cache/steady_file.h"
+#include "symbols/name_copies.h"
 
 /*
  * The files that a binary's names are made of: itself, and separate files with debug information.
@@ -19,9 +20,8 @@
 
 /* In bytes: a larger steady file is told by its identity alone, since hashing it takes long. */
 #define NAME_HASH_MAX (UINT64_C(32) << 20)
-/* In bytes: copies of one file, and of all files of all binaries together. */
+/* In bytes: a larger file that is not steady is not copied, nor hashed. */
 #define NAME_COPY_MAX (UINT64_C(128) << 20)
-#define NAME_COPIES_MAX (UINT64_C(256) << 20)
 
 enum name_files_mode {
 	NAME_FILES_IGNORED, /* names will not be kept */
@@ -38,15 +38,17 @@ struct file_version {
 
 struct name_file {
 	char *path; /* "": the binary itself */
-	int fd;     /* of a steady file, or of the copy; -1: nobody reads it */
-	bool is_copy;
-	struct file_version version; /* of a steady file with an fd, the digest is still to come */
+	struct file_version version;
+	bool is_read; /* in place: it must still be the same when names are kept */
+	int copy;     /* descriptor; -1: it is not copied, and the rest does not matter */
+	uid_t user;   /* whose file was copied, and what it said of itself */
+	struct file_identity origin;
 };
 
 struct name_files {
 	enum name_files_mode mode;
-	_Atomic uint64_t *copied; /* bytes of copies, of all binaries together */
-	const atomic_bool *stop;  /* nothing is copied or hashed once this is true */
+	struct name_copies *copies; /* of all binaries together */
+	const atomic_bool *stop;    /* nothing is copied or hashed once this is true */
 	struct name_file *list;
 	size_t n, size;
 	bool is_incomplete; /* names must not be kept: a file is not steady, or cannot be copied */
@@ -70,10 +72,10 @@ void name_files_add_kept(struct name_files *files, const char *path,
 			 const struct file_version *version);
 
 /*
- * Hashes steady files. Returns 0, -ESTALE if one has changed since, or some names are of other
- * files, -ECANCELED, or another negative errno.
+ * Hashes steady files; the binary is open at `binary`. Returns 0, -ESTALE if one has changed since,
+ * or some names are of other files, -ECANCELED, or another negative errno.
  */
-int name_files_hash(struct name_files *files);
+int name_files_hash(struct name_files *files, int binary);
 
 /*
  * Opens a file by the name that it had. What is no regular file, or is a server's, is not opened,

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,15 +34,15 @@ static struct names_options options;
 
 static struct location_place place;
 static struct name_files files;
-static _Atomic uint64_t copied;
+static struct name_copies copies;
 
 /* Notes the binary as the only file. */
 static void note_binary(void)
 {
 	name_files_reset(&files, NAME_FILES_COPIED);
-	files.copied = &copied;
+	files.copies = &copies;
 	name_files_add(&files, binary, "");
-	cr_assert_eq(name_files_hash(&files), 0);
+	cr_assert_eq(name_files_hash(&files, binary), 0);
 	cr_assert_eq(files.n, 1);
 }
 
@@ -58,6 +57,7 @@ static void begin(void)
 	binary = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
 	cr_assert(binary >= 0);
 	place = (struct location_place){ PATH, BUILD_ID, binary };
+	name_copies_init(&copies);
 	note_binary();
 }
 
@@ -66,6 +66,8 @@ static void end(void)
 	_cleanup_free_ char *command = NULL;
 
 	name_files_reset(&files, NAME_FILES_IGNORED);
+	cr_expect(copies.n == 0 && copies.bytes == 0);
+	name_copies_done(&copies);
 	disk_cache_close(&disk);
 	close(binary);
 	cr_assert(asprintf(&command, "rm -rf '%s'", directory) > 0 && system(command) == 0);
@@ -289,86 +291,6 @@ Test(location_file, hashes_nothing_that_is_known_to_be_the_same)
 	}
 }
 
-/* A file without an identity, with zeros behind it up to a size. */
-static int hole(uint64_t size, struct file_version *ret)
-{
-	int fd = memfd_create("hole", MFD_CLOEXEC);
-
-	cr_assert(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
-	*ret = (struct file_version){ .size = size };
-	if (size <= NAME_COPY_MAX)
-		cr_assert_eq(digest_of_file(fd, size, NULL, &ret->digest), 0);
-	else
-		memset(&ret->digest, 1, sizeof(ret->digest));
-	return fd;
-}
-
-/* Bytes that this process has read, in all of its threads. */
-static uint64_t n_read(void)
-{
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/io", "re");
-	uint64_t n;
-
-	cr_assert(file && fscanf(file, "rchar: %" SCNu64, &n) == 1);
-	return n;
-}
-
-/* Anyone may put a file of holes in the place of another one. */
-Test(location_file, hashes_nothing_of_another_size)
-{
-	struct file_version of_small, of_huge;
-	_cleanup_close_ int small = hole(1 << 20, &of_small), huge = hole(1ULL << 40, &of_huge);
-	uint64_t before = n_read();
-
-	cr_expect(!name_file_is_same(huge, &of_small, NULL));
-	cr_expect(!name_file_is_same(huge, &of_huge, NULL), "it is too large");
-	cr_expect_lt(n_read() - before, 1 << 20);
-	cr_expect(name_file_is_same(small, &of_small, NULL));
-}
-
-/* Ctrl-C does not wait for what would be the same. */
-Test(location_file, hashes_and_copies_nothing_when_told)
-{
-	atomic_bool stop = true;
-	struct file_version of_small;
-	_cleanup_close_ int small = hole(1 << 20, &of_small);
-	uint64_t before = n_read();
-
-	cr_expect(!name_file_is_same(small, &of_small, &stop));
-	files.stop = &stop;
-	name_files_reset(&files, NAME_FILES_COPIED);
-	cr_expect_eq(name_files_add(&files, small, ""), small);
-	cr_expect(files.is_incomplete);
-	cr_expect_eq(copied, 0);
-	if (steady_file_identify(binary, &of_small.identity) == 0) {
-		name_files_reset(&files, NAME_FILES_NOTED);
-		cr_expect_eq(name_files_add(&files, binary, ""), binary);
-		cr_expect_eq(name_files_hash(&files), -ECANCELED);
-	}
-	cr_expect_lt(n_read() - before, 1 << 20);
-}
-
-/* Hashing a large one may take longer than reading its names; its identity is enough. */
-Test(location_file, hashes_no_large_file_that_is_steady)
-{
-	struct file_identity identity;
-	uint64_t before;
-
-	if (steady_file_identify(binary, &identity) < 0)
-		cr_skip("no file is steady here");
-	name_files_reset(&files, NAME_FILES_NOTED);
-	name_files_add(&files, binary, "");
-	files.list[0].version.size = NAME_HASH_MAX + 1;
-	before = n_read();
-	cr_expect_eq(name_files_hash(&files), 0);
-	cr_expect_lt(n_read() - before, 1 << 20);
-	write_locations();
-	cr_expect_eq(read_locations(), 0);
-	files.list[0].version.identity.ctime_ns ^= 1;
-	write_locations();
-	cr_expect_eq(read_locations(), -ESTALE);
-}
-
 /* The inode of the only file of the cache: another one if it was written. */
 static ino_t written(void)
 {
@@ -409,7 +331,7 @@ Test(location_file, is_of_the_bytes_of_separate_files)
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
 	cr_assert_eq(write(fd, "names", 5), 5);
 	cr_assert_neq(name_files_add(&files, fd, path), fd);
-	cr_assert_eq(name_files_hash(&files), 0);
+	cr_assert_eq(name_files_hash(&files, binary), 0);
 	cr_assert_eq(files.n, 2);
 	write_locations();
 	cr_expect_eq(read_locations(), 0);
@@ -424,48 +346,6 @@ Test(location_file, is_of_the_bytes_of_separate_files)
 	cr_expect(read(watch, event, sizeof(event)) < 0 && errno == EAGAIN, "it was opened");
 	cr_assert_eq(unlink(path), 0);
 	cr_expect_eq(read_locations(), -ESTALE);
-}
-
-/* What is parsed is what was hashed. */
-Test(location_file, is_of_copies_of_what_others_may_change)
-{
-	char byte;
-	int fd;
-
-	keep_for_copy();
-	name_files_reset(&files, NAME_FILES_COPIED);
-	cr_assert_eq(copied, 0);
-	fd = name_files_add(&files, binary, "");
-	cr_assert(fd != binary);
-	cr_assert_eq(copied, (uint64_t)lseek(fd, 0, SEEK_END));
-	cr_assert_eq(pwrite(binary, "x", 1, 0), 1);
-	cr_assert(pread(fd, &byte, 1, 0) == 1 && byte == 0x7f);
-	cr_assert_eq(name_files_copy(&files), fd);
-	/* Nothing is kept if copies are not made. */
-	name_files_reset(&files, NAME_FILES_NOTED);
-	cr_assert_eq(name_files_add(&files, binary, ""), binary);
-	cr_assert_eq(name_files_hash(&files), -ESTALE);
-}
-
-/* A copy counts before it is made, and until it is closed. */
-Test(location_file, is_of_copies_of_limited_size_together)
-{
-	uint64_t size, full;
-
-	keep_for_copy();
-	size = (uint64_t)lseek(binary, 0, SEEK_END);
-	name_files_reset(&files, NAME_FILES_COPIED);
-	full = NAME_COPIES_MAX - size;
-	copied = full + 1;
-	cr_expect_eq(name_files_add(&files, binary, ""), binary);
-	cr_expect_eq(copied, full + 1);
-	cr_expect_eq(name_files_hash(&files), -ESTALE);
-	copied = full;
-	name_files_reset(&files, NAME_FILES_COPIED);
-	cr_expect_neq(name_files_add(&files, binary, ""), binary);
-	cr_expect_eq(copied, NAME_COPIES_MAX);
-	name_files_reset(&files, NAME_FILES_COPIED);
-	cr_expect_eq(copied, full);
 }
 
 /* The checksum covers everything behind it. */
