@@ -44,11 +44,7 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 {
 	struct disk_cache own;
 
-	if (!cache)
-		return;
-	own = *cache;
-	own.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
-	if (own.fd >= 0)
+	if (cache && disk_cache_dup(cache, &own) == 0)
 		names_set_cache(names, &own);
 }
 
@@ -169,15 +165,15 @@ static bool is_worth_keeping(const struct elf_file *file)
 	       file->cfi.size + file->go.table.size >= MIN_SOURCE_SIZE;
 }
 
-static bool has_changed(int fd, const struct file_identity *before)
+static bool has_changed(int fd, struct mount_list *mounts, const struct file_identity *before)
 {
 	struct file_identity now;
 
-	return steady_file_identify(fd, &now) < 0 || memcmp(&now, before, sizeof(now)) != 0;
+	return steady_file_identify(fd, mounts, &now) < 0 || memcmp(&now, before, sizeof(now)) != 0;
 }
 
-/* Of a steady file; without `cache`, it is built. */
-static int get_steady(struct disk_cache *cache, const struct elf_file *file, int fd,
+/* Of a steady file; if not `may_keep`, it is built. */
+static int get_steady(struct disk_cache *cache, bool may_keep, const struct elf_file *file, int fd,
 		      const struct file_identity *identity, struct image *ret,
 		      struct image_source **ret_source)
 {
@@ -187,9 +183,8 @@ static int get_steady(struct disk_cache *cache, const struct elf_file *file, int
 	struct entry e;
 	int err;
 
-	if (cache)
-		entry_init(&e, cache, file->build_id, &inputs, &source, identity);
-	if (cache && is_kept(&e, ret, &code)) {
+	entry_init(&e, cache, file->build_id, &inputs, &source, identity);
+	if (may_keep && is_kept(&e, ret, &code)) {
 		code_reads_done(&code.reads);
 		*ret_source = image_source_new_steady(identity);
 		return 1;
@@ -198,10 +193,10 @@ static int get_steady(struct disk_cache *cache, const struct elf_file *file, int
 	if (err < 0)
 		return err;
 	/* While it was read: nobody knows what the image is of. */
-	if (has_changed(fd, identity))
+	if (has_changed(fd, cache->mounts, identity))
 		return 0;
 	*ret_source = image_source_new_steady(identity);
-	if (cache)
+	if (may_keep)
 		put(&e, &code, ret);
 	return 0;
 }
@@ -239,7 +234,7 @@ static int get_copied(struct disk_cache *cache, const char *build_id,
 int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
 		    struct image *ret, struct image_source **ret_source)
 {
-	struct disk_cache *used = is_worth_keeping(file) ? cache : NULL;
+	bool may_keep = is_worth_keeping(file);
 	struct file_identity identity;
 	struct image_inputs inputs;
 	int err;
@@ -249,11 +244,11 @@ int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int f
 		return image_build(&file->cfi, &file->code, ret);
 	/* Without a cache, others may have changed it since it was opened. */
 	if (cache && file->source != ELF_SOURCE_DEBUG_FILE &&
-	    steady_file_identify(fd, &identity) == 0)
-		return get_steady(used, file, fd, &identity, ret, ret_source);
+	    steady_file_identify(fd, cache->mounts, &identity) == 0)
+		return get_steady(cache, may_keep, file, fd, &identity, ret, ret_source);
 	if (image_inputs_copy(file, &inputs) < 0)
 		return image_build(&file->cfi, &file->code, ret);
-	err = get_copied(used, file->build_id, &inputs, ret, ret_source);
+	err = get_copied(may_keep ? cache : NULL, file->build_id, &inputs, ret, ret_source);
 	image_inputs_done(&inputs);
 	return err;
 }

@@ -52,9 +52,8 @@ struct job_cache *job_cache_new(const struct disk_cache *cache)
 	if (!c)
 		return NULL;
 	c->n_users = 1;
-	c->cache = *cache;
-	c->cache.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
-	return c->cache.fd < 0 ? job_cache_drop(c) : c;
+	c->cache.fd = -1;
+	return disk_cache_dup(cache, &c->cache) < 0 ? job_cache_drop(c) : c;
 }
 
 struct job_cache *job_cache_hold(struct job_cache *c)
@@ -69,7 +68,7 @@ struct job_cache *job_cache_drop(struct job_cache *c)
 	if (!c || __atomic_sub_fetch(&c->n_users, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
 	if (c->cache.fd >= 0)
-		close(c->cache.fd);
+		disk_cache_close(&c->cache);
 	free(c);
 	return NULL;
 }
@@ -177,13 +176,14 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
 }
 
-/* Whether the original still is the steady file that its table was made of. */
-static bool is_still_original(const struct table_job *j)
+/* Whether an open file is the steady one that has this source. */
+static bool is_steady_source(const struct table_job *j, int fd, const struct image_source *source)
 {
+	struct mount_list *mounts = j->cache ? j->cache->cache.mounts : NULL;
 	struct file_identity now;
 
-	return steady_file_identify(j->original_fd, &now) == 0 &&
-	       memcmp(&now, &j->known->identity, sizeof(now)) == 0;
+	return steady_file_identify(fd, mounts, &now) == 0 &&
+	       memcmp(&now, &source->identity, sizeof(now)) == 0;
 }
 
 /* Compares with what the original's table was made of, which its file need not have any more. */
@@ -199,7 +199,7 @@ static bool is_copy(const struct table_job *j)
 	if (elf_file_init_fd(&original, j->original_fd) < 0)
 		return false;
 	is_same = original.source != ELF_SOURCE_DEBUG_FILE && is_same_table(&j->elf, &original) &&
-		  is_still_original(j);
+		  is_steady_source(j, j->original_fd, j->known);
 	elf_file_done(&original);
 	return is_same;
 }
@@ -207,8 +207,6 @@ static bool is_copy(const struct table_job *j)
 /* Whether an image that was made again may be of other bytes than the one before. */
 static bool is_other(const struct table_job *j)
 {
-	struct file_identity now;
-
 	if (!j->known || !j->is_again)
 		return false;
 	if (!j->source)
@@ -216,8 +214,7 @@ static bool is_other(const struct table_job *j)
 	/* When the first one was made, it was not steady yet. Now its bytes do not change. */
 	if (j->source->is_steady && !j->known->is_steady)
 		return !image_source_fits(j->known, &j->elf) ||
-		       steady_file_identify(j->fd, &now) < 0 ||
-		       memcmp(&now, &j->source->identity, sizeof(now)) != 0;
+		       !is_steady_source(j, j->fd, j->source);
 	return !image_source_is_same(j->source, j->known);
 }
 

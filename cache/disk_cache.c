@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "cache/mount_list.h"
 
 /* Bytes of a build id that are stored, in hex. */
 #define BUILD_ID_BYTES 20
@@ -30,6 +31,8 @@
  * The directory is scanned after each addition of this share of its limit, and shrunk by as much.
  */
 #define BUDGET_SHARE 16
+
+#define MOUNTS "/proc/self/mountinfo"
 
 /* In seconds: files that were not used, or not completed, for this long are removed. */
 #define MAX_AGE (30 * 24 * 3600)
@@ -128,6 +131,7 @@ int disk_cache_open(const char *path, uint64_t limit, struct disk_cache *ret)
 	if (!is_own(&st))
 		return -EPERM;
 	cache.fd = steal_fd(&fd);
+	cache.mounts = mount_list_new(MOUNTS);
 	*ret = cache;
 	return 0;
 }
@@ -136,6 +140,19 @@ void disk_cache_close(struct disk_cache *cache)
 {
 	close(cache->fd);
 	cache->fd = -1;
+	cache->mounts = mount_list_free(cache->mounts);
+}
+
+int disk_cache_dup(const struct disk_cache *cache, struct disk_cache *ret)
+{
+	struct disk_cache other = *cache;
+
+	other.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
+	if (other.fd < 0)
+		return -errno;
+	other.mounts = mount_list_new(MOUNTS);
+	*ret = other;
+	return 0;
 }
 
 bool disk_cache_is_foreign(int fd)

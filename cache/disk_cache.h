@@ -40,11 +40,14 @@
 /* Total size of all files, in bytes. */
 #define DISK_CACHE_LIMIT (UINT64_C(512) << 20)
 
+struct mount_list;
+
 struct disk_cache {
 	int fd; /* of the directory */
 	char maker[DISK_CACHE_ID_SIZE];
 	uint64_t limit;
-	uint64_t budget; /* bytes to add until the directory is scanned */
+	uint64_t budget;           /* bytes to add until the directory is scanned */
+	struct mount_list *mounts; /* for steady_file_identify(); may be NULL */
 };
 
 /*
@@ -62,6 +65,9 @@ char *disk_cache_path(uid_t user, const char *xdg, const char *home);
  */
 int disk_cache_open(const char *path, uint64_t limit, struct disk_cache *ret);
 void disk_cache_close(struct disk_cache *cache);
+
+/* Opens the same cache once more, for another user. 0 or a negative errno. */
+int disk_cache_dup(const struct disk_cache *cache, struct disk_cache *ret);
 
 /*
  * True for a file system whose speed is decided by someone else, such as a server: nothing is kept

@@ -3,11 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -51,39 +47,6 @@ bool steady_file_is_stored(uint64_t fs_type)
 	}
 }
 
-/* Whether a list of options, separated by commas, has one. Ends at a space. */
-static bool has_option(const char *options, const char *option)
-{
-	const size_t size = strlen(option);
-
-	for (const char *at = options; *at && *at != ' ';) {
-		size_t n = strcspn(at, ", ");
-
-		if (n == size && memcmp(at, option, size) == 0)
-			return true;
-		at += n + (at[n] == ',');
-	}
-	return false;
-}
-
-/* proc_pid_mountinfo(5): mount, parent, device, root, mount point, options; spaces are escaped. */
-bool steady_file_has_mount(const char *mountinfo_path, uint64_t mount_id)
-{
-	_cleanup_fclose_ FILE *file = fopen(mountinfo_path, "re");
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-
-	while (file && getline(&line, &size, file) > 0) {
-		uint64_t id;
-		int at = 0;
-
-		if (sscanf(line, "%" SCNu64 " %*u %*s %*s %*s %n", &id, &at) == 1 && at > 0 &&
-		    id == mount_id)
-			return !has_option(line + at, "nosuid") && !has_option(line + at, "nodev");
-	}
-	return false;
-}
-
 static bool is_ours(const struct statx *st)
 {
 	return S_ISREG(st->stx_mode) && (st->stx_uid == 0 || st->stx_uid == geteuid()) &&
@@ -95,7 +58,17 @@ static uint64_t nanoseconds(const struct statx_timestamp *t)
 	return (uint64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-int steady_file_identify(int fd, struct file_identity *ret)
+/* Without a list, the mounts are read for this one. */
+static bool is_mounted(struct mount_list *mounts, uint64_t id)
+{
+	struct mount_list *own = mounts ? NULL : mount_list_new("/proc/self/mountinfo");
+	bool is = (mounts || own) && mount_list_has(mounts ? mounts : own, id);
+
+	mount_list_free(own);
+	return is;
+}
+
+int steady_file_identify(int fd, struct mount_list *mounts, struct file_identity *ret)
 {
 	const unsigned int wanted = STATX_BASIC_STATS | STATX_MNT_ID;
 	struct timespec now;
@@ -110,8 +83,7 @@ int steady_file_identify(int fd, struct file_identity *ret)
 	if (statx(fd, "", AT_EMPTY_PATH, wanted, &st) < 0 ||
 	    clock_gettime(CLOCK_REALTIME, &now) < 0)
 		return -errno;
-	if ((st.stx_mask & wanted) != wanted || !is_ours(&st) ||
-	    !steady_file_has_mount("/proc/self/mountinfo", st.stx_mnt_id))
+	if ((st.stx_mask & wanted) != wanted || !is_ours(&st) || !is_mounted(mounts, st.stx_mnt_id))
 		return -EPERM;
 	if (st.stx_ctime.tv_sec + SETTLE_TIME >= now.tv_sec)
 		return -ESTALE;

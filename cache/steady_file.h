@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cache/mount_list.h"
+
 /*
  * Which files may be believed about themselves. What is kept belongs to bytes, by their digest. But
  * bytes that are parsed, and hashed before or after, are the same ones only if nobody changes them
@@ -28,11 +30,11 @@ struct file_identity {
 	uint64_t fs_type; /* f_type of statfs() */
 };
 
-/* 0; -EPERM: it is not steady; -ESTALE: it is not steady yet; or another negative errno. */
-int steady_file_identify(int fd, struct file_identity *ret);
-
-/* Whether a mount namespace has this mount, made by its owner, according to its mountinfo. */
-bool steady_file_has_mount(const char *mountinfo_path, uint64_t mount_id);
+/*
+ * 0; -EPERM: it is not steady; -ESTALE: it is not steady yet; or another negative errno. `mounts`
+ * are those of our own mount namespace; NULL: they are read for this file alone.
+ */
+int steady_file_identify(int fd, struct mount_list *mounts, struct file_identity *ret);
 
 /* Whether this machine stores such file systems itself. f_type of statfs(). */
 bool steady_file_is_stored(uint64_t fs_type);

@@ -156,18 +156,18 @@ static int add_all(const struct body *b, struct name_files *files, struct locati
 
 /* Whether a file has the bytes that the names were made of. */
 static bool is_unchanged(struct kept_source *source, const char *path, int binary,
-			 const atomic_bool *stop)
+			 const struct name_files *files)
 {
 	_cleanup_close_ int fd = -1;
 
 	if (source->path == 0)
-		return name_file_is_same(binary, &source->version, stop);
+		return name_file_is_same(files, binary, &source->version);
 	fd = name_file_open(path);
-	return fd >= 0 && name_file_is_same(fd, &source->version, stop);
+	return fd >= 0 && name_file_is_same(files, fd, &source->version);
 }
 
 /* Whether all files are; *ret_moved: one has another identity now. */
-static bool are_unchanged(const struct body *b, int binary, const atomic_bool *stop,
+static bool are_unchanged(const struct body *b, int binary, const struct name_files *files,
 			  bool *ret_moved)
 {
 	*ret_moved = false;
@@ -175,7 +175,7 @@ static bool are_unchanged(const struct body *b, int binary, const atomic_bool *s
 		struct kept_source *source = &b->sources[i];
 		struct file_identity *now = &source->version.identity, before = *now;
 
-		if (!is_unchanged(source, b->names + source->path, binary, stop))
+		if (!is_unchanged(source, b->names + source->path, binary, files))
 			return false;
 		*ret_moved |= memcmp(&before, now, sizeof(before)) != 0;
 	}
@@ -199,7 +199,7 @@ int location_file_read(struct disk_cache *disk, const struct names_options *opti
 		return err;
 	if (!body_init(&b, file.sections) || !is_sound(&b))
 		return -EBADMSG;
-	if (!are_unchanged(&b, place->fd, files->stop, &moved))
+	if (!are_unchanged(&b, place->fd, files, &moved))
 		return -ESTALE;
 	/* The next run need not hash them. */
 	if (moved)

@@ -52,6 +52,7 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->locations.style = names->options.demangle;
 	module->files.copies = &names->copies;
 	module->files.stop = &names->is_disabled;
+	module->files.cache = &names->cache;
 	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);

@@ -28,7 +28,14 @@ void name_files_reset(struct name_files *files, enum name_files_mode mode)
 	for (size_t i = 0; i < files->n; i++)
 		name_file_done(files, &files->list[i]);
 	free(files->list);
-	*files = (struct name_files){ .mode = mode, .copies = files->copies, .stop = files->stop };
+	*files = (struct name_files){
+		.mode = mode, .copies = files->copies, .stop = files->stop, .cache = files->cache
+	};
+}
+
+static int identify(const struct name_files *files, int fd, struct file_identity *ret)
+{
+	return steady_file_identify(fd, files->cache ? files->cache->mounts : NULL, ret);
 }
 
 static bool is_same_identity(const struct file_identity *a, const struct file_identity *b)
@@ -164,7 +171,7 @@ int name_files_add(struct name_files *files, int fd, const char *path)
 
 	if (files->mode == NAME_FILES_IGNORED || files->is_incomplete)
 		return fd;
-	if (steady_file_identify(fd, &file.version.identity) == 0) {
+	if (identify(files, fd, &file.version.identity) == 0) {
 		file.version.size = file.version.identity.size;
 		file.path = strdup(path);
 		add(files, &file);
@@ -207,7 +214,7 @@ int name_file_open(const char *path)
 }
 
 /* Checks that a file which was read in place is the same still, and hashes it. */
-static int hash(struct name_file *file, int binary, const atomic_bool *stop)
+static int hash(const struct name_files *files, struct name_file *file, int binary)
 {
 	struct file_version *version = &file->version;
 	_cleanup_close_ int own = -1;
@@ -221,9 +228,9 @@ static int hash(struct name_file *file, int binary, const atomic_bool *stop)
 	if (fd < 0)
 		return -ESTALE;
 	if (!has_digest(version) && version->size <= NAME_HASH_MAX)
-		err = digest_of_file(fd, version->size, stop, &version->digest);
+		err = digest_of_file(fd, version->size, files->stop, &version->digest);
 	if (err == 0)
-		err = steady_file_identify(fd, &now);
+		err = identify(files, fd, &now);
 	if (err == 0 && !is_same_identity(&now, &version->identity))
 		err = -ESTALE;
 	return err;
@@ -234,7 +241,7 @@ int name_files_hash(struct name_files *files, int binary)
 	int err = files->mode == NAME_FILES_IGNORED || files->is_incomplete ? -ESTALE : 0;
 
 	for (size_t i = 0; err == 0 && i < files->n; i++)
-		err = hash(&files->list[i], binary, files->stop);
+		err = hash(files, &files->list[i], binary);
 	return err;
 }
 
@@ -250,19 +257,19 @@ static bool has_same_digest(int fd, const struct file_version *version, const at
 	       is_same_digest(&digest, &version->digest);
 }
 
-bool name_file_is_same(int fd, struct file_version *version, const atomic_bool *stop)
+bool name_file_is_same(const struct name_files *files, int fd, struct file_version *version)
 {
 	struct file_identity now, after;
 	bool is_steady;
 
 	if (disk_cache_is_foreign(fd))
 		return false;
-	is_steady = steady_file_identify(fd, &now) == 0;
+	is_steady = identify(files, fd, &now) == 0;
 	if (is_steady && is_same_identity(&now, &version->identity))
 		return true;
-	if (!has_same_digest(fd, version, stop))
+	if (!has_same_digest(fd, version, files->stop))
 		return false;
-	if (is_steady && steady_file_identify(fd, &after) == 0 && is_same_identity(&now, &after))
+	if (is_steady && identify(files, fd, &after) == 0 && is_same_identity(&now, &after))
 		version->identity = now;
 	return true;
 }

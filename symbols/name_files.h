@@ -47,8 +47,9 @@ struct name_file {
 
 struct name_files {
 	enum name_files_mode mode;
-	struct name_copies *copies; /* of all binaries together */
-	const atomic_bool *stop;    /* nothing is copied or hashed once this is true */
+	struct name_copies *copies;     /* of all binaries together */
+	const atomic_bool *stop;        /* nothing is copied or hashed once this is true */
+	const struct disk_cache *cache; /* whose list of mounts is used; or NULL */
 	struct name_file *list;
 	size_t n, size;
 	bool is_incomplete; /* names must not be kept: a file is not steady, or cannot be copied */
@@ -85,9 +86,9 @@ int name_file_open(const char *path);
 
 /*
  * Whether a file has these bytes: a steady one with this identity does; others are hashed if they
- * have the same size, until *stop is true. If it is now steady with another identity, that is
- * stored.
+ * have the same size, until *files->stop is true. If it is now steady with another identity, that
+ * is stored.
  */
-bool name_file_is_same(int fd, struct file_version *version, const atomic_bool *stop);
+bool name_file_is_same(const struct name_files *files, int fd, struct file_version *version);
 
 #endif

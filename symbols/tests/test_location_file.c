@@ -273,20 +273,20 @@ Test(location_file, hashes_nothing_that_is_known_to_be_the_same)
 	struct file_version none = { .size = 1 }, whole, other;
 	struct stat st;
 
-	if (steady_file_identify(binary, &none.identity) < 0)
+	if (steady_file_identify(binary, NULL, &none.identity) < 0)
 		cr_skip("no file is steady here");
 	cr_assert_eq(fstat(binary, &st), 0);
 	whole = (struct file_version){ .size = (uint64_t)st.st_size, .identity = none.identity };
 	cr_assert_eq(digest_of_file(binary, whole.size, NULL, &whole.digest), 0);
-	cr_expect(name_file_is_same(binary, &none, NULL));
+	cr_expect(name_file_is_same(&files, binary, &none));
 	for (size_t i = 0; i < sizeof(whole.identity) / sizeof(uint64_t); i++) {
 		other = none;
 		((uint64_t *)&other.identity)[i] ^= 1;
-		cr_expect(!name_file_is_same(binary, &other, NULL), "%zu", i);
+		cr_expect(!name_file_is_same(&files, binary, &other), "%zu", i);
 		/* As in a container that was started again: it is hashed once. */
 		other = whole;
 		((uint64_t *)&other.identity)[i] ^= 1;
-		cr_expect(name_file_is_same(binary, &other, NULL), "%zu", i);
+		cr_expect(name_file_is_same(&files, binary, &other), "%zu", i);
 		cr_expect(memcmp(&other, &whole, sizeof(other)) == 0, "%zu", i);
 	}
 }
@@ -307,7 +307,7 @@ Test(location_file, stores_where_the_file_is_now)
 	struct file_identity identity;
 	ino_t first, second;
 
-	if (steady_file_identify(binary, &identity) < 0)
+	if (steady_file_identify(binary, NULL, &identity) < 0)
 		cr_skip("no file is steady here");
 	cr_assert(memcmp(&files.list[0].version.identity, &identity, sizeof(identity)) == 0);
 	files.list[0].version.identity.device ^= 1;
