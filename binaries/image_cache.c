@@ -172,10 +172,10 @@ static bool has_changed(int fd, struct mount_list *mounts, const struct file_ide
 	return steady_file_identify(fd, mounts, &now) < 0 || memcmp(&now, before, sizeof(now)) != 0;
 }
 
-/* Of a steady file; if not `may_keep`, it is built. */
-static int get_steady(struct disk_cache *cache, bool may_keep, const struct elf_file *file, int fd,
-		      const struct file_identity *identity, struct image *ret,
-		      struct image_source **ret_source)
+/* Of a steady file; without `cache`, it is built. */
+static int get_steady(struct disk_cache *cache, const struct elf_file *file, int fd,
+		      struct mount_list *mounts, const struct file_identity *identity,
+		      struct image *ret, struct image_source **ret_source)
 {
 	const struct image_inputs inputs = image_inputs_of(file);
 	const struct digest source = describe_steady(identity);
@@ -183,8 +183,9 @@ static int get_steady(struct disk_cache *cache, bool may_keep, const struct elf_
 	struct entry e;
 	int err;
 
-	entry_init(&e, cache, file->build_id, &inputs, &source, identity);
-	if (may_keep && is_kept(&e, ret, &code)) {
+	if (cache)
+		entry_init(&e, cache, file->build_id, &inputs, &source, identity);
+	if (cache && is_kept(&e, ret, &code)) {
 		code_reads_done(&code.reads);
 		*ret_source = image_source_new_steady(identity);
 		return 1;
@@ -193,62 +194,84 @@ static int get_steady(struct disk_cache *cache, bool may_keep, const struct elf_
 	if (err < 0)
 		return err;
 	/* While it was read: nobody knows what the image is of. */
-	if (has_changed(fd, cache->mounts, identity))
+	if (has_changed(fd, mounts, identity))
 		return 0;
 	*ret_source = image_source_new_steady(identity);
-	if (may_keep)
+	if (cache)
 		put(&e, &code, ret);
 	return 0;
 }
 
-/* Of copied inputs; without `cache`, it is built. */
-static int get_copied(struct disk_cache *cache, const char *build_id,
-		      const struct image_inputs *inputs, struct image *ret,
-		      struct image_source **ret_source)
+/* From the cache, for the bytes that a file has now: the image is not made of them. */
+static bool get_kept(struct disk_cache *cache, const struct elf_file *file, struct image *ret,
+		     struct image_source **ret_source)
+{
+	const struct image_inputs inputs = image_inputs_of(file);
+	const struct digest facts = image_inputs_describe(&inputs);
+	struct code_source code = { 0 };
+	struct entry e;
+
+	entry_init(&e, cache, file->build_id, &inputs, &facts, NULL);
+	if (!is_kept(&e, ret, &code))
+		return false;
+	*ret_source = image_source_new(&inputs, &facts, &code.digest, &code.reads);
+	return true;
+}
+
+/* Builds it of copied inputs, and keeps it unless `cache` is NULL. */
+static int build_copied(struct disk_cache *cache, const char *build_id,
+			const struct image_inputs *inputs, struct image *ret,
+			struct image_source **ret_source)
 {
 	const struct digest facts = image_inputs_describe(inputs);
 	struct code_source code = { 0 };
-	bool is_from_cache = false;
 	struct entry e;
+	int err = image_inputs_build(inputs, &code.reads, ret);
 
+	if (err < 0 || code.reads.is_incomplete ||
+	    !image_inputs_describe_code(inputs, code.reads.list, code.reads.n, &code.digest)) {
+		code_reads_done(&code.reads);
+		return err;
+	}
 	if (cache) {
 		entry_init(&e, cache, build_id, inputs, &facts, NULL);
-		is_from_cache = is_kept(&e, ret, &code);
-	}
-	if (!is_from_cache) {
-		int err = image_inputs_build(inputs, &code.reads, ret);
-
-		if (err < 0 || code.reads.is_incomplete ||
-		    !image_inputs_describe_code(inputs, code.reads.list, code.reads.n,
-						&code.digest)) {
-			code_reads_done(&code.reads);
-			return err;
-		}
-		if (cache)
-			put(&e, &code, ret);
+		put(&e, &code, ret);
 	}
 	*ret_source = image_source_new(inputs, &facts, &code.digest, &code.reads);
-	return is_from_cache;
+	return 0;
 }
 
-int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
+/* Of any other file; without `cache`, it is built. */
+static int get_other(struct disk_cache *cache, const struct elf_file *file, struct image *ret,
+		     struct image_source **ret_source)
+{
+	struct image_inputs inputs = image_inputs_of(file);
+	int err;
+
+	if (image_inputs_size(&inputs) > IMAGE_INPUTS_MAX)
+		return image_build(&file->cfi, &file->code, ret);
+	if (cache && get_kept(cache, file, ret, ret_source))
+		return 1;
+	if (image_inputs_copy(file, &inputs) < 0)
+		return image_build(&file->cfi, &file->code, ret);
+	err = build_copied(cache, file->build_id, &inputs, ret, ret_source);
+	image_inputs_done(&inputs);
+	return err;
+}
+
+int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd, bool is_changed,
 		    struct image *ret, struct image_source **ret_source)
 {
-	bool may_keep = is_worth_keeping(file);
+	bool may_keep = is_worth_keeping(file) && !is_changed;
+	struct mount_list *mounts = cache ? cache->mounts : NULL;
 	struct file_identity identity;
-	struct image_inputs inputs;
-	int err;
 
 	*ret_source = NULL;
 	if (fd < 0 || file->build_id[0] == '\0' || disk_cache_is_foreign(fd))
 		return image_build(&file->cfi, &file->code, ret);
-	/* Without a cache, others may have changed it since it was opened. */
-	if (cache && file->source != ELF_SOURCE_DEBUG_FILE &&
-	    steady_file_identify(fd, cache->mounts, &identity) == 0)
-		return get_steady(cache, may_keep, file, fd, &identity, ret, ret_source);
-	if (image_inputs_copy(file, &inputs) < 0)
-		return image_build(&file->cfi, &file->code, ret);
-	err = get_copied(may_keep ? cache : NULL, file->build_id, &inputs, ret, ret_source);
-	image_inputs_done(&inputs);
-	return err;
+	cache = may_keep ? cache : NULL;
+	if (!is_changed && file->source != ELF_SOURCE_DEBUG_FILE &&
+	    steady_file_identify(fd, mounts, &identity) == 0)
+		return get_steady(cache, file, fd, mounts, &identity, ret, ret_source);
+	return get_other(cache, file, ret, ret_source);
 }

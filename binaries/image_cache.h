@@ -25,12 +25,12 @@ struct disk_cache *image_cache_open_default(struct disk_cache *ret);
  * Returns the image of a file, open at fd (-1: in memory only): from the cache or else from
  * image_build(), which it then keeps. It does not keep small images, which are built as fast as
  * they are read, nor those of files without a build id, with a separate debug file, of a foreign
- * file system (disk_cache_is_foreign()), or large and not steady. `cache` is NULL if there is none,
- * or if the file may have changed since `file` was read. Returns 1 if the image is from the cache,
- * and then knows only the number of rows of its figures; otherwise as image_build(). *ret_source is
+ * file system (disk_cache_is_foreign()), or large and not steady, nor if it is_changed: since
+ * `file` was read, it may have. `cache` may be NULL. Returns 1 if the image is from the cache, and
+ * then knows only the number of rows of its figures; otherwise as image_build(). *ret_source is
  * what it was made of, if that is known; else, and on failure, NULL. The caller drops it.
  */
-int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
+int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd, bool is_changed,
 		    struct image *ret, struct image_source **ret_source);
 
 #endif

@@ -264,8 +264,8 @@ static int get_image(struct table_job *j, bool is_changed)
 	if (j->cache)
 		cache = j->cache->cache;
 	cache.budget = j->budget;
-	err = image_cache_get(cache.fd >= 0 && !is_changed ? &cache : NULL, &j->elf, j->fd,
-			      &j->image, &j->source);
+	err = image_cache_get(cache.fd >= 0 ? &cache : NULL, &j->elf, j->fd, is_changed, &j->image,
+			      &j->source);
 	j->budget_left = cache.budget;
 	j->is_kept = err > 0;
 	return err < 0 ? err : 0;

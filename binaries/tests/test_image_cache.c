@@ -75,7 +75,7 @@ TestSuite(image_cache, .init = begin, .fini = end);
 static int get(struct disk_cache *disk, const struct elf_file *file, int fd, struct image *ret)
 {
 	struct image_source *source;
-	int from = image_cache_get(disk, file, fd, ret, &source);
+	int from = image_cache_get(disk, file, fd, false, ret, &source);
 
 	image_source_drop(source);
 	return from;
@@ -421,6 +421,25 @@ Test(image_cache, is_not_that_of_other_bytes)
 	code_reads_done(&reads);
 }
 
+/* Facts about a file that has changed are of nothing that can be kept, but of what they say. */
+Test(image_cache, keeps_nothing_of_what_has_changed)
+{
+	struct image_source *source;
+	struct image image;
+	char path[512];
+
+	for (int run = 0; run < 2; run++) {
+		cr_assert_eq(image_cache_get(&cache, &libc_file, libc_fd, true, &image, &source),
+			     0);
+		cr_expect_eq(count("", path, sizeof(path)), run);
+		cr_expect(source && !source->is_steady && image_source_fits(source, &libc_file));
+		image_source_drop(source);
+		image_done(&image);
+		/* Nor is it looked for. */
+		is_cached();
+	}
+}
+
 /* What fits is told by what an image was made of, not by what its file has now. */
 Test(image_cache, tells_what_images_were_made_of)
 {
@@ -433,11 +452,11 @@ Test(image_cache, tells_what_images_were_made_of)
 	uint8_t *bytes;
 	int fd;
 
-	cr_assert_eq(image_cache_get(NULL, &libc_file, libc_fd, &image, &source), 0);
+	cr_assert_eq(image_cache_get(NULL, &libc_file, libc_fd, false, &image, &source), 0);
 	image_done(&image);
 	cr_assert(source && !source->is_steady && image_source_fits(source, &libc_file));
 	for (int from_cache = 0; from_cache < 2; from_cache++) {
-		cr_assert_eq(image_cache_get(&cache, &libc_file, libc_fd, &image, &again),
+		cr_assert_eq(image_cache_get(&cache, &libc_file, libc_fd, false, &image, &again),
 			     from_cache);
 		image_done(&image);
 		cr_expect(image_source_is_same(source, again) && again->reads.n == reads.n);
