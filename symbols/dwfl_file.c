@@ -79,7 +79,7 @@ static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *sourc
 }
 
 /* Notes a file that libdwfl is about to parse. Takes over fd, and returns the one to parse. */
-static int note_file(struct name_files *files, int fd, bool is_shared)
+static int note_file(struct name_files *files, int fd)
 {
 	char self[64], path[PATH_MAX];
 	int parsed, own;
@@ -95,7 +95,6 @@ static int note_file(struct name_files *files, int fd, bool is_shared)
 	}
 	path[n] = '\0';
 	parsed = name_files_add(files, fd, path);
-	files->has_shared |= is_shared;
 	if (parsed == fd)
 		return fd;
 	/* libdwfl closes the descriptor that it gets. */
@@ -133,11 +132,17 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 		fd = dup(source->debug_fd);
 	if (fd < 0)
 		fd = fetch_debug_file(module, source, is_shared);
-	if (fd >= 0 && !debug_file_is_sound(fd)) {
+	if (fd < 0)
+		return fd;
+	/* What is checked is what will be parsed. */
+	fd = note_file(source->files, fd);
+	if (!debug_file_is_sound(fd)) {
 		close(fd);
 		return -1;
 	}
-	return fd < 0 ? fd : note_file(source->files, fd, is_shared);
+	if (source->files)
+		source->files->has_shared |= is_shared;
+	return fd;
 }
 
 /* Sets the source of the only module while it is being opened. */
