@@ -421,64 +421,6 @@ Test(image_cache, is_not_that_of_other_bytes)
 	code_reads_done(&reads);
 }
 
-/* Facts about a file that has changed are of nothing that can be kept, but of what they say. */
-Test(image_cache, keeps_nothing_of_what_has_changed)
-{
-	struct image_source *source;
-	struct image image;
-	char path[512];
-
-	for (int run = 0; run < 2; run++) {
-		cr_assert_eq(image_cache_get(&cache, &libc_file, libc_fd, true, &image, &source),
-			     0);
-		cr_expect_eq(count("", path, sizeof(path)), run);
-		cr_expect(source && !source->is_steady && image_source_fits(source, &libc_file));
-		image_source_drop(source);
-		image_done(&image);
-		/* Nor is it looked for. */
-		is_cached();
-	}
-}
-
-/* What fits is told by what an image was made of, not by what its file has now. */
-Test(image_cache, tells_what_images_were_made_of)
-{
-	struct code_reads reads = reads_of_libc();
-	const uint8_t *places[] = { libc_file.cfi.data + 100, place_of(&reads.list[0]),
-				    place_of(&reads.list[reads.n - 1]) };
-	struct image_source *source, *again;
-	struct elf_file file;
-	struct image image;
-	uint8_t *bytes;
-	int fd;
-
-	cr_assert_eq(image_cache_get(NULL, &libc_file, libc_fd, false, &image, &source), 0);
-	image_done(&image);
-	cr_assert(source && !source->is_steady && image_source_fits(source, &libc_file));
-	for (int from_cache = 0; from_cache < 2; from_cache++) {
-		cr_assert_eq(image_cache_get(&cache, &libc_file, libc_fd, false, &image, &again),
-			     from_cache);
-		image_done(&image);
-		cr_expect(image_source_is_same(source, again) && again->reads.n == reads.n);
-		image_source_drop(again);
-	}
-	bytes = map_copy_of_libc(&fd);
-	cr_assert_eq(elf_file_init_fd(&file, fd), 0);
-	cr_expect(image_source_fits(source, &file));
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		uint8_t *byte = bytes + (places[i] - libc_file.bytes);
-
-		*byte ^= 1;
-		cr_expect(!image_source_fits(source, &file), "%zu", i);
-		*byte ^= 1;
-	}
-	file.code.entry ^= 1;
-	cr_expect(!image_source_fits(source, &file));
-	elf_file_done(&file);
-	code_reads_done(&reads);
-	image_source_drop(source);
-}
-
 static void put_file(const char *name, off_t size, time_t age)
 {
 	struct timespec times[2] = { { time(NULL) - age, 0 }, { time(NULL) - age, 0 } };
