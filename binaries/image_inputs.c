@@ -93,12 +93,15 @@ static void add_section(struct sha256_ctx *ctx, const struct cfi_section *sectio
 	digest_add(ctx, section->data, section->size);
 }
 
+/* The header may have changed since its words were read, so the data does not stand for them. */
 static void add_go(struct sha256_ctx *ctx, const struct image_extent *code)
 {
-	const uint64_t facts[] = { code->go.size, code->go.layout, code->go.text, code->go_minor };
+	const struct pclntab *t = &code->go;
+	const uint64_t facts[] = { t->size,  t->layout, t->text,  code->go_minor, t->n_functions,
+				   t->names, t->units,  t->files, t->values,      t->functions };
 
 	digest_add(ctx, facts, sizeof(facts));
-	digest_add(ctx, code->go.data, code->go.size);
+	digest_add(ctx, t->data, t->size);
 }
 
 struct digest image_inputs_describe(const struct image_inputs *inputs)

@@ -74,6 +74,29 @@ Test(image_source, fits_the_same_bytes)
 	elf_file_done(&file);
 }
 
+/* The words of its header count as they were read, which may be before its other bytes. */
+Test(image_source, is_of_the_words_of_a_go_table)
+{
+	struct image_source *source;
+	struct elf_file file;
+	struct pclntab *t = &file.code.go;
+	uint64_t *const words[] = { &t->n_functions, &t->names,     &t->units, &t->files,
+				    &t->values,      &t->functions, &t->text };
+	uint8_t *bytes;
+	int fd = copy_libc(&bytes);
+
+	cr_assert_eq(elf_file_init_fd(&file, fd), 0);
+	source = make(NULL, &file, fd, 0);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		*words[i] ^= 1;
+		cr_expect(!image_source_fits(source, &file), "word %zu", i);
+		*words[i] ^= 1;
+	}
+	cr_expect(image_source_fits(source, &file));
+	image_source_drop(source);
+	elf_file_done(&file);
+}
+
 /* It is the same whether an image was built or comes from the cache. */
 Test(image_source, is_that_of_an_image_from_the_cache)
 {
