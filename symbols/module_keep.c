@@ -72,9 +72,18 @@ static bool has_copies(const struct name_files *files)
 	return false;
 }
 
+/* Such a file is not looked at, since it will not be copied. */
+static bool is_too_large(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || (uint64_t)st.st_size > NAME_COPY_MAX;
+}
+
+/* Maps the file: a section of names may be nearly all of it, and would be read as a whole. */
 static bool has_debug_sections(int fd)
 {
-	_cleanup_elf_ Elf *elf = elf_open_unmapped(fd);
+	_cleanup_elf_ Elf *elf = elf_open(fd);
 	Elf_Scn *section = NULL;
 	size_t names;
 
@@ -104,7 +113,7 @@ static void pin_files(struct module *module)
 	files->mode = has_copies(files) ? NAME_FILES_COPIED : NAME_FILES_NOTED;
 	(void)name_files_add(files, module->fd, "");
 	if (files->mode == NAME_FILES_COPIED || !files->is_incomplete ||
-	    !has_debug_sections(module->fd))
+	    (!is_too_large(module->fd) && !has_debug_sections(module->fd)))
 		return;
 	files->mode = NAME_FILES_COPIED;
 	files->is_incomplete = false;

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include "base/cleanup.h"
 #include "cache/disk_cache.h"
 #include "symbols/debug_info.h"
+#include "symbols/module_keep.h"
 #include "symbols/names.h"
 #include "symbols/names_parts.h"
 #include "symbols/symtab.h"
@@ -253,6 +255,70 @@ Test(module, has_no_copy_of_a_file_that_is_read_in_place)
 	cr_expect_eq(n_copies(), 0);
 	cr_expect(names->copies.n == 0 && names->copies.bytes == 0);
 	module_free(module);
+	names_set_cache(names, NULL);
+	names_free(names);
+	snprintf(command, sizeof(command), "rm -r '%s'", directory);
+	cr_assert_eq(system(command), 0);
+}
+
+/* The bytes that this process has read. */
+static uint64_t n_read(void)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/io", "re");
+	uint64_t n;
+
+	cr_assert(file && fscanf(file, "rchar: %" SCNu64, &n) == 1);
+	return n;
+}
+
+/* A file whose section names are a hole of a size. */
+static int file_of_names(uint64_t size)
+{
+	const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_shoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = 2,
+		.e_shstrndx = 1,
+	};
+	const Elf64_Shdr sections[2] = {
+		[1] = { .sh_type = SHT_STRTAB, .sh_offset = 4096, .sh_size = size },
+	};
+	int fd = memfd_create("names", MFD_CLOEXEC);
+
+	cr_assert(fd >= 0 && ftruncate(fd, (off_t)(4096 + size)) == 0);
+	cr_assert_eq(write(fd, &header, sizeof(header)), sizeof(header));
+	cr_assert_eq(write(fd, sections, sizeof(sections)), sizeof(sections));
+	return fd;
+}
+
+/* Whether it is to be copied costs no memory, however large it is. */
+Test(module, reads_few_bytes_of_a_large_file)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	char directory[] = "/tmp/module.XXXXXX", command[64];
+	struct disk_cache disk;
+
+	cr_assert(mkdtemp(directory));
+	cr_assert_eq(disk_cache_open(directory, 16 << 20, &disk), 0);
+	names_set_cache(names, &disk);
+	for (int is_huge = 0; is_huge < 2; is_huge++) {
+		const uint64_t size = is_huge ? NAME_COPY_MAX : 64 << 20;
+		struct module *module =
+			module_new(names, "/tmp/names", "0123456789abcdef", file_of_names(size));
+		uint64_t before = n_read();
+
+		cr_assert_eq(module_read_fd(module), module->fd);
+		cr_expect_lt(n_read() - before, 1 << 20, "%d", is_huge);
+		cr_expect(module->files.is_incomplete && names->copies.n == 0);
+		cr_expect_eq(module->files.mode, is_huge ? NAME_FILES_COPIED : NAME_FILES_NOTED);
+		module_free(module);
+	}
 	names_set_cache(names, NULL);
 	names_free(names);
 	snprintf(command, sizeof(command), "rm -r '%s'", directory);
