@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of the reads that are kept, in all threads. */
+static uint64_t n_kept;
+
 struct image_source *image_source_new_steady(const struct file_identity *identity)
 {
 	struct image_source *source = calloc(1, sizeof(*source));
@@ -19,6 +22,7 @@ struct image_source *image_source_new(const struct image_inputs *inputs, const s
 				      const struct digest *code, struct code_reads *reads)
 {
 	struct image_source *source = calloc(1, sizeof(*source));
+	struct code_read *list;
 
 	if (!source) {
 		code_reads_done(reads);
@@ -32,8 +36,16 @@ struct image_source *image_source_new(const struct image_inputs *inputs, const s
 		.n_users = 1,
 	};
 	source->reads.ranges = NULL;
+	list = reads->n > 0 ? reallocarray(reads->list, reads->n, sizeof(*list)) : NULL;
+	if (list)
+		source->reads.list = list;
 	*reads = (struct code_reads){ 0 };
 	return source;
+}
+
+static uint64_t size_of_reads(const struct image_source *source)
+{
+	return source->reads.n * sizeof(*source->reads.list);
 }
 
 struct image_source *image_source_hold(struct image_source *source)
@@ -47,9 +59,25 @@ struct image_source *image_source_drop(struct image_source *source)
 {
 	if (!source || __atomic_sub_fetch(&source->n_users, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
+	if (source->is_kept)
+		__atomic_sub_fetch(&n_kept, size_of_reads(source), __ATOMIC_RELAXED);
 	code_reads_done(&source->reads);
 	free(source);
 	return NULL;
+}
+
+struct image_source *image_source_keep(struct image_source *source)
+{
+	uint64_t size = source && !source->is_kept ? size_of_reads(source) : 0;
+
+	if (size == 0)
+		return source;
+	if (__atomic_add_fetch(&n_kept, size, __ATOMIC_RELAXED) > IMAGE_SOURCES_MAX) {
+		__atomic_sub_fetch(&n_kept, size, __ATOMIC_RELAXED);
+		return image_source_drop(source);
+	}
+	source->is_kept = true;
+	return source;
 }
 
 static bool is_same_digest(const struct digest *a, const struct digest *b)

@@ -21,8 +21,12 @@ struct image_source {
 	struct digest facts;           /* image_inputs_describe() */
 	struct digest code;            /* image_inputs_describe_code() of these: */
 	struct code_reads reads;
+	bool is_kept; /* image_source_keep() */
 	unsigned int n_users;
 };
+
+/* In bytes: the lists of reads of all sources that are kept. */
+#define IMAGE_SOURCES_MAX (UINT64_C(64) << 20)
 
 /* Each has one user. NULL: memory is short. */
 struct image_source *image_source_new_steady(const struct file_identity *identity);
@@ -34,6 +38,12 @@ struct image_source *image_source_new(const struct image_inputs *inputs, const s
 struct image_source *image_source_hold(struct image_source *source);
 /* Returns NULL. */
 struct image_source *image_source_drop(struct image_source *source);
+
+/*
+ * Keeps a source as long as it has users, for a table. Returns it; or NULL if it would be too large
+ * with the others: then it is dropped, and the table is not shared.
+ */
+struct image_source *image_source_keep(struct image_source *source);
 
 /* Whether both are of the same kind, and images of both are equal. */
 bool image_source_is_same(const struct image_source *a, const struct image_source *b);

@@ -238,7 +238,7 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	err = table_new(&store->tables, b, j->image.n_cells, j->took, &t);
 	if (err < 0)
 		return err;
-	t->source = steal_ptr(j->source);
+	t->source = image_source_keep(steal_ptr(j->source));
 	set_table(b, t);
 	store->n_rows += j->image.stats.n_rows;
 	store->n_cells += j->image.n_cells;

@@ -97,6 +97,39 @@ Test(image_source, is_of_the_words_of_a_go_table)
 	elf_file_done(&file);
 }
 
+/* One with as many reads as there may be. */
+static struct image_source *make_large(void)
+{
+	const struct image_inputs inputs = { 0 };
+	const struct digest none = { { 0 } };
+	struct code_reads reads = { .list = calloc(CODE_READS_MAX, sizeof(*reads.list)),
+				    .n = CODE_READS_MAX };
+
+	cr_assert(reads.list);
+	return image_source_new(&inputs, &none, &none, &reads);
+}
+
+/* Forged files could have the reads of thousands of tables fill the memory. */
+Test(image_source, is_kept_up_to_a_limit)
+{
+	struct image_source *kept[IMAGE_SOURCES_MAX / (CODE_READS_MAX * sizeof(struct code_read))];
+	const size_t n = sizeof(kept) / sizeof(kept[0]);
+	struct image_source *other;
+
+	for (size_t i = 0; i < n; i++)
+		cr_assert(kept[i] = image_source_keep(make_large()));
+	cr_expect(!image_source_keep(make_large()));
+	cr_expect(!image_source_keep(make_large()), "nor one that follows");
+	other = image_source_hold(kept[0]);
+	image_source_drop(kept[0]);
+	cr_expect(!image_source_keep(make_large()), "it has another user");
+	image_source_drop(other);
+	cr_expect(kept[0] = image_source_keep(make_large()));
+	for (size_t i = 0; i < n; i++)
+		image_source_drop(kept[i]);
+	cr_expect(!image_source_keep(NULL));
+}
+
 /* It is the same whether an image was built or comes from the cache. */
 Test(image_source, is_that_of_an_image_from_the_cache)
 {
