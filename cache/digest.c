@@ -32,7 +32,7 @@ struct digest digest_of(const void *bytes, size_t size)
 	return digest_finish(&ctx);
 }
 
-int digest_of_file(int fd, uint64_t size, const atomic_bool *stop, struct digest *ret)
+int digest_of_file(int fd, uint64_t size, const struct read_limit *limit, struct digest *ret)
 {
 	_cleanup_free_ char *chunk = malloc(CHUNK_SIZE);
 	struct sha256_ctx ctx;
@@ -43,10 +43,11 @@ int digest_of_file(int fd, uint64_t size, const atomic_bool *stop, struct digest
 	sha256_init(&ctx);
 	while (from < size) {
 		size_t wanted = size - from < CHUNK_SIZE ? size - from : CHUNK_SIZE;
+		int err = read_limit_check(limit);
 		ssize_t n;
 
-		if (stop && atomic_load_explicit(stop, memory_order_relaxed))
-			return -ECANCELED;
+		if (err < 0)
+			return err;
 		n = pread(fd, chunk, wanted, (off_t)from);
 		if (n <= 0)
 			return n < 0 ? -errno : -EBADMSG;

@@ -3,10 +3,11 @@
 #define DP_CACHE_DIGEST_H
 
 #include <nettle/sha2.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "cache/read_limit.h"
 
 /* SHA-256: nobody can make other bytes that have the digest of given ones. */
 struct digest {
@@ -25,9 +26,9 @@ struct digest digest_finish(struct sha256_ctx *ctx);
 struct digest digest_of(const void *bytes, size_t size);
 
 /*
- * The digest of a file's first `size` bytes. Returns 0, -EBADMSG if it is shorter, -ECANCELED once
- * *stop is true (NULL: it goes on), or another negative errno.
+ * The digest of a file's first `size` bytes. Returns 0, -EBADMSG if it is shorter, an errno of
+ * read_limit_check(), or another negative one.
  */
-int digest_of_file(int fd, uint64_t size, const atomic_bool *stop, struct digest *ret);
+int digest_of_file(int fd, uint64_t size, const struct read_limit *limit, struct digest *ret);
 
 #endif

@@ -27,8 +27,8 @@
 /* In seconds: a change within a file system's clock tick may not show in the ctime. */
 #define SETTLE_TIME 2
 
-/* Bytes to copy at a time, before looking whether to stop. */
-#define COPY_STEP (4 << 20)
+/* Bytes to copy at a time, before looking whether to give up. */
+#define COPY_STEP (256 << 10)
 
 bool steady_file_is_stored(uint64_t fs_type)
 {
@@ -98,10 +98,10 @@ int steady_file_identify(int fd, struct mount_list *mounts, struct file_identity
 	return 0;
 }
 
-int steady_file_copy(int fd, uint64_t max, const atomic_bool *stop)
+int steady_file_copy(int fd, uint64_t max, const struct read_limit *limit)
 {
 	_cleanup_close_ int copy = -1;
-	struct rlimit limit;
+	struct rlimit allowed;
 	off_t from = 0;
 	struct stat st;
 
@@ -110,8 +110,8 @@ int steady_file_copy(int fd, uint64_t max, const atomic_bool *stop)
 	if (!S_ISREG(st.st_mode))
 		return -EPERM;
 	/* Memory counts as a file: a write beyond RLIMIT_FSIZE sends a signal that ends the program. */
-	if ((uint64_t)st.st_size > max || getrlimit(RLIMIT_FSIZE, &limit) < 0 ||
-	    (uint64_t)st.st_size > limit.rlim_cur)
+	if ((uint64_t)st.st_size > max || getrlimit(RLIMIT_FSIZE, &allowed) < 0 ||
+	    (uint64_t)st.st_size > allowed.rlim_cur)
 		return -EFBIG;
 	copy = memfd_create("copy", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 	if (copy < 0 && errno == EINVAL) /* before Linux 6.3 */
@@ -120,10 +120,11 @@ int steady_file_copy(int fd, uint64_t max, const atomic_bool *stop)
 		return -errno;
 	while (from < st.st_size) {
 		off_t left = st.st_size - from;
+		int err = read_limit_check(limit);
 		ssize_t n;
 
-		if (stop && atomic_load_explicit(stop, memory_order_relaxed))
-			return -ECANCELED;
+		if (err < 0)
+			return err;
 		n = sendfile(copy, fd, &from, left < COPY_STEP ? (size_t)left : COPY_STEP);
 		if (n <= 0)
 			return n < 0 ? -errno : -EBADMSG;

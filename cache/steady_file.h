@@ -2,12 +2,12 @@
 #ifndef DP_CACHE_STEADY_FILE_H
 #define DP_CACHE_STEADY_FILE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "cache/mount_list.h"
+#include "cache/read_limit.h"
 
 /*
  * Which files may be believed about themselves. What is kept belongs to bytes, by their digest. But
@@ -41,9 +41,9 @@ bool steady_file_is_stored(uint64_t fs_type);
 
 /*
  * Copies a file to memory (memfd_create()), where only this process can change it. Returns its
- * descriptor, -EFBIG if it has more than `max` bytes, -ECANCELED once *stop is true (NULL: it goes
- * on), or another negative errno.
+ * descriptor, -EFBIG if it has more than `max` bytes, an errno of read_limit_check(), or another
+ * negative one.
  */
-int steady_file_copy(int fd, uint64_t max, const atomic_bool *stop);
+int steady_file_copy(int fd, uint64_t max, const struct read_limit *limit);
 
 #endif

@@ -55,6 +55,13 @@ static bool has_digest(const struct file_version *version)
 	return !is_same_digest(&version->digest, &none);
 }
 
+/* For one file, from now on. */
+static struct read_limit limit_of(const struct name_files *files)
+{
+	return (struct read_limit){ .stop = files->stop,
+				    .until_ns = read_limit_now_ns() + NAME_FILE_TIME_MAX };
+}
+
 /* Debug information that was closed is opened again, perhaps with the same files. */
 static struct name_file *find_known(const struct name_files *files, const struct name_file *file)
 {
@@ -100,10 +107,10 @@ static uint64_t nanoseconds(const struct timespec *t)
 }
 
 /* Copies a file whose bytes were reserved, and hashes the copy. */
-static int make_copy(int fd, const atomic_bool *stop, struct name_file *ret)
+static int make_copy(int fd, const struct read_limit *limit, struct name_file *ret)
 {
 	const uint64_t size = ret->version.size;
-	_cleanup_close_ int copy = steady_file_copy(fd, size, stop);
+	_cleanup_close_ int copy = steady_file_copy(fd, size, limit);
 	struct stat st;
 	int err;
 
@@ -114,7 +121,7 @@ static int make_copy(int fd, const atomic_bool *stop, struct name_file *ret)
 	/* It may have become shorter meanwhile. */
 	if ((uint64_t)st.st_size != size)
 		return -ESTALE;
-	err = digest_of_file(copy, size, stop, &ret->version.digest);
+	err = digest_of_file(copy, size, limit, &ret->version.digest);
 	if (err == 0)
 		ret->copy = steal_fd(&copy);
 	return err;
@@ -131,6 +138,7 @@ static bool is_of(const struct name_file *file, const char *path,
 /* Returns the descriptor of a copy, a new one or the one from before; or a negative errno. */
 static int copy_file(struct name_files *files, int fd, const char *path)
 {
+	const struct read_limit limit = limit_of(files);
 	struct name_file file = { .copy = -1 }, *added;
 	struct stat st;
 	int err;
@@ -154,7 +162,7 @@ static int copy_file(struct name_files *files, int fd, const char *path)
 	err = name_copies_take(files->copies, file.user, file.version.size);
 	if (err < 0)
 		return err;
-	err = make_copy(fd, files->stop, &file);
+	err = make_copy(fd, &limit, &file);
 	if (err < 0) {
 		name_copies_give_back(files->copies, file.user, file.version.size);
 		return err;
@@ -216,6 +224,7 @@ int name_file_open(const char *path)
 /* Checks that a file which was read in place is the same still, and hashes it. */
 static int hash(const struct name_files *files, struct name_file *file, int binary)
 {
+	const struct read_limit limit = limit_of(files);
 	struct file_version *version = &file->version;
 	_cleanup_close_ int own = -1;
 	struct file_identity now;
@@ -228,7 +237,7 @@ static int hash(const struct name_files *files, struct name_file *file, int bina
 	if (fd < 0)
 		return -ESTALE;
 	if (!has_digest(version) && version->size <= NAME_HASH_MAX)
-		err = digest_of_file(fd, version->size, files->stop, &version->digest);
+		err = digest_of_file(fd, version->size, &limit, &version->digest);
 	if (err == 0)
 		err = identify(files, fd, &now);
 	if (err == 0 && !is_same_identity(&now, &version->identity))
@@ -246,14 +255,16 @@ int name_files_hash(struct name_files *files, int binary)
 }
 
 /* Whether a file has the digest; sizes first, as a file may be a hole of any size. */
-static bool has_same_digest(int fd, const struct file_version *version, const atomic_bool *stop)
+static bool has_same_digest(const struct name_files *files, int fd,
+			    const struct file_version *version)
 {
+	const struct read_limit limit = limit_of(files);
 	struct digest digest;
 	struct stat st;
 
 	return has_digest(version) && version->size <= NAME_COPY_MAX && fstat(fd, &st) == 0 &&
 	       (uint64_t)st.st_size == version->size &&
-	       digest_of_file(fd, version->size, stop, &digest) == 0 &&
+	       digest_of_file(fd, version->size, &limit, &digest) == 0 &&
 	       is_same_digest(&digest, &version->digest);
 }
 
@@ -267,7 +278,7 @@ bool name_file_is_same(const struct name_files *files, int fd, struct file_versi
 	is_steady = identify(files, fd, &now) == 0;
 	if (is_steady && is_same_identity(&now, &version->identity))
 		return true;
-	if (!has_same_digest(fd, version, files->stop))
+	if (!has_same_digest(files, fd, version))
 		return false;
 	if (is_steady && identify(files, fd, &after) == 0 && is_same_identity(&now, &after))
 		version->identity = now;

@@ -23,6 +23,9 @@
 /* In bytes: a larger file that is not steady is not copied, nor hashed. */
 #define NAME_COPY_MAX (UINT64_C(128) << 20)
 
+/* In ns: a file that takes longer is not copied, and counts as changed. */
+#define NAME_FILE_TIME_MAX UINT64_C(1000000000)
+
 enum name_files_mode {
 	NAME_FILES_IGNORED, /* names will not be kept */
 	NAME_FILES_NOTED,   /* all must be steady */
@@ -74,7 +77,7 @@ void name_files_add_kept(struct name_files *files, const char *path,
 
 /*
  * Hashes steady files; the binary is open at `binary`. Returns 0, -ESTALE if one has changed since,
- * or some names are of other files, -ECANCELED, or another negative errno.
+ * or some names are of other files, -ECANCELED, -ETIMEDOUT, or another negative errno.
  */
 int name_files_hash(struct name_files *files, int binary);
 
@@ -86,7 +89,7 @@ int name_file_open(const char *path);
 
 /*
  * Whether a file has these bytes: a steady one with this identity does; others are hashed if they
- * have the same size, until *files->stop is true. If it is now steady with another identity, that
+ * have the same size, until *files->stop is true or it takes too long. If it is now steady with another identity, that
  * is stored.
  */
 bool name_file_is_same(const struct name_files *files, int fd, struct file_version *version);

@@ -41,14 +41,17 @@ Test(digest, is_that_of_a_file)
 	_cleanup_close_ int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	_cleanup_free_ char *bytes = malloc(1000000);
 	atomic_bool stop = false;
+	struct read_limit limit = { .stop = &stop, .until_ns = UINT64_MAX };
 	struct digest digest;
 
 	memset(bytes, 'a', 1000000);
 	cr_assert(write(fd, bytes, 1000000) == 1000000);
-	cr_assert_eq(digest_of_file(fd, 1000000, &stop, &digest), 0);
+	cr_assert_eq(digest_of_file(fd, 1000000, &limit, &digest), 0);
 	expect(digest, OF_A_MILLION);
 	cr_assert_eq(digest_of_file(fd, 1000001, NULL, &digest), -EBADMSG);
 	cr_assert_eq(digest_of_file(-1, 1, NULL, &digest), -EBADF);
+	limit.until_ns = read_limit_now_ns();
+	cr_assert_eq(digest_of_file(fd, 1000000, &limit, &digest), -ETIMEDOUT);
 	stop = true;
-	cr_assert_eq(digest_of_file(fd, 1000000, &stop, &digest), -ECANCELED);
+	cr_assert_eq(digest_of_file(fd, 1000000, &limit, &digest), -ECANCELED);
 }

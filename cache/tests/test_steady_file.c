@@ -128,19 +128,22 @@ Test(steady_file, is_copied)
 {
 	char path[] = "/tmp/steady_file.XXXXXX", bytes[8] = "";
 	atomic_bool stop = false;
+	struct read_limit limit = { .stop = &stop, .until_ns = UINT64_MAX };
 	_cleanup_close_ int fd = mkstemp(path), copy = -1;
 	_cleanup_close_ int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	unlink(path);
 	cr_assert_eq(write(fd, "abcdef", 6), 6);
-	copy = steady_file_copy(fd, 6, &stop);
+	copy = steady_file_copy(fd, 6, &limit);
 	cr_assert(copy >= 0);
 	cr_assert_eq(pwrite(fd, "x", 1, 0), 1);
 	cr_assert_eq(pread(copy, bytes, sizeof(bytes), 0), 6);
 	cr_expect_str_eq(bytes, "abcdef");
 	cr_expect_eq(steady_file_copy(fd, 5, NULL), -EFBIG);
+	limit.until_ns = read_limit_now_ns();
+	cr_expect_eq(steady_file_copy(fd, 6, &limit), -ETIMEDOUT);
 	stop = true;
-	cr_expect_eq(steady_file_copy(fd, 6, &stop), -ECANCELED);
+	cr_expect_eq(steady_file_copy(fd, 6, &limit), -ECANCELED);
 	cr_expect_eq(steady_file_copy(directory, 1 << 20, NULL), -EPERM);
 	/* Where a longer file would end the program. */
 	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 5, 5 }), 0);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -100,6 +102,38 @@ Test(name_files, are_neither_hashed_nor_copied_when_told)
 		cr_expect_eq(name_files_hash(&files, library), -ECANCELED);
 	}
 	cr_expect_lt(n_read() - before, 1 << 20);
+}
+
+/* The time that passes between two looks at the clock. */
+static uint64_t delay_ns;
+
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	static uint64_t late_ns;
+	uint64_t ns;
+	int err = (int)syscall(SYS_clock_gettime, clock, ret);
+
+	late_ns += delay_ns;
+	ns = late_ns + (uint64_t)ret->tv_nsec;
+	ret->tv_sec += (time_t)(ns / 1000000000);
+	ret->tv_nsec = (long)(ns % 1000000000);
+	return err;
+}
+
+/* A server may send a few bytes at a time. */
+Test(name_files, are_read_for_a_limited_time)
+{
+	struct file_version of_small;
+	_cleanup_close_ int small = hole(16 << 20, &of_small);
+	uint64_t before = n_read();
+
+	delay_ns = NAME_FILE_TIME_MAX / 4;
+	cr_expect(!name_file_is_same(&files, small, &of_small));
+	cr_expect_eq(name_files_add(&files, small, ""), small);
+	delay_ns = 0;
+	cr_expect(files.is_incomplete && copies.bytes == 0);
+	cr_expect_lt(n_read() - before, 4 << 20);
+	cr_expect(name_file_is_same(&files, small, &of_small));
 }
 
 /* Hashing a large one may take longer than reading its names; its identity is enough. */
