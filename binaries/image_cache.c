@@ -23,7 +23,7 @@ enum { FIGURES, READS, CELLS };
 
 struct figures {
 	uint64_t n_rows;
-	struct digest code; /* of all bytes read, in this order */
+	struct digest code; /* image_inputs_describe_code() */
 };
 
 struct disk_cache *image_cache_open_default(struct disk_cache *ret)

@@ -142,6 +142,7 @@ bool image_inputs_describe_code(const struct image_inputs *inputs, const struct 
 	if (n > CODE_READS_MAX)
 		return false;
 	sha256_init(&ctx);
+	digest_add(&ctx, reads, n * sizeof(*reads));
 	for (size_t i = 0; i < n; i++) {
 		const struct code_read *r = &reads[i];
 

@@ -37,7 +37,7 @@ uint64_t image_inputs_size(const struct image_inputs *inputs);
 struct digest image_inputs_describe(const struct image_inputs *inputs);
 
 /*
- * The digest of n reads of the code, in this order. False: the code does not have them all, or they
+ * The digest of n reads of the code, of their places and bytes in this order. False: the code does not have them all, or they
  * are more than CODE_READS_MAX or CODE_READS_BYTES_MAX.
  */
 bool image_inputs_describe_code(const struct image_inputs *inputs, const struct code_read *reads,

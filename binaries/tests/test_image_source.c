@@ -8,6 +8,7 @@
 #include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -128,6 +129,21 @@ Test(image_source, is_kept_up_to_a_limit)
 	for (size_t i = 0; i < n; i++)
 		image_source_drop(kept[i]);
 	cr_expect(!image_source_keep(NULL));
+}
+
+/* The same bytes at other places are other code. */
+Test(image_source, is_of_the_places_of_code)
+{
+	static const uint8_t bytes[8] = { 0 };
+	const struct code_range range = { .size = sizeof(bytes), .bytes = bytes };
+	const struct image_inputs inputs = { .code = { .ranges = &range, .n_ranges = 1 } };
+	struct digest first, other;
+
+	cr_assert(image_inputs_describe_code(
+		&inputs, (struct code_read[]){ { .offset = 0, .size = 4 } }, 1, &first));
+	cr_assert(image_inputs_describe_code(
+		&inputs, (struct code_read[]){ { .offset = 4, .size = 4 } }, 1, &other));
+	cr_expect(memcmp(&first, &other, sizeof(first)) != 0);
 }
 
 /* It is the same whether an image was built or comes from the cache. */
