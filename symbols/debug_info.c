@@ -170,6 +170,8 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 		return -ENOMEM;
 	info->names = source->names;
 	info->files = source->files;
+	if (source->files)
+		source->files->has_shared = false;
 	err = dwfl_file_open(source, &info->dwfl, &module);
 	if (err < 0)
 		return err;

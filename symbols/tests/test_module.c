@@ -261,6 +261,20 @@ Test(module, has_no_copy_of_a_file_that_is_read_in_place)
 	cr_assert_eq(system(command), 0);
 }
 
+/* What was found when it was open before may be missing when it is opened again. */
+Test(module, looks_again_for_what_dwz_has_shared)
+{
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *module = this_program(names);
+	const struct source_location *locations;
+
+	module->files.has_shared = true;
+	cr_assert_eq(module_find_locations(module, landmark_address(), true, &locations), 1);
+	cr_expect(module->debug && !module->files.has_shared);
+	module_free(module);
+	names_free(names);
+}
+
 /* The bytes that this process has read. */
 static uint64_t n_read(void)
 {
