@@ -3,8 +3,7 @@
 #include <utlist.h>
 
 #include "symbols/debug_info.h"
-#include "symbols/dwfl_file.h"
-#include "symbols/module.h"
+#include "symbols/module_keep.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
 
@@ -22,7 +21,6 @@ void module_close_debug(struct module *module)
 
 static bool open_debug(struct module *module)
 {
-	const struct dwfl_source source = module_dwfl_source(module);
 	struct names *names = module->names;
 	int err;
 
@@ -31,7 +29,7 @@ static bool open_debug(struct module *module)
 	} else {
 		if (module->no_debug || module_is_written_to(module))
 			return false;
-		err = debug_info_new(&source, &module->debug);
+		err = module_open_debug(module);
 		module->no_debug = err < 0;
 		if (err < 0)
 			return false;
