@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <stdbool.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -28,12 +27,6 @@ static inline int file_stat(int fd, struct stat *ret)
 	ret->st_mtim = (struct timespec){ st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec };
 	ret->st_ctim = (struct timespec){ st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec };
 	return 0;
-}
-
-/* Are two times of files the same? */
-static inline bool file_is_same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 #endif

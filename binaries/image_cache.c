@@ -11,20 +11,23 @@
 
 #include "base/cleanup.h"
 #include "cache/kept_file.h"
-#include "cache/steady_file.h"
 #include "log/log.h"
 #include "tables/image_check.h"
 
 /* From less unwind information than this, building an image is as fast as reading one. */
 #define MIN_SOURCE_SIZE 4096
 
-/* The file's sections: struct figures, struct code_read of each read, and the image's cells. */
-enum { FIGURES, READS, CELLS };
-
-struct figures {
-	uint64_t n_rows;
-	struct digest code; /* image_inputs_describe_code() */
+/* The specific part of the key: properties of the unwind information, and struct image_extent. */
+struct origin {
+	uint64_t cfi_address, cfi_size;
+	uint64_t cfi_source; /* enum elf_source */
+	uint64_t start, end, entry;
 };
+
+/* The file's sections: a uint64_t, and the image's cells. */
+enum { N_ROWS, CELLS };
+
+static_assert(sizeof(struct origin) == sizeof(((struct kept_key *)NULL)->own), "fits");
 
 struct disk_cache *image_cache_open_default(struct disk_cache *ret)
 {
@@ -44,234 +47,93 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 {
 	struct disk_cache own;
 
-	if (cache && disk_cache_dup(cache, &own) == 0)
+	if (!cache)
+		return;
+	own = *cache;
+	own.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
+	if (own.fd >= 0)
 		names_set_cache(names, &own);
 }
 
-/* An entry of the cache: what has to be in it, and the name of its file. */
-struct entry {
-	struct disk_cache *cache;
-	const struct image_inputs *inputs;
-	const struct file_identity *identity; /* of a steady file, to tell its bytes; or NULL */
-	struct kept_key key;
-	char name[DISK_CACHE_NAME_SIZE];
-};
-
-/* A steady file's image may be used as long as it has this identity: its bytes are not hashed. */
-static struct digest describe_steady(const struct file_identity *identity)
+/* Returns what the image depends on, and the name of its file. False: do not keep it. */
+static bool describe(const struct disk_cache *cache, const struct elf_file *file, int fd,
+		     struct kept_key *ret, char *ret_name)
 {
-	static const char kind[8] = "steady";
-	struct sha256_ctx ctx;
+	const struct origin origin = {
+		.cfi_address = file->cfi.address,
+		.cfi_size = file->cfi.size,
+		.cfi_source = file->source,
+		.start = file->code.start,
+		.end = file->code.end,
+		.entry = file->code.entry,
+	};
 
-	sha256_init(&ctx);
-	digest_add(&ctx, kind, sizeof(kind));
-	digest_add(&ctx, identity, sizeof(*identity));
-	return digest_finish(&ctx);
+	if (fd < 0 || file->build_id[0] == '\0' ||
+	    file->cfi.size + file->go.table.size < MIN_SOURCE_SIZE ||
+	    file->source == ELF_SOURCE_DEBUG_FILE ||
+	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, file->build_id, fd) < 0)
+		return false;
+	memcpy(ret->own, &origin, sizeof(origin));
+	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d" DISK_CACHE_IMAGE,
+		 ret->build_id, ret->source.inode, DP_IMAGE_VERSION);
+	return true;
 }
 
-static void entry_init(struct entry *ret, struct disk_cache *cache, const char *build_id,
-		       const struct image_inputs *inputs, const struct digest *source,
-		       const struct file_identity *identity)
-{
-	uint64_t number;
-
-	*ret = (struct entry){ .cache = cache, .inputs = inputs, .identity = identity };
-	kept_key_init(&ret->key, cache, identity ? "steady" : "image", DP_IMAGE_VERSION, source);
-	memcpy(&number, source->bytes, sizeof(number));
-	snprintf(ret->name, sizeof(ret->name), "%s-%016" PRIx64 "-v%d" DISK_CACHE_IMAGE, build_id,
-		 number, DP_IMAGE_VERSION);
-}
-
-/* What a file of the cache says of the code that its image was made of. */
-struct code_source {
-	struct code_reads reads;
-	struct digest digest;
-};
-
-static bool has_same_code(const struct entry *e, const struct code_source *code)
-{
-	struct digest digest;
-
-	return e->identity ||
-	       (image_inputs_describe_code(e->inputs, code->reads.list, code->reads.n, &digest) &&
-		memcmp(&digest, &code->digest, sizeof(digest)) == 0);
-}
-
-/* On success, the caller frees ret_code->reads. */
-static int get(const struct entry *e, struct image *ret, struct code_source *ret_code)
+static int get(const struct disk_cache *cache, const char *name, const struct kept_key *key,
+	       struct image *ret)
 {
 	_cleanup_(kept_file_done) struct kept_file file = { 0 };
-	struct iovec *figures = &file.sections[FIGURES], *reads = &file.sections[READS];
-	struct iovec *cells = &file.sections[CELLS];
+	struct iovec *n_rows = &file.sections[N_ROWS], *cells = &file.sections[CELLS];
 	struct image image = { 0 };
-	struct code_source code;
-	const struct figures *kept;
-	int err = kept_file_read(e->cache, e->name, &e->key, &file);
+	int err = kept_file_read(cache, name, key, &file);
 
 	if (err < 0)
 		return err;
-	if (figures->iov_len != sizeof(*kept) || reads->iov_len % sizeof(struct code_read) != 0 ||
-	    cells->iov_len % DP_CELL_SIZE != 0 || cells->iov_len / DP_CELL_SIZE > UINT32_MAX)
+	if (n_rows->iov_len != sizeof(uint64_t) || cells->iov_len % DP_CELL_SIZE != 0 ||
+	    cells->iov_len / DP_CELL_SIZE > UINT32_MAX)
 		return -EBADMSG;
-	kept = figures->iov_base;
-	code = (struct code_source){
-		.reads = { .list = reads->iov_base,
-			   .n = reads->iov_len / sizeof(struct code_read) },
-		.digest = kept->code,
-	};
-	if (!has_same_code(e, &code))
-		return -ESTALE;
 	image.n_cells = (uint32_t)(cells->iov_len / DP_CELL_SIZE);
 	/* The checksum proves nothing: the author of a forged image can compute it, too. */
 	if (!image_is_sound(cells->iov_base, image.n_cells))
 		return -EBADMSG;
-	image.stats.n_rows = kept->n_rows;
+	image.stats.n_rows = *(const uint64_t *)n_rows->iov_base;
 	image.cells = steal_ptr(cells->iov_base);
-	reads->iov_base = NULL;
 	*ret = image;
-	*ret_code = code;
 	return 0;
 }
 
-static void put(const struct entry *e, const struct code_source *code, const struct image *image)
+static int put(struct disk_cache *cache, const char *name, const struct kept_key *key,
+	       const struct image *image)
 {
-	struct figures figures = { .n_rows = image->stats.n_rows, .code = code->digest };
-	const struct code_reads *reads = &code->reads;
-	int err = kept_file_write(
-		e->cache, e->name, &e->key,
+	uint64_t n_rows = image->stats.n_rows;
+
+	return kept_file_write(
+		cache, name, key,
 		(struct iovec[KEPT_N_SECTIONS]){
-			[FIGURES] = { &figures, sizeof(figures) },
-			[READS] = { reads->list, reads->n * sizeof(*reads->list) },
+			[N_ROWS] = { &n_rows, sizeof(n_rows) },
 			[CELLS] = { image->cells, (size_t)image->n_cells * DP_CELL_SIZE },
 		});
-
-	if (err < 0)
-		log_debug("cache: cannot keep %s: %s", e->name, strerror(-err));
 }
 
-/* Like get(). True: *ret is from the cache. */
-static bool is_kept(const struct entry *e, struct image *ret, struct code_source *ret_code)
+int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
+		    struct image *ret)
 {
-	int err = get(e, ret, ret_code);
-
-	if (err < 0 && err != -ENOENT)
-		log_debug("cache: cannot use %s: %s", e->name, strerror(-err));
-	return err == 0;
-}
-
-static bool is_worth_keeping(const struct elf_file *file)
-{
-	return file->build_id[0] != '\0' && file->source != ELF_SOURCE_DEBUG_FILE &&
-	       file->cfi.size + file->go.table.size >= MIN_SOURCE_SIZE;
-}
-
-static bool has_changed(int fd, struct mount_list *mounts, const struct file_identity *before)
-{
-	struct file_identity now;
-
-	return steady_file_identify(fd, mounts, &now) < 0 || memcmp(&now, before, sizeof(now)) != 0;
-}
-
-/* Of a steady file; without `cache`, it is built. */
-static int get_steady(struct disk_cache *cache, const struct elf_file *file, int fd,
-		      struct mount_list *mounts, const struct file_identity *identity,
-		      struct image *ret, struct image_source **ret_source)
-{
-	const struct image_inputs inputs = image_inputs_of(file);
-	const struct digest source = describe_steady(identity);
-	struct code_source code = { 0 };
-	struct entry e;
+	struct kept_key key;
+	char name[DISK_CACHE_NAME_SIZE];
 	int err;
 
-	if (cache)
-		entry_init(&e, cache, file->build_id, &inputs, &source, identity);
-	if (cache && is_kept(&e, ret, &code)) {
-		code_reads_done(&code.reads);
-		*ret_source = image_source_new_steady(identity);
+	if (!cache || !describe(cache, file, fd, &key, name))
+		return image_build(&file->cfi, &file->code, ret);
+	err = get(cache, name, &key, ret);
+	if (err == 0)
 		return 1;
-	}
-	err = image_build(&inputs.cfi, &inputs.code, ret);
+	if (err != -ENOENT)
+		log_debug("cache: cannot use %s: %s", name, strerror(-err));
+	err = image_build(&file->cfi, &file->code, ret);
 	if (err < 0)
 		return err;
-	/* While it was read: nobody knows what the image is of. */
-	if (has_changed(fd, mounts, identity))
-		return 0;
-	*ret_source = image_source_new_steady(identity);
-	if (cache)
-		put(&e, &code, ret);
+	err = put(cache, name, &key, ret);
+	if (err < 0)
+		log_debug("cache: cannot keep %s: %s", name, strerror(-err));
 	return 0;
-}
-
-/* From the cache, for the bytes that a file has now: the image is not made of them. */
-static bool get_kept(struct disk_cache *cache, const struct elf_file *file, struct image *ret,
-		     struct image_source **ret_source)
-{
-	const struct image_inputs inputs = image_inputs_of(file);
-	const struct digest facts = image_inputs_describe(&inputs);
-	struct code_source code = { 0 };
-	struct entry e;
-
-	entry_init(&e, cache, file->build_id, &inputs, &facts, NULL);
-	if (!is_kept(&e, ret, &code))
-		return false;
-	*ret_source = image_source_new(&inputs, &facts, &code.digest, &code.reads);
-	return true;
-}
-
-/* Builds it of copied inputs, and keeps it unless `cache` is NULL. */
-static int build_copied(struct disk_cache *cache, const char *build_id,
-			const struct image_inputs *inputs, struct image *ret,
-			struct image_source **ret_source)
-{
-	const struct digest facts = image_inputs_describe(inputs);
-	struct code_source code = { 0 };
-	struct entry e;
-	int err = image_inputs_build(inputs, &code.reads, ret);
-
-	if (err < 0 || code.reads.is_incomplete ||
-	    !image_inputs_describe_code(inputs, code.reads.list, code.reads.n, &code.digest)) {
-		code_reads_done(&code.reads);
-		return err;
-	}
-	if (cache) {
-		entry_init(&e, cache, build_id, inputs, &facts, NULL);
-		put(&e, &code, ret);
-	}
-	*ret_source = image_source_new(inputs, &facts, &code.digest, &code.reads);
-	return 0;
-}
-
-/* Of any other file; without `cache`, it is built. */
-static int get_other(struct disk_cache *cache, const struct elf_file *file, struct image *ret,
-		     struct image_source **ret_source)
-{
-	struct image_inputs inputs = image_inputs_of(file);
-	int err;
-
-	if (image_inputs_size(&inputs) > IMAGE_INPUTS_MAX)
-		return image_build(&file->cfi, &file->code, ret);
-	if (cache && get_kept(cache, file, ret, ret_source))
-		return 1;
-	if (image_inputs_copy(file, &inputs) < 0)
-		return image_build(&file->cfi, &file->code, ret);
-	err = build_copied(cache, file->build_id, &inputs, ret, ret_source);
-	image_inputs_done(&inputs);
-	return err;
-}
-
-int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd, bool is_changed,
-		    struct image *ret, struct image_source **ret_source)
-{
-	bool may_keep = is_worth_keeping(file) && !is_changed;
-	struct mount_list *mounts = cache ? cache->mounts : NULL;
-	struct file_identity identity;
-
-	*ret_source = NULL;
-	if (fd < 0 || file->build_id[0] == '\0' || disk_cache_is_foreign(fd))
-		return image_build(&file->cfi, &file->code, ret);
-	cache = may_keep ? cache : NULL;
-	if (!is_changed && file->source != ELF_SOURCE_DEBUG_FILE &&
-	    steady_file_identify(fd, mounts, &identity) == 0)
-		return get_steady(cache, file, fd, mounts, &identity, ret, ret_source);
-	return get_other(cache, file, ret, ret_source);
 }

@@ -2,7 +2,6 @@
 #ifndef DP_BINARIES_IMAGE_CACHE_H
 #define DP_BINARIES_IMAGE_CACHE_H
 
-#include "binaries/image_source.h"
 #include "cache/disk_cache.h"
 #include "elf/elf_file.h"
 #include "symbols/names.h"
@@ -10,9 +9,9 @@
 
 /*
  * Images kept on disk from earlier runs (cache/disk_cache.h), each in a file of its own
- * (cache/kept_file.h) that is named after the binary's build id, the digest of what it was made of
- * and the version of the layout. If one is damaged or cannot be read, the image is built as if it
- * did not exist; only `-v` reports it.
+ * (cache/kept_file.h) that is named after the binary's build id and inode and the version of the
+ * layout. If one is damaged or cannot be read, the image is built as if it did not exist; only `-v`
+ * reports it.
  */
 
 /* Keeps names in the same cache (names_set_cache()). NULL: nothing is kept. */
@@ -24,13 +23,11 @@ struct disk_cache *image_cache_open_default(struct disk_cache *ret);
 /*
  * Returns the image of a file, open at fd (-1: in memory only): from the cache or else from
  * image_build(), which it then keeps. It does not keep small images, which are built as fast as
- * they are read, nor those of files without a build id, with a separate debug file, of a foreign
- * file system (disk_cache_is_foreign()), or large and not steady, nor if it is_changed: since
- * `file` was read, it may have. `cache` may be NULL. Returns 1 if the image is from the cache, and
- * then knows only the number of rows of its figures; otherwise as image_build(). *ret_source is
- * what it was made of, if that is known; else, and on failure, NULL. The caller drops it.
+ * they are read, nor those of files without a build id, of files that have just changed, or with a
+ * separate debug file. `cache` may be NULL. Returns 1 if the image is from the cache, and then
+ * knows only the number of rows of its figures; otherwise as image_build().
  */
-int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd, bool is_changed,
-		    struct image *ret, struct image_source **ret_source);
+int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
+		    struct image *ret);
 
 #endif

@@ -95,19 +95,10 @@ static void map_bytes(struct binary *b)
 	b->n_bytes = size;
 }
 
-/* The original has a table, which other files with its build id may share. */
-static void compare_with(struct table_job *j, struct binary *original)
-{
-	j->original_fd = fcntl(original->module->fd, F_DUPFD_CLOEXEC, 0);
-	j->known = image_source_hold(original->table->source);
-	j->original = original;
-	binary_hold(original);
-}
-
 /*
  * Builds the first table. Of several copies of a file, only one is built at a time; the others are
- * compared with what it was made of. Without a build id, copies are not recognised. Files whose
- * server may not answer are not compared, since a job may wait only for its own device.
+ * compared with it. Without a build id, copies are not recognised. Files whose server may not
+ * answer are not compared, since a job may wait only for its own device.
  */
 static void make_first_table(struct binary_store *store, struct table_job *j)
 {
@@ -120,8 +111,10 @@ static void make_first_table(struct binary_store *store, struct table_job *j)
 		STAILQ_INSERT_TAIL(&store->deferred, &j->job, next);
 		return;
 	}
-	if (original && original->table && original->module->fd >= 0) {
-		compare_with(j, original);
+	if (original && original->module->fd >= 0) {
+		j->original_fd = fcntl(original->module->fd, F_DUPFD_CLOEXEC, 0);
+		j->original = original;
+		binary_hold(original);
 	} else if (!original && may_be_copy) {
 		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
 	}
@@ -238,7 +231,6 @@ static int take_first_table(struct binary_store *store, struct table_job *j)
 	err = table_new(&store->tables, b, j->image.n_cells, j->took, &t);
 	if (err < 0)
 		return err;
-	t->source = image_source_keep(steal_ptr(j->source));
 	set_table(b, t);
 	store->n_rows += j->image.stats.n_rows;
 	store->n_cells += j->image.n_cells;
@@ -274,15 +266,10 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 {
 	const struct binary *b = j->binary;
 	struct table *t = j->table;
-	/*
-	 * Others rely on the same bytes. A steady file that nobody else uses may have another
-	 * identity, as after it was removed.
-	 */
-	bool is_other = j->is_other && (t->n_binaries > 1 || !t->source->is_steady);
 
 	/* Nor can it be built if the file was written to after processes mapped it. */
 	t->is_lost = j->err != -ENOMEM && (j->err < 0 || j->image.n_cells != t->n_cells ||
-					   is_other || memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
+					   memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
 	if (j->err < 0 || t->is_lost) {
 		table_give_room_back(&store->tables, t);
 		return;
@@ -395,8 +382,6 @@ void load_table(struct binary_store *store, struct table *t)
 		j->fd = fcntl(module->fd, F_DUPFD_CLOEXEC, 0);
 	if (j && (j->memory || j->fd >= 0)) {
 		j->table = t;
-		j->is_again = true;
-		j->known = image_source_hold(t->source);
 		j->is_foreign = t->binary->is_foreign;
 		submit(store, j);
 		return;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "binaries/binary.h"
-#include "binaries/image_source.h"
 #include "log/clock.h"
 #include "log/log.h"
 
@@ -20,7 +19,6 @@ void table_store_done(struct table_store *store)
 		struct table *t = store->tables;
 
 		store->tables = t->next;
-		image_source_drop(t->source);
 		free(t);
 	}
 }
@@ -100,7 +98,6 @@ void table_free(struct table_store *store, struct table *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	image_source_drop(t->source);
 	free(t);
 }
 

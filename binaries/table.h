@@ -9,7 +9,6 @@
 #include "kernel/pool.h"
 
 struct binary;
-struct image_source;
 
 /*
  * The unwind table of a binary and its copies: the image in the pool and its users. The struct
@@ -40,7 +39,6 @@ struct table {
 	struct binary *binary; /* the one that it is built from */
 	uint32_t cell;         /* of its struct dp_image; DP_CELL_NONE: not in the pool */
 	uint32_t n_cells;
-	struct image_source *source; /* what it is made of; NULL: not known, so it is not shared */
 	bool is_filling;    /* the cells are reserved, but the image is still being built */
 	bool is_leaving;    /* evicted, but snapshots still refer to it */
 	bool has_labels;    /* its image marks labels */

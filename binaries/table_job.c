@@ -52,8 +52,9 @@ struct job_cache *job_cache_new(const struct disk_cache *cache)
 	if (!c)
 		return NULL;
 	c->n_users = 1;
-	c->cache.fd = -1;
-	return disk_cache_dup(cache, &c->cache) < 0 ? job_cache_drop(c) : c;
+	c->cache = *cache;
+	c->cache.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
+	return c->cache.fd < 0 ? job_cache_drop(c) : c;
 }
 
 struct job_cache *job_cache_hold(struct job_cache *c)
@@ -68,7 +69,7 @@ struct job_cache *job_cache_drop(struct job_cache *c)
 	if (!c || __atomic_sub_fetch(&c->n_users, 1, __ATOMIC_ACQ_REL) > 0)
 		return NULL;
 	if (c->cache.fd >= 0)
-		disk_cache_close(&c->cache);
+		close(c->cache.fd);
 	free(c);
 	return NULL;
 }
@@ -124,8 +125,6 @@ struct table_job *table_job_free(struct table_job *j)
 	close_fd(&j->debug_fd);
 	elf_facts_done(&j->facts);
 	image_done(&j->image);
-	image_source_drop(j->known);
-	image_source_drop(j->source);
 	job_cache_drop(j->cache);
 	free(j->path);
 	free(j);
@@ -176,46 +175,16 @@ static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
 	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
 }
 
-/* Whether an open file is the steady one that has this source. */
-static bool is_steady_source(const struct table_job *j, int fd, const struct image_source *source)
-{
-	struct mount_list *mounts = j->cache ? j->cache->cache.mounts : NULL;
-	struct file_identity now;
-
-	return steady_file_identify(fd, mounts, &now) == 0 &&
-	       memcmp(&now, &source->identity, sizeof(now)) == 0;
-}
-
-/* Compares with what the original's table was made of, which its file need not have any more. */
 static bool is_copy(const struct table_job *j)
 {
 	struct elf_file original;
 	bool is_same;
 
-	if (!j->known || j->is_again)
+	if (j->original_fd < 0 || elf_file_init_fd(&original, j->original_fd) < 0)
 		return false;
-	if (!j->known->is_steady)
-		return image_source_fits(j->known, &j->elf);
-	if (elf_file_init_fd(&original, j->original_fd) < 0)
-		return false;
-	is_same = original.source != ELF_SOURCE_DEBUG_FILE && is_same_table(&j->elf, &original) &&
-		  is_steady_source(j, j->original_fd, j->known);
+	is_same = is_same_table(&j->elf, &original);
 	elf_file_done(&original);
 	return is_same;
-}
-
-/* Whether an image that was made again may be of other bytes than the one before. */
-static bool is_other(const struct table_job *j)
-{
-	if (!j->known || !j->is_again)
-		return false;
-	if (!j->source)
-		return true;
-	/* When the first one was made, it was not steady yet. Now its bytes do not change. */
-	if (j->source->is_steady && !j->known->is_steady)
-		return !image_source_fits(j->known, &j->elf) ||
-		       !is_steady_source(j, j->fd, j->source);
-	return !image_source_is_same(j->source, j->known);
 }
 
 static int open_elf(struct table_job *j)
@@ -264,8 +233,8 @@ static int get_image(struct table_job *j, bool is_changed)
 	if (j->cache)
 		cache = j->cache->cache;
 	cache.budget = j->budget;
-	err = image_cache_get(cache.fd >= 0 ? &cache : NULL, &j->elf, j->fd, is_changed, &j->image,
-			      &j->source);
+	err = image_cache_get(cache.fd >= 0 && !is_changed ? &cache : NULL, &j->elf, j->fd,
+			      &j->image);
 	j->budget_left = cache.budget;
 	j->is_kept = err > 0;
 	return err < 0 ? err : 0;
@@ -285,7 +254,6 @@ static int make_table(struct table_job *j)
 		return 0;
 	err = get_image(j, changed_ns != j->changed_ns);
 	j->took = clock_now_ns() - start;
-	j->is_other = err == 0 && is_other(j);
 	return err;
 }
 

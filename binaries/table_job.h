@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "binaries/image_source.h"
 #include "binaries/workers.h"
 #include "cache/disk_cache.h"
 #include "elf/elf_facts.h"
@@ -64,9 +63,6 @@ struct table_job {
 	size_t memory_size;      /* of memory */
 	pid_t pid;               /* whose root is searched for debug files; 0: none */
 	char *path;              /* of the file, as that process sees it */
-	/* What a table was made of: the original's, or the job's own if is_again; NULL: not known */
-	struct image_source *known;
-	bool is_again;           /* its table is to be made again */
 	int original_fd;         /* the file that has a table already; -1: none */
 	struct job_cache *cache; /* NULL: no cache */
 	uint64_t budget;         /* of the cache when the job began */
@@ -79,14 +75,12 @@ struct table_job {
 	struct file_id id; /* of the file, when it was opened or when its table was built */
 	bool is_foreign;   /* reading it may take long (disk_cache_is_foreign()) */
 	struct elf_facts facts;
-	int debug_fd;  /* from process_debug_file_open(); negative: none */
-	bool is_copy;  /* the original's table fits; there is no image */
-	bool is_other; /* the image may be of other bytes than the one before */
-	bool is_kept;  /* the image is from the cache */
+	int debug_fd; /* from process_debug_file_open(); negative: none */
+	bool is_copy; /* the original's table fits; there is no image */
+	bool is_kept; /* the image is from the cache */
 	struct image image;
-	struct image_source *source; /* what it was made of; NULL: nobody knows */
-	uint64_t took;               /* ns, to build the image */
-	uint64_t budget_left;        /* of the cache */
+	uint64_t took;        /* ns, to build the image */
+	uint64_t budget_left; /* of the cache */
 
 	/* For workers, between the steps */
 	struct elf_file elf;
@@ -106,7 +100,7 @@ struct table_job *table_job_free(struct table_job *job);
 /*
  * Runs the job's step. Its errors are those of opening the file, of elf_file_init_fd() or of
  * image_build(). After the second step, or an error, the job has no file open or mapped. The caller
- * takes over module_fd, debug_fd, the facts, the image and its source, and clears them in the job.
+ * takes over module_fd, debug_fd, the facts and the image, and clears them in the job.
  */
 void table_job_run(struct table_job *job);
 

@@ -20,7 +20,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "cache/mount_list.h"
 
 /* Bytes of a build id that are stored, in hex. */
 #define BUILD_ID_BYTES 20
@@ -32,11 +31,12 @@
  */
 #define BUDGET_SHARE 16
 
-#define MOUNTS "/proc/self/mountinfo"
-
 /* In seconds: files that were not used, or not completed, for this long are removed. */
 #define MAX_AGE (30 * 24 * 3600)
 #define MAX_AGE_NEW 3600
+
+/* In seconds: a change within a file system's clock tick may not show in the ctime. */
+#define SETTLE_TIME 2
 
 char *disk_cache_path(uid_t user, const char *xdg, const char *home)
 {
@@ -131,7 +131,6 @@ int disk_cache_open(const char *path, uint64_t limit, struct disk_cache *ret)
 	if (!is_own(&st))
 		return -EPERM;
 	cache.fd = steal_fd(&fd);
-	cache.mounts = mount_list_new(MOUNTS);
 	*ret = cache;
 	return 0;
 }
@@ -140,19 +139,11 @@ void disk_cache_close(struct disk_cache *cache)
 {
 	close(cache->fd);
 	cache->fd = -1;
-	cache->mounts = mount_list_free(cache->mounts);
 }
 
-int disk_cache_dup(const struct disk_cache *cache, struct disk_cache *ret)
+static uint64_t nanoseconds(const struct timespec *t)
 {
-	struct disk_cache other = *cache;
-
-	other.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
-	if (other.fd < 0)
-		return -errno;
-	other.mounts = mount_list_new(MOUNTS);
-	*ret = other;
-	return 0;
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
 bool disk_cache_is_foreign(int fd)
@@ -171,6 +162,24 @@ bool disk_cache_is_foreign(int fd)
 	default:
 		return false;
 	}
+}
+
+int disk_cache_source(int fd, struct disk_cache_source *ret)
+{
+	struct timespec now;
+	struct stat st;
+
+	if (disk_cache_is_foreign(fd) || fstat(fd, &st) < 0 ||
+	    clock_gettime(CLOCK_REALTIME, &now) < 0 ||
+	    st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
+		return -ESTALE;
+	*ret = (struct disk_cache_source){
+		.inode = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = nanoseconds(&st.st_mtim),
+		.ctime_ns = nanoseconds(&st.st_ctim),
+	};
+	return 0;
 }
 
 int disk_cache_open_file(const struct disk_cache *cache, const char *name, uint64_t *ret_size)

@@ -10,20 +10,14 @@
 
 /*
  * What was made from binaries and is kept between runs, in a directory of the user's: files of two
- * kinds, whose names begin with the build id of the binary. It is only an optimisation: whatever is
- * wrong with it, everything is made as if it did not exist. The least recently used files are
- * removed first.
+ * kinds, named by their users after the build id and inode of the binary. It is only an
+ * optimisation: whatever is wrong with it, everything is made as if it did not exist. The least
+ * recently used files are removed first.
  *
- * A file is used only for the same bytes that it was made of, by their SHA-256, whatever else they
- * are the bytes of: users choose build ids, and on file systems of their own inodes and times. And
- * what others may change meanwhile is copied before it is hashed and parsed (steady_file.h), so
- * that both see the same. Of an image, this is everything that image_build() reads; of names, whole
- * files. Hashing takes a fifth of the time to build an image, so the bytes of a steady file, which
- * most are, are told by its identity instead: on a file system that this machine stores, it changes
- * with them. If it has changed and the bytes have not, an image is built anew, and names are used
- * after the files were hashed.
- *
- * And a file is used only by the program that has made it, identified by its own build id: a
+ * A file is used only if the binary has the same build id, inode, size and times as before, which
+ * can be checked without reading its contents. A build id alone is not enough: anyone can write
+ * one, and it stays when a file is changed. The time of the last change (ctime) cannot be set at
+ * will. And a file is used only by the program that has made it, identified by its own build id: a
  * corrected reader may get other results from the same binary.
  */
 
@@ -31,7 +25,7 @@
 #define DISK_CACHE_IMAGE ".image"
 #define DISK_CACHE_LOCATIONS ".places"
 
-/* Enough for a build id, a part of a digest, a version and a suffix. */
+/* Enough for a build id, an inode, a version and a suffix. */
 #define DISK_CACHE_NAME_SIZE 128
 
 /* A build id in hex, cut to 20 bytes and padded with zeros. */
@@ -40,14 +34,16 @@
 /* Total size of all files, in bytes. */
 #define DISK_CACHE_LIMIT (UINT64_C(512) << 20)
 
-struct mount_list;
-
 struct disk_cache {
 	int fd; /* of the directory */
 	char maker[DISK_CACHE_ID_SIZE];
 	uint64_t limit;
-	uint64_t budget;           /* bytes to add until the directory is scanned */
-	struct mount_list *mounts; /* for steady_file_identify(); may be NULL */
+	uint64_t budget; /* bytes to add until the directory is scanned */
+};
+
+/* Identifies a binary's file. */
+struct disk_cache_source {
+	uint64_t inode, size, mtime_ns, ctime_ns;
 };
 
 /*
@@ -66,14 +62,17 @@ char *disk_cache_path(uid_t user, const char *xdg, const char *home);
 int disk_cache_open(const char *path, uint64_t limit, struct disk_cache *ret);
 void disk_cache_close(struct disk_cache *cache);
 
-/* Opens the same cache once more, for another user. 0 or a negative errno. */
-int disk_cache_dup(const struct disk_cache *cache, struct disk_cache *ret);
-
 /*
- * True for a file system whose speed is decided by someone else, such as a server: nothing is kept
- * of its files, because reading all of one may take long.
+ * True for a file system whose inodes, times and speed are decided by someone else, such as a
+ * server.
  */
 bool disk_cache_is_foreign(int fd);
+
+/*
+ * Describes a binary's file. -ESTALE: nothing may be kept of it, because it was changed just now,
+ * or is on a foreign file system.
+ */
+int disk_cache_source(int fd, struct disk_cache_source *ret);
 
 /*
  * Opens a file of the cache. Returns a descriptor and its size; -EPERM if it is not the user's own,

@@ -10,17 +10,18 @@
 
 #include "base/cleanup.h"
 
-static_assert(sizeof(struct kept_key) == DISK_CACHE_ID_SIZE + sizeof(struct digest) + 8 * 8,
-	      "no padding");
+static_assert(sizeof(struct kept_key) == 2 * DISK_CACHE_ID_SIZE + 12 * 8, "no padding");
 static_assert(sizeof(struct kept_head) == 16 + sizeof(struct kept_key) + 8 * KEPT_N_SECTIONS,
 	      "no padding");
 
-void kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
-		   uint64_t layout, const struct digest *source)
+int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
+		  uint64_t layout, const char *build_id, int fd)
 {
-	*ret = (struct kept_key){ .layout = layout, .source = *source };
+	*ret = (struct kept_key){ .layout = layout };
 	strncpy(ret->kind, kind, sizeof(ret->kind) - 1);
 	snprintf(ret->maker, sizeof(ret->maker), "%s", cache->maker);
+	snprintf(ret->build_id, sizeof(ret->build_id), "%s", build_id);
+	return disk_cache_source(fd, &ret->source);
 }
 
 static uint32_t checksum(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
-#include "cache/digest.h"
 #include "cache/disk_cache.h"
 
 /*
@@ -27,16 +26,17 @@
 
 /* "dp_cache" in the machine's byte order, so that files of other machines are ignored. */
 #define KEPT_FILE_MAGIC UINT64_C(0x65686361635f7064)
-#define KEPT_FILE_VERSION 2
-#define KEPT_N_SECTIONS 4
+#define KEPT_FILE_VERSION 1
+#define KEPT_N_SECTIONS 3
 
 /* All that the contents depend on. It is compared as bytes: no padding, unused ones are 0. */
 struct kept_key {
-	char kind[8];                   /* the sections' user */
-	uint64_t layout;                /* version of the sections' layout */
-	char maker[DISK_CACHE_ID_SIZE]; /* build id of the program that writes */
-	struct digest source;           /* of what the contents were made of */
-	uint64_t own[6];                /* the user's */
+	char kind[8];                      /* the sections' user */
+	uint64_t layout;                   /* version of the sections' layout */
+	char maker[DISK_CACHE_ID_SIZE];    /* build id of the program that writes */
+	char build_id[DISK_CACHE_ID_SIZE]; /* of the binary */
+	struct disk_cache_source source;   /* the binary's file */
+	uint64_t own[6];                   /* the user's */
 };
 
 struct kept_head {
@@ -51,15 +51,15 @@ struct kept_file {
 	struct iovec sections[KEPT_N_SECTIONS];
 };
 
-/* Set all of a key but `own`. */
-void kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
-		   uint64_t layout, const struct digest *source);
+/* Set all of a key but `own`. -ESTALE: nothing is to be kept of the binary (disk_cache_source()). */
+int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
+		  uint64_t layout, const char *build_id, int fd);
 
 /* Make the head of a file. */
 void kept_head_init(struct kept_head *ret, const struct kept_key *key,
 		    const struct iovec sections[KEPT_N_SECTIONS]);
 
-/* Has a file of so many bytes that begins with this head this key, and room for its sections? */
+/* Does a file of so many bytes that begins with this head have this key, and room for its sections? */
 bool kept_head_is_of(const struct kept_head *head, const struct kept_key *key, uint64_t file_size);
 
 /* Is the checksum that of the sections, and of the head? */
@@ -67,8 +67,7 @@ bool kept_head_matches(const struct kept_head *head, const struct iovec sections
 
 /*
  * Read a file of the cache by its name. Returns 0, and kept_file_done() releases *ret; -ENOENT:
- * there is none; -ESTALE: it has another key, or size; -EBADMSG: it is damaged; or another negative
- * errno.
+ * there is none; -ESTALE: it has another key, or size; -EBADMSG: it is damaged; or another negative errno.
  */
 int kept_file_read(const struct disk_cache *cache, const char *name, const struct kept_key *key,
 		   struct kept_file *ret);

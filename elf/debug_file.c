@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/elf_string.h"
 #include "elf/elf_open.h"
 
 /* Larger than the .debug_frame of any program. A damaged header must not exhaust the memory. */
@@ -31,7 +30,7 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted)
 
 		if (!gelf_getshdr(scn, &header) || header.sh_type == SHT_NOBITS)
 			continue;
-		name = elf_string(elf, names, header.sh_name);
+		name = elf_strptr(elf, names, header.sh_name);
 		if (name && strcmp(name, wanted) == 0)
 			return scn;
 	}

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/elf_string.h"
 #include "cfi/index.h"
 #include "elf/debug_file.h"
 #include "elf/elf_open.h"
@@ -238,7 +237,7 @@ static int read_sections(struct elf_file *file)
 
 		if (!gelf_getshdr(scn, &header))
 			return -EBADMSG;
-		name = elf_string(file->handles->elf, names, header.sh_name);
+		name = elf_strptr(file->handles->elf, names, header.sh_name);
 		err = read_section(file, scn, &header, name ? name : "");
 		if (err < 0)
 			return err;

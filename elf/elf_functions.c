@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/elf_string.h"
 #include "elf/elf_open.h"
 
 /*
@@ -63,7 +62,7 @@ static int each_of_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, el
 		if (!gelf_getsym(data, (int)i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
 		    sym.st_shndx == SHN_UNDEF)
 			continue;
-		name = elf_string(elf, header->sh_link, sym.st_name);
+		name = elf_strptr(elf, header->sh_link, sym.st_name);
 		bytes += name ? strlen(name) : 0;
 		if (bytes > max_bytes)
 			return -EFBIG;

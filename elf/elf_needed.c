@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/elf_string.h"
 #include "elf/elf_open.h"
 
 static int copy_string(char **ret, const char *from)
@@ -42,7 +41,7 @@ static int read_dynamic(struct elf_needed *needed, Elf *elf, Elf_Scn *section,
 		const char *string = NULL;
 
 		if (dyn.d_tag == DT_NEEDED || dyn.d_tag == DT_RUNPATH || dyn.d_tag == DT_RPATH)
-			string = elf_string(elf, header->sh_link, dyn.d_un.d_val);
+			string = elf_strptr(elf, header->sh_link, dyn.d_un.d_val);
 		if (!string)
 			continue;
 		if (dyn.d_tag == DT_NEEDED)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/elf_string.h"
 #include "go/build_info.h"
 
 /* Bytes of the file that are loaded as one segment. */
@@ -302,7 +301,7 @@ static bool find_section(struct search *s, bool *ret_go)
 
 		if (!gelf_getshdr(scn, &h) || h.sh_type == SHT_NOBITS)
 			continue;
-		name = elf_string(s->elf, names, h.sh_name);
+		name = elf_strptr(s->elf, names, h.sh_name);
 		if (!name)
 			continue;
 		if (is_one_of(name, marks, ARRAY_SIZE(marks)))

@@ -12,12 +12,10 @@
 #include "symbols/debug_unit.h"
 #include "symbols/decompressed.h"
 #include "symbols/dwfl_file.h"
-#include "symbols/name_files.h"
 #include "symbols/names.h"
 
 struct debug_info {
 	const struct names *names;
-	const struct name_files *files; /* from struct dwfl_source */
 	Dwfl *dwfl;
 	Dwarf *dwarf;
 	struct debug_unit *units;
@@ -25,7 +23,6 @@ struct debug_info {
 	struct range_index index; /* of the units */
 	size_t memory;            /* approximate, of everything */
 	bool lacks_files;
-	bool is_split; /* libdw opens its .dwo files by itself */
 };
 
 DEFINE_CLEANUP(struct debug_info *, debug_info_free)
@@ -119,7 +116,6 @@ static int read_units(struct debug_info *info)
 		/* Partial units and type units have no code. */
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
-		info->is_split |= type == DW_UT_skeleton;
 		err = add_unit(info, &die, &budget);
 		if (err < 0)
 			return err;
@@ -169,9 +165,6 @@ int debug_info_new(const struct dwfl_source *source, struct debug_info **ret)
 	if (!info)
 		return -ENOMEM;
 	info->names = source->names;
-	info->files = source->files;
-	if (source->files)
-		source->files->has_shared = false;
 	err = dwfl_file_open(source, &info->dwfl, &module);
 	if (err < 0)
 		return err;
@@ -221,16 +214,6 @@ int debug_info_find(struct debug_info *info, uint64_t address, bool lines,
 		info->memory += unit->memory - before;
 	}
 	return n;
-}
-
-bool debug_info_opens_files(const struct debug_info *info)
-{
-	const struct name_files *files = info->files;
-	const void *build_id;
-	const char *name;
-
-	return info->is_split || (dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &build_id) > 0 &&
-				  !(files && files->has_shared));
 }
 
 bool debug_info_is_whole(const struct debug_info *info)

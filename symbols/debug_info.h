@@ -31,9 +31,6 @@ int debug_info_find(struct debug_info *info, uint64_t address, bool lines,
  */
 bool debug_info_is_whole(const struct debug_info *info);
 
-/* Whether libdw opens other files by itself, without the source's list of files. */
-bool debug_info_opens_files(const struct debug_info *info);
-
 /* Approximate memory use in bytes. It grows with use. */
 size_t debug_info_memory(const struct debug_info *info);
 

@@ -3,17 +3,13 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "elf/elf_open.h"
 #include "symbols/debug_server.h"
 #include "symbols/decompressed.h"
-#include "symbols/name_files.h"
 #include "symbols/names.h"
 
 /*
@@ -78,35 +74,6 @@ static int fetch_debug_file(Dwfl_Module *module, const struct dwfl_source *sourc
 	return size > 0 ? debug_server_fetch(server, shared_id, (size_t)size, source->path) : -1;
 }
 
-/* Notes a file that libdwfl is about to parse. Takes over fd, and returns the one to parse. */
-static int note_file(struct name_files *files, int fd)
-{
-	char self[64], path[PATH_MAX];
-	int parsed, own;
-	ssize_t n;
-
-	if (!files || files->mode == NAME_FILES_IGNORED)
-		return fd;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	n = readlink(self, path, sizeof(path) - 1);
-	if (n <= 0) {
-		files->is_incomplete = true;
-		return fd;
-	}
-	path[n] = '\0';
-	parsed = name_files_add(files, fd, path);
-	if (parsed == fd)
-		return fd;
-	/* libdwfl closes the descriptor that it gets. */
-	own = fcntl(parsed, F_DUPFD_CLOEXEC, 0);
-	if (own < 0) {
-		files->is_incomplete = true;
-		return fd;
-	}
-	close(fd);
-	return own;
-}
-
 /*
  * libdwfl's own search ends with the servers in DEBUGINFOD_URLS, at any time and without a limit.
  * If they are set, only the local build-id directories are searched, and servers are asked when
@@ -132,16 +99,10 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 		fd = dup(source->debug_fd);
 	if (fd < 0)
 		fd = fetch_debug_file(module, source, is_shared);
-	if (fd < 0)
-		return fd;
-	/* What is checked is what will be parsed. */
-	fd = note_file(source->files, fd);
-	if (!debug_file_is_sound(fd)) {
+	if (fd >= 0 && !debug_file_is_sound(fd)) {
 		close(fd);
 		return -1;
 	}
-	if (source->files)
-		source->files->has_shared |= is_shared;
 	return fd;
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 
-struct name_files;
 struct names;
 
 /* One ELF file opened by libdwfl, which also searches for its separate debug files. */
@@ -21,9 +20,8 @@ struct dwfl_source {
 	int fd;              /* negative: the file is in memory, which must stay valid */
 	const void *memory;
 	size_t size;
-	const char *path;         /* for the search for a separate debug file */
-	int debug_fd;             /* its debug file, used if libdwfl finds none; 0: none */
-	struct name_files *files; /* gets the separate files that are found; NULL: nobody asks */
+	const char *path; /* for the search for a separate debug file */
+	int debug_fd;     /* its debug file, used if libdwfl finds none; 0: none */
 };
 
 /*

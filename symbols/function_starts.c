@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/elf_string.h"
 #include "cfi/index.h"
 #include "elf/elf_open.h"
 
@@ -46,7 +45,7 @@ static int find_section(Elf *elf, struct cfi_section *ret)
 
 		if (!gelf_getshdr(scn, &header))
 			return -ENODATA;
-		name = elf_string(elf, names, header.sh_name);
+		name = elf_strptr(elf, names, header.sh_name);
 		if (name && strcmp(name, ".eh_frame") == 0 && header.sh_type != SHT_NOBITS &&
 		    !(header.sh_flags & SHF_COMPRESSED))
 			return set_section(elf_rawdata(scn, NULL), header.sh_addr, ret);

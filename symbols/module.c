@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/module_keep.h"
+#include "symbols/module.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
+#include "symbols/location_file.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
 
@@ -50,9 +51,6 @@ struct module *module_new(struct names *names, const char *path, const char *bui
 	module->path = copy;
 	module->name = slash ? slash + 1 : copy;
 	module->locations.style = names->options.demangle;
-	module->files.copies = &names->copies;
-	module->files.stop = &names->is_disabled;
-	module->files.cache = &names->cache;
 	module_set_build_id(module, build_id);
 	module_set_file(module, fd);
 	pthread_mutex_lock(&names->lock);
@@ -86,20 +84,67 @@ bool module_is_let_go(const struct module *module, uint64_t closed_ns, uint64_t 
 	return module->n_holds == 0 && module->dropped_ns < oldest_ns && closed_ns < oldest_ns;
 }
 
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
 bool module_is_written_to(const struct module *module)
 {
 	struct stat st;
 
 	return module->fd >= 0 && (file_stat(module->fd, &st) < 0 || st.st_size != module->size ||
-				   !file_is_same_time(&st.st_mtim, &module->written));
+				   !is_same_time(&st.st_mtim, &module->written));
 }
 
-static void close_other_files(struct module *module)
+/* A debug file from the root of a process may be forged by anyone. */
+static bool can_keep_locations(const struct module *module)
+{
+	struct stat st;
+
+	return module->names->cache.fd >= 0 && module->fd >= 0 && module->build_id[0] != '\0' &&
+	       module->debug_fd <= 0 && fstat(module->fd, &st) == 0 &&
+	       is_same_time(&st.st_mtim, &module->written) &&
+	       is_same_time(&st.st_ctim, &module->changed);
+}
+
+/*
+ * Reads the locations from an earlier run. If they are missing or damaged, they are looked up
+ * again.
+ */
+static void read_locations(struct module *module)
+{
+	const struct names *names = module->names;
+
+	if (module->locations_tried)
+		return;
+	module->locations_tried = true;
+	if (can_keep_locations(module) &&
+	    location_file_read(&names->cache, &names->options, module->build_id, module->fd,
+			       &module->locations) == 0)
+		module->keeps_locations = true;
+}
+
+/*
+ * Without debug information, look-ups are fast, and it may become available later, as may its parts
+ * in other files. So nothing is kept.
+ */
+void module_keep_locations(struct module *module)
+{
+	struct names *names = module->names;
+
+	if (module->n_new > 0 && module->keeps_locations && !module->is_partial &&
+	    !module->no_debug && can_keep_locations(module) &&
+	    location_file_write(&names->cache, &names->options, module->build_id, module->fd,
+				&module->locations) == 0)
+		module->n_new = 0;
+}
+
+static void module_close_debug_file(struct module *module)
 {
 	if (module->debug_fd > 0)
 		close(module->debug_fd);
 	module->debug_fd = 0;
-	name_files_reset(&module->files, NAME_FILES_IGNORED);
 }
 
 struct module *module_free(struct module *module)
@@ -120,7 +165,7 @@ struct module *module_free(struct module *module)
 	location_cache_done(&module->locations);
 	if (module->fd >= 0)
 		close(module->fd);
-	close_other_files(module);
+	module_close_debug_file(module);
 	jit_free(module->jit);
 	free(module->memory);
 	free(module->path);
@@ -128,16 +173,15 @@ struct module *module_free(struct module *module)
 	return NULL;
 }
 
-struct dwfl_source module_dwfl_source(struct module *module)
+struct dwfl_source module_dwfl_source(const struct module *module)
 {
 	return (struct dwfl_source){
 		.names = module->names,
-		.fd = module_read_fd(module),
+		.fd = module->fd,
 		.memory = module->memory,
 		.size = module->memory_size,
 		.path = module->path,
 		.debug_fd = module->debug_fd,
-		.files = &module->files,
 	};
 }
 
@@ -146,7 +190,6 @@ static void close_binary(struct module *module, bool names)
 	const struct name_source *source;
 
 	module_keep_locations(module);
-	module_stop_keeping(module);
 	for (size_t i = 0; (source = name_source(i)); i++) {
 		if (names && source->outlives_file)
 			(void)source->open(module);
@@ -156,7 +199,7 @@ static void close_binary(struct module *module, bool names)
 	if (module->fd >= 0)
 		close(module->fd);
 	module->fd = -1;
-	close_other_files(module);
+	module_close_debug_file(module);
 }
 
 /* If inlined functions are not wanted, keeps only the outermost one, with the innermost line. */
@@ -226,7 +269,7 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 	size_t n;
 
 	try_servers(module);
-	module_read_locations(module);
+	read_locations(module);
 	if (location_cache_find(&module->locations, address, lines, ret, &n))
 		return n;
 	/* A full cache starts again, so less would be kept than before. */

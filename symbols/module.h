@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "symbols/location_cache.h"
-#include "symbols/name_files.h"
 
 struct debug_info;
 struct function_starts;
@@ -53,14 +52,12 @@ struct module {
 	bool no_debug;            /* it has none */
 	bool servers_tried;       /* servers were asked, or need not be */
 	struct location_cache locations;
-	struct name_files files; /* that kept locations are made of */
-	bool is_pinned;          /* what to copy is decided (module_read_fd()) */
-	bool locations_tried;    /* kept locations were searched for */
-	bool keeps_locations;    /* locations are from debug information, which is slow to open */
-	bool is_partial;         /* some locations are incomplete */
-	size_t n_new;            /* looked-up addresses that are not kept yet */
-	size_t n_holds;          /* calls of module_hold() without module_drop() */
-	uint64_t dropped_ns;     /* time of the last module_drop(); 0: never */
+	bool locations_tried; /* kept locations were searched for */
+	bool keeps_locations; /* locations are from debug information, which is slow to open */
+	bool is_partial;      /* some locations are incomplete */
+	size_t n_new;         /* looked-up addresses that are not kept yet */
+	size_t n_holds;       /* calls of module_hold() without module_drop() */
+	uint64_t dropped_ns;  /* time of the last module_drop(); 0: never */
 	struct module *prev, *next;           /* all modules of its names */
 	struct module *prev_open, *next_open; /* those with open debug information */
 };
@@ -144,5 +141,8 @@ int module_find_start(struct module *module, uint64_t address, uint64_t *ret);
 
 /* Closes its debug information if it is open. */
 void module_close_debug(struct module *module);
+
+/* Writes new locations to the cache set with names_set_cache(). */
+void module_keep_locations(struct module *module);
 
 #endif

@@ -3,7 +3,8 @@
 #include <utlist.h>
 
 #include "symbols/debug_info.h"
-#include "symbols/module_keep.h"
+#include "symbols/dwfl_file.h"
+#include "symbols/module.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
 
@@ -21,6 +22,7 @@ void module_close_debug(struct module *module)
 
 static bool open_debug(struct module *module)
 {
+	const struct dwfl_source source = module_dwfl_source(module);
 	struct names *names = module->names;
 	int err;
 
@@ -29,7 +31,7 @@ static bool open_debug(struct module *module)
 	} else {
 		if (module->no_debug || module_is_written_to(module))
 			return false;
-		err = module_open_debug(module);
+		err = debug_info_new(&source, &module->debug);
 		module->no_debug = err < 0;
 		if (err < 0)
 			return false;

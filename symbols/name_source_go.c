@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "symbols/go_names.h"
-#include "symbols/module_keep.h"
+#include "symbols/module.h"
 #include "symbols/name_source.h"
 #include "symbols/names.h"
 
@@ -16,7 +16,7 @@ static bool open_go(struct module *module)
 	if (!module->go_tried) {
 		module->go_tried = true;
 		if (module->fd >= 0 && !module_is_written_to(module))
-			(void)go_names_new(module_read_fd(module), &module->go);
+			(void)go_names_new(module->fd, &module->go);
 	}
 	return module->go && !module_is_written_to(module);
 }

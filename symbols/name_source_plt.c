@@ -2,7 +2,7 @@
 /* PLT stubs, which no symbol names. */
 #include <errno.h>
 
-#include "symbols/module_keep.h"
+#include "symbols/module.h"
 #include "symbols/name_source.h"
 #include "symbols/names.h"
 #include "symbols/plt.h"
@@ -13,7 +13,7 @@ static bool open_plt(struct module *module)
 	if (!module->plt_tried) {
 		module->plt_tried = true;
 		if (module_has_file(module))
-			(void)plt_new(module_read_fd(module), module->memory, module->memory_size,
+			(void)plt_new(module->fd, module->memory, module->memory_size,
 				      &module->plt);
 	}
 	return module->plt != NULL;

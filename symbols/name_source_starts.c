@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "symbols/function_starts.h"
-#include "symbols/module_keep.h"
+#include "symbols/module.h"
 #include "symbols/name_source.h"
 
 /* Copies everything, so the file is read once. */
@@ -12,8 +12,8 @@ static bool open_starts(struct module *module)
 	if (!module->starts_tried) {
 		module->starts_tried = true;
 		if (module_has_file(module))
-			(void)function_starts_new(module_read_fd(module), module->memory,
-						  module->memory_size, &module->starts);
+			(void)function_starts_new(module->fd, module->memory, module->memory_size,
+						  &module->starts);
 	}
 	return module->starts != NULL;
 }

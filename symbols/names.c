@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "symbols/debug_server.h"
-#include "symbols/module_keep.h"
+#include "symbols/module.h"
 #include "symbols/names_parts.h"
 
 int names_new(const struct names_options *options, struct names **ret)
@@ -17,7 +17,6 @@ int names_new(const struct names_options *options, struct names **ret)
 	n->options = *options;
 	n->cache.fd = -1;
 	pthread_mutex_init(&n->lock, NULL);
-	name_copies_init(&n->copies);
 	n->server = debug_server_new(n);
 	if (!n->server) {
 		names_free(n);
@@ -36,7 +35,6 @@ struct names *names_free(struct names *n)
 		module_free(n->modules);
 	debug_server_free(n->server);
 	pthread_mutex_destroy(&n->lock);
-	name_copies_done(&n->copies);
 	free(n);
 	return NULL;
 }

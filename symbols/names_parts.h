@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 
 #include "cache/disk_cache.h"
-#include "symbols/name_copies.h"
 #include "symbols/names.h"
 
 /* The definition of struct names, for this folder only, with state shared by several modules. */
@@ -19,9 +18,8 @@ struct names {
 	struct module *modules; /* all of its modules */
 	struct module *open;    /* with open debug information, the least recently used first */
 	size_t n_open;
-	uint64_t open_memory;      /* memory that their debug information takes */
-	struct disk_cache cache;   /* for locations; counts only what is added through it */
-	struct name_copies copies; /* of files that are not steady */
+	uint64_t open_memory;    /* memory that their debug information takes */
+	struct disk_cache cache; /* for locations; counts only what is added through it */
 	/* jit.c */
 	_Atomic uint64_t jit_memory;    /* for generated code of all processes */
 	_Atomic unsigned int n_settled; /* number of calls of names_settle() */

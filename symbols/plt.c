@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/elf_string.h"
 #include "elf/elf_open.h"
 #include "symbols/decompressed.h"
 #include "symbols/stub_code.h"
@@ -61,7 +60,7 @@ static const char *section_name(Elf *elf, const GElf_Shdr *header)
 {
 	size_t names;
 	const char *name =
-		elf_getshdrstrndx(elf, &names) < 0 ? NULL : elf_string(elf, names, header->sh_name);
+		elf_getshdrstrndx(elf, &names) < 0 ? NULL : elf_strptr(elf, names, header->sh_name);
 
 	return name ? name : "";
 }
@@ -76,7 +75,8 @@ static bool take(struct plt *plt, const GElf_Shdr *header)
 }
 
 /*
- * Whether a section has terminated strings; otherwise libelf would search all of it each time.
+ * Whether a section has terminated strings; otherwise elf_strptr() would search all of it each
+ * time.
  */
 static bool has_strings(struct plt *plt, Elf *elf, size_t index)
 {
@@ -216,7 +216,7 @@ static const char *relocation_name(Elf *elf, const struct relocations *r, const 
 	GElf_Sym symbol;
 
 	if (r->symbols && gelf_getsym(r->symbols, (int)GELF_R_SYM(rela->r_info), &symbol))
-		name = elf_string(elf, r->strings, symbol.st_name);
+		name = elf_strptr(elf, r->strings, symbol.st_name);
 	return name ? name : "";
 }
 
@@ -271,7 +271,7 @@ static int name_resolved(struct plt *plt, Elf *elf, Elf_Scn *scn, const GElf_Shd
 		if (!gelf_getsym(data, (int)i, &symbol) ||
 		    GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC || symbol.st_value == 0)
 			continue;
-		name = elf_string(elf, header->sh_link, symbol.st_name);
+		name = elf_strptr(elf, header->sh_link, symbol.st_name);
 		if (name && *name)
 			err = name_slot(plt, symbol.st_value, name);
 	}

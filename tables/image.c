@@ -338,28 +338,12 @@ static bool find_known(struct builder *b, const struct image_extent *extent, uin
 	return false;
 }
 
-/* Notes that the code between two addresses is read, in all ranges, and around it. */
-static void note_reads(struct builder *b, const struct image_extent *extent, uint64_t start,
-		       uint64_t end)
-{
-	const struct code_range *r = find_range(b, extent, start);
-
-	for (; r && r < extent->ranges + extent->n_ranges && r->address < end; r++) {
-		uint64_t from = r->address;
-
-		if (start > from && start - from > KNOWN_CODE_AROUND)
-			from = start - KNOWN_CODE_AROUND;
-		code_range_read(r, from, end - from + KNOWN_CODE_AROUND);
-	}
-}
-
 /* Padding, or code without unwind information: a neighbour's rule must not apply. */
 static int builder_add_unknown(struct builder *b, uint64_t start, uint64_t end,
 			       const struct image_extent *extent)
 {
 	struct known_code code;
 
-	note_reads(b, extent, start, end);
 	while (find_known(b, extent, start, end, &code)) {
 		int err = builder_add_known(b, &code, &start);
 
@@ -375,11 +359,8 @@ static bool is_padding(struct builder *b, const struct image_extent *extent, uin
 {
 	const struct code_range *range = find_range(b, extent, start);
 
-	if (!range || start < range->address || end > range->address + range->size)
-		return false;
-	/* For the look at the byte behind. */
-	code_range_read(range, start, end - start + 1);
-	return known_code_is_none(range, start, end);
+	return range && start >= range->address && end <= range->address + range->size &&
+	       known_code_is_none(range, start, end);
 }
 
 /*
@@ -471,7 +452,6 @@ static int builder_start(struct builder *b, const struct image_extent *extent, u
 			if (source_fde(s, i, extent->start, first, &fde))
 				*ret = fde.start;
 	}
-	note_reads(b, extent, extent->start, *ret);
 	if (find_known(b, extent, extent->start, *ret, &code))
 		*ret = code.rows[0].start;
 	else if (*ret == extent->end)

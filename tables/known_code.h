@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
-#include "tables/code_reads.h"
 
 /*
  * Code without unwind information that linkers and C libraries put into programs, recognised by its
@@ -21,14 +20,7 @@ struct code_range {
 	uint64_t address; /* in the file's own address space */
 	uint64_t size;
 	const uint8_t *bytes;
-	struct code_reads *reads; /* gets what is read of the bytes; NULL: nobody wants to know */
 };
-
-static inline void code_range_read(const struct code_range *range, uint64_t address, uint64_t size)
-{
-	if (range->reads)
-		code_reads_add(range->reads, range, address, size);
-}
 
 /* The return address is where a call puts it, except in a signal frame. */
 struct known_row {
@@ -46,12 +38,6 @@ struct known_code {
 	struct known_row rows[KNOWN_MAX_ROWS]; /* ascending, without gaps */
 	size_t n_rows;
 };
-
-/*
- * The functions below read the bytes between two addresses, and at most so many before and behind
- * them; their caller notes these (code_range_read()). They note themselves what they read elsewhere.
- */
-#define KNOWN_CODE_AROUND 16
 
 /*
  * True if there is certainly no known code between two addresses inside the range. A quick look at

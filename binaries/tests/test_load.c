@@ -179,62 +179,6 @@ Test(load, copies_have_one_table)
 	cr_assert_eq(copies[0]->table->n_mappings, 0);
 }
 
-/* Flips a byte of a file, so that another table fits it, and back. Its times stay. */
-static void flip(int fd, off_t at)
-{
-	struct timespec times[2];
-	struct stat st;
-	uint8_t byte;
-
-	cr_assert(fstat(fd, &st) == 0 && pread(fd, &byte, 1, at) == 1);
-	byte ^= 0xff;
-	cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
-	times[0] = st.st_atim;
-	times[1] = st.st_mtim;
-	cr_assert_eq(futimens(fd, times), 0);
-}
-
-/* Someone's file has a table of their own, and then the bytes of another user's file. */
-Test(load, tables_are_of_the_bytes_that_they_were_made_of)
-{
-	const off_t entry = offsetof(Elf64_Ehdr, e_entry);
-	int fd = copy_of_libc(entry), own = dup(fd);
-	struct binary *forged = get_fd(&with, fd, "/forged"), *real;
-
-	wait_for_all();
-	cr_assert(forged->table);
-	flip(own, entry);
-	real = get_fd(&with, copy_of_libc(EI_PAD), "/real");
-	wait_for_all();
-	cr_assert(real->table && real->table != forged->table);
-	close(own);
-}
-
-/* A table that others share is made again of the same bytes, or not at all. */
-Test(load, tables_are_made_again_of_the_same_bytes)
-{
-	const off_t entry = offsetof(Elf64_Ehdr, e_entry);
-	int fd = copy_of_libc(EI_PAD), own = dup(fd);
-	uint64_t later = clock_now_ns() + TABLE_IDLE_NS + TABLE_HOLD_NS;
-	struct binary *first = get_fd(&with, fd, "/first"), *second;
-
-	second = get_fd(&with, copy_of_libc(EI_PAD + 1), "/second");
-	wait_for_all();
-	cr_assert_eq(second->table, first->table);
-	for (int is_forged = 0; is_forged < 2; is_forged++) {
-		if (is_forged)
-			flip(own, entry);
-		table_store_update(&with.store.tables, later);
-		cr_assert_eq(table_image(second->table), DP_CELL_EVICTED);
-		load_again(&with.store, second);
-		wait_for_all();
-		cr_assert_eq(second->table->is_lost, is_forged);
-		cr_assert_eq(table_image(second->table) >= DP_FIRST_CELL, !is_forged);
-		later += TABLE_IDLE_NS + TABLE_HOLD_NS;
-	}
-	close(own);
-}
-
 /* If the first one cannot be read, the others get the table, and nothing leaks. */
 Test(load, what_is_no_binary_goes)
 {

@@ -98,8 +98,6 @@ class SlowFiles:
     Each read takes so long, and some kinds of requests for ever: those of a process that is told later.
     """
 
-    SERVER = Server
-
     def __init__(self, directory, path, names, seconds=0, hangs=()):
         self.directory, self.names = directory, names
         self.whose = multiprocessing.Value("i", 0)
@@ -114,7 +112,7 @@ class SlowFiles:
         options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other"
         if libc.mount(b"slow", self.directory.encode(), b"fuse", MS_RDONLY, options.encode()) < 0:
             raise OSError(ctypes.get_errno(), "mount")
-        server = self.SERVER(fd, self.names, *self.server)
+        server = Server(fd, self.names, *self.server)
         self.process = multiprocessing.get_context("fork").Process(target=server.run, daemon=True)
         self.process.start()
         os.close(server.file)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Names kept on disk are read as written. They are refused if they belong to other bytes, another
- * path or other options, or are damaged with a matching checksum.
+ * Names kept on disk are read as written. They are refused if they belong to another binary or
+ * other options, or are damaged with a matching checksum.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -9,13 +9,8 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/inotify.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -30,21 +25,6 @@ static int binary;
 static struct names_options options;
 
 #define BUILD_ID "0123456789abcdef"
-#define PATH "/lib/libc.so.6"
-
-static struct location_place place;
-static struct name_files files;
-static struct name_copies copies;
-
-/* Notes the binary as the only file. */
-static void note_binary(void)
-{
-	name_files_reset(&files, NAME_FILES_COPIED);
-	files.copies = &copies;
-	name_files_add(&files, binary, "");
-	cr_assert_eq(name_files_hash(&files, binary), 0);
-	cr_assert_eq(files.n, 1);
-}
 
 static void begin(void)
 {
@@ -56,18 +36,12 @@ static void begin(void)
 	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
 	binary = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
 	cr_assert(binary >= 0);
-	place = (struct location_place){ PATH, BUILD_ID, binary };
-	name_copies_init(&copies);
-	note_binary();
 }
 
 static void end(void)
 {
 	_cleanup_free_ char *command = NULL;
 
-	name_files_reset(&files, NAME_FILES_IGNORED);
-	cr_expect(copies.n == 0 && copies.bytes == 0);
-	name_copies_done(&copies);
 	disk_cache_close(&disk);
 	close(binary);
 	cr_assert(asprintf(&command, "rm -rf '%s'", directory) > 0 && system(command) == 0);
@@ -96,7 +70,7 @@ static void write_locations(void)
 	struct location_cache locations = { 0 };
 
 	fill(&locations);
-	cr_assert(location_file_write(&disk, &options, &place, &files, &locations) == 0);
+	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &locations) == 0);
 	location_cache_done(&locations);
 }
 
@@ -126,16 +100,16 @@ Test(location_file, has_what_was_written)
 {
 	struct location_cache written = { 0 }, read = { 0 };
 
-	cr_assert(location_file_read(&disk, &options, &place, &files, &read) == -ENOENT);
+	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	write_locations();
 	fill(&written);
-	cr_assert(location_file_read(&disk, &options, &place, &files, &read) == 0);
+	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
 	cr_assert(read.n_entries == written.n_entries);
 	location_cache_for_each(&written, expect_same, &read);
 	/* Writes what was read. */
-	cr_assert(location_file_write(&disk, &options, &place, &files, &read) == 0);
+	cr_assert(location_file_write(&disk, &options, BUILD_ID, binary, &read) == 0);
 	location_cache_done(&read);
-	cr_assert(location_file_read(&disk, &options, &place, &files, &read) == 0);
+	cr_assert(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0);
 	location_cache_for_each(&written, expect_same, &read);
 	location_cache_done(&written);
 	location_cache_done(&read);
@@ -147,26 +121,19 @@ Test(location_file, is_of_one_binary_one_program_and_one_way_to_show_names)
 	_cleanup_close_ int other = open("/bin/sh", O_RDONLY | O_CLOEXEC);
 
 	write_locations();
-	cr_expect(location_file_read(&disk, &options,
-				     &(struct location_place){ PATH, "0123", binary }, &files,
-				     &read) == -ENOENT);
-	cr_expect(location_file_read(&disk, &options,
-				     &(struct location_place){ PATH, BUILD_ID, other }, &files,
-				     &read) == -ESTALE);
-	cr_expect(location_file_read(&disk, &options,
-				     &(struct location_place){ "/lib/x", BUILD_ID, binary }, &files,
-				     &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, "0123", binary, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, other, &read) == -ENOENT);
 	options = ((struct names_options){ .demangle = NAMES_DEMANGLE_FULL });
-	cr_expect(location_file_read(&disk, &options, &place, &files, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	options = ((struct names_options){ .no_inlines = true });
-	cr_expect(location_file_read(&disk, &options, &place, &files, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	options = ((struct names_options){ .no_lines = true });
-	cr_expect(location_file_read(&disk, &options, &place, &files, &read) == -ENOENT);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ENOENT);
 	options = ((struct names_options){ 0 });
 	disk.maker[0] ^= 1;
-	cr_expect(location_file_read(&disk, &options, &place, &files, &read) == -ESTALE);
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == -ESTALE);
 	disk.maker[0] ^= 1;
-	cr_expect(location_file_read(&disk, &options, &place, &files, &read) == 0 &&
+	cr_expect(location_file_read(&disk, &options, BUILD_ID, binary, &read) == 0 &&
 		  read.n_entries == 4);
 	location_cache_done(&read);
 }
@@ -208,146 +175,6 @@ static void file_rewrite(const char *path, const char *bytes, size_t size)
 	cr_assert(ftruncate(fd, (off_t)size) == 0);
 }
 
-/* Kept for a copy of the binary: this is its bytes, to be changed without a trace. */
-static uint8_t *keep_for_copy(void)
-{
-	off_t size = lseek(binary, 0, SEEK_END);
-	uint8_t *bytes;
-
-	place.fd = steady_file_copy(binary, UINT64_MAX, NULL);
-	cr_assert(place.fd >= 0);
-	close(binary);
-	binary = place.fd;
-	note_binary();
-	write_locations();
-	bytes = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, binary, 0);
-	cr_assert(bytes != MAP_FAILED);
-	return bytes;
-}
-
-static int read_locations(void)
-{
-	struct location_cache read = { 0 };
-	int err = location_file_read(&disk, &options, &place, &files, &read);
-
-	location_cache_done(&read);
-	return err;
-}
-
-/* The same build id, device, inode, size and times, and other bytes. */
-Test(location_file, is_of_the_bytes_of_the_binary)
-{
-	uint8_t *bytes = keep_for_copy();
-
-	cr_expect_eq(read_locations(), 0);
-	bytes[4096] ^= 1;
-	cr_expect_eq(read_locations(), -ESTALE);
-	bytes[4096] ^= 1;
-	cr_expect_eq(read_locations(), 0);
-}
-
-/* As if it had been steady: nobody is believed who is not. */
-Test(location_file, believes_no_identity_of_a_file_that_is_not_steady)
-{
-	uint8_t *bytes = keep_for_copy();
-	struct stat st;
-
-	cr_assert_eq(fstat(binary, &st), 0);
-	files.list[0].version.identity = (struct file_identity){
-		.device = st.st_dev,
-		.inode = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec,
-		.ctime_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec,
-		.fs_type = TMPFS_MAGIC,
-	};
-	write_locations();
-	cr_expect_eq(read_locations(), 0);
-	bytes[0] ^= 1;
-	cr_expect_eq(read_locations(), -ESTALE);
-}
-
-/* For a steady file, its identity stands for its bytes; any other identity does not. */
-Test(location_file, hashes_nothing_that_is_known_to_be_the_same)
-{
-	struct file_version none = { .size = 1 }, whole, other;
-	struct stat st;
-
-	if (steady_file_identify(binary, NULL, &none.identity) < 0)
-		cr_skip("no file is steady here");
-	cr_assert_eq(fstat(binary, &st), 0);
-	whole = (struct file_version){ .size = (uint64_t)st.st_size, .identity = none.identity };
-	cr_assert_eq(digest_of_file(binary, whole.size, NULL, &whole.digest), 0);
-	cr_expect(name_file_is_same(&files, binary, &none));
-	for (size_t i = 0; i < sizeof(whole.identity) / sizeof(uint64_t); i++) {
-		other = none;
-		((uint64_t *)&other.identity)[i] ^= 1;
-		cr_expect(!name_file_is_same(&files, binary, &other), "%zu", i);
-		/* As in a container that was started again: it is hashed once. */
-		other = whole;
-		((uint64_t *)&other.identity)[i] ^= 1;
-		cr_expect(name_file_is_same(&files, binary, &other), "%zu", i);
-		cr_expect(memcmp(&other, &whole, sizeof(other)) == 0, "%zu", i);
-	}
-}
-
-/* The inode of the only file of the cache: another one if it was written. */
-static ino_t written(void)
-{
-	_cleanup_free_ char *path = find_file();
-	struct stat st;
-
-	cr_assert_eq(stat(path, &st), 0);
-	return st.st_ino;
-}
-
-/* The next run finds the identity that the file has now, so it need not hash it. */
-Test(location_file, stores_where_the_file_is_now)
-{
-	struct file_identity identity;
-	ino_t first, second;
-
-	if (steady_file_identify(binary, NULL, &identity) < 0)
-		cr_skip("no file is steady here");
-	cr_assert(memcmp(&files.list[0].version.identity, &identity, sizeof(identity)) == 0);
-	files.list[0].version.identity.device ^= 1;
-	write_locations();
-	first = written();
-	cr_expect_eq(read_locations(), 0);
-	second = written();
-	cr_expect_neq(second, first);
-	cr_expect_eq(read_locations(), 0);
-	cr_expect_eq(written(), second);
-}
-
-/* Another file that the names are of has changed, or is gone. */
-Test(location_file, is_of_the_bytes_of_separate_files)
-{
-	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1, watch = -1;
-	char event[256];
-
-	cr_assert(asprintf(&path, "%s/debug", directory) > 0);
-	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-	cr_assert_eq(write(fd, "names", 5), 5);
-	cr_assert_neq(name_files_add(&files, fd, path), fd);
-	cr_assert_eq(name_files_hash(&files, binary), 0);
-	cr_assert_eq(files.n, 2);
-	write_locations();
-	cr_expect_eq(read_locations(), 0);
-	file_rewrite(path, "nomes", 5);
-	cr_expect_eq(read_locations(), -ESTALE);
-	file_rewrite(path, "names", 5);
-	cr_expect_eq(read_locations(), 0);
-	cr_assert(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-	watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	cr_assert(inotify_add_watch(watch, path, IN_OPEN) >= 0);
-	cr_expect_eq(read_locations(), -ESTALE);
-	cr_expect(read(watch, event, sizeof(event)) < 0 && errno == EAGAIN, "it was opened");
-	cr_assert_eq(unlink(path), 0);
-	cr_expect_eq(read_locations(), -ESTALE);
-}
-
 /* The checksum covers everything behind it. */
 #define SUM_AT 12
 
@@ -384,12 +211,12 @@ Test(location_file, takes_no_name_that_does_not_end)
 	char bytes[MAX_SIZE];
 	size_t size = file_bytes(&path, bytes);
 
-	cr_assert_eq(location_file_read(&disk, &options, &place, &files, &read), 0);
+	cr_assert_eq(location_file_read(&disk, &options, BUILD_ID, binary, &read), 0);
 	location_cache_done(&read);
 	bytes[size - 1] = 'x';
 	set_sum(bytes, size);
 	file_rewrite(path, bytes, size);
-	cr_assert_eq(location_file_read(&disk, &options, &place, &files, &read), -EBADMSG);
+	cr_assert_eq(location_file_read(&disk, &options, BUILD_ID, binary, &read), -EBADMSG);
 }
 
 Test(location_file, believes_nothing_of_it)
@@ -411,7 +238,7 @@ Test(location_file, believes_nothing_of_it)
 		if (sums)
 			set_sum(changed, n);
 		file_rewrite(path, changed, n);
-		err = location_file_read(&disk, &options, &place, &files, &read);
+		err = location_file_read(&disk, &options, BUILD_ID, binary, &read);
 		cr_assert(err == 0 || read.n_entries == 0);
 		cr_assert(err == 0 || err == -EBADMSG || err == -ESTALE, "%d", err);
 		/* Without a matching checksum, only changes without effect are accepted. */

@@ -329,30 +329,3 @@ Test(known_code, knows_each_of_crtbegins_functions)
 		cr_assert_eq(code.rows[code.n_rows - 1].end, BASE + range.size);
 	}
 }
-
-/* The only bytes that were noted, read from BASE + 16 on. */
-static void expect_noted(struct code_range range, uint64_t size)
-{
-	struct code_reads reads = { .ranges = &range };
-	struct known_code code;
-
-	range.reads = &reads;
-	known_code_next(&range, BASE + 16, range.address + range.size, &code);
-	cr_assert_eq(reads.n, 1);
-	cr_expect(reads.list[0].offset == 0 && reads.list[0].range == 0);
-	cr_expect_eq(reads.list[0].size, size);
-	code_reads_done(&reads);
-}
-
-/* What it reads between the two addresses, and around them, its caller knows. */
-Test(known_code, notes_what_it_reads_elsewhere)
-{
-	/* A PLT's first entry, and one that leads to it. */
-	expect_noted(assemble("ff 35 00 00 00 00 ff 25 02 00 00 00 0f 1f 40 00"
-			      "f3 0f 1e fa 68 00 00 00 00 e9 e2 ff ff ff 66 90"),
-		     16);
-	/* A function that only jumps to another one. */
-	expect_noted(assemble("f3 0f 1e fa 31 c0 c3 90 90 90 90 90 90 90 90 90"
-			      "f3 0f 1e fa e9 e7 ff ff ff"),
-		     25);
-}

@@ -294,10 +294,8 @@ static bool leads_to_leaf(const struct leaf *f)
 	uint64_t range_end = f->range->address + f->range->size;
 	struct leaf next;
 
-	if (f->tail < f->range->address || f->tail >= range_end)
-		return false;
-	code_range_read(f->range, f->tail, MAX_LEAF);
-	return leaf_begin(&next, f->range, f->tail, range_end) && leaf_read(&next) > 0 &&
+	return f->tail >= f->range->address && f->tail < range_end &&
+	       leaf_begin(&next, f->range, f->tail, range_end) && leaf_read(&next) > 0 &&
 	       next.returns;
 }
 

@@ -14,10 +14,8 @@ static const uint8_t *code_at(const struct go_code *code, uint64_t start, uint64
 		const struct code_range *r = &code->ranges[i];
 
 		if (start >= r->address && start - r->address < r->size && end >= start &&
-		    end - r->address <= r->size) {
-			code_range_read(r, start, end - start);
+		    end - r->address <= r->size)
 			return r->bytes + (start - r->address);
-		}
 	}
 	return NULL;
 }

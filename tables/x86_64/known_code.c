@@ -138,8 +138,6 @@ static bool find_function(const struct view *v, struct known_code *code)
 	return false;
 }
 
-#define PLT_ENTRY_SIZE 16
-
 /* The first entry of a PLT: push GOT[1]; jmp *GOT[2]. The caller has pushed a number. */
 static bool is_plt0(const uint8_t *bytes, uint64_t size)
 {
@@ -166,10 +164,8 @@ static bool leads_to_plt0(const struct view *v, size_t at)
 	memcpy(&distance, v->bytes + at, sizeof(distance));
 	target = v->address + at + sizeof(distance) + (uint64_t)(int64_t)distance -
 		 v->range->address;
-	if (target >= v->range->size)
-		return false;
-	code_range_read(v->range, v->range->address + target, PLT_ENTRY_SIZE);
-	return is_plt0(v->range->bytes + target, v->range->size - target);
+	return target < v->range->size &&
+	       is_plt0(v->range->bytes + target, v->range->size - target);
 }
 
 /*
