@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "bench/touched.h"
 #include "log/clock.h"
@@ -22,6 +23,23 @@
 
 /* Pages are far apart, so that none is read with its neighbour. */
 #define PAGE_DISTANCE 17
+
+/*
+ * Each page's lines begin so many after those of the page before. All first lines of pages are in
+ * the same set of a cache; an odd distance uses all sets alike.
+ */
+#define LINE_DISTANCE 37
+
+/* Memory in small pages, as a walk's; NULL without. */
+static uint8_t *allocate(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	madvise(memory, size, MADV_NOHUGEPAGE); /* fails where there are no others */
+	return memory;
+}
 
 static uint32_t pick(uint32_t n)
 {
@@ -44,7 +62,8 @@ static void **link_lines(uint8_t *memory, uint32_t n_lines, uint32_t n_pages)
 		order[j] = i;
 	}
 	for (uint32_t i = 0; order && i < n_lines; i++) {
-		uint32_t page = order[i] % n_pages, line = order[i] / n_pages;
+		uint32_t page = order[i] % n_pages;
+		uint32_t line = (order[i] / n_pages + page * LINE_DISTANCE) % LINES_OF_PAGE;
 		void **next = (void **)(void *)(memory +
 						(size_t)page * PAGE_DISTANCE * TOUCHED_PAGE_SIZE +
 						(size_t)line * TOUCHED_LINE_SIZE);
@@ -103,14 +122,11 @@ int main(int argc, char **argv)
 			LINES_OF_PAGE);
 		return 2;
 	}
-	memory = aligned_alloc(TOUCHED_PAGE_SIZE,
-			       (size_t)n_pages * PAGE_DISTANCE * TOUCHED_PAGE_SIZE);
-	other = calloc(1, size + 1);
+	memory = allocate((size_t)n_pages * PAGE_DISTANCE * TOUCHED_PAGE_SIZE);
+	other = allocate(size + 1);
 	first = memory && other ? link_lines(memory, n_lines, n_pages) : NULL;
 	if (first)
 		printf("%" PRIu64 "\t%" PRIu64 "\n", measure(first, other, size),
 		       measure(first, other, 0));
-	free(memory);
-	free(other);
 	return first ? 0 : -ENOMEM;
 }

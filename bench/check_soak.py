@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What soak_host.py makes of series that are known: it finds each thing that is wrong, and nothing else.
+"""What soak_host.py and soak.py make of series that are known: they find each thing that is wrong, and nothing
+else.
 
 usage: check_soak.py
 """
+import collections
+import types
+
+import soak
 import soak_host
 
 SECONDS = 1200
@@ -25,7 +30,41 @@ def expect(wrong, rows, status=0, failed=0):
     assert len(found) == len(wrong) and all(a in b for a, b in zip(wrong, found)), (wrong, found)
 
 
+def expect_of_machine(wrong, seconds=600, pss=lambda s: 200_000, fds=lambda s: 700, objects=lambda s: 14, status=0,
+                      left=0, starts=60, **samples):
+    """The same of soak.py: a row has seconds, PSS, descriptors, BPF objects and CPU time."""
+    rows = [(s, pss(s), fds(s), objects(s), 10) for s in range(10, seconds + 1, 10)]
+    counts = {"all": 800 * seconds, "lost": 0, "user": 700 * seconds, "own": 600 * seconds, "foreign": 0, **samples}
+    counts = {"own_complete": counts["own"], **counts}
+    found = soak.judge(rows, types.SimpleNamespace(returncode=status),
+                       types.SimpleNamespace(others=collections.Counter(), **counts),
+                       types.SimpleNamespace(started=starts * seconds), seconds, left)
+    assert len(found) == len(wrong) and all(a in b for a, b in zip(wrong, found)), (wrong, found)
+
+
+def check_machine():
+    expect_of_machine([])
+    expect_of_machine([], pss=lambda s: 200_000 + 1000 * s / 60)
+    expect_of_machine(["memory grows"], pss=lambda s: 200_000 + 1100 * s / 60)
+    expect_of_machine(["descriptors grow"], fds=lambda s: 700 + s / 5)
+    expect_of_machine(["BPF objects grow"], objects=lambda s: 14 + (s == 600))
+    expect_of_machine(["objects are left"], left=1)
+    expect_of_machine(["it ended with -11"], status=-11)
+    expect_of_machine(["samples are lost"], lost=481)
+    expect_of_machine(["too few processes"], starts=49)
+    expect_of_machine(["too few stacks are complete"], own_complete=356_000)
+    expect_of_machine(["too few stacks are of what was started"], own=29_000)
+    expect_of_machine(["samples are lost", "too few stacks"], all=0, lost=1, user=0, own=0)
+    # Too short to settle.
+    expect_of_machine([], seconds=60, pss=lambda s: 100_000 + 2000 * s)
+    expect_of_machine(["PSS grow"], seconds=60, pss=lambda s: 100_000 + 3000 * s)
+    expect_of_machine(["fds grow"], seconds=60, fds=lambda s: 100 + 20 * s)
+    expect_of_machine(["cannot be judged"], seconds=60, foreign=6000)
+    expect_of_machine(["too short"], seconds=20)
+
+
 def main():
+    check_machine()
     expect([], series())
     # It may grow until it has settled, and go up and down with each profile.
     expect([], series(rss=lambda s: 100_000 - max(0, 200 - s) * 100, files=lambda s: min(s, 200) * 4))

@@ -63,13 +63,21 @@ medians, with quartiles in brackets; ratios are taken within a run.
     yield textwrap.fill("; ".join(facts), 105) + "\n"
 
 
+def cells(target):
+    return [("≥ " if target.at_least else "≤ ") + target.show(target.limit),
+            show(target.spread, target.form) if target.spread else "", f"**{target.verdict()}**"]
+
+
 def wanted(walks, programs, rate):
     yield "## Targets\n"
-    targets = verdicts.all_targets(walks, programs, rate)
-    yield from table(["figure", "wanted", "measured", "verdict"], [
-        [t.what, ("≥ " if t.at_least else "≤ ") + t.show(t.limit),
-         show(t.spread, t.form) if t.spread else "", f"**{t.verdict()}**"] for t in targets])
-    missed = [t for t in targets if t.verdict().startswith("missed")]
+    at_99, others = verdicts.of_rates(rate), verdicts.of_others(walks, programs)
+    yield from table(["99 samples a second", "wanted", "measured", "verdict", "found", "by the other", "per frame", "per complete stack"],
+                     [[t.what, *cells(t), *t.beside] for t in at_99])
+    yield """*Found*: frames of the user + the kernel, and stacks that reach their root. *Per frame*, *per complete stack*: the
+same multiple, each time divided by what was found for it; none where the kernel completes no stack.
+"""
+    yield from table(["figure", "wanted", "measured", "verdict"], [[t.what, *cells(t)] for t in others])
+    missed = [t for t in at_99 + others if t.verdict().startswith("missed")]
     for t in missed:
         yield f"* Missed: {t.what}. Next idea: {t.idea}."
     if missed:
@@ -81,15 +89,22 @@ compares {len(programs["slowdown"]["99"])} runs with the ones before and after w
 """
 
 
+def others(peers):
+    """The other profilers, by the versions that were there."""
+    return "; ".join(f"*{name}*: {version or 'not measured'}" for name, version in peers.items()) + "."
+
+
 def rated(rate):
     yield f"""## At the rates that people use
 
     sudo bench/rate.py build bench/results
 
-At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns per run of
-the whole BPF program. *kernel*: `bpf_get_stack()` of the user's stack, and of both. The last but bpftrace are
-dwarfprof: whole, without the kernel's stack, with the frame pointer, and both; *send*: only a record of 20
-frames. In brackets: user frames found, stacks that reach their root.
+At 99 samples a second the caches belong to the program. By turns, {rate['turns']} of {rate['seconds']:g} s each: ns of the
+whole BPF programs per sample that was counted meanwhile. *kernel*: `bpf_get_stack()` of the user's stack, and
+of both; *send*: only a record of 20 frames. *ours*: dwarfprof as a whole, without the kernel's stack, with the
+frame pointer, and both. In brackets: frames found, of the user + the kernel, and stacks that reach their root.
+{others(rate["peers"])}
+dw_ustack() is told processes when bpftrace starts, and has no figure for programs that start new ones.
 """
     at_99 = {name: rates["99"] for name, rates in rate["workloads"].items()}
     names = list(dict.fromkeys(method for of in at_99.values() for method in of))
@@ -97,8 +112,8 @@ frames. In brackets: user frames found, stacks that reach their root.
     def shown(figures):
         if not figures or not figures["ns"]:
             return ""
-        found = f" ({figures['user_frames']:.0f}, {figures['complete']:.0%})" if figures["user_frames"] else ""
-        return f"{figures['ns']['median']:,.0f}{found}"
+        found = verdicts.words_of(figures)
+        return f"{figures['ns']['median']:,.0f}" + (f" ({found})" if found else "")
 
     words = {"user": "kernel, user", "both": "kernel, both"}
     yield from table(["workload", *(words.get(name, name) for name in names)], [
@@ -107,10 +122,11 @@ frames. In brackets: user frames found, stacks that reach their root.
     rates = list(dict.fromkeys(hz for of in rate["workloads"].values() for hz in of))
     yield from table(["workload", *(f"{hz} Hz" for hz in rates), "per frame", "kernel's", "per complete stack", "kernel's"], [
         [name, *(show(of.get(hz, {}).get("ours", {}).get("to_kernel"), "{:.2f}") for hz in rates),
-         *(show(of["99"].get(who, {}).get(figure)) for figure in ("ns_per_frame", "ns_per_complete")
+         *(show(of["99"].get(who, {}).get(figure)) for figure in ("net_ns_per_frame", "net_ns_per_complete")
            for who in ("ours", "both"))] for name, of in rate["workloads"].items()])
     yield """Distinct cache lines and pages that a walk touches, counted in user space for recorded stacks (`bench_touches`):
-median of *first* walks, with nothing kept, and of the *next* ones.
+median of *first* walks, with nothing kept, and of the *next* ones. Lines of code are not counted, since the
+compiled BPF program has others, and neither is what a sample touches before and after its walk.
 """
     yield from touched(rate["touched"])
     yield """What that may cost: a chase of pointers through as many lines and pages as a next walk's (`bench_chase`), ns, after

@@ -21,10 +21,13 @@ BEGIN = re.compile(r"^\S.*\s\d+/\d+\s+([0-9.]+):")
 # The prefix of kernel addresses, which come first in perf's stacks.
 KERNEL = "ffffffff"
 
-# Seconds that a profiler may take to write its result.
+# Seconds that a profiler may take to begin, and to write its result.
 PATIENCE = 60
 
 NS_PER_S = 1_000_000_000
+
+# BPF_PROG_TYPE_PERF_EVENT (linux/bpf.h), as in fdinfo.
+PERF_EVENT = "7"
 
 
 def cpu_ns(pid):
@@ -53,22 +56,17 @@ def family(pid):
 
 
 def program_ns(pid):
-    """Time and runs of the BPF programs that a process has loaded, if the kernel counts them."""
-    ids = set()
+    """Time of the BPF programs that a process has loaded, and runs of those for perf events, if the kernel counts them."""
+    programs = {}
     for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
         try:
-            with open(path) as file:
-                ids.update(re.findall(r"^prog_id:\s*(\d+)", file.read(), re.MULTILINE))
+            fields = dict(re.findall(r"^(\w+):\s*(\d+)$", read(path), re.MULTILINE))
         except OSError:
-            pass
-    total = runs = 0
-    for number in ids:
-        out = subprocess.run(["bpftool", "-j", "prog", "show", "id", number],
-                             capture_output=True, text=True).stdout
-        info = json.loads(out or "{}")
-        total += info.get("run_time_ns", 0)
-        runs += info.get("run_cnt", 0)
-    return total, runs
+            continue
+        if "run_cnt" in fields:
+            programs[fields["prog_id"]] = fields
+    return (sum(int(p["run_time_ns"]) for p in programs.values()),
+            sum(int(p["run_cnt"]) for p in programs.values() if p["prog_type"] == PERF_EVENT))
 
 
 def is_rooted(names):

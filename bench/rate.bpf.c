@@ -36,6 +36,7 @@ struct {
 	__uint(max_entries, 1 << 22);
 } rate_ring SEC(".maps");
 
+/* Samples of other tasks than the idle one. */
 __u32 rate_count;
 
 static __always_inline struct rate_frames *frames_of_task(void)
@@ -77,8 +78,10 @@ int rate_send(struct bpf_perf_event_data *ctx)
 {
 	struct rate_frames *f = frames_of_task();
 
-	if (f)
-		bpf_ringbuf_output(&rate_ring, f, RATE_RECORD_SIZE, BPF_RB_NO_WAKEUP);
+	if (!f)
+		return 0;
+	bpf_ringbuf_output(&rate_ring, f, RATE_RECORD_SIZE, BPF_RB_NO_WAKEUP);
+	rate_count++;
 	return 0;
 }
 

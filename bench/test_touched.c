@@ -78,6 +78,23 @@ Test(touched, a_walk)
 	cr_assert(again[CACHE].lines <= first[CACHE].lines);
 }
 
+/* Compilers clear it by a function that they know. */
+Test(touched, what_is_cleared)
+{
+	struct touched_region cookies = { "", (uintptr_t)w->walk.mapped.cookies,
+					  sizeof(w->walk.mapped.cookies) };
+	struct touched_count count;
+
+	w->walk.in.regs.reg[DP_REG_PC] = code(0);
+	w->walk.in.regs.reg[DP_REG_SP] = sp;
+	w->walk.in.snapshot++;
+	touched_begin(&cookies, 1);
+	touched_walk(&w->walk);
+	touched_end(&count);
+	expect_outcome(w->walk.out.sample.outcome, DP_TABLES_CHANGED, 1);
+	cr_assert(count.lines >= sizeof(w->walk.mapped.cookies) / TOUCHED_LINE_SIZE);
+}
+
 /* The walker is the same with and without the calls. */
 Test(touched, the_result_is_the_same)
 {

@@ -9,7 +9,7 @@
  * Counts the distinct cache lines and pages that a walk touches. The walker is compiled so that
  * each access to memory calls a function (touched_walk.c); what is copied from the walked process
  * is noted by the port's reader. Nothing but addresses counts, so the result is the same in each
- * run, on any machine. What a compiler clears by a built-in memset() may be left out.
+ * run, on any machine.
  */
 
 #define TOUCHED_LINE_SIZE 64

@@ -8,16 +8,19 @@ import statistics
 import machine
 
 REAL = ("python3", "gcc", "openssl", "postgres", "node")
-RATED = ("g++", *REAL, "nginx", "words, fp", "words, nofp")
+RATED = ("g++", *REAL, "nginx", "C++ server, fp", "C++ server, nofp")
+# Of the other profilers in rate.json; sid's bpftrace does not follow new processes.
+SID = "bpftrace, dw_ustack"
+UNWINDERS = (SID, "profile-bee", "lightswitch")
 OURS = "dwarfprof --unwind auto"
 PERF_DWARF = "perf record --call-graph dwarf"
 
 
 class Target:
-    """A figure and its limit; `values` are those of all runs, or their spread."""
+    """A figure and its limit; `values` are those of all runs, or their spread. `beside` is shown with it."""
 
-    def __init__(self, what, limit, values, form, at_least=False, idea=""):
-        self.what, self.limit, self.form = what, limit, form
+    def __init__(self, what, limit, values, form, at_least=False, idea="", beside=()):
+        self.what, self.limit, self.form, self.beside = what, limit, form, beside
         self.at_least, self.idea = at_least, idea
         self.spread = values if isinstance(values, dict) else machine.spread(values)
 
@@ -47,22 +50,62 @@ def of_rate(rate, workload, method, figure, hz=99):
     return methods.get(method, {}).get(figure)
 
 
-def worst(rate, figure):
-    """The spread with the highest median of all programs; [] unless all were measured."""
-    spreads = [of_rate(rate, name, "ours", figure) for name in RATED]
-    return max(spreads, key=lambda s: s["median"]) if all(spreads) else []
+def worst(rate):
+    """The program with the highest multiple of the kernel's walk; None unless all were measured."""
+    spreads = {name: of_rate(rate, name, "ours", "to_kernel") for name in RATED}
+    return max(RATED, key=lambda name: spreads[name]["median"]) if all(spreads.values()) else None
+
+
+def words_of(figures):
+    """What a method has found: frames of the user + the kernel, share of complete stacks."""
+    user, kernel, complete = (figures.get(name) for name in ("user_frames", "kernel_frames", "complete"))
+    return f"{user:.0f} + {kernel:.0f}, {complete:.0%}" if user else ""
+
+
+def found(rate, workload, method):
+    return words_of(rate["workloads"].get(workload, {}).get("99", {}).get(method, {})) if rate else ""
+
+
+def times_kernel(rate, workload, limit, what):
+    """A sample at 99 Hz as a multiple of the kernel's walk, and what both have found for it."""
+    def shown(per):
+        spread = of_rate(rate, workload, "ours", f"to_kernel_per_{per}")
+        return f"{spread['median']:.2f}" if spread else ""
+
+    return Target(f"times the kernel's walk of both stacks by frame pointers: {what}", limit,
+                  of_rate(rate, workload, "ours", "to_kernel") or [], "{:.2f}", idea="fewer lines and pages touched",
+                  beside=(found(rate, workload, "ours"), found(rate, workload, "both"), shown("frame"), shown("complete")))
+
+
+def fastest(rate, workload):
+    """The other unwinder that takes the least time, and ours as a multiple of it; None unless all were measured that
+    follow new processes."""
+    spreads = of_rate(rate, workload, "ours", "to_peers") or {}
+    others = {name: spread for name, spread in spreads.items() if name in UNWINDERS and spread}
+    if not all(name in others for name in UNWINDERS if name != SID):
+        return None, []
+    name = max(others, key=lambda other: others[other]["median"])
+    return name, others[name]
+
+
+def times_fastest(rate, workload, limit):
+    name, spread = fastest(rate, workload)
+    return Target(f"times the fastest other unwinder{f' ({name})' if name else ''}, {workload}, with the empty program", limit,
+                  spread, "{:.2f}", idea="fewer lines and pages touched",
+                  beside=(found(rate, workload, "ours"), found(rate, workload, name), "", ""))
 
 
 def of_rates(rate):
     """At 99 Hz, without the empty program's time if not stated otherwise."""
-    kernel = "a sample at 99 Hz, as a multiple of the kernel's walk of both stacks by frame pointers: "
-    idea = "fewer lines and pages touched"
+    name = worst(rate)
     return [
-        Target(kernel + "postgres", 1.0, of_rate(rate, "postgres", "ours", "to_kernel") or [], "{:.2f}", idea=idea),
-        Target(kernel + "g++", 1.5, of_rate(rate, "g++", "ours", "to_kernel") or [], "{:.2f}", idea=idea),
-        Target(kernel + "the worst program", 1.5, worst(rate, "to_kernel"), "{:.2f}", idea=idea),
-        Target("one frame and no kernel stack, g++ at 99 Hz, with the empty program", 6000,
-               of_rate(rate, "g++", "ours fp -U", "ns") or [], "{:,.0f} ns", idea="fewer maps, one read of the stack"),
+        times_kernel(rate, "postgres", 1.0, "postgres"),
+        times_kernel(rate, "g++", 1.5, "g++"),
+        times_kernel(rate, name, 1.5, f"the worst program{f', {name}' if name else ''}"),
+        Target("one frame and no kernel stack, g++, with the empty program", 6000,
+               of_rate(rate, "g++", "ours fp -U", "ns") or [], "{:,.0f} ns", idea="fewer maps, one read of the stack",
+               beside=(found(rate, "g++", "ours fp -U"), "", "", "")),
+        times_fastest(rate, "g++", 0.4), times_fastest(rate, "python3", 0.3), times_fastest(rate, "node", 0.6),
     ]
 
 
@@ -88,9 +131,14 @@ def of_walks(walks):
     ]
 
 
+def profiled(programs):
+    """Workloads that a verdict about all of them needs."""
+    return (programs["known"], *REAL)
+
+
 def whole(programs, workload, profiler, figure):
     """A figure of all runs at 99 Hz; [] if a run lacks it."""
-    runs = programs["workloads"][workload].get("99", {}).get(profiler, [])
+    runs = programs["workloads"].get(workload, {}).get("99", {}).get(profiler, [])
     found = column(programs, workload, 99, profiler, figure)
     return found if len(found) == len(runs) else []
 
@@ -98,7 +146,7 @@ def whole(programs, workload, profiler, figure):
 def both(programs, figure):
     """Medians of a figure for dwarfprof and perf, by workload; None: a run lacks it, or there is no
     run."""
-    for name in programs["workloads"]:
+    for name in profiled(programs):
         runs = [whole(programs, name, who, figure) for who in (OURS, PERF_DWARF)]
         yield tuple(map(statistics.median, runs)) if all(runs) else None
 
@@ -117,7 +165,7 @@ def more_complete(programs):
 
 def most_cpu(programs):
     """The maximum of each workload's runs; [] likewise."""
-    runs = [whole(programs, name, OURS, "cpu_share") for name in programs["workloads"]]
+    runs = [whole(programs, name, OURS, "cpu_share") for name in profiled(programs)]
     return list(map(max, runs)) if all(runs) else []
 
 
@@ -149,6 +197,7 @@ def of_programs(programs):
     ]
 
 
-def all_targets(walks, programs, rate):
-    targets = of_rates(rate) + (of_walks(walks) if walks else [])
-    return targets + (of_programs(programs) if programs else [])
+def of_others(walks, programs):
+    """None: nothing of it was measured."""
+    return (of_walks(walks or {"workloads": {}}) +
+            of_programs(programs or {"known": None, "workloads": {}, "slowdown": {"99": [], "999": []}, "cold_start_ms": []}))

@@ -268,7 +268,7 @@ static long walk_recover_step(__u32 i, void *ctx)
 	int is_saved;
 
 	if (w->search.callees <= w->search.end) {
-		w->search.is_found = 1; /* saved by no frame since: it still has that value */
+		w->search.outcome = DP_WALKING; /* no frame since has saved it: it is still that */
 		return 1;
 	}
 	w->search.callees--;
@@ -276,7 +276,8 @@ static long walk_recover_step(__u32 i, void *ctx)
 	t = walk_trail(w, w->search.callees);
 	is_saved = walk_saved(w, t, port_opaque(w->search.wanted), &address);
 	if (is_saved > 0)
-		w->search.is_found = walk_read(w, address, &w->search.found) == 0;
+		w->search.outcome =
+			walk_read(w, address, &w->search.found) < 0 ? DP_READ_FAULT : DP_WALKING;
 	return is_saved != 0;
 }
 
@@ -284,6 +285,7 @@ static long walk_recover_step(__u32 i, void *ctx)
  * Reads a callee-saved register's value in the current frame: its value in the last frame with
  * complete registers, or the last one in which it was recovered, unless a frame in between has saved
  * it. Such rules are rare (an example is the lazy binding resolver's), so the search may be slow.
+ * Negative if search.outcome says why it is not known.
  */
 PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 {
@@ -300,10 +302,10 @@ PORT_GLOBAL int walk_recover(struct walk *w, __u32 saved, __u64 initial)
 		w->search.end = known->frame;
 		w->search.found = known->value;
 	}
-	w->search.is_found = 0;
+	w->search.outcome = DP_REGISTER_LOST;
 	w->search.callees = w->at.n_frames - 1;
 	port_loop(DP_MAX_FRAMES, walk_recover_step, &ref);
-	if (!w->search.is_found)
+	if (w->search.outcome != DP_WALKING)
 		return -1;
 	known->walk = w->in.number;
 	known->frame = w->at.n_frames - 1;
@@ -323,6 +325,12 @@ static __always_inline __u32 saved_number(__u32 reg)
 	return DP_N_SAVED;
 }
 
+/* How a walk without a register ends. Not the outcome itself: the verifier would take it for any. */
+static __always_inline enum dp_outcome walk_without(__u32 outcome)
+{
+	return outcome == DP_READ_FAULT ? DP_READ_FAULT : DP_REGISTER_LOST;
+}
+
 /* Reads a register's value in the current frame. */
 static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, __u64 *ret)
 {
@@ -334,7 +342,7 @@ static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, 
 	}
 	if (reg == DP_REG_FP) {
 		*ret = w->at.fp;
-		return w->at.fp_lost ? DP_REGISTER_LOST : DP_WALKING;
+		return w->at.fp_lost ? walk_without(w->at.fp_lost) : DP_WALKING;
 	}
 	if (reg == DP_REG_PC) {
 		*ret = w->at.pc;
@@ -346,8 +354,10 @@ static __always_inline enum dp_outcome walk_register(struct walk *w, __u32 reg, 
 	if (w->at.n_frames - 1 == w->at.fresh)
 		return DP_WALKING;
 	saved = saved_number(reg);
-	if (saved == DP_N_SAVED || walk_recover(w, saved, *ret) < 0)
+	if (saved == DP_N_SAVED)
 		return DP_REGISTER_LOST;
+	if (walk_recover(w, saved, *ret) < 0)
+		return walk_without(w->search.outcome);
 	*ret = w->search.found;
 	return DP_WALKING;
 }

@@ -164,7 +164,7 @@ PORT_GLOBAL int walk_signal(struct walk *w, __u64 sigcontext)
 }
 
 /*
- * Computes the caller's fp. Returns 1 if it is lost. An unreadable fp does not end the walk,
+ * Computes the caller's fp. Returns walk_position.fp_lost. An unreadable fp does not end the walk,
  * because most frames do not need it, and gcc's unwind information is wrong about it at the end of
  * functions that realign their stack.
  */
@@ -174,8 +174,9 @@ static __always_inline __u32 walk_fp(struct walk *w, const struct dp_where *wher
 	*ret = w->at.fp;
 	if (where->kind == DP_WHERE_SAME)
 		return w->at.fp_lost;
-	return where->kind == DP_WHERE_UNDEFINED || where->kind == DP_WHERE_UNKNOWN ||
-	       walk_where(w, where, cfa, ret) != DP_WALKING;
+	if (where->kind == DP_WHERE_UNDEFINED || where->kind == DP_WHERE_UNKNOWN)
+		return DP_REGISTER_LOST;
+	return walk_where(w, where, cfa, ret);
 }
 
 /* Computes all of the caller's registers from the frame's own, then assigns them together. */

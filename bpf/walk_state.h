@@ -122,9 +122,9 @@ struct walk_input {
 /* The position: n_frames frames are found, the one at pc is the next. */
 struct walk_position {
 	__u32 n_frames;
-	__u32 method; /* how the frame at pc was found: enum dp_method */
-	__u32 fp_lost;
-	__u32 lands; /* the frame at pc may be a handler: dp_rule.lands of its callee */
+	__u32 method;  /* how the frame at pc was found: enum dp_method */
+	__u32 fp_lost; /* 0, or how a walk that needs fp ends: enum dp_outcome */
+	__u32 lands;   /* the frame at pc may be a handler: dp_rule.lands of its callee */
 	__u64 pc, sp, fp;
 	__u64 left_sp; /* DP_LEFT_SP */
 	__u32 mapping; /* of the frame whose rule is applied; 0: none */
@@ -176,7 +176,7 @@ struct walk_search {
 	__u32 wanted;  /* enum dp_saved */
 	__u32 callees; /* the frame examined last */
 	__u32 end;     /* the frame in which the value is known */
-	__u32 is_found;
+	__u32 outcome; /* enum dp_outcome; DP_WALKING: found */
 	__u64 found;
 	struct walk_recovered recovered[WALK_RECOVERED]; /* by enum dp_saved */
 };

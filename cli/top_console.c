@@ -22,6 +22,9 @@
 /* A program that ends at once, as without permission, should not make the screen flash. */
 #define FIRST_DRAWING_MS 200
 
+/* Many messages may come in an interval, which may take hours. */
+#define TRIM_MS 1000
+
 /* Of the handler, which has no access to the console. */
 static volatile sig_atomic_t signals_to = -1;
 
@@ -42,41 +45,6 @@ static void catch_signal(int number)
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 
 	sigaction(number, &action, NULL);
-}
-
-/* Signals of crashes. SIGBUS is elf/bus_guard.h's. */
-static const int crashes[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV };
-
-/* State of their handler. */
-static const struct kept_stderr *messages; /* NULL: none are kept */
-static struct sigaction crashes_before[ARRAY_SIZE(crashes)];
-
-static void release_crashes(void)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
-		sigaction(crashes[i], &crashes_before[i], NULL);
-}
-
-/* Gives the terminal back, with what was said meanwhile, before the program ends as it would have. */
-static void on_crash(int number, siginfo_t *info, void *context)
-{
-	top_rescue();
-	if (messages)
-		kept_stderr_rescue(messages);
-	release_crashes();
-	/* An instruction that failed fails again. What was sent would not come again. */
-	if (info->si_code <= 0)
-		raise(number);
-}
-
-static void catch_crashes(const struct kept_stderr *kept)
-{
-	struct sigaction action = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO };
-
-	messages = kept;
-	sigfillset(&action.sa_mask); /* a program in the background may not set a terminal */
-	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
-		sigaction(crashes[i], &action, &crashes_before[i]);
 }
 
 static sigset_t caught_set(void)
@@ -122,7 +90,7 @@ static void leave(struct top_console *c)
 	if (!c->screen.to)
 		return;
 	release_signals(c);
-	release_crashes();
+	top_rescue_end();
 	top_screen_close(&c->screen);
 	if (c->keeps_messages)
 		kept_stderr_end(&c->messages);
@@ -139,6 +107,7 @@ static void on_interval(void *arg, struct top_interval *interval)
 	struct top_console *c = arg;
 	struct top_interval *old;
 
+	top_rescue_cover_thread();
 	pthread_mutex_lock(&c->lock);
 	old = c->next;
 	c->next = interval;
@@ -349,6 +318,19 @@ static int draw(struct top_console *c)
 	return top_screen_draw(&c->screen, &c->view, c->is_paused, c->edits_filter);
 }
 
+/* As poll(); a negative time-out is none. */
+static int wait_for_any(struct top_console *c, struct pollfd *fds, nfds_t n_fds, int timeout_ms)
+{
+	int n;
+
+	do {
+		n = poll(fds, n_fds, timeout_ms < 0 ? TRIM_MS : timeout_ms);
+		if (c->keeps_messages)
+			kept_stderr_trim(&c->messages);
+	} while (n == 0 && timeout_ms < 0);
+	return n;
+}
+
 /* Waits for something to do, and does it. */
 static int serve(struct top_console *c, int timeout_ms)
 {
@@ -361,7 +343,7 @@ static int serve(struct top_console *c, int timeout_ms)
 	};
 	int err = 0;
 
-	if (poll(fds, ARRAY_SIZE(fds), timeout_ms) < 0)
+	if (wait_for_any(c, fds, ARRAY_SIZE(fds), timeout_ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[1].revents) {
 		c->ended_by_itself = take_news(c, &interval) && !fds[0].revents;
@@ -382,6 +364,7 @@ static void *run(void *arg)
 	sigset_t of_jobs = caught_set();
 	int err;
 
+	top_rescue_cover_thread();
 	/* If the terminal is another program's, the process has to stop. */
 	sigaddset(&of_jobs, SIGTTOU);
 	sigaddset(&of_jobs, SIGTTIN);
@@ -405,6 +388,7 @@ bool top_console_is_possible(void)
 static void close_all(struct top_console *c)
 {
 	leave(c);
+	top_rescue_uncover_thread();
 	restore_mask(c);
 	for (size_t i = 0; i < 2; i++)
 		if (c->signals[i] >= 0)
@@ -445,8 +429,6 @@ int top_console_open(struct top_console *ret)
 	ret->keeps_messages = err == 0 && isatty(STDERR_FILENO);
 	if (ret->keeps_messages)
 		kept_stderr_begin(&ret->messages);
-	if (err == 0)
-		catch_crashes(ret->keeps_messages ? &ret->messages : NULL);
 	return err;
 }
 
@@ -458,6 +440,8 @@ int top_console_start(struct top_console *c, int end_fd)
 	c->end_fd = fcntl(end_fd, F_DUPFD_CLOEXEC, 0);
 	if (c->end_fd < 0)
 		return -errno;
+	top_rescue_cover_thread();
+	top_rescue_begin(c->keeps_messages ? &c->messages : NULL);
 	signals_block(&old);
 	err = pthread_create(&c->thread, NULL, run, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -472,13 +456,18 @@ int top_console_start(struct top_console *c, int end_fd)
 static int print_last(struct top_console *c)
 {
 	struct top_interval *last = c->latest ? c->latest : c->view.interval;
+	int err;
 
-	return last ? top_table_print(&(struct top_table){ .head = { last->target, last->last,
-								     last->labels },
-							   .functions = &last->functions,
-							   .value = last->value },
-				      false, stdout) :
-		      0;
+	if (!last)
+		return 0;
+	err = top_table_print(
+		&(struct top_table){ .head = { last->target, last->last, last->labels },
+				     .functions = &last->functions,
+				     .value = last->value },
+		false, stdout);
+	if (err < 0)
+		log_error("cannot print the last table: %s", strerror(-err));
+	return err;
 }
 
 int top_console_close(struct top_console *c)

@@ -4,16 +4,34 @@
 
 #include <stdbool.h>
 
-/* Gives the terminal back in a signal handler, before the program ends: curses cannot be asked there. */
+#include "cli/kept_stderr.h"
+
+/*
+ * Gives the terminal back in a signal handler, before the signal ends the program: curses cannot be
+ * asked there. While it is another program's, such as the shell's after Ctrl-Z, it is left alone.
+ */
 
 /* Keeps the settings of stdin's terminal: before curses changes them. 0 or a negative errno. */
 int top_rescue_keep_settings(void);
 /* Once curses knows the terminal. */
 void top_rescue_prepare(void);
-/* Is the screen curses', or the shell's? */
+/* Is the terminal curses', or the shell's? */
 void top_rescue_set_drawn(bool is_drawn);
 
-/* Calls only async-signal-safe functions. */
-void top_rescue(void);
+/*
+ * Catches signals of crashes, and SIGHUP, unless it is ignored: the handler also writes what was
+ * kept, if there is something that keeps. A SIGBUS that elf/bus_guard.h repairs ends nothing; call
+ * it once that is installed.
+ */
+void top_rescue_begin(const struct kept_stderr *messages);
+/* Signals do again what they did. Any thread may call it, again and again. */
+void top_rescue_end(void);
+
+/*
+ * Gives the calling thread another stack for the handler, as its own may overflow, if there is memory
+ * for it; until the thread ends, or uncovers itself. Both may be called again and again.
+ */
+void top_rescue_cover_thread(void);
+void top_rescue_uncover_thread(void);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "cli/terminfo.h"
 #include "cli/top_keys.h"
 #include "cli/top_rescue.h"
 #include "report/terminal.h"
@@ -24,18 +25,15 @@
 #define REST_OF_KEY_MS 25
 #define ESC 0x1b
 
-/* Can it put text anywhere? A "dumb" one cannot. */
-static bool has_places(void)
-{
-	const char *go_to = tigetstr("cup");
-
-	return go_to && go_to != (const char *)-1;
-}
-
 int top_screen_open(struct top_screen *ret)
 {
-	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	int fd;
 
+	*ret = (struct top_screen){ 0 };
+	/* curses keeps memory of a terminal that it does not know. */
+	if (!terminfo_has_places(STDOUT_FILENO))
+		return -ENOTTY;
+	fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	*ret = (struct top_screen){ .to = fd < 0 ? NULL : fdopen(fd, "w") };
 	if (!ret->to) {
 		if (fd >= 0)
@@ -47,10 +45,6 @@ int top_screen_open(struct top_screen *ret)
 	if (top_rescue_keep_settings() < 0 || !newterm(NULL, ret->to, stdin)) {
 		fclose(ret->to);
 		ret->to = NULL;
-		return -ENOTTY;
-	}
-	if (!has_places()) {
-		top_screen_close(ret);
 		return -ENOTTY;
 	}
 	cbreak();
@@ -111,19 +105,18 @@ static int read_key(void)
 
 /*
  * Reads the rest of a key that terminfo does not have, such as Ctrl-Up, behind its Esc: `[`,
- * parameters, and a character from `@' on (ECMA-48), or `O` and a character. False: it was Esc.
+ * parameters, and a character from `@' on (ECMA-48), or `O` and a character. Before any other key, it
+ * is Alt. False: it was Esc, however often.
  */
 static bool skip_unknown_key(void)
 {
-	int code = read_key();
+	int code;
 
-	if (code != '[' && code != 'O') {
-		if (code > 0)
-			unget_wch((wchar_t)code);
-		else if (code < 0)
-			ungetch(-code);
-		return false;
-	}
+	do
+		code = read_key();
+	while (code == ESC);
+	if (code != '[' && code != 'O')
+		return code != 0;
 	timeout(REST_OF_KEY_MS);
 	do
 		code = read_key();

@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -23,21 +21,27 @@ static bool is_data_read(const siginfo_t *info, const ucontext_t *context)
 	       _dl_find_object(info->si_addr, &object) < 0;
 }
 
-/* Calls only async-signal-safe functions; mmap() is just a system call. */
-static void on_bus_error(int number, siginfo_t *info, void *context)
+/* mmap() is just a system call. */
+bool bus_guard_repair(const siginfo_t *info, const void *context)
 {
 	void *page = (void *)((uintptr_t)info->si_addr & ~(PAGE_SIZE - 1));
 	int saved = errno;
+	bool is_repaired = is_data_read(info, context) &&
+			   mmap(page, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+				-1, 0) != MAP_FAILED;
 
-	if (!is_data_read(info, context) ||
-	    mmap(page, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-		    MAP_FAILED) {
-		/* The same access faults again and ends the program. */
-		signal(number, SIG_DFL);
-		if (info->si_code <= 0)
-			raise(number); /* it was sent, so it would not come again */
-	}
 	errno = saved;
+	return is_repaired;
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	if (bus_guard_repair(info, context))
+		return;
+	/* The same access faults again and ends the program. */
+	signal(number, SIG_DFL);
+	if (info->si_code <= 0)
+		raise(number); /* it was sent, so it would not come again */
 }
 
 int bus_guard_install(void)

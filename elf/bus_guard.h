@@ -2,6 +2,9 @@
 #ifndef DP_ELF_BUS_GUARD_H
 #define DP_ELF_BUS_GUARD_H
 
+#include <signal.h>
+#include <stdbool.h>
+
 /*
  * Files that tables and names are read from stay mapped meanwhile. Anyone who may write to them can
  * truncate them, as compilers do, and a read behind the new end raises SIGBUS. Installs a handler
@@ -16,5 +19,11 @@
  * a file that is truncated at such a moment raises SIGBUS.
  */
 int bus_guard_install(void);
+
+/*
+ * What the handler does first, for programs that have a handler of SIGBUS of their own: true if the
+ * program can go on. Calls only async-signal-safe functions, and keeps errno.
+ */
+bool bus_guard_repair(const siginfo_t *info, const void *context);
 
 #endif

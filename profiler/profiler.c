@@ -257,6 +257,7 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.target = p->target,
 		.event = p->event.name,
 		.hz = o->event.source->at_rate && !o->event.source->has_period ? o->hz : 0,
+		.period = o->event.source->has_period ? o->period : 0,
 		.counts = o->n_others > 0 ? NULL : o->event.source->counts,
 		.several = p->several,
 		.n_several = o->n_others > 0 ? profiler_n_events(o) : 0,

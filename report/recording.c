@@ -173,6 +173,7 @@ static int put_context(struct recording *r)
 	put_pair(b, "kernel", context->kernel);
 	put_pair(b, "version", DP_VERSION);
 	put_number_pair(b, "hz", context->hz);
+	put_number_pair(b, "period", context->period);
 	put_number_pair(b, "events", context->events);
 	/* For readers that do not know `events`. */
 	put_number_pair(b, "time", value_is_time(&measured));

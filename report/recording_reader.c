@@ -395,6 +395,7 @@ static int read_context(struct recording_reader *r, struct view *v)
 		.host = recording_reader_text(r, "host"),
 		.kernel = recording_reader_text(r, "kernel"),
 		.hz = (unsigned int)context_number(r, "hz"),
+		.period = (unsigned int)context_number(r, "period"),
 		.events = context_events(r),
 		.started_ns = context_number(r, "started_ns"),
 		.started_real_ns = context_number(r, "started_real_ns"),

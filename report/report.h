@@ -30,6 +30,7 @@ struct report_context {
 	const char *target;     /* "python3 (PID 4711)" */
 	const char *event;      /* "cpu-clock", "cycles", "uprobe:/lib/libc.so.6:malloc" */
 	unsigned int hz;        /* 0: at each event */
+	unsigned int period;    /* events for each of which a sample stands; 0: not known */
 	unsigned int events;    /* sampled kinds, as EVENT_BIT */
 	const struct group *by; /* key to group stacks by; NULL: the format's default */
 	const struct report_event *several; /* if several events were sampled, each of them */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/top_table.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "report/report.h"
 #include "report/terminal.h"
 
 /* Rows of a table for a file, and lines around the table on a terminal. */
@@ -103,6 +103,5 @@ int top_table_print(const struct top_table *table, bool replaces, FILE *to)
 	put_functions(table, &screen);
 	if (replaces)
 		fputs(CLEAR_REST, to);
-	errno = 0;
-	return fflush(to) == 0 ? 0 : errno ? -errno : -EIO;
+	return report_write_error(to);
 }

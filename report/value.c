@@ -40,7 +40,9 @@ static unsigned int timed_events(const struct report_context *context)
 
 static struct value count_of(const struct report_context *context)
 {
-	struct value value = { .unit = "count", .events = ~0U, .scale = 1 };
+	struct value value = {
+		.unit = "count", .events = ~0U, .scale = 1, .period = context->period
+	};
 
 	if (context->counts)
 		value.name = context->counts;
@@ -122,7 +124,9 @@ uint64_t value_of_totals(const struct value *value, const struct totals *totals)
 uint64_t value_of_lost(const struct value *value, const struct totals *totals)
 {
 	uint64_t samples = totals->samples > 0 ? totals->samples : 1;
-	uint64_t events = totals->samples > 0 ? totals->events : 1;
+	uint64_t events = totals->samples > 0 ? totals->events :
+			  value->period > 0   ? value->period :
+						1;
 
 	return value_of(value,
 			totals->lost * (events / samples) +

@@ -14,6 +14,7 @@ struct value {
 	unsigned int events;     /* EVENT_BIT of each kind that has it */
 	uint64_t scale;          /* value of each event; 0: measured */
 	const char *event;       /* counts only samples with this label REPORT_EVENT; NULL: all */
+	uint64_t period;         /* events of a sample, if no sample tells */
 };
 
 /* The count, the time of each kind, and the total time; or the counts of several events. */
@@ -36,7 +37,8 @@ bool value_is_time(const struct value *value);
 
 /*
  * The value of a sample, of a stack, of all samples, and of the lost ones. How many events these
- * stood for is not known: as many as the others on average, which is right for every Nth event.
+ * stood for is not known: as many as the others on average, which is right for every Nth event. If
+ * all were lost, it is the period that was given, else one.
  */
 uint64_t value_of_sample(const struct value *value, const struct sample *sample);
 uint64_t value_of_stack(const struct value *value, const struct stack *stack);

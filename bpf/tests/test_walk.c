@@ -145,80 +145,6 @@ Test(walk, tells_parent_and_child_of_a_clone_apart)
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
 }
 
-/* In the innermost frame every register is known: r10 in GCC's realigning prologues. */
-Test(walk, takes_any_register_in_the_innermost_frame)
-{
-	world_rule(w, 1, 0)->cfa_reg = DP_R10;
-	w->walk.in.regs.reg[DP_R10] = sp + 0x40;
-	world_poke(w, sp + 0x38, code(0));
-	expect_outcome(world_walk(w, code(1), sp, 0), DP_COMPLETE, 2);
-}
-
-/* In callers a caller-saved register is lost. */
-Test(walk, does_not_guess_a_register)
-{
-	world_rule(w, 1, 0)->cfa_reg = DP_R10;
-	w->walk.in.regs.reg[DP_R10] = sp + 0x40;
-	world_poke(w, sp + 8, code(1));
-	expect_outcome(world_walk(w, code(2), sp, 0), DP_REGISTER_LOST, 2);
-}
-
-/*
- * The lazy binding resolver is found through rbx. No frame in between saved it: it still has the
- * innermost frame's value.
- */
-Test(walk, finds_a_callee_saved_register_nobody_saved)
-{
-	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
-	world_poke(w, sp + 8, library(3));
-	world_poke(w, sp + 0x100 + 8, code(0));
-	expect_outcome(world_walk(w, code(2), sp, 0), DP_COMPLETE, 3);
-}
-
-/* Two frames saved rbx: the one nearest to the frame that needs it counts. */
-Test(walk, finds_a_callee_saved_register_where_it_was_saved_last)
-{
-	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
-	world_rule(w, 5, 32)->saves = DP_SAVES_APART | 1;
-	world_saves(w)[0].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -16 };
-	world_saves(w)[1].where[DP_SAVED_RBX] = (struct dp_where){ DP_WHERE_CFA, 0, 0, -24 };
-	w->walk.in.regs.reg[DP_RBX] = 0xbad;
-
-	world_poke(w, sp + 16, 0xbad);          /* function 4's save of rbx */
-	world_poke(w, sp + 24, library(5));     /* its return address */
-	world_poke(w, sp + 32 + 8, sp + 0x200); /* function 5's save */
-	world_poke(w, sp + 32 + 24, code(2));
-	world_poke(w, sp + 64 + 8, code(3));
-	world_poke(w, sp + 0x200 + 8, code(0));
-	expect_outcome(world_walk(w, code(4), sp, 0), DP_COMPLETE, 5);
-}
-
-/* In a realigned frame registers are saved relative to fp. */
-Test(walk, finds_a_callee_saved_register_relative_to_rbp)
-{
-	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	world_rule(w, 4, 32)->saves = DP_SAVES_APART | 0;
-	world_saves(w)[0].where[DP_SAVED_RBX] =
-		(struct dp_where){ DP_WHERE_MEMORY, DP_REG_FP, 0, -16 };
-	world_poke(w, sp + 0x400 - 16, sp + 0x200);
-	world_poke(w, sp + 24, code(3));
-	world_poke(w, sp + 0x200 + 8, code(0));
-	expect_outcome(world_walk(w, code(4), sp, sp + 0x400), DP_COMPLETE, 3);
-}
-
-/* A frame that was left by its frame pointer may have saved rbx anywhere. */
-Test(walk, gives_a_register_up_behind_a_frame_without_rules)
-{
-	world_rule(w, 3, 16)->cfa_reg = DP_RBX;
-	w->walk.in.regs.reg[DP_RBX] = sp + 0x100;
-	world_poke(w, sp + 0x40, 0);
-	world_poke(w, sp + 0x48, code(3));
-	world_poke(w, sp + 0x100 + 8, code(0));
-	expect_outcome(world_walk(w, WORLD_JIT, sp, sp + 0x40), DP_REGISTER_LOST, 2);
-}
-
 /* Sets a word of the signal context at an address: struct sigcontext_64. */
 static void poke_context(uint64_t context, int word, uint64_t value)
 {
@@ -490,33 +416,6 @@ Test(walk, sees_that_its_snapshot_is_gone)
 	world_poke(w, sp + 8, code(0));
 	w->walk.in.snapshot++;
 	expect_outcome(world_walk(w, code(2), sp, 0), DP_TABLES_CHANGED, 2);
-}
-
-/* fp of a frame whose rule cannot tell where it was saved. */
-Test(walk, names_a_lost_rbp)
-{
-	world_rule(w, 2, 16)->fp.kind = DP_WHERE_UNKNOWN;
-	world_rule(w, 1, 16)->cfa_reg = DP_REG_FP;
-	world_poke(w, sp + 8, code(1));
-	expect_outcome(world_walk(w, code(2), sp, sp + 0x40), DP_REGISTER_LOST, 2);
-}
-
-/* Wrong unwind information: most callers do not need fp, and some have saved it themselves. */
-Test(walk, goes_on_without_an_rbp_that_cannot_be_read)
-{
-	struct dp_rule *rule = world_rule(w, 2, 16);
-
-	rule->fp = (struct dp_where){ .kind = DP_WHERE_MEMORY, .reg = DP_REG_FP };
-	world_rule(w, 3, 32)->fp = (struct dp_where){ .kind = DP_WHERE_CFA, .offset = -16 };
-	world_rule(w, 4, 16)->cfa_reg = DP_REG_FP;
-	world_poke(w, sp + 8, code(3));
-	world_poke(w, sp + 16 + 16, sp + 0x100);
-	world_poke(w, sp + 16 + 24, code(4));
-	world_poke(w, sp + 0x108, code(0));
-	expect_outcome(world_walk(w, code(2), sp, 1), DP_COMPLETE, 4);
-	/* The next one needs it. */
-	world_poke(w, sp + 8, code(4));
-	expect_outcome(world_walk(w, code(2), sp, 1), DP_REGISTER_LOST, 2);
 }
 
 /* longjmp() keeps the caller's registers in other registers. */

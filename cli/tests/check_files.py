@@ -195,21 +195,30 @@ class Files(unittest.TestCase):
         shutil.copy(self.two, place)
         self.expect(self.in_namespace(f"mount --bind {self.one} {place}; exec {place}"), "work_one", place)
 
+    @staticmethod
+    def let_children_use(pid, seconds):
+        """Waits until children of a process have used that much CPU time, and have ended."""
+        enough = harness.cpu_time_of_children(pid) + seconds
+        wait_for(lambda: harness.cpu_time_of_children(pid) >= enough, 300)
+
     def test_processes_that_are_gone(self):
         """The file can no longer be opened by others, but it was opened in time."""
         place, out = os.path.join(self.directory, "place"), os.path.join(self.directory, "out.jsonl")
         script = (f"mkdir {place}; mount -t tmpfs none {place}; cp {self.one} {place}/one; sleep 1; "
                   f"while true; do timeout 0.1 {place}/one; done")
-        process = start("-a", "-F", "999", "-d", "6", "-o", out, stderr=subprocess.PIPE, text=True)
-        while "sampling" not in process.stderr.readline():
-            pass
+        process = start("-a", "-F", "999", "-o", out, stderr=subprocess.PIPE, text=True)
+        harness.wait_until_it_says(process, "sampling")
         target = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", script])
         self.addCleanup(target.wait)
         self.addCleanup(target.kill)
-        time.sleep(3)
+        wait_for(lambda: harness.children(target.pid))
+        shell, = harness.children(target.pid)
+        self.let_children_use(shell, 2)
         process.send_signal(signal.SIGSTOP)
-        time.sleep(0.5)
+        self.let_children_use(shell, 0.5)
         process.send_signal(signal.SIGCONT)
+        self.let_children_use(shell, 0.5)
+        process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         with open(out) as file:
             samples = [s for s in map(json.loads, file) if s["comm"] == "one" and s["outcome"] != "no_user_stack"]

@@ -92,7 +92,7 @@ class Run:
             self.directory.cleanup()
 
 
-def while_it_works(pid, seconds=0.6):
+def while_it_works(pid, seconds=0.3):
     """Waits until a process, or PID/task/TID, has used that much CPU time."""
     before = cpu_time(pid)
     wait_for(lambda: cpu_time(pid) >= before + seconds)
@@ -480,7 +480,7 @@ class Names(Filters):
         self.assertFalse(run.samples[-1]["late"])
 
     def test_one_that_executes_a_program_of_that_name_and_another(self):
-        inner = f"import os,time; end=time.time()+1\nwhile time.time() < end: pass\n" \
+        inner = f"import os,time; end=time.time()+0.3\nwhile time.time() < end: pass\n" \
                 f"os.execv('{program('fibonacci')}', ['fibonacci', '60'])"
         with (target := python(f"os.execv('/usr/bin/python3', ['python3', '-c', '''{inner}'''])\n")) as pid:
             with Run("--comm", "^fib") as run:

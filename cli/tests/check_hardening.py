@@ -9,6 +9,8 @@ import subprocess
 import sys
 import unittest
 
+import harness
+
 
 def readelf(*args):
     return subprocess.run(["readelf", "-W", *args], check=True, capture_output=True, text=True).stdout
@@ -53,5 +55,4 @@ if __name__ == "__main__":
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     PATHS, ARCHIVE = sys.argv[1:3], sys.argv[3]
-    sys.argv[1:4] = []
-    unittest.main()
+    harness.run_tests(sys.argv[4:])

@@ -152,7 +152,7 @@ class Build(unittest.TestCase):
     """Hundreds of short-lived compilers."""
     FILES = 100
 
-    def check(self, what, samples, wanted=99):
+    def check(self, what, samples):
         """Are enough samples complete, and not too many lost?"""
         samples = user(samples)
         share = 100 * outcomes(samples)["complete"] / len(samples)
@@ -160,7 +160,7 @@ class Build(unittest.TestCase):
         print(f"make -j2, {what}: {len(samples)} samples, {share:.2f} % complete, {lost:.2f} % lost, "
               f"{dict(outcomes(samples))}, {sum(s['late'] for s in samples)} walked in user space", flush=True)
         self.assertGreater(len(samples), 1000)
-        return lost < 0.1 and share >= wanted
+        return lost < 0.1 and share >= 99
 
     def check_some(self, attempt):
         """On a machine that stalls, samples are lost or late, and say so."""
@@ -179,8 +179,8 @@ class Build(unittest.TestCase):
         end(profiler)
         samples = read_samples(path)
         compilers = [s for s in samples if s["comm"] in ("make", "sh", "gcc", "cc1", "as", "collect2")]
-        # Other processes are unknown: JIT code, and code without unwind information.
-        return self.check("-a", compilers) and self.check("-a, all of the machine", samples, 50)
+        # What else runs is not known: JIT code, and code without unwind information.
+        return self.check("-a", compilers)
 
     def test_of_all_processes(self):
         self.check_some(self.of_all_processes)
@@ -268,8 +268,7 @@ class Numbers(unittest.TestCase):
         {program} 300 & first=$!
         {other} 300 & keep=$!
         {dwarfprof} {what} -F 499 -o {out} & profiler=$!
-        for i in $(seq 600); do [ -s {out} ] && break; sleep 0.1; done
-        sleep 1
+        for i in $(seq 600); do [ "$(grep -c '"pid":'$first, {out})" -ge 100 ] && break; sleep 0.1; done
         kill $first; wait $first
         for i in $(seq 500); do
             echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
@@ -278,15 +277,17 @@ class Numbers(unittest.TestCase):
             kill $second
         done
         [ $second = $first ] || exit 99
-        sleep 2
+        before=$(stat -c %s {out})
+        for i in $(seq 600); do [ "$(tail -c +$((before + 1)) {out} | grep -c '"pid":'{then},)" -ge 200 ] && break; sleep 0.1; done
         kill -INT $profiler; wait $profiler; code=$?; kill $second $keep; echo $first; exit $code
     """
 
-    def reuse(self, what):
+    def reuse(self, what, then):
+        """What was sampled of the process number; `then`: whose samples say that the second one ran for a while."""
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "out.jsonl")
             script = self.SCRIPT.format(program=program("fibonacci"), other=program("inefficient"),
-                                        dwarfprof=harness.DWARFPROF, what=what, out=out)
+                                        dwarfprof=harness.DWARFPROF, what=what, then=then, out=out)
             result = subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", *shell(script)],
                                     capture_output=True, text=True, timeout=200)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -295,13 +296,13 @@ class Numbers(unittest.TestCase):
         return [s for s in samples if s["pid"] == int(result.stdout.split()[-1])]
 
     def test_it_is_not_taken_for_the_first(self):
-        found = self.reuse("-p $first,$keep")
+        found = self.reuse("-p $first,$keep", "$keep")
         self.assertGreater(len(found), 50)
         self.assertEqual({s["comm"] for s in found}, {"fibonacci"})
         self.assertEqual(set(outcomes(found)), {"complete"})
 
     def test_both_are_themselves(self):
-        found = self.reuse("-a")
+        found = self.reuse("-a", "$second")
         self.assertEqual({s["comm"] for s in found} - {"bash"}, {"fibonacci", "inefficient"})
         roots = set()
         for s in found:
@@ -318,7 +319,7 @@ class Numbers(unittest.TestCase):
 
 class Trouble(unittest.TestCase):
     """The profiler itself is stopped, killed, or out of memory."""
-    STOPPED = 10  # seconds
+    STOPPED = 4  # seconds, of which the rings hold a fraction
 
     def test_stopped_for_a_while(self):
         """Losses are counted, and processes started meanwhile are known afterwards."""

@@ -7,13 +7,14 @@ usage: check_verify.py DWARFPROF PROGRAM-DIR
 import collections
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
 
 import check_programs
 import harness
-from harness import Target, busy, dwarfprof, program
+from harness import Target, busy, dwarfprof, program, read
 
 SOURCES = os.path.join(os.path.dirname(__file__), "../../test-programs")
 # Percentage of agreement, of stacks that libdwfl can unwind to the end.
@@ -27,9 +28,33 @@ class Verify(unittest.TestCase):
         """The samples, and the message about their verification."""
         result = dwarfprof("--format", "jsonl", *args)
         self.assertEqual(result.returncode, code, result.stderr)
+        return self.parse(result.stdout, result.stderr)
+
+    @staticmethod
+    def parse(out, err):
         # The profiled command's output goes to stdout too.
-        lines = [line for line in result.stdout.splitlines() if line.startswith('{"time_ns"')]
-        return [json.loads(line) for line in lines], result.stderr.partition("verified by libdwfl: ")[2]
+        lines = [line for line in out.splitlines() if line.startswith('{"time_ns"')]
+        return [json.loads(line) for line in lines], err.partition("verified by libdwfl: ")[2]
+
+    def profile_in_bursts(self, pid, *args):
+        """The same of a program that waits until libdwfl has seen what there is: while a ring is half full,
+        stacks are not copied."""
+        def sleeps():
+            return all(") S " in read(f"/proc/{process.pid}/task/{tid}/stat")
+                       for tid in os.listdir(f"/proc/{process.pid}/task"))
+        with tempfile.TemporaryFile("w+") as out:
+            process = harness.start("--format", "jsonl", "-p", pid, *args, stdout=out, stderr=subprocess.PIPE, text=True)
+            harness.wait_until_it_says(process, "sampling")
+            for _ in range(10):
+                harness.wait_until_it_runs(pid)
+                os.kill(int(pid), signal.SIGSTOP)
+                harness.wait_for(lambda: all(sleeps() for _ in range(20)))
+                os.kill(int(pid), signal.SIGCONT)
+            process.send_signal(signal.SIGINT)
+            err = process.communicate(timeout=180)[1]
+            self.assertEqual(process.returncode, 0, err)
+            out.seek(0)
+            return self.parse(out.read(), err)
 
     def expect_agreement(self, samples, said, at_least, share=0.95):
         """at_least: the minimum number compared; share: the minimum share of these among the
@@ -43,7 +68,7 @@ class Verify(unittest.TestCase):
 
     def expect_program(self, *command, at_least=100):
         with Target(*command) as pid:
-            samples, said = self.profile("--verify=1", "-F", "499", "-d", "2", "-p", pid)
+            samples, said = self.profile_in_bursts(pid, "--verify=1", "-F", "499")
         self.assertTrue(all("verified" in s for s in samples if s["user_stack"]))
         self.expect_agreement(samples, said, at_least)
 

@@ -118,6 +118,12 @@ def cpu_time(pid):
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK") if fields else 0
 
 
+def cpu_time_of_children(pid):
+    """CPU time of those that have ended, in seconds."""
+    fields = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK") if fields else 0
+
+
 def seconds_sampled(said):
     """How long a profiler says that it has sampled."""
     return float(re.search(r"samples in (\d+\.\d+) s", said)[1])

@@ -50,11 +50,13 @@ class Terminal:
         self.type(command)
         self.press("Enter")
 
-    def lines(self):
-        return [line.rstrip() for line in self.tmux("capture-pane", "-p").split("\n")[:-1]]
+    def lines(self, join=False):
+        """What is shown. join: a line that the terminal has broken, as the program wrote it."""
+        shown = self.tmux("capture-pane", "-p", *(["-J"] if join else []))
+        return [line.rstrip() for line in shown.split("\n")[:-1]]
 
-    def text(self):
-        return "\n".join(self.lines())
+    def text(self, join=False):
+        return "\n".join(self.lines(join))
 
     def state(self):
         """Whether the cursor is shown, and the alternate screen."""

@@ -516,7 +516,10 @@ Test(process, reads_mappings_again_where_many_may_be_gone)
 	cr_assert(process_table_add(&table, getpid()) == 0);
 	p = process_table_find(&table, getpid());
 	n = p->n_mappings;
-	cr_assert_eq(p->max_mappings, 2 * n + UNRECORDED_SPARE);
+	/* Each line that was read counts twice. Under valgrind mappings change meanwhile. */
+	cr_assert(p->max_mappings > n + n / 2 + UNRECORDED_SPARE &&
+			  p->max_mappings <= 2 * n + UNRECORDED_SPARE,
+		  "%zu of %zu", p->max_mappings, n);
 	/* The same mappings again and again do not count as more. */
 	for (size_t i = 0; i <= 2 * p->max_mappings; i++) {
 		r.start = 0x10000 * (1 + i % 2);

@@ -12,7 +12,6 @@
 #include "report/tests/recording_samples.h"
 #include "symbols/jit.h"
 #include "symbols/kallsyms.h"
-#include "symbols/kallsyms.h"
 #include "symbols/tests/some_names.h"
 
 static const struct report_context context = {
@@ -23,6 +22,7 @@ static const struct report_context context = {
 	.host = "here",
 	.kernel = "Linux 6.18.5 x86_64",
 	.hz = 4999,
+	.period = 7,
 	.events = EVENT_BIT(DP_EVENT_OFF_CPU) | EVENT_BIT(DP_EVENT_CPU),
 	.started_ns = 123,
 	.started_real_ns = UINT64_C(1800000000123456789),
@@ -228,7 +228,7 @@ Test(recording, has_the_context)
 	cr_assert_str_eq(c->command, context.command);
 	cr_assert_str_eq(c->host, context.host);
 	cr_assert_str_eq(c->kernel, context.kernel);
-	cr_assert(c->hz == 4999 && c->events == context.events && c->symbols);
+	cr_assert(c->hz == 4999 && c->period == 7 && c->events == context.events && c->symbols);
 	cr_assert(c->started_ns == 123 && c->started_real_ns == context.started_real_ns);
 	cr_assert_str_eq(recording_reader_text(reader, "version"), DP_VERSION);
 	cr_assert_null(recording_reader_text(reader, "colour"));

@@ -351,6 +351,19 @@ Test(report, folds_losses_by_the_others_weight)
 	free(text);
 }
 
+/* No other tells, but the period was given. */
+Test(report, folds_losses_by_the_period_if_there_are_no_others)
+{
+	begin_with("folded", &(struct report_context){ .target = "prog (PID 42)",
+						       .event = "page-faults",
+						       .period = 1000,
+						       .events = EVENT_BIT(DP_EVENT_CPU) });
+	totals.lost = 7;
+	finish();
+	cr_assert(strstr(text, "[lost samples] 7000\n"), "%s", text);
+	free(text);
+}
+
 /* Nanoseconds are added before rounding. */
 Test(report, folds_times_in_microseconds)
 {
