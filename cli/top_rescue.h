@@ -23,7 +23,7 @@ void top_rescue_set_drawn(bool is_drawn);
  * kept, if there is something that keeps. A SIGBUS that elf/bus_guard.h repairs ends nothing; call
  * it once that is installed.
  */
-void top_rescue_begin(const struct kept_stderr *messages);
+void top_rescue_begin(const struct kept_stderr *kept);
 /* Signals do again what they did. Any thread may call it, again and again. */
 void top_rescue_end(void);
 

@@ -57,6 +57,15 @@ static void begin(void)
 	top_rescue_begin(NULL);
 }
 
+static const int numbers[] = { SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV };
+
+/* Sanitizers have handlers, which exit. */
+static void reset_signals(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		signal(numbers[i], SIG_DFL);
+}
+
 static pid_t start(void (*code)(int number), int number)
 {
 	pid_t pid = fork();
@@ -64,6 +73,7 @@ static pid_t start(void (*code)(int number), int number)
 	cr_assert(pid >= 0);
 	if (pid == 0) {
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0 });
+		reset_signals();
 		if (setsid() < 0 || ioctl(terminal, TIOCSCTTY, 0) < 0 ||
 		    dup2(terminal, STDIN_FILENO) < 0 || dup2(terminal, STDOUT_FILENO) < 0)
 			_exit(103);
@@ -95,8 +105,6 @@ static void begin_and_raise(int number)
 
 Test(top_rescue, gives_the_terminal_back)
 {
-	static const int numbers[] = { SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGSEGV };
-
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		run(begin_and_raise, numbers[i]);
 		expect_signal(numbers[i]);
