@@ -109,9 +109,16 @@ class Memory(unittest.TestCase):
             process = subprocess.Popen(
                 [DWARFPROF, "-v", "--no-cache", "-F", "199", "--table-memory", memory, "-o", path, "--", *command],
                 stdout=subprocess.DEVNULL, stderr=said)
-            if watch:
-                watch(process, path)
-            code = process.wait(200)
+            try:
+                if watch:
+                    watch(process, path)
+                code = process.wait(200)
+            finally:
+                if process.poll() is None:
+                    for pid in harness.children(process.pid):
+                        os.kill(int(pid), signal.SIGKILL)
+                    process.kill()
+                    process.wait()
             said.seek(0)
             said = said.read()
         self.assertEqual(code, 0, said)
