@@ -60,25 +60,32 @@ def wait_until_it_runs(pid, seconds=0.1):
 
 
 class Stillness:
-    """The longest time, in seconds, in which a process of the profiler's priority did not run."""
+    """The times, in seconds and from a millisecond on, in which a process of the profiler's
+    priority did not run on one of the CPUs."""
     LONG = 0.05  # a ring holds a fraction of a second
-    # A separate process, until its input ends, because the one that waits may be busy.
+    # Separate processes, until their input ends, because the one that waits may be busy.
     CODE = ("import os, select, sys, time\n"
             "os.setpriority(os.PRIO_PROCESS, 0, -10)\n"
-            "longest = 0\n"
+            "os.sched_setaffinity(0, {int(sys.argv[1])})\n"
             "while True:\n"
             "    before = time.monotonic()\n"
             "    if select.select([sys.stdin], [], [], 0.002)[0]: break\n"
-            "    longest = max(longest, time.monotonic() - before - 0.002)\n"
-            "print(longest)\n")
+            "    late = time.monotonic() - before - 0.002\n"
+            "    if late > 0.001: print(late)\n")
 
     def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", self.CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
+        self.processes = [subprocess.Popen([sys.executable, "-c", self.CODE, str(cpu)], stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, text=True)
+                          for cpu in os.sched_getaffinity(0)]
         return self
 
     def __exit__(self, *_):
-        self.longest = float(self.process.communicate()[0])
+        self.times = [float(line) for process in self.processes for line in process.communicate()[0].split()]
+        self.longest = max(self.times, default=0)
+
+    def total(self, at_least):
+        """All those that were as long as that."""
+        return sum(t for t in self.times if t >= at_least)
 
 
 def unless_still(attempt, tries=3):
