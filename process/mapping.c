@@ -92,8 +92,8 @@ bool process_settle_program(struct process_table *table, struct process *p)
 	if (binary_is_pending(b))
 		return false;
 	if (b->err == 0)
-		packed_tell(&table->packed, b->elf.packer, b->id.device, b->id.inode, p->thread,
-			    b->module->path);
+		packed_report(&table->packed, b->elf.packer, b->id.device, b->id.inode, p->thread,
+			      b->module->path);
 	process_forget_program(p);
 	return true;
 }
