@@ -105,8 +105,12 @@ void command_for_each_option(const struct argp *argp,
 		}
 		option.arg = value;
 		option.flags |= flags & OPTION_ARG_OPTIONAL;
+		if (argp->help_filter)
+			option.doc = argp->help_filter(o->key, o->doc, NULL);
 		if ((o->name || o->key) && !(o->flags & OPTION_HIDDEN))
 			each(arg, &option);
+		if (option.doc != o->doc)
+			free((char *)option.doc);
 	}
 	for (const struct argp_child *child = argp->children; child && child->argp; child++)
 		command_for_each_option(child->argp, each, arg);

@@ -72,9 +72,35 @@ int event_parse(const char *text, struct event *ret)
 	return -EINVAL;
 }
 
+static void print_name(const struct event_source *s, FILE *to)
+{
+	fprintf(to, "%s%s", s->name, s->argument ? s->argument : "");
+}
+
 void event_list(FILE *to)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
-		fprintf(to, "%s%s%s", i ? ", " : "", sources[i]->name,
-			sources[i]->argument ? sources[i]->argument : "");
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		fputs(i ? ", " : "", to);
+		print_name(sources[i], to);
+	}
+}
+
+/* Neighbours that are sampled in the same way are explained together. */
+void event_list_help(FILE *to)
+{
+	const char *when = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		const struct event_source *s = sources[i];
+
+		if (!s->when)
+			continue;
+		if (when && strcmp(when, s->when) != 0)
+			fprintf(to, ", %s; ", when);
+		else if (when)
+			fputs(", ", to);
+		print_name(s, to);
+		when = s->when;
+	}
+	fprintf(to, ", %s", when);
 }

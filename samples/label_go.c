@@ -49,7 +49,7 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 	const struct dp_sample *raw = &c->named->sample;
 	const struct dp_labels *labels =
 		(const void *)(c->named->frames + raw->n_user + raw->n_kernel);
-	const struct binary *known = snapshot_labelled(c->taken);
+	const struct binary *known = snapshot_labelled(c->in_kernel);
 
 	if (known && has_go_frame(c->sample, known)) {
 		if (raw->flags & DP_SAMPLE_LABELS)
