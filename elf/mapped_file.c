@@ -59,6 +59,16 @@ int regular_file_open(const char *path, uint64_t inode)
 	return place < 0 ? place : file_reopen(place);
 }
 
+int rooted_file_open(int root, const char *path, uint64_t inode)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int found = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	_cleanup_close_ int place = check_place(found < 0 ? -errno : found, inode);
+
+	return place < 0 ? place : file_reopen(place);
+}
+
 /* The ways to find a mapped file, best first. */
 enum way { WAY_MAPPING, WAY_ROOT, WAY_PROGRAM, WAY_NAME, N_WAYS };
 

@@ -44,15 +44,15 @@ static void explain_unopened(struct process_table *table, pid_t pid, const char 
 	permission_explain_file(pid, name);
 }
 
-/* The reader of the jitdump opens it, unless its path must be looked up. */
+/* The reader of the jitdump opens it. */
 static void set_dump(const struct process *p, const struct mapping *m, uint64_t inode,
 		     const char *name)
 {
 	int fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
 
 	if (fd == -EAGAIN)
-		fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
-	if (fd >= 0)
+		jitted_set_dump_path(m->jitted, p->thread, name, inode);
+	else if (fd >= 0)
 		jitted_set_dump(m->jitted, fd);
 }
 
