@@ -196,7 +196,9 @@ static void examine_fields(struct examination *e, const struct btf *btf)
 /* The BTF by which the programs are relocated, and the kernel's version. */
 static void examine_types(struct examination *e)
 {
-	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(e->btf);
+	char place[PATH_MAX];
+	_cleanup_(btf__freep) struct btf *btf =
+		kernel_types_load(kernel_types_place(e->btf, place));
 	bool usual = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	struct utsname kernel;
 	struct finding *f;
@@ -279,13 +281,13 @@ static void examine_helpers(struct examination *e)
 
 static void examine_programs(struct examination *e)
 {
-	char buffer[PROBE_NAME_SIZE];
+	char buffer[PROBE_NAME_SIZE], place[PATH_MAX];
 	const char *name;
 
 	for (size_t i = 0; (name = probe_program_name(i, buffer)); i++) {
 		char what[80];
 		struct refusal refusal;
-		int err = probe_program(i, e->btf, &refusal);
+		int err = probe_program(i, kernel_types_place(e->btf, place), &refusal);
 		struct finding *f;
 
 		snprintf(what, sizeof(what), "program %s", name);
