@@ -128,7 +128,7 @@ static void explain_program(const struct refusal *refusal, const struct btf *btf
 	if (uname(&kernel) == 0)
 		log_detail("kernel: %s %s %s, %s", kernel.sysname, kernel.release, kernel.machine,
 			   kernel.version);
-	log_detail("please report this, with what `dwarfprof doctor` says");
+	log_detail("please report this to " DP_BUG_REPORT ", with what `dwarfprof doctor` says");
 }
 
 void refusal_explain(const struct refusal *refusal, const char *path)
