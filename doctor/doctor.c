@@ -19,6 +19,7 @@
 #include "bpf/abi.h"
 #include "doctor/examination.h"
 #include "doctor/probe.h"
+#include "doctor/proven.h"
 #include "elf/mapped_file.h"
 #include "kernel/event.h"
 #include "kernel/kernel_types.h"
@@ -204,8 +205,10 @@ static void examine_types(struct examination *e)
 	struct finding *f;
 
 	if (uname(&kernel) == 0) {
-		f = examination_add(e, kernel.sysname, FINDING_OK,
-				    "tested on Debian's " DP_PROVEN_KERNELS);
+		char tested[PROVEN_TEXT_SIZE];
+
+		proven_describe(kernel.release, DP_PROVEN_KERNELS, tested);
+		f = examination_add(e, kernel.sysname, FINDING_OK, tested);
 		examination_set(e, &f->value, "%s %s", kernel.release, kernel.machine);
 	}
 	f = examination_add(e, e->btf ? e->btf : "/sys/kernel/btf/vmlinux",
@@ -298,7 +301,9 @@ static void examine_programs(struct examination *e)
 		if ((f->state != FINDING_MISSING && f->state != FINDING_LIMITED) || f->fix)
 			continue;
 		if (refusal_reason(&refusal))
-			examination_set(e, &f->fix, "report all this, and the verifier's: %s",
+			examination_set(e, &f->fix,
+					"report all this to " DP_BUG_REPORT
+					", and the verifier's: %s",
 					refusal_reason(&refusal));
 		else
 			examination_set(
