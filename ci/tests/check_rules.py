@@ -4,13 +4,24 @@
 
 usage: check_rules.py
 """
+import importlib.machinery
+import importlib.util
 import os
 import sys
 import unittest
 
 CI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True  # next to commands
 sys.path[:0] = [CI, os.path.join(CI, "kernel")]
 import debian  # noqa: E402
+
+
+def load(name):
+    """A command as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(CI, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
 
 
 class NewKernels(unittest.TestCase):
@@ -29,6 +40,15 @@ class NewKernels(unittest.TestCase):
 
     def test_proven_ones_and_older(self):
         self.expect(False, *self.PROVEN, "6.1.191-9", "6.12.9-1", "7.2.12-2")
+
+
+class Age(unittest.TestCase):
+    def test_a_failed_part_is_old_sooner(self):
+        nightly = load("nightly")
+        for result, age, old in ("OK", 59, False), ("OK", 60, True), ("OK", None, True), ("**FAIL**: a", 0, False), \
+                ("**FAIL**: a", 24, False), ("**FAIL**: a", 25, True), (None, None, True):
+            with self.subTest(result=result, age=age):
+                self.assertEqual(nightly.is_old(result, age), old)
 
 
 if __name__ == "__main__":
