@@ -10,6 +10,7 @@
 #include "profiler/record.h"
 
 const char *argp_program_version = "dwarfprof " DP_VERSION;
+const char *argp_program_bug_address = DP_BUG_REPORT;
 
 const struct command *const commands[] = {
 	&command_record,  &command_top,  &command_dump,     &command_report,

@@ -128,7 +128,7 @@ static void explain_program(const struct refusal *refusal, const struct btf *btf
 	if (uname(&kernel) == 0)
 		log_detail("kernel: %s %s %s, %s", kernel.sysname, kernel.release, kernel.machine,
 			   kernel.version);
-	log_detail("please report this, with what `dwarfprof doctor` says");
+	log_detail("please report this to " DP_BUG_REPORT ", with what `dwarfprof doctor` says");
 }
 
 void refusal_explain(const struct refusal *refusal, const char *path)
@@ -138,9 +138,9 @@ void refusal_explain(const struct refusal *refusal, const char *path)
 	if (!btf) {
 		log_detail("need: type information of the running kernel (BTF), which is in "
 			   "/sys/kernel/btf/vmlinux");
-		log_detail(
-			path ? "      --off-cpu, --wall and dump need it there, also with --btf" :
-			       "try:  --btf FILE, if there is such a file elsewhere");
+		log_detail(path ? "      --off-cpu, --wall and dump need it there even with --btf: "
+				  "libbpf looks nowhere else for what they attach to" :
+				  "try:  --btf FILE, if there is such a file elsewhere");
 		log_detail("try:  in a container: mount /sys; else a kernel built with "
 			   "CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
 		return;
