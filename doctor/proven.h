@@ -3,7 +3,7 @@
 #define DP_DOCTOR_PROVEN_H
 
 /*
- * Says whether the tests have passed on a kernel's series. release: "6.12.9-amd64"; series: those
+ * Says whether the tests have passed on a kernel's series. release: "6.12.9-1-generic"; series: those
  * proven, oldest first: "6.1, 6.12". At most PROVEN_TEXT_SIZE - 1 bytes are written.
  */
 #define PROVEN_TEXT_SIZE 128
