@@ -51,5 +51,18 @@ class Age(unittest.TestCase):
                 self.assertEqual(nightly.is_old(result, age), old)
 
 
+class Newest(unittest.TestCase):
+    SAID = """| program | version | samples | complete | frames (median) | not complete |
+|---|---|--:|--:|--:|---|
+| C, static | 16.2.0 | 1990 | 100.00 % | 8 |  |
+814 stacks compared, 0 different, 0 lost
+stacks: 100 stacks compared, 2 different, 0 lost
+"""
+
+    def test_table(self):
+        lines = load("nightly").table_of_newest(self.SAID).splitlines()
+        self.assertEqual(lines[2:], ["| C, static | 16.2.0 | 1990 | 100.00 % | – |", "| oracles | – | 914 | – | 2 |"])
+
+
 if __name__ == "__main__":
     unittest.main()
