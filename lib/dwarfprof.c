@@ -228,22 +228,32 @@ static int caller_new(const struct dwarfprof *p, struct report **ret)
 	return 0;
 }
 
+static bool has_event(const struct profiler_options *r, const struct event *event)
+{
+	for (size_t i = 0; i < profiler_n_events(r); i++)
+		if (event_is_same(profiler_event(r, i), event))
+			return true;
+	return false;
+}
+
 /* Several events are separated by commas. A function's name may have commas, too. */
 static int parse_events(struct profiler_options *r, char *text)
 {
 	int err = event_parse(text, &r->event);
-	char *save, *word;
+	char *word;
 
 	if (err == 0 || !strchr(text, ','))
 		return err;
-	word = strtok_r(text, ",", &save);
-	err = event_parse(word, &r->event);
-	while (err == 0 && (word = strtok_r(NULL, ",", &save))) {
-		if (r->n_others == EVENT_MAX - 1)
+	err = event_parse(strsep(&text, ","), &r->event);
+	while (err == 0 && (word = strsep(&text, ","))) {
+		struct event event;
+
+		err = event_parse(word, &event);
+		if (err < 0 || has_event(r, &event))
+			continue;
+		if (r->n_others == EVENT_MAX - 1 || !event.source->has_period)
 			return -EINVAL;
-		err = event_parse(word, &r->others[r->n_others]);
-		if (err == 0 && !r->others[r->n_others++].source->has_period)
-			err = -EINVAL;
+		r->others[r->n_others++] = event;
 	}
 	return err == 0 && r->n_others > 0 && !r->event.source->has_period ? -EINVAL : err;
 }

@@ -70,8 +70,9 @@ struct dwarfprof_label {
 };
 
 /*
- * More about a sample that on_sample() was given; the strings live as long. The last two return
- * false if there is no i-th one.
+ * More about a sample: only for the pointer that on_sample() was given, and only during that call;
+ * not for a copy. The strings live as long. The last two return false if there is no i-th one. The
+ * structures that they fill in never grow.
  */
 const char *dwarfprof_sample_event(const struct dwarfprof_sample *sample); /* "off-cpu" */
 bool dwarfprof_sample_value(const struct dwarfprof_sample *sample, size_t i,

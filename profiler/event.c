@@ -2,6 +2,7 @@
 #include "profiler/event.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -75,6 +76,15 @@ int event_parse(const char *text, struct event *ret)
 static void print_name(const struct event_source *s, FILE *to)
 {
 	fprintf(to, "%s%s", s->name, s->argument ? s->argument : "");
+}
+
+bool event_is_same(const struct event *a, const struct event *b)
+{
+	if (a->source != b->source)
+		return false;
+	if (a->source == &event_raw) /* r1c2 is r01C2 */
+		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
+	return !a->argument || strcmp(a->argument, b->argument) == 0;
 }
 
 void event_list(FILE *to)

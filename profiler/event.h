@@ -89,6 +89,9 @@ unsigned int event_states(const struct event *event);
  */
 int event_parse(const char *text, struct event *ret);
 
+/* Are they the same but for how they are written? */
+bool event_is_same(const struct event *a, const struct event *b);
+
 /* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME, page-faults". */
 void event_list(FILE *to);
 
