@@ -17,8 +17,8 @@ struct btf;
  */
 
 /*
- * Returns the file to load instead if there is none in /sys and libbpf does not know of another
- * one: /lib/modules/RELEASE/vmlinux. NULL: what libbpf finds is all there is. root: "", or
+ * Returns the file to load if there is none in /sys: /lib/modules/RELEASE/vmlinux, which libbpf does
+ * not know of. NULL: libbpf looks for one. root: "", or
  * a directory to search instead of /.
  */
 const char *kernel_types_find(const char *root, const char *release, char buffer[PATH_MAX]);

@@ -296,8 +296,8 @@ int session_open(struct session *ret, const struct session_options *options)
 	struct refusal refusal;
 	int err;
 
-	placed.btf = kernel_types_place(options->btf, place);
 	refusal_listen(&refusal);
+	placed.btf = kernel_types_place(options->btf, place);
 	err = open_and_load(ret, &placed, &refusal);
 	refusal_listen(NULL);
 	return err;
