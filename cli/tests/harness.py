@@ -60,18 +60,20 @@ def wait_until_it_runs(pid, seconds=0.1):
 
 
 class Stillness:
-    """The times, in seconds and from a millisecond on, in which a process of the profiler's
-    priority did not run on one of the CPUs."""
+    """The times, in seconds and from 3 ms on, in which a process of the profiler's priority did
+    not run on one of the CPUs."""
     LONG = 0.05  # a ring holds a fraction of a second
     # Separate processes, until their input ends, because the one that waits may be busy.
     CODE = ("import os, select, sys, time\n"
             "os.setpriority(os.PRIO_PROCESS, 0, -10)\n"
             "os.sched_setaffinity(0, {int(sys.argv[1])})\n"
+            "times = []\n"
             "while True:\n"
             "    before = time.monotonic()\n"
             "    if select.select([sys.stdin], [], [], 0.002)[0]: break\n"
-            "    late = time.monotonic() - before - 0.002\n"
-            "    if late > 0.001: print(late)\n")
+            "    passed = time.monotonic() - before\n"
+            "    if passed >= 0.003: times.append(passed)\n"
+            "print(*times)\n")
 
     def __enter__(self):
         self.processes = [subprocess.Popen([sys.executable, "-c", self.CODE, str(cpu)], stdin=subprocess.PIPE,
@@ -80,12 +82,10 @@ class Stillness:
         return self
 
     def __exit__(self, *_):
-        self.times = [float(line) for process in self.processes for line in process.communicate()[0].split()]
-        self.longest = max(self.times, default=0)
-
-    def total(self, at_least):
-        """All those that were as long as that."""
-        return sum(t for t in self.times if t >= at_least)
+        times = [[float(word) for word in process.communicate()[0].split()] for process in self.processes]
+        assert not any(process.returncode for process in self.processes)
+        self.longest = max(map(max, filter(None, times)), default=0)
+        self.total = max(map(sum, times))  # of one CPU
 
 
 def unless_still(attempt, tries=3):
