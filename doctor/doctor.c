@@ -301,10 +301,8 @@ static void examine_programs(struct examination *e)
 		if ((f->state != FINDING_MISSING && f->state != FINDING_LIMITED) || f->fix)
 			continue;
 		if (refusal_reason(&refusal))
-			examination_set(e, &f->fix,
-					"report all this to " DP_BUG_REPORT
-					", and the verifier's: %s",
-					refusal_reason(&refusal));
+			examination_set(e, &f->fix, "report all this to %s, and the verifier's: %s",
+					DP_BUG_REPORT, refusal_reason(&refusal));
 		else
 			examination_set(
 				e, &f->fix,
