@@ -128,6 +128,7 @@ static void examine_sysctls(struct examination *e)
 		  "samples (Debian, above 2: CAP_SYS_ADMIN)" },
 		{ "kernel.unprivileged_bpf_disabled", 0, 2, 2, 0,
 		  "nothing, if CAP_BPF is granted" },
+		/* 1: root and who has CAP_SYSLOG see addresses. */
 		{ "kernel.kptr_restrict", 0, 1, 1, 0, "functions of the kernel" },
 		{ "kernel.perf_event_max_stack", DP_MAX_KERNEL_FRAMES, INT32_MAX,
 		  DP_MAX_KERNEL_FRAMES, 0, "frames of a kernel stack" },

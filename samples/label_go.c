@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The labels of Go's runtime/pprof. The kernel reads those of the thread's goroutine. Whether they
- * belong to the stack is decided by its frames: a thread created by C keeps its goroutine after it
- * has returned to C, and of several Go runtimes in a process the kernel knows only one.
+ * The labels of Go's runtime/pprof. go_labels.h in tables/ finds where they are, bpf/labels.h reads
+ * those of the thread's goroutine. Whether they belong to the stack is decided by its frames: a
+ * thread created by C keeps its goroutine after it has returned to C, and of several Go runtimes in
+ * a process the kernel knows only one.
  */
 #include "samples/label_source.h"
 
