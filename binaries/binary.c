@@ -237,13 +237,13 @@ static struct binary *binary_new(struct binary_store *store, const char *path)
  * Loads a new binary. If loading has failed already, the binary is freed. *ret is the other binary
  * of the same file, if it is already known to have one.
  */
-static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, int place_fd,
-		       const struct file_place *place, struct binary **ret)
+static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, int path_fd,
+		       const struct file_mapping *mapping, struct binary **ret)
 {
 	int err;
 
 	binary_hold(b);
-	err = load_binary(store, b, pid, place_fd, place);
+	err = load_binary(store, b, pid, path_fd, mapping);
 	if (err < 0) { /* no job was created */
 		if (HASH_IS_ADDED(hh, b))
 			HASH_DEL(store->binaries, b);
@@ -257,7 +257,7 @@ static int binary_load(struct binary_store *store, struct binary *b, pid_t pid, 
 }
 
 static int add_binary(struct binary_store *store, const struct file_id *id, pid_t pid, int fd,
-		      const struct file_place *place, const char *path, struct binary **ret)
+		      const struct file_mapping *mapping, const char *path, struct binary **ret)
 {
 	_cleanup_close_ int own = fd;
 	struct binary *b;
@@ -273,7 +273,7 @@ static int add_binary(struct binary_store *store, const struct file_id *id, pid_
 		binary_free(b);
 		return -ENOMEM;
 	}
-	return binary_load(store, b, pid, steal_fd(&own), place, ret);
+	return binary_load(store, b, pid, steal_fd(&own), mapping, ret);
 }
 
 int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
@@ -297,16 +297,16 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 }
 
 /* A unique id on a device of its own identifies the file until it is found. */
-int binary_store_find_later(struct binary_store *store, const struct file_place *place,
+int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
 			    const char *path, struct binary **ret)
 {
 	struct file_id id;
 
 	memset(&id, 0, sizeof(id));
-	id.device = UINT64_MAX - (uint64_t)place->pid;
-	id.inode = place->inode;
+	id.device = UINT64_MAX - (uint64_t)mapping->pid;
+	id.inode = mapping->inode;
 	id.size = store->n_known;
-	return add_binary(store, &id, place->pid, -1, place, path, ret);
+	return add_binary(store, &id, mapping->pid, -1, mapping, path, ret);
 }
 
 /*

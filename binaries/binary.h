@@ -99,10 +99,10 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 		     struct binary **ret);
 
 /*
- * The same for a file that has to be looked up first, as the mapping of a process at `place`. It
+ * The same for a file that has to be looked up first, as the mapping of a process at `mapping`. It
  * may turn out to be the same file as another binary.
  */
-int binary_store_find_later(struct binary_store *store, const struct file_place *place,
+int binary_store_find_later(struct binary_store *store, const struct file_mapping *mapping,
 			    const char *path, struct binary **ret);
 
 /*

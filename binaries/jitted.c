@@ -103,9 +103,25 @@ void jitted_set_dump(struct jitted *j, int fd)
 	jit_set_dump(j->module->jit, fd);
 }
 
-void jitted_meet(struct jitted *j)
+/* The process's root; the kernel's own link never waits. */
+static int open_root(pid_t pid)
 {
 	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void jitted_set_dump_path(struct jitted *j, pid_t thread, const char *path, uint64_t inode)
+{
+	int root = open_root(thread);
+
+	if (root >= 0)
+		jit_set_dump_path(j->module->jit, root, path, inode);
+}
+
+void jitted_meet(struct jitted *j)
+{
 	uid_t user;
 	pid_t own;
 	int root;
@@ -115,8 +131,7 @@ void jitted_meet(struct jitted *j)
 	j->is_met = true;
 	if (read_status(j->pid, &own, &user) < 0)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/root", j->pid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	root = open_root(j->pid);
 	if (root >= 0)
 		jit_set_root(j->module->jit, root, own, user);
 }

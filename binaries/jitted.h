@@ -46,6 +46,8 @@ void jitted_drop(struct jitted *jitted);
 bool jitted_is_dump(pid_t pid, const char *path);
 /* The process has mapped its jitdump. Takes over fd, which may only refer to the file (O_PATH). */
 void jitted_set_dump(struct jitted *jitted, int fd);
+/* Likewise, where its path has to be looked up in the root of one of the process's threads. */
+void jitted_set_dump_path(struct jitted *jitted, pid_t thread, const char *path, uint64_t inode);
 
 /* A sample hit its code. Looks for its files while the process runs. */
 void jitted_meet(struct jitted *jitted);

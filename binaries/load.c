@@ -350,10 +350,10 @@ static void finish(struct binary_store *store, struct table_job *j)
 	resume_deferred(store);
 }
 
-int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int place_fd,
-		const struct file_place *place)
+int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int path_fd,
+		const struct file_mapping *mapping)
 {
-	_cleanup_close_ int own = place_fd;
+	_cleanup_close_ int own = path_fd;
 	struct table_job *j = new_job(store, b, TABLE_JOB_READ);
 
 	if (!j)
@@ -363,9 +363,9 @@ int load_binary(struct binary_store *store, struct binary *b, pid_t pid, int pla
 		end_job(store, j);
 		return -ENOMEM;
 	}
-	j->place_fd = steal_fd(&own);
-	if (place)
-		j->place = *place;
+	j->path_fd = steal_fd(&own);
+	if (mapping)
+		j->mapping = *mapping;
 	j->pid = store->symbols ? pid : 0;
 	b->is_loading = true;
 	b->asked_ns = clock_now_ns();

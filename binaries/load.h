@@ -10,13 +10,13 @@
  */
 
 /*
- * Opens and reads the file of a new binary and builds its table. Either pid and place_fd, which it
- * takes over, are as in binary_store_get(); or place_fd is negative and `place` says where the file
+ * Opens and reads the file of a new binary and builds its table. Either pid and path_fd, which it
+ * takes over, are as in binary_store_get(); or path_fd is negative and `mapping` says where the file
  * is mapped (binary_store_find_later()). Afterwards the binary may have an err or be the same as
  * another one; it is then no longer in the store. 0 or -ENOMEM.
  */
-int load_binary(struct binary_store *store, struct binary *binary, pid_t pid, int place_fd,
-		const struct file_place *place);
+int load_binary(struct binary_store *store, struct binary *binary, pid_t pid, int path_fd,
+		const struct file_mapping *mapping);
 
 /* Builds the image of an evicted table again, once it has room (table_find_room()). */
 void load_table(struct binary_store *store, struct table *table);

@@ -93,7 +93,7 @@ struct table_job *table_job_new(enum table_job_step step)
 	j->job.run = run;
 	j->job.drop = drop;
 	j->step = step;
-	j->fd = j->place_fd = j->original_fd = j->module_fd = j->debug_fd = -1;
+	j->fd = j->path_fd = j->original_fd = j->module_fd = j->debug_fd = -1;
 	return j;
 }
 
@@ -107,7 +107,7 @@ static void close_files(struct table_job *j)
 {
 	elf_file_done(&j->elf);
 	close_fd(&j->fd);
-	close_fd(&j->place_fd);
+	close_fd(&j->path_fd);
 	close_fd(&j->original_fd);
 }
 
@@ -197,14 +197,13 @@ static int open_elf(struct table_job *j)
 /* The facts about the file are those at the time of opening it. */
 static int open_file(struct table_job *j)
 {
-	const struct file_place *at = &j->place;
+	const struct file_mapping *at = &j->mapping;
 
-	j->fd = j->place_fd >= 0 ?
-			file_reopen(j->place_fd) :
-			mapped_file_open(at->pid, at->start, at->end, at->inode, j->path);
+	j->fd = j->path_fd >= 0 ? file_reopen(j->path_fd) :
+				  mapped_file_open(at->pid, at->start, at->end, at->inode, j->path);
 	if (j->fd < 0)
 		return j->fd;
-	close_fd(&j->place_fd);
+	close_fd(&j->path_fd);
 	j->module_fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	return j->module_fd < 0 ? -errno : file_identify(j->fd, true, &j->id, &j->changed_ns);
 }

@@ -30,7 +30,7 @@ struct file_id {
 };
 
 /* Where a process maps the file, as for mapped_file_open(). */
-struct file_place {
+struct file_mapping {
 	pid_t pid;
 	uint64_t start, end;
 	uint64_t inode;
@@ -56,17 +56,17 @@ struct table_job {
 
 	/* Input */
 	enum table_job_step step;
-	int fd;                  /* of the file; -1: not opened yet, or in memory */
-	int place_fd;            /* refers to the file to open (mapped_file_find()), or -1: */
-	struct file_place place; /* the file has to be looked up there */
-	const void *memory;      /* the caller's; such a job must not go to workers */
-	size_t memory_size;      /* of memory */
-	pid_t pid;               /* whose root is searched for debug files; 0: none */
-	char *path;              /* of the file, as that process sees it */
-	int original_fd;         /* the file that has a table already; -1: none */
-	struct job_cache *cache; /* NULL: no cache */
-	uint64_t budget;         /* of the cache when the job began */
-	uint64_t changed_ns;     /* the cache is valid if the file has not changed since */
+	int fd;                      /* of the file; -1: not opened yet, or in memory */
+	int path_fd;                 /* refers to the file to open (mapped_file_find()), or -1: */
+	struct file_mapping mapping; /* the file has to be looked up there */
+	const void *memory;          /* the caller's; such a job must not go to workers */
+	size_t memory_size;          /* of memory */
+	pid_t pid;                   /* whose root is searched for debug files; 0: none */
+	char *path;                  /* of the file, as that process sees it */
+	int original_fd;             /* the file that has a table already; -1: none */
+	struct job_cache *cache;     /* NULL: no cache */
+	uint64_t budget;             /* of the cache when the job began */
+	uint64_t changed_ns;         /* the cache is valid if the file has not changed since */
 
 	/* Output: 0 or a negative errno of the last step, and its results */
 	int err;

@@ -18,7 +18,7 @@
 /* Returns the cache entry of the caller at pc, or NULL. Its mapping may still be unchecked. */
 static __always_inline const struct walk_cached *fast_path_find(struct walk *w, __u64 pc)
 {
-	const struct walk_cached *c = port_opaque(&w->cache[walk_place(w, pc - 1)]);
+	const struct walk_cached *c = port_opaque(&w->cache[walk_cache_index(w, pc - 1)]);
 
 	if (c->pc != pc - 1)
 		c++;

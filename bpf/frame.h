@@ -105,7 +105,7 @@ static __always_inline int walk_read(struct walk *w, __u64 address, __u64 *ret)
  * bits, and forked processes have the same addresses with different memory maps: the index depends
  * on all of these.
  */
-static __always_inline __u32 walk_place(const struct walk *w, __u64 pc)
+static __always_inline __u32 walk_cache_index(const struct walk *w, __u64 pc)
 {
 	return (__u32)((pc + (w->in.memory_map << 32)) * 0x9e3779b97f4a7c15ULL >>
 		       (64 - WALK_CACHE_BITS)) &
@@ -159,7 +159,7 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
 
 	w->at.cost += WALK_COST_LOOKUP;
 	/* Alternates, so that two addresses with the same indices soon have one each. */
-	place = walk_place(w, pc) + (w->mapped.n_looked_up++ & 1);
+	place = walk_cache_index(w, pc) + (w->mapped.n_looked_up++ & 1);
 	c = &w->cache[port_index(place, WALK_CACHE_SIZE)];
 	rule = &w->rules[port_index(place, WALK_CACHE_SIZE)].rule;
 	c->link = lookup_snapshot(w, w->in.snapshot_cell, w->mapped.last, pc, rule);
@@ -182,7 +182,7 @@ static __always_inline int walk_learn(struct walk *w, __u64 pc)
  */
 static __always_inline int walk_look_up(struct walk *w, __u64 pc)
 {
-	__u32 place = walk_place(w, pc), mapping;
+	__u32 place = walk_cache_index(w, pc), mapping;
 
 	if (!walk_is_at(w, &w->cache[place], pc))
 		place++;

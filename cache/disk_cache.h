@@ -31,7 +31,7 @@
 /* A build id in hex, cut to 20 bytes and padded with zeros. */
 #define DISK_CACHE_ID_SIZE 48
 
-/* Total size of all files, in bytes. */
+/* Total size of all files, in bytes. A file may have a sixteenth of it. */
 #define DISK_CACHE_LIMIT (UINT64_C(512) << 20)
 
 struct disk_cache {

@@ -17,18 +17,18 @@ def git(*command, tree=ROOT):
     return subprocess.run(["git", "-C", tree, *command], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def commit():
+def commit(tree=ROOT):
     """The commit of the tree's code."""
     try:
-        changed = git("status", "--porcelain", "--", *CODE)
-        return git("rev-parse", "--short=12", "HEAD") + (CHANGED if changed else "")
+        changed = git("status", "--porcelain", "--", *CODE, tree=tree)
+        return git("rev-parse", "--short=12", "HEAD", tree=tree) + (CHANGED if changed else "")
     except (OSError, subprocess.CalledProcessError):  # no reason to fail after an hour of measuring
         return UNKNOWN
 
 
-def origin():
+def origin(tree=ROOT):
     """A line for a page: the commit and date of its figures."""
-    return f"Of commit {commit()}, {datetime.date.today().isoformat()}.\n"
+    return f"Of commit {commit(tree)}, {datetime.date.today().isoformat()}.\n"
 
 
 def table(head, rows):

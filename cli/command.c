@@ -10,6 +10,7 @@
 #include "profiler/record.h"
 
 const char *argp_program_version = "dwarfprof " DP_VERSION;
+const char *argp_program_bug_address = DP_BUG_REPORT;
 
 const struct command *const commands[] = {
 	&command_record,  &command_top,  &command_dump,     &command_report,
@@ -105,8 +106,12 @@ void command_for_each_option(const struct argp *argp,
 		}
 		option.arg = value;
 		option.flags |= flags & OPTION_ARG_OPTIONAL;
+		if (argp->help_filter)
+			option.doc = argp->help_filter(o->key, o->doc, NULL);
 		if ((o->name || o->key) && !(o->flags & OPTION_HIDDEN))
 			each(arg, &option);
+		if (option.doc != o->doc)
+			free((char *)option.doc);
 	}
 	for (const struct argp_child *child = argp->children; child && child->argp; child++)
 		command_for_each_option(child->argp, each, arg);

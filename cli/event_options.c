@@ -10,22 +10,13 @@
 /* In a tenth of a second a CPU counts fewer events than the 32 bits of a sample's weight can tell. */
 #define MIN_PERIOD_HZ 10
 
-static bool is_same(const struct event *a, const struct event *b)
-{
-	if (a->source != b->source)
-		return false;
-	if (a->source == &event_raw) /* r1c2 is r01C2 */
-		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
-	return !a->argument || strcmp(a->argument, b->argument) == 0;
-}
-
 void event_options_set(struct options *o, struct argp_state *state, const struct event *event)
 {
 	struct profiler_options *r = &o->record.profiler;
 	bool adds = r->event.source->has_period && event->source->has_period;
 
 	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
-		if (is_same(profiler_event(r, i), event))
+		if (event_is_same(profiler_event(r, i), event))
 			return;
 	if (o->event_given && event->source == &event_uprobe && r->event.source == event->source)
 		argp_error(state,

@@ -62,7 +62,7 @@ static const struct argp_option shared_options[] = {
 	{ 0 },
 };
 
-/* Options of commands that sample. */
+/* Options of commands that sample. An @ stands for what fill_in() lists. */
 static const struct argp_option sampling_options[] = {
 	{ "all", 'a', NULL, 0, "all processes, including those that start later", 1 },
 	{ "no-inherit", OPTION_NO_INHERIT, NULL, 0, "leave out the children of -p or of a command",
@@ -80,10 +80,7 @@ static const struct argp_option sampling_options[] = {
 	  "sampled at a rate",
 	  2 },
 	{ "event", 'e', "EVENT", 0,
-	  "what to sample instead of CPU time: uprobe:PATH:NAME, each call of the functions with "
-	  "that name or glob; page-faults, minor-faults, major-faults, context-switches or "
-	  "cpu-migrations, each one; cycles, instructions, cache-references, cache-misses, "
-	  "branches, branch-misses or perf's rHEX, -F times a second; several of these may be given, "
+	  "what to sample instead of CPU time: @; several that are counted may be given, "
 	  "separated by commas",
 	  2 },
 	{ "count", 'c', "N", 0, "every Nth of these events, rather than each or at a rate", 2 },
@@ -109,9 +106,7 @@ static const struct argp_option file_options[] = {
 	{ "output", 'o', "FILE", 0,
 	  "where to write, repeatable; %p, %t and %h in it become the process number, the time and the host name (stdout: text on a terminal, and always for dump; else folded stacks)",
 	  4 },
-	{ "format", OPTION_FORMAT, "FORMAT", 0,
-	  "folded, jsonl, text, pprof, json, perf-script, speedscope, html, svg, firefox, firefox-gz or recording (by the extension of FILE)",
-	  4 },
+	{ "format", OPTION_FORMAT, "FORMAT", 0, "@ (by the extension of FILE)", 4 },
 	{ "by", OPTION_BY, "KEY", 0, OUTPUT_OPTIONS_BY_HELP, 4 },
 	OUTPUT_OPTIONS_WIDE,
 	{ 0 },
@@ -448,8 +443,37 @@ const struct argp options_shared = {
 	.parser = parse_shared,
 	.children = name_options,
 };
-const struct argp options_sampling = { .options = sampling_options, .parser = parse_part };
-const struct argp options_files = { .options = file_options, .parser = parse_part };
+
+/* Puts the rows of the tables of events and formats in the place of an @. argp frees the text. */
+static char *fill_in(int key, const char *text, void *input)
+{
+	void (*list)(FILE * to) = key == 'e'           ? event_list_help :
+				  key == OPTION_FORMAT ? report_format_list_names :
+							 NULL;
+	const char *at = list && text ? strchr(text, '@') : NULL;
+	char *more = NULL;
+	size_t size;
+	FILE *to = at ? open_memstream(&more, &size) : NULL;
+
+	if (!to)
+		return (char *)text;
+	fwrite(text, 1, (size_t)(at - text), to);
+	list(to);
+	fputs(at + 1, to);
+	fclose(to);
+	return more;
+}
+
+const struct argp options_sampling = {
+	.options = sampling_options,
+	.parser = parse_part,
+	.help_filter = fill_in,
+};
+const struct argp options_files = {
+	.options = file_options,
+	.parser = parse_part,
+	.help_filter = fill_in,
+};
 
 static error_t parse_record(int key, char *arg, struct argp_state *state)
 {

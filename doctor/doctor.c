@@ -19,6 +19,7 @@
 #include "bpf/abi.h"
 #include "doctor/examination.h"
 #include "doctor/probe.h"
+#include "doctor/proven.h"
 #include "elf/mapped_file.h"
 #include "kernel/event.h"
 #include "kernel/kernel_types.h"
@@ -127,6 +128,7 @@ static void examine_sysctls(struct examination *e)
 		  "samples (Debian, above 2: CAP_SYS_ADMIN)" },
 		{ "kernel.unprivileged_bpf_disabled", 0, 2, 2, 0,
 		  "nothing, if CAP_BPF is granted" },
+		/* 1: root and who has CAP_SYSLOG see addresses. */
 		{ "kernel.kptr_restrict", 0, 1, 1, 0, "functions of the kernel" },
 		{ "kernel.perf_event_max_stack", DP_MAX_KERNEL_FRAMES, INT32_MAX,
 		  DP_MAX_KERNEL_FRAMES, 0, "frames of a kernel stack" },
@@ -196,14 +198,18 @@ static void examine_fields(struct examination *e, const struct btf *btf)
 /* The BTF by which the programs are relocated, and the kernel's version. */
 static void examine_types(struct examination *e)
 {
-	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(e->btf);
+	char place[PATH_MAX];
+	_cleanup_(btf__freep) struct btf *btf =
+		kernel_types_load(kernel_types_place(e->btf, place));
 	bool usual = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	struct utsname kernel;
 	struct finding *f;
 
 	if (uname(&kernel) == 0) {
-		f = examination_add(e, kernel.sysname, FINDING_OK,
-				    "tested on Debian's " DP_PROVEN_KERNELS);
+		char tested[PROVEN_TEXT_SIZE];
+
+		proven_describe(kernel.release, DP_PROVEN_KERNELS, tested);
+		f = examination_add(e, kernel.sysname, FINDING_OK, tested);
 		examination_set(e, &f->value, "%s %s", kernel.release, kernel.machine);
 	}
 	f = examination_add(e, e->btf ? e->btf : "/sys/kernel/btf/vmlinux",
@@ -279,13 +285,13 @@ static void examine_helpers(struct examination *e)
 
 static void examine_programs(struct examination *e)
 {
-	char buffer[PROBE_NAME_SIZE];
+	char buffer[PROBE_NAME_SIZE], place[PATH_MAX];
 	const char *name;
 
 	for (size_t i = 0; (name = probe_program_name(i, buffer)); i++) {
 		char what[80];
 		struct refusal refusal;
-		int err = probe_program(i, e->btf, &refusal);
+		int err = probe_program(i, kernel_types_place(e->btf, place), &refusal);
 		struct finding *f;
 
 		snprintf(what, sizeof(what), "program %s", name);
@@ -296,8 +302,8 @@ static void examine_programs(struct examination *e)
 		if ((f->state != FINDING_MISSING && f->state != FINDING_LIMITED) || f->fix)
 			continue;
 		if (refusal_reason(&refusal))
-			examination_set(e, &f->fix, "report all this, and the verifier's: %s",
-					refusal_reason(&refusal));
+			examination_set(e, &f->fix, "report all this to %s, and the verifier's: %s",
+					DP_BUG_REPORT, refusal_reason(&refusal));
 		else
 			examination_set(
 				e, &f->fix,

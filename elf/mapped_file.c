@@ -59,6 +59,22 @@ int regular_file_open(const char *path, uint64_t inode)
 	return place < 0 ? place : file_reopen(place);
 }
 
+int rooted_file_open(int root, const char *path, uint64_t inode)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int found = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	_cleanup_close_ int place = check_place(found < 0 ? -errno : found, inode);
+	char inside[PATH_MAX + 32];
+
+	/* A sandbox may not know the system call. The inode tells whether links have led astray. */
+	if (place == -ENOSYS) {
+		snprintf(inside, sizeof(inside), "/proc/self/fd/%d/%s", root, path);
+		place = find_path(inside, inode);
+	}
+	return place < 0 ? place : file_reopen(place);
+}
+
 /* The ways to find a mapped file, best first. */
 enum way { WAY_MAPPING, WAY_ROOT, WAY_PROGRAM, WAY_NAME, N_WAYS };
 

@@ -33,6 +33,12 @@ int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 int mapped_file_find_program(pid_t pid);
 
 /*
+ * Opens the regular file with a path below a directory as its root, which need not be that of a
+ * running process. Errors as above. May wait.
+ */
+int rooted_file_open(int root, const char *path, uint64_t inode);
+
+/*
  * Opens for reading the file that a descriptor refers to. Returns a new descriptor or a negative
  * errno. May wait.
  */

@@ -83,22 +83,22 @@ const char *packed_by(const void *bytes, size_t size)
 	return NULL;
 }
 
-static bool is_told(struct packed_told *told, dev_t device, ino_t inode)
+static bool is_reported(struct packed_reported *reported, dev_t device, ino_t inode)
 {
-	for (size_t i = 0; i < told->n; i++)
-		if (told->programs[i].device == device && told->programs[i].inode == inode)
+	for (size_t i = 0; i < reported->n; i++)
+		if (reported->programs[i].device == device && reported->programs[i].inode == inode)
 			return true;
-	if (told->n == PACKED_N_TOLD)
+	if (reported->n == PACKED_MAX_REPORTED)
 		return true;
-	told->programs[told->n].device = device;
-	told->programs[told->n++].inode = inode;
+	reported->programs[reported->n].device = device;
+	reported->programs[reported->n++].inode = inode;
 	return false;
 }
 
-void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino_t inode, pid_t pid,
-		 const char *path)
+void packed_report(struct packed_reported *reported, const char *packer, dev_t device, ino_t inode,
+		   pid_t pid, const char *path)
 {
-	if (packer[0] == '\0' || is_told(told, device, inode))
+	if (packer[0] == '\0' || is_reported(reported, device, inode))
 		return;
 	log_warning("process %d runs %s, which is packed by %s: its code is only in memory, and "
 		    "stacks end there; `upx -d` unpacks the file",

@@ -17,21 +17,21 @@
 const char *packed_by(const void *bytes, size_t size);
 
 /* Programs that have been reported, by device and inode. */
-#define PACKED_N_TOLD 16
+#define PACKED_MAX_REPORTED 16
 
-struct packed_told {
+struct packed_reported {
 	struct {
 		dev_t device;
 		ino_t inode;
-	} programs[PACKED_N_TOLD];
+	} programs[PACKED_MAX_REPORTED];
 	size_t n;
 };
 
 /*
  * Reports that a process runs a packed program, unless packer is "". Reports each program once, and
- * at most PACKED_N_TOLD of them.
+ * at most PACKED_MAX_REPORTED of them.
  */
-void packed_tell(struct packed_told *told, const char *packer, dev_t device, ino_t inode, pid_t pid,
-		 const char *path);
+void packed_report(struct packed_reported *reported, const char *packer, dev_t device, ino_t inode,
+		   pid_t pid, const char *path);
 
 #endif

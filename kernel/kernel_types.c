@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -19,15 +20,39 @@ struct btf *kernel_types_load(const char *path)
 	return path ? btf__parse(path, NULL) : btf__load_vmlinux_btf();
 }
 
+/* Has the file types of a kernel? */
+static bool is_of_kernel(const char *path)
+{
+	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(path);
+
+	return btf && btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) > 0;
+}
+
+const char *kernel_types_find(const char *root, const char *release, char buffer[PATH_MAX])
+{
+	int n;
+
+	snprintf(buffer, PATH_MAX, "%s/sys/kernel/btf/vmlinux", root);
+	if (access(buffer, R_OK) == 0)
+		return NULL;
+	n = snprintf(buffer, PATH_MAX, "%s/lib/modules/%s/vmlinux", root, release);
+	return n < PATH_MAX && access(buffer, R_OK) == 0 && is_of_kernel(buffer) ? buffer : NULL;
+}
+
+const char *kernel_types_place(const char *path, char buffer[PATH_MAX])
+{
+	struct utsname kernel;
+
+	if (path || uname(&kernel) < 0)
+		return path;
+	return kernel_types_find("", kernel.release, buffer);
+}
+
 int kernel_types_check(const char *path)
 {
-	_cleanup_(btf__freep) struct btf *btf = NULL;
 	int err;
 
-	if (!path)
-		return 0;
-	btf = access(path, R_OK) == 0 ? kernel_types_load(path) : NULL;
-	if (btf && btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) > 0)
+	if (!path || (access(path, R_OK) == 0 && is_of_kernel(path)))
 		return 0;
 	err = access(path, R_OK) < 0 ? -errno : -EINVAL;
 	if (err != -EINVAL)

@@ -2,6 +2,7 @@
 #ifndef DP_KERNEL_KERNEL_TYPES_H
 #define DP_KERNEL_KERNEL_TYPES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,6 +15,15 @@ struct btf;
  * `path` is a file with BTF. If it is NULL, libbpf looks in /sys/kernel/btf/vmlinux, and for
  * kernels with debug information in /boot and where distributions put them.
  */
+
+/*
+ * Returns the file to load if there is none in /sys: /lib/modules/RELEASE/vmlinux, which libbpf does
+ * not know of. NULL: libbpf looks for one. root: "", or
+ * a directory to search instead of /.
+ */
+const char *kernel_types_find(const char *root, const char *release, char buffer[PATH_MAX]);
+/* Returns `path`; or, if that is NULL, what is found for the running kernel. */
+const char *kernel_types_place(const char *path, char buffer[PATH_MAX]);
 
 /* Returns NULL and sets errno if there is no BTF. The caller frees it with btf__free(). */
 struct btf *kernel_types_load(const char *path);

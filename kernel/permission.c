@@ -148,7 +148,7 @@ void permission_explain_perf(const char *what, int err, unsigned int hz)
 		log_detail("try:  a lower -F");
 		return;
 	}
-	log_detail("please report this, with what `dwarfprof doctor` says");
+	log_detail("please report this to %s, with what `dwarfprof doctor` says", DP_BUG_REPORT);
 }
 
 void permission_explain_uprobe(int err)

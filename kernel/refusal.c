@@ -128,19 +128,27 @@ static void explain_program(const struct refusal *refusal, const struct btf *btf
 	if (uname(&kernel) == 0)
 		log_detail("kernel: %s %s %s, %s", kernel.sysname, kernel.release, kernel.machine,
 			   kernel.version);
-	log_detail("please report this, with what `dwarfprof doctor` says");
+	log_detail("please report this to %s, with what `dwarfprof doctor` says", DP_BUG_REPORT);
+}
+
+/* Has the running kernel types where libbpf looks? */
+static bool has_types(void)
+{
+	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(NULL);
+
+	return btf != NULL;
 }
 
 void refusal_explain(const struct refusal *refusal, const char *path)
 {
-	_cleanup_(btf__freep) struct btf *btf = kernel_types_load(NULL);
+	_cleanup_(btf__freep) struct btf *btf = NULL;
 
-	if (!btf) {
+	if (!refusal_program(refusal) && !has_types()) {
 		log_detail("need: type information of the running kernel (BTF), which is in "
 			   "/sys/kernel/btf/vmlinux");
-		log_detail(
-			path ? "      --off-cpu, --wall and dump need it there, also with --btf" :
-			       "try:  --btf FILE, if there is such a file elsewhere");
+		log_detail(path ? "      --off-cpu, --wall and dump need it there even with --btf: "
+				  "libbpf looks nowhere else for what they attach to" :
+				  "try:  --btf FILE, if there is such a file elsewhere");
 		log_detail("try:  in a container: mount /sys; else a kernel built with "
 			   "CONFIG_DEBUG_INFO_BTF=y, as distributions' are");
 		return;
@@ -154,10 +162,7 @@ void refusal_explain(const struct refusal *refusal, const char *path)
 		log_detail("try:  dwarfprof -v ..., which shows what the kernel says");
 		return;
 	}
-	if (path) {
-		btf__free(btf);
-		btf = kernel_types_load(path);
-	}
+	btf = kernel_types_load(path);
 	if (path && access("/sys/kernel/btf/vmlinux", R_OK) == 0)
 		log_detail("try:  without --btf: %s may be of another kernel", path);
 	explain_program(refusal, btf);

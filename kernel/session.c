@@ -291,11 +291,14 @@ static int open_and_load(struct session *s, const struct session_options *option
 
 int session_open(struct session *ret, const struct session_options *options)
 {
+	struct session_options placed = *options;
+	char place[PATH_MAX];
 	struct refusal refusal;
 	int err;
 
 	refusal_listen(&refusal);
-	err = open_and_load(ret, options, &refusal);
+	placed.btf = kernel_types_place(options->btf, place);
+	err = open_and_load(ret, &placed, &refusal);
 	refusal_listen(NULL);
 	return err;
 }

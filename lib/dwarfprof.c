@@ -16,6 +16,7 @@
 #include "report/outcome.h"
 #include "report/report.h"
 #include "report/symbolized.h"
+#include "report/value.h"
 #include "symbols/names.h"
 
 /* While a requested profile is awaited, how long each profiler_run() takes at most. */
@@ -29,6 +30,13 @@ struct part {
 	FILE *to;
 	atomic_bool is_whole;
 	int err;
+};
+
+/* What the host gets of a sample, and what the functions that it may call then need. */
+struct passed_sample {
+	struct dwarfprof_sample sample;
+	const struct report_context *context;
+	const struct sample *origin;
 };
 
 /* The report that calls the host. */
@@ -139,24 +147,62 @@ static int caller_add(struct report *report, const struct sample *sample,
 {
 	struct caller *c = (struct caller *)report;
 	const struct dwarfprof_options *o = &c->profiler->options;
+	struct passed_sample passed = { .context = &report->context, .origin = sample };
 	int err = fill_frames(c, sample);
 
 	if (err < 0)
 		return err;
-	o->on_sample(o->arg, &(struct dwarfprof_sample){
-				     .time_ns = sample->time_ns,
-				     .weight = sample->weight,
-				     .value_ns = sample->value_ns,
-				     .pid = sample->pid,
-				     .tid = sample->tid,
-				     .cpu = sample->cpu,
-				     .comm = sample->comm,
-				     .thread_name = sample->thread_name,
-				     .outcome = outcome_word(sample->outcome),
-				     .frames = c->frames,
-				     .n_frames = c->n_frames,
-			     });
+	passed.sample = (struct dwarfprof_sample){
+		.time_ns = sample->time_ns,
+		.weight = sample->weight,
+		.value_ns = sample->value_ns,
+		.pid = sample->pid,
+		.tid = sample->tid,
+		.cpu = sample->cpu,
+		.comm = sample->comm,
+		.thread_name = sample->thread_name,
+		.outcome = outcome_word(sample->outcome),
+		.frames = c->frames,
+		.n_frames = c->n_frames,
+	};
+	o->on_sample(o->arg, &passed.sample);
 	return 0;
+}
+
+const char *dwarfprof_sample_event(const struct dwarfprof_sample *sample)
+{
+	const struct passed_sample *p = (const struct passed_sample *)sample;
+
+	return value_event_name(p->context, p->origin);
+}
+
+bool dwarfprof_sample_value(const struct dwarfprof_sample *sample, size_t i,
+			    struct dwarfprof_value *ret)
+{
+	const struct passed_sample *p = (const struct passed_sample *)sample;
+	struct value values[VALUES_MAX];
+
+	if (i >= values_of(p->context, values))
+		return false;
+	*ret = (struct dwarfprof_value){ .name = values[i].name,
+					 .unit = values[i].unit,
+					 .value = value_of_sample(&values[i], p->origin) };
+	return true;
+}
+
+bool dwarfprof_sample_label(const struct dwarfprof_sample *sample, size_t i,
+			    struct dwarfprof_label *ret)
+{
+	const struct passed_sample *p = (const struct passed_sample *)sample;
+	struct label label;
+	size_t at = 0;
+
+	do
+		if (!label_set_next(p->origin->labels, &at, &label))
+			return false;
+	while (i-- > 0);
+	*ret = (struct dwarfprof_label){ label.key, label.text, label.number, label.unit };
+	return true;
 }
 
 static void caller_free(struct report *report)
@@ -180,6 +226,36 @@ static int caller_new(const struct dwarfprof *p, struct report **ret)
 	};
 	*ret = &c->report;
 	return 0;
+}
+
+static bool has_event(const struct profiler_options *r, const struct event *event)
+{
+	for (size_t i = 0; i < profiler_n_events(r); i++)
+		if (event_is_same(profiler_event(r, i), event))
+			return true;
+	return false;
+}
+
+/* Several events are separated by commas. A function's name may have commas, too. */
+static int parse_events(struct profiler_options *r, char *text)
+{
+	int err = event_parse(text, &r->event);
+	char *word;
+
+	if (err == 0 || !strchr(text, ','))
+		return err;
+	err = event_parse(strsep(&text, ","), &r->event);
+	while (err == 0 && (word = strsep(&text, ","))) {
+		struct event event;
+
+		err = event_parse(word, &event);
+		if (err < 0 || has_event(r, &event))
+			continue;
+		if (r->n_others == EVENT_MAX - 1 || !event.source->has_period)
+			return -EINVAL;
+		r->others[r->n_others++] = event;
+	}
+	return err == 0 && r->n_others > 0 && !r->event.source->has_period ? -EINVAL : err;
 }
 
 /* Copies what is used later: the host's structure may be freed, or of another version. */
@@ -220,7 +296,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 		.symbols = true,
 		.names = p->names,
 	};
-	err = event_parse(p->event, &p->profiled.event);
+	err = parse_events(&p->profiled, p->event);
 	if (err < 0)
 		return err;
 	p->profiled.states = event_states(&p->profiled.event);

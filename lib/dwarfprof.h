@@ -52,6 +52,34 @@ struct dwarfprof_sample {
 	size_t n_frames;
 };
 
+/*
+ * What a sample counts: its number of events, its time, each with the unit. Several events have a
+ * value each, of which a sample has one.
+ */
+struct dwarfprof_value {
+	const char *name, *unit; /* "cpu", "nanoseconds"; "page_faults", "count" */
+	uint64_t value;
+};
+
+/* A fact about a sample, such as route=/login or size=4096 bytes. */
+struct dwarfprof_label {
+	const char *key;
+	const char *text; /* NULL: a number */
+	int64_t number;
+	const char *unit; /* of a number; "": none */
+};
+
+/*
+ * More about a sample: only for the pointer that on_sample() was given, and only during that call;
+ * not for a copy. The strings live as long. The last two return false if there is no i-th one. The
+ * structures that they fill in never grow.
+ */
+const char *dwarfprof_sample_event(const struct dwarfprof_sample *sample); /* "off-cpu" */
+bool dwarfprof_sample_value(const struct dwarfprof_sample *sample, size_t i,
+			    struct dwarfprof_value *ret);
+bool dwarfprof_sample_label(const struct dwarfprof_sample *sample, size_t i,
+			    struct dwarfprof_label *ret);
+
 /* Zero selects the default. */
 struct dwarfprof_options {
 	size_t size;       /* sizeof this structure */

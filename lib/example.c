@@ -13,7 +13,14 @@
 
 static void print(void *arg, const struct dwarfprof_sample *sample)
 {
-	printf("%d %s %s:", sample->tid, sample->comm, sample->outcome);
+	struct dwarfprof_label label;
+
+	printf("%d %s %s %s", sample->tid, sample->comm, dwarfprof_sample_event(sample),
+	       sample->outcome);
+	for (size_t i = 0; dwarfprof_sample_label(sample, i, &label); i++)
+		if (label.text)
+			printf(" %s=%s", label.key, label.text);
+	printf(":");
 	for (size_t i = 0; i < sample->n_frames; i++)
 		printf(" %s", sample->frames[i].function);
 	printf("\n");

@@ -44,15 +44,15 @@ static void explain_unopened(struct process_table *table, pid_t pid, const char 
 	permission_explain_file(pid, name);
 }
 
-/* The reader of the jitdump opens it, unless its path must be looked up. */
+/* The reader of the jitdump opens it. */
 static void set_dump(const struct process *p, const struct mapping *m, uint64_t inode,
 		     const char *name)
 {
 	int fd = mapped_file_find(p->thread, m->start, m->end, inode, name);
 
 	if (fd == -EAGAIN)
-		fd = mapped_file_open(p->thread, m->start, m->end, inode, name);
-	if (fd >= 0)
+		jitted_set_dump_path(m->jitted, p->thread, name, inode);
+	else if (fd >= 0)
 		jitted_set_dump(m->jitted, fd);
 }
 
@@ -92,8 +92,8 @@ bool process_settle_program(struct process_table *table, struct process *p)
 	if (binary_is_pending(b))
 		return false;
 	if (b->err == 0)
-		packed_tell(&table->packed, b->elf.packer, b->id.device, b->id.inode, p->thread,
-			    b->module->path);
+		packed_report(&table->packed, b->elf.packer, b->id.device, b->id.inode, p->thread,
+			      b->module->path);
 	process_forget_program(p);
 	return true;
 }
@@ -132,7 +132,7 @@ static int find_binary(struct process_table *table, const struct process *p,
 		       const struct mapping *m, uint64_t inode, const char *name,
 		       struct binary **ret)
 {
-	const struct file_place place = { p->thread, m->start, m->end, inode };
+	const struct file_mapping mapping = { p->thread, m->start, m->end, inode };
 	int fd;
 
 	if (strcmp(name, "[vdso]") == 0)
@@ -143,7 +143,7 @@ static int find_binary(struct process_table *table, const struct process *p,
 	if (fd >= 0)
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)
-		return binary_store_find_later(table->binaries, &place, name, ret);
+		return binary_store_find_later(table->binaries, &mapping, name, ret);
 	/* The process is gone, and with it access to its files. */
 	*ret = binary_store_find(table->binaries, inode, name);
 	return *ret ? 0 : fd;

@@ -71,7 +71,7 @@ struct process_table {
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
 	uint64_t generation; /* of the tables that the snapshots refer to */
-	struct packed_told packed;
+	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */
 	bool has_warned;         /* of snapshots without room */
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */

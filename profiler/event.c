@@ -2,6 +2,7 @@
 #include "profiler/event.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -72,9 +73,44 @@ int event_parse(const char *text, struct event *ret)
 	return -EINVAL;
 }
 
+static void print_name(const struct event_source *s, FILE *to)
+{
+	fprintf(to, "%s%s", s->name, s->argument ? s->argument : "");
+}
+
+bool event_is_same(const struct event *a, const struct event *b)
+{
+	if (a->source != b->source)
+		return false;
+	if (a->source == &event_raw) /* r1c2 is r01C2 */
+		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
+	return !a->argument || strcmp(a->argument, b->argument) == 0;
+}
+
 void event_list(FILE *to)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
-		fprintf(to, "%s%s%s", i ? ", " : "", sources[i]->name,
-			sources[i]->argument ? sources[i]->argument : "");
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		fputs(i ? ", " : "", to);
+		print_name(sources[i], to);
+	}
+}
+
+/* Neighbours that are sampled in the same way are explained together. */
+void event_list_help(FILE *to)
+{
+	const char *when = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		const struct event_source *s = sources[i];
+
+		if (!s->when)
+			continue;
+		if (when && strcmp(when, s->when) != 0)
+			fprintf(to, ", %s; ", when);
+		else if (when)
+			fputs(", ", to);
+		print_name(s, to);
+		when = s->when;
+	}
+	fprintf(to, ", %s", when);
 }

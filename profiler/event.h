@@ -24,6 +24,7 @@ struct event_text {
 struct event_source {
 	const char *name;      /* "uprobe" */
 	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
+	const char *when;      /* when there is a sample, for the help; NULL: it has an option */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	bool at_rate;          /* sampled at the rate profiler_options.hz */
 	/*
@@ -88,7 +89,13 @@ unsigned int event_states(const struct event *event);
  */
 int event_parse(const char *text, struct event *ret);
 
+/* Are they the same but for how they are written? */
+bool event_is_same(const struct event *a, const struct event *b);
+
 /* Writes "cpu, off-cpu, wall, uprobe:PATH:NAME, page-faults". */
 void event_list(FILE *to);
+
+/* Writes "page-faults, minor-faults, each one; cycles, instructions, -F times a second". */
+void event_list_help(FILE *to);
 
 #endif

@@ -12,13 +12,15 @@
 #include "profiler/event.h"
 #include "profiler/profiler.h"
 
+#define AT_RATE "-F times a second"
+
 static int attach(struct session *session, const struct profiler_options *o,
 		  struct event_text *ret);
 
 #define SOFTWARE(_name, _counts, _missing)                                                         \
 	{                                                                                          \
-		.name = _name, .programs = EVENT_BIT(DP_EVENT_CPU), .has_period = true,            \
-		.counts = _counts, .missing = _missing, .attach = attach                           \
+		.name = _name, .when = "each one", .programs = EVENT_BIT(DP_EVENT_CPU),            \
+		.has_period = true, .counts = _counts, .missing = _missing, .attach = attach       \
 	}
 
 const struct event_source event_page_faults =
@@ -34,8 +36,8 @@ const struct event_source event_cpu_migrations =
 
 #define HARDWARE(_name, _counts)                                                                   \
 	{                                                                                          \
-		.name = _name, .programs = EVENT_BIT(DP_EVENT_CPU), .at_rate = true,               \
-		.has_period = true, .counts = _counts,                                             \
+		.name = _name, .when = AT_RATE, .programs = EVENT_BIT(DP_EVENT_CPU),               \
+		.at_rate = true, .has_period = true, .counts = _counts,                            \
 		.missing = "did not run, or had too few of them", .attach = attach                 \
 	}
 
@@ -75,6 +77,7 @@ static int check_raw(const char *digits)
 const struct event_source event_raw = {
 	.name = "r",
 	.argument = "HEX",
+	.when = AT_RATE,
 	.programs = EVENT_BIT(DP_EVENT_CPU),
 	.at_rate = true,
 	.has_period = true,

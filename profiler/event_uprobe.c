@@ -73,6 +73,7 @@ static int attach(struct session *session, const struct profiler_options *o, str
 const struct event_source event_uprobe = {
 	.name = "uprobe",
 	.argument = ":PATH:NAME",
+	.when = "each call of the functions with that name or glob",
 	.programs = EVENT_BIT(DP_EVENT_UPROBE),
 	.user_only = true,
 	.missing = "did not run, or not long enough",

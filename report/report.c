@@ -83,6 +83,12 @@ void report_format_list(FILE *to)
 		fprintf(to, "%s%s (%s)", i ? ", " : "", formats[i].name, formats[i].extensions);
 }
 
+void report_format_list_names(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		fprintf(to, "%s%s", i ? ", " : "", formats[i].name);
+}
+
 const char *report_kernel_label(const struct report *report, uint64_t address, size_t i,
 				char buffer[FRAME_LABEL_SIZE])
 {

@@ -104,6 +104,8 @@ const struct report_format *report_format_by_path(const char *path);
 size_t report_match_extension(const char *extensions, const char *path);
 /* "folded (.folded .collapsed), jsonl (.jsonl)" */
 void report_format_list(FILE *to);
+/* "folded, jsonl", for the help */
+void report_format_list_names(FILE *to);
 
 /* Profiles that are compared with each other. */
 #define REPORT_SIDES 2

@@ -49,7 +49,10 @@ int top_rows_make(struct top_rows *rows, const struct top_interval *interval, en
  */
 void top_rows_filter(struct top_rows *rows, const char *text);
 
-/* Sorts by a column: values and then names; numbers and names upwards. */
+/*
+ * Sorts by a column: values and then names; numbers and names upwards. The column must be one of the
+ * list's (top_view_columns()).
+ */
 void top_rows_sort(struct top_rows *rows, enum top_column column);
 
 /* Details of a row, up to so many of each kind, largest first. */

@@ -268,7 +268,7 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	size_t n_own = off_cpu ? off_cpu_own_frames(&d->intervals, kernel, raw->n_kernel) : 0;
 	size_t n_user = resolve_frames(d, snapshot, p, walk, raw);
 	_cleanup_(label_set_freep) struct label_set *labels = NULL;
-	const struct snapshot *taken = snapshot;
+	const struct snapshot *in_kernel = snapshot;
 	int err;
 	struct sample sample = {
 		.time_ns = raw->time_ns,
@@ -290,9 +290,10 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	};
 
 	if (!snapshot || snapshot->id != raw->snapshot)
-		taken = snapshot_store_find(&d->table->snapshots, raw->snapshot);
+		in_kernel = snapshot_store_find(&d->table->snapshots, raw->snapshot);
 	err = labels_new(&d->label_sources,
-			 &(struct label_context){ q->sample, taken, snapshot, &sample }, &labels);
+			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
+			 &labels);
 	if (err < 0)
 		return err;
 	sample.labels = labels;

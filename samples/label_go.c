@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The labels of Go's runtime/pprof. The kernel reads those of the thread's goroutine. Whether they
- * belong to the stack is decided by its frames: a thread created by C keeps its goroutine after it
- * has returned to C, and of several Go runtimes in a process the kernel knows only one.
+ * The labels of Go's runtime/pprof. go_labels.h in tables/ finds where they are, bpf/labels.h reads
+ * those of the thread's goroutine. Whether they belong to the stack is decided by its frames: a
+ * thread created by C keeps its goroutine after it has returned to C, and of several Go runtimes in
+ * a process the kernel knows only one.
  */
 #include "samples/label_source.h"
 
@@ -49,7 +50,7 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 	const struct dp_sample *raw = &c->named->sample;
 	const struct dp_labels *labels =
 		(const void *)(c->named->frames + raw->n_user + raw->n_kernel);
-	const struct binary *known = snapshot_labelled(c->taken);
+	const struct binary *known = snapshot_labelled(c->in_kernel);
 
 	if (known && has_go_frame(c->sample, known)) {
 		if (raw->flags & DP_SAMPLE_LABELS)

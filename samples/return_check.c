@@ -6,10 +6,10 @@
 
 #include "bpf/call.h"
 #include "process/mapping.h"
-#include "samples/landing.h"
+#include "samples/landing_pad.h"
 
 /*
- * A landing ends within this many bytes behind the write of the handler's address: in libgcc up to
+ * A landing pad ends within this many bytes behind the write of the handler's address: in libgcc up to
  * 48, depending on how many registers a function has saved.
  */
 #define LANDING_SIZE 64
@@ -39,7 +39,8 @@ static bool leads_to_signal(const struct return_check *c, const struct snapshot 
 }
 
 /* True if an address is in the end of a function that lands in an exception handler. */
-static bool is_landing(struct return_check *c, const struct snapshot *snapshot, uint64_t address)
+static bool is_landing_pad(struct return_check *c, const struct snapshot *snapshot,
+			   uint64_t address)
 {
 	const struct mapping *m = snapshot_find(snapshot, address);
 	uint8_t code[LANDING_SIZE];
@@ -52,8 +53,8 @@ static bool is_landing(struct return_check *c, const struct snapshot *snapshot, 
 	err = rule.lands ? binary_read_before(m->binary, address + sizeof(code) - m->bias, code,
 					      sizeof(code)) :
 			   -ENOENT;
-	/* Code that is not in memory counts as a landing. */
-	return err == -EAGAIN || (err == 0 && landing_is_in(code, sizeof(code)));
+	/* Code that is not in memory counts as a landing pad. */
+	return err == -EAGAIN || (err == 0 && landing_pad_is_in(code, sizeof(code)));
 }
 
 /*
@@ -71,12 +72,12 @@ static bool is_landed_in(struct return_check *c, const struct snapshot *snapshot
 	unwinder_rule(c->unwinder, handler, snapshot->cell, &at);
 	if (at.cfa == DP_CFA_NONE || memcmp(&before, &at, sizeof(at)) != 0)
 		return false;
-	/* A landing has one handler. */
+	/* A landing pad has one handler. */
 	while (i-- > walk->n_landed) {
 		__u64 frame = walk->frames[i];
 
 		if (!DP_METHOD_IS_CALLER(DP_FRAME_METHOD(frame)))
-			return is_landing(c, snapshot, DP_FRAME_ADDRESS(frame));
+			return is_landing_pad(c, snapshot, DP_FRAME_ADDRESS(frame));
 	}
 	return false;
 }

@@ -49,12 +49,13 @@ static int open_and_load(struct thread_reader *r, bool kernel, bool hidden, cons
 
 int thread_reader_open(struct thread_reader *ret, bool kernel, bool hidden, const char *btf)
 {
+	char place[PATH_MAX];
 	struct refusal refusal;
 	int err;
 
 	*ret = (struct thread_reader){ 0 };
 	refusal_listen(&refusal);
-	err = open_and_load(ret, kernel, hidden, btf, &refusal);
+	err = open_and_load(ret, kernel, hidden, kernel_types_place(btf, place), &refusal);
 	refusal_listen(NULL);
 	return err;
 }

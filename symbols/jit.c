@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/mapped_file.h"
 #include "symbols/demangle.h"
 #include "symbols/jit_dump.h"
 #include "symbols/jit_index.h"
@@ -48,7 +49,9 @@ struct places {
 	int root; /* -1: look for no map */
 	pid_t pid;
 	uid_t user;
-	int dump; /* refers to a jitdump to open; -1: none */
+	int dump;   /* refers to a jitdump to open; -1: none */
+	char *path; /* not NULL: it is below `dump`, a root, and has this inode */
+	uint64_t inode;
 };
 
 struct jit {
@@ -216,6 +219,7 @@ struct jit *jit_free(struct jit *jit)
 	}
 	close_place(&jit->given.root);
 	close_place(&jit->given.dump);
+	free(jit->given.path);
 	pthread_mutex_destroy(&jit->lock);
 	pthread_mutex_destroy(&jit->given_lock);
 	free(jit);
@@ -232,26 +236,46 @@ void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user)
 	pthread_mutex_unlock(&jit->given_lock);
 }
 
-void jit_set_dump(struct jit *jit, int fd)
+/* Takes over fd and path. */
+static void give_dump(struct jit *jit, int fd, char *path, uint64_t inode)
 {
 	pthread_mutex_lock(&jit->given_lock);
-	if (jit->has_dump) /* it was mapped again */
+	if (jit->has_dump) { /* it was mapped again */
 		close(fd);
-	else
+		free(path);
+	} else {
 		jit->given.dump = fd;
+		jit->given.path = path;
+		jit->given.inode = inode;
+	}
 	jit->has_dump = true;
 	pthread_mutex_unlock(&jit->given_lock);
+}
+
+void jit_set_dump(struct jit *jit, int fd)
+{
+	give_dump(jit, fd, NULL, 0);
+}
+
+void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode)
+{
+	char *copy = strdup(path);
+
+	if (copy)
+		give_dump(jit, root, copy, inode);
+	else
+		close(root);
 }
 
 /* Opening and reading the dump may take as long as its file system likes. */
 static void take_given(struct jit *jit)
 {
 	struct places given;
-	char path[32];
 
 	pthread_mutex_lock(&jit->given_lock);
 	given = jit->given;
 	jit->given.root = jit->given.dump = -1;
+	jit->given.path = NULL;
 	pthread_mutex_unlock(&jit->given_lock);
 	if (given.root >= 0) {
 		close_place(&jit->at.root);
@@ -259,9 +283,10 @@ static void take_given(struct jit *jit)
 	}
 	if (given.dump < 0)
 		return;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", given.dump);
-	jit->dump.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	jit->dump.fd = given.path ? rooted_file_open(given.dump, given.path, given.inode) :
+				    file_reopen(given.dump);
 	close(given.dump);
+	free(given.path);
 	if (jit->dump.fd >= 0)
 		return;
 	/* Another mapping of it tries again. */

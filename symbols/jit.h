@@ -40,6 +40,9 @@ void jit_set_root(struct jit *jit, int root, pid_t pid, uid_t user);
 /* The process has mapped a jitdump. Takes over fd, which may only refer to the file (O_PATH). */
 void jit_set_dump(struct jit *jit, int fd);
 
+/* Likewise; it has this path and inode in the process's root, which is taken over. */
+void jit_set_dump_path(struct jit *jit, int root, const char *path, uint64_t inode);
+
 /*
  * Adds a function and a line of it from a recording; `file` is "" and `line` 0 if unknown. *ret is
  * for jit_find(). 0, -ENOMEM or -E2BIG.

@@ -35,6 +35,10 @@ from oracle_files import read_oracle, read_samples
 
 # The first two frames are oracle_mark() and record().
 SKIP = 2
+# The share of stacks that may be walked in user space, at least in one of these tries; usually one
+# in five at most.
+LATE = 0.35
+TRIES = 3
 
 
 def describe(sample):
@@ -151,17 +155,9 @@ def compare(oracle, samples, show):
     return compared, different, landing, ended, landed, beyond
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("dwarfprof")
-    parser.add_argument("program")
-    parser.add_argument("--min", type=int, default=1, help="stacks that must be compared")
-    parser.add_argument("--unwind", default="dwarf")
-    parser.add_argument("--landings", type=int, default=6, help="stacks that may land in a handler")
-    parser.add_argument("--show", type=int, default=3, help="differences to print")
-    parser.add_argument("scenarios", nargs="*")
-    args = parser.parse_args()
-
+def attempt(args):
+    """Profiles the program once. Returns whether the stacks are right, and the share of them that
+    was walked in user space."""
     with tempfile.TemporaryDirectory() as directory:
         oracle_file = os.path.join(directory, "oracle")
         samples_file = os.path.join(directory, "samples.jsonl")
@@ -173,7 +169,7 @@ def main():
         if result.returncode != 0:
             print(result.stdout)
             print(f"{args.program}: exit code {result.returncode}")
-            return 1
+            return False, 0
         oracle = read_oracle(oracle_file)
         samples, lost = read_samples(samples_file, SKIP)
 
@@ -182,17 +178,36 @@ def main():
     print(f"{args.program}: {compared} stacks compared, {different} different, {lost} lost, "
           f"{landing} landing in a handler, {ended} more ended by both, {landed} about to, {beyond} beyond libgcc's knowledge, "
           f"{late} walked in user space")
-    if late > 0.5 * compared:
-        print("  too many were not walked in the kernel to say much about it")
-        return 1
     if compared < args.min:
         print(f"  at least {args.min} were expected")
-    if "landing" in args.scenarios and landed * 10 < compared:
+    has_handlers = "landing" not in args.scenarios or landed * 10 >= compared
+    if not has_handlers:
         print("  handlers were not told as such")
-        return 1
     # One stack in some 7,000 lands: of 1,400, more than six land in two runs of a billion.
-    return 0 if different == 0 and lost == 0 and compared >= args.min and \
-        max(landing, ended) <= args.landings and beyond * 50 <= compared else 1
+    return different == 0 and lost == 0 and compared >= args.min and has_handlers and \
+        max(landing, ended) <= args.landings and beyond * 50 <= compared, late / max(compared, 1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("dwarfprof")
+    parser.add_argument("program")
+    parser.add_argument("--min", type=int, default=1, help="stacks that must be compared")
+    parser.add_argument("--unwind", default="dwarf")
+    parser.add_argument("--landings", type=int, default=6, help="stacks that may land in a handler")
+    parser.add_argument("--show", type=int, default=3, help="differences to print")
+    parser.add_argument("scenarios", nargs="*")
+    args = parser.parse_args()
+
+    # Tables of new code take a moment, longer than usual on a machine that is busy.
+    for _ in range(TRIES):
+        is_right, late = attempt(args)
+        if not is_right:
+            return 1
+        if late <= LATE:
+            return 0
+    print("  too many were not walked in the kernel to say much about it")
+    return 1
 
 
 if __name__ == "__main__":

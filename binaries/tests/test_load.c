@@ -269,13 +269,13 @@ Test(load, opens_what_is_held)
 
 static struct binary *find_later(struct world *w, const char *path)
 {
-	struct file_place place = { .pid = getpid() };
+	struct file_mapping mapping = { .pid = getpid() };
 	struct binary *b;
 	struct stat st;
 
 	cr_assert_eq(stat(path, &st), 0);
-	place.inode = st.st_ino;
-	cr_assert_eq(binary_store_find_later(&w->store, &place, path, &b), 0);
+	mapping.inode = st.st_ino;
+	cr_assert_eq(binary_store_find_later(&w->store, &mapping, path, &b), 0);
 	return b;
 }
 

@@ -52,6 +52,16 @@ def is_of(version, series):
     return numbers(version)[:len(numbers(series))] == numbers(series)
 
 
+def series(version):
+    return numbers(version)[:2]
+
+
+def is_new(version, proven):
+    """Whether a kernel is newer than the proven ones of its series. Those of other series tell
+    nothing: each of Debian's suites has one, with updates of its own."""
+    return numbers(version) > max((numbers(one) for one in proven if series(one) == series(version)), default=())
+
+
 class Debian:
     """Used by one process at a time: others wait until the end of its `with` block."""
 

@@ -210,7 +210,7 @@ class Btf(unittest.TestCase):
             self.assertIn("cannot load the BPF programs: the kernel's verifier refuses dp_sample_cpu\n", said)
             self.assertRegex(said, r"\n  the verifier says: .*cannot access ptr member mm with moff \d+ in struct task_struct")
             self.assertIn(f"\n  kernel: Linux {os.uname().release} {os.uname().machine}, {os.uname().version}\n", said)
-            self.assertIn("\n  please report this, with what `dwarfprof doctor` says\n", said)
+            self.assertRegex(said, r"\n  please report this to .+, with what `dwarfprof doctor` says\n")
             self.assertIn(f"try:  without --btf: {self.bent} may be of another kernel\n", said)
             self.assertNotIn("Invalid argument", said)
             self.assertNotIn("need:", said)
@@ -252,14 +252,20 @@ class Btf(unittest.TestCase):
         copy = os.path.join(self.directory, "copy.btf")
         shutil.copy(USUAL, copy)
         boot = f'mount -t tmpfs none /boot\ncp {copy} "/boot/vmlinux-$(uname -r)"'
+        if not os.path.isdir("/lib/modules"):
+            os.mkdir("/lib/modules")
+            self.addCleanup(os.rmdir, "/lib/modules")
+        modules = f'mount -t tmpfs none /lib/modules\nmkdir "/lib/modules/$(uname -r)"\ncp {copy} "/lib/modules/$(uname -r)/vmlinux"'
+        need = "--off-cpu, --wall and dump need it there even with --btf: libbpf looks nowhere else for what they attach to"
         with busy() as pid:
             cpu, off_cpu, dump = self.command("CPU", pid), OFF_CPU, self.command("DUMP", pid)
             for command, options, prepare, said in (
                     (cpu, [], [], "try:  --btf FILE"), (off_cpu, [], [], "try:  --btf FILE"),
                     (cpu, ["--btf", copy], [], None), (cpu, [], [boot], None), (off_cpu, [], [boot], None),
                     (dump, [], [boot], None),
-                    (off_cpu, ["--btf", copy], [], "--off-cpu, --wall and dump need it there, also with --btf"),
-                    (dump, ["--btf", copy], [], "--off-cpu, --wall and dump need it there, also with --btf")):
+                    (off_cpu, ["--btf", copy], [], need),
+                    (dump, ["--btf", copy], [], need),
+                    (cpu, [], [modules], None), (dump, [], [modules], need)):
                 with self.subTest(command=command, options=options, prepare=prepare):
                     result = run(*hidden(*prepare), harness.DWARFPROF, *command, *options)
                     self.assertEqual(result.returncode, 1 if said else 0, result.stderr)
@@ -272,6 +278,9 @@ class Btf(unittest.TestCase):
         self.assertEqual((states[copy], states["program dp_sample_cpu"], states["program dp_dump"]), ("ok", "ok", "limited"))
         states, _, findings = self.doctor(*hidden(boot))
         self.assertEqual((states[USUAL], states["program dp_dump"]), ("ok", "ok"))
+        self.assertEqual([f["value"] for f in findings if f["what"] == USUAL], ["(vmlinux found elsewhere)"])
+        states, _, findings = self.doctor(*hidden(modules))
+        self.assertEqual((states[USUAL], states["program dp_sample_cpu"]), ("ok", "ok"))
         self.assertEqual([f["value"] for f in findings if f["what"] == USUAL], ["(vmlinux found elsewhere)"])
 
 

@@ -96,6 +96,7 @@ class Lists(unittest.TestCase):
                 for same in (command, "-h"), (command, "-?"), ("help", command):
                     self.assertEqual(run(DWARFPROF, *same, check=True).stdout, result.stdout)
                 self.assertLess(max(map(len, result.stdout.splitlines())), 80)
+                self.assertRegex(result.stdout, r"\n\nReport bugs to .+\.\n$")
         self.assertEqual(run(DWARFPROF, "-h", check=True).stdout, run(DWARFPROF, "--help").stdout)
         self.assertLess(max(map(len, run(DWARFPROF, "help").stdout.splitlines())), 80)
 

@@ -94,7 +94,9 @@ class Uretprobes(unittest.TestCase):
                     rest = sum(others.values()) - others["uretprobe"]
                     print(f"uretprobes: {len(user)} samples, {dict(others)}", flush=True)
                     self.assertLessEqual(rest, chance.most(len(user), share), others)
-                    self.assertGreater(len(complete), 0.65 * len(user), others)
+                    # Setting probes takes one in six of this program's time.
+                    self.assertLessEqual(others["uretprobe"],
+                                         chance.most(len(user), 0.35 if harness.is_emulated() else 0.22), others)
             finally:
                 os.close(fd)
 

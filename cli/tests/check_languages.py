@@ -31,6 +31,7 @@ GO_ROOTS = {"runtime.goexit", "runtime.mstart", "runtime.clone", "runtime.rt0_go
 PROGRAMS = {
     "C, static": ("gcc -O2 -static -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
     "C, static-pie": ("gcc -O2 -static-pie -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
+    "C, by clang": ("clang -O2 -o {out} {src}/busy.c", "{out}", 99, C_ROOTS, {"no_rule"}),
     "C, musl, static": ("musl-gcc -O2 -static -o {out} {src}/busy.c", "{out}", 0, set(),
                         {"no_rule", "no_call"}),
     # It panics. libgcc overwrites the saved registers with the catcher's some instructions before

@@ -73,13 +73,15 @@ class Swap(unittest.TestCase):
     """Two libraries alternate at one address; the function called through it shows which one is
     mapped."""
     WANTED = 10000
+    RATE = 3999
+    N_THREADS = 2
     ROOTS = (["main", "__libc_start_call_main", "__libc_start_main", "_start"], ["start_thread", "clone3"])
 
     def swap(self, how, library):
         """The relevant samples; each is right, or says that it is incomplete."""
         told, n_lost = [], 0
         for _ in range(10):
-            samples, err = record("-F", "3999", command=[
+            samples, err = record("-F", str(self.RATE), command=[
                 program("swap"), how, program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "2"])
             # A machine that stalls loses some samples, and says so.
             n_lost += samples[-1]["lost"] > 0
@@ -108,15 +110,22 @@ class Swap(unittest.TestCase):
         """Except a cookie that could not be read, of a mapping that was replaced before anyone
         looked again.
 
-        A profiler that gets no CPU time hears of all changes late.
+        A profiler that gets no CPU time for 3 ms, as long as a library is mapped, hears of that one
+        when it is gone. Then all samples of this time may be incomplete, and those of as much time
+        again, in which it catches up; but not each time.
         """
         for how in ("overmap", "munmap", "dlopen", "fork"):
             with self.subTest(how=how):
-                self.assertTrue(unless_still(lambda: self.is_complete(outcomes(self.swap(how, "through")))))
+                self.assertTrue(any(self.is_complete(how) for _ in range(3)))
 
-    @staticmethod
-    def is_complete(found):
-        return set(found) <= {"complete", "tables_changed"} and found["tables_changed"] <= found["complete"] / 1000
+    def is_complete(self, how):
+        with harness.Stillness() as stillness:
+            found = outcomes(self.swap(how, "through"))
+        late = 2 * stillness.total * self.N_THREADS * self.RATE
+        print(f"the machine was still for up to {1000 * stillness.longest:.0f} ms: {late:.0f} may be late", flush=True)
+        self.assertLessEqual(set(found), {"complete", "tables_changed", "code_changed"})
+        self.assertLessEqual(found["code_changed"] + found["tables_changed"], found["complete"] / 1000 + late)
+        return not found["code_changed"] and found["tables_changed"] <= found["complete"] / 1000
 
     def test_without_a_mark_it_is_complete_or_cut(self):
         """A stack that was walked before the change was known cannot be finished, but is known to

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual page matches the program: the same options, outcomes and methods.
 
-usage: check_man.py DWARFPROF MANUAL-PAGE ABI-HEADER VERIFIED-HEADER
+usage: check_man.py DWARFPROF LIST-COMMANDS MANUAL-PAGE ABI-HEADER VERIFIED-HEADER
 """
+import json
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import unittest
 
 import harness
 
-DWARFPROF, PAGE, HEADER, VERIFIED = sys.argv[1:5]
+DWARFPROF, LIST_COMMANDS, PAGE, HEADER, VERIFIED = sys.argv[1:6]
 
 # The page also has the options that all commands have.
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z?][a-z-]*)")
@@ -105,6 +106,34 @@ class Page(unittest.TestCase):
         keys = re.findall(r"(?m)^  (\S.*?) {2,}(\S.*(?:\n {10,}\S.*)*)$", listed)
         self.assertGreater(len(keys), 15)
         self.assertIn("".join(f" {names} {does[0].upper()}{' '.join(does[1:].split())}." for names, does in keys), self.text)
+
+    def words(self, argument):
+        """The rows of a table, as listed for an option's argument: `text (.txt)`, `rHEX`."""
+        record = next(c for c in json.loads(run(LIST_COMMANDS).stdout) if c["name"] == "record")
+        return next(o["words"] for o in record["options"] if o["argument"] == argument).split(", ")
+
+    def test_explains_every_format(self):
+        formats = self.words("FORMAT")
+        self.assertGreater(len(formats), 10)
+        for row in formats:
+            name, extensions = re.fullmatch(r"(\S+) \((.*)\)", row).groups()
+            self.assertIn(f"{name} ({', '.join(extensions.split())})", self.text)
+            self.assertRegex(self.shown("record", "--format"), rf"[ ,]{name}[ ,]")
+
+    def test_explains_every_event(self):
+        events = self.words("EVENT")
+        self.assertGreater(len(events), 10)
+        headings = re.findall(r"^\.TP\n\.BI?R? (.*)$", self.section("OPTIONS"), re.M)
+        headings = {name for line in headings for name in re.sub(r'\\f.|[ "]', "", line).split(",")}
+        for event in events:
+            self.assertIn(event, headings)
+            if event not in ("cpu", "off-cpu", "wall"):  # these have options
+                self.assertRegex(self.shown("record", "--event"), rf"[ ,]{event}[ ,]")
+
+    def shown(self, command, option):
+        """What the help says about an option."""
+        text = run(DWARFPROF, command, "--help").stdout
+        return " ".join(re.search(rf"{option}=.*(?:\n {{20,}}.*)*", text).group().split())
 
     def test_explains_every_outcome(self):
         outcomes = list_of(self.header, "DP_OUTCOMES")

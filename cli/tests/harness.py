@@ -60,25 +60,32 @@ def wait_until_it_runs(pid, seconds=0.1):
 
 
 class Stillness:
-    """The longest time, in seconds, in which a process of the profiler's priority did not run."""
+    """The times, in seconds and from 3 ms on, in which a process of the profiler's priority did
+    not run on one of the CPUs."""
     LONG = 0.05  # a ring holds a fraction of a second
-    # A separate process, until its input ends, because the one that waits may be busy.
+    # Separate processes, until their input ends, because the one that waits may be busy.
     CODE = ("import os, select, sys, time\n"
             "os.setpriority(os.PRIO_PROCESS, 0, -10)\n"
-            "longest = 0\n"
+            "os.sched_setaffinity(0, {int(sys.argv[1])})\n"
+            "times = []\n"
             "while True:\n"
             "    before = time.monotonic()\n"
             "    if select.select([sys.stdin], [], [], 0.002)[0]: break\n"
-            "    longest = max(longest, time.monotonic() - before - 0.002)\n"
-            "print(longest)\n")
+            "    passed = time.monotonic() - before\n"
+            "    if passed >= 0.003: times.append(passed)\n"
+            "print(*times)\n")
 
     def __enter__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", self.CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True)
+        self.processes = [subprocess.Popen([sys.executable, "-c", self.CODE, str(cpu)], stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, text=True)
+                          for cpu in os.sched_getaffinity(0)]
         return self
 
     def __exit__(self, *_):
-        self.longest = float(self.process.communicate()[0])
+        times = [[float(word) for word in process.communicate()[0].split()] for process in self.processes]
+        assert not any(process.returncode for process in self.processes)
+        self.longest = max(map(max, filter(None, times)), default=0)
+        self.total = max(map(sum, times))  # of one CPU
 
 
 def unless_still(attempt, tries=3):

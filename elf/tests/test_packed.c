@@ -137,13 +137,13 @@ Test(packed, ends)
 /* Only packed programs are reported, each once. */
 Test(packed, told_once)
 {
-	struct packed_told told = { 0 };
+	struct packed_reported reported = { 0 };
 
-	packed_tell(&told, "", 1, 2, getpid(), "/program");
-	cr_assert_eq(told.n, 0);
-	packed_tell(&told, "UPX", 1, 2, getpid(), "/program");
-	packed_tell(&told, "UPX", 1, 2, getpid(), "/program");
-	cr_assert_eq(told.n, 1);
-	packed_tell(&told, "UPX", 1, 3, getpid(), "/other");
-	cr_assert_eq(told.n, 2);
+	packed_report(&reported, "", 1, 2, getpid(), "/program");
+	cr_assert_eq(reported.n, 0);
+	packed_report(&reported, "UPX", 1, 2, getpid(), "/program");
+	packed_report(&reported, "UPX", 1, 2, getpid(), "/program");
+	cr_assert_eq(reported.n, 1);
+	packed_report(&reported, "UPX", 1, 3, getpid(), "/other");
+	cr_assert_eq(reported.n, 2);
 }

@@ -72,7 +72,7 @@ Test(permission, explains_events)
 		{ EBUSY, "another profiler", "report" },
 		{ ENOSYS, "CONFIG_PERF_EVENTS", "report" },
 		{ EOPNOTSUPP, "CONFIG_PERF_EVENTS", "report" },
-		{ E2BIG, "please report", "need:" },
+		{ E2BIG, "please report this to " DP_BUG_REPORT ", with", "need:" },
 		{ EACCES, "kernel.perf_event_paranoid is", "report" },
 		{ EPERM, "kernel.perf_event_paranoid is", "report" },
 	};

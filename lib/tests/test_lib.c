@@ -8,13 +8,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/root_main.h"
 
 static atomic_bool has_ended;
-static size_t n_samples, n_burning;
+static size_t n_samples, n_burning, n_faults;
 static pid_t self;
 
 /* What the second thread always does. */
@@ -31,10 +32,29 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
+/* CPU time: a number of samples, and the time that follows from it. */
+static void check_cpu_time(const struct dwarfprof_sample *sample)
+{
+	const char *event = dwarfprof_sample_event(sample);
+	struct dwarfprof_value value;
+
+	cr_assert(strcmp(event, "cycles") == 0 || strcmp(event, "cpu-clock") == 0, "%s", event);
+	cr_assert(dwarfprof_sample_value(sample, 0, &value));
+	cr_assert_str_eq(value.name, "samples");
+	cr_assert_str_eq(value.unit, "count");
+	cr_assert_eq(value.value, sample->weight);
+	cr_assert(dwarfprof_sample_value(sample, 1, &value));
+	cr_assert_str_eq(value.name, "cpu");
+	cr_assert_str_eq(value.unit, "nanoseconds");
+	cr_assert_eq(value.value, sample->weight * (1000000000 / 997));
+	cr_assert_not(dwarfprof_sample_value(sample, 2, &value));
+}
+
 static void count(void *arg, const struct dwarfprof_sample *sample)
 {
 	cr_assert_eq(arg, &self);
 	cr_assert(sample->pid == self && sample->weight > 0 && sample->time_ns > 0);
+	check_cpu_time(sample);
 	n_samples++;
 	for (size_t i = 0; i < sample->n_frames; i++) {
 		const struct dwarfprof_frame *f = &sample->frames[i];
@@ -47,6 +67,29 @@ static void count(void *arg, const struct dwarfprof_sample *sample)
 		cr_assert_str_eq(sample->outcome, "complete");
 		n_burning++;
 	}
+}
+
+/* Of several events, each sample counts one, which is also a label. */
+static void check_fault(void *arg, const struct dwarfprof_sample *sample)
+{
+	const char *event = dwarfprof_sample_event(sample);
+	struct dwarfprof_value values[2], third;
+	struct dwarfprof_label label;
+	size_t own = strcmp(event, "page-faults") == 0 ? 0 : 1;
+
+	cr_assert(own == 0 || strcmp(event, "context-switches") == 0, "%s", event);
+	cr_assert(dwarfprof_sample_value(sample, 0, &values[0]));
+	cr_assert(dwarfprof_sample_value(sample, 1, &values[1]));
+	cr_assert_not(dwarfprof_sample_value(sample, 2, &third));
+	cr_assert_str_eq(values[0].name, "page_faults");
+	cr_assert_str_eq(values[1].name, "context_switches");
+	cr_assert_eq(values[own].value, sample->weight);
+	cr_assert_eq(values[!own].value, 0);
+	cr_assert(dwarfprof_sample_label(sample, 0, &label));
+	cr_assert_str_eq(label.key, "-e");
+	cr_assert_str_eq(label.text, event);
+	cr_assert_not(dwarfprof_sample_label(sample, 1, &label));
+	n_faults += own == 0;
 }
 
 static struct dwarfprof_options options(void)
@@ -121,6 +164,26 @@ Test(lib, takes_profiles_of_its_own_program, .timeout = 120)
 	pthread_join(thread, NULL);
 }
 
+Test(lib, tells_events_apart)
+{
+	struct dwarfprof_options o = options();
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = 1000 * page;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dwarfprof *profiler;
+
+	o.event = "page-faults,context-switches";
+	o.on_sample = check_fault;
+	cr_assert_neq(memory, MAP_FAILED);
+	madvise(memory, size, MADV_NOHUGEPAGE);
+	cr_assert_eq(dwarfprof_start(&o, &profiler), 0);
+	for (size_t i = 0; i < size; i += page)
+		memory[i] = 1;
+	cr_assert_eq(dwarfprof_stop(profiler), 0);
+	munmap(memory, size);
+	cr_assert_geq(n_faults, 1000);
+	cr_assert_null(dwarfprof_free(profiler));
+}
+
 Test(lib, needs_no_format)
 {
 	struct dwarfprof_options o = options();
@@ -137,8 +200,8 @@ Test(lib, needs_no_format)
 /* As passed by a host that was compiled with a newer header, or with an invalid size. */
 Test(lib, refuses_what_makes_no_sense)
 {
-	struct dwarfprof_options wrong[] = { options(), options(), options(), options(),
-					     options() };
+	struct dwarfprof_options wrong[] = { options(), options(), options(), options(), options(),
+					     options(), options(), options(), options() };
 	struct dwarfprof *profiler;
 
 	wrong[0].size++;
@@ -146,6 +209,10 @@ Test(lib, refuses_what_makes_no_sense)
 	wrong[2].n_pids = 0;
 	wrong[3].format = "wat";
 	wrong[4].event = "wat";
+	wrong[5].event = "page-faults,off-cpu";
+	wrong[6].event = ",";
+	wrong[7].event = ",page-faults";
+	wrong[8].event = "page-faults,,";
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		cr_assert_eq(dwarfprof_start(&wrong[i], &profiler), -EINVAL, "%zu", i);
 		cr_assert_null(profiler);

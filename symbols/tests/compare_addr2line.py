@@ -22,6 +22,8 @@ import subprocess
 import sys
 
 TOOLS = ["addr2line", "llvm-addr2line", "eu-addr2line"]
+# Of the addresses that a tool is asked for: it may be killed (set_limits()) before the last ones.
+ANSWERED = 0.9
 
 
 def functions(path):
@@ -115,7 +117,8 @@ def ask(tool, path, addresses):
 
 
 def compare(show, path, n, seed=1, ask_all=False):
-    """Prints the differences and returns the number of addresses that differ."""
+    """Prints the differences. Returns the number of addresses that differ and of tools that have
+    not answered."""
     code = functions(path)
     starts = [start for start, _, _ in code]
     addresses = some_addresses(code or text_sections(path), n, seed)
@@ -124,6 +127,7 @@ def compare(show, path, n, seed=1, ask_all=False):
         sys.exit(f"{path}: {len(ours)} of {len(addresses)} addresses were answered")
     count = collections.Counter(places=sum(len(places) for places in ours.values()))
     differing = dict.fromkeys(addresses, "")
+    silent = []
 
     def names(address):
         i = bisect.bisect_right(starts, address) - 1
@@ -132,6 +136,8 @@ def compare(show, path, n, seed=1, ask_all=False):
     for tool in TOOLS:
         asked = addresses if ask_all or tool != TOOLS[-1] else list(differing)
         answers = ask(tool, path, asked)
+        if len(answers) < ANSWERED * len(asked):
+            silent.append(f"{path}: {tool} has answered {len(answers)} of {len(asked)}")
         # For a tool that was killed, missing results are not differences.
         for address in filter(answers.get, asked):
             answer = plain(answers[address], names(address))
@@ -144,7 +150,8 @@ def compare(show, path, n, seed=1, ask_all=False):
         print(f"{path} 0x{address:x}:\n  {plain(ours[address], names(address))}{answers}")
     print(f"{path}: {len(addresses)} addresses, {count['places']} places; as said by "
           f"{', '.join(f'{tool}: {count[tool]}' for tool in TOOLS)}, by none: {len(differing)}")
-    return len(differing)
+    print(*silent, sep="\n", end="\n" if silent else "")
+    return len(differing) + len(silent)
 
 
 def main():

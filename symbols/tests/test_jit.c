@@ -240,6 +240,30 @@ static void expect_name(struct jit *jit, uint64_t located, const char *name)
 	cr_assert(!name || strcmp(location->function, name) == 0, "%s", location->function);
 }
 
+/* Where the kernel does not let us open a mapping: only the mapped file itself has the names. */
+Test(jit, looks_its_dump_up_in_the_process_s_root)
+{
+	char path[] = "/tmp/jit-XXXXXX";
+	int writer = mkostemp(path, O_CLOEXEC);
+	struct stat st;
+
+	cr_assert(writer >= 0 && fstat(writer, &st) == 0);
+	put(writer, &good_header, sizeof(good_header));
+	put_lines(writer, 0x1000, 0x1000, 0x1008);
+	put_load(writer, 0, 0x1000, 16, "one");
+	for (int other = 0; other < 2; other++) {
+		int root = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct jit *jit;
+
+		cr_assert(jit_new(some_names(), &jit) == 0);
+		jit_set_dump_path(jit, root, path + strlen("/tmp"), st.st_ino + (ino_t)other);
+		expect_name(jit, jit_locate(jit, 0x1000, ANY_TIME), other ? NULL : "one");
+		jit_free(jit);
+	}
+	unlink(path);
+	close(writer);
+}
+
 /* Even if its files have just been read: what a sample hits was written before the sample. */
 Test(jit, knows_what_took_the_place_of_other_code)
 {
