@@ -286,12 +286,12 @@ static void examine_helpers(struct examination *e)
 static void examine_programs(struct examination *e)
 {
 	char buffer[PROBE_NAME_SIZE], place[PATH_MAX];
-	const char *name;
+	const char *btf = kernel_types_place(e->btf, place), *name;
 
 	for (size_t i = 0; (name = probe_program_name(i, buffer)); i++) {
 		char what[80];
 		struct refusal refusal;
-		int err = probe_program(i, kernel_types_place(e->btf, place), &refusal);
+		int err = probe_program(i, btf, &refusal);
 		struct finding *f;
 
 		snprintf(what, sizeof(what), "program %s", name);

@@ -18,8 +18,7 @@ struct btf;
 
 /*
  * Returns the file to load if there is none in /sys: /lib/modules/RELEASE/vmlinux, which libbpf does
- * not know of. NULL: libbpf looks for one. root: "", or
- * a directory to search instead of /.
+ * not know of. NULL: libbpf looks for one. root: "", or a directory to search instead of /.
  */
 const char *kernel_types_find(const char *root, const char *release, char buffer[PATH_MAX]);
 /* Returns `path`; or, if that is NULL, what is found for the running kernel. */

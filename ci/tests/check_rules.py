@@ -63,6 +63,11 @@ stacks: 100 stacks compared, 2 different, 0 lost
         lines = load("nightly").table_of_newest(self.SAID).splitlines()
         self.assertEqual(lines[2:], ["| C, static | 16.2.0 | 1990 | 100.00 % | – |", "| oracles | – | 914 | – | 2 |"])
 
+    def test_nothing_compared(self):
+        table = load("nightly").table_of_newest
+        self.assertIsNone(table(""))
+        self.assertIsNone(table(self.SAID.replace("814 stacks", "0 stacks").replace("100 stacks", "0 stacks")))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,6 +3,7 @@
 #include "doctor/doctor.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <grp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -60,11 +61,11 @@ Test(doctor, says_that_processes_of_others_are_hidden)
 {
 	const struct finding *f;
 
-	if (geteuid() != 0)
-		cr_skip("only root can mount");
-	cr_assert(unshare(CLONE_NEWNS) == 0 &&
-		  mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-		  mount("proc", "/proc", "proc", 0, "hidepid=2") == 0);
+	if (unshare(CLONE_NEWNS) < 0 && errno == EPERM)
+		cr_skip("only root can mount, and not in each container");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 && errno == EINVAL)
+		cr_skip("in a chroot that is no mount");
+	cr_assert(mount("proc", "/proc", "proc", 0, "hidepid=2") == 0, "%s", strerror(errno));
 	become_nobody();
 	cr_assert_eq(doctor_examine(&doctor, NULL), 0);
 	f = finding("/proc");
