@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import harness
@@ -169,11 +168,15 @@ class Maps(Case):
 
     def test_map_that_comes_while_sampling(self):
         pid, address, size = self.start()
-        with harness.start("-F", "499", "-d", "3", "-p", str(pid), "-o", self.path("out.folded"),
-                           stderr=subprocess.PIPE) as profiler:
-            time.sleep(1)
+        with harness.start("-F", "499", "-p", str(pid), "-o", self.path("out.folded"), stderr=subprocess.PIPE,
+                           text=True) as profiler:
+            harness.wait_until_it_says(profiler, "sampling")
+            harness.wait_until_it_runs(pid, 0.5)
             self.map(f"/tmp/perf-{pid}.map", f"{address:x} {size:x} latecomer\n")
-            profiler.communicate()
+            harness.wait_until_it_runs(pid, 0.5)
+            profiler.terminate()
+            said = profiler.communicate(timeout=60)[1]
+        self.assertEqual(profiler.returncode, 0, said)
         # Totals are named at the end, and so what was sampled before.
         counts = collections.Counter()
         for line in harness.read(self.path("out.folded")).splitlines():

@@ -230,17 +230,26 @@ class TaskNames(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "out.jsonl")
             # Each sample includes its stack, to fill the ring quickly.
-            process = harness.start("-F", "2999", "--unwind", "copy", "-o", path, "--", program("names"), "8",
+            process = harness.start("-F", "2999", "--unwind", "copy", "-o", path, "--", program("names"), "600",
                                     stderr=subprocess.PIPE, text=True)
-            while "sampling" not in process.stderr.readline():
-                self.assertIsNone(process.poll())
+            harness.wait_until_it_says(process, "sampling")
+            wait_for(lambda: any(map(children, children(process.pid))))
+            first, = children(process.pid)
+            both = [first, *children(first)]
+
+            def wait_until_they_run(seconds):
+                enough = sum(map(cpu_time, both)) + seconds
+                wait_for(lambda: sum(map(cpu_time, both)) >= enough, 300)
             for _ in range(3):
-                time.sleep(0.5)
+                wait_until_they_run(0.5)
                 process.send_signal(signal.SIGSTOP)
-                time.sleep(1.5)
+                wait_until_they_run(1)  # twice what the ring of their CPU holds
                 process.send_signal(signal.SIGCONT)
+            wait_until_they_run(0.5)
+            for pid in both:
+                os.kill(int(pid), signal.SIGKILL)
             said = process.communicate(timeout=60)[1]
-            self.assertEqual(process.returncode, 0, said)
+            self.assertEqual(process.returncode, 128 + signal.SIGKILL, said)
             samples = [json.loads(line) for line in read(path).splitlines()]
         print(f"names: {len(samples)} samples, {samples[-1]['lost']} lost", flush=True)
         self.assertGreater(samples[-1]["lost"], 0)
