@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+import chance
 import harness
 from harness import Target, busy, children, cpu_time, dwarfprof, program, read, wait_for
 
@@ -296,14 +297,15 @@ class Stream(unittest.TestCase):
 
     def test_rate_is_kept(self):
         with busy() as pid:
-            samples = self.samples("-p", pid, "-d", "2", "-F", "499")
+            samples = harness.sample_each([pid], 400, "-F", "499")[pid]
         # Counts only while the target runs, as its share of the CPU depends on the machine. If its
         # time slices are short, most gaps are two periods: it did not run in the middle of them.
         gaps = sorted((after["time_ns"] - before["time_ns"]) * 499e-9
                       for before, after in zip(samples, samples[1:]) if before["cpu"] == after["cpu"])
         self.assertGreater(len(gaps), 100)
         gaps = [gap for gap in gaps if gap < 1.5]
-        self.assertGreater(len(gaps), 20)
+        # Of those, up to one in ten is not about a period.
+        self.assertGreaterEqual(len(gaps), chance.enough(0.1, 0.5))
         self.assertAlmostEqual(gaps[len(gaps) // 2], 1, delta=0.2)
 
     def test_no_symbols(self):
