@@ -17,10 +17,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+
+import chance
+import harness
 
 SECONDS = ("4", "30")
-HZ = "499"
+HZ = "999"
+# Up to one stack in 2,000 is not like the others of its program.
+USUAL = 0.0005
 MIN_SAMPLES = 300
 
 # Roots of stacks: C's, Go's.
@@ -62,7 +66,8 @@ def profile(dwarfprof, command, path, seconds):
     """The samples of a program, which runs unprofiled for a while first."""
     target = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        time.sleep(3 if os.path.basename(command[0]) == "java" else 1)
+        # Until Java has compiled the program.
+        harness.wait_until_it_runs(target.pid, 4 if os.path.basename(command[0]) == "java" else 1)
         subprocess.run([dwarfprof, "-F", HZ, "-d", seconds, "-p", str(target.pid), "-o", path],
                        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     finally:
@@ -102,6 +107,12 @@ def with_tool(command, path):
     return command and " ".join([path, *command.split()[1:]])
 
 
+def least_samples(name):
+    """How many decide whether enough are complete, or enough are not, without unwind information."""
+    floor = PROGRAMS[name][2] or 99
+    return max(MIN_SAMPLES, chance.enough(USUAL, 1 - floor / 100))
+
+
 def is_good(name, user):
     _, _, wanted, roots, others = PROGRAMS[name]
     complete = [s for s in user if s["outcome"] == "complete"]
@@ -121,7 +132,7 @@ def is_good(name, user):
     if outcome and n_usual < 0.95 * n_lost:
         print(f"{name}: {n_usual} of {n_lost} that are not complete end with {outcome}, less than 95 %")
         return False
-    return len(user) >= MIN_SAMPLES and 100 * len(complete) >= wanted * len(user) and \
+    return len(user) >= least_samples(name) and 100 * len(complete) >= wanted * len(user) and \
         not wrong and not ends and user[-1]["lost"] == 0
 
 
@@ -143,7 +154,7 @@ def main():
                 samples = profile(dwarfprof, start.format(out=out, src=source).split(),
                                   os.path.join(directory, "samples.jsonl"), seconds)
                 user = [s for s in samples if s["outcome"] != "no_user_stack"]
-                if len(user) >= MIN_SAMPLES:
+                if len(user) >= least_samples(name):
                     break
         outcomes = collections.Counter(s["outcome"] for s in user)
         share = 100 * outcomes["complete"] / max(len(user), 1)

@@ -180,7 +180,7 @@ class Resting(unittest.TestCase):
             wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
             process = start("-p", pid, "--wall", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
             wait_until_sampling(process)
-            time.sleep(1)
+            time.sleep(1)  # what its first sample must have, at least
             woken, cpu = time.monotonic_ns(), cpu_time(pid)
             target.process.stdin.write(b"\n")
             target.process.stdin.close()

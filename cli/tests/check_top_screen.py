@@ -141,8 +141,8 @@ class Interactive(unittest.TestCase):
 
     def test_messages_come_at_the_end(self):
         """The last of many lines, and not while the screen is up."""
-        self.start_and_wait("-v")
-        time.sleep(0.5)
+        before = float(HEAD.search(self.start_and_wait("-v"))[1])
+        self.wait_until(lambda: any(float(seconds) > before + 0.4 for seconds in HEAD.findall(self.terminal.text())))
         self.assertNotIn("dwarfprof: ", self.terminal.text())
         self.terminal.press("q")
         shown = self.expect_end()
