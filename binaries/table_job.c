@@ -12,8 +12,8 @@
 #include "base/file_stat.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
+#include "elf/debug_search.h"
 #include "elf/mapped_file.h"
-#include "elf/process_debug_file.h"
 #include "log/clock.h"
 
 /* Larger code always has complete unwind information, so its bytes do not matter. */
@@ -208,8 +208,16 @@ static int open_file(struct table_job *j)
 	return j->module_fd < 0 ? -errno : file_identify(j->fd, true, &j->id, &j->changed_ns);
 }
 
+static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
+{
+	struct elf_file *file = arg;
+
+	return elf_file_add_debug(file, fd);
+}
+
 static int read_file(struct table_job *j)
 {
+	struct debug_wanted wanted;
 	int err = j->memory ? 0 : open_file(j);
 
 	j->is_unopened = err < 0;
@@ -218,8 +226,11 @@ static int read_file(struct table_job *j)
 	if (err < 0)
 		return err;
 	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
+	wanted = (struct debug_wanted){ j->elf.build_id, j->elf.debug_link,
+					j->elf.debug_link_checksum };
 	if (j->pid != 0)
-		j->debug_fd = process_debug_file_open(j->pid, j->path, &j->elf);
+		j->debug_fd =
+			debug_search_process(j->pid, j->path, &wanted, is_debug_file, &j->elf);
 	return elf_facts_init(&j->facts, &j->elf);
 }
 

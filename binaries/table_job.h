@@ -75,7 +75,7 @@ struct table_job {
 	struct file_id id; /* of the file, when it was opened or when its table was built */
 	bool is_foreign;   /* reading it may take long (disk_cache_is_foreign()) */
 	struct elf_facts facts;
-	int debug_fd; /* from process_debug_file_open(); negative: none */
+	int debug_fd; /* from debug_search_process(); negative: none */
 	bool is_copy; /* the original's table fits; there is no image */
 	bool is_kept; /* the image is from the cache */
 	struct image image;
