@@ -29,7 +29,7 @@ static void forget_original(struct binary_store *store, struct binary *b)
 		HASH_DELETE(by_build_id, store->originals, b);
 }
 
-/* Jobs that have begun go first: they have a file mapped. */
+/* Jobs that have begun go first: they have a file open. */
 static void submit(struct binary_store *store, struct table_job *j)
 {
 	if (!store->workers || j->memory) {
@@ -37,7 +37,7 @@ static void submit(struct binary_store *store, struct table_job *j)
 		finish(store, j);
 		return;
 	}
-	workers_add(store->workers, &j->job, j->elf.bytes != NULL);
+	workers_add(store->workers, &j->job, j->is_parsed);
 }
 
 static struct table_job *new_job(struct binary_store *store, struct binary *b,
@@ -52,6 +52,7 @@ static struct table_job *new_job(struct binary_store *store, struct binary *b,
 	j->memory_size = b->module->memory_size;
 	j->changed_ns = b->changed_ns;
 	j->job.source = b->id.device;
+	j->parsers = parsers_hold(store->parsers);
 	if (store->cache) {
 		if (!store->job_cache)
 			store->job_cache = job_cache_new(store->cache);

@@ -306,6 +306,7 @@ static int run(struct dump *d)
 	const struct profiler_options *o = &d->options->profiler;
 	int err;
 
+	stores_begin(&d->stores, o);
 	target_describe(&o->target, d->target, sizeof(d->target));
 	err = outputs_open(&d->outputs, d->options->outputs, d->options->n_outputs,
 			   o->target.n_pids > 0 ? o->target.pids[0] : o->target.tids[0]);
@@ -351,6 +352,7 @@ static void dump_done(struct dump *d)
 			free(d->pool.segments[i]);
 		pool_done(&d->pool);
 	}
+	stores_end(&d->stores);
 	thread_reader_close(&d->reader);
 }
 

@@ -149,6 +149,7 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	err = loop_init(&p->loop);
 	if (err < 0)
 		log_error("cannot prepare sampling: %s", strerror(-err));
+	stores_begin(&p->stores, o);
 	if (err == 0)
 		err = open_session(p);
 	if (err == 0) {
@@ -540,6 +541,7 @@ struct profiler *profiler_free(struct profiler *p)
 		sideband_free(p->sideband);
 		session_close(&p->session);
 	}
+	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	free(p);
 	return NULL;

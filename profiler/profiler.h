@@ -31,7 +31,8 @@ struct names;
  *   profiler_free()      leaves nothing in the kernel
  *
  * The host calls all functions from one thread. After a failure only profiler_free() may be called;
- * it may be called at any stage. The profiler handles no signals and starts no processes.
+ * it may be called at any stage. The profiler handles no signals. It starts the processes that parse
+ * files (sandbox/parsers.h), and waits only for these.
  */
 struct profiler;
 
@@ -66,6 +67,7 @@ struct profiler_options {
 	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
 	bool cache;            /* keep tables and names on disk */
 	bool symbols;          /* reports need names */
+	const char *helper;    /* the program for parsers_new(); NULL: files are parsed here */
 	struct names *names;   /* its options set the form of names; not to be shared meanwhile */
 
 	/* May be NULL. Called while tables are built: should the profiler give up? */

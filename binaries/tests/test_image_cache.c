@@ -27,8 +27,25 @@
 static char directory[64];
 static int libc_fd;
 static struct elf_file libc_file;
+static struct parse_origin libc_origin;
 static struct image expected;
 static struct disk_cache cache;
+
+static struct parse_origin origin_of(int fd)
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = fd, .other = -1 };
+	_cleanup_(parse_result_done) struct parse_result result;
+
+	cr_assert(parse_here(&request, &result) == 0);
+	return result.origin;
+}
+
+static int make(void *arg, struct image *ret)
+{
+	const struct elf_file *file = arg;
+
+	return image_build(&file->cfi, &file->code, ret);
+}
 
 static void begin(void)
 {
@@ -37,6 +54,7 @@ static void begin(void)
 	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
 	libc_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
 	cr_assert(elf_file_init_fd(&libc_file, libc_fd) == 0);
+	libc_origin = origin_of(libc_fd);
 	cr_assert(image_build(&libc_file.cfi, &libc_file.code, &expected) == 0);
 	snprintf(directory, sizeof(directory), "/tmp/image_cache.XXXXXX");
 	cr_assert(mkdtemp(directory));
@@ -65,7 +83,7 @@ TestSuite(image_cache, .init = begin, .fini = end);
 static bool is_cached(void)
 {
 	struct image image;
-	int from = image_cache_get(&cache, &libc_file, libc_fd, &image);
+	int from = image_cache_get(&cache, &libc_origin, libc_fd, make, &libc_file, &image);
 
 	cr_assert(from == 0 || from == 1, "%d", from);
 	cr_assert(image.n_cells == expected.n_cells);
@@ -129,7 +147,7 @@ Test(image_cache, does_without)
 {
 	struct image image;
 
-	cr_assert(image_cache_get(NULL, &libc_file, libc_fd, &image) == 0);
+	cr_assert(image_cache_get(NULL, &libc_origin, libc_fd, make, &libc_file, &image) == 0);
 	cr_assert(image.n_cells == expected.n_cells);
 	image_done(&image);
 	cr_assert(remove_all(directory) == 0); /* while the cache is open */
@@ -285,12 +303,14 @@ static int copy_of_libc(void)
 
 static bool is_copy_cached(int fd)
 {
+	struct parse_origin origin;
 	struct elf_file file;
 	struct image image;
 	int from;
 
 	cr_assert(elf_file_init_fd(&file, fd) == 0);
-	from = image_cache_get(&cache, &file, fd, &image);
+	origin = origin_of(fd);
+	from = image_cache_get(&cache, &origin, fd, make, &file, &image);
 	cr_assert(from >= 0 && image.n_cells == expected.n_cells);
 	image_done(&image);
 	elf_file_done(&file);
@@ -407,7 +427,8 @@ Test(image_cache, is_used_by_many_at_once)
 
 			if (k % 5 == i % 5)
 				unlink(count(".image", path, sizeof(path)) ? path : "");
-			if (image_cache_get(&cache, &libc_file, libc_fd, &image) < 0 ||
+			if (image_cache_get(&cache, &libc_origin, libc_fd, make, &libc_file,
+					    &image) < 0 ||
 			    memcmp(image.cells, expected.cells, expected.n_cells * 8UL) != 0)
 				_exit(1);
 			image_done(&image);
