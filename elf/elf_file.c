@@ -10,6 +10,7 @@
 #include "cfi/index.h"
 #include "elf/debug_file.h"
 #include "elf/elf_open.h"
+#include "elf/go_tables.h"
 #include "elf/packed.h"
 
 struct elf_handles {
@@ -374,7 +375,7 @@ static void find_go_functions(struct elf_file *file)
 /* Go's tables have less information than the other sections, but remain in stripped files. */
 static int read_go(struct elf_file *file)
 {
-	int err = go_file_init(&file->go, file->handles->elf);
+	int err = go_tables_read(file->handles->elf, &file->go);
 
 	if (err < 0)
 		return err == -ENOMEM ? err : 0;

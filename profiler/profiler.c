@@ -26,7 +26,7 @@
 #include "samples/event_label.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
-#include "samples/verify.h"
+#include "samples/verify_queue.h"
 #include "symbols/kallsyms.h"
 
 /* The longest time between two reads of the rings. */
@@ -57,7 +57,7 @@ struct profiler {
 	struct report_queue *report_queue;
 	struct module_users users;
 	struct unwinder *unwinder;
-	struct verify *verify; /* NULL: not requested */
+	struct verify_queue *verify; /* NULL: not requested */
 	struct drain drain;
 	struct loop loop;
 	struct watch watch; /* on the targets */
@@ -308,7 +308,7 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 		kallsyms_set_release(p->kallsyms, release_object, p);
 	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
 	if (err == 0 && o->verify)
-		err = verify_new(o->max_frames, &p->verify);
+		err = verify_queue_new(o->max_frames, o->names, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
@@ -499,6 +499,8 @@ int profiler_finish(struct profiler *p)
 
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
+	if (err == 0 && p->verify)
+		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)
 		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
 			     report_queue_size(p->report_queue));
@@ -521,7 +523,7 @@ void profiler_log(struct profiler *p)
 	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
 		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)
-		verify_log(p->verify, p->options->symbols);
+		verify_queue_log(p->verify, p->options->symbols);
 }
 
 struct profiler *profiler_free(struct profiler *p)
@@ -532,10 +534,11 @@ struct profiler *profiler_free(struct profiler *p)
 	loop_done(&p->loop);
 	if (p->session.bpf) {
 		session_stop(&p->session);
+		verify_queue_give_up(p->verify); /* reports may wait for results */
 		report_queue_free(p->report_queue);
 		drain_done(&p->drain);
 		unwinder_free(p->unwinder);
-		verify_free(p->verify);
+		verify_queue_free(p->verify);
 		kallsyms_free(p->kallsyms);
 		stores_done(&p->stores);
 		sideband_free(p->sideband);
