@@ -16,23 +16,6 @@ static const struct event_source *const sources[] = {
 	&event_raw,
 };
 
-bool event_has_off_cpu(const struct event *event)
-{
-	return event->source->programs & EVENT_BIT(DP_EVENT_OFF_CPU);
-}
-
-bool event_is_mixed(const struct event *event)
-{
-	return event_has_off_cpu(event) && event->source->programs != EVENT_BIT(DP_EVENT_OFF_CPU);
-}
-
-unsigned int event_states(const struct event *event)
-{
-	if (event_is_mixed(event))
-		return (1U << DP_N_STATES) - 1;
-	return 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
-}
-
 bool event_has_periods(const struct event *event, unsigned int period)
 {
 	return event->source->has_period && (event->source->at_rate || period > 1);

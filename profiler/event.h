@@ -26,7 +26,17 @@ struct event_source {
 	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
 	const char *when;      /* when there is a sample, for the help; NULL: it has an option */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
-	bool at_rate;          /* sampled at the rate profiler_options.hz */
+	unsigned int levels;   /* the most walks in progress on a CPU (DP_CPU_LEVELS); 0: one */
+	/* 2: a program may interrupt another one that writes a record; 0: 1 */
+	unsigned int rings_per_cpu;
+	/*
+	 * Which blocked threads it samples if options do not say: bits by enum dp_state; 0: none.
+	 * Their samples have a time instead of a count, also those of threads that are blocked
+	 * already when it starts.
+	 */
+	unsigned int states;
+	bool cpu_has_time; /* samples of CPUs have a time, too: until the next one */
+	bool at_rate;      /* sampled at the rate profiler_options.hz */
 	/*
 	 * It counts events: profiler_options.period of them may be a sample, and several such
 	 * events may be sampled at once.
@@ -71,17 +81,8 @@ extern const struct event_source event_branches;
 extern const struct event_source event_branch_misses;
 extern const struct event_source event_raw;
 
-/* Does it sample blocked threads? Then its samples have a time instead of a count. */
-bool event_has_off_cpu(const struct event *event);
-
-/* Does it sample both blocked and running threads? */
-bool event_is_mixed(const struct event *event);
-
 /* Do its samples stand for as many events as the kernel has counted for each? */
 bool event_has_periods(const struct event *event, unsigned int period);
-
-/* The default states of blocked threads: bits by enum dp_state. */
-unsigned int event_states(const struct event *event);
 
 /*
  * Parses "uprobe:libc.so.6:malloc" or "cpu". *ret points into the text. Returns 0, -EINVAL if there

@@ -75,6 +75,7 @@ const struct event_source event_uprobe = {
 	.argument = ":PATH:NAME",
 	.when = "each call of the functions with that name or glob",
 	.programs = EVENT_BIT(DP_EVENT_UPROBE),
+	.levels = DP_UPROBE_LEVELS,
 	.user_only = true,
 	.missing = "did not run, or not long enough",
 	.check = check,

@@ -10,7 +10,6 @@
 
 #include "binaries/prewarm.h"
 #include "kernel/filter.h"
-#include "kernel/ring_size.h"
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -18,6 +17,7 @@
 #include "process/cpu_watch.h"
 #include "process/sideband.h"
 #include "process/watch.h"
+#include "profiler/needs.h"
 #include "profiler/resting.h"
 #include "profiler/stores.h"
 #include "report/report_queue.h"
@@ -40,6 +40,7 @@
 /* The members are set up in this order, and torn down in reverse. */
 struct profiler {
 	const struct profiler_options *options;
+	struct needs needs; /* of the options' events */
 	pid_t launched;
 	char target[256];
 	struct event_text event;
@@ -66,20 +67,11 @@ struct profiler {
 	size_t n_unseen;
 };
 
-bool profiler_has_periods(const struct profiler_options *o)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < profiler_n_events(o); i++)
-		has |= event_has_periods(profiler_event(o, i), o->period);
-	return has;
-}
-
 static void name_events(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
-	for (size_t i = 0; o->n_others > 0 && i < profiler_n_events(o); i++) {
+	for (size_t i = 0; i < profiler_n_events(o); i++) {
 		const struct event *event = profiler_event(o, i);
 
 		event_name(event, p->names[i]);
@@ -103,29 +95,8 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 
 static int open_session(struct profiler *p)
 {
-	const struct profiler_options *o = p->options;
-	unsigned int n_cpus = p->cpus.n_cpus;
-	struct session_options options = {
-		.n_cpus = n_cpus,
-		.all_processes = o->target.all,
-		.sides = o->sides,
-		.inherit = o->target.inherit,
-		.filter = o->target.filter,
-		.n_threads = o->target.n_tids,
-		.unwind = o->unwind,
-		.max_frames = o->max_frames,
-		.verify = o->verify,
-		.by_period = profiler_has_periods(o),
-		.has_several = o->n_others > 0,
-		.programs = o->event.source->programs,
-		.states = o->states,
-		.min_block_ns = o->min_block_ns,
-		.max_block_ns = o->max_block_ns,
-		.max_rate = o->max_rate,
-		.ring_size = ring_size(event_is_mixed(&o->event) ? 2 * (size_t)n_cpus : n_cpus),
-		.table_memory = o->table_memory,
-		.btf = o->btf,
-	};
+	struct session_options options =
+		needs_session_options(&p->needs, p->options, p->cpus.n_cpus);
 
 	return session_open(&p->session, &options);
 }
@@ -139,6 +110,7 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	if (!p)
 		return -ENOMEM;
 	p->options = o;
+	p->needs = needs_of(o);
 	name_events(p);
 	target_describe(&o->target, p->target, sizeof(p->target));
 	uname(&p->machine);
@@ -238,9 +210,8 @@ static int open_kallsyms(struct profiler *p)
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return event_has_off_cpu(&o->event) ?
-		       kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
-		       kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+	return p->needs.states ? kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
+				 kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
@@ -256,12 +227,12 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
 		.event = p->event.name,
-		.hz = o->event.source->at_rate && !o->event.source->has_period ? o->hz : 0,
-		.period = o->event.source->has_period ? o->period : 0,
-		.counts = o->n_others > 0 ? NULL : o->event.source->counts,
+		.hz = p->needs.hz,
+		.period = p->needs.period,
+		.counts = p->needs.counts,
 		.several = p->several,
-		.n_several = o->n_others > 0 ? profiler_n_events(o) : 0,
-		.events = o->event.source->programs,
+		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
+		.events = p->needs.session.programs,
 		.symbols = o->symbols,
 		.names = o->names,
 		.kallsyms = p->kallsyms,
@@ -313,10 +284,9 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
-	if (o->n_others > 0)
+	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
-	if (event_is_mixed(&o->event))
-		p->drain.cpu_value_ns = 1000000000 / o->hz;
+	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
 }
 
@@ -380,7 +350,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		return err;
 	}
 	/* A launched process has not begun. */
-	rests = event_has_off_cpu(&p->options->event) && !p->launched;
+	rests = p->needs.states && !p->launched;
 	if (rests) {
 		err = drain_run(&p->drain, false); /* processes that were started meanwhile */
 		rests = err == 0 && take_resting(p, &resting) == 0;
@@ -484,7 +454,7 @@ void profiler_stop(struct profiler *p)
 	const struct profiler_options *o = p->options;
 
 	/* With a rate limit or a filter, a thread may have been seen and not sampled. */
-	if (event_has_off_cpu(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
+	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
 	session_stop(&p->session);

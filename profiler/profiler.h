@@ -84,9 +84,6 @@ static inline const struct event *profiler_event(const struct profiler_options *
 	return i == 0 ? &o->event : &o->others[i - 1];
 }
 
-/* Do samples stand for as many events as the kernel has counted for each? */
-bool profiler_has_periods(const struct profiler_options *options);
-
 /*
  * Loads the programs and creates the maps. The options and all they point to must outlive the
  * profiler. On failure, logs what is wrong, what is needed and what to type, and returns a negative
