@@ -2,7 +2,6 @@
 #include "profiler/event.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -61,12 +60,21 @@ static void print_name(const struct event_source *s, FILE *to)
 	fprintf(to, "%s%s", s->name, s->argument ? s->argument : "");
 }
 
+bool event_has_commas(const char *text)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		has |= sources[i]->has_commas && find_argument(sources[i], text);
+	return has;
+}
+
 bool event_is_same(const struct event *a, const struct event *b)
 {
 	if (a->source != b->source)
 		return false;
-	if (a->source == &event_raw) /* r1c2 is r01C2 */
-		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
+	if (a->source->is_same)
+		return a->source->is_same(a->argument, b->argument);
 	return !a->argument || strcmp(a->argument, b->argument) == 0;
 }
 

@@ -22,8 +22,11 @@ struct event_text {
  * it. Hosts may have sources that are not in the table.
  */
 struct event_source {
-	const char *name;      /* "uprobe" */
-	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
+	const char *name;     /* "uprobe" */
+	const char *argument; /* its argument in messages: ":PATH:NAME"; NULL: it has none */
+	/* What a pattern as its argument selects: "functions"; NULL: it takes none */
+	const char *pattern;
+	bool has_commas;       /* in its argument, which then is the last of a list */
 	const char *when;      /* when there is a sample, for the help; NULL: it has an option */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
 	unsigned int levels;   /* the most walks in progress on a CPU (DP_CPU_LEVELS); 0: one */
@@ -50,6 +53,8 @@ struct event_source {
 	 * colon. May be NULL if there is a colon before the argument.
 	 */
 	int (*check)(const char *argument);
+	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
+	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. Logs errors. 0 or a negative errno. */
 	int (*attach)(struct session *session, const struct profiler_options *options,
 		      struct event_text *ret);
@@ -89,6 +94,9 @@ bool event_has_periods(const struct event *event, unsigned int period);
  * is no such event, or the error of reading the file in its argument.
  */
 int event_parse(const char *text, struct event *ret);
+
+/* May what follows a comma belong to the event that the text begins with? */
+bool event_has_commas(const char *text);
 
 /* Are they the same but for how they are written? */
 bool event_is_same(const struct event *a, const struct event *b);
