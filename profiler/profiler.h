@@ -17,6 +17,7 @@
 
 struct loop;
 struct names;
+struct thread_set;
 
 /*
  * Samples processes and passes the samples to reports:
@@ -29,6 +30,13 @@ struct names;
  *   profiler_stop()      stops sampling
  *   profiler_finish()    passes the last samples; then the host finishes its reports
  *   profiler_free()      leaves nothing in the kernel
+ *
+ * If the source of its event needs no BPF program, there is no session, and nothing is sampled: the
+ * host takes stacks itself.
+ *
+ *   profiler_open(), profiler_attach()
+ *   profiler_lend()      so that a set of threads finds their processes and tables
+ *   profiler_describe(), profiler_free()
  *
  * The host calls all functions from one thread. After a failure only profiler_free() may be called;
  * it may be called at any stage. The profiler handles no signals and starts no processes.
@@ -97,6 +105,15 @@ int profiler_open(const struct profiler_options *options, struct profiler **ret)
  * inspected, -ECANCELED if interrupted.
  */
 int profiler_attach(struct profiler *profiler, pid_t launched);
+
+/*
+ * Sets whose threads a set takes (thread_set.h): those of the processes that are attached. The
+ * profiler must outlive it.
+ */
+void profiler_lend(struct profiler *profiler, struct thread_set *set);
+
+/* Reads the mappings of these processes again, and waits for the tables of what is new. */
+void profiler_look_again(struct profiler *profiler);
 
 /*
  * Fills in the context of reports, except `command`. The strings belong to the profiler and live as

@@ -9,7 +9,6 @@
 #include "kernel/filter.h"
 #include "kernel/session.h"
 #include "log/clock.h"
-#include "profiler/file_limit.h"
 #include "profiler/needs.h"
 #include "profiler/profiler.h"
 
@@ -104,7 +103,6 @@ int running_sample(const struct running_options *o,
 	struct session_options options = needs_session_options(&needs, &profiled, n_cpus);
 	int err;
 
-	file_limit_raise();
 	filter_init(&filter);
 	err = session_open(&r.session, &options);
 	if (err == 0) {
