@@ -37,9 +37,10 @@ int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_chan
 	return 0;
 }
 
-/* Only the number of users changes. */
+/* Only the budget and the number of users change. */
 struct job_cache {
-	struct disk_cache cache;
+	struct disk_cache cache; /* but for its budget */
+	uint64_t budget;
 	unsigned int n_users;
 };
 
@@ -51,6 +52,7 @@ struct job_cache *job_cache_new(const struct disk_cache *cache)
 		return NULL;
 	c->n_users = 1;
 	c->cache = *cache;
+	c->budget = cache->budget;
 	c->cache.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
 	return c->cache.fd < 0 ? job_cache_drop(c) : c;
 }
@@ -243,18 +245,33 @@ static int make_image(void *arg, struct image *ret)
 	return 0;
 }
 
+/* A job has scanned the directory, or added to it, while other jobs may have done the same. */
+static void update_budget(struct job_cache *c, uint64_t before, uint64_t left)
+{
+	uint64_t now = __atomic_load_n(&c->budget, __ATOMIC_RELAXED), next;
+	uint64_t added = left < before ? before - left : 0;
+
+	do
+		next = left > before ? left : now - (added < now ? added : now);
+	while (!__atomic_compare_exchange_n(&c->budget, &now, next, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
+}
+
 /* Facts about a file may not hold after it has changed, so its image is not kept. */
 static int get_image(struct table_job *j, bool is_changed)
 {
+	struct job_cache *shared = is_changed ? NULL : j->cache;
 	struct disk_cache cache = { .fd = -1 };
+	uint64_t before = 0;
 	int err;
 
-	if (j->cache)
-		cache = j->cache->cache;
-	cache.budget = j->budget;
-	err = image_cache_get(cache.fd >= 0 && !is_changed ? &cache : NULL, &j->origin, j->fd,
-			      make_image, j, &j->image);
-	j->budget_left = cache.budget;
+	if (shared) {
+		cache = shared->cache;
+		cache.budget = before = __atomic_load_n(&shared->budget, __ATOMIC_RELAXED);
+	}
+	err = image_cache_get(shared ? &cache : NULL, &j->origin, j->fd, make_image, j, &j->image);
+	if (shared)
+		update_budget(shared, before, cache.budget);
 	j->is_kept = err > 0;
 	return err < 0 ? err : 0;
 }
@@ -279,7 +296,6 @@ static int make_table(struct table_job *j)
 
 void table_job_run(struct table_job *j)
 {
-	j->budget_left = j->budget;
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);

@@ -36,7 +36,10 @@ struct file_mapping {
 	uint64_t inode;
 };
 
-/* The cache as shared by jobs. It is closed with its last user. */
+/*
+ * The cache as shared by jobs, also what may still be added to it (disk_cache.budget). It is closed
+ * with its last user.
+ */
 struct job_cache;
 
 /* NULL: no cache. The caller keeps `cache`. */
@@ -66,7 +69,6 @@ struct table_job {
 	int original_fd;             /* the file that has a table already; -1: none */
 	struct parsers *parsers;     /* NULL: the file is parsed in this process */
 	struct job_cache *cache;     /* NULL: no cache */
-	uint64_t budget;             /* of the cache when the job began */
 	uint64_t changed_ns;         /* the cache is valid if the file has not changed since */
 
 	/* Output: 0 or a negative errno of the last step, and its results */
@@ -80,8 +82,7 @@ struct table_job {
 	bool is_copy; /* the original's table fits; there is no image */
 	bool is_kept; /* the image is from the cache */
 	struct image image;
-	uint64_t took;        /* ns, to build the image */
-	uint64_t budget_left; /* of the cache */
+	uint64_t took; /* ns, to build the image */
 
 	/* For workers, between the steps */
 	bool is_parsed; /* origin is set */

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "cache/kept_file.h"
 #include "binaries/image_cache.h"
+#include "binaries/table_job.h"
 
 #define LIMIT (UINT64_C(16) << 20)
 #define NOBODY 65534
@@ -402,6 +403,60 @@ Test(image_cache, keeps_to_its_limit)
 	cr_assert(!is_cached());
 	cr_assert(stat(kept(), &st) == 0);
 	cr_assert(is_cached());
+}
+
+static struct table_job *job_of_libc(struct job_cache *shared)
+{
+	struct table_job *j = table_job_new(TABLE_JOB_MAKE);
+
+	cr_assert(j);
+	j->fd = dup(libc_fd);
+	j->cache = job_cache_hold(shared);
+	cr_assert(file_identify(j->fd, true, &j->id, &j->changed_ns) == 0);
+	return j;
+}
+
+static void run(struct table_job *j)
+{
+	table_job_run(j);
+	cr_assert(j->err == 0 && !j->is_kept);
+	table_job_free(j);
+}
+
+/* The directory is scanned once for all jobs, even of those that waited for the first one. */
+Test(image_cache, is_scanned_once_for_many_jobs)
+{
+	struct job_cache *shared = job_cache_new(&cache);
+	struct table_job *first = job_of_libc(shared), *second = job_of_libc(shared);
+
+	run(first);
+	unlink(kept());
+	put_file("0123456789abcdef.new", 4096, 2 * 3600);
+	run(second);
+	cr_assert(has_file("0123456789abcdef.new"), "which a scan would have removed");
+	job_cache_drop(shared);
+}
+
+/* What jobs add is counted together: after a share of the limit, it is looked at again. */
+Test(image_cache, keeps_to_its_limit_with_many_jobs, .timeout = 60)
+{
+	struct job_cache *shared;
+	size_t n = 0;
+
+	cache.limit = 20 * 16 * (sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL);
+	shared = job_cache_new(&cache);
+	run(job_of_libc(shared));
+	unlink(kept());
+	put_file("0123456789abcdef.new", 4096, 2 * 3600);
+	for (; has_file("0123456789abcdef.new"); n++) {
+		char path[512];
+
+		run(job_of_libc(shared));
+		cr_assert_eq(count(".image", path, sizeof(path)), 1);
+		unlink(path);
+	}
+	cr_assert(n >= 10 && n <= 20, "%zu", n);
+	job_cache_drop(shared);
 }
 
 /* The signal that accompanies the error would end the program. */
