@@ -196,6 +196,27 @@ Test(parsers, refuse_what_is_no_binary)
 	expect_answer();
 }
 
+/* What a file has made of its parser must not meet files of another owner. */
+Test(parsers, get_files_of_one_owner)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	_cleanup_close_ int foreign = memfd_create("foreign", MFD_CLOEXEC);
+	size_t n = 2;
+	pid_t found[16];
+
+	for (int i = 0; i < 3; i++) {
+		expect_answer();
+		cr_assert_eq(ask(PARSE_FACTS, other, &result), -ENOEXEC);
+	}
+	if (geteuid() == 0) {
+		cr_assert(fchown(foreign, 65534, 65534) == 0);
+		cr_assert_eq(ask(PARSE_FACTS, foreign, &result), -ENOEXEC);
+		n++;
+	}
+	cr_assert_eq(children(spawner(), found), n);
+}
+
 /* A value of /proc/PID/status. */
 static uint64_t status(pid_t pid, const char *name, int base)
 {
