@@ -187,12 +187,24 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	return err;
 }
 
+/*
+ * A file could take over the parser that compares, and have its own table taken for another
+ * user's file. Root's files and the user's own do no such thing.
+ */
+static bool is_original_trusted(const struct table_job *j)
+{
+	struct stat original, own;
+
+	return fstat(j->original_fd, &original) == 0 && fstat(j->fd, &own) == 0 &&
+	       (original.st_uid == 0 || original.st_uid == own.st_uid);
+}
+
 /* Two files that get their unwind information from debug files are not compared. */
 static bool is_copy(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 
-	return j->original_fd >= 0 && j->frames_fd < 0 &&
+	return j->original_fd >= 0 && j->frames_fd < 0 && is_original_trusted(j) &&
 	       ask(j, PARSE_SAME, j->fd, j->original_fd, &result) == 0 && result.is_so;
 }
 

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <linux/landlock.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -31,11 +32,14 @@ const char *confine_layer_sentence(enum confine_layer layer)
 	return sentences[layer];
 }
 
-/* In a user namespace, this user may not exist. */
+/* In a user namespace, this user may not exist. Each part counts alone. */
 static bool drop_user(void)
 {
-	return setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
+	bool groups = setgroups(0, NULL) == 0;
+	bool group = setresgid(NOBODY, NOBODY, NOBODY) == 0;
+	bool user = setresuid(NOBODY, NOBODY, NOBODY) == 0;
+
+	return groups && group && user;
 }
 
 /* Without CAP_SETPCAP, the bounding set remains; no_new_privs makes it useless. */
@@ -121,6 +125,7 @@ static const int calls[] = {
 	SCMP_SYS(restart_syscall),
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(sysinfo), /* qsort() */
 	SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(write),
@@ -133,14 +138,19 @@ static const int calls[] = {
 static bool restrict_calls(void)
 {
 	const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
+	/* RLIMIT_DATA counts neither. */
+	const struct scmp_arg_cmp mapping[] = {
+		not_executable,
+		SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_SHARED | MAP_GROWSDOWN, 0),
+	};
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	int err = filter ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls) && err == 0; i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
 	if (err == 0)
-		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-					     &not_executable);
+		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
+					     ARRAY_SIZE(mapping), mapping);
 	if (err == 0)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 					     &not_executable);
@@ -165,6 +175,8 @@ unsigned int confine_self(void)
 	layers |= (unsigned int)drop_user() << CONFINE_USER;
 	layers |= (unsigned int)drop_capabilities() << CONFINE_CAPABILITIES;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	layers |= (unsigned int)(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 		  << CONFINE_NO_NEW_PRIVILEGES;
 	layers |= (unsigned int)set_limits() << CONFINE_LIMITS;

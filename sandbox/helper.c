@@ -25,13 +25,16 @@ bool helper_is_one(const char *name)
 	return name && strcmp(name, SPAWNER_HELPER_NAME) == 0;
 }
 
-static void close_all(void)
+static bool close_all(void)
 {
 	int null = open("/dev/null", O_RDWR);
 
-	for (int fd = 0; null >= 0 && fd <= LAST_CLOSED; fd++)
-		dup2(null, fd);
-	(void)syscall(SYS_close_range, HELPER_SOCKET + 1, ~0u, 0);
+	if (null < 0)
+		return false;
+	for (int fd = 0; fd <= LAST_CLOSED; fd++)
+		if (dup2(null, fd) < 0)
+			return false;
+	return syscall(SYS_close_range, HELPER_SOCKET + 1, ~0u, 0) == 0;
 }
 
 int helper_main(int argc, char **argv)
@@ -39,7 +42,8 @@ int helper_main(int argc, char **argv)
 	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
 	const char *kind = is_same ? argv[1] : "";
 
-	close_all();
+	if (!close_all())
+		return EXIT_FAILURE;
 	if (strcmp(kind, HELPER_SPAWNER) == 0)
 		return spawner_run(HELPER_SOCKET);
 	if (strcmp(kind, HELPER_PARSER) != 0)

@@ -40,9 +40,12 @@ int message_send(int socket, const void *value, size_t size, const int *fds, siz
 
 static void take_fds(struct msghdr *message, int ret_fds[MESSAGE_MAX_FDS])
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c))
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+
+	/* The kernel puts all into one. */
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len <= CMSG_LEN(MESSAGE_MAX_FDS * sizeof(int)))
+		memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
 static void close_all(int fds[MESSAGE_MAX_FDS])
@@ -62,7 +65,8 @@ int message_receive(int socket, void *ret, size_t size, int ret_fds[MESSAGE_MAX_
 		.msg_iov = &data,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
+		/* Padding would have room for one more. */
+		.msg_controllen = CMSG_LEN(MESSAGE_MAX_FDS * sizeof(int)),
 	};
 	ssize_t n;
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -153,14 +154,36 @@ static int read_values(int fd, off_t *at, size_t n, size_t size, void **ret)
 	return 0;
 }
 
-int parser_take(const struct parser_reply *r, int file, uint64_t size, struct parse_result *ret)
+/* What an honest parser may fail with. Others have a meaning of their own for its caller. */
+static bool is_parse_error(int err)
+{
+	return err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP || err == -EBADMSG ||
+	       err == -ENODATA || err == -EFBIG || err == -EINVAL;
+}
+
+/* Is the file for the result exactly as large as what it has to hold? */
+static bool is_whole(const struct parser_reply *r, int file)
+{
+	struct stat st;
+
+	return fstat(file, &st) == 0 &&
+	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
+					       r->facts.n_code * sizeof(struct elf_code) +
+					       (uint64_t)r->n_cells * DP_CELL_SIZE;
+}
+
+int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
+		struct parse_result *ret)
 {
 	void *segments = NULL, *code = NULL, *cells = NULL;
 	off_t at = 0;
 	int err;
 
 	*ret = (struct parse_result){ 0 };
-	if (!is_plausible(r, size))
+	if (is_parse_error(r->err))
+		return r->err;
+	if (!is_plausible(r, size) || !is_whole(r, file) ||
+	    (kind == PARSE_IMAGE) != (r->n_cells > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
 	ret->origin = r->origin;

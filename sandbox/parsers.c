@@ -28,6 +28,8 @@
 #define LOOK_MS 100
 /* One that has stopped for so long does not go on. */
 #define STOPPED_NS UINT64_C(2000000000)
+/* Larger files get no more time than one of this size. */
+#define MAX_MIB 4096
 /* How often a request is answered by another parser if one ends. */
 #define ATTEMPTS 5
 
@@ -205,18 +207,17 @@ static void give(struct parsers *p, const struct parser *parser, unsigned int la
 }
 
 /*
- * Whether a parser that does nothing may go on: it waits for a CPU, or for a file that is slow to
- * read. Otherwise somebody has stopped it.
+ * Whether somebody has stopped a parser that does nothing. Otherwise it waits for a CPU, or for a
+ * file that is slow to read.
  */
-static bool may_go_on(pid_t pid)
+static bool is_stopped(pid_t pid)
 {
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], state = 0;
+	char path[32], state;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 &&
-	       (state == 'R' || state == 'D');
+	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && strchr("TtZX", state);
 }
 
 /*
@@ -240,7 +241,7 @@ static int wait_for_answer(const struct spawned *parser, uint64_t limit, clockid
 			return -ETIME;
 		if (cpu_ns != last)
 			since = now;
-		else if (now > since + STOPPED_NS && !may_go_on(parser->pid))
+		else if (now > since + STOPPED_NS && is_stopped(parser->pid))
 			return -ECONNABORTED;
 		last = cpu_ns;
 	}
@@ -299,7 +300,32 @@ static int begin(struct parsers *p, const struct parse_request *request, const s
 			return 0;
 		end_parser(ret);
 	}
-	return err;
+	return err == -EPIPE ? -ECONNABORTED : err;
+}
+
+/* Both files count: that of a debug file is read for its checksum. */
+static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *request,
+			  uint64_t size)
+{
+	struct stat st;
+	uint64_t mib;
+
+	if (request->other >= 0 && fstat(request->other, &st) == 0)
+		size += (uint64_t)st.st_size;
+	mib = size >> 20;
+	return p->cpu_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (p->cpu_ns / 100);
+}
+
+/* No file has this owner, so it gets a parser that has met none. */
+static const struct owner nobody = { (dev_t)-1, (uid_t)-1 };
+
+/* A parser that gets files of two owners meets no others. */
+static bool is_of_another(const struct parse_request *request, const struct owner *owner)
+{
+	struct stat st;
+
+	return request->other >= 0 && (fstat(request->other, &st) < 0 ||
+				       st.st_dev != owner->device || st.st_uid != owner->user);
 }
 
 static int ask_once(struct parsers *p, const struct parse_request *request, const struct stat *st,
@@ -308,25 +334,26 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	_cleanup_close_ int result = memfd_create("result", MFD_CLOEXEC);
 	const struct owner owner = { st->st_dev, st->st_uid };
 	uint64_t size = (uint64_t)st->st_size;
+	bool is_mixed = is_of_another(request, &owner), has_answered;
 	struct parser_reply reply;
 	struct parser parser;
 	int err;
 
 	if (result < 0)
 		return -errno;
-	err = begin(p, request, &owner, result, &parser);
+	err = begin(p, request, is_mixed ? &nobody : &owner, result, &parser);
 	if (err < 0)
 		return err;
-	err = receive_reply(&parser, p->cpu_ns + (size >> 20) * (p->cpu_ns / 100), clock, &reply);
-	if (err == 0 && reply.err == 0)
-		err = parser_take(&reply, result, size, ret);
+	err = receive_reply(&parser, cpu_limit(p, request, size), clock, &reply);
+	has_answered = err == 0;
+	if (has_answered)
+		err = parser_take(request->kind, &reply, result, size, ret);
 	/* If it crashed, takes too long or is wrong, nobody knows what it does. */
-	if (err < 0) {
+	if (has_answered && err != -EPROTO && !is_mixed)
+		give(p, &parser, reply.layers);
+	else
 		end_parser(&parser);
-		return err;
-	}
-	give(p, &parser, reply.layers);
-	return reply.err;
+	return err;
 }
 
 int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
@@ -343,7 +370,7 @@ int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_
 	/* It may not have been the file: parsers can be killed for lack of memory, or by somebody. */
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(p, request, &st, clock, ret);
-	if (err == -ESHUTDOWN)
+	if (err == -ESHUTDOWN) /* by start_parser() only: parser_take() lets none through */
 		return parse_here(request, ret);
 	return err;
 }

@@ -72,25 +72,31 @@ Test(message, of_another_size_is_refused)
 }
 
 /* More descriptors than a message can have. */
-Test(message, with_too_many_descriptors_is_refused)
+static void expect_too_many(size_t n)
 {
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(8 * sizeof(int))];
-	} control = { .header = { CMSG_LEN(8 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	} control = { .header = { CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
 	struct iovec data = { (char[8]){ 0 }, 8 };
 	struct msghdr message = { .msg_iov = &data,
 				  .msg_iovlen = 1,
 				  .msg_control = control.bytes,
-				  .msg_controllen = sizeof(control.bytes) };
+				  .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	int fds[MESSAGE_MAX_FDS], next = next_fd();
 	long value;
 
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < n; i++)
 		memcpy(CMSG_DATA(&control.header) + i * sizeof(int), &ends[0], sizeof(int));
 	cr_assert(sendmsg(ends[0], &message, 0) == 8);
 	cr_assert_eq(message_receive(ends[1], &value, sizeof(value), fds), -EPROTO);
 	cr_assert_eq(next_fd(), next);
+}
+
+Test(message, with_too_many_descriptors_is_refused)
+{
+	for (size_t n = MESSAGE_MAX_FDS + 1; n <= 8; n++)
+		expect_too_many(n);
 }
 
 Test(message, tells_that_the_other_end_is_closed)

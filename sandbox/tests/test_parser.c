@@ -5,9 +5,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #define FILE_SIZE 1000000
@@ -45,14 +47,19 @@ static void end(void)
 
 TestSuite(parser, .init = begin, .fini = end, .timeout = 60);
 
-static int take(const struct parser_reply *reply)
+static int take_as(enum parse_kind kind, const struct parser_reply *reply)
 {
 	struct parse_result result;
-	int err = parser_take(reply, result_fd, FILE_SIZE, &result);
+	int err = parser_take(kind, reply, result_fd, FILE_SIZE, &result);
 
 	cr_assert(err == 0 || (!result.facts.segments && !result.image.cells));
 	parse_result_done(&result);
 	return err;
+}
+
+static int take(const struct parser_reply *reply)
+{
+	return take_as(PARSE_IMAGE, reply);
 }
 
 Test(parser, is_believed_if_it_may_be_right)
@@ -83,6 +90,8 @@ Test(parser, text_is_checked)
 Test(parser, numbers_are_checked)
 {
 	EXPECT_REFUSED(reply.err = 1);
+	EXPECT_REFUSED(reply.n_cells = 0);
+	cr_assert_eq(take_as(PARSE_FACTS, &honest), -EPROTO); /* which have no image */
 	EXPECT_REFUSED(reply.facts.n_segments = SIZE_MAX / sizeof(struct elf_segment) + 2);
 	EXPECT_REFUSED(reply.facts.n_code = SIZE_MAX / 2);
 	EXPECT_REFUSED(reply.origin.source = ELF_N_SOURCES);
@@ -99,4 +108,19 @@ Test(parser, image_is_checked)
 	EXPECT_REFUSED(reply.facts.n_segments--); /* shifts all others */
 	cr_assert(pwrite(result_fd, &(uint64_t){ UINT64_MAX }, 8, cells + 8) == 8);
 	EXPECT_REFUSED((void)reply);
+}
+
+/* Only those that a file can cause: others would tell this process what to do. */
+Test(parser, errors_are_checked)
+{
+	static const int refused[] = { -ESHUTDOWN, -ECONNABORTED, -ETIME, -EPROTO, -EPIPE,
+				       1,          INT_MIN };
+	struct parser_reply reply = honest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		reply.err = refused[i];
+		cr_assert_eq(take(&reply), -EPROTO, "%d", refused[i]);
+	}
+	reply.err = -ENOEXEC;
+	cr_assert_eq(take(&reply), -ENOEXEC);
 }

@@ -350,7 +350,7 @@ Test(parsers, are_replaced)
 		helpers[0] = parser();
 		helpers[1] = spawner();
 		cr_assert(kill(helpers[1], signals[i]) == 0);
-		cr_assert(kill(helpers[0], SIGKILL) == 0);
+		kill(helpers[0], SIGKILL); /* it may have ended with the spawner */
 		expect_answer();
 	}
 }
