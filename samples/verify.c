@@ -38,18 +38,10 @@ struct verify {
 	char end[128];
 };
 
-/*
- * Opens a handle that the caller ends. When libdw decompresses a section, libelf (0.188,
- * elf_compress()) writes the section's new header into memory it was given, but copies what it
- * maps itself.
- */
+/* Opens a handle that the caller ends. */
 static Elf *open_elf(const struct verify_file *file)
 {
-	Elf *elf;
-
-	if (file->memory)
-		return elf_open_memory(file->memory, file->memory_size);
-	elf = file->fd >= 0 ? elf_open(file->fd) : NULL;
+	Elf *elf = file->fd >= 0 ? elf_open(file->fd) : NULL;
 	/* It may outlive the descriptor. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
 		elf_end(elf);

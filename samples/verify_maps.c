@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "binaries/foreign_file.h"
 
 /* Maps without users that are kept: making them again duplicates many descriptors. */
@@ -34,7 +36,6 @@ static void file_free(struct verify_file *file)
 		foreign_file_close(file->fd);
 	else if (file->fd >= 0)
 		close(file->fd);
-	free(file->memory);
 	free(file);
 }
 
@@ -63,11 +64,10 @@ static void file_take_bytes(struct verify_file *file, const struct binary *b)
 		file->fd = fcntl(b->module->fd, F_DUPFD_CLOEXEC, 0);
 		return;
 	}
-	file->memory = malloc(b->n_bytes);
-	if (!file->memory)
-		return;
-	memcpy(file->memory, b->bytes, b->n_bytes);
-	file->memory_size = b->n_bytes;
+	/* libdwfl may keep what it has opened for longer than the file is known. */
+	file->fd = memfd_create("memory", MFD_CLOEXEC);
+	if (file->fd >= 0 && write(file->fd, b->bytes, b->n_bytes) != (ssize_t)b->n_bytes)
+		close(steal_fd(&file->fd));
 }
 
 static struct verify_file *file_new(struct binary *b)

@@ -21,8 +21,6 @@ struct verify_file {
 	bool has_segments; /* if not, no code of it can be found */
 	uint64_t start;    /* of the first segment, rounded down to its alignment */
 	int fd;            /* its own; -1: none */
-	void *memory;      /* owned: a file without descriptor; NULL: none */
-	size_t memory_size;
 	/* For the thread that reads the rings only */
 	struct binary *binary; /* has a user in this; NULL: let go */
 	size_t n_maps;
