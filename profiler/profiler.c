@@ -230,10 +230,21 @@ void profiler_lend(struct profiler *p, struct thread_set *set)
 	set->unwinder = p->unwinder;
 }
 
+/* How long tables are waited for if others do not get ready. */
+#define LOOK_AGAIN_MS 500
+
 void profiler_look_again(struct profiler *p)
 {
+	/* Some tables have been waited for already. */
+	bool is_slow = p->stores.binaries.n_jobs > 0;
+
 	process_table_resync(&p->stores.table, clock_now_ns());
-	stores_settle(&p->stores);
+	if (!is_slow) {
+		stores_settle(&p->stores);
+		return;
+	}
+	(void)binary_store_wait(&p->stores.binaries, LOOK_AGAIN_MS);
+	process_table_settle(&p->stores.table);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
@@ -530,8 +541,10 @@ struct profiler *profiler_free(struct profiler *p)
 	if (p->stores.pool)
 		stores_done(&p->stores);
 	sideband_free(p->sideband);
-	if (has_session(p))
+	if (has_session(p)) {
+		p->options->target.filter->tell = NULL;
 		session_close(&p->session);
+	}
 	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	free(p);
