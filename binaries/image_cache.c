@@ -56,22 +56,22 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 }
 
 /* Returns what the image depends on, and the name of its file. False: do not keep it. */
-static bool describe(const struct disk_cache *cache, const struct elf_file *file, int fd,
+static bool describe(const struct disk_cache *cache, const struct parse_origin *from, int fd,
 		     struct kept_key *ret, char *ret_name)
 {
 	const struct origin origin = {
-		.cfi_address = file->cfi.address,
-		.cfi_size = file->cfi.size,
-		.cfi_source = file->source,
-		.start = file->code.start,
-		.end = file->code.end,
-		.entry = file->code.entry,
+		.cfi_address = from->cfi_address,
+		.cfi_size = from->cfi_size,
+		.cfi_source = from->source,
+		.start = from->start,
+		.end = from->end,
+		.entry = from->entry,
 	};
 
-	if (fd < 0 || file->build_id[0] == '\0' ||
-	    file->cfi.size + file->go.table.size < MIN_SOURCE_SIZE ||
-	    file->source == ELF_SOURCE_DEBUG_FILE ||
-	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, file->build_id, fd) < 0)
+	if (fd < 0 || from->build_id[0] == '\0' ||
+	    from->cfi_size + from->go_size < MIN_SOURCE_SIZE ||
+	    from->source == ELF_SOURCE_DEBUG_FILE ||
+	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, from->build_id, fd) < 0)
 		return false;
 	memcpy(ret->own, &origin, sizeof(origin));
 	snprintf(ret_name, DISK_CACHE_NAME_SIZE, "%s-%" PRIx64 "-v%d" DISK_CACHE_IMAGE,
@@ -115,21 +115,21 @@ static int put(struct disk_cache *cache, const char *name, const struct kept_key
 		});
 }
 
-int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
-		    struct image *ret)
+int image_cache_get(struct disk_cache *cache, const struct parse_origin *origin, int fd,
+		    image_make_fn make, void *arg, struct image *ret)
 {
 	struct kept_key key;
 	char name[DISK_CACHE_NAME_SIZE];
 	int err;
 
-	if (!cache || !describe(cache, file, fd, &key, name))
-		return image_build(&file->cfi, &file->code, ret);
+	if (!cache || !describe(cache, origin, fd, &key, name))
+		return make(arg, ret);
 	err = get(cache, name, &key, ret);
 	if (err == 0)
 		return 1;
 	if (err != -ENOENT)
 		log_debug("cache: cannot use %s: %s", name, strerror(-err));
-	err = image_build(&file->cfi, &file->code, ret);
+	err = make(arg, ret);
 	if (err < 0)
 		return err;
 	err = put(cache, name, &key, ret);

@@ -3,7 +3,7 @@
 #define DP_BINARIES_IMAGE_CACHE_H
 
 #include "cache/disk_cache.h"
-#include "elf/elf_file.h"
+#include "sandbox/parse.h"
 #include "symbols/names.h"
 #include "tables/image.h"
 
@@ -20,14 +20,17 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 /* Opens the cache of the effective user. Returns `ret`, or NULL if there is no cache to use. */
 struct disk_cache *image_cache_open_default(struct disk_cache *ret);
 
+/* Makes the image. 0 or a negative errno. */
+typedef int (*image_make_fn)(void *arg, struct image *ret);
+
 /*
- * Returns the image of a file, open at fd (-1: in memory only): from the cache or else from
- * image_build(), which it then keeps. It does not keep small images, which are built as fast as
+ * Returns the image of a file with this origin, open at fd (-1: in memory only): from the cache or
+ * else from `make`, which it then keeps. It does not keep small images, which are built as fast as
  * they are read, nor those of files without a build id, of files that have just changed, or with a
  * separate debug file. `cache` may be NULL. Returns 1 if the image is from the cache, and then
- * knows only the number of rows of its figures; otherwise as image_build().
+ * knows only the number of rows of its figures; otherwise as `make`.
  */
-int image_cache_get(struct disk_cache *cache, const struct elf_file *file, int fd,
-		    struct image *ret);
+int image_cache_get(struct disk_cache *cache, const struct parse_origin *origin, int fd,
+		    image_make_fn make, void *arg, struct image *ret);
 
 #endif

@@ -29,7 +29,7 @@ static void forget_original(struct binary_store *store, struct binary *b)
 		HASH_DELETE(by_build_id, store->originals, b);
 }
 
-/* Jobs that have begun go first: they have a file mapped. */
+/* Jobs that have begun go first: they have a file open. */
 static void submit(struct binary_store *store, struct table_job *j)
 {
 	if (!store->workers || j->memory) {
@@ -37,7 +37,7 @@ static void submit(struct binary_store *store, struct table_job *j)
 		finish(store, j);
 		return;
 	}
-	workers_add(store->workers, &j->job, j->elf.bytes != NULL);
+	workers_add(store->workers, &j->job, j->is_parsed);
 }
 
 static struct table_job *new_job(struct binary_store *store, struct binary *b,
@@ -52,11 +52,11 @@ static struct table_job *new_job(struct binary_store *store, struct binary *b,
 	j->memory_size = b->module->memory_size;
 	j->changed_ns = b->changed_ns;
 	j->job.source = b->id.device;
+	j->parsers = parsers_hold(store->parsers);
 	if (store->cache) {
 		if (!store->job_cache)
 			store->job_cache = job_cache_new(store->cache);
 		j->cache = job_cache_hold(store->job_cache);
-		j->budget = store->cache->budget;
 	}
 	store->n_jobs++;
 	binary_hold(b);
@@ -278,20 +278,6 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 	log_debug("%s: table rebuilt, %.1f ms", b->module->path, (double)t->made_in / 1e6);
 }
 
-/* Takes over what the job has added to the cache, and that it has scanned it. */
-static void update_cache(struct binary_store *store, const struct table_job *j)
-{
-	struct disk_cache *cache = store->cache;
-	uint64_t added = j->budget - j->budget_left;
-
-	if (!cache)
-		return;
-	if (j->budget_left > j->budget)
-		cache->budget = j->budget_left;
-	else
-		cache->budget -= added < cache->budget ? added : cache->budget;
-}
-
 /* With this much room, the order in which tables get it does not matter. */
 #define PLENTY_OF_CELLS ((UINT64_C(256) << 20) / DP_CELL_SIZE)
 /* A binary that takes longer to load loses its place in the queue. */
@@ -341,7 +327,6 @@ static void finish(struct binary_store *store, struct table_job *j)
 		STAILQ_INSERT_TAIL(&store->done, &j->job, next);
 		return;
 	}
-	update_cache(store, j);
 	if (j->table)
 		finish_table(store, j);
 	else

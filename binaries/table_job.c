@@ -12,12 +12,10 @@
 #include "base/file_stat.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
+#include "elf/debug_search.h"
 #include "elf/mapped_file.h"
-#include "elf/process_debug_file.h"
 #include "log/clock.h"
-
-/* Larger code always has complete unwind information, so its bytes do not matter. */
-#define MAX_KNOWN_CODE (64 << 10)
+#include "log/log.h"
 
 int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_changed_ns)
 {
@@ -39,9 +37,10 @@ int file_identify(int fd, bool may_wait, struct file_id *ret, uint64_t *ret_chan
 	return 0;
 }
 
-/* Only the number of users changes. */
+/* Only the budget and the number of users change. */
 struct job_cache {
-	struct disk_cache cache;
+	struct disk_cache cache; /* but for its budget */
+	uint64_t budget;
 	unsigned int n_users;
 };
 
@@ -53,6 +52,7 @@ struct job_cache *job_cache_new(const struct disk_cache *cache)
 		return NULL;
 	c->n_users = 1;
 	c->cache = *cache;
+	c->budget = cache->budget;
 	c->cache.fd = fcntl(cache->fd, F_DUPFD_CLOEXEC, 0);
 	return c->cache.fd < 0 ? job_cache_drop(c) : c;
 }
@@ -93,7 +93,7 @@ struct table_job *table_job_new(enum table_job_step step)
 	j->job.run = run;
 	j->job.drop = drop;
 	j->step = step;
-	j->fd = j->path_fd = j->original_fd = j->module_fd = j->debug_fd = -1;
+	j->fd = j->path_fd = j->original_fd = j->frames_fd = j->module_fd = j->debug_fd = -1;
 	return j;
 }
 
@@ -105,8 +105,8 @@ static void close_fd(int *fd)
 
 static void close_files(struct table_job *j)
 {
-	elf_file_done(&j->elf);
 	close_fd(&j->fd);
+	close_fd(&j->frames_fd);
 	close_fd(&j->path_fd);
 	close_fd(&j->original_fd);
 }
@@ -126,72 +126,86 @@ struct table_job *table_job_free(struct table_job *j)
 	elf_facts_done(&j->facts);
 	image_done(&j->image);
 	job_cache_drop(j->cache);
+	parsers_drop(j->parsers);
 	free(j->path);
 	free(j);
 	return NULL;
 }
 
-/* Whether code that gets its rules from its bytes is equal. */
-static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
+/* Whatever a file does to its parser, the file has no table. */
+static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
+	       struct parse_result *ret)
 {
-	if (a->n_ranges != b->n_ranges)
-		return false;
-	for (size_t i = 0; i < a->n_ranges; i++) {
-		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
+	const struct parse_request request = { .kind = kind, .fd = fd, .other = other };
+	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
 
-		if (x->address != y->address || x->size != y->size)
-			return false;
-		/*
-		 * In Go code, any function may load the stack pointer, so its bytes always matter.
-		 */
-		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
-		    memcmp(x->bytes, y->bytes, x->size) != 0)
-			return false;
+	if (err != -ECONNABORTED && err != -EPROTO && err != -ETIME)
+		return err;
+	log_warning("%s has no table: its parser %s", j->path ? j->path : "a file",
+		    err == -ETIME  ? "took too long" :
+		    err == -EPROTO ? "gave a wrong answer" :
+				     "crashed");
+	return -EBADMSG;
+}
+
+static int ask_facts(struct table_job *j, int frames_fd, struct parse_result *ret)
+{
+	if (j->memory)
+		return parse_memory(PARSE_FACTS, j->memory, j->memory_size, ret);
+	return ask(j, PARSE_FACTS, j->fd, frames_fd, ret);
+}
+
+/* Whether the file is the debug file of the job's. */
+static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	struct table_job *j = arg;
+
+	(void)wanted;
+	return ask(j, PARSE_DEBUG, j->fd, fd, &result) == 0 && result.is_so;
+}
+
+/* What the file is, and whether a debug file has the unwind information that it lacks. */
+static int parse(struct table_job *j, struct parse_result *ret)
+{
+	struct debug_wanted wanted;
+	int err = ask_facts(j, -1, ret);
+
+	if (err < 0)
+		return err;
+	if (ret->lacks_cfi && j->fd >= 0) {
+		wanted = (struct debug_wanted){ ret->origin.build_id, ret->debug_link,
+						ret->debug_link_checksum };
+		j->frames_fd = debug_search(j->fd, &wanted, is_debug_file, j);
 	}
-	return a->start == b->start && a->end == b->end && a->entry == b->entry;
-}
-
-static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
-{
-	return a->address == b->address && a->size == b->size &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
-static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
-{
-	return a->size == b->size && a->text == b->text &&
-	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+	if (j->frames_fd >= 0) {
+		parse_result_done(ret);
+		err = ask_facts(j, j->frames_fd, ret);
+	}
+	j->origin = ret->origin;
+	j->is_parsed = err == 0;
+	return err;
 }
 
 /*
- * Whether both files result in the same table. A build id does not change when a file is modified
- * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
- * building it.
+ * A file could take over the parser that compares, and have its own table taken for another
+ * user's file. Root's files and the user's own do no such thing.
  */
-static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
+static bool is_original_trusted(const struct table_job *j)
 {
-	return is_same_section(&a->cfi, &b->cfi) &&
-	       is_same_section(&a->code.beside, &b->code.beside) &&
-	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
+	struct stat original, own;
+
+	return fstat(j->original_fd, &original) == 0 && fstat(j->fd, &own) == 0 &&
+	       (original.st_uid == 0 || original.st_uid == own.st_uid);
 }
 
-static bool is_copy(const struct table_job *j)
+/* Two files that get their unwind information from debug files are not compared. */
+static bool is_copy(struct table_job *j)
 {
-	struct elf_file original;
-	bool is_same;
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 
-	if (j->original_fd < 0 || elf_file_init_fd(&original, j->original_fd) < 0)
-		return false;
-	is_same = is_same_table(&j->elf, &original);
-	elf_file_done(&original);
-	return is_same;
-}
-
-static int open_elf(struct table_job *j)
-{
-	if (j->memory)
-		return elf_file_init_memory(&j->elf, j->memory, j->memory_size);
-	return elf_file_init_fd(&j->elf, j->fd);
+	return j->original_fd >= 0 && j->frames_fd < 0 && is_original_trusted(j) &&
+	       ask(j, PARSE_SAME, j->fd, j->original_fd, &result) == 0 && result.is_so;
 }
 
 /* The facts about the file are those at the time of opening it. */
@@ -210,39 +224,75 @@ static int open_file(struct table_job *j)
 
 static int read_file(struct table_job *j)
 {
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	struct debug_wanted wanted;
 	int err = j->memory ? 0 : open_file(j);
 
 	j->is_unopened = err < 0;
 	if (err == 0)
-		err = open_elf(j);
+		err = parse(j, &result);
 	if (err < 0)
 		return err;
 	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
+	wanted = (struct debug_wanted){ result.origin.build_id, result.debug_link,
+					result.debug_link_checksum };
 	if (j->pid != 0)
-		j->debug_fd = process_debug_file_open(j->pid, j->path, &j->elf);
-	return elf_facts_init(&j->facts, &j->elf);
+		j->debug_fd = debug_search_process(j->pid, j->path, &wanted, is_debug_file, j);
+	j->facts = result.facts;
+	result.facts = (struct elf_facts){ 0 };
+	return 0;
+}
+
+static int make_image(void *arg, struct image *ret)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	struct table_job *j = arg;
+	int err = j->memory ? parse_memory(PARSE_IMAGE, j->memory, j->memory_size, &result) :
+			      ask(j, PARSE_IMAGE, j->fd, j->frames_fd, &result);
+
+	if (err < 0)
+		return err;
+	*ret = result.image;
+	result.image = (struct image){ 0 };
+	return 0;
+}
+
+/* A job has scanned the directory, or added to it, while other jobs may have done the same. */
+static void update_budget(struct job_cache *c, uint64_t before, uint64_t left)
+{
+	uint64_t now = __atomic_load_n(&c->budget, __ATOMIC_RELAXED), next;
+	uint64_t added = left < before ? before - left : 0;
+
+	do
+		next = left > before ? left : now - (added < now ? added : now);
+	while (!__atomic_compare_exchange_n(&c->budget, &now, next, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
 }
 
 /* Facts about a file may not hold after it has changed, so its image is not kept. */
 static int get_image(struct table_job *j, bool is_changed)
 {
+	struct job_cache *shared = is_changed ? NULL : j->cache;
 	struct disk_cache cache = { .fd = -1 };
+	uint64_t before = 0;
 	int err;
 
-	if (j->cache)
-		cache = j->cache->cache;
-	cache.budget = j->budget;
-	err = image_cache_get(cache.fd >= 0 && !is_changed ? &cache : NULL, &j->elf, j->fd,
-			      &j->image);
-	j->budget_left = cache.budget;
+	if (shared) {
+		cache = shared->cache;
+		cache.budget = before = __atomic_load_n(&shared->budget, __ATOMIC_RELAXED);
+	}
+	err = image_cache_get(shared ? &cache : NULL, &j->origin, j->fd, make_image, j, &j->image);
+	if (shared)
+		update_budget(shared, before, cache.budget);
 	j->is_kept = err > 0;
 	return err < 0 ? err : 0;
 }
 
 static int make_table(struct table_job *j)
 {
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	uint64_t start = clock_now_ns(), changed_ns = j->changed_ns;
-	int err = j->elf.bytes ? 0 : open_elf(j);
+	int err = j->is_parsed ? 0 : parse(j, &result);
 
 	if (err == 0 && j->fd >= 0)
 		err = file_identify(j->fd, true, &j->id, &changed_ns);
@@ -258,7 +308,6 @@ static int make_table(struct table_job *j)
 
 void table_job_run(struct table_job *j)
 {
-	j->budget_left = j->budget;
 	j->err = j->step == TABLE_JOB_READ ? read_file(j) : make_table(j);
 	if (j->err < 0 || j->step == TABLE_JOB_MAKE)
 		close_files(j);

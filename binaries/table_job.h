@@ -9,14 +9,14 @@
 #include "binaries/workers.h"
 #include "cache/disk_cache.h"
 #include "elf/elf_facts.h"
-#include "elf/elf_file.h"
+#include "sandbox/parsers.h"
 #include "tables/image.h"
 
 /*
- * A job that opens a binary's file, examines it and builds its table. Reading the file may take
- * long. The caller passes in descriptors and gets back descriptors, values and bytes. The job owns
- * everything in here, so that a worker needs no other object of this program and may continue after
- * the caller has gone.
+ * A job that opens a binary's file and has a parser (sandbox/parsers.h) examine it and build its
+ * table. Reading the file may take long. The caller passes in descriptors and gets back descriptors,
+ * values and bytes. The job owns everything in here, or shares it, so that a worker needs no other
+ * object of this program and may continue after the caller has gone.
  *
  * A new file is read first (TABLE_JOB_READ). The same job then builds its table (TABLE_JOB_MAKE);
  * by then the caller knows whether a file with the same build id already has one.
@@ -36,7 +36,10 @@ struct file_mapping {
 	uint64_t inode;
 };
 
-/* The cache as shared by jobs. It is closed with its last user. */
+/*
+ * The cache as shared by jobs, also what may still be added to it (disk_cache.budget). It is closed
+ * with its last user.
+ */
 struct job_cache;
 
 /* NULL: no cache. The caller keeps `cache`. */
@@ -64,8 +67,8 @@ struct table_job {
 	pid_t pid;                   /* whose root is searched for debug files; 0: none */
 	char *path;                  /* of the file, as that process sees it */
 	int original_fd;             /* the file that has a table already; -1: none */
+	struct parsers *parsers;     /* NULL: the file is parsed in this process */
 	struct job_cache *cache;     /* NULL: no cache */
-	uint64_t budget;             /* of the cache when the job began */
 	uint64_t changed_ns;         /* the cache is valid if the file has not changed since */
 
 	/* Output: 0 or a negative errno of the last step, and its results */
@@ -75,15 +78,16 @@ struct table_job {
 	struct file_id id; /* of the file, when it was opened or when its table was built */
 	bool is_foreign;   /* reading it may take long (disk_cache_is_foreign()) */
 	struct elf_facts facts;
-	int debug_fd; /* from process_debug_file_open(); negative: none */
+	int debug_fd; /* from debug_search_process(); negative: none */
 	bool is_copy; /* the original's table fits; there is no image */
 	bool is_kept; /* the image is from the cache */
 	struct image image;
-	uint64_t took;        /* ns, to build the image */
-	uint64_t budget_left; /* of the cache */
+	uint64_t took; /* ns, to build the image */
 
 	/* For workers, between the steps */
-	struct elf_file elf;
+	bool is_parsed; /* origin is set */
+	struct parse_origin origin;
+	int frames_fd; /* of the debug file with the unwind information; -1: none */
 };
 
 /*
@@ -98,8 +102,8 @@ struct table_job *table_job_new(enum table_job_step step);
 struct table_job *table_job_free(struct table_job *job);
 
 /*
- * Runs the job's step. Its errors are those of opening the file, of elf_file_init_fd() or of
- * image_build(). After the second step, or an error, the job has no file open or mapped. The caller
+ * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a
+ * parser fails, -EBADMSG, as for a damaged file. After the second step, or an error, the job has no file open or mapped. The caller
  * takes over module_fd, debug_fd, the facts and the image, and clears them in the job.
  */
 void table_job_run(struct table_job *job);

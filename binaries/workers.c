@@ -296,10 +296,10 @@ void workers_add(struct workers *w, struct job *job, bool is_urgent)
 /* A thread that uses CPU time, however little, has received answers. */
 static void look_at(struct worker *worker, uint64_t now)
 {
-	clockid_t clock;
+	clockid_t clock = worker->job ? __atomic_load_n(&worker->job->clock, __ATOMIC_RELAXED) : 0;
 	uint64_t cpu_ns;
 
-	if (!worker->job || pthread_getcpuclockid(worker->thread, &clock) != 0)
+	if (!worker->job || (clock == 0 && pthread_getcpuclockid(worker->thread, &clock) != 0))
 		return;
 	cpu_ns = clock_read_ns(clock);
 	if (cpu_ns != worker->cpu_ns)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
+#include <time.h>
 
 /*
  * Threads for work that may take long or wait for a file, so that the thread that reads the rings
@@ -34,6 +35,11 @@ struct job {
 	 * What the job may have to wait for, such as a device; equal for the same one. 0: nothing.
 	 */
 	uint64_t source;
+	/*
+	 * The CPU-time clock of another process that the job waits for, and that stands for it
+	 * meanwhile; 0: none. Set by the job, atomically.
+	 */
+	clockid_t clock;
 	/* Runs in a worker. Leaves its results in the job. */
 	void (*run)(struct job *job);
 	/* Frees the job at any stage. Runs in any thread. */

@@ -5,6 +5,7 @@
 #include "log/log.h"
 #include "profiler/dump.h"
 #include "report/report.h"
+#include "sandbox/helper.h"
 
 /* All options are shared with other commands. */
 static const struct argp_option argp_options[] = {
@@ -66,6 +67,7 @@ static int dump_command(int argc, char **argv)
 	options.output.own = &report_stacks;
 	command_parse(&command_dump, argc, argv, &options);
 	options.record.profiler.names = name_options_apply(&options.names);
+	options.record.profiler.helper = HELPER_SELF;
 	code = options.record.profiler.names && bus_guard_install() == 0 ?
 		       dump_run(&options.record) :
 		       EXIT_CODE_FAILED;

@@ -18,11 +18,11 @@ void event_options_set(struct options *o, struct argp_state *state, const struct
 	for (size_t i = 0; o->event_given && i < profiler_n_events(r); i++)
 		if (event_is_same(profiler_event(r, i), event))
 			return;
-	if (o->event_given && event->source == &event_uprobe && r->event.source == event->source)
+	if (o->event_given && event->source->pattern && r->event.source == event->source)
 		argp_error(state,
-			   "-e takes one uprobe; a pattern such as 'uprobe:%s*' may select "
-			   "several functions of a file",
-			   event->argument);
+			   "-e takes one %s; a pattern such as '%s:%s*' may select several %s",
+			   event->source->name, event->source->name, event->argument,
+			   event->source->pattern);
 	if (o->event_given && !adds)
 		argp_error(state,
 			   "--off-cpu, --wall and -e exclude each other, as do events of -e that "
@@ -58,10 +58,9 @@ static void parse_one(struct options *o, struct argp_state *state, const char *t
 
 void event_options_parse(struct options *o, struct argp_state *state, char *text)
 {
-	/* A function's name may have commas, those of other events have none. */
-	char *end = strncmp(text, "uprobe:", strlen("uprobe:")) == 0 ? NULL : strchr(text, ',');
+	char *end;
 
-	for (; end; end = strchr(text, ',')) {
+	while (!event_has_commas(text) && (end = strchr(text, ','))) {
 		*end = '\0';
 		parse_one(o, state, text);
 		text = end + 1;

@@ -49,15 +49,15 @@ int off_cpu_options_parse_states(const char *text, unsigned int *ret)
 const char *off_cpu_options_complete(struct profiler_options *r)
 {
 	bool has_limits = r->min_block_ns != BLOCK_TIME_NONE || r->max_block_ns != BLOCK_TIME_NONE;
-	bool has_off_cpu = event_has_off_cpu(&r->event);
+	unsigned int states = r->event.source->states;
 
-	if (!has_off_cpu && (has_limits || r->states))
+	if (!states && (has_limits || r->states))
 		return "--min-block, --max-block and --state are for --off-cpu and --wall";
 	if (r->min_block_ns == BLOCK_TIME_NONE)
 		r->min_block_ns = PROFILER_MIN_BLOCK_NS;
 	if (r->min_block_ns > r->max_block_ns)
 		return "--min-block is longer than --max-block";
 	if (r->states == 0)
-		r->states = event_states(&r->event);
+		r->states = states;
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "elf/bus_guard.h"
 #include "log/log.h"
+#include "sandbox/helper.h"
 
 int sampling_run(struct options *options, int (*begin)(void *arg, int end_fd), void *arg)
 {
@@ -25,6 +26,7 @@ int sampling_run(struct options *options, int (*begin)(void *arg, int end_fd), v
 		err = begin(arg, interrupt.end.fd);
 	if (err == 0) {
 		record->profiler.names = names;
+		record->profiler.helper = HELPER_SELF;
 		record->end = &interrupt.end;
 		code = record_run(record);
 	} else {

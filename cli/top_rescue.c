@@ -71,7 +71,7 @@ void top_rescue_set_drawn(bool is_drawn)
 }
 
 /* A terminal that does not control this process is nobody else's. */
-static bool is_of_others(void)
+bool top_rescue_is_of_others(void)
 {
 	pid_t owner = tcgetpgrp(STDIN_FILENO);
 
@@ -80,7 +80,7 @@ static bool is_of_others(void)
 
 static void give_back(void)
 {
-	if (is_of_others())
+	if (top_rescue_is_of_others())
 		return;
 	if (drawn)
 		(void)!write(STDOUT_FILENO, bytes, n_bytes);

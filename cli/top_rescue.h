@@ -11,8 +11,13 @@
  * asked there. While it is another program's, such as the shell's after Ctrl-Z, it is left alone.
  */
 
-/* Keeps the settings of stdin's terminal: before curses changes them. 0 or a negative errno. */
+/*
+ * Keeps the settings of stdin's terminal: before curses changes them, for the first time or after the
+ * shell had it back. 0 or a negative errno.
+ */
 int top_rescue_keep_settings(void);
+/* Is stdin's terminal another program's? */
+bool top_rescue_is_of_others(void);
 /* Once curses knows the terminal. */
 void top_rescue_prepare(void);
 /* Is the terminal curses', or the shell's? */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,8 +67,22 @@ void top_screen_leave(void)
 	top_rescue_set_drawn(false);
 }
 
+/*
+ * The shell's settings after a stop: they may have changed, and are to stay so. In the background they
+ * are those with which the shell itself reads, so it stops again, as it would when it draws.
+ */
+static void keep_settings(void)
+{
+	if (top_rescue_is_of_others())
+		raise(SIGTTOU);
+	if (!top_rescue_is_of_others() && top_rescue_keep_settings() == 0)
+		def_shell_mode();
+}
+
 static int show(void)
 {
+	if (isendwin())
+		keep_settings();
 	top_rescue_set_drawn(true);
 	return refresh() == ERR ? -EIO : 0;
 }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf/debug_file.h"
 
-#include <fcntl.h>
 #include <gelf.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "elf/elf_file.h"
 #include "elf/elf_open.h"
 
 /* Larger than the .debug_frame of any program. A damaged header must not exhaust the memory. */
@@ -88,7 +84,7 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
 	return ~crc;
 }
 
-bool debug_file_has_checksum(Elf *elf, uint32_t wanted)
+static bool has_checksum(Elf *elf, uint32_t wanted)
 {
 	size_t size;
 	const char *bytes = elf_rawfile(elf, &size);
@@ -96,7 +92,8 @@ bool debug_file_has_checksum(Elf *elf, uint32_t wanted)
 	return bytes && checksum((const uint8_t *)bytes, size) == wanted;
 }
 
-bool debug_file_has_build_id(Elf *elf, const char *wanted)
+/* Build ids are compared as far as struct elf_file keeps them. False: the file has none. */
+static bool read_build_id(Elf *elf, char ret[ELF_BUILD_ID_SIZE])
 {
 	Elf_Scn *scn = find_section(elf, ".note.gnu.build-id");
 	Elf_Data *notes = scn ? elf_getdata(scn, NULL) : NULL;
@@ -104,50 +101,20 @@ bool debug_file_has_build_id(Elf *elf, const char *wanted)
 	GElf_Nhdr note;
 
 	if (!notes || gelf_getnote(notes, 0, &note, &name, &desc) == 0 ||
-	    note.n_type != NT_GNU_BUILD_ID || 2 * (size_t)note.n_descsz != strlen(wanted))
+	    note.n_type != NT_GNU_BUILD_ID || note.n_descsz == 0)
 		return false;
-	for (size_t i = 0; i < note.n_descsz; i++) {
-		char digits[3];
-
-		snprintf(digits, sizeof(digits), "%02x", ((const uint8_t *)notes->d_buf)[desc + i]);
-		if (strncmp(digits, wanted + 2 * i, 2) != 0)
-			return false;
-	}
+	for (size_t i = 0; i < note.n_descsz && 2 * i + 2 < ELF_BUILD_ID_SIZE; i++)
+		snprintf(ret + 2 * i, 3, "%02x", ((const uint8_t *)notes->d_buf)[desc + i]);
 	return true;
 }
 
-/* NULL if there is no such file. Opening anything but a regular file might block. */
-static Elf *open_elf(const char *path)
+bool debug_file_belongs(Elf *elf, const struct debug_wanted *wanted)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-	Elf *elf;
+	char build_id[ELF_BUILD_ID_SIZE];
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return NULL;
-	elf = elf_open(fd);
-	/* The descriptor is not needed from here on. */
-	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
-		elf_end(elf);
-		return NULL;
-	}
-	return elf;
-}
-
-static Elf *open_by_build_id(const char *build_id)
-{
-	char path[PATH_MAX];
-	Elf *elf;
-
-	if (strlen(build_id) < 4)
-		return NULL;
-	snprintf(path, sizeof(path), DEBUG_ROOT "/.build-id/%.2s/%s.debug", build_id, build_id + 2);
-	elf = open_elf(path);
-	if (elf && !debug_file_has_build_id(elf, build_id)) {
-		elf_end(elf);
-		return NULL;
-	}
-	return elf;
+	if (wanted->build_id[0] && read_build_id(elf, build_id))
+		return strcmp(build_id, wanted->build_id) == 0;
+	return wanted->link && *wanted->link && has_checksum(elf, wanted->checksum);
 }
 
 const char *debug_link_read(Elf *elf, uint32_t *ret_checksum)
@@ -168,40 +135,27 @@ const char *debug_link_read(Elf *elf, uint32_t *ret_checksum)
 	return name;
 }
 
-static Elf *open_by_link(Elf *file, int fd)
+static bool belongs(void *arg, int fd, const struct debug_wanted *wanted)
 {
-	static const char *const places[][2] = { { "", "" },
-						 { "", "/.debug" },
-						 { DEBUG_ROOT, "" } };
-	char self[64], directory[PATH_MAX];
-	uint32_t wanted;
-	const char *name = debug_link_read(file, &wanted);
-	ssize_t n;
+	_cleanup_elf_ Elf *elf = elf_open(fd);
 
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	n = name ? readlink(self, directory, sizeof(directory) - 1) : -1;
-	if (n <= 0 || directory[0] != '/')
-		return NULL;
-	directory[n] = '\0';
-	*strrchr(directory, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		char *path;
-		Elf *elf;
-
-		if (asprintf(&path, "%s%s%s/%s", places[i][0], directory, places[i][1], name) < 0)
-			return NULL;
-		elf = open_elf(path);
-		free(path);
-		if (elf && debug_file_has_checksum(elf, wanted))
-			return elf;
-		elf_end(elf);
-	}
-	return NULL;
+	(void)arg;
+	return elf && debug_file_belongs(elf, wanted);
 }
 
-Elf *debug_file_open(Elf *elf, int fd, const char *build_id)
+Elf *debug_file_open(Elf *file, int fd, const char *build_id)
 {
-	Elf *found = open_by_build_id(build_id);
+	struct debug_wanted wanted = { .build_id = build_id };
+	_cleanup_close_ int found = -1;
+	_cleanup_elf_ Elf *elf = NULL;
 
-	return found ? found : open_by_link(elf, fd);
+	wanted.link = debug_link_read(file, &wanted.checksum);
+	found = debug_search(fd, &wanted, belongs, NULL);
+	if (found < 0)
+		return NULL;
+	elf = elf_open(found);
+	/* The descriptor is not needed from here on. */
+	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0)
+		return NULL;
+	return steal_ptr(elf);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cfi/entry.h"
+#include "elf/debug_search.h"
 
 /* Unwind information for debuggers: .debug_frame, in the file itself or in a separate one. */
 
@@ -17,22 +18,21 @@
 void debug_frame_read(Elf *elf, struct cfi_section *ret);
 
 /*
- * Finds the separate debug file of the file behind fd by its build id ("" if it has none) or its
- * .gnu_debuglink, in the places where GDB looks ("Debugging Information in Separate Files"). It
- * must have the same build id or the checksum from the link. Returns NULL if there is none; the
- * caller calls elf_end().
+ * Opens the separate debug file of the file behind fd (debug_search.h). Returns NULL if there is
+ * none; the caller calls elf_end().
  */
 Elf *debug_file_open(Elf *elf, int fd, const char *build_id);
 
 /*
+ * Whether a file is the wanted one: by its build id, or by its checksum if one of the two has no
+ * build id.
+ */
+bool debug_file_belongs(Elf *elf, const struct debug_wanted *wanted);
+
+/*
  * Returns the name in .gnu_debuglink, which lives as long as elf does, and its checksum; NULL if
- * there is none. The other two check whether a file has this checksum or build id.
+ * there is none.
  */
 const char *debug_link_read(Elf *elf, uint32_t *ret_checksum);
-bool debug_file_has_checksum(Elf *elf, uint32_t wanted);
-bool debug_file_has_build_id(Elf *elf, const char *wanted);
-
-/* Where distributions install them. */
-#define DEBUG_ROOT "/usr/lib/debug"
 
 #endif

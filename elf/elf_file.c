@@ -10,6 +10,7 @@
 #include "cfi/index.h"
 #include "elf/debug_file.h"
 #include "elf/elf_open.h"
+#include "elf/go_tables.h"
 #include "elf/packed.h"
 
 struct elf_handles {
@@ -334,28 +335,27 @@ static int list_ranges(struct elf_file *file)
 	return 0;
 }
 
-/*
- * Reads this file's .debug_frame for code without .eh_frame, such as Go code linked with C. Without
- * any .eh_frame, also looks in the separate debug file.
- */
-static void read_debug_frame(struct elf_file *file, int fd)
+/* Reads this file's .debug_frame for code without .eh_frame, such as Go code linked with C. */
+static void read_debug_frame(struct elf_file *file)
 {
 	struct cfi_section cfi;
 
 	debug_frame_read(file->handles->elf, &cfi);
-	if (cfi_section_has_fdes(&file->cfi)) {
+	if (cfi_section_has_fdes(&file->cfi))
 		file->code.beside = cfi;
-		return;
-	}
-	if (cfi_section_has_fdes(&cfi)) {
+	else if (cfi_section_has_fdes(&cfi))
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FRAME);
+}
+
+/* Takes over elf, the separate debug file. */
+static void read_debug_file(struct elf_file *file, Elf *elf)
+{
+	struct cfi_section cfi;
+
+	file->handles->debug = elf;
+	if (!elf)
 		return;
-	}
-	if (fd >= 0)
-		file->handles->debug = debug_file_open(file->handles->elf, fd, file->build_id);
-	if (!file->handles->debug)
-		return;
-	debug_frame_read(file->handles->debug, &cfi);
+	debug_frame_read(elf, &cfi);
 	if (cfi_section_has_fdes(&cfi))
 		take_cfi(file, &cfi, ELF_SOURCE_DEBUG_FILE);
 }
@@ -375,7 +375,7 @@ static void find_go_functions(struct elf_file *file)
 /* Go's tables have less information than the other sections, but remain in stripped files. */
 static int read_go(struct elf_file *file)
 {
-	int err = go_file_init(&file->go, file->handles->elf);
+	int err = go_tables_read(file->handles->elf, &file->go);
 
 	if (err < 0)
 		return err == -ENOMEM ? err : 0;
@@ -400,7 +400,7 @@ static int set_handles(struct elf_file *file, Elf *elf)
 	return file->bytes ? 0 : -EBADMSG;
 }
 
-static int read_file(struct elf_file *file, int fd)
+static int read_file(struct elf_file *file)
 {
 	Elf *elf = file->handles->elf;
 	int err = read_header(elf);
@@ -415,21 +415,21 @@ static int read_file(struct elf_file *file, int fd)
 		err = list_ranges(file);
 	if (err < 0)
 		return err;
-	read_debug_frame(file, fd);
+	read_debug_frame(file);
 	read_header_cookie(file);
 	file->debug_link = debug_link_read(elf, &file->debug_link_checksum);
 	file->packer = packed_by((const char *)file->bytes, file->size);
 	return read_go(file);
 }
 
-/* Takes over elf, even on failure. fd: -1 for a file in memory. */
-static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
+/* Takes over elf, even on failure. */
+static int elf_file_init(struct elf_file *ret, Elf *elf)
 {
 	struct elf_file file = { 0 };
 	int err = set_handles(&file, elf);
 
 	if (err == 0)
-		err = read_file(&file, fd);
+		err = read_file(&file);
 	if (err < 0) {
 		elf_file_done(&file);
 		return err;
@@ -438,18 +438,47 @@ static int elf_file_init(struct elf_file *ret, Elf *elf, int fd)
 	return 0;
 }
 
-int elf_file_init_fd(struct elf_file *ret, int fd)
+int elf_file_init_fd_only(struct elf_file *ret, int fd)
 {
 	Elf *elf = elf_open(fd);
 
-	return elf ? elf_file_init(ret, elf, fd) : -ENOEXEC;
+	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
+}
+
+bool elf_file_lacks_cfi(const struct elf_file *file)
+{
+	return !cfi_section_has_fdes(&file->cfi);
+}
+
+bool elf_file_add_debug(struct elf_file *file, int fd)
+{
+	const struct debug_wanted wanted = {
+		.build_id = file->build_id,
+		.link = file->debug_link,
+		.checksum = file->debug_link_checksum,
+	};
+	_cleanup_elf_ Elf *elf = elf_open(fd);
+
+	if (!elf || !debug_file_belongs(elf, &wanted))
+		return false;
+	read_debug_file(file, steal_ptr(elf));
+	return true;
+}
+
+int elf_file_init_fd(struct elf_file *ret, int fd)
+{
+	int err = elf_file_init_fd_only(ret, fd);
+
+	if (err == 0 && elf_file_lacks_cfi(ret))
+		read_debug_file(ret, debug_file_open(ret->handles->elf, fd, ret->build_id));
+	return err;
 }
 
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 {
 	Elf *elf = elf_open_memory(data, size);
 
-	return elf ? elf_file_init(ret, elf, -1) : -ENOEXEC;
+	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
 }
 
 void elf_file_done(struct elf_file *file)

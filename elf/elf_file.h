@@ -2,6 +2,7 @@
 #ifndef DP_ELF_ELF_FILE_H
 #define DP_ELF_ELF_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -84,12 +85,22 @@ struct elf_file {
 
 /*
  * Reads the ELF file behind fd, or in size bytes of memory. The caller keeps fd and the memory
- * until elf_file_done(). Separate debug files are searched for only if there is an fd. Returns 0,
- * -ENOMEM, -ENOEXEC if it is no ELF program or library, -ENOTSUP if it is of another machine, or
+ * until elf_file_done(). elf_file_init_fd() searches for a separate debug file if there is no other
+ * unwind information; the others open no file. Return 0, -ENOMEM, -ENOEXEC if it is no ELF program or library, -ENOTSUP if it is of another machine, or
  * -EBADMSG if it is damaged.
  */
 int elf_file_init_fd(struct elf_file *ret, int fd);
+int elf_file_init_fd_only(struct elf_file *ret, int fd);
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size);
 void elf_file_done(struct elf_file *file);
+
+/* Whether only a separate debug file may have unwind information for compiled code. */
+bool elf_file_lacks_cfi(const struct elf_file *file);
+
+/*
+ * Uses the separate debug file behind fd, which the caller keeps open until elf_file_done(), for
+ * such a file. False: it is not the file's own.
+ */
+bool elf_file_add_debug(struct elf_file *file, int fd);
 
 #endif

@@ -2,7 +2,7 @@
 #include "go/go_file.h"
 
 #include <errno.h>
-#include <gelf.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,7 @@ struct piece {
 
 /* State of the search for the tables. */
 struct search {
-	Elf *elf;
-	const uint8_t *file;
-	size_t file_size;
+	const struct go_source *source;
 	struct piece *pieces;
 	size_t n_pieces, pieces_size;
 	/* Relocations whose sum the dynamic linker adds to the load address: Elf64_Rela */
@@ -45,7 +43,9 @@ static const char *const marks[] = { ".note.go.buildid", ".go.buildinfo" };
 
 static const uint8_t *file_bytes(const struct search *s, uint64_t offset, uint64_t size)
 {
-	return offset <= s->file_size && size <= s->file_size - offset ? s->file + offset : NULL;
+	const struct go_source *f = s->source;
+
+	return offset <= f->size && size <= f->size - offset ? f->bytes + offset : NULL;
 }
 
 /* Returns the loaded bytes at an address, and how many follow. */
@@ -63,13 +63,12 @@ static const uint8_t *loaded_bytes(const struct search *s, uint64_t address, uin
 }
 
 /* Reads the place and size of relocations from the dynamic section. */
-static void read_dynamic(struct search *s, const GElf_Phdr *p)
+static void read_dynamic(struct search *s, const struct go_segment *p)
 {
-	const uint8_t *bytes = file_bytes(s, p->p_offset, p->p_filesz);
+	const uint8_t *bytes = file_bytes(s, p->offset, p->size);
 	uint64_t address = 0, size = 0, room;
 
-	for (uint64_t at = 0; bytes && at + sizeof(Elf64_Dyn) <= p->p_filesz;
-	     at += sizeof(Elf64_Dyn)) {
+	for (uint64_t at = 0; bytes && at + sizeof(Elf64_Dyn) <= p->size; at += sizeof(Elf64_Dyn)) {
 		Elf64_Dyn d;
 
 		memcpy(&d, bytes + at, sizeof(d));
@@ -85,31 +84,26 @@ static void read_dynamic(struct search *s, const GElf_Phdr *p)
 
 static int read_pieces(struct search *s)
 {
+	const struct go_source *f = s->source;
 	uint64_t loaded = 0;
-	GElf_Phdr p;
-	size_t n;
 
-	if (elf_getphdrnum(s->elf, &n) < 0)
-		return -EBADMSG;
-	for (size_t i = 0; i < n; i++) {
-		const uint8_t *bytes;
+	for (size_t i = 0; i < f->n_segments; i++) {
+		const struct go_segment *p = &f->segments[i];
+		const uint8_t *bytes = p->is_dynamic ? NULL : file_bytes(s, p->offset, p->size);
 
-		if (!gelf_getphdr(s->elf, (int)i, &p) || p.p_type != PT_LOAD)
-			continue;
-		bytes = file_bytes(s, p.p_offset, p.p_filesz);
 		if (!bytes)
 			continue;
-		loaded += p.p_filesz;
+		loaded += p->size;
 		if (s->n_pieces == PIECES_MAX || loaded > LOADED_MAX)
 			return -EBADMSG;
 		if (array_reserve(s->pieces, s->n_pieces, s->pieces_size) < 0)
 			return -ENOMEM;
 		s->pieces[s->n_pieces++] =
-			(struct piece){ p.p_vaddr, p.p_filesz, bytes, p.p_flags & PF_W };
+			(struct piece){ p->address, p->size, bytes, p->is_writable };
 	}
-	for (size_t i = 0; i < n && !s->relocations; i++)
-		if (gelf_getphdr(s->elf, (int)i, &p) && p.p_type == PT_DYNAMIC)
-			read_dynamic(s, &p);
+	for (size_t i = 0; i < f->n_segments && !s->relocations; i++)
+		if (f->segments[i].is_dynamic)
+			read_dynamic(s, &f->segments[i]);
 	return 0;
 }
 
@@ -289,27 +283,18 @@ static bool is_one_of(const char *name, const char *const *names, size_t n)
 /* Finds the table by its section. *ret_go: without a section it may still be in the file. */
 static bool find_section(struct search *s, bool *ret_go)
 {
-	Elf_Scn *scn = NULL;
-	size_t names;
+	const struct go_source *f = s->source;
 
-	*ret_go = !elf_nextscn(s->elf, NULL);
-	if (elf_getshdrstrndx(s->elf, &names) < 0)
-		return false;
-	while ((scn = elf_nextscn(s->elf, scn))) {
-		GElf_Shdr h;
-		const char *name;
+	*ret_go = !f->has_sections;
+	for (size_t i = 0; i < f->n_sections; i++) {
+		const struct go_section *section = &f->sections[i];
 
-		if (!gelf_getshdr(scn, &h) || h.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(s->elf, names, h.sh_name);
-		if (!name)
-			continue;
-		if (is_one_of(name, marks, ARRAY_SIZE(marks)))
+		if (is_one_of(section->name, marks, ARRAY_SIZE(marks)))
 			*ret_go = true;
-		if (!is_one_of(name, sections, ARRAY_SIZE(sections)))
+		if (!is_one_of(section->name, sections, ARRAY_SIZE(sections)))
 			continue;
-		s->table = (struct piece){ h.sh_addr, h.sh_size,
-					   file_bytes(s, h.sh_offset, h.sh_size), false };
+		s->table = (struct piece){ section->address, section->size,
+					   file_bytes(s, section->offset, section->size), false };
 		return s->table.bytes != NULL;
 	}
 	return false;
@@ -387,19 +372,16 @@ static int find_tables(struct search *s, struct go_file *ret)
 	return ret->table.text != 0 ? 0 : -EBADMSG;
 }
 
-int go_file_init(struct go_file *ret, Elf *elf)
+int go_file_init(struct go_file *ret, const struct go_source *source)
 {
 	struct search s = {
-		.elf = elf,
+		.source = source,
 		.headers_left = HEADERS_MAX,
 		.modules_left = MODULES_MAX,
 	};
 	int err;
 
 	*ret = (struct go_file){ 0 };
-	s.file = (const uint8_t *)elf_rawfile(elf, &s.file_size);
-	if (!s.file)
-		return -ENOENT;
 	err = find_tables(&s, ret);
 	free(s.pieces);
 	if (err < 0)

@@ -17,6 +17,7 @@
 #include "kernel/outer_map.h"
 #include "kernel/permission.h"
 #include "kernel/refusal.h"
+#include "kernel/ring_size.h"
 #include "kernel/uprobe.h"
 #include "kernel/uprobe_places.h"
 #include "log/log.h"
@@ -95,17 +96,17 @@ static int make_first_segments(struct session *s, struct outer_map *ret)
 	return err;
 }
 
-static int make_rings(struct session *s, size_t size, struct outer_map *ret)
+static int make_rings(struct session *s, struct outer_map *ret)
 {
 	uint32_t n = s->n_rings;
+	uint32_t size = (uint32_t)ring_size(n);
 
 	s->ring_fds = malloc(n * sizeof(*s->ring_fds));
 	if (!s->ring_fds)
 		return -ENOMEM;
 	memset(s->ring_fds, -1, n * sizeof(*s->ring_fds));
 	for (uint32_t i = 0; i < n; i++) {
-		s->ring_fds[i] =
-			bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dp_ring", 0, 0, (uint32_t)size, NULL);
+		s->ring_fds[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "dp_ring", 0, 0, size, NULL);
 		if (s->ring_fds[i] < 0)
 			return -errno;
 	}
@@ -153,52 +154,42 @@ static int set_cgroup(const struct session *s)
 	return err;
 }
 
-/* Is the program for this event wanted? */
-static bool has(const struct session_options *options, enum dp_event event)
+/* Is the program for this kind of event to be loaded? */
+static bool loads(const struct session_options *options, enum dp_event event)
 {
-	return options->programs >> event & 1;
+	return options->needs.programs >> event & 1;
 }
 
 static void set_off_cpu(struct dwarfprof_bpf *bpf, const struct session_options *options)
 {
-	bpf_program__set_autoload(bpf->progs.dp_switch, has(options, DP_EVENT_OFF_CPU));
-	if (!has(options, DP_EVENT_OFF_CPU))
+	bpf_program__set_autoload(bpf->progs.dp_switch, loads(options, DP_EVENT_OFF_CPU));
+	if (!loads(options, DP_EVENT_OFF_CPU))
 		return;
 	bpf->rodata->dp_min_block_ns = options->min_block_ns;
 	bpf->rodata->dp_max_block_ns = options->max_block_ns;
 	bpf->rodata->dp_states = options->states;
 	bpf->rodata->dp_own_pid = (uint32_t)getpid();
 	bpf->rodata->dp_has_prev_state = kernel_types_have_prev_state(options->btf);
-	bpf->rodata->dp_off_cpu_rings = has(options, DP_EVENT_CPU) ? options->n_cpus : 0;
+	bpf->rodata->dp_off_cpu_rings = (options->needs.rings_per_cpu - 1) * options->n_cpus;
 	bpf_map__set_max_entries(bpf->maps.dp_blocked, DP_MAX_BLOCKED);
-}
-
-static unsigned int scratch_levels(const struct session_options *options)
-{
-	if (has(options, DP_EVENT_UPROBE))
-		return DP_UPROBE_LEVELS;
-	return has(options, DP_EVENT_CPU) && has(options, DP_EVENT_OFF_CPU) ? DP_WALL_LEVELS :
-									      DP_CPU_LEVELS;
 }
 
 static void set_options(struct session *s, const struct session_options *options)
 {
 	struct dwarfprof_bpf *bpf = s->bpf;
+	const struct session_needs *needs = &options->needs;
 	unsigned int n_cpus = options->n_cpus;
-	unsigned int levels = scratch_levels(options);
 
 	bpf->rodata->dp_all_processes = options->all_processes;
 	bpf->rodata->dp_inherit = options->inherit;
 	bpf->rodata->dp_unwind = options->unwind;
 	bpf->rodata->dp_max_frames = options->max_frames;
-	bpf->rodata->dp_levels = levels;
+	bpf->rodata->dp_levels = needs->levels;
 	bpf->rodata->dp_verify = options->verify;
-	bpf->rodata->dp_by_period = options->by_period;
-	bpf->rodata->dp_has_several = options->has_several;
+	bpf->rodata->dp_by_period = needs->by_period;
+	bpf->rodata->dp_has_several = needs->has_several;
 	bpf->rodata->dp_sides = options->sides;
-	/* Uprobes are in user code. */
-	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER &&
-					!has(options, DP_EVENT_UPROBE) &&
+	bpf->rodata->dp_kernel_hidden = options->sides != DP_SIDES_USER && !needs->user_only &&
 					kallsyms_are_hidden("/proc/kallsyms");
 	bpf->rodata->dp_pid_namespace = session_pid_namespace();
 	set_filter(bpf, options);
@@ -208,9 +199,9 @@ static void set_options(struct session *s, const struct session_options *options
 		bpf_map__set_max_entries(bpf->maps.dp_rates, DP_N_EVENTS * DP_RATE_SLOTS);
 	bpf_map__set_max_entries(bpf->maps.dp_rings, s->n_rings);
 	bpf_map__set_max_entries(bpf->maps.dp_losses, n_cpus);
-	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * levels);
-	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, has(options, DP_EVENT_CPU));
-	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, has(options, DP_EVENT_UPROBE));
+	bpf_map__set_max_entries(bpf->maps.dp_scratch, n_cpus * needs->levels);
+	bpf_program__set_autoload(bpf->progs.dp_sample_cpu, loads(options, DP_EVENT_CPU));
+	bpf_program__set_autoload(bpf->progs.dp_sample_uprobe, loads(options, DP_EVENT_UPROBE));
 }
 
 /* A program is loaded for one way of attaching. Prefer the one that needs fewer permissions. */
@@ -226,10 +217,10 @@ static void choose_uprobe(struct session *s)
  * Loads the programs while the kernel inserts the inner maps. Without permission to load programs,
  * some maps cannot be created either; then only the programs are explained.
  */
-static int load(struct session *s, size_t ring_size, const struct refusal *refusal, const char *btf)
+static int load(struct session *s, const struct refusal *refusal, const char *btf)
 {
 	struct outer_map rings, segments;
-	int rings_err = make_rings(s, ring_size, &rings);
+	int rings_err = make_rings(s, &rings);
 	int segments_err = make_first_segments(s, &segments);
 	int err = dwarfprof_bpf__load(s->bpf);
 
@@ -255,9 +246,7 @@ static int open_and_load(struct session *s, const struct session_options *option
 
 	*s = (struct session){
 		.n_cpus = options->n_cpus,
-		/* A CPU event may interrupt the off-CPU program while it writes a record. */
-		.n_rings = options->n_cpus *
-			   (has(options, DP_EVENT_CPU) && has(options, DP_EVENT_OFF_CPU) ? 2 : 1),
+		.n_rings = options->n_cpus * options->needs.rings_per_cpu,
 		.filter = options->filter,
 		.min_block_ns = options->min_block_ns,
 		.max_block_ns = options->max_block_ns,
@@ -277,9 +266,9 @@ static int open_and_load(struct session *s, const struct session_options *option
 		return err;
 	}
 	set_options(s, options);
-	if (has(options, DP_EVENT_UPROBE))
+	if (loads(options, DP_EVENT_UPROBE))
 		choose_uprobe(s);
-	err = load(s, options->ring_size, refusal, options->btf);
+	err = load(s, refusal, options->btf);
 	if (err == 0 && s->bpf->rodata->dp_kernel_hidden)
 		permission_explain_kernel();
 	if (err == 0)

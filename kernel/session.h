@@ -56,8 +56,19 @@ struct session {
 	struct rings rings;
 };
 
+/* What the events of a session need. */
+struct session_needs {
+	unsigned int programs;      /* to load, bits by enum dp_event: only uprobes, or others */
+	unsigned int levels;        /* the most walks in progress on a CPU: see DP_CPU_LEVELS */
+	unsigned int rings_per_cpu; /* 2: off-CPU samples have their own ones */
+	bool user_only;             /* none happens in the kernel */
+	bool has_several;           /* samples have the number of their event */
+	bool by_period;             /* samples stand for as many events as the kernel has counted */
+};
+
 struct session_options {
 	unsigned int n_cpus; /* see cpus.h */
+	struct session_needs needs;
 	bool all_processes;
 	bool inherit;                /* also sample children of published processes */
 	const struct filter *filter; /* what the kernel filters out */
@@ -65,15 +76,11 @@ struct session_options {
 	enum dp_unwind unwind;
 	unsigned int max_frames; /* at most DP_MAX_FRAMES */
 	enum dp_sides sides;     /* warns if the kernel hides its addresses */
-	bool has_several;        /* samples have the number of their event */
-	bool by_period;          /* samples stand for as many events as the kernel has counted */
 	unsigned int verify;     /* copy the stack of every Nth sample; 0: of none */
-	unsigned int programs;   /* to load, bits by enum dp_event: only uprobes, or others */
 	unsigned int states;     /* bits by enum dp_state */
 	uint64_t min_block_ns, max_block_ns;
 	unsigned int max_rate; /* samples per event, process and second; 0: all */
 	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
-	size_t ring_size;      /* bytes per CPU: a power of two, and of pages */
 	uint64_t table_memory; /* maximum size of the pool, in bytes */
 };
 

@@ -299,7 +299,7 @@ static int take_options(struct dwarfprof *p, const struct dwarfprof_options *opt
 	err = parse_events(&p->profiled, p->event);
 	if (err < 0)
 		return err;
-	p->profiled.states = event_states(&p->profiled.event);
+	p->profiled.states = p->profiled.event.source->states;
 	if (p->profiled.max_frames > DP_MAX_FRAMES || p->profiled.table_memory < POOL_MIN_MEMORY ||
 	    p->profiled.table_memory > POOL_MAX_MEMORY)
 		return -EINVAL;

@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <time.h>
 
+/* 0 if it is the clock of a process or thread that has ended. */
 static inline uint64_t clock_read_ns(clockid_t clock)
 {
-	struct timespec t;
+	struct timespec t = { 0 };
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;

@@ -2,7 +2,6 @@
 #include "profiler/event.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -15,23 +14,6 @@ static const struct event_source *const sources[] = {
 	&event_cache_misses, &event_branches,         &event_branch_misses,
 	&event_raw,
 };
-
-bool event_has_off_cpu(const struct event *event)
-{
-	return event->source->programs & EVENT_BIT(DP_EVENT_OFF_CPU);
-}
-
-bool event_is_mixed(const struct event *event)
-{
-	return event_has_off_cpu(event) && event->source->programs != EVENT_BIT(DP_EVENT_OFF_CPU);
-}
-
-unsigned int event_states(const struct event *event)
-{
-	if (event_is_mixed(event))
-		return (1U << DP_N_STATES) - 1;
-	return 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP;
-}
 
 bool event_has_periods(const struct event *event, unsigned int period)
 {
@@ -78,12 +60,21 @@ static void print_name(const struct event_source *s, FILE *to)
 	fprintf(to, "%s%s", s->name, s->argument ? s->argument : "");
 }
 
+bool event_has_commas(const char *text)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		has |= sources[i]->has_commas && find_argument(sources[i], text);
+	return has;
+}
+
 bool event_is_same(const struct event *a, const struct event *b)
 {
 	if (a->source != b->source)
 		return false;
-	if (a->source == &event_raw) /* r1c2 is r01C2 */
-		return strtoull(a->argument, NULL, 16) == strtoull(b->argument, NULL, 16);
+	if (a->source->is_same)
+		return a->source->is_same(a->argument, b->argument);
 	return !a->argument || strcmp(a->argument, b->argument) == 0;
 }
 

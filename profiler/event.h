@@ -22,11 +22,24 @@ struct event_text {
  * it. Hosts may have sources that are not in the table.
  */
 struct event_source {
-	const char *name;      /* "uprobe" */
-	const char *argument;  /* its argument in messages: ":PATH:NAME"; NULL: it has none */
+	const char *name;     /* "uprobe" */
+	const char *argument; /* its argument in messages: ":PATH:NAME"; NULL: it has none */
+	/* What a pattern as its argument selects: "functions"; NULL: it takes none */
+	const char *pattern;
+	bool has_commas;       /* in its argument, which then is the last of a list */
 	const char *when;      /* when there is a sample, for the help; NULL: it has an option */
 	unsigned int programs; /* BPF programs that take its samples, an EVENT_BIT for each */
-	bool at_rate;          /* sampled at the rate profiler_options.hz */
+	unsigned int levels;   /* the most walks in progress on a CPU (DP_CPU_LEVELS); 0: one */
+	/* 2: a program may interrupt another one that writes a record; 0: 1 */
+	unsigned int rings_per_cpu;
+	/*
+	 * Which blocked threads it samples if options do not say: bits by enum dp_state; 0: none.
+	 * Their samples have a time instead of a count, also those of threads that are blocked
+	 * already when it starts.
+	 */
+	unsigned int states;
+	bool cpu_has_time; /* samples of CPUs have a time, too: until the next one */
+	bool at_rate;      /* sampled at the rate profiler_options.hz */
 	/*
 	 * It counts events: profiler_options.period of them may be a sample, and several such
 	 * events may be sampled at once.
@@ -40,6 +53,8 @@ struct event_source {
 	 * colon. May be NULL if there is a colon before the argument.
 	 */
 	int (*check)(const char *argument);
+	/* Are two arguments the same but for how they are written? NULL: there is only one way. */
+	bool (*is_same)(const char *a, const char *b);
 	/* Starts the event. Logs errors. 0 or a negative errno. */
 	int (*attach)(struct session *session, const struct profiler_options *options,
 		      struct event_text *ret);
@@ -71,23 +86,17 @@ extern const struct event_source event_branches;
 extern const struct event_source event_branch_misses;
 extern const struct event_source event_raw;
 
-/* Does it sample blocked threads? Then its samples have a time instead of a count. */
-bool event_has_off_cpu(const struct event *event);
-
-/* Does it sample both blocked and running threads? */
-bool event_is_mixed(const struct event *event);
-
 /* Do its samples stand for as many events as the kernel has counted for each? */
 bool event_has_periods(const struct event *event, unsigned int period);
-
-/* The default states of blocked threads: bits by enum dp_state. */
-unsigned int event_states(const struct event *event);
 
 /*
  * Parses "uprobe:libc.so.6:malloc" or "cpu". *ret points into the text. Returns 0, -EINVAL if there
  * is no such event, or the error of reading the file in its argument.
  */
 int event_parse(const char *text, struct event *ret);
+
+/* May what follows a comma belong to the event that the text begins with? */
+bool event_has_commas(const char *text);
 
 /* Are they the same but for how they are written? */
 bool event_is_same(const struct event *a, const struct event *b);

@@ -74,6 +74,12 @@ static int check_raw(const char *digits)
 	return n >= 1 && n <= 16 && digits[n] == '\0' ? 0 : -EINVAL;
 }
 
+/* r1c2 is r01C2. */
+static bool is_same_raw(const char *a, const char *b)
+{
+	return strtoull(a, NULL, 16) == strtoull(b, NULL, 16);
+}
+
 const struct event_source event_raw = {
 	.name = "r",
 	.argument = "HEX",
@@ -83,6 +89,7 @@ const struct event_source event_raw = {
 	.has_period = true,
 	.missing = "did not run, or had too few of them",
 	.check = check_raw,
+	.is_same = is_same_raw,
 	.attach = attach,
 };
 

@@ -48,6 +48,11 @@ const struct event_source event_cpu = {
 const struct event_source event_wall = {
 	.name = "wall",
 	.programs = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU),
+	/* A CPU's event may interrupt the other program. */
+	.levels = DP_WALL_LEVELS,
+	.rings_per_cpu = 2,
+	.states = (1U << DP_N_STATES) - 1,
+	.cpu_has_time = true,
 	.at_rate = true,
 	.missing = "did not run, or not long enough",
 	.attach = attach_both,

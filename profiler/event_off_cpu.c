@@ -12,6 +12,7 @@ static int attach(struct session *session, const struct profiler_options *o, str
 const struct event_source event_off_cpu = {
 	.name = "off-cpu",
 	.programs = EVENT_BIT(DP_EVENT_OFF_CPU),
+	.states = 1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP,
 	.missing = "did not block",
 	.attach = attach,
 };

@@ -73,8 +73,11 @@ static int attach(struct session *session, const struct profiler_options *o, str
 const struct event_source event_uprobe = {
 	.name = "uprobe",
 	.argument = ":PATH:NAME",
+	.pattern = "functions of a file",
+	.has_commas = true,
 	.when = "each call of the functions with that name or glob",
 	.programs = EVENT_BIT(DP_EVENT_UPROBE),
+	.levels = DP_UPROBE_LEVELS,
 	.user_only = true,
 	.missing = "did not run, or not long enough",
 	.check = check,

@@ -10,7 +10,6 @@
 
 #include "binaries/prewarm.h"
 #include "kernel/filter.h"
-#include "kernel/ring_size.h"
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
@@ -18,6 +17,7 @@
 #include "process/cpu_watch.h"
 #include "process/sideband.h"
 #include "process/watch.h"
+#include "profiler/needs.h"
 #include "profiler/resting.h"
 #include "profiler/stores.h"
 #include "report/report_queue.h"
@@ -26,20 +26,16 @@
 #include "samples/event_label.h"
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
-#include "samples/verify.h"
+#include "samples/verify_queue.h"
 #include "symbols/kallsyms.h"
 
 /* The longest time between two reads of the rings. */
 #define DRAIN_EVERY_NS UINT64_C(100000000)
 
-/* If no table is finished for this long, sampling begins without the missing ones. */
-#define TABLE_PATIENCE_NS UINT64_C(5000000000)
-/* Interval of calls to is_interrupted() while tables are built. */
-#define WAIT_MS 50
-
 /* The members are set up in this order, and torn down in reverse. */
 struct profiler {
 	const struct profiler_options *options;
+	struct needs needs; /* of the options' events */
 	pid_t launched;
 	char target[256];
 	struct event_text event;
@@ -49,37 +45,31 @@ struct profiler {
 	struct event_labels event_labels;
 	struct utsname machine;
 	char kernel[256];
+	/* To sample: only if an event needs a program */
 	struct cpu_watch cpus;
-	struct session session; /* the members below need an open session */
-	struct stores stores;
+	struct loop loop;
+	struct session session;
 	struct sideband *sideband;
+	/* To walk stacks and name them */
+	struct stores stores;
+	struct unwinder *unwinder;
 	struct kallsyms *kallsyms;
+	/* While sampling */
 	struct report_queue *report_queue;
 	struct module_users users;
-	struct unwinder *unwinder;
-	struct verify *verify; /* NULL: not requested */
+	struct verify_queue *verify; /* NULL: not requested */
 	struct drain drain;
-	struct loop loop;
 	struct watch watch; /* on the targets */
 	uint64_t started;
 	uint64_t stopped;
 	size_t n_unseen;
 };
 
-bool profiler_has_periods(const struct profiler_options *o)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < profiler_n_events(o); i++)
-		has |= event_has_periods(profiler_event(o, i), o->period);
-	return has;
-}
-
 static void name_events(struct profiler *p)
 {
 	const struct profiler_options *o = p->options;
 
-	for (size_t i = 0; o->n_others > 0 && i < profiler_n_events(o); i++) {
+	for (size_t i = 0; i < profiler_n_events(o); i++) {
 		const struct event *event = profiler_event(o, i);
 
 		event_name(event, p->names[i]);
@@ -91,9 +81,9 @@ static void name_events(struct profiler *p)
 	event_labels_init(&p->event_labels, p->several, profiler_n_events(o));
 }
 
-static int publish(void *arg, pid_t pid, uint32_t cell)
+static bool has_session(const struct profiler *p)
 {
-	return session_publish(arg, pid, cell);
+	return p->session.bpf;
 }
 
 static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
@@ -101,80 +91,67 @@ static void drop_comm(void *arg, const char comm[DP_COMM_SIZE])
 	session_drop_comm(arg, comm);
 }
 
+/* What takes samples, and tells of processes meanwhile. */
 static int open_session(struct profiler *p)
 {
-	const struct profiler_options *o = p->options;
-	unsigned int n_cpus = p->cpus.n_cpus;
-	struct session_options options = {
-		.n_cpus = n_cpus,
-		.all_processes = o->target.all,
-		.sides = o->sides,
-		.inherit = o->target.inherit,
-		.filter = o->target.filter,
-		.n_threads = o->target.n_tids,
-		.unwind = o->unwind,
-		.max_frames = o->max_frames,
-		.verify = o->verify,
-		.by_period = profiler_has_periods(o),
-		.has_several = o->n_others > 0,
-		.programs = o->event.source->programs,
-		.states = o->states,
-		.min_block_ns = o->min_block_ns,
-		.max_block_ns = o->max_block_ns,
-		.max_rate = o->max_rate,
-		.ring_size = ring_size(event_is_mixed(&o->event) ? 2 * (size_t)n_cpus : n_cpus),
-		.table_memory = o->table_memory,
-		.btf = o->btf,
-	};
+	struct filter *filter = p->options->target.filter;
+	struct session_options options;
+	int err;
 
-	return session_open(&p->session, &options);
+	cpu_watch_init(&p->cpus);
+	err = loop_init(&p->loop);
+	if (err < 0) {
+		log_error("cannot prepare sampling: %s", strerror(-err));
+		return err;
+	}
+	options = needs_session_options(&p->needs, p->options, p->cpus.n_cpus);
+	err = session_open(&p->session, &options);
+	if (err < 0)
+		return err;
+	filter->tell = drop_comm;
+	filter->arg = &p->session;
+	return sideband_new(p->cpus.n_cpus, &p->sideband);
+}
+
+/* What knows processes and their tables, and walks stacks with them. */
+static int open_stores(struct profiler *p)
+{
+	const struct profiler_options *o = p->options;
+	int err;
+
+	stores_init(&p->stores, o, has_session(p) ? &p->session : NULL);
+	err = unwinder_new(p->stores.pool, o->unwind, o->max_frames, &p->unwinder);
+	if (err < 0)
+		log_error("cannot walk stacks: %s", strerror(-err));
+	return err;
 }
 
 int profiler_open(const struct profiler_options *o, struct profiler **ret)
 {
 	struct profiler *p = calloc(1, sizeof(*p));
-	int err;
+	int err = 0;
 
 	*ret = p;
 	if (!p)
 		return -ENOMEM;
 	p->options = o;
+	p->needs = needs_of(o);
 	name_events(p);
 	target_describe(&o->target, p->target, sizeof(p->target));
 	uname(&p->machine);
 	snprintf(p->kernel, sizeof(p->kernel), "%s %s %s", p->machine.sysname, p->machine.release,
 		 p->machine.machine);
-	cpu_watch_init(&p->cpus);
+	p->cpus.fd = -1;
+	p->loop = LOOP_NONE;
 	watch_init(&p->watch, &p->loop);
-	err = loop_init(&p->loop);
-	if (err < 0)
-		log_error("cannot prepare sampling: %s", strerror(-err));
-	if (err == 0)
+	stores_begin(&p->stores, o);
+	if (p->needs.session.programs)
 		err = open_session(p);
-	if (err == 0) {
-		o->target.filter->tell = drop_comm;
-		o->target.filter->arg = &p->session;
-		stores_init(&p->stores, o, &p->session.pool, publish, &p->session);
-		binary_store_start_workers(&p->stores.binaries);
-		err = sideband_new(p->cpus.n_cpus, &p->sideband);
-	}
+	if (err == 0)
+		err = open_stores(p);
 	if (err < 0)
 		*ret = profiler_free(p);
 	return err;
-}
-
-/*
- * Waits for the tables of the targets, so that samples find them. Leaves slow ones to the workers:
- * a file may never answer, and the other targets should be sampled.
- */
-static void wait_for_tables(struct binary_store *binaries)
-{
-	uint64_t ended = clock_now_ns();
-
-	while (binaries->n_jobs > 0 && !binary_store_is_cancelled(binaries) &&
-	       clock_now_ns() - ended < TABLE_PATIENCE_NS)
-		if (binary_store_wait(binaries, WAIT_MS))
-			ended = clock_now_ns();
 }
 
 static int add_targets(struct profiler *p)
@@ -193,29 +170,34 @@ static int add_targets(struct profiler *p)
 	} else {
 		err = target_add(table, &o->target);
 	}
-	if (err == 0) {
-		wait_for_tables(binaries);
-		process_table_settle(table);
-	}
+	if (err == 0)
+		stores_settle(&p->stores);
 	if (err == 0 && binary_store_is_cancelled(binaries))
 		err = -ECANCELED;
 	binaries->is_interrupted = NULL; /* while sampling, building goes on */
 	return err;
 }
 
+static int publish_targets(struct profiler *p)
+{
+	const struct target *target = &p->options->target;
+	int err = process_table_publish(&p->stores.table, clock_now_ns());
+
+	for (size_t i = 0; err == 0 && i < target->n_tids; i++)
+		err = session_add_thread(&p->session, target->tids[i]);
+	return err;
+}
+
 int profiler_attach(struct profiler *p, pid_t launched)
 {
-	const struct profiler_options *o = p->options;
 	const struct binary_store *binaries = &p->stores.binaries;
 	uint64_t start = clock_now_ns();
 	int err;
 
 	p->launched = launched;
 	err = add_targets(p);
-	if (err == 0)
-		err = process_table_publish(&p->stores.table, clock_now_ns());
-	for (size_t i = 0; err == 0 && i < o->target.n_tids; i++)
-		err = session_add_thread(&p->session, o->target.tids[i]);
+	if (err == 0 && has_session(p))
+		err = publish_targets(p);
 	if (err == -ECANCELED)
 		log_info("interrupted before sampling began");
 	else if (err < 0 && err != -ESRCH && err != -EPERM)
@@ -238,16 +220,38 @@ static int open_kallsyms(struct profiler *p)
 
 	if (!o->symbols || o->sides == DP_SIDES_USER)
 		return -ENODATA;
-	return event_has_off_cpu(&o->event) ?
-		       kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
-		       kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+	return p->needs.states ? kallsyms_new(o->names, "/proc/kallsyms", &p->kallsyms) :
+				 kallsyms_new_unread(o->names, "/proc/kallsyms", &p->kallsyms);
+}
+
+void profiler_lend(struct profiler *p, struct thread_set *set)
+{
+	set->table = &p->stores.table;
+	set->unwinder = p->unwinder;
+}
+
+/* How long tables are waited for if others do not get ready. */
+#define LOOK_AGAIN_MS 500
+
+void profiler_look_again(struct profiler *p)
+{
+	/* Some tables have been waited for already. */
+	bool is_slow = p->stores.binaries.n_jobs > 0;
+
+	process_table_resync(&p->stores.table, clock_now_ns());
+	if (!is_slow) {
+		stores_settle(&p->stores);
+		return;
+	}
+	(void)binary_store_wait(&p->stores.binaries, LOOK_AGAIN_MS);
+	process_table_settle(&p->stores.table);
 }
 
 void profiler_describe(struct profiler *p, struct report_context *ret)
 {
 	const struct profiler_options *o = p->options;
 
-	if (!p->kallsyms && open_kallsyms(p) == 0)
+	if (!p->kallsyms && open_kallsyms(p) == 0 && p->sideband)
 		sideband_tell_kallsyms(p->sideband, p->kallsyms);
 	*ret = (struct report_context){
 		.host = p->machine.nodename,
@@ -256,12 +260,12 @@ void profiler_describe(struct profiler *p, struct report_context *ret)
 		.started_real_ns = clock_real_ns(),
 		.target = p->target,
 		.event = p->event.name,
-		.hz = o->event.source->at_rate && !o->event.source->has_period ? o->hz : 0,
-		.period = o->event.source->has_period ? o->period : 0,
-		.counts = o->n_others > 0 ? NULL : o->event.source->counts,
+		.hz = p->needs.hz,
+		.period = p->needs.period,
+		.counts = p->needs.counts,
 		.several = p->several,
-		.n_several = o->n_others > 0 ? profiler_n_events(o) : 0,
-		.events = o->event.source->programs,
+		.n_several = p->needs.session.has_several ? profiler_n_events(o) : 0,
+		.events = p->needs.session.programs,
 		.symbols = o->symbols,
 		.names = o->names,
 		.kallsyms = p->kallsyms,
@@ -305,18 +309,16 @@ static int connect_reports(struct profiler *p, struct report **reports, size_t n
 	p->stores.binaries.users = &p->users;
 	if (p->kallsyms)
 		kallsyms_set_release(p->kallsyms, release_object, p);
-	err = unwinder_new(&p->session.pool, o->unwind, o->max_frames, &p->unwinder);
-	if (err == 0 && o->verify)
-		err = verify_new(o->max_frames, &p->verify);
+	if (o->verify)
+		err = verify_queue_new(o->max_frames, o->names, &p->verify);
 	if (err == 0)
 		err = drain_init(&p->drain, &p->session, p->sideband, &p->stores.table,
 				 o->target.filter, p->unwinder, p->verify, p->report_queue);
 	p->drain.intervals.kallsyms = p->kallsyms;
 	p->drain.label_sources = o->label_sources;
-	if (o->n_others > 0)
+	if (p->needs.session.has_several)
 		p->drain.label_sources.event = &p->event_labels.source;
-	if (event_is_mixed(&o->event))
-		p->drain.cpu_value_ns = 1000000000 / o->hz;
+	p->drain.cpu_value_ns = p->needs.cpu_value_ns;
 	return err;
 }
 
@@ -349,17 +351,14 @@ static int take_resting(struct profiler *p, struct resting *ret)
 {
 	static const struct resting_limits limits = { RESTING_TAKE_NS, RESTING_BEGIN_NS,
 						      RESTING_MAX_THREADS };
-	struct binary_store *binaries = &p->stores.binaries;
-	bool is_slow = binaries->n_jobs > 0; /* some have been waited for */
+	bool is_slow = p->stores.binaries.n_jobs > 0; /* some have been waited for */
 	int err = resting_take(ret, p->options, &p->stores.table, p->unwinder, &limits);
 
 	if (err < 0)
 		return err;
 	err = drain_run(&p->drain, false);
-	if (err == 0 && !is_slow) {
-		wait_for_tables(binaries);
-		process_table_settle(&p->stores.table);
-	}
+	if (err == 0 && !is_slow)
+		stores_settle(&p->stores);
 	if (err == 0)
 		err = resting_take_started(ret);
 	if (err < 0)
@@ -380,7 +379,7 @@ int profiler_start(struct profiler *p, struct report **reports, size_t n, bool n
 		return err;
 	}
 	/* A launched process has not begun. */
-	rests = event_has_off_cpu(&p->options->event) && !p->launched;
+	rests = p->needs.states && !p->launched;
 	if (rests) {
 		err = drain_run(&p->drain, false); /* processes that were started meanwhile */
 		rests = err == 0 && take_resting(p, &resting) == 0;
@@ -484,7 +483,7 @@ void profiler_stop(struct profiler *p)
 	const struct profiler_options *o = p->options;
 
 	/* With a rate limit or a filter, a thread may have been seen and not sampled. */
-	if (event_has_off_cpu(&o->event) && o->max_rate == 0 && !filter_is_set(o->target.filter))
+	if (p->needs.states && o->max_rate == 0 && !filter_is_set(o->target.filter))
 		unseen_count(&p->session, o->target.pids, o->target.n_pids, o->states,
 			     &p->n_unseen);
 	session_stop(&p->session);
@@ -498,6 +497,8 @@ int profiler_finish(struct profiler *p)
 
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
+	if (err == 0 && p->verify)
+		verify_queue_finish(p->verify);
 	if (err == 0 && report_queue_size(p->report_queue) > 0)
 		log_progress("%zu samples wait for their names (Ctrl-C to leave these out)",
 			     report_queue_size(p->report_queue));
@@ -520,7 +521,7 @@ void profiler_log(struct profiler *p)
 	log_debug("read from the kernel: %" PRIu64 " bytes, %" PRIu64 " records refused",
 		  p->session.rings.n_bytes, p->session.rings.n_refused);
 	if (p->verify)
-		verify_log(p->verify, p->options->symbols);
+		verify_queue_log(p->verify, p->options->symbols);
 }
 
 struct profiler *profiler_free(struct profiler *p)
@@ -529,17 +530,22 @@ struct profiler *profiler_free(struct profiler *p)
 		return NULL;
 	watch_done(&p->watch);
 	loop_done(&p->loop);
-	if (p->session.bpf) {
+	if (has_session(p))
 		session_stop(&p->session);
-		report_queue_free(p->report_queue);
-		drain_done(&p->drain);
-		unwinder_free(p->unwinder);
-		verify_free(p->verify);
-		kallsyms_free(p->kallsyms);
+	verify_queue_give_up(p->verify); /* reports may wait for results */
+	report_queue_free(p->report_queue);
+	drain_done(&p->drain);
+	unwinder_free(p->unwinder);
+	verify_queue_free(p->verify);
+	kallsyms_free(p->kallsyms);
+	if (p->stores.pool)
 		stores_done(&p->stores);
-		sideband_free(p->sideband);
+	sideband_free(p->sideband);
+	if (has_session(p)) {
+		p->options->target.filter->tell = NULL;
 		session_close(&p->session);
 	}
+	stores_end(&p->stores);
 	cpu_watch_done(&p->cpus);
 	free(p);
 	return NULL;

@@ -17,6 +17,7 @@
 
 struct loop;
 struct names;
+struct thread_set;
 
 /*
  * Samples processes and passes the samples to reports:
@@ -30,8 +31,16 @@ struct names;
  *   profiler_finish()    passes the last samples; then the host finishes its reports
  *   profiler_free()      leaves nothing in the kernel
  *
+ * If the source of its event needs no BPF program, there is no session, and nothing is sampled: the
+ * host takes stacks itself.
+ *
+ *   profiler_open(), profiler_attach()
+ *   profiler_lend()      so that a set of threads finds their processes and tables
+ *   profiler_describe(), profiler_free()
+ *
  * The host calls all functions from one thread. After a failure only profiler_free() may be called;
- * it may be called at any stage. The profiler handles no signals and starts no processes.
+ * it may be called at any stage. The profiler handles no signals. It starts the processes that parse
+ * files (sandbox/parsers.h), and waits only for these.
  */
 struct profiler;
 
@@ -66,6 +75,7 @@ struct profiler_options {
 	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
 	bool cache;            /* keep tables and names on disk */
 	bool symbols;          /* reports need names */
+	const char *helper;    /* the program for parsers_new(); NULL: files are parsed here */
 	struct names *names;   /* its options set the form of names; not to be shared meanwhile */
 
 	/* May be NULL. Called while tables are built: should the profiler give up? */
@@ -84,9 +94,6 @@ static inline const struct event *profiler_event(const struct profiler_options *
 	return i == 0 ? &o->event : &o->others[i - 1];
 }
 
-/* Do samples stand for as many events as the kernel has counted for each? */
-bool profiler_has_periods(const struct profiler_options *options);
-
 /*
  * Loads the programs and creates the maps. The options and all they point to must outlive the
  * profiler. On failure, logs what is wrong, what is needed and what to type, and returns a negative
@@ -100,6 +107,15 @@ int profiler_open(const struct profiler_options *options, struct profiler **ret)
  * inspected, -ECANCELED if interrupted.
  */
 int profiler_attach(struct profiler *profiler, pid_t launched);
+
+/*
+ * Sets whose threads a set takes (thread_set.h): those of the processes that are attached. The
+ * profiler must outlive it.
+ */
+void profiler_lend(struct profiler *profiler, struct thread_set *set);
+
+/* Reads the mappings of these processes again, and waits for the tables of what is new. */
+void profiler_look_again(struct profiler *profiler);
 
 /*
  * Fills in the context of reports, except `command`. The strings belong to the profiler and live as

@@ -7,50 +7,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "kernel/filter.h"
 #include "kernel/proc_stat.h"
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
-#include "symbols/kallsyms.h"
-
-static int find_threads(struct thread_snapshot *t, const struct target *target)
-{
-	int err = 0;
-
-	if (target->n_tids == 0)
-		return thread_snapshot_find(t, 0);
-	for (size_t i = 0; err == 0 && i < target->n_tids; i++)
-		err = thread_snapshot_find(t, target->tids[i]);
-	return err;
-}
 
 /* p: NULL: the kernel's threads, which have no mappings. */
 static int take_threads(struct resting *r, const struct process *p)
 {
-	const struct profiler_options *o = r->options;
-	struct snapshot *snapshot = NULL;
 	struct thread_snapshot *t;
-	int err = 0;
+	int err = thread_set_add(&r->set, p, &t);
 
-	if (array_reserve(r->snapshots, r->n, r->size) < 0)
-		return -ENOMEM;
-	if (p)
-		err = process_snapshot(r->table, p, TIME_NEVER - 1, &snapshot);
 	if (err < 0)
 		return err;
-	t = &r->snapshots[r->n++];
-	thread_snapshot_init(t, &r->reader, r->unwinder, &r->memory, o->sides == DP_SIDES_KERNEL,
-			     p ? p->pid : 0);
-	t->snapshot = snapshot;
 	t->max_threads = r->limits->max_threads - r->n_threads;
 	t->until_ns = r->until_ns;
-	err = find_threads(t, &o->target);
+	err = thread_set_find(&r->set, t);
 	/* Who moves now will be seen to block, or is looked at again by then. */
 	if (err == 0)
-		err = thread_snapshot_take(t, snapshot, p ? p->thread : 0, 0);
+		err = thread_snapshot_take(t, t->snapshot, t->thread, 0);
 	t->until_ns = TIME_NEVER;
 	r->n_threads += t->n;
 	return err;
@@ -58,23 +35,20 @@ static int take_threads(struct resting *r, const struct process *p)
 
 static void drop_last(struct resting *r)
 {
-	struct thread_snapshot *t = &r->snapshots[--r->n];
-
-	snapshot_free(&r->table->snapshots, (struct snapshot *)t->snapshot);
-	r->n_threads -= t->n;
-	thread_snapshot_done(t);
+	r->n_threads -= r->set.of[r->set.n - 1].n;
+	thread_set_drop_last(&r->set);
 }
 
 /* One that cannot be read, which may have ended, keeps nothing from the others. */
 static int try_process(struct resting *r, const struct process *p)
 {
-	size_t n = r->n;
+	size_t n = r->set.n;
 	int err;
 
 	err = clock_now_ns() < r->until_ns ? take_threads(r, p) : -ETIME;
 	if (err == 0 || err == -ENOMEM)
 		return err;
-	if (r->n > n)
+	if (r->set.n > n)
 		drop_last(r);
 	if (err == -E2BIG)
 		r->n_too_many++;
@@ -111,7 +85,7 @@ static int take_new(struct resting *r)
 	struct process *p, *next;
 	int err = 0;
 
-	HASH_ITER(hh, r->table->processes, p, next) {
+	HASH_ITER(hh, r->set.table->processes, p, next) {
 		if (err < 0 || p->blocked_asked || p->is_replaced || p->pid == getpid() ||
 		    !filter_matches_process(o->target.filter, p->pid))
 			continue;
@@ -135,16 +109,14 @@ int resting_take(struct resting *ret, const struct profiler_options *o, struct p
 		 struct unwinder *unwinder, const struct resting_limits *limits)
 {
 	uint64_t now = clock_now_ns();
-	bool kernel = o->sides != DP_SIDES_USER;
 	int err;
 
 	*ret = (struct resting){ .options = o,
 				 .limits = limits,
-				 .table = table,
-				 .unwinder = unwinder,
 				 .until_ns = now + limits->take_ns };
-	err = thread_reader_open(&ret->reader, kernel,
-				 kernel && kallsyms_are_hidden("/proc/kallsyms"), o->btf);
+	err = thread_set_open(&ret->set, o);
+	ret->set.table = table;
+	ret->set.unwinder = unwinder;
 	if (err == 0)
 		err = take_all(ret);
 	if (err < 0) {
@@ -153,7 +125,7 @@ int resting_take(struct resting *ret, const struct profiler_options *o, struct p
 		return err;
 	}
 	warn_of_limits(ret);
-	log_debug("looked at %zu threads of %zu processes in %.1f ms", ret->n_threads, ret->n,
+	log_debug("looked at %zu threads of %zu processes in %.1f ms", ret->n_threads, ret->set.n,
 		  (double)(clock_now_ns() - now) / 1e6);
 	return 0;
 }
@@ -247,24 +219,6 @@ static bool is_worth_a_look(const struct beginning *b, const struct thread_stack
 	       !session_has_seen(b->session, s->thread.kernel_tid);
 }
 
-/* The present mappings: since then, it may have executed another program. */
-static int renew_snapshot(struct resting *r, struct thread_snapshot *t)
-{
-	const struct process *p = t->pid == 0 ? NULL : process_table_find(r->table, t->pid);
-	struct snapshot *snapshot;
-	int err;
-
-	if (!p)
-		return 0;
-	err = process_snapshot(r->table, p, TIME_NEVER - 1, &snapshot);
-	if (err < 0)
-		return err;
-	snapshot_free(&r->table->snapshots, (struct snapshot *)t->snapshot);
-	t->snapshot = snapshot;
-	t->thread = p->thread;
-	return 0;
-}
-
 static bool is_settled(const struct thread_stack *s)
 {
 	return s->state == THREAD_STILL && s->outcome != DP_NO_MAPPING;
@@ -293,8 +247,9 @@ static int begin_unsettled(struct beginning *b, struct thread_snapshot *t)
 			continue;
 		if (is_worth_a_look(b, s)) {
 			s->state = THREAD_MOVES;
+			/* Meanwhile, it may have executed another program. */
 			if (!is_renewed)
-				err = renew_snapshot(b->resting, t);
+				err = thread_set_renew(&b->resting->set, t);
 			if (err == 0)
 				err = thread_snapshot_take_one(t, s);
 			is_renewed = true;
@@ -333,8 +288,8 @@ int resting_begin(struct resting *r, struct session *session, struct off_cpu_int
 	/* With a rate limit, as above. */
 	if (err == 0 && r->options->max_rate == 0)
 		err = resting_take_started(r);
-	for (size_t i = 0; err == 0 && i < r->n; i++)
-		err = begin_threads(&b, &r->snapshots[i]);
+	for (size_t i = 0; err == 0 && i < r->set.n; i++)
+		err = begin_threads(&b, &r->set.of[i]);
 	if (b.n_refused > 0)
 		log_warning("%zu threads that are blocked already are left out: %s", b.n_refused,
 			    strerror(-b.refusal));
@@ -345,9 +300,6 @@ int resting_begin(struct resting *r, struct session *session, struct off_cpu_int
 
 void resting_done(struct resting *r)
 {
-	while (r->n > 0)
-		drop_last(r);
-	free(r->snapshots);
-	thread_reader_close(&r->reader);
+	thread_set_close(&r->set);
 	*r = (struct resting){ 0 };
 }

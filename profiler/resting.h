@@ -7,10 +7,8 @@
 
 #include "process/process.h"
 #include "profiler/profiler.h"
+#include "profiler/thread_set.h"
 #include "samples/off_cpu.h"
-#include "samples/process_memory.h"
-#include "samples/thread_reader.h"
-#include "samples/thread_snapshot.h"
 
 struct session;
 
@@ -36,13 +34,8 @@ struct resting_limits {
 struct resting {
 	const struct profiler_options *options;
 	const struct resting_limits *limits;
-	struct process_table *table;
-	struct unwinder *unwinder;
-	struct thread_reader reader;
-	struct process_memory memory;
-	struct thread_snapshot *snapshots; /* one per process, and one of the kernel's threads */
-	size_t n, size;
-	size_t n_threads;          /* in these */
+	struct thread_set set;
+	size_t n_threads;          /* in its processes */
 	size_t n_too_many, n_late; /* processes left out for the limits */
 	uint64_t until_ns;         /* when to be done with a step */
 };

@@ -7,11 +7,10 @@
 
 #include "kernel/cpus.h"
 #include "kernel/filter.h"
-#include "kernel/ring_size.h"
 #include "kernel/session.h"
 #include "log/clock.h"
-#include "profiler/event.h"
-#include "profiler/file_limit.h"
+#include "profiler/needs.h"
+#include "profiler/profiler.h"
 
 /* High, to need little time, and a prime, to avoid lockstep with periodic work. */
 #define RATE_HZ 997
@@ -91,20 +90,19 @@ int running_sample(const struct running_options *o,
 	unsigned int n_cpus = cpus_read(cpus);
 	struct filter filter;
 	/* No process is published, so all samples include their stacks. */
-	struct session_options options = {
-		.n_cpus = n_cpus,
+	struct profiler_options profiled = {
+		.target = { .n_tids = o->n_tids, .filter = &filter },
+		.event = { .source = &event_cpu },
+		.hz = RATE_HZ,
 		.sides = o->sides,
-		.filter = &filter,
-		.n_threads = o->n_tids,
 		.max_frames = 1,
-		.programs = EVENT_BIT(DP_EVENT_CPU),
-		.ring_size = ring_size(n_cpus),
 		.table_memory = POOL_MIN_MEMORY,
 		.btf = o->btf,
 	};
+	struct needs needs = needs_of(&profiled);
+	struct session_options options = needs_session_options(&needs, &profiled, n_cpus);
 	int err;
 
-	file_limit_raise();
 	filter_init(&filter);
 	err = session_open(&r.session, &options);
 	if (err == 0) {

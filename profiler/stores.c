@@ -1,22 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profiler/stores.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/session.h"
+#include "log/clock.h"
+#include "log/log.h"
 #include "profiler/profiler.h"
+#include "sandbox/parsers.h"
 #include "symbols/names.h"
 
-void stores_init(struct stores *ret, const struct profiler_options *o, struct pool *pool,
-		 int (*publish)(void *arg, pid_t pid, uint32_t cell), void *arg)
+/* If no table is finished for this long, those that are missing are not waited for. */
+#define TABLE_PATIENCE_NS UINT64_C(5000000000)
+/* Interval of calls to is_interrupted() while tables are built. */
+#define WAIT_MS 50
+
+void stores_begin(struct stores *ret, const struct profiler_options *o)
 {
+	int err = o->helper ? parsers_new(o->helper, &ret->parsers) : 0;
+
+	if (err < 0)
+		log_debug("files are parsed in this process: %s", strerror(-err));
+}
+
+void stores_end(struct stores *stores)
+{
+	stores->parsers = parsers_drop(stores->parsers);
+}
+
+static int add_segment(void *arg, uint32_t index, uint8_t **ret)
+{
+	*ret = calloc(1, DP_SEGMENT_SIZE + DP_SEGMENT_SLACK);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static int publish(void *session, pid_t pid, uint32_t cell)
+{
+	return session ? session_publish(session, pid, cell) : 0;
+}
+
+void stores_init(struct stores *ret, const struct profiler_options *o, struct session *session)
+{
+	struct pool *pool = session ? &session->pool : &ret->own_pool;
+
+	pool_init(&ret->own_pool, add_segment, NULL);
+	ret->own_pool.max_segments = o->table_memory / DP_SEGMENT_SIZE;
+	ret->pool = pool;
 	ret->names = o->names;
 	binary_store_init(&ret->binaries, pool, o->names);
 	ret->binaries.symbols = o->symbols;
+	ret->binaries.parsers = ret->parsers;
 	if (o->cache)
 		ret->binaries.cache = image_cache_open_default(&ret->cache);
 	if (o->symbols)
 		image_cache_keep_names(ret->binaries.cache, o->names);
-	process_table_init(&ret->table, pool, &ret->binaries, publish, arg);
+	process_table_init(&ret->table, pool, &ret->binaries, publish, session);
 	ret->table.inherit = o->target.inherit;
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
+	binary_store_start_workers(&ret->binaries);
 }
 
 void stores_done(struct stores *stores)
@@ -26,4 +69,19 @@ void stores_done(struct stores *stores)
 	if (stores->binaries.cache)
 		disk_cache_close(&stores->cache);
 	names_set_cache(stores->names, NULL);
+	for (size_t i = 0; i < stores->own_pool.n_segments; i++)
+		free(stores->own_pool.segments[i]);
+	pool_done(&stores->own_pool);
+}
+
+void stores_settle(struct stores *stores)
+{
+	struct binary_store *binaries = &stores->binaries;
+	uint64_t ended = clock_now_ns();
+
+	while (binaries->n_jobs > 0 && !binary_store_is_cancelled(binaries) &&
+	       clock_now_ns() - ended < TABLE_PATIENCE_NS)
+		if (binary_store_wait(binaries, WAIT_MS))
+			ended = clock_now_ns();
+	process_table_settle(&stores->table);
 }

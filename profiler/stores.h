@@ -9,18 +9,39 @@
 #include "process/process.h"
 
 struct profiler_options;
+struct session;
 
 /* Known processes and their binaries, with their unwind tables. */
 struct stores {
+	struct parsers *parsers; /* NULL: files are parsed in this process */
+	struct pool *pool;       /* the session's, or the own one */
+	struct pool own_pool;    /* in the memory of this process: the kernel does not read it */
 	struct disk_cache cache; /* in use if binaries.cache points to it */
 	struct binary_store binaries;
 	struct process_table table;
 	struct names *names; /* owned by the host */
 };
 
-/* Places tables in the pool; publish: see process_table_init(). `ret` must not move. */
-void stores_init(struct stores *ret, const struct profiler_options *options, struct pool *pool,
-		 int (*publish)(void *arg, pid_t pid, uint32_t cell), void *arg);
+/*
+ * Starts the parsers: call it before the process has descriptors that they must not have. `ret` is
+ * zero. stores_end() ends them, after stores_done() if there was a stores_init().
+ */
+void stores_begin(struct stores *ret, const struct profiler_options *options);
+void stores_end(struct stores *stores);
+
+/*
+ * Places tables in the session's pool and publishes processes to it; NULL: there is no session, and
+ * only this process walks stacks. Starts threads that make tables. `ret` must not move.
+ */
+void stores_init(struct stores *ret, const struct profiler_options *options,
+		 struct session *session);
 void stores_done(struct stores *stores);
+
+/*
+ * Waits for tables that are being made, so that walks find them, and applies them to processes; they
+ * are still to be published. Leaves slow ones to the threads: a file may never answer, and the
+ * other ones are wanted.
+ */
+void stores_settle(struct stores *stores);
 
 #endif

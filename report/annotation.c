@@ -20,6 +20,19 @@ static bool is_function(const struct annotation *annotation, const struct source
 	return location->function && strcmp(location->function, annotation->function) == 0;
 }
 
+/* The function that the others are inlined into. One without a name is called by where it begins. */
+static bool is_function_of(const struct annotation *annotation, const struct frame *frame,
+			   const struct source_location *locations, size_t n)
+{
+	char label[FRAME_LABEL_SIZE];
+	uint64_t start;
+
+	if (n > 0 && locations[n - 1].function)
+		return is_function(annotation, &locations[n - 1]);
+	return frame_function_start(frame, &start) == 0 &&
+	       strcmp(frame_label(frame, &start, label), annotation->function) == 0;
+}
+
 static int add_site(struct annotation *annotation, const struct sample *sample, uint64_t value)
 {
 	const struct frame *frame = &sample->user[0];
@@ -62,7 +75,7 @@ int annotation_add(struct annotation *annotation, const struct sample *sample)
 			break;
 		}
 	}
-	if (n == 0 || !is_function(annotation, &locations[n - 1]))
+	if (!is_function_of(annotation, &sample->user[0], locations, n))
 		return 0;
 	if (!frame_is_in_binary(&sample->user[0])) {
 		annotation->compiled += value;

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/signals.h"
-#include "report/verified.h"
+#include "report/verification.h"
 #include "symbols/names.h"
 
 enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
@@ -33,7 +33,6 @@ struct item {
 	void *object;
 	/* ITEM_SAMPLE: its arrays are in the data */
 	struct sample sample;
-	struct verified_stack verified;
 	uint64_t data[];
 };
 
@@ -74,8 +73,11 @@ static void locate_frames(struct item *item)
 
 static int add_sample(struct report_queue *q, struct item *item)
 {
+	struct verification *verification = item->sample.verification;
 	int err = 0;
 
+	if (verification)
+		item->sample.verified = verification->wait(verification);
 	locate_frames(item);
 	for (size_t i = 0; err == 0 && i < q->n_slots; i++) {
 		struct totals totals = totals_since(&item->totals, &q->slots[i].before);
@@ -158,6 +160,8 @@ static void remove_item(struct report_queue *q, struct item *item)
 	STAILQ_REMOVE_HEAD(&q->items, next);
 	q->n_samples -= item->kind == ITEM_SAMPLE;
 	q->size -= item->size;
+	if (item->kind == ITEM_SAMPLE)
+		verification_drop(item->sample.verification);
 	free(item);
 }
 
@@ -252,22 +256,20 @@ static const void *put_array(char **to, const void *from, size_t size)
 int report_queue_add(struct report_queue *q, const struct sample *sample,
 		     const struct totals *totals)
 {
-	const struct verified_stack *verified = sample->verified;
 	size_t user_size = sample->n_user * sizeof(*sample->user);
 	size_t kernel_size = sample->n_kernel * sizeof(*sample->kernel);
 	size_t labels_size = label_set_size(sample->labels);
-	size_t verified_size = verified ? verified->n_frames * sizeof(*verified->frames) : 0;
-	size_t end_size = verified && verified->end ? strlen(verified->end) + 1 : 0;
-	size_t size = sizeof(struct item) + user_size + kernel_size + labels_size + verified_size +
-		      end_size;
+	size_t size = sizeof(struct item) + user_size + kernel_size + labels_size;
 	_cleanup_free_ struct item *item = malloc(size);
 	char *to;
 	int err;
 
-	if (!item)
+	if (!item) {
+		verification_drop(sample->verification);
 		return -ENOMEM;
+	}
 	item->kind = ITEM_SAMPLE;
-	item->size = size;
+	item->size = size + (sample->verification ? sample->verification->size : 0);
 	item->sample = *sample;
 	item->totals = *totals;
 	item->totals.verified = NULL; /* it continues to change */
@@ -276,16 +278,11 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 	item->sample.kernel = put_array(&to, sample->kernel, kernel_size);
 	if (sample->labels)
 		item->sample.labels = put_array(&to, sample->labels, labels_size);
-	if (verified) {
-		item->verified = *verified;
-		item->verified.frames = put_array(&to, verified->frames, verified_size);
-		if (verified->end)
-			item->verified.end = put_array(&to, verified->end, end_size);
-		item->sample.verified = &item->verified;
-	}
 	err = add_item(q, item);
 	if (err == 0)
 		item = NULL;
+	else
+		verification_drop(sample->verification);
 	return err;
 }
 

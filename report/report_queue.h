@@ -29,7 +29,10 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 /* True if there is no room for more samples. */
 bool report_queue_is_full(struct report_queue *queue);
 
-/* Reports a copy of a sample. 0, or a negative errno of a report that has failed. */
+/*
+ * Reports a copy of a sample, with the result of its verification, which it takes over even on
+ * failure. 0, or a negative errno of a report that has failed.
+ */
 int report_queue_add(struct report_queue *queue, const struct sample *sample,
 		     const struct totals *totals);
 

@@ -13,6 +13,7 @@
 
 /* The input of reports: samples with their addresses resolved to binaries. */
 
+struct verification;
 struct verified;
 struct verified_stack;
 
@@ -45,7 +46,9 @@ struct sample {
 	int kernel_error; /* why the kernel stack is missing: negative errno, DP_KERNEL_HIDDEN,
 	                   * or 0 */
 	bool late;        /* walked in user space */
-	const struct label_set *labels;        /* NULL: none */
+	const struct label_set *labels; /* NULL: none */
+	/* On its way to the reports: what gives `verified`; NULL: not chosen */
+	struct verification *verification;
 	const struct verified_stack *verified; /* NULL: not chosen (verified.h) */
 };
 

@@ -25,7 +25,8 @@
 	X(DIFFERS, "differs", "a frame with another caller")                                       \
 	X(NO_COPY, "no_copy", "not verified: there was no room for a copy of the stack")           \
 	X(NO_START, "no_start",                                                                    \
-	  "not verified: the mappings were not known, or libdwfl could not begin")
+	  "not verified: the mappings were not known, or libdwfl could not begin")                 \
+	X(LEFT_OUT, "left_out", "not verified: libdwfl was too slow")
 
 /* VERIFIED_NONE: this sample was not chosen. */
 #define X(name, word, sentence) VERIFIED_##name,

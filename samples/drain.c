@@ -137,7 +137,7 @@ static int take_part(void *arg, unsigned int cpu, const void *part, size_t size)
 
 int drain_init(struct drain *d, struct session *session, struct sideband *sideband,
 	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
-	       struct verify *verify, struct report_queue *report_queue)
+	       struct verify_queue *verify, struct report_queue *report_queue)
 {
 	*d = (struct drain){
 		.session = session,
@@ -146,7 +146,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 		.filter = filter,
 		.unwinder = unwinder,
 		.verify = verify,
-		.totals.verified = verify ? verify_results(verify) : NULL,
+		.totals.verified = verify ? verify_queue_results(verify) : NULL,
 		.report_queue = report_queue,
 	};
 	return_check_init(&d->return_check, unwinder);
@@ -224,10 +224,11 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *s, const st
 	return n;
 }
 
-/* Counts and reports a complete sample. */
+/* Counts and reports a complete sample. Takes over its verification. */
 static int report_known(struct drain *d, const struct sample *sample)
 {
 	if (report_queue_is_full(d->report_queue)) {
+		verification_drop(sample->verification);
 		d->n_dropped++;
 		d->dropped_ns += sample->weight * sample->value_ns;
 		return 0;
@@ -258,7 +259,7 @@ static int report_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
 }
 
 /* p: see resolve_frames(). late: it was walked in user space. */
-static int report_sample(struct drain *d, const struct queued *q, const struct snapshot *snapshot,
+static int report_sample(struct drain *d, struct queued *q, const struct snapshot *snapshot,
 			 const struct process *p, struct unwinder_result *walk, bool late)
 {
 	const struct dp_names *names = &q->sample->names;
@@ -294,16 +295,17 @@ static int report_sample(struct drain *d, const struct queued *q, const struct s
 	err = labels_new(&d->label_sources,
 			 &(struct label_context){ q->sample, in_kernel, snapshot, &sample },
 			 &labels);
-	if (err < 0)
-		return err;
 	sample.labels = labels;
 	memcpy(sample.comm, names->comm, sizeof(names->comm));
 	memcpy(sample.thread_name, names->thread_name, sizeof(names->thread_name));
-	if (d->verify && (raw->flags & DP_SAMPLE_VERIFY))
-		sample.verified = verify_sample(d->verify, &sample, snapshot, q->copy);
+	if (err == 0 && d->verify && (raw->flags & DP_SAMPLE_VERIFY))
+		err = verify_queue_add(d->verify, &sample, snapshot, steal_ptr(q->copy),
+				       &sample.verification);
+	if (err < 0)
+		return err;
 	if (!off_cpu)
 		return report_known(d, &sample);
-	sample.verified = NULL; /* counted, but not kept until the interval ends */
+	verification_drop(steal_ptr(sample.verification)); /* counted, but not kept */
 	return off_cpu_add(&d->intervals, &sample);
 }
 
@@ -333,7 +335,7 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
-static int report_late(struct drain *d, const struct queued *q, struct process *p,
+static int report_late(struct drain *d, struct queued *q, struct process *p,
 		       const struct unwinder_result *walked)
 {
 	struct unwinder_result walk = *walked;
@@ -354,7 +356,7 @@ static int report_late(struct drain *d, const struct queued *q, struct process *
 	return err;
 }
 
-static int report_queued_sample(struct drain *d, const struct queued *q)
+static int report_queued_sample(struct drain *d, struct queued *q)
 {
 	const struct dp_sample *raw = &q->sample->sample;
 	struct process *p = process_table_find(d->table, (pid_t)raw->pid);
@@ -381,7 +383,7 @@ static int report_queued_sample(struct drain *d, const struct queued *q)
 	return err;
 }
 
-static int report_queued(void *arg, const struct queued *q)
+static int report_queued(void *arg, struct queued *q)
 {
 	struct drain *d = arg;
 
@@ -537,6 +539,7 @@ int drain_run(struct drain *d, bool final)
 		err = take_in_unknown_pids(d, now);
 	if (err < 0)
 		return err;
+	verify_queue_collect(d->verify);
 	d->totals.lost = session_losses(d->session, &d->totals.lost_ns) + d->n_dropped;
 	d->totals.lost_ns += d->dropped_ns;
 

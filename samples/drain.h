@@ -16,7 +16,7 @@
 #include "samples/page_request.h"
 #include "samples/queue.h"
 #include "samples/unwinder.h"
-#include "samples/verify.h"
+#include "samples/verify_queue.h"
 
 /* The end of one report's samples and the beginning of the next one's. */
 struct drain_boundary {
@@ -38,7 +38,7 @@ struct drain {
 	struct process_table *table;
 	const struct filter *filter;
 	struct unwinder *unwinder;
-	struct verify *verify; /* NULL: no sample is verified */
+	struct verify_queue *verify; /* NULL: no sample is verified */
 	struct report_queue *report_queue;
 	struct totals totals;
 	uint64_t n_dropped, dropped_ns; /* lost on the way to the reports */
@@ -66,7 +66,7 @@ struct drain {
 /* The caller keeps ownership of all parts; verify may be NULL. 0 or -ENOMEM. */
 int drain_init(struct drain *drain, struct session *session, struct sideband *sideband,
 	       struct process_table *table, const struct filter *filter, struct unwinder *unwinder,
-	       struct verify *verify, struct report_queue *report_queue);
+	       struct verify_queue *verify, struct report_queue *report_queue);
 void drain_done(struct drain *drain);
 
 /*

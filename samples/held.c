@@ -93,7 +93,7 @@ static void forget_counts(const struct held *h, const struct process_table *tabl
 }
 
 int held_release(struct held *h, const struct process_table *table, uint64_t before,
-		 int (*report)(void *arg, const struct queued *queued), void *arg)
+		 int (*report)(void *arg, struct queued *queued), void *arg)
 {
 	size_t n_kept = 0;
 	int err = 0;

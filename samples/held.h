@@ -52,6 +52,6 @@ bool held_is_due(const struct held *held, uint64_t before);
  * the oldest ones above the limit. A negative errno of report() ends it, and the rest stays held.
  */
 int held_release(struct held *held, const struct process_table *table, uint64_t before,
-		 int (*report)(void *arg, const struct queued *queued), void *arg);
+		 int (*report)(void *arg, struct queued *queued), void *arg);
 
 #endif

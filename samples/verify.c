@@ -17,43 +17,31 @@
 /* libdwfl's view of one process. */
 struct view {
 	pid_t pid;
-	uint64_t snapshot; /* id of the snapshot whose mappings it has */
-	uint64_t used;     /* number of the last walk that used it; 0: the view is free */
-	Elf *elf;          /* of any binary: tells libdwfl the machine */
-	Dwfl *dwfl;        /* callbacks for processes and threads get the struct verify */
+	uint64_t maps; /* number of those that it has been told of */
+	uint64_t used; /* number of the last walk that used it; 0: the view is free */
+	Elf *elf;      /* of any binary: tells libdwfl the machine */
+	Dwfl *dwfl;    /* callbacks for processes and threads get the struct verify */
 };
 
 struct verify {
 	unsigned int max_frames;
 	uint64_t n_walks;
 	struct view views[N_VIEWS];
-	struct verified results;
 
 	/* The current walk */
-	const struct snapshot *snapshot;
+	const struct verify_maps *maps;
 	const struct stack_copy *copy;
 	bool beyond_copy; /* a read failed only because the copy is too short */
 	bool read_failed;
 	struct frame *frames;
 	size_t n_frames;
 	char end[128];
-	struct verified_stack stack;
 };
 
-/*
- * Opens a handle that the caller ends. When libdw decompresses a section, libelf (0.188,
- * elf_compress()) writes the section's new header into memory it was given, but copies what it
- * maps itself.
- */
-static Elf *open_elf(const struct binary *b)
+/* Opens a handle that the caller ends. */
+static Elf *open_elf(const struct verify_file *file)
 {
-	Elf *elf;
-
-	if (!b->bytes)
-		return NULL;
-	if (b->module->fd < 0)
-		return elf_open_memory(b->bytes, b->n_bytes);
-	elf = elf_open(b->module->fd);
+	Elf *elf = file->fd >= 0 ? elf_open(file->fd) : NULL;
 	/* It may outlive the descriptor. */
 	if (elf && elf_cntl(elf, ELF_C_FDREAD) < 0) {
 		elf_end(elf);
@@ -66,9 +54,9 @@ static Elf *open_elf(const struct binary *b)
 static int find_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		    char **ret_name, Elf **ret)
 {
-	const struct binary *b = *user;
+	const struct verify_file *file = *user;
 
-	*ret = open_elf(b);
+	*ret = open_elf(file);
 	return -1;
 }
 
@@ -133,34 +121,21 @@ static void view_done(struct view *view)
 	*view = (struct view){ 0 };
 }
 
-/*
- * The start of a module for libdwfl: its first segment, rounded down to that segment's alignment.
- */
-static int module_start(const struct mapping *m, uint64_t *ret)
+/* Reports the file of mapping number i, up to its last mapping. */
+static int report_module(Dwfl *dwfl, const struct verify_maps *maps, size_t i)
 {
-	const struct elf_segment *s = m->binary->elf.segments;
-
-	if (m->binary->elf.n_segments == 0)
-		return -ENOENT;
-	*ret = m->bias + (s->align > 1 ? s->address & -s->align : s->address);
-	return 0;
-}
-
-/* Reports the binary of mapping number i, up to its last mapping. */
-static int report_module(Dwfl *dwfl, const struct snapshot *snapshot, size_t i)
-{
-	const struct mapping *m = &snapshot->mappings[i];
-	uint64_t start, end = m->end;
+	const struct verify_mapping *m = &maps->mappings[i];
+	uint64_t start = m->bias + m->file->start, end = m->end;
 	Dwfl_Module *module;
 	void **user;
 	char name[32];
 
-	if (module_start(m, &start) < 0 || start > m->start)
+	if (!m->file->has_segments || start > m->start)
 		return 0;
-	for (size_t j = 0; j < snapshot->n_mappings; j++) {
-		const struct mapping *other = &snapshot->mappings[j];
+	for (size_t j = 0; j < maps->n_mappings; j++) {
+		const struct verify_mapping *other = &maps->mappings[j];
 
-		if (other->binary != m->binary || other->bias != m->bias)
+		if (other->file != m->file || other->bias != m->bias)
 			continue;
 		if (j < i)
 			return 0; /* already reported */
@@ -168,76 +143,75 @@ static int report_module(Dwfl *dwfl, const struct snapshot *snapshot, size_t i)
 			end = other->end;
 	}
 	/* libdwfl identifies a module by name and place: the name has to identify the file. */
-	snprintf(name, sizeof(name), "%" PRIu64, m->binary->number);
+	snprintf(name, sizeof(name), "%" PRIu64, m->file->number);
 	module = dwfl_report_module(dwfl, name, start, end);
 	if (!module || !dwfl_module_info(module, &user, NULL, NULL, NULL, NULL, NULL, NULL))
 		return -ENOMEM;
-	*user = m->binary;
+	*user = m->file;
 	return 0;
 }
 
-/* Reports to libdwfl which binaries are where. It keeps those that it knows. */
-static int view_report(struct view *view, const struct snapshot *snapshot)
+/* Reports to libdwfl which files are where. It keeps those that it knows. */
+static int view_report(struct view *view, const struct verify_maps *maps)
 {
 	int err = 0;
 
 	dwfl_report_begin(view->dwfl);
-	for (size_t i = 0; err == 0 && i < snapshot->n_mappings; i++)
-		if (snapshot->mappings[i].binary)
-			err = report_module(view->dwfl, snapshot, i);
+	for (size_t i = 0; err == 0 && i < maps->n_mappings; i++)
+		if (maps->mappings[i].file)
+			err = report_module(view->dwfl, maps, i);
 	if (dwfl_report_end(view->dwfl, NULL, NULL) != 0 && err == 0)
 		err = -ENOMEM;
-	view->snapshot = snapshot->id;
+	view->maps = maps->number;
 	return err;
 }
 
-static Elf *any_elf(const struct snapshot *snapshot)
+static Elf *any_elf(const struct verify_maps *maps)
 {
 	Elf *elf = NULL;
 
-	for (size_t i = 0; !elf && i < snapshot->n_mappings; i++)
-		if (snapshot->mappings[i].binary)
-			elf = open_elf(snapshot->mappings[i].binary);
+	for (size_t i = 0; !elf && i < maps->n_mappings; i++)
+		if (maps->mappings[i].file)
+			elf = open_elf(maps->mappings[i].file);
 	return elf;
 }
 
-static int view_begin(struct verify *v, struct view *view, const struct snapshot *snapshot)
+static int view_begin(struct verify *v, struct view *view, const struct verify_maps *maps)
 {
 	int err;
 
 	view_done(view);
-	view->elf = any_elf(snapshot);
+	view->elf = any_elf(maps);
 	if (!view->elf)
 		return -ENOENT;
-	view->pid = snapshot->pid;
+	view->pid = maps->pid;
 	view->dwfl = dwfl_begin(&callbacks);
 	if (!view->dwfl)
 		return -ENOMEM;
-	err = view_report(view, snapshot);
-	if (err == 0 &&
-	    !dwfl_attach_state(view->dwfl, view->elf, snapshot->pid, &thread_callbacks, v))
+	err = view_report(view, maps);
+	if (err == 0 && !dwfl_attach_state(view->dwfl, view->elf, maps->pid, &thread_callbacks, v))
 		err = -ENOEXEC;
 	return err;
 }
 
-/* Finds the view of a snapshot's process, and updates it; a new one replaces the oldest. */
-static int find_view(struct verify *v, const struct snapshot *snapshot, struct view **ret)
+/* Finds the view of the maps' process, and updates it; a new one replaces the oldest. */
+static int find_view(struct verify *v, const struct verify_maps *maps, struct view **ret)
 {
 	struct view *view = &v->views[0];
 	int err = 0;
 
 	for (size_t i = 0; i < N_VIEWS; i++) {
-		if (v->views[i].used > 0 && v->views[i].pid == snapshot->pid) {
+		if (v->views[i].used > 0 && v->views[i].pid == maps->pid) {
 			view = &v->views[i];
 			break;
 		}
 		if (v->views[i].used < view->used)
 			view = &v->views[i];
 	}
-	if (view->used == 0 || view->pid != snapshot->pid)
-		err = view_begin(v, view, snapshot);
-	else if (view->snapshot != snapshot->id)
-		err = view_report(view, snapshot);
+	if (view->used == 0 || view->pid != maps->pid)
+		err = view_begin(v, view, maps);
+	else if (view->maps != maps->number)
+		err = view_report(view, maps);
 	if (err < 0) {
 		view_done(view);
 		return err;
@@ -276,7 +250,7 @@ static bool has_rule(Dwfl *dwfl, const struct frame *f)
 static int add_frame(Dwfl_Frame *state, void *arg)
 {
 	struct verify *v = arg;
-	const struct mapping *m;
+	const struct verify_mapping *m;
 	bool is_activation;
 	Dwarf_Addr pc;
 	struct frame f = { .method = DP_METHOD_LEAF };
@@ -290,14 +264,13 @@ static int add_frame(Dwfl_Frame *state, void *arg)
 	if (v->n_frames > 0)
 		f.method = is_activation ? DP_METHOD_SIGNAL : DP_METHOD_TABLE;
 	f.address = pc;
-	m = snapshot_find(v->snapshot, pc - !is_exact(&f));
+	m = verify_maps_find(v->maps, pc - !is_exact(&f));
 	if (!m && v->n_frames > 0) {
 		snprintf(v->end, sizeof(v->end), "then 0x%" PRIx64 ", where no code is", pc);
 		return DWARF_CB_ABORT;
 	}
-	if (m && m->binary) {
-		f.module = m->binary->module;
-		m->binary->is_sampled = true;
+	if (m && m->file) {
+		f.module = m->module;
 		f.offset = f.address - m->bias;
 	}
 	v->frames[v->n_frames++] = f;
@@ -328,15 +301,14 @@ static void walk_stack(struct verify *v, Dwfl *dwfl)
 	snprintf(v->end, sizeof(v->end), "%s", why ? why : "unknown error");
 }
 
-static void compare(struct verify *v, Dwfl *dwfl, const struct sample *sample)
+static void compare(struct verify *v, Dwfl *dwfl, const struct frame *ours, size_t n_ours,
+		    struct verified_stack *s)
 {
-	struct verified_stack *s = &v->stack;
-
 	s->frames = v->frames;
 	s->n_frames = v->n_frames;
 	s->end = v->end;
-	s->result = verified_compare(sample->user, sample->n_user, v->frames, v->n_frames,
-				     v->beyond_copy, &s->n_equal);
+	s->result =
+		verified_compare(ours, n_ours, v->frames, v->n_frames, v->beyond_copy, &s->n_equal);
 	if (!verified_is_difference(s->result) || s->n_equal == 0 ||
 	    has_rule(dwfl, &v->frames[s->n_equal - 1]))
 		return;
@@ -346,28 +318,23 @@ static void compare(struct verify *v, Dwfl *dwfl, const struct sample *sample)
 		v->frames[s->n_equal].method = DP_METHOD_FRAME_POINTER;
 }
 
-const struct verified_stack *verify_sample(struct verify *v, const struct sample *sample,
-					   const struct snapshot *snapshot,
-					   const struct stack_copy *copy)
+void verify_stack(struct verify *v, const struct verify_maps *maps, const struct stack_copy *copy,
+		  const struct frame *ours, size_t n_ours, struct verified_stack *ret)
 {
 	struct view *view = NULL;
-	int err = 0;
+	int err;
 
-	v->stack = (struct verified_stack){ 0 };
-	v->snapshot = snapshot;
+	*ret = (struct verified_stack){ .result = VERIFIED_NO_START };
+	v->maps = maps;
 	v->copy = copy;
-	if (copy && snapshot)
-		err = find_view(v, snapshot, &view);
-	if (err < 0)
-		log_debug("libdwfl cannot begin in process %d: %s", snapshot->pid, strerror(-err));
-	if (view)
-		walk_stack(v, view->dwfl);
-	if (view && v->n_frames > 0)
-		compare(v, view->dwfl, sample);
-	else
-		v->stack.result = copy ? VERIFIED_NO_START : VERIFIED_NO_COPY;
-	verified_count(&v->results, sample, &v->stack);
-	return &v->stack;
+	err = find_view(v, maps, &view);
+	if (err < 0) {
+		log_debug("libdwfl cannot begin in process %d: %s", maps->pid, strerror(-err));
+		return;
+	}
+	walk_stack(v, view->dwfl);
+	if (v->n_frames > 0)
+		compare(v, view->dwfl, ours, n_ours, ret);
 }
 
 int verify_new(unsigned int max_frames, struct verify **ret)
@@ -393,33 +360,4 @@ struct verify *verify_free(struct verify *v)
 	free(v->frames);
 	free(v);
 	return NULL;
-}
-
-const struct verified *verify_results(const struct verify *v)
-{
-	return &v->results;
-}
-
-static void log_kind(void *arg, const char *line)
-{
-	log_detail("%s", line);
-}
-
-void verify_log(const struct verify *v, bool symbols)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0;
-	FILE *to = open_memstream(&text, &size);
-
-	if (!to || !log_enabled(LOG_INFO))
-		goto end;
-	verified_print(&v->results, to);
-	fflush(to);
-	log_info("verified by libdwfl: %s", text);
-	verified_for_each_kind(&v->results, symbols,
-			       log_enabled(LOG_DEBUG) ? VERIFIED_MAX_KINDS : VERIFIED_SHOWN_KINDS,
-			       log_kind, NULL);
-end:
-	if (to)
-		fclose(to);
 }

@@ -2,14 +2,15 @@
 #ifndef DP_SAMPLES_VERIFY_H
 #define DP_SAMPLES_VERIFY_H
 
-#include "process/snapshot.h"
 #include "report/verified.h"
 #include "samples/unwinder.h"
+#include "samples/verify_maps.h"
 
 /*
  * --verify: unwinds samples a second time in user space, from their registers and a copy of the
  * stack, with elfutils' libdwfl, which reads the binaries' unwind information itself. Both use the
- * same mappings and files; nothing else is shared.
+ * same mappings and files; nothing else is shared. Reading the files may take long, so
+ * verify_queue.h has a thread for it.
  *
  * libdwfl uses the frame pointer in code without unwind information, and checks nothing that it
  * finds. Its stack ends at the first address in no executable mapping.
@@ -20,17 +21,11 @@ int verify_new(unsigned int max_frames, struct verify **ret);
 struct verify *verify_free(struct verify *verify);
 
 /*
- * Unwinds and compares one sample, whose frames are already resolved, with the mappings of its
- * time. snapshot, copy: NULL if there is none. The result is valid until the next call.
+ * Unwinds a copied stack with the mappings of its time, and compares its frames with the sample's.
+ * *ret is valid until the next call. Maps with the same number must be the same.
  */
-const struct verified_stack *verify_sample(struct verify *verify, const struct sample *sample,
-					   const struct snapshot *snapshot,
-					   const struct stack_copy *copy);
-
-/* The results so far; valid as long as verify. */
-const struct verified *verify_results(const struct verify *verify);
-
-/* Prints them on stderr. */
-void verify_log(const struct verify *verify, bool symbols);
+void verify_stack(struct verify *verify, const struct verify_maps *maps,
+		  const struct stack_copy *copy, const struct frame *ours, size_t n_ours,
+		  struct verified_stack *ret);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/decompressed.h"
 #include "symbols/debug_unit.h"
-#include "symbols/decompressed.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/names.h"
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "elf/decompressed.h"
 #include "elf/elf_open.h"
 #include "symbols/debug_server.h"
-#include "symbols/decompressed.h"
 #include "symbols/names.h"
 
 /*

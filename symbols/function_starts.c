@@ -2,12 +2,11 @@
 #include "symbols/function_starts.h"
 
 #include <errno.h>
-#include <gelf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "cfi/index.h"
+#include "elf/eh_frame.h"
 #include "elf/elf_open.h"
 
 /* Starts are relative to the first one. */
@@ -20,88 +19,6 @@ struct function_starts {
 	struct function *functions; /* by start */
 	size_t n_functions;
 };
-
-static int set_section(const Elf_Data *data, uint64_t address, struct cfi_section *ret)
-{
-	if (!data || !data->d_buf || data->d_size == 0)
-		return -ENODATA;
-	*ret = (struct cfi_section){ .data = data->d_buf,
-				     .size = data->d_size,
-				     .address = address };
-	return 0;
-}
-
-/* In a separate debug file, the program's sections have no bytes. */
-static int find_section(Elf *elf, struct cfi_section *ret)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) < 0)
-		return -ENODATA;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &header))
-			return -ENODATA;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name && strcmp(name, ".eh_frame") == 0 && header.sh_type != SHT_NOBITS &&
-		    !(header.sh_flags & SHF_COMPRESSED))
-			return set_section(elf_rawdata(scn, NULL), header.sh_addr, ret);
-	}
-	return -ENODATA;
-}
-
-/* The start of .eh_frame from .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
-static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
-{
-	struct cfi_section section;
-	struct cursor c;
-	uint8_t version, encoding;
-
-	if (set_section(elf_getdata_rawchunk(elf, (int64_t)p->p_offset, p->p_filesz, ELF_T_BYTE),
-			p->p_vaddr, &section) < 0)
-		return -ENODATA;
-	cursor_init(&c, section.data, 0, section.size);
-	if (cursor_u8(&c, &version) != CFI_NONE || version != 1 ||
-	    cursor_u8(&c, &encoding) != CFI_NONE || cursor_skip(&c, 2) != CFI_NONE ||
-	    cfi_read_pointer(&section, &c, encoding, ret) != CFI_NONE)
-		return -ENODATA;
-	return 0;
-}
-
-/* Without section headers its end is unknown, but it is at most that of the segment. */
-static int find_by_header(Elf *elf, struct cfi_section *ret)
-{
-	size_t n = 0;
-	uint64_t address = 0;
-	GElf_Phdr p;
-	int err = -ENODATA;
-
-	if (elf_getphdrnum(elf, &n) < 0)
-		return -ENODATA;
-	for (size_t i = 0; i < n && err < 0; i++)
-		if (gelf_getphdr(elf, (int)i, &p) && p.p_type == PT_GNU_EH_FRAME)
-			err = read_header(elf, &p, &address);
-	if (err < 0)
-		return err;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t at;
-
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || address < p.p_vaddr ||
-		    address - p.p_vaddr >= p.p_filesz)
-			continue;
-		at = address - p.p_vaddr;
-		err = set_section(elf_getdata_rawchunk(elf, (int64_t)(p.p_offset + at),
-						       p.p_filesz - at, ELF_T_BYTE),
-				  address, ret);
-		if (err == 0)
-			ret->size = cfi_section_measure(ret);
-		return err;
-	}
-	return -ENODATA;
-}
 
 /* The FDEs are sorted. */
 static int take_functions(struct function_starts *s, const struct cfi_index *index)
@@ -127,19 +44,14 @@ static int take_functions(struct function_starts *s, const struct cfi_index *ind
 	return 0;
 }
 
-int function_starts_new_elf(Elf *elf, struct function_starts **ret)
+int function_starts_new_section(const struct cfi_section *section, struct function_starts **ret)
 {
 	_cleanup_(cfi_index_done) struct cfi_index index = { 0 };
 	struct function_starts *s;
-	struct cfi_section section;
-	int err = find_section(elf, &section);
+	int err = section->size > FUNCTION_STARTS_SECTION_MAX ? -EFBIG : 0;
 
-	if (err < 0)
-		err = find_by_header(elf, &section);
-	if (err == 0 && section.size > FUNCTION_STARTS_SECTION_MAX)
-		err = -EFBIG;
 	if (err == 0)
-		err = cfi_index_init(&index, &section);
+		err = cfi_index_init(&index, section);
 	if (err < 0)
 		return err;
 	s = calloc(1, sizeof(*s));
@@ -157,8 +69,10 @@ int function_starts_new_elf(Elf *elf, struct function_starts **ret)
 int function_starts_new(int fd, const void *memory, size_t size, struct function_starts **ret)
 {
 	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
+	struct cfi_section section;
+	int err = elf ? eh_frame_find(elf, &section) : -ENODATA;
 
-	return elf ? function_starts_new_elf(elf, ret) : -ENODATA;
+	return err < 0 ? err : function_starts_new_section(&section, ret);
 }
 
 struct function_starts *function_starts_free(struct function_starts *s)

@@ -2,9 +2,10 @@
 #ifndef DP_SYMBOLS_FUNCTION_STARTS_H
 #define DP_SYMBOLS_FUNCTION_STARTS_H
 
-#include <libelf.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct cfi_section;
 
 /*
  * The ranges of the functions of one ELF file according to .eh_frame, which remains in stripped
@@ -24,8 +25,8 @@ struct function_starts;
  * afterwards. Returns 0, -ENODATA if it has no .eh_frame, or another negative errno.
  */
 int function_starts_new(int fd, const void *memory, size_t size, struct function_starts **ret);
-/* The same for an open file. */
-int function_starts_new_elf(Elf *elf, struct function_starts **ret);
+/* The same for the bytes of .eh_frame (eh_frame_find()). */
+int function_starts_new_section(const struct cfi_section *section, struct function_starts **ret);
 struct function_starts *function_starts_free(struct function_starts *s);
 
 /* The range of the function that contains an address: [*ret_start, *ret_end). 0 or -ENOENT. */

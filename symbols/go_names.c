@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_open.h"
+#include "elf/go_tables.h"
 #include "go/go_file.h"
 #include "go/go_location.h"
 
@@ -33,7 +34,7 @@ int go_names_new(int fd, struct go_names **ret)
 		return -ENOMEM;
 	g->elf = elf_open(fd);
 	if (g->elf)
-		err = go_file_init(&g->file, g->elf);
+		err = go_tables_read(g->elf, &g->file);
 	if (err < 0) {
 		go_names_free(g);
 		return err;

@@ -10,8 +10,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/decompressed.h"
 #include "elf/elf_open.h"
-#include "symbols/decompressed.h"
 #include "symbols/stub_code.h"
 
 /* The maximum number of stubs per file. */

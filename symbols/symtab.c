@@ -8,7 +8,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "symbols/decompressed.h"
+#include "elf/decompressed.h"
+#include "elf/eh_frame.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/function_starts.h"
@@ -189,6 +190,7 @@ static void bound_by_padding(struct function *f, Elf *elf)
 static int symtab_bound(struct symtab *t, Elf *elf)
 {
 	_cleanup_(function_starts_freep) struct function_starts *starts = NULL;
+	struct cfi_section section;
 	bool tried = false;
 
 	for (size_t i = 0; i < t->n_functions; i++) {
@@ -196,7 +198,8 @@ static int symtab_bound(struct symtab *t, Elf *elf)
 
 		if (f->sized || f->start >= f->end)
 			continue;
-		if (!tried && function_starts_new_elf(elf, &starts) == -ENOMEM)
+		if (!tried && eh_frame_find(elf, &section) == 0 &&
+		    function_starts_new_section(&section, &starts) == -ENOMEM)
 			return -ENOMEM;
 		tried = true;
 		if (!(starts && bound_by_unwind(f, starts)) && f->section > 0)

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "cache/kept_file.h"
 #include "binaries/image_cache.h"
+#include "binaries/table_job.h"
 
 #define LIMIT (UINT64_C(16) << 20)
 #define NOBODY 65534
@@ -27,8 +28,25 @@
 static char directory[64];
 static int libc_fd;
 static struct elf_file libc_file;
+static struct parse_origin libc_origin;
 static struct image expected;
 static struct disk_cache cache;
+
+static struct parse_origin origin_of(int fd)
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = fd, .other = -1 };
+	_cleanup_(parse_result_done) struct parse_result result;
+
+	cr_assert(parse_here(&request, &result) == 0);
+	return result.origin;
+}
+
+static int make(void *arg, struct image *ret)
+{
+	const struct elf_file *file = arg;
+
+	return image_build(&file->cfi, &file->code, ret);
+}
 
 static void begin(void)
 {
@@ -37,6 +55,7 @@ static void begin(void)
 	cr_assert(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info));
 	libc_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
 	cr_assert(elf_file_init_fd(&libc_file, libc_fd) == 0);
+	libc_origin = origin_of(libc_fd);
 	cr_assert(image_build(&libc_file.cfi, &libc_file.code, &expected) == 0);
 	snprintf(directory, sizeof(directory), "/tmp/image_cache.XXXXXX");
 	cr_assert(mkdtemp(directory));
@@ -65,7 +84,7 @@ TestSuite(image_cache, .init = begin, .fini = end);
 static bool is_cached(void)
 {
 	struct image image;
-	int from = image_cache_get(&cache, &libc_file, libc_fd, &image);
+	int from = image_cache_get(&cache, &libc_origin, libc_fd, make, &libc_file, &image);
 
 	cr_assert(from == 0 || from == 1, "%d", from);
 	cr_assert(image.n_cells == expected.n_cells);
@@ -129,7 +148,7 @@ Test(image_cache, does_without)
 {
 	struct image image;
 
-	cr_assert(image_cache_get(NULL, &libc_file, libc_fd, &image) == 0);
+	cr_assert(image_cache_get(NULL, &libc_origin, libc_fd, make, &libc_file, &image) == 0);
 	cr_assert(image.n_cells == expected.n_cells);
 	image_done(&image);
 	cr_assert(remove_all(directory) == 0); /* while the cache is open */
@@ -285,12 +304,14 @@ static int copy_of_libc(void)
 
 static bool is_copy_cached(int fd)
 {
+	struct parse_origin origin;
 	struct elf_file file;
 	struct image image;
 	int from;
 
 	cr_assert(elf_file_init_fd(&file, fd) == 0);
-	from = image_cache_get(&cache, &file, fd, &image);
+	origin = origin_of(fd);
+	from = image_cache_get(&cache, &origin, fd, make, &file, &image);
 	cr_assert(from >= 0 && image.n_cells == expected.n_cells);
 	image_done(&image);
 	elf_file_done(&file);
@@ -384,6 +405,60 @@ Test(image_cache, keeps_to_its_limit)
 	cr_assert(is_cached());
 }
 
+static struct table_job *job_of_libc(struct job_cache *shared)
+{
+	struct table_job *j = table_job_new(TABLE_JOB_MAKE);
+
+	cr_assert(j);
+	j->fd = dup(libc_fd);
+	j->cache = job_cache_hold(shared);
+	cr_assert(file_identify(j->fd, true, &j->id, &j->changed_ns) == 0);
+	return j;
+}
+
+static void run(struct table_job *j)
+{
+	table_job_run(j);
+	cr_assert(j->err == 0 && !j->is_kept);
+	table_job_free(j);
+}
+
+/* The directory is scanned once for all jobs, even of those that waited for the first one. */
+Test(image_cache, is_scanned_once_for_many_jobs)
+{
+	struct job_cache *shared = job_cache_new(&cache);
+	struct table_job *first = job_of_libc(shared), *second = job_of_libc(shared);
+
+	run(first);
+	unlink(kept());
+	put_file("0123456789abcdef.new", 4096, 2 * 3600);
+	run(second);
+	cr_assert(has_file("0123456789abcdef.new"), "which a scan would have removed");
+	job_cache_drop(shared);
+}
+
+/* What jobs add is counted together: after a share of the limit, it is looked at again. */
+Test(image_cache, keeps_to_its_limit_with_many_jobs, .timeout = 60)
+{
+	struct job_cache *shared;
+	size_t n = 0;
+
+	cache.limit = 20 * 16 * (sizeof(struct kept_head) + (1 + expected.n_cells) * 8UL);
+	shared = job_cache_new(&cache);
+	run(job_of_libc(shared));
+	unlink(kept());
+	put_file("0123456789abcdef.new", 4096, 2 * 3600);
+	for (; has_file("0123456789abcdef.new"); n++) {
+		char path[512];
+
+		run(job_of_libc(shared));
+		cr_assert_eq(count(".image", path, sizeof(path)), 1);
+		unlink(path);
+	}
+	cr_assert(n >= 10 && n <= 20, "%zu", n);
+	job_cache_drop(shared);
+}
+
 /* The signal that accompanies the error would end the program. */
 Test(image_cache, does_not_pass_the_limit_of_files)
 {
@@ -407,7 +482,8 @@ Test(image_cache, is_used_by_many_at_once)
 
 			if (k % 5 == i % 5)
 				unlink(count(".image", path, sizeof(path)) ? path : "");
-			if (image_cache_get(&cache, &libc_file, libc_fd, &image) < 0 ||
+			if (image_cache_get(&cache, &libc_origin, libc_fd, make, &libc_file,
+					    &image) < 0 ||
 			    memcmp(image.cells, expected.cells, expected.n_cells * 8UL) != 0)
 				_exit(1);
 			image_done(&image);

@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 
-FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "loop", "process", "profiler", "report", "samples",
+FOLDERS = ("binaries", "bpf", "cache", "cfi", "doctor", "elf", "go", "kernel", "log", "loop", "process", "profiler", "report", "samples", "sandbox",
            "symbols", "tables", "tables/x86_64")
 # Code that only the kernel runs is left to the kernel tests.
 NOT_HERE = re.compile(r"\.bpf\.[ch]$")

@@ -12,8 +12,9 @@ import unittest
 
 CI = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True  # next to commands
-sys.path[:0] = [CI, os.path.join(CI, "kernel")]
+sys.path[:0] = [CI, os.path.join(CI, "kernel"), os.path.join(CI, "../cli/tests")]
 import debian  # noqa: E402
+import harness  # noqa: E402
 
 
 def load(name):
@@ -69,5 +70,69 @@ stacks: 100 stacks compared, 2 different, 0 lost
         self.assertIsNone(table(self.SAID.replace("814 stacks", "0 stacks").replace("100 stacks", "0 stacks")))
 
 
+class Verify(unittest.TestCase):
+    """ci/check-verify: what was not compared says nothing."""
+
+    def expect(self, good, n_equal, n_others=0, word="no_information"):
+        samples = [{"outcome": "complete", "verified": "equal"}] * n_equal + \
+            [{"outcome": "complete", "verified": word}] * n_others
+        self.assertEqual(load("check-verify").show("a program", samples, "verified by libdwfl: 9 of 9 frames\n"), good)
+
+    def test_stacks_that_were_compared(self):
+        self.expect(True, 10000)
+        self.expect(True, 10000, 10, "differs")
+        self.expect(False, 10000, 11, "differs")
+
+    def test_stacks_that_were_not(self):
+        self.expect(True, 850, 150)
+        self.expect(False, 849, 151)
+        self.expect(False, 100, 9900)
+
+    def test_too_few(self):
+        self.expect(True, 100)
+        self.expect(False, 99)
+        self.expect(False, 0)
+
+
+class Guard(unittest.TestCase):
+    """ci/check-guard"""
+    KEPT = {"gcc 12": {"a": 100}, "clang 14, Linux 6.1": {"b": 200}}
+
+    def expect(self, n_failed, **changes):
+        measured = {"gcc 12": {"a": 100}, "clang 14, Linux 6.1": {"b": 200}, **changes.pop("more", {})}
+        measured["gcc 12"].update(changes)
+        self.assertEqual(load("check-guard").compare(measured, self.KEPT), n_failed)
+
+    def test_figures(self):
+        self.expect(0)
+        self.expect(0, a=103)
+        self.expect(1, a=104)
+        self.expect(1, a=96)
+        self.expect(1, c=1)
+
+    def test_a_compiler_and_a_kernel_that_are_not_known(self):
+        self.expect(1, more={"gcc 99": {"a": 100}})
+        self.expect(1, more={"clang 14, Linux 9.9": {"b": 200}})
+
+
+class Tables(unittest.TestCase):
+    """ci/check-all-tables: each file has a line, and each line counts."""
+
+    def expect(self, good, second):
+        lines = ["/usr/a: 10 rows compared, 0 refused, 0 different", second, "2 files: 2 compared, "]
+        self.assertEqual(load("check-all-tables").is_same("a reader", ["/usr/a", "/usr/b"], lines), good)
+
+    def test_files_that_were_compared(self):
+        self.expect(True, "/usr/b: 10 rows compared, 0 refused, 0 different")
+        self.expect(False, "/usr/b: 10 rows compared, 1 refused, 0 different")
+        self.expect(False, "/usr/b: 10 rows compared, 0 refused, 1 different")
+
+    def test_files_that_were_not(self):
+        self.expect(True, "/usr/b: nothing to compare: it has no unwind information, 0 different")
+        self.expect(False, "/usr/b: 0 rows compared, 0 refused, 0 different")
+        self.expect(False, "/usr/b: not compared: it cannot be read")
+        self.expect(False, "")
+
+
 if __name__ == "__main__":
-    unittest.main()
+    harness.run_tests()

@@ -32,6 +32,13 @@ def least(n, share):
     return n - most(n, 1 - share)
 
 
+def enough(usual, bound):
+    """From how many samples on only chance below LIMIT makes more than the share `bound` of a kind that each
+    sample has with a probability of up to `usual`: Chernoff's bound."""
+    divergence = bound * math.log(bound / usual) + (1 - bound) * math.log((1 - bound) / (1 - usual))
+    return math.ceil(-math.log(LIMIT) / divergence)
+
+
 def events(expected):
     """The fewest and the most independent events, of which `expected` are expected (Poisson)."""
     n = 1000 * max(1, math.ceil(expected))  # trials, each with a small probability

@@ -151,6 +151,20 @@ class Annotate(unittest.TestCase):
         self.assertEqual(first, f"both: {alone:.2f} % of all samples, with what is inlined into it; "
                          f"not shown: {inlined:.2f} % where it is inlined itself")
 
+    def test_a_function_without_a_name(self):
+        """It is called by where it begins, as in reports, with or without a reason."""
+        start, _ = disassembly(self.binary, "work")[0]
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(root + self.directory)
+            subprocess.run(["strip", "-o", root + self.binary, self.binary], check=True)
+            for name in f"[inlined+0x{start:x}]", f"[inlined+0x{start:x}] [futex]":
+                result = dwarfprof("annotate", "--symfs", root, "--no-cache", name, self.recording)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                same = lambda text: [(share, address) for share, address, _ in INSTRUCTION.findall(text)]
+                self.assertEqual(same(result.stdout), same(self.code))
+            result = dwarfprof("annotate", "--symfs", root, "--no-cache", f"[inlined+0x{start + 1:x}]", self.recording)
+            self.assertEqual((result.returncode, result.stdout), (5, ""))
+
     def test_a_function_that_did_not_run_itself(self):
         for function, said in (("mix", "inlined into"), ("nonsense", "lists names")):
             result = dwarfprof("annotate", function, self.recording)

@@ -21,6 +21,7 @@ from harness import Target, busy, dwarfprof, program
 
 CACHE = "/var/cache/dwarfprof"
 NOBODY = 65534
+SETTLE_TIME = 2  # seconds: cache/disk_cache.c
 KEPT = re.compile(r"[0-9a-f]+-[0-9a-f]+-v\d+\.image")
 
 
@@ -28,6 +29,12 @@ def use_new_cache(options="size=64m,mode=755"):
     """Mounts a new, empty /var/cache."""
     subprocess.run(["umount", "/var/cache"], stderr=subprocess.DEVNULL)
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", "/var/cache"], check=True)
+
+
+def wait_until_settled(*paths):
+    """Nothing is kept for a file that has changed in the last seconds, by the clock of its times."""
+    changed = max(int(os.stat(path).st_ctime) for path in paths)
+    harness.wait_for(lambda: int(time.time()) > changed + SETTLE_TIME)
 
 
 def images():
@@ -50,24 +57,31 @@ def shape(folded):
 
 class Names(unittest.TestCase):
     """A program whose debug information disappears after the first report."""
+    LINKED = (["objcopy", "--only-keep-debug", "inlined", "inlined.debug"],
+              ["objcopy", "--strip-debug", "--add-gnu-debuglink=inlined.debug", "inlined"])
+    SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/inlined.c")
+    SPLIT = (["gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-Wl,--build-id", "-c", SOURCE],
+             ["gcc", "inlined.o", "-Wl,--build-id", "-o", "inlined"], ["mv", "inlined.dwo", "elsewhere"])
 
     @classmethod
     def setUpClass(cls):
-        """A program for each test, as nothing is kept for a file that has just changed."""
-        cls.directories = [tempfile.mkdtemp() for _ in unittest.defaultTestLoader.getTestCaseNames(cls)]
-        for directory in cls.directories:
-            cls.addClassCleanup(shutil.rmtree, directory)
+        """A program for each test, all of which settle at the same time."""
+        cls.directories = {}
+        for name in unittest.defaultTestLoader.getTestCaseNames(cls):
+            directory = cls.directories[name] = cls.enterClassContext(tempfile.TemporaryDirectory())
             shutil.copy(program("inlined"), directory)
-            for options in (["--only-keep-debug", "inlined", "inlined.debug"],
-                            ["--strip-debug", "--add-gnu-debuglink=inlined.debug", "inlined"]):
-                subprocess.run(["objcopy", *options], cwd=directory, check=True)
-        time.sleep(3.1)
+            for command in cls.SPLIT if name == "test_parts_that_come_later_are_not_hidden" else cls.LINKED:
+                subprocess.run(command, cwd=directory, check=True)
+        wait_until_settled(*(f"{directory}/inlined" for directory in cls.directories.values()))
 
     def setUp(self):
         use_new_cache()
-        directory = self.directories.pop()
-        self.path = lambda name: os.path.join(directory, name)
-        result = dwarfprof("-F", "499", "-o", self.path("x.dwarfprof"), "--", self.path("inlined"), "1")
+        self.path = lambda name: os.path.join(self.directories[self._testMethodName], name)
+        self.profile("x.dwarfprof")
+
+    def profile(self, name):
+        with Target(self.path("inlined"), "60") as pid:
+            result, = harness.run_at_once([harness.DWARFPROF, "-p", pid, "-F", "499", "-o", self.path(name)], of=[pid])
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def report(self, *options, command=("convert", "-o", "out.jsonl")):
@@ -96,7 +110,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.kept(), [name])
         # The names do not belong to a file that has changed.
         os.utime(self.path("inlined"))
-        time.sleep(3.1)
+        wait_until_settled(self.path("inlined"))
         self.assertNotIn('"mix_many"', self.report())
 
     def test_damage_is_found(self):
@@ -117,21 +131,13 @@ class Names(unittest.TestCase):
 
     def test_a_run_that_samples_keeps_them_too(self):
         for _ in range(2):
-            result = dwarfprof("-F", "499", "-o", self.path("out.jsonl"), "--", self.path("inlined"), "1")
-            self.assertEqual(result.returncode, 0, result.stderr)
+            self.profile("out.jsonl")
             self.assertIn("inlined.c", harness.read(self.path("out.jsonl")))
             self.assertEqual(len(self.kept()), 1)
             if os.path.exists(self.path("inlined.debug")):
                 os.remove(self.path("inlined.debug"))
 
     def test_parts_that_come_later_are_not_hidden(self):
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../test-programs/inlined.c")
-        subprocess.run(["gcc", "-O2", "-gdwarf-5", "-gsplit-dwarf", "-Wl,--build-id", "-c", source], cwd=self.path(""), check=True)
-        subprocess.run(["gcc", "inlined.o", "-Wl,--build-id", "-o", "inlined"], cwd=self.path(""), check=True)
-        os.rename(self.path("inlined.dwo"), self.path("elsewhere"))
-        time.sleep(3.1)
-        result = dwarfprof("-F", "499", "-o", self.path("x.dwarfprof"), "--", self.path("inlined"), "1")
-        self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn('"mix_many"', self.report())
         self.assertEqual(self.kept(), [])
         os.rename(self.path("elsewhere"), self.path("inlined.dwo"))
@@ -148,9 +154,10 @@ class Cache(unittest.TestCase):
     def setUp(self):
         use_new_cache()
 
-    def profile(self, pid, *options, run=dwarfprof):
+    def profile(self, pid, *options, prefix=(), **kwargs):
         """A run that must be as good as any: returns its folded stacks and its messages."""
-        result = run("-v", "-p", pid, "-F", "499", "-d", "300ms", *options)
+        result, = harness.run_at_once([*prefix, harness.DWARFPROF, "-v", "-p", pid, "-F", "499", *options], of=[pid],
+                                      seconds=0.1, **kwargs)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stderr, r"(\d+) of \1 with a user stack complete \(100\.0 %\)")
         self.assertIn(";main;", result.stdout)
@@ -172,10 +179,7 @@ class Cache(unittest.TestCase):
             self.assertRegex(name, KEPT)
             self.assertEqual(os.stat(f"{CACHE}/{name}").st_mode & 0o7777, 0o600)
         self.assertEqual(os.stat(CACHE).st_mode & 0o7777, 0o700)
-
-    def test_its_names_have_the_build_ids(self):
-        with busy() as pid:
-            self.profile(pid)
+        # Their names have the build ids.
         table = subprocess.run([harness.DWARFPROF, "tables", "--json", "/lib/x86_64-linux-gnu/libc.so.6"],
                                capture_output=True, text=True, check=True).stdout
         build_id = re.search(r'"build_id": ?"([0-9a-f]+)"', table)[1]
@@ -259,37 +263,34 @@ class Cache(unittest.TestCase):
                     return [f"{library}: " in line and line.endswith(", from the cache")
                             for line in self.profile(pid)[1].splitlines()]
 
-            time.sleep(3)  # nothing is kept for a file that has just changed
+            wait_until_settled(library)
             self.assertNotIn(True, profile())
             self.assertIn(True, profile())
             subprocess.run(["objcopy", "--remove-section=.comment", library, f"{directory}/other"], check=True)
             inode = os.stat(library).st_ino
             shutil.copyfile(f"{directory}/other", library)
             self.assertEqual(os.stat(library).st_ino, inode)
-            time.sleep(3)
+            wait_until_settled(library)
             self.assertNotIn(True, profile())
             self.assertIn(True, profile())
 
     def test_other_users_have_it_below_their_home(self):
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon", "--bounding-set=-all,+bpf,+perfmon"]
         nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        as_nobody = [*nobody, *two]
         with tempfile.TemporaryDirectory() as home, Target(*nobody, program("fibonacci"), "60") as pid:
             os.chown(home, NOBODY, NOBODY)
             for env, place in (({"HOME": home}, f"{home}/.cache/dwarfprof"),
                                ({"HOME": home, "XDG_CACHE_HOME": f"{home}/x/y"}, f"{home}/x/y/dwarfprof"),
                                ({"HOME": home, "XDG_CACHE_HOME": "x"}, f"{home}/.cache/dwarfprof")):
-                def run(*args):
-                    return subprocess.run([*nobody, *two, harness.DWARFPROF, *args], capture_output=True,
-                                          text=True, timeout=60, env=env)
-
-                self.profile(pid, run=run)
+                self.profile(pid, prefix=as_nobody, env=env)
                 self.assertTrue(os.listdir(place))
                 self.assertEqual({os.stat(f"{place}/{name}").st_uid for name in ["", *os.listdir(place)]}, {NOBODY})
-                _, said = self.profile(pid, run=run)
+                _, said = self.profile(pid, prefix=as_nobody, env=env)
                 self.assertIn("libc.so.6", cached_files(said))
             # No possible directory, and one that belongs to somebody else.
             for env, said in (({}, "no cache in any directory"), ({"XDG_CACHE_HOME": "/var/cache"}, "no cache in /var/cache")):
-                self.assertIn(said, self.profile(pid, run=run)[1])
+                self.assertIn(said, self.profile(pid, prefix=as_nobody, env=env)[1])
 
 
 def main():

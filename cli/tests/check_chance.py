@@ -41,6 +41,17 @@ class Least(unittest.TestCase):
                 self.assertGreaterEqual(1 - tail(n, share, k + 1), chance.LIMIT)
 
 
+class Enough(unittest.TestCase):
+    def test_are_at_most_the_bound_from_there_on(self):
+        for usual, bound in ((0.001, 0.05), (0.1, 0.5), (0.5, 0.75)):
+            least = chance.enough(usual, bound)
+            for n in range(least, least + 40):
+                with self.subTest(usual=usual, bound=bound, n=n):
+                    self.assertLess(tail(n, usual, math.floor(bound * n) + 1), chance.LIMIT)
+            # It is no more than twice what is needed.
+            self.assertGreater(tail(least // 2, usual, math.floor(bound * (least // 2)) + 1), chance.LIMIT)
+
+
 class Events(unittest.TestCase):
     def test_are_those_of_poisson(self):
         for expected in (0.5, 7, 400):

@@ -14,14 +14,15 @@ import tempfile
 import time
 import unittest
 
+import chance
 import harness
 from harness import Target, cpu_time, program, start, wait_for
 
 CPUS = "/sys/devices/system/cpu"
-HZ = 99
+HZ = 499
 SECONDS = 2.0  # of CPU time, each time
-# Shares of the expected samples. Errors would give none, or twice as many. Virtual CPUs miss some.
-LEAST, MOST = 0.1, 1.3
+# The least share of the expected samples: virtual CPUs miss some.
+LEAST = 0.1
 
 
 def write(cpu, name, what):
@@ -92,9 +93,12 @@ class Cpus(unittest.TestCase):
         begin, end, used = span
         found = [s for s in samples if begin <= s["time_ns"] <= end]
         self.assertEqual({s["cpu"] for s in found}, {cpu})
+        # Errors would give none, or twice as many.
         self.assertGreater(len(found), LEAST * used * HZ)
-        self.assertLess(len(found), MOST * used * HZ)
+        self.assertLess(len(found), chance.events(used * HZ)[1])
         complete = sum(s["outcome"] == "complete" for s in found)
+        # Up to one in 200 is not.
+        self.assertGreaterEqual(len(found), chance.enough(0.005, 0.1))
         self.assertGreater(complete, 0.9 * len(found))
 
 

@@ -4,24 +4,16 @@
 
 usage: check_damaged.py DWARFPROF PROGRAM-DIR
 """
-import collections
-import json
+import contextlib
 import os
-import tempfile
+import signal
 import unittest
 
 import harness
-from harness import Target, dwarfprof, program, wait_until_it_runs
+from harness import Target, program, wait_until_it_runs
 
-
-def profile(pid, *options):
-    with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "samples.jsonl")
-        result = dwarfprof("-p", pid, "-d", "1", "-F", "999", "-o", path, *options)
-        if result.returncode != 0:
-            raise AssertionError(result.stderr)
-        with open(path) as file:
-            return [json.loads(line) for line in file]
+START = ["__libc_start_call_main", "__libc_start_main", "_start"]
+DEEP = ["spin"] + 2047 * ["descend"]
 
 
 def names(sample):
@@ -29,16 +21,34 @@ def names(sample):
 
 
 class Damaged(unittest.TestCase):
-    def expect(self, scenario, outcome, frames, *options, build="damaged"):
+    """All scenarios that need the same options are sampled in one run."""
+    PLAIN = ("noncanonical", "heap", "itself", "vsyscall", "null", "code", "self-reference", "wild-pointer", "unmapped",
+             "end-of-page", "handler", "jit")
+    WITH_FRAME_POINTER = "self-reference", "cycle"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.samples = cls.profile(*(("damaged", scenario) for scenario in cls.PLAIN),
+                                  *(("damaged-fp", scenario) for scenario in cls.WITH_FRAME_POINTER))
+
+    @staticmethod
+    def profile(*programs, rate="199", options=()):
+        """Samples programs, each with a scenario; returns the samples of each."""
+        with contextlib.ExitStack() as targets:
+            pids = []
+            for build, scenario in programs:
+                pids.append(targets.enter_context(Target(program(build), scenario)))
+                wait_until_it_runs(pids[-1])
+                os.kill(int(pids[-1]), signal.SIGSTOP)  # until all of them are there
+            samples = harness.sample_each(pids, 21, "-F", rate, *options)
+        return {which: samples[pid] for which, pid in zip(programs, pids)}
+
+    def expect(self, scenario, outcome, frames, build="damaged", samples=None):
         """Expects every stack of a scenario to have this outcome and exactly these frames,
         innermost first."""
-        with Target(program(build), scenario) as pid:
-            wait_until_it_runs(pid)
-            samples = profile(pid, *options)
-        self.assertGreater(len(samples), 20)
-        found = collections.Counter((s["outcome"], *names(s)) for s in samples)
-        self.assertEqual(set(found), {(outcome, *frames)}, scenario)
-        return samples
+        found = (samples or self.samples)[build, scenario]
+        self.assertEqual({(s["outcome"], *names(s)) for s in found}, {(outcome, *frames)}, scenario)
+        return found
 
     def test_return_address(self):
         self.expect("noncanonical", "no_mapping", ["victim_return"])
@@ -56,20 +66,19 @@ class Damaged(unittest.TestCase):
         self.expect("cycle", "stack_direction", ["victim_cycle", "middle", "outer"],
                     build="damaged-fp")
         # Without an alloca(), no rule needs it.
-        above = ["middle", "outer", "main", "__libc_start_call_main",
-                 "__libc_start_main", "_start"]
-        self.expect("self-reference", "complete", ["victim_rbp", *above])
+        self.expect("self-reference", "complete", ["victim_rbp", "middle", "outer", "main", *START])
 
     def test_frame_pointers_alone(self):
-        for scenario, victim, frames in (("self-reference", "victim_rbp", ["middle"]),
-                                         ("cycle", "victim_cycle", ["middle", "outer"])):
-            self.expect(scenario, "bad_frame_pointer", [victim, *frames], "--unwind", "fp",
-                        build="damaged-fp")
+        samples = self.profile(("damaged-fp", "self-reference"), ("damaged-fp", "cycle"), ("damaged", "wild-pointer"),
+                               options=("--unwind", "fp"))
+        self.expect("self-reference", "bad_frame_pointer", ["victim_rbp", "middle"], "damaged-fp", samples)
+        self.expect("cycle", "bad_frame_pointer", ["victim_cycle", "middle", "outer"], "damaged-fp", samples)
+        self.expect("wild-pointer", "bad_frame_pointer", ["victim_wild"], samples=samples)
 
     def test_code_without_rules(self):
-        for options in ((), ("--unwind", "dwarf")):
-            self.expect("wild-pointer", "no_rule", ["victim_wild"], *options)
-        self.expect("wild-pointer", "bad_frame_pointer", ["victim_wild"], "--unwind", "fp")
+        self.expect("wild-pointer", "no_rule", ["victim_wild"])
+        self.expect("wild-pointer", "no_rule", ["victim_wild"],
+                    samples=self.profile(("damaged", "wild-pointer"), options=("--unwind", "dwarf")))
 
     def test_stack_pointer(self):
         for scenario in ("unmapped", "end-of-page"):
@@ -78,27 +87,23 @@ class Damaged(unittest.TestCase):
                              {0 if scenario == "unmapped" else 4092})
 
     def test_depth(self):
-        frames = ["spin"] + 2047 * ["descend"]
-        self.expect("deep", "depth_limit", frames, "--max-stack", "2048")
-        self.expect("deep", "depth_limit", frames[:1024])
-        self.expect("deep-enough", "complete",
-                    frames[:2002] + ["main", "__libc_start_call_main", "__libc_start_main", "_start"],
-                    "--max-stack", "2048")
+        # Rarely: the text of a sample has half a megabyte.
+        self.expect("deep", "depth_limit", DEEP[:1024], samples=self.profile(("damaged", "deep"), rate="49"))
+        samples = self.profile(("damaged", "deep"), ("damaged", "deep-enough"), rate="49", options=("--max-stack", "2048"))
+        self.expect("deep", "depth_limit", DEEP, samples=samples)
+        self.expect("deep-enough", "complete", [*DEEP[:2002], "main", *START], samples=samples)
 
     def test_walks_that_end_where_a_handler_returns_to(self):
         """That address was not called, but the frame is right, whatever comes after it."""
-        with Target(program("damaged"), "handler") as pid:
-            wait_until_it_runs(pid)
-            whole, cut = profile(pid), profile(pid, "--max-stack", "2")
+        whole = self.samples["damaged", "handler"]
+        cut = self.profile(("damaged", "handler"), options=("--max-stack", "2"))["damaged", "handler"]
         self.assertEqual({s["outcome"] for s in whole}, {"complete"})
         self.assertEqual({s["outcome"] for s in cut}, {"depth_limit"})
         self.assertEqual({tuple(names(s)[:2]) for s in whole}, {tuple(names(s)) for s in cut})
         self.assertEqual({f["method"] for s in whole for f in s["user_stack"][2:3]}, {"signal"})
 
     def test_code_that_is_in_no_file(self):
-        samples = self.expect("jit", "complete",
-                              ["spin", None, "jit", "main", "__libc_start_call_main",
-                               "__libc_start_main", "_start"])
+        samples = self.expect("jit", "complete", ["spin", None, "jit", "main", *START])
         self.assertEqual([f["method"] for f in samples[0]["user_stack"]],
                          ["leaf", "table", "frame_pointer"] + 4 * ["table"])
 

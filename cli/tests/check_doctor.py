@@ -103,19 +103,20 @@ class Doctor(unittest.TestCase):
             for caps in ((), ("bpf",), ("perfmon",), ("bpf", "perfmon"), ("bpf", "perfmon", "sys_ptrace"),
                          ("bpf", "perfmon", "syslog"), ("sys_admin",)):
                 with self.subTest(caps=caps):
-                    said = self.doctor(*with_only(*caps))
-                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", own, "-d", "1")
-                    self.assertEqual(result.returncode, 0 if said["own_processes"] else 3, result.stderr)
-                    self.assertEqual("(100.0 %)" in result.stderr, said["own_processes"])
+                    with harness.stopped([own, other]):
+                        said = self.doctor(*with_only(*caps))
+                    command = [*with_only(*caps), harness.DWARFPROF, "-p"]
+                    of_own, calls, of_other = harness.run_at_once(
+                        [*command, own], [*command, own, "-e", f"uprobe:{program('inefficient')}:report"], [*command, other],
+                        of=[own, other], seconds=0.5)
+                    self.assertEqual(of_own.returncode, 0 if said["own_processes"] else 3, of_own.stderr)
+                    self.assertEqual("(100.0 %)" in of_own.stderr, said["own_processes"])
                     if not said["own_processes"]:
                         continue
-                    self.assertEqual("kernel hides its addresses" in result.stderr, not said["kernel"])
-                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", own, "-d", "1",
-                                 "-e", f"uprobe:{program('inefficient')}:report")
-                    self.assertEqual(result.returncode, 0 if said["uprobes"] else 3, result.stderr)
-                    result = run(*with_only(*caps), harness.DWARFPROF, "-p", other, "-d", "1")
+                    self.assertEqual("kernel hides its addresses" in of_own.stderr, not said["kernel"])
+                    self.assertEqual(calls.returncode, 0 if said["uprobes"] else 3, calls.stderr)
                     if said["all_processes"]:
-                        self.assertEqual(result.returncode, 0, result.stderr)
+                        self.assertEqual(of_other.returncode, 0, of_other.stderr)
 
     def test_what_it_tells_to_type_helps(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -200,16 +201,20 @@ class Grant(unittest.TestCase):
         got = run("getcap", self.copy).stdout.strip().rpartition(" ")[2]
         return set(got.removesuffix("=ep").split(",")) if got else set()
 
+    def profile(self, pid, *options):
+        """The results of runs at the same time, each with some options."""
+        return harness.run_at_once(*([*self.nobody, "-p", pid, *some] for some in options or [["-F", "499"]]),
+                                   of=[pid], seconds=0.5)
+
     def test_the_smallest_set(self):
         self.assertEqual(self.grant(), {"cap_bpf", "cap_perfmon"})
         with Target(*AS_NOBODY, program("inefficient"), "60") as pid:
-            result = run(*self.nobody, "-v", "-p", pid, "-F", "499", "-d", "1")
-            self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertIn(";main;", result.stdout)
-            self.assertIn("(100.0 %)", result.stderr)
-            self.assertIn(f"tables and names are kept in {self.directory.name}/home/.cache/dwarfprof", result.stderr)
-            result = run(*self.nobody, "-p", pid, "-d", "1", "-e", f"uprobe:{program('inefficient')}:report")
-            self.assertIn(";main;report ", result.stdout)
+            result, calls = self.profile(pid, ["-v", "-F", "499"], ["-e", f"uprobe:{program('inefficient')}:report"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(";main;", result.stdout)
+        self.assertIn("(100.0 %)", result.stderr)
+        self.assertIn(f"tables and names are kept in {self.directory.name}/home/.cache/dwarfprof", result.stderr)
+        self.assertIn(";main;report ", calls.stdout)
         # The profiled command does not inherit them.
         result = run(*self.nobody, "--", "/bin/grep", "CapEff", "/proc/self/status")
         self.assertIn("CapEff:\t0000000000000000\n", result.stdout)
@@ -221,9 +226,9 @@ class Grant(unittest.TestCase):
         two = {"cap_bpf", "cap_perfmon"}
         self.assertEqual(self.grant("--kernel-names"), two | {"cap_syslog"})
         with Target(*AS_NOBODY, "/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M") as pid:
-            result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
-            self.assertIn("ksys_read_[k];", result.stdout)
-            self.assertNotIn("warning", result.stderr)
+            result, = self.profile(pid)
+        self.assertIn("ksys_read_[k];", result.stdout)
+        self.assertNotIn("warning", result.stderr)
         self.assertEqual(self.grant("--other-users"), two | {"cap_sys_ptrace"})
         with tempfile.TemporaryDirectory() as directory:
             # Its path does not exist in our mount namespace.
@@ -231,7 +236,7 @@ class Grant(unittest.TestCase):
                      f"exec {directory}/other 60"
             with Target("unshare", "--mount", "sh", "-c", f"umask 022; {hidden}") as pid:
                 harness.wait_for(lambda: harness.read(f"/proc/{pid}/comm") == "other\n")
-                result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
+                result, = self.profile(pid)
         self.assertIn(";main;fibonacci", result.stdout, result.stderr)
         self.assertEqual(self.grant("--files"), two | {"cap_checkpoint_restore", "cap_dac_read_search"})
         self.assertEqual(self.grant("--other-users", "--old-uprobes"), two | {"cap_sys_ptrace", "cap_sys_admin"})
@@ -246,12 +251,12 @@ class Grant(unittest.TestCase):
                 harness.wait_for(lambda: harness.cpu_time(pid) > 0.1)
                 os.unlink(library)
                 self.grant()
-                result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
+                result, = self.profile(pid)
                 self.assertNotIn(";main;", result.stdout)
                 self.assertIn(f"{library} may not be read", result.stderr)
                 self.assertIn("missing: CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_CHECKPOINT_RESTORE\n", result.stderr)
                 self.grant("--files")
-                result = run(*self.nobody, "-p", pid, "-F", "499", "-d", "1")
+                result, = self.profile(pid)
                 self.assertIn(";main;work;descend;", result.stdout)
                 self.assertIn("(100.0 %)", result.stderr)
 

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 import harness
@@ -124,24 +123,23 @@ class Stacks(unittest.TestCase):
         self.assertEqual(addresses(ours), addresses(theirs))
 
     def test_are_those_of_programs_that_people_run(self):
-        for command in (["python3", "-c", "import time; time.sleep(100)"],
-                        ["node", "-e", "setTimeout(() => {}, 100000)"],
-                        ["perl", "-e", "sub f { sleep 100 } f()"]):
+        for call, command in (("nanosleep", ["python3", "-c", "import time; time.sleep(100)"]),
+                              ("epoll", ["node", "-e", "setTimeout(() => {}, 100000)"]),
+                              ("nanosleep", ["perl", "-e", "sub f { sleep 100 } f()"])):
             with self.subTest(command=command[0]), harness.Target(*command) as pid:
                 # The program needs some time to start.
-                harness.wait_for(lambda: self.is_idle(pid), 300)
+                harness.wait_for(lambda: call in read(f"/proc/{pid}/stack") and self.is_idle(pid), 300)
                 ours, theirs = dump("-p", pid, "-U", "--no-inline"), eu_stack(pid)
                 self.assertGreater(len(addresses(theirs)), 0)
                 self.assertEqual(addresses(ours), addresses(theirs))
 
     @staticmethod
     def is_idle(pid):
-        """Does no thread run, or wait for a CPU, for a second?"""
+        """Do all threads sleep at one moment? Then none of them is left to wake another."""
         def threads():
             paths = glob.glob(f"/proc/{pid}/task/*/status")
             return {path: re.findall(r"^State:\t(\w)|ctxt_switches:\t(\d+)", read(path), re.M) for path in paths}
         before = threads()
-        time.sleep(1)
         return threads() == before and {state for facts in before.values() for state, _ in facts} == {"S", ""}
 
     def test_have_the_functions_that_the_threads_are_in(self):

@@ -4,6 +4,7 @@
 
 usage: check_filters.py DWARFPROF PROGRAM-DIR
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -14,7 +15,8 @@ import tempfile
 import unittest
 
 import harness
-from harness import Target, busy, children, cpu_time, dwarfprof, program, read, start, wait_for
+from harness import (Target, busy, children, cpu_time, dwarfprof, program, read, start, stopped, wait_for,
+                     wait_until_it_says)
 
 NOBODY = 65534
 CLONE_NEWCGROUP = 0x02000000  # linux/sched.h
@@ -55,19 +57,20 @@ def thread_named(pid, name):
 class Run:
     """A dwarfprof that samples during the `with` block; samples are read at its end."""
 
-    def __init__(self, *args, **kwargs):
-        self.args, self.kwargs = args, kwargs
+    def __init__(self, *args, wait=True, **kwargs):
+        self.args, self.wait, self.kwargs = args, wait, kwargs
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.directory.name, "out.jsonl")
         self.process = start("-o", self.path, *self.args, stderr=subprocess.PIPE, text=True, **self.kwargs)
-        self.said = ""
-        while "sampling" not in self.said:
-            line = self.process.stderr.readline()
-            assert line, self.said
-            self.said += line
+        self.said, self.is_ended = "", False
+        if self.wait:
+            self.wait_until_it_samples()
         return self
+
+    def wait_until_it_samples(self):
+        self.said += wait_until_it_says(self.process, "sampling")
 
     def stop(self):
         os.kill(self.process.pid, signal.SIGSTOP)
@@ -80,10 +83,15 @@ class Run:
         """Waits until a stack was walked in the kernel."""
         wait_for(lambda: any(not json.loads(line)["late"] for line in read(self.path).split("\n")[:-1]))
 
+    def end(self):
+        """Once: a second signal would cut off what it writes."""
+        if not self.is_ended:
+            self.process.terminate()
+        self.is_ended = True
+
     def __exit__(self, *error):
         try:
-            if self.process.poll() is None:
-                self.process.terminate()
+            self.end()
             self.said += self.process.communicate(timeout=30)[1]
             with open(self.path) as file:
                 self.samples = [json.loads(line) for line in file]
@@ -99,16 +107,37 @@ def while_it_works(pid, seconds=0.3):
 
 
 class Filters(unittest.TestCase):
-    def samples(self, *args, of, **kwargs):
-        """Samples until each of these processes and threads has worked for a while."""
-        # Calls have no rate.
-        rate = [] if "-e" in args else ["-F", "999"]
-        with Run(*rate, *args, **kwargs) as run:
+    def samples_of_each(self, *runs, of, **kwargs):
+        """Samples with each of these sets of options, all at the same time, until each of these processes and
+        threads has worked for a while. Returns the samples of each run; its messages are in self.said."""
+        with contextlib.ExitStack() as stack:
+            pids = {one.partition("/")[0] for one in of}
+            with stopped(pids):
+                # Calls have no rate. Where the CPU is emulated, one rate is as much as it can do.
+                rate = ["-F", "999" if len(runs) == 1 else "299"]
+                started = [stack.enter_context(Run(*([] if "-e" in args else rate), *args, wait=False, **kwargs))
+                           for args in runs]
+                for run in started:
+                    run.wait_until_it_samples()
             for one in of:
-                while_it_works(one, 0.1)
-        self.assertIn(run.process.returncode, (0, 5), run.said)
-        self.said = run.said
-        return run.samples
+                while_it_works(one, 0.1 if len(runs) == 1 else 0.2)
+            stack.enter_context(stopped(pids))
+            for run in started:
+                run.end()
+                run.process.wait()
+        for run in started:
+            self.assertIn(run.process.returncode, (0, 5), run.said)
+        self.said = [run.said for run in started]
+        return [run.samples for run in started]
+
+    def samples(self, *args, of, **kwargs):
+        """The same of one run."""
+        samples, = self.samples_of_each(args, of=of, **kwargs)
+        self.said, = self.said
+        return samples
+
+    def pids_of_each(self, *runs, of):
+        return [{str(sample["pid"]) for sample in samples} for samples in self.samples_of_each(*runs, of=of)]
 
     def pids(self, *args, of):
         return {str(sample["pid"]) for sample in self.samples(*args, of=of)}
@@ -180,13 +209,12 @@ class Inherit(Filters):
 
     def test_a_process_that_executes_another_program(self):
         with (target := python(f"os.execv('{program('fibonacci')}', ['fibonacci', '60'])\n")) as pid:
-            for args in ([], ["--no-inherit"], ["-u", "root"]):
-                with Run("-p", pid, *args) as run:
-                    if not args:
-                        go(target)
-                    wait_for(lambda: read(f"/proc/{pid}/comm") == "fibonacci\n")
-                    while_it_works(pid)
-                self.assert_complete([s for s in run.samples if s["comm"] == "fibonacci"])
+            with Run("-p", pid) as one, Run("-p", pid, "--no-inherit") as two, Run("-p", pid, "-u", "root") as three:
+                go(target)
+                wait_for(lambda: read(f"/proc/{pid}/comm") == "fibonacci\n")
+                while_it_works(pid)
+        for run in one, two, three:
+            self.assert_complete([s for s in run.samples if s["comm"] == "fibonacci"])
 
     def test_it_goes_with_processes_and_commands_alone(self):
         self.assert_refused(2, ["--no-inherit goes with -p PID or -- CMD"], "-a", "--no-inherit", lines=2)
@@ -203,12 +231,14 @@ class Threads(Filters):
         with (target := python(self.CODE + WORKS)) as pid:
             go(target)
             one, two, _ = [thread_named(pid, name) for name in ("one", "two", "three")]
-            for asked in ([one], [one, two], [pid]):
-                samples = self.samples("-t", ",".join(asked), of=[f"{pid}/task/{tid}" for tid in asked])
-                self.assertEqual({str(s["tid"]) for s in samples}, set(asked))
-                self.assertEqual({s["pid"] for s in samples}, {int(pid)})
-                self.assert_complete(samples)
-            self.assertIn(f"sampling python3 (TID {pid}) at", self.said)
+            lists = [one], [one, two], [pid]
+            found = self.samples_of_each(*(["-t", ",".join(asked)] for asked in lists),
+                                         of=[f"{pid}/task/{tid}" for tid in (one, two, pid)])
+        for asked, samples in zip(lists, found):
+            self.assertEqual({str(s["tid"]) for s in samples}, set(asked))
+            self.assertEqual({s["pid"] for s in samples}, {int(pid)})
+            self.assert_complete(samples)
+        self.assertIn(f"sampling python3 (TID {pid}) at", self.said[-1])
 
     def test_not_their_children(self):
         code = (f"child = os.posix_spawn('{program('fibonacci')}', ['fibonacci', '60'], {{}})\n"
@@ -274,23 +304,24 @@ class Cpus(Filters):
     def test_only_these(self):
         with Target(program("fibonacci"), "300", **on_cpu(CPUS[0])) as one, \
              Target(program("inefficient"), "300", **on_cpu(CPUS[1])) as two:
-            for args, here, there in ((["-C", str(CPUS[0])], one, two), (["-C", str(CPUS[1])], two, one),
-                                      (["-C", f"{CPUS[0]}", "-p", f"{one},{two}"], one, two)):
-                samples = self.samples(*args, of=(one, two))
-                self.assertEqual({s["cpu"] for s in samples}, {int(args[1])})
-                pids = {str(s["pid"]) for s in samples}
-                self.assertIn(here, pids)
-                self.assertNotIn(there, pids)
-            self.assertIn(f"sampling 2 processes on CPUs {CPUS[0]} at", self.said)
-            both = self.samples("-C", f"{CPUS[0]}-{CPUS[1]},{CPUS[0]}", of=(one, two))
-            self.assertEqual({s["cpu"] for s in both}, set(CPUS[:2]))
+            runs = ((["-C", str(CPUS[0])], one, two), (["-C", str(CPUS[1])], two, one),
+                    (["-C", f"{CPUS[0]}", "-p", f"{one},{two}"], one, two))
+            *found, both = self.samples_of_each(*(args for args, *_ in runs), ["-C", f"{CPUS[0]}-{CPUS[1]},{CPUS[0]}"],
+                                                of=(one, two))
+        for (args, here, there), samples in zip(runs, found):
+            self.assertEqual({s["cpu"] for s in samples}, {int(args[1])})
+            pids = {str(s["pid"]) for s in samples}
+            self.assertIn(here, pids)
+            self.assertNotIn(there, pids)
+        self.assertIn(f"sampling 2 processes on CPUs {CPUS[0]} at", self.said[2])
+        self.assertEqual({s["cpu"] for s in both}, set(CPUS[:2]))
 
     def test_calls_on_these(self):
         event = ["-e", f"uprobe:{program('inefficient')}:report"]
         with Target(program("inefficient"), "300", **on_cpu(CPUS[0])) as one, \
              Target(program("inefficient"), "300", **on_cpu(CPUS[1])) as two:
-            self.assertEqual(self.pids("-a", *event, of=(one, two)), {one, two})
-            self.assertEqual(self.pids("-C", str(CPUS[1]), *event, of=(one, two)), {two})
+            self.assertEqual(self.pids_of_each(["-a", *event], ["-C", str(CPUS[1]), *event], of=(one, two)),
+                             [{one, two}, {two}])
 
     def test_what_is_no_cpu(self):
         with open("/sys/devices/system/cpu/online") as file:
@@ -304,15 +335,16 @@ class Cpus(Filters):
 class Users(Filters):
     def test_only_theirs(self):
         with Target(program("fibonacci"), "300", user=NOBODY) as theirs, inefficient() as ours:
-            for name in ("nobody", str(NOBODY)):
-                self.assertEqual(self.pids("-u", name, of=(theirs, ours)), {theirs})
-                self.assertIn(f"sampling processes of user {name} at", self.said)
-            samples = self.samples("-u", "nobody", of=(theirs, ours))
+            runs = ["-u", "nobody"], ["-u", str(NOBODY)], ["-p", f"{theirs},{ours}", "-u", "nobody"], ["-u", "root"]
+            *found, of_root = self.samples_of_each(*runs, of=(theirs, ours))
+        for samples in found:
+            self.assertEqual({str(s["pid"]) for s in samples}, {theirs})
             self.assert_complete(samples)
-            pids = self.pids("-u", "root", of=(theirs, ours))
-            self.assertIn(ours, pids)
-            self.assertNotIn(theirs, pids)
-            self.assertEqual(self.pids("-p", f"{theirs},{ours}", "-u", "nobody", of=(theirs, ours)), {theirs})
+        for (_, name), said in zip(runs[:2], self.said):
+            self.assertIn(f"sampling processes of user {name} at", said)
+        pids = {str(s["pid"]) for s in of_root}
+        self.assertIn(ours, pids)
+        self.assertNotIn(theirs, pids)
 
     def test_tables_are_made_for_theirs_alone(self):
         with Target(program("fibonacci"), "300", user=NOBODY):
@@ -335,16 +367,18 @@ class Users(Filters):
         with (target := python("os.seteuid(65534)\n" + WORKS)) as pid:
             go(target)
             wait_for(lambda: "Uid:\t0\t65534\t" in read(f"/proc/{pid}/status"))
-            self.assertEqual(self.pids("-u", "nobody", of=[pid]), {pid})
-            self.assertNotIn(pid, self.pids("-u", "root", of=[pid]))
+            theirs, ours = self.pids_of_each(["-u", "nobody"], ["-u", "root"], of=[pid])
+        self.assertEqual(theirs, {pid})
+        self.assertNotIn(pid, ours)
 
     def test_in_a_user_namespace_it_is_the_number_outside(self):
         command = ["unshare", "--user", "--map-root-user", program("fibonacci"), "300"]
         with Target(*command, user=NOBODY) as pid:
             wait_for(lambda: read(f"/proc/{pid}/comm") == "fibonacci\n")
             self.assertEqual(read(f"/proc/{pid}/uid_map").split(), ["0", str(NOBODY), "1"])
-            self.assertEqual(self.pids("-u", "nobody", of=[pid]), {pid})
-            self.assertNotIn(pid, self.pids("-u", "root", of=[pid]))
+            theirs, ours = self.pids_of_each(["-u", "nobody"], ["-u", "root"], of=[pid])
+        self.assertEqual(theirs, {pid})
+        self.assertNotIn(pid, ours)
 
     def test_no_such_user(self):
         self.assert_refused(2, ["there is no user 'nosuchuser'"], "-u", "nosuchuser")
@@ -384,17 +418,17 @@ class Cgroups(Filters):
         fibonacci = [program("fibonacci"), "300"]
         with self.inside(self.outer, *fibonacci) as outer, self.inside(self.inner, *fibonacci) as inner, \
              self.inside(self.outer + "x", *fibonacci) as beside, busy() as other:
-            all_of_them = outer, inner, beside, other
-            for path in (self.outer, self.name, "/" + self.name):
-                samples = self.samples("-G", path, of=all_of_them)
-                self.assertEqual({str(s["pid"]) for s in samples}, {outer, inner})
-                self.assert_complete(samples)
-                self.assertIn(f"sampling processes in cgroup {path} at", self.said)
-            self.assertEqual(self.pids("-G", self.name + "/inner", of=all_of_them), {inner})
-            self.assertEqual(self.pids("-G", self.name, "-p", f"{inner},{other}", of=all_of_them), {inner})
+            paths = self.outer, self.name, "/" + self.name
+            found = self.samples_of_each(*(["-v", "-G", path] for path in paths), ["-G", self.name + "/inner"],
+                                         ["-G", self.name, "-p", f"{inner},{other}"], of=(outer, inner, beside, other))
+        for path, samples, said in zip(paths, found, self.said):
+            self.assertEqual({str(s["pid"]) for s in samples}, {outer, inner})
+            self.assert_complete(samples)
+            self.assertIn(f"sampling processes in cgroup {path} at", said)
             # The program, libc, the dynamic linker, the vDSO.
-            self.samples("-v", "-G", self.outer, of=all_of_them)
-            self.assertLessEqual(int(re.search(r"tables: (\d+) files", self.said).group(1)), 4)
+            self.assertLessEqual(int(re.search(r"tables: (\d+) files", said).group(1)), 4)
+        for samples in found[3:]:
+            self.assertEqual({str(s["pid"]) for s in samples}, {inner})
 
     def test_in_a_cgroup_namespace(self):
         def enter():
@@ -444,13 +478,16 @@ class Names(Filters):
     def test_only_those_that_match(self):
         with busy() as pid, inefficient() as other:
             # The name of a kernel thread may contain any letter.
-            for regex in ("^fibo", "ac{2}i$", "^x$|bonac"):
-                samples = self.samples("--comm", regex, of=(pid, other))
-                self.assertEqual({str(s["pid"]) for s in samples}, {pid})
-                self.assert_complete(samples)
-                self.assertIn(f"sampling processes named {regex} at", self.said)
-            self.assertEqual(self.pids("-p", f"{pid},{other}", "--comm", "^ineff", of=(pid, other)), {other})
-            self.assertEqual(self.samples("-p", other, "--comm", "^fib", of=[other]), [])
+            names = "^fibo", "ac{2}i$", "^x$|bonac"
+            *found, of_other, none = self.samples_of_each(*(["--comm", regex] for regex in names),
+                                                          ["-p", f"{pid},{other}", "--comm", "^ineff"],
+                                                          ["-p", other, "--comm", "^fib"], of=(pid, other))
+        for regex, samples, said in zip(names, found, self.said):
+            self.assertEqual({str(s["pid"]) for s in samples}, {pid})
+            self.assert_complete(samples)
+            self.assertIn(f"sampling processes named {regex} at", said)
+        self.assertEqual({str(s["pid"]) for s in of_other}, {other})
+        self.assertEqual(none, [])
 
     def test_names_are_told_to_the_kernel(self):
         with busy(), inefficient() as other:
@@ -494,8 +531,8 @@ class Names(Filters):
         with (target := python(Threads.CODE + WORKS)) as pid:
             go(target)
             threads = [f"{pid}/task/{thread_named(pid, name)}" for name in ("one", "two", "three")]
-            self.assertEqual(self.samples("-p", pid, "--comm", "one", of=threads), [])
-            samples = self.samples("-p", pid, "--comm", "python3", of=threads)
+            none, samples = self.samples_of_each(["-p", pid, "--comm", "one"], ["-p", pid, "--comm", "python3"], of=threads)
+        self.assertEqual(none, [])
         self.assertLess({"one", "two", "three"}, {s["thread_name"] for s in samples})
 
     def test_a_bad_expression(self):
@@ -509,14 +546,16 @@ class Combinations(Filters):
              Target(program("inefficient"), "300", user=NOBODY) as other:
             for one in (pid, ours, other):
                 os.sched_setaffinity(int(one), [CPUS[-1]])
-            for args in (["-u", "nobody", "--comm", "^fib"], ["-a", "-C", last, "-u", "nobody", "--comm", "^fib"],
-                         ["-p", f"{pid},{ours},{other}", "-u", "nobody", "--comm", "^fib", "-C", last]):
-                samples = self.samples(*args, of=(pid, ours, other))
-                self.assertEqual({str(s["pid"]) for s in samples}, {pid})
-                self.assert_complete(samples)
-            self.assertIn(f"sampling 3 processes of user nobody named ^fib on CPUs {last} at", self.said)
-            if len(CPUS) > 1:
-                self.assertEqual(self.samples("-C", str(CPUS[0]), "-u", "nobody", "--comm", "^fib", of=[pid]), [])
+            *found, elsewhere = self.samples_of_each(
+                ["-u", "nobody", "--comm", "^fib"], ["-a", "-C", last, "-u", "nobody", "--comm", "^fib"],
+                ["-p", f"{pid},{ours},{other}", "-u", "nobody", "--comm", "^fib", "-C", last],
+                ["-C", str(CPUS[0]), "-u", "nobody", "--comm", "^fib"], of=(pid, ours, other))
+        for samples in found:
+            self.assertEqual({str(s["pid"]) for s in samples}, {pid})
+            self.assert_complete(samples)
+        self.assertIn(f"sampling 3 processes of user nobody named ^fib on CPUs {last} at", self.said[2])
+        if len(CPUS) > 1:
+            self.assertEqual(elsewhere, [])
 
     def test_a_command(self):
         with tempfile.TemporaryDirectory() as directory:

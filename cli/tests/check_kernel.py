@@ -10,9 +10,9 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
+import chance
 import harness
 from harness import Target, busy, dwarfprof, program, start
 
@@ -65,19 +65,33 @@ class KernelStacks(unittest.TestCase):
         return stacks
 
     def test_perf_sees_the_same(self):
-        with copy_zeros() as pid:
-            theirs = self.perf(pid, 3)
-            ours = self.samples("-p", pid, "-d", "3", "-F", "997")
-        in_kernel = [s for s in ours if s["kernel_stack"]]
-        self.assertGreater(len(in_kernel), 300)
-        for sample in in_kernel:
-            self.assertIsNone(sample["kernel_stack_error"])
-            self.assertEqual(sample["outcome"], "complete")
-        ours = collections.Counter(symbols(s["kernel_stack"]) for s in in_kernel)
+        """At the same time. A stack of which one has more than 1 in 50 samples, the other one has too. As each sample is
+        of one of them by chance, there must be enough that not all of these are of the same one."""
+        ours, theirs = collections.Counter(), collections.Counter()
+
+        def are_enough():
+            both = ours.total() + theirs.total()
+            return all(0 < n < both and (n / both) ** (n / 50) < chance.LIMIT for n in (ours.total(), theirs.total()))
+        with copy_zeros() as pid, tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            for _ in range(20):
+                profiler = start("-p", pid, "-F", "997", "-o", path, stderr=subprocess.PIPE, text=True)
+                harness.wait_until_it_says(profiler, "sampling")
+                theirs += self.perf(pid, 2)
+                profiler.terminate()
+                said = profiler.communicate(timeout=60)[1]
+                self.assertEqual(profiler.returncode, 0, said)
+                in_kernel = [s for s in samples_of(harness.read(path)) if s["kernel_stack"]]
+                for sample in in_kernel:
+                    self.assertIsNone(sample["kernel_stack_error"])
+                    self.assertEqual(sample["outcome"], "complete")
+                ours += collections.Counter(symbols(s["kernel_stack"]) for s in in_kernel)
+                if are_enough():
+                    break
+        self.assertTrue(are_enough(), (ours.total(), theirs.total()))
         for some, others in ((ours, theirs), (theirs, ours)):
-            total = sum(some.values())
             for stack, n in some.items():
-                if n > total / 50:
+                if n > some.total() / 50:
                     self.assertIn(stack, others)
         self.assertEqual(ours.most_common(1)[0][0], theirs.most_common(1)[0][0])
         self.assertIn("read_zero", ours.most_common(1)[0][0])

@@ -18,11 +18,14 @@ import tempfile
 import time
 import unittest
 
+import chance
 import harness
 from check_command import wait_for_no_objects
 from harness import program, unless_still
 
 
+# Of a hundred stacks 99 must be complete; up to one in a thousand is not.
+ENOUGH = chance.enough(0.001, 0.01)
 NAMES_ONLY = "--no-inline", "--no-lines"  # which take time
 
 
@@ -168,7 +171,7 @@ class Build(unittest.TestCase):
         lost = 100 * samples[-1]["lost"] / len(samples)
         print(f"make -j2, {what}: {len(samples)} samples, {share:.2f} % complete, {lost:.2f} % lost, "
               f"{dict(outcomes(samples))}, {sum(s['late'] for s in samples)} walked in user space", flush=True)
-        self.assertGreater(len(samples), 1000)
+        self.assertGreaterEqual(len(samples), ENOUGH)
         return lost < 0.1 and share >= 99
 
     def check_some(self, attempt):
@@ -203,15 +206,20 @@ class Storm(unittest.TestCase):
     """Short-lived children of all kinds, started as fast as possible."""
 
     def attempt(self, command, comm, look):
-        """Are enough samples complete, and not too many lost? Calls look() for each."""
-        samples, err = record("-F", "4999", command=command)
-        found = [s for s in user(samples) if s["comm"] in comm]
+        """Are enough samples complete, and not too many lost? Calls look() for those of each run."""
+        found, n, n_lost = [], 0, 0
+        for _ in range(10):
+            samples, err = record("-F", "4999", command=command)
+            some = [s for s in user(samples) if s["comm"] in comm]
+            look(some)
+            found, n, n_lost = found + some, n + len(samples), n_lost + samples[-1]["lost"]
+            if len(found) >= ENOUGH:
+                break
         complete = 100 * outcomes(found)["complete"] / max(len(found), 1)
         print(f"{command[-1][:40]!r}: {len(found)} samples, {complete:.2f} % complete, {dict(outcomes(found))}, "
               f"{sum(s['late'] for s in found)} walked in user space", flush=True)
-        self.assertGreater(len(found), 300, err)
-        look(found)
-        return complete >= 99 and samples[-1]["lost"] < len(samples) / 1000
+        self.assertGreaterEqual(len(found), ENOUGH, err)
+        return complete >= 99 and n_lost < n / 1000
 
     def check(self, command, comm, look=lambda found: None):
         self.assertTrue(unless_still(lambda: self.attempt(command, comm, look)))
@@ -362,7 +370,7 @@ class Trouble(unittest.TestCase):
         # Other processes are unknown: JIT code, and code without unwind information.
         after = [s for s in user(samples) if s["time_ns"] > continued + 2e9 and
                  s["comm"] in ("bash", "true", "fibonacci", "inefficient")]
-        self.assertGreater(len(after), 500)
+        self.assertGreaterEqual(len(after), ENOUGH)
         self.assertGreater(outcomes(after)["complete"], 0.99 * len(after), outcomes(after))
         self.assertIn("inefficient", {s["comm"] for s in after})
 
@@ -396,13 +404,13 @@ class Trouble(unittest.TestCase):
             batch.flush()
             subprocess.run(["bpftool", "batch", "file", batch.name], capture_output=True)
         with harness.busy() as pid:
-            harness.wait_for(lambda: harness.cpu_time(pid) >= 1)
+            harness.wait_for(lambda: harness.cpu_time(pid) >= 3)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
         self.assertIn("more than", err)
         found = [s for s in map(json.loads, out.splitlines()) if s["pid"] == int(pid)]
-        self.assertGreater(len(found), 100)
+        self.assertGreaterEqual(len(user(found)), ENOUGH)
         self.assertLessEqual(set(outcomes(user(found))), {"complete", "no_process"})
         self.assertGreater(outcomes(found)["complete"], 0.99 * len(user(found)))
         self.assertTrue(all(s["late"] for s in user(found)))

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import chance
 import harness
 from harness import is_being_copied, run_tests
 
@@ -227,6 +228,8 @@ class Memory(unittest.TestCase):
         user = [s for s in samples if s["outcome"] != "no_user_stack"]
         share = sum(s["outcome"] == "complete" for s in user) / len(user)
         print(f"the compiler in the least memory: {share:.0%} of {len(user)} complete", flush=True)
+        # Up to one in ten is not.
+        self.assertGreaterEqual(len(user), chance.enough(0.1, 0.2))
         self.assertGreater(share, 0.8)
 
 

@@ -52,6 +52,12 @@ def functions(sample):
     return [frame["symbol"] for frame in sample["user_stack"]]
 
 
+def blocks(pid):
+    """How often its threads have blocked."""
+    return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", read(f"/proc/{pid}/task/{tid}/status"), re.M)[1])
+               for tid in os.listdir(f"/proc/{pid}/task"))
+
+
 def streamed(result):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -207,18 +213,23 @@ class Limits(unittest.TestCase):
 
     def test_lost_samples_are_counted_with_their_time(self):
         with tempfile.TemporaryFile("w+") as out, Target(program("pingpong"), "1000000000") as pid:
-            process = start("-p", pid, "--off-cpu", "--min-block", "0", "--state", "R,S,D", "-d", "7",
+            process = start("-p", pid, "--off-cpu", "--min-block", "0", "--state", "R,S,D",
                             "--format", "folded", stdout=out, stderr=-1, text=True)
-            wait_for(lambda: int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", read(f"/proc/{pid}/status"), re.M)[1]))
             wait_until_sampling(process)
             began = time.monotonic()
             cpu = cpu_time(pid)
             stolen = stolen_time()
-            time.sleep(1.5)
+
+            def wait_until_they_block(times):
+                enough = blocks(pid) + times
+                wait_for(lambda: blocks(pid) >= enough, 300)
+            wait_until_they_block(30000)
             process.send_signal(signal.SIGSTOP)
-            time.sleep(4)  # the rings have room for a second or two
+            # They share a CPU, whose ring has up to 16 MiB; a sample has more than 128 bytes.
+            wait_until_they_block((16 << 20) // 128 + 20000)
             process.send_signal(signal.SIGCONT)
-            time.sleep(max(0, began + 7 - time.monotonic()))
+            wait_until_they_block(30000)
+            process.send_signal(signal.SIGINT)
             on_cpu = (cpu_time(pid) - cpu) / (time.monotonic() - began)
             stolen = (stolen_time() - stolen) / (time.monotonic() - began)
             err = process.communicate(timeout=60)[1]
@@ -331,10 +342,9 @@ class Wall(unittest.TestCase):
             wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
             process = start("-p", pid, "--off-cpu", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
             wait_until_sampling(process)
-            time.sleep(0.3)
             target.process.stdin.close()
             wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == 2)
-            time.sleep(0.7)
+            time.sleep(0.7)  # the time that is measured
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=30)
         samples = [json.loads(line) for line in out.splitlines()]
@@ -443,11 +453,9 @@ class MaxRate(unittest.TestCase):
 
     def wait_at_a_tenth_of_the_rate(self, pid):
         """All blocks of a process, and some of the same time."""
-        blocks = lambda: sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1]) for status in
-                             [read(f"/proc/{pid}/task/{tid}/status") for tid in os.listdir(f"/proc/{pid}/task")])
-        before, began = blocks(), time.monotonic()
-        wait_for(lambda: blocks() > before + 2000)
-        rate = int((blocks() - before) / (time.monotonic() - began) / 10)
+        before, began = blocks(pid), time.monotonic()
+        wait_for(lambda: blocks(pid) > before + 2000)
+        rate = int((blocks(pid) - before) / (time.monotonic() - began) / 10)
         with tempfile.TemporaryDirectory() as directory:
             paths = [os.path.join(directory, name) for name in ("all.jsonl", "few.jsonl")]
             # At the same time, because how long they wait also depends on other load.
@@ -455,8 +463,8 @@ class MaxRate(unittest.TestCase):
                     for path, options in zip(paths, ([], ["--max-rate", str(rate)]))]
             for run in runs:
                 wait_until_sampling(run)
-            before = blocks()
-            wait_for(lambda: blocks() > before + 20000, 300)
+            before = blocks(pid)
+            wait_for(lambda: blocks(pid) > before + 20000, 300)
             for run in runs:
                 run.send_signal(signal.SIGINT)
             said = [run.communicate(timeout=60)[1] for run in runs]
@@ -466,16 +474,17 @@ class MaxRate(unittest.TestCase):
         return everything, some
 
     def test_samples_of_cpus(self):
-        with busy() as pid:
-            process = start("-p", pid, "-F", "999", "--max-rate", "50", "-d", "4", "--format", "jsonl",
-                            stdout=-1, stderr=-1, text=True)
+        with busy() as pid, tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "out.jsonl")
+            process = start("-p", pid, "-F", "999", "--max-rate", "50", "-o", path, stderr=-1, text=True)
             wait_until_sampling(process)
             cpu = cpu_time(pid)
-            time.sleep(4)
+            wait_for(lambda: cpu_time(pid) >= cpu + 3, 300)
             cpu = cpu_time(pid) - cpu
-            out, _ = process.communicate(timeout=60)
-        samples = [json.loads(line) for line in out.splitlines()]
-        self.assertLess(len(samples), 600)
+            process.send_signal(signal.SIGINT)
+            err = process.communicate(timeout=60)[1]
+            samples = [json.loads(line) for line in read(path).splitlines()]
+        self.assertLess(len(samples), 150 * seconds_sampled(err))
         estimate = sum(s["weight"] for s in samples)
         error = math.sqrt(sum((s["weight"] - 1) * s["weight"] for s in samples))
         self.assertAlmostEqual(estimate, cpu * 999, delta=chance.SIGMAS * error + 0.03 * cpu * 999)

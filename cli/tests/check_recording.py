@@ -35,6 +35,16 @@ def samples_said(stderr):
     return int(re.search(r"(\d+) samples in", stderr).group(1))
 
 
+def record_enough(least, *args, tries=(0.4, 2, 8, 30)):
+    """A process to which others leave little CPU time has few samples in each try's seconds."""
+    for seconds in tries:
+        result = dwarfprof("-d", str(seconds), *args)
+        assert result.returncode in (0, 5), result.stderr
+        if samples_said(result.stderr) >= least:
+            return
+    raise AssertionError(result.stderr)
+
+
 class Recording(unittest.TestCase):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -50,14 +60,11 @@ class Recording(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return self.path(name), result.stderr
 
-    def record_enough(self, least, *args, name, tries=(0.4, 2, 8, 30)):
-        """A process to which others leave little CPU time has few samples in each try's seconds."""
-        for seconds in tries:
-            result = dwarfprof("-o", self.path(name), "-d", str(seconds), *args)
-            self.assertIn(result.returncode, (0, 5), result.stderr)
-            if samples_said(result.stderr) >= least:
-                return self.path(name)
-        self.fail(result.stderr)
+    def record_process(self, pid, *args):
+        """Makes a recording of a process that is busy."""
+        result, = harness.run_at_once([harness.DWARFPROF, "-o", self.path("x.dwarfprof"), "-p", pid, *args], of=[pid])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return self.path("x.dwarfprof"), result.stderr
 
     def run_on(self, command, *args, code=0, **kwargs):
         result = dwarfprof(command, *args, **kwargs)
@@ -68,36 +75,32 @@ class Recording(unittest.TestCase):
 class SameAsAtOnce(Recording):
     """A program that does the same in each run, sampled at each call of a function."""
 
-    command = ["-e", "uprobe:libc.so.6:malloc", "--", "/bin/ls", "-l", "/usr"]
-
-    def at_once(self, form):
-        path = self.path("at-once")
-        result = dwarfprof("--format", form, "-o", path, *self.command)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return harness.read(path)
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.recording, *outs = (os.path.join(directory, name) for name in ("x.dwarfprof", "x.folded", "x.txt", "x.jsonl"))
+        for options in ["-o", cls.recording], [word for path in outs for word in ("-o", path)]:
+            result = dwarfprof(*options, "-e", "uprobe:libc.so.6:malloc", "--", "/bin/ls", "-l", "/usr")
+            assert result.returncode == 0, result.stderr
+        cls.folded, cls.text, cls.jsonl = map(harness.read, outs)
 
     def test_folded(self):
-        recording, _ = self.record(*self.command)
-        expected = self.at_once("folded")
-        self.assertGreater(len(stacks(expected)), 0)
-        self.assertEqual(self.run_on("report", recording, "--format", "folded").stdout, expected)
+        self.assertGreater(len(stacks(self.folded)), 0)
+        self.assertEqual(self.run_on("report", self.recording, "--format", "folded").stdout, self.folded)
 
     def test_text(self):
-        recording, _ = self.record(*self.command)
-        expected = functions(self.at_once("text"))
+        expected = functions(self.text)
         self.assertGreater(len(expected), 3)
-        report = self.run_on("report", recording)
+        report = self.run_on("report", self.recording)
         self.assertEqual(functions(report.stdout), expected)
         self.assertEqual(report.stderr, "")
 
     def test_jsonl(self):
-        recording, _ = self.record(*self.command)
-        expected = self.samples(self.at_once("jsonl"))
+        expected = self.samples(self.jsonl)
         self.assertGreater(len(expected), 0)
         out = self.path("x.jsonl")
-        self.run_on("convert", recording, "-o", out)
-        with open(out, encoding="utf-8") as file:
-            self.assertEqual(self.samples(file.read()), expected)
+        self.run_on("convert", self.recording, "-o", out)
+        self.assertEqual(self.samples(harness.read(out)), expected)
 
     @staticmethod
     def samples(text):
@@ -157,7 +160,7 @@ class Recorded(Recording):
 
     def test_all_samples_are_there(self):
         with busy() as pid:
-            recording, said = self.record("-p", pid, "-d", "700ms", "-F", "499")
+            recording, said = self.record_process(pid, "-F", "499")
         n = samples_said(said)
         result = self.run_on("convert", recording, "-o", self.path("x.folded"), "-o", self.path("x.jsonl"),
                              "-o", self.path("again.dwarfprof"), "-o", self.path("x.txt"))
@@ -176,7 +179,7 @@ class Recorded(Recording):
 
     def test_from_standard_input(self):
         with busy() as pid:
-            recording, _ = self.record("-p", pid, "-d", "1")
+            recording, _ = self.record_process(pid)
         with open(recording, "rb") as file:
             piped = self.run_on("report", "-", stdin=file).stdout
         self.assertEqual(piped, self.run_on("report", recording).stdout)
@@ -221,7 +224,7 @@ class Recorded(Recording):
         if not os.path.exists(program("fibonacci_rs")):
             self.skipTest("built without rustc")
         with Target(program("fibonacci_rs"), "60") as pid:
-            recording, _ = self.record("-p", pid, "-d", "1")
+            recording, _ = self.record_process(pid, "-F", "499")
         folded = ("report", recording, "--format", "folded")
         self.assertIn("<fibonacci_rs::numbers::Fibonacci as", self.run_on(*folded).stdout)
         self.assertIn(";_ZN", self.run_on(*folded, "--demangle", "none").stdout)
@@ -239,7 +242,7 @@ class Elsewhere(Recording):
 
     def record_binary(self):
         with Target(self.binary, "60") as pid:
-            return self.record("-p", pid, "-d", "1")[0]
+            return self.record_process(pid, "-F", "499")[0]
 
     def folded(self, recording, *options):
         result = self.run_on("report", recording, "--format", "folded", *options)
@@ -306,17 +309,25 @@ class Elsewhere(Recording):
 
 
 class NotWhole(Recording):
-    def recorded(self):
+    @classmethod
+    def setUpClass(cls):
+        """A recording of some seconds: each is written by itself."""
+        cls.whole = os.path.join(cls.enterClassContext(tempfile.TemporaryDirectory()), "x.dwarfprof")
         with busy() as pid:
-            return self.record("-p", pid, "-d", "2500ms", "-F", "199")
+            result = dwarfprof("-o", cls.whole, "-p", pid, "-d", "2500ms", "-F", "199")
+        assert result.returncode == 0, result.stderr
+        cls.n = samples_said(result.stderr)
+
+    def recorded(self):
+        """A copy of it."""
+        return shutil.copy(self.whole, self.path("x.dwarfprof"))
 
     def test_cut_off(self):
-        recording, said = self.recorded()
-        n = samples_said(said)
+        recording = self.recorded()
         os.truncate(recording, os.path.getsize(recording) - 1)
         result = self.run_on("report", recording, "--format", "jsonl")
         lines = result.stdout.splitlines()
-        self.assertTrue(0 < len(lines) < n)
+        self.assertTrue(0 < len(lines) < self.n)
         self.assertRegex(result.stderr, rf"warning: {recording} is cut off, at byte \d+: "
                                         rf"reporting the {len(lines)} samples before that")
         text = self.run_on("report", recording).stdout
@@ -327,14 +338,14 @@ class NotWhole(Recording):
         self.assertEqual((again.stdout, again.stderr), (result.stdout, ""))
 
     def test_damaged(self):
-        recording, said = self.recorded()
+        recording = self.recorded()
         with open(recording, "r+b") as file:
             file.seek(-20, os.SEEK_END)
             byte = file.read(1)[0]
             file.seek(-20, os.SEEK_END)
             file.write(bytes([byte ^ 0x10]))
         result = self.run_on("report", recording, "--format", "jsonl")
-        self.assertTrue(0 < len(result.stdout.splitlines()) < samples_said(said))
+        self.assertTrue(0 < len(result.stdout.splitlines()) < self.n)
         self.assertRegex(result.stderr, rf"warning: {recording} is (damaged, before|cut off, at) byte \d+")
 
     def test_of_a_profiler_that_was_killed(self):
@@ -342,7 +353,10 @@ class NotWhole(Recording):
         with busy() as pid:
             profiler = start("-p", pid, "-F", "99", "-o", path, stderr=subprocess.DEVNULL)
             wait_for(lambda: os.path.exists(path) and os.path.getsize(path) > 0)
-            time.sleep(4)
+            # Each second is written by itself; a thread that waits for the CPU has no samples to be written.
+            for _ in range(3):
+                size = os.path.getsize(path)
+                wait_for(lambda: os.path.getsize(path) > size, 3)
             killed = time.monotonic_ns()
             profiler.send_signal(signal.SIGKILL)
             profiler.wait()
@@ -370,14 +384,14 @@ class NotWhole(Recording):
         self.refused(empty, "it is empty: sampling had not begun")
 
     def test_another_version_is_refused(self):
-        recording, _ = self.recorded()
+        recording = self.recorded()
         with open(recording, "r+b") as file:
             file.seek(8)
             file.write(b"\x07")
         self.refused(recording, "it is a recording of version 7, and this program reads version 1")
 
     def test_the_recording_itself_is_not_written_over(self):
-        recording, _ = self.recorded()
+        recording = self.recorded()
         with open(recording, "rb") as file:
             before = file.read()
         os.link(recording, self.path("link.dwarfprof"))
@@ -406,12 +420,14 @@ class NotWhole(Recording):
 
 
 class Diff(Recording):
-    def setUp(self):
-        super().setUp()
+    @classmethod
+    def setUpClass(cls):
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.a, cls.b = (os.path.join(directory, name) for name in ("a.dwarfprof", "b.dwarfprof"))
         with busy() as pid:
-            self.a = self.record_enough(80, "-p", pid, "-F", "299", name="a.dwarfprof")
-        with Target(program("inefficient"), "60") as pid:
-            self.b = self.record_enough(80, "-p", pid, "-F", "299", name="b.dwarfprof")
+            record_enough(80, "-p", pid, "-F", "299", "-o", cls.a)
+        with Target(program("inefficient"), "600") as pid:
+            record_enough(80, "-p", pid, "-F", "299", "-o", cls.b)
 
     def diff(self, *args):
         result = self.run_on("diff", *args)
@@ -455,8 +471,9 @@ class Diff(Recording):
 
     def test_few_samples_are_noise(self):
         """Of which 5 are expected of no function in B."""
+        few = self.path("few.dwarfprof")
         with Target(program("inefficient"), "60") as pid:
-            few = self.record_enough(1, "-p", pid, "-F", "20", name="few.dwarfprof", tries=[0.4] * 20)
+            record_enough(1, "-p", pid, "-F", "20", "-o", few, tries=[0.4] * 20)
         diff = json.loads(self.diff(self.a, few, "--format", "json"))
         self.assertTrue(0 < diff["b"]["samples"] < 15 < 60 < diff["a"]["samples"], diff["b"])
         self.assertEqual({f[kind]["noise"] for f in diff["functions"] for kind in ("self", "total")}, {True})
@@ -487,7 +504,7 @@ class Diff(Recording):
 
     def test_times_are_no_numbers(self):
         with Target("python3", "-c", "import time\nwhile True: time.sleep(.01)") as pid:
-            time_of, _ = self.record("--off-cpu", "-p", pid, "-d", "1", name="off.dwarfprof")
+            time_of, _ = self.record("--off-cpu", "-p", pid, "-d", "300ms", name="off.dwarfprof")
         result = self.run_on("diff", self.a, time_of, code=1)
         self.assertIn(f"{time_of} measures time, and {self.a} counts events", result.stderr)
         functions = json.loads(self.diff(time_of, time_of, "--format", "json"))["functions"]

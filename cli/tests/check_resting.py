@@ -158,6 +158,49 @@ class Resting(unittest.TestCase):
         self.assertLess(last[int(pid)]["time_ns"], ended)
         self.assertLess(forked, first[child]["time_ns"])
 
+    def test_those_that_change_while_they_are_taken(self):
+        """Between that and the beginning of their intervals, for which the profiler is stopped: some of a process's
+        threads end, others rest elsewhere, and one forks."""
+        n = 40
+        code = ("import os,threading,time\n"
+                "def rest(ends):\n"
+                "  os.read(0, 1)\n"
+                "  if not ends: time.sleep(600)\n"
+                f"for i in range({n}): threading.Thread(target=rest, args=(i % 2 == 0,)).start()\n"
+                "os.read(0, 1)\n"
+                "os.fork()\n"
+                "time.sleep(600)")
+        with (target := Target("/usr/bin/python3", "-c", code, stdin=subprocess.PIPE)) as pid:
+            threads = lambda what: {int(tid) for tid in os.listdir(f"/proc/{pid}/task")
+                                    if what in read(f"/proc/{pid}/task/{tid}/stack")}
+            wait_for(lambda: len(threads("pipe_read")) == n + 1)
+            process = start("-v", "-p", pid, "--off-cpu", "-d", "500ms", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
+            self.addCleanup(process.kill)
+            harness.wait_until_it_says(process, "looked at", "threads of")
+            process.send_signal(signal.SIGSTOP)
+            target.process.stdin.close()
+            wait_for(lambda: len(os.listdir(f"/proc/{pid}/task")) == len(threads("nanosleep")) == n // 2 + 1)
+            alive = threads("nanosleep")
+            child, = map(int, harness.children(pid))
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+            wait_for(lambda: "nanosleep" in read(f"/proc/{child}/stack"))
+            changed = time.monotonic_ns()
+            process.send_signal(signal.SIGCONT)
+            out, err = process.communicate(timeout=60)
+        samples = [json.loads(line) for line in out.splitlines()]
+        alive.add(child)
+        self.assertIn(f"threads still blocked at the end: {len(alive)};", err)
+        end = lambda sample: sample["time_ns"] + sample["value_ns"]
+        for sample in samples:
+            if sample["tid"] not in alive:
+                self.assertLess(end(sample), changed)
+        last = {sample["tid"]: sample for sample in sorted(samples, key=lambda s: s["time_ns"])}
+        over = max(map(end, samples))
+        for tid in alive:
+            self.assertEqual(end(last[tid]), over)
+            self.assertLess(last[tid]["time_ns"], over - 0.4e9)
+            self.assertTrue([f for f in functions(last[tid]) if f and "nanosleep" in f])
+
     def test_thousands(self):
         """In one process; it takes 50 us for each."""
         n = 2000
@@ -180,7 +223,7 @@ class Resting(unittest.TestCase):
             wait_for(lambda: "pipe_read" in read(f"/proc/{pid}/stack"))
             process = start("-p", pid, "--wall", "--format", "jsonl", stdout=-1, stderr=-1, text=True)
             wait_until_sampling(process)
-            time.sleep(1)
+            time.sleep(1)  # what its first sample must have, at least
             woken, cpu = time.monotonic_ns(), cpu_time(pid)
             target.process.stdin.write(b"\n")
             target.process.stdin.close()

@@ -141,8 +141,8 @@ class Interactive(unittest.TestCase):
 
     def test_messages_come_at_the_end(self):
         """The last of many lines, and not while the screen is up."""
-        self.start_and_wait("-v")
-        time.sleep(0.5)
+        before = float(HEAD.search(self.start_and_wait("-v"))[1])
+        self.wait_until(lambda: any(float(seconds) > before + 0.4 for seconds in HEAD.findall(self.terminal.text())))
         self.assertNotIn("dwarfprof: ", self.terminal.text())
         self.terminal.press("q")
         shown = self.expect_end()
@@ -205,6 +205,29 @@ class Interactive(unittest.TestCase):
         self.terminal.run("clear; stty -a")
         self.terminal.wait_for(" noflsh ", "-echoctl ")
 
+    def test_settings_that_change_while_it_is_stopped(self):
+        """They are the shell's, after an end and after a crash. Unlike bash, this one leaves them alone."""
+        self.terminal.run("exec dash -i")
+        self.terminal.wait(self.terminal.is_ready)
+        for way in "fg", "bg":
+            for number in signal.SIGINT, signal.SIGABRT:
+                self.terminal.run("stty -noflsh echoctl")
+                self.start_and_wait(before="ulimit -c 0; ")
+                process = self.find()
+                self.terminal.press("C-z")
+                self.terminal.wait_for("Stopped")
+                self.terminal.run("clear; stty noflsh -echoctl")
+                self.terminal.wait(self.terminal.is_ready)
+                if way == "bg":
+                    self.terminal.run("bg")
+                    self.terminal.wait(lambda: self.stops_again("Stopped (tty output)"))
+                self.terminal.run("clear; fg")
+                self.terminal.wait_for("fibonacci (PID", "q quit", "main")
+                os.kill(process, number)
+                self.terminal.wait(self.terminal.is_ready)
+                self.terminal.run("clear; stty -a")
+                self.terminal.wait_for(" noflsh ", "-echoctl ")
+
     def test_stopped_by_others(self):
         """The shell changes the terminal while it is stopped."""
         self.start_and_wait()
@@ -216,6 +239,10 @@ class Interactive(unittest.TestCase):
         self.terminal.press("P")
         self.terminal.wait_for("processes by self")
 
+    def stops_again(self, said="Stopped"):
+        self.terminal.run("clear; jobs")
+        return said in self.terminal.text()
+
     def test_background(self):
         """In the background it stops, rather than draw on what others show."""
         self.start_and_wait()
@@ -223,11 +250,7 @@ class Interactive(unittest.TestCase):
         self.terminal.press("C-z")
         self.terminal.wait_for("Stopped")
         self.terminal.run("clear; bg")
-
-        def is_stopped_again():
-            self.terminal.run("clear; jobs")
-            return "Stopped" in self.terminal.text()
-        harness.wait_for(is_stopped_again)
+        harness.wait_for(self.stops_again)
         self.assertEqual(harness.read(f"/proc/{process}/stat").rpartition(")")[2].split()[0], "T")
         self.assertNotIn("q quit", self.terminal.text())
         self.terminal.run("fg")

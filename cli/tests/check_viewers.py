@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
+import chance
 import chromium
 import harness
 import readers
@@ -36,7 +37,8 @@ class Viewers(unittest.TestCase):
         samples, lost = map(int, re.search(r"(\d+) samples in [\d.]+ s, (\d+) lost",
                                            result.stderr).groups())
         self.assertEqual(lost, 0)
-        self.assertGreater(samples, 50)
+        # Half of them must be of these calls alone; up to a fifth are not.
+        self.assertGreaterEqual(samples, chance.enough(0.2, 0.5))
         return path, samples
 
     def check_stacks(self, stacks, total, root=(), mark=""):

@@ -17,6 +17,7 @@ import tempfile
 import time
 import unittest
 
+import chance
 import harness
 from harness import Target, start
 
@@ -24,7 +25,8 @@ SOURCE = os.path.join(os.path.dirname(__file__), "../../test-programs/costly.S")
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 # In microseconds. It is 100 to 200, measured on the same machine as the 49,000 without the limit.
 MOST = 600
-MIN_SAMPLES = 100
+# Of ten samples nine must be bounded; up to one in 100 finds a page that was not touched yet.
+MIN_SAMPLES = chance.enough(0.01, 0.1)
 
 
 def spent(pid):
@@ -76,7 +78,6 @@ class WalkLimit(unittest.TestCase):
         outcomes = collections.Counter(s["outcome"] for s in samples)
         print(f"{variant}: {each:.0f} us per sample, {len(samples)} samples, {dict(outcomes)}")
         self.assertLess(each, MOST)
-        # The first ones may find pages that were not touched yet.
         self.assertGreater(outcomes["walk_limit"], 0.9 * len(samples))
         self.assertGreater(min(len(s["user_stack"]) for s in samples if s["outcome"] == "walk_limit"), 100)
 

@@ -3,11 +3,14 @@
 
 Their usage: check_NAME.py DWARFPROF PROGRAM-DIR
 """
+import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import stat
 import struct
 import subprocess
@@ -56,7 +59,70 @@ def wait_until_it_says(process, *words):
 def wait_until_it_runs(pid, seconds=0.1):
     """Waits until a process has used that much CPU time from now on."""
     enough = cpu_time(pid) + seconds
-    wait_for(lambda: cpu_time(pid) >= enough)
+    wait_for(lambda: cpu_time(pid) >= enough, 300)
+
+
+@contextlib.contextmanager
+def stopped(pids):
+    """Stops processes during the `with` block, so that busy ones leave the CPUs to a profiler that starts or ends."""
+    try:
+        for pid in pids:
+            os.kill(int(pid), signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            os.kill(int(pid), signal.SIGCONT)
+
+
+def run_at_once(*commands, of, seconds=0.2, **kwargs):
+    """Runs profilers at the same time, until each of these processes has used that much CPU time; those that
+    will not sample end before. Returns their results; what they write while they sample needs a file."""
+    said = []
+    with contextlib.ExitStack() as stack:
+        with stopped(of):
+            started = [stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                                            text=True, **kwargs)) for command in commands]
+            for process in started:
+                stack.callback(process.kill)
+                lines = ""
+                while "sampling" not in lines and (line := process.stderr.readline()):
+                    lines += line
+                said.append(lines)
+        for pid in of if any("sampling" in lines for lines in said) else ():
+            wait_until_it_runs(pid, seconds)
+        with stopped(of):
+            for process in started:
+                process.terminate()
+            rest = [process.communicate(timeout=180) for process in started]
+    return [subprocess.CompletedProcess(process.args, process.returncode, out, before + err)
+            for process, before, (out, err) in zip(started, said, rest)]
+
+
+def sample_each(pids, least, *args):
+    """Samples processes until there are that many samples of each; returns the samples of each."""
+    found, counts = {pid: [] for pid in pids}, dict.fromkeys(pids, 0)
+    with tempfile.TemporaryDirectory() as directory, contextlib.ExitStack() as stack:
+        path = os.path.join(directory, "samples.jsonl")
+        with stopped(pids):
+            process = stack.enter_context(start("-p", ",".join(pids), "-o", path, *args, stderr=subprocess.PIPE, text=True))
+            stack.callback(process.kill)
+            said = wait_until_it_says(process, "sampling")
+        file = stack.enter_context(open(path))
+
+        def are_enough():
+            more = file.read()
+            for pid in pids:
+                counts[pid] += more.count(f'"pid":{pid},')
+            return min(counts.values()) >= least
+        wait_for(are_enough, 300)
+        with stopped(pids):
+            process.terminate()
+            said += process.communicate(timeout=180)[1]
+        assert process.returncode == 0, said
+        file.seek(0)
+        for sample in map(json.loads, file):
+            found[str(sample["pid"])].append(sample)
+    return found
 
 
 class Stillness:

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import multiprocessing
 import os
+import re
 import stat
 import struct
 import threading
@@ -20,18 +21,32 @@ HEADER = struct.Struct("<IIQQIIIHH")  # struct fuse_in_header
 MS_RDONLY, MNT_DETACH = 1, 2
 
 
+def ancestry(thread):
+    """The processes that a thread belongs to: its own, and those that this descends from."""
+    pids = []
+    try:
+        with open(f"/proc/{thread}/status") as file:
+            pids.append(int(re.search(r"^Tgid:\s+(\d+)", file.read(), re.M)[1]))
+        while pids[-1] > 1:
+            with open(f"/proc/{pids[-1]}/stat") as file:
+                pids.append(int(file.read().rpartition(")")[2].split()[1]))
+    except OSError:
+        pass  # one has ended
+    return pids
+
+
 class Server:
     """Answers what the kernel asks until the file system is unmounted."""
 
     def __init__(self, fd, names, path, seconds, hangs, whose):
         self.fd, self.names, self.seconds, self.hangs = fd, [name.encode() for name in names], seconds, hangs
-        self.whose = whose  # the process whose requests hang
+        self.whose = whose  # the process whose requests hang, and those of its descendants
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
         self.hanging = set()  # numbers of requests
 
     def is_to_hang(self, opcode, thread):
-        return opcode in self.hangs and os.path.exists(f"/proc/{self.whose.value}/task/{thread}")
+        return opcode in self.hangs and self.whose.value in ancestry(thread)
 
     def attributes(self, inode):
         """struct fuse_attr"""
@@ -95,7 +110,7 @@ class Server:
 class SlowFiles:
     """The file at `path`, under some names in a directory.
 
-    Each read takes so long, and some kinds of requests for ever: those of a process that is told later.
+    Each read takes so long, and some kinds of requests for ever: those of a process that is told later, and of its descendants.
     """
 
     def __init__(self, directory, path, names, seconds=0, hangs=()):

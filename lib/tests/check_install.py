@@ -12,6 +12,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../cli/tests"))
+import harness  # noqa: E402
+
 BUILD, EXAMPLE = sys.argv[1:3]
 
 # Programs that are linked with these need them for ever.
@@ -60,4 +63,4 @@ class Install(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    harness.run_tests()

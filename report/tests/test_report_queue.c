@@ -3,12 +3,14 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "report/report_queue.h"
+#include "report/verification.h"
 #include "report/verified.h"
 #include "symbols/tests/some_names.h"
 
@@ -60,25 +62,65 @@ static void begin(bool has_gate, int err)
 	cr_assert_eq(report_queue_new(reports, 1, some_names(), false, &report_queue), 0);
 }
 
+/* A verification whose result the test gives; it is freed with its last user. */
+struct given {
+	struct verification verification;
+	sem_t has_result;
+	const struct verified_stack *result;
+};
+
+static _Atomic int n_verifications;
+
+static const struct verified_stack *given_wait(struct verification *verification)
+{
+	struct given *given = (struct given *)verification;
+
+	while (sem_wait(&given->has_result) < 0)
+		;
+	return given->result;
+}
+
+static void given_drop(struct verification *verification)
+{
+	free(verification);
+	n_verifications--;
+}
+
+static struct given *given_new(const struct verified_stack *result)
+{
+	struct given *given = calloc(1, sizeof(*given));
+
+	given->verification = (struct verification){ given_wait, given_drop, 100 };
+	given->result = result;
+	sem_init(&given->has_result, 0, 0);
+	n_verifications++;
+	return given;
+}
+
 /* Everything that it points to is overwritten right after it was added. */
 static int add(uint64_t time)
 {
+	static const struct frame theirs[] = { { .address = 1 } };
+	static const struct verified_stack verified = { .frames = theirs,
+							.n_frames = 1,
+							.end = "end" };
 	struct frame frames[] = { { .address = 1 }, { .address = 10 } };
 	__u64 kernel[] = { 100 };
-	char end[] = "end";
-	struct verified_stack verified = { .frames = frames, .n_frames = 1, .end = end };
+	struct given *given = time % 2 ? given_new(&verified) : NULL;
 	struct sample sample = { .time_ns = time,
 				 .user = frames,
 				 .n_user = 2,
 				 .kernel = kernel,
 				 .n_kernel = 1,
-				 .verified = time % 2 ? &verified : NULL };
+				 .verification = given ? &given->verification : NULL };
 	struct totals totals = { .lost = time };
-	int err = report_queue_add(report_queue, &sample, &totals);
+	int err;
 
+	if (given)
+		sem_post(&given->has_result);
+	err = report_queue_add(report_queue, &sample, &totals);
 	memset(frames, 0xff, sizeof(frames));
 	memset(kernel, 0xff, sizeof(kernel));
-	memset(end, 0xff, sizeof(end) - 1);
 	return err;
 }
 
@@ -91,7 +133,42 @@ Test(report_queue, reports_copies_in_order)
 	cr_assert_eq(noted.n, 1000);
 	cr_assert(noted.in_order);
 	cr_assert_eq(noted.addresses, 1000 * 111 + 500 * (1 + 3));
+	cr_assert_eq(n_verifications, 0);
 	report_queue_free(report_queue);
+}
+
+/* The one who adds does not wait for a result, but all later samples do. */
+Test(report_queue, waits_for_a_result, .timeout = 60)
+{
+	static const struct frame theirs[] = { { .address = 1 } };
+	static const struct verified_stack verified = { .frames = theirs,
+							.n_frames = 1,
+							.end = "" };
+	struct given *given = given_new(&verified);
+	const struct sample sample = { .verification = &given->verification };
+
+	begin(false, 0);
+	cr_assert_eq(report_queue_add(report_queue, &sample, &(struct totals){ 0 }), 0);
+	cr_assert_eq(add(1), 0);
+	cr_assert_eq(report_queue_size(report_queue), 2);
+	cr_assert_eq(noted.n, 0);
+	sem_post(&given->has_result);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert(noted.n == 2 && noted.in_order);
+	cr_assert_eq(noted.addresses, 1 + 111 + 1 + 3);
+	report_queue_free(report_queue);
+}
+
+Test(report_queue, drops_verifications_that_it_cannot_report)
+{
+	uint64_t n = 0;
+
+	begin(false, -ENOSPC);
+	while (add(n) == 0)
+		n++;
+	add(1);
+	report_queue_free(report_queue);
+	cr_assert_eq(n_verifications, 0);
 }
 
 Test(report_queue, holds_nobody_up, .timeout = 60)

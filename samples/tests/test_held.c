@@ -17,7 +17,7 @@ static struct {
 static size_t n_reported;
 static int report_err;
 
-static int report(void *arg, const struct queued *q)
+static int report(void *arg, struct queued *q)
 {
 	cr_assert_lt(n_reported, N_REPORTED);
 	reported[n_reported].time = q->time;

@@ -19,6 +19,7 @@ static struct process_table table;
 static struct snapshot *snapshot;
 static struct unwinder *unwinder;
 static struct verify *verify;
+static struct verify_maps_store maps;
 static struct stack_copy *copy;
 static struct frame frames[DP_MAX_FRAMES];
 
@@ -51,6 +52,7 @@ static void end(void)
 {
 	stack_copy_free(copy);
 	verify_free(verify);
+	verify_maps_done(&maps);
 	unwinder_free(unwinder);
 	snapshot_free(&table.snapshots, snapshot);
 	process_table_done(&table);
@@ -138,6 +140,20 @@ static struct sample walk(void)
 	};
 }
 
+/* Valid until the next call. */
+static const struct verified_stack *verify_sample(const struct sample *sample,
+						  const struct snapshot *of,
+						  const struct stack_copy *stack)
+{
+	static struct verified_stack result;
+	const struct verify_maps *m = verify_maps_get(&maps, of);
+
+	cr_assert(m);
+	verify_stack(verify, m, stack, sample->user, sample->n_user, &result);
+	verify_maps_drop(&maps, m);
+	return &result;
+}
+
 Test(verify, finds_the_same_frames)
 {
 	const struct verified_stack *s;
@@ -149,12 +165,10 @@ Test(verify, finds_the_same_frames)
 		  sample.n_user);
 	cr_assert(sample.n_user > DEPTH);
 	for (int i = 0; i < 3; i++) { /* the second time the process is known */
-		s = verify_sample(verify, &sample, snapshot, copy);
+		s = verify_sample(&sample, snapshot, copy);
 		cr_assert(s->result == VERIFIED_EQUAL, "%s: %s", verified_word(s->result), s->end);
 		cr_assert(s->n_frames == sample.n_user && s->n_equal == sample.n_user);
 	}
-	cr_assert(verify_results(verify)->results[VERIFIED_EQUAL] == 3);
-	cr_assert(verify_results(verify)->equal_frames == 3 * sample.n_user);
 }
 
 Test(verify, finds_a_frame_that_is_wrong)
@@ -165,18 +179,18 @@ Test(verify, finds_a_frame_that_is_wrong)
 	descend(DEPTH);
 	sample = walk();
 	frames[7].address++;
-	s = verify_sample(verify, &sample, snapshot, copy);
+	s = verify_sample(&sample, snapshot, copy);
 	cr_assert(s->result == VERIFIED_DIFFERS && s->n_equal == 7);
 	frames[7].address--;
 	sample.n_user = 7;
-	s = verify_sample(verify, &sample, snapshot, copy);
+	s = verify_sample(&sample, snapshot, copy);
 	cr_assert(s->result == VERIFIED_SHORTER && s->n_equal == 7);
-	cr_assert(verify_results(verify)->n_kinds == 2);
 }
 
 /* A changed return address leads libdwfl elsewhere too: it reads the copy. */
 Test(verify, reads_the_copy)
 {
+	const struct verified_stack *s;
 	struct stack_copy damaged;
 	struct sample sample;
 	uint64_t word = 0;
@@ -191,8 +205,9 @@ Test(verify, reads_the_copy)
 		if (word == frames[DEPTH + 2].address)
 			memset(bytes + i, 0, sizeof(word));
 	}
-	cr_assert(verify_sample(verify, &sample, snapshot, &damaged)->result == VERIFIED_FURTHER);
-	cr_assert(verify_results(verify)->kinds[0].index == DEPTH + 2);
+	s = verify_sample(&sample, snapshot, &damaged);
+	cr_assert(s->result == VERIFIED_FURTHER);
+	cr_assert(s->n_equal == DEPTH + 2);
 }
 
 Test(verify, tells_the_end_of_a_copy_from_a_difference)
@@ -203,21 +218,9 @@ Test(verify, tells_the_end_of_a_copy_from_a_difference)
 	descend(DEPTH);
 	sample = walk();
 	copy->parts[0].size = (copy->regs.reg[DP_REG_SP] & (DP_USER_PAGE_SIZE - 1)) + 1024;
-	s = verify_sample(verify, &sample, snapshot, copy);
+	s = verify_sample(&sample, snapshot, copy);
 	cr_assert(s->result == VERIFIED_COPY_END, "%s", verified_word(s->result));
 	cr_assert(s->n_equal > 0 && s->n_equal < sample.n_user);
-	cr_assert(verified_compared(verify_results(verify)) == 0);
-}
-
-Test(verify, says_what_could_not_be_verified)
-{
-	struct sample sample;
-
-	descend(DEPTH);
-	sample = walk();
-	cr_assert(verify_sample(verify, &sample, snapshot, NULL)->result == VERIFIED_NO_COPY);
-	cr_assert(verify_sample(verify, &sample, NULL, copy)->result == VERIFIED_NO_START);
-	cr_assert(verify_results(verify)->frames == 0);
 }
 
 /* More processes than views, in turn. */
@@ -230,7 +233,58 @@ Test(verify, forgets_processes)
 	for (int i = 0; i < 100; i++) {
 		struct snapshot other = *snapshot;
 
+		other.id = UINT64_MAX - (uint64_t)i;
 		other.pid = 1 + i % 40;
-		cr_assert(verify_sample(verify, &sample, &other, copy)->result == VERIFIED_EQUAL);
+		cr_assert(verify_sample(&sample, &other, copy)->result == VERIFIED_EQUAL);
 	}
+}
+
+/* No file of the snapshot's own is used, and none is let go while it is needed. */
+Test(verify, uses_descriptors_of_its_own)
+{
+	const struct verify_maps *m = verify_maps_get(&maps, snapshot);
+	uint64_t number;
+	size_t n_files = 0;
+
+	cr_assert(m && m->n_mappings == snapshot->n_mappings);
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const struct verify_file *file = m->mappings[i].file;
+		const struct binary *b = snapshot->mappings[i].binary;
+
+		cr_assert_eq(file != NULL, b != NULL);
+		if (!file)
+			continue;
+		n_files++;
+		cr_assert(file->fd >= 0 && file->fd != b->module->fd);
+	}
+	cr_assert(n_files > 1);
+	cr_assert(verify_maps_get(&maps, snapshot) == m);
+	number = m->number;
+	verify_maps_drop(&maps, m);
+	verify_maps_drop(&maps, m);
+	m = verify_maps_get(&maps, snapshot);
+	cr_assert(m && m->number == number, "kept for the next sample");
+	verify_maps_drop(&maps, m);
+}
+
+/* Descriptors and binaries are not kept for many snapshots without samples. */
+Test(verify, forgets_maps)
+{
+	const struct verify_maps *m = verify_maps_get(&maps, snapshot);
+	size_t n_users = snapshot->mappings[0].binary->n_users;
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		struct snapshot empty = { .id = UINT64_MAX - i };
+
+		verify_maps_drop(&maps, verify_maps_get(&maps, &empty));
+	}
+	cr_assert(snapshot->mappings[0].binary->n_users == n_users, "they have a user");
+	verify_maps_drop(&maps, m);
+	for (uint64_t i = 1; i <= 100; i++) {
+		struct snapshot empty = { .id = UINT64_MAX - i };
+
+		verify_maps_drop(&maps, verify_maps_get(&maps, &empty));
+	}
+	cr_assert(snapshot->mappings[0].binary->n_users == n_users - 1);
+	cr_assert(HASH_COUNT(maps.files) == 0 && HASH_COUNT(maps.maps) < 20);
 }

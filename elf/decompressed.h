@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SYMBOLS_DECOMPRESSED_H
-#define DP_SYMBOLS_DECOMPRESSED_H
+#ifndef DP_ELF_DECOMPRESSED_H
+#define DP_ELF_DECOMPRESSED_H
 
 #include <libelf.h>
 #include <stdbool.h>
@@ -9,7 +9,8 @@
 /*
  * Checks the decompressed size of parts of an ELF file before libdw and libelf decompress them,
  * since a few bytes can expand to exhaust the memory. A file over a limit is treated as if it had
- * no symbols or no debug information.
+ * no symbols or no debug information. These take libelf's handle because it decides what is
+ * decompressed: whoever opened the file with libdw or libelf asks before going on.
  */
 
 /* For symbol tables with their strings, and separately for .gnu_debugdata. */

@@ -8,6 +8,7 @@
 
 #define ASSEMBLER_SIZE 8192
 #include "base/array.h"
+#include "elf/go_tables.h"
 #include "go/go_location.h"
 #include "go/tests/table.h"
 
@@ -171,7 +172,7 @@ static int open_file(size_t size)
 	elf_version(EV_CURRENT);
 	opened = elf_memory((char *)elf.bytes, size);
 	cr_assert_not_null(opened);
-	return go_file_init(&file, opened);
+	return go_tables_read(opened, &file);
 }
 
 static void close_file(void)
@@ -203,7 +204,7 @@ static void expect(const struct form *form, size_t n)
 	close_file();
 }
 
-Test(go_file, is_found_in_all_forms)
+Test(go_tables, is_found_in_all_forms)
 {
 	static const char *const sections[] = { ".gopclntab", ".data.rel.ro.gopclntab",
 						".go.buildinfo", ".note.go.buildid", NULL };
@@ -217,18 +218,18 @@ Test(go_file, is_found_in_all_forms)
 				       3);
 }
 
-Test(go_file, is_found_where_only_the_module_says_where_code_is)
+Test(go_tables, is_found_where_only_the_module_says_where_code_is)
 {
 	expect(&(struct form){ PCLNTAB_GO_1_20, ".gopclntab", .no_text = true }, 3);
 }
 
-Test(go_file, does_without_functions_data)
+Test(go_tables, does_without_functions_data)
 {
 	expect(&(struct form){ PCLNTAB_GO_1_18, ".gopclntab", .no_data = true }, 1);
 	expect(&(struct form){ PCLNTAB_GO_1_20, NULL, .no_data = true }, 1);
 }
 
-Test(go_file, needs_the_module_for_what_the_table_does_not_say)
+Test(go_tables, needs_the_module_for_what_the_table_does_not_say)
 {
 	expect(&(struct form){ PCLNTAB_GO_1_16, ".gopclntab", .no_module = true }, 3);
 	expect(&(struct form){ PCLNTAB_GO_1_18, ".gopclntab", .no_module = true }, 1);
@@ -242,14 +243,14 @@ Test(go_file, needs_the_module_for_what_the_table_does_not_say)
 	elf_end(opened);
 }
 
-Test(go_file, is_none_without_a_mark)
+Test(go_tables, is_none_without_a_mark)
 {
 	make(&(struct form){ PCLNTAB_GO_1_20, ".rodata" });
 	cr_expect_eq(open_file(elf.size), -ENOENT);
 	elf_end(opened);
 }
 
-Test(go_file, may_be_cut_off)
+Test(go_tables, may_be_cut_off)
 {
 	static const char *const sections[] = { ".gopclntab", NULL };
 
@@ -266,7 +267,7 @@ Test(go_file, may_be_cut_off)
 }
 
 /* If headers of tables are all over the file, the search gives up. */
-Test(go_file, is_not_searched_for_ever, .timeout = 20)
+Test(go_tables, is_not_searched_for_ever, .timeout = 20)
 {
 	static char bytes[1 << 23];
 	const size_t headers = sizeof(Elf64_Ehdr) + N_HEADERS * sizeof(Elf64_Phdr);
@@ -285,6 +286,6 @@ Test(go_file, is_not_searched_for_ever, .timeout = 20)
 	}
 	elf_version(EV_CURRENT);
 	opened = elf_memory(bytes, sizeof(bytes));
-	cr_expect_eq(go_file_init(&file, opened), -ENOENT);
+	cr_expect_eq(go_tables_read(opened, &file), -ENOENT);
 	elf_end(opened);
 }

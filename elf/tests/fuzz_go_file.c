@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A whole ELF file. */
 #include "cfi/tests/fuzz.h"
+#include "elf/go_tables.h"
 #include "go/go_location.h"
 
 static void check(const struct go_file *file)
@@ -26,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	elf_version(EV_CURRENT);
 	elf = elf_memory((char *)copy, size);
-	if (elf_kind(elf) == ELF_K_ELF && go_file_init(&file, elf) == 0) {
+	if (elf_kind(elf) == ELF_K_ELF && go_tables_read(elf, &file) == 0) {
 		check(&file);
 		go_file_done(&file);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "elf/process_debug_file.h"
+#include "elf/debug_search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_file.h"
-#include "elf/elf_open.h"
 #include "elf/mapped_file.h"
 
 /* Whether the process has a different root or different mounts than this one. */
@@ -52,36 +50,64 @@ static int open_below(int root, const char *path)
 	return regular_file_open(link, 0);
 }
 
-/* Identifies files by build id, or by the link's checksum if there is none. */
-static bool belongs(int fd, const char *build_id, uint32_t wanted)
-{
-	_cleanup_elf_ Elf *elf = elf_open(fd);
+enum { BY_BUILD_ID, BESIDE, IN_DEBUG, BELOW_ROOT, N_PLACES };
 
-	return elf && (build_id[0] ? debug_file_has_build_id(elf, build_id) :
-				     debug_file_has_checksum(elf, wanted));
+/* The path of a place for the file at `path`. False: there is no such place. */
+static bool place_path(unsigned int place, const struct debug_wanted *wanted, const char *path,
+		       char *ret, size_t size)
+{
+	static const char *const around[N_PLACES][2] = {
+		[BESIDE] = { "", "" },
+		[IN_DEBUG] = { "", "/.debug" },
+		[BELOW_ROOT] = { DEBUG_ROOT, "" },
+	};
+	const char *id = wanted->build_id, *slash = strrchr(path, '/');
+	int n;
+
+	if (place == BY_BUILD_ID) {
+		if (strlen(id) < 4)
+			return false;
+		n = snprintf(ret, size, DEBUG_ROOT "/.build-id/%.2s/%s.debug", id, id + 2);
+	} else {
+		if (!slash || !wanted->link || !*wanted->link)
+			return false;
+		n = snprintf(ret, size, "%s%.*s%s/%s", around[place][0], (int)(slash - path), path,
+			     around[place][1], wanted->link);
+	}
+	return n > 0 && (size_t)n < size;
 }
 
-static int open_link_below(int root, const char *path, const struct elf_file *file)
+/* root: a directory, or -1 for this process's own root. */
+static int search(int root, const char *path, const struct debug_wanted *wanted,
+		  debug_belongs_fn belongs, void *arg)
 {
-	static const char *const places[][2] = { { "", "" },
-						 { "", "/.debug" },
-						 { DEBUG_ROOT, "" } };
-	const char *name = file->debug_link;
-	const char *slash = strrchr(path, '/');
+	char at[PATH_MAX];
 
-	for (size_t i = 0; name && slash && i < sizeof(places) / sizeof(*places); i++) {
-		char place[2 * PATH_MAX];
+	for (unsigned int i = 0; i < N_PLACES; i++) {
 		int fd;
 
-		snprintf(place, sizeof(place), "%s%.*s%s/%s", places[i][0], (int)(slash - path),
-			 path, places[i][1], name);
-		fd = open_below(root, place);
-		if (fd >= 0 && belongs(fd, file->build_id, file->debug_link_checksum))
+		if (!place_path(i, wanted, path, at, sizeof(at)))
+			continue;
+		fd = root < 0 ? regular_file_open(at, 0) : open_below(root, at);
+		if (fd >= 0 && belongs(arg, fd, wanted))
 			return fd;
 		if (fd >= 0)
 			close(fd);
 	}
 	return -ENOENT;
+}
+
+int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn belongs, void *arg)
+{
+	char self[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	n = readlink(self, path, sizeof(path) - 1);
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	return search(-1, path[0] == '/' ? path : "", wanted, belongs, arg);
 }
 
 /* Paths are as this process sees them, and include the other's root if that is below its own. */
@@ -98,12 +124,11 @@ static const char *path_inside(pid_t pid, const char *path)
 	return strncmp(path, root, (size_t)n) == 0 && path[n] == '/' ? path + n : path;
 }
 
-int process_debug_file_open(pid_t pid, const char *path, const struct elf_file *file)
+int debug_search_process(pid_t pid, const char *path, const struct debug_wanted *wanted,
+			 debug_belongs_fn belongs, void *arg)
 {
-	const char *build_id = file->build_id;
 	_cleanup_close_ int root = -1;
-	char place[PATH_MAX];
-	int fd = -ENOENT;
+	char place[48];
 
 	/* With servers to ask, libdwfl's search does not follow links (dwfl_file.c). */
 	if (!has_other_root(pid) && !getenv("DEBUGINFOD_URLS"))
@@ -112,14 +137,5 @@ int process_debug_file_open(pid_t pid, const char *path, const struct elf_file *
 	root = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	if (strlen(build_id) >= 4) {
-		snprintf(place, sizeof(place), DEBUG_ROOT "/.build-id/%.2s/%s.debug", build_id,
-			 build_id + 2);
-		fd = open_below(root, place);
-	}
-	if (fd >= 0 && belongs(fd, build_id, 0))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return open_link_below(root, path_inside(pid, path), file);
+	return search(root, path_inside(pid, path), wanted, belongs, arg);
 }

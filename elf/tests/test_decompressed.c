@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ELF files with compressed parts that claim any size. */
-#include "symbols/decompressed.h"
+#include "elf/decompressed.h"
 
 #include <criterion/criterion.h>
 #include <lzma.h>

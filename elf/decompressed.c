@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/decompressed.h"
+#include "elf/decompressed.h"
 
 #include <gelf.h>
 #include <lzma.h>

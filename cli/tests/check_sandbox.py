@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files are parsed by processes that have nothing else, and whatever these do holds up nobody.
+
+usage: check_sandbox.py DWARFPROF PROGRAM-DIR
+
+What the kernel says the helpers of a running profiler have. Helpers that are killed and stopped at
+random while the machine starts programs cost no sample of them. A file that would exhaust the memory of
+its parser has no table, and the profiler stays small.
+"""
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+
+import harness
+from harness import main, start, wait_for
+
+NOBODY = 65534
+# To helpers, in all.
+N_SIGNALS = int(os.environ.get("SANDBOX_SIGNALS", "40"))
+INFLATED = 3 << 30
+
+
+def children(pid):
+    """Of all threads, those that live."""
+    lists = [harness.read(path) for path in glob.glob(f"/proc/{pid}/task/*/children")]
+    return [int(child) for child in " ".join(lists).split() if command(child)]
+
+
+def helpers(profiler):
+    """[spawner], [parsers]"""
+    spawners = [pid for pid in children(profiler) if "dwarfprof-helper" in command(pid)]
+    return spawners, [pid for spawner in spawners for pid in children(spawner)]
+
+
+def command(pid):
+    """Empty for one that has ended."""
+    return harness.read(f"/proc/{pid}/cmdline")
+
+
+def status(pid):
+    return dict(line.split(":\t", 1) for line in harness.read(f"/proc/{pid}/status").splitlines())
+
+
+class Sandbox(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def start(self, *args):
+        """A profiler that samples, with its stderr in a file."""
+        with open(self.path("said"), "w") as file:
+            profiler = start("-v", "--no-cache", "-F", "999", "-o", self.path("samples.jsonl"), *args, stderr=file)
+        self.addCleanup(profiler.wait)
+        self.addCleanup(profiler.kill)
+        wait_for(lambda: "sampling " in self.said() or profiler.poll() is not None)
+        return profiler
+
+    def said(self):
+        return harness.read(self.path("said"))
+
+    def end(self, profiler):
+        profiler.send_signal(signal.SIGINT)
+        self.assertEqual(profiler.wait(30), 0, self.said())
+        with open(self.path("samples.jsonl")) as file:
+            *samples, totals = map(json.loads, file)
+        self.assertEqual(totals["lost"], 0, self.said())
+        return samples
+
+    def test_helpers_have_nothing(self):
+        with harness.busy() as pid:
+            profiler = self.start("-p", pid)
+            spawners, parsers = helpers(profiler.pid)
+            self.assertEqual(len(spawners), 1)
+            self.assertTrue(parsers)
+            for parser in parsers:
+                has = status(parser)
+                self.assertEqual(has["Uid"].split(), [str(NOBODY)] * 4)
+                self.assertEqual(has["Gid"].split(), [str(NOBODY)] * 4)
+                self.assertEqual(has["Groups"].strip(), "")
+                self.assertEqual({has[sets] for sets in ("CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
+                self.assertEqual((has["NoNewPrivs"], has["Seccomp"]), ("1", "2"))
+            for helper in spawners + parsers:
+                wait_for(lambda helper=helper: sorted(map(int, os.listdir(f"/proc/{helper}/fd"))) == [0, 1, 2, 3])
+                places = [os.readlink(f"/proc/{helper}/fd/{fd}") for fd in range(4)]
+                self.assertEqual(places[0], "/dev/null")
+                self.assertRegex(places[3], "^socket:")
+                self.assertNotIn("bpf", " ".join(places))
+                variables = harness.read(f"/proc/{helper}/environ").split("\0")
+                self.assertFalse([v for v in variables if v and "_OPTIONS=" not in v and "LD_LIBRARY" not in v])
+            harness.wait_until_it_runs(int(pid))
+            self.end(profiler)
+        for helper in spawners + parsers:
+            wait_for(lambda helper=helper: not command(helper))
+
+    def test_killed_and_stopped_at_random(self):
+        """Each program that is started is a new file, so parsers are needed while they come and go."""
+        chance = random.Random(1)
+        profiler = self.start("-p", str(os.getpid()))  # and what it starts from now on
+        n_signals = n_started = 0
+        self.parsers = set()
+        with harness.busy() as busy:
+            while n_signals < N_SIGNALS or n_started < N_SIGNALS // 2:
+                program = shutil.copy(harness.program("fibonacci"), self.path(f"program{n_started}"))
+                started = subprocess.Popen([program, "3600"], stdout=subprocess.DEVNULL)
+                n_started += 1
+                enough = harness.cpu_time(started.pid) + 0.1
+                while harness.cpu_time(started.pid) < enough:
+                    n_signals += self.send_one(profiler.pid, chance)
+                    time.sleep(chance.random() / 20)
+                started.kill()
+                started.wait()
+                os.remove(program)
+            began = time.monotonic()
+            samples = self.end(profiler)
+        took = time.monotonic() - began
+        ours = [s for s in samples if s["comm"].startswith(("program", "fibonacci"))]
+        print(f"{n_signals} signals to helpers, {n_started} programs, {len(ours)} samples, ended after {took:.1f} s",
+              flush=True)
+        self.assertGreater(len({s["pid"] for s in ours}), n_started * 9 // 10)
+        self.assertIn(int(busy), {s["pid"] for s in ours})
+        wrong = [s for s in ours if s["outcome"] not in ("complete", "no_user_stack")]
+        self.assertFalse(wrong, (len(wrong), wrong[:3], self.said()[-2000:]))
+        self.assertLess(took, 10)
+
+    def send_one(self, profiler, chance):
+        spawners, parsers = helpers(profiler)
+        # Those of a killed spawner work on.
+        self.parsers = {p for p in self.parsers.union(parsers) if "dwarfprof-helper" in command(p)}
+        parsers = sorted(self.parsers)
+        if not parsers:
+            return 0
+        # A stopped spawner holds up new parsers for five seconds, which is more than samples can wait.
+        pid, number = chance.choice([(pid, n) for pid in parsers for n in (signal.SIGKILL, signal.SIGSTOP)] +
+                                    [(pid, signal.SIGKILL) for pid in spawners])
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return 0
+        return 1
+
+    def test_what_a_file_inflates_to(self):
+        """A .debug_frame, compressed as GNU tools once did, of three gigabytes of zeros in three megabytes."""
+        packer = zlib.compressobj(1)
+        with open(self.path("section"), "wb") as file:
+            file.write(b"ZLIB" + INFLATED.to_bytes(8, "big"))
+            for _ in range(INFLATED >> 20):
+                file.write(packer.compress(bytes(1 << 20)))
+            file.write(packer.flush())
+        program = self.path("inflates")
+        subprocess.run(["objcopy", "--add-section", f".zdebug_frame={self.path('section')}",
+                        harness.program("fibonacci"), program], check=True)
+        with harness.Target(program, "3600") as pid:
+            profiler = self.start("-p", pid)
+            spawners, parsers = helpers(profiler.pid)
+            largest = [int(status(p)["VmHWM"].split()[0]) >> 10 for p in (profiler.pid, *parsers)]
+            print(f"MiB of the profiler and its parsers: {largest}", flush=True)
+            harness.wait_until_it_runs(int(pid))
+            samples = self.end(profiler)
+        self.assertLess(largest[0], 300)
+        self.assertTrue(samples)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_ELF_DEBUG_SEARCH_H
+#define DP_ELF_DEBUG_SEARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Finds the separate debug file of a file by its build id or its .gnu_debuglink, in the places where
+ * GDB looks ("Debugging Information in Separate Files"). Only opens files: whether one is the right
+ * one, its reader decides.
+ */
+
+/* Where distributions install debug files. */
+#define DEBUG_ROOT "/usr/lib/debug"
+
+struct debug_wanted {
+	const char *build_id; /* "" if the file has none */
+	const char *link;     /* the name in .gnu_debuglink; NULL or "": there is none */
+	uint32_t checksum;    /* from .gnu_debuglink */
+};
+
+/* Is the regular file behind fd the wanted one? The caller keeps fd. */
+typedef bool (*debug_belongs_fn)(void *arg, int fd, const struct debug_wanted *wanted);
+
+/*
+ * Finds the debug file of the file behind fd, which the caller keeps. Returns a descriptor, which
+ * the caller closes, or a negative errno. May wait.
+ */
+int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn belongs, void *arg);
+
+/*
+ * The same as a process sees it: below its own root (a container's, for example), which links
+ * cannot leave. `path` is the file's path there. If the process has the same root and mounts as
+ * this one, libdwfl will look there itself: -ENOENT.
+ */
+int debug_search_process(pid_t pid, const char *path, const struct debug_wanted *wanted,
+			 debug_belongs_fn belongs, void *arg);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_ELF_EH_FRAME_H
+#define DP_ELF_EH_FRAME_H
+
+#include <libelf.h>
+
+#include "cfi/entry.h"
+
+/*
+ * Finds .eh_frame in a file of any kind by its section, or without one by .eh_frame_hdr. Takes
+ * libelf's handle because libdwfl has opened some of these files, and has nothing else for them.
+ * The bytes live as long as `elf`. 0, or -ENODATA if there is none.
+ */
+int eh_frame_find(Elf *elf, struct cfi_section *ret);
+
+#endif

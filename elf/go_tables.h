@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_ELF_GO_TABLES_H
+#define DP_ELF_GO_TABLES_H
+
+#include <libelf.h>
+
+#include "go/go_file.h"
+
+/*
+ * Reads an open file's headers for go_file_init() and calls it, with its errors. Takes libelf's
+ * handle because both users have the file open and keep its bytes by it, as long as *ret.
+ */
+int go_tables_read(Elf *elf, struct go_file *ret);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "profiler/needs.h"
+
+#include "profiler/profiler.h"
+
+static unsigned int max(unsigned int a, unsigned int b)
+{
+	return a > b ? a : b;
+}
+
+static void add(struct needs *needs, const struct event *event, const struct profiler_options *o)
+{
+	const struct event_source *s = event->source;
+	struct session_needs *session = &needs->session;
+
+	session->programs |= s->programs;
+	session->levels = max(session->levels, s->levels);
+	session->rings_per_cpu = max(session->rings_per_cpu, s->rings_per_cpu);
+	session->user_only &= s->user_only;
+	session->by_period |= event_has_periods(event, o->period);
+	needs->states |= s->states;
+	if (s->cpu_has_time)
+		needs->cpu_value_ns = 1000000000 / o->hz;
+	if (s->has_period)
+		needs->period = o->period;
+	else if (s->at_rate)
+		needs->hz = o->hz;
+}
+
+struct needs needs_of(const struct profiler_options *o)
+{
+	const unsigned int both = EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU);
+	size_t n = profiler_n_events(o);
+	struct needs needs = {
+		.session = { .levels = DP_CPU_LEVELS,
+			     .rings_per_cpu = 1,
+			     .user_only = true,
+			     .has_several = n > 1 },
+		.counts = n > 1 ? NULL : o->event.source->counts,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		add(&needs, profiler_event(o, i), o);
+	/* Each may interrupt the other, whatever their sources say. */
+	if ((needs.session.programs & both) == both) {
+		needs.session.levels = max(needs.session.levels, DP_WALL_LEVELS);
+		needs.session.rings_per_cpu = max(needs.session.rings_per_cpu, 2);
+	}
+	return needs;
+}
+
+struct session_options needs_session_options(const struct needs *needs,
+					     const struct profiler_options *o, unsigned int n_cpus)
+{
+	return (struct session_options){
+		.n_cpus = n_cpus,
+		.needs = needs->session,
+		.all_processes = o->target.all,
+		.sides = o->sides,
+		.inherit = o->target.inherit,
+		.filter = o->target.filter,
+		.n_threads = o->target.n_tids,
+		.unwind = o->unwind,
+		.max_frames = o->max_frames,
+		.verify = o->verify,
+		.states = o->states,
+		.min_block_ns = o->min_block_ns,
+		.max_block_ns = o->max_block_ns,
+		.max_rate = o->max_rate,
+		.table_memory = o->table_memory,
+		.btf = o->btf,
+	};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_PROFILER_NEEDS_H
+#define DP_PROFILER_NEEDS_H
+
+#include <stdint.h>
+
+#include "kernel/session.h"
+
+struct profiler_options;
+
+/*
+ * What the events of a run need, and what their samples are: the fields of all their sources
+ * (event.h) as one. The session and the profiler read this, and do not ask which events there are.
+ */
+struct needs {
+	struct session_needs session;
+	unsigned int states;   /* the default states of sampled blocked threads; 0: none are */
+	uint64_t cpu_value_ns; /* the time that a CPU sample stands for; 0: it is an event */
+	/* As in struct report_context */
+	unsigned int hz;
+	unsigned int period;
+	const char *counts;
+};
+
+struct needs needs_of(const struct profiler_options *options);
+
+/* Returns the options of a session on so many CPUs, as far as a run decides them. */
+struct session_options needs_session_options(const struct needs *needs,
+					     const struct profiler_options *options,
+					     unsigned int n_cpus);
+
+#endif

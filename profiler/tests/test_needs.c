@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What events need, of one and of several. */
+#include <criterion/criterion.h>
+
+#include "profiler/needs.h"
+#include "profiler/profiler.h"
+
+#define SLEEPS (1U << DP_STATE_SLEEPING | 1U << DP_STATE_DISK_SLEEP)
+#define ALL_STATES ((1U << DP_N_STATES) - 1)
+
+static struct profiler_options options_of(const struct event_source *source)
+{
+	return (struct profiler_options){ .event = { .source = source }, .hz = 100 };
+}
+
+static struct needs needs_of_one(const struct event_source *source)
+{
+	struct profiler_options options = options_of(source);
+
+	return needs_of(&options);
+}
+
+static struct needs needs_of_two(const struct event_source *a, const struct event_source *b,
+				 unsigned int period)
+{
+	struct profiler_options options = options_of(a);
+
+	options.others[options.n_others++].source = b;
+	options.period = period;
+	return needs_of(&options);
+}
+
+Test(needs, are_few_for_a_rate)
+{
+	struct needs needs = needs_of_one(&event_cpu);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU));
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	cr_assert(!needs.session.user_only && !needs.session.has_several);
+	cr_assert(!needs.session.by_period);
+	cr_assert_eq(needs.states, 0);
+	cr_assert_eq(needs.cpu_value_ns, 0);
+	cr_assert_eq(needs.hz, 100);
+	cr_assert_eq(needs.period, 0);
+	cr_assert_null(needs.counts);
+}
+
+Test(needs, are_states_of_blocked_threads)
+{
+	struct needs needs = needs_of_one(&event_off_cpu);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_OFF_CPU));
+	cr_assert_eq(needs.session.levels, DP_CPU_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	cr_assert_eq(needs.states, SLEEPS);
+	cr_assert_eq(needs.cpu_value_ns, 0);
+	cr_assert_eq(needs.hz, 0);
+}
+
+/* Its programs interrupt each other, and its samples add up. */
+Test(needs, are_most_for_both_kinds_of_time)
+{
+	struct needs needs = needs_of_one(&event_wall);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU));
+	cr_assert_eq(needs.session.levels, DP_WALL_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 2);
+	cr_assert_eq(needs.states, ALL_STATES);
+	cr_assert_eq(needs.cpu_value_ns, 10000000);
+	cr_assert_eq(needs.hz, 100);
+}
+
+Test(needs, are_levels_for_calls)
+{
+	struct needs needs = needs_of_one(&event_uprobe);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_UPROBE));
+	cr_assert_eq(needs.session.levels, DP_UPROBE_LEVELS);
+	cr_assert_eq(needs.session.rings_per_cpu, 1);
+	cr_assert(needs.session.user_only);
+	cr_assert_eq(needs.hz, 0);
+}
+
+/* A rate is then only how often the kernel chooses a period. */
+Test(needs, are_periods_for_what_is_counted)
+{
+	struct needs needs = needs_of_one(&event_cycles);
+
+	cr_assert(needs.session.by_period);
+	cr_assert_eq(needs.hz, 0);
+	cr_assert_eq(needs.period, 0);
+	cr_assert_str_eq(needs.counts, "cycles");
+	needs = needs_of_one(&event_page_faults);
+	cr_assert(!needs.session.by_period, "each one");
+}
+
+Test(needs, of_several_are_those_of_all)
+{
+	struct needs needs = needs_of_two(&event_page_faults, &event_cycles, 0);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU));
+	cr_assert(needs.session.has_several);
+	cr_assert(needs.session.by_period, "of one of them");
+	cr_assert(needs_of_two(&event_cycles, &event_page_faults, 0).session.by_period);
+	cr_assert_eq(needs.hz, 0);
+	cr_assert_eq(needs.period, 0);
+	cr_assert_null(needs.counts);
+	needs = needs_of_two(&event_page_faults, &event_context_switches, 0);
+	cr_assert(!needs.session.by_period);
+	needs = needs_of_two(&event_page_faults, &event_context_switches, 10);
+	cr_assert(needs.session.by_period);
+	cr_assert_eq(needs.period, 10);
+}
+
+/* Sources of a host, which may be sampled with any other. */
+Test(needs, of_several_are_the_most_of_each)
+{
+	static const struct event_source deep = { .programs = EVENT_BIT(DP_EVENT_CPU),
+						  .levels = 3,
+						  .states = 1U << DP_STATE_STOPPED,
+						  .user_only = true };
+	static const struct event_source wide = { .programs = EVENT_BIT(DP_EVENT_OFF_CPU),
+						  .rings_per_cpu = 2,
+						  .states = 1U << DP_STATE_TRACED,
+						  .cpu_has_time = true,
+						  .user_only = true };
+	struct needs needs = needs_of_two(&deep, &wide, 0);
+
+	cr_assert_eq(needs.session.programs, EVENT_BIT(DP_EVENT_CPU) | EVENT_BIT(DP_EVENT_OFF_CPU));
+	cr_assert_eq(needs.session.levels, 3);
+	cr_assert_eq(needs.session.rings_per_cpu, 2);
+	cr_assert(needs.session.user_only);
+	cr_assert_eq(needs.states, 1U << DP_STATE_STOPPED | 1U << DP_STATE_TRACED);
+	cr_assert_eq(needs.cpu_value_ns, 10000000);
+	needs = needs_of_two(&deep, &event_cpu, 0);
+	cr_assert(!needs.session.user_only, "one of them is not");
+	cr_assert_eq(needs.session.levels, 3);
+}
+
+/* What a run decides is passed on; the number of rings follows from the needs. */
+Test(needs, are_part_of_a_session_s_options)
+{
+	struct profiler_options options = options_of(&event_wall);
+	const pid_t tids[2] = { 1, 2 };
+	struct session_options session;
+	struct needs needs;
+
+	options.target.tids = tids;
+	options.target.n_tids = 2;
+	options.states = SLEEPS;
+	options.max_frames = 17;
+	needs = needs_of(&options);
+	session = needs_session_options(&needs, &options, 8);
+	cr_assert_eq(session.n_cpus, 8);
+	cr_assert_eq(session.n_threads, 2);
+	cr_assert_eq(session.states, SLEEPS, "not the default");
+	cr_assert_eq(session.max_frames, 17);
+	cr_assert_eq(session.needs.rings_per_cpu, 2);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/helper.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "elf/bus_guard.h"
+#include "sandbox/confine.h"
+#include "sandbox/parser.h"
+#include "sandbox/spawner.h"
+
+/* Reports of sanitizers should be seen. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LAST_CLOSED STDOUT_FILENO
+#else
+#define LAST_CLOSED STDERR_FILENO
+#endif
+
+bool helper_is_one(const char *name)
+{
+	return name && strcmp(name, SPAWNER_HELPER_NAME) == 0;
+}
+
+static bool close_all(void)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	if (null < 0)
+		return false;
+	for (int fd = 0; fd <= LAST_CLOSED; fd++)
+		if (dup2(null, fd) < 0)
+			return false;
+	return syscall(SYS_close_range, HELPER_SOCKET + 1, ~0u, 0) == 0;
+}
+
+int helper_main(int argc, char **argv)
+{
+	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
+	const char *kind = is_same ? argv[1] : "";
+
+	if (!close_all())
+		return EXIT_FAILURE;
+	if (strcmp(kind, HELPER_SPAWNER) == 0)
+		return spawner_run(HELPER_SOCKET);
+	if (strcmp(kind, HELPER_PARSER) != 0)
+		return EXIT_FAILURE;
+	(void)bus_guard_install();
+	return parser_run(HELPER_SOCKET, confine_self());
+}

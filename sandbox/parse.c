@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/parse.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Larger code always has complete unwind information, so its bytes do not matter. */
+#define MAX_KNOWN_CODE (64 << 10)
+
+void parse_result_done(struct parse_result *r)
+{
+	elf_facts_done(&r->facts);
+	image_done(&r->image);
+	*r = (struct parse_result){ 0 };
+}
+
+static int get_facts(const struct elf_file *file, struct parse_result *ret)
+{
+	ret->origin = (struct parse_origin){
+		.cfi_address = file->cfi.address,
+		.cfi_size = file->cfi.size,
+		.source = file->source,
+		.start = file->code.start,
+		.end = file->code.end,
+		.entry = file->code.entry,
+		.go_size = file->go.table.size,
+	};
+	memcpy(ret->origin.build_id, file->build_id, sizeof(file->build_id));
+	ret->lacks_cfi = elf_file_lacks_cfi(file);
+	if (file->debug_link)
+		snprintf(ret->debug_link, sizeof(ret->debug_link), "%s", file->debug_link);
+	ret->debug_link_checksum = file->debug_link_checksum;
+	return elf_facts_init(&ret->facts, file);
+}
+
+static int get_image(const struct elf_file *file, struct parse_result *ret)
+{
+	int err = image_build(&file->cfi, &file->code, &ret->image);
+
+	if (err < 0)
+		return err;
+	free(ret->image.refusals);
+	ret->image.refusals = NULL;
+	ret->image.n_refusals = 0;
+	return 0;
+}
+
+/* Whether code that gets its rules from its bytes is equal. */
+static bool is_same_code(const struct image_extent *a, const struct image_extent *b)
+{
+	if (a->n_ranges != b->n_ranges)
+		return false;
+	for (size_t i = 0; i < a->n_ranges; i++) {
+		const struct code_range *x = &a->ranges[i], *y = &b->ranges[i];
+
+		if (x->address != y->address || x->size != y->size)
+			return false;
+		/*
+		 * In Go code, any function may load the stack pointer, so its bytes always matter.
+		 */
+		if (x->size > 0 && (x->size <= MAX_KNOWN_CODE || a->go.size > 0) &&
+		    memcmp(x->bytes, y->bytes, x->size) != 0)
+			return false;
+	}
+	return a->start == b->start && a->end == b->end && a->entry == b->entry;
+}
+
+static bool is_same_section(const struct cfi_section *a, const struct cfi_section *b)
+{
+	return a->address == b->address && a->size == b->size &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static bool is_same_go(const struct pclntab *a, const struct pclntab *b)
+{
+	return a->size == b->size && a->text == b->text &&
+	       (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/*
+ * Whether both files result in the same table. A build id does not change when a file is modified
+ * later, and anyone can set one. So the table's inputs are compared, which is fast compared to
+ * building it.
+ */
+static bool is_same_table(const struct elf_file *a, const struct elf_file *b)
+{
+	return is_same_section(&a->cfi, &b->cfi) &&
+	       is_same_section(&a->code.beside, &b->code.beside) &&
+	       is_same_go(&a->code.go, &b->code.go) && is_same_code(&a->code, &b->code);
+}
+
+static int compare(const struct elf_file *file, int other_fd, struct parse_result *ret)
+{
+	struct elf_file other;
+	int err = elf_file_init_fd_only(&other, other_fd);
+
+	if (err < 0)
+		return err;
+	ret->is_so = is_same_table(file, &other);
+	elf_file_done(&other);
+	return 0;
+}
+
+static int parse(const struct parse_request *request, struct elf_file *file,
+		 struct parse_result *ret)
+{
+	int other = request->other;
+
+	switch (request->kind) {
+	case PARSE_FACTS:
+	case PARSE_IMAGE:
+		if (other >= 0 && elf_file_lacks_cfi(file))
+			(void)elf_file_add_debug(file, other);
+		return request->kind == PARSE_FACTS ? get_facts(file, ret) : get_image(file, ret);
+	case PARSE_SAME:
+		return compare(file, other, ret);
+	case PARSE_DEBUG:
+		ret->is_so = elf_file_add_debug(file, other);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int parse_file(const struct parse_request *request, struct elf_file *file,
+		      struct parse_result *ret)
+{
+	int err;
+
+	*ret = (struct parse_result){ 0 };
+	err = parse(request, file, ret);
+	elf_file_done(file);
+	if (err < 0)
+		parse_result_done(ret);
+	return err;
+}
+
+int parse_here(const struct parse_request *request, struct parse_result *ret)
+{
+	struct elf_file file;
+	int err = elf_file_init_fd_only(&file, request->fd);
+
+	return err < 0 ? err : parse_file(request, &file, ret);
+}
+
+int parse_memory(enum parse_kind kind, const void *bytes, size_t size, struct parse_result *ret)
+{
+	const struct parse_request request = { .kind = kind, .fd = -1, .other = -1 };
+	struct elf_file file;
+	int err = elf_file_init_memory(&file, bytes, size);
+
+	return err < 0 ? err : parse_file(&request, &file, ret);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_PARSE_H
+#define DP_SANDBOX_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/elf_facts.h"
+#include "elf/elf_file.h"
+#include "tables/image.h"
+
+/*
+ * Everything that is done with the contents of a binary's file to make its table. Opens no files:
+ * it gets descriptors, and returns values and bytes that belong to the caller. So it can run in a
+ * process that has nothing else (parser.h), and runs in this one where that cannot be had.
+ */
+
+enum parse_kind {
+	PARSE_FACTS, /* of the file */
+	PARSE_IMAGE, /* of its unwind information */
+	PARSE_SAME,  /* do the file and the other one result in the same image? */
+	PARSE_DEBUG, /* is the other file the separate debug file of the first? */
+	PARSE_N_KINDS,
+};
+
+struct parse_request {
+	enum parse_kind kind;
+	int fd;    /* of the file; the caller keeps both */
+	int other; /* FACTS, IMAGE: its debug file, for its unwind information; or -1 */
+};
+
+/* The name of a debug file, as in .gnu_debuglink. */
+#define PARSE_LINK_SIZE 256
+
+/* What an image is made of; a kept one is valid for the same. */
+struct parse_origin {
+	char build_id[ELF_BUILD_ID_SIZE]; /* "": none */
+	uint64_t cfi_address, cfi_size;
+	uint64_t source; /* enum elf_source */
+	uint64_t start, end, entry;
+	uint64_t go_size; /* of Go's own table */
+};
+
+struct parse_result {
+	/* FACTS */
+	struct elf_facts facts;
+	struct parse_origin origin;
+	bool lacks_cfi;                   /* its debug file may have unwind information */
+	char debug_link[PARSE_LINK_SIZE]; /* "": none */
+	uint32_t debug_link_checksum;
+	/* SAME, DEBUG */
+	bool is_so;
+	/* IMAGE: without the list of refusals */
+	struct image image;
+};
+
+/*
+ * Does it in this process. 0, or errors of elf_file_init_fd() and image_build(); parse_result_done()
+ * frees *ret, which is empty on failure.
+ */
+int parse_here(const struct parse_request *request, struct parse_result *ret);
+void parse_result_done(struct parse_result *result);
+
+/* The facts of a file in memory, which the caller keeps; and its image. Errors as above. */
+int parse_memory(enum parse_kind kind, const void *bytes, size_t size, struct parse_result *ret);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/parser.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "sandbox/message.h"
+#include "tables/image_check.h"
+
+enum { FILE_FD, RESULT_FD, OTHER_FD };
+
+static_assert(OTHER_FD + 1 == MESSAGE_MAX_FDS, "a request has at most these");
+
+static int write_all(int fd, const void *bytes, size_t size)
+{
+	const char *next = bytes;
+
+	while (size > 0) {
+		ssize_t n = write(fd, next, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		next += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_result(int fd, const struct parse_result *r)
+{
+	const struct elf_facts *f = &r->facts;
+	int err = write_all(fd, f->segments, f->n_segments * sizeof(*f->segments));
+
+	if (err == 0)
+		err = write_all(fd, f->code, f->n_code * sizeof(*f->code));
+	if (err == 0)
+		err = write_all(fd, r->image.cells, (size_t)r->image.n_cells * DP_CELL_SIZE);
+	return err;
+}
+
+static int answer(const struct parser_request *request, const int fds[MESSAGE_MAX_FDS],
+		  struct parser_reply *ret)
+{
+	const struct parse_request todo = {
+		.kind = request->kind,
+		.fd = fds[FILE_FD],
+		.other = request->has_other ? fds[OTHER_FD] : -1,
+	};
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	int err = parse_here(&todo, &result);
+
+	if (err < 0)
+		return err;
+	err = write_result(fds[RESULT_FD], &result);
+	ret->facts = result.facts;
+	ret->facts.segments = NULL;
+	ret->facts.code = NULL;
+	ret->origin = result.origin;
+	memcpy(ret->debug_link, result.debug_link, sizeof(ret->debug_link));
+	ret->debug_link_checksum = result.debug_link_checksum;
+	ret->lacks_cfi = result.lacks_cfi;
+	ret->is_so = result.is_so;
+	ret->n_cells = result.image.n_cells;
+	ret->stats = result.image.stats;
+	return err;
+}
+
+int parser_run(int socket, unsigned int layers)
+{
+	struct parser_request request;
+	int fds[MESSAGE_MAX_FDS];
+
+	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
+		struct parser_reply reply = { .layers = layers };
+
+		reply.err = answer(&request, fds, &reply);
+		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
+		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
+			break;
+	}
+	return EXIT_SUCCESS;
+}
+
+/* More than any linker writes. An image is smaller than the unwind information it is made of. */
+#define MAX_SEGMENTS 4096
+#define MAX_CODE (1 << 20)
+#define MAX_UNPACKED (UINT64_C(64) << 20)
+
+static bool is_build_id(const char text[ELF_BUILD_ID_SIZE])
+{
+	size_t n = strnlen(text, ELF_BUILD_ID_SIZE);
+
+	return n < ELF_BUILD_ID_SIZE && strspn(text, "0123456789abcdef") == n;
+}
+
+static bool is_printable(const char *text, size_t size)
+{
+	size_t n = strnlen(text, size);
+
+	for (size_t i = 0; i < n; i++)
+		if (!isprint((unsigned char)text[i]))
+			return false;
+	return n < size;
+}
+
+/* A name in a directory, whatever its bytes are. */
+static bool is_file_name(const char *text, size_t size)
+{
+	size_t n = strnlen(text, size);
+
+	return n < size && !memchr(text, '/', n) && strcmp(text, ".") != 0 &&
+	       strcmp(text, "..") != 0;
+}
+
+static bool is_plausible(const struct parser_reply *r, uint64_t size)
+{
+	return r->err == 0 && is_build_id(r->facts.build_id) &&
+	       memcmp(r->facts.build_id, r->origin.build_id, ELF_BUILD_ID_SIZE) == 0 &&
+	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
+	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
+	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
+	       r->origin.source < ELF_N_SOURCES &&
+	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+}
+
+/* Reads n values at *at, which moves on, into memory that nobody else can change. */
+static int read_values(int fd, off_t *at, size_t n, size_t size, void **ret)
+{
+	_cleanup_free_ char *bytes = malloc(n * size > 0 ? n * size : 1);
+	size_t have = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	while (have < n * size) {
+		ssize_t got = pread(fd, bytes + have, n * size - have, *at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -EPROTO;
+		have += (size_t)got;
+		*at += got;
+	}
+	*ret = steal_ptr(bytes);
+	return 0;
+}
+
+/* What an honest parser may fail with. Others have a meaning of their own for its caller. */
+static bool is_parse_error(int err)
+{
+	return err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP || err == -EBADMSG ||
+	       err == -ENODATA || err == -EFBIG || err == -EINVAL;
+}
+
+/* Is the file for the result exactly as large as what it has to hold? */
+static bool is_whole(const struct parser_reply *r, int file)
+{
+	struct stat st;
+
+	return fstat(file, &st) == 0 &&
+	       (uint64_t)st.st_size == r->facts.n_segments * sizeof(struct elf_segment) +
+					       r->facts.n_code * sizeof(struct elf_code) +
+					       (uint64_t)r->n_cells * DP_CELL_SIZE;
+}
+
+int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, uint64_t size,
+		struct parse_result *ret)
+{
+	void *segments = NULL, *code = NULL, *cells = NULL;
+	off_t at = 0;
+	int err;
+
+	*ret = (struct parse_result){ 0 };
+	if (is_parse_error(r->err))
+		return r->err;
+	if (!is_plausible(r, size) || !is_whole(r, file) ||
+	    (kind == PARSE_IMAGE) != (r->n_cells > 0))
+		return -EPROTO;
+	ret->facts = r->facts;
+	ret->origin = r->origin;
+	ret->lacks_cfi = r->lacks_cfi;
+	ret->is_so = r->is_so;
+	memcpy(ret->debug_link, r->debug_link, sizeof(ret->debug_link));
+	ret->debug_link_checksum = r->debug_link_checksum;
+	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
+	ret->facts.segments = segments;
+	if (err == 0)
+		err = read_values(file, &at, r->facts.n_code, sizeof(struct elf_code), &code);
+	ret->facts.code = code;
+	if (err == 0)
+		err = read_values(file, &at, r->n_cells, DP_CELL_SIZE, &cells);
+	ret->image = (struct image){ .cells = cells, .n_cells = r->n_cells, .stats = r->stats };
+	if (err == 0 && r->n_cells > 0 && !image_is_sound(cells, r->n_cells))
+		err = -EPROTO;
+	if (err < 0)
+		parse_result_done(ret);
+	return err;
+}

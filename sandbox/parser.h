@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_PARSER_H
+#define DP_SANDBOX_PARSER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sandbox/parse.h"
+
+/*
+ * A parser is a confined process (confine.h) that answers requests of parse.h until its socket is
+ * closed. A request is one message, its descriptors are the file, a file for the result, and the
+ * other file if there is one. A reply is one message; the values of variable number are in the file
+ * for the result:
+ *
+ *     | struct elf_segment * n_segments | struct elf_code * n_code | cell * n_cells |
+ */
+
+struct parser_request {
+	uint32_t kind; /* enum parse_kind */
+	uint32_t has_other;
+};
+
+struct parser_reply {
+	int32_t err;
+	uint32_t layers; /* that confine the parser, by bit */
+	/* Of struct parse_result, without what the pointers in it point to */
+	struct elf_facts facts;
+	struct parse_origin origin;
+	char debug_link[PARSE_LINK_SIZE];
+	uint32_t debug_link_checksum;
+	bool lacks_cfi, is_so;
+	uint32_t n_cells;
+	struct image_stats stats;
+};
+
+/* What the parser does. Returns an exit status. */
+int parser_run(int socket, unsigned int layers);
+
+/*
+ * Puts together what a parser answered, of which nothing is trusted: text is terminated and
+ * printable, an image is sound (image_check.h), and nothing is larger than the requested file could
+ * make it. `file` is the one for the result, `size` that of the requested file. 0 or the error that
+ * the parser tells, of those that parse_here() has; -EPROTO for an answer that no parser gives; or
+ * -ENOMEM. parse_result_done() frees *ret.
+ */
+int parser_take(enum parse_kind kind, const struct parser_reply *reply, int file, uint64_t size,
+		struct parse_result *ret);
+
+#endif

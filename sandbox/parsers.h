@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_PARSERS_H
+#define DP_SANDBOX_PARSERS_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "sandbox/parse.h"
+
+/*
+ * The parsers (parser.h) of a profiler, which its threads share. A parser gets files of one owner
+ * only. It is started when a request finds none that is idle, and kept for the next one. What a file can do to a parser costs only that
+ * file: one that crashes, exhausts its memory or takes too long is replaced. Where no parser can be
+ * started at all, this process parses the files.
+ */
+struct parsers;
+
+/*
+ * A parser that has used this much CPU time for one request, and a hundredth of it for each MiB of
+ * the file, is ended. Honest files need a tenth of the latter.
+ */
+#define PARSERS_CPU_NS UINT64_C(2000000000)
+
+/*
+ * Starts the spawner (spawner.h): call it before the process has what parsers must not have.
+ * `program` calls helper_main() if executed as a helper. 0 or a negative errno.
+ */
+int parsers_new(const char *program, struct parsers **ret);
+/* For another user; callable from any thread. NULL is allowed; returns NULL if it was. */
+struct parsers *parsers_hold(struct parsers *parsers);
+/* With the last user, the parsers end. NULL is allowed. Returns NULL. */
+struct parsers *parsers_drop(struct parsers *parsers);
+
+/* Replaces PARSERS_CPU_NS. For tests. */
+void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
+
+/* The layers that confine each parser so far, by bit (confine.h); 0: none has been started. */
+unsigned int parsers_layers(struct parsers *parsers);
+
+/*
+ * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for
+ * the answer. While it waits, *clock is the parser's CPU-time clock, else 0 (read atomically). 0, the
+ * errors of parse_here(), -EBADMSG if the parser crashed or its answer was none, -ETIME if it took
+ * too long, or an error of starting one. parse_result_done() frees *ret.
+ */
+int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
+		struct parse_result *ret);
+
+#endif

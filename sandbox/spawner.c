@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "sandbox/helper.h"
+#include "sandbox/message.h"
+
+/* How long the spawner may take to start a helper, on a busy machine. */
+#define ANSWER_S 5
+
+struct spawner {
+	pid_t pid;
+	int socket;
+};
+
+/* The answer to an empty request. Its descriptors are the helper's socket and pidfd. */
+struct reply {
+	int err;
+	pid_t pid;
+};
+
+struct request {
+	char none;
+};
+
+/* What the dynamic linker and sanitizers need. Other variables may hold secrets. */
+static const char *const kept[] = { "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+				    "TSAN_OPTIONS" };
+
+static void list_environment(char *ret[ARRAY_SIZE(kept) + 1])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		const char *value = getenv(kept[i]);
+
+		if (value && asprintf(&ret[n], "%s=%s", kept[i], value) >= 0)
+			n++;
+	}
+	ret[n] = NULL;
+}
+
+/* The child gets default signals and, apart from its socket, no descriptor of use. */
+static int spawn(const char *program, int socket, pid_t *ret)
+{
+	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)HELPER_SPAWNER,
+				    (char *)HELPER_VERSION, NULL };
+	char *environment[ARRAY_SIZE(kept) + 1];
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all, none;
+	int err;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	list_environment(environment);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+						      POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawn_file_actions_init(&actions);
+	err = posix_spawn_file_actions_adddup2(&actions, socket, HELPER_SOCKET);
+	if (err == 0)
+		err = posix_spawn(ret, program, &actions, &attributes, arguments, environment);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	for (char **e = environment; *e; e++)
+		free(*e);
+	return -err;
+}
+
+int spawner_new(const char *program, struct spawner **ret)
+{
+	struct spawner *s = calloc(1, sizeof(*s));
+	int sockets[2], err;
+
+	*ret = NULL;
+	if (!s)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0) {
+		err = -errno;
+		free(s);
+		return err;
+	}
+	err = spawn(program, sockets[1], &s->pid);
+	close(sockets[1]);
+	s->socket = sockets[0];
+	if (err < 0) {
+		s->pid = 0;
+		spawner_free(s);
+		return err;
+	}
+	/* It may have been stopped. */
+	(void)setsockopt(s->socket, SOL_SOCKET, SO_RCVTIMEO,
+			 &(struct timeval){ .tv_sec = ANSWER_S }, sizeof(struct timeval));
+	*ret = s;
+	return 0;
+}
+
+struct spawner *spawner_free(struct spawner *s)
+{
+	if (!s)
+		return NULL;
+	close(s->socket);
+	if (s->pid > 0)
+		kill(s->pid, SIGKILL);
+	while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+	free(s);
+	return NULL;
+}
+
+int spawner_start(struct spawner *s, struct spawned *ret)
+{
+	const struct request request = { 0 };
+	int fds[MESSAGE_MAX_FDS];
+	struct reply reply;
+	int err = message_send(s->socket, &request, sizeof(request), NULL, 0);
+
+	if (err == 0)
+		err = message_receive(s->socket, &reply, sizeof(reply), fds);
+	if (err == 0)
+		err = reply.err;
+	if (err < 0)
+		return err;
+	*ret = (struct spawned){ .socket = fds[0], .pidfd = fds[1], .pid = reply.pid };
+	return 0;
+}
+
+/* In the new process. Executes the program again, so that its memory is new. */
+static void become_parser(int socket)
+{
+	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)HELPER_PARSER,
+				    (char *)HELPER_VERSION, NULL };
+
+	if (dup2(socket, HELPER_SOCKET) == HELPER_SOCKET)
+		execv("/proc/self/exe", arguments);
+	_exit(EXIT_FAILURE);
+}
+
+static int start_parser(struct reply *ret, int ret_fds[2])
+{
+	_cleanup_close_ int ours = -1, theirs = -1;
+	int sockets[2], pidfd;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -errno;
+	ours = sockets[0];
+	theirs = sockets[1];
+	pid = fork();
+	if (pid == 0)
+		become_parser(theirs);
+	if (pid < 0)
+		return -errno;
+	/* Until it is waited for, its number belongs to no other process. */
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0) {
+		pidfd = -errno;
+		kill(pid, SIGKILL);
+		return pidfd;
+	}
+	ret->pid = pid;
+	ret_fds[0] = steal_fd(&ours);
+	ret_fds[1] = pidfd;
+	return 0;
+}
+
+int spawner_run(int socket)
+{
+	struct request request;
+	int fds[MESSAGE_MAX_FDS];
+
+	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
+		struct reply reply = { 0 };
+		int made[2] = { -1, -1 };
+
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+		reply.err = start_parser(&reply, made);
+		(void)message_send(socket, &reply, sizeof(reply), made, reply.err == 0 ? 2 : 0);
+		if (made[0] >= 0)
+			close(made[0]);
+		if (made[1] >= 0)
+			close(made[1]);
+	}
+	return EXIT_SUCCESS;
+}

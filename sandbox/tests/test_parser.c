@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A parser may have been taken over by the file that it parses: answers that no parser gives. */
+#include "sandbox/parser.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define FILE_SIZE 1000000
+
+/* An honest answer, of this program. */
+static struct parser_reply honest;
+static int result_fd;
+
+static void begin(void)
+{
+	_cleanup_(parse_result_done) struct parse_result facts = { 0 }, image = { 0 };
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_facts *f = &facts.facts;
+
+	cr_assert(parse_here(&(struct parse_request){ PARSE_FACTS, fd, -1 }, &facts) == 0);
+	cr_assert(parse_here(&(struct parse_request){ PARSE_IMAGE, fd, -1 }, &image) == 0);
+	honest = (struct parser_reply){
+		.facts = *f,
+		.origin = facts.origin,
+		.n_cells = image.image.n_cells,
+		.stats = image.image.stats,
+	};
+	honest.facts.segments = NULL;
+	honest.facts.code = NULL;
+	result_fd = memfd_create("result", MFD_CLOEXEC);
+	cr_assert(write(result_fd, f->segments, f->n_segments * sizeof(*f->segments)) > 0);
+	cr_assert(write(result_fd, f->code, f->n_code * sizeof(*f->code)) > 0);
+	cr_assert(write(result_fd, image.image.cells, image.image.n_cells * 8UL) > 0);
+}
+
+static void end(void)
+{
+	close(result_fd);
+}
+
+TestSuite(parser, .init = begin, .fini = end, .timeout = 60);
+
+static int take_as(enum parse_kind kind, const struct parser_reply *reply)
+{
+	struct parse_result result;
+	int err = parser_take(kind, reply, result_fd, FILE_SIZE, &result);
+
+	cr_assert(err == 0 || (!result.facts.segments && !result.image.cells));
+	parse_result_done(&result);
+	return err;
+}
+
+static int take(const struct parser_reply *reply)
+{
+	return take_as(PARSE_IMAGE, reply);
+}
+
+Test(parser, is_believed_if_it_may_be_right)
+{
+	cr_assert(take(&honest) == 0);
+}
+
+#define EXPECT_REFUSED(change)                                                                     \
+	do {                                                                                       \
+		struct parser_reply reply = honest;                                                \
+                                                                                                   \
+		change;                                                                            \
+		cr_assert_eq(take(&reply), -EPROTO, #change);                                      \
+	} while (0)
+
+Test(parser, text_is_checked)
+{
+	EXPECT_REFUSED(memset(reply.facts.build_id, 'a', sizeof(reply.facts.build_id)));
+	EXPECT_REFUSED(memcpy(reply.facts.build_id, "../../etc", 10));
+	EXPECT_REFUSED(memcpy(reply.origin.build_id, "00", 3)); /* is not that of the facts */
+	EXPECT_REFUSED(memset(reply.facts.packer, 'U', sizeof(reply.facts.packer)));
+	EXPECT_REFUSED(memcpy(reply.facts.packer, "\033[2J", 5));
+	EXPECT_REFUSED(memset(reply.debug_link, 'x', sizeof(reply.debug_link)));
+	EXPECT_REFUSED(memcpy(reply.debug_link, "a/b", 4));
+	EXPECT_REFUSED(memcpy(reply.debug_link, "..", 3));
+}
+
+Test(parser, numbers_are_checked)
+{
+	EXPECT_REFUSED(reply.err = 1);
+	EXPECT_REFUSED(reply.n_cells = 0);
+	cr_assert_eq(take_as(PARSE_FACTS, &honest), -EPROTO); /* which have no image */
+	EXPECT_REFUSED(reply.facts.n_segments = SIZE_MAX / sizeof(struct elf_segment) + 2);
+	EXPECT_REFUSED(reply.facts.n_code = SIZE_MAX / 2);
+	EXPECT_REFUSED(reply.origin.source = ELF_N_SOURCES);
+	/* Larger than the file could make it, and than the file for the result */
+	EXPECT_REFUSED(reply.n_cells = UINT32_MAX);
+	EXPECT_REFUSED(reply.n_cells++);
+}
+
+Test(parser, image_is_checked)
+{
+	off_t cells = (off_t)(honest.facts.n_segments * sizeof(struct elf_segment) +
+			      honest.facts.n_code * sizeof(struct elf_code));
+
+	EXPECT_REFUSED(reply.facts.n_segments--); /* shifts all others */
+	cr_assert(pwrite(result_fd, &(uint64_t){ UINT64_MAX }, 8, cells + 8) == 8);
+	EXPECT_REFUSED((void)reply);
+}
+
+/* Only those that a file can cause: others would tell this process what to do. */
+Test(parser, errors_are_checked)
+{
+	static const int refused[] = { -ESHUTDOWN, -ECONNABORTED, -ETIME, -EPROTO, -EPIPE,
+				       1,          INT_MIN };
+	struct parser_reply reply = honest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		reply.err = refused[i];
+		cr_assert_eq(take(&reply), -EPROTO, "%d", refused[i]);
+	}
+	reply.err = -ENOEXEC;
+	cr_assert_eq(take(&reply), -ENOEXEC);
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Parsers give the same results as this process. What they hold, what they may do, and what happens
+ * when one is killed, stopped or takes too long. This program is also the helper.
+ */
+#include "sandbox/parsers.h"
+
+#include <criterion/criterion.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "log/clock.h"
+#include "sandbox/confine.h"
+#include "sandbox/helper.h"
+
+int main(int argc, char **argv)
+{
+	struct criterion_test_set *tests;
+	int failed;
+
+	if (helper_is_one(argv[0]))
+		return helper_main(argc, argv);
+	tests = criterion_initialize();
+	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
+	criterion_finalize(tests);
+	return failed;
+}
+
+static struct parsers *parsers;
+static clockid_t job_clock;
+
+static void begin(void)
+{
+	cr_assert(parsers_new(HELPER_SELF, &parsers) == 0);
+}
+
+static void end(void)
+{
+	parsers = parsers_drop(parsers);
+}
+
+TestSuite(parsers, .init = begin, .fini = end, .timeout = 120);
+
+static int ask(enum parse_kind kind, int fd, struct parse_result *ret)
+{
+	const struct parse_request request = { .kind = kind, .fd = fd, .other = -1 };
+
+	return parsers_ask(parsers, &request, &job_clock, ret);
+}
+
+static int open_self(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+/* A parser was there and has answered. */
+static void expect_answer(void)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = open_self();
+
+	cr_assert(ask(PARSE_FACTS, fd, &result) == 0);
+	cr_assert(result.facts.n_segments > 0);
+}
+
+static bool is_alive(pid_t pid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[32], state = 'Z';
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state != 'Z';
+}
+
+/* The living children of a process, by the kernel's list. */
+static size_t children(pid_t pid, pid_t ret[16])
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	while (file && n < 16 && fscanf(file, "%d", &ret[n]) == 1)
+		n += is_alive(ret[n]);
+	return n;
+}
+
+static pid_t spawner(void)
+{
+	pid_t found[16];
+
+	cr_assert_eq(children(getpid(), found), 1);
+	return found[0];
+}
+
+/* The only parser. */
+static pid_t parser(void)
+{
+	pid_t found[16];
+
+	cr_assert_eq(children(spawner(), found), 1);
+	return found[0];
+}
+
+static void compare(int fd, const char *path)
+{
+	const struct parse_request facts = { PARSE_FACTS, fd, -1 }, image = { PARSE_IMAGE, fd, -1 };
+	_cleanup_(parse_result_done) struct parse_result a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
+
+	cr_assert(parse_here(&facts, &a) == 0 && ask(PARSE_FACTS, fd, &b) == 0, "%s", path);
+	cr_assert(memcmp(&a.origin, &b.origin, sizeof(a.origin)) == 0, "%s", path);
+	cr_assert(a.facts.n_segments == b.facts.n_segments && a.facts.n_code == b.facts.n_code);
+	cr_assert(memcmp(a.facts.segments, b.facts.segments,
+			 a.facts.n_segments * sizeof(*a.facts.segments)) == 0);
+	cr_assert(memcmp(a.facts.code, b.facts.code, a.facts.n_code * sizeof(*a.facts.code)) == 0);
+	cr_assert(a.facts.cookie == b.facts.cookie && a.lacks_cfi == b.lacks_cfi);
+	cr_assert_str_eq(a.debug_link, b.debug_link);
+	cr_assert(parse_here(&image, &c) == 0 && ask(PARSE_IMAGE, fd, &d) == 0, "%s", path);
+	cr_assert(c.image.n_cells == d.image.n_cells && c.image.n_cells > 0, "%s", path);
+	cr_assert(memcmp(c.image.cells, d.image.cells, c.image.n_cells * 8UL) == 0, "%s", path);
+	cr_assert(memcmp(&c.image.stats, &d.image.stats, sizeof(c.image.stats)) == 0, "%s", path);
+}
+
+static int add_path(struct dl_phdr_info *info, size_t size, void *n)
+{
+	_cleanup_close_ int fd = -1;
+
+	(void)size;
+	if (info->dlpi_name[0] != '/')
+		return 0;
+	fd = open(info->dlpi_name, O_RDONLY | O_CLOEXEC);
+	cr_assert(fd >= 0, "%s", info->dlpi_name);
+	compare(fd, info->dlpi_name);
+	++*(size_t *)n;
+	return 0;
+}
+
+Test(parsers, find_what_this_process_finds)
+{
+	_cleanup_close_ int self = open_self();
+	pid_t found[16];
+	size_t n = 0;
+
+	compare(self, "this program");
+	dl_iterate_phdr(add_path, &n);
+	cr_assert_geq(n, 5);
+	/* One serves all files of a user on a device. */
+	cr_assert_leq(children(spawner(), found), 2);
+}
+
+Test(parsers, answer_two_questions_about_two_files)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int self = open_self(),
+			    libc = open("/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY | O_CLOEXEC);
+	struct parse_request request = { PARSE_SAME, self, self };
+
+	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && result.is_so);
+	request.other = libc;
+	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && !result.is_so);
+	request.kind = PARSE_DEBUG;
+	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && !result.is_so);
+	request.other = self; /* has its build id */
+	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && result.is_so);
+}
+
+Test(parsers, refuse_what_is_no_binary)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
+	_cleanup_close_ int empty = memfd_create("empty", MFD_CLOEXEC);
+
+	cr_assert(write(text, "no binary", 9) == 9);
+	cr_assert_eq(ask(PARSE_FACTS, text, &result), -ENOEXEC);
+	cr_assert_eq(ask(PARSE_IMAGE, empty, &result), -ENOEXEC);
+	parser(); /* still the same */
+	cr_assert_eq(ask(PARSE_N_KINDS, open_self(), &result), -EINVAL);
+	expect_answer();
+}
+
+/* What a file has made of its parser must not meet files of another owner. */
+Test(parsers, get_files_of_one_owner)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	_cleanup_close_ int foreign = memfd_create("foreign", MFD_CLOEXEC);
+	size_t n = 2;
+	pid_t found[16];
+
+	for (int i = 0; i < 3; i++) {
+		expect_answer();
+		cr_assert_eq(ask(PARSE_FACTS, other, &result), -ENOEXEC);
+	}
+	if (geteuid() == 0) {
+		cr_assert(fchown(foreign, 65534, 65534) == 0);
+		cr_assert_eq(ask(PARSE_FACTS, foreign, &result), -ENOEXEC);
+		n++;
+	}
+	cr_assert_eq(children(spawner(), found), n);
+}
+
+/* A value of /proc/PID/status. */
+static uint64_t status(pid_t pid, const char *name, int base)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[32], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	cr_assert(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+			return strtoull(line + strlen(name) + 1, NULL, base);
+	return UINT64_MAX;
+}
+
+/* The only descriptors of a process are those of a helper. Else says which other there is. */
+static bool has_only_its_own(pid_t pid, char *ret, size_t size)
+{
+	_cleanup_closedir_ DIR *d = NULL;
+	char path[64], target[64];
+	struct dirent *entry;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	d = opendir(path);
+	cr_assert(d);
+	while ((entry = readdir(d))) {
+		ssize_t length = readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
+		int fd = atoi(entry->d_name);
+
+		if (length < 0)
+			continue; /* . and .. */
+		target[length] = '\0';
+		snprintf(ret, size, "%d is %s", fd, target);
+		if (fd > HELPER_SOCKET ||
+		    (fd == HELPER_SOCKET && strncmp(target, "socket:", 7) != 0))
+			return false;
+	}
+	return true;
+}
+
+/* A spawner closes what it has passed on just after. */
+static void expect_descriptors(pid_t pid)
+{
+	uint64_t end_ns = clock_now_ns() + 10 * UINT64_C(1000000000);
+	char other[128];
+
+	while (!has_only_its_own(pid, other, sizeof(other)))
+		cr_assert(clock_now_ns() < end_ns, "%s", other);
+}
+
+/* Whatever this process has open, and with or without root. */
+Test(parsers, hold_nothing)
+{
+	int secret = open("/proc/self/exe", O_RDONLY); /* not even with O_CLOEXEC */
+
+	cr_assert(secret > HELPER_SOCKET);
+	expect_answer();
+	cr_assert_eq(status(parser(), "CapEff", 16), 0);
+	cr_assert_eq(status(parser(), "CapPrm", 16), 0);
+	cr_assert_eq(status(parser(), "NoNewPrivs", 10), 1);
+	cr_assert_eq(status(parser(), "Seccomp", 10), 2);
+	if (geteuid() != 0)
+		return; /* its files and environment cannot be looked at */
+	cr_assert_eq(status(parser(), "Uid", 10), 65534);
+	cr_assert_eq(status(parser(), "Gid", 10), 65534);
+	cr_assert_eq(status(parser(), "CapBnd", 16), 0);
+	expect_descriptors(spawner());
+	expect_descriptors(parser());
+}
+
+/* What each layer is for; each has to fail alone. */
+static const char *break_out(void)
+{
+	char *const arguments[] = { (char *)"true", NULL };
+
+	if (open("/etc/passwd", O_RDONLY) >= 0 || open("/tmp/made", O_CREAT | O_WRONLY, 0600) >= 0)
+		return "open";
+	if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0)
+		return "socket";
+	if (kill(getppid(), 0) == 0)
+		return "kill";
+	if (ptrace(PTRACE_ATTACH, getppid(), NULL, NULL) == 0)
+		return "ptrace";
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+	    MAP_FAILED)
+		return "executable memory";
+	if (fork() >= 0)
+		return "fork";
+	execv("/bin/true", arguments);
+	return NULL;
+}
+
+Test(parsers, cannot_break_out)
+{
+	int result;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		const char *what;
+
+		confine_self();
+		what = break_out();
+		if (what)
+			(void)!write(STDERR_FILENO, what, strlen(what));
+		_exit(what ? 3 : 0);
+	}
+	cr_assert(waitpid(pid, &result, 0) == pid);
+	cr_assert(WIFEXITED(result) && WEXITSTATUS(result) == 0, "%d", result);
+}
+
+Test(parsers, have_all_layers)
+{
+	unsigned int user = 1u << CONFINE_USER, all = (1u << CONFINE_N_LAYERS) - 1;
+
+	cr_assert_eq(parsers_layers(parsers), 0);
+	expect_answer();
+	cr_assert_eq(parsers_layers(parsers) | user, all, "%x", parsers_layers(parsers));
+	cr_assert(geteuid() != 0 || (parsers_layers(parsers) & user));
+}
+
+/* Nobody need wait for a parser that somebody has ended or stopped, while idle or at work. */
+Test(parsers, are_replaced)
+{
+	static const int signals[] = { SIGKILL, SIGSTOP };
+	pid_t helpers[2];
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		expect_answer();
+		cr_assert(kill(parser(), signals[i]) == 0);
+		expect_answer();
+		helpers[0] = parser();
+		helpers[1] = spawner();
+		cr_assert(kill(helpers[1], signals[i]) == 0);
+		kill(helpers[0], SIGKILL); /* it may have ended with the spawner */
+		expect_answer();
+	}
+}
+
+/* Without a helper, this process does it. */
+Test(parsers, need_not_be_there)
+{
+	const char *const programs[] = { "/nonexistent", "/bin/false" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		end();
+		if (parsers_new(programs[i], &parsers) == 0)
+			expect_answer();
+		else
+			cr_assert_null(parsers);
+		expect_answer();
+	}
+}
+
+/* However this process ends. */
+Test(parsers, end_with_it)
+{
+	pid_t found[16], helpers[2], pid = fork();
+	size_t n = 0;
+
+	if (pid == 0) {
+		begin();
+		expect_answer();
+		pause();
+	}
+	do {
+		n = children(pid, found);
+		helpers[0] = n == 1 ? found[0] : 0;
+		n = n == 1 ? children(found[0], found) : 0;
+		helpers[1] = n == 1 ? found[0] : 0;
+	} while (n == 0);
+	cr_assert(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+	for (size_t i = 0; i < 2; i++)
+		while (is_alive(helpers[i]))
+			usleep(1000);
+}
+
+/* Code of which every byte has a row: the table takes a while. */
+#define LONG_CODE (24u << 20)
+
+static void put(uint8_t **at, const void *bytes, size_t size)
+{
+	memcpy(*at, bytes, size);
+	*at += size;
+}
+
+static int make_long_file(void)
+{
+	static const char names[] = "\0.eh_frame\0.text\0.shstrtab";
+	const uint64_t text = 0x1000000, size = 3 * LONG_CODE + 4096;
+	const uint32_t cie[] = { 16, 0, 0x78010001, 0x08070c10, 0x190 };
+	const uint32_t fde[] = { 3 * LONG_CODE + 20, sizeof(cie) + 4 };
+	const Elf64_Phdr load = { .p_type = PT_LOAD,
+				  .p_flags = PF_R | PF_X,
+				  .p_vaddr = text,
+				  .p_filesz = size,
+				  .p_memsz = size };
+	const Elf64_Shdr sections[] = {
+		{ 0 },
+		{ .sh_name = 1,
+		  .sh_type = SHT_PROGBITS,
+		  .sh_flags = SHF_ALLOC,
+		  .sh_addr = text + 1024,
+		  .sh_offset = 1024,
+		  .sh_size = sizeof(cie) + sizeof(fde) + 16 + 3 * LONG_CODE },
+		{ .sh_name = 11,
+		  .sh_type = SHT_PROGBITS,
+		  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		  .sh_addr = text,
+		  .sh_size = LONG_CODE },
+		{ .sh_name = 17,
+		  .sh_type = SHT_STRTAB,
+		  .sh_offset = 512,
+		  .sh_size = sizeof(names) },
+	};
+	const Elf64_Ehdr header = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_shoff = 640,
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(load),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(*sections),
+		.e_shnum = ARRAY_SIZE(sections),
+		.e_shstrndx = 3,
+	};
+	int fd = memfd_create("long", MFD_CLOEXEC);
+	uint8_t *bytes, *at;
+
+	cr_assert(ftruncate(fd, (off_t)size) == 0);
+	bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memcpy(bytes, &header, sizeof(header));
+	memcpy(bytes + sizeof(header), &load, sizeof(load));
+	memcpy(bytes + 512, names, sizeof(names));
+	memcpy(bytes + 640, sections, sizeof(sections));
+	at = bytes + 1024;
+	put(&at, cie, sizeof(cie));
+	put(&at, fde, sizeof(fde));
+	put(&at, &(uint64_t){ text }, 8);
+	put(&at, &(uint64_t){ LONG_CODE }, 8);
+	/* DW_CFA_advance_loc 1, DW_CFA_def_cfa_offset n */
+	for (uint32_t i = 0; i < LONG_CODE; i++)
+		put(&at, (uint8_t[]){ 0x41, 0x0e, (uint8_t)(8 * (1 + i * i % 13)) }, 3);
+	munmap(bytes, size);
+	return fd;
+}
+
+Test(parsers, may_not_take_too_long)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = make_long_file();
+
+	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), 0);
+	cr_assert_gt(result.image.stats.n_rows, LONG_CODE / 2);
+	parsers_set_cpu_limit(parsers, 0);
+	parse_result_done(&result);
+	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), -ETIME);
+	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS);
+	expect_answer();
+}
