@@ -18,8 +18,8 @@
 
 #include "base/array.h"
 
-/* The user and group `nobody`, which own no files, on all distributions. */
-#define NOBODY 65534
+/* A user and group that no distribution has. `nobody` would have daemons, and filters for it. */
+#define PARSER_USER 65533
 
 const char *confine_layer_sentence(enum confine_layer layer)
 {
@@ -36,8 +36,8 @@ const char *confine_layer_sentence(enum confine_layer layer)
 static bool drop_user(void)
 {
 	bool groups = setgroups(0, NULL) == 0;
-	bool group = setresgid(NOBODY, NOBODY, NOBODY) == 0;
-	bool user = setresuid(NOBODY, NOBODY, NOBODY) == 0;
+	bool group = setresgid(PARSER_USER, PARSER_USER, PARSER_USER) == 0;
+	bool user = setresuid(PARSER_USER, PARSER_USER, PARSER_USER) == 0;
 
 	return groups && group && user;
 }

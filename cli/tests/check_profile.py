@@ -233,6 +233,7 @@ class TaskNames(unittest.TestCase):
             # Each sample includes its stack, to fill the ring quickly.
             process = harness.start("-F", "2999", "--unwind", "copy", "-o", path, "--", program("names"), "600",
                                     stderr=subprocess.PIPE, text=True)
+            self.addCleanup(process.kill)
             harness.wait_until_it_says(process, "sampling")
             wait_for(lambda: any(map(children, children(process.pid))))
             first, = children(process.pid)

@@ -23,7 +23,7 @@ import zlib
 import harness
 from harness import main, start, wait_for
 
-NOBODY = 65534
+NOBODY = 65533
 # To helpers, in all.
 N_SIGNALS = int(os.environ.get("SANDBOX_SIGNALS", "40"))
 INFLATED = 3 << 30
