@@ -13,7 +13,7 @@
  *   X(enumerator, what it says to users)
  */
 #define CONFINE_LAYERS(X)                                                                          \
-	X(USER, "another user")                                                           \
+	X(USER, "another user")                                                                    \
 	X(CAPABILITIES, "no capabilities")                                                         \
 	X(NO_NEW_PRIVILEGES, "no_new_privs")                                                       \
 	X(LIMITS, "limits of memory and files")                                                    \
