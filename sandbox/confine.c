@@ -125,7 +125,8 @@ static const int calls[] = {
 	SCMP_SYS(restart_syscall),
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(sysinfo), /* qsort() */
+	SCMP_SYS(sigaltstack), /* sanitizers */
+	SCMP_SYS(sysinfo),     /* qsort() */
 	SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(write),
