@@ -102,8 +102,9 @@ struct table_job *table_job_new(enum table_job_step step);
 struct table_job *table_job_free(struct table_job *job);
 
 /*
- * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a
- * parser fails, -EBADMSG, as for a damaged file. After the second step, or an error, the job has no file open or mapped. The caller
+ * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a parser
+ * fails, -EBADMSG, as for a damaged file. After the second step, or an error, the job has no file
+ * open. The caller
  * takes over module_fd, debug_fd, the facts and the image, and clears them in the job.
  */
 void table_job_run(struct table_job *job);

@@ -39,22 +39,27 @@ static int find_section(Elf *elf, struct cfi_section *ret)
 	return -ENODATA;
 }
 
-/* The start of .eh_frame from .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
-static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
+int eh_frame_hdr_read(const struct cfi_section *header, uint64_t *ret)
 {
-	struct cfi_section section;
 	struct cursor c;
 	uint8_t version, encoding;
 
-	if (set_section(elf_getdata_rawchunk(elf, (int64_t)p->p_offset, p->p_filesz, ELF_T_BYTE),
-			p->p_vaddr, &section) < 0)
-		return -ENODATA;
-	cursor_init(&c, section.data, 0, section.size);
+	cursor_init(&c, header->data, 0, header->size);
 	if (cursor_u8(&c, &version) != CFI_NONE || version != 1 ||
 	    cursor_u8(&c, &encoding) != CFI_NONE || cursor_skip(&c, 2) != CFI_NONE ||
-	    cfi_read_pointer(&section, &c, encoding, ret) != CFI_NONE)
+	    cfi_read_pointer(header, &c, encoding, ret) != CFI_NONE)
 		return -ENODATA;
 	return 0;
+}
+
+static int read_header(Elf *elf, const GElf_Phdr *p, uint64_t *ret)
+{
+	struct cfi_section header;
+
+	if (set_section(elf_getdata_rawchunk(elf, (int64_t)p->p_offset, p->p_filesz, ELF_T_BYTE),
+			p->p_vaddr, &header) < 0)
+		return -ENODATA;
+	return eh_frame_hdr_read(&header, ret);
 }
 
 /* Without section headers its end is unknown, but it is at most that of the segment. */

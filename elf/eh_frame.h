@@ -13,4 +13,7 @@
  */
 int eh_frame_find(Elf *elf, struct cfi_section *ret);
 
+/* Reads where .eh_frame starts from .eh_frame_hdr (LSB Core 5.0 §10.6.2). 0 or -ENODATA. */
+int eh_frame_hdr_read(const struct cfi_section *header, uint64_t *ret);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "cfi/index.h"
 #include "elf/debug_file.h"
+#include "elf/eh_frame.h"
 #include "elf/elf_open.h"
 #include "elf/go_tables.h"
 #include "elf/packed.h"
@@ -258,15 +259,8 @@ static void read_eh_frame_hdr(struct elf_file *file, const GElf_Phdr *hdr)
 		.address = hdr->p_vaddr,
 	};
 	struct cfi_section cfi = { 0 };
-	struct cursor c;
-	uint8_t version, encoding;
 
-	if (!section.data)
-		return;
-	cursor_init(&c, section.data, 0, section.size);
-	if (cursor_u8(&c, &version) != CFI_NONE || version != 1 ||
-	    cursor_u8(&c, &encoding) != CFI_NONE || cursor_skip(&c, 2) != CFI_NONE ||
-	    cfi_read_pointer(&section, &c, encoding, &cfi.address) != CFI_NONE)
+	if (!section.data || eh_frame_hdr_read(&section, &cfi.address) < 0)
 		return;
 	for (size_t i = 0; i < file->n_segments; i++) {
 		const struct elf_segment *s = &file->segments[i];

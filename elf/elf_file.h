@@ -86,7 +86,8 @@ struct elf_file {
 /*
  * Reads the ELF file behind fd, or in size bytes of memory. The caller keeps fd and the memory
  * until elf_file_done(). elf_file_init_fd() searches for a separate debug file if there is no other
- * unwind information; the others open no file. Return 0, -ENOMEM, -ENOEXEC if it is no ELF program or library, -ENOTSUP if it is of another machine, or
+ * unwind information; the others open no file. Return 0, -ENOMEM, -ENOEXEC if it is no ELF program
+ * or library, -ENOTSUP if it is of another machine, or
  * -EBADMSG if it is damaged.
  */
 int elf_file_init_fd(struct elf_file *ret, int fd);

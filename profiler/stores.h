@@ -23,8 +23,7 @@ struct stores {
 };
 
 /*
- * Starts the parsers: call it before the process has descriptors that they must not have. `ret` is
- * zero. stores_end() ends them, after stores_done() if there was a stores_init().
+ * Starts the parsers, best before the process has what they must not have. `ret` is zero. stores_end() ends them, after stores_done() if there was a stores_init().
  */
 void stores_begin(struct stores *ret, const struct profiler_options *options);
 void stores_end(struct stores *stores);

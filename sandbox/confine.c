@@ -21,17 +21,6 @@
 /* A user and group that no distribution has. `nobody` would have daemons, and filters for it. */
 #define PARSER_USER 65533
 
-const char *confine_layer_sentence(enum confine_layer layer)
-{
-	static const char *const sentences[] = {
-#define X(name, sentence) sentence,
-		CONFINE_LAYERS(X)
-#undef X
-	};
-
-	return sentences[layer];
-}
-
 /* In a user namespace, this user may not exist. Each part counts alone. */
 static bool drop_user(void)
 {

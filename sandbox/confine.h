@@ -9,22 +9,16 @@
  * can read and write them, and can do nothing else: open nothing, connect to nothing, execute
  * nothing, look at or signal no other process. Each layer alone stops most of that; together they
  * remain closed if the kernel lacks one or one has a hole.
- *
- *   X(enumerator, what it says to users)
  */
-#define CONFINE_LAYERS(X)                                                                          \
-	X(USER, "another user")                                                                    \
-	X(CAPABILITIES, "no capabilities")                                                         \
-	X(NO_NEW_PRIVILEGES, "no_new_privs")                                                       \
-	X(LIMITS, "limits of memory and files")                                                    \
-	X(LANDLOCK, "no files (Landlock)")                                                         \
-	X(SECCOMP, "few system calls (seccomp)")
-
-#define X(name, sentence) CONFINE_##name,
-enum confine_layer { CONFINE_LAYERS(X) CONFINE_N_LAYERS };
-#undef X
-
-const char *confine_layer_sentence(enum confine_layer layer);
+enum confine_layer {
+	CONFINE_USER,              /* another user */
+	CONFINE_CAPABILITIES,      /* none */
+	CONFINE_NO_NEW_PRIVILEGES, /* no_new_privs */
+	CONFINE_LIMITS,            /* of memory and files */
+	CONFINE_LANDLOCK,          /* no files */
+	CONFINE_SECCOMP,           /* few system calls */
+	CONFINE_N_LAYERS,
+};
 
 /* A confined process can have this much memory of its own; mapped files do not count. */
 #define CONFINE_MEMORY (UINT64_C(1) << 30)

@@ -317,7 +317,7 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 }
 
 /* No file has this owner, so it gets a parser that has met none. */
-static const struct owner nobody = { (dev_t)-1, (uid_t)-1 };
+static const struct owner no_owner = { (dev_t)-1, (uid_t)-1 };
 
 /* A parser that gets files of two owners meets no others. */
 static bool is_of_another(const struct parse_request *request, const struct owner *owner)
@@ -341,7 +341,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 
 	if (result < 0)
 		return -errno;
-	err = begin(p, request, is_mixed ? &nobody : &owner, result, &parser);
+	err = begin(p, request, is_mixed ? &no_owner : &owner, result, &parser);
 	if (err < 0)
 		return err;
 	err = receive_reply(&parser, cpu_limit(p, request, size), clock, &reply);

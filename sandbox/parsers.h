@@ -9,9 +9,10 @@
 
 /*
  * The parsers (parser.h) of a profiler, which its threads share. A parser gets files of one owner
- * only. It is started when a request finds none that is idle, and kept for the next one. What a file can do to a parser costs only that
- * file: one that crashes, exhausts its memory or takes too long is replaced. Where no parser can be
- * started at all, this process parses the files.
+ * only; a request about files of two owners gets one of its own. It is started when a request finds
+ * none that is idle, and kept for the next one. What a file can do to a parser costs only that file:
+ * one that crashes, exhausts its memory or takes too long is replaced. Where no parser can be started
+ * at all, this process parses the files.
  */
 struct parsers;
 
@@ -22,7 +23,7 @@ struct parsers;
 #define PARSERS_CPU_NS UINT64_C(2000000000)
 
 /*
- * Starts the spawner (spawner.h): call it before the process has what parsers must not have.
+ * Starts the spawner (spawner.h), best before the process has what parsers must not have.
  * `program` calls helper_main() if executed as a helper. 0 or a negative errno.
  */
 int parsers_new(const char *program, struct parsers **ret);
@@ -40,8 +41,8 @@ unsigned int parsers_layers(struct parsers *parsers);
 /*
  * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for
  * the answer. While it waits, *clock is the parser's CPU-time clock, else 0 (read atomically). 0, the
- * errors of parse_here(), -EBADMSG if the parser crashed or its answer was none, -ETIME if it took
- * too long, or an error of starting one. parse_result_done() frees *ret.
+ * errors of parse_here(), -ECONNABORTED if one parser after the other ended, -EPROTO if an answer was
+ * none, -ETIME if it took too long, or an error of starting one. parse_result_done() frees *ret.
  */
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);

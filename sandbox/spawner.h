@@ -5,9 +5,8 @@
 #include <sys/types.h>
 
 /*
- * A small process that starts helpers. It is executed before this process has anything that they
- * must not have, such as the BPF programs and maps, holds no descriptor but its socket, and executes
- * each helper anew, so none inherits memory or descriptors. It ends when its socket is closed,
+ * A small process that starts helpers. It closes all descriptors but its socket before anything
+ * else, and executes each helper anew, so none inherits memory or descriptors. It ends when its socket is closed,
  * however this process ends, and so do the helpers.
  *
  *     this process -- spawner -- helper (parser.h)
@@ -22,7 +21,7 @@ struct spawned {
 	pid_t pid;
 };
 
-/* The first argument of this program, executed as helper_name, is the kind of helper. */
+/* The name that this program is executed by as a helper. Its first argument is the kind of helper. */
 #define SPAWNER_HELPER_NAME "dwarfprof-helper"
 
 /*
