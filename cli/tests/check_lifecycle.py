@@ -76,19 +76,22 @@ class Swap(unittest.TestCase):
     """Two libraries alternate at one address; the function called through it shows which one is
     mapped."""
     WANTED = 10000
+    LONGEST_S = 150  # enough even where the machine gives a tenth of its CPU time
     RATE = 3999
     N_THREADS = 2
     ROOTS = (["main", "__libc_start_call_main", "__libc_start_main", "_start"], ["start_thread", "clone3"])
 
     def swap(self, how, library):
         """The relevant samples; each is right, or says that it is incomplete."""
-        told, n_lost = [], 0
-        for _ in range(10):
+        told, n_runs, n_lost = [], 0, 0
+        end = time.monotonic() + self.LONGEST_S
+        while len(told) < self.WANTED and time.monotonic() < end:
             samples, err = record("-F", str(self.RATE), command=[
                 program("swap"), how, program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "2"])
             # A machine that stalls loses some samples, and says so.
+            n_runs += 1
             n_lost += samples[-1]["lost"] > 0
-            self.assertLessEqual(n_lost, 2, err)
+            self.assertLessEqual(n_lost, max(2, n_runs / 5), err)
             for s in samples:
                 self.assertNotIn("decoy", names(s), s)
                 under = [name for name in names(s) if name in ("under_a", "under_b")]
@@ -102,8 +105,6 @@ class Swap(unittest.TestCase):
                     named = [name for name in stack if name]
                     self.assertEqual(named[:len(right)], right[:len(named)], s["outcome"])
                 told.append(s)
-            if len(told) >= self.WANTED:
-                break
         print(f"{how}, {library}: {len(told)} samples, {dict(outcomes(told))}, "
               f"{sum(s['late'] for s in told)} walked in user space", flush=True)
         self.assertGreaterEqual(len(told), self.WANTED)
