@@ -32,7 +32,7 @@ struct binary {
 	struct elf_facts elf;  /* empty until the file has been read */
 	const uint8_t *bytes;  /* of its mapped file or its module's memory; NULL: closed */
 	size_t n_bytes;
-	bool is_foreign;     /* reading the bytes may take long (disk_cache_is_foreign()) */
+	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
 	bool is_loading;     /* its file is being read, or its first table is being built */
 	uint64_t asked_ns;   /* loading started then */
 	int err;             /* why it could not be loaded; it is then in no store. Or 0 */

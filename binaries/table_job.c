@@ -12,6 +12,7 @@
 #include "base/file_stat.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
+#include "cache/stored_file.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
 #include "log/clock.h"
@@ -233,7 +234,7 @@ static int read_file(struct table_job *j)
 		err = parse(j, &result);
 	if (err < 0)
 		return err;
-	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
+	j->is_foreign = j->fd >= 0 && stored_file_is_foreign(j->fd);
 	wanted = (struct debug_wanted){ result.origin.build_id, result.debug_link,
 					result.debug_link_checksum };
 	if (j->pid != 0)

@@ -76,7 +76,7 @@ struct table_job {
 	bool is_unopened;  /* opening the file failed */
 	int module_fd;     /* of the file, for the caller */
 	struct file_id id; /* of the file, when it was opened or when its table was built */
-	bool is_foreign;   /* reading it may take long (disk_cache_is_foreign()) */
+	bool is_foreign;   /* reading it may take long (stored_file_is_foreign()) */
 	struct elf_facts facts;
 	int debug_fd; /* from debug_search_process(); negative: none */
 	bool is_copy; /* the original's table fits; there is no image */
