@@ -369,9 +369,11 @@ static int take_resting(struct profiler *p, struct resting *ret)
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	struct resting resting;
-	int err = connect_reports(p, reports, n, names);
+	int err = has_session(p) ? 0 : -EINVAL;
 	bool rests;
 
+	if (err == 0)
+		err = connect_reports(p, reports, n, names);
 	if (err == 0)
 		err = watch_all(p);
 	if (err < 0) {

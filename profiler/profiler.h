@@ -126,7 +126,7 @@ void profiler_describe(struct profiler *profiler, struct report_context *ret);
 /*
  * Starts sampling. The reports stay the host's, but another thread uses them until
  * profiler_finish(). names: a report needs names while it receives samples (report_format.streams).
- * Logs errors. 0 or a negative errno.
+ * Logs errors. 0 or a negative errno: -EINVAL if there is no session.
  */
 int profiler_start(struct profiler *profiler, struct report **reports, size_t n, bool names);
 
