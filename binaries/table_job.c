@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
 #include "cache/stored_file.h"
@@ -218,6 +219,8 @@ static int open_file(struct table_job *j)
 				  mapped_file_open(at->pid, at->start, at->end, at->inode, j->path);
 	if (j->fd < 0)
 		return j->fd;
+	if (!file_budget_allows(j->fd))
+		return -EMFILE;
 	close_fd(&j->path_fd);
 	j->module_fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	return j->module_fd < 0 ? -errno : file_identify(j->fd, true, &j->id, &j->changed_ns);
@@ -239,6 +242,8 @@ static int read_file(struct table_job *j)
 					result.debug_link_checksum };
 	if (j->pid != 0)
 		j->debug_fd = debug_search_process(j->pid, j->path, &wanted, is_debug_file, j);
+	if (j->debug_fd >= 0 && !file_budget_allows(j->debug_fd))
+		close_fd(&j->debug_fd);
 	j->facts = result.facts;
 	result.facts = (struct elf_facts){ 0 };
 	return 0;
