@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,7 +129,7 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
 	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
-	       r->origin.source < ELF_N_SOURCES &&
+	       r->origin.source < ELF_N_SOURCES && r->lacks_cfi <= 1 && r->is_so <= 1 &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 

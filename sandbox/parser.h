@@ -2,7 +2,6 @@
 #ifndef DP_SANDBOX_PARSER_H
 #define DP_SANDBOX_PARSER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sandbox/parse.h"
@@ -29,7 +28,7 @@ struct parser_reply {
 	struct parse_origin origin;
 	char debug_link[PARSE_LINK_SIZE];
 	uint32_t debug_link_checksum;
-	bool lacks_cfi, is_so;
+	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */
 	uint32_t n_cells;
 	struct image_stats stats;
 };
