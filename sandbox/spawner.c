@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -20,10 +21,12 @@
 
 /* How long the spawner may take to start a helper, on a busy machine. */
 #define ANSWER_S 5
+/* P_PIDFD, which glibc has since 2.36. */
+#define WAIT_PIDFD ((idtype_t)3)
 
 struct spawner {
-	pid_t pid;
 	int socket;
+	int pidfd; /* -1: it has ended, or cannot be told from another process */
 };
 
 /* The answer to an empty request. Its descriptors are the helper's socket and pidfd. */
@@ -83,10 +86,27 @@ static int spawn(const char *program, int socket, pid_t *ret)
 	return -err;
 }
 
+/*
+ * A number can belong to another process by now, if this program's children are waited for without
+ * its knowledge (SIGCHLD ignored, or a host's waitpid(-1)). That one would not be our child.
+ */
+static int open_child(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	siginfo_t info;
+
+	if (fd >= 0 && waitid(WAIT_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 int spawner_new(const char *program, struct spawner **ret)
 {
 	struct spawner *s = calloc(1, sizeof(*s));
 	int sockets[2], err;
+	pid_t pid;
 
 	*ret = NULL;
 	if (!s)
@@ -96,11 +116,11 @@ int spawner_new(const char *program, struct spawner **ret)
 		free(s);
 		return err;
 	}
-	err = spawn(program, sockets[1], &s->pid);
+	err = spawn(program, sockets[1], &pid);
 	close(sockets[1]);
 	s->socket = sockets[0];
+	s->pidfd = err == 0 ? open_child(pid) : -1;
 	if (err < 0) {
-		s->pid = 0;
 		spawner_free(s);
 		return err;
 	}
@@ -116,10 +136,12 @@ struct spawner *spawner_free(struct spawner *s)
 	if (!s)
 		return NULL;
 	close(s->socket);
-	if (s->pid > 0)
-		kill(s->pid, SIGKILL);
-	while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	if (s->pidfd >= 0) {
+		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+		while (waitid(WAIT_PIDFD, (id_t)s->pidfd, NULL, WEXITED) < 0 && errno == EINTR)
+			continue;
+		close(s->pidfd);
+	}
 	free(s);
 	return NULL;
 }
@@ -146,7 +168,10 @@ static void become_parser(int socket)
 {
 	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)HELPER_PARSER,
 				    (char *)HELPER_VERSION, NULL };
+	sigset_t none;
 
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (dup2(socket, HELPER_SOCKET) == HELPER_SOCKET)
 		execv("/proc/self/exe", arguments);
 	_exit(EXIT_FAILURE);
@@ -180,17 +205,49 @@ static int start_parser(struct reply *ret, int ret_fds[2])
 	return 0;
 }
 
+/* Interrupts ppoll(). */
+static void note_end(int number)
+{
+	(void)number;
+}
+
+/* SIGCHLD arrives while waiting for requests only. */
+static void hear_of_ends(sigset_t *ret)
+{
+	const struct sigaction action = { .sa_handler = note_end };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ends, ret);
+	sigaction(SIGCHLD, &action, NULL);
+}
+
+/* Waits for a request, and until then for helpers that end. */
+static void await_request(int socket, const sigset_t *unblocked)
+{
+	struct pollfd fd = { .fd = socket, .events = POLLIN };
+
+	do
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+	while (ppoll(&fd, 1, NULL, unblocked) < 0 && errno == EINTR);
+}
+
 int spawner_run(int socket)
 {
 	struct request request;
 	int fds[MESSAGE_MAX_FDS];
+	sigset_t unblocked;
 
-	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
+	hear_of_ends(&unblocked);
+	for (;;) {
 		struct reply reply = { 0 };
 		int made[2] = { -1, -1 };
 
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
+		await_request(socket, &unblocked);
+		if (message_receive(socket, &request, sizeof(request), fds) < 0)
+			return EXIT_SUCCESS;
 		reply.err = start_parser(&reply, made);
 		(void)message_send(socket, &reply, sizeof(reply), made, reply.err == 0 ? 2 : 0);
 		if (made[0] >= 0)
@@ -198,5 +255,4 @@ int spawner_run(int socket)
 		if (made[1] >= 0)
 			close(made[1]);
 	}
-	return EXIT_SUCCESS;
 }
