@@ -22,7 +22,8 @@ void stores_begin(struct stores *ret, const struct profiler_options *o)
 	int err = o->helper ? parsers_new(o->helper, &ret->parsers) : 0;
 
 	if (err < 0)
-		log_debug("files are parsed in this process: %s", strerror(-err));
+		log_warning("this process parses all files itself, with its rights: %s",
+			    strerror(-err));
 }
 
 void stores_end(struct stores *stores)

@@ -73,13 +73,13 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	return err;
 }
 
-int parser_run(int socket, unsigned int layers)
+int parser_run(int socket)
 {
 	struct parser_request request;
 	int fds[MESSAGE_MAX_FDS];
 
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
-		struct parser_reply reply = { .layers = layers };
+		struct parser_reply reply = { 0 };
 
 		reply.err = answer(&request, fds, &reply);
 		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)

@@ -22,7 +22,6 @@ struct parser_request {
 
 struct parser_reply {
 	int32_t err;
-	uint32_t layers; /* that confine the parser, by bit */
 	/* Of struct parse_result, without what the pointers in it point to */
 	struct elf_facts facts;
 	struct parse_origin origin;
@@ -34,7 +33,7 @@ struct parser_reply {
 };
 
 /* What the parser does. Returns an exit status. */
-int parser_run(int socket, unsigned int layers);
+int parser_run(int socket);
 
 /*
  * Puts together what a parser answered, of which nothing is trusted: text is terminated and
