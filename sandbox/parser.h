@@ -38,7 +38,8 @@ int parser_run(int socket);
 /*
  * Puts together what a parser answered, of which nothing is trusted: text is terminated and
  * printable, an image is sound (image_check.h), and nothing is larger than the requested file could
- * make it. `file` is the one for the result, `size` that of the requested file. 0 or the error that
+ * make it. `file` is the one for the result, `size` that of the requested file, without
+ * its holes. 0 or the error that
  * the parser tells, of those that parse_here() has; -EPROTO for an answer that no parser gives; or
  * -ENOMEM. parse_result_done() frees *ret.
  */

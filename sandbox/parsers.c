@@ -33,6 +33,9 @@
 #define STOPPED_NS UINT64_C(2000000000)
 /* Larger files get no more time than one of this size. */
 #define MAX_MIB 4096
+/* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
+#define BLOCK_SIZE 512
+#define MAX_COMPRESSION 4
 /* How often a request is answered by another parser if one ends. */
 #define ATTEMPTS 5
 /* How often one is started that ends at once, or does so for long. */
@@ -420,6 +423,15 @@ static int begin(struct parsers *p, const struct parse_request *request, const s
 	return err == -EPIPE ? -ECONNABORTED : err;
 }
 
+/* What a file may cost. Holes cost their owner nothing, so they buy nothing. */
+static uint64_t stored_size(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	uint64_t stored = (uint64_t)st->st_blocks * BLOCK_SIZE * MAX_COMPRESSION;
+
+	return size < stored ? size : stored;
+}
+
 /* Both files count: that of a debug file is read for its checksum. */
 static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *request,
 			  uint64_t size)
@@ -428,7 +440,7 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 	uint64_t mib;
 
 	if (request->other >= 0 && fstat(request->other, &st) == 0)
-		size += (uint64_t)st.st_size;
+		size += stored_size(&st);
 	mib = size >> 20;
 	return p->cpu_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (p->cpu_ns / 100);
 }
@@ -450,7 +462,7 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 {
 	_cleanup_close_ int result = memfd_create("result", MFD_CLOEXEC);
 	const struct owner owner = { st->st_dev, st->st_uid };
-	uint64_t size = (uint64_t)st->st_size;
+	uint64_t size = stored_size(st);
 	bool is_mixed = is_of_another(request, &owner), answered;
 	struct parser_reply reply;
 	struct parser parser;

@@ -17,8 +17,8 @@
 struct parsers;
 
 /*
- * A parser that has used this much CPU time for one request, and a hundredth of it for each MiB of
- * the file, is ended. Honest files need a tenth of the latter.
+ * A parser that has used this much CPU time for one request, and a hundredth of it for each MiB that
+ * the file takes on disk, is ended. Honest files need a tenth of the latter.
  */
 #define PARSERS_CPU_NS UINT64_C(2000000000)
 

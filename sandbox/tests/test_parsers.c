@@ -545,3 +545,26 @@ Test(parsers, may_not_take_too_long)
 	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS);
 	expect_answer();
 }
+
+/* Of this thread. */
+static uint64_t cpu_time(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* A file of 4 TiB that takes 73 MiB may take no longer than one of the latter size. */
+Test(parsers, get_no_time_for_holes)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = make_long_file();
+	const struct parse_request request = { PARSE_IMAGE, fd, -1 };
+	uint64_t took = cpu_time();
+
+	cr_assert_eq(parse_here(&request, &result), 0);
+	took = cpu_time() - took;
+	parse_result_done(&result);
+	/* For 73 MiB, at most four times as much; for 4 TiB, 41 times. */
+	parsers_set_cpu_limit(parsers, took / 8);
+	cr_assert(ftruncate(fd, INT64_C(4) << 40) == 0);
+	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), -ETIME);
+}
