@@ -263,7 +263,8 @@ static int read_file(struct table_job *j)
 	wanted = (struct debug_wanted){ result.origin.build_id, result.debug_link,
 					result.debug_link_checksum };
 	if (j->pid != 0)
-		j->debug_fd = debug_search_process(j->pid, j->path, &wanted, is_debug_file, j);
+		j->debug_fd =
+			debug_search_process(j->pid, j->fd, j->path, &wanted, is_debug_file, j);
 	if (j->debug_fd >= 0 && !file_budget_allows(j->debug_fd))
 		close_fd(&j->debug_fd);
 	j->facts = result.facts;
