@@ -64,6 +64,7 @@ struct parsers {
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
 	unsigned int n_spawners; /* so far */
+	bool is_required;        /* this process parses nothing, come what may */
 	bool has_started;        /* any of them */
 	bool has_answered;       /* any of them */
 	bool is_broken;          /* none could be started, or none answers, and none ever did */
@@ -181,7 +182,8 @@ static bool give_up(struct parsers *p, bool has_started, const char *why)
 	bool is_first, broken;
 
 	pthread_mutex_lock(&p->lock);
-	is_first = !p->is_broken && !p->has_answered && p->has_started <= has_started;
+	is_first = !p->is_broken && !p->is_required && !p->has_answered &&
+		   p->has_started <= has_started;
 	p->is_broken |= is_first;
 	broken = p->is_broken;
 	pthread_mutex_unlock(&p->lock);
@@ -245,7 +247,7 @@ static bool is_confined(struct parsers *p, const struct confinement *c, bool is_
 
 	pthread_mutex_lock(&p->lock);
 	missing = c->missing & ~p->accepted;
-	if (missing && is_last && !p->has_started) {
+	if (missing && is_last && !p->has_started && !p->is_required) {
 		log_warning("parsers of files are confined less than they could be, without %s",
 			    confine_list(c->missing, list));
 		p->accepted |= missing;
@@ -260,7 +262,7 @@ static bool is_confined(struct parsers *p, const struct confinement *c, bool is_
 }
 
 /* Waits without the lock, so that others can have files parsed. */
-static int start_once(struct parsers *p, bool is_last, struct parser *ret)
+static int start_any(struct parsers *p, struct parser *ret)
 {
 	unsigned int number;
 	int socket, err = request_parser(p, &number, &socket);
@@ -269,6 +271,13 @@ static int start_once(struct parsers *p, bool is_last, struct parser *ret)
 		err = hello_await(socket, &ret->process);
 	if (err == -EAGAIN || has_no_spawner(p))
 		replace_spawner(p, number);
+	return err;
+}
+
+static int start_once(struct parsers *p, bool is_last, struct parser *ret)
+{
+	int err = start_any(p, ret);
+
 	if (err < 0 || is_confined(p, &ret->process.confinement, is_last))
 		return err;
 	end_parser(ret);
@@ -291,6 +300,32 @@ static int start_parser(struct parsers *p, struct parser *ret)
 	if (err == 0)
 		return 0;
 	return give_up(p, false, "cannot be started") ? -ESHUTDOWN : -EAGAIN;
+}
+
+int parsers_check(struct parsers *p, struct confinement *ret)
+{
+	struct parser parser;
+	int err = -EAGAIN;
+
+	*ret = (struct confinement){ 0 };
+	for (int i = 0; i < STARTS; i++) {
+		err = start_any(p, &parser);
+		if (err < 0)
+			continue;
+		*ret = parser.process.confinement;
+		end_parser(&parser);
+		if (!ret->missing)
+			return 0;
+	}
+	return ret->missing ? 0 : err;
+}
+
+int parsers_require(struct parsers *p, struct confinement *ret)
+{
+	pthread_mutex_lock(&p->lock);
+	p->is_required = true;
+	pthread_mutex_unlock(&p->lock);
+	return parsers_check(p, ret);
 }
 
 static int take(struct parsers *p, const struct owner *owner, struct parser *ret)

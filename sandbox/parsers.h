@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "sandbox/confine.h"
 #include "sandbox/parse.h"
 
 /*
@@ -22,6 +23,12 @@ struct parsers;
  */
 #define PARSERS_CPU_NS UINT64_C(2000000000)
 
+enum sandbox_mode {
+	SANDBOX_AUTO,    /* parsers, with the layers that can be had */
+	SANDBOX_REQUIRE, /* nothing without parsers in all layers that the kernel has */
+	SANDBOX_OFF,     /* this process parses */
+};
+
 /*
  * Starts the spawner (spawner.h), best before the process has what parsers must not have.
  * `program` calls helper_main() if executed as a helper. 0 or a negative errno.
@@ -37,6 +44,17 @@ void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 
 /* The layers that confine each parser so far, by bit (confine.h); 0: none has been started. */
 uint32_t parsers_layers(struct parsers *parsers);
+
+/*
+ * Starts a parser to see what confines it, and ends it. 0 or a negative errno: there can be none now.
+ */
+int parsers_check(struct parsers *parsers, struct confinement *ret);
+
+/*
+ * Files are parsed only by parsers with all layers that they can have, else not at all. To be called
+ * before the first request. Returns what parsers_check() does.
+ */
+int parsers_require(struct parsers *parsers, struct confinement *ret);
 
 /*
  * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for
