@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "sandbox/message.h"
 
-/* How long a helper may take to start, on a busy machine. It may also have been stopped. */
-#define PATIENCE_MS 5000
+/* How long a helper may take to start, on a busy machine. One that was stopped is not waited for. */
+#define PATIENCE_MS 2000
 
 /* Its descriptor is the helper's pidfd. */
 struct hello {

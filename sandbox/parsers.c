@@ -531,7 +531,7 @@ static int ask(struct parsers *p, const struct parse_request *request, clockid_t
 	if (fstat(request->fd, &st) < 0)
 		return -errno;
 	/* It may not have been the file: parsers can be killed for lack of memory, or by somebody. */
-	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+	for (int i = 0; i < ATTEMPTS && (err == -ECONNABORTED || err == -EAGAIN); i++)
 		err = ask_once(p, request, &st, clock, ret);
 	return err;
 }
