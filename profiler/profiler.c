@@ -144,8 +144,8 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	p->cpus.fd = -1;
 	p->loop = LOOP_NONE;
 	watch_init(&p->watch, &p->loop);
-	stores_begin(&p->stores, o);
-	if (p->needs.session.programs)
+	err = stores_begin(&p->stores, o);
+	if (err == 0 && p->needs.session.programs)
 		err = open_session(p);
 	if (err == 0)
 		err = open_stores(p);

@@ -252,6 +252,19 @@ Test(options, takes_table_memory)
 	end();
 }
 
+Test(options, takes_a_sandbox)
+{
+	PARSE("-a");
+	cr_assert(options.record.profiler.sandbox == SANDBOX_AUTO);
+	end();
+	PARSE("-a", "--sandbox", "require");
+	cr_assert(options.record.profiler.sandbox == SANDBOX_REQUIRE);
+	end();
+	PARSE("-a", "--sandbox=off");
+	cr_assert(options.record.profiler.sandbox == SANDBOX_OFF);
+	end();
+}
+
 Test(options, takes_threads)
 {
 	PARSE("-t", "1,2", "--tid=3");
@@ -310,6 +323,7 @@ REFUSES(an_empty_command, "--")
 REFUSES(a_stray_word, "-a", "ls")
 REFUSES(a_bad_pid, "-p", "12x")
 REFUSES(an_empty_pid, "-p", ",")
+REFUSES(sandbox_of_another_name, "-a", "--sandbox", "on")
 REFUSES(too_little_table_memory, "-a", "--table-memory", "4095K")
 REFUSES(too_much_table_memory, "-a", "--table-memory", "2049M")
 REFUSES(table_memory_that_is_no_size, "-a", "--table-memory", "much")
