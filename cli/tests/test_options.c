@@ -15,22 +15,24 @@ static struct options options;
 static char *arguments[32];
 static int n_arguments;
 
+static void end(void)
+{
+	options_done(&options);
+	options = (struct options){ 0 };
+	while (n_arguments > 0)
+		free(arguments[--n_arguments]);
+}
+
 /* The parser may modify its arguments, so literals will not do. */
 static void parse(const char *const *given)
 {
+	end();
 	for (n_arguments = 0; given[n_arguments]; n_arguments++)
 		arguments[n_arguments] = strdup(given[n_arguments]);
 	options_parse(&options, n_arguments, arguments);
 }
 
 #define PARSE(...) parse((const char *const[]){ "dwarfprof", __VA_ARGS__, NULL })
-
-static void end(void)
-{
-	options_done(&options);
-	for (int i = 0; i < n_arguments; i++)
-		free(arguments[i]);
-}
 
 TestSuite(options);
 
