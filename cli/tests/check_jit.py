@@ -182,18 +182,22 @@ class Dumps(Case):
                 self.addCleanup(profiler.kill)
                 harness.wait_until_it_says(profiler, "sampling")
                 harness.wait_until_it_runs(pid, 1)
-                before, enough, n = harness.cpu_time(profiler.pid), harness.cpu_time(pid) + 3, 0
-                while harness.cpu_time(pid) < enough:
-                    file.write(move(places[n % len(places)], 10 ** 6 + n))
-                    n += 1
-                    time.sleep(0.001)
-                used = harness.cpu_time(profiler.pid) - before
+                n, used = 0, []
+                # Other work may delay what is done once into one of these seconds.
+                for _ in range(3):
+                    before, enough = harness.cpu_time(profiler.pid), harness.cpu_time(pid) + 1
+                    while harness.cpu_time(pid) < enough:
+                        file.write(move(places[n % len(places)], 10 ** 6 + n))
+                        n += 1
+                        time.sleep(0.001)
+                    used.append(harness.cpu_time(profiler.pid) - before)
                 profiler.terminate()
                 said = profiler.communicate(timeout=300)[1]
         self.assertEqual(profiler.returncode, 0, said)
         self.assertGreater(n, 500)
         self.assertIn(";first ", harness.read(self.path("out.folded")))
-        self.assertLess(used, 0.5, said)
+        # It was 0.9 when all pieces were sorted for each sample, and is 0.02.
+        self.assertLess(min(used), 0.2, said)
 
 
 class Maps(Case):
