@@ -182,6 +182,25 @@ static void resolve_cookie(const struct process *p, struct mapping *m)
 		(void)mapping_read_word(p->thread, mapping_cookie_address(m), &word);
 }
 
+void mapping_resolve_as(struct process_table *table, struct process *p, struct mapping *m,
+			struct binary *b, const char *name)
+{
+	int err;
+
+	if (binary_is_pending(b)) {
+		m->binary = b;
+		m->is_pending = true;
+		return;
+	}
+	err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
+	if (err < 0) {
+		resolve_other(table, p, m, b->id.inode, name, err);
+		return;
+	}
+	m->binary = b;
+	resolve_cookie(p, m);
+}
+
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
 		     uint64_t inode, const char *name)
 {
@@ -194,19 +213,10 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 	err = inode != 0 && jitted_is_dump(p->pid, name) ?
 		      -ENOEXEC :
 		      find_binary(table, p, m, inode, name, &b);
-	if (err == 0 && binary_is_pending(b)) {
-		m->binary = b;
-		m->is_pending = true;
-		return;
-	}
 	if (err == 0)
-		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
-	if (err < 0) {
+		mapping_resolve_as(table, p, m, b, name);
+	else
 		resolve_other(table, p, m, inode, name, err);
-		return;
-	}
-	m->binary = b;
-	resolve_cookie(p, m);
 }
 
 /* If the process ended before the file could be opened, another process may have it. */

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import harness
@@ -38,6 +39,23 @@ print("mapped", flush=True)
 sys.stdin.read()
 """
 N_FILES, FILES_MAX = 1200, 1024
+# Maps a page of a file again and again, and then other pages over these without end.
+PAGES = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+fd, n = os.open(sys.argv[1], os.O_RDONLY), int(sys.argv[2])
+start = libc.mmap(None, 4096 * n, 0, 0x22, -1, 0)  # private, anonymous
+for i in range(n):
+    assert libc.mmap(start + 4096 * i, 4096, 5, 0x12, fd, 0) == start + 4096 * i  # r-x, private, fixed
+print("mapped", flush=True)
+i = 0
+while True:
+    libc.mmap(start + 4096 * (i * 7919 % n), 4096, 5, 0x12, fd, 4096 * (i // n % 2))
+    i += 1
+"""
+N_PAGES = 60000  # of 65,530 that vm.max_map_count allows
 N_SYMBOLS = 10_000_000
 SYMTAB = 2  # SHT_SYMTAB
 
@@ -89,6 +107,38 @@ class Excess(unittest.TestCase):
         self.assertRegex(found, "(?m)^fibonacci;.*;fibonacci")
         # The table itself, which is mapped, and what was read of it.
         self.assertLess(usage.ru_maxrss << 10, 24 * N_SYMBOLS + (450 << 20))
+
+    def test_mappings(self):
+        """A user whose programs have as many as can be, all of which come and go."""
+        user = subprocess.Popen([*NOBODY, sys.executable, "-c", PAGES, harness.program("libplain_a.so"), str(N_PAGES)],
+                                stdout=subprocess.PIPE, text=True)
+        self.addCleanup(user.stdout.close)
+        self.addCleanup(user.wait)
+        self.addCleanup(user.kill)
+        self.assertEqual(user.stdout.readline(), "mapped\n")
+        path = os.path.join(self.directory, "out.jsonl")
+        with harness.busy() as busy:
+            began = time.monotonic()
+            profiler = harness.start("-F", "499", "-d", "5", "-o", path, "-a", "--no-cache", stderr=subprocess.PIPE, text=True)
+            self.addCleanup(profiler.kill)
+            said = harness.wait_until_it_says(profiler, "sampling")
+            began, sampling = time.monotonic(), time.monotonic() - began
+            said += profiler.stderr.read()
+            status, usage = os.wait4(profiler.pid, 0)[1:]
+            profiler.returncode, took = status, time.monotonic() - began
+            profiler.stderr.close()
+        self.assertEqual(status, 0, said)
+        with open(path) as file:
+            samples = [s for s in map(json.loads, file) if s["pid"] == int(busy)]
+        outcomes = collections.Counter(s["outcome"] for s in samples)
+        cpu = usage.ru_utime + usage.ru_stime
+        print(f"{N_PAGES} mappings: sampling after {sampling:.1f} s, over after {took:.1f} s, {cpu:.1f} s of CPU, "
+              f"{usage.ru_maxrss >> 10} MiB, {dict(outcomes)}", flush=True)
+        self.assertGreater(outcomes["complete"], 0.9 * len(samples), said)
+        # It was 175 s, 85 s and 5.5 GB when each change cost as much as all mappings.
+        self.assertLess(took, 60)
+        self.assertLess(cpu, 25)
+        self.assertLess(usage.ru_maxrss << 10, 1 << 30)
 
     def test_files(self):
         """The usual limit, and a user who maps more files than that; as many more would be of other users."""

@@ -8,6 +8,7 @@
 
 #include "log/clock.h"
 #include "process/process.h"
+#include "process/process_snapshot.h"
 #include "samples/verify.h"
 #include "symbols/tests/some_names.h"
 
