@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/load.h"
 #include "kernel/proc_maps.h"
@@ -289,6 +290,8 @@ int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *
 	if (err < 0)
 		return err;
 	HASH_FIND(hh, store->binaries, &id, sizeof(id), b);
+	if (!b && !file_budget_allows(fd))
+		return -EMFILE;
 	if (!b)
 		return add_binary(store, &id, pid, steal_fd(&own), NULL, path, ret);
 	load_again(store, b);

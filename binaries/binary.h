@@ -32,7 +32,7 @@ struct binary {
 	struct elf_facts elf;  /* empty until the file has been read */
 	const uint8_t *bytes;  /* of its mapped file or its module's memory; NULL: closed */
 	size_t n_bytes;
-	bool is_foreign;     /* reading the bytes may take long (disk_cache_is_foreign()) */
+	bool is_foreign;     /* reading the bytes may take long (stored_file_is_foreign()) */
 	bool is_loading;     /* its file is being read, or its first table is being built */
 	uint64_t asked_ns;   /* loading started then */
 	int err;             /* why it could not be loaded; it is then in no store. Or 0 */
@@ -74,6 +74,7 @@ struct binary_store {
 	bool symbols;            /* reports will need names */
 	bool has_warned;         /* that the pool has no room for all tables */
 	bool has_warned_of_file; /* that a file cannot be read for lack of permission */
+	bool has_warned_of_many; /* that there are more files than may be open */
 };
 
 /*
@@ -94,7 +95,8 @@ void binary_store_start_workers(struct binary_store *store);
  * refers to the file (mapped_file_find()) is enough. Unless its table is in the pool, builds it and
  * puts it there if there is room. `path` is the file's name in the root of the process, which is
  * also searched for its debug file. With workers, the binary may be pending. Returns 0, a negative
- * errno for a file that cannot be opened or is no ELF file of this machine, or -ECANCELED.
+ * errno for a file that cannot be opened or is no ELF file of this machine, -EMFILE if too many are
+ * open (file_budget.h), or -ECANCELED.
  */
 int binary_store_get(struct binary_store *store, pid_t pid, int fd, const char *path,
 		     struct binary **ret);

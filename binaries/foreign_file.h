@@ -3,7 +3,7 @@
 #define DP_BINARIES_FOREIGN_FILE_H
 
 /*
- * Closes a file of a file system that may take long to answer (disk_cache_is_foreign()); FUSE asks
+ * Closes a file of a file system that may take long to answer (stored_file_is_foreign()); FUSE asks
  * its server when a descriptor is closed (fuse_flush(), fs/fuse/file.c). A thread of its own does
  * so and then ends. fd may be negative.
  */

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "binaries/module_users.h"
+#include "binaries/file_budget.h"
 #include "log/clock.h"
 #include "symbols/jit.h"
 
@@ -100,7 +101,10 @@ bool jitted_is_dump(pid_t pid, const char *path)
 
 void jitted_set_dump(struct jitted *j, int fd)
 {
-	jit_set_dump(j->module->jit, fd);
+	if (file_budget_allows(fd))
+		jit_set_dump(j->module->jit, fd);
+	else
+		close(fd);
 }
 
 /* The process's root; the kernel's own link never waits. */
@@ -116,7 +120,9 @@ void jitted_set_dump_path(struct jitted *j, pid_t thread, const char *path, uint
 {
 	int root = open_root(thread);
 
-	if (root >= 0)
+	if (root >= 0 && !file_budget_allows(root))
+		close(root);
+	else if (root >= 0)
 		jit_set_dump_path(j->module->jit, root, path, inode);
 }
 
@@ -132,7 +138,9 @@ void jitted_meet(struct jitted *j)
 	if (read_status(j->pid, &own, &user) < 0)
 		return;
 	root = open_root(j->pid);
-	if (root >= 0)
+	if (root >= 0 && !file_budget_allows(root))
+		close(root);
+	else if (root >= 0)
 		jit_set_root(j->module->jit, root, own, user);
 }
 

@@ -266,12 +266,12 @@ static void finish_table(struct binary_store *store, struct table_job *j)
 {
 	const struct binary *b = j->binary;
 	struct table *t = j->table;
-
 	/* Nor can it be built if the file was written to after processes mapped it. */
-	t->is_lost = j->err != -ENOMEM && (j->err < 0 || j->image.n_cells != t->n_cells ||
-					   memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
-	if (j->err < 0 || t->is_lost) {
-		table_give_room_back(&store->tables, t);
+	bool is_other = j->err == 0 && (j->image.n_cells != t->n_cells ||
+					memcmp(&j->id, &b->id, sizeof(j->id)) != 0);
+
+	if (j->err < 0 || is_other) {
+		table_fail(&store->tables, t, j->err != -ENOMEM && j->err != -EAGAIN);
 		return;
 	}
 	table_fill(&store->tables, t, j->image.cells, j->took);

@@ -8,6 +8,9 @@
 #include "log/clock.h"
 #include "log/log.h"
 
+/* How often in a row a table may fail to be built. */
+#define MAX_FAILED 3
+
 void table_store_init(struct table_store *store, struct pool *pool)
 {
 	*store = (struct table_store){ .pool = pool };
@@ -149,9 +152,17 @@ void table_fill(struct table_store *store, struct table *t, const void *cells, u
 	t->has_labels = head->labels_form != DP_LABELS_NONE;
 	t->last_used = t->made = clock_now_ns();
 	t->made_in = took;
+	t->n_failed = 0;
 	t->wanted = 0;
 	store->generation++;
 	store->n_made++;
+}
+
+void table_fail(struct table_store *store, struct table *t, bool is_for_good)
+{
+	t->is_lost = is_for_good || ++t->n_failed == MAX_FAILED;
+	t->made = clock_now_ns();
+	table_give_room_back(store, t);
 }
 
 void table_hold(struct table *t)

@@ -42,7 +42,8 @@ struct table {
 	bool is_filling;    /* the cells are reserved, but the image is still being built */
 	bool is_leaving;    /* evicted, but snapshots still refer to it */
 	bool has_labels;    /* its image marks labels */
-	bool is_lost;       /* it cannot be rebuilt: the file has changed */
+	bool is_lost;       /* it cannot be rebuilt, for example if the file has changed */
+	uint32_t n_failed;  /* builds in a row that failed */
 	size_t n_binaries;  /* those that share it */
 	size_t n_mappings;  /* of processes, including recently unmapped ones */
 	size_t n_snapshots; /* mappings of snapshots that refer to its cell */
@@ -84,6 +85,11 @@ int table_find_room(struct table_store *store, struct table *table);
 void table_give_room_back(struct table_store *store, struct table *table);
 /* Writes the image to its cells; it took `took` ns to build. */
 void table_fill(struct table_store *store, struct table *table, const void *cells, uint64_t took);
+
+/*
+ * Building the image has failed. Unless it is for good, or the third time, it is tried again later.
+ */
+void table_fail(struct table_store *store, struct table *table, bool is_for_good);
 
 /* Whether samples want the table, and its last build was long enough ago. */
 bool table_may_be_made(const struct table_store *store, const struct table *table);

@@ -10,8 +10,10 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "binaries/file_budget.h"
 #include "binaries/foreign_file.h"
 #include "binaries/image_cache.h"
+#include "cache/stored_file.h"
 #include "elf/debug_search.h"
 #include "elf/mapped_file.h"
 #include "log/clock.h"
@@ -132,20 +134,42 @@ struct table_job *table_job_free(struct table_job *j)
 	return NULL;
 }
 
+/* Why no parser has answered; NULL: one has. */
+static const char *parser_failure(int err)
+{
+	switch (err) {
+	case -ETIME:
+		return "took too long";
+	case -EPROTO:
+		return "gave a wrong answer";
+	case -ECONNABORTED:
+		return "crashed or was ended";
+	case -EAGAIN:
+		return "could not be started";
+	default:
+		return NULL;
+	}
+}
+
 /* Whatever a file does to its parser, the file has no table. */
 static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 	       struct parse_result *ret)
 {
 	const struct parse_request request = { .kind = kind, .fd = fd, .other = other };
+	static const char *const so[PARSE_N_KINDS] = {
+		[PARSE_FACTS] = "has no table",
+		[PARSE_IMAGE] = "has no table",
+		[PARSE_SAME] = "is not compared with a file of the same build id",
+		[PARSE_DEBUG] = "is used without a debug file that may be its own",
+	};
 	int err = parsers_ask(j->parsers, &request, &j->job.clock, ret);
+	const char *why = parser_failure(err);
 
-	if (err != -ECONNABORTED && err != -EPROTO && err != -ETIME)
+	if (!why)
 		return err;
-	log_warning("%s has no table: its parser %s", j->path ? j->path : "a file",
-		    err == -ETIME  ? "took too long" :
-		    err == -EPROTO ? "gave a wrong answer" :
-				     "crashed");
-	return -EBADMSG;
+	log_warning("%s %s: its parser %s", j->path ? j->path : "a file", so[kind], why);
+	/* Somebody may have ended it, or memory have been short. */
+	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
 }
 
 static int ask_facts(struct table_job *j, int frames_fd, struct parse_result *ret)
@@ -217,6 +241,8 @@ static int open_file(struct table_job *j)
 				  mapped_file_open(at->pid, at->start, at->end, at->inode, j->path);
 	if (j->fd < 0)
 		return j->fd;
+	if (!file_budget_allows(j->fd))
+		return -EMFILE;
 	close_fd(&j->path_fd);
 	j->module_fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	return j->module_fd < 0 ? -errno : file_identify(j->fd, true, &j->id, &j->changed_ns);
@@ -233,11 +259,14 @@ static int read_file(struct table_job *j)
 		err = parse(j, &result);
 	if (err < 0)
 		return err;
-	j->is_foreign = j->fd >= 0 && disk_cache_is_foreign(j->fd);
+	j->is_foreign = j->fd >= 0 && stored_file_is_foreign(j->fd);
 	wanted = (struct debug_wanted){ result.origin.build_id, result.debug_link,
 					result.debug_link_checksum };
 	if (j->pid != 0)
-		j->debug_fd = debug_search_process(j->pid, j->path, &wanted, is_debug_file, j);
+		j->debug_fd =
+			debug_search_process(j->pid, j->fd, j->path, &wanted, is_debug_file, j);
+	if (j->debug_fd >= 0 && !file_budget_allows(j->debug_fd))
+		close_fd(&j->debug_fd);
 	j->facts = result.facts;
 	result.facts = (struct elf_facts){ 0 };
 	return 0;

@@ -76,7 +76,7 @@ struct table_job {
 	bool is_unopened;  /* opening the file failed */
 	int module_fd;     /* of the file, for the caller */
 	struct file_id id; /* of the file, when it was opened or when its table was built */
-	bool is_foreign;   /* reading it may take long (disk_cache_is_foreign()) */
+	bool is_foreign;   /* reading it may take long (stored_file_is_foreign()) */
 	struct elf_facts facts;
 	int debug_fd; /* from debug_search_process(); negative: none */
 	bool is_copy; /* the original's table fits; there is no image */
@@ -103,7 +103,7 @@ struct table_job *table_job_free(struct table_job *job);
 
 /*
  * Runs the job's step. Its errors are those of opening the file and of parsers_ask(); if a parser
- * fails, -EBADMSG, as for a damaged file. After the second step, or an error, the job has no file
+ * fails, -EBADMSG, as for a damaged file, or -EAGAIN if it may not be the file's fault. After the second step, or an error, the job has no file
  * open. The caller
  * takes over module_fd, debug_fd, the facts and the image, and clears them in the job.
  */

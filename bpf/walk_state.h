@@ -33,7 +33,7 @@ DP_ASSERT(DP_N_SAVED <= WALK_RECOVERED, "each saved register has room");
 /*
  * Limits of one walk. Unwind information belongs to the profiled program and may make any frame
  * expensive; while a sample is taken, its CPU does nothing else. The unit is one operation of an
- * expression, about 7 ns. A page of the stack for each frame is free: deep stacks of large frames are
+ * expression, 7 to 30 ns. A page of the stack for each frame is free: deep stacks of large frames are
  * honest.
  */
 #define WALK_MAX_COST 24576

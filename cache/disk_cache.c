@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
-#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,9 +32,6 @@
 /* In seconds: files that were not used, or not completed, for this long are removed. */
 #define MAX_AGE (30 * 24 * 3600)
 #define MAX_AGE_NEW 3600
-
-/* In seconds: a change within a file system's clock tick may not show in the ctime. */
-#define SETTLE_TIME 2
 
 char *disk_cache_path(uid_t user, const char *xdg, const char *home)
 {
@@ -139,47 +134,6 @@ void disk_cache_close(struct disk_cache *cache)
 {
 	close(cache->fd);
 	cache->fd = -1;
-}
-
-static uint64_t nanoseconds(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
-}
-
-bool disk_cache_is_foreign(int fd)
-{
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) < 0)
-		return true;
-	switch ((uint32_t)fs.f_type) {
-	case FUSE_SUPER_MAGIC:
-	case NFS_SUPER_MAGIC:
-	case CIFS_SUPER_MAGIC:
-	case SMB2_SUPER_MAGIC:
-	case V9FS_MAGIC:
-		return true;
-	default:
-		return false;
-	}
-}
-
-int disk_cache_source(int fd, struct disk_cache_source *ret)
-{
-	struct timespec now;
-	struct stat st;
-
-	if (disk_cache_is_foreign(fd) || fstat(fd, &st) < 0 ||
-	    clock_gettime(CLOCK_REALTIME, &now) < 0 ||
-	    st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
-		return -ESTALE;
-	*ret = (struct disk_cache_source){
-		.inode = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.mtime_ns = nanoseconds(&st.st_mtim),
-		.ctime_ns = nanoseconds(&st.st_ctim),
-	};
-	return 0;
 }
 
 int disk_cache_open_file(const struct disk_cache *cache, const char *name, uint64_t *ret_size)

@@ -14,11 +14,10 @@
  * optimisation: whatever is wrong with it, everything is made as if it did not exist. The least
  * recently used files are removed first.
  *
- * A file is used only if the binary has the same build id, inode, size and times as before, which
- * can be checked without reading its contents. A build id alone is not enough: anyone can write
- * one, and it stays when a file is changed. The time of the last change (ctime) cannot be set at
- * will. And a file is used only by the program that has made it, identified by its own build id: a
- * corrected reader may get other results from the same binary.
+ * A file is used only if the binary has the same build id, and is the same stored file
+ * (stored_file.h). A build id alone is not enough: anyone can write one, and it stays when a file is
+ * changed. And a file is used only by the program that has made it, identified by its own build id:
+ * a corrected reader may get other results from the same binary.
  */
 
 /* The suffixes of their names. Other files in the directory are left alone. */
@@ -41,11 +40,6 @@ struct disk_cache {
 	uint64_t budget; /* bytes to add until the directory is scanned */
 };
 
-/* Identifies a binary's file. */
-struct disk_cache_source {
-	uint64_t inode, size, mtime_ns, ctime_ns;
-};
-
 /*
  * The directory of a user's cache: for user 0 `/var/cache/dwarfprof`, whatever the environment,
  * which sudo may have kept; for others below `xdg`, $XDG_CACHE_HOME, else below `home`, $HOME. Both
@@ -61,18 +55,6 @@ char *disk_cache_path(uid_t user, const char *xdg, const char *home);
  */
 int disk_cache_open(const char *path, uint64_t limit, struct disk_cache *ret);
 void disk_cache_close(struct disk_cache *cache);
-
-/*
- * True for a file system whose inodes, times and speed are decided by someone else, such as a
- * server.
- */
-bool disk_cache_is_foreign(int fd);
-
-/*
- * Describes a binary's file. -ESTALE: nothing may be kept of it, because it was changed just now,
- * or is on a foreign file system.
- */
-int disk_cache_source(int fd, struct disk_cache_source *ret);
 
 /*
  * Opens a file of the cache. Returns a descriptor and its size; -EPERM if it is not the user's own,

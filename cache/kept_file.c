@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-static_assert(sizeof(struct kept_key) == 2 * DISK_CACHE_ID_SIZE + 12 * 8, "no padding");
+static_assert(sizeof(struct kept_key) == 2 * DISK_CACHE_ID_SIZE + 13 * 8, "no padding");
 static_assert(sizeof(struct kept_head) == 16 + sizeof(struct kept_key) + 8 * KEPT_N_SECTIONS,
 	      "no padding");
 
@@ -21,7 +21,7 @@ int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const ch
 	strncpy(ret->kind, kind, sizeof(ret->kind) - 1);
 	snprintf(ret->maker, sizeof(ret->maker), "%s", cache->maker);
 	snprintf(ret->build_id, sizeof(ret->build_id), "%s", build_id);
-	return disk_cache_source(fd, &ret->source);
+	return stored_file_identify(fd, &ret->source);
 }
 
 static uint32_t checksum(const struct kept_head *head, const struct iovec sections[KEPT_N_SECTIONS])

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "cache/disk_cache.h"
+#include "cache/stored_file.h"
 
 /*
  * The one format of the cache's files: a head, and sections whose contents are their user's. In
@@ -26,7 +27,7 @@
 
 /* "dp_cache" in the machine's byte order, so that files of other machines are ignored. */
 #define KEPT_FILE_MAGIC UINT64_C(0x65686361635f7064)
-#define KEPT_FILE_VERSION 1
+#define KEPT_FILE_VERSION 2
 #define KEPT_N_SECTIONS 3
 
 /* All that the contents depend on. It is compared as bytes: no padding, unused ones are 0. */
@@ -35,7 +36,7 @@ struct kept_key {
 	uint64_t layout;                   /* version of the sections' layout */
 	char maker[DISK_CACHE_ID_SIZE];    /* build id of the program that writes */
 	char build_id[DISK_CACHE_ID_SIZE]; /* of the binary */
-	struct disk_cache_source source;   /* the binary's file */
+	struct stored_file source;         /* the binary's file */
 	uint64_t own[6];                   /* the user's */
 };
 
@@ -51,7 +52,7 @@ struct kept_file {
 	struct iovec sections[KEPT_N_SECTIONS];
 };
 
-/* Set all of a key but `own`. -ESTALE: nothing is to be kept of the binary (disk_cache_source()). */
+/* Set all of a key but `own`. -ESTALE: nothing is to be kept of the binary (stored_file_identify()). */
 int kept_key_init(struct kept_key *ret, const struct disk_cache *cache, const char *kind,
 		  uint64_t layout, const char *build_id, int fd);
 

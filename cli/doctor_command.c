@@ -13,6 +13,7 @@
 #include "profiler/record.h"
 #include "report/json_value.h"
 #include "report/terminal.h"
+#include "sandbox/helper.h"
 
 enum {
 	OPTION_BTF = 256,
@@ -183,7 +184,7 @@ static int doctor_command(int argc, char **argv)
 	refusal_listen(NULL);
 	if (kernel_types_check(options.btf) < 0)
 		return EXIT_CODE_FAILED;
-	err = doctor_examine(&doctor, options.btf);
+	err = doctor_examine(&doctor, options.btf, HELPER_SELF);
 	if (err == 0 && options.json)
 		err = print_json(&doctor);
 	else if (err == 0)

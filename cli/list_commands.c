@@ -13,22 +13,27 @@
 #include "cli/diff_form.h"
 #include "cli/name_options.h"
 #include "cli/options.h"
+#include "cli/sandbox_options.h"
 #include "profiler/event.h"
 #include "report/group.h"
 #include "report/report.h"
 
 /* The words that the argument of an option may be, in messages: "text (.txt), uprobe:PATH". */
 static const struct {
-	const char *command; /* NULL: of any other */
+	const char *in; /* the command or option; NULL: any other */
 	const char *arg;
 	void (*list)(FILE *to);
 } lists[] = {
-	{ "diff", "FORMAT", diff_form_list },  { NULL, "FORMAT", report_format_list },
-	{ NULL, "KEY", group_list },           { NULL, "EVENT", event_list },
-	{ NULL, "MODE", options_list_unwind }, { NULL, "STYLE", name_options_list_styles },
+	{ "diff", "FORMAT", diff_form_list },
+	{ NULL, "FORMAT", report_format_list },
+	{ NULL, "KEY", group_list },
+	{ NULL, "EVENT", event_list },
+	{ "sandbox", "MODE", sandbox_options_list },
+	{ NULL, "MODE", options_list_unwind },
+	{ NULL, "STYLE", name_options_list_styles },
 };
 
-static json_t *list_words(const char *command, const char *arg)
+static json_t *list_words(const char *command, const char *option, const char *arg)
 {
 	_cleanup_free_ char *text = NULL;
 	json_t *words = NULL;
@@ -37,7 +42,8 @@ static json_t *list_words(const char *command, const char *arg)
 
 	for (size_t i = 0; arg && !words && i < ARRAY_SIZE(lists); i++) {
 		if (strcmp(lists[i].arg, arg) != 0 ||
-		    (lists[i].command && strcmp(lists[i].command, command) != 0))
+		    (lists[i].in && strcmp(lists[i].in, command) != 0 &&
+		     (!option || strcmp(lists[i].in, option) != 0)))
 			continue;
 		to = open_memstream(&text, &size);
 		if (!to)
@@ -65,7 +71,7 @@ static void add_option(void *arg, const struct argp_option *o)
 	json_object_set_new(option, "argument", o->arg ? json_string(o->arg) : json_null());
 	json_object_set_new(option, "optional", json_boolean(o->flags & OPTION_ARG_OPTIONAL));
 	json_object_set_new(option, "doc", json_string(o->doc));
-	json_object_set_new(option, "words", list_words(list->command, o->arg));
+	json_object_set_new(option, "words", list_words(list->command, o->name, o->arg));
 	json_array_append_new(list->json, option);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/off_cpu_options.h"
 #include "cli/name_options.h"
 #include "cli/quantity.h"
+#include "cli/sandbox_options.h"
 #include "log/suggestion.h"
 #include "report/report.h"
 
@@ -31,6 +32,7 @@ enum {
 	OPTION_NO_CACHE,
 	OPTION_NO_INHERIT,
 	OPTION_OFF_CPU,
+	OPTION_SANDBOX,
 	OPTION_STATE,
 	OPTION_TABLE_MEMORY,
 	OPTION_UNWIND,
@@ -54,6 +56,10 @@ static const struct argp_option shared_options[] = {
 	  "maximum memory for tables: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
 	  "neither read tables and names from disk nor keep them there", 3 },
+	{ "sandbox", OPTION_SANDBOX, "MODE", 0,
+	  "auto: parse files in confined processes if possible; require: else refuse to run; "
+	  "off: parse them in this process (auto)",
+	  3 },
 	{ "btf", OPTION_BTF, "FILE", 0,
 	  "file with the kernel's type information (/sys/kernel/btf/vmlinux)", 3 },
 	{ "user-only", 'U', NULL, 0,
@@ -396,6 +402,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_BTF:
 		o->record.profiler.btf = arg;
+		return 0;
+	case OPTION_SANDBOX:
+		if (sandbox_options_parse(arg, &o->record.profiler.sandbox) < 0)
+			argp_error(state, "--sandbox takes auto, require or off, not '%s'", arg);
 		return 0;
 	case OPTION_NO_CACHE:
 		o->record.profiler.cache = false;

@@ -29,6 +29,7 @@
 #include "kernel/session.h"
 #include "kernel/uprobe.h"
 #include "process/sideband.h"
+#include "sandbox/parsers.h"
 #include "symbols/kallsyms.h"
 
 /* Begins the need of what nothing works without. */
@@ -420,6 +421,34 @@ static void examine_cache(struct examination *e)
 		examination_set(e, &f->fix, "XDG_CACHE_HOME=DIRECTORY dwarfprof ...");
 }
 
+/* Parsers are started as for profiling. */
+static void examine_parsers(struct examination *e, const char *helper)
+{
+	struct confinement confinement = { 0 };
+	char list[CONFINE_LIST_SIZE];
+	struct parsers *parsers;
+	struct finding *f;
+	int err = parsers_new(helper, &parsers);
+
+	if (err == 0)
+		err = parsers_check(parsers, &confinement);
+	parsers_drop(parsers);
+	e->group = "parsers of binaries";
+	if (err < 0) {
+		f = examination_add(e, "none starts", FINDING_LIMITED, "files that others wrote");
+		examination_set(e, &f->value, "(%s)", strerror(-err));
+		return;
+	}
+	for (uint32_t i = 0; i < CONFINE_N_LAYERS; i++) {
+		bool ok = confinement.layers & 1u << i;
+
+		f = examination_add(e, confine_list(1u << i, list),
+				    ok ? FINDING_OK : FINDING_LIMITED, "files that others wrote");
+		if (confinement.missing & 1u << i)
+			examination_set(e, &f->value, "(failed)");
+	}
+}
+
 /* Reads the hidepid= option of the visible /proc; "" if it is not set. */
 static void read_hidepid(char ret[32])
 {
@@ -524,7 +553,7 @@ static void summarize(struct examination *e)
 	d->uprobes = can_sample && (e->multi || examination_has(e, CAP_SYS_ADMIN));
 }
 
-int doctor_examine(struct doctor *ret, const char *btf)
+int doctor_examine(struct doctor *ret, const char *btf, const char *helper)
 {
 	struct examination e = { .doctor = ret, .btf = btf };
 
@@ -538,6 +567,8 @@ int doctor_examine(struct doctor *ret, const char *btf)
 	examine_events(&e);
 	examine_limits(&e);
 	examine_cache(&e);
+	if (helper)
+		examine_parsers(&e, helper);
 	examine_surroundings(&e);
 	examine_processes(&e);
 	if (e.err == 0)

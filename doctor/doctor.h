@@ -47,8 +47,11 @@ struct doctor {
 	bool uprobes;
 };
 
-/* btf: a file with the kernel's types (kernel_types.h), or NULL. 0 or -ENOMEM. */
-int doctor_examine(struct doctor *ret, const char *btf);
+/*
+ * btf: a file with the kernel's types (kernel_types.h), or NULL. helper: the program for parsers_new(),
+ * or NULL: they are not examined. 0 or -ENOMEM.
+ */
+int doctor_examine(struct doctor *ret, const char *btf, const char *helper);
 void doctor_done(struct doctor *doctor);
 
 #endif

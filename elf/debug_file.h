@@ -21,7 +21,7 @@ void debug_frame_read(Elf *elf, struct cfi_section *ret);
  * Opens the separate debug file of the file behind fd (debug_search.h). Returns NULL if there is
  * none; the caller calls elf_end().
  */
-Elf *debug_file_open(Elf *elf, int fd, const char *build_id);
+Elf *debug_file_open(Elf *file, int fd, const char *build_id);
 
 /*
  * Whether a file is the wanted one: by its build id, or by its checksum if one of the two has no

@@ -1,53 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "elf/debug_search.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "elf/mapped_file.h"
 
+/* Whether a file of the process in /proc refers to something else than that of this one does. */
+static bool differs(pid_t pid, const char *name)
+{
+	char path[48], own[32];
+	struct stat st, ours;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	snprintf(own, sizeof(own), "/proc/self/%s", name);
+	return stat(path, &st) == 0 && stat(own, &ours) == 0 &&
+	       (st.st_dev != ours.st_dev || st.st_ino != ours.st_ino);
+}
+
 /* Whether the process has a different root or different mounts than this one. */
 static bool has_other_root(pid_t pid)
 {
-	static const char *const names[] = { "root/", "ns/mnt" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		char path[48], own[32];
-		struct stat st, ours;
-
-		snprintf(path, sizeof(path), "/proc/%d/%s", pid, names[i]);
-		snprintf(own, sizeof(own), "/proc/self/%s", names[i]);
-		if (stat(path, &st) == 0 && stat(own, &ours) == 0 &&
-		    (st.st_dev != ours.st_dev || st.st_ino != ours.st_ino))
-			return true;
-	}
-	return false;
+	return differs(pid, "root/") || differs(pid, "ns/mnt");
 }
 
-/* Opens a file below a root that links cannot leave. Without openat2() (Linux 5.6), finds none. */
-static int open_below(int root, const char *path)
+/* Where to look, and for whose file. */
+struct search {
+	int root; /* a directory, or -1: this process's own root */
+	/* Who has the file that wants a debug file */
+	uid_t owner;
+	dev_t device;
+	bool is_kept; /* DEBUG_ROOT there is root's */
+};
+
+static void search_init(struct search *ret, int root, int fd, bool is_kept)
+{
+	struct stat st = { 0 };
+
+	if (fd >= 0)
+		(void)fstat(fd, &st);
+	*ret = (struct search){ root, st.st_uid, st.st_dev, is_kept };
+}
+
+/*
+ * Opens a file below a root that links cannot leave, or without any link on the way. Without openat2()
+ * (Linux 5.6), finds none.
+ */
+static int open_below(int root, const char *path, bool links)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_NO_MAGICLINKS,
 	};
-	_cleanup_close_ int place = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	_cleanup_close_ int place = -1;
 	char link[32];
 
+	how.resolve |= links ? 0 : RESOLVE_NO_SYMLINKS;
+	how.resolve |= root >= 0 ? RESOLVE_IN_ROOT : 0;
+	place = (int)syscall(SYS_openat2, root >= 0 ? root : AT_FDCWD, path, &how, sizeof(how));
 	if (place < 0)
 		return -errno;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
 	return regular_file_open(link, 0);
+}
+
+/* The policy of debug_search.h. */
+static bool may_be_used(const struct search *s, int fd, bool links)
+{
+	char magic[SELFMAG];
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+		return false;
+	if (fs.f_type == FUSE_SUPER_MAGIC && st.st_dev != s->device)
+		return false;
+	if (st.st_uid != s->owner &&
+	    (links || !(st.st_mode & S_IROTH) || (st.st_uid != 0 && st.st_uid != geteuid())))
+		return false;
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
 enum { BY_BUILD_ID, BESIDE, IN_DEBUG, BELOW_ROOT, N_PLACES };
@@ -77,8 +121,22 @@ static bool place_path(unsigned int place, const struct debug_wanted *wanted, co
 	return n > 0 && (size_t)n < size;
 }
 
-/* root: a directory, or -1 for this process's own root. */
-static int search(int root, const char *path, const struct debug_wanted *wanted,
+static int open_place(const struct search *s, unsigned int place, const char *path)
+{
+	bool links = false;
+	int fd = open_below(s->root, path, false);
+
+	if (fd < 0) {
+		links = !s->is_kept || place == BESIDE || place == IN_DEBUG;
+		fd = s->root < 0 ? regular_file_open(path, 0) : open_below(s->root, path, true);
+	}
+	if (fd < 0 || may_be_used(s, fd, links))
+		return fd;
+	close(fd);
+	return -EACCES;
+}
+
+static int search(const struct search *s, const char *path, const struct debug_wanted *wanted,
 		  debug_belongs_fn belongs, void *arg)
 {
 	char at[PATH_MAX];
@@ -88,7 +146,7 @@ static int search(int root, const char *path, const struct debug_wanted *wanted,
 
 		if (!place_path(i, wanted, path, at, sizeof(at)))
 			continue;
-		fd = root < 0 ? regular_file_open(at, 0) : open_below(root, at);
+		fd = open_place(s, i, at);
 		if (fd >= 0 && belongs(arg, fd, wanted))
 			return fd;
 		if (fd >= 0)
@@ -100,6 +158,7 @@ static int search(int root, const char *path, const struct debug_wanted *wanted,
 int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn belongs, void *arg)
 {
 	char self[64], path[PATH_MAX];
+	struct search s;
 	ssize_t n;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
@@ -107,7 +166,8 @@ int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn bel
 	if (n < 0)
 		return -errno;
 	path[n] = '\0';
-	return search(-1, path[0] == '/' ? path : "", wanted, belongs, arg);
+	search_init(&s, -1, fd, true);
+	return search(&s, path[0] == '/' ? path : "", wanted, belongs, arg);
 }
 
 /* Paths are as this process sees them, and include the other's root if that is below its own. */
@@ -124,10 +184,11 @@ static const char *path_inside(pid_t pid, const char *path)
 	return strncmp(path, root, (size_t)n) == 0 && path[n] == '/' ? path + n : path;
 }
 
-int debug_search_process(pid_t pid, const char *path, const struct debug_wanted *wanted,
+int debug_search_process(pid_t pid, int fd, const char *path, const struct debug_wanted *wanted,
 			 debug_belongs_fn belongs, void *arg)
 {
 	_cleanup_close_ int root = -1;
+	struct search s;
 	char place[48];
 
 	/* With servers to ask, libdwfl's search does not follow links (dwfl_file.c). */
@@ -137,5 +198,7 @@ int debug_search_process(pid_t pid, const char *path, const struct debug_wanted 
 	root = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	return search(root, path_inside(pid, path), wanted, belongs, arg);
+	/* Who has another user namespace can mount what they like. */
+	search_init(&s, root, fd, !differs(pid, "ns/user"));
+	return search(&s, path_inside(pid, path), wanted, belongs, arg);
 }

@@ -10,6 +10,14 @@
  * Finds the separate debug file of a file by its build id or its .gnu_debuglink, in the places where
  * GDB looks ("Debugging Information in Separate Files"). Only opens files: whether one is the right
  * one, its reader decides.
+ *
+ * Programs choose the names, and their files' readers may be under their control, so none gets what
+ * the program's owner could not read, or what others made:
+ *
+ *   - regular files that begin as ELF files do,
+ *   - of the owner of the program's file; or of root or of who runs this, if all may read them,
+ *   - the latter not by links, except in DEBUG_ROOT as kept by root,
+ *   - and no file system in user space other than the program's: it invents owners.
  */
 
 /* Where distributions install debug files. */
@@ -32,10 +40,10 @@ int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn bel
 
 /*
  * The same as a process sees it: below its own root (a container's, for example), which links
- * cannot leave. `path` is the file's path there. If the process has the same root and mounts as
+ * cannot leave. `path` is the file's path there. fd: -1 for the kernel's code. If the process has the same root and mounts as
  * this one, libdwfl will look there itself: -ENOENT.
  */
-int debug_search_process(pid_t pid, const char *path, const struct debug_wanted *wanted,
+int debug_search_process(pid_t pid, int fd, const char *path, const struct debug_wanted *wanted,
 			 debug_belongs_fn belongs, void *arg);
 
 #endif

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 int proc_maps_open(struct proc_maps *ret, pid_t pid)
 {
@@ -54,6 +55,7 @@ void proc_maps_strip_deleted(char *path)
 int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 {
 	struct proc_map map;
+	unsigned int major, minor;
 	char permissions[5];
 	int name_at = 0;
 	ssize_t n;
@@ -64,9 +66,11 @@ int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 		return errno == 0 ? 0 : -errno;
 	if (maps->line[n - 1] == '\n')
 		maps->line[n - 1] = '\0';
-	if (sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
-		   &map.start, &map.end, permissions, &map.offset, &map.inode, &name_at) != 5)
+	if (sscanf(maps->line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n",
+		   &map.start, &map.end, permissions, &map.offset, &major, &minor, &map.inode,
+		   &name_at) != 7)
 		return -EBADMSG;
+	map.device = makedev(major, minor);
 	map.executable = permissions[2] == 'x';
 	decode_newlines(maps->line + name_at);
 	proc_maps_strip_deleted(maps->line + name_at);

@@ -11,6 +11,7 @@
 struct proc_map {
 	uint64_t start, end; /* end exclusive */
 	uint64_t offset;
+	dev_t device; /* of the file system; some have files of others, stat(2) does */
 	uint64_t inode;
 	bool executable;
 	/*

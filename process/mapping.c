@@ -35,6 +35,15 @@ static void warn_unopened(struct process_table *table, pid_t pid, const char *na
 	table->has_warned_of_file = true;
 }
 
+static void warn_of_many(struct process_table *table)
+{
+	if (!table->binaries->has_warned_of_many)
+		log_warning(
+			"more files are mapped as code than may be open: stacks end in the others; "
+			"ulimit -n 1000000 would raise the limit");
+	table->binaries->has_warned_of_many = true;
+}
+
 static void explain_unopened(struct process_table *table, pid_t pid, const char *name, int err)
 {
 	warn_unopened(table, pid, name);
@@ -144,6 +153,8 @@ static int find_binary(struct process_table *table, const struct process *p,
 		return binary_store_get(table->binaries, p->thread, fd, name, ret);
 	if (fd == -EAGAIN)
 		return binary_store_find_later(table->binaries, &mapping, name, ret);
+	if (fd == -EMFILE)
+		return fd;
 	/* The process is gone, and with it access to its files. */
 	*ret = binary_store_find(table->binaries, inode, name);
 	return *ret ? 0 : fd;
@@ -153,7 +164,9 @@ static int find_binary(struct process_table *table, const struct process *p,
 static void resolve_other(struct process_table *table, struct process *p, struct mapping *m,
 			  uint64_t inode, const char *name, int err)
 {
-	if (inode != 0)
+	if (err == -EMFILE)
+		warn_of_many(table);
+	else if (inode != 0)
 		log_debug("process %d: no table for %s: %s", p->thread, name, strerror(-err));
 	ask_packed(table, p);
 	resolve_jitted(table, p, m, inode, name);
@@ -169,6 +182,25 @@ static void resolve_cookie(const struct process *p, struct mapping *m)
 		(void)mapping_read_word(p->thread, mapping_cookie_address(m), &word);
 }
 
+void mapping_resolve_as(struct process_table *table, struct process *p, struct mapping *m,
+			struct binary *b, const char *name)
+{
+	int err;
+
+	if (binary_is_pending(b)) {
+		m->binary = b;
+		m->is_pending = true;
+		return;
+	}
+	err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
+	if (err < 0) {
+		resolve_other(table, p, m, b->id.inode, name, err);
+		return;
+	}
+	m->binary = b;
+	resolve_cookie(p, m);
+}
+
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
 		     uint64_t inode, const char *name)
 {
@@ -181,19 +213,10 @@ void mapping_resolve(struct process_table *table, struct process *p, struct mapp
 	err = inode != 0 && jitted_is_dump(p->pid, name) ?
 		      -ENOEXEC :
 		      find_binary(table, p, m, inode, name, &b);
-	if (err == 0 && binary_is_pending(b)) {
-		m->binary = b;
-		m->is_pending = true;
-		return;
-	}
 	if (err == 0)
-		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
-	if (err < 0) {
+		mapping_resolve_as(table, p, m, b, name);
+	else
 		resolve_other(table, p, m, inode, name, err);
-		return;
-	}
-	m->binary = b;
-	resolve_cookie(p, m);
 }
 
 /* If the process ended before the file could be opened, another process may have it. */
@@ -230,7 +253,7 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	}
 	m->binary = NULL;
 	/* A mapping that has ended may have been another program's. */
-	if (m->died == TIME_NEVER && b->is_unopened)
+	if (m->died == TIME_NEVER && b->is_unopened && err != -EMFILE)
 		explain_unopened(table, p->thread, b->module->path, err);
 	if (m->died == TIME_NEVER)
 		resolve_other(table, p, m, b->id.inode, b->module->path, err);

@@ -16,6 +16,10 @@
 void mapping_resolve(struct process_table *table, struct process *process, struct mapping *mapping,
 		     uint64_t inode, const char *name);
 
+/* The same for a mapping whose file is known to be the one of a binary. */
+void mapping_resolve_as(struct process_table *table, struct process *process,
+			struct mapping *mapping, struct binary *binary, const char *name);
+
 /*
  * The same for a mapping in the process's list whose binary was pending. False: it still is, or it
  * turned out to be the same file as another binary that is.

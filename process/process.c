@@ -12,6 +12,7 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "process/mapping.h"
+#include "process/process_snapshot.h"
 #include "process/unrecorded.h"
 
 /* Time until mappings that could not be read are tried again. */
@@ -37,12 +38,10 @@ void process_table_init(struct process_table *table, struct pool *pool,
 
 static void process_free(struct process_table *table, struct process *p)
 {
-	for (size_t i = 0; i < p->n_mappings; i++)
-		mapping_drop(&p->mappings[i]);
+	history_done(&p->mappings);
 	jitted_drop(p->jitted);
 	process_forget_program(p);
 	HASH_DEL(table->processes, p);
-	free(p->mappings);
 	free(p);
 }
 
@@ -85,40 +84,12 @@ static struct process *process_new(struct process_table *table, pid_t pid)
 	return p;
 }
 
-static int mapping_append(struct process *p, const struct mapping *m)
-{
-	if (array_reserve(p->mappings, p->n_mappings, p->mappings_size) < 0)
-		return -ENOMEM;
-	p->mappings[p->n_mappings++] = *m;
-	mapping_hold(m);
-	p->changed = true;
-	p->has_pending |= m->is_pending;
-	return 0;
-}
-
 /* Adds a mapping, and ends the parts of older ones that it covers. */
 static int mapping_add(struct process *p, const struct mapping *m)
 {
-	for (size_t i = p->n_mappings; i-- > 0;) {
-		struct mapping old = p->mappings[i], left = old, right = old;
-		int err = 0;
-
-		if (old.died != TIME_NEVER || old.end <= m->start || old.start >= m->end)
-			continue;
-		p->mappings[i].died = m->born;
-		p->n_ended++;
-		left.born = right.born = m->born;
-		left.end = m->start;
-		right.start = m->end;
-		right.offset += right.start - old.start;
-		if (left.start < left.end)
-			err = mapping_append(p, &left);
-		if (err == 0 && right.start < right.end)
-			err = mapping_append(p, &right);
-		if (err < 0)
-			return err;
-	}
-	return mapping_append(p, m);
+	p->changed = true;
+	p->has_pending |= m->is_pending;
+	return history_add(&p->mappings, m);
 }
 
 /* The program changed. Ended mappings, and samples in flight, keep the old one. */
@@ -132,16 +103,39 @@ static void process_forget_code(struct process *p)
 
 static void mappings_end(struct process *p, uint64_t time)
 {
-	for (size_t i = 0; i < p->n_mappings; i++)
-		if (p->mappings[i].died == TIME_NEVER)
-			p->mappings[i].died = time;
-	p->n_ended++;
+	history_end(&p->mappings, time);
 	p->changed = true;
+}
+
+/* Files of earlier lines, by their inodes: most lines of a long list are of the same ones. */
+#define N_FILES 64
+
+struct known_file {
+	dev_t device;
+	uint64_t inode;
+	struct binary *binary;
+};
+
+static int add_line(struct process_table *table, struct process *p, const struct proc_map *map,
+		    uint64_t time, struct known_file files[N_FILES])
+{
+	struct known_file *file = &files[map->inode % N_FILES];
+	struct mapping m = { map->start, map->end, map->offset, .born = time, .died = TIME_NEVER };
+
+	if (file->binary && file->device == map->device && file->inode == map->inode)
+		mapping_resolve_as(table, p, &m, file->binary, map->name);
+	else
+		mapping_resolve(table, p, &m, map->inode, map->name);
+	if (m.binary && map->inode != 0)
+		*file = (struct known_file){ map->device, map->inode, m.binary };
+	return mapping_add(p, &m);
 }
 
 static int process_read_maps(struct process_table *table, struct process *p, uint64_t time)
 {
 	_cleanup_(proc_maps_close) struct proc_maps maps = { 0 };
+	struct known_file files[N_FILES] = { 0 };
+	uint64_t start = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct proc_map map;
 	size_t n = 0;
 	int err;
@@ -154,19 +148,24 @@ static int process_read_maps(struct process_table *table, struct process *p, uin
 	if (err < 0)
 		return err;
 	while ((err = proc_maps_next(&maps, &map)) > 0) {
-		struct mapping m = { map.start, map.end, map.offset, .born = time,
-				     .died = TIME_NEVER };
-
 		if (!map.executable || map.end > USER_ADDRESS_END)
 			continue;
-		mapping_resolve(table, p, &m, map.inode, map.name);
-		err = mapping_add(p, &m);
+		err = add_line(table, p, &map, time, files);
 		if (err < 0)
 			return err;
 		n++;
 	}
 	unrecorded_note(p, n);
+	p->as_of = time;
+	p->read = clock_now_ns();
+	p->read_ns = process_is_large(p) ? clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - start : 0;
 	return err;
+}
+
+/* With very many mappings, at a tenth of the time. */
+static bool process_may_be_read(const struct process *p)
+{
+	return p->read_ns == 0 || clock_now_ns() >= p->read + 10 * p->read_ns;
 }
 
 int process_table_add(struct process_table *table, pid_t pid)
@@ -254,6 +253,11 @@ int process_table_on_mmap(struct process_table *table, const struct mmap_record 
 	mapping_resolve(table, p, &m, r->inode, r->name);
 	if (unrecorded_unmaps(p))
 		process_table_doubt(p, r->time);
+	if (r->time < p->as_of) {
+		m.died = p->as_of;
+		p->has_pending |= m.is_pending;
+		return history_add_past(&p->mappings, &m);
+	}
 	return mapping_add(p, &m);
 }
 
@@ -311,6 +315,21 @@ static int process_give_away(struct process_table *table, struct process *p, uin
 	return 0;
 }
 
+static int inherit_mappings(struct process *p, const struct process *from, uint64_t time)
+{
+	_cleanup_free_ const struct mapping **mappings = NULL;
+	size_t n = 0;
+	int err = history_at(&from->mappings, TIME_NEVER - 1, &mappings, &n);
+
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		struct mapping m = *mappings[i];
+
+		m.born = time;
+		err = mapping_add(p, &m);
+	}
+	return err;
+}
+
 int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child, uint64_t time)
 {
 	struct process *from = process_table_find(table, parent);
@@ -330,6 +349,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 		return -ENOMEM;
 	process_forget_code(p);
 	p->thread = child;
+	p->as_of = 0;
 	p->known_from = time;
 	p->exited = TIME_NEVER;
 	p->left = TIME_NEVER;
@@ -337,16 +357,7 @@ int process_table_on_fork(struct process_table *table, pid_t parent, pid_t child
 	p->sampled_from = from->sampled_from;
 	p->max_mappings = from->max_mappings;
 	p->changed = true;
-	for (size_t i = 0; i < from->n_mappings; i++) {
-		struct mapping m = from->mappings[i];
-
-		if (m.died != TIME_NEVER)
-			continue;
-		m.born = time;
-		if (mapping_append(p, &m) < 0)
-			return -ENOMEM;
-	}
-	return 0;
+	return inherit_mappings(p, from, time);
 }
 
 void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time)
@@ -358,8 +369,10 @@ void process_table_on_exec(struct process_table *table, pid_t pid, uint64_t time
 		p = process_new(table, pid);
 	if (!p || p->is_replaced)
 		return;
-	mappings_end(p, time);
-	process_forget_code(p);
+	if (time >= p->as_of) {
+		mappings_end(p, time);
+		process_forget_code(p);
+	}
 	p->left = wanted ? TIME_NEVER : time;
 	/* If a thread other than the first calls exec, it ends the first and takes its number. */
 	p->thread = pid;
@@ -384,18 +397,21 @@ bool process_cookie_differs(const struct process *p, const struct mapping *m)
 	       cookie != m->binary->elf.cookie;
 }
 
+static void check_cookie(void *arg, struct mapping *m)
+{
+	struct process *p = arg;
+	uint64_t cookie;
+
+	if (m->died != TIME_NEVER || !m->has_cookie ||
+	    mapping_read_word(p->thread, mapping_cookie_address(m), &cookie))
+		return;
+	m->has_cookie = false;
+	p->changed = true;
+}
+
 void process_table_check_cookies(struct process_table *table, struct process *p)
 {
-	for (size_t i = 0; i < p->n_mappings; i++) {
-		struct mapping *m = &p->mappings[i];
-		uint64_t cookie;
-
-		if (m->died != TIME_NEVER || !m->has_cookie ||
-		    mapping_read_word(p->thread, mapping_cookie_address(m), &cookie))
-			continue;
-		m->has_cookie = false;
-		p->changed = true;
-	}
+	history_each(&p->mappings, check_cookie, p);
 }
 
 /* True if it is the same process. Starts are in ticks, rounded down. */
@@ -421,6 +437,11 @@ void process_table_resync(struct process_table *table, uint64_t time)
 			continue;
 		}
 		mappings_end(p, time);
+		if (!process_may_be_read(p)) {
+			p->as_of = time;
+			process_table_doubt(p, time);
+			continue;
+		}
 		err = process_read_maps(table, p, time);
 		process_doubt_all(p, err, time);
 		if (err < 0 && p->exited == TIME_NEVER)
@@ -433,7 +454,7 @@ void process_table_resync(struct process_table *table, uint64_t time)
 
 static void process_settle_doubt(struct process_table *table, struct process *p, uint64_t now)
 {
-	if (p->doubted == 0 || p->doubted + DOUBT_NS > now)
+	if (p->doubted == 0 || p->doubted + DOUBT_NS > now || !process_may_be_read(p))
 		return;
 	p->doubted = 0;
 	if (p->is_replaced || p->left != TIME_NEVER)
@@ -445,38 +466,34 @@ static void process_settle_doubt(struct process_table *table, struct process *p,
 
 const struct mapping *process_find(const struct process *p, uint64_t address, uint64_t time)
 {
-	for (size_t i = p->n_mappings; i-- > 0;) {
-		const struct mapping *m = &p->mappings[i];
-
-		if (m->start <= address && address < m->end && m->born <= time && time < m->died)
-			return m;
-	}
-	return NULL;
+	return history_find(&p->mappings, address, time);
 }
 
-int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
-		     struct snapshot **ret)
+struct settling {
+	struct process_table *table;
+	struct process *process;
+	bool is_settled;
+};
+
+static void settle(void *arg, struct mapping *m)
 {
-	return snapshot_new(&table->snapshots, process->pid, process->mappings, process->n_mappings,
-			    time, false, ret);
+	struct settling *s = arg;
+
+	if (!m->is_pending)
+		return;
+	if (mapping_settle(s->table, s->process, m))
+		s->process->changed |= m->died == TIME_NEVER;
+	else
+		s->is_settled = false;
 }
 
 static void process_settle(struct process_table *table, struct process *p)
 {
-	bool is_settled = process_settle_program(table, p);
+	struct settling settling = { table, p, process_settle_program(table, p) };
 
-	for (size_t i = 0; i < p->n_mappings; i++) {
-		struct mapping *m = &p->mappings[i];
-
-		if (!m->is_pending)
-			continue;
-		if (mapping_settle(table, p, m))
-			p->changed |= m->died == TIME_NEVER;
-		else
-			is_settled = false;
-	}
+	history_each(&p->mappings, settle, &settling);
 	/* The result may have led to the question whether the program is packed. */
-	p->has_pending = !is_settled || p->program;
+	p->has_pending = !settling.is_settled || p->program;
 }
 
 void process_table_settle(struct process_table *table)
@@ -488,48 +505,26 @@ void process_table_settle(struct process_table *table)
 			process_settle(table, p);
 }
 
+struct pending_search {
+	uint64_t time;
+	bool is_found;
+};
+
+static void look_for_pending(void *arg, struct mapping *m)
+{
+	struct pending_search *search = arg;
+
+	search->is_found |= m->is_pending && m->born <= search->time && search->time < m->died;
+}
+
 bool process_is_pending(const struct process *p, uint64_t time)
 {
+	struct pending_search search = { .time = time };
+
 	if (!p->has_pending)
 		return false;
-	for (size_t i = 0; i < p->n_mappings; i++) {
-		const struct mapping *m = &p->mappings[i];
-
-		if (m->is_pending && m->born <= time && time < m->died)
-			return true;
-	}
-	return false;
-}
-
-/* The kernel continues to sample a process whose snapshot has no room. */
-static void log_no_room(struct process_table *table)
-{
-	if (!table->has_warned)
-		log_warning("no room for the mappings of all processes: --table-memory gives more");
-	table->has_warned = true;
-}
-
-/* Publishes the state of a process. No mapping in its list begins later than now. */
-static int process_publish(struct process_table *table, struct process *p, uint64_t now)
-{
-	struct snapshot *s = NULL;
-	int err;
-
-	do
-		err = snapshot_new(&table->snapshots, p->pid, p->mappings, p->n_mappings,
-				   TIME_NEVER - 1, true, &s);
-	while (err < 0 && table_store_shed(&table->binaries->tables));
-	p->changed = err < 0; /* so that it is tried again */
-	if (err < 0)
-		log_no_room(table);
-	err = table->publish(table->arg, p->pid, s ? s->cell : DP_CELL_UNKNOWN);
-	if (err < 0)
-		return err;
-	snapshot_retire(&table->snapshots, p->snapshot, now);
-	p->snapshot = s;
-	if (s)
-		s->n_ended = p->n_ended;
-	return 0;
+	history_each(&p->mappings, look_for_pending, &search);
+	return search.is_found;
 }
 
 int process_table_publish(struct process_table *table, uint64_t now)
@@ -537,19 +532,22 @@ int process_table_publish(struct process_table *table, uint64_t now)
 	uint64_t generation = table->binaries->tables.generation;
 	bool tables_changed = table->generation != generation;
 	struct process *p, *next;
+	size_t n_large = 0;
 
 	HASH_ITER(hh, table->processes, p, next) {
 		int err;
 
 		process_settle_doubt(table, p, now);
-		if (!p->changed &&
-		    !(tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot)))
+		n_large += process_is_large(p);
+		p->changed |= tables_changed && p->snapshot && snapshot_is_outdated(p->snapshot);
+		if (!p->changed || !process_may_publish(table, p, now))
 			continue;
 		err = process_publish(table, p, now);
 		if (err < 0)
 			return err;
 	}
 	table->generation = generation;
+	table->n_large = n_large;
 	return 0;
 }
 
@@ -560,19 +558,6 @@ static bool process_runs(struct process *p)
 	return p->thread != 0;
 }
 
-static void process_forget_mappings(struct process *p, uint64_t before)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < p->n_mappings; i++) {
-		if (p->mappings[i].died >= before)
-			p->mappings[kept++] = p->mappings[i];
-		else
-			mapping_drop(&p->mappings[i]);
-	}
-	p->n_mappings = kept;
-}
-
 void process_table_forget(struct process_table *table, uint64_t before)
 {
 	struct process *p, *next;
@@ -581,7 +566,7 @@ void process_table_forget(struct process_table *table, uint64_t before)
 	jitted_store_forget(&table->jitted, before, table->binaries->users);
 	unrecorded_exits(table);
 	HASH_ITER(hh, table->processes, p, next) {
-		process_forget_mappings(p, before);
+		history_forget(&p->mappings, before);
 		if (p->exited >= before && p->left >= before)
 			continue;
 		if (p->left >= before && process_runs(p)) { /* only one of its threads has exited */

@@ -11,23 +11,22 @@
 #include "binaries/binary.h"
 #include "elf/packed.h"
 #include "kernel/filter.h"
+#include "process/history.h"
 #include "process/snapshot.h"
 
 /*
  * The profiled processes and their mappings over time, kept in step with what the kernel's walker
  * sees.
  *
- * Each process has a list of executable mappings, each with the times at which it began and ended.
- * The mappings of one moment become a snapshot for the kernel.
+ * Each process has a history of executable mappings. Those of one moment become a snapshot for the
+ * kernel.
  */
 
 struct process {
 	pid_t pid;
-	pid_t thread;             /* a running thread, through which /proc shows the process */
-	struct mapping *mappings; /* in order of arrival */
-	size_t n_mappings, mappings_size;
+	pid_t thread; /* a running thread, through which /proc shows the process */
+	struct history mappings;
 	size_t max_mappings;       /* if there are more, they are read again (unrecorded.h) */
-	uint64_t n_ended;          /* number of mappings that have ended so far */
 	uint64_t doubted;          /* when code was found that the mappings do not explain; 0:
 	                            * never */
 	struct jitted *jitted;     /* its JIT code; NULL: none was seen yet */
@@ -35,14 +34,19 @@ struct process {
 	bool packed_asked;         /* it was asked if the program is packed */
 	bool blocked_asked;        /* its threads were looked at, if they are blocked already */
 	struct binary *program;    /* of which that is still unknown; NULL: none */
-	bool changed;              /* the list is newer than the snapshot */
-	bool has_pending;          /* some mappings' binaries are not known yet */
-	size_t n_held;             /* number of samples that wait for them */
-	uint64_t sampled_from;     /* earlier samples do not belong to the profiled program */
-	uint64_t known_from;       /* the process had started by then */
-	uint64_t exited;           /* its last thread may have exited then; TIME_NEVER: it runs */
-	uint64_t left;             /* when it no longer passed the filter; TIME_NEVER: it passes */
-	bool is_replaced;          /* another process has had its PID since */
+	uint64_t as_of;        /* the mappings are those of this time: older records are in them */
+	uint64_t read;         /* when they were last read, */
+	uint64_t read_ns;      /* and the CPU time that took; 0: not worth noting */
+	uint64_t published;    /* when it was made for the kernel, */
+	uint64_t looked_back;  /* and when the last one was for samples before it */
+	bool changed;          /* the mappings are newer than the snapshot */
+	bool has_pending;      /* some mappings' binaries are not known yet */
+	size_t n_held;         /* number of samples that wait for them */
+	uint64_t sampled_from; /* earlier samples do not belong to the profiled program */
+	uint64_t known_from;   /* the process had started by then */
+	uint64_t exited;       /* its last thread may have exited then; TIME_NEVER: it runs */
+	uint64_t left;         /* when it no longer passed the filter; TIME_NEVER: it passes */
+	bool is_replaced;      /* another process has had its PID since */
 	UT_hash_handle hh;
 };
 
@@ -71,8 +75,10 @@ struct process_table {
 	struct refused_pid *refused; /* PROCESS_N_REFUSED, allocated when needed */
 	struct process *processes;
 	uint64_t generation; /* of the tables that the snapshots refer to */
+	size_t n_large;      /* processes with many mappings (process_snapshot.h) */
 	struct packed_reported packed;
 	uint64_t looked;         /* when it last searched for processes that are gone */
+	size_t n_unreadable;     /* processes left out, as a warning has said */
 	bool has_warned;         /* of snapshots without room */
 	bool has_warned_of_file; /* of a file that cannot be opened without a capability */
 };
@@ -158,13 +164,5 @@ bool process_cookie_differs(const struct process *process, const struct mapping 
 
 /* The mapping that contained an address at a time, or NULL. */
 const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);
-
-/*
- * Makes a snapshot in the pool of the mappings that a process had at a time, for samples taken
- * before the kernel had them. It has no cookies: it is true for that time whatever is in memory
- * now. snapshot_free() frees it.
- */
-int process_snapshot(struct process_table *table, const struct process *process, uint64_t time,
-		     struct snapshot **ret);
 
 #endif

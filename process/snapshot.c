@@ -48,13 +48,6 @@ void snapshot_store_done(struct snapshot_store *store)
 		snapshot_free(store, s);
 }
 
-static int mapping_compare(const void *a, const void *b)
-{
-	const struct mapping *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 static uint32_t mapping_image(const struct mapping *m)
 {
 	return m->binary ? table_image(m->binary->table) : DP_CELL_NONE;
@@ -68,19 +61,15 @@ bool snapshot_is_outdated(const struct snapshot *snapshot)
 	return false;
 }
 
-/* Copies the mappings that exist at a time into the snapshot, sorted. */
-static int snapshot_collect(struct snapshot *s, const struct mapping *mappings, size_t n,
-			    uint64_t time)
+/* Copies mappings into the snapshot. */
+static int snapshot_collect(struct snapshot *s, const struct mapping *const *mappings, size_t n)
 {
 	s->mappings = calloc(n ? n : 1, sizeof(*s->mappings));
 	if (!s->mappings)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		if (!mappings[i].is_pending && mappings[i].born <= time && time < mappings[i].died)
-			s->mappings[s->n_mappings++] = mappings[i];
-	if (s->n_mappings > DP_MAX_MAPPINGS)
-		s->n_mappings = DP_MAX_MAPPINGS;
-	qsort(s->mappings, s->n_mappings, sizeof(*s->mappings), mapping_compare);
+	for (size_t i = 0; i < n && s->n_mappings < DP_MAX_MAPPINGS; i++)
+		if (!mappings[i]->is_pending)
+			s->mappings[s->n_mappings++] = *mappings[i];
 	for (size_t i = 0; i < s->n_mappings; i++) {
 		struct mapping *m = &s->mappings[i];
 
@@ -187,8 +176,8 @@ static int snapshot_write(struct snapshot_store *store, struct snapshot *s)
 	return 0;
 }
 
-int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *mappings, size_t n,
-		 uint64_t time, bool cookies, struct snapshot **ret)
+int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *const *mappings,
+		 size_t n, bool cookies, struct snapshot **ret)
 {
 	struct snapshot *s = calloc(1, sizeof(*s));
 	int err;
@@ -202,7 +191,7 @@ int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *
 		free(s);
 		return -ENOMEM;
 	}
-	err = snapshot_collect(s, mappings, n, time);
+	err = snapshot_collect(s, mappings, n);
 	snapshot_find_labels(s);
 	if (err == 0)
 		err = snapshot_find_memory_map(store, s, cookies);

@@ -79,11 +79,11 @@ void snapshot_store_init(struct snapshot_store *store, struct pool *pool,
 void snapshot_store_done(struct snapshot_store *store);
 
 /*
- * Makes a snapshot of those mappings that exist at a time and are not pending, with or without
- * their cookies. Returns 0, -ENOMEM or -ENOSPC.
+ * Makes a snapshot of those mappings, sorted by address, that are not pending, with or without their
+ * cookies. Returns 0, -ENOMEM or -ENOSPC.
  */
-int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *mappings, size_t n,
-		 uint64_t time, bool cookies, struct snapshot **ret);
+int snapshot_new(struct snapshot_store *store, pid_t pid, const struct mapping *const *mappings,
+		 size_t n, bool cookies, struct snapshot **ret);
 struct snapshot *snapshot_free(struct snapshot_store *store, struct snapshot *snapshot);
 
 /* True if a table has been added or evicted since. */

@@ -102,14 +102,17 @@ static int add_found(struct process_table *table, pid_t pid, size_t *n_refused)
 	return 0;
 }
 
-static void warn_refused(size_t n)
+/* Once, unless there are more: losses of records make it look for all processes again. */
+static void warn_refused(struct process_table *table, size_t n)
 {
-	if (n > 0)
+	if (n > table->n_unreadable)
 		log_warning("%zu %s left out, because %s mappings cannot be read "
 			    "(-v shows %s%s)",
 			    n, n == 1 ? "process" : "processes", n == 1 ? "its" : "their",
 			    n == 1 ? "it" : "them",
 			    permission_has(CAP_SYS_PTRACE) ? "" : "; CAP_SYS_PTRACE helps");
+	if (n > table->n_unreadable)
+		table->n_unreadable = n;
 }
 
 /* True if the process is in the table and is the same, not another one with its PID. */
@@ -144,7 +147,7 @@ static int add_children(struct process_table *table)
 			err = add_found(table, pid, &n_refused);
 		}
 	}
-	warn_refused(n_refused);
+	warn_refused(table, n_refused);
 	return err;
 }
 
@@ -175,7 +178,7 @@ static int add_all(struct process_table *table)
 	for (size_t i = 0; err == 0 && i < n; i++)
 		if (!table->filter || filter_matches_process(table->filter, all[i].pid))
 			err = add_found(table, all[i].pid, &n_refused);
-	warn_refused(n_refused);
+	warn_refused(table, n_refused);
 	return err;
 }
 

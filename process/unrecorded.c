@@ -10,13 +10,7 @@
 
 bool unrecorded_unmaps(const struct process *p)
 {
-	size_t n = 0;
-
-	if (p->n_mappings <= p->max_mappings)
-		return false;
-	for (size_t i = 0; i < p->n_mappings; i++)
-		n += p->mappings[i].died == TIME_NEVER;
-	return n > p->max_mappings;
+	return p->mappings.n_living > p->max_mappings;
 }
 
 void unrecorded_exits(struct process_table *table)

@@ -144,8 +144,8 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	p->cpus.fd = -1;
 	p->loop = LOOP_NONE;
 	watch_init(&p->watch, &p->loop);
-	stores_begin(&p->stores, o);
-	if (p->needs.session.programs)
+	err = stores_begin(&p->stores, o);
+	if (err == 0 && p->needs.session.programs)
 		err = open_session(p);
 	if (err == 0)
 		err = open_stores(p);
@@ -369,9 +369,11 @@ static int take_resting(struct profiler *p, struct resting *ret)
 int profiler_start(struct profiler *p, struct report **reports, size_t n, bool names)
 {
 	struct resting resting;
-	int err = connect_reports(p, reports, n, names);
+	int err = has_session(p) ? 0 : -EINVAL;
 	bool rests;
 
+	if (err == 0)
+		err = connect_reports(p, reports, n, names);
 	if (err == 0)
 		err = watch_all(p);
 	if (err < 0) {

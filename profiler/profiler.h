@@ -70,13 +70,14 @@ struct profiler_options {
 
 	enum dp_unwind unwind;
 	unsigned int max_frames;
-	unsigned int verify;   /* of every Nth sample; 0: none */
-	const char *btf;       /* a file with the kernel's types (kernel_types.h), or NULL */
-	uint64_t table_memory; /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
-	bool cache;            /* keep tables and names on disk */
-	bool symbols;          /* reports need names */
-	const char *helper;    /* the program for parsers_new(); NULL: files are parsed here */
-	struct names *names;   /* its options set the form of names; not to be shared meanwhile */
+	unsigned int verify;       /* of every Nth sample; 0: none */
+	const char *btf;           /* a file with the kernel's types (kernel_types.h), or NULL */
+	uint64_t table_memory;     /* bytes, from POOL_MIN_ to POOL_MAX_MEMORY */
+	bool cache;                /* keep tables and names on disk */
+	bool symbols;              /* reports need names */
+	const char *helper;        /* the program for parsers_new(); NULL: files are parsed here */
+	enum sandbox_mode sandbox; /* OFF as without a helper, with which REQUIRE fails */
+	struct names *names; /* its options set the form of names; not to be shared meanwhile */
 
 	/* May be NULL. Called while tables are built: should the profiler give up? */
 	bool (*is_interrupted)(const void *arg);
@@ -126,7 +127,7 @@ void profiler_describe(struct profiler *profiler, struct report_context *ret);
 /*
  * Starts sampling. The reports stay the host's, but another thread uses them until
  * profiler_finish(). names: a report needs names while it receives samples (report_format.streams).
- * Logs errors. 0 or a negative errno.
+ * Logs errors. 0 or a negative errno: -EINVAL if there is no session.
  */
 int profiler_start(struct profiler *profiler, struct report **reports, size_t n, bool names);
 

@@ -17,12 +17,40 @@
 /* Interval of calls to is_interrupted() while tables are built. */
 #define WAIT_MS 50
 
-void stores_begin(struct stores *ret, const struct profiler_options *o)
+static int require(struct parsers *parsers, int err)
 {
-	int err = o->helper ? parsers_new(o->helper, &ret->parsers) : 0;
+	struct confinement confinement = { 0 };
+	char list[CONFINE_LIST_SIZE];
 
+	if (err == 0)
+		err = parsers_require(parsers, &confinement);
+	if (err == 0 && !confinement.missing)
+		return 0;
+	log_error("parsers of files cannot be confined, as --sandbox=require asks for");
 	if (err < 0)
-		log_debug("files are parsed in this process: %s", strerror(-err));
+		log_detail("none can be started: %s", strerror(-err));
+	else
+		log_detail("they lack %s", confine_list(confinement.missing, list));
+	return -EOPNOTSUPP;
+}
+
+int stores_begin(struct stores *ret, const struct profiler_options *o)
+{
+	bool is_required = o->sandbox == SANDBOX_REQUIRE;
+	int err = 0;
+
+	if (o->sandbox == SANDBOX_OFF)
+		return 0;
+	if (o->helper)
+		err = parsers_new(o->helper, &ret->parsers);
+	else if (is_required)
+		err = -ENOENT;
+	if (is_required)
+		return require(ret->parsers, err);
+	if (err < 0)
+		log_warning("this process parses all files itself, with its rights: %s",
+			    strerror(-err));
+	return 0;
 }
 
 void stores_end(struct stores *stores)

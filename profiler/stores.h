@@ -23,9 +23,10 @@ struct stores {
 };
 
 /*
- * Starts the parsers, best before the process has what they must not have. `ret` is zero. stores_end() ends them, after stores_done() if there was a stores_init().
+ * Starts the parsers, best before the process has what they must not have. `ret` is zero. stores_end() ends them, after stores_done() if there was a stores_init(). 0, or -EOPNOTSUPP, logged,
+ * if options->sandbox requires what cannot be had.
  */
-void stores_begin(struct stores *ret, const struct profiler_options *options);
+int stores_begin(struct stores *ret, const struct profiler_options *options);
 void stores_end(struct stores *stores);
 
 /*

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "process/process_snapshot.h"
 #include "profiler/profiler.h"
 #include "symbols/kallsyms.h"
 

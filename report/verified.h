@@ -26,7 +26,8 @@
 	X(NO_COPY, "no_copy", "not verified: there was no room for a copy of the stack")           \
 	X(NO_START, "no_start",                                                                    \
 	  "not verified: the mappings were not known, or libdwfl could not begin")                 \
-	X(LEFT_OUT, "left_out", "not verified: libdwfl was too slow")
+	X(LEFT_OUT, "left_out",                                                                    \
+	  "not verified: too many stacks waited, libdwfl took too long, or memory was short")
 
 /* VERIFIED_NONE: this sample was not chosen. */
 #define X(name, word, sentence) VERIFIED_##name,

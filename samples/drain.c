@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "process/process_snapshot.h"
 #include "process/target.h"
 
 /* Replaced tables are kept this much longer: walks in progress have ended by then. */
@@ -177,7 +178,7 @@ static size_t resolve_frames(struct drain *d, const struct snapshot *s, const st
 			     struct unwinder_result *walk, const struct dp_sample *raw)
 {
 	const __u64 *frames = walk->frames;
-	bool in_doubt = p && s && s->n_ended != p->n_ended;
+	bool in_doubt = p && s && s->n_ended != p->mappings.n_ended;
 	size_t n = walk->n_frames;
 	struct table *last = NULL;
 
@@ -342,7 +343,7 @@ static int report_late(struct drain *d, struct queued *q, struct process *p,
 	struct snapshot *snapshot = NULL;
 	int err;
 
-	if (p && process_snapshot(d->table, p, q->time, &snapshot) == 0)
+	if (p && process_look_back(d->table, p, q->time, &snapshot) == 0)
 		walk = unwinder_walk(d->unwinder, q->copy, snapshot);
 	if (snapshot && !is_code_known(d, p, &q->sample->sample, &walk, snapshot)) {
 		walk = *walked;

@@ -6,12 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/cleanup.h"
 #include "binaries/foreign_file.h"
-
-/* Maps without users that are kept: making them again duplicates many descriptors. */
-#define N_KEPT 16
 
 const struct verify_mapping *verify_maps_find(const struct verify_maps *maps, uint64_t address)
 {
@@ -51,6 +49,7 @@ static void file_drop(struct verify_maps_store *store, struct verify_file *file)
 	if (--file->n_maps > 0)
 		return;
 	HASH_DEL(store->files, file);
+	store->n_bytes -= file->n_bytes;
 	file_let_go(file);
 	file_free(file);
 }
@@ -68,6 +67,8 @@ static void file_take_bytes(struct verify_file *file, const struct binary *b)
 	file->fd = memfd_create("memory", MFD_CLOEXEC);
 	if (file->fd >= 0 && write(file->fd, b->bytes, b->n_bytes) != (ssize_t)b->n_bytes)
 		close(steal_fd(&file->fd));
+	if (file->fd >= 0)
+		file->n_bytes += b->n_bytes;
 }
 
 static struct verify_file *file_new(struct binary *b)
@@ -78,6 +79,7 @@ static struct verify_file *file_new(struct binary *b)
 	if (!file)
 		return NULL;
 	file->number = b->number;
+	file->n_bytes = sizeof(*file);
 	file->has_segments = b->elf.n_segments > 0;
 	if (file->has_segments)
 		file->start = s->align > 1 ? s->address & -s->align : s->address;
@@ -104,9 +106,15 @@ static struct verify_file *file_get(struct verify_maps_store *store, struct bina
 			file_free(file);
 			return NULL;
 		}
+		store->n_bytes += file->n_bytes;
 	}
 	file->n_maps++;
 	return file;
+}
+
+static size_t maps_size(const struct verify_maps *maps)
+{
+	return sizeof(*maps) + maps->n_mappings * sizeof(*maps->mappings);
 }
 
 static void maps_free(struct verify_maps_store *store, struct verify_maps *maps)
@@ -149,23 +157,37 @@ static struct verify_maps *maps_new(struct verify_maps_store *store,
 	return NULL;
 }
 
-/* Frees the one that was not used for longest, if there are too many. */
-static void limit_kept(struct verify_maps_store *store)
+static void forget(struct verify_maps_store *store, struct verify_maps *maps)
 {
-	struct verify_maps *maps, *next, *oldest = NULL;
-	size_t n = 0;
+	DL_DELETE(store->kept, maps);
+	store->n_kept--;
+	HASH_DEL(store->maps, maps);
+	store->n_bytes -= maps_size(maps);
+	maps_free(store, maps);
+}
 
-	HASH_ITER(hh, store->maps, maps, next) {
-		if (maps->n_users > 0)
-			continue;
-		n++;
-		if (!oldest || maps->used < oldest->used)
-			oldest = maps;
+static void keep(struct verify_maps_store *store, struct verify_maps *maps, uint64_t now_ns)
+{
+	maps->since_ns = now_ns;
+	DL_APPEND(store->kept, maps);
+	store->n_kept++;
+	if (store->n_kept > VERIFY_MAPS_KEPT)
+		forget(store, store->kept);
+}
+
+static struct verify_maps *add(struct verify_maps_store *store, const struct snapshot *snapshot)
+{
+	struct verify_maps *maps = maps_new(store, snapshot);
+
+	if (!maps)
+		return NULL;
+	HASH_ADD(hh, store->maps, snapshot, sizeof(maps->snapshot), maps);
+	if (!HASH_IS_ADDED(hh, maps)) {
+		maps_free(store, maps);
+		return NULL;
 	}
-	if (n <= N_KEPT)
-		return;
-	HASH_DEL(store->maps, oldest);
-	maps_free(store, oldest);
+	store->n_bytes += maps_size(maps);
+	return maps;
 }
 
 const struct verify_maps *verify_maps_get(struct verify_maps_store *store,
@@ -175,27 +197,30 @@ const struct verify_maps *verify_maps_get(struct verify_maps_store *store,
 
 	HASH_FIND(hh, store->maps, &snapshot->id, sizeof(snapshot->id), maps);
 	if (!maps) {
-		maps = maps_new(store, snapshot);
-		if (!maps)
-			return NULL;
-		HASH_ADD(hh, store->maps, snapshot, sizeof(maps->snapshot), maps);
-		if (!HASH_IS_ADDED(hh, maps)) {
-			maps_free(store, maps);
-			return NULL;
-		}
+		maps = add(store, snapshot);
+	} else if (maps->n_users == 0) {
+		DL_DELETE(store->kept, maps);
+		store->n_kept--;
 	}
-	maps->n_users++;
-	maps->used = ++store->n_used;
+	if (maps)
+		maps->n_users++;
 	return maps;
 }
 
-void verify_maps_drop(struct verify_maps_store *store, const struct verify_maps *maps)
+void verify_maps_drop(struct verify_maps_store *store, const struct verify_maps *maps,
+		      uint64_t now_ns)
 {
 	struct verify_maps *own;
 
 	HASH_FIND(hh, store->maps, &maps->snapshot, sizeof(maps->snapshot), own);
 	if (own && --own->n_users == 0)
-		limit_kept(store);
+		keep(store, own, now_ns);
+}
+
+void verify_maps_expire(struct verify_maps_store *store, uint64_t now_ns, uint64_t age_ns)
+{
+	while (store->kept && now_ns - store->kept->since_ns >= age_ns)
+		forget(store, store->kept);
 }
 
 void verify_maps_let_go(struct verify_maps_store *store)

@@ -24,6 +24,7 @@ struct verify_file {
 	/* For the thread that reads the rings only */
 	struct binary *binary; /* has a user in this; NULL: let go */
 	size_t n_maps;
+	size_t n_bytes; /* of memory */
 	bool is_foreign;
 	UT_hash_handle hh;
 };
@@ -42,25 +43,38 @@ struct verify_maps {
 	struct verify_mapping *mappings; /* sorted by start */
 	/* For the thread that reads the rings only */
 	uint64_t snapshot;
-	size_t n_users; /* comparisons */
-	uint64_t used;  /* when last asked for: grows */
+	size_t n_users;    /* comparisons */
+	uint64_t since_ns; /* without users since then */
+	struct verify_maps *prev, *next;
 	UT_hash_handle hh;
 };
 
 /* The mapping that contains an address, or NULL. */
 const struct verify_mapping *verify_maps_find(const struct verify_maps *maps, uint64_t address);
 
-/* All maps and files. Those without users are kept while few, for the next sample. */
+/* The most maps without users that are kept: making them again duplicates many descriptors. */
+#define VERIFY_MAPS_KEPT 16
+/* How long they are kept: their binaries stay, even if no process has them any more. */
+#define VERIFY_MAPS_KEPT_NS UINT64_C(10000000000)
+
+/* All maps and files. Those without users are kept for the next sample. */
 struct verify_maps_store {
 	struct verify_maps *maps;  /* by snapshot */
+	struct verify_maps *kept;  /* those without users, by time */
 	struct verify_file *files; /* by number */
-	uint64_t n_made, n_used;
+	size_t n_kept;
+	size_t n_bytes; /* of all of them */
+	uint64_t n_made;
 };
 
 /* Returns the maps of a snapshot, which then have one user more; NULL if memory is short. */
 const struct verify_maps *verify_maps_get(struct verify_maps_store *store,
 					  const struct snapshot *snapshot);
-void verify_maps_drop(struct verify_maps_store *store, const struct verify_maps *maps);
+void verify_maps_drop(struct verify_maps_store *store, const struct verify_maps *maps,
+		      uint64_t now_ns);
+
+/* Frees those that have had no users for at least age_ns. */
+void verify_maps_expire(struct verify_maps_store *store, uint64_t now_ns, uint64_t age_ns);
 
 /* Lets go of all binaries: from now on the store may only be freed, and by any thread. */
 void verify_maps_let_go(struct verify_maps_store *store);

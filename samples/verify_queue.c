@@ -267,7 +267,17 @@ static struct comparison *comparison_new(struct verify_queue *q, const struct sa
 
 static bool is_full(const struct verify_queue *q, const struct comparison *c)
 {
-	return q->n >= VERIFY_QUEUE_MAX || q->n_bytes + c->n_bytes > VERIFY_QUEUE_MAX_BYTES;
+	return q->n >= VERIFY_QUEUE_MAX ||
+	       q->n_bytes + q->maps.n_bytes + c->n_bytes > VERIFY_QUEUE_MAX_BYTES;
+}
+
+static bool has_room(struct verify_queue *q, const struct comparison *c)
+{
+	if (!is_full(q, c))
+		return true;
+	verify_queue_collect(q);
+	verify_maps_expire(&q->maps, clock_now_ns(), 0);
+	return !is_full(q, c);
 }
 
 /* Why there is nothing to compare; VERIFIED_NONE: there is. */
@@ -278,12 +288,11 @@ static enum verified_result result_at_once(struct verify_queue *q, struct compar
 		return VERIFIED_NO_COPY;
 	if (!snapshot)
 		return VERIFIED_NO_START;
-	if (is_full(q, c))
-		verify_queue_collect(q);
-	if (is_full(q, c))
+	if (!has_room(q, c))
 		return VERIFIED_LEFT_OUT;
 	c->maps = verify_maps_get(&q->maps, snapshot);
-	return c->maps ? VERIFIED_NONE : VERIFIED_LEFT_OUT;
+	/* Again, because the mappings may be new. */
+	return c->maps && has_room(q, c) ? VERIFIED_NONE : VERIFIED_LEFT_OUT;
 }
 
 int verify_queue_add(struct verify_queue *q, const struct sample *sample,
@@ -390,6 +399,7 @@ static struct comparison_list take_done(struct verify_queue *q, bool gives_up)
 static void collect(struct verify_queue *q, bool gives_up)
 {
 	struct comparison_list done = take_done(q, gives_up);
+	uint64_t now = clock_now_ns();
 	struct comparison *c;
 
 	STAILQ_FOREACH(c, &done, next)
@@ -399,9 +409,10 @@ static void collect(struct verify_queue *q, bool gives_up)
 		q->n_bytes -= c->n_bytes;
 		c->copy = stack_copy_free(c->copy);
 		if (c->maps)
-			verify_maps_drop(&q->maps, c->maps);
+			verify_maps_drop(&q->maps, c->maps, now);
 	}
 	drop_all(&done);
+	verify_maps_expire(&q->maps, now, VERIFY_MAPS_KEPT_NS);
 }
 
 void verify_queue_collect(struct verify_queue *q)

@@ -6,10 +6,12 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,14 +23,18 @@
 /* A user and group that no distribution has. `nobody` would have daemons, and filters for it. */
 #define PARSER_USER 65533
 
-/* In a user namespace, this user may not exist. Each part counts alone. */
-static bool drop_user(void)
+/* Each part counts alone. 0 or a negative errno, that of the last one that failed. */
+static int drop_user(void)
 {
-	bool groups = setgroups(0, NULL) == 0;
-	bool group = setresgid(PARSER_USER, PARSER_USER, PARSER_USER) == 0;
-	bool user = setresuid(PARSER_USER, PARSER_USER, PARSER_USER) == 0;
+	int err = 0;
 
-	return groups && group && user;
+	if (setgroups(0, NULL) < 0)
+		err = -errno;
+	if (setresgid(PARSER_USER, PARSER_USER, PARSER_USER) < 0)
+		err = -errno;
+	if (setresuid(PARSER_USER, PARSER_USER, PARSER_USER) < 0)
+		err = -errno;
+	return err;
 }
 
 /* Without CAP_SETPCAP, the bounding set remains; no_new_privs makes it useless. */
@@ -69,10 +75,30 @@ static bool set_limits(void)
 	};
 	bool all = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		all &= setrlimit((unsigned int)limits[i].resource,
-				 &(struct rlimit){ limits[i].limit, limits[i].limit }) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct rlimit limit = { 0 };
+
+		/* There may be a stricter one, which cannot be raised. */
+		all &= getrlimit((unsigned int)limits[i].resource, &limit) == 0;
+		if (limit.rlim_max > limits[i].limit)
+			limit.rlim_max = limits[i].limit;
+		limit.rlim_cur = limit.rlim_max;
+		all &= setrlimit((unsigned int)limits[i].resource, &limit) == 0;
+	}
 	return all;
+}
+
+/* An older kernel has none of them; an outer filter may forbid them. */
+static bool may_restrict_files(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0;
+}
+
+static bool may_restrict_calls(void)
+{
+	const uint32_t action = SECCOMP_RET_ERRNO;
+
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
 /* An empty rule set that handles all rights of Landlock's first version: no file may be opened. */
@@ -156,21 +182,44 @@ static bool restrict_calls(void)
 	return err == 0;
 }
 
-unsigned int confine_self(void)
+static void note(struct confinement *c, enum confine_layer layer, bool has, bool may_have)
 {
-	unsigned int layers = 0;
+	c->layers |= (uint32_t)has << layer;
+	c->missing |= (uint32_t)(!has && may_have) << layer;
+}
 
+void confine_self(struct confinement *ret)
+{
+	bool may_restrict = may_restrict_calls();
+	int err;
+
+	*ret = (struct confinement){ 0 };
 	/* The order matters: each step is still allowed to do what the next ones forbid. */
 	drop_bounding_set();
-	layers |= (unsigned int)drop_user() << CONFINE_USER;
-	layers |= (unsigned int)drop_capabilities() << CONFINE_CAPABILITIES;
+	/* It takes root; in a user namespace, the user may not exist. */
+	err = drop_user();
+	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
+	note(ret, CONFINE_CAPABILITIES, drop_capabilities(), true);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	layers |= (unsigned int)(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-		  << CONFINE_NO_NEW_PRIVILEGES;
-	layers |= (unsigned int)set_limits() << CONFINE_LIMITS;
-	layers |= (unsigned int)restrict_files() << CONFINE_LANDLOCK;
-	layers |= (unsigned int)restrict_calls() << CONFINE_SECCOMP;
-	return layers;
+	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
+	note(ret, CONFINE_LIMITS, set_limits(), true);
+	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
+	note(ret, CONFINE_SECCOMP, restrict_calls(), may_restrict);
+}
+
+const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])
+{
+#define X(name, text) text,
+	static const char *const names[] = { CONFINE_LAYERS(X) };
+#undef X
+	int n = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < CONFINE_N_LAYERS; i++)
+		if (layers & 1u << i)
+			n += snprintf(ret + n, CONFINE_LIST_SIZE - (size_t)n, "%s%s",
+				      n > 0 ? ", " : "", names[i]);
+	return ret;
 }

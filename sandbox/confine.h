@@ -9,24 +9,39 @@
  * can read and write them, and can do nothing else: open nothing, connect to nothing, execute
  * nothing, look at or signal no other process. Each layer alone stops most of that; together they
  * remain closed if the kernel lacks one or one has a hole.
+ *
+ *    X(enumerator, name)
  */
-enum confine_layer {
-	CONFINE_USER,              /* another user */
-	CONFINE_CAPABILITIES,      /* none */
-	CONFINE_NO_NEW_PRIVILEGES, /* no_new_privs */
-	CONFINE_LIMITS,            /* of memory and files */
-	CONFINE_LANDLOCK,          /* no files */
-	CONFINE_SECCOMP,           /* few system calls */
-	CONFINE_N_LAYERS,
+#define CONFINE_LAYERS(X)                                                                          \
+	X(USER, "a user of its own")                                                               \
+	X(CAPABILITIES, "no capabilities")                                                         \
+	X(NO_NEW_PRIVILEGES, "no_new_privs")                                                       \
+	X(LIMITS, "limits of memory and files")                                                    \
+	X(LANDLOCK, "Landlock")                                                                    \
+	X(SECCOMP, "seccomp")
+
+#define X(name, text) CONFINE_##name,
+enum confine_layer { CONFINE_LAYERS(X) CONFINE_N_LAYERS };
+#undef X
+
+/* Layers by bit. */
+struct confinement {
+	uint32_t layers;
+	uint32_t missing; /* that the kernel has and this process could have had */
 };
 
 /* A confined process can have this much memory of its own; mapped files do not count. */
 #define CONFINE_MEMORY (UINT64_C(1) << 30)
 
 /*
- * Confines this process, which has only one thread and gives up what it can. Returns the layers that
- * it now has, by bit. Without root it has no user of its own. Kernels from 5.13 on have Landlock.
+ * Confines this process, which has only one thread and gives up what it can. Without root it has no
+ * user of its own. Kernels from 5.13 on have Landlock.
  */
-unsigned int confine_self(void);
+void confine_self(struct confinement *ret);
+
+#define CONFINE_LIST_SIZE 128
+
+/* Writes the names of layers: "Landlock, seccomp". Returns ret. */
+const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE]);
 
 #endif

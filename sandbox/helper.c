@@ -10,6 +10,7 @@
 
 #include "elf/bus_guard.h"
 #include "sandbox/confine.h"
+#include "sandbox/hello.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
 
@@ -37,6 +38,21 @@ static bool close_all(void)
 	return syscall(SYS_close_range, HELPER_SOCKET + 1, ~0u, 0) == 0;
 }
 
+/* Confined, it could not open its pidfd. */
+static int serve(void)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	struct confinement confinement;
+	int err;
+
+	(void)bus_guard_install();
+	confine_self(&confinement);
+	err = hello_say(HELPER_SOCKET, self, &confinement);
+	if (self >= 0)
+		close(self);
+	return err < 0 ? EXIT_FAILURE : parser_run(HELPER_SOCKET);
+}
+
 int helper_main(int argc, char **argv)
 {
 	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
@@ -48,6 +64,5 @@ int helper_main(int argc, char **argv)
 		return spawner_run(HELPER_SOCKET);
 	if (strcmp(kind, HELPER_PARSER) != 0)
 		return EXIT_FAILURE;
-	(void)bus_guard_install();
-	return parser_run(HELPER_SOCKET, confine_self());
+	return serve();
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,13 +73,13 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	return err;
 }
 
-int parser_run(int socket, unsigned int layers)
+int parser_run(int socket)
 {
 	struct parser_request request;
 	int fds[MESSAGE_MAX_FDS];
 
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
-		struct parser_reply reply = { .layers = layers };
+		struct parser_reply reply = { 0 };
 
 		reply.err = answer(&request, fds, &reply);
 		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
@@ -128,7 +129,7 @@ static bool is_plausible(const struct parser_reply *r, uint64_t size)
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
 	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
-	       r->origin.source < ELF_N_SOURCES &&
+	       r->origin.source < ELF_N_SOURCES && r->lacks_cfi <= 1 && r->is_so <= 1 &&
 	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 

@@ -2,7 +2,6 @@
 #ifndef DP_SANDBOX_PARSER_H
 #define DP_SANDBOX_PARSER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "sandbox/parse.h"
@@ -23,24 +22,24 @@ struct parser_request {
 
 struct parser_reply {
 	int32_t err;
-	uint32_t layers; /* that confine the parser, by bit */
 	/* Of struct parse_result, without what the pointers in it point to */
 	struct elf_facts facts;
 	struct parse_origin origin;
 	char debug_link[PARSE_LINK_SIZE];
 	uint32_t debug_link_checksum;
-	bool lacks_cfi, is_so;
+	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */
 	uint32_t n_cells;
 	struct image_stats stats;
 };
 
 /* What the parser does. Returns an exit status. */
-int parser_run(int socket, unsigned int layers);
+int parser_run(int socket);
 
 /*
  * Puts together what a parser answered, of which nothing is trusted: text is terminated and
  * printable, an image is sound (image_check.h), and nothing is larger than the requested file could
- * make it. `file` is the one for the result, `size` that of the requested file. 0 or the error that
+ * make it. `file` is the one for the result, `size` that of the requested file, without
+ * its holes. 0 or the error that
  * the parser tells, of those that parse_here() has; -EPROTO for an answer that no parser gives; or
  * -ENOMEM. parse_result_done() frees *ret.
  */

@@ -2,6 +2,7 @@
 #include "sandbox/parsers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +19,8 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/confine.h"
+#include "sandbox/hello.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
@@ -30,8 +33,14 @@
 #define STOPPED_NS UINT64_C(2000000000)
 /* Larger files get no more time than one of this size. */
 #define MAX_MIB 4096
+/* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
+#define BLOCK_SIZE 512
+#define MAX_COMPRESSION 4
 /* How often a request is answered by another parser if one ends. */
 #define ATTEMPTS 5
+/* How often one is started that ends at once, or does so for long. */
+#define STARTS 3
+#define STARTS_NS UINT64_C(4000000000)
 
 /*
  * What one user's file has made of a parser must not meet the files of another. File systems in
@@ -54,9 +63,13 @@ struct parsers {
 	struct spawner *spawner;
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
-	bool has_answered; /* any of them */
-	bool is_broken;    /* none could be started, and none ever was */
-	unsigned int layers;
+	unsigned int n_spawners; /* so far */
+	bool is_required;        /* this process parses nothing, come what may */
+	bool has_started;        /* any of them */
+	bool has_answered;       /* any of them */
+	bool is_broken;          /* none could be started, or none answers, and none ever did */
+	uint32_t accepted;       /* layers that no parser has, without a reason */
+	uint32_t layers;
 	size_t n_users;
 };
 
@@ -133,14 +146,51 @@ static bool is_broken(struct parsers *p)
 	return broken;
 }
 
-unsigned int parsers_layers(struct parsers *p)
+uint32_t parsers_layers(struct parsers *p)
 {
-	unsigned int layers;
+	uint32_t layers;
 
 	pthread_mutex_lock(&p->lock);
 	layers = p->layers;
 	pthread_mutex_unlock(&p->lock);
 	return layers;
+}
+
+static bool has_answered(struct parsers *p)
+{
+	bool answered;
+
+	pthread_mutex_lock(&p->lock);
+	answered = p->has_answered;
+	pthread_mutex_unlock(&p->lock);
+	return answered;
+}
+
+static void note_answer(struct parsers *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->has_answered = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/*
+ * From now on this process parses the files, if no parser has ever started, or answered. Otherwise it
+ * may be better later. Returns whether it does.
+ */
+static bool give_up(struct parsers *p, bool has_started, const char *why)
+{
+	bool is_first, broken;
+
+	pthread_mutex_lock(&p->lock);
+	is_first = !p->is_broken && !p->is_required && !p->has_answered &&
+		   p->has_started <= has_started;
+	p->is_broken |= is_first;
+	broken = p->is_broken;
+	pthread_mutex_unlock(&p->lock);
+	if (is_first)
+		log_warning("this process parses all files itself, with its rights: parsers %s",
+			    why);
+	return broken;
 }
 
 static void remove_idle(struct parsers *p, size_t i)
@@ -149,29 +199,137 @@ static void remove_idle(struct parsers *p, size_t i)
 	memmove(&p->idle[i], &p->idle[i + 1], (p->n_idle - i) * sizeof(*p->idle));
 }
 
-/* If the spawner does not answer, another one takes its place. The lock is held. */
-static int start_parser(struct parsers *p, struct spawned *ret)
+static bool has_no_spawner(struct parsers *p)
 {
-	int err = p->spawner ? spawner_start(p->spawner, ret) : -EPIPE;
+	bool none;
+
+	pthread_mutex_lock(&p->lock);
+	none = !p->spawner || spawner_has_ended(p->spawner);
+	pthread_mutex_unlock(&p->lock);
+	return none;
+}
+
+/* Another spawner takes its place, if none has yet. The number is that of request_parser(). */
+static void replace_spawner(struct parsers *p, unsigned int number)
+{
+	struct spawner *old = NULL;
+
+	pthread_mutex_lock(&p->lock);
+	if (p->n_spawners == number) {
+		old = steal_ptr(p->spawner);
+		(void)spawner_new(p->program, &p->spawner);
+		p->n_spawners++;
+	}
+	pthread_mutex_unlock(&p->lock);
+	spawner_free(old);
+}
+
+static int request_parser(struct parsers *p, unsigned int *ret_number, int *ret_socket)
+{
+	int err = -EPIPE;
+
+	pthread_mutex_lock(&p->lock);
+	*ret_number = p->n_spawners;
+	if (p->spawner && !spawner_has_ended(p->spawner))
+		err = spawner_request(p->spawner, ret_socket);
+	pthread_mutex_unlock(&p->lock);
+	return err;
+}
+
+/*
+ * Does the parser have the layers that it can have? While memory is short, others may fare better. If
+ * none ever did, those are used: this process would have no layer at all.
+ */
+static bool is_confined(struct parsers *p, const struct confinement *c, bool is_last)
+{
+	char list[CONFINE_LIST_SIZE];
+	uint32_t missing;
+
+	pthread_mutex_lock(&p->lock);
+	missing = c->missing & ~p->accepted;
+	if (missing && is_last && !p->has_started && !p->is_required) {
+		log_warning("parsers of files are confined less than they could be, without %s",
+			    confine_list(c->missing, list));
+		p->accepted |= missing;
+		missing = 0;
+	}
+	if (!missing) {
+		p->has_started = true;
+		p->layers = c->layers;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return !missing;
+}
+
+/* Waits without the lock, so that others can have files parsed. */
+static int start_any(struct parsers *p, struct parser *ret)
+{
+	unsigned int number;
+	int socket, err = request_parser(p, &number, &socket);
 
 	if (err == 0)
-		return 0;
-	p->spawner = spawner_free(p->spawner);
-	err = spawner_new(p->program, &p->spawner);
-	if (err == 0)
-		err = spawner_start(p->spawner, ret);
-	if (err < 0 && !p->has_answered) {
-		log_debug("files are parsed in this process: %s", strerror(-err));
-		p->is_broken = true;
-		return -ESHUTDOWN;
-	}
+		err = hello_await(socket, &ret->process);
+	if (err == -EAGAIN || has_no_spawner(p))
+		replace_spawner(p, number);
 	return err;
+}
+
+static int start_once(struct parsers *p, bool is_last, struct parser *ret)
+{
+	int err = start_any(p, ret);
+
+	if (err < 0 || is_confined(p, &ret->process.confinement, is_last))
+		return err;
+	end_parser(ret);
+	return -EAGAIN;
+}
+
+/* -ESHUTDOWN: there will never be one. */
+static int start_parser(struct parsers *p, struct parser *ret)
+{
+	uint64_t end_ns = clock_now_ns() + STARTS_NS;
+	int err = -EAGAIN;
+
+	for (int i = 0; i < STARTS; i++) {
+		bool is_last = i == STARTS - 1 || clock_now_ns() > end_ns;
+
+		err = start_once(p, is_last, ret);
+		if (err == 0 || is_last)
+			break;
+	}
+	if (err == 0)
+		return 0;
+	return give_up(p, false, "cannot be started") ? -ESHUTDOWN : -EAGAIN;
+}
+
+int parsers_check(struct parsers *p, struct confinement *ret)
+{
+	struct parser parser;
+	int err = -EAGAIN;
+
+	*ret = (struct confinement){ 0 };
+	for (int i = 0; i < STARTS; i++) {
+		err = start_any(p, &parser);
+		if (err < 0)
+			continue;
+		*ret = parser.process.confinement;
+		end_parser(&parser);
+		if (!ret->missing)
+			return 0;
+	}
+	return ret->missing ? 0 : err;
+}
+
+int parsers_require(struct parsers *p, struct confinement *ret)
+{
+	pthread_mutex_lock(&p->lock);
+	p->is_required = true;
+	pthread_mutex_unlock(&p->lock);
+	return parsers_check(p, ret);
 }
 
 static int take(struct parsers *p, const struct owner *owner, struct parser *ret)
 {
-	int err = 0;
-
 	pthread_mutex_lock(&p->lock);
 	for (size_t i = p->n_idle; i-- > 0;) {
 		const struct owner *o = &p->idle[i].owner;
@@ -183,19 +341,16 @@ static int take(struct parsers *p, const struct owner *owner, struct parser *ret
 		pthread_mutex_unlock(&p->lock);
 		return 0;
 	}
-	ret->owner = *owner;
-	err = start_parser(p, &ret->process);
 	pthread_mutex_unlock(&p->lock);
-	return err;
+	ret->owner = *owner;
+	return start_parser(p, ret);
 }
 
-static void give(struct parsers *p, const struct parser *parser, unsigned int layers)
+static void give(struct parsers *p, const struct parser *parser)
 {
 	struct parser old = { .process.socket = -1 };
 
 	pthread_mutex_lock(&p->lock);
-	p->has_answered = true;
-	p->layers = layers;
 	if (p->n_idle == MAX_IDLE) {
 		old = p->idle[0];
 		remove_idle(p, 0);
@@ -294,13 +449,22 @@ static int begin(struct parsers *p, const struct parse_request *request, const s
 	for (size_t i = 0; i <= MAX_IDLE; i++) {
 		err = take(p, owner, ret);
 		if (err < 0)
-			return err == -EPIPE || err == -EAGAIN ? -ECONNABORTED : err;
+			return err;
 		err = send_request(ret, request, result);
 		if (err == 0)
 			return 0;
 		end_parser(ret);
 	}
 	return err == -EPIPE ? -ECONNABORTED : err;
+}
+
+/* What a file may cost. Holes cost their owner nothing, so they buy nothing. */
+static uint64_t stored_size(const struct stat *st)
+{
+	uint64_t size = (uint64_t)st->st_size;
+	uint64_t stored = (uint64_t)st->st_blocks * BLOCK_SIZE * MAX_COMPRESSION;
+
+	return size < stored ? size : stored;
 }
 
 /* Both files count: that of a debug file is read for its checksum. */
@@ -311,7 +475,7 @@ static uint64_t cpu_limit(const struct parsers *p, const struct parse_request *r
 	uint64_t mib;
 
 	if (request->other >= 0 && fstat(request->other, &st) == 0)
-		size += (uint64_t)st.st_size;
+		size += stored_size(&st);
 	mib = size >> 20;
 	return p->cpu_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (p->cpu_ns / 100);
 }
@@ -333,8 +497,8 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 {
 	_cleanup_close_ int result = memfd_create("result", MFD_CLOEXEC);
 	const struct owner owner = { st->st_dev, st->st_uid };
-	uint64_t size = (uint64_t)st->st_size;
-	bool is_mixed = is_of_another(request, &owner), has_answered;
+	uint64_t size = stored_size(st);
+	bool is_mixed = is_of_another(request, &owner), answered;
 	struct parser_reply reply;
 	struct parser parser;
 	int err;
@@ -345,32 +509,59 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	if (err < 0)
 		return err;
 	err = receive_reply(&parser, cpu_limit(p, request, size), clock, &reply);
-	has_answered = err == 0;
-	if (has_answered)
+	answered = err == 0;
+	if (answered) {
+		note_answer(p);
 		err = parser_take(request->kind, &reply, result, size, ret);
+	}
 	/* If it crashed, takes too long or is wrong, nobody knows what it does. */
-	if (has_answered && err != -EPROTO && !is_mixed)
-		give(p, &parser, reply.layers);
+	if (answered && err != -EPROTO && !is_mixed)
+		give(p, &parser);
 	else
 		end_parser(&parser);
 	return err;
 }
 
-int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
-		struct parse_result *ret)
+static int ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+	       struct parse_result *ret)
 {
 	struct stat st;
 	int err = -ECONNABORTED;
 
-	*ret = (struct parse_result){ 0 };
-	if (!p || is_broken(p))
-		return parse_here(request, ret);
 	if (fstat(request->fd, &st) < 0)
 		return -errno;
 	/* It may not have been the file: parsers can be killed for lack of memory, or by somebody. */
-	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+	for (int i = 0; i < ATTEMPTS && (err == -ECONNABORTED || err == -EAGAIN); i++)
 		err = ask_once(p, request, &st, clock, ret);
-	if (err == -ESHUTDOWN) /* by start_parser() only: parser_take() lets none through */
+	return err;
+}
+
+/*
+ * Whether parsers end whatever file they get. No file of strangers can make that so: this one is the
+ * program itself.
+ */
+static bool are_useless(struct parsers *p, clockid_t *clock)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = self, .other = -1 };
+
+	return self >= 0 && ask(p, &request, clock, &result) == -ECONNABORTED &&
+	       give_up(p, true, "end when they are used");
+}
+
+int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
+		struct parse_result *ret)
+{
+	int err;
+
+	*ret = (struct parse_result){ 0 };
+	if (!p || is_broken(p))
+		return parse_here(request, ret);
+	err = ask(p, request, clock, ret);
+	/* start_parser() alone returns the first: parser_take() lets none through. */
+	if (err == -ESHUTDOWN ||
+	    (err == -ECONNABORTED && !has_answered(p) && are_useless(p, clock)))
 		return parse_here(request, ret);
 	return err;
 }

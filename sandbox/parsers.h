@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "sandbox/confine.h"
 #include "sandbox/parse.h"
 
 /*
@@ -12,15 +13,21 @@
  * only; a request about files of two owners gets one of its own. It is started when a request finds
  * none that is idle, and kept for the next one. What a file can do to a parser costs only that file:
  * one that crashes, exhausts its memory or takes too long is replaced. Where no parser can be started
- * at all, this process parses the files.
+ * at all, or none can parse even this program, this process parses the files, and a warning says so.
  */
 struct parsers;
 
 /*
- * A parser that has used this much CPU time for one request, and a hundredth of it for each MiB of
- * the file, is ended. Honest files need a tenth of the latter.
+ * A parser that has used this much CPU time for one request, and a hundredth of it for each MiB that
+ * the file takes on disk, is ended. Honest files need a tenth of the latter.
  */
 #define PARSERS_CPU_NS UINT64_C(2000000000)
+
+enum sandbox_mode {
+	SANDBOX_AUTO,    /* parsers, with the layers that can be had */
+	SANDBOX_REQUIRE, /* nothing without parsers in all layers that the kernel has */
+	SANDBOX_OFF,     /* this process parses */
+};
 
 /*
  * Starts the spawner (spawner.h), best before the process has what parsers must not have.
@@ -36,13 +43,25 @@ struct parsers *parsers_drop(struct parsers *parsers);
 void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 
 /* The layers that confine each parser so far, by bit (confine.h); 0: none has been started. */
-unsigned int parsers_layers(struct parsers *parsers);
+uint32_t parsers_layers(struct parsers *parsers);
+
+/*
+ * Starts a parser to see what confines it, and ends it. 0 or a negative errno: there can be none now.
+ */
+int parsers_check(struct parsers *parsers, struct confinement *ret);
+
+/*
+ * Files are parsed only by parsers with all layers that they can have, else not at all. To be called
+ * before the first request. Returns what parsers_check() does.
+ */
+int parsers_require(struct parsers *parsers, struct confinement *ret);
 
 /*
  * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for
  * the answer. While it waits, *clock is the parser's CPU-time clock, else 0 (read atomically). 0, the
  * errors of parse_here(), -ECONNABORTED if one parser after the other ended, -EPROTO if an answer was
- * none, -ETIME if it took too long, or an error of starting one. parse_result_done() frees *ret.
+ * none, -ETIME if it took too long, -EAGAIN if no parser can be started now, or an error of finding
+ * that out. parse_result_done() frees *ret.
  */
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);

@@ -3,35 +3,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "sandbox/hello.h"
 #include "sandbox/helper.h"
 #include "sandbox/message.h"
 
-/* How long the spawner may take to start a helper, on a busy machine. */
-#define ANSWER_S 5
+/* P_PIDFD, which glibc has since 2.36. */
+#define WAIT_PIDFD ((idtype_t)3)
 
 struct spawner {
-	pid_t pid;
 	int socket;
+	int pidfd; /* -1: it has ended, or cannot be told from another process */
 };
 
-/* The answer to an empty request. Its descriptors are the helper's socket and pidfd. */
-struct reply {
-	int err;
-	pid_t pid;
-};
-
+/* Its descriptor is the socket that the helper gets. */
 struct request {
 	char none;
 };
@@ -83,10 +79,27 @@ static int spawn(const char *program, int socket, pid_t *ret)
 	return -err;
 }
 
+/*
+ * A number can belong to another process by now, if this program's children are waited for without
+ * its knowledge (SIGCHLD ignored, or a host's waitpid(-1)). That one would not be our child.
+ */
+static int open_child(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	siginfo_t info;
+
+	if (fd >= 0 && waitid(WAIT_PIDFD, (id_t)fd, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 int spawner_new(const char *program, struct spawner **ret)
 {
 	struct spawner *s = calloc(1, sizeof(*s));
 	int sockets[2], err;
+	pid_t pid;
 
 	*ret = NULL;
 	if (!s)
@@ -96,17 +109,16 @@ int spawner_new(const char *program, struct spawner **ret)
 		free(s);
 		return err;
 	}
-	err = spawn(program, sockets[1], &s->pid);
+	err = spawn(program, sockets[1], &pid);
 	close(sockets[1]);
 	s->socket = sockets[0];
+	s->pidfd = err == 0 ? open_child(pid) : -1;
 	if (err < 0) {
-		s->pid = 0;
 		spawner_free(s);
 		return err;
 	}
-	/* It may have been stopped. */
-	(void)setsockopt(s->socket, SOL_SOCKET, SO_RCVTIMEO,
-			 &(struct timeval){ .tv_sec = ANSWER_S }, sizeof(struct timeval));
+	/* It may have been stopped, and the socket be full. */
+	(void)fcntl(s->socket, F_SETFL, O_NONBLOCK);
 	*ret = s;
 	return 0;
 }
@@ -116,29 +128,37 @@ struct spawner *spawner_free(struct spawner *s)
 	if (!s)
 		return NULL;
 	close(s->socket);
-	if (s->pid > 0)
-		kill(s->pid, SIGKILL);
-	while (s->pid > 0 && waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	if (s->pidfd >= 0) {
+		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+		while (waitid(WAIT_PIDFD, (id_t)s->pidfd, NULL, WEXITED) < 0 && errno == EINTR)
+			continue;
+		close(s->pidfd);
+	}
 	free(s);
 	return NULL;
 }
 
-int spawner_start(struct spawner *s, struct spawned *ret)
+bool spawner_has_ended(const struct spawner *s)
+{
+	struct pollfd fd = { .fd = s->socket };
+
+	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLHUP);
+}
+
+int spawner_request(struct spawner *s, int *ret_socket)
 {
 	const struct request request = { 0 };
-	int fds[MESSAGE_MAX_FDS];
-	struct reply reply;
-	int err = message_send(s->socket, &request, sizeof(request), NULL, 0);
+	_cleanup_close_ int ours = -1, theirs = -1;
+	int sockets[2], err;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -errno;
+	ours = sockets[0];
+	theirs = sockets[1];
+	err = message_send(s->socket, &request, sizeof(request), &theirs, 1);
 	if (err == 0)
-		err = message_receive(s->socket, &reply, sizeof(reply), fds);
-	if (err == 0)
-		err = reply.err;
-	if (err < 0)
-		return err;
-	*ret = (struct spawned){ .socket = fds[0], .pidfd = fds[1], .pid = reply.pid };
-	return 0;
+		*ret_socket = steal_fd(&ours);
+	return err;
 }
 
 /* In the new process. Executes the program again, so that its memory is new. */
@@ -146,57 +166,69 @@ static void become_parser(int socket)
 {
 	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)HELPER_PARSER,
 				    (char *)HELPER_VERSION, NULL };
+	sigset_t none;
 
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (dup2(socket, HELPER_SOCKET) == HELPER_SOCKET)
 		execv("/proc/self/exe", arguments);
 	_exit(EXIT_FAILURE);
 }
 
-static int start_parser(struct reply *ret, int ret_fds[2])
+static void start_parser(int socket)
 {
-	_cleanup_close_ int ours = -1, theirs = -1;
-	int sockets[2], pidfd;
-	pid_t pid;
+	pid_t pid = fork();
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-		return -errno;
-	ours = sockets[0];
-	theirs = sockets[1];
-	pid = fork();
 	if (pid == 0)
-		become_parser(theirs);
+		become_parser(socket);
 	if (pid < 0)
-		return -errno;
-	/* Until it is waited for, its number belongs to no other process. */
-	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0) {
-		pidfd = -errno;
-		kill(pid, SIGKILL);
-		return pidfd;
-	}
-	ret->pid = pid;
-	ret_fds[0] = steal_fd(&ours);
-	ret_fds[1] = pidfd;
-	return 0;
+		hello_refuse(socket, -errno);
+}
+
+/* Interrupts ppoll(). */
+static void note_end(int number)
+{
+	(void)number;
+}
+
+/* SIGCHLD arrives while waiting for requests only. */
+static void hear_of_ends(sigset_t *ret)
+{
+	const struct sigaction action = { .sa_handler = note_end };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ends, ret);
+	sigaction(SIGCHLD, &action, NULL);
+}
+
+/* Waits for a request, and until then for helpers that end. */
+static void await_request(int socket, const sigset_t *unblocked)
+{
+	struct pollfd fd = { .fd = socket, .events = POLLIN };
+
+	do
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
+	while (ppoll(&fd, 1, NULL, unblocked) < 0 && errno == EINTR);
 }
 
 int spawner_run(int socket)
 {
 	struct request request;
 	int fds[MESSAGE_MAX_FDS];
+	sigset_t unblocked;
 
-	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
-		struct reply reply = { 0 };
-		int made[2] = { -1, -1 };
-
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			continue;
-		reply.err = start_parser(&reply, made);
-		(void)message_send(socket, &reply, sizeof(reply), made, reply.err == 0 ? 2 : 0);
-		if (made[0] >= 0)
-			close(made[0]);
-		if (made[1] >= 0)
-			close(made[1]);
+	hear_of_ends(&unblocked);
+	for (;;) {
+		await_request(socket, &unblocked);
+		if (message_receive(socket, &request, sizeof(request), fds) < 0)
+			return EXIT_SUCCESS;
+		if (fds[0] >= 0)
+			start_parser(fds[0]);
+		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
 	}
-	return EXIT_SUCCESS;
 }

@@ -2,7 +2,7 @@
 #ifndef DP_SANDBOX_SPAWNER_H
 #define DP_SANDBOX_SPAWNER_H
 
-#include <sys/types.h>
+#include <stdbool.h>
 
 /*
  * A small process that starts helpers. It closes all descriptors but its socket before anything
@@ -13,13 +13,6 @@
  *          \______________________/ their own socket
  */
 struct spawner;
-
-/* A helper: the socket to talk to it, and what to end it by. */
-struct spawned {
-	int socket;
-	int pidfd;
-	pid_t pid;
-};
 
 /* The name that this program is executed by as a helper. Its first argument is the kind of helper. */
 #define SPAWNER_HELPER_NAME "dwarfprof-helper"
@@ -33,10 +26,13 @@ int spawner_new(const char *program, struct spawner **ret);
 struct spawner *spawner_free(struct spawner *spawner);
 
 /*
- * Starts a helper. Not thread-safe. 0 or a negative errno: -EPIPE, -EAGAIN if the spawner has ended or
- * does not answer.
+ * Has a helper started, without waiting for it: hello_await(*ret_socket). 0 or a negative errno: -EPIPE
+ * if the spawner has ended, -EAGAIN if it does not take requests.
  */
-int spawner_start(struct spawner *spawner, struct spawned *ret);
+int spawner_request(struct spawner *spawner, int *ret_socket);
+
+/* Has it ended? */
+bool spawner_has_ended(const struct spawner *spawner);
 
 /* What the spawner does: serves requests on a socket until it is closed. Returns an exit status. */
 int spawner_run(int socket);

@@ -151,36 +151,58 @@ static int past_compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void sort_past(struct jit_index *index)
+/* Sorts the pieces from a number on, to the last run. */
+static void make_run(struct jit_index *index, size_t begin)
 {
+	struct jit_piece *run = index->past + begin;
+	size_t n = index->n_past - begin;
 	uint64_t reach = 0;
 
-	if (index->n_sorted == index->n_past)
-		return;
-	qsort(index->past, index->n_past, sizeof(*index->past), past_compare);
-	for (size_t i = 0; i < index->n_past; i++) {
-		reach = index->past[i].end > reach ? index->past[i].end : reach;
-		index->past[i].reach = reach;
+	qsort(run, n, sizeof(*run), past_compare);
+	for (size_t i = 0; i < n; i++) {
+		reach = run[i].end > reach ? run[i].end : reach;
+		run[i].reach = reach;
 	}
-	index->n_sorted = index->n_past;
+	index->run_ends[index->n_runs++] = index->n_past;
 }
 
-/* A piece that was at an address at a time; at any time if that is UINT64_MAX. */
-static const struct jit_piece *find_past(struct jit_index *index, uint64_t address, uint64_t time)
+static size_t run_begin(const struct jit_index *index, size_t run)
 {
-	size_t lo = 0, hi = index->n_past;
+	return run > 0 ? index->run_ends[run - 1] : 0;
+}
 
-	sort_past(index);
+/*
+ * Sorts what was added. Code may be added between any two look-ups, so sorting all pieces each time
+ * would cost the square of their number. Only runs that are not much longer are sorted again.
+ */
+static void sort_past(struct jit_index *index)
+{
+	size_t begin = run_begin(index, index->n_runs);
+
+	if (begin == index->n_past)
+		return;
+	while (index->n_runs > 0 &&
+	       begin - run_begin(index, index->n_runs - 1) <= 2 * (index->n_past - begin))
+		begin = run_begin(index, --index->n_runs);
+	make_run(index, begin);
+}
+
+/* Checks at most *steps of the pieces of a sorted run, and subtracts what it has checked. */
+static const struct jit_piece *find_in_run(const struct jit_piece *run, size_t n, uint64_t address,
+					   uint64_t time, unsigned int *steps)
+{
+	size_t lo = 0, hi = n;
+
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (index->past[mid].start <= address)
+		if (run[mid].start <= address)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (int i = 0; lo > 0 && i < MAX_STEPS; i++) {
-		const struct jit_piece *piece = &index->past[--lo];
+	for (; lo > 0 && *steps > 0; (*steps)--) {
+		const struct jit_piece *piece = &run[--lo];
 
 		if (piece->reach <= address)
 			return NULL;
@@ -189,6 +211,22 @@ static const struct jit_piece *find_past(struct jit_index *index, uint64_t addre
 			return piece;
 	}
 	return NULL;
+}
+
+/* A piece that was at an address at a time; at any time if that is UINT64_MAX. */
+static const struct jit_piece *find_past(struct jit_index *index, uint64_t address, uint64_t time)
+{
+	const struct jit_piece *found = NULL;
+	unsigned int steps = MAX_STEPS;
+
+	sort_past(index);
+	for (size_t i = index->n_runs; i > 0 && !found; i--) {
+		size_t begin = run_begin(index, i - 1);
+
+		found = find_in_run(index->past + begin, index->run_ends[i - 1] - begin, address,
+				    time, &steps);
+	}
+	return found;
 }
 
 uint32_t jit_index_find(struct jit_index *index, uint64_t address, uint64_t time,

@@ -8,6 +8,8 @@
 
 /* Profilers' files are not larger than this; a larger one would only keep the profiler busy. */
 #define JIT_FILE_MAX (UINT64_C(1) << 30)
+/* Each run of sorted pieces has more than twice as many as the next one. */
+#define JIT_RUNS_MAX 64
 
 /*
  * The pieces of code that a process generated at run time, to find the one that was at an address
@@ -38,8 +40,9 @@ struct jit_index {
 	void *now;              /* current pieces, which do not overlap: a tree (tsearch(3)) */
 	struct jit_piece *past; /* pieces that have been replaced */
 	size_t n_past, past_size;
-	size_t n_sorted; /* of past, the number sorted by address */
-	size_t memory;   /* approximate, in bytes */
+	size_t run_ends[JIT_RUNS_MAX]; /* in past: each run is sorted by address */
+	size_t n_runs;                 /* those in no run yet are behind the last one */
+	size_t memory;                 /* approximate, in bytes */
 };
 
 /* The maximum number of pieces of code per process, more than any real one has. */

@@ -63,6 +63,14 @@ struct module {
 };
 
 /*
+ * The approximate limit of memory for the symbols of all modules of one struct names, and which
+ * part of what is left one module may use at most: large files, which anyone can write, leave room
+ * for others. Symbols beyond that are not read.
+ */
+#define MODULE_SYMBOL_MEMORY (UINT64_C(1) << 30)
+#define MODULE_SYMBOL_SHARE 4
+
+/*
  * The approximate limit of memory for the debug information of all modules of one struct names.
  * Locations that were found remain known after it is closed.
  */

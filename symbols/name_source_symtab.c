@@ -5,18 +5,28 @@
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
 #include "symbols/name_source.h"
-#include "symbols/names.h"
+#include "symbols/names_parts.h"
 #include "symbols/symtab.h"
+
+static uint64_t max_memory(const struct names *names)
+{
+	uint64_t used = names->symbol_memory;
+
+	return used < MODULE_SYMBOL_MEMORY ? (MODULE_SYMBOL_MEMORY - used) / MODULE_SYMBOL_SHARE :
+					     0;
+}
 
 static bool open_symtab(struct module *module)
 {
 	const struct dwfl_source source = module_dwfl_source(module);
+	struct names *names = module->names;
 
 	if (!module->symtab_tried) {
 		module->symtab_tried = true;
 		/* A file whose symbols cannot be read is treated as one without symbols. */
-		if (!module_is_written_to(module))
-			(void)symtab_new(&source, &module->symtab);
+		if (!module_is_written_to(module) &&
+		    symtab_new(&source, max_memory(names), &module->symtab) == 0)
+			names->symbol_memory += symtab_memory(module->symtab);
 	}
 	return module->symtab != NULL;
 }
@@ -55,6 +65,8 @@ static void detach(struct module *module)
 
 static void forget(struct module *module)
 {
+	if (module->symtab)
+		module->names->symbol_memory -= symtab_memory(module->symtab);
 	module->symtab = symtab_free(module->symtab);
 	module->symtab_tried = false;
 }

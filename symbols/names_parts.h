@@ -20,6 +20,8 @@ struct names {
 	size_t n_open;
 	uint64_t open_memory;    /* memory that their debug information takes */
 	struct disk_cache cache; /* for locations; counts only what is added through it */
+	/* name_source_symtab.c */
+	_Atomic uint64_t symbol_memory; /* that all modules' symbols take */
 	/* jit.c */
 	_Atomic uint64_t jit_memory;    /* for generated code of all processes */
 	_Atomic unsigned int n_settled; /* number of calls of names_settle() */

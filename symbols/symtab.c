@@ -31,7 +31,8 @@ struct symtab {
 	char *strings;              /* NULL: names are libdwfl's */
 	struct function *functions; /* sorted by start, unique */
 	size_t n_functions, functions_size;
-	Elf *stripped; /* the program while its symbols are read, if it is stripped */
+	uint64_t memory, max_memory; /* symtab_memory() */
+	Elf *stripped;               /* the program while its symbols are read, if it is stripped */
 };
 
 /* How many functions to go back for one that encloses a smaller one. */
@@ -107,6 +108,13 @@ static int symbol_rank(const GElf_Sym *sym, const char *name)
 static int symtab_add(struct symtab *t, const GElf_Sym *sym, const char *name, Elf *elf,
 		      GElf_Word section)
 {
+	uint64_t left = t->max_memory - t->memory;
+	size_t length = strnlen(name, left);
+
+	/* Many symbols may have the same long name. */
+	if (left < sizeof(*t->functions) + length + 1)
+		return -E2BIG;
+	t->memory += sizeof(*t->functions) + length + 1;
 	if (array_reserve(t->functions, t->n_functions, t->functions_size) < 0)
 		return -ENOMEM;
 	t->functions[t->n_functions++] = (struct function){
@@ -222,20 +230,22 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names
 		GElf_Sym sym;
 		Elf *elf = NULL;
 		const char *name;
+		int err;
 
 		if (names_disabled(names))
 			return -ECANCELED;
 		name = dwfl_module_getsym_info(module, i, &sym, &address, &section, &elf, NULL);
 		if (!name || name[0] == '\0' || !is_function(&sym, elf, section))
 			continue;
-		if (symtab_add(t, &sym, name, elf, section) < 0)
-			return -ENOMEM;
+		err = symtab_add(t, &sym, name, elf, section);
+		if (err < 0)
+			return err;
 	}
 	symtab_sort(t);
 	return program ? symtab_bound(t, program) : 0;
 }
 
-int symtab_new(const struct dwfl_source *source, struct symtab **ret)
+int symtab_new(const struct dwfl_source *source, uint64_t max_memory, struct symtab **ret)
 {
 	struct symtab *t = calloc(1, sizeof(*t));
 	Dwfl_Module *module;
@@ -244,6 +254,7 @@ int symtab_new(const struct dwfl_source *source, struct symtab **ret)
 
 	if (!t)
 		return -ENOMEM;
+	t->max_memory = max_memory;
 	err = dwfl_file_open(source, &t->dwfl, &module);
 	/* libdwfl falls back to .gnu_debugdata for symbols. */
 	if (err == 0 && !decompressed_debugdata_fits(dwfl_module_getelf(module, &bias)))
@@ -267,6 +278,11 @@ struct symtab *symtab_free(struct symtab *t)
 	free(t->strings);
 	free(t);
 	return NULL;
+}
+
+uint64_t symtab_memory(const struct symtab *t)
+{
+	return t->memory;
 }
 
 int symtab_detach(struct symtab *t)

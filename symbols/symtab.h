@@ -16,11 +16,14 @@ struct dwfl_source;
 
 /*
  * Reads the functions of a file (dwfl_file.h). Returns 0 or a negative errno: -ECANCELED after
- * names_disable(), -E2BIG if the symbols would take too much memory (decompressed.h). A file
- * without symbols is no error.
+ * names_disable(), -E2BIG if the symbols would take too much memory: more than max_memory bytes
+ * (symtab_memory()), or than decompressed.h allows. A file without symbols is no error.
  */
-int symtab_new(const struct dwfl_source *source, struct symtab **ret);
+int symtab_new(const struct dwfl_source *source, uint64_t max_memory, struct symtab **ret);
 struct symtab *symtab_free(struct symtab *t);
+
+/* The approximate memory in bytes of the functions and, once they are copied, their names. */
+uint64_t symtab_memory(const struct symtab *t);
 
 /* Copies what is needed so that the file can be closed. 0 or -ENOMEM. */
 int symtab_detach(struct symtab *t);

@@ -156,8 +156,8 @@ def compare(oracle, samples, show):
 
 
 def attempt(args):
-    """Profiles the program once. Returns whether the stacks are right, and the share of them that
-    was walked in user space."""
+    """Profiles the program once. Returns whether the stacks are right, how many were lost, and the
+    share that was walked in user space."""
     with tempfile.TemporaryDirectory() as directory:
         oracle_file = os.path.join(directory, "oracle")
         samples_file = os.path.join(directory, "samples.jsonl")
@@ -169,7 +169,7 @@ def attempt(args):
         if result.returncode != 0:
             print(result.stdout)
             print(f"{args.program}: exit code {result.returncode}")
-            return False, 0
+            return False, 0, 0
         oracle = read_oracle(oracle_file)
         samples, lost = read_samples(samples_file, SKIP)
 
@@ -184,8 +184,9 @@ def attempt(args):
     if not has_handlers:
         print("  handlers were not told as such")
     # One stack in some 7,000 lands: of 1,400, more than six land in two runs of a billion.
-    return different == 0 and lost == 0 and compared >= args.min and has_handlers and \
-        max(landing, ended) <= args.landings and beyond * 50 <= compared, late / max(compared, 1)
+    is_right = different == 0 and compared >= args.min and has_handlers and \
+        max(landing, ended) <= args.landings and beyond * 50 <= compared
+    return is_right, lost, late / max(compared, 1)
 
 
 def main():
@@ -199,14 +200,17 @@ def main():
     parser.add_argument("scenarios", nargs="*")
     args = parser.parse_args()
 
-    # Tables of new code take a moment, longer than usual on a machine that is busy.
+    # On a machine that stalls stacks are lost, without which the others are not told apart. Tables of
+    # new code take a moment, longer than usual there.
     for _ in range(TRIES):
-        is_right, late = attempt(args)
+        is_right, lost, late = attempt(args)
+        if lost > 0:
+            continue
         if not is_right:
             return 1
         if late <= LATE:
             return 0
-    print("  too many were not walked in the kernel to say much about it")
+    print("  too many were lost or not walked in the kernel to say much about it")
     return 1
 
 

@@ -231,6 +231,38 @@ Test(table, is_not_made_all_the_time)
 	cr_assert(table_store_next(&store) == NULL && t->cell == DP_CELL_NONE);
 }
 
+/* A failure that is nobody's fault is tried again, later, but not for ever. */
+Test(table, that_fails_may_get_another_attempt)
+{
+	struct table *t = mapped(LARGE, start), *other = mapped(100, start);
+	uint64_t now = clock_now_ns() + TABLE_IDLE_NS;
+
+	unmap(t);
+	unmap(other);
+	table_store_update(&store, now);
+	cr_assert(!is_there(t) && !is_there(other));
+	for (int i = 0; i < 3; i++) {
+		table_want(&store, t, now);
+		cr_assert(table_store_next(&store) == t, "%d", i);
+		t->made = 0;
+		table_fail(&store, t, false);
+		cr_assert(t->cell == DP_CELL_NONE && t->made >= start);
+		t->made = now; /* the store is ahead of the clock here */
+		table_want(&store, t, now);
+		cr_assert(table_store_next(&store) == NULL, "not at once");
+		now += TABLE_HOLD_NS;
+		table_store_update(&store, now);
+	}
+	table_want(&store, t, now);
+	cr_assert(table_store_next(&store) == NULL);
+	table_want(&store, other, now);
+	cr_assert(table_store_next(&store) == other);
+	table_fail(&store, other, true);
+	other->made = 0;
+	table_want(&store, other, now);
+	cr_assert(table_store_next(&store) == NULL);
+}
+
 Test(table, is_shed_for_snapshots)
 {
 	struct table *idle = mapped(500, start), *a = mapped(500, start), *b = mapped(500, start),

@@ -9,12 +9,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -300,45 +298,4 @@ Test(disk_cache, is_not_opened_where_others_may_write)
 	cr_assert_eq(chmod(path, 0755), 0);
 	cr_assert_eq(disk_cache_open(path, LIMIT, &other), 0);
 	disk_cache_close(&other);
-}
-
-/* True for a foreign file system; nothing of its files is kept. */
-static bool is_told_by_others(int fd)
-{
-	struct statfs fs;
-
-	cr_assert_eq(fstatfs(fd, &fs), 0);
-	return fs.f_type == FUSE_SUPER_MAGIC || fs.f_type == NFS_SUPER_MAGIC ||
-	       fs.f_type == V9FS_MAGIC;
-}
-
-Test(disk_cache, says_what_a_file_was)
-{
-	struct disk_cache_source source;
-	struct timespec now;
-	struct stat st;
-	int fd;
-
-	cr_assert_eq(put("a" DISK_CACHE_IMAGE, 5), 0);
-	fd = openat(cache.fd, "a" DISK_CACHE_IMAGE, O_RDONLY | O_CLOEXEC);
-	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
-	/* For two seconds a change may not show in its times. */
-	while (true) {
-		int err = disk_cache_source(fd, &source);
-
-		clock_gettime(CLOCK_REALTIME, &now);
-		if (now.tv_sec > st.st_ctim.tv_sec + 2)
-			break;
-		cr_assert_eq(err, -ESTALE);
-		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
-	}
-	if (is_told_by_others(fd)) {
-		cr_assert_eq(disk_cache_source(fd, &source), -ESTALE);
-	} else {
-		cr_assert_eq(disk_cache_source(fd, &source), 0);
-		cr_assert(source.inode == st.st_ino && source.size == 5);
-		cr_assert_eq(source.mtime_ns % 1000000000, (uint64_t)st.st_mtim.tv_nsec);
-		cr_assert_eq(source.ctime_ns / 1000000000, (uint64_t)st.st_ctim.tv_sec);
-	}
-	close(fd);
 }

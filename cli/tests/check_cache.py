@@ -21,7 +21,7 @@ from harness import Target, busy, dwarfprof, program
 
 CACHE = "/var/cache/dwarfprof"
 NOBODY = 65534
-SETTLE_TIME = 2  # seconds: cache/disk_cache.c
+SETTLE_TIME = 2  # seconds: cache/stored_file.c
 KEPT = re.compile(r"[0-9a-f]+-[0-9a-f]+-v\d+\.image")
 
 
@@ -273,6 +273,32 @@ class Cache(unittest.TestCase):
             wait_until_settled(library)
             self.assertNotIn(True, profile())
             self.assertIn(True, profile())
+
+    def test_of_overlays_only_those_that_are_mounted_here(self):
+        """A user can mount one in a namespace of their own, above files with inodes and times that they choose."""
+        with tempfile.TemporaryDirectory() as directory:
+            parts = [f"{directory}/{name}" for name in ("lower", "upper", "work", "merged")]
+            lower, upper, work, merged = parts
+            for part in parts:
+                os.mkdir(part)
+            library = shutil.copy("/lib/x86_64-linux-gnu/libc.so.6", lower)
+            wait_until_settled(library)
+            mount = ["mount", "-t", "overlay", "-o", f"lowerdir={lower},upperdir={upper},workdir={work}", "none", merged]
+            run = ["env", f"LD_LIBRARY_PATH={merged}", program("fibonacci"), "60"]
+
+            def is_kept(*command):
+                with Target(*command) as pid:
+                    harness.wait_for(lambda: f"{merged}/libc.so.6" in harness.read(f"/proc/{pid}/maps"))
+                    found = ["libc.so.6" in cached_files(self.profile(pid)[1]) for _ in range(2)]
+                self.assertFalse(found[0])
+                return found[1]
+
+            self.assertFalse(is_kept("unshare", "--mount", "sh", "-ec", '"$@" && exec $0', " ".join(run), *mount))
+            subprocess.run(mount, check=True)
+            try:
+                self.assertTrue(is_kept(*run))
+            finally:
+                subprocess.run(["umount", merged], check=True)
 
     def test_other_users_have_it_below_their_home(self):
         two = ["--inh-caps=-all,+bpf,+perfmon", "--ambient-caps=-all,+bpf,+perfmon", "--bounding-set=-all,+bpf,+perfmon"]

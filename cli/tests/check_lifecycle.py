@@ -29,11 +29,11 @@ ENOUGH = chance.enough(0.001, 0.01)
 NAMES_ONLY = "--no-inline", "--no-lines"  # which take time
 
 
-def record(*args, command):
+def record(*args, command, prefix=()):
     """The samples of a run, and the messages."""
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "out.jsonl")
-        result = subprocess.run([harness.DWARFPROF, *NAMES_ONLY, *args, "-o", path, "--", *command],
+        result = subprocess.run([*prefix, harness.DWARFPROF, *NAMES_ONLY, *args, "-o", path, "--", *command],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=200)
         assert result.returncode == 0, result.stderr
         return read_samples(path), result.stderr
@@ -50,7 +50,7 @@ def start_on_all(rate, path):
 def end(process):
     """Returns its messages."""
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=200)[1]
     assert process.returncode == 0, said
     return said
 
@@ -76,19 +76,24 @@ class Swap(unittest.TestCase):
     """Two libraries alternate at one address; the function called through it shows which one is
     mapped."""
     WANTED = 10000
+    LONGEST_S = 150  # enough even where the machine gives a tenth of its CPU time
     RATE = 3999
     N_THREADS = 2
     ROOTS = (["main", "__libc_start_call_main", "__libc_start_main", "_start"], ["start_thread", "clone3"])
 
     def swap(self, how, library):
         """The relevant samples; each is right, or says that it is incomplete."""
-        told, n_lost = [], 0
-        for _ in range(10):
-            samples, err = record("-F", str(self.RATE), command=[
-                program("swap"), how, program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "2"])
+        told, n_runs, n_lost = [], 0, 0
+        end = time.monotonic() + self.LONGEST_S
+        while len(told) < self.WANTED and time.monotonic() < end:
+            # Other work here may delay the program, but not the profiler.
+            samples, err = record("-F", str(self.RATE), prefix=harness.FIRST, command=[
+                *harness.AS_USUAL, program("swap"), how,
+                program(f"lib{library}_a.so"), program(f"lib{library}_b.so"), "2"])
             # A machine that stalls loses some samples, and says so.
+            n_runs += 1
             n_lost += samples[-1]["lost"] > 0
-            self.assertLessEqual(n_lost, 2, err)
+            self.assertLessEqual(n_lost, max(2, n_runs / 5), err)
             for s in samples:
                 self.assertNotIn("decoy", names(s), s)
                 under = [name for name in names(s) if name in ("under_a", "under_b")]
@@ -102,8 +107,6 @@ class Swap(unittest.TestCase):
                     named = [name for name in stack if name]
                     self.assertEqual(named[:len(right)], right[:len(named)], s["outcome"])
                 told.append(s)
-            if len(told) >= self.WANTED:
-                break
         print(f"{how}, {library}: {len(told)} samples, {dict(outcomes(told))}, "
               f"{sum(s['late'] for s in told)} walked in user space", flush=True)
         self.assertGreaterEqual(len(told), self.WANTED)
@@ -122,7 +125,7 @@ class Swap(unittest.TestCase):
                 self.assertTrue(any(self.is_complete(how) for _ in range(3)))
 
     def is_complete(self, how):
-        with harness.Stillness() as stillness:
+        with harness.Stillness(harness.FIRST) as stillness:
             found = outcomes(self.swap(how, "through"))
         late = 2 * stillness.total * self.N_THREADS * self.RATE
         print(f"the machine was still for up to {1000 * stillness.longest:.0f} ms: {late:.0f} may be late", flush=True)

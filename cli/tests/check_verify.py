@@ -69,8 +69,10 @@ class Verify(unittest.TestCase):
 
     def expect_agreement(self, samples, said, at_least, share=0.95):
         """at_least: the minimum number compared; share: the minimum share of these among the
-        verified ones."""
+        verified ones. Some are left out if the machine does much else: at most one in twenty."""
         counts = collections.Counter(s["verified"] for s in samples if "verified" in s)
+        left_out = counts.pop("left_out", 0)
+        self.assertLessEqual(left_out, (counts.total() + left_out) / 20, said)
         compared = sum(counts[word] for word in COMPARED)
         self.assertGreaterEqual(compared, at_least, said)
         self.assertGreaterEqual(compared, share * counts.total(), counts)
@@ -145,7 +147,7 @@ class Verify(unittest.TestCase):
         self.assertGreaterEqual(n, ENOUGH)
         # Each CPU counts separately, and its first one comes after nine others.
         self.assertAlmostEqual(n, len(samples) / 10, delta=3 + len(samples) / 100)
-        self.expect_agreement(samples, said, n)
+        self.expect_agreement(samples, said, ENOUGH, 1)
 
     def test_not_asked_for(self):
         with busy() as pid:

@@ -125,9 +125,14 @@ def sample_each(pids, least, *args):
     return found
 
 
+# Start a process that runs before all others of this machine, and one of its own that does not.
+FIRST = "chrt", "--fifo", "1"
+AS_USUAL = "chrt", "--other", "0"
+
+
 class Stillness:
-    """The times, in seconds and from 3 ms on, in which a process of the profiler's priority did
-    not run on one of the CPUs."""
+    """The times, in seconds and from 3 ms on, in which a process of the profiler's priority, or
+    started by `prefix`, did not run on one of the CPUs."""
     LONG = 0.05  # a ring holds a fraction of a second
     # Separate processes, until their input ends, because the one that waits may be busy.
     CODE = ("import os, select, sys, time\n"
@@ -141,8 +146,11 @@ class Stillness:
             "    if passed >= 0.003: times.append(passed)\n"
             "print(*times)\n")
 
+    def __init__(self, prefix=()):
+        self.prefix = prefix
+
     def __enter__(self):
-        self.processes = [subprocess.Popen([sys.executable, "-c", self.CODE, str(cpu)], stdin=subprocess.PIPE,
+        self.processes = [subprocess.Popen([*self.prefix, sys.executable, "-c", self.CODE, str(cpu)], stdin=subprocess.PIPE,
                                            stdout=subprocess.PIPE, text=True)
                           for cpu in os.sched_getaffinity(0)]
         return self

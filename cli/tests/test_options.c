@@ -15,22 +15,24 @@ static struct options options;
 static char *arguments[32];
 static int n_arguments;
 
+static void end(void)
+{
+	options_done(&options);
+	options = (struct options){ 0 };
+	while (n_arguments > 0)
+		free(arguments[--n_arguments]);
+}
+
 /* The parser may modify its arguments, so literals will not do. */
 static void parse(const char *const *given)
 {
+	end();
 	for (n_arguments = 0; given[n_arguments]; n_arguments++)
 		arguments[n_arguments] = strdup(given[n_arguments]);
 	options_parse(&options, n_arguments, arguments);
 }
 
 #define PARSE(...) parse((const char *const[]){ "dwarfprof", __VA_ARGS__, NULL })
-
-static void end(void)
-{
-	options_done(&options);
-	for (int i = 0; i < n_arguments; i++)
-		free(arguments[i]);
-}
 
 TestSuite(options);
 
@@ -252,6 +254,19 @@ Test(options, takes_table_memory)
 	end();
 }
 
+Test(options, takes_a_sandbox)
+{
+	PARSE("-a");
+	cr_assert(options.record.profiler.sandbox == SANDBOX_AUTO);
+	end();
+	PARSE("-a", "--sandbox", "require");
+	cr_assert(options.record.profiler.sandbox == SANDBOX_REQUIRE);
+	end();
+	PARSE("-a", "--sandbox=off");
+	cr_assert(options.record.profiler.sandbox == SANDBOX_OFF);
+	end();
+}
+
 Test(options, takes_threads)
 {
 	PARSE("-t", "1,2", "--tid=3");
@@ -310,6 +325,7 @@ REFUSES(an_empty_command, "--")
 REFUSES(a_stray_word, "-a", "ls")
 REFUSES(a_bad_pid, "-p", "12x")
 REFUSES(an_empty_pid, "-p", ",")
+REFUSES(sandbox_of_another_name, "-a", "--sandbox", "on")
 REFUSES(too_little_table_memory, "-a", "--table-memory", "4095K")
 REFUSES(too_much_table_memory, "-a", "--table-memory", "2049M")
 REFUSES(table_memory_that_is_no_size, "-a", "--table-memory", "much")

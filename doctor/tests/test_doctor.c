@@ -49,7 +49,7 @@ Test(doctor, counts_the_processes_that_can_be_read)
 	size_t n_read, n;
 
 	become_nobody();
-	cr_assert_eq(doctor_examine(&doctor, NULL), 0);
+	cr_assert_eq(doctor_examine(&doctor, NULL, NULL), 0);
 	f = finding("processes");
 	cr_assert(sscanf(f->value, "%zu of %zu", &n_read, &n) == 2 && n_read >= 1 && n_read <= n,
 		  "%s", f->value);
@@ -67,7 +67,7 @@ Test(doctor, says_that_processes_of_others_are_hidden)
 		cr_skip("in a chroot that is no mount");
 	cr_assert(mount("proc", "/proc", "proc", 0, "hidepid=2") == 0, "%s", strerror(errno));
 	become_nobody();
-	cr_assert_eq(doctor_examine(&doctor, NULL), 0);
+	cr_assert_eq(doctor_examine(&doctor, NULL, NULL), 0);
 	f = finding("/proc");
 	cr_assert_eq(f->state, FINDING_MISSING);
 	/* Linux shows a word instead of a number since 5.8. */

@@ -8,6 +8,7 @@
 
 #include "log/clock.h"
 #include "process/process.h"
+#include "process/process_snapshot.h"
 #include "symbols/tests/some_names.h"
 
 /* A process table without a kernel: publications are recorded here. */

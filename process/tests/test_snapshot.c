@@ -2,7 +2,9 @@
 /* Snapshots, and what they share. */
 #include <criterion/criterion.h>
 
+#include "base/cleanup.h"
 #include "binaries/binary.h"
+#include "process/history.h"
 #include "process/snapshot.h"
 
 static uint8_t *segment;
@@ -58,9 +60,17 @@ TestSuite(snapshot, .init = begin, .fini = end);
 
 static struct snapshot *make(pid_t pid, bool cookies)
 {
+	_cleanup_free_ const struct mapping **at = NULL;
+	struct history history = { 0 };
 	struct snapshot *s;
+	size_t n;
 
-	cr_assert(snapshot_new(&snapshots, pid, mappings, 3, 1, cookies, &s) == 0);
+	for (int i = 0; i < 3; i++)
+		cr_assert(mappings[i].died != TIME_NEVER ||
+			  history_add(&history, &mappings[i]) == 0);
+	cr_assert(history_at(&history, 1, &at, &n) == 0);
+	cr_assert(snapshot_new(&snapshots, pid, at, n, cookies, &s) == 0);
+	history_done(&history);
 	return s;
 }
 

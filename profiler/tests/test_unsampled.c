@@ -88,6 +88,21 @@ Test(unsampled, is_described_without_a_rate)
 	profiler_free(p);
 }
 
+Test(unsampled, is_not_started)
+{
+	int messages = memfd_create("messages", MFD_CLOEXEC);
+	struct report report = { 0 };
+	struct profiler *p;
+
+	cr_assert_geq(dup2(messages, STDERR_FILENO), 0);
+	cr_assert_eq(profiler_open(&options, &p), 0);
+	cr_assert_eq(profiler_attach(p, 0), 0);
+	cr_assert_eq(profiler_start(p, (struct report *[]){ &report }, 1, false), -EINVAL);
+	cr_assert_gt(lseek(messages, 0, SEEK_END), 0);
+	profiler_free(p);
+	close(messages);
+}
+
 Test(unsampled, says_who_does_not_exist)
 {
 	const pid_t nobody =

@@ -52,9 +52,11 @@ static int noted_add(struct report *report, const struct sample *sample,
 static struct noted noted;
 static struct report *reports[] = { &noted.report };
 static struct report_queue *report_queue;
+static sem_t asked; /* one for each result that a report waits for, or has waited for */
 
 static void begin(bool has_gate, int err)
 {
+	sem_init(&asked, 0, 0);
 	noted = (struct noted){
 		.report.add = noted_add, .has_gate = has_gate, .err = err, .in_order = true
 	};
@@ -75,6 +77,7 @@ static const struct verified_stack *given_wait(struct verification *verification
 {
 	struct given *given = (struct given *)verification;
 
+	sem_post(&asked);
 	while (sem_wait(&given->has_result) < 0)
 		;
 	return given->result;
@@ -150,6 +153,9 @@ Test(report_queue, waits_for_a_result, .timeout = 60)
 	begin(false, 0);
 	cr_assert_eq(report_queue_add(report_queue, &sample, &(struct totals){ 0 }), 0);
 	cr_assert_eq(add(1), 0);
+	/* Now the reporting thread waits, and what it has reported so far is noted. */
+	while (sem_wait(&asked) < 0)
+		;
 	cr_assert_eq(report_queue_size(report_queue), 2);
 	cr_assert_eq(noted.n, 0);
 	sem_post(&given->has_result);

@@ -8,6 +8,7 @@
 
 #include "log/clock.h"
 #include "process/process.h"
+#include "process/process_snapshot.h"
 #include "samples/verify.h"
 #include "symbols/tests/some_names.h"
 
@@ -150,7 +151,7 @@ static const struct verified_stack *verify_sample(const struct sample *sample,
 
 	cr_assert(m);
 	verify_stack(verify, m, stack, sample->user, sample->n_user, &result);
-	verify_maps_drop(&maps, m);
+	verify_maps_drop(&maps, m, 0);
 	return &result;
 }
 
@@ -260,11 +261,11 @@ Test(verify, uses_descriptors_of_its_own)
 	cr_assert(n_files > 1);
 	cr_assert(verify_maps_get(&maps, snapshot) == m);
 	number = m->number;
-	verify_maps_drop(&maps, m);
-	verify_maps_drop(&maps, m);
+	verify_maps_drop(&maps, m, 0);
+	verify_maps_drop(&maps, m, 0);
 	m = verify_maps_get(&maps, snapshot);
 	cr_assert(m && m->number == number, "kept for the next sample");
-	verify_maps_drop(&maps, m);
+	verify_maps_drop(&maps, m, 0);
 }
 
 /* Descriptors and binaries are not kept for many snapshots without samples. */
@@ -276,14 +277,14 @@ Test(verify, forgets_maps)
 	for (uint64_t i = 1; i <= 100; i++) {
 		struct snapshot empty = { .id = UINT64_MAX - i };
 
-		verify_maps_drop(&maps, verify_maps_get(&maps, &empty));
+		verify_maps_drop(&maps, verify_maps_get(&maps, &empty), 0);
 	}
 	cr_assert(snapshot->mappings[0].binary->n_users == n_users, "they have a user");
-	verify_maps_drop(&maps, m);
+	verify_maps_drop(&maps, m, 0);
 	for (uint64_t i = 1; i <= 100; i++) {
 		struct snapshot empty = { .id = UINT64_MAX - i };
 
-		verify_maps_drop(&maps, verify_maps_get(&maps, &empty));
+		verify_maps_drop(&maps, verify_maps_get(&maps, &empty), 0);
 	}
 	cr_assert(snapshot->mappings[0].binary->n_users == n_users - 1);
 	cr_assert(HASH_COUNT(maps.files) == 0 && HASH_COUNT(maps.maps) < 20);

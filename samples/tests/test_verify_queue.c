@@ -3,9 +3,11 @@
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <time.h>
 
 #include "log/clock.h"
 #include "samples/verify.h"
+#include "samples/verify_maps.h"
 #include "samples/verify_queue.h"
 #include "symbols/names.h"
 #include "symbols/tests/some_names.h"
@@ -18,12 +20,25 @@ static struct verify_queue *queue;
 static sem_t began, may_go;                 /* one for each comparison */
 static enum { GOES, COMPUTES, HANGS } form; /* until it may go */
 static struct module module;
+static time_t later_s; /* how much later it is than the clock says */
 static struct frame frame = { .address = 0x1000, .module = &module };
 
 static void take(sem_t *semaphore)
 {
 	while (sem_wait(semaphore) < 0)
 		;
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int err = __real_clock_gettime(clock, ret);
+
+	if (clock == CLOCK_MONOTONIC)
+		ret->tv_sec += later_s;
+	return err;
 }
 
 /* Agrees, if the copy and the mappings belong together. */
@@ -57,11 +72,16 @@ static void begin(void)
 	begin_with(some_names());
 }
 
+static struct mapping *mappings; /* of each snapshot */
+static size_t n_mappings;
+
 /* A stack of n_bytes, in a snapshot of its own, of the process with the same number. */
 static struct verification *add(uint32_t number, size_t n_bytes)
 {
 	const struct sample sample = { .user = &frame, .n_user = 1, .comm = "test" };
-	const struct snapshot snapshot = { .id = number, .pid = (pid_t)number };
+	const struct snapshot snapshot = {
+		.id = number, .pid = (pid_t)number, .mappings = mappings, .n_mappings = n_mappings
+	};
 	struct stack_copy *copy = calloc(1, sizeof(*copy));
 	struct verification *verification = NULL;
 
@@ -165,17 +185,59 @@ Test(verify_queue, is_bounded_in_bytes, .timeout = 60)
 	queue = verify_queue_free(queue);
 }
 
+/* Mappings that are kept for later stacks are let go first. */
+Test(verify_queue, is_bounded_in_bytes_of_mappings, .timeout = 60)
+{
+	struct verification *first, *second;
+
+	form = COMPUTES;
+	n_mappings = VERIFY_QUEUE_MAX_BYTES / 2 / sizeof(struct verify_mapping) + 1;
+	mappings = calloc(n_mappings, sizeof(*mappings));
+	begin();
+	first = add(1, 100);
+	second = add(2, 100);
+	cr_assert_eq(result_of(second), VERIFIED_LEFT_OUT);
+	sem_post(&may_go);
+	cr_assert_eq(result_of(first), VERIFIED_EQUAL);
+	sem_post(&may_go);
+	cr_assert_eq(result_of(add(3, 100)), VERIFIED_EQUAL);
+	queue = verify_queue_free(queue);
+	free(mappings);
+}
+
+/* A process that has ended is not verified again, and its binaries can go. */
+Test(verify_queue, lets_binaries_go, .timeout = 60)
+{
+	struct binary binary = { .module = &module };
+	struct mapping mapping = { .start = 0x1000, .end = 0x2000, .binary = &binary };
+
+	form = GOES;
+	mappings = &mapping;
+	n_mappings = 1;
+	begin();
+	cr_assert_eq(result_of(add(1, 100)), VERIFIED_EQUAL);
+	verify_queue_finish(queue);
+	cr_assert_eq(binary.n_users, 1, "for its next sample");
+	later_s = VERIFY_MAPS_KEPT_NS / 1000000000;
+	verify_queue_collect(queue);
+	cr_assert_eq(binary.n_users, 0);
+	queue = verify_queue_free(queue);
+}
+
 /* A file that is never read: at the end it is left out, and the thread frees what it uses. */
 Test(verify_queue, does_not_wait_for_one_that_hangs, .timeout = 60)
 {
 	struct verification *running, *waiting;
+	uint64_t since;
 
 	form = HANGS;
 	begin();
 	running = add(1, 100);
 	waiting = add(2, 100);
 	take(&began);
+	since = clock_now_ns();
 	verify_queue_finish(queue);
+	cr_assert(clock_now_ns() - since < VERIFY_QUEUE_PATIENCE_NS);
 	cr_assert_eq(result_of(running), VERIFIED_LEFT_OUT);
 	cr_assert_eq(result_of(waiting), VERIFIED_LEFT_OUT);
 	cr_assert(n_with(VERIFIED_LEFT_OUT) == 2 && n_with(VERIFIED_EQUAL) == 0);

@@ -95,6 +95,8 @@ Test(parser, numbers_are_checked)
 	EXPECT_REFUSED(reply.facts.n_segments = SIZE_MAX / sizeof(struct elf_segment) + 2);
 	EXPECT_REFUSED(reply.facts.n_code = SIZE_MAX / 2);
 	EXPECT_REFUSED(reply.origin.source = ELF_N_SOURCES);
+	EXPECT_REFUSED(memset(&reply.lacks_cfi, 2, sizeof(reply.lacks_cfi)));
+	EXPECT_REFUSED(memset(&reply.is_so, 255, sizeof(reply.is_so)));
 	/* Larger than the file could make it, and than the file for the result */
 	EXPECT_REFUSED(reply.n_cells = UINT32_MAX);
 	EXPECT_REFUSED(reply.n_cells++);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,20 +168,24 @@ Test(parsers, find_what_this_process_finds)
 	cr_assert_leq(children(spawner(), found), 2);
 }
 
-Test(parsers, answer_two_questions_about_two_files)
+static bool is_so(enum parse_kind kind, int fd, int other)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct parse_request request = { kind, fd, other };
+
+	cr_assert_eq(parsers_ask(parsers, &request, &job_clock, &result), 0);
+	return result.is_so;
+}
+
+Test(parsers, answer_two_questions_about_two_files)
+{
 	_cleanup_close_ int self = open_self(),
 			    libc = open("/lib/x86_64-linux-gnu/libc.so.6", O_RDONLY | O_CLOEXEC);
-	struct parse_request request = { PARSE_SAME, self, self };
 
-	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && result.is_so);
-	request.other = libc;
-	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && !result.is_so);
-	request.kind = PARSE_DEBUG;
-	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && !result.is_so);
-	request.other = self; /* has its build id */
-	cr_assert(parsers_ask(parsers, &request, &job_clock, &result) == 0 && result.is_so);
+	cr_assert(is_so(PARSE_SAME, self, self));
+	cr_assert(!is_so(PARSE_SAME, self, libc));
+	cr_assert(!is_so(PARSE_DEBUG, self, libc));
+	cr_assert(is_so(PARSE_DEBUG, self, self)); /* has its build id */
 }
 
 Test(parsers, refuse_what_is_no_binary)
@@ -317,7 +323,7 @@ Test(parsers, cannot_break_out)
 	if (pid == 0) {
 		const char *what;
 
-		confine_self();
+		confine_self(&(struct confinement){ 0 });
 		what = break_out();
 		if (what)
 			(void)!write(STDERR_FILENO, what, strlen(what));
@@ -353,6 +359,70 @@ Test(parsers, are_replaced)
 		kill(helpers[0], SIGKILL); /* it may have ended with the spawner */
 		expect_answer();
 	}
+}
+
+/* Also zombies are listed. */
+static size_t count_children(pid_t pid)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	cr_assert(file);
+	while (fscanf(file, "%*d") != EOF)
+		n++;
+	return n;
+}
+
+/* A child that waits, with this number: clone3(2). Needs CAP_CHECKPOINT_RESTORE. */
+static pid_t fork_with_number(pid_t number)
+{
+	struct clone_args how = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uintptr_t)&number,
+		.set_tid_size = 1,
+	};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+
+	while (pid == 0)
+		pause();
+	return pid;
+}
+
+/* Not only when the next one is started. */
+Test(parsers, leave_no_zombies)
+{
+	uint64_t end_ns = clock_now_ns() + 10 * UINT64_C(1000000000);
+
+	expect_answer();
+	cr_assert_eq(count_children(spawner()), 1);
+	cr_assert(kill(parser(), SIGKILL) == 0);
+	while (count_children(spawner()) > 0)
+		cr_assert(clock_now_ns() < end_ns);
+	expect_answer();
+}
+
+/* A host may wait for all children, so that a number may belong to another process. */
+Test(parsers, may_be_waited_for_by_others)
+{
+	uint64_t end_ns = clock_now_ns() + 10 * UINT64_C(1000000000);
+	pid_t first, other;
+
+	expect_answer();
+	first = spawner();
+	cr_assert(kill(first, SIGKILL) == 0 && waitpid(first, NULL, 0) == first);
+	if (geteuid() != 0)
+		cr_skip_test("cannot choose a process's number");
+	/* The number is free when its process group, of parsers, has ended as well. */
+	while ((other = fork_with_number(first)) < 0)
+		cr_assert(errno == EEXIST && clock_now_ns() < end_ns, "%s", strerror(errno));
+	cr_assert_eq(other, first);
+	parsers_drop(parsers);
+	parsers = NULL;
+	cr_assert(is_alive(other));
+	cr_assert(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
 }
 
 /* Without a helper, this process does it. */
@@ -471,6 +541,8 @@ Test(parsers, may_not_take_too_long)
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
 	_cleanup_close_ int fd = make_long_file();
 
+	parsers_set_cpu_limit(parsers,
+			      UINT64_C(600000000000)); /* sanitizers take more than usual */
 	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), 0);
 	cr_assert_gt(result.image.stats.n_rows, LONG_CODE / 2);
 	parsers_set_cpu_limit(parsers, 0);
@@ -478,4 +550,27 @@ Test(parsers, may_not_take_too_long)
 	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), -ETIME);
 	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS);
 	expect_answer();
+}
+
+/* Of this thread. */
+static uint64_t cpu_time(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* A file of 4 TiB that takes 73 MiB may take no longer than one of the latter size. */
+Test(parsers, get_no_time_for_holes)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int fd = make_long_file();
+	const struct parse_request request = { PARSE_IMAGE, fd, -1 };
+	uint64_t took = cpu_time();
+
+	cr_assert_eq(parse_here(&request, &result), 0);
+	took = cpu_time() - took;
+	parse_result_done(&result);
+	/* For 73 MiB, at most four times as much; for 4 TiB, 41 times. */
+	parsers_set_cpu_limit(parsers, took / 8);
+	cr_assert(ftruncate(fd, INT64_C(4) << 40) == 0);
+	cr_assert_eq(ask(PARSE_IMAGE, fd, &result), -ETIME);
 }

@@ -117,7 +117,7 @@ static void read_symbols(int fd, const void *memory, size_t size)
 	int err;
 
 	progress->stage = "symtab_new";
-	err = symtab_new(&source, &symbols);
+	err = symtab_new(&source, UINT64_MAX, &symbols);
 	if (err == -ENOEXEC || err == -E2BIG)
 		return;
 	if (err < 0)

@@ -98,6 +98,10 @@ Test(jit_index, agrees_with_a_search_of_all)
 		pieces[i].size = 1 + (uint64_t)rand_r(&seed) % 30;
 		snprintf(pieces[i].name, sizeof(pieces[i].name), "%zu", i);
 		add(&index, pieces[i].name, pieces[i].start, pieces[i].size, i + 1);
+		/* A look-up sorts what there is, and more follows. */
+		expect(&index, pieces[i].start, i + 1, pieces[i].name);
+		for (size_t j = 0; j < i; j += 7)
+			expect(&index, pieces[j].start, j + 1, pieces[j].name);
 	}
 	for (uint64_t time = 0; time <= N; time += 3)
 		for (uint64_t at = 0x0ff0; at < 0x1000 + SPAN + 40; at++) {

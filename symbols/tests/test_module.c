@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "cache/disk_cache.h"
+#include "cache/stored_file.h"
 #include "symbols/names.h"
 #include "symbols/symtab.h"
 #include "symbols/tests/some_names.h"
@@ -212,10 +213,10 @@ Test(module, shows_functions_without_what_was_inlined)
 /* A copy of this program that is no longer being changed, so its locations can be kept. */
 static int open_settled_copy(void)
 {
-	struct disk_cache_source source;
+	struct stored_file source;
 	int fd = copy_program();
 
-	while (disk_cache_source(fd, &source) == -ESTALE)
+	while (stored_file_identify(fd, &source) == -ESTALE)
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
 	return fd;
 }

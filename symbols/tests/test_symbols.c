@@ -526,7 +526,7 @@ Test(names, end_everywhere_at_once)
 	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
 						    .fd = fd,
 						    .path = "/proc/self/exe" },
-			     &symtab) == -ECANCELED);
+			     UINT64_MAX, &symtab) == -ECANCELED);
 	kallsyms_free(k);
 	close(fd);
 }

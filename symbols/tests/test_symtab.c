@@ -121,7 +121,7 @@ static void open_symtab(void)
 	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(),
 						    .fd = fd,
 						    .path = "/proc/self/exe" },
-			     &symtab) == 0);
+			     UINT64_MAX, &symtab) == 0);
 	close(fd);
 }
 
@@ -236,7 +236,7 @@ Test(symtab, names_no_more_than_is_certain_in_stripped_files)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	symtab_free(symtab);
 	cr_assert(symtab_new(&(struct dwfl_source){ .names = some_names(), .fd = fd, .path = path },
-			     &symtab) == 0);
+			     UINT64_MAX, &symtab) == 0);
 	close(fd);
 	expect_extent(&at, "described_whole", 16);
 	expect_extent(&at, "before_described", 16);
@@ -273,15 +273,35 @@ Test(symtab, finds_the_functions_of_this_program)
 	expect(address, "landmark");
 }
 
+/* The same long name of many functions is in the file once, and may be copied for each. */
+Test(symtab, takes_no_more_memory_than_it_may)
+{
+	uint64_t memory = symtab_memory(symtab);
+	const struct dwfl_source source = {
+		.names = some_names(),
+		.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+		.path = "/proc/self/exe",
+	};
+	struct symtab *other;
+
+	cr_assert_gt(memory, strlen("landmark"));
+	cr_assert_eq(symtab_new(&source, memory - 1, &other), -E2BIG);
+	cr_assert_eq(symtab_new(&source, 0, &other), -E2BIG);
+	cr_assert_eq(symtab_new(&source, memory, &other), 0);
+	symtab_free(other);
+	close(source.fd);
+}
+
 Test(symtab, refuses_what_is_no_elf_file)
 {
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	struct symtab *none;
 
-	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, &none) < 0);
+	cr_assert(symtab_new(&(struct dwfl_source){ .fd = fd, .path = "status" }, UINT64_MAX,
+			     &none) < 0);
 	cr_assert(symtab_new(
 			  &(struct dwfl_source){
 				  .fd = -1, .memory = "status", .size = 7, .path = "status" },
-			  &none) < 0);
+			  UINT64_MAX, &none) < 0);
 	close(fd);
 }

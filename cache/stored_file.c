@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/stored_file.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+
+/* Those that <linux/magic.h> does not have. */
+#define BCACHEFS_MAGIC 0xca451a4e
+#define ZFS_MAGIC 0x2fc12fc1
+
+/* In seconds: a change within a file system's clock tick may not show in the ctime. */
+#define SETTLE_TIME 2
+
+bool stored_file_is_on_disk(uint64_t fs_type)
+{
+	switch ((uint32_t)fs_type) {
+	case BCACHEFS_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case EXT4_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case ZFS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* proc_pid_mountinfo(5): mount, parent, device, ..., "-", type, ...; spaces in names are escaped. */
+bool stored_file_is_overlay_of(const char *mountinfo_path, dev_t device)
+{
+	_cleanup_fclose_ FILE *file = fopen(mountinfo_path, "re");
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0) {
+		unsigned int major, minor;
+
+		if (sscanf(line, "%*u %*u %u:%u", &major, &minor) == 2 &&
+		    makedev(major, minor) == device && strstr(line, " - overlay "))
+			return true;
+	}
+	return false;
+}
+
+bool stored_file_is_foreign(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	switch ((uint32_t)fs.f_type) {
+	case FUSE_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case V9FS_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t nanoseconds(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+int stored_file_identify(int fd, struct stored_file *ret)
+{
+	struct timespec now;
+	struct statfs fs;
+	struct stat st;
+	bool is_on_disk;
+
+	if (fstatfs(fd, &fs) < 0)
+		return -errno;
+	is_on_disk = stored_file_is_on_disk((uint64_t)fs.f_type);
+	/* Before anything else, as others may take long to answer. */
+	if (!is_on_disk && (uint32_t)fs.f_type != OVERLAYFS_SUPER_MAGIC)
+		return -EPERM;
+	if (fstat(fd, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
+		return -errno;
+	if (!is_on_disk && !stored_file_is_overlay_of("/proc/self/mountinfo", st.st_dev))
+		return -EPERM;
+	if (st.st_ctim.tv_sec + SETTLE_TIME >= now.tv_sec)
+		return -ESTALE;
+	*ret = (struct stored_file){
+		.device = is_on_disk ? st.st_dev : 0,
+		.inode = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = nanoseconds(&st.st_mtim),
+		.ctime_ns = nanoseconds(&st.st_ctim),
+	};
+	return 0;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which files are known by device, inode, size and times, and by which. */
+#include "cache/stored_file.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define XFS 0x58465342
+
+Test(stored_file, is_on_a_disk_of_this_machine)
+{
+	cr_assert(stored_file_is_on_disk(EXT4_SUPER_MAGIC));
+	cr_assert(stored_file_is_on_disk(XFS));
+	/* As fstatfs() has it, signed, on some architectures. */
+	cr_assert(stored_file_is_on_disk((uint64_t)(int32_t)BTRFS_SUPER_MAGIC));
+	cr_assert(!stored_file_is_on_disk(OVERLAYFS_SUPER_MAGIC));
+	cr_assert(!stored_file_is_on_disk(FUSE_SUPER_MAGIC));
+	cr_assert(!stored_file_is_on_disk(NFS_SUPER_MAGIC));
+	cr_assert(!stored_file_is_on_disk(SQUASHFS_MAGIC));
+	cr_assert(!stored_file_is_on_disk(0));
+}
+
+Test(stored_file, is_of_an_overlay_that_is_mounted)
+{
+	static const char text[] =
+		"22 27 0:21 / /proc rw,relatime shared:5 - proc proc rw\n"
+		"23 27 0:22 / /a\\040-\\040overlay\\040b rw - tmpfs tmpfs rw\n"
+		"24 27 0:23 / /merged rw,relatime - overlay none rw,lowerdir=/l,upperdir=/u\n"
+		"25 27 259:1 / /home rw - ext4 /dev/nvme0n1p1 rw\n"
+		"broken\n"
+		"26 27 0:24 / /other rw,relatime shared:1 master:2 - overlay x ro\n";
+	char path[] = "/tmp/stored_file.XXXXXX";
+	_cleanup_close_ int fd = mkstemp(path);
+
+	cr_assert(write(fd, text, sizeof(text) - 1) == sizeof(text) - 1);
+	cr_expect(stored_file_is_overlay_of(path, makedev(0, 23)));
+	cr_expect(stored_file_is_overlay_of(path, makedev(0, 24)));
+	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 21)));
+	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 22)));
+	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 25)));
+	cr_expect(!stored_file_is_overlay_of(path, makedev(259, 1)));
+	cr_assert_eq(unlink(path), 0);
+	cr_expect(!stored_file_is_overlay_of(path, makedev(0, 23)));
+}
+
+Test(stored_file, is_not_what_the_kernel_makes_up)
+{
+	_cleanup_close_ int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	struct stored_file file;
+
+	cr_assert_eq(stored_file_identify(fd, &file), -EPERM);
+	cr_assert(!stored_file_is_foreign(fd));
+	cr_assert_eq(stored_file_identify(-1, &file), -EBADF);
+	cr_assert(stored_file_is_foreign(-1));
+}
+
+/* In memory, so that it is the same on every machine. */
+Test(stored_file, is_what_it_was_once_it_has_settled, .timeout = 20)
+{
+	_cleanup_close_ int fd = memfd_create("stored", MFD_CLOEXEC);
+	struct stored_file file;
+	struct timespec now;
+	struct stat st;
+
+	cr_assert(write(fd, "12345", 5) == 5 && fstat(fd, &st) == 0);
+	/* For two seconds a change may not show in its times. */
+	while (true) {
+		int err = stored_file_identify(fd, &file);
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (now.tv_sec > st.st_ctim.tv_sec + 2)
+			break;
+		cr_assert_eq(err, -ESTALE);
+		nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+	}
+	cr_assert_eq(stored_file_identify(fd, &file), 0);
+	cr_assert_eq(file.device, st.st_dev);
+	cr_assert(file.inode == st.st_ino && file.size == 5);
+	cr_assert_eq(file.mtime_ns % 1000000000, (uint64_t)st.st_mtim.tv_nsec);
+	cr_assert_eq(file.ctime_ns / 1000000000, (uint64_t)st.st_ctim.tv_sec);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Parsers that do not start, are not confined or are of no use. This program is also the helper; a
+ * file beside its copy says what is wrong with it.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "sandbox/confine.h"
+#include "sandbox/hello.h"
+#include "sandbox/helper.h"
+#include "sandbox/message.h"
+#include "sandbox/parser.h"
+#include "sandbox/parsers.h"
+
+/* One letter: a parser that */
+enum {
+	WELL = ' ',
+	DIES = 'd',    /* before it says hello */
+	USELESS = 'u', /* after it */
+	SILENT = 's',  /* says nothing */
+	LACKS = 'l',   /* a layer */
+	FRAIL = 'f',   /* ends at a text */
+};
+
+static char read_fault(void)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[256], fault = WELL;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 8);
+
+	strcpy(path + (n > 0 ? n : 0), ".fault");
+	file = fopen(path, "re");
+	return file && fscanf(file, " %c", &fault) == 1 ? fault : WELL;
+}
+
+/* Looks at the first file, and leaves the request to others. */
+static bool is_text(void)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(MESSAGE_MAX_FDS * sizeof(int))];
+	struct iovec data = { (char[1]){ 0 }, 1 };
+	struct msghdr message = { .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	char first = 0;
+	int fd;
+
+	if (recvmsg(HELPER_SOCKET, &message, MSG_PEEK) <= 0)
+		return false;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+	return pread(fd, &first, 1, 0) == 1 && first != 0x7f;
+}
+
+static int serve_badly(char fault)
+{
+	const struct confinement all = { (1u << CONFINE_N_LAYERS) - 1, 0 };
+	const struct confinement lacks = { all.layers & ~(1u << CONFINE_SECCOMP),
+					   1u << CONFINE_SECCOMP };
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), fds[MESSAGE_MAX_FDS];
+
+	if (fault == DIES)
+		return EXIT_FAILURE;
+	if (fault != SILENT)
+		(void)hello_say(HELPER_SOCKET, self, fault == LACKS ? &lacks : &all);
+	if (fault == USELESS || fault == SILENT) {
+		(void)message_receive(HELPER_SOCKET, &(char){ 0 }, 1, fds);
+		return EXIT_FAILURE;
+	}
+	if (fault == FRAIL && is_text())
+		return EXIT_FAILURE;
+	return parser_run(HELPER_SOCKET);
+}
+
+int main(int argc, char **argv)
+{
+	struct criterion_test_set *tests;
+	int failed;
+
+	if (helper_is_one(argv[0])) {
+		char fault = strcmp(argv[1], HELPER_PARSER) == 0 ? read_fault() : WELL;
+
+		return fault == WELL ? helper_main(argc, argv) : serve_badly(fault);
+	}
+	tests = criterion_initialize();
+	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
+	criterion_finalize(tests);
+	return failed;
+}
+
+static char directory[] = "/tmp/dwarfprof-test-XXXXXX", program[64], fault_path[80];
+static struct parsers *parsers;
+static int said; /* what was logged */
+
+static void copy_self(void)
+{
+	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int to = open(program, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+	ssize_t n;
+
+	do
+		n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
+	while (n > 0);
+	cr_assert(n == 0, "%s", strerror(errno));
+}
+
+static void begin(void)
+{
+	cr_assert(mkdtemp(directory) && chmod(directory, 0755) == 0);
+	snprintf(program, sizeof(program), "%s/program", directory);
+	snprintf(fault_path, sizeof(fault_path), "%s.fault", program);
+	copy_self();
+	said = memfd_create("said", MFD_CLOEXEC);
+	cr_assert(dup2(said, STDERR_FILENO) == STDERR_FILENO);
+	cr_assert(parsers_new(program, &parsers) == 0);
+}
+
+static void end(void)
+{
+	parsers = parsers_drop(parsers);
+	unlink(program);
+	unlink(fault_path);
+	rmdir(directory);
+}
+
+TestSuite(starts, .init = begin, .fini = end, .timeout = 120);
+
+static void set_fault(char fault)
+{
+	_cleanup_fclose_ FILE *file = fopen(fault_path, "we");
+
+	cr_assert(file);
+	fputc(fault, file);
+}
+
+/* How often a text was logged. */
+static size_t n_said(const char *text)
+{
+	char all[4096] = "";
+	size_t n = 0;
+
+	cr_assert(pread(said, all, sizeof(all) - 1, 0) >= 0);
+	for (const char *at = all; (at = strstr(at, text)); at++)
+		n++;
+	return n;
+}
+
+static int ask_about(int fd)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct parse_request request = { PARSE_FACTS, fd, -1 };
+	clockid_t job_clock;
+
+	return parsers_ask(parsers, &request, &job_clock, &result);
+}
+
+static int ask(void)
+{
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	return ask_about(fd);
+}
+
+/* Of which parsers do not know the owner yet. */
+static int ask_about_text(void)
+{
+	_cleanup_close_ int text = memfd_create("text", MFD_CLOEXEC);
+
+	cr_assert(write(text, "no binary", 9) == 9);
+	return ask_about(text);
+}
+
+#define PARSES_ITSELF "parses all files itself"
+
+/* This process parses, and says so once. */
+Test(starts, that_fail)
+{
+	static const char faults[] = { DIES, USELESS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		parsers_drop(parsers);
+		cr_assert(parsers_new(program, &parsers) == 0);
+		set_fault(faults[i]);
+		for (int n = 0; n < 3; n++)
+			cr_assert(ask() == 0 && ask_about_text() == -ENOEXEC);
+		cr_assert_eq(n_said(PARSES_ITSELF), i + 1);
+	}
+}
+
+/* A file that ends its parsers does not get into this process that way, be it the first one. */
+Test(starts, that_a_file_makes_fail)
+{
+	set_fault(FRAIL);
+	for (int n = 0; n < 3; n++)
+		cr_assert_eq(ask_about_text(), -ECONNABORTED);
+	cr_assert_eq(ask(), 0);
+	cr_assert_eq(ask_about_text(), -ECONNABORTED);
+	cr_assert_eq(n_said(PARSES_ITSELF), 0);
+}
+
+/* If there are no better ones, they are used, and that is said once. */
+Test(starts, that_never_confine)
+{
+	set_fault(LACKS);
+	for (int n = 0; n < 3; n++)
+		cr_assert(ask() == 0 && ask_about_text() == -ENOEXEC);
+	cr_assert_eq(n_said("confined less than they could be, without seccomp"), 1);
+	cr_assert_eq(parsers_layers(parsers) & 1u << CONFINE_SECCOMP, 0);
+}
+
+/* A parser that a shortage left unconfined gets no file. */
+Test(starts, that_do_not_confine_now)
+{
+	cr_assert_eq(ask(), 0);
+	set_fault(LACKS);
+	cr_assert_eq(ask_about_text(), -EAGAIN);
+	cr_assert_eq(ask(), 0); /* by the other one */
+	set_fault(WELL);
+	cr_assert_eq(ask_about_text(), -ENOEXEC);
+	cr_assert_eq(n_said("warning"), 0);
+}
+
+/* What cannot be had is said, and this process parses nothing. */
+Test(starts, that_are_required)
+{
+	static const char faults[] = { LACKS, DIES, USELESS };
+	struct confinement confinement;
+
+	cr_assert(parsers_require(parsers, &confinement) == 0 && confinement.missing == 0);
+	cr_assert_eq(ask(), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		parsers_drop(parsers);
+		cr_assert(parsers_new(program, &parsers) == 0);
+		set_fault(faults[i]);
+		if (faults[i] == DIES)
+			cr_assert_lt(parsers_require(parsers, &confinement), 0);
+		else
+			cr_assert(parsers_require(parsers, &confinement) == 0);
+		cr_assert_eq(confinement.missing != 0, faults[i] == LACKS);
+		cr_assert_lt(ask(), 0, "%c", faults[i]);
+	}
+	cr_assert_eq(n_said("warning"), 0);
+}
+
+static atomic_bool is_over;
+
+static void *ask_in_thread(void *arg)
+{
+	(void)arg;
+	(void)ask_about_text();
+	is_over = true;
+	return NULL;
+}
+
+/* The children of a process: how many, and one of them. */
+static size_t children(pid_t pid, pid_t *ret)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", ret) == 1)
+		n++;
+	return n;
+}
+
+/* Who needs no new parser does not wait for one that does not start. */
+Test(starts, that_hold_up_nobody)
+{
+	pid_t spawner, other, any;
+	pthread_t thread;
+
+	cr_assert_eq(ask(), 0);
+	cr_assert_eq(children(getpid(), &spawner), 1);
+	set_fault(SILENT);
+	cr_assert(pthread_create(&thread, NULL, ask_in_thread, NULL) == 0);
+	while (children(spawner, &any) < 2)
+		usleep(1000);
+	cr_assert_eq(ask(), 0);
+	/* It still waits for the first one. Then it tries another spawner. */
+	cr_assert(!is_over && children(getpid(), &other) == 1 && other == spawner);
+	set_fault(WELL);
+	cr_assert(pthread_join(thread, NULL) == 0);
+}
+
+/* What it could have had, but for this process's limits: a descriptor for Landlock's rules. */
+Test(starts, that_know_what_is_missing)
+{
+	struct confinement confinement;
+	int result;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 3, 3 });
+		confine_self(&confinement);
+		_exit((int)confinement.missing);
+	}
+	cr_assert(waitpid(pid, &result, 0) == pid && WIFEXITED(result));
+	cr_assert_eq(WEXITSTATUS(result), 1 << CONFINE_LANDLOCK, "%x", WEXITSTATUS(result));
+}
