@@ -162,14 +162,24 @@ static void remove_aliases(struct kernel_list *l)
 	l->n_functions = n;
 }
 
+/* Not inlined, because helgrind, which does not know atomic accesses, is told their names. */
+static __attribute__((noinline)) bool is_unwanted(const struct kernel_list *l)
+{
+	return atomic_load_explicit(&l->is_unwanted, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) void set_unwanted(struct kernel_list *l)
+{
+	atomic_store_explicit(&l->is_unwanted, true, memory_order_relaxed);
+}
+
 static int list_read(struct kernel_list *l)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 	struct line line;
 
-	while (!atomic_load_explicit(&l->is_unwanted, memory_order_relaxed) &&
-	       getline(&text, &size, l->file) > 0)
+	while (!is_unwanted(l) && getline(&text, &size, l->file) > 0)
 		if (line_read(text, &line) && line.start != 0 && list_add(l, &line) < 0)
 			return -ENOMEM;
 	if (l->n_functions == 0)
@@ -226,12 +236,6 @@ int kernel_list_wait(struct kernel_list *l)
 	l->is_read = true;
 	pthread_mutex_unlock(&l->lock);
 	return l->err;
-}
-
-/* Not inlined, because helgrind, which does not know atomic stores, is told its name. */
-static __attribute__((noinline)) void set_unwanted(struct kernel_list *l)
-{
-	atomic_store_explicit(&l->is_unwanted, true, memory_order_relaxed);
 }
 
 struct kernel_list *kernel_list_free(struct kernel_list *l)
