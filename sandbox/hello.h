@@ -2,6 +2,7 @@
 #ifndef DP_SANDBOX_HELLO_H
 #define DP_SANDBOX_HELLO_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "sandbox/confine.h"
@@ -30,5 +31,13 @@ void hello_refuse(int socket, int err);
  * the helper has ended; or another negative errno.
  */
 int hello_await(int socket, struct spawned *ret);
+
+/* Ends a helper. */
+void spawned_end(const struct spawned *spawned);
+/*
+ * Whether somebody has stopped a helper that does nothing, or it has ended. Otherwise it waits for a
+ * CPU, or for a file that is slow to read.
+ */
+bool spawned_is_stopped(const struct spawned *spawned);
 
 #endif

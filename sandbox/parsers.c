@@ -106,9 +106,7 @@ struct parsers *parsers_hold(struct parsers *p)
 
 static void end_parser(const struct parser *parser)
 {
-	(void)syscall(SYS_pidfd_send_signal, parser->process.pidfd, SIGKILL, NULL, 0);
-	close(parser->process.socket);
-	close(parser->process.pidfd);
+	spawned_end(&parser->process);
 }
 
 struct parsers *parsers_drop(struct parsers *p)
@@ -154,6 +152,16 @@ uint32_t parsers_layers(struct parsers *p)
 	layers = p->layers;
 	pthread_mutex_unlock(&p->lock);
 	return layers;
+}
+
+bool parsers_are_required(struct parsers *p)
+{
+	bool required;
+
+	pthread_mutex_lock(&p->lock);
+	required = p->is_required;
+	pthread_mutex_unlock(&p->lock);
+	return required;
 }
 
 static bool has_answered(struct parsers *p)
@@ -209,7 +217,7 @@ static bool has_no_spawner(struct parsers *p)
 	return none;
 }
 
-/* Another spawner takes its place, if none has yet. The number is that of request_parser(). */
+/* Another spawner takes its place, if none has yet. The number is that of request_helper(). */
 static void replace_spawner(struct parsers *p, unsigned int number)
 {
 	struct spawner *old = NULL;
@@ -224,14 +232,15 @@ static void replace_spawner(struct parsers *p, unsigned int number)
 	spawner_free(old);
 }
 
-static int request_parser(struct parsers *p, unsigned int *ret_number, int *ret_socket)
+static int request_helper(struct parsers *p, enum spawned_kind kind, unsigned int *ret_number,
+			  int *ret_socket)
 {
 	int err = -EPIPE;
 
 	pthread_mutex_lock(&p->lock);
 	*ret_number = p->n_spawners;
 	if (p->spawner && !spawner_has_ended(p->spawner))
-		err = spawner_request(p->spawner, ret_socket);
+		err = spawner_request(p->spawner, kind, ret_socket);
 	pthread_mutex_unlock(&p->lock);
 	return err;
 }
@@ -262,38 +271,39 @@ static bool is_confined(struct parsers *p, const struct confinement *c, bool is_
 }
 
 /* Waits without the lock, so that others can have files parsed. */
-static int start_any(struct parsers *p, struct parser *ret)
+static int start_any(struct parsers *p, enum spawned_kind kind, struct spawned *ret)
 {
 	unsigned int number;
-	int socket, err = request_parser(p, &number, &socket);
+	int socket, err = request_helper(p, kind, &number, &socket);
 
 	if (err == 0)
-		err = hello_await(socket, &ret->process);
+		err = hello_await(socket, ret);
 	if (err == -EAGAIN || has_no_spawner(p))
 		replace_spawner(p, number);
 	return err;
 }
 
-static int start_once(struct parsers *p, bool is_last, struct parser *ret)
+static int start_once(struct parsers *p, enum spawned_kind kind, bool is_last, struct spawned *ret)
 {
-	int err = start_any(p, ret);
+	int err = start_any(p, kind, ret);
 
-	if (err < 0 || is_confined(p, &ret->process.confinement, is_last))
+	if (err < 0 || is_confined(p, &ret->confinement, is_last))
 		return err;
-	end_parser(ret);
+	spawned_end(ret);
 	return -EAGAIN;
 }
 
-/* -ESHUTDOWN: there will never be one. */
-static int start_parser(struct parsers *p, struct parser *ret)
+int parsers_start(struct parsers *p, enum spawned_kind kind, struct spawned *ret)
 {
 	uint64_t end_ns = clock_now_ns() + STARTS_NS;
 	int err = -EAGAIN;
 
+	if (is_broken(p))
+		return -ESHUTDOWN;
 	for (int i = 0; i < STARTS; i++) {
 		bool is_last = i == STARTS - 1 || clock_now_ns() > end_ns;
 
-		err = start_once(p, is_last, ret);
+		err = start_once(p, kind, is_last, ret);
 		if (err == 0 || is_last)
 			break;
 	}
@@ -304,16 +314,16 @@ static int start_parser(struct parsers *p, struct parser *ret)
 
 int parsers_check(struct parsers *p, struct confinement *ret)
 {
-	struct parser parser;
+	struct spawned parser;
 	int err = -EAGAIN;
 
 	*ret = (struct confinement){ 0 };
 	for (int i = 0; i < STARTS; i++) {
-		err = start_any(p, &parser);
+		err = start_any(p, SPAWNED_PARSER, &parser);
 		if (err < 0)
 			continue;
-		*ret = parser.process.confinement;
-		end_parser(&parser);
+		*ret = parser.confinement;
+		spawned_end(&parser);
 		if (!ret->missing)
 			return 0;
 	}
@@ -343,7 +353,7 @@ static int take(struct parsers *p, const struct owner *owner, struct parser *ret
 	}
 	pthread_mutex_unlock(&p->lock);
 	ret->owner = *owner;
-	return start_parser(p, ret);
+	return parsers_start(p, SPAWNED_PARSER, &ret->process);
 }
 
 static void give(struct parsers *p, const struct parser *parser)
@@ -359,20 +369,6 @@ static void give(struct parsers *p, const struct parser *parser)
 	pthread_mutex_unlock(&p->lock);
 	if (old.process.socket >= 0)
 		end_parser(&old);
-}
-
-/*
- * Whether somebody has stopped a parser that does nothing. Otherwise it waits for a CPU, or for a
- * file that is slow to read.
- */
-static bool is_stopped(pid_t pid)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && strchr("TtZX", state);
 }
 
 /*
@@ -396,7 +392,7 @@ static int wait_for_answer(const struct spawned *parser, uint64_t limit, clockid
 			return -ETIME;
 		if (cpu_ns != last)
 			since = now;
-		else if (now > since + STOPPED_NS && is_stopped(parser->pid))
+		else if (now > since + STOPPED_NS && spawned_is_stopped(parser))
 			return -ECONNABORTED;
 		last = cpu_ns;
 	}
@@ -559,7 +555,7 @@ int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_
 	if (!p || is_broken(p))
 		return parse_here(request, ret);
 	err = ask(p, request, clock, ret);
-	/* start_parser() alone returns the first: parser_take() lets none through. */
+	/* parsers_start() alone returns the first: parser_take() lets none through. */
 	if (err == -ESHUTDOWN ||
 	    (err == -ECONNABORTED && !has_answered(p) && are_useless(p, clock)))
 		return parse_here(request, ret);

@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -83,9 +84,13 @@ class Sandbox(unittest.TestCase):
     def test_helpers_have_nothing(self):
         with harness.busy() as pid:
             profiler = self.start("-p", pid)
+            # Samples are written as they come, so names are needed.
+            wait_for(lambda: any("\0namer\0" in command(helper) for helper in helpers(profiler.pid)[1]))
+            wait_for(lambda: harness.read(self.path("samples.jsonl")))
             spawners, parsers = helpers(profiler.pid)
+            namers = [helper for helper in parsers if "\0namer\0" in command(helper)]
             self.assertEqual(len(spawners), 1)
-            self.assertTrue(parsers)
+            self.assertGreater(len(parsers), len(namers))
             for parser in parsers:
                 has = status(parser)
                 self.assertEqual(has["Uid"].split(), [str(NOBODY)] * 4)
@@ -93,7 +98,13 @@ class Sandbox(unittest.TestCase):
                 self.assertEqual(has["Groups"].strip(), "")
                 self.assertEqual({has[sets] for sets in ("CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
                 self.assertEqual((has["NoNewPrivs"], has["Seccomp"]), ("1", "2"))
-            for helper in spawners + parsers:
+            for namer in namers:
+                places = {os.readlink(path) for path in glob.glob(f"/proc/{namer}/fd/*")}
+                own = {place for place in places if re.match("/dev/null$|socket:|/memfd:names ", place)}
+                files = places - own
+                self.assertIn(harness.program("fibonacci"), files)
+                self.assertFalse([place for place in files if not place.startswith("/")], places)
+            for helper in set(spawners + parsers).difference(namers):
                 wait_for(lambda helper=helper: sorted(map(int, os.listdir(f"/proc/{helper}/fd"))) == [0, 1, 2, 3])
                 places = [os.readlink(f"/proc/{helper}/fd/{fd}") for fd in range(4)]
                 self.assertEqual(places[0], "/dev/null")

@@ -308,7 +308,7 @@ Test(starts, that_know_what_is_missing)
 
 	if (pid == 0) {
 		(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 3, 3 });
-		confine_self(&confinement);
+		confine_self(&confinement, NULL);
 		_exit((int)confinement.missing);
 	}
 	cr_assert(waitpid(pid, &result, 0) == pid && WIFEXITED(result));

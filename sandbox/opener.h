@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_OPENER_H
+#define DP_SANDBOX_OPENER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Opens files for a helper whose attempts to open files wait for this process (confine.h). libdw
+ * opens debug files by itself, under names that the files it reads choose, and a file may have taken
+ * over the helper. So it gets regular files that are ELF files, if they belong to the owner of the
+ * files that it has anyway, or to root if everybody may read them.
+ */
+struct opener {
+	int listener; /* that the helper has sent; -1: none */
+	pid_t pid;    /* of the helper */
+	dev_t device; /* of the files that it has */
+	uid_t user;   /* who owns them */
+	/* Of NAMER_SERVER: returns a descriptor or -1. */
+	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
+	void *arg;
+	uint64_t opened;          /* bytes of all files that were opened */
+	unsigned int n_forbidden; /* files that exist and may not be opened */
+};
+
+/* Answers one attempt, if there is one. Looking up a file may wait. */
+void opener_answer(struct opener *opener);
+
+#endif
