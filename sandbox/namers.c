@@ -37,6 +37,8 @@ struct known_start {
 struct name_reading {
 	uint64_t serial; /* of the namer that has it open; 0: none has */
 	uint32_t number; /* there */
+	dev_t device;    /* of the binary */
+	ino_t inode;
 	struct namer_cost cost;
 	uint64_t n_names;
 	bool has_failed;
@@ -183,6 +185,8 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	memcpy(request.binary.build_id, module->build_id, sizeof(request.binary.build_id));
 	(*ret)->size += (uint64_t)st.st_size;
 	namer_process_allow_memory(*ret);
+	r->device = (*ret)->opener.own_device = st.st_dev;
+	r->inode = (*ret)->opener.own_inode = st.st_ino;
 	r->serial = (*ret)->serial;
 	r->number = request.number;
 	r->cost.size = (uint64_t)st.st_size;
@@ -274,6 +278,8 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (cpu_limit(all, r) == 0)
 		return -ETIME;
 	n->used = ++all->clock;
+	n->opener.own_device = r->device;
+	n->opener.own_inode = r->inode;
 	request->number = r->number;
 	*ret = n;
 	return namer_process_ask(n, &(struct namer_question){ request, NULL, 0, cpu_limit(all, r) },

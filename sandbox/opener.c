@@ -112,6 +112,8 @@ static int open_file(struct opener *o, const char *path)
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
+	if (st.st_dev == o->own_device && st.st_ino == o->own_inode)
+		return -ENOENT;
 	if (!is_elf(fd) || !(is_server || is_allowed(o, &st))) {
 		o->n_forbidden++;
 		log_debug("%s is not read: it is no ELF file, or another user's", path);

@@ -17,6 +17,12 @@ struct opener {
 	pid_t pid;    /* of the helper */
 	dev_t device; /* of the files that it has */
 	uid_t user;   /* who owns them */
+	/*
+	 * The binary that it works on. libdw, which looks for debug files of the same name, knows it
+	 * again by stat(), for which the helper may lack the rights.
+	 */
+	dev_t own_device;
+	ino_t own_inode;
 	/* Of NAMER_SERVER: returns a descriptor or -1. */
 	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
 	void *arg;

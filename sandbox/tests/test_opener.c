@@ -136,6 +136,8 @@ static void make_elf(const char *name, uid_t owner, mode_t mode)
 
 Test(opener, gives_what_belongs_to_the_file)
 {
+	struct stat st;
+
 	if (geteuid() != 0)
 		opener.user = geteuid();
 	make_elf("own", OTHER, 0600);
@@ -147,6 +149,10 @@ Test(opener, gives_what_belongs_to_the_file)
 	cr_assert_eq(attempt("/lib/x86_64-linux-gnu/libc.so.6"), 0);
 	cr_assert_eq(opener.n_forbidden, 0);
 	cr_assert_gt(opener.opened, 8);
+	cr_assert(stat("own", &st) == 0);
+	opener.own_device = st.st_dev;
+	opener.own_inode = st.st_ino;
+	cr_assert_eq(attempt("own"), -ENOENT);
 }
 
 Test(opener, refuses_what_is_another_s)
