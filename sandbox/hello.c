@@ -3,11 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -56,21 +52,4 @@ int hello_await(int socket, struct spawned *ret)
 		return hello.err < 0 ? hello.err : -EPROTO;
 	*ret = (struct spawned){ steal_fd(&own), fds[0], hello.pid, hello.confinement };
 	return 0;
-}
-
-void spawned_end(const struct spawned *spawned)
-{
-	(void)syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0);
-	close(spawned->socket);
-	close(spawned->pidfd);
-}
-
-bool spawned_is_stopped(const struct spawned *spawned)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", spawned->pid);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && strchr("TtZX", state);
 }

@@ -4,16 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/message.h"
 
-/* How often the CPU time of a namer is looked at, and whether names are still wanted. */
-#define LOOK_MS 100
 /* One that has stopped for so long is replaced; reports wait meanwhile, and nothing is lost. */
 #define STOPPED_NS UINT64_C(200000000)
 /* libdw maps a file twice: for symbols, and for debug information. */
@@ -43,22 +39,15 @@ void namer_process_allow_memory(const struct namer_process *n)
 	(void)prlimit(n->process.pid, RLIMIT_DATA, &limit, NULL);
 }
 
-/*
- * Only CPU time is limited: a file may be slow to read, and the machine busy. *used is what was used:
- * one that has ended has no clock any more.
- */
-static int wait_for_reply(struct namer_process *n, uint64_t limit, clockid_t clock, uint64_t *used)
+/* Answers what it opens meanwhile. */
+static int wait_for_reply(struct namer_process *n, struct patience *patience)
 {
 	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
 				{ .fd = n->opener.listener, .events = POLLIN } };
-	uint64_t begun = clock_read_ns(clock), last = begun, since = clock_now_ns();
 
 	for (;;) {
-		int n_ready = poll(fds, ARRAY_SIZE(fds), LOOK_MS);
-		uint64_t now = clock_now_ns(), cpu_ns = clock_read_ns(clock);
+		int n_ready = poll(fds, ARRAY_SIZE(fds), PATIENCE_LOOK_MS), err;
 
-		if (cpu_ns > begun)
-			*used = cpu_ns - begun;
 		if (names_disabled(n->names))
 			return -ECANCELED;
 		if (n_ready < 0 && errno != EINTR)
@@ -71,13 +60,9 @@ static int wait_for_reply(struct namer_process *n, uint64_t limit, clockid_t clo
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */
 		}
-		if (*used > limit)
-			return -ETIME;
-		if (cpu_ns != last)
-			since = now;
-		else if (now > since + STOPPED_NS && spawned_is_stopped(&n->process))
-			return -ECONNABORTED;
-		last = cpu_ns;
+		err = patience_look(patience, &n->process);
+		if (err < 0)
+			return err;
 	}
 }
 
@@ -85,15 +70,15 @@ static int wait_for_reply(struct namer_process *n, uint64_t limit, clockid_t clo
 static int receive(struct namer_process *n, uint64_t limit, uint64_t *cpu_ns,
 		   struct namer_reply *ret, int *ret_fd)
 {
-	int fds[MESSAGE_MAX_FDS], err;
-	uint64_t used = 0;
-	clockid_t clock;
+	struct patience patience;
+	int fds[MESSAGE_MAX_FDS];
+	int err = patience_begin(&n->process, limit, STOPPED_NS, &patience);
 
 	*ret_fd = -1;
-	if (clock_getcpuclockid(n->process.pid, &clock) != 0)
-		return -ECONNABORTED;
-	err = wait_for_reply(n, limit, clock, &used);
-	*cpu_ns += used;
+	if (err < 0)
+		return err;
+	err = wait_for_reply(n, &patience);
+	*cpu_ns += patience_spent(&patience);
 	if (err < 0)
 		return err;
 	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);

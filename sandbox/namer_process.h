@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sandbox/hello.h"
 #include "sandbox/namer.h"
 #include "sandbox/opener.h"
+#include "sandbox/spawned.h"
 #include "symbols/names.h"
 
 /* A namer (namer.h) as its user sees it: what it has got, and a question at a time. */

@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
+#include "sandbox/starter.h"
 #include "symbols/debug_server.h"
 #include "symbols/module.h"
 #include "symbols/name_reader.h"
@@ -104,7 +105,7 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed,
 {
 	struct namer_process *n = least_used(all);
 	struct spawned process;
-	int err = parsers_start(all->parsers, SPAWNED_NAMER, &process);
+	int err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
 
 	if (err < 0)
 		return err == -EPIPE || err == -EAGAIN ? -ECONNABORTED : err;
@@ -308,7 +309,7 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	all->asked = NULL;
 	/* They answer before they get a file, so no file can make that so. */
 	if (err < 0 && !all->has_answered && !names_disabled(all->names) &&
-	    !parsers_are_required(all->parsers)) {
+	    !starter_is_required(parsers_starter(all->parsers))) {
 		if (err != -ESHUTDOWN)
 			log_warning("this process reads all names itself, with its rights: "
 				    "readers of names cannot be started");

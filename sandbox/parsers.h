@@ -2,14 +2,11 @@
 #ifndef DP_SANDBOX_PARSERS_H
 #define DP_SANDBOX_PARSERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "sandbox/confine.h"
-#include "sandbox/hello.h"
 #include "sandbox/parse.h"
-#include "sandbox/spawner.h"
 
 /*
  * The parsers (parser.h) of a profiler, which its threads share. A parser gets files of one owner
@@ -42,6 +39,9 @@ struct parsers *parsers_hold(struct parsers *parsers);
 /* With the last user, the parsers end. NULL is allowed. Returns NULL. */
 struct parsers *parsers_drop(struct parsers *parsers);
 
+/* What starts them, as long as the parsers are held. */
+struct starter *parsers_starter(struct parsers *parsers);
+
 /* Replaces PARSERS_CPU_NS. For tests. */
 void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 
@@ -68,14 +68,5 @@ int parsers_require(struct parsers *parsers, struct confinement *ret);
  */
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);
-
-/*
- * Starts a helper of any kind, which the caller ends, and returns what confines it: all layers that
- * helpers can have. Callable from any thread. -ESHUTDOWN: none ever could be, so this process does their
- * work; -EAGAIN: none can be started now.
- */
-int parsers_start(struct parsers *parsers, enum spawned_kind kind, struct spawned *ret);
-/* Whether this process must not do their work, come what may. */
-bool parsers_are_required(struct parsers *parsers);
 
 #endif
