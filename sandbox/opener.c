@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/opener.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/mapped_file.h"
+#include "elf/debug_search.h"
 #include "log/log.h"
 #include "sandbox/namer.h"
 
@@ -83,21 +82,6 @@ static int fetch(const struct opener *o, const char *hex)
 	return (int)n < 0 ? -ENOENT : (int)n;
 }
 
-static bool is_elf(int fd)
-{
-	char magic[SELFMAG];
-
-	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
-	       memcmp(magic, ELFMAG, SELFMAG) == 0;
-}
-
-static bool is_allowed(const struct opener *o, const struct stat *st)
-{
-	if (st->st_uid == o->user && st->st_dev == o->device)
-		return true;
-	return st->st_uid == 0 && (st->st_mode & S_IROTH);
-}
-
 static int open_file(struct opener *o, const char *path)
 {
 	bool is_server = strncmp(path, NAMER_SERVER, strlen(NAMER_SERVER)) == 0;
@@ -107,18 +91,19 @@ static int open_file(struct opener *o, const char *path)
 	/* A relative one would be relative to where dwarfprof was started, by chance. */
 	if (path[0] != '/')
 		return -ENOENT;
-	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) : regular_file_open(path, 0);
+	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
+			 debug_open(path, o->user, o->device);
+	if (fd == -EACCES) {
+		o->n_forbidden++;
+		log_debug("%s is not read: it is no ELF file, or another user's", path);
+		return -ENOENT; /* libdw looks on */
+	}
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_dev == o->own_device && st.st_ino == o->own_inode)
 		return -ENOENT;
-	if (!is_elf(fd) || !(is_server || is_allowed(o, &st))) {
-		o->n_forbidden++;
-		log_debug("%s is not read: it is no ELF file, or another user's", path);
-		return -EACCES;
-	}
 	o->opened += (uint64_t)st.st_size;
 	return steal_fd(&fd);
 }

@@ -9,8 +9,8 @@
 /*
  * Opens files for a helper whose attempts to open files wait for this process (confine.h). libdw
  * opens debug files by itself, under names that the files it reads choose, and a file may have taken
- * over the helper. So it gets regular files that are ELF files, if they belong to the owner of the
- * files that it has anyway, or to root if everybody may read them.
+ * over the helper. So it gets what the owner of the files that it has anyway may have as debug files
+ * (elf/debug_search.h).
  */
 struct opener {
 	int listener; /* that the helper has sent; -1: none */

@@ -146,9 +146,8 @@ Test(opener, gives_what_belongs_to_the_file)
 	cr_assert_eq(attempt("own"), 0);
 	cr_assert_eq(attempt("link"), 0);
 	cr_assert(geteuid() != 0 || attempt("root") == 0);
-	cr_assert_eq(attempt("/lib/x86_64-linux-gnu/libc.so.6"), 0);
 	cr_assert_eq(opener.n_forbidden, 0);
-	cr_assert_gt(opener.opened, 8);
+	cr_assert_eq(opener.opened, geteuid() == 0 ? 12 : 8);
 	cr_assert(stat("own", &st) == 0);
 	opener.own_device = st.st_dev;
 	opener.own_inode = st.st_ino;
@@ -161,13 +160,13 @@ Test(opener, refuses_what_is_another_s)
 		cr_skip("takes files of other users");
 	make_elf("secret", 0, 0600);
 	make_elf("other", OTHER + 1, 0644);
+	make_elf("root", 0, 0644); /* in a directory that may be closed to the owner */
 	cr_assert(symlink("secret", "link") == 0);
-	cr_assert_eq(attempt("secret"), -EACCES);
-	cr_assert_eq(attempt("link"), -EACCES);
-	cr_assert_eq(attempt("other"), -EACCES);
-	opener.device++;
-	make_elf("own", OTHER, 0644);
-	cr_assert_eq(attempt("own"), -EACCES);
+	cr_assert(symlink("root", "link to root's") == 0);
+	cr_assert_eq(attempt("secret"), -ENOENT);
+	cr_assert_eq(attempt("link"), -ENOENT);
+	cr_assert_eq(attempt("link to root's"), -ENOENT);
+	cr_assert_eq(attempt("other"), -ENOENT);
 	cr_assert_eq(opener.n_forbidden, 4);
 	cr_assert_eq(opener.opened, 0);
 }
@@ -181,8 +180,9 @@ Test(opener, refuses_what_is_no_binary)
 	cr_assert(symlink("fifo", "link") == 0);
 	cr_assert(mkdir("directory", 0755) == 0);
 	cr_assert(geteuid() != 0 || mknod("device", S_IFCHR | 0644, makedev(1, 5)) == 0);
-	cr_assert_eq(attempt("text"), -EACCES);
-	cr_assert_eq(attempt("short"), -EACCES);
+	cr_assert_eq(attempt("text"), -ENOENT);
+	cr_assert_eq(attempt("short"), -ENOENT);
+	cr_assert_eq(opener.n_forbidden, 2);
 	cr_assert_lt(attempt("fifo"), 0);
 	cr_assert_lt(attempt("link"), 0);
 	cr_assert_lt(attempt("directory"), 0);
