@@ -67,18 +67,18 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 }
 
 /* -ECONNABORTED: it has ended. *ret_fd: the descriptor that comes with it, or -1. */
-static int receive(struct namer_process *n, uint64_t limit, uint64_t *cpu_ns,
+static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 		   struct namer_reply *ret, int *ret_fd)
 {
 	struct patience patience;
 	int fds[MESSAGE_MAX_FDS];
-	int err = patience_begin(&n->process, limit, STOPPED_NS, &patience);
+	int err = patience_begin(&n->process, limit, STOPPED_NS, true, &patience);
 
 	*ret_fd = -1;
 	if (err < 0)
 		return err;
 	err = wait_for_reply(n, &patience);
-	*cpu_ns += patience_spent(&patience);
+	*time_ns += patience_spent(&patience);
 	if (err < 0)
 		return err;
 	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);
@@ -101,7 +101,7 @@ int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 	int fd = -1;
 
 	if (err == 0)
-		err = receive(n, q->cpu_ns, &cost->cpu_ns, ret, &fd);
+		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
 	else if (err == -EPIPE)
 		err = -ECONNABORTED;
 	cost->size += n->opener.opened - opened;

@@ -33,20 +33,20 @@ struct namer_process {
 	uint64_t used;       /* when: a counter */
 };
 
-/* What a binary has cost its namers so far: CPU time, and bytes of the files opened for it. */
+/* What a binary has cost its namers so far: time (spawned.h), and bytes of the files opened for it. */
 struct namer_cost {
-	uint64_t cpu_ns, size;
+	uint64_t time_ns, size;
 };
 
 struct namer_question {
 	const struct namer_request *request;
 	const int *fds; /* that go with it */
 	size_t n_fds;
-	uint64_t cpu_ns; /* that the answer may take */
+	uint64_t limit_ns; /* of time that the answer may take */
 };
 
 /*
- * Asks, answers opens meanwhile, and adds what it costs. 0; -ETIME: it takes too much CPU time;
+ * Asks, answers opens meanwhile, and adds what it costs. 0; -ETIME: it takes too long;
  * -ECONNABORTED: it has ended, or was stopped; -ECANCELED: names are not wanted any more; or another
  * negative errno. On failure nobody knows what the namer does, so it is ended.
  */

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
@@ -25,6 +26,8 @@
 #define MAX_MIB 512
 /* How often a request is made if namers end. */
 #define ATTEMPTS 5
+/* How long none is started after that has failed. */
+#define RETRY_NS UINT64_C(2000000000)
 /* Names of one binary; more than any has. A namer could send them without end. */
 #define MAX_NAMES (UINT64_C(256) << 20)
 
@@ -50,10 +53,12 @@ struct name_reading {
 struct namers {
 	struct parsers *parsers;
 	struct names *names;
-	uint64_t cpu_ns;
+	uint64_t limit_ns;
 	struct namer_process all[MAX_NAMERS];
 	uint64_t last_serial, clock;
-	bool has_answered, is_broken;
+	uint64_t next_start_ns; /* not before */
+	bool is_starting;       /* the last one has got no file yet */
+	bool has_answered, is_broken, is_missing;
 	unsigned int n_failed;
 	const struct module *asked; /* during a request */
 	pthread_mutex_t lock;       /* protects what follows */
@@ -78,7 +83,7 @@ static int begin(struct namers *all, struct namer_process *n)
 	struct namer_cost none = { 0 };
 	struct namer_reply reply;
 	int err = namer_process_ask(
-		n, &(struct namer_question){ &request, &n->result, 1, NAMERS_CPU_NS }, &none,
+		n, &(struct namer_question){ &request, &n->result, 1, NAMERS_TIME_NS }, &none,
 		&reply);
 
 	if (err == 0 && reply.err != 0) {
@@ -103,13 +108,19 @@ static struct namer_process *least_used(struct namers *all)
 static int start(struct namers *all, const struct owner *owner, bool is_mixed,
 		 struct namer_process **ret)
 {
-	struct namer_process *n = least_used(all);
+	_cleanup_close_ int result = memfd_create("names", MFD_CLOEXEC);
 	struct spawned process;
-	int err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
+	int err = -EAGAIN;
 
+	if (result < 0)
+		return -errno;
+	all->is_starting = true;
+	if (clock_now_ns() >= all->next_start_ns)
+		err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
 	if (err < 0)
-		return err == -EPIPE || err == -EAGAIN ? -ECONNABORTED : err;
-	*n = (struct namer_process){
+		return err;
+	*ret = least_used(all);
+	**ret = (struct namer_process){
 		.serial = ++all->last_serial,
 		.process = process,
 		.names = all->names,
@@ -121,14 +132,11 @@ static int start(struct namers *all, const struct owner *owner, bool is_mixed,
 			    .user = owner->user,
 			    .fetch = fetch,
 			    .arg = all },
-		.result = memfd_create("names", MFD_CLOEXEC),
+		.result = steal_fd(&result),
 	};
-	if (n->result < 0) {
-		namer_process_end(n);
-		return -errno;
-	}
-	*ret = n;
-	return begin(all, n);
+	err = begin(all, *ret);
+	all->is_starting = err < 0;
+	return err;
 }
 
 static struct namer_process *find_namer(struct namers *all, uint64_t serial)
@@ -163,6 +171,18 @@ static int get_namer(struct namers *all, const struct owner *owner, bool is_mixe
 	return start(all, owner, is_mixed, ret);
 }
 
+/*
+ * Nothing that a namer says is for the caller, to whom errors have a meaning of their own. One with too
+ * little memory is replaced: the next one has fewer files.
+ */
+static int check_reply(struct namer_process *n, const struct namer_reply *reply)
+{
+	if (reply->err == 0)
+		return 0;
+	namer_process_end(n);
+	return reply->err == -ENOMEM ? -ECONNABORTED : -EPROTO;
+}
+
 static int open_there(struct namers *all, const struct module *module, struct name_reading *r,
 		      struct namer_process **ret)
 {
@@ -194,9 +214,9 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	err = namer_process_ask(*ret,
 				&(struct namer_question){ &request, fds,
 							  module->debug_fd > 0 ? 2 : 1,
-							  NAMERS_CPU_NS },
+							  NAMERS_TIME_NS },
 				&r->cost, &reply);
-	return err == 0 ? reply.err : err;
+	return err < 0 ? err : check_reply(*ret, &reply);
 }
 
 /* What was forgotten since the last request. */
@@ -216,7 +236,7 @@ static void tell_forgotten(struct namers *all)
 
 		next = forgotten->next_forgotten;
 		if (n && namer_process_ask(
-				 n, &(struct namer_question){ &request, NULL, 0, NAMERS_CPU_NS },
+				 n, &(struct namer_question){ &request, NULL, 0, NAMERS_TIME_NS },
 				 &forgotten->cost, &reply) == 0)
 			n->size -= forgotten->cost.size < n->size ? forgotten->cost.size : n->size;
 		free(forgotten);
@@ -241,17 +261,17 @@ static void limit_memory(struct namers *all, const struct namer_process *used)
 			continue;
 		sum -= n->memory < MODULE_DEBUG_MEMORY ? n->memory : MODULE_DEBUG_MEMORY;
 		(void)namer_process_ask(
-			n, &(struct namer_question){ &request, NULL, 0, NAMERS_CPU_NS }, &none,
+			n, &(struct namer_question){ &request, NULL, 0, NAMERS_TIME_NS }, &none,
 			&reply);
 	}
 }
 
-static uint64_t cpu_limit(const struct namers *all, const struct name_reading *r)
+static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
 {
 	uint64_t mib = r->cost.size >> 20;
-	uint64_t limit = all->cpu_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->cpu_ns / 100);
+	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
 
-	return r->cost.cpu_ns < limit ? limit - r->cost.cpu_ns : 0;
+	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
 }
 
 /* What a module costs its namer, it does not cost others. */
@@ -276,18 +296,54 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (err < 0)
 		return err;
 	/* It may have been spent in many short look-ups. */
-	if (cpu_limit(all, r) == 0)
+	if (time_limit(all, r) == 0)
 		return -ETIME;
 	n->used = ++all->clock;
 	n->opener.own_device = r->device;
 	n->opener.own_inode = r->inode;
 	request->number = r->number;
 	*ret = n;
-	return namer_process_ask(n, &(struct namer_question){ request, NULL, 0, cpu_limit(all, r) },
-				 &r->cost, reply);
+	err = namer_process_ask(n, &(struct namer_question){ request, NULL, 0, time_limit(all, r) },
+				&r->cost, reply);
+	return err == 0 && request->kind == NAMER_FIND ? check_reply(n, reply) : err;
 }
 
-/* -ESHUTDOWN: no namer can be had. *ret is the namer that has answered. */
+/*
+ * Namers answer before they get a file, so no file can make that they never do. Returns whether this
+ * process may do it.
+ */
+static bool give_up(struct namers *all)
+{
+	if (all->has_answered || starter_is_required(parsers_starter(all->parsers)))
+		return false;
+	log_warning("this process reads all names itself, with its rights: readers end at once");
+	all->is_broken = true;
+	return true;
+}
+
+/* They may be had later. Asking for each name would take long. */
+static void note_missing(struct namers *all)
+{
+	all->next_start_ns = clock_now_ns() + RETRY_NS;
+	if (!all->is_missing)
+		log_warning("names are missing: no confined reader of names can be started");
+	all->is_missing = true;
+}
+
+/* Whatever happened to namers, this process reads nothing, but for -ESHUTDOWN. */
+static int judge(struct namers *all, struct module *module, int err)
+{
+	if (err >= 0 || err == -ECANCELED || names_disabled(all->names))
+		return err;
+	if (err == -ECONNABORTED && all->is_starting)
+		err = give_up(all) ? -ESHUTDOWN : -EAGAIN;
+	if (err == -EAGAIN)
+		note_missing(all);
+	return err == -ETIME || err == -ECONNABORTED || err == -EPROTO ? fail(all, module, err) :
+									 err;
+}
+
+/* -ESHUTDOWN: this process has to do it. *ret is the namer that has answered. */
 static int ask(struct namers *all, struct module *module, struct namer_request *request,
 	       struct namer_reply *reply, struct namer_process **ret)
 {
@@ -307,17 +363,7 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
 		err = ask_once(all, module, request, reply, ret);
 	all->asked = NULL;
-	/* They answer before they get a file, so no file can make that so. */
-	if (err < 0 && !all->has_answered && !names_disabled(all->names) &&
-	    !starter_is_required(parsers_starter(all->parsers))) {
-		if (err != -ESHUTDOWN)
-			log_warning("this process reads all names itself, with its rights: "
-				    "readers of names cannot be started");
-		all->is_broken = true;
-		return -ESHUTDOWN;
-	}
-	return err == -ETIME || err == -ECONNABORTED || err == -EPROTO ? fail(all, module, err) :
-									 err;
+	return judge(all, module, err);
 }
 
 static int find_some(struct namers *all, struct module *module, struct namer_request *request)
@@ -328,9 +374,7 @@ static int find_some(struct namers *all, struct module *module, struct namer_req
 
 	if (err < 0)
 		return err;
-	err = reply.err == -ENOMEM || reply.err == -ECANCELED ?
-		      reply.err :
-		      namer_take(request, &reply, n->result, &module->locations);
+	err = namer_take(request, &reply, n->result, &module->locations);
 	module->reading->n_names += reply.names_size;
 	if (err == -EPROTO || module->reading->n_names > MAX_NAMES) {
 		namer_process_end(n);
@@ -465,15 +509,15 @@ int namers_start(struct parsers *parsers, struct names *names, struct namers **r
 	pthread_mutex_init(&all->lock, NULL);
 	all->parsers = parsers_hold(parsers);
 	all->names = names;
-	all->cpu_ns = NAMERS_CPU_NS;
+	all->limit_ns = NAMERS_TIME_NS;
 	names_set_reader(names, &reader, all);
 	*ret = all;
 	return 0;
 }
 
-void namers_set_cpu_limit(struct namers *all, uint64_t cpu_ns)
+void namers_set_time_limit(struct namers *all, uint64_t limit_ns)
 {
-	all->cpu_ns = cpu_ns;
+	all->limit_ns = limit_ns;
 }
 
 unsigned int namers_n_failed(const struct namers *all)

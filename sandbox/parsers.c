@@ -203,7 +203,7 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 {
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
-	int err = patience_begin(&parser->process, limit, STOPPED_NS, &patience);
+	int err = patience_begin(&parser->process, limit, STOPPED_NS, false, &patience);
 
 	if (err < 0)
 		return err;

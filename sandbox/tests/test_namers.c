@@ -201,10 +201,10 @@ Test(namers, may_not_take_too_long)
 	const struct source_location *found;
 
 	cr_assert_gt(module_find_locations(b, at, true, &found), 0);
-	namers_set_cpu_limit(namers, 0);
+	namers_set_time_limit(namers, 0);
 	while (namers_n_failed(namers) == 0)
 		(void)module_find_locations(a, at++, true, &found);
-	namers_set_cpu_limit(namers, NAMERS_CPU_NS);
+	namers_set_time_limit(namers, NAMERS_TIME_NS);
 	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
 	cr_assert_gt(module_find_locations(b, at + 50, true, &found), 0);
 	cr_assert_eq(namers_n_failed(namers), 1);
