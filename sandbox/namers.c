@@ -171,6 +171,14 @@ static int get_namer(struct namers *all, const struct owner *owner, bool is_mixe
 	return start(all, owner, is_mixed, ret);
 }
 
+static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
+{
+	uint64_t mib = r->cost.size >> 20;
+	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
+
+	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
+}
+
 /*
  * Nothing that a namer says is for the caller, to whom errors have a meaning of their own. One with too
  * little memory is replaced: the next one has fewer files.
@@ -214,7 +222,7 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	err = namer_process_ask(*ret,
 				&(struct namer_question){ &request, fds,
 							  module->debug_fd > 0 ? 2 : 1,
-							  NAMERS_TIME_NS },
+							  time_limit(all, r) },
 				&r->cost, &reply);
 	return err < 0 ? err : check_reply(*ret, &reply);
 }
@@ -266,14 +274,6 @@ static void limit_memory(struct namers *all, const struct namer_process *used)
 	}
 }
 
-static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
-{
-	uint64_t mib = r->cost.size >> 20;
-	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
-
-	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
-}
-
 /* What a module costs its namer, it does not cost others. */
 static int fail(struct namers *all, struct module *module, int err)
 {
@@ -321,10 +321,13 @@ static bool give_up(struct namers *all)
 	return true;
 }
 
-/* They may be had later. Asking for each name would take long. */
+/* They may be had later. To try it for each name would take long. */
 static void note_missing(struct namers *all)
 {
-	all->next_start_ns = clock_now_ns() + RETRY_NS;
+	uint64_t now = clock_now_ns();
+
+	if (now >= all->next_start_ns)
+		all->next_start_ns = now + RETRY_NS;
 	if (!all->is_missing)
 		log_warning("names are missing: no confined reader of names can be started");
 	all->is_missing = true;
