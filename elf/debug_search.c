@@ -159,8 +159,8 @@ static int search(const struct search *s, const char *path, const struct debug_w
 int debug_open(const char *path, uid_t owner, dev_t device)
 {
 	const struct search s = { -1, owner, device, .is_kept = true };
-	bool in_debug_root = strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) == 0 &&
-			     !strstr(path, "/..");
+	bool in_debug_root =
+		strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) == 0 && !strstr(path, "/..");
 
 	return open_place(&s, in_debug_root, path);
 }

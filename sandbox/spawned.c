@@ -33,9 +33,9 @@ static char read_state(const struct spawned *spawned)
 int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t stopped_ns,
 		   bool counts_sleep, struct patience *ret)
 {
-	*ret = (struct patience){
-		.limit_ns = limit_ns, .stopped_ns = stopped_ns, .counts_sleep = counts_sleep
-	};
+	*ret = (struct patience){ .limit_ns = limit_ns,
+				  .stopped_ns = stopped_ns,
+				  .counts_sleep = counts_sleep };
 	if (clock_getcpuclockid(spawned->pid, &ret->clock) != 0)
 		return -ECONNABORTED;
 	ret->begun = ret->last = clock_read_ns(ret->clock);

@@ -42,13 +42,15 @@ extern const char __executable_start[];
 static char fault; /* of this process, a namer */
 static bool lies;
 
-struct module *__real_module_new(struct names *names, const char *path, const char *build_id, int fd);
+struct module *__real_module_new(struct names *names, const char *path, const char *build_id,
+				 int fd);
 struct module *__wrap_module_new(struct names *names, const char *path, const char *build_id,
 				 int fd);
 int __real_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
 int __wrap_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
 
-struct module *__wrap_module_new(struct names *names, const char *path, const char *build_id, int fd)
+struct module *__wrap_module_new(struct names *names, const char *path, const char *build_id,
+				 int fd)
 {
 	bool is_hostile = fault && strcmp(path, HOSTILE) == 0;
 
@@ -92,9 +94,8 @@ int main(int argc, char **argv)
 
 	if (helper_is_one(argv[0])) {
 		fault = strcmp(argv[1], HELPER_NAMER) == 0 ? read_fault() : WELL;
-		return strchr((char[]){ DIES, USELESS, LACKS, 0 }, fault) ?
-			       serve_badly() :
-			       helper_main(argc, argv);
+		return strchr((char[]){ DIES, USELESS, LACKS, 0 }, fault) ? serve_badly() :
+									    helper_main(argc, argv);
 	}
 	tests = criterion_initialize();
 	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
