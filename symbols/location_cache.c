@@ -70,14 +70,6 @@ bool location_cache_find(const struct location_cache *cache, uint64_t address, b
 	return true;
 }
 
-bool location_cache_is_go(const struct location_cache *cache, uint64_t address)
-{
-	struct location_cache_entry *e;
-
-	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
-	return e && e->go;
-}
-
 /* The single copy of a name, made by `show` when first needed; NULL if memory is short. */
 static const char *keep_name(struct location_cache_name **names, const char *key,
 			     char *(*show)(const char *, enum names_demangle),
@@ -150,7 +142,7 @@ static void keep_names(struct location_cache *cache, struct source_location *loc
 }
 
 static int add(struct location_cache *cache, uint64_t address, bool lines,
-	       const struct source_location *locations, size_t n, enum naming naming, bool go)
+	       const struct source_location *locations, size_t n, enum naming naming)
 {
 	struct location_cache_entry *e;
 
@@ -164,7 +156,7 @@ static int add(struct location_cache *cache, uint64_t address, bool lines,
 		return -ENOMEM;
 	e->address = address;
 	e->lines = lines;
-	e->go = go;
+	e->go = naming == NAMING_GO;
 	e->n = n;
 	for (size_t i = 0; i < n; i++) {
 		e->locations[i] = locations[i];
@@ -182,19 +174,19 @@ static int add(struct location_cache *cache, uint64_t address, bool lines,
 int location_cache_add(struct location_cache *cache, uint64_t address, bool lines,
 		       const struct source_location *locations, size_t n)
 {
-	return add(cache, address, lines, locations, n, NAMING_SYMBOL, false);
+	return add(cache, address, lines, locations, n, NAMING_SYMBOL);
 }
 
-int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines, bool go,
+int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines,
 			     const struct source_location *locations, size_t n)
 {
-	return add(cache, address, lines, locations, n, NAMING_SHOWN, go);
+	return add(cache, address, lines, locations, n, NAMING_SHOWN);
 }
 
 int location_cache_add_go(struct location_cache *cache, uint64_t address, bool lines,
 			  const struct source_location *locations, size_t n)
 {
-	return add(cache, address, lines, locations, n, NAMING_GO, true);
+	return add(cache, address, lines, locations, n, NAMING_GO);
 }
 
 int location_cache_for_each(const struct location_cache *cache,
