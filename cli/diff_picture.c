@@ -42,8 +42,7 @@ static void measure(struct diff_picture *p, const struct box *parent, size_t dep
 
 	if (depth > PICTURE_MAX_ROWS)
 		return;
-	DL_FOREACH(parent->children, box)
-	{
+	DL_FOREACH(parent->children, box) {
 		double change = fabs(diff_change(p->diff, box->values));
 
 		if (!picture_draws(&p->picture, box)) {

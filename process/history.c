@@ -10,6 +10,7 @@
 
 /* What ends between a sample and its report; more are of a program that wants to be slow to look at. */
 #define MAX_SEARCHED 8192
+/* How far a mapping is moved to where it belongs by its end. */
 #define MAX_SORTED 64
 
 struct past_mapping {
@@ -64,7 +65,10 @@ static int add(struct history *h, const struct mapping *m)
 	return 0;
 }
 
-/* Times nearly always grow. If they do not, the order is good enough to find nothing that is wrong. */
+/*
+ * Times nearly always grow. In a list that is not quite in order, a mapping may not be found, but
+ * never a wrong one.
+ */
 static void add_past(struct history *h, struct past_mapping *item)
 {
 	struct past_mapping *before = h->past ? h->past->prev : NULL;
@@ -240,5 +244,5 @@ void history_each(const struct history *h, void (*fn)(void *arg, struct mapping 
 
 	twalk_r(h->living, visit_living, &visitor);
 	DL_FOREACH(h->past, p)
-	fn(arg, &p->mapping);
+		fn(arg, &p->mapping);
 }

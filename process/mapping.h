@@ -21,7 +21,7 @@ void mapping_resolve_as(struct process_table *table, struct process *process,
 			struct mapping *mapping, struct binary *binary, const char *name);
 
 /*
- * The same for a mapping in the process's list whose binary was pending. False: it still is, or it
+ * The same for a mapping in the process's history whose binary was pending. False: it still is, or it
  * turned out to be the same file as another binary that is.
  */
 bool mapping_settle(struct process_table *table, struct process *process, struct mapping *mapping);

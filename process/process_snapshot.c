@@ -9,7 +9,7 @@
 
 /* Executable ones. No program has so many that was not made for it: JIT compilers have some hundred. */
 #define MANY_MAPPINGS 4096
-/* Ten times what a mapping takes in a snapshot. */
+/* Ten times what a mapping takes in a snapshot: a tenth for each of the two kinds of snapshots. */
 #define PAUSE_NS UINT64_C(2000)
 
 bool process_is_large(const struct process *p)

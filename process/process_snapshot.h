@@ -12,7 +12,7 @@
  *
  * A snapshot has all mappings, of which a process may have tens of thousands, and may change them all
  * the time. Such processes get new ones so rarely that this takes a fifth of a CPU, however many they
- * are. Until then their samples in new code say that tables have changed.
+ * are. Until then their stacks may end in changed code, and say so.
  */
 
 bool process_is_large(const struct process *process);

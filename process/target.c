@@ -105,14 +105,13 @@ static int add_found(struct process_table *table, pid_t pid, size_t *n_refused)
 /* Once, unless there are more: losses of records make it look for all processes again. */
 static void warn_refused(struct process_table *table, size_t n)
 {
-	if (n > table->n_unreadable)
-		log_warning("%zu %s left out, because %s mappings cannot be read "
-			    "(-v shows %s%s)",
-			    n, n == 1 ? "process" : "processes", n == 1 ? "its" : "their",
-			    n == 1 ? "it" : "them",
-			    permission_has(CAP_SYS_PTRACE) ? "" : "; CAP_SYS_PTRACE helps");
-	if (n > table->n_unreadable)
-		table->n_unreadable = n;
+	if (n <= table->n_unreadable)
+		return;
+	table->n_unreadable = n;
+	log_warning("%zu %s left out, because %s mappings cannot be read (-v shows %s%s)", n,
+		    n == 1 ? "process" : "processes", n == 1 ? "its" : "their",
+		    n == 1 ? "it" : "them",
+		    permission_has(CAP_SYS_PTRACE) ? "" : "; CAP_SYS_PTRACE helps");
 }
 
 /* True if the process is in the table and is the same, not another one with its PID. */

@@ -46,8 +46,7 @@ static void arrange(struct picture *p, struct box *box, size_t depth)
 	if (depth > p->rows)
 		p->rows = depth;
 	DL_SORT(box->children, (p->side == 0 ? compare_first : compare_second));
-	DL_FOREACH(box->children, child)
-	{
+	DL_FOREACH(box->children, child) {
 		if (!picture_draws(p, child))
 			continue;
 		if (depth < PICTURE_MAX_ROWS)
@@ -160,8 +159,7 @@ static int put_children(const struct picture *p, const struct box *parent, doubl
 
 	if (depth > PICTURE_MAX_ROWS)
 		return 0;
-	DL_FOREACH(parent->children, box)
-	{
+	DL_FOREACH(parent->children, box) {
 		if (!picture_draws(p, box))
 			break; /* the rest is narrower: they are sorted */
 		err = put_box(p, box, x, depth);

@@ -45,9 +45,23 @@ static size_t count(uint64_t time)
 	size_t n;
 
 	cr_assert_eq(history_at(&history, time, &mappings, &n), 0);
-	for (size_t i = 1; i < n; i++)
-		cr_assert(mappings[i - 1]->end <= mappings[i]->start);
+	for (size_t i = 0; i < n; i++) {
+		cr_assert(i == 0 || mappings[i - 1]->end <= mappings[i]->start);
+		cr_assert_eq(history_find(&history, mappings[i]->start, time), mappings[i]);
+	}
 	return n;
+}
+
+static uint64_t size_at(uint64_t time)
+{
+	_cleanup_free_ const struct mapping **mappings = NULL;
+	uint64_t size = 0;
+	size_t n;
+
+	cr_assert_eq(history_at(&history, time, &mappings, &n), 0);
+	for (size_t i = 0; i < n; i++)
+		size += mappings[i]->end - mappings[i]->start;
+	return size;
 }
 
 Test(history, splits_what_is_covered)
@@ -112,6 +126,8 @@ Test(history, is_that_of_each_page)
 		random = random * 6364136223846793005 + 1442695040888963407;
 		first = (random >> 33) % N_PAGES;
 		n = 1 + (random >> 45) % 5;
+		if (n > N_PAGES - first)
+			n = N_PAGES - first;
 		memcpy(truth[time], truth[time - 1], sizeof(truth[time]));
 		if (time % 50 == 0) {
 			history_end(&history, time);
@@ -119,17 +135,22 @@ Test(history, is_that_of_each_page)
 			continue;
 		}
 		add_marked(first << 12, (first + n) << 12, time);
-		for (uint64_t page = first; page < first + n && page < N_PAGES; page++)
+		for (uint64_t page = first; page < first + n; page++)
 			truth[time][page] = time;
 	}
-	for (uint64_t time = 1; time < N_TIMES; time++)
+	for (uint64_t time = 1; time < N_TIMES; time++) {
+		uint64_t size = 0;
+
 		for (uint64_t page = 0; page < N_PAGES; page++) {
 			const struct mapping *m = history_find(&history, page << 12, time);
 
 			cr_assert_eq(m ? m->bias : 0, truth[time][page]);
 			cr_assert(!m || m->offset == m->start);
+			size += m ? 0x1000 : 0;
 		}
-	cr_assert_leq(count(N_TIMES / 2), N_PAGES);
+		cr_assert_leq(count(time), N_PAGES);
+		cr_assert_eq(size_at(time), size);
+	}
 }
 
 /* CPU time of n mappings that come, are looked for, and go. */
