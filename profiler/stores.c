@@ -9,7 +9,9 @@
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/profiler.h"
+#include "sandbox/namers.h"
 #include "sandbox/parsers.h"
+#include "symbols/name_reader.h"
 #include "symbols/names.h"
 
 /* If no table is finished for this long, those that are missing are not waited for. */
@@ -37,6 +39,7 @@ static int require(struct parsers *parsers, int err)
 int stores_begin(struct stores *ret, const struct profiler_options *o)
 {
 	bool is_required = o->sandbox == SANDBOX_REQUIRE;
+	struct namers *namers;
 	int err = 0;
 
 	if (o->sandbox == SANDBOX_OFF)
@@ -46,15 +49,21 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 	else if (is_required)
 		err = -ENOENT;
 	if (is_required)
-		return require(ret->parsers, err);
-	if (err < 0)
+		err = require(ret->parsers, err);
+	else if (err < 0)
 		log_warning("this process parses all files itself, with its rights: %s",
 			    strerror(-err));
-	return 0;
+	if (ret->parsers && err == 0 && o->symbols &&
+	    namers_start(ret->parsers, o->names, &namers) == 0)
+		ret->named = o->names;
+	return is_required ? err : 0;
 }
 
 void stores_end(struct stores *stores)
 {
+	if (stores->named)
+		names_set_reader(stores->named, NULL, NULL);
+	stores->named = NULL;
 	stores->parsers = parsers_drop(stores->parsers);
 }
 

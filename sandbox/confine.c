@@ -53,13 +53,29 @@ static bool drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) == 0;
 }
 
+/* Of one that gets files while it works. */
+#define OPENING_FILES 4096
+
+static bool set_limit(int resource, rlim_t limit, bool is_soft)
+{
+	struct rlimit value;
+
+	/* There may be a stricter one, which cannot be raised. */
+	if (getrlimit((unsigned int)resource, &value) < 0)
+		return false;
+	value.rlim_cur = limit < value.rlim_max ? limit : value.rlim_max;
+	if (!is_soft)
+		value.rlim_max = value.rlim_cur;
+	return setrlimit((unsigned int)resource, &value) == 0;
+}
+
 /*
  * Memory is limited by RLIMIT_DATA: unlike RLIMIT_AS it leaves out mapped files, whose size their
  * owners choose and which take no memory. Sanitizers map terabytes.
  */
-static bool set_limits(void)
+static bool set_limits(bool opens)
 {
-	static const struct {
+	const struct {
 		int resource;
 		rlim_t limit;
 	} limits[] = {
@@ -67,7 +83,7 @@ static bool set_limits(void)
 		{ RLIMIT_DATA, CONFINE_MEMORY },
 #endif
 		{ RLIMIT_FSIZE, CONFINE_MEMORY },
-		{ RLIMIT_NOFILE, 16 },
+		{ RLIMIT_NOFILE, opens ? OPENING_FILES : 16 },
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_MEMLOCK, 0 },
 		{ RLIMIT_MSGQUEUE, 0 },
@@ -75,16 +91,9 @@ static bool set_limits(void)
 	};
 	bool all = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		struct rlimit limit = { 0 };
-
-		/* There may be a stricter one, which cannot be raised. */
-		all &= getrlimit((unsigned int)limits[i].resource, &limit) == 0;
-		if (limit.rlim_max > limits[i].limit)
-			limit.rlim_max = limits[i].limit;
-		limit.rlim_cur = limit.rlim_max;
-		all &= setrlimit((unsigned int)limits[i].resource, &limit) == 0;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		all &= set_limit(limits[i].resource, limits[i].limit,
+				 opens && limits[i].resource == RLIMIT_DATA);
 	return all;
 }
 
@@ -147,11 +156,17 @@ static const int calls[] = {
 	SCMP_SYS(write),
 };
 
+/* What libdw needs besides. */
+static const int calls_of_libdw[] = {
+	SCMP_SYS(dup),      SCMP_SYS(ftruncate),  SCMP_SYS(pwrite64),
+	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(statx),
+};
+
 /*
  * Any other call fails with EPERM and does not kill: another C library may try a call and do without.
  * Memory cannot become executable. A signal can be sent to this process only, as abort() does.
  */
-static bool restrict_calls(void)
+static bool restrict_calls(int *ret_opens, bool passes_opens)
 {
 	const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	/* RLIMIT_DATA counts neither. */
@@ -164,6 +179,10 @@ static bool restrict_calls(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls) && err == 0; i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+	for (size_t i = 0; ret_opens && i < ARRAY_SIZE(calls_of_libdw) && err == 0; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls_of_libdw[i], 0);
+	if (err == 0 && passes_opens)
+		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
 	if (err == 0)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
 					     ARRAY_SIZE(mapping), mapping);
@@ -178,8 +197,21 @@ static bool restrict_calls(void)
 				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	if (err == 0)
 		err = seccomp_load(filter);
+	if (err == 0 && passes_opens)
+		*ret_opens = seccomp_notify_fd(filter);
 	seccomp_release(filter);
 	return err == 0;
+}
+
+/* A kernel may not pass them on (from 5.0 on), nor if this process is already in such a filter. */
+static bool restrict_calls_and_opens(int *ret_opens)
+{
+	if (ret_opens) {
+		*ret_opens = -1;
+		if (restrict_calls(ret_opens, true))
+			return true;
+	}
+	return restrict_calls(ret_opens, false);
 }
 
 static void note(struct confinement *c, enum confine_layer layer, bool has, bool may_have)
@@ -188,7 +220,7 @@ static void note(struct confinement *c, enum confine_layer layer, bool has, bool
 	c->missing |= (uint32_t)(!has && may_have) << layer;
 }
 
-void confine_self(struct confinement *ret)
+void confine_self(struct confinement *ret, int *ret_opens)
 {
 	bool may_restrict = may_restrict_calls();
 	int err;
@@ -200,13 +232,14 @@ void confine_self(struct confinement *ret)
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
 	note(ret, CONFINE_CAPABILITIES, drop_capabilities(), true);
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	/* Who opens its files reads their names in its memory; without root, as the same user. */
+	(void)prctl(PR_SET_DUMPABLE, ret_opens && err < 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(), true);
+	note(ret, CONFINE_LIMITS, set_limits(ret_opens != NULL), true);
 	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
-	note(ret, CONFINE_SECCOMP, restrict_calls(), may_restrict);
+	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

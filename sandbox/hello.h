@@ -2,22 +2,12 @@
 #ifndef DP_SANDBOX_HELLO_H
 #define DP_SANDBOX_HELLO_H
 
-#include <sys/types.h>
-
-#include "sandbox/confine.h"
+#include "sandbox/spawned.h"
 
 /*
  * A helper's first message: what confines it. It is sent before the helper gets anything of
  * strangers, so it can be believed.
  */
-
-/* A helper: the socket to talk to it, and what to end it by. */
-struct spawned {
-	int socket;
-	int pidfd;
-	pid_t pid;
-	struct confinement confinement;
-};
 
 /* What a helper says. `self`: its own pidfd, which the caller keeps. 0 or a negative errno. */
 int hello_say(int socket, int self, const struct confinement *confinement);

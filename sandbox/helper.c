@@ -11,6 +11,7 @@
 #include "elf/bus_guard.h"
 #include "sandbox/confine.h"
 #include "sandbox/hello.h"
+#include "sandbox/namer.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
 
@@ -39,30 +40,32 @@ static bool close_all(void)
 }
 
 /* Confined, it could not open its pidfd. */
-static int serve(void)
+static int serve(bool is_namer)
 {
-	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens = -1, err;
 	struct confinement confinement;
-	int err;
 
 	(void)bus_guard_install();
-	confine_self(&confinement);
+	confine_self(&confinement, is_namer ? &opens : NULL);
 	err = hello_say(HELPER_SOCKET, self, &confinement);
 	if (self >= 0)
 		close(self);
-	return err < 0 ? EXIT_FAILURE : parser_run(HELPER_SOCKET);
+	if (err < 0)
+		return EXIT_FAILURE;
+	return is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET);
 }
 
 int helper_main(int argc, char **argv)
 {
 	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
 	const char *kind = is_same ? argv[1] : "";
+	bool is_namer = strcmp(kind, HELPER_NAMER) == 0;
 
 	if (!close_all())
 		return EXIT_FAILURE;
 	if (strcmp(kind, HELPER_SPAWNER) == 0)
 		return spawner_run(HELPER_SOCKET);
-	if (strcmp(kind, HELPER_PARSER) != 0)
+	if (!is_namer && strcmp(kind, HELPER_PARSER) != 0)
 		return EXIT_FAILURE;
-	return serve();
+	return serve(is_namer);
 }

@@ -39,6 +39,9 @@ struct parsers *parsers_hold(struct parsers *parsers);
 /* With the last user, the parsers end. NULL is allowed. Returns NULL. */
 struct parsers *parsers_drop(struct parsers *parsers);
 
+/* What starts them, as long as the parsers are held. */
+struct starter *parsers_starter(struct parsers *parsers);
+
 /* Replaces PARSERS_CPU_NS. For tests. */
 void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 
