@@ -143,8 +143,8 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 /* Before the first look-up of a stack. */
 static void want(const struct maker *m, const struct frame *frame)
 {
-	if (m->report->context.symbols && frame_is_in_binary(frame))
-		module_want(frame->module, frame->offset - !frame_is_exact(frame));
+	if (m->report->context.symbols)
+		frame_want_locations(frame, m->wanted & SYMBOLIZED_LINES);
 }
 
 static int put_off_cpu(struct maker *m, enum dp_state state)

@@ -264,16 +264,17 @@ static void try_servers(struct module *module)
 	module->n_new = 0;
 }
 
-void module_want(struct module *module, uint64_t address)
+void module_want(struct module *module, uint64_t address, bool lines)
 {
 	const struct source_location *known;
 	size_t n;
 
 	if (!reader_of(module) || module_is_compiled(module) ||
-	    location_cache_find(&module->locations, address, false, &known, &n) ||
+	    location_cache_find(&module->locations, address, lines, &known, &n) ||
 	    module->n_wanted == MODULE_WANTED_MAX ||
 	    array_reserve(module->wanted, module->n_wanted, module->wanted_size) < 0)
 		return;
+	module->wants_lines |= lines;
 	module->wanted[module->n_wanted++] = address;
 }
 
@@ -296,7 +297,10 @@ static size_t sort_addresses(uint64_t *addresses, size_t n)
 	return n_kept;
 }
 
-/* Like look_up_here(), for all wanted addresses. -ESHUTDOWN: this process has to do it. */
+/*
+ * Like look_up_here(), for all wanted addresses, and with lines from the first time on that these are
+ * asked for: who wants names alone often looks up first. -ESHUTDOWN: this process has to do it.
+ */
 static int look_up_elsewhere(struct module *module, uint64_t address, bool lines)
 {
 	const struct name_reader *reader = reader_of(module);
@@ -314,6 +318,7 @@ static int look_up_elsewhere(struct module *module, uint64_t address, bool lines
 	module->wanted[module->n_wanted] = address;
 	n = sort_addresses(module->wanted, module->n_wanted + 1);
 	module->n_wanted = 0;
+	lines = module->wants_lines |= lines;
 	/* A full cache starts again. */
 	err = module->locations.n_entries + n > LOCATION_CACHE_MAX ?
 		      reader->find(arg, module, &address, 1, lines) :

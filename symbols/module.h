@@ -56,6 +56,7 @@ struct module {
 	bool has_symbols;             /* the reader has kept them when the file was closed */
 	uint64_t *wanted;             /* addresses that module_want() was called for */
 	size_t n_wanted, wanted_size;
+	bool wants_lines; /* so did a look-up, or module_want() */
 	struct location_cache locations;
 	bool locations_tried; /* kept locations were searched for */
 	bool keeps_locations; /* locations are from debug information, which is slow to open */
@@ -141,10 +142,10 @@ size_t module_find_locations(struct module *module, uint64_t address, bool lines
 			     const struct source_location **ret);
 
 /*
- * Locations of this address will soon be looked up. If another process reads the names, that saves
- * time: it is asked about all of these at once.
+ * Locations of this address will soon be looked up, with lines or without. If another process reads the
+ * names, that saves time: it is asked about all of these at once.
  */
-void module_want(struct module *module, uint64_t address);
+void module_want(struct module *module, uint64_t address, bool lines);
 
 /* Whether its file is open or in memory, and unchanged. */
 bool module_has_file(const struct module *module);

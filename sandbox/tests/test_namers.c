@@ -107,7 +107,7 @@ Test(namers, find_what_this_process_finds)
 	size_t n_named = 0, n_inlined = 0;
 
 	for (uint64_t i = 0; i < 3000; i++)
-		module_want(b, at + i * 7);
+		module_want(b, at + i * 7, true);
 	for (uint64_t i = 0; i < 3000; i++) {
 		size_t n = compare(a, b, at + i * 7, true);
 
