@@ -77,15 +77,22 @@ static int write_all(int fd, const struct iovec *section, off_t *at)
 }
 
 static int write_list(const struct namer *n, const struct location_list *list,
-		      struct namer_reply *ret)
+		      const uint64_t *starts, struct namer_reply *ret)
 {
-	struct iovec sections[LOCATION_N_SECTIONS];
+	struct iovec sections[LOCATION_N_SECTIONS], all[LOCATION_N_SECTIONS + 1];
 	int err = ftruncate(n->result, 0) < 0 ? -errno : 0;
+	size_t n_all = 0;
 	off_t at = 0;
 
 	location_list_sections(list, sections);
-	for (size_t i = 0; err == 0 && i < LOCATION_N_SECTIONS; i++)
-		err = write_all(n->result, &sections[i], &at);
+	for (size_t i = 0; i < LOCATION_N_SECTIONS; i++) {
+		if (i == LOCATION_NAMES)
+			all[n_all++] = (struct iovec){ (void *)starts,
+						       list->n_addresses * sizeof(*starts) };
+		all[n_all++] = sections[i];
+	}
+	for (size_t i = 0; err == 0 && i < n_all; i++)
+		err = write_all(n->result, &all[i], &at);
 	ret->n_addresses = (uint32_t)list->n_addresses;
 	ret->n_locations = (uint32_t)list->n_locations;
 	ret->names_size = (uint32_t)sections[LOCATION_NAMES].iov_len;
@@ -97,7 +104,18 @@ static const char *limit_name(const char *name)
 	return name && strlen(name) >= NAMER_MAX_NAME ? NULL : name;
 }
 
-static int find_one(struct module *module, uint64_t address, bool lines, struct location_list *list)
+static uint64_t find_start(struct module *module, uint64_t address,
+			   const struct source_location *locations, size_t n)
+{
+	uint64_t start;
+
+	if ((n > 0 && locations[n - 1].function) || module_find_start(module, address, &start) < 0)
+		return NAMER_NO_START;
+	return start;
+}
+
+static int find_one(struct module *module, uint64_t address, bool lines, struct location_list *list,
+		    uint64_t *ret_start)
 {
 	struct source_location limited[LOCATION_MAX];
 	const struct source_location *found;
@@ -111,6 +129,7 @@ static int find_one(struct module *module, uint64_t address, bool lines, struct 
 	}
 	if (location_cache_is_go(&module->locations, address))
 		flags |= LOCATION_GO;
+	*ret_start = find_start(module, address, limited, n);
 	return location_list_add(list, address, flags, limited, n);
 }
 
@@ -118,18 +137,19 @@ static int find(struct namer *n, const struct namer_request *request, struct mod
 		struct namer_reply *ret)
 {
 	_cleanup_(location_list_done) struct location_list list = { 0 };
+	uint64_t starts[NAMER_MAX_ADDRESSES];
 	int err = request->n <= NAMER_MAX_ADDRESSES ? 0 : -EINVAL;
 
 	for (uint32_t i = 0; err == 0 && i < request->n && list.n_names < NAMER_ENOUGH_NAMES; i++) {
 		/* A full cache starts again, with other copies of names. */
 		if (module->locations.n_entries == LOCATION_CACHE_MAX)
 			location_cache_done(&module->locations);
-		err = find_one(module, request->addresses[i], request->lines, &list);
+		err = find_one(module, request->addresses[i], request->lines, &list, &starts[i]);
 		if (i + 1 < request->n && module->locations.n_entries == LOCATION_CACHE_MAX)
 			break;
 	}
 	if (err == 0)
-		err = write_list(n, &list, ret);
+		err = write_list(n, &list, starts, ret);
 	ret->keeps_locations = module->keeps_locations;
 	ret->is_partial = module->is_partial;
 	ret->no_debug = module->no_debug;

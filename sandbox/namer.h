@@ -14,7 +14,10 @@
  * socket is closed. The binaries that it has open have numbers, which its user chooses. A request is
  * one message, and so is a reply. Locations are in the file that the first request has:
  *
- *     | struct location_address * n_addresses | struct kept_location * n_locations | names |
+ *     | struct location_address * n_addresses | struct kept_location * n_locations |
+ *     | start of the function * n_addresses | names |
+ *
+ * Starts are only of functions without a name, for which NAMER_START would be the next request.
  */
 
 enum namer_kind {
@@ -56,6 +59,9 @@ struct namer_reply {
 	uint8_t keeps_locations, is_partial, no_debug, has_symbols;
 };
 
+/* It has a name, or no start is known. */
+#define NAMER_NO_START UINT64_MAX
+
 /* Longer names are left out. */
 #define NAMER_MAX_NAME 65536
 /* No more addresses are answered after so many bytes of names. */
@@ -78,6 +84,6 @@ int namer_run(int socket, int opens);
  * answer that no namer gives, or -ENOMEM.
  */
 int namer_take(const struct namer_request *request, const struct namer_reply *reply, int file,
-	       struct location_cache *to);
+	       struct location_cache *to, uint64_t ret_starts[NAMER_MAX_ADDRESSES]);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,22 +49,25 @@ static bool answers(const struct namer_request *request, const struct location_a
 }
 
 int namer_take(const struct namer_request *request, const struct namer_reply *r, int file,
-	       struct location_cache *to)
+	       struct location_cache *to, uint64_t ret_starts[NAMER_MAX_ADDRESSES])
 {
 	size_t addresses = r->n_addresses * sizeof(struct location_address);
 	size_t locations = r->n_locations * sizeof(struct kept_location);
+	size_t starts = r->n_addresses * sizeof(*ret_starts);
 	_cleanup_free_ char *bytes = NULL;
 	struct iovec sections[LOCATION_N_SECTIONS];
 	int err;
 
 	if (!is_plausible(request, r))
 		return -EPROTO;
-	bytes = read_file(file, addresses + locations + r->names_size);
+	bytes = read_file(file, addresses + locations + starts + r->names_size);
 	if (!bytes || !answers(request, (const void *)bytes, r->n_addresses))
 		return -EPROTO;
 	sections[LOCATION_ADDRESSES] = (struct iovec){ bytes, addresses };
 	sections[LOCATION_LOCATIONS] = (struct iovec){ bytes + addresses, locations };
-	sections[LOCATION_NAMES] = (struct iovec){ bytes + addresses + locations, r->names_size };
+	memcpy(ret_starts, bytes + addresses + locations, starts);
+	sections[LOCATION_NAMES] =
+		(struct iovec){ bytes + addresses + locations + starts, r->names_size };
 	err = location_list_read(sections, LOCATION_LINES | LOCATION_GO, to);
 	if (err < 0)
 		return err == -EBADMSG ? -EPROTO : err;

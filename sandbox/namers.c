@@ -369,15 +369,59 @@ static int ask(struct namers *all, struct module *module, struct namer_request *
 	return judge(all, module, err);
 }
 
+static struct known_start *find_known(const struct name_reading *r, uint64_t address)
+{
+	struct known_start *known = NULL;
+
+	if (r)
+		HASH_FIND(hh, r->starts, &address, sizeof(address), known);
+	return known;
+}
+
+/* Later, it need not be asked for. NULL: memory is short. */
+static struct known_start *keep_start(struct name_reading *r, uint64_t address, int err,
+				      uint64_t start)
+{
+	struct known_start *known = calloc(1, sizeof(*known));
+
+	if (!known)
+		return NULL;
+	known->address = address;
+	known->start = start;
+	known->err = err;
+	HASH_ADD(hh, r->starts, address, sizeof(address), known);
+	if (HASH_IS_ADDED(hh, known))
+		return known;
+	free(known);
+	return NULL;
+}
+
+/* Of functions without a name, for find_start(). */
+static void keep_starts(struct module *module, const uint64_t *addresses, const uint64_t *starts,
+			int n)
+{
+	const struct source_location *found;
+	size_t n_found;
+
+	for (int i = 0; i < n; i++)
+		if (location_cache_find(&module->locations, addresses[i], false, &found,
+					&n_found) &&
+		    (n_found == 0 || !found[n_found - 1].function) &&
+		    !find_known(module->reading, addresses[i]))
+			keep_start(module->reading, addresses[i],
+				   starts[i] == NAMER_NO_START ? -ENOENT : 0, starts[i]);
+}
+
 static int find_some(struct namers *all, struct module *module, struct namer_request *request)
 {
+	uint64_t starts[NAMER_MAX_ADDRESSES];
 	struct namer_reply reply;
 	struct namer_process *n;
 	int err = ask(all, module, request, &reply, &n);
 
 	if (err < 0)
 		return err;
-	err = namer_take(request, &reply, n->result, &module->locations);
+	err = namer_take(request, &reply, n->result, &module->locations, starts);
 	module->reading->n_names += reply.names_size;
 	if (err == -EPROTO || module->reading->n_names > MAX_NAMES) {
 		namer_process_end(n);
@@ -386,6 +430,7 @@ static int find_some(struct namers *all, struct module *module, struct namer_req
 	module->keeps_locations |= reply.keeps_locations;
 	module->is_partial |= reply.is_partial;
 	module->no_debug = reply.no_debug;
+	keep_starts(module, request->addresses, starts, err);
 	limit_memory(all, n);
 	return err;
 }
@@ -409,30 +454,22 @@ static int find(void *arg, struct module *module, const uint64_t *addresses, siz
 static int find_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)
 {
 	struct namer_request request = { .kind = NAMER_START, .addresses = { address } };
-	struct known_start *known = NULL;
+	struct known_start *known = find_known(module->reading, address);
 	struct namer_reply reply;
 	struct namer_process *n;
 	int err;
 
-	if (module->reading)
-		HASH_FIND(hh, module->reading->starts, &address, sizeof(address), known);
 	if (!known) {
 		err = ask(arg, module, &request, &reply, &n);
 		if (err < 0)
 			return err == -ESHUTDOWN ? err : -ENOENT;
-		known = calloc(1, sizeof(*known));
+		known = keep_start(module->reading, address, reply.err == 0 ? 0 : -ENOENT,
+				   reply.start);
 		if (!known)
 			return -ENOENT;
-		known->address = address;
-		known->start = reply.start;
-		known->err = reply.err == 0 ? 0 : -ENOENT;
-		HASH_ADD(hh, module->reading->starts, address, sizeof(address), known);
-		if (!HASH_IS_ADDED(hh, known)) {
-			free(known);
-			return -ENOENT;
-		}
 	}
-	*ret = known->start;
+	if (known->err == 0)
+		*ret = known->start;
 	return known->err;
 }
 

@@ -36,6 +36,17 @@ int main(int argc, char **argv)
 	return failed;
 }
 
+static size_t n_requests; /* to namers */
+
+int __real_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
+int __wrap_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
+
+int __wrap_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds)
+{
+	n_requests += size == sizeof(struct namer_request);
+	return __real_message_send(socket, value, size, fds, n_fds);
+}
+
 static struct parsers *parsers;
 static struct names *names, *own;
 static struct namers *namers;
@@ -119,6 +130,37 @@ Test(namers, find_what_this_process_finds)
 	cr_assert_eq(a->debug != NULL, b->keeps_locations);
 	printf("%zu named, %zu inlined\n", n_named, n_inlined);
 	compare(a, b, 1, false);
+}
+
+/* As reports do. Returns whether the start of a function without a name is known. */
+static bool look_up(struct module *module, uint64_t address)
+{
+	const struct source_location *found;
+	size_t n = module_find_locations(module, address, false, &found);
+	bool is_named = n > 0 && found[n - 1].function;
+	uint64_t start;
+
+	(void)module_find_locations(module, address, true, &found);
+	return !is_named && module_find_start(module, address, &start) == 0;
+}
+
+/* A request for each would cost more than finding it. */
+Test(namers, answer_about_many_at_once)
+{
+	struct module *library;
+	size_t n_starts = 0;
+	Dl_info info;
+
+	cr_assert(dladdr((void *)criterion_initialize, &info) != 0);
+	library = open_module(names, info.dli_fname);
+	for (uint64_t i = 0; i < NAMER_MAX_ADDRESSES; i++)
+		module_want(library, i * 509, true);
+	(void)look_up(library, 0);
+	n_requests = 0;
+	for (uint64_t i = 0; i < NAMER_MAX_ADDRESSES; i++)
+		n_starts += look_up(library, i * 509);
+	cr_assert_eq(n_requests, 0);
+	cr_assert_gt(n_starts, 10);
 }
 
 static int compare_library(struct dl_phdr_info *info, size_t size, void *n)
@@ -264,6 +306,7 @@ struct answer {
 	struct namer_reply reply;
 	struct location_address addresses[3];
 	struct kept_location locations[3];
+	uint64_t starts[3];
 	char text[16];
 };
 
@@ -273,6 +316,7 @@ static struct answer honest(void)
 		.reply = { .n_addresses = 2, .n_locations = 3, .names_size = 12 },
 		.addresses = { { 16, 1, LOCATION_LINES }, { 32, 2, LOCATION_LINES } },
 		.locations = { { 1, 6, 1, 2 }, { 1, 6, 3, LOCATION_INLINED }, { 6, 0, 0, 0 } },
+		.starts = { NAMER_NO_START, 24 },
 		.text = "\0main\0a.c\0\0",
 	};
 }
@@ -284,13 +328,16 @@ static int take(const struct answer *a)
 	size_t n_locations = a->reply.n_locations < 3 ? a->reply.n_locations : 3;
 	size_t n_addresses = a->reply.n_addresses < 3 ? a->reply.n_addresses : 3;
 	size_t n_names = a->reply.names_size < 16 ? a->reply.names_size : 16;
+	uint64_t starts[NAMER_MAX_ADDRESSES];
 	int n;
 
 	cr_assert(write(file, a->addresses, n_addresses * sizeof(a->addresses[0])) >= 0);
 	cr_assert(write(file, a->locations, n_locations * sizeof(a->locations[0])) >= 0);
+	cr_assert(write(file, a->starts, n_addresses * sizeof(a->starts[0])) >= 0);
 	cr_assert(write(file, a->text, n_names) >= 0);
-	n = namer_take(&asked, &a->reply, file, &cache);
+	n = namer_take(&asked, &a->reply, file, &cache, starts);
 	cr_assert(n > 0 || cache.n_entries == 0);
+	cr_assert(n <= 0 || memcmp(starts, a->starts, (size_t)n * sizeof(starts[0])) == 0);
 	location_cache_done(&cache);
 	return n;
 }
