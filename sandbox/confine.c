@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -44,13 +45,19 @@ static void drop_bounding_set(void)
 		continue;
 }
 
-static bool drop_capabilities(void)
+/* All but these, of the first 32. */
+static bool drop_capabilities(uint32_t kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &header, none) == 0;
+	if (kept && syscall(SYS_capget, &header, has) < 0)
+		return false;
+	kept &= has[0].permitted;
+	memset(has, 0, sizeof(has));
+	has[0].permitted = has[0].effective = kept;
+	return syscall(SYS_capset, &header, has) == 0;
 }
 
 /* Of one that gets files while it works. */
@@ -162,11 +169,14 @@ static const int calls_of_libdw[] = {
 	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(statx),
 };
 
+static const int calls_of_fetcher[] = { SCMP_SYS(process_vm_readv) };
+
 /*
- * Any other call fails with EPERM and does not kill: another C library may try a call and do without.
- * Memory cannot become executable. A signal can be sent to this process only, as abort() does.
+ * Any other call than these fails with EPERM and does not kill: another C library may try a call and do
+ * without. Memory cannot become executable. A signal can be sent to this process only, as abort() does.
+ * ret_opens: who answers openat() listens there; NULL: it fails.
  */
-static bool restrict_calls(int *ret_opens, bool passes_opens)
+static bool restrict_calls(const int *more, size_t n_more, int *ret_opens)
 {
 	const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	/* RLIMIT_DATA counts neither. */
@@ -179,9 +189,9 @@ static bool restrict_calls(int *ret_opens, bool passes_opens)
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls) && err == 0; i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
-	for (size_t i = 0; ret_opens && i < ARRAY_SIZE(calls_of_libdw) && err == 0; i++)
-		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls_of_libdw[i], 0);
-	if (err == 0 && passes_opens)
+	for (size_t i = 0; i < n_more && err == 0; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, more[i], 0);
+	if (err == 0 && ret_opens)
 		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
 	if (err == 0)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
@@ -197,7 +207,7 @@ static bool restrict_calls(int *ret_opens, bool passes_opens)
 				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	if (err == 0)
 		err = seccomp_load(filter);
-	if (err == 0 && passes_opens)
+	if (err == 0 && ret_opens)
 		*ret_opens = seccomp_notify_fd(filter);
 	seccomp_release(filter);
 	return err == 0;
@@ -206,12 +216,11 @@ static bool restrict_calls(int *ret_opens, bool passes_opens)
 /* A kernel may not pass them on (from 5.0 on), nor if this process is already in such a filter. */
 static bool restrict_calls_and_opens(int *ret_opens)
 {
-	if (ret_opens) {
-		*ret_opens = -1;
-		if (restrict_calls(ret_opens, true))
-			return true;
-	}
-	return restrict_calls(ret_opens, false);
+	if (!ret_opens)
+		return restrict_calls(NULL, 0, NULL);
+	*ret_opens = -1;
+	return restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), ret_opens) ||
+	       restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), NULL);
 }
 
 static void note(struct confinement *c, enum confine_layer layer, bool has, bool may_have)
@@ -231,7 +240,7 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	/* It takes root; in a user namespace, the user may not exist. */
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
-	note(ret, CONFINE_CAPABILITIES, drop_capabilities(), true);
+	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
 	/* Who opens its files reads their names in its memory; without root, as the same user. */
 	(void)prctl(PR_SET_DUMPABLE, ret_opens && err < 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
@@ -240,6 +249,25 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	note(ret, CONFINE_LIMITS, set_limits(ret_opens != NULL), true);
 	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
 	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
+}
+
+void confine_fetcher(struct confinement *ret)
+{
+	bool may_restrict = may_restrict_calls();
+	int err;
+
+	*ret = (struct confinement){ 0 };
+	drop_bounding_set();
+	(void)prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+	err = drop_user();
+	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
+	note(ret, CONFINE_CAPABILITIES, drop_capabilities(1u << CAP_SYS_PTRACE), true);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
+	note(ret, CONFINE_LIMITS, set_limits(false), true);
+	note(ret, CONFINE_SECCOMP,
+	     restrict_calls(calls_of_fetcher, ARRAY_SIZE(calls_of_fetcher), NULL), may_restrict);
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

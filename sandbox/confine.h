@@ -45,6 +45,13 @@ struct confinement {
  */
 void confine_self(struct confinement *ret, int *ret_opens);
 
+/*
+ * Confines a process that reads the memory of others, for which it keeps CAP_SYS_PTRACE, if it has it.
+ * It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
+ * for what nobody expects.
+ */
+void confine_fetcher(struct confinement *ret);
+
 #define CONFINE_LIST_SIZE 128
 
 /* Writes the names of layers: "Landlock, seccomp". Returns ret. */

@@ -167,15 +167,20 @@ static void become_helper(enum spawned_kind kind, int socket)
 	static const char *const kinds[SPAWNED_N_KINDS] = {
 		[SPAWNED_PARSER] = HELPER_PARSER,
 		[SPAWNED_NAMER] = HELPER_NAMER,
+		[SPAWNED_FETCHER] = HELPER_FETCHER,
 	};
-	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)kinds[kind],
-				    (char *)HELPER_VERSION, NULL };
+	char *arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)kinds[kind],
+			      (char *)HELPER_VERSION, NULL };
 	sigset_t none;
 
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(socket, HELPER_SOCKET) == HELPER_SOCKET)
-		execv("/proc/self/exe", arguments);
+	if (dup2(socket, HELPER_SOCKET) != HELPER_SOCKET)
+		_exit(EXIT_FAILURE);
+	if (kind == SPAWNED_FETCHER)
+		_exit(helper_main(ARRAY_SIZE(arguments) - 1, arguments));
+	execv("/proc/self/exe", arguments);
 	_exit(EXIT_FAILURE);
 }
 

@@ -174,7 +174,8 @@ static int request(struct starter *s, enum spawned_kind kind, unsigned int *ret_
  * Does the helper have the layers that it can have? While memory is short, others may fare better. If
  * none ever did, those are used: this process would have no layer at all.
  */
-static bool is_confined(struct starter *s, const struct confinement *c, bool is_last)
+static bool is_confined(struct starter *s, enum spawned_kind kind, const struct confinement *c,
+			bool is_last)
 {
 	char list[CONFINE_LIST_SIZE];
 	uint32_t missing;
@@ -189,7 +190,9 @@ static bool is_confined(struct starter *s, const struct confinement *c, bool is_
 	}
 	if (!missing) {
 		s->has_started = true;
-		s->layers = c->layers;
+		/* A fetcher needs other ones. */
+		if (kind != SPAWNED_FETCHER)
+			s->layers = c->layers;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return !missing;
@@ -212,7 +215,7 @@ static int start_once(struct starter *s, enum spawned_kind kind, bool is_last, s
 {
 	int err = start_any(s, kind, ret);
 
-	if (err < 0 || is_confined(s, &ret->confinement, is_last))
+	if (err < 0 || is_confined(s, kind, &ret->confinement, is_last))
 		return err;
 	spawned_end(ret);
 	return -EAGAIN;
