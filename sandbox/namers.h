@@ -29,9 +29,9 @@ struct namers;
 int namers_start(struct parsers *parsers, struct names *names, struct namers **ret);
 
 /* Replaces NAMERS_TIME_NS. For tests. */
-void namers_set_time_limit(struct namers *namers, uint64_t limit_ns);
+void namers_set_time_limit(struct namers *all, uint64_t limit_ns);
 
 /* How many binaries have no names because of what happened to their namers. */
-unsigned int namers_n_failed(const struct namers *namers);
+unsigned int namers_n_failed(const struct namers *all);
 
 #endif

@@ -23,11 +23,13 @@ void spawned_end(const struct spawned *spawned)
 static char read_state(const struct spawned *spawned)
 {
 	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], state;
+	char path[32], state = 'R';
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", spawned->pid);
 	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 ? state : 'R';
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'R';
+	return state;
 }
 
 int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t stopped_ns,
