@@ -5,6 +5,7 @@
 #include <linux/close_range.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -69,6 +70,7 @@ static int fetch(void)
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct confinement confinement;
 
+	(void)prctl(PR_SET_NAME, HELPER_FETCHER, 0, 0, 0);
 	(void)setpriority(PRIO_PROCESS, 0, FETCHER_NICE);
 	confine_fetcher(&confinement);
 	return say_hello(self, &confinement) ? fetcher_run(HELPER_SOCKET) : EXIT_FAILURE;

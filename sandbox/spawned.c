@@ -62,7 +62,7 @@ int patience_look(struct patience *p, const struct spawned *spawned)
 		return 0;
 	cpu_ns = clock_read_ns(p->clock);
 	state = read_state(spawned);
-	if (p->counts_sleep && state != 'R')
+	if (p->counts_sleep && strchr("DS", state))
 		count_sleep(p, now, cpu_ns);
 	if (cpu_ns != p->last)
 		p->since = now;
