@@ -10,9 +10,9 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "profiler/confined.h"
 #include "profiler/profiler.h"
 #include "sandbox/fetchers.h"
-#include "sandbox/namers.h"
 #include "sandbox/parsers.h"
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
@@ -22,47 +22,18 @@
 /* Interval of calls to is_interrupted() while tables are built. */
 #define WAIT_MS 50
 
-static int require(struct parsers *parsers, int err)
-{
-	struct confinement confinement = { 0 };
-	char list[CONFINE_LIST_SIZE];
-
-	if (err == 0)
-		err = parsers_require(parsers, &confinement);
-	if (err == 0 && !confinement.missing)
-		return 0;
-	log_error("parsers of files cannot be confined, as --sandbox=require asks for");
-	if (err < 0)
-		log_detail("none can be started: %s", strerror(-err));
-	else
-		log_detail("they lack %s", confine_list(confinement.missing, list));
-	return -EOPNOTSUPP;
-}
-
 int stores_begin(struct stores *ret, const struct profiler_options *o)
 {
-	bool is_required = o->sandbox == SANDBOX_REQUIRE;
-	struct namers *namers;
-	int err = 0;
+	int err =
+		confined_begin(o->sandbox, o->helper, o->symbols ? o->names : NULL, &ret->parsers);
 
-	if (o->sandbox == SANDBOX_OFF)
-		return 0;
-	if (o->helper)
-		err = parsers_new(o->helper, &ret->parsers);
-	else if (is_required)
-		err = -ENOENT;
-	if (is_required)
-		err = require(ret->parsers, err);
-	else if (err < 0)
-		log_warning("this process parses all files itself, with its rights: %s",
-			    strerror(-err));
-	if (ret->parsers && err == 0 && o->symbols &&
-	    namers_start(ret->parsers, o->names, &namers) == 0)
-		ret->named = o->names;
+	if (err < 0)
+		return err;
+	ret->named = o->names;
 	/* Without the capability, only this process may read the memory of its own children. */
-	if (ret->parsers && err == 0 && permission_has(CAP_SYS_PTRACE))
+	if (ret->parsers && permission_has(CAP_SYS_PTRACE))
 		(void)fetchers_new(ret->parsers, &ret->fetchers);
-	return is_required ? err : 0;
+	return 0;
 }
 
 void stores_end(struct stores *stores)
