@@ -279,10 +279,10 @@ static int fail(struct namers *all, struct module *module, int err)
 {
 	module->reading->has_failed = true;
 	all->n_failed++;
-	log_warning("%s has no names: its reader %s", module->path,
-		    err == -ETIME  ? "took too long" :
-		    err == -EPROTO ? "gave a wrong answer" :
-				     "crashed");
+	parsers_note_failure(all->parsers, module->path, "has no names",
+			     err == -ETIME  ? "reader took too long" :
+			     err == -EPROTO ? "reader gave a wrong answer" :
+					      "reader crashed");
 	return err;
 }
 

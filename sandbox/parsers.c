@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "log/log.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
 #include "sandbox/starter.h"
@@ -51,6 +52,7 @@ struct parsers {
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
 	size_t n_users;
+	size_t n_failures;
 };
 
 int parsers_new(const char *program, struct parsers **ret)
@@ -83,6 +85,25 @@ struct parsers *parsers_hold(struct parsers *p)
 	return p;
 }
 
+void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
+{
+	bool is_shown;
+
+	pthread_mutex_lock(&p->lock);
+	is_shown = p->n_failures++ < PARSERS_SHOWN_FAILURES;
+	pthread_mutex_unlock(&p->lock);
+	log_message(is_shown ? LOG_WARNING : LOG_DEBUG, "%s %s: its %s", path, lacks, why);
+}
+
+static void tell_failures(const struct parsers *p)
+{
+	if (p->n_failures > PARSERS_SHOWN_FAILURES && !log_enabled(LOG_DEBUG))
+		log_warning(
+			"no tables or names for %zu more binaries: their readers crashed or took too "
+			"long (-v names them)",
+			p->n_failures - PARSERS_SHOWN_FAILURES);
+}
+
 struct parsers *parsers_drop(struct parsers *p)
 {
 	bool is_last;
@@ -94,6 +115,7 @@ struct parsers *parsers_drop(struct parsers *p)
 	pthread_mutex_unlock(&p->lock);
 	if (!is_last)
 		return NULL;
+	tell_failures(p);
 	while (p->n_idle > 0)
 		spawned_end(&p->idle[--p->n_idle].process);
 	starter_free(p->starter);

@@ -237,6 +237,18 @@ Test(namer_faults, of_a_file)
 	}
 }
 
+/* There may be thousands of them. */
+Test(namer_faults, of_many_files)
+{
+	set_fault(CRASHES);
+	for (int i = 0; i < PARSERS_SHOWN_FAILURES + 3; i++)
+		cr_assert(!is_named(open_self(HOSTILE)));
+	cr_assert_eq(n_said(HOSTILE " has no names"), PARSERS_SHOWN_FAILURES);
+	stop();
+	cr_assert_eq(n_said("no tables or names for 3 more binaries"), 1);
+	start();
+}
+
 /* Names are missing until another namer can be started. */
 Test(namer_faults, for_a_while)
 {
