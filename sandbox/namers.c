@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -191,6 +192,13 @@ static int check_reply(struct namer_process *n, const struct namer_reply *reply)
 	return reply->err == -ENOMEM ? -ECONNABORTED : -EPROTO;
 }
 
+static void tell_own(struct opener *opener, const struct module *module)
+{
+	opener->own_device = module->reading->device;
+	opener->own_inode = module->reading->inode;
+	snprintf(opener->own_path, sizeof(opener->own_path), "%s", module->path);
+}
+
 static int open_there(struct namers *all, const struct module *module, struct name_reading *r,
 		      struct namer_process **ret)
 {
@@ -214,8 +222,9 @@ static int open_there(struct namers *all, const struct module *module, struct na
 	memcpy(request.binary.build_id, module->build_id, sizeof(request.binary.build_id));
 	(*ret)->size += (uint64_t)st.st_size;
 	namer_process_allow_memory(*ret);
-	r->device = (*ret)->opener.own_device = st.st_dev;
-	r->inode = (*ret)->opener.own_inode = st.st_ino;
+	r->device = st.st_dev;
+	r->inode = st.st_ino;
+	tell_own(&(*ret)->opener, module);
 	r->serial = (*ret)->serial;
 	r->number = request.number;
 	r->cost.size = (uint64_t)st.st_size;
@@ -299,8 +308,7 @@ static int ask_once(struct namers *all, const struct module *module, struct name
 	if (time_limit(all, r) == 0)
 		return -ETIME;
 	n->used = ++all->clock;
-	n->opener.own_device = r->device;
-	n->opener.own_inode = r->inode;
+	tell_own(&n->opener, module);
 	request->number = r->number;
 	*ret = n;
 	err = namer_process_ask(n, &(struct namer_question){ request, NULL, 0, time_limit(all, r) },

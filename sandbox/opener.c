@@ -89,7 +89,7 @@ static int open_file(struct opener *o, const char *path)
 	struct stat st;
 
 	/* A relative one would be relative to where dwarfprof was started, by chance. */
-	if (path[0] != '/')
+	if (path[0] != '/' || strcmp(path, o->own_path) == 0)
 		return -ENOENT;
 	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
 			 debug_open(path, o->user, o->device);

@@ -2,6 +2,7 @@
 #ifndef DP_SANDBOX_OPENER_H
 #define DP_SANDBOX_OPENER_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,11 +19,12 @@ struct opener {
 	dev_t device; /* of the files that it has */
 	uid_t user;   /* who owns them */
 	/*
-	 * The binary that it works on. libdw, which looks for debug files of the same name, knows it
-	 * again by stat(), for which the helper may lack the rights.
+	 * The binary that it works on, and where that is said to be. libdw, which looks for debug files
+	 * of the same name, knows both by stat(), for which the helper may lack the rights.
 	 */
 	dev_t own_device;
 	ino_t own_inode;
+	char own_path[PATH_MAX];
 	/* Of NAMER_SERVER: returns a descriptor or -1. */
 	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
 	void *arg;
