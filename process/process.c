@@ -415,9 +415,13 @@ static void check_cookie(void *arg, struct mapping *m)
 {
 	const struct cookie_check *check = arg;
 	uint64_t cookie;
+	int err;
 
-	if (m->died != TIME_NEVER || !m->has_cookie ||
-	    read_cookie(check->table, check->process, m, &cookie) == 0)
+	if (m->died != TIME_NEVER || !m->has_cookie)
+		return;
+	err = read_cookie(check->table, check->process, m, &cookie);
+	/* Later, it may be told. */
+	if (err == 0 || err == -EAGAIN || err == -ETIMEDOUT)
 		return;
 	m->has_cookie = false;
 	check->process->changed = true;

@@ -110,8 +110,11 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 		return true;
 	}
 	/* Code may be changed while it runs. */
-	if (fetchers_read(c->fetchers, thread, address - sizeof(bytes), &bytes, sizeof(bytes)) == 0)
+	err = fetchers_read(c->fetchers, thread, address - sizeof(bytes), &bytes, sizeof(bytes));
+	if (err == 0)
 		return call_ends(bytes);
+	if (err == -EAGAIN || err == -ETIMEDOUT) /* it is not known */
+		return true;
 	/* So may a file while it is mapped: the past code is then not known. */
 	return !has_code || module_is_written_to(m->binary->module);
 }

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -45,19 +44,16 @@ static void drop_bounding_set(void)
 		continue;
 }
 
-/* All but these, of the first 32. */
+/* All but these, of the first 32: false if it does not have them. */
 static bool drop_capabilities(uint32_t kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct only[_LINUX_CAPABILITY_U32S_3] = {
+		{ .permitted = kept, .effective = kept },
+	};
 
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (kept && syscall(SYS_capget, &header, has) < 0)
-		return false;
-	kept &= has[0].permitted;
-	memset(has, 0, sizeof(has));
-	has[0].permitted = has[0].effective = kept;
-	return syscall(SYS_capset, &header, has) == 0;
+	return syscall(SYS_capset, &header, only) == 0;
 }
 
 /* Of one that gets files while it works. */
@@ -251,9 +247,9 @@ void confine_self(struct confinement *ret, int *ret_opens)
 	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
 }
 
-void confine_fetcher(struct confinement *ret)
+bool confine_fetcher(struct confinement *ret)
 {
-	bool may_restrict = may_restrict_calls();
+	bool may_restrict = may_restrict_calls(), has_capability;
 	int err;
 
 	*ret = (struct confinement){ 0 };
@@ -261,13 +257,15 @@ void confine_fetcher(struct confinement *ret)
 	(void)prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
-	note(ret, CONFINE_CAPABILITIES, drop_capabilities(1u << CAP_SYS_PTRACE), true);
+	has_capability = drop_capabilities(1u << CAP_SYS_PTRACE);
+	note(ret, CONFINE_CAPABILITIES, has_capability, true);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
 	note(ret, CONFINE_LIMITS, set_limits(false), true);
 	note(ret, CONFINE_SECCOMP,
 	     restrict_calls(calls_of_fetcher, ARRAY_SIZE(calls_of_fetcher), NULL), may_restrict);
+	return has_capability;
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

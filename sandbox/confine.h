@@ -2,6 +2,7 @@
 #ifndef DP_SANDBOX_CONFINE_H
 #define DP_SANDBOX_CONFINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -46,11 +47,11 @@ struct confinement {
 void confine_self(struct confinement *ret, int *ret_opens);
 
 /*
- * Confines a process that reads the memory of others, for which it keeps CAP_SYS_PTRACE, if it has it.
- * It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
+ * Confines a process that reads the memory of others, for which it keeps CAP_SYS_PTRACE: false if it
+ * does not have it. It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
  * for what nobody expects.
  */
-void confine_fetcher(struct confinement *ret);
+bool confine_fetcher(struct confinement *ret);
 
 #define CONFINE_LIST_SIZE 128
 

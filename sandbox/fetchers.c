@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/array.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/fetch_shares.h"
 #include "sandbox/message.h"
 #include "sandbox/process_user.h"
 #include "sandbox/starter.h"
@@ -20,6 +20,8 @@
 #define MAX_PENDING 16
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
+/* A process may get another user, or its number another process. */
+#define USER_KNOWN_NS UINT64_C(50000000)
 
 /* A request, and whose memory is requested. */
 struct pending {
@@ -28,25 +30,20 @@ struct pending {
 	bool counts; /* the pages are counted */
 };
 
-/* A fetcher that was given up. */
-struct lost {
-	uid_t user;    /* whose memory it did not get */
-	uint64_t when; /* 0: there is none */
-	int pidfd;     /* until it has ended, then -1 */
-};
-
 struct fetchers {
 	struct parsers *parsers;
 	struct spawned process;
 	bool has_process, is_broken, has_warned;
 	uint64_t next_start_ns; /* not before */
-	pid_t last_pid;         /* and its user */
+	pid_t last_pid;         /* and its user at that time */
 	uid_t last_user;
+	uint64_t last_ns;
 	struct pending pending[MAX_PENDING]; /* oldest first */
 	size_t n_pending;
 	struct patience patience; /* with the first of these */
 	size_t n_touched;
-	struct lost lost[FETCHERS_IN_ALL];
+	struct fetch_shares shares;
+	bool is_patient;
 };
 
 int fetchers_new(struct parsers *parsers, struct fetchers **ret)
@@ -73,66 +70,26 @@ struct fetchers *fetchers_free(struct fetchers *f)
 	if (!f)
 		return NULL;
 	end_process(f);
-	for (size_t i = 0; i < ARRAY_SIZE(f->lost); i++)
-		if (f->lost[i].when > 0 && f->lost[i].pidfd >= 0)
-			close(f->lost[i].pidfd);
+	fetch_shares_done(&f->shares);
 	parsers_drop(f->parsers);
 	free(f);
 	return NULL;
 }
 
-static bool has_ended(int pidfd)
-{
-	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
-
-	return poll(&fd, 1, 0) > 0;
-}
-
-static bool still_counts(struct lost *lost, uint64_t now)
-{
-	if (lost->when == 0)
-		return false;
-	if (lost->pidfd >= 0 && has_ended(lost->pidfd)) {
-		close(lost->pidfd);
-		lost->pidfd = -1;
-	}
-	if (lost->pidfd < 0 && now >= lost->when + FETCHERS_REFUSED_NS)
-		lost->when = 0;
-	return lost->when > 0;
-}
-
-/* Where to note one more, or NULL: this user is not served. */
-static struct lost *find_room(struct fetchers *f, uid_t user)
-{
-	uint64_t now = clock_now_ns();
-	struct lost *room = NULL;
-	size_t n_of_user = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(f->lost); i++) {
-		if (!still_counts(&f->lost[i], now))
-			room = &f->lost[i];
-		else
-			n_of_user += f->lost[i].user == user;
-	}
-	return n_of_user < FETCHERS_PER_USER ? room : NULL;
-}
-
 static void give_up(struct fetchers *f)
 {
 	const struct pending *of = &f->pending[0];
-	struct lost *lost = find_room(f, of->user);
 
-	/* It had room when it was requested, but others may have been given up since. */
-	if (lost)
-		*lost = (struct lost){ of->user, clock_now_ns(),
-				       fcntl(f->process.pidfd, F_DUPFD_CLOEXEC, 0) };
 	if (!f->has_warned)
 		log_warning(
 			"memory of process %d cannot be read: its stacks, and those of others of "
 			"its user, may be incomplete",
 			of->pid);
 	f->has_warned = true;
-	end_process(f);
+	spawned_kill(&f->process);
+	fetch_shares_lose(&f->shares, of->user, clock_now_ns(), f->process.pidfd);
+	f->has_process = false;
+	f->n_pending = 0;
 }
 
 /* Until there is a reply. 0, -EAGAIN: not yet; -ETIME: not in time; or -ECONNABORTED. */
@@ -141,14 +98,13 @@ static int await_reply(struct fetchers *f, bool waits)
 	struct pollfd fd = { .fd = f->process.socket, .events = POLLIN };
 	int err = 0;
 
-	while (poll(&fd, 1, waits ? PATIENCE_LOOK_MS : 0) <= 0) {
+	while (err == 0 && poll(&fd, 1, waits ? PATIENCE_LOOK_MS : 0) <= 0) {
 		err = patience_look(&f->patience, &f->process);
-		if (err < 0)
-			return err;
-		if (!waits)
-			return -EAGAIN;
+		if (err == 0 && !waits)
+			err = -EAGAIN;
 	}
-	return 0;
+	/* It may have answered, and slept since, while this process was not running. */
+	return err == -ETIME && poll(&fd, 1, 0) > 0 ? 0 : err;
 }
 
 static int begin_to_wait(struct fetchers *f)
@@ -177,8 +133,12 @@ static int take_reply(struct fetchers *f, struct fetch_reply *ret)
 /* The next reply. 0; -EAGAIN: there is none, or -ETIMEDOUT: there will be none. */
 static int receive(struct fetchers *f, bool waits, struct fetch_reply *ret)
 {
+	uint64_t began = clock_now_ns();
+	uid_t user = f->pending[0].user;
 	int err = await_reply(f, waits);
 
+	if (waits && !f->is_patient)
+		fetch_shares_charge(&f->shares, user, began, clock_now_ns() - began);
 	if (err == -EAGAIN)
 		return err;
 	if (err == -ETIME) {
@@ -206,6 +166,8 @@ static int start(struct fetchers *f)
 		err = starter_start(parsers_starter(f->parsers), SPAWNED_FETCHER, &f->process);
 	f->has_process = err == 0;
 	f->is_broken = err == -ESHUTDOWN;
+	if (f->has_process) /* what does not fit is dropped */
+		(void)fcntl(f->process.socket, F_SETFL, O_NONBLOCK);
 	if (err == 0 || f->is_broken)
 		return err;
 	if (clock_now_ns() >= f->next_start_ns)
@@ -213,14 +175,19 @@ static int start(struct fetchers *f)
 	return -EAGAIN;
 }
 
+/* As it is, or was very recently: a dump asks a thousand times. -ESRCH: there is none to blame. */
 static int find_user(struct fetchers *f, pid_t pid)
 {
-	int err = 0;
+	uint64_t now = clock_now_ns();
 
-	if (f->last_pid != pid)
-		err = process_user(pid, &f->last_user);
-	f->last_pid = err == 0 ? pid : 0;
-	return err;
+	if (f->last_pid == pid && now < f->last_ns + USER_KNOWN_NS)
+		return 0;
+	f->last_pid = 0;
+	if (process_user(pid, &f->last_user) < 0)
+		return -ESRCH;
+	f->last_pid = pid;
+	f->last_ns = now;
+	return 0;
 }
 
 /* Sends a request. 0, -ESHUTDOWN: this process has to do it; or an error of fetchers_read(). */
@@ -228,7 +195,7 @@ static int request(struct fetchers *f, const struct fetch_request *request, bool
 {
 	int err = f->is_broken ? -ESHUTDOWN : find_user(f, request->pid);
 
-	if (err == 0 && !find_room(f, f->last_user))
+	if (err == 0 && !fetch_shares_allow(&f->shares, f->last_user, clock_now_ns()))
 		err = -ETIMEDOUT;
 	if (err == 0)
 		err = start(f);
@@ -237,6 +204,8 @@ static int request(struct fetchers *f, const struct fetch_request *request, bool
 	if (err < 0)
 		return err;
 	err = message_send(f->process.socket, request, sizeof(*request), NULL, 0);
+	if (err == -EAGAIN)
+		return err;
 	f->pending[f->n_pending++] = (struct pending){ request->pid, f->last_user, counts };
 	if (err == 0 && f->n_pending == 1)
 		err = begin_to_wait(f);
@@ -263,15 +232,31 @@ static void catch_up(struct fetchers *f)
 		continue;
 }
 
-/* The reply to the last request. */
+/* The reply to the last request. Those before it may be for others' slow memory. */
 static int receive_last(struct fetchers *f, struct fetch_reply *ret)
 {
+	uint64_t until = clock_now_ns() + FETCHERS_TIME_NS;
 	int err;
 
 	do
 		err = receive(f, true, ret);
-	while (err == 0 && f->n_pending > 0);
-	return err;
+	while (err == 0 && f->n_pending > 0 && (f->is_patient || clock_now_ns() < until));
+	return err == 0 && f->n_pending > 0 ? -EAGAIN : err;
+}
+
+static void make_room(struct fetchers *f)
+{
+	struct fetch_reply reply;
+
+	catch_up(f);
+	if (f->n_pending == MAX_PENDING)
+		(void)receive(f, true, &reply);
+}
+
+void fetchers_be_patient(struct fetchers *f)
+{
+	if (f)
+		f->is_patient = true;
 }
 
 int fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, size_t size)
@@ -281,7 +266,7 @@ int fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, si
 	int err = -ESHUTDOWN;
 
 	if (f) {
-		catch_up(f);
+		make_room(f);
 		err = request(f, &wanted, false);
 		if (err == 0)
 			err = receive_last(f, &reply);
@@ -299,31 +284,35 @@ int fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, si
 	return err;
 }
 
-size_t fetchers_touch(struct fetchers *f, pid_t pid, uint64_t page, size_t n_pages)
+size_t fetchers_touched(struct fetchers *f)
 {
-	const struct fetch_request wanted = { FETCH_TOUCH, pid, page, (uint32_t)n_pages };
-	int err = -ESHUTDOWN;
 	size_t n = 0;
 
 	if (f) {
 		catch_up(f);
-		err = request(f, &wanted, true);
 		n = f->n_touched;
 		f->n_touched = 0;
 	}
-	return err == -ESHUTDOWN ? touch_here(&wanted) : n;
+	return n;
+}
+
+size_t fetchers_touch(struct fetchers *f, pid_t pid, uint64_t page, size_t n_pages)
+{
+	const struct fetch_request wanted = { FETCH_TOUCH, pid, page, (uint32_t)n_pages };
+	size_t n = fetchers_touched(f);
+
+	if (!f || request(f, &wanted, true) == -ESHUTDOWN)
+		n += touch_here(&wanted);
+	return n;
 }
 
 void fetchers_bring(struct fetchers *f, pid_t pid, uint64_t address)
 {
 	const struct fetch_request wanted = { FETCH_TOUCH, pid, address, 1 };
-	struct fetch_reply reply;
 	int err = -ESHUTDOWN;
 
 	if (f) {
-		catch_up(f);
-		if (f->n_pending == MAX_PENDING)
-			(void)receive(f, true, &reply);
+		make_room(f);
 		err = request(f, &wanted, false);
 	}
 	if (err == -ESHUTDOWN)

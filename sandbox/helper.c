@@ -64,7 +64,10 @@ static int serve(bool is_namer)
 	return is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET);
 }
 
-/* The thread that reads samples waits for it, so it is no less urgent. */
+/*
+ * The thread that reads samples waits for it, so it is no less urgent. Without the capability, it could
+ * read less than who has started it.
+ */
 static int fetch(void)
 {
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -72,8 +75,9 @@ static int fetch(void)
 
 	(void)prctl(PR_SET_NAME, HELPER_FETCHER, 0, 0, 0);
 	(void)setpriority(PRIO_PROCESS, 0, FETCHER_NICE);
-	confine_fetcher(&confinement);
-	return say_hello(self, &confinement) ? fetcher_run(HELPER_SOCKET) : EXIT_FAILURE;
+	return confine_fetcher(&confinement) && say_hello(self, &confinement) ?
+		       fetcher_run(HELPER_SOCKET) :
+		       EXIT_FAILURE;
 }
 
 int helper_main(int argc, char **argv)

@@ -386,6 +386,16 @@ static struct known_start *find_known(const struct name_reading *r, uint64_t add
 	return known;
 }
 
+static void forget_starts(struct name_reading *r)
+{
+	struct known_start *known, *next;
+
+	HASH_ITER(hh, r->starts, known, next) {
+		HASH_DEL(r->starts, known);
+		free(known);
+	}
+}
+
 /* Later, it need not be asked for. NULL: memory is short. */
 static struct known_start *keep_start(struct name_reading *r, uint64_t address, int err,
 				      uint64_t start)
@@ -394,6 +404,8 @@ static struct known_start *keep_start(struct name_reading *r, uint64_t address, 
 
 	if (!known)
 		return NULL;
+	if (HASH_COUNT(r->starts) == LOCATION_CACHE_MAX)
+		forget_starts(r);
 	known->address = address;
 	known->start = start;
 	known->err = err;
@@ -496,16 +508,6 @@ static int close_there(void *arg, struct module *module, bool names)
 		return err;
 	module->has_symbols = reply.has_symbols == 1;
 	return 0;
-}
-
-static void forget_starts(struct name_reading *r)
-{
-	struct known_start *known, *next;
-
-	HASH_ITER(hh, r->starts, known, next) {
-		HASH_DEL(r->starts, known);
-		free(known);
-	}
 }
 
 /* Its namer is told with the next request. */

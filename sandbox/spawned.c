@@ -12,10 +12,15 @@
 #include "base/cleanup.h"
 #include "log/clock.h"
 
-void spawned_end(const struct spawned *spawned)
+void spawned_kill(const struct spawned *spawned)
 {
 	(void)syscall(SYS_pidfd_send_signal, spawned->pidfd, SIGKILL, NULL, 0);
 	close(spawned->socket);
+}
+
+void spawned_end(const struct spawned *spawned)
+{
+	spawned_kill(spawned);
 	close(spawned->pidfd);
 }
 

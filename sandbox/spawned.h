@@ -18,6 +18,8 @@ struct spawned {
 };
 
 void spawned_end(const struct spawned *spawned);
+/* The same, but the caller keeps its pidfd. */
+void spawned_kill(const struct spawned *spawned);
 
 /*
  * How long a helper is waited for: by its CPU time, as the machine may be busy. One that sleeps may

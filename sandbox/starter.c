@@ -15,17 +15,22 @@
 #define STARTS 3
 #define STARTS_NS UINT64_C(4000000000)
 
+/* What is known of helpers. Fetchers start in another way, and need other layers, than those that parse. */
+struct experience {
+	bool has_started;  /* any of them */
+	bool has_answered; /* any of them */
+	bool is_broken;    /* none could be started, or none answers, and none ever did */
+	uint32_t accepted; /* layers that no helper has, without a reason */
+	uint32_t layers;
+};
+
 struct starter {
 	char *program;
 	pthread_mutex_t lock; /* protects what follows */
 	struct spawner *spawner;
 	unsigned int n_spawners; /* so far */
 	bool is_required;        /* this process does nothing itself, come what may */
-	bool has_started;        /* any of them */
-	bool has_answered;       /* any of them */
-	bool is_broken;          /* none could be started, or none answers, and none ever did */
-	uint32_t accepted;       /* layers that no helper has, without a reason */
-	uint32_t layers;
+	struct experience parsers, fetchers;
 };
 
 int starter_new(const char *program, struct starter **ret)
@@ -82,18 +87,18 @@ bool starter_is_required(struct starter *s)
 
 bool starter_is_broken(struct starter *s)
 {
-	return read_flag(s, &s->is_broken);
+	return read_flag(s, &s->parsers.is_broken);
 }
 
 bool starter_has_answered(struct starter *s)
 {
-	return read_flag(s, &s->has_answered);
+	return read_flag(s, &s->parsers.has_answered);
 }
 
 void starter_note_answer(struct starter *s)
 {
 	pthread_mutex_lock(&s->lock);
-	s->has_answered = true;
+	s->parsers.has_answered = true;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -102,34 +107,42 @@ uint32_t starter_layers(struct starter *s)
 	uint32_t layers;
 
 	pthread_mutex_lock(&s->lock);
-	layers = s->layers;
+	layers = s->parsers.layers;
 	pthread_mutex_unlock(&s->lock);
 	return layers;
 }
 
-/*
- * From now on this process parses the files, if no helper has ever started, or answered. Otherwise it
- * may be better later. Returns whether it does.
- */
-static bool give_up(struct starter *s, bool has_started, const char *why)
+static struct experience *experience_of(struct starter *s, enum spawned_kind kind)
 {
+	return kind == SPAWNED_FETCHER ? &s->fetchers : &s->parsers;
+}
+
+/*
+ * From now on this process does what is theirs, if no helper has ever started, or answered. Otherwise
+ * it may be better later. Returns whether it does.
+ */
+static bool give_up(struct starter *s, enum spawned_kind kind, bool has_started, const char *why)
+{
+	struct experience *e = experience_of(s, kind);
 	bool is_first, broken;
 
 	pthread_mutex_lock(&s->lock);
-	is_first = !s->is_broken && !s->is_required && !s->has_answered &&
-		   s->has_started <= has_started;
-	s->is_broken |= is_first;
-	broken = s->is_broken;
+	is_first = !e->is_broken && !s->is_required && !e->has_answered &&
+		   e->has_started <= has_started;
+	e->is_broken |= is_first;
+	broken = e->is_broken;
 	pthread_mutex_unlock(&s->lock);
 	if (is_first)
-		log_warning("this process parses all files itself, with its rights: parsers %s",
-			    why);
+		log_warning("this process %s itself, with its rights: %s %s",
+			    kind == SPAWNED_FETCHER ? "reads the memory of others" :
+						      "parses all files",
+			    kind == SPAWNED_FETCHER ? "fetchers" : "parsers", why);
 	return broken;
 }
 
 bool starter_give_up(struct starter *s, const char *why)
 {
-	return give_up(s, true, why);
+	return give_up(s, SPAWNED_PARSER, true, why);
 }
 
 static bool has_no_spawner(struct starter *s)
@@ -177,22 +190,22 @@ static int request(struct starter *s, enum spawned_kind kind, unsigned int *ret_
 static bool is_confined(struct starter *s, enum spawned_kind kind, const struct confinement *c,
 			bool is_last)
 {
+	struct experience *e = experience_of(s, kind);
 	char list[CONFINE_LIST_SIZE];
 	uint32_t missing;
 
 	pthread_mutex_lock(&s->lock);
-	missing = c->missing & ~s->accepted;
-	if (missing && is_last && !s->has_started && !s->is_required) {
-		log_warning("parsers of files are confined less than they could be, without %s",
+	missing = c->missing & ~e->accepted;
+	if (missing && is_last && !e->has_started && !s->is_required) {
+		log_warning("%s are confined less than they could be, without %s",
+			    kind == SPAWNED_FETCHER ? "readers of memory" : "parsers of files",
 			    confine_list(c->missing, list));
-		s->accepted |= missing;
+		e->accepted |= missing;
 		missing = 0;
 	}
 	if (!missing) {
-		s->has_started = true;
-		/* A fetcher needs other ones. */
-		if (kind != SPAWNED_FETCHER)
-			s->layers = c->layers;
+		e->has_started = true;
+		e->layers = c->layers;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return !missing;
@@ -226,7 +239,7 @@ int starter_start(struct starter *s, enum spawned_kind kind, struct spawned *ret
 	uint64_t end_ns = clock_now_ns() + STARTS_NS;
 	int err = -EAGAIN;
 
-	if (starter_is_broken(s))
+	if (read_flag(s, &experience_of(s, kind)->is_broken))
 		return -ESHUTDOWN;
 	for (int i = 0; i < STARTS; i++) {
 		bool is_last = i == STARTS - 1 || clock_now_ns() > end_ns;
@@ -237,7 +250,7 @@ int starter_start(struct starter *s, enum spawned_kind kind, struct spawned *ret
 	}
 	if (err == 0)
 		return 0;
-	return give_up(s, false, "cannot be started") ? -ESHUTDOWN : -EAGAIN;
+	return give_up(s, kind, false, "cannot be started") ? -ESHUTDOWN : -EAGAIN;
 }
 
 int starter_check(struct starter *s, struct confinement *ret)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,18 @@
 
 #include "base/cleanup.h"
 #include "log/clock.h"
+#include "sandbox/fetch_shares.h"
 #include "sandbox/helper.h"
+#include "sandbox/process_user.h"
 #include "sandbox/tests/faulty.h"
 
 #define DIES 'd' /* before it says hello */
 
-/* Addresses that only a fetcher meets: it never comes back, or ends. */
+/* Addresses that only a fetcher meets: it never comes back, ends, or takes SLOW_MS. */
 #define ENDLESS 0x666000u
 #define DEADLY 0x667000u
+#define SLOW 0x668000u
+#define SLOW_MS 60
 #define PAGE FETCH_PAGE
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
@@ -49,17 +54,20 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned l
 		(void)syscall(SYS_futex, &word, FUTEX_WAIT, word, NULL, NULL, 0);
 	if ((uintptr_t)remote->iov_base == DEADLY)
 		_exit(1);
+	if ((uintptr_t)remote->iov_base == SLOW)
+		(void)syscall(SYS_futex, &word, FUTEX_WAIT, word,
+			      &(struct timespec){ .tv_nsec = SLOW_MS * 1000000 }, NULL, 0);
 	return __real_process_vm_readv(pid, local, n_local, remote, n_remote, flags);
 }
 
-void __real_confine_fetcher(struct confinement *ret);
-void __wrap_confine_fetcher(struct confinement *ret);
+bool __real_confine_fetcher(struct confinement *ret);
+bool __wrap_confine_fetcher(struct confinement *ret);
 
-void __wrap_confine_fetcher(struct confinement *ret)
+bool __wrap_confine_fetcher(struct confinement *ret)
 {
 	if (read_fault() == DIES)
 		_exit(1);
-	__real_confine_fetcher(ret);
+	return __real_confine_fetcher(ret);
 }
 
 int main(int argc, char **argv)
@@ -80,9 +88,9 @@ static struct fetchers *fetchers;
 
 static void begin(void)
 {
+	if (geteuid() != 0)
+		cr_skip("they need CAP_SYS_PTRACE");
 	faulty_begin();
-	/* Of others, only with the capability. */
-	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	cr_assert(parsers_new(program, &parsers) == 0);
 	cr_assert(fetchers_new(parsers, &fetchers) == 0);
 }
@@ -231,6 +239,25 @@ Test(fetchers, are_given_up)
 	waitpid(other, NULL, 0);
 }
 
+/* A user whose memory is slow gets no more than a share of the time, but for who has time. */
+Test(fetchers, are_not_waited_for_all_the_time)
+{
+	uint64_t word = 0;
+	int n = 0;
+
+	while (read_word(getpid(), (void *)SLOW, &word) == -EFAULT)
+		n++;
+	cr_assert(n > 0 && n <= (int)(FETCHERS_WAITED_NS / (SLOW_MS * UINT64_C(1000000))) + 1, "%d",
+		  n);
+	cr_assert_eq(read_word(getpid(), &word, &word), -ETIMEDOUT);
+	fetchers_free(fetchers);
+	cr_assert(fetchers_new(parsers, &fetchers) == 0);
+	fetchers_be_patient(fetchers);
+	for (int i = 0; i < n + 3; i++)
+		cr_assert_eq(read_word(getpid(), (void *)SLOW, &word), -EFAULT);
+	cr_assert_eq(n_said("warning"), 0);
+}
+
 /* Whoever waits for nothing does not wait for one that is stuck. */
 Test(fetchers, do_not_hold_up_who_touches)
 {
@@ -281,6 +308,42 @@ Test(fetchers, that_do_not_start)
 	cr_assert_eq(n_said("itself, with its rights"), 1);
 	fetchers = fetchers_free(fetchers);
 	cr_assert_eq(read_word(getpid(), &here, &word), 0); /* without any, likewise */
+}
+
+/* In a namespace of its own, with users that its maker was given. */
+Test(fetchers, know_whose_a_process_is)
+{
+	int made[2], mapped[2];
+	uid_t user;
+	pid_t pid;
+	FILE *map;
+	char path[32];
+
+	cr_assert(pipe(made) == 0 && pipe(mapped) == 0);
+	pid = fork();
+	if (pid == 0) {
+		bool ok = setgid(65432) == 0 && setuid(65432) == 0 && unshare(CLONE_NEWUSER) == 0 &&
+			  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 &&
+			  write(made[1], "x", 1) == 1 && read(mapped[0], path, 1) == 1 &&
+			  setuid(0) == 0 && write(made[1], "x", 1) == 1;
+
+		for (; ok;)
+			pause();
+		_exit(1);
+	}
+	close(made[1]);
+	cr_assert(process_user(getpid(), &user) == 0 && user == 0);
+	if (read(made[0], path, 1) == 1) { /* else the system allows nobody such a namespace */
+		snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+		map = fopen(path, "we");
+		cr_assert(map && fputs("0 70000 10", map) > 0 && fclose(map) == 0);
+		cr_assert(write(mapped[1], "x", 1) == 1 && read(made[0], path, 1) == 1);
+		cr_assert_eq(process_user(pid, &user), 0);
+		cr_assert_eq(user, 65432);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	cr_assert_eq(process_user(pid, &user), -ESRCH);
 }
 
 static uint64_t status(pid_t pid, const char *name, int base)
