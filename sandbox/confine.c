@@ -165,7 +165,7 @@ static const int calls_of_libdw[] = {
 	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(statx),
 };
 
-static const int calls_of_fetcher[] = { SCMP_SYS(process_vm_readv) };
+static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm_readv) };
 
 /*
  * Any other call than these fails with EPERM and does not kill: another C library may try a call and do

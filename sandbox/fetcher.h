@@ -30,7 +30,8 @@ struct fetch_request {
 
 struct fetch_reply {
 	uint32_t kind;
-	int32_t n; /* bytes, or pages; or a negative errno */
+	int32_t n;         /* bytes, or pages; or a negative errno */
+	uint64_t slept_ns; /* how long it took if the memory had to be waited for; else 0 */
 	uint8_t bytes[FETCH_PAGE];
 };
 

@@ -133,12 +133,9 @@ static int take_reply(struct fetchers *f, struct fetch_reply *ret)
 /* The next reply. 0; -EAGAIN: there is none, or -ETIMEDOUT: there will be none. */
 static int receive(struct fetchers *f, bool waits, struct fetch_reply *ret)
 {
-	uint64_t began = clock_now_ns();
 	uid_t user = f->pending[0].user;
 	int err = await_reply(f, waits);
 
-	if (waits && !f->is_patient)
-		fetch_shares_charge(&f->shares, user, began, clock_now_ns() - began);
 	if (err == -EAGAIN)
 		return err;
 	if (err == -ETIME) {
@@ -147,10 +144,13 @@ static int receive(struct fetchers *f, bool waits, struct fetch_reply *ret)
 	}
 	if (err == 0)
 		err = take_reply(f, ret);
-	if (err == 0)
-		return 0;
-	end_process(f); /* somebody else did that */
-	return -EAGAIN;
+	if (err < 0) {
+		end_process(f); /* somebody else did that */
+		return -EAGAIN;
+	}
+	if (waits && !f->is_patient && ret->slept_ns > 0)
+		fetch_shares_charge(&f->shares, user, clock_now_ns(), ret->slept_ns);
+	return 0;
 }
 
 /* 0, -EAGAIN: there is none now; or -ESHUTDOWN: this process has to do it. */
