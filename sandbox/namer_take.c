@@ -48,6 +48,17 @@ static bool answers(const struct namer_request *request, const struct location_a
 	return true;
 }
 
+/* Many locations may have the same name, which is read for each. */
+static bool are_short(const char *names, size_t size)
+{
+	for (size_t at = 0, n; at < size; at += n + 1) {
+		n = strnlen(names + at, size - at);
+		if (n >= NAMER_MAX_NAME)
+			return false;
+	}
+	return true;
+}
+
 int namer_take(const struct namer_request *request, const struct namer_reply *r, int file,
 	       struct location_cache *to, uint64_t ret_starts[NAMER_MAX_ADDRESSES])
 {
@@ -68,6 +79,8 @@ int namer_take(const struct namer_request *request, const struct namer_reply *r,
 	memcpy(ret_starts, bytes + addresses + locations, starts);
 	sections[LOCATION_NAMES] =
 		(struct iovec){ bytes + addresses + locations + starts, r->names_size };
+	if (!are_short(sections[LOCATION_NAMES].iov_base, r->names_size))
+		return -EPROTO;
 	err = location_list_read(sections, LOCATION_LINES | LOCATION_GO, to);
 	if (err < 0)
 		return err == -EBADMSG ? -EPROTO : err;

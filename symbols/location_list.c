@@ -36,6 +36,12 @@ static bool body_init(struct body *ret, const struct iovec *sections)
 	       ret->n_addresses <= LOCATION_CACHE_MAX;
 }
 
+/* A name is not the end of another one: many such could be far larger than all bytes together. */
+static bool is_name(const struct body *b, uint32_t at)
+{
+	return at == 0 || (at < b->names_size && b->names[at - 1] == '\0');
+}
+
 static bool is_sound(const struct body *b, uint32_t flags)
 {
 	uint64_t n = 0;
@@ -48,8 +54,7 @@ static bool is_sound(const struct body *b, uint32_t flags)
 		n += b->addresses[i].n_locations;
 	}
 	for (uint64_t i = 0; i < b->n_locations; i++)
-		if (b->locations[i].function >= b->names_size ||
-		    b->locations[i].file >= b->names_size)
+		if (!is_name(b, b->locations[i].function) || !is_name(b, b->locations[i].file))
 			return false;
 	return n == b->n_locations;
 }
