@@ -89,7 +89,8 @@ int location_list_read(const struct iovec sections[LOCATION_N_SECTIONS], uint32_
 	kept = b.locations;
 	for (uint64_t i = 0; err == 0 && i < b.n_addresses; i++) {
 		err = add_address(&b, &b.addresses[i], kept, to);
-		kept += b.addresses[i].n_locations;
+		if (b.n_locations > 0) /* else it is NULL, to which C adds nothing */
+			kept += b.addresses[i].n_locations;
 	}
 	return err;
 }
