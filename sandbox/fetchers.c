@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "sandbox/fetch_shares.h"
@@ -20,6 +21,10 @@
 #define MAX_PENDING 16
 /* How long none is started after that has failed. */
 #define RETRY_NS UINT64_C(2000000000)
+/* How long one may take to start; meanwhile nothing is read. */
+#define START_NS UINT64_C(2000000000)
+/* Samples wait, so one that somebody has stopped is replaced as soon as it is looked at. */
+#define LOOK_NS UINT64_C(10000000)
 /* A process may get another user, or its number another process. */
 #define USER_KNOWN_NS UINT64_C(50000000)
 
@@ -33,7 +38,9 @@ struct pending {
 struct fetchers {
 	struct parsers *parsers;
 	struct spawned process;
-	bool has_process, is_broken, has_warned;
+	bool has_process, has_started, is_broken, has_warned;
+	int starting;           /* the socket of one that has said nothing yet, or -1 */
+	uint64_t started_ns;    /* when that was */
 	uint64_t next_start_ns; /* not before */
 	pid_t last_pid;         /* and its user at that time */
 	uid_t last_user;
@@ -54,6 +61,7 @@ int fetchers_new(struct parsers *parsers, struct fetchers **ret)
 	if (!f)
 		return -ENOMEM;
 	f->parsers = parsers_hold(parsers);
+	f->starting = -1;
 	return 0;
 }
 
@@ -70,6 +78,8 @@ struct fetchers *fetchers_free(struct fetchers *f)
 	if (!f)
 		return NULL;
 	end_process(f);
+	if (f->starting >= 0)
+		close(f->starting);
 	fetch_shares_done(&f->shares);
 	parsers_drop(f->parsers);
 	free(f);
@@ -98,7 +108,7 @@ static int await_reply(struct fetchers *f, bool waits)
 	struct pollfd fd = { .fd = f->process.socket, .events = POLLIN };
 	int err = 0;
 
-	while (err == 0 && poll(&fd, 1, waits ? PATIENCE_LOOK_MS : 0) <= 0) {
+	while (err == 0 && poll(&fd, 1, waits ? LOOK_NS / 1000000 : 0) <= 0) {
 		err = patience_look(&f->patience, &f->process);
 		if (err == 0 && !waits)
 			err = -EAGAIN;
@@ -109,9 +119,12 @@ static int await_reply(struct fetchers *f, bool waits)
 
 static int begin_to_wait(struct fetchers *f)
 {
-	return f->n_pending == 0 ? 0 :
-				   patience_begin(&f->process, FETCHERS_TIME_NS, FETCHERS_TIME_NS,
-						  true, &f->patience);
+	int err = f->n_pending == 0 ? 0 :
+				      patience_begin(&f->process, FETCHERS_TIME_NS, LOOK_NS, true,
+						     &f->patience);
+
+	f->patience.look_ns = LOOK_NS;
+	return err;
 }
 
 static int take_reply(struct fetchers *f, struct fetch_reply *ret)
@@ -153,6 +166,36 @@ static int receive(struct fetchers *f, bool waits, struct fetch_reply *ret)
 	return 0;
 }
 
+static bool is_readable(int socket, uint64_t patience_ns)
+{
+	struct pollfd fd = { .fd = socket, .events = POLLIN };
+
+	return poll(&fd, 1, (int)(patience_ns / 1000000)) > 0;
+}
+
+/* Samples wait meanwhile, so it is looked at later if it is not there at once. */
+static int start_again(struct fetchers *f)
+{
+	uint64_t now = clock_now_ns(), patience = f->is_patient ? START_NS : 0;
+
+	if (f->starting < 0) {
+		if (now < f->next_start_ns)
+			return -EAGAIN;
+		f->next_start_ns = now + RETRY_NS;
+		if (starter_begin(parsers_starter(f->parsers), SPAWNED_FETCHER, &f->starting) < 0)
+			return -EAGAIN;
+		f->next_start_ns = 0;
+		f->started_ns = now;
+		patience = f->is_patient ? START_NS : LOOK_NS;
+	}
+	if (is_readable(f->starting, patience))
+		return starter_finish(parsers_starter(f->parsers), SPAWNED_FETCHER,
+				      steal_fd(&f->starting), &f->process);
+	if (now > f->started_ns + START_NS)
+		close(steal_fd(&f->starting));
+	return -EAGAIN;
+}
+
 /* 0, -EAGAIN: there is none now; or -ESHUTDOWN: this process has to do it. */
 static int start(struct fetchers *f)
 {
@@ -162,17 +205,19 @@ static int start(struct fetchers *f)
 		return 0;
 	if (f->is_broken)
 		return -ESHUTDOWN;
-	if (clock_now_ns() >= f->next_start_ns)
+	if (f->has_started)
+		err = start_again(f);
+	else if (clock_now_ns() >= f->next_start_ns)
 		err = starter_start(parsers_starter(f->parsers), SPAWNED_FETCHER, &f->process);
-	f->has_process = err == 0;
 	f->is_broken = err == -ESHUTDOWN;
-	if (f->has_process) /* what does not fit is dropped */
-		(void)fcntl(f->process.socket, F_SETFL, O_NONBLOCK);
-	if (err == 0 || f->is_broken)
-		return err;
-	if (clock_now_ns() >= f->next_start_ns)
+	if (err == 0) {
+		f->has_process = f->has_started = true;
+		(void)fcntl(f->process.socket, F_SETFL,
+			    O_NONBLOCK); /* what does not fit is dropped */
+	} else if (!f->has_started) {
 		f->next_start_ns = clock_now_ns() + RETRY_NS;
-	return -EAGAIN;
+	}
+	return err;
 }
 
 /* As it is, or was very recently: a dump asks a thousand times. -ESRCH: there is none to blame. */
@@ -259,18 +304,34 @@ void fetchers_be_patient(struct fetchers *f)
 		f->is_patient = true;
 }
 
+/* It may be ended by others: then the next one is asked. */
+static int request_again(struct fetchers *f, const struct fetch_request *wanted, bool counts)
+{
+	int err;
+
+	make_room(f);
+	err = request(f, wanted, counts);
+	return err == -EAGAIN && !f->has_process ? request(f, wanted, counts) : err;
+}
+
+static int read_there(struct fetchers *f, const struct fetch_request *wanted,
+		      struct fetch_reply *ret)
+{
+	int err = request_again(f, wanted, false);
+
+	if (err == 0)
+		err = receive_last(f, ret);
+	if (err == -EAGAIN && !f->has_process)
+		err = request(f, wanted, false) ?: receive_last(f, ret);
+	return err;
+}
+
 int fetchers_read(struct fetchers *f, pid_t pid, uint64_t address, void *ret, size_t size)
 {
 	const struct fetch_request wanted = { FETCH_READ, pid, address, (uint32_t)size };
 	struct fetch_reply reply;
-	int err = -ESHUTDOWN;
+	int err = f ? read_there(f, &wanted, &reply) : -ESHUTDOWN;
 
-	if (f) {
-		make_room(f);
-		err = request(f, &wanted, false);
-		if (err == 0)
-			err = receive_last(f, &reply);
-	}
 	if (err == -ESHUTDOWN) {
 		fetch_here(&wanted, &reply);
 		err = 0;
@@ -309,12 +370,7 @@ size_t fetchers_touch(struct fetchers *f, pid_t pid, uint64_t page, size_t n_pag
 void fetchers_bring(struct fetchers *f, pid_t pid, uint64_t address)
 {
 	const struct fetch_request wanted = { FETCH_TOUCH, pid, address, 1 };
-	int err = -ESHUTDOWN;
 
-	if (f) {
-		make_room(f);
-		err = request(f, &wanted, false);
-	}
-	if (err == -ESHUTDOWN)
+	if (!f || request_again(f, &wanted, false) == -ESHUTDOWN)
 		(void)touch_here(&wanted);
 }

@@ -19,7 +19,7 @@
  */
 struct fetchers;
 
-/* How long one may wait for memory, or twice that. Some disks take a tenth of it to read a page. */
+/* How long one may wait for memory. Some disks take a tenth of it to read a page. */
 #define FETCHERS_TIME_NS UINT64_C(100000000)
 
 /* `parsers` starts them, and is held. This process has CAP_SYS_PTRACE. 0 or -ENOMEM. */

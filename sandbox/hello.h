@@ -15,10 +15,13 @@ int hello_say(int socket, int self, const struct confinement *confinement);
 /* Says that there will be no helper. */
 void hello_refuse(int socket, int err);
 
+/* How long a helper may take to start, on a busy machine. One that was stopped is not waited for. */
+#define HELLO_PATIENCE_MS 2000
+
 /*
- * Waits for it, at most for some seconds. Takes over the socket. 0; -EAGAIN: it takes too long; -EPIPE:
- * the helper has ended; or another negative errno.
+ * Waits for it, at most for so long. Takes over the socket. 0; -EAGAIN: it takes too long; -EPIPE: the
+ * helper has ended; or another negative errno.
  */
-int hello_await(int socket, struct spawned *ret);
+int hello_await(int socket, int patience_ms, struct spawned *ret);
 
 #endif

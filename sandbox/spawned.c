@@ -42,6 +42,7 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 {
 	*ret = (struct patience){ .limit_ns = limit_ns,
 				  .stopped_ns = stopped_ns,
+				  .look_ns = PATIENCE_LOOK_MS * UINT64_C(1000000),
 				  .counts_sleep = counts_sleep };
 	if (clock_getcpuclockid(spawned->pid, &ret->clock) != 0)
 		return -ECONNABORTED;
@@ -63,7 +64,7 @@ int patience_look(struct patience *p, const struct spawned *spawned)
 	uint64_t now = clock_now_ns(), cpu_ns;
 	char state;
 
-	if (now < p->looked + PATIENCE_LOOK_MS * UINT64_C(1000000))
+	if (now < p->looked + p->look_ns)
 		return 0;
 	cpu_ns = clock_read_ns(p->clock);
 	state = read_state(spawned);

@@ -28,12 +28,12 @@ void spawned_kill(const struct spawned *spawned);
  */
 struct patience {
 	clockid_t clock; /* of the helper's CPU time */
-	uint64_t limit_ns, stopped_ns;
+	uint64_t limit_ns, stopped_ns, look_ns;
 	bool counts_sleep;
 	uint64_t begun, last, since, looked, asleep_ns;
 };
 
-/* At least this often (ms), patience_look() is to be called. */
+/* At least this often (ms), patience_look() is to be called; who sets look_ns may call it more often. */
 #define PATIENCE_LOOK_MS 100
 
 /*

@@ -218,7 +218,7 @@ static int start_any(struct starter *s, enum spawned_kind kind, struct spawned *
 	int socket, err = request(s, kind, &number, &socket);
 
 	if (err == 0)
-		err = hello_await(socket, ret);
+		err = hello_await(socket, HELLO_PATIENCE_MS, ret);
 	if (err == -EAGAIN || has_no_spawner(s))
 		replace_spawner(s, number);
 	return err;
@@ -251,6 +251,28 @@ int starter_start(struct starter *s, enum spawned_kind kind, struct spawned *ret
 	if (err == 0)
 		return 0;
 	return give_up(s, kind, false, "cannot be started") ? -ESHUTDOWN : -EAGAIN;
+}
+
+int starter_begin(struct starter *s, enum spawned_kind kind, int *ret_socket)
+{
+	unsigned int number;
+	int err = request(s, kind, &number, ret_socket);
+
+	if (err < 0 && has_no_spawner(s)) {
+		replace_spawner(s, number);
+		err = request(s, kind, &number, ret_socket);
+	}
+	return err < 0 ? -EAGAIN : 0;
+}
+
+int starter_finish(struct starter *s, enum spawned_kind kind, int socket, struct spawned *ret)
+{
+	int err = hello_await(socket, 0, ret);
+
+	if (err < 0 || is_confined(s, kind, &ret->confinement, false))
+		return err < 0 ? -EAGAIN : 0;
+	spawned_end(ret);
+	return -EAGAIN;
 }
 
 int starter_check(struct starter *s, struct confinement *ret)

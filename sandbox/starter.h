@@ -33,6 +33,14 @@ bool starter_is_required(struct starter *starter);
 int starter_start(struct starter *starter, enum spawned_kind kind, struct spawned *ret);
 
 /*
+ * The same without waiting: *ret_socket is readable when there is something for starter_finish(), which
+ * takes it over. 0 or -EAGAIN.
+ */
+int starter_begin(struct starter *starter, enum spawned_kind kind, int *ret_socket);
+int starter_finish(struct starter *starter, enum spawned_kind kind, int socket,
+		   struct spawned *ret);
+
+/*
  * Starts one to see what confines it, and ends it. 0 or a negative errno: there can be none now.
  */
 int starter_check(struct starter *starter, struct confinement *ret);
