@@ -139,13 +139,13 @@ static const char *parser_failure(int err)
 {
 	switch (err) {
 	case -ETIME:
-		return "took too long";
+		return "parser took too long";
 	case -EPROTO:
-		return "gave a wrong answer";
+		return "parser gave a wrong answer";
 	case -ECONNABORTED:
-		return "crashed or was ended";
+		return "parser crashed or was ended";
 	case -EAGAIN:
-		return "could not be started";
+		return "parser could not be started";
 	default:
 		return NULL;
 	}
@@ -167,7 +167,7 @@ static int ask(struct table_job *j, enum parse_kind kind, int fd, int other,
 
 	if (!why)
 		return err;
-	log_warning("%s %s: its parser %s", j->path ? j->path : "a file", so[kind], why);
+	parsers_note_failure(j->parsers, j->path ? j->path : "a file", so[kind], why);
 	/* Somebody may have ended it, or memory have been short. */
 	return err == -ECONNABORTED || err == -EAGAIN ? -EAGAIN : -EBADMSG;
 }

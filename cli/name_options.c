@@ -6,8 +6,11 @@
 #include "base/array.h"
 #include "binaries/image_cache.h"
 #include "cli/quantity.h"
+#include "cli/sandbox_options.h"
 #include "log/log.h"
+#include "profiler/confined.h"
 #include "profiler/fetch.h"
+#include "sandbox/helper.h"
 
 enum {
 	OPTION_DEBUGINFOD_TIMEOUT = 1024,
@@ -17,6 +20,7 @@ enum {
 	OPTION_NO_INLINE,
 	OPTION_NO_LINES,
 	OPTION_NO_SYMBOLS,
+	OPTION_SANDBOX,
 	OPTION_SYMFS,
 };
 
@@ -118,6 +122,7 @@ static const struct argp_option recording_argp_options[] = {
 	  "look for binaries in this directory first, by their paths or only their names", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0, "neither read names from disk nor keep them there",
 	  3 },
+	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP, 3 },
 	{ 0 },
 };
 
@@ -135,6 +140,10 @@ static error_t parse_recording_option(int key, char *arg, struct argp_state *sta
 	case OPTION_NO_CACHE:
 		recording->no_cache = true;
 		return 0;
+	case OPTION_SANDBOX:
+		if (sandbox_options_parse(arg, &recording->sandbox) < 0)
+			argp_error(state, SANDBOX_OPTIONS_ERROR, arg);
+		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -150,10 +159,16 @@ const struct argp recording_names_argp = {
 struct names *recording_names_apply(const struct recording_names *recording)
 {
 	struct names *names = name_options_apply(&recording->names);
+	struct parsers *parsers;
 	struct disk_cache cache;
 
 	if (!names)
 		return NULL;
+	if (!recording->names.options.none) {
+		if (confined_begin(recording->sandbox, HELPER_SELF, names, &parsers) < 0)
+			return names_free(names);
+		parsers_drop(parsers); /* namers hold them */
+	}
 	if (!recording->no_cache && !recording->names.options.none &&
 	    image_cache_open_default(&cache))
 		names_set_cache(names, &cache);

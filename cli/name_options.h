@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "sandbox/parsers.h"
 #include "symbols/names.h"
 
 /* Options for the form of names and where they are looked up, of all commands that show stacks. */
@@ -31,14 +32,16 @@ struct recording_names {
 	struct name_options names;
 	const char *root; /* NULL: not given */
 	bool no_cache;
+	enum sandbox_mode sandbox;
 };
 
 /* Includes name_options_argp; its input is a struct recording_names. */
 extern const struct argp recording_names_argp;
 
 /*
- * Like name_options_apply(). Servers may be queried (fetch.h) until fetch_end(). What is looked up
- * is also kept on disk. Free the names after all recordings are closed.
+ * Like name_options_apply(); NULL also if confined processes are required and cannot be had. Servers
+ * may be queried (fetch.h) until fetch_end(). What is looked up is also kept on disk. Free the names
+ * after all recordings are closed.
  */
 struct names *recording_names_apply(const struct recording_names *recording);
 

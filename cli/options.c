@@ -56,10 +56,7 @@ static const struct argp_option shared_options[] = {
 	  "maximum memory for tables: 64M, 1G (a sixteenth of the machine's, at least 64M)", 3 },
 	{ "no-cache", OPTION_NO_CACHE, NULL, 0,
 	  "neither read tables and names from disk nor keep them there", 3 },
-	{ "sandbox", OPTION_SANDBOX, "MODE", 0,
-	  "auto: parse files in confined processes if possible; require: else refuse to run; "
-	  "off: parse them in this process (auto)",
-	  3 },
+	{ "sandbox", OPTION_SANDBOX, "MODE", 0, SANDBOX_OPTIONS_HELP, 3 },
 	{ "btf", OPTION_BTF, "FILE", 0,
 	  "file with the kernel's type information (/sys/kernel/btf/vmlinux)", 3 },
 	{ "user-only", 'U', NULL, 0,
@@ -405,7 +402,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_SANDBOX:
 		if (sandbox_options_parse(arg, &o->record.profiler.sandbox) < 0)
-			argp_error(state, "--sandbox takes auto, require or off, not '%s'", arg);
+			argp_error(state, SANDBOX_OPTIONS_ERROR, arg);
 		return 0;
 	case OPTION_NO_CACHE:
 		o->record.profiler.cache = false;

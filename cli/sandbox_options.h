@@ -6,6 +6,11 @@
 
 #include "sandbox/parsers.h"
 
+#define SANDBOX_OPTIONS_HELP                                                                       \
+	"auto: parse files in confined processes if possible; require: else refuse to run; "       \
+	"off: parse them in this process (auto)"
+#define SANDBOX_OPTIONS_ERROR "--sandbox takes auto, require or off, not '%s'"
+
 /* Parses what --sandbox takes. -EINVAL for anything else. */
 int sandbox_options_parse(const char *text, enum sandbox_mode *ret);
 

@@ -121,13 +121,14 @@ static bool place_path(unsigned int place, const struct debug_wanted *wanted, co
 	return n > 0 && (size_t)n < size;
 }
 
-static int open_place(const struct search *s, unsigned int place, const char *path)
+/* in_debug_root: what is there, and links, root has put there, if it keeps it. */
+static int open_place(const struct search *s, bool in_debug_root, const char *path)
 {
 	bool links = false;
 	int fd = open_below(s->root, path, false);
 
 	if (fd < 0) {
-		links = !s->is_kept || place == BESIDE || place == IN_DEBUG;
+		links = !s->is_kept || !in_debug_root;
 		fd = s->root < 0 ? regular_file_open(path, 0) : open_below(s->root, path, true);
 	}
 	if (fd < 0 || may_be_used(s, fd, links))
@@ -146,13 +147,22 @@ static int search(const struct search *s, const char *path, const struct debug_w
 
 		if (!place_path(i, wanted, path, at, sizeof(at)))
 			continue;
-		fd = open_place(s, i, at);
+		fd = open_place(s, i == BY_BUILD_ID || i == BELOW_ROOT, at);
 		if (fd >= 0 && belongs(arg, fd, wanted))
 			return fd;
 		if (fd >= 0)
 			close(fd);
 	}
 	return -ENOENT;
+}
+
+int debug_open(const char *path, uid_t owner, dev_t device)
+{
+	const struct search s = { -1, owner, device, .is_kept = true };
+	bool in_debug_root =
+		strncmp(path, DEBUG_ROOT "/", strlen(DEBUG_ROOT "/")) == 0 && !strstr(path, "/..");
+
+	return open_place(&s, in_debug_root, path);
 }
 
 int debug_search(int fd, const struct debug_wanted *wanted, debug_belongs_fn belongs, void *arg)

@@ -33,6 +33,13 @@ struct debug_wanted {
 typedef bool (*debug_belongs_fn)(void *arg, int fd, const struct debug_wanted *wanted);
 
 /*
+ * Opens the debug file at an absolute path, for a program's file of this owner on this device. Returns
+ * a descriptor, which the caller closes; -EACCES if this is forbidden; or another negative errno. May
+ * wait.
+ */
+int debug_open(const char *path, uid_t owner, dev_t device);
+
+/*
  * Finds the debug file of the file behind fd, which the caller keeps. Returns a descriptor, which
  * the caller closes, or a negative errno. May wait.
  */

@@ -56,7 +56,7 @@ int proc_maps_next(struct proc_maps *maps, struct proc_map *ret)
 {
 	struct proc_map map;
 	unsigned int major, minor;
-	char permissions[5];
+	char permissions[5] = ""; /* shorter ones have no x */
 	int name_at = 0;
 	ssize_t n;
 

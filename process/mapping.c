@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "elf/mapped_file.h"
@@ -14,14 +13,7 @@
 #include "kernel/permission.h"
 #include "kernel/proc_stat.h"
 #include "log/log.h"
-
-bool mapping_read_word(pid_t pid, uint64_t address, uint64_t *ret)
-{
-	struct iovec local = { ret, sizeof(*ret) };
-	struct iovec remote = { (void *)address, sizeof(*ret) };
-
-	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(*ret);
-}
+#include "sandbox/fetchers.h"
 
 /* While a process runs, its mapping may be the only way to the file. */
 static void warn_unopened(struct process_table *table, pid_t pid, const char *name)
@@ -172,14 +164,13 @@ static void resolve_other(struct process_table *table, struct process *p, struct
 	resolve_jitted(table, p, m, inode, name);
 }
 
-static void resolve_cookie(const struct process *p, struct mapping *m)
+static void resolve_cookie(const struct process_table *table, const struct process *p,
+			   struct mapping *m)
 {
-	uint64_t word;
-
 	m->has_cookie = mapping_has_cookie(m);
 	/* On failure the process may have unmapped the binary meanwhile. */
 	if (m->has_cookie)
-		(void)mapping_read_word(p->thread, mapping_cookie_address(m), &word);
+		fetchers_bring(table->fetchers, p->thread, mapping_cookie_address(m));
 }
 
 void mapping_resolve_as(struct process_table *table, struct process *p, struct mapping *m,
@@ -198,7 +189,7 @@ void mapping_resolve_as(struct process_table *table, struct process *p, struct m
 		return;
 	}
 	m->binary = b;
-	resolve_cookie(p, m);
+	resolve_cookie(table, p, m);
 }
 
 void mapping_resolve(struct process_table *table, struct process *p, struct mapping *m,
@@ -248,7 +239,7 @@ bool mapping_settle(struct process_table *table, struct process *p, struct mappi
 	if (err == 0)
 		err = elf_facts_bias(&b->elf, m->start, m->offset, &m->bias);
 	if (err == 0) {
-		resolve_cookie(p, m);
+		resolve_cookie(table, p, m);
 		return true;
 	}
 	m->binary = NULL;

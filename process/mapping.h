@@ -34,7 +34,4 @@ bool process_settle_program(struct process_table *table, struct process *process
 /* The PID belongs to another process or program from now on. */
 void process_forget_program(struct process *process);
 
-/* Reads a word of a process, which makes its page resident; the walker cannot do that. */
-bool mapping_read_word(pid_t pid, uint64_t address, uint64_t *ret);
-
 #endif

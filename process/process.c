@@ -14,6 +14,7 @@
 #include "process/mapping.h"
 #include "process/process_snapshot.h"
 #include "process/unrecorded.h"
+#include "sandbox/fetchers.h"
 
 /* Time until mappings that could not be read are tried again. */
 #define RETRY_NS UINT64_C(1000000000)
@@ -389,29 +390,46 @@ void process_table_on_exit(struct process_table *table, pid_t pid, uint64_t time
 		p->exited = time;
 }
 
-bool process_cookie_differs(const struct process *p, const struct mapping *m)
+static int read_cookie(const struct process_table *table, const struct process *p,
+		       const struct mapping *m, uint64_t *ret)
+{
+	return fetchers_read(table->fetchers, p->thread, mapping_cookie_address(m), ret,
+			     sizeof(*ret));
+}
+
+bool process_cookie_differs(const struct process_table *table, const struct process *p,
+			    const struct mapping *m)
 {
 	uint64_t cookie;
 
-	return m->has_cookie && mapping_read_word(p->thread, mapping_cookie_address(m), &cookie) &&
+	return m->has_cookie && read_cookie(table, p, m, &cookie) == 0 &&
 	       cookie != m->binary->elf.cookie;
 }
 
+struct cookie_check {
+	struct process_table *table;
+	struct process *process;
+};
+
 static void check_cookie(void *arg, struct mapping *m)
 {
-	struct process *p = arg;
+	const struct cookie_check *check = arg;
 	uint64_t cookie;
+	int err;
 
-	if (m->died != TIME_NEVER || !m->has_cookie ||
-	    mapping_read_word(p->thread, mapping_cookie_address(m), &cookie))
+	if (m->died != TIME_NEVER || !m->has_cookie)
+		return;
+	err = read_cookie(check->table, check->process, m, &cookie);
+	/* Later, it may be told. */
+	if (err == 0 || err == -EAGAIN || err == -ETIMEDOUT)
 		return;
 	m->has_cookie = false;
-	p->changed = true;
+	check->process->changed = true;
 }
 
 void process_table_check_cookies(struct process_table *table, struct process *p)
 {
-	history_each(&p->mappings, check_cookie, p);
+	history_each(&p->mappings, check_cookie, &(struct cookie_check){ table, p });
 }
 
 /* True if it is the same process. Starts are in ticks, rounded down. */

@@ -63,6 +63,7 @@ struct refused_pid {
 
 struct process_table {
 	struct binary_store *binaries;
+	struct fetchers *fetchers; /* read memory of processes; NULL: done here */
 	struct snapshot_store snapshots;
 	struct jitted_store jitted;
 	/* Tells the kernel the cell of a process's snapshot; 0: none any more. */
@@ -160,7 +161,8 @@ int process_table_publish(struct process_table *table, uint64_t now);
 void process_table_forget(struct process_table *table, uint64_t before);
 
 /* True if the binary's cookie is readable in memory and different. */
-bool process_cookie_differs(const struct process *process, const struct mapping *mapping);
+bool process_cookie_differs(const struct process_table *table, const struct process *process,
+			    const struct mapping *mapping);
 
 /* The mapping that contained an address at a time, or NULL. */
 const struct mapping *process_find(const struct process *process, uint64_t address, uint64_t time);

@@ -8,8 +8,10 @@
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "profiler/confined.h"
 #include "profiler/profiler.h"
 #include "sandbox/parsers.h"
+#include "symbols/name_reader.h"
 #include "symbols/names.h"
 
 /* If no table is finished for this long, those that are missing are not waited for. */
@@ -17,44 +19,22 @@
 /* Interval of calls to is_interrupted() while tables are built. */
 #define WAIT_MS 50
 
-static int require(struct parsers *parsers, int err)
-{
-	struct confinement confinement = { 0 };
-	char list[CONFINE_LIST_SIZE];
-
-	if (err == 0)
-		err = parsers_require(parsers, &confinement);
-	if (err == 0 && !confinement.missing)
-		return 0;
-	log_error("parsers of files cannot be confined, as --sandbox=require asks for");
-	if (err < 0)
-		log_detail("none can be started: %s", strerror(-err));
-	else
-		log_detail("they lack %s", confine_list(confinement.missing, list));
-	return -EOPNOTSUPP;
-}
-
 int stores_begin(struct stores *ret, const struct profiler_options *o)
 {
-	bool is_required = o->sandbox == SANDBOX_REQUIRE;
-	int err = 0;
+	int err =
+		confined_begin(o->sandbox, o->helper, o->symbols ? o->names : NULL, &ret->parsers);
 
-	if (o->sandbox == SANDBOX_OFF)
-		return 0;
-	if (o->helper)
-		err = parsers_new(o->helper, &ret->parsers);
-	else if (is_required)
-		err = -ENOENT;
-	if (is_required)
-		return require(ret->parsers, err);
 	if (err < 0)
-		log_warning("this process parses all files itself, with its rights: %s",
-			    strerror(-err));
+		return err;
+	ret->named = o->names;
 	return 0;
 }
 
 void stores_end(struct stores *stores)
 {
+	if (stores->named)
+		names_set_reader(stores->named, NULL, NULL);
+	stores->named = NULL;
 	stores->parsers = parsers_drop(stores->parsers);
 }
 

@@ -95,9 +95,14 @@ static void put_comm(const struct sample *sample, FILE *to)
 static void put_event(const struct report_context *context, const struct sample *sample, FILE *to)
 {
 	const char *event = value_other_event(context) ? "wall" : value_event_name(context, sample);
+	_cleanup_free_ char *copy = strdup(event);
 
-	for (; *event; event++)
-		fputc((unsigned char)*event <= ' ' || *event == 0x7f ? '_' : *event, to);
+	if (!copy)
+		return;
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			*c = '_';
+	put_plain(copy, to);
 }
 
 /* Cycles and calls are counted; times are in nanoseconds. */

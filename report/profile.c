@@ -129,10 +129,13 @@ static int profile_make_key(struct profile *profile, const struct sample *sample
 static void look_names_up(const struct profile *profile, const struct sample *sample)
 {
 	const struct source_location *locations;
+	bool lines = profile->counted & PROFILE_LINES;
 
+	for (size_t i = 0; i < sample->n_user; i++)
+		frame_want_locations(&sample->user[i], lines);
 	for (size_t i = 0; i < sample->n_user; i++) {
 		const struct frame *frame = &sample->user[i];
-		size_t n = frame_locations(frame, profile->counted & PROFILE_LINES, &locations);
+		size_t n = frame_locations(frame, lines, &locations);
 		uint64_t start;
 
 		if (n == 0 || !locations[n - 1].function)

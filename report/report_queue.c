@@ -12,11 +12,14 @@
 #include "report/verification.h"
 #include "symbols/names.h"
 
+/* The names of so many waiting samples are read together; more would keep the first report waiting. */
+#define NAMED_TOGETHER 256
+
 enum item_kind { ITEM_SAMPLE, ITEM_CLOSE, ITEM_TICK, ITEM_TAKE, ITEM_CALL };
 
 /* A task of the thread. */
 struct item {
-	STAILQ_ENTRY(item) next;
+	TAILQ_ENTRY(item) next;
 	enum item_kind kind;
 	size_t size;
 	struct totals totals;
@@ -33,6 +36,7 @@ struct item {
 	void *object;
 	/* ITEM_SAMPLE: its arrays are in the data */
 	struct sample sample;
+	bool has_wanted; /* its names, with those of samples before it */
 	uint64_t data[];
 };
 
@@ -52,7 +56,7 @@ struct report_queue {
 	bool has_thread;
 	pthread_mutex_t lock; /* protects all that follows */
 	pthread_cond_t more;
-	STAILQ_HEAD(, item) items;
+	TAILQ_HEAD(item_list, item) items;
 	size_t n_samples;
 	uint64_t oldest_ns;
 	size_t size; /* of the items, in bytes */
@@ -150,14 +154,14 @@ static int do_item(struct report_queue *q, struct item *item)
 /* Waits for the next item, which stays in the list until it is done; NULL: the thread ends. */
 static struct item *wait_for_item(struct report_queue *q)
 {
-	while (STAILQ_EMPTY(&q->items) && !q->ends)
+	while (TAILQ_EMPTY(&q->items) && !q->ends)
 		pthread_cond_wait(&q->more, &q->lock);
-	return q->drops ? NULL : STAILQ_FIRST(&q->items);
+	return q->drops ? NULL : TAILQ_FIRST(&q->items);
 }
 
 static void remove_item(struct report_queue *q, struct item *item)
 {
-	STAILQ_REMOVE_HEAD(&q->items, next);
+	TAILQ_REMOVE(&q->items, item, next);
 	q->n_samples -= item->kind == ITEM_SAMPLE;
 	q->size -= item->size;
 	if (item->kind == ITEM_SAMPLE)
@@ -165,16 +169,35 @@ static void remove_item(struct report_queue *q, struct item *item)
 	free(item);
 }
 
+/*
+ * Says which names will be needed from this item to the last one. Only this thread removes items, so
+ * they can be read without the lock, but for what follows the last one.
+ */
+static void want_names(struct item *item, const struct item *last)
+{
+	for (int n = 0; n < NAMED_TOGETHER; n++) {
+		for (size_t i = 0; item->kind == ITEM_SAMPLE && i < item->sample.n_user; i++)
+			frame_want_locations(&item->sample.user[i], false);
+		item->has_wanted = true;
+		if (item == last)
+			break;
+		item = TAILQ_NEXT(item, next);
+	}
+}
+
 static void *report_queue_run(void *arg)
 {
 	struct report_queue *q = arg;
-	struct item *item;
+	struct item *item, *last;
 	int err;
 
 	pthread_mutex_lock(&q->lock);
 	while ((item = wait_for_item(q)) != NULL) {
+		last = TAILQ_LAST(&q->items, item_list);
 		err = q->err;
 		pthread_mutex_unlock(&q->lock);
+		if (err == 0 && !item->has_wanted)
+			want_names(item, last);
 		if (err == 0 || item->kind == ITEM_CALL)
 			err = do_item(q, item) ?: err;
 		pthread_mutex_lock(&q->lock);
@@ -210,7 +233,7 @@ int report_queue_new(struct report **reports, size_t n_reports, struct names *na
 		return -ENOMEM;
 	q->names = names;
 	q->keeps_names = keeps_names;
-	STAILQ_INIT(&q->items);
+	TAILQ_INIT(&q->items);
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->more, NULL);
 	q->slots = calloc(n_reports + 1, sizeof(*q->slots));
@@ -235,7 +258,7 @@ static int add_item(struct report_queue *q, struct item *item)
 	if (err == 0) {
 		q->n_samples += item->kind == ITEM_SAMPLE;
 		q->size += item->size;
-		STAILQ_INSERT_TAIL(&q->items, item, next);
+		TAILQ_INSERT_TAIL(&q->items, item, next);
 		pthread_cond_signal(&q->more);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -269,6 +292,7 @@ int report_queue_add(struct report_queue *q, const struct sample *sample,
 		return -ENOMEM;
 	}
 	item->kind = ITEM_SAMPLE;
+	item->has_wanted = false;
 	item->size = size + (sample->verification ? sample->verification->size : 0);
 	item->sample = *sample;
 	item->totals = *totals;
@@ -398,7 +422,7 @@ struct report_queue *report_queue_free(struct report_queue *q)
 	if (!q)
 		return NULL;
 	end_thread(q, true);
-	while ((item = STAILQ_FIRST(&q->items)) != NULL) {
+	while ((item = TAILQ_FIRST(&q->items)) != NULL) {
 		if (item->kind == ITEM_CALL)
 			item->fn(item->object);
 		remove_item(q, item);

@@ -59,6 +59,12 @@ size_t frame_locations(const struct frame *frame, bool lines, const struct sourc
 				     ret);
 }
 
+void frame_want_locations(const struct frame *frame, bool lines)
+{
+	if (frame_is_in_binary(frame))
+		module_want(frame->module, frame->offset - !frame_is_exact(frame), lines);
+}
+
 int frame_function_start(const struct frame *frame, uint64_t *ret)
 {
 	if (!frame_is_in_binary(frame))

@@ -92,6 +92,9 @@ void frame_locate(struct frame *frame, uint64_t time_ns);
  */
 size_t frame_locations(const struct frame *frame, bool lines, const struct source_location **ret);
 
+/* frame_locations() will soon be called for this frame: module_want(). */
+void frame_want_locations(const struct frame *frame, bool lines);
+
 /* The start of a frame's function, as an offset, for one without a name. 0 or -ENOENT. */
 int frame_function_start(const struct frame *frame, uint64_t *ret);
 

@@ -140,6 +140,13 @@ static int put_user_frame(struct maker *m, const struct frame *frame)
 	return err;
 }
 
+/* Before the first look-up of a stack. */
+static void want(const struct maker *m, const struct frame *frame)
+{
+	if (m->report->context.symbols)
+		frame_want_locations(frame, m->wanted & SYMBOLIZED_LINES);
+}
+
 static int put_off_cpu(struct maker *m, enum dp_state state)
 {
 	char text[FRAME_LABEL_SIZE];
@@ -224,6 +231,11 @@ int symbolized_stack_make(struct report *report, const struct stack *stack, unsi
 	struct maker m = { report, ret, wanted };
 	int err = put_top(&m, &stack->common, stack->kernel, stack->n_kernel);
 
+	for (size_t i = 0; i < stack->n_user; i++) {
+		struct frame frame = stack_frame_unpack(&stack->user[i]);
+
+		want(&m, &frame);
+	}
 	for (size_t i = 0; err == 0 && i < stack->n_user; i++) {
 		struct frame frame = stack_frame_unpack(&stack->user[i]);
 
@@ -238,6 +250,8 @@ int symbolized_stack_make_sample(struct report *report, const struct sample *sam
 	struct maker m = { report, ret, wanted };
 	int err = put_top(&m, sample, sample->kernel, sample->n_kernel);
 
+	for (size_t i = 0; i < sample->n_user; i++)
+		want(&m, &sample->user[i]);
 	for (size_t i = 0; err == 0 && i < sample->n_user; i++)
 		err = put_user_frame(&m, &sample->user[i]);
 	return err == 0 ? put_bottom(&m, sample) : err;

@@ -150,7 +150,7 @@ int drain_init(struct drain *d, struct session *session, struct sideband *sideba
 		.totals.verified = verify ? verify_queue_results(verify) : NULL,
 		.report_queue = report_queue,
 	};
-	return_check_init(&d->return_check, unwinder);
+	return_check_init(&d->return_check, unwinder, table->fetchers);
 	d->frames = calloc(DP_MAX_FRAMES, sizeof(*d->frames));
 	if (!d->frames)
 		return -ENOMEM;
@@ -332,7 +332,7 @@ static bool is_code_known(const struct drain *d, const struct process *p,
 		return raw->outcome != DP_CODE_CHANGED;
 	/* Memory now shows the state at that time only if it is still the same mapping. */
 	now = process_find(p, address, TIME_NEVER - 1);
-	return !now || now->born != m->born || !process_cookie_differs(p, now);
+	return !now || now->born != m->born || !process_cookie_differs(d->table, p, now);
 }
 
 /* Finishes a sample with the mappings of its process at its time. */
@@ -379,8 +379,8 @@ static int report_queued_sample(struct drain *d, struct queued *q)
 	err = report_sample(d, q, snapshot_store_find(&d->table->snapshots, raw->snapshot), p,
 			    &walk, false);
 	if (p && walk.outcome == DP_READ_FAULT && !p->is_replaced)
-		d->totals.pages_requested +=
-			page_request(&d->pages, p->thread, walk.fault_address, clock_now_ns());
+		d->totals.pages_requested += page_request(&d->pages, d->table->fetchers, p->thread,
+							  walk.fault_address, clock_now_ns());
 	return err;
 }
 

@@ -2,17 +2,16 @@
 #include "samples/page_request.h"
 
 #include <stdbool.h>
-#include <sys/uio.h>
 
 #include "bpf/abi.h"
+#include "sandbox/fetchers.h"
+
+static_assert(FETCH_PAGE == DP_USER_PAGE_SIZE, "a fetcher touches pages");
 
 #define SECOND_NS UINT64_C(1000000000)
 
 /* The most requests per second: each can cause a disk read. */
 #define MAX_REQUESTS 100
-
-/* Pages per request: few stacks are deeper. */
-#define N_PAGES 16
 
 static bool is_due(struct page_requests *requests, pid_t pid, uint64_t page, uint64_t now)
 {
@@ -31,18 +30,12 @@ static bool is_due(struct page_requests *requests, pid_t pid, uint64_t page, uin
 	return true;
 }
 
-size_t page_request(struct page_requests *requests, pid_t pid, uint64_t address, uint64_t now)
+size_t page_request(struct page_requests *requests, struct fetchers *fetchers, pid_t pid,
+		    uint64_t address, uint64_t now)
 {
 	uint64_t page = address & ~(uint64_t)(DP_USER_PAGE_SIZE - 1);
-	char bytes[N_PAGES];
-	struct iovec local = { bytes, sizeof(bytes) }, remote[N_PAGES];
-	ssize_t n;
 
-	if (!is_due(requests, pid, page, now))
-		return 0;
-	for (size_t i = 0; i < N_PAGES; i++)
-		remote[i] = (struct iovec){ (void *)(page + i * DP_USER_PAGE_SIZE), 1 };
-	/* Ends at the first missing page. */
-	n = process_vm_readv(pid, &local, 1, remote, N_PAGES, 0);
-	return n > 0 ? (size_t)n : 0;
+	return is_due(requests, pid, page, now) ?
+		       fetchers_touch(fetchers, pid, page, FETCH_MAX_PAGES) :
+		       0;
 }

@@ -14,6 +14,8 @@
 
 #define PAGE_REQUESTS_REMEMBERED 256
 
+struct fetchers;
+
 struct page_requests {
 	struct page_request {
 		pid_t pid;
@@ -25,10 +27,12 @@ struct page_requests {
 };
 
 /*
- * Reads the page of an address in a process, and some above it, where the stack continues. At most
- * once a second per page, with a limit for all. Returns how many are in memory now: 0 if it did not
- * try, or the process has no such page, or it may not be read.
+ * Has the page of an address in a process read, and some above it, where the stack continues. At most
+ * once a second per page, with a limit for all. Returns how many pages of this or earlier requests are
+ * in memory since the last one: 0 if it did not try, or the process has no such page, or it may not be
+ * read.
  */
-size_t page_request(struct page_requests *requests, pid_t pid, uint64_t address, uint64_t now);
+size_t page_request(struct page_requests *requests, struct fetchers *fetchers, pid_t pid,
+		    uint64_t address, uint64_t now);
 
 #endif

@@ -3,15 +3,17 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
+
+#include "sandbox/fetchers.h"
 
 #define PAGE ((uint64_t)sizeof(((struct process_memory_page *)0)->bytes))
 
 /* Not the address of a page. */
 #define NO_PAGE 1
 
-void process_memory_init(struct process_memory *m, pid_t pid)
+void process_memory_init(struct process_memory *m, struct fetchers *fetchers, pid_t pid)
 {
+	m->fetchers = fetchers;
 	m->pid = pid;
 	m->err = 0;
 	process_memory_forget(m);
@@ -26,19 +28,13 @@ void process_memory_forget(struct process_memory *m)
 static struct process_memory_page *find_page(struct process_memory *m, uint64_t address)
 {
 	struct process_memory_page *p = &m->pages[address / PAGE % PROCESS_MEMORY_PAGES];
-	struct iovec local = { p->bytes, PAGE };
-	struct iovec remote = { (void *)address, PAGE };
 
 	if (p->address == address)
 		return p;
 	p->address = address;
-	p->err = 0;
-	errno = 0;
-	if (process_vm_readv(m->pid, &local, 1, &remote, 1, 0) != (ssize_t)PAGE) {
-		p->err = errno ? -errno : -EFAULT;
-		if (p->err == -EPERM || p->err == -ENOSYS)
-			m->err = p->err;
-	}
+	p->err = fetchers_read(m->fetchers, m->pid, address, p->bytes, PAGE);
+	if (p->err == -EPERM || p->err == -ENOSYS)
+		m->err = p->err;
 	return p;
 }
 

@@ -8,6 +8,8 @@
 
 #include "bpf/arch.h"
 
+struct fetchers;
+
 /* The number of cached pages. */
 #define PROCESS_MEMORY_PAGES 32
 
@@ -16,8 +18,9 @@
  * is read word by word, and each read of another process is a system call.
  */
 struct process_memory {
-	pid_t pid; /* the process, or one of its threads */
-	int err;   /* the error if reading is not permitted at all, else 0 */
+	struct fetchers *fetchers; /* who read it; NULL: this process does */
+	pid_t pid;                 /* the process, or one of its threads */
+	int err;                   /* the error if reading is not permitted at all, else 0 */
 	struct process_memory_page {
 		uint64_t address; /* of the page */
 		int err;
@@ -25,9 +28,10 @@ struct process_memory {
 	} pages[PROCESS_MEMORY_PAGES];
 };
 
-void process_memory_init(struct process_memory *memory, pid_t pid);
+/* fetchers: of the caller, or NULL. */
+void process_memory_init(struct process_memory *memory, struct fetchers *fetchers, pid_t pid);
 
-/* Reads memory as it is, or was when cached. An unwinder_read: 0, -EFAULT, -EPERM, -ESRCH. */
+/* Reads memory as it is, or was when cached. An unwinder_read: 0, or an error of fetchers_read(). */
 int process_memory_read(void *memory, void *ret, size_t size, uint64_t address);
 
 /* Empties the cache. */

@@ -6,6 +6,7 @@
 
 #include "bpf/call.h"
 #include "process/mapping.h"
+#include "sandbox/fetchers.h"
 #include "samples/landing_pad.h"
 
 /*
@@ -14,9 +15,9 @@
  */
 #define LANDING_SIZE 64
 
-void return_check_init(struct return_check *c, struct unwinder *unwinder)
+void return_check_init(struct return_check *c, struct unwinder *unwinder, struct fetchers *fetchers)
 {
-	*c = (struct return_check){ .unwinder = unwinder };
+	*c = (struct return_check){ .unwinder = unwinder, .fetchers = fetchers };
 }
 
 /* True for a caller that was found by unwind information and is not a proven root. */
@@ -109,8 +110,11 @@ static bool is_called(struct return_check *c, const struct mapping *m, pid_t thr
 		return true;
 	}
 	/* Code may be changed while it runs. */
-	if (mapping_read_word(thread, address - sizeof(bytes), &bytes))
+	err = fetchers_read(c->fetchers, thread, address - sizeof(bytes), &bytes, sizeof(bytes));
+	if (err == 0)
 		return call_ends(bytes);
+	if (err == -EAGAIN || err == -ETIMEDOUT) /* it is not known */
+		return true;
 	/* So may a file while it is mapped: the past code is then not known. */
 	return !has_code || module_is_written_to(m->binary->module);
 }

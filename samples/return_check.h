@@ -22,14 +22,19 @@
 
 struct return_check {
 	struct unwinder *unwinder;
+	struct fetchers *fetchers;
 	struct return_check_known {
 		uint64_t binary; /* its number */
 		uint64_t address;
 	} known[RETURN_CHECK_KNOWN];
 };
 
-/* The unwinder, which finds rules, stays the caller's. */
-void return_check_init(struct return_check *check, struct unwinder *unwinder);
+/*
+ * The unwinder, which finds rules, and who reads code in memory (fetchers.h; NULL is allowed), stay the
+ * caller's.
+ */
+void return_check_init(struct return_check *check, struct unwinder *unwinder,
+		       struct fetchers *fetchers);
 
 enum return_verdict {
 	RETURN_CALLED,

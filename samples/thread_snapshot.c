@@ -13,17 +13,18 @@
 #define PAUSE_MS 1
 
 void thread_snapshot_init(struct thread_snapshot *t, struct thread_reader *reader,
-			  struct unwinder *unwinder, struct process_memory *memory,
-			  bool kernel_only, pid_t pid)
+			  struct unwinder *unwinder, struct fetchers *fetchers,
+			  struct process_memory *memory, bool kernel_only, pid_t pid)
 {
 	*t = (struct thread_snapshot){ .reader = reader,
 				       .unwinder = unwinder,
+				       .fetchers = fetchers,
 				       .memory = memory,
 				       .kernel_only = kernel_only,
 				       .pid = pid,
 				       .max_threads = SIZE_MAX,
 				       .until_ns = TIME_NEVER };
-	return_check_init(&t->return_check, unwinder);
+	return_check_init(&t->return_check, unwinder, fetchers);
 }
 
 void thread_snapshot_done(struct thread_snapshot *t)
@@ -155,7 +156,7 @@ static int walk(struct thread_snapshot *t, struct thread_stack *s)
 	else if (thread->flags & DP_THREAD_COMPAT)
 		result.outcome = DP_COMPAT_MODE;
 	else {
-		process_memory_init(t->memory, t->thread);
+		process_memory_init(t->memory, t->fetchers, t->thread);
 		result = unwinder_walk_memory(t->unwinder, &thread->regs, thread->thread_base,
 					      is_in_syscall(t, thread), process_memory_read,
 					      t->memory, t->snapshot->id, t->snapshot->cell);
@@ -187,7 +188,7 @@ int thread_snapshot_walk_copy(struct thread_snapshot *t, struct thread_stack *s,
 	struct copied copied = { t, copy };
 	struct unwinder_result result;
 
-	process_memory_init(t->memory, t->thread);
+	process_memory_init(t->memory, t->fetchers, t->thread);
 	result = unwinder_walk_memory(t->unwinder, &copy->regs, 0, copy->in_syscall, read_copied,
 				      &copied, t->snapshot->id, t->snapshot->cell);
 	return set_user(t, s, &result);

@@ -46,7 +46,8 @@ struct thread_snapshot {
 	const struct snapshot *snapshot;
 	bool kernel_only;
 	struct process_memory *memory;
-	pid_t thread; /* a running one, through which memory is read */
+	struct fetchers *fetchers; /* who read it; NULL: this process does */
+	pid_t thread;              /* a running one, through which memory is read */
 	struct return_check return_check;
 	pid_t pid;
 	struct thread_stack *stacks;
@@ -62,8 +63,8 @@ struct thread_snapshot {
 
 /* The caller keeps ownership of all parts; several may share `memory`. pid: 0: the kernel's threads. */
 void thread_snapshot_init(struct thread_snapshot *threads, struct thread_reader *reader,
-			  struct unwinder *unwinder, struct process_memory *memory,
-			  bool kernel_only, pid_t pid);
+			  struct unwinder *unwinder, struct fetchers *fetchers,
+			  struct process_memory *memory, bool kernel_only, pid_t pid);
 void thread_snapshot_done(struct thread_snapshot *threads);
 
 /*

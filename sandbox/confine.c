@@ -44,22 +44,41 @@ static void drop_bounding_set(void)
 		continue;
 }
 
-static bool drop_capabilities(void)
+/* All but these, of the first 32: false if it does not have them. */
+static bool drop_capabilities(uint32_t kept)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct only[_LINUX_CAPABILITY_U32S_3] = {
+		{ .permitted = kept, .effective = kept },
+	};
 
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	return syscall(SYS_capset, &header, none) == 0;
+	return syscall(SYS_capset, &header, only) == 0;
+}
+
+/* Of one that gets files while it works. */
+#define OPENING_FILES 4096
+
+static bool set_limit(int resource, rlim_t limit, bool is_soft)
+{
+	struct rlimit value;
+
+	/* There may be a stricter one, which cannot be raised. */
+	if (getrlimit((unsigned int)resource, &value) < 0)
+		return false;
+	value.rlim_cur = limit < value.rlim_max ? limit : value.rlim_max;
+	if (!is_soft)
+		value.rlim_max = value.rlim_cur;
+	return setrlimit((unsigned int)resource, &value) == 0;
 }
 
 /*
  * Memory is limited by RLIMIT_DATA: unlike RLIMIT_AS it leaves out mapped files, whose size their
  * owners choose and which take no memory. Sanitizers map terabytes.
  */
-static bool set_limits(void)
+static bool set_limits(bool opens)
 {
-	static const struct {
+	const struct {
 		int resource;
 		rlim_t limit;
 	} limits[] = {
@@ -67,7 +86,7 @@ static bool set_limits(void)
 		{ RLIMIT_DATA, CONFINE_MEMORY },
 #endif
 		{ RLIMIT_FSIZE, CONFINE_MEMORY },
-		{ RLIMIT_NOFILE, 16 },
+		{ RLIMIT_NOFILE, opens ? OPENING_FILES : 16 },
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_MEMLOCK, 0 },
 		{ RLIMIT_MSGQUEUE, 0 },
@@ -75,16 +94,9 @@ static bool set_limits(void)
 	};
 	bool all = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
-		struct rlimit limit = { 0 };
-
-		/* There may be a stricter one, which cannot be raised. */
-		all &= getrlimit((unsigned int)limits[i].resource, &limit) == 0;
-		if (limit.rlim_max > limits[i].limit)
-			limit.rlim_max = limits[i].limit;
-		limit.rlim_cur = limit.rlim_max;
-		all &= setrlimit((unsigned int)limits[i].resource, &limit) == 0;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		all &= set_limit(limits[i].resource, limits[i].limit,
+				 opens && limits[i].resource == RLIMIT_DATA);
 	return all;
 }
 
@@ -147,11 +159,20 @@ static const int calls[] = {
 	SCMP_SYS(write),
 };
 
+/* What libdw needs besides. */
+static const int calls_of_libdw[] = {
+	SCMP_SYS(dup),      SCMP_SYS(ftruncate),  SCMP_SYS(pwrite64),
+	SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(statx),
+};
+
+static const int calls_of_fetcher[] = { SCMP_SYS(getrusage), SCMP_SYS(process_vm_readv) };
+
 /*
- * Any other call fails with EPERM and does not kill: another C library may try a call and do without.
- * Memory cannot become executable. A signal can be sent to this process only, as abort() does.
+ * Any other call than these fails with EPERM and does not kill: another C library may try a call and do
+ * without. Memory cannot become executable. A signal can be sent to this process only, as abort() does.
+ * ret_opens: who answers openat() listens there; NULL: it fails.
  */
-static bool restrict_calls(void)
+static bool restrict_calls(const int *more, size_t n_more, int *ret_opens)
 {
 	const struct scmp_arg_cmp not_executable = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	/* RLIMIT_DATA counts neither. */
@@ -164,6 +185,10 @@ static bool restrict_calls(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls) && err == 0; i++)
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+	for (size_t i = 0; i < n_more && err == 0; i++)
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, more[i], 0);
+	if (err == 0 && ret_opens)
+		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
 	if (err == 0)
 		err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap),
 					     ARRAY_SIZE(mapping), mapping);
@@ -178,8 +203,20 @@ static bool restrict_calls(void)
 				       SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	if (err == 0)
 		err = seccomp_load(filter);
+	if (err == 0 && ret_opens)
+		*ret_opens = seccomp_notify_fd(filter);
 	seccomp_release(filter);
 	return err == 0;
+}
+
+/* A kernel may not pass them on (from 5.0 on), nor if this process is already in such a filter. */
+static bool restrict_calls_and_opens(int *ret_opens)
+{
+	if (!ret_opens)
+		return restrict_calls(NULL, 0, NULL);
+	*ret_opens = -1;
+	return restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), ret_opens) ||
+	       restrict_calls(calls_of_libdw, ARRAY_SIZE(calls_of_libdw), NULL);
 }
 
 static void note(struct confinement *c, enum confine_layer layer, bool has, bool may_have)
@@ -188,7 +225,7 @@ static void note(struct confinement *c, enum confine_layer layer, bool has, bool
 	c->missing |= (uint32_t)(!has && may_have) << layer;
 }
 
-void confine_self(struct confinement *ret)
+void confine_self(struct confinement *ret, int *ret_opens)
 {
 	bool may_restrict = may_restrict_calls();
 	int err;
@@ -199,14 +236,36 @@ void confine_self(struct confinement *ret)
 	/* It takes root; in a user namespace, the user may not exist. */
 	err = drop_user();
 	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
-	note(ret, CONFINE_CAPABILITIES, drop_capabilities(), true);
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	note(ret, CONFINE_CAPABILITIES, drop_capabilities(0), true);
+	/* Who opens its files reads their names in its memory; without root, as the same user. */
+	(void)prctl(PR_SET_DUMPABLE, ret_opens && err < 0, 0, 0, 0);
 	/* Busy ones do not see that their socket is closed. Changing the user clears this. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
-	note(ret, CONFINE_LIMITS, set_limits(), true);
+	note(ret, CONFINE_LIMITS, set_limits(ret_opens != NULL), true);
 	note(ret, CONFINE_LANDLOCK, restrict_files(), may_restrict_files());
-	note(ret, CONFINE_SECCOMP, restrict_calls(), may_restrict);
+	note(ret, CONFINE_SECCOMP, restrict_calls_and_opens(ret_opens), may_restrict);
+}
+
+bool confine_fetcher(struct confinement *ret)
+{
+	bool may_restrict = may_restrict_calls(), has_capability;
+	int err;
+
+	*ret = (struct confinement){ 0 };
+	drop_bounding_set();
+	(void)prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+	err = drop_user();
+	note(ret, CONFINE_USER, err == 0, err != -EPERM && err != -EINVAL);
+	has_capability = drop_capabilities(1u << CAP_SYS_PTRACE);
+	note(ret, CONFINE_CAPABILITIES, has_capability, true);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	note(ret, CONFINE_NO_NEW_PRIVILEGES, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, true);
+	note(ret, CONFINE_LIMITS, set_limits(false), true);
+	note(ret, CONFINE_SECCOMP,
+	     restrict_calls(calls_of_fetcher, ARRAY_SIZE(calls_of_fetcher), NULL), may_restrict);
+	return has_capability;
 }
 
 const char *confine_list(uint32_t layers, char ret[CONFINE_LIST_SIZE])

@@ -2,6 +2,7 @@
 #ifndef DP_SANDBOX_CONFINE_H
 #define DP_SANDBOX_CONFINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -30,14 +31,27 @@ struct confinement {
 	uint32_t missing; /* that the kernel has and this process could have had */
 };
 
-/* A confined process can have this much memory of its own; mapped files do not count. */
+/*
+ * A confined process can have this much memory of its own; mapped files do not count. That
+ * of one with `ret_opens` is a soft limit, which its starter may raise (prlimit(2)).
+ */
 #define CONFINE_MEMORY (UINT64_C(1) << 30)
 
 /*
  * Confines this process, which has only one thread and gives up what it can. Without root it has no
  * user of its own. Kernels from 5.13 on have Landlock.
+ *
+ * With `ret_opens`, libdw can work in it, and each attempt to open a file waits for whoever has that
+ * descriptor (seccomp_unotify(2)), to be given one or refused; -1: all are refused.
  */
-void confine_self(struct confinement *ret);
+void confine_self(struct confinement *ret, int *ret_opens);
+
+/*
+ * Confines a process that reads the memory of others, for which it keeps CAP_SYS_PTRACE: false if it
+ * does not have it. It has no Landlock layer, which would forbid that. It parses nothing of strangers, so the layers are
+ * for what nobody expects.
+ */
+bool confine_fetcher(struct confinement *ret);
 
 #define CONFINE_LIST_SIZE 128
 

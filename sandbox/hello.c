@@ -9,9 +9,6 @@
 #include "base/cleanup.h"
 #include "sandbox/message.h"
 
-/* How long a helper may take to start, on a busy machine. One that was stopped is not waited for. */
-#define PATIENCE_MS 2000
-
 /* Its descriptor is the helper's pidfd. */
 struct hello {
 	int32_t err;
@@ -33,7 +30,7 @@ void hello_refuse(int socket, int err)
 	(void)message_send(socket, &hello, sizeof(hello), NULL, 0);
 }
 
-int hello_await(int socket, struct spawned *ret)
+int hello_await(int socket, int patience_ms, struct spawned *ret)
 {
 	_cleanup_close_ int own = socket;
 	struct pollfd fd = { .fd = socket, .events = POLLIN };
@@ -41,7 +38,7 @@ int hello_await(int socket, struct spawned *ret)
 	struct hello hello;
 
 	do
-		n = poll(&fd, 1, PATIENCE_MS);
+		n = poll(&fd, 1, patience_ms);
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return n < 0 ? -errno : -EAGAIN;

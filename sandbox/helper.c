@@ -5,12 +5,16 @@
 #include <linux/close_range.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "elf/bus_guard.h"
 #include "sandbox/confine.h"
+#include "sandbox/fetcher.h"
 #include "sandbox/hello.h"
+#include "sandbox/namer.h"
 #include "sandbox/parser.h"
 #include "sandbox/spawner.h"
 
@@ -38,31 +42,57 @@ static bool close_all(void)
 	return syscall(SYS_close_range, HELPER_SOCKET + 1, ~0u, 0) == 0;
 }
 
+static bool say_hello(int self, const struct confinement *confinement)
+{
+	int err = hello_say(HELPER_SOCKET, self, confinement);
+
+	if (self >= 0)
+		close(self);
+	return err == 0;
+}
+
 /* Confined, it could not open its pidfd. */
-static int serve(void)
+static int serve(bool is_namer)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), opens = -1;
+	struct confinement confinement;
+
+	(void)bus_guard_install();
+	confine_self(&confinement, is_namer ? &opens : NULL);
+	if (!say_hello(self, &confinement))
+		return EXIT_FAILURE;
+	return is_namer ? namer_run(HELPER_SOCKET, opens) : parser_run(HELPER_SOCKET);
+}
+
+/*
+ * The thread that reads samples waits for it, so it is no less urgent. Without the capability, it could
+ * read less than who has started it.
+ */
+static int fetch(void)
 {
 	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct confinement confinement;
-	int err;
 
-	(void)bus_guard_install();
-	confine_self(&confinement);
-	err = hello_say(HELPER_SOCKET, self, &confinement);
-	if (self >= 0)
-		close(self);
-	return err < 0 ? EXIT_FAILURE : parser_run(HELPER_SOCKET);
+	(void)prctl(PR_SET_NAME, HELPER_FETCHER, 0, 0, 0);
+	(void)setpriority(PRIO_PROCESS, 0, FETCHER_NICE);
+	return confine_fetcher(&confinement) && say_hello(self, &confinement) ?
+		       fetcher_run(HELPER_SOCKET) :
+		       EXIT_FAILURE;
 }
 
 int helper_main(int argc, char **argv)
 {
 	bool is_same = argc == 3 && strcmp(argv[2], HELPER_VERSION) == 0;
 	const char *kind = is_same ? argv[1] : "";
+	bool is_namer = strcmp(kind, HELPER_NAMER) == 0;
 
 	if (!close_all())
 		return EXIT_FAILURE;
 	if (strcmp(kind, HELPER_SPAWNER) == 0)
 		return spawner_run(HELPER_SOCKET);
-	if (strcmp(kind, HELPER_PARSER) != 0)
+	if (strcmp(kind, HELPER_FETCHER) == 0)
+		return fetch();
+	if (!is_namer && strcmp(kind, HELPER_PARSER) != 0)
 		return EXIT_FAILURE;
-	return serve();
+	return serve(is_namer);
 }

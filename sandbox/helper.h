@@ -10,6 +10,8 @@
 /* The kinds of helper: the first argument. */
 #define HELPER_SPAWNER "spawner"
 #define HELPER_PARSER "parser"
+#define HELPER_NAMER "namer"
+#define HELPER_FETCHER "fetcher"
 
 /* The second argument. A program of another version must not answer, as messages are structures. */
 #define HELPER_VERSION DP_VERSION

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -155,6 +156,17 @@ static int read_values(int fd, off_t *at, size_t n, size_t size, void **ret)
 	return 0;
 }
 
+/* In C, bytes but 0 and 1 must not even be read as bool. */
+static bool are_segments(const struct elf_segment *segments, size_t n)
+{
+	const uint8_t *bytes = (const uint8_t *)segments;
+
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i * sizeof(*segments) + offsetof(struct elf_segment, executable)] > 1)
+			return false;
+	return true;
+}
+
 /* What an honest parser may fail with. Others have a meaning of their own for its caller. */
 static bool is_parse_error(int err)
 {
@@ -194,6 +206,8 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	ret->debug_link_checksum = r->debug_link_checksum;
 	err = read_values(file, &at, r->facts.n_segments, sizeof(struct elf_segment), &segments);
 	ret->facts.segments = segments;
+	if (err == 0 && !are_segments(segments, r->facts.n_segments))
+		err = -EPROTO;
 	if (err == 0)
 		err = read_values(file, &at, r->facts.n_code, sizeof(struct elf_code), &code);
 	ret->facts.code = code;

@@ -5,30 +5,22 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "log/clock.h"
 #include "log/log.h"
-#include "sandbox/confine.h"
-#include "sandbox/hello.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
-#include "sandbox/spawner.h"
+#include "sandbox/starter.h"
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
-/* How often the CPU time of a parser is looked at. */
-#define LOOK_MS 100
 /* One that has stopped for so long does not go on. */
 #define STOPPED_NS UINT64_C(2000000000)
 /* Larger files get no more time than one of this size. */
@@ -38,9 +30,6 @@
 #define MAX_COMPRESSION 4
 /* How often a request is answered by another parser if one ends. */
 #define ATTEMPTS 5
-/* How often one is started that ends at once, or does so for long. */
-#define STARTS 3
-#define STARTS_NS UINT64_C(4000000000)
 
 /*
  * What one user's file has made of a parser must not meet the files of another. File systems in
@@ -57,20 +46,13 @@ struct parser {
 };
 
 struct parsers {
-	char *program;
 	uint64_t cpu_ns;
-	pthread_mutex_t lock; /* protects what follows */
-	struct spawner *spawner;
+	struct starter *starter;
+	pthread_mutex_t lock;         /* protects what follows */
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
-	unsigned int n_spawners; /* so far */
-	bool is_required;        /* this process parses nothing, come what may */
-	bool has_started;        /* any of them */
-	bool has_answered;       /* any of them */
-	bool is_broken;          /* none could be started, or none answers, and none ever did */
-	uint32_t accepted;       /* layers that no parser has, without a reason */
-	uint32_t layers;
 	size_t n_users;
+	size_t n_failures;
 };
 
 int parsers_new(const char *program, struct parsers **ret)
@@ -84,8 +66,7 @@ int parsers_new(const char *program, struct parsers **ret)
 	pthread_mutex_init(&p->lock, NULL);
 	p->n_users = 1;
 	p->cpu_ns = PARSERS_CPU_NS;
-	p->program = strdup(program);
-	err = p->program ? spawner_new(program, &p->spawner) : -ENOMEM;
+	err = starter_new(program, &p->starter);
 	if (err < 0) {
 		parsers_drop(p);
 		return err;
@@ -104,11 +85,23 @@ struct parsers *parsers_hold(struct parsers *p)
 	return p;
 }
 
-static void end_parser(const struct parser *parser)
+void parsers_note_failure(struct parsers *p, const char *path, const char *lacks, const char *why)
 {
-	(void)syscall(SYS_pidfd_send_signal, parser->process.pidfd, SIGKILL, NULL, 0);
-	close(parser->process.socket);
-	close(parser->process.pidfd);
+	bool is_shown;
+
+	pthread_mutex_lock(&p->lock);
+	is_shown = p->n_failures++ < PARSERS_SHOWN_FAILURES;
+	pthread_mutex_unlock(&p->lock);
+	log_message(is_shown ? LOG_WARNING : LOG_DEBUG, "%s %s: its %s", path, lacks, why);
+}
+
+static void tell_failures(const struct parsers *p)
+{
+	if (p->n_failures > PARSERS_SHOWN_FAILURES && !log_enabled(LOG_DEBUG))
+		log_warning(
+			"no tables or names for %zu more binaries: their readers crashed or took too "
+			"long (-v names them)",
+			p->n_failures - PARSERS_SHOWN_FAILURES);
 }
 
 struct parsers *parsers_drop(struct parsers *p)
@@ -122,11 +115,11 @@ struct parsers *parsers_drop(struct parsers *p)
 	pthread_mutex_unlock(&p->lock);
 	if (!is_last)
 		return NULL;
+	tell_failures(p);
 	while (p->n_idle > 0)
-		end_parser(&p->idle[--p->n_idle]);
-	spawner_free(p->spawner);
+		spawned_end(&p->idle[--p->n_idle].process);
+	starter_free(p->starter);
 	pthread_mutex_destroy(&p->lock);
-	free(p->program);
 	free(p);
 	return NULL;
 }
@@ -136,61 +129,14 @@ void parsers_set_cpu_limit(struct parsers *p, uint64_t cpu_ns)
 	p->cpu_ns = cpu_ns;
 }
 
-static bool is_broken(struct parsers *p)
+struct starter *parsers_starter(struct parsers *p)
 {
-	bool broken;
-
-	pthread_mutex_lock(&p->lock);
-	broken = p->is_broken;
-	pthread_mutex_unlock(&p->lock);
-	return broken;
+	return p->starter;
 }
 
 uint32_t parsers_layers(struct parsers *p)
 {
-	uint32_t layers;
-
-	pthread_mutex_lock(&p->lock);
-	layers = p->layers;
-	pthread_mutex_unlock(&p->lock);
-	return layers;
-}
-
-static bool has_answered(struct parsers *p)
-{
-	bool answered;
-
-	pthread_mutex_lock(&p->lock);
-	answered = p->has_answered;
-	pthread_mutex_unlock(&p->lock);
-	return answered;
-}
-
-static void note_answer(struct parsers *p)
-{
-	pthread_mutex_lock(&p->lock);
-	p->has_answered = true;
-	pthread_mutex_unlock(&p->lock);
-}
-
-/*
- * From now on this process parses the files, if no parser has ever started, or answered. Otherwise it
- * may be better later. Returns whether it does.
- */
-static bool give_up(struct parsers *p, bool has_started, const char *why)
-{
-	bool is_first, broken;
-
-	pthread_mutex_lock(&p->lock);
-	is_first = !p->is_broken && !p->is_required && !p->has_answered &&
-		   p->has_started <= has_started;
-	p->is_broken |= is_first;
-	broken = p->is_broken;
-	pthread_mutex_unlock(&p->lock);
-	if (is_first)
-		log_warning("this process parses all files itself, with its rights: parsers %s",
-			    why);
-	return broken;
+	return starter_layers(p->starter);
 }
 
 static void remove_idle(struct parsers *p, size_t i)
@@ -199,133 +145,15 @@ static void remove_idle(struct parsers *p, size_t i)
 	memmove(&p->idle[i], &p->idle[i + 1], (p->n_idle - i) * sizeof(*p->idle));
 }
 
-static bool has_no_spawner(struct parsers *p)
-{
-	bool none;
-
-	pthread_mutex_lock(&p->lock);
-	none = !p->spawner || spawner_has_ended(p->spawner);
-	pthread_mutex_unlock(&p->lock);
-	return none;
-}
-
-/* Another spawner takes its place, if none has yet. The number is that of request_parser(). */
-static void replace_spawner(struct parsers *p, unsigned int number)
-{
-	struct spawner *old = NULL;
-
-	pthread_mutex_lock(&p->lock);
-	if (p->n_spawners == number) {
-		old = steal_ptr(p->spawner);
-		(void)spawner_new(p->program, &p->spawner);
-		p->n_spawners++;
-	}
-	pthread_mutex_unlock(&p->lock);
-	spawner_free(old);
-}
-
-static int request_parser(struct parsers *p, unsigned int *ret_number, int *ret_socket)
-{
-	int err = -EPIPE;
-
-	pthread_mutex_lock(&p->lock);
-	*ret_number = p->n_spawners;
-	if (p->spawner && !spawner_has_ended(p->spawner))
-		err = spawner_request(p->spawner, ret_socket);
-	pthread_mutex_unlock(&p->lock);
-	return err;
-}
-
-/*
- * Does the parser have the layers that it can have? While memory is short, others may fare better. If
- * none ever did, those are used: this process would have no layer at all.
- */
-static bool is_confined(struct parsers *p, const struct confinement *c, bool is_last)
-{
-	char list[CONFINE_LIST_SIZE];
-	uint32_t missing;
-
-	pthread_mutex_lock(&p->lock);
-	missing = c->missing & ~p->accepted;
-	if (missing && is_last && !p->has_started && !p->is_required) {
-		log_warning("parsers of files are confined less than they could be, without %s",
-			    confine_list(c->missing, list));
-		p->accepted |= missing;
-		missing = 0;
-	}
-	if (!missing) {
-		p->has_started = true;
-		p->layers = c->layers;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return !missing;
-}
-
-/* Waits without the lock, so that others can have files parsed. */
-static int start_any(struct parsers *p, struct parser *ret)
-{
-	unsigned int number;
-	int socket, err = request_parser(p, &number, &socket);
-
-	if (err == 0)
-		err = hello_await(socket, &ret->process);
-	if (err == -EAGAIN || has_no_spawner(p))
-		replace_spawner(p, number);
-	return err;
-}
-
-static int start_once(struct parsers *p, bool is_last, struct parser *ret)
-{
-	int err = start_any(p, ret);
-
-	if (err < 0 || is_confined(p, &ret->process.confinement, is_last))
-		return err;
-	end_parser(ret);
-	return -EAGAIN;
-}
-
-/* -ESHUTDOWN: there will never be one. */
-static int start_parser(struct parsers *p, struct parser *ret)
-{
-	uint64_t end_ns = clock_now_ns() + STARTS_NS;
-	int err = -EAGAIN;
-
-	for (int i = 0; i < STARTS; i++) {
-		bool is_last = i == STARTS - 1 || clock_now_ns() > end_ns;
-
-		err = start_once(p, is_last, ret);
-		if (err == 0 || is_last)
-			break;
-	}
-	if (err == 0)
-		return 0;
-	return give_up(p, false, "cannot be started") ? -ESHUTDOWN : -EAGAIN;
-}
-
 int parsers_check(struct parsers *p, struct confinement *ret)
 {
-	struct parser parser;
-	int err = -EAGAIN;
-
-	*ret = (struct confinement){ 0 };
-	for (int i = 0; i < STARTS; i++) {
-		err = start_any(p, &parser);
-		if (err < 0)
-			continue;
-		*ret = parser.process.confinement;
-		end_parser(&parser);
-		if (!ret->missing)
-			return 0;
-	}
-	return ret->missing ? 0 : err;
+	return starter_check(p->starter, ret);
 }
 
 int parsers_require(struct parsers *p, struct confinement *ret)
 {
-	pthread_mutex_lock(&p->lock);
-	p->is_required = true;
-	pthread_mutex_unlock(&p->lock);
-	return parsers_check(p, ret);
+	starter_require(p->starter);
+	return starter_check(p->starter, ret);
 }
 
 static int take(struct parsers *p, const struct owner *owner, struct parser *ret)
@@ -343,7 +171,7 @@ static int take(struct parsers *p, const struct owner *owner, struct parser *ret
 	}
 	pthread_mutex_unlock(&p->lock);
 	ret->owner = *owner;
-	return start_parser(p, ret);
+	return starter_start(p->starter, SPAWNED_PARSER, &ret->process);
 }
 
 static void give(struct parsers *p, const struct parser *parser)
@@ -358,47 +186,23 @@ static void give(struct parsers *p, const struct parser *parser)
 	p->idle[p->n_idle++] = *parser;
 	pthread_mutex_unlock(&p->lock);
 	if (old.process.socket >= 0)
-		end_parser(&old);
+		spawned_end(&old.process);
 }
 
-/*
- * Whether somebody has stopped a parser that does nothing. Otherwise it waits for a CPU, or for a
- * file that is slow to read.
- */
-static bool is_stopped(pid_t pid)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], state;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && strchr("TtZX", state);
-}
-
-/*
- * Only CPU time is limited: a file may be slow to read, which the caller notices by the clock, and
- * the machine may be busy.
- */
-static int wait_for_answer(const struct spawned *parser, uint64_t limit, clockid_t clock)
+static int wait_for_answer(const struct spawned *parser, struct patience *patience)
 {
 	struct pollfd fd = { .fd = parser->socket, .events = POLLIN };
-	uint64_t begun = clock_read_ns(clock), last = begun, since = clock_now_ns();
 
 	for (;;) {
-		int n = poll(&fd, 1, LOOK_MS);
-		uint64_t now = clock_now_ns(), cpu_ns = clock_read_ns(clock);
+		int n = poll(&fd, 1, PATIENCE_LOOK_MS), err;
 
 		if (n > 0)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (cpu_ns > begun + limit)
-			return -ETIME;
-		if (cpu_ns != last)
-			since = now;
-		else if (now > since + STOPPED_NS && is_stopped(parser->pid))
-			return -ECONNABORTED;
-		last = cpu_ns;
+		err = patience_look(patience, parser);
+		if (err < 0)
+			return err;
 	}
 }
 
@@ -420,14 +224,13 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 			 struct parser_reply *ret)
 {
 	int fds[MESSAGE_MAX_FDS];
-	clockid_t own;
-	int err = clock_getcpuclockid(parser->process.pid, &own);
+	struct patience patience;
+	int err = patience_begin(&parser->process, limit, STOPPED_NS, false, &patience);
 
-	/* It has ended already. */
-	if (err != 0)
-		return -ECONNABORTED;
-	__atomic_store_n(clock, own, __ATOMIC_RELAXED);
-	err = wait_for_answer(&parser->process, limit, own);
+	if (err < 0)
+		return err;
+	__atomic_store_n(clock, patience.clock, __ATOMIC_RELAXED);
+	err = wait_for_answer(&parser->process, &patience);
 	__atomic_store_n(clock, 0, __ATOMIC_RELAXED);
 	if (err < 0)
 		return err;
@@ -453,7 +256,7 @@ static int begin(struct parsers *p, const struct parse_request *request, const s
 		err = send_request(ret, request, result);
 		if (err == 0)
 			return 0;
-		end_parser(ret);
+		spawned_end(&ret->process);
 	}
 	return err == -EPIPE ? -ECONNABORTED : err;
 }
@@ -511,14 +314,14 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	err = receive_reply(&parser, cpu_limit(p, request, size), clock, &reply);
 	answered = err == 0;
 	if (answered) {
-		note_answer(p);
+		starter_note_answer(p->starter);
 		err = parser_take(request->kind, &reply, result, size, ret);
 	}
 	/* If it crashed, takes too long or is wrong, nobody knows what it does. */
 	if (answered && err != -EPROTO && !is_mixed)
 		give(p, &parser);
 	else
-		end_parser(&parser);
+		spawned_end(&parser.process);
 	return err;
 }
 
@@ -547,7 +350,7 @@ static bool are_useless(struct parsers *p, clockid_t *clock)
 	const struct parse_request request = { .kind = PARSE_FACTS, .fd = self, .other = -1 };
 
 	return self >= 0 && ask(p, &request, clock, &result) == -ECONNABORTED &&
-	       give_up(p, true, "end when they are used");
+	       starter_give_up(p->starter, "end when they are used");
 }
 
 int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_t *clock,
@@ -556,12 +359,12 @@ int parsers_ask(struct parsers *p, const struct parse_request *request, clockid_
 	int err;
 
 	*ret = (struct parse_result){ 0 };
-	if (!p || is_broken(p))
+	if (!p || starter_is_broken(p->starter))
 		return parse_here(request, ret);
 	err = ask(p, request, clock, ret);
-	/* start_parser() alone returns the first: parser_take() lets none through. */
+	/* starter_start() alone returns the first: parser_take() lets none through. */
 	if (err == -ESHUTDOWN ||
-	    (err == -ECONNABORTED && !has_answered(p) && are_useless(p, clock)))
+	    (err == -ECONNABORTED && !starter_has_answered(p->starter) && are_useless(p, clock)))
 		return parse_here(request, ret);
 	return err;
 }

@@ -39,6 +39,19 @@ struct parsers *parsers_hold(struct parsers *parsers);
 /* With the last user, the parsers end. NULL is allowed. Returns NULL. */
 struct parsers *parsers_drop(struct parsers *parsers);
 
+/*
+ * A file has cost itself what it was to be read for, by what it did to its reader. A warning says so:
+ * "PATH has no table: its parser took too long". Anyone can write many such files: the others are only
+ * counted, and named in debug messages; the last user's parsers_drop() tells how many. Callable from any
+ * thread.
+ */
+void parsers_note_failure(struct parsers *parsers, const char *path, const char *lacks,
+			  const char *why);
+#define PARSERS_SHOWN_FAILURES 10
+
+/* What starts them, as long as the parsers are held. */
+struct starter *parsers_starter(struct parsers *parsers);
+
 /* Replaces PARSERS_CPU_NS. For tests. */
 void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 

@@ -29,7 +29,7 @@ struct spawner {
 
 /* Its descriptor is the socket that the helper gets. */
 struct request {
-	char none;
+	enum spawned_kind kind;
 };
 
 /* What the dynamic linker and sanitizers need. Other variables may hold secrets. */
@@ -145,9 +145,9 @@ bool spawner_has_ended(const struct spawner *s)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLHUP);
 }
 
-int spawner_request(struct spawner *s, int *ret_socket)
+int spawner_request(struct spawner *s, enum spawned_kind kind, int *ret_socket)
 {
-	const struct request request = { 0 };
+	const struct request request = { kind };
 	_cleanup_close_ int ours = -1, theirs = -1;
 	int sockets[2], err;
 
@@ -162,25 +162,34 @@ int spawner_request(struct spawner *s, int *ret_socket)
 }
 
 /* In the new process. Executes the program again, so that its memory is new. */
-static void become_parser(int socket)
+static void become_helper(enum spawned_kind kind, int socket)
 {
-	char *const arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)HELPER_PARSER,
-				    (char *)HELPER_VERSION, NULL };
+	static const char *const kinds[SPAWNED_N_KINDS] = {
+		[SPAWNED_PARSER] = HELPER_PARSER,
+		[SPAWNED_NAMER] = HELPER_NAMER,
+		[SPAWNED_FETCHER] = HELPER_FETCHER,
+	};
+	char *arguments[] = { (char *)SPAWNER_HELPER_NAME, (char *)kinds[kind],
+			      (char *)HELPER_VERSION, NULL };
 	sigset_t none;
 
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(socket, HELPER_SOCKET) == HELPER_SOCKET)
-		execv("/proc/self/exe", arguments);
+	if (dup2(socket, HELPER_SOCKET) != HELPER_SOCKET)
+		_exit(EXIT_FAILURE);
+	if (kind == SPAWNED_FETCHER)
+		_exit(helper_main(ARRAY_SIZE(arguments) - 1, arguments));
+	execv("/proc/self/exe", arguments);
 	_exit(EXIT_FAILURE);
 }
 
-static void start_parser(int socket)
+static void start_helper(enum spawned_kind kind, int socket)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_parser(socket);
+		become_helper(kind, socket);
 	if (pid < 0)
 		hello_refuse(socket, -errno);
 }
@@ -226,7 +235,7 @@ int spawner_run(int socket)
 		if (message_receive(socket, &request, sizeof(request), fds) < 0)
 			return EXIT_SUCCESS;
 		if (fds[0] >= 0)
-			start_parser(fds[0]);
+			start_helper(request.kind, fds[0]);
 		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
 			if (fds[i] >= 0)
 				close(fds[i]);

@@ -6,13 +6,16 @@
 
 /*
  * A small process that starts helpers. It closes all descriptors but its socket before anything
- * else, and executes each helper anew, so none inherits memory or descriptors. It ends when its socket is closed,
+ * else, and executes each helper anew, so none inherits memory or descriptors; but for fetchers, which
+ * parse nothing that could make use of it, and start at once. It ends when its socket is closed,
  * however this process ends, and so do the helpers.
  *
  *     this process -- spawner -- helper (parser.h)
  *          \______________________/ their own socket
  */
 struct spawner;
+
+enum spawned_kind { SPAWNED_PARSER, SPAWNED_NAMER, SPAWNED_FETCHER, SPAWNED_N_KINDS };
 
 /* The name that this program is executed by as a helper. Its first argument is the kind of helper. */
 #define SPAWNER_HELPER_NAME "dwarfprof-helper"
@@ -29,7 +32,7 @@ struct spawner *spawner_free(struct spawner *spawner);
  * Has a helper started, without waiting for it: hello_await(*ret_socket). 0 or a negative errno: -EPIPE
  * if the spawner has ended, -EAGAIN if it does not take requests.
  */
-int spawner_request(struct spawner *spawner, int *ret_socket);
+int spawner_request(struct spawner *spawner, enum spawned_kind kind, int *ret_socket);
 
 /* Has it ended? */
 bool spawner_has_ended(const struct spawner *spawner);

@@ -46,6 +46,13 @@ bool debug_server_is_allowed(struct debug_server *server);
 int debug_server_fetch(struct debug_server *server, const unsigned char *build_id, size_t size,
 		       const char *path);
 
+/*
+ * From now on, all requests go to `fetch`, at any time: for a process that another one finds files
+ * for. It returns a descriptor or -1.
+ */
+void debug_server_replace(struct debug_server *server,
+			  int (*fetch)(const unsigned char *build_id, size_t size));
+
 struct debug_server_totals debug_server_totals(struct debug_server *server);
 
 /* Ends requests and forgets all earlier ones except for the totals. */

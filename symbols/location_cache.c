@@ -70,6 +70,14 @@ bool location_cache_find(const struct location_cache *cache, uint64_t address, b
 	return true;
 }
 
+bool location_cache_is_go(const struct location_cache *cache, uint64_t address)
+{
+	struct location_cache_entry *e;
+
+	HASH_FIND(hh, cache->entries, &address, sizeof(address), e);
+	return e && e->go;
+}
+
 /* The single copy of a name, made by `show` when first needed; NULL if memory is short. */
 static const char *keep_name(struct location_cache_name **names, const char *key,
 			     char *(*show)(const char *, enum names_demangle),
@@ -142,7 +150,7 @@ static void keep_names(struct location_cache *cache, struct source_location *loc
 }
 
 static int add(struct location_cache *cache, uint64_t address, bool lines,
-	       const struct source_location *locations, size_t n, enum naming naming)
+	       const struct source_location *locations, size_t n, enum naming naming, bool go)
 {
 	struct location_cache_entry *e;
 
@@ -156,7 +164,7 @@ static int add(struct location_cache *cache, uint64_t address, bool lines,
 		return -ENOMEM;
 	e->address = address;
 	e->lines = lines;
-	e->go = naming == NAMING_GO;
+	e->go = go;
 	e->n = n;
 	for (size_t i = 0; i < n; i++) {
 		e->locations[i] = locations[i];
@@ -174,19 +182,19 @@ static int add(struct location_cache *cache, uint64_t address, bool lines,
 int location_cache_add(struct location_cache *cache, uint64_t address, bool lines,
 		       const struct source_location *locations, size_t n)
 {
-	return add(cache, address, lines, locations, n, NAMING_SYMBOL);
+	return add(cache, address, lines, locations, n, NAMING_SYMBOL, false);
 }
 
-int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines,
+int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines, bool go,
 			     const struct source_location *locations, size_t n)
 {
-	return add(cache, address, lines, locations, n, NAMING_SHOWN);
+	return add(cache, address, lines, locations, n, NAMING_SHOWN, go);
 }
 
 int location_cache_add_go(struct location_cache *cache, uint64_t address, bool lines,
 			  const struct source_location *locations, size_t n)
 {
-	return add(cache, address, lines, locations, n, NAMING_GO);
+	return add(cache, address, lines, locations, n, NAMING_GO, true);
 }
 
 int location_cache_for_each(const struct location_cache *cache,

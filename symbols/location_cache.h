@@ -38,13 +38,19 @@ bool location_cache_find(const struct location_cache *cache, uint64_t address, b
 int location_cache_add(struct location_cache *cache, uint64_t address, bool lines,
 		       const struct source_location *locations, size_t n);
 
-/* The same for locations from an earlier run, with displayed names and without a dir. */
-int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines,
+/*
+ * The same for locations from an earlier run or another process, with displayed names and without a
+ * dir. `go`: from Go's tables.
+ */
+int location_cache_add_shown(struct location_cache *cache, uint64_t address, bool lines, bool go,
 			     const struct source_location *locations, size_t n);
 
 /* The same for locations from Go's tables. location_cache_for_each() leaves these out. */
 int location_cache_add_go(struct location_cache *cache, uint64_t address, bool lines,
 			  const struct source_location *locations, size_t n);
+
+/* Whether the address is in the cache with locations from Go's tables. */
+bool location_cache_is_go(const struct location_cache *cache, uint64_t address);
 
 /* Calls `fn` for each address, in no particular order, until it returns nonzero; returns that. */
 int location_cache_for_each(const struct location_cache *cache,

@@ -9,13 +9,18 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "base/array.h"
 #include "base/file_stat.h"
 #include "symbols/debug_server.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/jit.h"
 #include "symbols/location_file.h"
+#include "symbols/name_reader.h"
 #include "symbols/name_source.h"
 #include "symbols/names_parts.h"
+
+/* More than a stack has in one binary. */
+#define MODULE_WANTED_MAX 4096
 
 void module_set_file(struct module *module, int fd)
 {
@@ -163,6 +168,9 @@ struct module *module_free(struct module *module)
 		if (source->free)
 			source->free(module);
 	location_cache_done(&module->locations);
+	if (module->reading)
+		names->reader->forget(names->reader_arg, module);
+	free(module->wanted);
 	if (module->fd >= 0)
 		close(module->fd);
 	module_close_debug_file(module);
@@ -185,17 +193,39 @@ struct dwfl_source module_dwfl_source(const struct module *module)
 	};
 }
 
-static void close_binary(struct module *module, bool names)
+/* This process may read itself what it has made. */
+static const struct name_reader *reader_of(const struct module *module)
+{
+	return module->memory ? NULL : module->names->reader;
+}
+
+/* False: this process has to do it. */
+static bool close_elsewhere(struct module *module, bool names)
+{
+	const struct name_reader *reader = reader_of(module);
+
+	return reader && module->fd >= 0 &&
+	       reader->close(module->names->reader_arg, module,
+			     names && !module_is_written_to(module)) != -ESHUTDOWN;
+}
+
+static void close_sources(struct module *module, bool names)
 {
 	const struct name_source *source;
 
-	module_keep_locations(module);
 	for (size_t i = 0; (source = name_source(i)); i++) {
 		if (names && source->outlives_file)
 			(void)source->open(module);
 		if (source->detach)
 			source->detach(module);
 	}
+}
+
+static void close_binary(struct module *module, bool names)
+{
+	module_keep_locations(module);
+	if (!close_elsewhere(module, names))
+		close_sources(module, names);
 	if (module->fd >= 0)
 		close(module->fd);
 	module->fd = -1;
@@ -226,14 +256,80 @@ static void try_servers(struct module *module)
 	for (size_t i = 0; (source = name_source(i)); i++)
 		if (source->retry)
 			source->retry(module);
+	if (module->reading)
+		module->names->reader->retry(module->names->reader_arg, module);
 	location_cache_done(&module->locations);
 	module->locations_tried = module->keeps_locations =
 		false; /* kept locations are read again */
 	module->n_new = 0;
 }
 
+void module_want(struct module *module, uint64_t address, bool lines)
+{
+	const struct source_location *known;
+	size_t n;
+
+	if (!reader_of(module) || module_is_compiled(module) ||
+	    location_cache_find(&module->locations, address, lines, &known, &n) ||
+	    module->n_wanted == MODULE_WANTED_MAX ||
+	    array_reserve(module->wanted, module->n_wanted, module->wanted_size) < 0)
+		return;
+	module->wants_lines |= lines;
+	module->wanted[module->n_wanted++] = address;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Returns the number of different ones, which are then first. */
+static size_t sort_addresses(uint64_t *addresses, size_t n)
+{
+	size_t n_kept = 0;
+
+	qsort(addresses, n, sizeof(*addresses), compare_addresses);
+	for (size_t i = 0; i < n; i++)
+		if (n_kept == 0 || addresses[n_kept - 1] != addresses[i])
+			addresses[n_kept++] = addresses[i];
+	return n_kept;
+}
+
+/*
+ * Like look_up_here(), for all wanted addresses, and with lines from the first time on that these are
+ * asked for: who wants names alone often looks up first. -ESHUTDOWN: this process has to do it.
+ */
+static int look_up_elsewhere(struct module *module, uint64_t address, bool lines)
+{
+	const struct name_reader *reader = reader_of(module);
+	void *arg = module->names->reader_arg;
+	size_t n;
+	int err;
+
+	if (!reader)
+		return -ESHUTDOWN;
+	/* The reader's file is the same, but what it was at first, only this process knows. */
+	if (module_is_written_to(module))
+		return location_cache_add_shown(&module->locations, address, lines, false, NULL, 0);
+	if (array_reserve(module->wanted, module->n_wanted, module->wanted_size) < 0)
+		return -ENOMEM;
+	module->wanted[module->n_wanted] = address;
+	n = sort_addresses(module->wanted, module->n_wanted + 1);
+	module->n_wanted = 0;
+	lines = module->wants_lines |= lines;
+	/* A full cache starts again. */
+	err = module->locations.n_entries + n > LOCATION_CACHE_MAX ?
+		      reader->find(arg, module, &address, 1, lines) :
+		      reader->find(arg, module, module->wanted, n, lines);
+	if (err == 0)
+		module->n_new += n;
+	return err;
+}
+
 /* Like module_find_locations() for an address not in the cache. 0 or a negative errno. */
-static int look_up(struct module *module, uint64_t address, bool lines)
+static int look_up_here(struct module *module, uint64_t address, bool lines)
 {
 	struct source_location locations[LOCATION_MAX];
 	const struct name_source *source;
@@ -256,6 +352,13 @@ static int look_up(struct module *module, uint64_t address, bool lines)
 	if (err == 0)
 		module->n_new++;
 	return err;
+}
+
+static int look_up(struct module *module, uint64_t address, bool lines)
+{
+	int err = look_up_elsewhere(module, address, lines);
+
+	return err == -ESHUTDOWN ? look_up_here(module, address, lines) : err;
 }
 
 static uint64_t locate_in_binary(struct module *module, uint64_t address, uint64_t time)
@@ -284,8 +387,16 @@ static size_t find_in_binary(struct module *module, uint64_t address, bool lines
 /* With kept locations, symbols may not have been read. */
 static int find_start_in_binary(struct module *module, uint64_t address, uint64_t *ret)
 {
+	const struct name_reader *reader = reader_of(module);
 	const struct name_source *source;
+	int err = -ESHUTDOWN;
 
+	if (reader)
+		err = module_is_written_to(module) ?
+			      -ENOENT :
+			      reader->find_start(module->names->reader_arg, module, address, ret);
+	if (err != -ESHUTDOWN)
+		return err;
 	for (size_t i = 0; (source = name_source(i)); i++)
 		if (source->find_start && source->find_start(module, address, ret) == 0)
 			return 0;
@@ -356,7 +467,7 @@ bool module_has_file(const struct module *module)
 bool module_has_source(const struct module *module)
 {
 	return !module->names->options.none && !names_disabled(module->names) &&
-	       (module->fd >= 0 || module->memory || module->symtab);
+	       (module->fd >= 0 || module->memory || module->symtab || module->has_symbols);
 }
 
 int module_find_start(struct module *module, uint64_t address, uint64_t *ret)

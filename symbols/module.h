@@ -13,6 +13,7 @@ struct debug_info;
 struct function_starts;
 struct go_names;
 struct jit;
+struct name_reading;
 struct names;
 struct plt;
 struct symtab;
@@ -48,9 +49,14 @@ struct module {
 	bool starts_tried;
 	struct plt *plt; /* PLT stubs; NULL: none */
 	bool plt_tried;
-	struct debug_info *debug; /* closed when all modules' together exceed the limit */
-	bool no_debug;            /* it has none */
-	bool servers_tried;       /* servers were asked, or need not be */
+	struct debug_info *debug;     /* closed when all modules' together exceed the limit */
+	bool no_debug;                /* it has none */
+	bool servers_tried;           /* servers were asked, or need not be */
+	struct name_reading *reading; /* what its reader knows (name_reader.h); NULL: nothing */
+	bool has_symbols;             /* the reader has kept them when the file was closed */
+	uint64_t *wanted;             /* addresses that module_want() was called for */
+	size_t n_wanted, wanted_size;
+	bool wants_lines; /* so did a look-up, or module_want() */
 	struct location_cache locations;
 	bool locations_tried; /* kept locations were searched for */
 	bool keeps_locations; /* locations are from debug information, which is slow to open */
@@ -134,6 +140,12 @@ uint64_t module_locate(struct module *module, uint64_t address, uint64_t time);
  */
 size_t module_find_locations(struct module *module, uint64_t address, bool lines,
 			     const struct source_location **ret);
+
+/*
+ * Locations of this address will soon be looked up, with lines or without. If another process reads the
+ * names, that saves time: it is asked about all of these at once.
+ */
+void module_want(struct module *module, uint64_t address, bool lines);
 
 /* Whether its file is open or in memory, and unchanged. */
 bool module_has_file(const struct module *module);

@@ -33,6 +33,7 @@ struct names *names_free(struct names *n)
 	names_set_cache(n, NULL);
 	while (n->modules)
 		module_free(n->modules);
+	names_set_reader(n, NULL, NULL);
 	debug_server_free(n->server);
 	pthread_mutex_destroy(&n->lock);
 	free(n);
@@ -53,11 +54,29 @@ void names_set_cache(struct names *n, const struct disk_cache *where)
 	n->cache = where ? *where : (struct disk_cache){ .fd = -1 };
 }
 
+void names_set_reader(struct names *n, const struct name_reader *reader, void *arg)
+{
+	pthread_mutex_lock(&n->lock);
+	for (struct module *module = n->modules; n->reader && module; module = module->next)
+		if (module->reading)
+			n->reader->forget(n->reader_arg, module);
+	pthread_mutex_unlock(&n->lock);
+	if (n->reader)
+		n->reader->free(n->reader_arg);
+	n->reader = reader;
+	n->reader_arg = arg;
+}
+
 /* Also closes the last one if it is too large by itself; the next look-up opens it again. */
 void names_limit_debug(struct names *n, uint64_t memory)
 {
 	while (n->open && (n->open_memory > memory || n->n_open > MODULE_DEBUG_OPEN))
 		module_close_debug(n->open);
+}
+
+uint64_t names_debug_memory(const struct names *n)
+{
+	return n->open_memory;
 }
 
 void names_settle(struct names *n)

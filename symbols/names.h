@@ -59,6 +59,9 @@ void names_set_cache(struct names *names, const struct disk_cache *where);
  */
 void names_limit_debug(struct names *names, uint64_t memory);
 
+/* The memory that open debug information takes. */
+uint64_t names_debug_memory(const struct names *names);
+
 /*
  * Sampling has ended. Some programs write their files about generated code only when they exit, so
  * the next look-up reads these files again even if they were just read. Callable from any thread.

@@ -176,7 +176,7 @@ class Stacks(unittest.TestCase):
                 text = dump("-p", pid, "-U")
                 taken.append(cpu_time_of_children() - before)
         # The minimum of its own CPU time, which other load on the machine does not affect.
-        self.assertLess(min(taken), 1)
+        self.assertLess(min(taken), 4 if harness.is_emulated() else 1)
         threads = parse(text)
         self.assertEqual(len(threads), 1002)
         for tid, name, _, _ in THREAD.findall(text):

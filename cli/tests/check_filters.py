@@ -172,7 +172,7 @@ class All(Filters):
                 storm.wait()
             with busy() as pid:
                 run.resume()
-                while_it_works(pid, 1.5)
+                while_it_works(pid, 6 if harness.is_emulated() else 1.5)
         self.assertIn("records of mappings were lost", run.said)
         # Samples taken while the profiler was stopped had little room.
         own = [s for s in run.samples if s["pid"] == int(pid) and s["comm"] == "fibonacci"]

@@ -121,14 +121,16 @@ class SameRun(Recording):
     FORMATS = "folded", "jsonl", "txt", "pb.gz", "perf", "speedscope.json"
 
     def assert_same(self, *args, formats=FORMATS):
+        """Also if the files are not read by confined processes."""
         outputs = [arg for form in formats for arg in ("-o", self.path(f"at-once.{form}"))]
         recording, _ = self.record(*outputs, *args)
-        result = self.run_on("convert", recording,
-                             *(arg for form in formats for arg in ("-o", self.path(f"later.{form}"))))
-        self.assertEqual(result.stderr, "")
-        for form in formats:
-            with open(self.path(f"at-once.{form}"), "rb") as file, open(self.path(f"later.{form}"), "rb") as later:
-                self.assertEqual(file.read(), later.read(), form)
+        for options in (), ("--sandbox=require", "--no-cache"), ("--sandbox=off", "--no-cache"):
+            result = self.run_on("convert", recording, *options,
+                                 *(arg for form in formats for arg in ("-o", self.path(f"later.{form}"))))
+            self.assertEqual(result.stderr, "")
+            for form in formats:
+                with open(self.path(f"at-once.{form}"), "rb") as file, open(self.path(f"later.{form}"), "rb") as later:
+                    self.assertEqual(file.read(), later.read(), (form, options))
         return harness.read(self.path("later.folded"))
 
     def test_of_a_program_in_the_kernel_and_outside(self):
@@ -300,6 +302,18 @@ class Elsewhere(Recording):
         os.unlink(self.binary)
         self.assert_no_names(recording, "it is not there")
         self.assertEqual(self.folded(recording, "--symfs", self.directory), (expected, ""))
+
+    def test_whose_debug_information_is_a_pipe(self):
+        """libdw would wait for somebody to write to it."""
+        debug = self.path("bin/fib.debug")
+        subprocess.run(["objcopy", "--only-keep-debug", self.binary, debug], check=True)
+        subprocess.run(["objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", self.binary], check=True)
+        os.unlink(debug)
+        os.mkfifo(debug)
+        recording = self.record_binary()
+        folded, said = self.folded(recording, "--no-cache")
+        self.assertIn(";main;fibonacci", folded)
+        self.assertEqual(said, "")
 
     def test_that_is_a_pipe_now(self):
         recording = self.record_binary()

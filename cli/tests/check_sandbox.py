@@ -6,12 +6,13 @@ usage: check_sandbox.py DWARFPROF PROGRAM-DIR
 
 What the kernel says the helpers of a running profiler have. Helpers that are killed and stopped at
 random while the machine starts programs cost no sample of them. A file that would exhaust the memory of
-its parser has no table, and the profiler stays small.
+its parser has no table, and the profiler stays small. One that is never read again has no names; others have.
 """
 import glob
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -22,12 +23,25 @@ import zlib
 
 import harness
 from harness import main, start, wait_for
+from slow_files import READ, SlowFiles
 
 NOBODY = 65533
 # To helpers, in all.
 N_SIGNALS = int(os.environ.get("SANDBOX_SIGNALS", "40"))
 ATTEMPTS = 5  # sandbox/parsers.c: with fewer signals while a program starts, none of its requests can fail
 INFLATED = 3 << 30
+# What is read of it so that it runs and has a table does not include debug information, by chance.
+FAR_FROM_DEBUG = """
+__asm__(".section .padding, \\"\\", @progbits\\n.skip 1 << 22\\n.text");
+int main(void)
+{
+	for (volatile int i = 0;; i++)
+		continue;
+}
+"""
+DURATION = 3
+# sandbox/namers.h: 10 s are for the names of a binary; and the machine is busy.
+PATIENCE = 10 + 5
 
 
 def children(pid):
@@ -83,17 +97,27 @@ class Sandbox(unittest.TestCase):
     def test_helpers_have_nothing(self):
         with harness.busy() as pid:
             profiler = self.start("-p", pid)
+            # Samples are written as they come, so names are needed.
+            wait_for(lambda: any("\0namer\0" in command(helper) for helper in helpers(profiler.pid)[1]))
+            wait_for(lambda: harness.read(self.path("samples.jsonl")))
             spawners, parsers = helpers(profiler.pid)
+            namers = [helper for helper in parsers if "\0namer\0" in command(helper)]
             self.assertEqual(len(spawners), 1)
-            self.assertTrue(parsers)
+            self.assertGreater(len(parsers), len(namers))
             for parser in parsers:
                 has = status(parser)
                 self.assertEqual(has["Uid"].split(), [str(NOBODY)] * 4)
                 self.assertEqual(has["Gid"].split(), [str(NOBODY)] * 4)
                 self.assertEqual(has["Groups"].strip(), "")
-                self.assertEqual({has[sets] for sets in ("CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
+                self.assertEqual({has[sets] for sets in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
                 self.assertEqual((has["NoNewPrivs"], has["Seccomp"]), ("1", "2"))
-            for helper in spawners + parsers:
+            for namer in namers:
+                places = {os.readlink(path) for path in glob.glob(f"/proc/{namer}/fd/*")}
+                own = {place for place in places if re.match("/dev/null$|socket:|/memfd:names ", place)}
+                files = places - own
+                self.assertIn(harness.program("fibonacci"), files)
+                self.assertFalse([place for place in files if not place.startswith("/")], places)
+            for helper in set(spawners + parsers).difference(namers):
                 wait_for(lambda helper=helper: sorted(map(int, os.listdir(f"/proc/{helper}/fd"))) == [0, 1, 2, 3])
                 places = [os.readlink(f"/proc/{helper}/fd/{fd}") for fd in range(4)]
                 self.assertEqual(places[0], "/dev/null")
@@ -174,6 +198,34 @@ class Sandbox(unittest.TestCase):
             samples = self.end(profiler)
         self.assertLess(largest[0], 300)
         self.assertTrue(samples)
+
+    def test_names_in_a_file_that_hangs(self):
+        """Its table is made, and then its debug information is not to be had."""
+        with open(self.path("section"), "wb") as section:
+            section.truncate(1 << 22)
+        subprocess.run(["gcc", "-g", "-xc", "-", "-o", self.path("program")], input=FAR_FROM_DEBUG, text=True, check=True)
+        subprocess.run(["objcopy", "--add-section", f".more={self.path('section')}", self.path("program")], check=True)
+        os.mkdir(self.path("mounted"))
+        files = self.enterContext(SlowFiles(self.path("mounted"), self.path("program"), ["hangs"], hangs=(READ,)))
+        file, = files.paths()
+        with harness.Target(file, "3600") as hanging, harness.busy() as other, open(self.path("said"), "w") as said:
+            profiler = start("-v", "--no-cache", "-d", str(DURATION), "-p", f"{hanging},{other}",
+                             "-o", self.path("stacks.folded"), stderr=said)
+            self.addCleanup(profiler.wait)
+            self.addCleanup(profiler.kill)
+            wait_for(lambda: "sampling " in self.said() and re.search(f"{file}: \\d+ rows", self.said()))
+            files.hang_for(profiler.pid)
+            began = time.monotonic()
+            self.assertEqual(profiler.wait(60), 0, self.said())
+            took = time.monotonic() - began
+        print(f"it ended after {took:.1f} s", flush=True)
+        self.assertLess(took, DURATION + PATIENCE)
+        self.assertEqual(self.said().count(f"{file} has no names: its reader took too long"), 1, self.said())
+        self.assertEqual(self.said().count("has no names"), 1, self.said())
+        stacks = harness.read(self.path("stacks.folded")).splitlines()
+        for begin in ("hangs;[hangs+0x", "fibonacci;_start;"):
+            of = [s for s in stacks if s.startswith(begin.partition(";")[0])]
+            self.assertTrue(of and all(s.startswith(begin) for s in of), of)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ def ancestry(thread):
 class Server:
     """Answers what the kernel asks until the file system is unmounted."""
 
-    def __init__(self, fd, names, path, seconds, hangs, whose):
+    def __init__(self, fd, names, path, seconds, hangs, whose, is_deaf):
         self.fd, self.names, self.seconds, self.hangs = fd, [name.encode() for name in names], seconds, hangs
+        self.is_deaf = is_deaf
         self.whose = whose  # the process whose requests hang, and those of its descendants
         self.file = os.open(path, os.O_RDONLY)
         self.size = os.fstat(self.file).st_size
@@ -86,7 +87,7 @@ class Server:
             self.answer(number, data=struct.pack("<QII", 3600, 0, 0) + self.attributes(inode))
         elif opcode == OPEN:
             self.answer(number, data=struct.pack("<QII", 0, 0, 0))
-        elif opcode == INTERRUPT:
+        elif opcode == INTERRUPT and not self.is_deaf:
             self.interrupt(body)
         elif opcode == READ:
             threading.Thread(target=self.read, args=(number, body), daemon=True).start()
@@ -94,7 +95,7 @@ class Server:
             self.answer(number, data=struct.pack("<5Q10I", *[0] * 5, 4096, 255, 4096, *[0] * 7))
         elif opcode in (RELEASE, FLUSH):
             self.answer(number)
-        elif opcode not in (FORGET, BATCH_FORGET):
+        elif opcode not in (FORGET, BATCH_FORGET, INTERRUPT):
             self.answer(number, errno.ENOSYS)
 
     def run(self):
@@ -111,12 +112,13 @@ class SlowFiles:
     """The file at `path`, under some names in a directory.
 
     Each read takes so long, and some kinds of requests for ever: those of a process that is told later, and of its descendants.
+    If it is deaf, not even SIGKILL ends who waits for it.
     """
 
-    def __init__(self, directory, path, names, seconds=0, hangs=()):
+    def __init__(self, directory, path, names, seconds=0, hangs=(), is_deaf=False):
         self.directory, self.names = directory, names
         self.whose = multiprocessing.Value("i", 0)
-        self.server = path, seconds, hangs, self.whose
+        self.server = path, seconds, hangs, self.whose, is_deaf
 
     def hang_for(self, pid):
         self.whose.value = pid

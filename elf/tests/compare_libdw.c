@@ -325,13 +325,13 @@ static int compare_file(struct total *total, const char *path)
 					 strerror(-err));
 		return err;
 	}
-	printf("%s: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64
-	       " of whose CFA libdw gives up, %" PRIu64 " different\n",
-	       path, c.compared, c.refused, c.given_up, c.different);
 	if (c.given_up > MAX_GIVEN_UP) {
 		printf("%s: libdw gives up too often\n", path);
 		c.different++;
 	}
+	printf("%s: %" PRIu64 " rows compared, %" PRIu64 " refused, %" PRIu64
+	       " of whose CFA libdw gives up, %" PRIu64 " different\n",
+	       path, c.compared, c.refused, c.given_up, c.different);
 	total->files++;
 	total->compared += c.compared;
 	total->refused += c.refused;

@@ -7,10 +7,9 @@
 #include <errno.h>
 
 #include "cfi/tests/fuzz.h"
-#include "report/block_stream.h"
 #include "report/outcome.h"
-#include "report/recording.h"
 #include "report/recording_reader.h"
+#include "report/tests/recording_file.h"
 #include "symbols/names.h"
 
 struct seen {
@@ -52,28 +51,6 @@ static int check_sample(void *arg, const struct sample *s, const struct totals *
 	return 0;
 }
 
-/* Puts the records into a file as a writer does. */
-static void make_file(struct feed *feed, size_t block_size, char **ret, size_t *ret_size)
-{
-	struct recording_head head = { .version = RECORDING_VERSION };
-	struct block_writer writer;
-	FILE *file = open_memstream(ret, ret_size);
-
-	memcpy(head.magic, RECORDING_MAGIC, sizeof(head.magic));
-	EXPECT(file && fwrite(&head, sizeof(head), 1, file) == 1);
-	EXPECT(block_writer_init(&writer, file) == 0);
-	while (feed->pos < feed->end) {
-		size_t left = (size_t)(feed->end - feed->pos);
-		size_t size = left < block_size ? left : block_size;
-
-		bytes_put(&writer.raw, feed->pos, size);
-		feed->pos += size;
-		EXPECT(block_writer_flush(&writer) == 0);
-	}
-	block_writer_done(&writer);
-	EXPECT(fclose(file) == 0);
-}
-
 static void read_file(const char *bytes, size_t size)
 {
 	const struct names_options plain = { 0 };
@@ -108,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (feed.pos == feed.end)
 		return 0;
 	if (kind > 0)
-		make_file(&feed, 16 * kind, &file, &file_size);
+		recording_file_make(&feed, 16 * kind, &file, &file_size);
 	read_file(file ? file : (const char *)feed.pos,
 		  file ? file_size : (size_t)(feed.end - feed.pos));
 	free(file);

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "report/report_queue.h"
 #include "report/verification.h"
 #include "report/verified.h"
+#include "symbols/name_reader.h"
 #include "symbols/tests/some_names.h"
 
 /* A report that records what it gets, and can be delayed, or fail. */
@@ -218,6 +220,85 @@ Test(report_queue, closes_a_module_after_its_samples)
 	cr_assert(noted.found_open && module->fd == -1);
 	report_queue_free(report_queue);
 	module_free(module);
+}
+
+/* Reads names in the place of another process: all are `name`. */
+struct counted {
+	size_t n_requests, n_addresses;
+	bool with_lines;
+};
+
+static int find_counted(void *arg, struct module *module, const uint64_t *addresses, size_t n,
+			bool lines)
+{
+	static const struct source_location location = { .function = "name" };
+	struct counted *counted = arg;
+
+	counted->n_requests++;
+	counted->n_addresses += n;
+	counted->with_lines = lines;
+	for (size_t i = 0; i < n; i++)
+		cr_assert_eq(location_cache_add_shown(&module->locations, addresses[i], lines,
+						      false, &location, 1),
+			     0);
+	return 0;
+}
+
+static void forget_nothing(void *arg, struct module *module)
+{
+}
+
+static void free_nothing(void *arg)
+{
+}
+
+static const struct name_reader counted_reader = { .find = find_counted,
+						   .forget = forget_nothing,
+						   .free = free_nothing };
+
+/* A profile with lines, beside a report that does not look names up, and waits. */
+Test(report_queue, asks_for_names_of_waiting_samples_at_once)
+{
+	enum { N = 100, DEPTH = 20, COMMON = 15 };
+	struct names *names = names_with((struct names_options){ 0 });
+	struct module *module = module_new(names, "/bin/x", "", dup(0));
+	struct report_context context = { .names = names, .symbols = true };
+	struct counted counted = { 0 };
+	struct report *both[2] = { &noted.report };
+	_cleanup_fclose_ FILE *to = fopen("/dev/null", "we");
+	char bytes[N] = { 0 };
+
+	names_set_reader(names, &counted_reader, &counted);
+	begin(true, 0);
+	report_queue_free(report_queue);
+	cr_assert_eq(report_new(report_format_by_name("pprof"), &context, to, &both[1]), 0);
+	cr_assert_eq(report_queue_new(both, 2, names, false, &report_queue), 0);
+	for (uint64_t i = 0; i < N; i++) {
+		struct frame frames[DEPTH];
+
+		for (uint64_t k = 0; k < DEPTH; k++)
+			frames[k] = (struct frame){ .module = module,
+						    .offset = k < COMMON ? k : k + i * DEPTH };
+		cr_assert_eq(report_queue_add(report_queue,
+					      &(struct sample){ .time_ns = i,
+								.weight = 1,
+								.user = frames,
+								.n_user = DEPTH },
+					      &(struct totals){ .lost = i }),
+			     0);
+	}
+	cr_assert_eq(write(noted.gate[1], bytes, N), N);
+	cr_assert_eq(report_queue_finish(report_queue), 0);
+	cr_assert_eq(report_finish(both[1], &(struct totals){ 0 }), 0);
+	report_queue_free(report_queue);
+	report_free(both[1]);
+	/* The first sample may have been alone. */
+	cr_assert_leq(counted.n_requests, 2);
+	cr_assert_eq(counted.n_addresses, COMMON + N * (DEPTH - COMMON));
+	cr_assert(counted.with_lines);
+	module_free(module);
+	names_set_reader(names, NULL, NULL);
+	names_free(names);
 }
 
 /* A time instead of the clock's. */

@@ -28,22 +28,22 @@ Test(page_request, asks_for_the_pages_above)
 {
 	uint64_t pages = map_pages(20);
 
-	cr_assert_eq(page_request(&requests, getpid(), pages + 100, SECOND), 16);
-	cr_assert_eq(page_request(&requests, getpid(), pages + 17 * PAGE, SECOND), 3);
-	cr_assert_eq(page_request(&requests, getpid(), pages + 20 * PAGE - 1, SECOND), 1);
-	cr_assert_eq(page_request(&requests, getpid(), pages + 20 * PAGE, SECOND), 0);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), pages + 100, SECOND), 16);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), pages + 17 * PAGE, SECOND), 3);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), pages + 20 * PAGE - 1, SECOND), 1);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), pages + 20 * PAGE, SECOND), 0);
 }
 
 Test(page_request, asks_for_a_page_once_a_second)
 {
 	uint64_t page = map_pages(1), now = 5 * SECOND;
 
-	cr_assert_eq(page_request(&requests, getpid(), page, now), 1);
-	cr_assert_eq(page_request(&requests, getpid(), page + 8, now + SECOND - 1), 0);
-	cr_assert_eq(page_request(&requests, getpid(), page, now + SECOND), 1);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), page, now), 1);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), page + 8, now + SECOND - 1), 0);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), page, now + SECOND), 1);
 	/* Of another process it is another page. */
-	cr_assert_eq(page_request(&requests, getpid(), page, now + SECOND), 0);
-	page_request(&requests, getpid() + 1, page, now + SECOND);
+	cr_assert_eq(page_request(&requests, NULL, getpid(), page, now + SECOND), 0);
+	page_request(&requests, NULL, getpid() + 1, page, now + SECOND);
 	cr_assert_eq(requests.n, 2);
 }
 
@@ -53,7 +53,7 @@ Test(page_request, asks_a_hundred_times_a_second_at_most)
 	int n = 0;
 
 	for (uint64_t i = 0; i < 200; i++)
-		n += page_request(&requests, getpid(), pages + i * PAGE, now + i) > 0;
+		n += page_request(&requests, NULL, getpid(), pages + i * PAGE, now + i) > 0;
 	cr_assert_eq(n, 100);
-	cr_assert_gt(page_request(&requests, getpid(), pages + 150 * PAGE, now + SECOND), 0);
+	cr_assert_gt(page_request(&requests, NULL, getpid(), pages + 150 * PAGE, now + SECOND), 0);
 }

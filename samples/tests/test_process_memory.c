@@ -19,7 +19,7 @@ static void begin(void)
 	munmap(pages + 2 * 4096, 4096);
 	for (int i = 0; i < 2 * 4096; i++)
 		pages[i] = (uint8_t)(i * 7);
-	process_memory_init(&memory, getpid());
+	process_memory_init(&memory, NULL, getpid());
 }
 
 TestSuite(process_memory, .init = begin);
@@ -59,7 +59,7 @@ Test(process_memory, of_a_process_that_is_gone)
 {
 	uint8_t byte;
 
-	process_memory_init(&memory, 999999999);
+	process_memory_init(&memory, NULL, 999999999);
 	cr_assert(process_memory_read(&memory, &byte, 1, (uint64_t)pages) == -ESRCH);
 	cr_assert(memory.err == 0);
 }

@@ -47,7 +47,7 @@ static void begin(void)
 	pool.segments = &w->segment;
 	pool.n_segments = 1;
 	cr_assert(unwinder_new(&pool, DP_UNWIND_AUTO, 100, &unwinder) == 0);
-	return_check_init(&return_check, unwinder);
+	return_check_init(&return_check, unwinder, NULL);
 }
 
 static void end(void)

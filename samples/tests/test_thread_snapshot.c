@@ -60,7 +60,7 @@ static void begin(void)
 		told[i].kernel[0] = 0xffffffff81000000 + (__u64)i;
 		told[i].kernel[1] = 0xffffffff82000000;
 	}
-	thread_snapshot_init(&threads, NULL, NULL, NULL, true, getpid());
+	thread_snapshot_init(&threads, NULL, NULL, NULL, NULL, true, getpid());
 }
 
 static void end(void)

@@ -323,7 +323,7 @@ Test(parsers, cannot_break_out)
 	if (pid == 0) {
 		const char *what;
 
-		confine_self(&(struct confinement){ 0 });
+		confine_self(&(struct confinement){ 0 }, NULL);
 		what = break_out();
 		if (what)
 			(void)!write(STDERR_FILENO, what, strlen(what));

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Parsers that do not start, are not confined or are of no use. This program is also the helper; a
- * file beside its copy says what is wrong with it.
- */
+/* Parsers that do not start, are not confined or are of no use. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -26,27 +22,16 @@
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
 #include "sandbox/parsers.h"
+#include "sandbox/tests/faulty.h"
 
 /* One letter: a parser that */
 enum {
-	WELL = ' ',
 	DIES = 'd',    /* before it says hello */
 	USELESS = 'u', /* after it */
 	SILENT = 's',  /* says nothing */
 	LACKS = 'l',   /* a layer */
 	FRAIL = 'f',   /* ends at a text */
 };
-
-static char read_fault(void)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[256], fault = WELL;
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 8);
-
-	strcpy(path + (n > 0 ? n : 0), ".fault");
-	file = fopen(path, "re");
-	return file && fscanf(file, " %c", &fault) == 1 ? fault : WELL;
-}
 
 /* Looks at the first file, and leaves the request to others. */
 static bool is_text(void)
@@ -102,62 +87,21 @@ int main(int argc, char **argv)
 	return failed;
 }
 
-static char directory[] = "/tmp/dwarfprof-test-XXXXXX", program[64], fault_path[80];
 static struct parsers *parsers;
-static int said; /* what was logged */
-
-static void copy_self(void)
-{
-	_cleanup_close_ int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	_cleanup_close_ int to = open(program, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-	ssize_t n;
-
-	do
-		n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
-	while (n > 0);
-	cr_assert(n == 0, "%s", strerror(errno));
-}
 
 static void begin(void)
 {
-	cr_assert(mkdtemp(directory) && chmod(directory, 0755) == 0);
-	snprintf(program, sizeof(program), "%s/program", directory);
-	snprintf(fault_path, sizeof(fault_path), "%s.fault", program);
-	copy_self();
-	said = memfd_create("said", MFD_CLOEXEC);
-	cr_assert(dup2(said, STDERR_FILENO) == STDERR_FILENO);
+	faulty_begin();
 	cr_assert(parsers_new(program, &parsers) == 0);
 }
 
 static void end(void)
 {
 	parsers = parsers_drop(parsers);
-	unlink(program);
-	unlink(fault_path);
-	rmdir(directory);
+	faulty_end();
 }
 
 TestSuite(starts, .init = begin, .fini = end, .timeout = 120);
-
-static void set_fault(char fault)
-{
-	_cleanup_fclose_ FILE *file = fopen(fault_path, "we");
-
-	cr_assert(file);
-	fputc(fault, file);
-}
-
-/* How often a text was logged. */
-static size_t n_said(const char *text)
-{
-	char all[4096] = "";
-	size_t n = 0;
-
-	cr_assert(pread(said, all, sizeof(all) - 1, 0) >= 0);
-	for (const char *at = all; (at = strstr(at, text)); at++)
-		n++;
-	return n;
-}
 
 static int ask_about(int fd)
 {
@@ -308,7 +252,7 @@ Test(starts, that_know_what_is_missing)
 
 	if (pid == 0) {
 		(void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 3, 3 });
-		confine_self(&confinement);
+		confine_self(&confinement, NULL);
 		_exit((int)confinement.missing);
 	}
 	cr_assert(waitpid(pid, &result, 0) == pid && WIFEXITED(result));

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_FETCH_SHARES_H
+#define DP_SANDBOX_FETCH_SHARES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * What users have cost by memory that is slow to read, or never read: fetchers that had to be given up,
+ * and time that was waited. One over their share is refused for a while; others are not. Times are those
+ * of CLOCK_MONOTONIC, in ns.
+ */
+#define FETCHERS_PER_USER 2
+#define FETCHERS_IN_ALL 16
+#define FETCHERS_REFUSED_NS UINT64_C(60000000000)
+#define FETCHERS_WAITED_NS UINT64_C(200000000)
+#define FETCHERS_WAITED_IN_NS UINT64_C(10000000000)
+
+/* Starts as zero; fetch_shares_done() ends it. */
+struct fetch_shares {
+	struct fetch_lost {
+		uid_t user;
+		uint64_t when; /* 0: there is none */
+		int pidfd;     /* until it has ended, then -1 */
+	} lost[FETCHERS_IN_ALL];
+	struct fetch_waited {
+		uid_t user;
+		uint64_t since; /* 0: there is none */
+		uint64_t ns;
+	} waited[FETCHERS_IN_ALL];
+};
+
+void fetch_shares_done(struct fetch_shares *shares);
+
+/* May this user's memory be read? */
+bool fetch_shares_allow(struct fetch_shares *shares, uid_t user, uint64_t now);
+
+/* A fetcher that read this user's memory was killed and may not end. Takes over its pidfd. */
+void fetch_shares_lose(struct fetch_shares *shares, uid_t user, uint64_t now, int pidfd);
+
+/* So long was waited for this user's memory. */
+void fetch_shares_charge(struct fetch_shares *shares, uid_t user, uint64_t now, uint64_t ns);
+
+#endif

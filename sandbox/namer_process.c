@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/namer_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "sandbox/confine.h"
+#include "sandbox/message.h"
+
+/* One that has stopped for so long is replaced; reports wait meanwhile, and nothing is lost. */
+#define STOPPED_NS UINT64_C(200000000)
+/* libdw maps a file twice: for symbols, and for debug information. */
+#define MAPPINGS 2
+
+void namer_process_end(struct namer_process *n)
+{
+	if (n->serial == 0)
+		return;
+	spawned_end(&n->process);
+	if (n->opener.listener >= 0)
+		close(n->opener.listener);
+	if (n->result >= 0)
+		close(n->result);
+	*n = (struct namer_process){ 0 };
+}
+
+/* Besides what it gets, it may use CONFINE_MEMORY. */
+void namer_process_allow_memory(const struct namer_process *n)
+{
+	rlim_t wanted = CONFINE_MEMORY + MAPPINGS * (n->size + n->opener.opened);
+	struct rlimit limit;
+
+	if (prlimit(n->process.pid, RLIMIT_DATA, NULL, &limit) < 0 || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+	(void)prlimit(n->process.pid, RLIMIT_DATA, &limit, NULL);
+}
+
+/* Answers what it opens meanwhile. */
+static int wait_for_reply(struct namer_process *n, struct patience *patience)
+{
+	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
+				{ .fd = n->opener.listener, .events = POLLIN } };
+
+	for (;;) {
+		int n_ready = poll(fds, ARRAY_SIZE(fds), PATIENCE_LOOK_MS), err;
+
+		if (names_disabled(n->names))
+			return -ECANCELED;
+		if (n_ready < 0 && errno != EINTR)
+			return -errno;
+		if (n_ready > 0 && fds[0].revents)
+			return 0;
+		if (n_ready > 0 && (fds[1].revents & POLLIN)) {
+			opener_answer(&n->opener);
+			namer_process_allow_memory(n);
+		} else if (n_ready > 0) {
+			fds[1].fd = -1; /* it has ended */
+		}
+		err = patience_look(patience, &n->process);
+		if (err < 0)
+			return err;
+	}
+}
+
+/* -ECONNABORTED: it has ended. *ret_fd: the descriptor that comes with it, or -1. */
+static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
+		   struct namer_reply *ret, int *ret_fd)
+{
+	struct patience patience;
+	int fds[MESSAGE_MAX_FDS];
+	int err = patience_begin(&n->process, limit, STOPPED_NS, true, &patience);
+
+	*ret_fd = -1;
+	if (err < 0)
+		return err;
+	err = wait_for_reply(n, &patience);
+	*time_ns += patience_spent(&patience);
+	if (err < 0)
+		return err;
+	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);
+	if (err < 0)
+		return err == -EPIPE ? -ECONNABORTED : err;
+	*ret_fd = fds[0];
+	for (size_t i = 1; i < MESSAGE_MAX_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	n->memory = ret->memory;
+	return 0;
+}
+
+int namer_process_ask(struct namer_process *n, const struct namer_question *q,
+		      struct namer_cost *cost, struct namer_reply *ret)
+{
+	int err =
+		message_send(n->process.socket, q->request, sizeof(*q->request), q->fds, q->n_fds);
+	uint64_t opened = n->opener.opened;
+	int fd = -1;
+
+	if (err == 0)
+		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
+	else if (err == -EPIPE)
+		err = -ECONNABORTED;
+	cost->size += n->opener.opened - opened;
+	if (err < 0)
+		namer_process_end(n);
+	else if (q->request->kind == NAMER_BEGIN)
+		n->opener.listener = fd;
+	else if (fd >= 0)
+		close(fd);
+	return err;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_NAMER_PROCESS_H
+#define DP_SANDBOX_NAMER_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sandbox/namer.h"
+#include "sandbox/opener.h"
+#include "sandbox/spawned.h"
+#include "symbols/names.h"
+
+/* A namer (namer.h) as its user sees it: what it has got, and a question at a time. */
+
+struct owner {
+	dev_t device;
+	uid_t user;
+};
+
+struct namer_process {
+	uint64_t serial; /* 0: there is none */
+	struct spawned process;
+	const struct names *names; /* whether they are still wanted */
+	struct opener opener;
+	struct owner owner;
+	bool is_mixed; /* has a file of another owner, and no more than that binary */
+	int result;
+	uint32_t n_binaries; /* that it has got so far */
+	uint64_t memory;     /* of its debug information, as it says */
+	uint64_t size;       /* of all files that it has got */
+	uint64_t used;       /* when: a counter */
+};
+
+/* What a binary has cost its namers so far: time (spawned.h), and bytes of the files opened for it. */
+struct namer_cost {
+	uint64_t time_ns, size;
+};
+
+struct namer_question {
+	const struct namer_request *request;
+	const int *fds; /* that go with it */
+	size_t n_fds;
+	uint64_t limit_ns; /* of time that the answer may take */
+};
+
+/*
+ * Asks, answers opens meanwhile, and adds what it costs. 0; -ETIME: it takes too long;
+ * -ECONNABORTED: it has ended, or was stopped; -ECANCELED: names are not wanted any more; or another
+ * negative errno. On failure nobody knows what the namer does, so it is ended.
+ */
+int namer_process_ask(struct namer_process *namer, const struct namer_question *question,
+		      struct namer_cost *cost, struct namer_reply *ret);
+
+/* Besides the files that it has got, it may use CONFINE_MEMORY. */
+void namer_process_allow_memory(const struct namer_process *namer);
+
+/* Does nothing if there is none. */
+void namer_process_end(struct namer_process *namer);
+
+#endif

@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/namers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "log/clock.h"
+#include "log/log.h"
+#include "sandbox/namer.h"
+#include "sandbox/namer_process.h"
+#include "sandbox/starter.h"
+#include "symbols/debug_server.h"
+#include "symbols/module.h"
+#include "symbols/name_reader.h"
+
+/* Each is for an owner; those of closed files live on in it. */
+#define MAX_NAMERS 16
+/* Larger files get no more time than one of this size. */
+#define MAX_MIB 512
+/* How often a request is made if namers end. */
+#define ATTEMPTS 5
+/* How long none is started after that has failed. */
+#define RETRY_NS UINT64_C(2000000000)
+/* Names of one binary; more than any has. A namer could send them without end. */
+#define MAX_NAMES (UINT64_C(256) << 20)
+
+/* The start of the function at an address, or that there is none. */
+struct known_start {
+	UT_hash_handle hh;
+	uint64_t address, start;
+	int err;
+};
+
+struct name_reading {
+	uint64_t serial; /* of the namer that has it open; 0: none has */
+	uint32_t number; /* there */
+	dev_t device;    /* of the binary */
+	ino_t inode;
+	struct namer_cost cost;
+	uint64_t n_names;
+	bool has_failed;
+	struct known_start *starts;
+	struct name_reading *next_forgotten;
+};
+
+struct namers {
+	struct parsers *parsers;
+	struct names *names;
+	uint64_t limit_ns;
+	struct namer_process all[MAX_NAMERS];
+	uint64_t last_serial, clock;
+	uint64_t next_start_ns; /* not before */
+	bool is_starting;       /* the last one has got no file yet */
+	bool has_answered, is_broken, is_missing;
+	unsigned int n_failed;
+	const struct module *asked; /* during a request */
+	pthread_mutex_t lock;       /* protects what follows */
+	struct name_reading *forgotten;
+};
+
+static int fetch(void *arg, const unsigned char *build_id, size_t size)
+{
+	struct namers *all = arg;
+
+	return all->asked ? debug_server_fetch(names_debug_server(all->names), build_id, size,
+					       all->asked->path) :
+			    -1;
+}
+
+static int begin(struct namers *all, struct namer_process *n)
+{
+	const struct namer_request request = {
+		.kind = NAMER_BEGIN,
+		.options = *names_options(all->names),
+	};
+	struct namer_cost none = { 0 };
+	struct namer_reply reply;
+	int err = namer_process_ask(
+		n, &(struct namer_question){ &request, &n->result, 1, NAMERS_TIME_NS }, &none,
+		&reply);
+
+	if (err == 0 && reply.err != 0) {
+		namer_process_end(n);
+		err = -ECONNABORTED;
+	}
+	all->has_answered |= err == 0;
+	return err;
+}
+
+static struct namer_process *least_used(struct namers *all)
+{
+	struct namer_process *least = &all->all[0];
+
+	for (size_t i = 0; i < MAX_NAMERS; i++)
+		if (all->all[i].used < least->used)
+			least = &all->all[i];
+	namer_process_end(least);
+	return least;
+}
+
+static int start(struct namers *all, const struct owner *owner, bool is_mixed,
+		 struct namer_process **ret)
+{
+	_cleanup_close_ int result = memfd_create("names", MFD_CLOEXEC);
+	struct spawned process;
+	int err = -EAGAIN;
+
+	if (result < 0)
+		return -errno;
+	all->is_starting = true;
+	if (clock_now_ns() >= all->next_start_ns)
+		err = starter_start(parsers_starter(all->parsers), SPAWNED_NAMER, &process);
+	if (err < 0)
+		return err;
+	*ret = least_used(all);
+	**ret = (struct namer_process){
+		.serial = ++all->last_serial,
+		.process = process,
+		.names = all->names,
+		.owner = *owner,
+		.is_mixed = is_mixed,
+		.opener = { .listener = -1,
+			    .pid = process.pid,
+			    .device = owner->device,
+			    .user = owner->user,
+			    .fetch = fetch,
+			    .arg = all },
+		.result = steal_fd(&result),
+	};
+	err = begin(all, *ret);
+	all->is_starting = err < 0;
+	return err;
+}
+
+static struct namer_process *find_namer(struct namers *all, uint64_t serial)
+{
+	for (size_t i = 0; serial > 0 && i < MAX_NAMERS; i++)
+		if (all->all[i].serial == serial)
+			return &all->all[i];
+	return NULL;
+}
+
+/* A debug file from a process's root may be anybody's. */
+static bool is_of_another(int debug_fd, const struct owner *owner)
+{
+	struct stat st;
+
+	return debug_fd > 0 &&
+	       (fstat(debug_fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != owner->user));
+}
+
+static int get_namer(struct namers *all, const struct owner *owner, bool is_mixed,
+		     struct namer_process **ret)
+{
+	for (size_t i = 0; !is_mixed && i < MAX_NAMERS; i++) {
+		struct namer_process *n = &all->all[i];
+
+		if (n->serial > 0 && !n->is_mixed && n->n_binaries < NAMER_MAX_BINARIES &&
+		    n->owner.device == owner->device && n->owner.user == owner->user) {
+			*ret = n;
+			return 0;
+		}
+	}
+	return start(all, owner, is_mixed, ret);
+}
+
+static uint64_t time_limit(const struct namers *all, const struct name_reading *r)
+{
+	uint64_t mib = r->cost.size >> 20;
+	uint64_t limit = all->limit_ns + (mib < MAX_MIB ? mib : MAX_MIB) * (all->limit_ns / 100);
+
+	return r->cost.time_ns < limit ? limit - r->cost.time_ns : 0;
+}
+
+/*
+ * Nothing that a namer says is for the caller, to whom errors have a meaning of their own. One with too
+ * little memory is replaced: the next one has fewer files.
+ */
+static int check_reply(struct namer_process *n, const struct namer_reply *reply)
+{
+	if (reply->err == 0)
+		return 0;
+	namer_process_end(n);
+	return reply->err == -ENOMEM ? -ECONNABORTED : -EPROTO;
+}
+
+static void tell_own(struct opener *opener, const struct module *module)
+{
+	opener->own_device = module->reading->device;
+	opener->own_inode = module->reading->inode;
+	snprintf(opener->own_path, sizeof(opener->own_path), "%s", module->path);
+}
+
+static int open_there(struct namers *all, const struct module *module, struct name_reading *r,
+		      struct namer_process **ret)
+{
+	struct namer_request request = { .kind = NAMER_OPEN };
+	int fds[] = { module->fd, module->debug_fd };
+	struct namer_reply reply;
+	struct owner owner;
+	struct stat st;
+	int err;
+
+	if (module->fd < 0)
+		return -ENOENT;
+	if (fstat(module->fd, &st) < 0)
+		return -errno;
+	owner = (struct owner){ st.st_dev, st.st_uid };
+	err = get_namer(all, &owner, is_of_another(module->debug_fd, &owner), ret);
+	if (err < 0)
+		return err;
+	request.number = (*ret)->n_binaries++;
+	snprintf(request.binary.path, sizeof(request.binary.path), "%s", module->path);
+	memcpy(request.binary.build_id, module->build_id, sizeof(request.binary.build_id));
+	(*ret)->size += (uint64_t)st.st_size;
+	namer_process_allow_memory(*ret);
+	r->device = st.st_dev;
+	r->inode = st.st_ino;
+	tell_own(&(*ret)->opener, module);
+	r->serial = (*ret)->serial;
+	r->number = request.number;
+	r->cost.size = (uint64_t)st.st_size;
+	err = namer_process_ask(*ret,
+				&(struct namer_question){ &request, fds,
+							  module->debug_fd > 0 ? 2 : 1,
+							  time_limit(all, r) },
+				&r->cost, &reply);
+	return err < 0 ? err : check_reply(*ret, &reply);
+}
+
+/* What was forgotten since the last request. */
+static void tell_forgotten(struct namers *all)
+{
+	struct name_reading *forgotten, *next;
+
+	pthread_mutex_lock(&all->lock);
+	forgotten = all->forgotten;
+	all->forgotten = NULL;
+	pthread_mutex_unlock(&all->lock);
+	for (; forgotten; forgotten = next) {
+		struct namer_request request = { .kind = NAMER_FORGET,
+						 .number = forgotten->number };
+		struct namer_process *n = find_namer(all, forgotten->serial);
+		struct namer_reply reply;
+
+		next = forgotten->next_forgotten;
+		if (n && namer_process_ask(
+				 n, &(struct namer_question){ &request, NULL, 0, NAMERS_TIME_NS },
+				 &forgotten->cost, &reply) == 0)
+			n->size -= forgotten->cost.size < n->size ? forgotten->cost.size : n->size;
+		free(forgotten);
+	}
+}
+
+/* All namers together have as much debug information open as this process would have. */
+static void limit_memory(struct namers *all, const struct namer_process *used)
+{
+	struct namer_request request = { .kind = NAMER_TRIM };
+	struct namer_cost none = { 0 };
+	struct namer_reply reply;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < MAX_NAMERS; i++)
+		sum += all->all[i].memory < MODULE_DEBUG_MEMORY ? all->all[i].memory :
+								  MODULE_DEBUG_MEMORY;
+	for (size_t i = 0; i < MAX_NAMERS && sum > MODULE_DEBUG_MEMORY; i++) {
+		struct namer_process *n = &all->all[i];
+
+		if (n == used || n->serial == 0 || n->memory == 0)
+			continue;
+		sum -= n->memory < MODULE_DEBUG_MEMORY ? n->memory : MODULE_DEBUG_MEMORY;
+		(void)namer_process_ask(
+			n, &(struct namer_question){ &request, NULL, 0, NAMERS_TIME_NS }, &none,
+			&reply);
+	}
+}
+
+/* What a module costs its namer, it does not cost others. */
+static int fail(struct namers *all, struct module *module, int err)
+{
+	module->reading->has_failed = true;
+	all->n_failed++;
+	parsers_note_failure(all->parsers, module->path, "has no names",
+			     err == -ETIME  ? "reader took too long" :
+			     err == -EPROTO ? "reader gave a wrong answer" :
+					      "reader crashed");
+	return err;
+}
+
+static int ask_once(struct namers *all, const struct module *module, struct namer_request *request,
+		    struct namer_reply *reply, struct namer_process **ret)
+{
+	struct name_reading *r = module->reading;
+	struct namer_process *n = find_namer(all, r->serial);
+	int err = n ? 0 : open_there(all, module, r, &n);
+
+	if (err < 0)
+		return err;
+	/* It may have been spent in many short look-ups. */
+	if (time_limit(all, r) == 0)
+		return -ETIME;
+	n->used = ++all->clock;
+	tell_own(&n->opener, module);
+	request->number = r->number;
+	*ret = n;
+	err = namer_process_ask(n, &(struct namer_question){ request, NULL, 0, time_limit(all, r) },
+				&r->cost, reply);
+	return err == 0 && request->kind == NAMER_FIND ? check_reply(n, reply) : err;
+}
+
+/*
+ * Namers answer before they get a file, so no file can make that they never do. Returns whether this
+ * process may do it.
+ */
+static bool give_up(struct namers *all)
+{
+	if (all->has_answered || starter_is_required(parsers_starter(all->parsers)))
+		return false;
+	log_warning("this process reads all names itself, with its rights: readers end at once");
+	all->is_broken = true;
+	return true;
+}
+
+/* They may be had later. To try it for each name would take long. */
+static void note_missing(struct namers *all)
+{
+	uint64_t now = clock_now_ns();
+
+	if (now >= all->next_start_ns)
+		all->next_start_ns = now + RETRY_NS;
+	if (!all->is_missing)
+		log_warning("names are missing: no confined reader of names can be started");
+	all->is_missing = true;
+}
+
+/* Whatever happened to namers, this process reads nothing, but for -ESHUTDOWN. */
+static int judge(struct namers *all, struct module *module, int err)
+{
+	if (err >= 0 || err == -ECANCELED || names_disabled(all->names))
+		return err;
+	if (err == -ECONNABORTED && all->is_starting)
+		err = give_up(all) ? -ESHUTDOWN : -EAGAIN;
+	if (err == -EAGAIN)
+		note_missing(all);
+	return err == -ETIME || err == -ECONNABORTED || err == -EPROTO ? fail(all, module, err) :
+									 err;
+}
+
+/* -ESHUTDOWN: this process has to do it. *ret is the namer that has answered. */
+static int ask(struct namers *all, struct module *module, struct namer_request *request,
+	       struct namer_reply *reply, struct namer_process **ret)
+{
+	int err = -ECONNABORTED;
+
+	if (all->is_broken)
+		return -ESHUTDOWN;
+	if (!module->reading) {
+		module->reading = calloc(1, sizeof(*module->reading));
+		if (!module->reading)
+			return -ENOMEM;
+	}
+	if (module->reading->has_failed)
+		return -ENOENT;
+	all->asked = module;
+	/* It may not have been the file: namers can be killed for lack of memory, or by somebody. */
+	for (int i = 0; i < ATTEMPTS && err == -ECONNABORTED; i++)
+		err = ask_once(all, module, request, reply, ret);
+	all->asked = NULL;
+	return judge(all, module, err);
+}
+
+static struct known_start *find_known(const struct name_reading *r, uint64_t address)
+{
+	struct known_start *known = NULL;
+
+	if (r)
+		HASH_FIND(hh, r->starts, &address, sizeof(address), known);
+	return known;
+}
+
+static void forget_starts(struct name_reading *r)
+{
+	struct known_start *known, *next;
+
+	HASH_ITER(hh, r->starts, known, next) {
+		HASH_DEL(r->starts, known);
+		free(known);
+	}
+}
+
+/* Later, it need not be asked for. NULL: memory is short. */
+static struct known_start *keep_start(struct name_reading *r, uint64_t address, int err,
+				      uint64_t start)
+{
+	struct known_start *known = calloc(1, sizeof(*known));
+
+	if (!known)
+		return NULL;
+	if (HASH_COUNT(r->starts) == LOCATION_CACHE_MAX)
+		forget_starts(r);
+	known->address = address;
+	known->start = start;
+	known->err = err;
+	HASH_ADD(hh, r->starts, address, sizeof(address), known);
+	if (HASH_IS_ADDED(hh, known))
+		return known;
+	free(known);
+	return NULL;
+}
+
+/* Of functions without a name, for find_start(). */
+static void keep_starts(struct module *module, const uint64_t *addresses, const uint64_t *starts,
+			int n)
+{
+	const struct source_location *found;
+	size_t n_found;
+
+	for (int i = 0; i < n; i++)
+		if (location_cache_find(&module->locations, addresses[i], false, &found,
+					&n_found) &&
+		    (n_found == 0 || !found[n_found - 1].function) &&
+		    !find_known(module->reading, addresses[i]))
+			keep_start(module->reading, addresses[i],
+				   starts[i] == NAMER_NO_START ? -ENOENT : 0, starts[i]);
+}
+
+static int find_some(struct namers *all, struct module *module, struct namer_request *request)
+{
+	uint64_t starts[NAMER_MAX_ADDRESSES];
+	struct namer_reply reply;
+	struct namer_process *n;
+	int err = ask(all, module, request, &reply, &n);
+
+	if (err < 0)
+		return err;
+	err = namer_take(request, &reply, n->result, &module->locations, starts);
+	module->reading->n_names += reply.names_size;
+	if (err == -EPROTO || module->reading->n_names > MAX_NAMES) {
+		namer_process_end(n);
+		return fail(all, module, -EPROTO);
+	}
+	module->keeps_locations |= reply.keeps_locations;
+	module->is_partial |= reply.is_partial;
+	module->no_debug = reply.no_debug;
+	keep_starts(module, request->addresses, starts, err);
+	limit_memory(all, n);
+	return err;
+}
+
+static int find(void *arg, struct module *module, const uint64_t *addresses, size_t n, bool lines)
+{
+	struct namer_request request = { .kind = NAMER_FIND, .lines = lines };
+	int done = 0;
+
+	tell_forgotten(arg);
+	for (; n > 0 && done >= 0; addresses += done, n -= (size_t)(done > 0 ? done : 0)) {
+		request.n = (uint32_t)(n < NAMER_MAX_ADDRESSES ? n : NAMER_MAX_ADDRESSES);
+		memcpy(request.addresses, addresses, request.n * sizeof(*addresses));
+		done = find_some(arg, module, &request);
+		if (done < 0)
+			return done;
+	}
+	return 0;
+}
+
+static int find_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)
+{
+	struct namer_request request = { .kind = NAMER_START, .addresses = { address } };
+	struct known_start *known = find_known(module->reading, address);
+	struct namer_reply reply;
+	struct namer_process *n;
+	int err;
+
+	if (!known) {
+		err = ask(arg, module, &request, &reply, &n);
+		if (err < 0)
+			return err == -ESHUTDOWN ? err : -ENOENT;
+		known = keep_start(module->reading, address, reply.err == 0 ? 0 : -ENOENT,
+				   reply.start);
+		if (!known)
+			return -ENOENT;
+	}
+	if (known->err == 0)
+		*ret = known->start;
+	return known->err;
+}
+
+static int close_there(void *arg, struct module *module, bool names)
+{
+	struct namer_request request = { .kind = NAMER_CLOSE, .names = names };
+	struct namer_reply reply;
+	struct namer_process *n;
+	int err;
+
+	tell_forgotten(arg);
+	if (!names && !module->reading)
+		return 0;
+	err = ask(arg, module, &request, &reply, &n);
+	if (err < 0)
+		return err;
+	module->has_symbols = reply.has_symbols == 1;
+	return 0;
+}
+
+/* Its namer is told with the next request. */
+static void forget(void *arg, struct module *module)
+{
+	struct namers *all = arg;
+	struct name_reading *r = module->reading;
+
+	module->reading = NULL;
+	forget_starts(r);
+	pthread_mutex_lock(&all->lock);
+	r->next_forgotten = all->forgotten;
+	all->forgotten = r;
+	pthread_mutex_unlock(&all->lock);
+}
+
+static void free_all(void *arg)
+{
+	struct namers *all = arg;
+	struct name_reading *r, *next;
+
+	for (size_t i = 0; i < MAX_NAMERS; i++)
+		namer_process_end(&all->all[i]);
+	for (r = all->forgotten; r; r = next) {
+		next = r->next_forgotten;
+		free(r);
+	}
+	parsers_drop(all->parsers);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+static const struct name_reader reader = {
+	.find = find,
+	.find_start = find_start,
+	.close = close_there,
+	.retry = forget,
+	.forget = forget,
+	.free = free_all,
+};
+
+int namers_start(struct parsers *parsers, struct names *names, struct namers **ret)
+{
+	struct namers *all = calloc(1, sizeof(*all));
+
+	*ret = NULL;
+	if (!all)
+		return -ENOMEM;
+	pthread_mutex_init(&all->lock, NULL);
+	all->parsers = parsers_hold(parsers);
+	all->names = names;
+	all->limit_ns = NAMERS_TIME_NS;
+	names_set_reader(names, &reader, all);
+	*ret = all;
+	return 0;
+}
+
+void namers_set_time_limit(struct namers *all, uint64_t limit_ns)
+{
+	all->limit_ns = limit_ns;
+}
+
+unsigned int namers_n_failed(const struct namers *all)
+{
+	return all->n_failed;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "elf/debug_search.h"
+#include "log/log.h"
+#include "sandbox/namer.h"
+
+#define PAGE 4096u
+/* Build ids of the longest kind that is known are half as long. */
+#define MAX_BUILD_ID 64
+
+/*
+ * Reading memory that is mapped from a file waits for the file's server, which may be the helper's
+ * target. The helper has only one thread, which waits, so mappings do not change.
+ */
+static bool is_in_memory(pid_t pid, uint64_t address)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	_cleanup_free_ char *line = NULL;
+	uint64_t start, end, inode;
+	char path[32];
+	size_t size = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	while (file && getline(&line, &size, file) > 0)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %" SCNu64, &start, &end,
+			   &inode) == 3 &&
+		    address >= start && address < end)
+			return inode == 0;
+	return false;
+}
+
+/* Page by page: the next one need not exist. */
+static bool read_path(pid_t pid, uint64_t address, char ret[PATH_MAX])
+{
+	size_t have = 0;
+
+	while (have < PATH_MAX) {
+		size_t n = PAGE - (address + have) % PAGE;
+		struct iovec to = { ret + have, n < PATH_MAX - have ? n : PATH_MAX - have };
+		struct iovec from = { (void *)(uintptr_t)(address + have), to.iov_len };
+		ssize_t got;
+
+		if (!is_in_memory(pid, address + have))
+			return false;
+		got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+		if (got <= 0)
+			return false;
+		if (memchr(ret + have, '\0', (size_t)got))
+			return true;
+		have += (size_t)got;
+	}
+	return false;
+}
+
+static int fetch(const struct opener *o, const char *hex)
+{
+	unsigned char build_id[MAX_BUILD_ID];
+	size_t n = 0;
+
+	for (; n < MAX_BUILD_ID && sscanf(hex + 2 * n, "%2hhx", &build_id[n]) == 1; n++)
+		continue;
+	if (n == 0 || hex[2 * n] != '\0')
+		return -EINVAL;
+	n = (size_t)o->fetch(o->arg, build_id, n);
+	return (int)n < 0 ? -ENOENT : (int)n;
+}
+
+static int open_file(struct opener *o, const char *path)
+{
+	bool is_server = strncmp(path, NAMER_SERVER, strlen(NAMER_SERVER)) == 0;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	/* A relative one would be relative to where dwarfprof was started, by chance. */
+	if (path[0] != '/' || strcmp(path, o->own_path) == 0)
+		return -ENOENT;
+	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
+			 debug_open(path, o->user, o->device);
+	if (fd == -EACCES) {
+		o->n_forbidden++;
+		log_debug("%s is not read: it is no ELF file, or another user's", path);
+		return -ENOENT; /* libdw looks on */
+	}
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_dev == o->own_device && st.st_ino == o->own_inode)
+		return -ENOENT;
+	o->opened += (uint64_t)st.st_size;
+	return steal_fd(&fd);
+}
+
+/* Puts the file into the helper. Returns its descriptor there or a negative errno. */
+static int pass(const struct opener *o, uint64_t id, int fd)
+{
+	struct seccomp_notif_addfd add = {
+		.id = id,
+		.srcfd = (uint32_t)fd,
+		.newfd_flags = O_CLOEXEC,
+	};
+	int there = ioctl(o->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+
+	return there < 0 ? -errno : there;
+}
+
+void opener_answer(struct opener *o)
+{
+	struct seccomp_notif request = { 0 };
+	struct seccomp_notif_resp response = { 0 };
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+	int there = -EACCES;
+
+	if (ioctl(o->listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+		return;
+	/* The helper may have ended, and its number be another's, until this is asked. */
+	if (read_path(o->pid, request.data.args[1], path) &&
+	    ioctl(o->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &request.id) == 0) {
+		there = fd = open_file(o, path);
+		if (fd >= 0)
+			there = pass(o, request.id, fd);
+	}
+	response.id = request.id;
+	if (there < 0)
+		response.error = there;
+	else
+		response.val = there;
+	(void)ioctl(o->listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}

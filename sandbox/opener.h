@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_OPENER_H
+#define DP_SANDBOX_OPENER_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Opens files for a helper whose attempts to open files wait for this process (confine.h). libdw
+ * opens debug files by itself, under names that the files it reads choose, and a file may have taken
+ * over the helper. So it gets what the owner of the files that it has anyway may have as debug files
+ * (elf/debug_search.h).
+ */
+struct opener {
+	int listener; /* that the helper has sent; -1: none */
+	pid_t pid;    /* of the helper */
+	dev_t device; /* of the files that it has */
+	uid_t user;   /* who owns them */
+	/*
+	 * The binary that it works on, and where that is said to be. libdw, which looks for debug files
+	 * of the same name, knows both by stat(), for which the helper may lack the rights.
+	 */
+	dev_t own_device;
+	ino_t own_inode;
+	char own_path[PATH_MAX];
+	/* Of NAMER_SERVER: returns a descriptor or -1. */
+	int (*fetch)(void *arg, const unsigned char *build_id, size_t size);
+	void *arg;
+	uint64_t opened;          /* bytes of all files that were opened */
+	unsigned int n_forbidden; /* files that exist and may not be opened */
+};
+
+/* Answers one attempt, if there is one. Looking up a file may wait. */
+void opener_answer(struct opener *opener);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SANDBOX_SPAWNED_H
+#define DP_SANDBOX_SPAWNED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "sandbox/confine.h"
+
+/* A helper: the socket to talk to it, and what to end it by. */
+struct spawned {
+	int socket;
+	int pidfd;
+	pid_t pid;
+	struct confinement confinement;
+};
+
+void spawned_end(const struct spawned *spawned);
+/* The same, but the caller keeps its pidfd. */
+void spawned_kill(const struct spawned *spawned);
+
+/*
+ * How long a helper is waited for: by its CPU time, as the machine may be busy. One that sleeps may
+ * wait for a file that is slow to read. That counts as well, unless the caller looks at the clock
+ * itself. One that somebody has stopped is not waited for.
+ */
+struct patience {
+	clockid_t clock; /* of the helper's CPU time */
+	uint64_t limit_ns, stopped_ns, look_ns;
+	bool counts_sleep;
+	uint64_t begun, last, since, looked, asleep_ns;
+};
+
+/* At least this often (ms), patience_look() is to be called; who sets look_ns may call it more often. */
+#define PATIENCE_LOOK_MS 100
+
+/*
+ * limit_ns: of CPU time, and sleep if that counts; stopped_ns: of time without any. -ECONNABORTED: it
+ * has ended.
+ */
+int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t stopped_ns,
+		   bool counts_sleep, struct patience *ret);
+/* 0, -ETIME: it takes too long; or -ECONNABORTED: it has ended or is stopped. */
+int patience_look(struct patience *patience, const struct spawned *spawned);
+/* What limit_ns is for, so far; what a helper that has ended used since the last look is not known. */
+uint64_t patience_spent(const struct patience *patience);
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Answers of a parser that was taken over. Input: what was asked for (1), the size of the requested
+ * file (4), the error (1, signed), numbers of segments (1), of ranges of code (1) and of cells (2), by
+ * how many bits the first two are shifted (1, the low 6 bits), the source (1), the two truth values
+ * (2), both build ids, the packer, a length (1) and as many bytes of the debug file's name, all
+ * behind which is the file for the result.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cfi/tests/fuzz.h"
+#include "sandbox/parser.h"
+#include "tables/image_check.h"
+
+static void feed_bytes(struct feed *f, void *to, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)to)[i] = feed_u8(f);
+}
+
+static void feed_reply(struct feed *f, struct parser_reply *ret)
+{
+	unsigned int shift;
+
+	*ret = (struct parser_reply){ .err = (int8_t)feed_u8(f) };
+	ret->facts.n_segments = feed_u8(f);
+	ret->facts.n_code = feed_u8(f);
+	ret->n_cells = (uint32_t)feed_number(f, 2);
+	shift = feed_u8(f) & 63;
+	ret->facts.n_segments <<= shift;
+	ret->facts.n_code <<= shift;
+	ret->origin.source = feed_u8(f);
+	ret->lacks_cfi = feed_u8(f);
+	ret->is_so = feed_u8(f);
+	feed_bytes(f, ret->facts.build_id, sizeof(ret->facts.build_id));
+	feed_bytes(f, ret->origin.build_id, sizeof(ret->origin.build_id));
+	feed_bytes(f, ret->facts.packer, sizeof(ret->facts.packer));
+	feed_bytes(f, ret->debug_link, feed_u8(f));
+}
+
+static void check_build_id(const char id[ELF_BUILD_ID_SIZE])
+{
+	EXPECT(memchr(id, '\0', ELF_BUILD_ID_SIZE));
+	for (; *id; id++)
+		EXPECT(isdigit((unsigned char)*id) || (*id >= 'a' && *id <= 'f'));
+}
+
+static void check_text(const struct parse_result *r)
+{
+	check_build_id(r->facts.build_id);
+	check_build_id(r->origin.build_id);
+	EXPECT(strcmp(r->facts.build_id, r->origin.build_id) == 0);
+	EXPECT(memchr(r->facts.packer, '\0', sizeof(r->facts.packer)));
+	for (const char *c = r->facts.packer; *c; c++)
+		EXPECT(isprint((unsigned char)*c));
+	EXPECT(memchr(r->debug_link, '\0', sizeof(r->debug_link)));
+	EXPECT(!strchr(r->debug_link, '/'));
+	EXPECT(strcmp(r->debug_link, ".") != 0 && strcmp(r->debug_link, "..") != 0);
+}
+
+/* Reads all values; a sanitizer sees one that is not of its type. */
+static void use_facts(const struct elf_facts *facts)
+{
+	for (size_t i = 0; i < facts->n_segments; i++) {
+		const struct elf_segment *s = &facts->segments[i];
+		uint8_t executable;
+		uint64_t bias;
+
+		memcpy(&executable, (const char *)s + offsetof(struct elf_segment, executable), 1);
+		EXPECT(executable <= 1);
+		(void)elf_facts_bias(facts, s->address, s->offset, &bias);
+	}
+	for (size_t i = 0; i < facts->n_code; i++) {
+		const struct elf_code *c = &facts->code[i];
+		uint64_t offset;
+		size_t n;
+
+		if (elf_facts_code_before(facts, c->address + c->size, 64, &offset, &n) == 0)
+			EXPECT(n > 0 && n <= 64);
+	}
+}
+
+static void check_result(enum parse_kind kind, const struct parse_result *r, size_t file_size)
+{
+	EXPECT(r->origin.source < ELF_N_SOURCES);
+	EXPECT(r->facts.n_segments * sizeof(struct elf_segment) +
+		       r->facts.n_code * sizeof(struct elf_code) +
+		       (size_t)r->image.n_cells * DP_CELL_SIZE ==
+	       file_size);
+	EXPECT((kind == PARSE_IMAGE) == (r->image.n_cells > 0));
+	EXPECT(!r->image.refusals && r->image.n_refusals == 0);
+	if (r->image.n_cells > 0)
+		EXPECT(image_is_sound(r->image.cells, r->image.n_cells));
+	check_text(r);
+	use_facts(&r->facts);
+}
+
+static void check_error(int err, const struct parse_result *r)
+{
+	EXPECT(err == -EPROTO || err == -ENOMEM || err == -ENOEXEC || err == -ENOTSUP ||
+	       err == -EBADMSG || err == -ENODATA || err == -EFBIG || err == -EINVAL);
+	EXPECT(!r->facts.segments && !r->facts.code && !r->image.cells);
+	EXPECT(r->facts.n_segments == 0 && r->facts.n_code == 0 && r->image.n_cells == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct feed feed = { data, data + size };
+	enum parse_kind kind = feed_u8(&feed) % PARSE_N_KINDS;
+	uint64_t requested_size = feed_number(&feed, 4);
+	int file = memfd_create("fuzz", MFD_CLOEXEC);
+	struct parser_reply reply;
+	struct parse_result result;
+	size_t left;
+	int err;
+
+	feed_reply(&feed, &reply);
+	left = (size_t)(feed.end - feed.pos);
+	EXPECT(file >= 0 && write(file, feed.pos, left) == (ssize_t)left);
+	err = parser_take(kind, &reply, file, requested_size, &result);
+	if (err == 0)
+		check_result(kind, &result, left);
+	else
+		check_error(err, &result);
+	parse_result_done(&result);
+	close(file);
+	return 0;
+}

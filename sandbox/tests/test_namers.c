@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Namers find the same names as this process. What they hold, and what happens when one is killed,
+ * takes too long, or gives an answer that no namer gives. This program is also the helper.
+ */
+#include "sandbox/namers.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "sandbox/confine.h"
+#include "sandbox/helper.h"
+#include "sandbox/namer.h"
+#include "symbols/location_list.h"
+#include "symbols/module.h"
+
+int main(int argc, char **argv)
+{
+	struct criterion_test_set *tests;
+	int failed;
+
+	if (helper_is_one(argv[0]))
+		return helper_main(argc, argv);
+	tests = criterion_initialize();
+	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
+	criterion_finalize(tests);
+	return failed;
+}
+
+static size_t n_requests; /* to namers */
+
+int __real_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
+int __wrap_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds);
+
+int __wrap_message_send(int socket, const void *value, size_t size, const int *fds, size_t n_fds)
+{
+	n_requests += size == sizeof(struct namer_request);
+	return __real_message_send(socket, value, size, fds, n_fds);
+}
+
+static struct parsers *parsers;
+static struct names *names, *own;
+static struct namers *namers;
+
+static void begin(void)
+{
+	const struct names_options options = { .no_debuginfod = true };
+
+	cr_assert(parsers_new(HELPER_SELF, &parsers) == 0);
+	cr_assert(names_new(&options, &names) == 0 && names_new(&options, &own) == 0);
+	cr_assert(namers_start(parsers, names, &namers) == 0);
+}
+
+static void end(void)
+{
+	names_free(names);
+	names_free(own);
+	parsers_drop(parsers);
+}
+
+TestSuite(namers, .init = begin, .fini = end, .timeout = 120);
+
+static struct module *open_module(struct names *of, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	cr_assert(fd >= 0, "%s", path);
+	return module_new(of, path, "", fd);
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Of one address, by both. Returns the number of locations. */
+static size_t compare(struct module *a, struct module *b, uint64_t address, bool lines)
+{
+	const struct source_location *x, *y;
+	size_t n = module_find_locations(a, address, lines, &x);
+	uint64_t start = 0, other = 0;
+
+	cr_assert_eq(module_find_locations(b, address, lines, &y), n, "%s %#lx", a->path, address);
+	for (size_t i = 0; i < n; i++)
+		cr_assert(is_same_text(x[i].function, y[i].function) &&
+				  is_same_text(x[i].file, y[i].file) && x[i].line == y[i].line &&
+				  x[i].column == y[i].column && x[i].inlined == y[i].inlined,
+			  "%s %#lx: %s %s", a->path, address, x[i].function, y[i].function);
+	cr_assert_eq(module_find_start(a, address, &start), module_find_start(b, address, &other));
+	cr_assert_eq(start, other);
+	return n;
+}
+
+/* This program's own, by what the linker has put into its file. */
+static uint64_t offset_of(const void *code)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	cr_assert(dladdr1(code, &info, (void **)&map, RTLD_DL_LINKMAP) != 0);
+	return (uintptr_t)code - map->l_addr;
+}
+
+Test(namers, find_what_this_process_finds)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main);
+	size_t n_named = 0, n_inlined = 0;
+
+	for (uint64_t i = 0; i < 3000; i++)
+		module_want(b, at + i * 7, true);
+	for (uint64_t i = 0; i < 3000; i++) {
+		size_t n = compare(a, b, at + i * 7, true);
+
+		n_named += n > 0;
+		n_inlined += n > 1;
+	}
+	cr_assert_gt(n_named, 2000);
+	cr_assert(b->debug == NULL && b->symtab == NULL); /* nothing was read here */
+	cr_assert_eq(a->debug != NULL, b->keeps_locations);
+	printf("%zu named, %zu inlined\n", n_named, n_inlined);
+	compare(a, b, 1, false);
+}
+
+/* As reports do. Returns whether the start of a function without a name is known. */
+static bool look_up(struct module *module, uint64_t address)
+{
+	const struct source_location *found;
+	size_t n = module_find_locations(module, address, false, &found);
+	bool is_named = n > 0 && found[n - 1].function;
+	uint64_t start;
+
+	(void)module_find_locations(module, address, true, &found);
+	return !is_named && module_find_start(module, address, &start) == 0;
+}
+
+/* A request for each would cost more than finding it. */
+Test(namers, answer_about_many_at_once)
+{
+	struct module *library;
+	size_t n_starts = 0;
+	Dl_info info;
+
+	cr_assert(dladdr((void *)criterion_initialize, &info) != 0);
+	library = open_module(names, info.dli_fname);
+	for (uint64_t i = 0; i < NAMER_MAX_ADDRESSES; i++)
+		module_want(library, i * 509, true);
+	(void)look_up(library, 0);
+	n_requests = 0;
+	for (uint64_t i = 0; i < NAMER_MAX_ADDRESSES; i++)
+		n_starts += look_up(library, i * 509);
+	cr_assert_eq(n_requests, 0);
+	cr_assert_gt(n_starts, 10);
+}
+
+static int compare_library(struct dl_phdr_info *info, size_t size, void *n)
+{
+	struct module *a, *b;
+
+	(void)size;
+	if (info->dlpi_name[0] != '/')
+		return 0;
+	a = open_module(own, info->dlpi_name);
+	b = open_module(names, info->dlpi_name);
+	for (size_t i = 0; i < info->dlpi_phnum; i++)
+		for (uint64_t at = 0; (info->dlpi_phdr[i].p_flags & PF_X) && at < 40000; at += 1001)
+			*(size_t *)n += compare(a, b, info->dlpi_phdr[i].p_vaddr + at, true) > 0;
+	module_close(a, true);
+	module_close(b, true);
+	cr_assert_eq(module_has_source(a), module_has_source(b));
+	compare(a, b, info->dlpi_phdr[1].p_vaddr + 5000, false);
+	return 0;
+}
+
+Test(namers, find_names_of_libraries)
+{
+	size_t n = 0;
+
+	dl_iterate_phdr(compare_library, &n);
+	cr_assert_gt(n, 200);
+}
+
+/* The living children of a process. */
+static size_t children(pid_t pid, pid_t ret[16])
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64];
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	while (file && n < 16 && fscanf(file, "%d", &ret[n]) == 1) {
+		_cleanup_fclose_ FILE *stat = NULL;
+		char state = 'Z';
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", ret[n]);
+		stat = fopen(path, "re");
+		n += stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 && state != 'Z';
+	}
+	return n;
+}
+
+static pid_t namer(void)
+{
+	pid_t found[16];
+
+	cr_assert_eq(children(getpid(), found), 1);
+	cr_assert_eq(children(found[0], found), 1);
+	return found[0];
+}
+
+Test(namers, are_replaced)
+{
+	struct module *a = open_module(own, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main);
+	static const int signals[] = { SIGKILL, SIGSTOP };
+
+	for (uint64_t i = 0; i < 4; i++) {
+		cr_assert_gt(compare(a, b, at + i, true), 0);
+		cr_assert(kill(namer(), signals[i % 2]) == 0);
+	}
+	cr_assert_gt(compare(a, b, at + 5, true), 0);
+	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
+/* Only the binary that it computes for. */
+Test(namers, may_not_take_too_long)
+{
+	struct module *a = open_module(names, "/proc/self/exe"),
+		      *b = open_module(names, "/proc/self/exe");
+	uint64_t at = offset_of((void *)main);
+	const struct source_location *found;
+
+	cr_assert_gt(module_find_locations(b, at, true, &found), 0);
+	namers_set_time_limit(namers, 0);
+	while (namers_n_failed(namers) == 0)
+		(void)module_find_locations(a, at++, true, &found);
+	namers_set_time_limit(namers, NAMERS_TIME_NS);
+	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
+	cr_assert_gt(module_find_locations(b, at + 50, true, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
+Test(namers, end_at_once_without_names)
+{
+	struct module *a = open_module(names, "/proc/self/exe");
+	const struct source_location *found;
+
+	names_disable(names);
+	cr_assert_eq(module_find_locations(a, offset_of((void *)main), true, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 0);
+}
+
+/* A value of /proc/PID/status. */
+static uint64_t status(pid_t pid, const char *name, int base)
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[32], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	cr_assert(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
+			return strtoull(line + strlen(name) + 1, NULL, base);
+	return UINT64_MAX;
+}
+
+Test(namers, hold_nothing)
+{
+	struct module *a = open_module(names, "/proc/self/exe");
+	const struct source_location *found;
+	pid_t pid;
+
+	cr_assert_gt(module_find_locations(a, offset_of((void *)main), true, &found), 0);
+	pid = namer();
+	cr_assert_eq(status(pid, "Seccomp", 10), 2);
+	cr_assert_eq(status(pid, "NoNewPrivs", 10), 1);
+	cr_assert_eq(status(pid, "CapEff", 16), 0);
+	cr_assert_eq(status(pid, "CapPrm", 16), 0);
+	cr_assert(geteuid() != 0 || status(pid, "Uid", 10) == 65533);
+}
+
+/* Answers of a namer that a file has taken over. */
+
+static const struct namer_request asked = {
+	.kind = NAMER_FIND,
+	.n = 2,
+	.lines = true,
+	.addresses = { 16, 32 },
+};
+
+/* An honest answer, as sections. */
+struct answer {
+	struct namer_reply reply;
+	struct location_address addresses[3];
+	struct kept_location locations[3];
+	uint64_t starts[3];
+	char text[16];
+};
+
+static struct answer honest(void)
+{
+	return (struct answer){
+		.reply = { .n_addresses = 2, .n_locations = 3, .names_size = 12 },
+		.addresses = { { 16, 1, LOCATION_LINES }, { 32, 2, LOCATION_LINES } },
+		.locations = { { 1, 6, 1, 2 }, { 1, 6, 3, LOCATION_INLINED }, { 6, 0, 0, 0 } },
+		.starts = { NAMER_NO_START, 24 },
+		.text = "\0main\0a.c\0\0",
+	};
+}
+
+static int take(const struct answer *a)
+{
+	_cleanup_close_ int file = memfd_create("result", MFD_CLOEXEC);
+	struct location_cache cache = { 0 };
+	size_t n_locations = a->reply.n_locations < 3 ? a->reply.n_locations : 3;
+	size_t n_addresses = a->reply.n_addresses < 3 ? a->reply.n_addresses : 3;
+	size_t n_names = a->reply.names_size < 16 ? a->reply.names_size : 16;
+	uint64_t starts[NAMER_MAX_ADDRESSES];
+	int n;
+
+	cr_assert(write(file, a->addresses, n_addresses * sizeof(a->addresses[0])) >= 0);
+	cr_assert(write(file, a->locations, n_locations * sizeof(a->locations[0])) >= 0);
+	cr_assert(write(file, a->starts, n_addresses * sizeof(a->starts[0])) >= 0);
+	cr_assert(write(file, a->text, n_names) >= 0);
+	n = namer_take(&asked, &a->reply, file, &cache, starts);
+	cr_assert(n > 0 || cache.n_entries == 0);
+	cr_assert(n <= 0 || memcmp(starts, a->starts, (size_t)n * sizeof(starts[0])) == 0);
+	location_cache_done(&cache);
+	return n;
+}
+
+#define EXPECT_REFUSED(change)                                                                     \
+	do {                                                                                       \
+		struct answer a = honest();                                                        \
+                                                                                                   \
+		change;                                                                            \
+		cr_assert_eq(take(&a), -EPROTO, #change);                                          \
+	} while (0)
+
+Test(namer_take, believes_what_may_be_right)
+{
+	struct answer a = honest();
+
+	cr_assert_eq(take(&a), 2);
+	a.reply.n_addresses = a.reply.n_locations = 1; /* the rest will be asked for again */
+	cr_assert_eq(take(&a), 1);
+}
+
+Test(namer_take, checks_everything)
+{
+	EXPECT_REFUSED(a.reply.err = -ESHUTDOWN);
+	EXPECT_REFUSED(a.reply.err = 1);
+	EXPECT_REFUSED(a.reply.n_addresses = 0);
+	EXPECT_REFUSED(a.reply.n_addresses = 3);
+	EXPECT_REFUSED(a.reply.n_locations = 2);
+	EXPECT_REFUSED(a.reply.n_locations = UINT32_MAX);
+	EXPECT_REFUSED(a.reply.names_size = 0);
+	EXPECT_REFUSED(a.reply.names_size = UINT32_MAX);
+	EXPECT_REFUSED(a.reply.names_size = 16 + 1);
+	EXPECT_REFUSED(a.addresses[0].address = 17);
+	EXPECT_REFUSED(a.addresses[1].address = 16);
+	EXPECT_REFUSED(a.addresses[0].flags = 0);
+	EXPECT_REFUSED(a.addresses[0].flags |= 4);
+	EXPECT_REFUSED(a.addresses[0].n_locations = LOCATION_MAX + 1);
+	EXPECT_REFUSED(a.addresses[0].n_locations = 0);
+	EXPECT_REFUSED(a.locations[1].function = 12);
+	EXPECT_REFUSED(a.locations[2].file = UINT32_MAX);
+	EXPECT_REFUSED(a.text[11] = 'x');
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DP_SYMBOLS_NAME_READER_H
+#define DP_SYMBOLS_NAME_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct module;
+struct names;
+
+/* What a reader knows about a module that it reads: its own. */
+struct name_reading;
+
+/*
+ * Reads the names of binaries in place of this process, which then parses none of their files: in
+ * processes without privileges, for example (sandbox/namers.h). It sees modules that have a file.
+ * Only forget() is called from threads other than the one that looks up names. NULL: the process
+ * reads them itself.
+ */
+struct name_reader {
+	/*
+	 * Finds the locations of addresses and adds them to module->locations; also sets the
+	 * module's keeps_locations, is_partial and no_debug. 0, -ESHUTDOWN if this process has to
+	 * do it, or another negative errno: nothing is known.
+	 */
+	int (*find)(void *arg, struct module *module, const uint64_t *addresses, size_t n,
+		    bool lines);
+	/* As module_find_start(); -ESHUTDOWN as above. */
+	int (*find_start)(void *arg, struct module *module, uint64_t address, uint64_t *ret);
+	/*
+	 * Its file is about to be closed: reads what outlives that if `names`, closes its own
+	 * files, and sets the module's has_symbols. Errors as above.
+	 */
+	int (*close)(void *arg, struct module *module, bool names);
+	/* Servers may have more than this machine: forgets what was found. */
+	void (*retry)(void *arg, struct module *module);
+	/* Frees module->reading, which is not NULL. */
+	void (*forget)(void *arg, struct module *module);
+	/* Frees the reader, after forget() of all modules. */
+	void (*free)(void *arg);
+};
+
+/* From now on, a reader reads names, or none does. Frees the one before. Not during a look-up. */
+void names_set_reader(struct names *names, const struct name_reader *reader, void *arg);
+
+#endif
