@@ -102,7 +102,8 @@ static void put_event(const struct report_context *context, const struct sample 
 	for (char *c = copy; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			*c = '_';
-	put_plain(copy, to);
+	text_make_plain(copy);
+	fputs(copy, to);
 }
 
 /* Cycles and calls are counted; times are in nanoseconds. */

@@ -77,9 +77,7 @@ int fetcher_run(int socket)
 
 	while (message_receive(socket, &request, sizeof(request), fds) == 0) {
 		fetch(&request, &reply);
-		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
 			break;
 	}

@@ -132,11 +132,9 @@ static int take_reply(struct fetchers *f, struct fetch_reply *ret)
 	int fds[MESSAGE_MAX_FDS];
 	int err = message_receive(f->process.socket, ret, sizeof(*ret), fds);
 
-	for (size_t i = 0; err == 0 && i < MESSAGE_MAX_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
 	if (err < 0)
 		return err;
+	message_close(fds);
 	if (f->pending[0].counts && ret->n > 0)
 		f->n_touched += (size_t)ret->n;
 	memmove(f->pending, f->pending + 1, --f->n_pending * sizeof(*f->pending));
@@ -305,19 +303,19 @@ void fetchers_be_patient(struct fetchers *f)
 }
 
 /* It may be ended by others: then the next one is asked. */
-static int request_again(struct fetchers *f, const struct fetch_request *wanted, bool counts)
+static int request_again(struct fetchers *f, const struct fetch_request *wanted)
 {
 	int err;
 
 	make_room(f);
-	err = request(f, wanted, counts);
-	return err == -EAGAIN && !f->has_process ? request(f, wanted, counts) : err;
+	err = request(f, wanted, false);
+	return err == -EAGAIN && !f->has_process ? request(f, wanted, false) : err;
 }
 
 static int read_there(struct fetchers *f, const struct fetch_request *wanted,
 		      struct fetch_reply *ret)
 {
-	int err = request_again(f, wanted, false);
+	int err = request_again(f, wanted);
 
 	if (err == 0)
 		err = receive_last(f, ret);
@@ -371,6 +369,6 @@ void fetchers_bring(struct fetchers *f, pid_t pid, uint64_t address)
 {
 	const struct fetch_request wanted = { FETCH_TOUCH, pid, address, 1 };
 
-	if (!f || request_again(f, &wanted, false) == -ESHUTDOWN)
+	if (!f || request_again(f, &wanted) == -ESHUTDOWN)
 		(void)touch_here(&wanted);
 }

@@ -48,7 +48,7 @@ static void take_fds(struct msghdr *message, int ret_fds[MESSAGE_MAX_FDS])
 		memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
-static void close_all(int fds[MESSAGE_MAX_FDS])
+void message_close(int fds[MESSAGE_MAX_FDS])
 {
 	for (size_t i = 0; i < MESSAGE_MAX_FDS; i++) {
 		if (fds[i] >= 0)
@@ -80,6 +80,6 @@ int message_receive(int socket, void *ret, size_t size, int ret_fds[MESSAGE_MAX_
 	take_fds(&message, ret_fds);
 	if (n == (ssize_t)size && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
 		return 0;
-	close_all(ret_fds);
+	message_close(ret_fds);
 	return n == 0 ? -EPIPE : -EPROTO;
 }

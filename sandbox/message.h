@@ -22,4 +22,7 @@ int message_send(int socket, const void *value, size_t size, const int *fds, siz
  */
 int message_receive(int socket, void *ret, size_t size, int ret_fds[MESSAGE_MAX_FDS]);
 
+/* Closes those that there are; all are -1 then. */
+void message_close(int fds[MESSAGE_MAX_FDS]);
+
 #endif

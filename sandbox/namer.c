@@ -215,9 +215,7 @@ int namer_run(int socket, int opens)
 
 		reply.err = answer(&n, &request, fds, &reply);
 		reply.memory = n.names ? names_debug_memory(n.names) : 0;
-		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		message_close(fds);
 		if (send_reply(socket, &reply, &opens) < 0)
 			break;
 	}

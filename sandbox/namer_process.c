@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/confine.h"
 #include "sandbox/message.h"
 
@@ -84,10 +85,8 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 	err = message_receive(n->process.socket, ret, sizeof(*ret), fds);
 	if (err < 0)
 		return err == -EPIPE ? -ECONNABORTED : err;
-	*ret_fd = fds[0];
-	for (size_t i = 1; i < MESSAGE_MAX_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	*ret_fd = steal_fd(&fds[0]);
+	message_close(fds);
 	n->memory = ret->memory;
 	return 0;
 }

@@ -83,9 +83,7 @@ int parser_run(int socket)
 		struct parser_reply reply = { 0 };
 
 		reply.err = answer(&request, fds, &reply);
-		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		message_close(fds);
 		if (message_send(socket, &reply, sizeof(reply), NULL, 0) < 0)
 			break;
 	}

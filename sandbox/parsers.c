@@ -237,9 +237,7 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 	err = message_receive(parser->process.socket, ret, sizeof(*ret), fds);
 	if (err < 0)
 		return err == -EPIPE ? -ECONNABORTED : err;
-	for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	message_close(fds);
 	return 0;
 }
 

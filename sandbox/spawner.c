@@ -236,8 +236,6 @@ int spawner_run(int socket)
 			return EXIT_SUCCESS;
 		if (fds[0] >= 0)
 			start_helper(request.kind, fds[0]);
-		for (size_t i = 0; i < MESSAGE_MAX_FDS; i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+		message_close(fds);
 	}
 }

@@ -21,6 +21,7 @@
 #include "sandbox/namers.h"
 #include "sandbox/parsers.h"
 #include "sandbox/tests/faulty.h"
+#include "sandbox/tests/helper_test.h"
 #include "symbols/module.h"
 #include "symbols/name_reader.h"
 
@@ -89,18 +90,12 @@ static int serve_badly(void)
 
 int main(int argc, char **argv)
 {
-	struct criterion_test_set *tests;
-	int failed;
-
 	if (helper_is_one(argv[0])) {
 		fault = strcmp(argv[1], HELPER_NAMER) == 0 ? read_fault() : WELL;
 		return strchr((char[]){ DIES, USELESS, LACKS, 0 }, fault) ? serve_badly() :
 									    helper_main(argc, argv);
 	}
-	tests = criterion_initialize();
-	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
-	criterion_finalize(tests);
-	return failed;
+	return run_tests(argc, argv);
 }
 
 static struct parsers *parsers;

@@ -20,20 +20,15 @@
 #include "sandbox/confine.h"
 #include "sandbox/helper.h"
 #include "sandbox/namer.h"
+#include "sandbox/tests/helper_test.h"
 #include "symbols/location_list.h"
 #include "symbols/module.h"
 
 int main(int argc, char **argv)
 {
-	struct criterion_test_set *tests;
-	int failed;
-
 	if (helper_is_one(argv[0]))
 		return helper_main(argc, argv);
-	tests = criterion_initialize();
-	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
-	criterion_finalize(tests);
-	return failed;
+	return run_tests(argc, argv);
 }
 
 static size_t n_requests; /* to namers */
@@ -190,26 +185,6 @@ Test(namers, find_names_of_libraries)
 	cr_assert_gt(n, 200);
 }
 
-/* The living children of a process. */
-static size_t children(pid_t pid, pid_t ret[16])
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
-	size_t n = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(path, "re");
-	while (file && n < 16 && fscanf(file, "%d", &ret[n]) == 1) {
-		_cleanup_fclose_ FILE *stat = NULL;
-		char state = 'Z';
-
-		snprintf(path, sizeof(path), "/proc/%d/stat", ret[n]);
-		stat = fopen(path, "re");
-		n += stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 && state != 'Z';
-	}
-	return n;
-}
-
 static pid_t namer(void)
 {
 	pid_t found[16];
@@ -260,21 +235,6 @@ Test(namers, end_at_once_without_names)
 	names_disable(names);
 	cr_assert_eq(module_find_locations(a, offset_of((void *)main), true, &found), 0);
 	cr_assert_eq(namers_n_failed(namers), 0);
-}
-
-/* A value of /proc/PID/status. */
-static uint64_t status(pid_t pid, const char *name, int base)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], line[256];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	cr_assert(file);
-	while (fgets(line, sizeof(line), file))
-		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
-			return strtoull(line + strlen(name) + 1, NULL, base);
-	return UINT64_MAX;
 }
 
 Test(namers, hold_nothing)

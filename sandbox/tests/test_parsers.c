@@ -27,18 +27,13 @@
 #include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/helper.h"
+#include "sandbox/tests/helper_test.h"
 
 int main(int argc, char **argv)
 {
-	struct criterion_test_set *tests;
-	int failed;
-
 	if (helper_is_one(argv[0]))
 		return helper_main(argc, argv);
-	tests = criterion_initialize();
-	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
-	criterion_finalize(tests);
-	return failed;
+	return run_tests(argc, argv);
 }
 
 static struct parsers *parsers;
@@ -79,30 +74,6 @@ static void expect_answer(void)
 
 	cr_assert(ask(PARSE_FACTS, fd, &result) == 0);
 	cr_assert(result.facts.n_segments > 0);
-}
-
-static bool is_alive(pid_t pid)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], state = 'Z';
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state != 'Z';
-}
-
-/* The living children of a process, by the kernel's list. */
-static size_t children(pid_t pid, pid_t ret[16])
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
-	size_t n = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(path, "re");
-	while (file && n < 16 && fscanf(file, "%d", &ret[n]) == 1)
-		n += is_alive(ret[n]);
-	return n;
 }
 
 static pid_t spawner(void)
@@ -221,21 +192,6 @@ Test(parsers, get_files_of_one_owner)
 		n++;
 	}
 	cr_assert_eq(children(spawner(), found), n);
-}
-
-/* A value of /proc/PID/status. */
-static uint64_t status(pid_t pid, const char *name, int base)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[32], line[256];
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	file = fopen(path, "re");
-	cr_assert(file);
-	while (fgets(line, sizeof(line), file))
-		if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':')
-			return strtoull(line + strlen(name) + 1, NULL, base);
-	return UINT64_MAX;
 }
 
 /* The only descriptors of a process are those of a helper. Else says which other there is. */

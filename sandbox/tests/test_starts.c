@@ -23,6 +23,7 @@
 #include "sandbox/parser.h"
 #include "sandbox/parsers.h"
 #include "sandbox/tests/faulty.h"
+#include "sandbox/tests/helper_test.h"
 
 /* One letter: a parser that */
 enum {
@@ -73,18 +74,12 @@ static int serve_badly(char fault)
 
 int main(int argc, char **argv)
 {
-	struct criterion_test_set *tests;
-	int failed;
-
 	if (helper_is_one(argv[0])) {
 		char fault = strcmp(argv[1], HELPER_PARSER) == 0 ? read_fault() : WELL;
 
 		return fault == WELL ? helper_main(argc, argv) : serve_badly(fault);
 	}
-	tests = criterion_initialize();
-	failed = criterion_handle_args(argc, argv, true) && !criterion_run_all_tests(tests);
-	criterion_finalize(tests);
-	return failed;
+	return run_tests(argc, argv);
 }
 
 static struct parsers *parsers;
@@ -210,35 +205,21 @@ static void *ask_in_thread(void *arg)
 	return NULL;
 }
 
-/* The children of a process: how many, and one of them. */
-static size_t children(pid_t pid, pid_t *ret)
-{
-	_cleanup_fclose_ FILE *file = NULL;
-	char path[64];
-	size_t n = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(path, "re");
-	while (file && fscanf(file, "%d", ret) == 1)
-		n++;
-	return n;
-}
-
 /* Who needs no new parser does not wait for one that does not start. */
 Test(starts, that_hold_up_nobody)
 {
-	pid_t spawner, other, any;
+	pid_t spawner[16], other[16], any[16];
 	pthread_t thread;
 
 	cr_assert_eq(ask(), 0);
-	cr_assert_eq(children(getpid(), &spawner), 1);
+	cr_assert_eq(children(getpid(), spawner), 1);
 	set_fault(SILENT);
 	cr_assert(pthread_create(&thread, NULL, ask_in_thread, NULL) == 0);
-	while (children(spawner, &any) < 2)
+	while (children(spawner[0], any) < 2)
 		usleep(1000);
 	cr_assert_eq(ask(), 0);
 	/* It still waits for the first one. Then it tries another spawner. */
-	cr_assert(!is_over && children(getpid(), &other) == 1 && other == spawner);
+	cr_assert(!is_over && children(getpid(), other) == 1 && other[0] == spawner[0]);
 	set_fault(WELL);
 	cr_assert(pthread_join(thread, NULL) == 0);
 }
