@@ -11,8 +11,6 @@
 #include "sandbox/confine.h"
 #include "sandbox/message.h"
 
-/* One that has stopped for so long is replaced; reports wait meanwhile, and nothing is lost. */
-#define STOPPED_NS UINT64_C(200000000)
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
 
@@ -73,7 +71,7 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 {
 	struct patience patience;
 	int fds[MESSAGE_MAX_FDS];
-	int err = patience_begin(&n->process, limit, STOPPED_NS, true, &patience);
+	int err = patience_begin(&n->process, limit, SPAWNED_STOPPED_NS, true, &patience);
 
 	*ret_fd = -1;
 	if (err < 0)
