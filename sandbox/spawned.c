@@ -24,7 +24,10 @@ void spawned_end(const struct spawned *spawned)
 	close(spawned->pidfd);
 }
 
-/* Its state as in proc_pid_stat(5): 'R' if it computes or waits for a CPU, and if that is not known. */
+/*
+ * Its state as in proc_pid_stat(5): 'R' if it computes or waits for a CPU, and if that is not known; 'X':
+ * it is gone.
+ */
 static char read_state(const struct spawned *spawned)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -32,6 +35,8 @@ static char read_state(const struct spawned *spawned)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", spawned->pid);
 	file = fopen(path, "re");
+	if (!file && errno == ENOENT)
+		return 'X';
 	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
 		state = 'R';
 	return state;
