@@ -123,13 +123,19 @@ int spawner_new(const char *program, struct spawner **ret)
 	return 0;
 }
 
+void spawner_kill(const struct spawner *s)
+{
+	if (s && s->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+}
+
 struct spawner *spawner_free(struct spawner *s)
 {
 	if (!s)
 		return NULL;
 	close(s->socket);
+	spawner_kill(s);
 	if (s->pidfd >= 0) {
-		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
 		while (waitid(WAIT_PIDFD, (id_t)s->pidfd, NULL, WEXITED) < 0 && errno == EINTR)
 			continue;
 		close(s->pidfd);

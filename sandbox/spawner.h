@@ -22,11 +22,12 @@ enum spawned_kind { SPAWNED_PARSER, SPAWNED_NAMER, SPAWNED_FETCHER, SPAWNED_N_KI
 #define SPAWNER_HELPER_NAME "dwarfprof-helper"
 
 /*
- * Starts it. `program` is the program that calls helper_main() (helper.h). spawner_free() waits for
- * its end. 0 or a negative errno.
+ * Starts it. `program` is the program that calls helper_main() (helper.h). 0 or a negative errno.
  */
 int spawner_new(const char *program, struct spawner **ret);
-/* NULL is allowed. Returns NULL. */
+/* Sends the signal. It may be sent again. NULL is allowed. */
+void spawner_kill(const struct spawner *spawner);
+/* Waits for its end. NULL is allowed. Returns NULL. */
 struct spawner *spawner_free(struct spawner *spawner);
 
 /*

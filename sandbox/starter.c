@@ -28,8 +28,9 @@ struct starter {
 	char *program;
 	pthread_mutex_t lock; /* protects what follows */
 	struct spawner *spawner;
-	unsigned int n_spawners; /* so far */
-	bool is_required;        /* this process does nothing itself, come what may */
+	struct spawner *replaced; /* the last one: it ends */
+	unsigned int n_spawners;  /* so far */
+	bool is_required;         /* this process does nothing itself, come what may */
 	struct experience parsers, fetchers;
 };
 
@@ -57,6 +58,7 @@ struct starter *starter_free(struct starter *s)
 	if (!s)
 		return NULL;
 	spawner_free(s->spawner);
+	spawner_free(s->replaced);
 	pthread_mutex_destroy(&s->lock);
 	free(s->program);
 	free(s);
@@ -155,14 +157,19 @@ static bool has_no_spawner(struct starter *s)
 	return none;
 }
 
-/* Another spawner takes its place, if none has yet. The number is that of request(). */
+/*
+ * Another spawner takes its place, if none has yet. The number is that of request(). The thread that
+ * reads samples does not wait for the end of the old one.
+ */
 static void replace_spawner(struct starter *s, unsigned int number)
 {
 	struct spawner *old = NULL;
 
 	pthread_mutex_lock(&s->lock);
 	if (s->n_spawners == number) {
-		old = steal_ptr(s->spawner);
+		old = s->replaced;
+		s->replaced = steal_ptr(s->spawner);
+		spawner_kill(s->replaced);
 		(void)spawner_new(s->program, &s->spawner);
 		s->n_spawners++;
 	}
