@@ -93,8 +93,10 @@ class Sandbox(unittest.TestCase):
         return harness.read(self.path("said"))
 
     def end(self, profiler):
+        began = time.monotonic()
         profiler.send_signal(signal.SIGINT)
         self.assertEqual(profiler.wait(30), 0, self.said())
+        self.took = time.monotonic() - began
         with open(self.path("samples.jsonl")) as file:
             *samples, totals = map(json.loads, file)
         self.assertEqual(totals["lost"], 0, self.said())
@@ -158,17 +160,15 @@ class Sandbox(unittest.TestCase):
                 started.kill()
                 started.wait()
                 os.remove(program)
-            began = time.monotonic()
             samples = self.end(profiler)
-        took = time.monotonic() - began
         ours = [s for s in samples if s["comm"].startswith(("program", "fibonacci"))]
-        print(f"{n_signals} signals to helpers, {n_started} programs, {len(ours)} samples, ended after {took:.1f} s",
+        print(f"{n_signals} signals to helpers, {n_started} programs, {len(ours)} samples, ended after {self.took:.1f} s",
               flush=True)
         self.assertGreater(len({s["pid"] for s in ours}), n_started * 9 // 10)
         self.assertIn(int(busy), {s["pid"] for s in ours})
         wrong = [s for s in ours if s["outcome"] not in ("complete", "no_user_stack")]
         self.assertFalse(wrong, (len(wrong), wrong[:3], self.said()[-2000:]))
-        self.assertLess(took, 10)
+        self.assertLess(self.took, 10)
 
     def send_one(self, profiler, chance):
         spawners, parsers = helpers(profiler)
