@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -43,7 +42,7 @@ void notice_end(struct notice *n)
 {
 	if (n->ended < 0)
 		return;
-	(void)!write(n->ended, &(uint64_t){ 1 }, sizeof(uint64_t));
+	(void)eventfd_write(n->ended, 1);
 	if (n->has_thread)
 		pthread_join(n->thread, NULL);
 	close(n->ended);
