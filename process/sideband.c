@@ -162,6 +162,12 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 		struct perf_event_header header, *copy;
 
 		perf_ring_copy(data, size, tail, &header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail) {
+			/* Where the next one begins is not known; the kernel will write at the head. */
+			s->has_lost = true;
+			tail = head;
+			break;
+		}
 		copy = malloc(header.size);
 		if (!copy) {
 			err = -ENOMEM;
