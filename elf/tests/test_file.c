@@ -289,10 +289,54 @@ Test(elf_file, finds_the_build_id_among_other_notes)
 			   { { 4, 16, NT_GNU_BUILD_ID }, "GNU", "0123456789abcde" } },
 	};
 	struct elf_file read;
+	char alone[ELF_BUILD_ID_SIZE];
 
 	cr_assert(elf_file_init_memory(&read, &file, sizeof(file)) == 0);
 	cr_assert_str_eq(read.build_id, "30313233343536373839616263646500");
 	elf_file_done(&read);
+	file.header.e_machine = EM_AARCH64;
+	elf_file_read_build_id(-1, &file, sizeof(file), alone);
+	cr_assert_str_eq(alone, "30313233343536373839616263646500");
+	file.notes[2].owner[0] = 'g';
+	elf_file_read_build_id(-1, &file, sizeof(file), alone);
+	cr_assert_str_eq(alone, "");
+	elf_file_read_build_id(-1, "no ELF file", 11, alone);
+	cr_assert_str_eq(alone, "");
+}
+
+/* The linker's note, as the kernel has mapped it. */
+static int find_note(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	static const char gnu[16] = { 4, 0, 0, 0,   20,  0,  0, 0, NT_GNU_BUILD_ID,
+				      0, 0, 0, 'G', 'N', 'U' };
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_NOTE && !*(const uint8_t **)ret)
+			*(const uint8_t **)ret = memmem((void *)(info->dlpi_addr + p->p_vaddr),
+							p->p_memsz, gnu, sizeof(gnu));
+	}
+	return 1;
+}
+
+Test(elf_file, has_the_build_id_that_is_mapped)
+{
+	const uint8_t *note = NULL;
+	char expected[ELF_BUILD_ID_SIZE] = "", alone[ELF_BUILD_ID_SIZE];
+	int fd;
+	struct elf_file file = open_self(&fd);
+
+	dl_iterate_phdr(find_note, &note);
+	cr_assert(note);
+	for (int i = 0; i < 20; i++)
+		snprintf(expected + 2 * i, 3, "%02x", note[16 + i]);
+	cr_assert_str_eq(file.build_id, expected);
+	cr_assert(memcmp(&file.cookie, note + 16, 8) == 0);
+	elf_file_read_build_id(fd, NULL, 0, alone);
+	cr_assert_str_eq(alone, expected);
+	elf_file_done(&file);
+	close(fd);
 }
 
 /* A call precedes its return address, which may be at the end of a section or near its start. */
