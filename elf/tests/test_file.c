@@ -371,12 +371,48 @@ Test(elf_facts, outlive_the_file)
 	memcpy(expected, last.bytes + last.size - 8, 8);
 	cr_assert(elf_facts_init(&facts, &file) == 0);
 	cr_assert(facts.n_code == file.n_code_sections && facts.n_segments == file.n_segments);
-	cr_assert_str_eq(facts.build_id, file.build_id);
+	cr_assert_str_eq(facts.origin.build_id, file.build_id);
 	elf_file_done(&file);
 	cr_assert(elf_facts_code_before(&facts, last.address + last.size, 8, &offset, &n) == 0);
 	cr_assert(n == 8 && pread(fd, bytes, 8, (off_t)offset) == 8);
 	cr_assert(memcmp(bytes, expected, 8) == 0);
 	elf_facts_done(&facts);
+	close(fd);
+}
+
+/* .eh_frame_hdr has the distance to .eh_frame (LSB Core 5.0 §10.6.2). */
+static int find_eh_frame(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uint8_t *header = (const void *)(info->dlpi_addr + p->p_vaddr);
+		int32_t distance;
+
+		if (p->p_type != PT_GNU_EH_FRAME)
+			continue;
+		cr_assert_eq(header[1], 0x1b); /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
+		memcpy(&distance, header + 4, sizeof(distance));
+		*(uint64_t *)ret = p->p_vaddr + 4 + (uint64_t)(int64_t)distance;
+	}
+	return 1;
+}
+
+Test(elf_facts, say_what_a_table_is_made_of)
+{
+	int fd;
+	struct elf_file file = open_self(&fd);
+	struct elf_facts facts;
+	uint64_t address = 0;
+
+	cr_assert(elf_facts_init(&facts, &file) == 0);
+	dl_iterate_phdr(find_eh_frame, &address);
+	cr_expect_eq(facts.origin.unwind.source, ELF_SOURCE_EH_FRAME);
+	cr_expect_eq(facts.origin.unwind.address, address);
+	cr_expect_eq(facts.origin.unwind.size, file.cfi.size);
+	cr_expect(facts.origin.start == file.code.start && facts.origin.end == file.code.end);
+	cr_expect(facts.origin.entry == file.code.entry && facts.origin.go_size == 0);
+	elf_facts_done(&facts);
+	elf_file_done(&file);
 	close(fd);
 }
 
