@@ -18,16 +18,6 @@ void parse_result_done(struct parse_result *r)
 
 static int get_facts(const struct elf_file *file, struct parse_result *ret)
 {
-	ret->origin = (struct parse_origin){
-		.cfi_address = file->cfi.address,
-		.cfi_size = file->cfi.size,
-		.source = file->source,
-		.start = file->code.start,
-		.end = file->code.end,
-		.entry = file->code.entry,
-		.go_size = file->go.table.size,
-	};
-	memcpy(ret->origin.build_id, file->build_id, sizeof(file->build_id));
 	ret->lacks_cfi = elf_file_lacks_cfi(file);
 	if (file->debug_link)
 		snprintf(ret->debug_link, sizeof(ret->debug_link), "%s", file->debug_link);

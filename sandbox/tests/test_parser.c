@@ -28,7 +28,6 @@ static void begin(void)
 	cr_assert(parse_here(&(struct parse_request){ PARSE_IMAGE, fd, -1 }, &image) == 0);
 	honest = (struct parser_reply){
 		.facts = *f,
-		.origin = facts.origin,
 		.n_cells = image.image.n_cells,
 		.stats = image.image.stats,
 	};
@@ -77,9 +76,9 @@ Test(parser, is_believed_if_it_may_be_right)
 
 Test(parser, text_is_checked)
 {
-	EXPECT_REFUSED(memset(reply.facts.build_id, 'a', sizeof(reply.facts.build_id)));
-	EXPECT_REFUSED(memcpy(reply.facts.build_id, "../../etc", 10));
-	EXPECT_REFUSED(memcpy(reply.origin.build_id, "00", 3)); /* is not that of the facts */
+	EXPECT_REFUSED(
+		memset(reply.facts.origin.build_id, 'a', sizeof(reply.facts.origin.build_id)));
+	EXPECT_REFUSED(memcpy(reply.facts.origin.build_id, "../../etc", 10));
 	EXPECT_REFUSED(memset(reply.facts.packer, 'U', sizeof(reply.facts.packer)));
 	EXPECT_REFUSED(memcpy(reply.facts.packer, "\033[2J", 5));
 	EXPECT_REFUSED(memset(reply.debug_link, 'x', sizeof(reply.debug_link)));
@@ -94,7 +93,7 @@ Test(parser, numbers_are_checked)
 	cr_assert_eq(take_as(PARSE_FACTS, &honest), -EPROTO); /* which have no image */
 	EXPECT_REFUSED(reply.facts.n_segments = SIZE_MAX / sizeof(struct elf_segment) + 2);
 	EXPECT_REFUSED(reply.facts.n_code = SIZE_MAX / 2);
-	EXPECT_REFUSED(reply.origin.source = ELF_N_SOURCES);
+	EXPECT_REFUSED(reply.facts.origin.unwind.source = ELF_N_SOURCES);
 	EXPECT_REFUSED(memset(&reply.lacks_cfi, 2, sizeof(reply.lacks_cfi)));
 	EXPECT_REFUSED(memset(&reply.is_so, 255, sizeof(reply.is_so)));
 	/* Larger than the file could make it, and than the file for the result */
