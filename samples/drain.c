@@ -86,26 +86,13 @@ static int go_on(const struct drain *d, uint64_t time)
 	return time < d->read_ns ? 0 : -EAGAIN;
 }
 
-/* No kernel sends others. There are no words for them, and recordings of them cannot be read. */
-static bool is_plausible(const struct named_sample *named)
-{
-	const struct dp_sample *sample = &named->sample;
-
-	for (size_t i = 0; i < sample->n_user; i++)
-		if (DP_FRAME_METHOD(named->frames[i]) >= DP_N_METHODS)
-			return false;
-	return sample->pid < INT32_MAX && sample->tid < INT32_MAX && sample->event < DP_N_EVENTS &&
-	       (sample->event != DP_EVENT_OFF_CPU || sample->state < DP_N_STATES) &&
-	       sample->kernel_error <= 0 && sample->kernel_error >= DP_KERNEL_HIDDEN;
-}
-
 static int take_sample(struct drain *d, const struct named_sample *named, size_t size)
 {
 	const struct dp_sample *sample = &named->sample;
 	_cleanup_(stack_copy_freep) struct stack_copy *copy =
 		sample->n_chunks ? copies_take(&d->copies, sample->tid, sample->time_ns) : NULL;
 
-	if (!is_plausible(named))
+	if (!sample_is_plausible(named))
 		return -EBADMSG;
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
@@ -121,9 +108,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 /* A sample's chunks precede it on its ring. */
 static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
-	if (!chunk_bytes(chunk) || chunk->n_bytes == 0)
-		return -EBADMSG;
-	return copies_add(&d->copies, chunk);
+	return chunk_bytes(chunk) ? copies_add(&d->copies, chunk) : -EBADMSG;
 }
 
 static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)
