@@ -118,8 +118,8 @@ static void binary_let_go(struct binary_store *store, struct binary *b)
 	struct binary *original;
 
 	HASH_DEL(store->binaries, b);
-	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
-		  original);
+	HASH_FIND(by_build_id, store->originals, b->elf.origin.build_id,
+		  sizeof(b->elf.origin.build_id), original);
 	if (original == b)
 		HASH_DELETE(by_build_id, store->originals, b);
 	if (b->table && --b->table->n_binaries == 0)

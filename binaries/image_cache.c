@@ -56,21 +56,21 @@ void image_cache_keep_names(const struct disk_cache *cache, struct names *names)
 }
 
 /* Returns what the image depends on, and the name of its file. False: do not keep it. */
-static bool describe(const struct disk_cache *cache, const struct parse_origin *from, int fd,
+static bool describe(const struct disk_cache *cache, const struct elf_origin *from, int fd,
 		     struct kept_key *ret, char *ret_name)
 {
 	const struct origin origin = {
-		.cfi_address = from->cfi_address,
-		.cfi_size = from->cfi_size,
-		.cfi_source = from->source,
+		.cfi_address = from->unwind.address,
+		.cfi_size = from->unwind.size,
+		.cfi_source = from->unwind.source,
 		.start = from->start,
 		.end = from->end,
 		.entry = from->entry,
 	};
 
 	if (fd < 0 || from->build_id[0] == '\0' ||
-	    from->cfi_size + from->go_size < MIN_SOURCE_SIZE ||
-	    from->source == ELF_SOURCE_DEBUG_FILE ||
+	    from->unwind.size + from->go_size < MIN_SOURCE_SIZE ||
+	    from->unwind.source == ELF_SOURCE_DEBUG_FILE ||
 	    kept_key_init(ret, cache, "image", DP_IMAGE_VERSION, from->build_id, fd) < 0)
 		return false;
 	memcpy(ret->own, &origin, sizeof(origin));
@@ -115,7 +115,7 @@ static int put(struct disk_cache *cache, const char *name, const struct kept_key
 		});
 }
 
-int image_cache_get(struct disk_cache *cache, const struct parse_origin *origin, int fd,
+int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin, int fd,
 		    image_make_fn make, void *arg, struct image *ret)
 {
 	struct kept_key key;

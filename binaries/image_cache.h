@@ -3,7 +3,7 @@
 #define DP_BINARIES_IMAGE_CACHE_H
 
 #include "cache/disk_cache.h"
-#include "sandbox/parse.h"
+#include "elf/elf_facts.h"
 #include "symbols/names.h"
 #include "tables/image.h"
 
@@ -30,7 +30,7 @@ typedef int (*image_make_fn)(void *arg, struct image *ret);
  * separate debug file. `cache` may be NULL. Returns 1 if the image is from the cache, and then
  * knows only the number of rows of its figures; otherwise as `make`.
  */
-int image_cache_get(struct disk_cache *cache, const struct parse_origin *origin, int fd,
+int image_cache_get(struct disk_cache *cache, const struct elf_origin *origin, int fd,
 		    image_make_fn make, void *arg, struct image *ret);
 
 #endif

@@ -18,8 +18,8 @@ static struct binary *find_original(const struct binary_store *store, const stru
 {
 	struct binary *original;
 
-	HASH_FIND(by_build_id, store->originals, b->elf.build_id, sizeof(b->elf.build_id),
-		  original);
+	HASH_FIND(by_build_id, store->originals, b->elf.origin.build_id,
+		  sizeof(b->elf.origin.build_id), original);
 	return original;
 }
 
@@ -103,7 +103,7 @@ static void map_bytes(struct binary *b)
 static void make_first_table(struct binary_store *store, struct table_job *j)
 {
 	struct binary *b = j->binary, *original = NULL;
-	bool may_be_copy = b->elf.build_id[0] != '\0' && !b->is_foreign;
+	bool may_be_copy = b->elf.origin.build_id[0] != '\0' && !b->is_foreign;
 
 	if (may_be_copy)
 		original = find_original(store, b);
@@ -116,7 +116,8 @@ static void make_first_table(struct binary_store *store, struct table_job *j)
 		j->original = original;
 		binary_hold(original);
 	} else if (!original && may_be_copy) {
-		HASH_ADD(by_build_id, store->originals, elf.build_id, sizeof(b->elf.build_id), b);
+		HASH_ADD(by_build_id, store->originals, elf.origin.build_id,
+			 sizeof(b->elf.origin.build_id), b);
 	}
 	submit(store, j);
 }
@@ -176,7 +177,7 @@ static void finish_reading(struct binary_store *store, struct table_job *j)
 	b->elf = j->facts;
 	j->facts = (struct elf_facts){ 0 };
 	b->is_foreign = j->is_foreign;
-	module_set_build_id(b->module, b->elf.build_id);
+	module_set_build_id(b->module, b->elf.origin.build_id);
 	if (j->debug_fd > 0)
 		b->module->debug_fd = steal_fd(&j->debug_fd);
 	map_bytes(b);

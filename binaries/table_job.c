@@ -198,7 +198,7 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	if (err < 0)
 		return err;
 	if (ret->lacks_cfi && j->fd >= 0) {
-		wanted = (struct debug_wanted){ ret->origin.build_id, ret->debug_link,
+		wanted = (struct debug_wanted){ ret->facts.origin.build_id, ret->debug_link,
 						ret->debug_link_checksum };
 		j->frames_fd = debug_search(j->fd, &wanted, is_debug_file, j);
 	}
@@ -206,7 +206,7 @@ static int parse(struct table_job *j, struct parse_result *ret)
 		parse_result_done(ret);
 		err = ask_facts(j, j->frames_fd, ret);
 	}
-	j->origin = ret->origin;
+	j->origin = ret->facts.origin;
 	j->is_parsed = err == 0;
 	return err;
 }
@@ -260,7 +260,7 @@ static int read_file(struct table_job *j)
 	if (err < 0)
 		return err;
 	j->is_foreign = j->fd >= 0 && stored_file_is_foreign(j->fd);
-	wanted = (struct debug_wanted){ result.origin.build_id, result.debug_link,
+	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
 					result.debug_link_checksum };
 	if (j->pid != 0)
 		j->debug_fd =

@@ -86,7 +86,7 @@ struct table_job {
 
 	/* For workers, between the steps */
 	bool is_parsed; /* origin is set */
-	struct parse_origin origin;
+	struct elf_origin origin;
 	int frames_fd; /* of the debug file with the unwind information; -1: none */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cfi/index.h"
+#include "elf/elf_open.h"
 
 static int set_section(const Elf_Data *data, uint64_t address, struct cfi_section *ret)
 {
@@ -94,7 +95,12 @@ static int find_by_header(Elf *elf, struct cfi_section *ret)
 	return -ENODATA;
 }
 
-int eh_frame_find(Elf *elf, struct cfi_section *ret)
+int eh_frame_read(int fd, const void *memory, size_t size, eh_frame_fn fn, void *arg)
 {
-	return find_section(elf, ret) == 0 ? 0 : find_by_header(elf, ret);
+	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
+	struct cfi_section section;
+
+	if (!elf || (find_section(elf, &section) < 0 && find_by_header(elf, &section) < 0))
+		return -ENODATA;
+	return fn(arg, &section);
 }

@@ -39,17 +39,31 @@ static int copy_code(struct elf_facts *facts, const struct elf_file *file)
 	return 0;
 }
 
+static struct elf_origin origin_of(const struct elf_file *file)
+{
+	struct elf_origin origin = {
+		.unwind = { file->source, file->cfi.address, file->cfi.size },
+		.go_size = file->go.table.size,
+		.start = file->code.start,
+		.end = file->code.end,
+		.entry = file->code.entry,
+	};
+
+	memcpy(origin.build_id, file->build_id, sizeof(origin.build_id));
+	return origin;
+}
+
 int elf_facts_init(struct elf_facts *ret, const struct elf_file *file)
 {
 	int err;
 
 	*ret = (struct elf_facts){
+		.origin = origin_of(file),
 		.cookie = file->cookie,
 		.cookie_address = file->cookie_address,
 		.go_start = file->go_start,
 		.go_end = file->go_end,
 	};
-	memcpy(ret->build_id, file->build_id, sizeof(ret->build_id));
 	snprintf(ret->packer, sizeof(ret->packer), "%s", file->packer ? file->packer : "");
 	err = copy_segments(ret, file);
 	if (err == 0)

@@ -19,15 +19,29 @@ struct elf_code {
 	uint64_t offset; /* in the file */
 };
 
+/* A section with unwind information. */
+struct elf_unwind {
+	uint64_t source;        /* enum elf_source */
+	uint64_t address, size; /* size 0: there is none */
+};
+
+/* What its table is made of (tables/image.h): one that was kept is valid for the same. */
+struct elf_origin {
+	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
+	struct elf_unwind unwind;
+	uint64_t go_size;           /* of Go's own table */
+	uint64_t start, end, entry; /* of code, as in struct image_extent */
+};
+
 struct elf_facts {
 	struct elf_segment *segments; /* PT_LOADs, in file order */
 	size_t n_segments;
 	struct elf_code *code; /* by address */
 	size_t n_code;
-	char build_id[ELF_BUILD_ID_SIZE]; /* "" if there is none */
-	uint64_t cookie, cookie_address;  /* as in struct elf_file */
-	uint64_t go_start, go_end;        /* as in struct elf_file */
-	char packer[8];                   /* the packer's name (packed.h); "" if it is not packed */
+	struct elf_origin origin;
+	uint64_t cookie, cookie_address; /* as in struct elf_file */
+	uint64_t go_start, go_end;       /* as in struct elf_file */
+	char packer[8];                  /* the packer's name (packed.h); "" if it is not packed */
 };
 
 /* Copies them from an open file. 0 or -ENOMEM. elf_facts_done() frees *ret. */

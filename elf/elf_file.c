@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "cfi/index.h"
+#include "elf/build_id.h"
 #include "elf/debug_file.h"
 #include "elf/eh_frame.h"
 #include "elf/elf_open.h"
@@ -100,29 +101,16 @@ static int read_segments(struct elf_file *file)
 	return 0;
 }
 
-static void read_build_id(struct elf_file *file, Elf_Data *notes, uint64_t address)
+static void read_build_id(struct elf_file *file)
 {
-	size_t offset = 0, name, desc;
-	GElf_Nhdr note;
+	struct build_id id;
 
-	while ((offset = gelf_getnote(notes, offset, &note, &name, &desc)) > 0) {
-		const uint8_t *id = (const uint8_t *)notes->d_buf + desc;
-		size_t size = note.n_descsz;
-
-		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU") ||
-		    memcmp((const char *)notes->d_buf + name, "GNU", sizeof("GNU")) != 0)
-			continue;
-		if (size > (ELF_BUILD_ID_SIZE - 1) / 2)
-			size = (ELF_BUILD_ID_SIZE - 1) / 2;
-		for (size_t i = 0; i < size; i++) {
-			file->build_id[2 * i] = "0123456789abcdef"[id[i] >> 4];
-			file->build_id[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
-		}
-		if (address != 0 && size >= sizeof(file->cookie)) {
-			memcpy(&file->cookie, id, sizeof(file->cookie));
-			file->cookie_address = address + desc;
-		}
+	if (!build_id_find(file->handles->elf, &id))
 		return;
+	build_id_print(&id, file->build_id);
+	if (id.address != 0 && id.size >= sizeof(file->cookie)) {
+		memcpy(&file->cookie, id.bytes, sizeof(file->cookie));
+		file->cookie_address = id.address;
 	}
 }
 
@@ -211,12 +199,6 @@ static int read_section(struct elf_file *file, Elf_Scn *scn, const GElf_Shdr *he
 {
 	if (header->sh_type == SHT_NOBITS)
 		return 0;
-	if (header->sh_type == SHT_NOTE && file->build_id[0] == '\0') {
-		Elf_Data *notes = elf_getdata(scn, NULL);
-
-		if (notes)
-			read_build_id(file, notes, header->sh_addr);
-	}
 	if (strcmp(name, ".eh_frame") == 0)
 		return read_eh_frame(file, scn, header);
 	if ((header->sh_flags & SHF_ALLOC) && (header->sh_flags & SHF_EXECINSTR) &&
@@ -291,18 +273,10 @@ static int read_program_headers(struct elf_file *file)
 
 		if (!gelf_getphdr(file->handles->elf, (int)i, &p))
 			return -EBADMSG;
-		if (p.p_type == PT_NOTE && file->build_id[0] == '\0' &&
-		    bytes_at(file, p.p_offset, p.p_filesz)) {
-			Elf_Data *notes = elf_getdata_rawchunk(
-				file->handles->elf, (int64_t)p.p_offset, p.p_filesz, ELF_T_NHDR);
-
-			if (notes)
-				read_build_id(file, notes, p.p_vaddr);
-		} else if (p.p_type == PT_GNU_EH_FRAME) {
+		if (p.p_type == PT_GNU_EH_FRAME)
 			read_eh_frame_hdr(file, &p);
-		} else if (p.p_type == PT_LOAD && (p.p_flags & PF_X) && p.p_filesz > 0) {
+		else if (p.p_type == PT_LOAD && (p.p_flags & PF_X) && p.p_filesz > 0)
 			err = add_code(file, "PT_LOAD", p.p_vaddr, p.p_offset, p.p_filesz);
-		}
 		if (err < 0)
 			return err;
 	}
@@ -410,6 +384,7 @@ static int read_file(struct elf_file *file)
 	if (err < 0)
 		return err;
 	read_debug_frame(file);
+	read_build_id(file);
 	read_header_cookie(file);
 	file->debug_link = debug_link_read(elf, &file->debug_link_checksum);
 	file->packer = packed_by((const char *)file->bytes, file->size);
@@ -473,6 +448,16 @@ int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size)
 	Elf *elf = elf_open_memory(data, size);
 
 	return elf ? elf_file_init(ret, elf) : -ENOEXEC;
+}
+
+void elf_file_read_build_id(int fd, const void *memory, size_t size, char ret[ELF_BUILD_ID_SIZE])
+{
+	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
+	struct build_id id;
+
+	ret[0] = '\0';
+	if (elf && build_id_find(elf, &id))
+		build_id_print(&id, ret);
 }
 
 void elf_file_done(struct elf_file *file)

@@ -95,6 +95,12 @@ int elf_file_init_fd_only(struct elf_file *ret, int fd);
 int elf_file_init_memory(struct elf_file *ret, const void *data, size_t size);
 void elf_file_done(struct elf_file *file);
 
+/*
+ * Reads only the build id, of a file of any machine and type: the one behind fd, which the caller
+ * keeps, or if fd is negative, size bytes of memory. "": there is none, or it is no ELF file.
+ */
+void elf_file_read_build_id(int fd, const void *memory, size_t size, char ret[ELF_BUILD_ID_SIZE]);
+
 /* Whether only a separate debug file may have unwind information for compiled code. */
 bool elf_file_lacks_cfi(const struct elf_file *file);
 

@@ -7,8 +7,8 @@
 #include "go/go_file.h"
 
 /*
- * Reads an open file's headers for go_file_init() and calls it, with its errors. Takes libelf's
- * handle because both users have the file open and keep its bytes by it, as long as *ret.
+ * Reads an open file's headers for go_file_init() and calls it, with its errors. The caller keeps
+ * `elf`, and with it the file's bytes, as long as *ret.
  */
 int go_tables_read(Elf *elf, struct go_file *ret);
 

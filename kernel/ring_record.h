@@ -28,10 +28,11 @@ static inline const __u64 *part_words(const struct dp_part *part, size_t head, s
 	return (const void *)((const char *)part + part->size - size);
 }
 
-/* Returns the chunk->n_bytes bytes of the stack in a chunk; NULL if the part is too short. */
+/* Returns the chunk->n_bytes bytes of the stack in a chunk; NULL if there are none, or not so many. */
 static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 {
-	if (chunk->part.size < sizeof(*chunk) || chunk->part.size - sizeof(*chunk) < chunk->n_bytes)
+	if (chunk->n_bytes == 0 || chunk->part.size < sizeof(*chunk) ||
+	    chunk->part.size - sizeof(*chunk) < chunk->n_bytes)
 		return NULL;
 	return (const char *)chunk + chunk->part.size - chunk->n_bytes;
 }
@@ -50,5 +51,18 @@ static_assert(offsetof(struct named_sample, sample) == sizeof(struct dp_names) &
 		      offsetof(struct named_sample, frames) ==
 			      sizeof(struct dp_names) + sizeof(struct dp_sample),
 	      "a record with names and all frames can be taken as it is");
+
+/* No kernel sends others. There are no words for them, and recordings of them cannot be read. */
+static inline bool sample_is_plausible(const struct named_sample *named)
+{
+	const struct dp_sample *sample = &named->sample;
+
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (DP_FRAME_METHOD(named->frames[i]) >= DP_N_METHODS)
+			return false;
+	return sample->pid < INT32_MAX && sample->tid < INT32_MAX && sample->event < DP_N_EVENTS &&
+	       (sample->event != DP_EVENT_OFF_CPU || sample->state < DP_N_STATES) &&
+	       sample->kernel_error <= 0 && sample->kernel_error >= DP_KERNEL_HIDDEN;
+}
 
 #endif

@@ -15,7 +15,7 @@
 #define MAX_PROGRESS 150
 
 static _Atomic enum log_level log_threshold = LOG_INFO;
-static bool progress_shown; /* protected, like the line itself, by stderr's lock */
+static _Atomic bool progress_shown; /* written, like the line itself, under stderr's lock */
 
 void log_set_level(enum log_level level)
 {
@@ -41,6 +41,11 @@ void log_progress_clear(void)
 	flockfile(stderr);
 	clear_progress();
 	funlockfile(stderr);
+}
+
+bool log_progress_is_shown(void)
+{
+	return progress_shown;
 }
 
 /* Messages may contain names chosen by others, so control characters are made harmless. */

@@ -43,5 +43,6 @@ void log_lines(enum log_level level, const char *text);
  */
 void log_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_progress_clear(void);
+bool log_progress_is_shown(void);
 
 #endif

@@ -27,6 +27,7 @@
 #include "samples/unwinder.h"
 #include "samples/unseen.h"
 #include "samples/verify_queue.h"
+#include "sandbox/fetchers.h"
 #include "symbols/kallsyms.h"
 
 /* The longest time between two reads of the rings. */
@@ -145,6 +146,8 @@ int profiler_open(const struct profiler_options *o, struct profiler **ret)
 	p->loop = LOOP_NONE;
 	watch_init(&p->watch, &p->loop);
 	err = stores_begin(&p->stores, o);
+	if (!p->needs.session.programs) /* no samples arrive meanwhile */
+		fetchers_be_patient(p->stores.fetchers);
 	if (err == 0 && p->needs.session.programs)
 		err = open_session(p);
 	if (err == 0)
@@ -497,6 +500,7 @@ int profiler_finish(struct profiler *p)
 {
 	int err = drain_run(&p->drain, true);
 
+	p->drain.totals.pages_requested += fetchers_touched(p->stores.fetchers);
 	if (err == 0)
 		err = drain_finish_off_cpu(&p->drain, p->stopped);
 	if (err == 0 && p->verify)

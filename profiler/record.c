@@ -9,6 +9,7 @@
 
 #include "log/clock.h"
 #include "log/log.h"
+#include "log/notice.h"
 #include "loop/loop.h"
 #include "profiler/fetch.h"
 #include "profiler/file_limit.h"
@@ -17,6 +18,9 @@
 #include "profiler/summary.h"
 #include "report/report.h"
 #include "samples/drain.h"
+
+/* How long the user may wait after the end of sampling without a word. */
+#define NOTICE_MS 1000
 
 /* One run: the options, output and messages around a profiler. */
 struct record {
@@ -172,18 +176,33 @@ static int sample(struct record *r)
 	return err;
 }
 
+static int write_reports(struct record *r)
+{
+	struct names *names = r->options->profiler.names;
+	int err = profiler_finish(r->profiler);
+
+	fetch_begin(names);
+	if (err == 0)
+		err = outputs_finish(&r->outputs, profiler_totals(r->profiler));
+	fetch_end(names);
+	return err;
+}
+
 static int finish(struct record *r)
 {
 	const struct totals *t = profiler_totals(r->profiler);
+	struct notice notice;
 	int err;
 
+	log_progress_clear(); /* it says that Ctrl-C ends sampling */
 	profiler_stop(r->profiler);
 	tell(r, RECORD_WRITING);
-	err = profiler_finish(r->profiler);
-	fetch_begin(r->options->profiler.names);
-	if (err == 0)
-		err = outputs_finish(&r->outputs, t);
-	fetch_end(r->options->profiler.names);
+	notice_begin(&notice, NOTICE_MS,
+		     r->options->profiler.symbols ?
+			     "looking up names and writing reports (Ctrl-C leaves names out)" :
+			     "writing reports");
+	err = write_reports(r);
+	notice_end(&notice);
 	if (err == 0) {
 		summary_print(t, r->options->profiler.max_rate,
 			      profiler_n_events(&r->options->profiler),

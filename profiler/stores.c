@@ -2,14 +2,17 @@
 #include "profiler/stores.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/permission.h"
 #include "kernel/session.h"
 #include "log/clock.h"
 #include "log/log.h"
 #include "profiler/confined.h"
 #include "profiler/profiler.h"
+#include "sandbox/fetchers.h"
 #include "sandbox/parsers.h"
 #include "symbols/name_reader.h"
 #include "symbols/names.h"
@@ -27,6 +30,9 @@ int stores_begin(struct stores *ret, const struct profiler_options *o)
 	if (err < 0)
 		return err;
 	ret->named = o->names;
+	/* Without the capability, only this process may read the memory of its own children. */
+	if (ret->parsers && permission_has(CAP_SYS_PTRACE))
+		(void)fetchers_new(ret->parsers, &ret->fetchers);
 	return 0;
 }
 
@@ -35,6 +41,7 @@ void stores_end(struct stores *stores)
 	if (stores->named)
 		names_set_reader(stores->named, NULL, NULL);
 	stores->named = NULL;
+	stores->fetchers = fetchers_free(stores->fetchers);
 	stores->parsers = parsers_drop(stores->parsers);
 }
 
@@ -65,6 +72,7 @@ void stores_init(struct stores *ret, const struct profiler_options *o, struct se
 	if (o->symbols)
 		image_cache_keep_names(ret->binaries.cache, o->names);
 	process_table_init(&ret->table, pool, &ret->binaries, publish, session);
+	ret->table.fetchers = ret->fetchers;
 	ret->table.inherit = o->target.inherit;
 	ret->table.no_binaries = o->sides == DP_SIDES_KERNEL;
 	binary_store_start_workers(&ret->binaries);

@@ -42,16 +42,16 @@ static struct mapping_binary *find_binary(const struct mapping_list *list,
 }
 
 /* A file that cannot be read any more has none: its addresses belong to the last mapping. */
-static int read_segments(const struct module *module, struct segment **ret, size_t *ret_n)
+static int read_pages(const struct module *module, struct code_pages **ret, size_t *ret_n)
 {
-	int err = segments_read(module->fd, module->memory, module->memory_size, ret, ret_n);
+	int err = code_pages_read(module->fd, module->memory, module->memory_size, ret, ret_n);
 
 	return err == -ENOMEM ? err : 0;
 }
 
 int mapping_list_add(struct mapping_list *list, const struct module *module)
 {
-	_cleanup_free_ struct segment *segments = NULL;
+	_cleanup_free_ struct code_pages *pages = NULL;
 	struct mapping_binary *b;
 	size_t n = 0;
 	int err = 0;
@@ -59,7 +59,7 @@ int mapping_list_add(struct mapping_list *list, const struct module *module)
 	if (find_binary(list, module))
 		return 0;
 	if (module)
-		err = read_segments(module, &segments, &n);
+		err = read_pages(module, &pages, &n);
 	if (err < 0)
 		return err;
 	b = calloc(1, sizeof(*b) + (n + 1) * sizeof(b->mappings[0]));
@@ -68,9 +68,9 @@ int mapping_list_add(struct mapping_list *list, const struct module *module)
 	b->module = module;
 	b->n = n + 1;
 	for (size_t i = 0; i < n; i++)
-		b->mappings[i].range = segments[i];
+		b->mappings[i].range = pages[i];
 	if (!module)
-		b->mappings[n].range = (struct segment){ DP_KERNEL_START, UINT64_MAX, 0 };
+		b->mappings[n].range = (struct code_pages){ DP_KERNEL_START, UINT64_MAX, 0 };
 	HASH_ADD_PTR(list->binaries, module, b);
 	if (!HASH_IS_ADDED(hh, b)) {
 		free(b);

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/code_pages.h"
 #include "symbols/module.h"
-#include "symbols/segment.h"
 
 /*
  * Where the code of samples is, for formats that list it separately from the stacks: a mapping for
@@ -16,7 +16,7 @@
 struct mapping {
 	uint64_t number;             /* from 1; 0: unused */
 	const struct module *module; /* NULL: the kernel */
-	struct segment range;
+	struct code_pages range;
 	bool is_used;
 	/* For the format: whether all of its locations have these */
 	bool has_functions, has_files, has_lines;

@@ -92,6 +92,8 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 	_cleanup_(stack_copy_freep) struct stack_copy *copy =
 		sample->n_chunks ? copies_take(&d->copies, sample->tid, sample->time_ns) : NULL;
 
+	if (!sample_is_plausible(named))
+		return -EBADMSG;
 	/* The first sample with a name that the kernel has not been told of yet. */
 	if (!filter_matches_comm(d->filter, named->names.comm))
 		return go_on(d, sample->time_ns);
@@ -106,9 +108,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 /* A sample's chunks precede it on its ring. */
 static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
-	if (!chunk_bytes(chunk))
-		return -EBADMSG;
-	return copies_add(&d->copies, chunk);
+	return chunk_bytes(chunk) ? copies_add(&d->copies, chunk) : -EBADMSG;
 }
 
 static int take_off_cpu_end(struct drain *d, const struct dp_off_cpu_end *end)

@@ -6,22 +6,29 @@
 
 /*
  * A helper's first message: what confines it. It is sent before the helper gets anything of
- * strangers, so it can be believed.
+ * strangers, so it can be believed. That of a helper that is executed follows one of its spawner's:
+ *
+ *     spawner -- hello_announce() --> its PID
+ *     helper  -- hello_say() -------> its pidfd, and its layers
  */
 
 /* What a helper says. `self`: its own pidfd, which the caller keeps. 0 or a negative errno. */
 int hello_say(int socket, int self, const struct confinement *confinement);
 
-/* Says that there will be no helper. */
+/* Says that there will be no helper, or which one: it must not have begun. 0 or a negative errno. */
 void hello_refuse(int socket, int err);
+int hello_announce(int socket, pid_t helper);
 
-/* How long a helper may take to start, on a busy machine. One that was stopped is not waited for. */
-#define HELLO_PATIENCE_MS 2000
+/* How long a helper may compute or sleep to start; and how long it may take on the busiest machine. */
+#define HELLO_PATIENCE_NS UINT64_C(2000000000)
+#define HELLO_MAX_NS UINT64_C(30000000000)
 
 /*
- * Waits for it, at most for so long. Takes over the socket. 0; -EAGAIN: it takes too long; -EPIPE: the
- * helper has ended; or another negative errno.
+ * Waits for it: until it is announced, as long as the spawner may take. Takes over the socket. 0;
+ * -EAGAIN: one of them takes too long, or was stopped; -EPIPE: the helper has ended; or another
+ * negative errno. hello_take() does not wait: it is for a helper that is not announced.
  */
-int hello_await(int socket, int patience_ms, struct spawned *ret);
+int hello_await(int socket, pid_t spawner, struct spawned *ret);
+int hello_take(int socket, struct spawned *ret);
 
 #endif

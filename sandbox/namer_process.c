@@ -8,11 +8,10 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/message.h"
 
-/* One that has stopped for so long is replaced; reports wait meanwhile, and nothing is lost. */
-#define STOPPED_NS UINT64_C(200000000)
 /* libdw maps a file twice: for symbols, and for debug information. */
 #define MAPPINGS 2
 
@@ -45,6 +44,7 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 {
 	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
 				{ .fd = n->opener.listener, .events = POLLIN } };
+	uint64_t began;
 
 	for (;;) {
 		int n_ready = poll(fds, ARRAY_SIZE(fds), PATIENCE_LOOK_MS), err;
@@ -56,7 +56,9 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 		if (n_ready > 0 && fds[0].revents)
 			return 0;
 		if (n_ready > 0 && (fds[1].revents & POLLIN)) {
+			began = clock_now_ns();
 			opener_answer(&n->opener);
+			patience_charge(patience, clock_now_ns() - began);
 			namer_process_allow_memory(n);
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */
@@ -73,7 +75,7 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 {
 	struct patience patience;
 	int fds[MESSAGE_MAX_FDS];
-	int err = patience_begin(&n->process, limit, STOPPED_NS, true, &patience);
+	int err = patience_begin(&n->process, limit, SPAWNED_STOPPED_NS, true, &patience);
 
 	*ret_fd = -1;
 	if (err < 0)

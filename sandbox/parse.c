@@ -18,16 +18,6 @@ void parse_result_done(struct parse_result *r)
 
 static int get_facts(const struct elf_file *file, struct parse_result *ret)
 {
-	ret->origin = (struct parse_origin){
-		.cfi_address = file->cfi.address,
-		.cfi_size = file->cfi.size,
-		.source = file->source,
-		.start = file->code.start,
-		.end = file->code.end,
-		.entry = file->code.entry,
-		.go_size = file->go.table.size,
-	};
-	memcpy(ret->origin.build_id, file->build_id, sizeof(file->build_id));
 	ret->lacks_cfi = elf_file_lacks_cfi(file);
 	if (file->debug_link)
 		snprintf(ret->debug_link, sizeof(ret->debug_link), "%s", file->debug_link);
@@ -127,10 +117,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 static int parse_file(const struct parse_request *request, struct elf_file *file,
 		      struct parse_result *ret)
 {
-	int err;
+	int err = parse(request, file, ret);
 
-	*ret = (struct parse_result){ 0 };
-	err = parse(request, file, ret);
 	elf_file_done(file);
 	if (err < 0)
 		parse_result_done(ret);
@@ -142,6 +130,7 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	struct elf_file file;
 	int err = elf_file_init_fd_only(&file, request->fd);
 
+	*ret = (struct parse_result){ 0 };
 	return err < 0 ? err : parse_file(request, &file, ret);
 }
 
@@ -151,5 +140,6 @@ int parse_memory(enum parse_kind kind, const void *bytes, size_t size, struct pa
 	struct elf_file file;
 	int err = elf_file_init_memory(&file, bytes, size);
 
+	*ret = (struct parse_result){ 0 };
 	return err < 0 ? err : parse_file(&request, &file, ret);
 }

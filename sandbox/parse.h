@@ -32,19 +32,9 @@ struct parse_request {
 /* The name of a debug file, as in .gnu_debuglink. */
 #define PARSE_LINK_SIZE 256
 
-/* What an image is made of; a kept one is valid for the same. */
-struct parse_origin {
-	char build_id[ELF_BUILD_ID_SIZE]; /* "": none */
-	uint64_t cfi_address, cfi_size;
-	uint64_t source; /* enum elf_source */
-	uint64_t start, end, entry;
-	uint64_t go_size; /* of Go's own table */
-};
-
 struct parse_result {
 	/* FACTS */
 	struct elf_facts facts;
-	struct parse_origin origin;
 	bool lacks_cfi;                   /* its debug file may have unwind information */
 	char debug_link[PARSE_LINK_SIZE]; /* "": none */
 	uint32_t debug_link_checksum;

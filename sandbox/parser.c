@@ -64,7 +64,6 @@ static int answer(const struct parser_request *request, const int fds[MESSAGE_MA
 	ret->facts = result.facts;
 	ret->facts.segments = NULL;
 	ret->facts.code = NULL;
-	ret->origin = result.origin;
 	memcpy(ret->debug_link, result.debug_link, sizeof(ret->debug_link));
 	ret->debug_link_checksum = result.debug_link_checksum;
 	ret->lacks_cfi = result.lacks_cfi;
@@ -123,13 +122,12 @@ static bool is_file_name(const char *text, size_t size)
 
 static bool is_plausible(const struct parser_reply *r, uint64_t size)
 {
-	return r->err == 0 && is_build_id(r->facts.build_id) &&
-	       memcmp(r->facts.build_id, r->origin.build_id, ELF_BUILD_ID_SIZE) == 0 &&
+	return r->err == 0 && is_build_id(r->facts.origin.build_id) &&
 	       is_printable(r->facts.packer, sizeof(r->facts.packer)) &&
 	       is_file_name(r->debug_link, sizeof(r->debug_link)) &&
 	       r->facts.n_segments <= MAX_SEGMENTS && r->facts.n_code <= MAX_CODE &&
-	       r->origin.source < ELF_N_SOURCES && r->lacks_cfi <= 1 && r->is_so <= 1 &&
-	       (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
+	       r->facts.origin.unwind.source < ELF_N_SOURCES && r->lacks_cfi <= 1 &&
+	       r->is_so <= 1 && (uint64_t)r->n_cells * DP_CELL_SIZE <= size + MAX_UNPACKED;
 }
 
 /* Reads n values at *at, which moves on, into memory that nobody else can change. */
@@ -197,7 +195,6 @@ int parser_take(enum parse_kind kind, const struct parser_reply *r, int file, ui
 	    (kind == PARSE_IMAGE) != (r->n_cells > 0))
 		return -EPROTO;
 	ret->facts = r->facts;
-	ret->origin = r->origin;
 	ret->lacks_cfi = r->lacks_cfi;
 	ret->is_so = r->is_so;
 	memcpy(ret->debug_link, r->debug_link, sizeof(ret->debug_link));

@@ -24,7 +24,6 @@ struct parser_reply {
 	int32_t err;
 	/* Of struct parse_result, without what the pointers in it point to */
 	struct elf_facts facts;
-	struct parse_origin origin;
 	char debug_link[PARSE_LINK_SIZE];
 	uint32_t debug_link_checksum;
 	uint8_t lacks_cfi, is_so; /* 0 or 1: in C, other bytes must not even be read as bool */

@@ -21,8 +21,6 @@
 
 /* More idle ones than threads that ask are of no use. */
 #define MAX_IDLE 4
-/* One that has stopped for so long does not go on. */
-#define STOPPED_NS UINT64_C(2000000000)
 /* Larger files get no more time than one of this size. */
 #define MAX_MIB 4096
 /* Of st_blocks, stat(2). File systems that compress binaries save up to this factor. */
@@ -225,7 +223,7 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 {
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
-	int err = patience_begin(&parser->process, limit, STOPPED_NS, false, &patience);
+	int err = patience_begin(&parser->process, limit, SPAWNED_STOPPED_NS, false, &patience);
 
 	if (err < 0)
 		return err;

@@ -21,6 +21,9 @@ void spawned_end(const struct spawned *spawned);
 /* The same, but the caller keeps its pidfd. */
 void spawned_kill(const struct spawned *spawned);
 
+/* One that somebody has stopped for so long is replaced: samples and reports wait, and nothing is lost. */
+#define SPAWNED_STOPPED_NS UINT64_C(200000000)
+
 /*
  * How long a helper is waited for: by its CPU time, as the machine may be busy. One that sleeps may
  * wait for a file that is slow to read. That counts as well, unless the caller looks at the clock
@@ -44,6 +47,8 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 		   bool counts_sleep, struct patience *ret);
 /* 0, -ETIME: it takes too long; or -ECONNABORTED: it has ended or is stopped. */
 int patience_look(struct patience *patience, const struct spawned *spawned);
+/* Counts time for which this process has slept in the helper's place, as sleep of the helper. */
+void patience_charge(struct patience *patience, uint64_t ns);
 /* What limit_ns is for, so far; what a helper that has ended used since the last look is not known. */
 uint64_t patience_spent(const struct patience *patience);
 

@@ -25,6 +25,7 @@
 struct spawner {
 	int socket;
 	int pidfd; /* -1: it has ended, or cannot be told from another process */
+	pid_t pid;
 };
 
 /* Its descriptor is the socket that the helper gets. */
@@ -99,7 +100,6 @@ int spawner_new(const char *program, struct spawner **ret)
 {
 	struct spawner *s = calloc(1, sizeof(*s));
 	int sockets[2], err;
-	pid_t pid;
 
 	*ret = NULL;
 	if (!s)
@@ -109,10 +109,10 @@ int spawner_new(const char *program, struct spawner **ret)
 		free(s);
 		return err;
 	}
-	err = spawn(program, sockets[1], &pid);
+	err = spawn(program, sockets[1], &s->pid);
 	close(sockets[1]);
 	s->socket = sockets[0];
-	s->pidfd = err == 0 ? open_child(pid) : -1;
+	s->pidfd = err == 0 ? open_child(s->pid) : -1;
 	if (err < 0) {
 		spawner_free(s);
 		return err;
@@ -123,13 +123,19 @@ int spawner_new(const char *program, struct spawner **ret)
 	return 0;
 }
 
+void spawner_kill(const struct spawner *s)
+{
+	if (s && s->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+}
+
 struct spawner *spawner_free(struct spawner *s)
 {
 	if (!s)
 		return NULL;
 	close(s->socket);
+	spawner_kill(s);
 	if (s->pidfd >= 0) {
-		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
 		while (waitid(WAIT_PIDFD, (id_t)s->pidfd, NULL, WEXITED) < 0 && errno == EINTR)
 			continue;
 		close(s->pidfd);
@@ -145,7 +151,7 @@ bool spawner_has_ended(const struct spawner *s)
 	return poll(&fd, 1, 0) > 0 && (fd.revents & POLLHUP);
 }
 
-int spawner_request(struct spawner *s, enum spawned_kind kind, int *ret_socket)
+int spawner_request(struct spawner *s, enum spawned_kind kind, pid_t *ret_pid, int *ret_socket)
 {
 	const struct request request = { kind };
 	_cleanup_close_ int ours = -1, theirs = -1;
@@ -156,6 +162,7 @@ int spawner_request(struct spawner *s, enum spawned_kind kind, int *ret_socket)
 	ours = sockets[0];
 	theirs = sockets[1];
 	err = message_send(s->socket, &request, sizeof(request), &theirs, 1);
+	*ret_pid = s->pid;
 	if (err == 0)
 		*ret_socket = steal_fd(&ours);
 	return err;
@@ -184,14 +191,46 @@ static void become_helper(enum spawned_kind kind, int socket)
 	_exit(EXIT_FAILURE);
 }
 
-static void start_helper(enum spawned_kind kind, int socket)
+static void start_fetcher(int socket)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_helper(kind, socket);
+		become_helper(SPAWNED_FETCHER, socket);
 	if (pid < 0)
 		hello_refuse(socket, -errno);
+}
+
+/* It begins when it is announced, or this process has ended: the gate closes. */
+static void start_announced(enum spawned_kind kind, int socket)
+{
+	_cleanup_close_ int waits = -1, gate = -1;
+	int ends[2];
+	pid_t pid = -1;
+
+	if (pipe2(ends, O_CLOEXEC) == 0) {
+		waits = ends[0];
+		gate = ends[1];
+		pid = fork();
+	}
+	if (pid == 0) {
+		close(gate);
+		while (read(waits, &(char){ 0 }, 1) < 0 && errno == EINTR)
+			continue;
+		become_helper(kind, socket);
+	}
+	if (pid < 0)
+		hello_refuse(socket, -errno);
+	else
+		(void)hello_announce(socket, pid);
+}
+
+static void start_helper(enum spawned_kind kind, int socket)
+{
+	if (kind == SPAWNED_FETCHER)
+		start_fetcher(socket);
+	else
+		start_announced(kind, socket);
 }
 
 /* Interrupts ppoll(). */

@@ -3,6 +3,7 @@
 #define DP_SANDBOX_SPAWNER_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /*
  * A small process that starts helpers. It closes all descriptors but its socket before anything
@@ -21,18 +22,20 @@ enum spawned_kind { SPAWNED_PARSER, SPAWNED_NAMER, SPAWNED_FETCHER, SPAWNED_N_KI
 #define SPAWNER_HELPER_NAME "dwarfprof-helper"
 
 /*
- * Starts it. `program` is the program that calls helper_main() (helper.h). spawner_free() waits for
- * its end. 0 or a negative errno.
+ * Starts it. `program` is the program that calls helper_main() (helper.h). 0 or a negative errno.
  */
 int spawner_new(const char *program, struct spawner **ret);
-/* NULL is allowed. Returns NULL. */
+/* Sends the signal. It may be sent again. NULL is allowed. */
+void spawner_kill(const struct spawner *spawner);
+/* Waits for its end. NULL is allowed. Returns NULL. */
 struct spawner *spawner_free(struct spawner *spawner);
 
 /*
- * Has a helper started, without waiting for it: hello_await(*ret_socket). 0 or a negative errno: -EPIPE
- * if the spawner has ended, -EAGAIN if it does not take requests.
+ * Has a helper started, without waiting for it: hello_await(*ret_socket, *ret_pid), with the spawner's
+ * PID. 0 or a negative errno: -EPIPE if the spawner has ended, -EAGAIN if it does not take requests.
  */
-int spawner_request(struct spawner *spawner, enum spawned_kind kind, int *ret_socket);
+int spawner_request(struct spawner *spawner, enum spawned_kind kind, pid_t *ret_pid,
+		    int *ret_socket);
 
 /* Has it ended? */
 bool spawner_has_ended(const struct spawner *spawner);

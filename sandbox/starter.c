@@ -28,8 +28,9 @@ struct starter {
 	char *program;
 	pthread_mutex_t lock; /* protects what follows */
 	struct spawner *spawner;
-	unsigned int n_spawners; /* so far */
-	bool is_required;        /* this process does nothing itself, come what may */
+	struct spawner *replaced; /* the last one: it ends */
+	unsigned int n_spawners;  /* so far */
+	bool is_required;         /* this process does nothing itself, come what may */
 	struct experience parsers, fetchers;
 };
 
@@ -57,6 +58,7 @@ struct starter *starter_free(struct starter *s)
 	if (!s)
 		return NULL;
 	spawner_free(s->spawner);
+	spawner_free(s->replaced);
 	pthread_mutex_destroy(&s->lock);
 	free(s->program);
 	free(s);
@@ -155,14 +157,19 @@ static bool has_no_spawner(struct starter *s)
 	return none;
 }
 
-/* Another spawner takes its place, if none has yet. The number is that of request(). */
+/*
+ * Another spawner takes its place, if none has yet. The number is that of request(). The thread that
+ * reads samples does not wait for the end of the old one.
+ */
 static void replace_spawner(struct starter *s, unsigned int number)
 {
 	struct spawner *old = NULL;
 
 	pthread_mutex_lock(&s->lock);
 	if (s->n_spawners == number) {
-		old = steal_ptr(s->spawner);
+		old = s->replaced;
+		s->replaced = steal_ptr(s->spawner);
+		spawner_kill(s->replaced);
 		(void)spawner_new(s->program, &s->spawner);
 		s->n_spawners++;
 	}
@@ -171,14 +178,14 @@ static void replace_spawner(struct starter *s, unsigned int number)
 }
 
 static int request(struct starter *s, enum spawned_kind kind, unsigned int *ret_number,
-		   int *ret_socket)
+		   pid_t *ret_spawner, int *ret_socket)
 {
 	int err = -EPIPE;
 
 	pthread_mutex_lock(&s->lock);
 	*ret_number = s->n_spawners;
 	if (s->spawner && !spawner_has_ended(s->spawner))
-		err = spawner_request(s->spawner, kind, ret_socket);
+		err = spawner_request(s->spawner, kind, ret_spawner, ret_socket);
 	pthread_mutex_unlock(&s->lock);
 	return err;
 }
@@ -215,10 +222,11 @@ static bool is_confined(struct starter *s, enum spawned_kind kind, const struct 
 static int start_any(struct starter *s, enum spawned_kind kind, struct spawned *ret)
 {
 	unsigned int number;
-	int socket, err = request(s, kind, &number, &socket);
+	pid_t spawner;
+	int socket, err = request(s, kind, &number, &spawner, &socket);
 
 	if (err == 0)
-		err = hello_await(socket, HELLO_PATIENCE_MS, ret);
+		err = hello_await(socket, spawner, ret);
 	if (err == -EAGAIN || has_no_spawner(s))
 		replace_spawner(s, number);
 	return err;
@@ -256,18 +264,19 @@ int starter_start(struct starter *s, enum spawned_kind kind, struct spawned *ret
 int starter_begin(struct starter *s, enum spawned_kind kind, int *ret_socket)
 {
 	unsigned int number;
-	int err = request(s, kind, &number, ret_socket);
+	pid_t spawner;
+	int err = request(s, kind, &number, &spawner, ret_socket);
 
 	if (err < 0 && has_no_spawner(s)) {
 		replace_spawner(s, number);
-		err = request(s, kind, &number, ret_socket);
+		err = request(s, kind, &number, &spawner, ret_socket);
 	}
 	return err < 0 ? -EAGAIN : 0;
 }
 
 int starter_finish(struct starter *s, enum spawned_kind kind, int socket, struct spawned *ret)
 {
-	int err = hello_await(socket, 0, ret);
+	int err = hello_take(socket, ret);
 
 	if (err < 0 || is_confined(s, kind, &ret->confinement, false))
 		return err < 0 ? -EAGAIN : 0;

@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "cfi/index.h"
 #include "elf/eh_frame.h"
-#include "elf/elf_open.h"
 
 /* Starts are relative to the first one. */
 struct function {
@@ -44,10 +43,10 @@ static int take_functions(struct function_starts *s, const struct cfi_index *ind
 	return 0;
 }
 
-int function_starts_new_section(const struct cfi_section *section, struct function_starts **ret)
+static int read_section(void *arg, const struct cfi_section *section)
 {
 	_cleanup_(cfi_index_done) struct cfi_index index = { 0 };
-	struct function_starts *s;
+	struct function_starts *s, **ret = arg;
 	int err = section->size > FUNCTION_STARTS_SECTION_MAX ? -EFBIG : 0;
 
 	if (err == 0)
@@ -68,11 +67,7 @@ int function_starts_new_section(const struct cfi_section *section, struct functi
 
 int function_starts_new(int fd, const void *memory, size_t size, struct function_starts **ret)
 {
-	_cleanup_elf_ Elf *elf = fd >= 0 ? elf_open(fd) : elf_open_memory(memory, size);
-	struct cfi_section section;
-	int err = elf ? eh_frame_find(elf, &section) : -ENODATA;
-
-	return err < 0 ? err : function_starts_new_section(&section, ret);
+	return eh_frame_read(fd, memory, size, read_section, ret);
 }
 
 struct function_starts *function_starts_free(struct function_starts *s)

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cfi_section;
-
 /*
  * The ranges of the functions of one ELF file according to .eh_frame, which remains in stripped
  * files. A part of a function that the compiler has moved elsewhere, such as to `.text.unlikely`,
@@ -25,8 +23,6 @@ struct function_starts;
  * afterwards. Returns 0, -ENODATA if it has no .eh_frame, or another negative errno.
  */
 int function_starts_new(int fd, const void *memory, size_t size, struct function_starts **ret);
-/* The same for the bytes of .eh_frame (eh_frame_find()). */
-int function_starts_new_section(const struct cfi_section *section, struct function_starts **ret);
 struct function_starts *function_starts_free(struct function_starts *s);
 
 /* The range of the function that contains an address: [*ret_start, *ret_end). 0 or -ENOENT. */

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_open.h"
-#include "elf/go_tables.h"
-#include "go/go_file.h"
+#include "elf/go_program.h"
 #include "go/go_location.h"
 
 /* What remains of a function after the file is closed. */
@@ -18,8 +16,8 @@ struct function {
 };
 
 struct go_names {
-	Elf *elf; /* NULL: the file was closed */
-	struct go_file file;
+	struct go_program *program; /* NULL: the file was closed */
+	const struct go_file *file; /* its tables */
 	struct function *functions; /* by start */
 	size_t n_functions;
 	char *names;
@@ -28,17 +26,16 @@ struct go_names {
 int go_names_new(int fd, struct go_names **ret)
 {
 	struct go_names *g = calloc(1, sizeof(*g));
-	int err = -ENOENT;
+	int err;
 
 	if (!g)
 		return -ENOMEM;
-	g->elf = elf_open(fd);
-	if (g->elf)
-		err = go_tables_read(g->elf, &g->file);
+	err = go_program_new(fd, &g->program);
 	if (err < 0) {
-		go_names_free(g);
+		free(g);
 		return err;
 	}
+	g->file = go_program_tables(g->program);
 	*ret = g;
 	return 0;
 }
@@ -47,8 +44,7 @@ struct go_names *go_names_free(struct go_names *g)
 {
 	if (!g)
 		return NULL;
-	go_file_done(&g->file);
-	elf_end(g->elf);
+	go_program_free(g->program);
 	free(g->functions);
 	free(g->names);
 	free(g);
@@ -93,12 +89,12 @@ int go_names_detach(struct go_names *g)
 {
 	const char *first, *end;
 
-	if (!g->elf)
+	if (!g->program)
 		return 0;
-	g->functions = malloc((g->file.table.n_functions + 1) * sizeof(*g->functions));
+	g->functions = malloc((g->file->table.n_functions + 1) * sizeof(*g->functions));
 	if (!g->functions)
 		return -ENOMEM;
-	g->n_functions = list_functions(&g->file.table, g->functions, &first, &end);
+	g->n_functions = list_functions(&g->file->table, g->functions, &first, &end);
 	/* Names share their common parts, so the whole range is copied at once. */
 	g->names = malloc((size_t)(end - first) + 1);
 	if (!g->names) {
@@ -110,9 +106,7 @@ int go_names_detach(struct go_names *g)
 		memcpy(g->names, first, (size_t)(end - first));
 	for (size_t i = 0; i < g->n_functions; i++)
 		g->functions[i].name -= (uint64_t)(uintptr_t)first;
-	go_file_done(&g->file);
-	elf_end(g->elf);
-	g->elf = NULL;
+	g->program = go_program_free(g->program);
 	return 0;
 }
 
@@ -142,16 +136,16 @@ size_t go_names_find(const struct go_names *g, uint64_t address, bool lines,
 	struct pclntab_function f;
 	size_t n;
 
-	if (!g->elf) {
+	if (!g->program) {
 		kept = find_kept(g, address);
 		if (!kept)
 			return 0;
 		locations[0] = (struct source_location){ .function = g->names + kept->name };
 		return 1;
 	}
-	if (pclntab_find(&g->file.table, address, &f) < 0 || !is_go(&f))
+	if (pclntab_find(&g->file->table, address, &f) < 0 || !is_go(&f))
 		return 0;
-	n = go_locations_find(&g->file, &f, address, lines, found, LOCATION_MAX);
+	n = go_locations_find(g->file, &f, address, lines, found, LOCATION_MAX);
 	for (size_t i = 0; i < n; i++)
 		locations[i] = (struct source_location){
 			.function = found[i].function,
@@ -166,7 +160,7 @@ const char *go_names_find_other(const struct go_names *g, uint64_t address)
 {
 	struct pclntab_function f;
 
-	if (!g->elf || pclntab_find(&g->file.table, address, &f) < 0 || is_go(&f))
+	if (!g->program || pclntab_find(&g->file->table, address, &f) < 0 || is_go(&f))
 		return NULL;
 	return f.name;
 }
@@ -176,14 +170,14 @@ int go_names_find_start(const struct go_names *g, uint64_t address, uint64_t *re
 	const struct function *kept;
 	struct pclntab_function f;
 
-	if (!g->elf) {
+	if (!g->program) {
 		kept = find_kept(g, address);
 		if (!kept)
 			return -ENOENT;
 		*ret = kept->start;
 		return 0;
 	}
-	if (pclntab_find(&g->file.table, address, &f) < 0 || !is_go(&f))
+	if (pclntab_find(&g->file->table, address, &f) < 0 || !is_go(&f))
 		return -ENOENT;
 	*ret = f.start;
 	return 0;

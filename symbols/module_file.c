@@ -2,7 +2,6 @@
 #include "symbols/module_file.h"
 
 #include <elf.h>
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,32 +13,24 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_open.h"
+#include "elf/elf_file.h"
 
-/* Linkers generate build ids of 8 to 20 bytes; longer ones are recorded truncated to this. */
-#define BUILD_ID_MAX 20
-
-static bool has_build_id(Elf *elf, const char *build_id)
+static bool has_build_id(int fd, const void *memory, size_t size, const char *build_id)
 {
-	char text[2 * BUILD_ID_MAX + 1] = "";
-	const uint8_t *id;
-	ssize_t size = elf ? dwelf_elf_gnu_build_id(elf, (const void **)&id) : -1;
+	char found[ELF_BUILD_ID_SIZE];
 
-	for (ssize_t i = 0; i < size && i < BUILD_ID_MAX; i++)
-		snprintf(text + 2 * i, 3, "%02x", id[i]);
-	return size > 0 && strcmp(text, build_id) == 0;
+	elf_file_read_build_id(fd, memory, size, found);
+	return found[0] != '\0' && strcmp(found, build_id) == 0;
 }
 
 static bool is_right(int fd, const struct module_file *file)
 {
-	_cleanup_elf_ Elf *elf = NULL;
 	struct stat st;
 
 	if (file->build_id[0] == '\0')
 		return fstat(fd, &st) == 0 && st.st_size == file->size &&
 		       st.st_mtim.tv_sec == file->written.tv_sec;
-	elf = elf_open(fd);
-	return has_build_id(elf, file->build_id);
+	return has_build_id(fd, NULL, 0, file->build_id);
 }
 
 /* *ret_err becomes the most specific error. */
@@ -76,7 +67,7 @@ static bool try(const char *dir, const char *path, const struct module_file *fil
 int module_file_open(const struct module_file *file, const char *root, int *ret_fd)
 {
 	const char *slash = strrchr(file->path, '/');
-	char debug[sizeof("/usr/lib/debug/.build-id/xx/.debug") + 2 * BUILD_ID_MAX];
+	char debug[sizeof("/usr/lib/debug/.build-id/xx/.debug") + ELF_BUILD_ID_SIZE];
 	int err = -ENOENT;
 
 	if (root && (try(root, file->path, file, ret_fd, &err) ||
@@ -89,7 +80,7 @@ int module_file_open(const struct module_file *file, const char *root, int *ret_
 		return err;
 	if (file->path[0] == '/' && try("", file->path, file, ret_fd, &err))
 		return 0;
-	if (strlen(file->build_id) < 3 || strlen(file->build_id) > 2 * BUILD_ID_MAX)
+	if (strlen(file->build_id) < 3 || strlen(file->build_id) >= ELF_BUILD_ID_SIZE)
 		return err;
 	snprintf(debug, sizeof(debug), "/usr/lib/debug/.build-id/%.2s/%s.debug", file->build_id,
 		 file->build_id + 2);
@@ -101,7 +92,6 @@ int module_file_open(const struct module_file *file, const char *root, int *ret_
 int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
 {
 	const Elf64_Ehdr *head = (const void *)getauxval(AT_SYSINFO_EHDR);
-	_cleanup_elf_ Elf *elf = NULL;
 	_cleanup_free_ void *copy = NULL;
 	size_t size;
 
@@ -113,8 +103,7 @@ int module_file_copy_vdso(const char *build_id, void **ret, size_t *ret_size)
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, head, size);
-	elf = elf_open_memory(copy, size);
-	if (!has_build_id(elf, build_id))
+	if (!has_build_id(-1, copy, size, build_id))
 		return -ESTALE;
 	*ret = steal_ptr(copy);
 	*ret_size = size;

@@ -9,7 +9,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/decompressed.h"
-#include "elf/eh_frame.h"
 #include "symbols/demangle.h"
 #include "symbols/dwfl_file.h"
 #include "symbols/function_starts.h"
@@ -195,10 +194,9 @@ static void bound_by_padding(struct function *f, Elf *elf)
  * Limits functions without a size, such as those in assembly code, to what is certain. In a
  * stripped file, the symbol of the next function may be missing, too.
  */
-static int symtab_bound(struct symtab *t, Elf *elf)
+static int symtab_bound(struct symtab *t, const struct dwfl_source *source, Elf *elf)
 {
 	_cleanup_(function_starts_freep) struct function_starts *starts = NULL;
-	struct cfi_section section;
 	bool tried = false;
 
 	for (size_t i = 0; i < t->n_functions; i++) {
@@ -206,8 +204,8 @@ static int symtab_bound(struct symtab *t, Elf *elf)
 
 		if (f->sized || f->start >= f->end)
 			continue;
-		if (!tried && eh_frame_find(elf, &section) == 0 &&
-		    function_starts_new_section(&section, &starts) == -ENOMEM)
+		if (!tried && function_starts_new(source->fd, source->memory, source->size,
+						  &starts) == -ENOMEM)
 			return -ENOMEM;
 		tried = true;
 		if (!(starts && bound_by_unwind(f, starts)) && f->section > 0)
@@ -216,7 +214,7 @@ static int symtab_bound(struct symtab *t, Elf *elf)
 	return 0;
 }
 
-static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names *names)
+static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct dwfl_source *source)
 {
 	int n = dwfl_module_getsymtab(module);
 	GElf_Addr bias;
@@ -232,7 +230,7 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names
 		const char *name;
 		int err;
 
-		if (names_disabled(names))
+		if (names_disabled(source->names))
 			return -ECANCELED;
 		name = dwfl_module_getsym_info(module, i, &sym, &address, &section, &elf, NULL);
 		if (!name || name[0] == '\0' || !is_function(&sym, elf, section))
@@ -242,7 +240,7 @@ static int symtab_read(struct symtab *t, Dwfl_Module *module, const struct names
 			return err;
 	}
 	symtab_sort(t);
-	return program ? symtab_bound(t, program) : 0;
+	return program ? symtab_bound(t, source, program) : 0;
 }
 
 int symtab_new(const struct dwfl_source *source, uint64_t max_memory, struct symtab **ret)
@@ -260,7 +258,7 @@ int symtab_new(const struct dwfl_source *source, uint64_t max_memory, struct sym
 	if (err == 0 && !decompressed_debugdata_fits(dwfl_module_getelf(module, &bias)))
 		err = -E2BIG;
 	if (err == 0)
-		err = symtab_read(t, module, source->names);
+		err = symtab_read(t, module, source);
 	if (err < 0) {
 		symtab_free(t);
 		return err;

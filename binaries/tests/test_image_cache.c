@@ -28,17 +28,17 @@
 static char directory[64];
 static int libc_fd;
 static struct elf_file libc_file;
-static struct parse_origin libc_origin;
+static struct elf_origin libc_origin;
 static struct image expected;
 static struct disk_cache cache;
 
-static struct parse_origin origin_of(int fd)
+static struct elf_origin origin_of(int fd)
 {
 	const struct parse_request request = { .kind = PARSE_FACTS, .fd = fd, .other = -1 };
 	_cleanup_(parse_result_done) struct parse_result result;
 
 	cr_assert(parse_here(&request, &result) == 0);
-	return result.origin;
+	return result.facts.origin;
 }
 
 static int make(void *arg, struct image *ret)
@@ -304,7 +304,7 @@ static int copy_of_libc(void)
 
 static bool is_copy_cached(int fd)
 {
-	struct parse_origin origin;
+	struct elf_origin origin;
 	struct elf_file file;
 	struct image image;
 	int from;

@@ -141,8 +141,8 @@ Test(load, workers_make_the_same)
 		const struct binary *b = made[i], *same = get(&without, paths[i]);
 
 		cr_assert(!binary_is_pending(b) && !binary_is_pending(same));
-		cr_assert_str_eq(b->elf.build_id, same->elf.build_id);
-		cr_assert_str_eq(b->module->build_id, same->elf.build_id);
+		cr_assert_str_eq(b->elf.origin.build_id, same->elf.origin.build_id);
+		cr_assert_str_eq(b->module->build_id, same->elf.origin.build_id);
 		cr_assert(b->elf.cookie == same->elf.cookie &&
 			  b->elf.cookie_address == same->elf.cookie_address);
 		cr_assert_eq(b->elf.n_segments, same->elf.n_segments);

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import time
+import traceback
 
 MOUNTS = (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp"), ("tmpfs", "/run"),
           ("tmpfs", "/dev/shm"), ("devpts", "/dev/pts"), ("tracefs", "/sys/kernel/tracing"),
@@ -93,6 +94,9 @@ def main():
     if worker == 0:
         try:
             work()
+        except Exception:
+            with open("/dev/console", "w") as console:  # of which the last lines are reported
+                traceback.print_exc(file=console)
         finally:
             os._exit(0)
     # Orphans become children of this process.

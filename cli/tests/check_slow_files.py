@@ -9,7 +9,8 @@ are to be taken, and from then on those of the library's code are to be complete
 looks like follows from the program.
 
 Files that others can map, and the profiler cannot open or read, have no tables. Those of others are made
-all the same, and a run ends when it is over: it may say so a little later.
+all the same, and a run ends when it is over: it may say so a little later. So it does if such a file is
+the memory that a stack is in.
 """
 import collections
 import json
@@ -84,6 +85,31 @@ for path in sys.argv[2:]:
     fd = os.open(path, os.O_RDONLY)
     assert libc.mmap(None, ctypes.c_size_t(4096), 5, 2, fd, ctypes.c_long(0)) != 2**64 - 1  # r-x, private
 subprocess.run([sys.argv[1], "300"], preexec_fn=lambda: libc.prctl(1, 9))  # it ends with this one
+"""
+
+
+# Maps a file, and takes its last page for its stack, without a look at it.
+STACK = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+__attribute__((noreturn)) void spin(void *stack);
+
+__asm__(".text\n.type spin, @function\nspin: .cfi_startproc\nmov %rdi, %rsp\n1: pause\njmp 1b\n.cfi_endproc\n"
+	".size spin, . - spin");
+
+int main(int argc, char **argv)
+{
+	char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(argv[1], O_RDONLY), 0);
+
+	if (page == MAP_FAILED)
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	spin(page + 256);
+}
 """
 
 
@@ -206,6 +232,67 @@ class HangingFiles(Files):
 
     def test_many_that_are_not_opened(self):
         self.check(10, (OPEN,))
+
+
+class HangingMemory(Files):
+    """A stack in a page that nobody ever provides. The profiler has it read, so that the next walk finds it."""
+    DURATION = 3
+    # Whoever reads it is given up after 0.1 s, twice.
+    PATIENCE = 2
+
+    def start_stack(self, path):
+        source, program = (os.path.join(self.directory, name) for name in ("stack.c", "stack"))
+        with open(source, "w") as file:
+            file.write(STACK)
+        subprocess.run(["gcc", "-O1", "-o", program, source], check=True)
+        process = subprocess.Popen([program, path], stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.stdout.close()
+        return process
+
+    def test_run_is_over_in_time(self):
+        file_system = self.mount(harness.program("fibonacci"), ["stack"], hangs=(READ,), is_deaf=True)
+        stack = self.start_stack(*file_system.paths())
+        busy = self.start_program("while True: pass")
+        path, said = (os.path.join(self.directory, name) for name in ("samples.jsonl", "said"))
+        with open(said, "w") as file:
+            profiler = start("-v", "--no-cache", "-F", "999", "-d", str(self.DURATION), "-p", f"{busy.pid},{stack.pid}",
+                             "-o", path, stderr=file)
+        self.addCleanup(profiler.kill)  # it may not end before the file system does
+        file_system.hang_for(profiler.pid)
+        wait_for(lambda: "sampling " in harness.read(said))
+        began = time.monotonic()
+        self.assertEqual(profiler.wait(30), 0, harness.read(said))
+        took = time.monotonic() - began
+        print(f"it ended after {took:.1f} s", flush=True)
+        self.assertLess(took, self.DURATION + self.PATIENCE)
+        self.assertIn(f"memory of process {stack.pid} cannot be read", harness.read(said))
+        with open(path) as file:
+            *samples, totals = map(json.loads, file)
+        self.assertEqual(totals["lost"], 0, harness.read(said))
+        outcomes = {pid: collections.Counter(s["outcome"] for s in samples if s["pid"] == pid)
+                    for pid in (busy.pid, stack.pid)}
+        print(outcomes, flush=True)
+        self.assertEqual(set(outcomes[busy.pid]) - {"no_user_stack"}, {"complete"})
+        self.assertGreater(outcomes[busy.pid]["complete"], 100)
+        self.assertGreater(outcomes[stack.pid]["read_fault"], 100)
+
+    def test_threads_are_shown_in_time(self):
+        file_system = self.mount(harness.program("fibonacci"), ["stack"], hangs=(READ,), is_deaf=True)
+        stack = self.start_stack(*file_system.paths())
+        said = os.path.join(self.directory, "said")
+        stack.send_signal(signal.SIGSTOP)
+        with open(said, "w") as file:
+            profiler = start("dump", "-p", str(stack.pid), stdout=subprocess.PIPE, stderr=file)
+        self.addCleanup(profiler.stdout.close)
+        self.addCleanup(profiler.kill)
+        file_system.hang_for(profiler.pid)
+        shown, _ = profiler.communicate(timeout=30)
+        self.assertEqual(profiler.returncode, 0, harness.read(said))
+        self.assertIn(b"read_fault", shown)
+        self.assertIn(f"memory of process {stack.pid} cannot be read", harness.read(said))
 
 
 if __name__ == "__main__":

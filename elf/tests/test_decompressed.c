@@ -6,7 +6,7 @@
 #include <lzma.h>
 #include <string.h>
 
-#include "symbols/tests/elf_bytes.h"
+#include "elf/tests/elf_bytes.h"
 
 struct section {
 	const char *name;

@@ -289,10 +289,54 @@ Test(elf_file, finds_the_build_id_among_other_notes)
 			   { { 4, 16, NT_GNU_BUILD_ID }, "GNU", "0123456789abcde" } },
 	};
 	struct elf_file read;
+	char alone[ELF_BUILD_ID_SIZE];
 
 	cr_assert(elf_file_init_memory(&read, &file, sizeof(file)) == 0);
 	cr_assert_str_eq(read.build_id, "30313233343536373839616263646500");
 	elf_file_done(&read);
+	file.header.e_machine = EM_AARCH64;
+	elf_file_read_build_id(-1, &file, sizeof(file), alone);
+	cr_assert_str_eq(alone, "30313233343536373839616263646500");
+	file.notes[2].owner[0] = 'g';
+	elf_file_read_build_id(-1, &file, sizeof(file), alone);
+	cr_assert_str_eq(alone, "");
+	elf_file_read_build_id(-1, "no ELF file", 11, alone);
+	cr_assert_str_eq(alone, "");
+}
+
+/* The linker's note, as the kernel has mapped it. */
+static int find_note(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	static const char gnu[16] = { 4, 0, 0, 0,   20,  0,  0, 0, NT_GNU_BUILD_ID,
+				      0, 0, 0, 'G', 'N', 'U' };
+
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_NOTE && !*(const uint8_t **)ret)
+			*(const uint8_t **)ret = memmem((void *)(info->dlpi_addr + p->p_vaddr),
+							p->p_memsz, gnu, sizeof(gnu));
+	}
+	return 1;
+}
+
+Test(elf_file, has_the_build_id_that_is_mapped)
+{
+	const uint8_t *note = NULL;
+	char expected[ELF_BUILD_ID_SIZE] = "", alone[ELF_BUILD_ID_SIZE];
+	int fd;
+	struct elf_file file = open_self(&fd);
+
+	dl_iterate_phdr(find_note, &note);
+	cr_assert(note);
+	for (int i = 0; i < 20; i++)
+		snprintf(expected + 2 * i, 3, "%02x", note[16 + i]);
+	cr_assert_str_eq(file.build_id, expected);
+	cr_assert(memcmp(&file.cookie, note + 16, 8) == 0);
+	elf_file_read_build_id(fd, NULL, 0, alone);
+	cr_assert_str_eq(alone, expected);
+	elf_file_done(&file);
+	close(fd);
 }
 
 /* A call precedes its return address, which may be at the end of a section or near its start. */
@@ -327,12 +371,48 @@ Test(elf_facts, outlive_the_file)
 	memcpy(expected, last.bytes + last.size - 8, 8);
 	cr_assert(elf_facts_init(&facts, &file) == 0);
 	cr_assert(facts.n_code == file.n_code_sections && facts.n_segments == file.n_segments);
-	cr_assert_str_eq(facts.build_id, file.build_id);
+	cr_assert_str_eq(facts.origin.build_id, file.build_id);
 	elf_file_done(&file);
 	cr_assert(elf_facts_code_before(&facts, last.address + last.size, 8, &offset, &n) == 0);
 	cr_assert(n == 8 && pread(fd, bytes, 8, (off_t)offset) == 8);
 	cr_assert(memcmp(bytes, expected, 8) == 0);
 	elf_facts_done(&facts);
+	close(fd);
+}
+
+/* .eh_frame_hdr has the distance to .eh_frame (LSB Core 5.0 §10.6.2). */
+static int find_eh_frame(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uint8_t *header = (const void *)(info->dlpi_addr + p->p_vaddr);
+		int32_t distance;
+
+		if (p->p_type != PT_GNU_EH_FRAME)
+			continue;
+		cr_assert_eq(header[1], 0x1b); /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
+		memcpy(&distance, header + 4, sizeof(distance));
+		*(uint64_t *)ret = p->p_vaddr + 4 + (uint64_t)(int64_t)distance;
+	}
+	return 1;
+}
+
+Test(elf_facts, say_what_a_table_is_made_of)
+{
+	int fd;
+	struct elf_file file = open_self(&fd);
+	struct elf_facts facts;
+	uint64_t address = 0;
+
+	cr_assert(elf_facts_init(&facts, &file) == 0);
+	dl_iterate_phdr(find_eh_frame, &address);
+	cr_expect_eq(facts.origin.unwind.source, ELF_SOURCE_EH_FRAME);
+	cr_expect_eq(facts.origin.unwind.address, address);
+	cr_expect_eq(facts.origin.unwind.size, file.cfi.size);
+	cr_expect(facts.origin.start == file.code.start && facts.origin.end == file.code.end);
+	cr_expect(facts.origin.entry == file.code.entry && facts.origin.go_size == 0);
+	elf_facts_done(&facts);
+	elf_file_done(&file);
 	close(fd);
 }
 

@@ -5,9 +5,13 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define ASSEMBLER_SIZE 8192
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/go_program.h"
 #include "elf/go_tables.h"
 #include "go/go_location.h"
 #include "go/tests/table.h"
@@ -264,6 +268,24 @@ Test(go_tables, may_be_cut_off)
 			}
 		}
 	}
+}
+
+/* The tables of a file that its user has no other hold of than the descriptor. */
+Test(go_program, has_the_tables_of_its_file)
+{
+	_cleanup_close_ int fd = memfd_create("go", MFD_CLOEXEC);
+	struct go_program *program = NULL;
+
+	make(&(struct form){ PCLNTAB_GO_1_20, ".gopclntab" });
+	cr_assert_eq(write(fd, elf.bytes, elf.size), (ssize_t)elf.size);
+	cr_assert_eq(go_program_new(fd, &program), 0);
+	file = *go_program_tables(program);
+	cr_expect_eq(n_locations(), 3);
+	go_program_free(program);
+	program = NULL;
+	cr_assert_eq(pwrite(fd, "?", 1, 0), 1);
+	cr_expect_eq(go_program_new(fd, &program), -ENOENT);
+	cr_expect_null(program);
 }
 
 /* If headers of tables are all over the file, the search gives up. */

@@ -63,7 +63,7 @@ Test(process_tables, lets_go_of_binaries_that_nobody_maps)
 	cr_assert(HASH_COUNT(binaries.binaries) == 0 && binaries.closed == b && !b->next_closed);
 	cr_assert(binaries.tables.tables == NULL ||
 		  binaries.tables.tables->binary == binaries.vdso);
-	cr_assert(b->module->fd < 0 && !b->bytes && b->elf.build_id[0] != '\0');
+	cr_assert(b->module->fd < 0 && !b->bytes && b->elf.origin.build_id[0] != '\0');
 	cr_assert_eq(module_find_locations(b->module, entry, false, &locations), 1);
 	cr_assert_str_eq(locations[0].function, "_start");
 }

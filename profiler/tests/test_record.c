@@ -5,7 +5,9 @@
  */
 #include "profiler/record.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -18,6 +20,8 @@
 #include "log/clock.h"
 #include "profiler/outputs.h"
 #include "samples/tests/kernel_world.h"
+#include "symbols/module.h"
+#include "symbols/name_reader.h"
 #include "symbols/tests/some_names.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -29,6 +33,7 @@ static bool is_sampling;
 static uint64_t added_ns; /* added to the clock: simulated waiting */
 static pid_t child;       /* the profiled process */
 static int n_rounds;      /* of reading the rings */
+static bool is_short;     /* the process ends after its sample */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ret);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
@@ -130,7 +135,10 @@ void profiled_function(void)
 		pause();
 }
 
-/* During sampling: a sample; another program is executed; minutes pass; the process ends. */
+/*
+ * During sampling: a sample; unless that is all, another program is executed, and minutes pass; the
+ * process ends.
+ */
 int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table)
 {
 	const struct process *p = process_table_find(table, child);
@@ -139,7 +147,11 @@ int __wrap_sideband_drain(struct sideband *sideband, struct process_table *table
 
 	if (!is_sampling)
 		return 0;
-	switch (++n_rounds) {
+	if (++n_rounds > 1 && is_short) {
+		kill(child, SIGKILL);
+		return 0;
+	}
+	switch (n_rounds) {
 	case 1:
 		cr_assert(p && p->snapshot);
 		s = add_sample_of(child, p->snapshot, clock_now_ns() - SECOND / 10, frames);
@@ -260,4 +272,142 @@ Test(record, says_once_what_is_wrong)
 	cr_assert(strstr(text, "4194305"), "%s", text);
 	cr_assert(strchr(text, '\n') && strchr(text, '\n')[1] == '\0', "%s", text);
 	cr_assert_str_eq(content(fd), "old");
+}
+
+#define NOTICE "dwarfprof: looking up names and writing reports (Ctrl-C leaves names out)\n"
+
+/* Until the user was told that it takes long. */
+static void take_long(void)
+{
+	for (int i = 0; i < 3000 && !strstr(content(messages), NOTICE); i++)
+		usleep(10000);
+}
+
+/* A slow reader of names, which finds one or is interrupted. */
+struct slow {
+	struct names *names;
+	bool is_interrupted;
+	unsigned int n; /* how often it was asked */
+};
+
+static int find_slowly(void *arg, struct module *module, const uint64_t *addresses, size_t n,
+		       bool lines)
+{
+	static const struct source_location location = { .function = "found_at_last" };
+	struct slow *slow = arg;
+	int err = 0;
+
+	take_long();
+	slow->n++;
+	if (slow->is_interrupted) {
+		names_disable(slow->names); /* as the second Ctrl-C does */
+		return -ECANCELED;
+	}
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = location_cache_add_shown(&module->locations, addresses[i], lines, false,
+					       &location, 1);
+	return err;
+}
+
+static int find_no_start(void *arg, struct module *module, uint64_t address, uint64_t *ret)
+{
+	return -ENOENT;
+}
+
+static int close_nothing(void *arg, struct module *module, bool names)
+{
+	return 0;
+}
+
+static void forget_nothing(void *arg, struct module *module)
+{
+}
+
+static void free_nothing(void *arg)
+{
+}
+
+static const struct name_reader slow_reader = { .find = find_slowly,
+						.find_start = find_no_start,
+						.close = close_nothing,
+						.forget = forget_nothing,
+						.free = free_nothing };
+
+/* Checks that the user was told once. Returns what was reported. */
+static const char *record_slowly(void)
+{
+	_cleanup_close_ int fd = -1;
+	const char *told;
+	int code;
+
+	is_short = true;
+	code = record_run(&options);
+	cr_assert_eq(code, EXIT_CODE_OK, "%d: %s", code, content(messages));
+	told = strstr(content(messages), NOTICE);
+	cr_assert(told && !strstr(told + 1, NOTICE), "%s", content(messages));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return content(fd);
+}
+
+static const char *record_with_reader(struct slow *slow)
+{
+	const char *text;
+
+	slow->names = names_with((struct names_options){ 0 });
+	names_set_reader(slow->names, &slow_reader, slow);
+	options.profiler.names = slow->names;
+	text = record_slowly();
+	names_free(slow->names);
+	cr_assert_gt(slow->n, 0);
+	return text;
+}
+
+Test(record, says_that_it_waits_for_names, .timeout = 120)
+{
+	const char *text = record_with_reader(&(struct slow){ 0 });
+
+	cr_assert_eq(strstr(text, "comm;found_at_last 2\n"), text, "%s", text);
+}
+
+/* What was sampled is reported all the same. */
+Test(record, leaves_names_out_that_nobody_waits_for, .timeout = 120)
+{
+	const char *text = record_with_reader(&(struct slow){ .is_interrupted = true });
+
+	cr_assert_eq(strstr(text, "comm;[test_profiler_record+0x"), text, "%s", text);
+	cr_assert(strstr(text, "] 2\n"), "%s", text);
+}
+
+static int count_nothing(struct report *report, const struct sample *sample,
+			 const struct totals *totals)
+{
+	return 0;
+}
+
+static int finish_slowly(struct report *report, const struct totals *totals)
+{
+	take_long();
+	return fprintf(report->to, "%" PRIu64, totals->samples) > 0 ? 0 : -EIO;
+}
+
+static void free_report(struct report *report)
+{
+	free(report);
+}
+
+static int slow_report_new(struct report **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	**ret = (struct report){ .add = count_nothing,
+				 .finish = finish_slowly,
+				 .free = free_report };
+	return 0;
+}
+
+Test(record, says_that_it_writes, .timeout = 120)
+{
+	const struct report_format slow = { .name = "slow", .new = slow_report_new };
+
+	output.format = &slow;
+	cr_assert_str_eq(record_slowly(), "1");
 }

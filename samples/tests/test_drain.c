@@ -478,6 +478,52 @@ Test(drain, refuses_parts_that_are_too_short)
 	cr_assert_eq(n_reported, 0);
 }
 
+static void expect_refused(void)
+{
+	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
+}
+
+/* There are no words for it, and no reader takes a recording of it. */
+Test(drain, refuses_samples_that_no_kernel_sends)
+{
+	struct dp_sample *s;
+
+	add_sample(0, now - 100 * MS)->frames[1] = (__u64)DP_N_METHODS << DP_METHOD_SHIFT;
+	expect_refused();
+	add_sample(0, now - 100 * MS)->sample.event = DP_N_EVENTS;
+	expect_refused();
+	add_sample(0, now - 100 * MS)->sample.pid = INT32_MAX;
+	expect_refused();
+	add_sample(0, now - 100 * MS)->sample.tid = INT32_MAX;
+	expect_refused();
+	add_sample(0, now - 100 * MS)->sample.kernel_error = DP_KERNEL_HIDDEN - 1;
+	expect_refused();
+	add_sample(0, now - 100 * MS)->sample.kernel_error = 1;
+	expect_refused();
+	s = &add_sample(0, now - 100 * MS)->sample;
+	s->event = DP_EVENT_OFF_CPU;
+	s->state = DP_N_STATES;
+	expect_refused();
+	/* Here it is the number of an event. */
+	add_sample(0, now - 100 * MS)->sample.state = DP_N_STATES;
+	run(true);
+	cr_assert_eq(n_reported, 1);
+}
+
+/* It would free what its stack has so far. */
+Test(drain, refuses_chunks_of_nothing)
+{
+	const uint64_t words[8] = { 0 };
+	struct dp_chunk *chunk;
+
+	add_chunk(1, 1, words);
+	chunk = (void *)last_part();
+	chunk->part.size = sizeof(*chunk);
+	chunk->n_bytes = 0;
+	expect_refused();
+	cr_assert_eq(drain.copies.n, 0);
+}
+
 /* Records of another version, with unknown parts. */
 Test(drain, passes_over_what_it_does_not_know)
 {

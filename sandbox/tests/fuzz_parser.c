@@ -3,7 +3,7 @@
  * Answers of a parser that was taken over. Input: what was asked for (1), the size of the requested
  * file (4), the error (1, signed), numbers of segments (1), of ranges of code (1) and of cells (2), by
  * how many bits the first two are shifted (1, the low 6 bits), the source (1), the two truth values
- * (2), both build ids, the packer, a length (1) and as many bytes of the debug file's name, all
+ * (2), the build id, the packer, a length (1) and as many bytes of the debug file's name, all
  * behind which is the file for the result.
  */
 #include <ctype.h>
@@ -33,11 +33,10 @@ static void feed_reply(struct feed *f, struct parser_reply *ret)
 	shift = feed_u8(f) & 63;
 	ret->facts.n_segments <<= shift;
 	ret->facts.n_code <<= shift;
-	ret->origin.source = feed_u8(f);
+	ret->facts.origin.unwind.source = feed_u8(f);
 	ret->lacks_cfi = feed_u8(f);
 	ret->is_so = feed_u8(f);
-	feed_bytes(f, ret->facts.build_id, sizeof(ret->facts.build_id));
-	feed_bytes(f, ret->origin.build_id, sizeof(ret->origin.build_id));
+	feed_bytes(f, ret->facts.origin.build_id, sizeof(ret->facts.origin.build_id));
 	feed_bytes(f, ret->facts.packer, sizeof(ret->facts.packer));
 	feed_bytes(f, ret->debug_link, feed_u8(f));
 }
@@ -51,9 +50,7 @@ static void check_build_id(const char id[ELF_BUILD_ID_SIZE])
 
 static void check_text(const struct parse_result *r)
 {
-	check_build_id(r->facts.build_id);
-	check_build_id(r->origin.build_id);
-	EXPECT(strcmp(r->facts.build_id, r->origin.build_id) == 0);
+	check_build_id(r->facts.origin.build_id);
 	EXPECT(memchr(r->facts.packer, '\0', sizeof(r->facts.packer)));
 	for (const char *c = r->facts.packer; *c; c++)
 		EXPECT(isprint((unsigned char)*c));
@@ -86,7 +83,7 @@ static void use_facts(const struct elf_facts *facts)
 
 static void check_result(enum parse_kind kind, const struct parse_result *r, size_t file_size)
 {
-	EXPECT(r->origin.source < ELF_N_SOURCES);
+	EXPECT(r->facts.origin.unwind.source < ELF_N_SOURCES);
 	EXPECT(r->facts.n_segments * sizeof(struct elf_segment) +
 		       r->facts.n_code * sizeof(struct elf_code) +
 		       (size_t)r->image.n_cells * DP_CELL_SIZE ==

@@ -28,7 +28,6 @@ static void begin(void)
 	cr_assert(parse_here(&(struct parse_request){ PARSE_IMAGE, fd, -1 }, &image) == 0);
 	honest = (struct parser_reply){
 		.facts = *f,
-		.origin = facts.origin,
 		.n_cells = image.image.n_cells,
 		.stats = image.image.stats,
 	};
@@ -77,9 +76,9 @@ Test(parser, is_believed_if_it_may_be_right)
 
 Test(parser, text_is_checked)
 {
-	EXPECT_REFUSED(memset(reply.facts.build_id, 'a', sizeof(reply.facts.build_id)));
-	EXPECT_REFUSED(memcpy(reply.facts.build_id, "../../etc", 10));
-	EXPECT_REFUSED(memcpy(reply.origin.build_id, "00", 3)); /* is not that of the facts */
+	EXPECT_REFUSED(
+		memset(reply.facts.origin.build_id, 'a', sizeof(reply.facts.origin.build_id)));
+	EXPECT_REFUSED(memcpy(reply.facts.origin.build_id, "../../etc", 10));
 	EXPECT_REFUSED(memset(reply.facts.packer, 'U', sizeof(reply.facts.packer)));
 	EXPECT_REFUSED(memcpy(reply.facts.packer, "\033[2J", 5));
 	EXPECT_REFUSED(memset(reply.debug_link, 'x', sizeof(reply.debug_link)));
@@ -94,7 +93,7 @@ Test(parser, numbers_are_checked)
 	cr_assert_eq(take_as(PARSE_FACTS, &honest), -EPROTO); /* which have no image */
 	EXPECT_REFUSED(reply.facts.n_segments = SIZE_MAX / sizeof(struct elf_segment) + 2);
 	EXPECT_REFUSED(reply.facts.n_code = SIZE_MAX / 2);
-	EXPECT_REFUSED(reply.origin.source = ELF_N_SOURCES);
+	EXPECT_REFUSED(reply.facts.origin.unwind.source = ELF_N_SOURCES);
 	EXPECT_REFUSED(memset(&reply.lacks_cfi, 2, sizeof(reply.lacks_cfi)));
 	EXPECT_REFUSED(memset(&reply.is_so, 255, sizeof(reply.is_so)));
 	/* Larger than the file could make it, and than the file for the result */
@@ -125,4 +124,18 @@ Test(parser, errors_are_checked)
 	}
 	reply.err = -ENOEXEC;
 	cr_assert_eq(take(&reply), -ENOEXEC);
+}
+
+/* The caller frees the result, whatever happens. */
+Test(parse, leaves_nothing_of_what_is_no_elf_file)
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = -1, .other = -1 };
+	struct parse_result results[2];
+
+	memset(results, 0xff, sizeof(results));
+	cr_assert(parse_here(&request, &results[0]) < 0);
+	cr_assert(parse_memory(PARSE_FACTS, "text", 4, &results[1]) < 0);
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+		cr_assert(!results[i].facts.segments && !results[i].facts.code &&
+			  !results[i].image.cells);
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/hello.h"
 #include "sandbox/helper.h"
@@ -32,6 +35,7 @@ enum {
 	SILENT = 's',  /* says nothing */
 	LACKS = 'l',   /* a layer */
 	FRAIL = 'f',   /* ends at a text */
+	LONG = 'g',    /* computes for long before it says hello */
 };
 
 /* Looks at the first file, and leaves the request to others. */
@@ -52,6 +56,17 @@ static bool is_text(void)
 	return pread(fd, &first, 1, 0) == 1 && first != 0x7f;
 }
 
+static void compute_on_one_cpu(uint64_t cpu_ns)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	(void)sched_setaffinity(0, sizeof(cpus), &cpus);
+	while (clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) < cpu_ns)
+		continue;
+}
+
 static int serve_badly(char fault)
 {
 	const struct confinement all = { (1u << CONFINE_N_LAYERS) - 1, 0 };
@@ -61,6 +76,8 @@ static int serve_badly(char fault)
 
 	if (fault == DIES)
 		return EXIT_FAILURE;
+	if (fault == LONG)
+		compute_on_one_cpu(HELLO_PATIENCE_NS / 4);
 	if (fault != SILENT)
 		(void)hello_say(HELPER_SOCKET, self, fault == LACKS ? &lacks : &all);
 	if (fault == USELESS || fault == SILENT) {
@@ -222,6 +239,26 @@ Test(starts, that_hold_up_nobody)
 	cr_assert(!is_over && children(getpid(), other) == 1 && other[0] == spawner[0]);
 	set_fault(WELL);
 	cr_assert(pthread_join(thread, NULL) == 0);
+}
+
+/* One that has to share its CPU is waited for: others would start no sooner. */
+Test(starts, that_get_little_time)
+{
+	pid_t others[7];
+	int err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		others[i] = fork();
+		if (others[i] == 0)
+			compute_on_one_cpu(UINT64_MAX);
+	}
+	set_fault(LONG);
+	err = ask();
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		cr_assert(kill(others[i], SIGKILL) == 0 &&
+			  waitpid(others[i], NULL, 0) == others[i]);
+	cr_assert_eq(err, 0);
+	cr_assert_eq(n_said(PARSES_ITSELF), 0);
 }
 
 /* What it could have had, but for this process's limits: a descriptor for Landlock's rules. */

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/code_pages.h"
 #include "elf/elf_facts.h"
 #include "elf/elf_file.h"
 #include "symbols/tests/mutation.h"
@@ -26,7 +27,6 @@
 #include "symbols/dwfl_file.h"
 #include "symbols/module.h"
 #include "symbols/names.h"
-#include "symbols/segment.h"
 #include "symbols/symtab.h"
 #include "tables/decode.h"
 
@@ -128,23 +128,23 @@ static void read_symbols(int fd, const void *memory, size_t size)
 	symtab_free(symbols);
 }
 
-/* However damaged a file is, a segment starts before its end. */
-static void read_segments(int fd, const void *memory, size_t size)
+/* However damaged a file is, the pages of a segment start before their end. */
+static void read_pages(int fd, const void *memory, size_t size)
 {
-	struct segment *segments;
+	struct code_pages *pages;
 	size_t n;
 	int err;
 
-	progress->stage = "segments_read";
-	err = segments_read(fd, memory, size, &segments, &n);
+	progress->stage = "code_pages_read";
+	err = code_pages_read(fd, memory, size, &pages, &n);
 	if (err == -ENOEXEC)
 		return;
 	if (err < 0)
 		fail(err);
 	for (size_t i = 0; i < n; i++)
-		if (segments[i].start >= segments[i].limit)
+		if (pages[i].start >= pages[i].limit)
 			fail(-ERANGE);
-	free(segments);
+	free(pages);
 }
 
 static void check_locations(const struct source_location *locations, int n)
@@ -216,8 +216,8 @@ static void read_all_symbols(const struct mutant *mutant)
 	read_symbols(fd, NULL, 0);
 	read_symbols(-1, mutant->data, mutant->size);
 	read_module(fd);
-	read_segments(fd, NULL, 0);
-	read_segments(-1, mutant->data, mutant->size);
+	read_pages(fd, NULL, 0);
+	read_pages(-1, mutant->data, mutant->size);
 }
 
 /* More than a process has at its start. AddressSanitizer itself needs terabytes. */

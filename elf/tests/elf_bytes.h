@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef DP_SYMBOLS_TESTS_ELF_BYTES_H
-#define DP_SYMBOLS_TESTS_ELF_BYTES_H
+#ifndef DP_ELF_TESTS_ELF_BYTES_H
+#define DP_ELF_TESTS_ELF_BYTES_H
 
 #include <elf.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/segment.h"
+#include "elf/code_pages.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/tests/elf_bytes.h"
+#include "elf/tests/elf_bytes.h"
 
-static struct segment *segments;
-static size_t n_segments;
+static struct code_pages *pages;
+static size_t n_pages;
 
 static int read_segments(const Elf64_Phdr *headers, size_t n)
 {
@@ -18,8 +18,7 @@ static int read_segments(const Elf64_Phdr *headers, size_t n)
 
 	memcpy(bytes, &header, sizeof(header));
 	memcpy(bytes + sizeof(header), headers, n * sizeof(*headers));
-	return segments_read(-1, bytes, sizeof(header) + n * sizeof(*headers), &segments,
-			     &n_segments);
+	return code_pages_read(-1, bytes, sizeof(header) + n * sizeof(*headers), &pages, &n_pages);
 }
 
 static const Elf64_Phdr code = { .p_type = PT_LOAD,
@@ -29,7 +28,7 @@ static const Elf64_Phdr code = { .p_type = PT_LOAD,
 				 .p_memsz = 0x1000 };
 
 /* Other parts of a file are mapped, too; an address in them has no function. */
-Test(segment, is_of_code_alone)
+Test(code_pages, are_of_code_alone)
 {
 	Elf64_Phdr headers[] = { code, code, code, code };
 
@@ -37,16 +36,16 @@ Test(segment, is_of_code_alone)
 	headers[1].p_type = PT_NOTE;
 	headers[2].p_memsz = 0;
 	cr_assert_eq(read_segments(headers, 4), 0);
-	cr_assert_eq(n_segments, 1);
-	cr_assert_eq(segments[0].start, 0x401000);
-	cr_assert_eq(segments[0].limit, 0x403000);
-	cr_assert_eq(segments[0].offset, 0x1000);
-	free(segments);
+	cr_assert_eq(n_pages, 1);
+	cr_assert_eq(pages[0].start, 0x401000);
+	cr_assert_eq(pages[0].limit, 0x403000);
+	cr_assert_eq(pages[0].offset, 0x1000);
+	free(pages);
 	cr_assert_eq(read_segments(headers, 3), -ENOEXEC);
 }
 
 /* Segments that no kernel would map. */
-Test(segment, makes_sense)
+Test(code_pages, make_sense)
 {
 	Elf64_Phdr headers[] = { code, code, code };
 
@@ -54,5 +53,5 @@ Test(segment, makes_sense)
 	headers[1].p_memsz = -code.p_vaddr;
 	headers[2].p_memsz = -code.p_vaddr - 1;
 	cr_assert_eq(read_segments(headers, 3), -ENOEXEC);
-	cr_assert_eq(segments_read(-1, "no ELF file", 11, &segments, &n_segments), -ENOEXEC);
+	cr_assert_eq(code_pages_read(-1, "no ELF file", 11, &pages, &n_pages), -ENOEXEC);
 }
