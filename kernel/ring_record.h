@@ -31,7 +31,7 @@ static inline const __u64 *part_words(const struct dp_part *part, size_t head, s
 /* Returns the chunk->n_bytes bytes of the stack in a chunk; NULL if there are none, or not so many. */
 static inline const void *chunk_bytes(const struct dp_chunk *chunk)
 {
-	if (chunk->n_bytes == 0 || chunk->part.size < sizeof(*chunk) ||
+	if (chunk->part.size < sizeof(*chunk) || chunk->n_bytes == 0 ||
 	    chunk->part.size - sizeof(*chunk) < chunk->n_bytes)
 		return NULL;
 	return (const char *)chunk + chunk->part.size - chunk->n_bytes;
