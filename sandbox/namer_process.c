@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "log/clock.h"
 #include "sandbox/confine.h"
 #include "sandbox/message.h"
 
@@ -44,7 +43,6 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 {
 	struct pollfd fds[] = { { .fd = n->process.socket, .events = POLLIN },
 				{ .fd = n->opener.listener, .events = POLLIN } };
-	uint64_t began;
 
 	for (;;) {
 		int n_ready = poll(fds, ARRAY_SIZE(fds), PATIENCE_LOOK_MS), err;
@@ -56,9 +54,7 @@ static int wait_for_reply(struct namer_process *n, struct patience *patience)
 		if (n_ready > 0 && fds[0].revents)
 			return 0;
 		if (n_ready > 0 && (fds[1].revents & POLLIN)) {
-			began = clock_now_ns();
 			opener_answer(&n->opener);
-			patience_charge(patience, clock_now_ns() - began);
 			namer_process_allow_memory(n);
 		} else if (n_ready > 0) {
 			fds[1].fd = -1; /* it has ended */

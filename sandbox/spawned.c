@@ -56,16 +56,11 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 	return 0;
 }
 
-/*
- * It may have computed meanwhile, and is asleep now by chance. After a much longer time than until
- * the next look, it was this process that did not run: the helper may have slept for want of an answer.
- */
+/* It may have computed meanwhile, and is asleep now by chance. */
 static void count_sleep(struct patience *p, uint64_t now, uint64_t cpu_ns)
 {
 	uint64_t passed = now - p->looked, computed = cpu_ns > p->last ? cpu_ns - p->last : 0;
 
-	if (passed > 2 * p->look_ns)
-		passed = 2 * p->look_ns;
 	p->asleep_ns += passed > computed ? passed - computed : 0;
 }
 
@@ -87,12 +82,6 @@ int patience_look(struct patience *p, const struct spawned *spawned)
 	if (patience_spent(p) > p->limit_ns)
 		return -ETIME;
 	return now > p->since + p->stopped_ns && strchr("TtZX", state) ? -ECONNABORTED : 0;
-}
-
-void patience_charge(struct patience *p, uint64_t ns)
-{
-	p->asleep_ns += ns;
-	p->looked += ns;
 }
 
 uint64_t patience_spent(const struct patience *p)

@@ -47,8 +47,6 @@ int patience_begin(const struct spawned *spawned, uint64_t limit_ns, uint64_t st
 		   bool counts_sleep, struct patience *ret);
 /* 0, -ETIME: it takes too long; or -ECONNABORTED: it has ended or is stopped. */
 int patience_look(struct patience *patience, const struct spawned *spawned);
-/* Counts time for which this process has slept in the helper's place, as sleep of the helper. */
-void patience_charge(struct patience *patience, uint64_t ns);
 /* What limit_ns is for, so far; what a helper that has ended used since the last look is not known. */
 uint64_t patience_spent(const struct patience *patience);
 

@@ -168,7 +168,7 @@ class Sandbox(unittest.TestCase):
         self.assertIn(int(busy), {s["pid"] for s in ours})
         wrong = [s for s in ours if s["outcome"] not in ("complete", "no_user_stack")]
         self.assertFalse(wrong, (len(wrong), wrong[:3], self.said()[-2000:]))
-        self.assertLess(self.took, 10)
+        self.assertLess(self.took, PATIENCE)
 
     def send_one(self, profiler, chance):
         spawners, parsers = helpers(profiler)
