@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/perf_record.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static int apply_mmap(struct perf_mmap2 *body, uint64_t time, struct process_tab
 	};
 
 	/* The text of a kernel module is reported too, as a mapping of process -1. */
-	if (m.pid <= 0)
+	if (m.pid <= 0 || m.end <= m.start)
 		return 0;
 	proc_maps_strip_deleted(body->name);
 	return process_table_on_mmap(table, &m);
@@ -75,12 +76,41 @@ static int apply_ksymbol(const struct perf_ksymbol *body, struct kallsyms *kalls
 	return kallsyms_add_late(kallsyms, body->address, body->length, body->name);
 }
 
+/* Has the record its type's fields, and the end of its name if that is used? */
+static bool is_complete(const struct perf_event_header *record)
+{
+	size_t fields = 0;
+	bool has_name = false;
+
+	switch (record->type) {
+	case PERF_RECORD_MMAP2:
+		fields = offsetof(struct perf_mmap2, name);
+		has_name = true;
+		break;
+	case PERF_RECORD_KSYMBOL:
+		fields = offsetof(struct perf_ksymbol, name);
+		has_name = true;
+		break;
+	case PERF_RECORD_COMM:
+		fields = offsetof(struct perf_comm, comm);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		fields = sizeof(struct perf_task);
+		break;
+	}
+	return record->size >= fields &&
+	       (!has_name || memchr((const char *)record + fields, '\0', record->size - fields));
+}
+
 int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
 		      struct kallsyms *kallsyms)
 {
 	const struct perf_task *task = (const void *)record;
 	const struct perf_comm *comm = (const void *)record;
 
+	if (!is_complete(record))
+		return 0;
 	switch (record->type) {
 	case PERF_RECORD_MMAP2:
 		return apply_mmap((void *)record, time, table);

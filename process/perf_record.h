@@ -72,7 +72,8 @@ uint64_t perf_record_time(const struct perf_event_header *record, uint64_t now);
 /*
  * Passes on a record that was written at this time: to the process table, or, for functions that
  * the kernel has added, to kallsyms (NULL: not wanted). Removes what the kernel has appended to a
- * path in it. Ignores other records. 0 or a negative errno.
+ * path in it. Ignores other records, and those that are shorter than their fields. 0 or a negative
+ * errno.
  */
 int perf_record_apply(struct perf_event_header *record, uint64_t time, struct process_table *table,
 		      struct kallsyms *kallsyms);

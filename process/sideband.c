@@ -146,6 +146,12 @@ static int record_append(struct sideband *s, struct perf_event_header *header, u
 	return 0;
 }
 
+/* Only if it is can the next one be found. */
+static bool is_whole(const struct perf_event_header *header, uint64_t left)
+{
+	return header->size >= sizeof(*header) && header->size <= left;
+}
+
 static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 {
 	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
@@ -162,6 +168,11 @@ static int ring_read(struct sideband *s, struct perf_event_mmap_page *ring)
 		struct perf_event_header header, *copy;
 
 		perf_ring_copy(data, size, tail, &header, sizeof(header));
+		if (!is_whole(&header, head - tail)) {
+			s->has_lost = true;
+			tail = head;
+			break;
+		}
 		copy = malloc(header.size);
 		if (!copy) {
 			err = -ENOMEM;

@@ -100,9 +100,12 @@ Test(perf_record, may_be_short)
 
 TestSuite(perf_apply, .init = begin, .fini = end);
 
+/* Unless a record says its size, it has all that there may be. */
 static void apply(uint32_t type, uint64_t time, struct kallsyms *kallsyms)
 {
 	record.header.type = type;
+	if (record.header.size == 0)
+		record.header.size = sizeof(record);
 	cr_assert_eq(perf_record_apply(&record.header, time, &table, kallsyms), 0);
 }
 
@@ -145,6 +148,53 @@ Test(perf_apply, tells_the_table_what_processes_do)
 	apply_mmap(UINT32_MAX, 0xffffffffc0000000, "[module]", 60);
 	cr_assert_null(table.refused, "nor is /proc asked for its mappings");
 	apply(PERF_RECORD_LOST, 70, NULL);
+}
+
+static void apply_size(uint32_t type, size_t size)
+{
+	record.header.size = (uint16_t)size;
+	apply(type, 20, NULL);
+}
+
+/* What stands behind it would be taken for its fields. */
+Test(perf_apply, ignores_what_is_too_short)
+{
+	const size_t name = offsetof(struct perf_mmap2, name);
+
+	table.all = true;
+	record.comm =
+		(struct perf_comm){ .header.misc = PERF_RECORD_MISC_COMM_EXEC, .pid = PID(0) };
+	apply_size(PERF_RECORD_COMM, sizeof(struct perf_comm) - 1);
+	cr_assert_null(process_table_find(&table, PID(0)));
+	apply_size(PERF_RECORD_COMM, sizeof(struct perf_comm));
+	cr_assert(process_table_find(&table, PID(0)));
+	record.mmap = (struct perf_mmap2){ .pid = PID(0), .address = 0x1000, .length = 0x1000 };
+	strcpy(record.mmap.name, "//anon");
+	apply_size(PERF_RECORD_MMAP2, name - 1);
+	apply_size(PERF_RECORD_MMAP2, name);
+	apply_size(PERF_RECORD_MMAP2, name + strlen("//anon"));
+	expect_mappings(0, 20, 0);
+	apply_size(PERF_RECORD_MMAP2, name + strlen("//anon") + 1);
+	expect_mappings(0, 20, 1);
+	record.task = (struct perf_task){ .pid = PID(1), .parent_pid = PID(0) };
+	apply_size(PERF_RECORD_FORK, sizeof(struct perf_task) - 1);
+	cr_assert_null(process_table_find(&table, PID(1)));
+	record.task = (struct perf_task){ .pid = PID(0), .parent_pid = PID(0) };
+	apply_size(PERF_RECORD_EXIT, sizeof(struct perf_task) - 1);
+	cr_assert_eq(process_table_find(&table, PID(0))->exited, TIME_NEVER);
+}
+
+/* The other mappings could not be found any more. */
+Test(perf_apply, ignores_mappings_of_nothing)
+{
+	table.all = true;
+	apply_comm(PID(0), PERF_RECORD_MISC_COMM_EXEC, 10);
+	apply_mmap(PID(0), 0x1000, "//anon", 20);
+	record.mmap.length = 0;
+	apply(PERF_RECORD_MMAP2, 30, NULL);
+	record.mmap.length = -UINT64_C(0x800);
+	apply(PERF_RECORD_MMAP2, 40, NULL);
+	expect_mappings(0, 40, 1);
 }
 
 static void apply_ksymbol(uint64_t address, uint16_t type, uint16_t flags, const char *name,
