@@ -47,6 +47,19 @@ static int read_parts(const char *record, size_t size, unsigned int cpu, ring_fn
 	return result;
 }
 
+/* No kernel sends others. There are no words for them, and recordings of them cannot be read. */
+static bool is_plausible(const struct named_sample *named)
+{
+	const struct dp_sample *sample = &named->sample;
+
+	for (size_t i = 0; i < sample->n_user; i++)
+		if (DP_FRAME_METHOD(named->frames[i]) >= DP_N_METHODS)
+			return false;
+	return sample->pid < INT32_MAX && sample->tid < INT32_MAX && sample->event < DP_N_EVENTS &&
+	       (sample->event != DP_EVENT_OFF_CPU || sample->state < DP_N_STATES) &&
+	       sample->kernel_error <= 0 && sample->kernel_error >= DP_KERNEL_HIDDEN;
+}
+
 int record_reader_read(struct record_reader *r, const void *record, size_t size, unsigned int cpu,
 		       ring_fn fn, void *arg)
 {
@@ -56,6 +69,8 @@ int record_reader_read(struct record_reader *r, const void *record, size_t size,
 
 	if (is_sample) {
 		err = last_stacks_complete(&r->stacks, record, size, &sample, &size);
+		if (err == 0 && !is_plausible(sample))
+			err = -EBADMSG;
 		if (err == 0)
 			err = fn(arg, cpu, sample, size);
 	} else {

@@ -106,7 +106,7 @@ static int take_sample(struct drain *d, const struct named_sample *named, size_t
 /* A sample's chunks precede it on its ring. */
 static int take_chunk(struct drain *d, const struct dp_chunk *chunk)
 {
-	if (!chunk_bytes(chunk))
+	if (!chunk_bytes(chunk) || chunk->n_bytes == 0)
 		return -EBADMSG;
 	return copies_add(&d->copies, chunk);
 }

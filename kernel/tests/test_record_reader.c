@@ -197,6 +197,47 @@ Test(record_reader, counts_what_it_refuses)
 	cr_assert(n_read == 1 && reader.n_refused == 7);
 }
 
+static struct dp_sample *put_named_sample(void)
+{
+	put_names(0);
+	return put_sample(0);
+}
+
+static void expect_refused(void)
+{
+	uint64_t before = reader.n_refused;
+
+	cr_assert_eq(read_record(), 0);
+	cr_assert(n_read == 0 && reader.n_refused == before + 1);
+}
+
+/* There are no words for it, and no reader takes a recording of it. */
+Test(record_reader, refuses_samples_that_no_kernel_sends)
+{
+	struct dp_sample *sample = put_named_sample();
+
+	((__u64 *)(sample + 1))[1] = (__u64)DP_N_METHODS << DP_METHOD_SHIFT;
+	expect_refused();
+	put_named_sample()->event = DP_N_EVENTS;
+	expect_refused();
+	put_named_sample()->pid = INT32_MAX;
+	expect_refused();
+	put_named_sample()->tid = INT32_MAX;
+	expect_refused();
+	put_named_sample()->kernel_error = DP_KERNEL_HIDDEN - 1;
+	expect_refused();
+	put_named_sample()->kernel_error = 1;
+	expect_refused();
+	sample = put_named_sample();
+	sample->event = DP_EVENT_OFF_CPU;
+	sample->state = DP_N_STATES;
+	expect_refused();
+	/* Here it is the number of an event. */
+	put_named_sample()->state = DP_N_STATES;
+	cr_assert_eq(read_record(), 0);
+	cr_assert_eq(n_read, 1);
+}
+
 /* Otherwise their frames would be those of another stack. */
 Test(record_reader, refuses_what_goes_on_from_what_it_refused)
 {

@@ -478,6 +478,20 @@ Test(drain, refuses_parts_that_are_too_short)
 	cr_assert_eq(n_reported, 0);
 }
 
+/* It would free what its stack has so far. */
+Test(drain, refuses_chunks_of_nothing)
+{
+	const uint64_t words[8] = { 0 };
+	struct dp_chunk *chunk;
+
+	add_chunk(1, 1, words);
+	chunk = (void *)last_part();
+	chunk->part.size = sizeof(*chunk);
+	chunk->n_bytes = 0;
+	cr_assert_eq(drain_run(&drain, false), -EBADMSG);
+	cr_assert_eq(drain.copies.n, 0);
+}
+
 /* Records of another version, with unknown parts. */
 Test(drain, passes_over_what_it_does_not_know)
 {
