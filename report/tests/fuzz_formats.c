@@ -2,40 +2,11 @@
 /*
  * Reports of recordings of any bytes. Input: the format (1), after how many samples an interval ends
  * (1, 0: never), and a recording as for the target `recording`.
- *
- * HTML is left out: it is the data of speedscope's format inside a viewer of megabytes.
  */
-#include <errno.h>
-#include <jansson.h>
-
-#include "base/array.h"
-#include "cfi/tests/fuzz.h"
 #include "report/recording_reader.h"
-#include "report/report.h"
+#include "report/tests/fuzz_report.h"
 #include "report/tests/recording_file.h"
 #include "symbols/names.h"
-
-/* What a report is, beside being written without an error. */
-enum form {
-	FORM_ANY,
-	FORM_LINES, /* for terminals, which may not be told anything by it */
-	FORM_MARKUP,
-	FORM_JSON,
-	FORM_JSON_LINES,
-	FORM_RECORDING,
-};
-
-static const struct {
-	const char *name; /* NULL: that of `dwarfprof dump` */
-	enum form form;
-} formats[] = {
-	{ "text", FORM_LINES },       { "folded", FORM_LINES },
-	{ NULL, FORM_LINES },         { "perf-script", FORM_LINES },
-	{ "jsonl", FORM_JSON_LINES }, { "json", FORM_JSON },
-	{ "speedscope", FORM_JSON },  { "firefox", FORM_JSON },
-	{ "svg", FORM_MARKUP },       { "pprof", FORM_ANY },
-	{ "firefox-gz", FORM_ANY },   { "recording", FORM_RECORDING },
-};
 
 struct run {
 	struct report *report;
@@ -81,71 +52,8 @@ static void check_recording(char *text, size_t size, struct names *names, uint64
 	fclose(file);
 }
 
-/* UTF-8 without control characters. */
-static void check_characters(const char *text, size_t size)
-{
-	json_t *string = json_stringn(text, size);
-
-	EXPECT(string || size == 0);
-	json_decref(string);
-	for (size_t i = 0; i < size; i++) {
-		uint8_t c = (uint8_t)text[i], next = i + 1 < size ? (uint8_t)text[i + 1] : 0;
-
-		EXPECT(c >= ' ' || c == '\n' || c == '\t');
-		EXPECT(c != 0x7f && !(c == 0xc2 && next < 0xa0));
-	}
-}
-
-static void check_json(const char *text, size_t size)
-{
-	json_error_t error;
-	json_t *json = json_loadb(text, size, JSON_ALLOW_NUL, &error);
-
-	EXPECT(json);
-	json_decref(json);
-}
-
-static void check_json_lines(const char *text, size_t size, uint64_t n)
-{
-	uint64_t lines = 0;
-
-	for (const char *end = text + size, *next; text < end; text = next, lines++) {
-		next = memchr(text, '\n', (size_t)(end - text));
-		EXPECT(next);
-		check_json(text, (size_t)(next++ - text));
-	}
-	EXPECT(lines >= n);
-}
-
-static void check(enum form form, char *text, size_t size, struct names *names, uint64_t n)
-{
-	switch (form) {
-	case FORM_ANY:
-		EXPECT(size > 0);
-		break;
-	case FORM_LINES:
-		EXPECT(size == 0 || text[size - 1] == '\n');
-		check_characters(text, size);
-		break;
-	case FORM_MARKUP:
-		check_characters(text, size);
-		break;
-	case FORM_JSON:
-		check_json(text, size);
-		break;
-	case FORM_JSON_LINES:
-		check_json_lines(text, size, n);
-		break;
-	case FORM_RECORDING:
-		check_recording(text, size, names, n);
-		break;
-	}
-}
-
 static void write_report(size_t which, unsigned int interval, FILE *file, struct names *names)
 {
-	const struct report_format *format =
-		formats[which].name ? report_format_by_name(formats[which].name) : &report_stacks;
 	struct recording_reader *reader = open_recording(file, names);
 	struct run run = { .interval = interval };
 	char *text = NULL;
@@ -155,13 +63,16 @@ static void write_report(size_t which, unsigned int interval, FILE *file, struct
 	if (!reader)
 		return;
 	to = open_memstream(&text, &size);
-	EXPECT(to && format);
-	EXPECT(report_new(format, recording_reader_context(reader), to, &run.report) == 0);
+	EXPECT(to);
+	EXPECT(report_new(format_at(which), recording_reader_context(reader), to, &run.report) ==
+	       0);
 	EXPECT(recording_reader_run(reader, add, &run) == 0);
 	EXPECT(report_finish(run.report, recording_reader_totals(reader)) == 0);
 	report_free(run.report);
 	EXPECT(fclose(to) == 0);
-	check(formats[which].form, text, size, names, run.n);
+	check_form(formats[which].form, text, size, run.n);
+	if (formats[which].form == FORM_RECORDING)
+		check_recording(text, size, names, run.n);
 	recording_reader_free(reader);
 	free(text);
 }
