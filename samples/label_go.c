@@ -5,6 +5,8 @@
  * thread created by C keeps its goroutine after it has returned to C, and of several Go runtimes in
  * a process the kernel knows only one.
  */
+#include <errno.h>
+
 #include "samples/label_source.h"
 
 /* The binary whose labels the kernel reads, or NULL. */
@@ -44,6 +46,15 @@ static bool has_other_go_frame(const struct sample *sample, const struct snapsho
 	return false;
 }
 
+/* A damaged record must not end the profile: its other labels are missing. */
+static int add_raw(const struct dp_labels *labels, struct label_list *list)
+{
+	int err = label_list_add_raw(list, labels);
+
+	list->is_cut |= err == -EBADMSG;
+	return err == -EBADMSG ? 0 : err;
+}
+
 static int add_go_labels(const struct label_source *source, const struct label_context *c,
 			 struct label_list *list)
 {
@@ -54,7 +65,7 @@ static int add_go_labels(const struct label_source *source, const struct label_c
 
 	if (known && has_go_frame(c->sample, known)) {
 		if (raw->flags & DP_SAMPLE_LABELS)
-			return label_list_add_raw(list, labels);
+			return add_raw(labels, list);
 		return 0;
 	}
 	/* A walk that ended early may not have reached Go's frames. */
