@@ -132,8 +132,8 @@ static int decoder_add_rows(struct decoder *d, const uint8_t *at, const uint8_t 
 	return err;
 }
 
-/* Adds all rows of the page at `address`. */
-static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint64_t address)
+/* Adds all rows of the page at `address`, which has blocks. */
+static int decoder_add_blocks(struct decoder *d, const struct dp_page *page, uint64_t address)
 {
 	const uint16_t *starts = at_cell(d, d->head->starts);
 	const struct dp_anchor *anchor = (const void *)(d->bytes + page->data);
@@ -141,8 +141,6 @@ static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint6
 	const uint8_t *rows = (const uint8_t *)(anchor + n) + 1;
 	int err = 0;
 
-	if (page->data == 0)
-		return decoder_add(d, address, page->state);
 	for (size_t i = 0; err == 0 && i < n; i++, anchor++) {
 		const uint8_t *at = rows + i * page->stride + anchor[0].at;
 		const uint8_t *end = rows + (i + 1) * page->stride + anchor[1].at;
@@ -155,6 +153,13 @@ static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint6
 		address += (uint64_t)1 << page->block_bits;
 	}
 	return err;
+}
+
+/* Without data, nothing else of a page has a meaning. */
+static int decoder_add_page(struct decoder *d, const struct dp_page *page, uint64_t address)
+{
+	return page->data == 0 ? decoder_add(d, address, page->state) :
+				 decoder_add_blocks(d, page, address);
 }
 
 int image_for_each_row(const struct image *image, int (*fn)(const struct image_row *row, void *arg),
