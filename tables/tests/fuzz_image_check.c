@@ -6,73 +6,19 @@
  * Input: the number of damages (1, the low 4 bits), for each the place (4) and the bits to change
  * (1), the number of cells cut off (1), and what it is made from, as for image.
  */
-#include "bpf/program.h"
 #include "tables/decode.h"
 #include "tables/image_check.h"
 #include "tables/tests/fuzz_extent.h"
-
-#define N_SEGMENTS 32
-#define SPACE_CELL 4U
+#include "tables/tests/fuzz_loaded.h"
 
 /* Addresses to look up: so many at the start, and as many anywhere. */
 #define DENSE 4096
 #define SOME 512
 
-static struct port_user port;
-static uint8_t *segments[N_SEGMENTS];
-static struct walk walker;
-
 static int read_nothing(struct port_user *unused, void *dst, uint32_t size, uint64_t address)
 {
 	memset(dst, (int)address, size);
 	return 0;
-}
-
-/* Places an image at the end of a segment, if it fits, so that nothing behind it can be read. */
-static uint32_t place(const struct image *image)
-{
-	return image->n_cells <= DP_SEGMENT_CELLS ? 2 * DP_SEGMENT_CELLS - image->n_cells :
-						    DP_SEGMENT_CELLS;
-}
-
-static void load(const struct image *image)
-{
-	struct {
-		struct dp_snapshot snapshot;
-		struct dp_mapping mapping;
-	} process = {
-		{ .id = 1, .pid = 1, .n_mappings = 1 },
-		{ .end = UINT64_MAX, .image = place(image) },
-	};
-	const uint8_t *from = (const uint8_t *)image->cells;
-	size_t left = (size_t)image->n_cells * DP_CELL_SIZE;
-	size_t at = (size_t)place(image) * DP_CELL_SIZE;
-
-	port = (struct port_user){ .read = read_nothing, .segments = segments };
-	walker.world.user = &port;
-	walker.at.n_frames = 1;
-	segments[0] = malloc(DP_SEGMENT_SIZE);
-	EXPECT(segments[0]);
-	memcpy(segments[0] + SPACE_CELL * DP_CELL_SIZE, &process, sizeof(process));
-	for (port.n_segments = 1; left > 0; port.n_segments++) {
-		size_t offset = at % DP_SEGMENT_SIZE;
-		size_t some = left < DP_SEGMENT_SIZE - offset ? left : DP_SEGMENT_SIZE - offset;
-
-		EXPECT(port.n_segments < N_SEGMENTS);
-		/* Only the image is written: a sanitizer finds reads of anything else. */
-		segments[port.n_segments] = malloc(DP_SEGMENT_SIZE);
-		EXPECT(segments[port.n_segments]);
-		memcpy(segments[port.n_segments] + offset, from, some);
-		from += some;
-		at += some;
-		left -= some;
-	}
-}
-
-static void unload(void)
-{
-	for (uint32_t i = 0; i < port.n_segments; i++)
-		free(segments[i]);
 }
 
 static void run_program(int32_t cell, uint32_t n_values)
@@ -129,7 +75,8 @@ static void use(const struct image *image)
 	const struct dp_image *head = (const void *)image->cells;
 	uint64_t size = (uint64_t)head->n_pages << DP_PAGE_BITS, at = 0, done = 0;
 
-	load(image);
+	load(image, read_nothing);
+	walker.at.n_frames = 1;
 	for (uint64_t i = 0; i < size && i < DENSE; i++)
 		look_up(head->base + i);
 	for (int i = 0; size > 0 && i < SOME; i++) {
