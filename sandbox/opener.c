@@ -72,12 +72,12 @@ static bool read_path(pid_t pid, uint64_t address, char ret[PATH_MAX])
 static int fetch(const struct opener *o, const char *hex)
 {
 	unsigned char build_id[MAX_BUILD_ID];
-	size_t n = 0;
+	size_t n = strspn(hex, "0123456789abcdef") / 2;
 
-	for (; n < MAX_BUILD_ID && sscanf(hex + 2 * n, "%2hhx", &build_id[n]) == 1; n++)
-		continue;
-	if (n == 0 || hex[2 * n] != '\0')
+	if (n == 0 || n > MAX_BUILD_ID || hex[2 * n] != '\0')
 		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		sscanf(hex + 2 * i, "%2hhx", &build_id[i]);
 	n = (size_t)o->fetch(o->arg, build_id, n);
 	return (int)n < 0 ? -ENOENT : (int)n;
 }

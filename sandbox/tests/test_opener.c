@@ -213,5 +213,10 @@ Test(opener, asks_servers)
 	fetched = NULL;
 	cr_assert_eq(attempt(NAMER_SERVER "no number"), -EINVAL);
 	cr_assert_eq(attempt(NAMER_SERVER), -EINVAL);
+	cr_assert_eq(attempt(NAMER_SERVER "abc"), -EINVAL);
+	/* What scanf() takes for numbers. */
+	cr_assert_eq(attempt(NAMER_SERVER " a"), -EINVAL);
+	cr_assert_eq(attempt(NAMER_SERVER "+a"), -EINVAL);
+	cr_assert_eq(attempt(NAMER_SERVER "ab0x"), -EINVAL);
 	cr_assert_null(fetched);
 }
