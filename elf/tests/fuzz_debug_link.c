@@ -42,13 +42,14 @@ static char *make_file(const struct feed *f, size_t *ret_size)
 	return file;
 }
 
-/* The name ends with a zero, and the checksum follows at a multiple of 4 bytes. */
+/* The name is one in a directory and ends with a zero; the checksum follows at a multiple of 4 bytes. */
 static bool has_link(const struct feed *f, const char **ret, uint32_t *ret_checksum)
 {
 	size_t left = (size_t)(f->end - f->pos), at;
 	const uint8_t *end = memchr(f->pos, '\0', left);
 
-	if (!end || end == f->pos || memchr(f->pos, '/', (size_t)(end - f->pos)))
+	if (!end || end == f->pos || memchr(f->pos, '/', (size_t)(end - f->pos)) ||
+	    strcmp((const char *)f->pos, ".") == 0 || strcmp((const char *)f->pos, "..") == 0)
 		return false;
 	at = ((size_t)(end - f->pos) + 1 + 3) & ~(size_t)3;
 	if (at + sizeof(*ret_checksum) > left)
