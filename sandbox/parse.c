@@ -127,10 +127,8 @@ static int parse(const struct parse_request *request, struct elf_file *file,
 static int parse_file(const struct parse_request *request, struct elf_file *file,
 		      struct parse_result *ret)
 {
-	int err;
+	int err = parse(request, file, ret);
 
-	*ret = (struct parse_result){ 0 };
-	err = parse(request, file, ret);
 	elf_file_done(file);
 	if (err < 0)
 		parse_result_done(ret);
@@ -142,6 +140,7 @@ int parse_here(const struct parse_request *request, struct parse_result *ret)
 	struct elf_file file;
 	int err = elf_file_init_fd_only(&file, request->fd);
 
+	*ret = (struct parse_result){ 0 };
 	return err < 0 ? err : parse_file(request, &file, ret);
 }
 
@@ -151,5 +150,6 @@ int parse_memory(enum parse_kind kind, const void *bytes, size_t size, struct pa
 	struct elf_file file;
 	int err = elf_file_init_memory(&file, bytes, size);
 
+	*ret = (struct parse_result){ 0 };
 	return err < 0 ? err : parse_file(&request, &file, ret);
 }

@@ -126,3 +126,17 @@ Test(parser, errors_are_checked)
 	reply.err = -ENOEXEC;
 	cr_assert_eq(take(&reply), -ENOEXEC);
 }
+
+/* The caller frees the result, whatever happens. */
+Test(parse, leaves_nothing_of_what_is_no_elf_file)
+{
+	const struct parse_request request = { .kind = PARSE_FACTS, .fd = -1, .other = -1 };
+	struct parse_result results[2];
+
+	memset(results, 0xff, sizeof(results));
+	cr_assert(parse_here(&request, &results[0]) < 0);
+	cr_assert(parse_memory(PARSE_FACTS, "text", 4, &results[1]) < 0);
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+		cr_assert(!results[i].facts.segments && !results[i].facts.code &&
+			  !results[i].image.cells);
+}
