@@ -177,7 +177,7 @@ class Sandbox(unittest.TestCase):
         parsers = sorted(self.parsers)
         if not parsers:
             return 0
-        # A stopped spawner holds up new parsers for five seconds, which is more than samples can wait.
+        # A stopped spawner is seen only when the next helper is wanted, and not at once.
         pid, number = chance.choice([(pid, n) for pid in parsers for n in (signal.SIGKILL, signal.SIGSTOP)] +
                                     [(pid, signal.SIGKILL) for pid in spawners])
         try:
