@@ -5,7 +5,8 @@
 /*
  * What the kernel programs and user space share: the limits, the outcomes, the tables that user
  * space writes and the kernel reads, and the records that the kernel writes and user space reads.
- * docs/FORMAT.md draws them. All fields are in the machine's byte order and naturally aligned.
+ * docs/FORMAT.md says how they belong together. All fields are in the machine's byte order and
+ * naturally aligned.
  */
 
 #ifdef __bpf__
