@@ -192,6 +192,7 @@ static bool is_debug_file(void *arg, int fd, const struct debug_wanted *wanted)
 /* What the file is, and whether a debug file has the unwind information that it lacks. */
 static int parse(struct table_job *j, struct parse_result *ret)
 {
+	const struct debug_reader reader = { .belongs = is_debug_file, .arg = j };
 	struct debug_wanted wanted;
 	int err = ask_facts(j, -1, ret);
 
@@ -200,7 +201,7 @@ static int parse(struct table_job *j, struct parse_result *ret)
 	if (ret->lacks_cfi && j->fd >= 0) {
 		wanted = (struct debug_wanted){ ret->facts.origin.build_id, ret->debug_link,
 						ret->debug_link_checksum };
-		j->frames_fd = debug_search(j->fd, &wanted, is_debug_file, j);
+		j->frames_fd = debug_search(j->fd, &wanted, &reader);
 	}
 	if (j->frames_fd >= 0) {
 		parse_result_done(ret);
@@ -251,6 +252,7 @@ static int open_file(struct table_job *j)
 static int read_file(struct table_job *j)
 {
 	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	const struct debug_reader reader = { .belongs = is_debug_file, .arg = j };
 	struct debug_wanted wanted;
 	int err = j->memory ? 0 : open_file(j);
 
@@ -263,8 +265,7 @@ static int read_file(struct table_job *j)
 	wanted = (struct debug_wanted){ result.facts.origin.build_id, result.debug_link,
 					result.debug_link_checksum };
 	if (j->pid != 0)
-		j->debug_fd =
-			debug_search_process(j->pid, j->fd, j->path, &wanted, is_debug_file, j);
+		j->debug_fd = debug_search_process(j->pid, j->fd, j->path, &wanted, &reader);
 	if (j->debug_fd >= 0 && !file_budget_allows(j->debug_fd))
 		close_fd(&j->debug_fd);
 	j->facts = result.facts;

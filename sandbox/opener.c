@@ -86,13 +86,14 @@ static int open_file(struct opener *o, const char *path)
 {
 	bool is_server = strncmp(path, NAMER_SERVER, strlen(NAMER_SERVER)) == 0;
 	_cleanup_close_ int fd = -1;
+	struct debug_place place;
 	struct stat st;
 
 	/* A relative one would be relative to where dwarfprof was started, by chance. */
 	if (path[0] != '/' || strcmp(path, o->own_path) == 0)
 		return -ENOENT;
-	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) :
-			 debug_open(path, o->user, o->device);
+	debug_place_init(&place, path, o->user, o->device);
+	fd = is_server ? fetch(o, path + strlen(NAMER_SERVER)) : debug_place_open(&place, -1);
 	if (fd == -EACCES) {
 		o->n_forbidden++;
 		log_debug("%s is not read: it is no ELF file, or another user's", path);
