@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
 #include "sandbox/message.h"
 #include "sandbox/parser.h"
 #include "sandbox/starter.h"
@@ -46,6 +47,7 @@ struct parser {
 struct parsers {
 	uint64_t cpu_ns;
 	struct starter *starter;
+	struct finders *finders;      /* NULL: none */
 	pthread_mutex_t lock;         /* protects what follows */
 	struct parser idle[MAX_IDLE]; /* the least recently used first */
 	size_t n_idle;
@@ -116,6 +118,7 @@ struct parsers *parsers_drop(struct parsers *p)
 	tell_failures(p);
 	while (p->n_idle > 0)
 		spawned_end(&p->idle[--p->n_idle].process);
+	finders_free(p->finders);
 	starter_free(p->starter);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -130,6 +133,16 @@ void parsers_set_cpu_limit(struct parsers *p, uint64_t cpu_ns)
 struct starter *parsers_starter(struct parsers *p)
 {
 	return p->starter;
+}
+
+int parsers_use_finders(struct parsers *p)
+{
+	return p->finders ? 0 : finders_new(p->starter, &p->finders);
+}
+
+struct finders *parsers_finders(struct parsers *p)
+{
+	return p ? p->finders : NULL;
 }
 
 uint32_t parsers_layers(struct parsers *p)

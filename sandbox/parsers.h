@@ -52,6 +52,14 @@ void parsers_note_failure(struct parsers *parsers, const char *path, const char 
 /* What starts them, as long as the parsers are held. */
 struct starter *parsers_starter(struct parsers *parsers);
 
+/*
+ * From now on there are finders (finders.h), as long as the parsers are held. This process has
+ * CAP_DAC_READ_SEARCH. 0 or -ENOMEM.
+ */
+int parsers_use_finders(struct parsers *parsers);
+/* NULL if there are none, or no parsers. */
+struct finders *parsers_finders(struct parsers *parsers);
+
 /* Replaces PARSERS_CPU_NS. For tests. */
 void parsers_set_cpu_limit(struct parsers *parsers, uint64_t cpu_ns);
 
