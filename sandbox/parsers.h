@@ -81,8 +81,8 @@ int parsers_require(struct parsers *parsers, struct confinement *ret);
  * Has a request answered, by this process if `parsers` is NULL. Callable from any thread; waits for
  * the answer. While it waits, *clock is the parser's CPU-time clock, else 0 (read atomically). 0, the
  * errors of parse_here(), -ECONNABORTED if one parser after the other ended, -EPROTO if an answer was
- * none, -ETIME if it took too long, -EAGAIN if no parser can be started now, or an error of finding
- * that out. parse_result_done() frees *ret.
+ * none, -ETIME if it took too long, -EAGAIN if no parser can be started now, an error of finding
+ * that out, or of finders_pass(). parse_result_done() frees *ret.
  */
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);

@@ -27,8 +27,8 @@
 #include "log/clock.h"
 #include "sandbox/finder.h"
 #include "sandbox/helper.h"
-#include "sandbox/message.h"
 #include "sandbox/parsers.h"
+#include "sandbox/passage.h"
 #include "sandbox/starter.h"
 #include "sandbox/tests/faulty.h"
 #include "sandbox/tests/helper_test.h"
@@ -297,23 +297,66 @@ Test(finders, that_do_not_start)
 /* The file goes from one helper to the other: whoever closes it may wait. */
 Test(finders, pass_files_on)
 {
-	_cleanup_close_ int foreign = make(FOREIGN), endless = make(ENDLESS);
-	int sockets[2], fds[MESSAGE_MAX_FDS];
 	struct found_file found;
+	struct passage passage;
+	_cleanup_close_ int foreign = make(FOREIGN), there = -1;
 	char byte;
 
-	cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
 	cr_assert_eq(finders_open(finders, USER, foreign, &found), 0);
 	cr_assert(found.is_foreign && file_is_reference(found.fd) && found.st.st_size == FOREIGN);
-	cr_assert_eq(finders_pass(finders, USER, found.fd, sockets[1]), 0);
-	cr_assert(message_receive(sockets[0], &byte, 1, fds) == 0);
-	cr_assert(pread(fds[0], &byte, 1, 0) == 1 && byte == 'x');
-	cr_assert_eq(size_of(fds[0]), FOREIGN);
-	message_close(fds);
-	cr_assert_eq(finders_pass(finders, USER, endless, sockets[1]), -ETIMEDOUT);
-	close(sockets[0]);
-	close(sockets[1]);
+	cr_assert_eq(passage_init(&passage, found.fd), 0);
+	there = fcntl(passage_end(&passage), F_DUPFD_CLOEXEC, 0);
+	cr_assert_eq(passage_complete(&passage, finders, USER), 0);
+	passage_take(&there);
+	cr_assert(pread(there, &byte, 1, 0) == 1 && byte == 'x');
+	cr_assert_eq(size_of(there), FOREIGN);
+	passage_done(&passage);
+	/* One that is open goes itself. */
+	cr_assert_eq(passage_init(&passage, there), 0);
+	cr_assert_eq(passage_end(&passage), there);
+	cr_assert_eq(passage_complete(&passage, NULL, USER), 0);
+	passage_take(&there);
+	cr_assert_eq(size_of(there), FOREIGN);
 	close(found.fd);
+}
+
+/* The other helper waits no more then. */
+Test(finders, pass_nothing_on)
+{
+	_cleanup_close_ int endless = make(ENDLESS), there = -1;
+	struct passage passage;
+
+	cr_assert_eq(passage_init(&passage, endless), 0);
+	there = fcntl(passage_end(&passage), F_DUPFD_CLOEXEC, 0);
+	cr_assert_eq(passage_complete(&passage, finders, USER), -ETIMEDOUT);
+	passage_take(&there);
+	cr_assert_eq(there, -1);
+}
+
+static int ask(int fd, struct parse_result *ret)
+{
+	const struct parse_request request = {
+		.kind = PARSE_FACTS,
+		.fd = fd,
+		.other = -1,
+		.user = USER,
+	};
+	clockid_t clock = 0;
+
+	return parsers_ask(parsers, &request, &clock, ret);
+}
+
+Test(finders, help_parsers)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 }, other = { 0 };
+	_cleanup_close_ int self = refer_to("/proc/self/exe"), endless = make(ENDLESS);
+
+	cr_assert_eq(ask(self, &result), 0);
+	cr_assert_gt(result.facts.n_segments, 0);
+	cr_assert_eq(ask(endless, &other), -ETIMEDOUT);
+	parse_result_done(&result);
+	cr_assert_eq(ask(self, &result), 0);
+	cr_assert_eq(n_said("warning"), 0);
 }
 
 Test(finders, hold_what_they_need)
