@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -177,13 +178,18 @@ enum opening { OPENS_NOTHING, OPENS_BY_OTHERS, OPENS_FOR_READING };
 
 static int allow_opening(scmp_filter_ctx filter, enum opening opening)
 {
+	const struct scmp_arg_cmp reads =
+		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY);
+	const scmp_datum_t number = SECCOMP_IOCTL_NOTIF_ADDFD;
+	const struct scmp_arg_cmp adds = SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, number);
+	int err = 0;
+
 	if (opening == OPENS_BY_OTHERS)
-		return seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
-	if (opening == OPENS_FOR_READING)
-		return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-					SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC,
-						O_RDONLY));
-	return 0;
+		err = seccomp_rule_add(filter, SCMP_ACT_NOTIFY, SCMP_SYS(openat), 0);
+	if (opening != OPENS_FOR_READING)
+		return err;
+	err = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, &reads);
+	return err ?: seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &adds);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include "cache/stored_file.h"
 #include "elf/mapped_file.h"
 #include "sandbox/message.h"
+#include "sandbox/opener.h"
 
 static bool needs_file(const struct find_request *r)
 {
@@ -24,6 +25,7 @@ static int open_wanted(const struct find_request *r, int from)
 	switch (r->kind) {
 	case FIND_FILE:
 	case FIND_PASS:
+	case FIND_ADD:
 		return file_reopen(from);
 	case FIND_PATH:
 		return r->place.has_root ? rooted_file_open(from, r->place.path, r->inode) :
@@ -63,7 +65,10 @@ static int pass(const struct find_request *request, const int fds[MESSAGE_MAX_FD
 {
 	_cleanup_close_ int fd = open_wanted(request, fds[FIND_FROM]);
 
-	return fd < 0 ? fd : message_send(fds[FIND_TO], "", 1, &fd, 1);
+	if (fd < 0)
+		return fd;
+	return request->kind == FIND_ADD ? opener_add(fds[FIND_TO], request->id, fd) :
+					   message_send(fds[FIND_TO], "", 1, &fd, 1);
 }
 
 /* All that may wait is done then. Returns the descriptor for the reply or a negative errno. */
@@ -73,7 +78,7 @@ static int answer(const struct find_request *request, const int fds[MESSAGE_MAX_
 	_cleanup_close_ int fd = -1;
 
 	*ret = (struct find_reply){ 0 };
-	if (request->kind == FIND_PASS) {
+	if (request->kind == FIND_PASS || request->kind == FIND_ADD) {
 		ret->err = pass(request, fds);
 		return -1;
 	}

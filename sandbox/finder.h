@@ -19,21 +19,24 @@ enum find_kind {
 	FIND_PATH,  /* a regular file by its path */
 	FIND_DEBUG, /* a debug file, if it may be used */
 	FIND_PASS,  /* as FILE; goes to a socket, and the reply has no file */
+	FIND_ADD,   /* as FILE; goes to who has tried to open it (opener_add()), likewise */
 	FIND_N_KINDS,
 };
 
-/* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS: the socket. */
+/* Descriptors of a request: what is referred to, or the root of the path if it has one; PASS: the socket;
+ * ADD: the listener. */
 enum { FIND_FROM, FIND_TO, FIND_N_FDS };
 
 struct find_request {
 	uint32_t kind;            /* enum find_kind */
 	uint64_t inode;           /* PATH; 0: any */
+	uint64_t id;              /* ADD: of the attempt */
 	struct debug_place place; /* DEBUG; PATH: its path and root alone */
 };
 
 /* Its descriptor is the file: open, or only referred to (O_PATH) if it is foreign. */
 struct find_reply {
-	int32_t err;
+	int32_t err;     /* a negative errno; or ADD: the descriptor there */
 	bool is_foreign; /* its file system may not answer (stored_file_is_foreign()) */
 	struct stat st;  /* of the file as it was opened */
 };

@@ -352,10 +352,11 @@ int finders_open_debug(struct finders *f, uid_t user, const struct debug_place *
 	return err < 0 ? err : found.fd;
 }
 
-int finders_pass(struct finders *f, uid_t user, int reference, int socket)
+/* The file itself does not come here. */
+static int send_on(struct finders *f, uid_t user, int reference, int to,
+		   const struct find_request *request)
 {
-	const struct find_request request = { .kind = FIND_PASS };
-	const struct question q = { &request, { reference, socket }, user, device_of(reference) };
+	const struct question q = { request, { reference, to }, user, device_of(reference) };
 	struct find_reply reply;
 	_cleanup_close_ int none = -1;
 	int err = ask(f, &q, &reply, &none);
@@ -363,4 +364,18 @@ int finders_pass(struct finders *f, uid_t user, int reference, int socket)
 	if (err == 0)
 		err = reply.err;
 	return err == -ESHUTDOWN ? -EAGAIN : err;
+}
+
+int finders_pass(struct finders *f, uid_t user, int reference, int socket)
+{
+	const struct find_request request = { .kind = FIND_PASS };
+
+	return send_on(f, user, reference, socket, &request);
+}
+
+int finders_add(struct finders *f, uid_t user, int reference, int listener, uint64_t id)
+{
+	const struct find_request request = { .kind = FIND_ADD, .id = id };
+
+	return send_on(f, user, reference, listener, &request);
 }

@@ -61,4 +61,7 @@ int finders_open_debug(struct finders *finders, uid_t user, const struct debug_p
 /* Sends the opened file through a socket. The caller keeps both. Errors are as above. */
 int finders_pass(struct finders *finders, uid_t user, int reference, int socket);
 
+/* Likewise gives it to who has tried to open it (opener_add()). Returns the descriptor there or an error. */
+int finders_add(struct finders *finders, uid_t user, int reference, int listener, uint64_t id);
+
 #endif

@@ -89,18 +89,27 @@ static int receive(struct namer_process *n, uint64_t limit, uint64_t *time_ns,
 	return 0;
 }
 
+static int send_question(const struct namer_process *n, const struct namer_question *q)
+{
+	int fds[MESSAGE_MAX_FDS], err;
+
+	for (size_t i = 0; i < q->n_files; i++)
+		fds[i] = passage_end(&q->files[i]);
+	err = message_send(n->process.socket, q->request, sizeof(*q->request), fds, q->n_files);
+	for (size_t i = 0; err == 0 && i < q->n_files; i++)
+		if (passage_complete(&q->files[i], n->opener.finders, n->opener.asker) < 0)
+			err = -ETIMEDOUT;
+	return err == -EPIPE ? -ECONNABORTED : err;
+}
+
 int namer_process_ask(struct namer_process *n, const struct namer_question *q,
 		      struct namer_cost *cost, struct namer_reply *ret)
 {
-	int err =
-		message_send(n->process.socket, q->request, sizeof(*q->request), q->fds, q->n_fds);
 	uint64_t opened = n->opener.opened;
-	int fd = -1;
+	int fd = -1, err = send_question(n, q);
 
 	if (err == 0)
 		err = receive(n, q->limit_ns, &cost->time_ns, ret, &fd);
-	else if (err == -EPIPE)
-		err = -ECONNABORTED;
 	cost->size += n->opener.opened - opened;
 	if (err < 0)
 		namer_process_end(n);

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -27,6 +28,8 @@
 #include "log/clock.h"
 #include "sandbox/finder.h"
 #include "sandbox/helper.h"
+#include "sandbox/message.h"
+#include "sandbox/opener.h"
 #include "sandbox/parsers.h"
 #include "sandbox/passage.h"
 #include "sandbox/starter.h"
@@ -357,6 +360,54 @@ Test(finders, help_parsers)
 	parse_result_done(&result);
 	cr_assert_eq(ask(self, &result), 0);
 	cr_assert_eq(n_said("warning"), 0);
+}
+
+/* A helper that opens a debug file, of this size, and tells what it has got. */
+static void be_reader(int socket, const char *path)
+{
+	struct confinement confinement;
+	char bytes[4] = "";
+	int opens = -1, fd;
+
+	confine_self(&confinement, &opens);
+	(void)message_send(socket, "", 1, &opens, opens >= 0);
+	close(opens);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)!pread(fd, bytes, sizeof(bytes), 0);
+	(void)message_send(socket, bytes, sizeof(bytes), NULL, 0);
+	_exit(0);
+}
+
+/* What it gets is not open in this process. */
+Test(finders, help_who_opens)
+{
+	struct opener opener = { .listener = -1, .user = 0, .finders = finders, .asker = USER };
+	int sockets[2], fds[MESSAGE_MAX_FDS], file;
+	char path[64], bytes[4];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/debug", directory);
+	file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	cr_assert(file >= 0 && pwrite(file, "\177ELF", 4, 0) == 4);
+	cr_assert(ftruncate(file, FOREIGN) == 0 && fstat(file, &st) == 0);
+	close(file);
+	cr_assert(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
+	opener.pid = fork();
+	if (opener.pid == 0)
+		be_reader(sockets[1], path);
+	close(sockets[1]);
+	cr_assert(message_receive(sockets[0], bytes, 1, fds) == 0 && fds[0] >= 0);
+	opener.listener = fds[0];
+	opener.device = st.st_dev;
+	opener_answer(&opener);
+	cr_assert_eq(opener.opened, FOREIGN);
+	cr_assert(message_receive(sockets[0], bytes, sizeof(bytes), fds) == 0);
+	cr_assert_eq(memcmp(bytes, "\177ELF", 4), 0);
+	close(sockets[0]);
+	close(opener.listener);
+	waitpid(opener.pid, NULL, 0);
+	unlink(path);
 }
 
 Test(finders, hold_what_they_need)

@@ -127,6 +127,28 @@ Test(namers, find_what_this_process_finds)
 	compare(a, b, 1, false);
 }
 
+/* Files that this process only refers to: a finder opens them. */
+Test(namers, find_names_in_files_that_finders_open)
+{
+	struct module *a = open_module(own, "/proc/self/exe"), *b, *lost;
+	uint64_t at = offset_of((void *)main);
+	const struct source_location *found;
+	size_t n_named = 0;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	lost = module_new(names, "lost", "", open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	cr_assert_eq(module_find_locations(lost, at, false, &found), 0);
+	cr_assert_eq(namers_n_failed(namers), 1);
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	b = module_new(names, "/proc/self/exe", "", open("/proc/self/exe", O_PATH | O_CLOEXEC));
+	b->debug_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	for (uint64_t i = 0; i < 1000; i++)
+		n_named += compare(a, b, at + i * 7, true) > 0;
+	cr_assert_gt(n_named, 500);
+	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
 /* As reports do. Returns whether the start of a function without a name is known. */
 static bool look_up(struct module *module, uint64_t address)
 {
