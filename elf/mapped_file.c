@@ -205,6 +205,16 @@ int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 	return refused ? -EACCES : place;
 }
 
+bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end)
+{
+	_cleanup_close_ int place = -1;
+	struct ways w;
+
+	list_ways(&w, pid, start, end, "");
+	place = find_by(&w, WAY_MAPPING, 0);
+	return place == -EACCES || place == -EPERM;
+}
+
 int mapped_file_find_program(pid_t pid)
 {
 	char path[32];

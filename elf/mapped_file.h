@@ -33,6 +33,9 @@ int mapped_file_open(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, co
 int mapped_file_find(pid_t pid, uint64_t start, uint64_t end, uint64_t inode, const char *name);
 int mapped_file_find_program(pid_t pid);
 
+/* Whether the kernel has refused to show that very file, whatever its name. Does not wait. */
+bool mapped_file_is_refused(pid_t pid, uint64_t start, uint64_t end);
+
 /* A descriptor that only refers to the root of a process (O_PATH), or a negative errno. Does not wait. */
 int process_root_open(pid_t pid);
 
