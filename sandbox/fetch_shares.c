@@ -75,14 +75,18 @@ bool fetch_shares_allow(struct fetch_shares *s, uid_t user, uint64_t now)
 		now >= w->since + FETCHERS_WAITED_IN_NS);
 }
 
+/* What is beyond a user's share does not take that of others. */
 void fetch_shares_lose(struct fetch_shares *s, uid_t user, uint64_t now, int pidfd)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->lost); i++)
+	size_t all, room = fetch_shares_room(s, user, now, &all);
+
+	for (size_t i = 0; room > 0 && i < ARRAY_SIZE(s->lost); i++)
 		if (!still_counts(&s->lost[i], now)) {
 			s->lost[i] = (struct fetch_lost){ user, now, pidfd };
 			return;
 		}
-	close(pidfd);
+	if (pidfd >= 0)
+		close(pidfd);
 }
 
 void fetch_shares_charge(struct fetch_shares *s, uid_t user, uint64_t now, uint64_t ns)

@@ -208,11 +208,10 @@ static void give(struct finders *f, struct finder *finder, bool has_process)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static void lose(struct finders *f, struct finder *finder)
+void finders_blame(struct finders *f, uid_t user, int pidfd)
 {
-	spawned_kill(&finder->process);
 	pthread_mutex_lock(&f->lock);
-	fetch_shares_lose(&f->shares, finder->user, clock_now_ns(), finder->process.pidfd);
+	fetch_shares_lose(&f->shares, user, clock_now_ns(), pidfd);
 	pthread_mutex_unlock(&f->lock);
 }
 
@@ -274,9 +273,11 @@ static int ask_once(struct finders *f, const struct question *q, struct find_rep
 	if (err == 0) {
 		err = exchange(&finder->process, q, ret, ret_fd);
 		if (err == -ETIME)
-			lose(f, finder);
+			spawned_kill(&finder->process);
 		else if (err < 0)
 			spawned_end(&finder->process);
+		if (err == -ETIME)
+			finders_blame(f, q->user, finder->process.pidfd);
 	}
 	give(f, finder, err == 0);
 	return err == -ETIME ? -ETIMEDOUT : err;

@@ -58,6 +58,12 @@ int finders_look_up(struct finders *finders, uid_t user, int root, const char *p
 int finders_open_debug(struct finders *finders, uid_t user, const struct debug_place *place,
 		       int root);
 
+/*
+ * A helper that has read such a file for a user was killed, and may not end: it costs the user as a finder
+ * would. Takes over its pidfd; -1: it will end.
+ */
+void finders_blame(struct finders *finders, uid_t user, int pidfd);
+
 /* Sends the opened file through a socket. The caller keeps both. Errors are as above. */
 int finders_pass(struct finders *finders, uid_t user, int reference, int socket);
 

@@ -13,8 +13,10 @@
 #include "base/cleanup.h"
 #include "base/file_stat.h"
 #include "base/hash.h"
+#include "elf/mapped_file.h"
 #include "log/clock.h"
 #include "log/log.h"
+#include "sandbox/finders.h"
 #include "sandbox/namer.h"
 #include "sandbox/namer_process.h"
 #include "sandbox/passage.h"
@@ -301,8 +303,13 @@ static void limit_memory(struct namers *all, const struct namer_process *used)
 /* What a module costs its namer, it does not cost others. */
 static int fail(struct namers *all, struct module *module, int err)
 {
+	struct finders *finders = parsers_finders(all->parsers);
+
 	module->reading->has_failed = true;
 	all->n_failed++;
+	/* So others of the user's are not tried. */
+	if (err == -ETIME && finders && file_is_reference(module->fd))
+		finders_blame(finders, module->user, -1);
 	parsers_note_failure(all->parsers, module->path, "has no names",
 			     err == -ETIME     ? "reader took too long" :
 			     err == -ETIMEDOUT ? "file could not be opened again" :

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/file_stat.h"
+#include "elf/mapped_file.h"
 #include "log/log.h"
 #include "sandbox/finders.h"
 #include "sandbox/message.h"
@@ -263,8 +264,8 @@ static int send_request(const struct parser *parser, const struct parse_request 
 			    request->other >= 0 ? 3 : 2);
 }
 
-static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t *clock,
-			 struct parser_reply *ret)
+static int receive_reply(const struct parser *parser, uint64_t limit, uint64_t stuck,
+			 clockid_t *clock, struct parser_reply *ret)
 {
 	int fds[MESSAGE_MAX_FDS];
 	struct patience patience;
@@ -272,6 +273,7 @@ static int receive_reply(const struct parser *parser, uint64_t limit, clockid_t 
 
 	if (err < 0)
 		return err;
+	patience.stuck_ns = stuck;
 	__atomic_store_n(clock, patience.clock, __ATOMIC_RELAXED);
 	err = wait_for_answer(&parser->process, &patience);
 	__atomic_store_n(clock, 0, __ATOMIC_RELAXED);
@@ -336,14 +338,22 @@ static bool is_of_another(const struct parse_request *request, const struct owne
 				       st.st_dev != owner->device || st.st_uid != owner->user);
 }
 
-/* The parser is not to be asked again if it fails. */
-static int exchange(struct parsers *p, const struct parser *parser,
-		    const struct parse_request *request, struct files *files, clockid_t *clock,
-		    uint64_t limit, struct parser_reply *ret)
+/* Their file systems may not answer. */
+static bool are_foreign(const struct parse_request *request)
 {
-	int err = files_complete(files, p->finders, request->user);
+	return file_is_reference(request->fd) ||
+	       (request->other >= 0 && file_is_reference(request->other));
+}
 
-	return err < 0 ? err : receive_reply(parser, limit, clock, ret);
+/* If it crashed, takes too long or is wrong, nobody knows what it does. */
+static void end_parser(struct parsers *p, const struct parser *parser, uid_t user, bool is_stuck)
+{
+	if (is_stuck && p->finders) {
+		spawned_kill(&parser->process);
+		finders_blame(p->finders, user, parser->process.pidfd);
+	} else {
+		spawned_end(&parser->process);
+	}
 }
 
 static int ask_once(struct parsers *p, const struct parse_request *request, const struct stat *st,
@@ -352,7 +362,8 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 	_cleanup_(files_done) struct files files;
 	const struct owner owner = { st->st_dev, st->st_uid };
 	uint64_t size = stored_size(st);
-	bool is_mixed = is_of_another(request, &owner), answered;
+	uint64_t stuck = are_foreign(request) ? PARSERS_STUCK * p->cpu_ns : 0;
+	bool is_mixed = is_of_another(request, &owner), answered, is_stuck = false;
 	struct parser_reply reply;
 	struct parser parser;
 	int err = files_init(&files, request);
@@ -361,17 +372,20 @@ static int ask_once(struct parsers *p, const struct parse_request *request, cons
 		err = begin(p, request, is_mixed ? &no_owner : &owner, &files, &parser);
 	if (err < 0)
 		return err;
-	err = exchange(p, &parser, request, &files, clock, cpu_limit(p, request, size), &reply);
+	err = files_complete(&files, p->finders, request->user);
+	if (err == 0) {
+		err = receive_reply(&parser, cpu_limit(p, request, size), stuck, clock, &reply);
+		is_stuck = err == -ETIMEDOUT;
+	}
 	answered = err == 0;
 	if (answered) {
 		starter_note_answer(p->starter);
 		err = parser_take(request->kind, &reply, files.result, size, ret);
 	}
-	/* If it crashed, takes too long or is wrong, nobody knows what it does. */
 	if (answered && err != -EPROTO && !is_mixed)
 		give(p, &parser);
 	else
-		spawned_end(&parser.process);
+		end_parser(p, &parser, request->user, is_stuck);
 	return err;
 }
 

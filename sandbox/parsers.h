@@ -22,6 +22,11 @@ struct parsers;
  * the file takes on disk, is ended. Honest files need a tenth of the latter.
  */
 #define PARSERS_CPU_NS UINT64_C(2000000000)
+/*
+ * So often that time, one may sleep that reads a file of a file system that may not answer, until it has read
+ * more. Then it is lost (finders_blame()).
+ */
+#define PARSERS_STUCK 5
 
 enum sandbox_mode {
 	SANDBOX_AUTO,    /* parsers, with the layers that can be had */
@@ -82,7 +87,7 @@ int parsers_require(struct parsers *parsers, struct confinement *ret);
  * the answer. While it waits, *clock is the parser's CPU-time clock, else 0 (read atomically). 0, the
  * errors of parse_here(), -ECONNABORTED if one parser after the other ended, -EPROTO if an answer was
  * none, -ETIME if it took too long, -EAGAIN if no parser can be started now, an error of finding
- * that out, or of finders_pass(). parse_result_done() frees *ret.
+ * that out, -ETIMEDOUT if it is stuck, or an error of finders_pass(). parse_result_done() frees *ret.
  */
 int parsers_ask(struct parsers *parsers, const struct parse_request *request, clockid_t *clock,
 		struct parse_result *ret);

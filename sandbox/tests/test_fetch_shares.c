@@ -51,11 +51,16 @@ static size_t room(uid_t user, uint64_t now)
 
 Test(fetch_shares, count_for_a_minute)
 {
+	size_t all;
+
 	cr_assert_eq(room(USER, NOW), FETCHERS_PER_USER);
 	for (size_t i = 1; i <= FETCHERS_PER_USER; i++) {
 		fetch_shares_lose(&shares, USER, NOW, open_ended());
 		cr_assert_eq(room(USER, NOW), FETCHERS_PER_USER - i);
 	}
+	fetch_shares_lose(&shares, USER, NOW + 1, -1); /* which others need not pay for */
+	(void)fetch_shares_room(&shares, OTHER, NOW, &all);
+	cr_assert_eq(all, FETCHERS_IN_ALL - FETCHERS_PER_USER);
 	cr_assert_eq(room(OTHER, NOW), FETCHERS_PER_USER);
 	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS - 1), 0);
 	cr_assert_eq(room(USER, NOW + FETCHERS_REFUSED_NS), FETCHERS_PER_USER);

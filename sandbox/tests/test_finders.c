@@ -43,6 +43,8 @@
 #define DEADLY 667
 #define FOREIGN 668
 #define ORDINARY 669
+/* Parsers read this one without end. */
+#define STUCK 670
 /* Nobody is asked who they are. */
 #define USER 65432
 #define OTHER 65431
@@ -68,6 +70,18 @@ int __wrap_file_reopen(int fd)
 	if (is_finder && size_of(fd) == DEADLY)
 		_exit(1);
 	return __real_file_reopen(fd);
+}
+
+int __real_parse_here(const struct parse_request *request, struct parse_result *ret);
+int __wrap_parse_here(const struct parse_request *request, struct parse_result *ret);
+
+int __wrap_parse_here(const struct parse_request *request, struct parse_result *ret)
+{
+	int word = 0;
+
+	while (size_of(request->fd) == STUCK)
+		(void)syscall(SYS_futex, &word, FUTEX_WAIT, word, NULL, NULL, 0);
+	return __real_parse_here(request, ret);
 }
 
 bool __real_stored_file_is_foreign(int fd);
@@ -360,6 +374,25 @@ Test(finders, help_parsers)
 	parse_result_done(&result);
 	cr_assert_eq(ask(self, &result), 0);
 	cr_assert_eq(n_said("warning"), 0);
+}
+
+/* It costs the user as much. */
+Test(finders, know_of_stuck_parsers)
+{
+	_cleanup_(parse_result_done) struct parse_result result = { 0 };
+	_cleanup_close_ int stuck = make(STUCK), self = refer_to("/proc/self/exe");
+	pid_t first;
+
+	parsers_set_cpu_limit(parsers, PARSERS_CPU_NS / 20);
+	cr_assert_eq(attempt(OTHER, self), 0); /* which makes it known */
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++)
+		cr_assert_eq(ask(stuck, &result), -ETIMEDOUT);
+	cr_assert_eq(ask(stuck, &result), -EBUSY);
+	cr_assert_eq(attempt_size(USER, ORDINARY), -EBUSY);
+	cr_assert_eq(attempt_size(OTHER, ORDINARY), 0);
+	while (count(&first) > 1)
+		usleep(1000); /* they are killed */
+	cr_assert_eq(ask(self, &result), 0);
 }
 
 /* A helper that opens a debug file, of this size, and tells what it has got. */

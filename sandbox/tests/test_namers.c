@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "sandbox/confine.h"
+#include "sandbox/finders.h"
 #include "sandbox/helper.h"
 #include "sandbox/namer.h"
 #include "sandbox/tests/helper_test.h"
@@ -247,6 +248,31 @@ Test(namers, may_not_take_too_long)
 	cr_assert_eq(module_find_locations(a, at, true, &found), 0);
 	cr_assert_gt(module_find_locations(b, at + 50, true, &found), 0);
 	cr_assert_eq(namers_n_failed(namers), 1);
+}
+
+/* With one that may not answer, others of the user's are not tried for a while. */
+Test(namers, cost_the_user_of_what_takes_too_long)
+{
+	enum { USER = 65432 };
+	_cleanup_close_ int other = memfd_create("other", MFD_CLOEXEC);
+	const struct source_location *found;
+	struct found_file file;
+
+	if (geteuid() != 0)
+		cr_skip("finders need CAP_DAC_READ_SEARCH");
+	cr_assert_eq(parsers_use_finders(parsers), 0);
+	namers_set_time_limit(namers, 0);
+	for (unsigned int i = 0; i < FETCHERS_PER_USER; i++) {
+		struct module *m = module_new(names, "/proc/self/exe", "",
+					      open("/proc/self/exe", O_PATH | O_CLOEXEC));
+
+		m->user = USER;
+		cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), 0);
+		close(file.fd);
+		for (uint64_t at = 0; namers_n_failed(namers) == i; at++)
+			(void)module_find_locations(m, at, true, &found);
+	}
+	cr_assert_eq(finders_open(parsers_finders(parsers), USER, other, &file), -EBUSY);
 }
 
 Test(namers, end_at_once_without_names)
