@@ -269,6 +269,7 @@ class HangingMemory(Files):
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         process.stdout.close()
+        harness.wait_until_it_runs(process.pid)  # on that stack
         return process
 
     def test_run_is_over_in_time(self):
